@@ -1,0 +1,16 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+# lacuna_options(target): the warnings and sanitizers that every target of ours is built with.
+
+function(lacuna_options target)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes>)
+  if(LACUNA_WERROR)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Werror>)
+  endif()
+  if(LACUNA_SANITIZE)
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:C>:-fsanitize=${LACUNA_SANITIZE} -fno-omit-frame-pointer -g>)
+    target_link_options(${target} PRIVATE -fsanitize=${LACUNA_SANITIZE})
+  endif()
+endfunction()

@@ -1,0 +1,133 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The contract of the host kernels: arithmetic on raw pointers, no policy, no allocation, no threads.
+ *
+ * Every sparse route is written for one picture, "S times W":
+ *
+ *     out[i, j] := beta * out[i, j] + alpha * sum over k of S[i, k] * W[k, j]      i < m, j < n, k < kk
+ *
+ * S is the sparse operand, W its dense partner. A right-hand sparse operand is the same picture with the
+ * product transposed, so that a kernel never asks which side it serves. Strides are in elements, and
+ * element (r, c) of X lies at X[r * rs + c * cs].
+ *
+ * A kernel computes a range [j0, j1) of output columns, or [i0, i1) of output rows, so that a caller may
+ * share the ranges among threads: each output element is summed by one thread in ascending k, and the
+ * result does not depend on how the ranges were cut.
+ * beta == 0 never reads out. All accumulation is in the type of W, one fused multiply-add per event. */
+#ifndef LACUNA_HOST_KERNELS_H
+#define LACUNA_HOST_KERNELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Nonzeros of S in k-major order (k ascending, row ascending within one k): the input of the event kernels.
+ * It is CSC without its empty columns. The caller owns the arrays; capacity is theirs, in events. */
+typedef struct lac_events {
+    int64_t capacity; /* of k, row, val (and of first, + 1): in elements       */
+    int64_t active;   /* number of k with an event                             */
+    int64_t count;    /* number of events, <= capacity                         */
+    int64_t *first;   /* [active + 1] first event of each active k             */
+    int32_t *k;       /* [active] its k, strictly ascending                    */
+    int32_t *row;     /* [count] row of S                                      */
+    float *val;       /* [count] its value                                     */
+} lac_events_t;
+
+/* One matrix given by rows: CSR. Also serves CSC, with the roles of rows and columns exchanged. */
+typedef struct lac_rows {
+    int64_t rows, cols;
+    const int64_t *ptr; /* [rows + 1], ptr[0] == 0                                        */
+    const int32_t *idx; /* [ptr[rows]] column, strictly ascending within a row            */
+    const float *val;   /* [ptr[rows]] values, or NULL: every entry is 1                  */
+} lac_rows_t;
+
+/* One matrix given by occupancy bits along k and its packed values. Bit (k % 64) of word [i][k / 64]. */
+typedef struct lac_bits {
+    int64_t rows, cols;
+    int64_t words;        /* 64-bit words per row: ceil(cols / 64)                         */
+    const uint64_t *bits; /* [rows * words]                                                */
+    const int64_t *first; /* [rows] index in val of the row's first nonzero                */
+    const float *val;     /* [nnz + 16] packed values, row by row, ascending k; 16 of padding that may be read */
+} lac_bits_t;
+
+/* The kernels of one instruction set. All f32; u8 where the name says so. */
+typedef struct lac_host_kernels {
+    const char *isa; /* "avx512", "avx2", "portable" */
+
+    /* Compaction ---------------------------------------------------------------------------------------
+     * Appends the nonzeros of S[0..m, k0..k1) to ev (whose k, row, first, active, count must be consistent;
+     * active == count == 0 and first[0] == 0 to begin). Returns false, with ev unspecified, as soon as the
+     * events would exceed ev->capacity. NaN is a nonzero; -0 is a zero. Fast when rs == 1 or cs == 1. */
+    bool (*scan_events_f32)(const float *s, int64_t m, int64_t k0, int64_t k1, int64_t rs, int64_t cs,
+                            lac_events_t *ev);
+    bool (*scan_events_u8)(const uint8_t *s, int64_t m, int64_t k0, int64_t k1, int64_t rs, int64_t cs,
+                           lac_events_t *ev);
+
+    /* Number of nonzeros in each of rows [i0, i1) of an m x kk matrix, into count[i - i0]; and the same
+     * rows written as CSR entries from idx + start[i - i0] on (val may be NULL: positions only). */
+    void (*count_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                           int64_t *count);
+    void (*count_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                          int64_t *count);
+    void (*fill_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                          const int64_t *start, int32_t *idx, float *val);
+    void (*fill_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                         const int64_t *start, int32_t *idx, float *val);
+    /* Occupancy bits of rows [i0, i1), words = ceil(kk / 64) per row, unused high bits 0. */
+    void (*fill_bits_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                          uint64_t *bits);
+    void (*fill_bits_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                         uint64_t *bits);
+
+    /* Probe: nonzeros among `samples` elements spread over the matrix (quasi-random in both directions,
+     * the same positions for the same seed); the cheapest look at an operand. Returns the nonzeros seen. */
+    int64_t (*probe_f32)(const float *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
+                         uint64_t seed);
+    int64_t (*probe_u8)(const uint8_t *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
+                        uint64_t seed);
+
+    /* Event products -------------------------------------------------------------------------------------
+     * Row gather: rows of W are contiguous (element (k, j) at w[k * ldw + j]). m is the number of rows of S.
+     * acc: scratch of at least `event_rows_scratch(m)` floats. `fragments` event lists cover ascending,
+     * disjoint k ranges. */
+    void (*event_rows)(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
+                       int64_t j0, int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
+                       float *acc);
+    /* Column gather: columns of W are contiguous along k (element (k, j) at w[j * ldw + k]). */
+    void (*event_cols)(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
+                       int64_t j0, int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
+                       float *acc);
+
+    /* CSR products, rows [i0, i1) x columns [j0, j1) of out. W by rows (w[k * ldw + j]). */
+    void (*csr_rows)(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
+                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs);
+    /* The same with W by columns (w[j * ldw + k]); good for few columns. */
+    void (*csr_cols)(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
+                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs);
+
+    /* Bitmask product, rows [i0, i1) of out, W by columns (w[j * ldw + k]), n short. W columns must be
+     * readable up to k = 64 * ceil(kk / 64) (finite padding). */
+    void (*bitmask_cols)(const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n,
+                         float alpha, float beta, float *out, int64_t rs, int64_t cs);
+
+    /* The plain dense product: any strides of all three, rows [i0, i1) of out; blocked for cache.
+     * scratch: at least dense_scratch() floats. The fallback where no BLAS is found. */
+    void (*dense_f32)(const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs,
+                      int64_t i0, int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out,
+                      int64_t rs, int64_t cs, float *scratch);
+
+    /* dst[c * ldd + r] = src[r * rs + c * cs] for r < m, c in [c0, c1): transposing copy, blocked. */
+    void (*transpose_f32)(const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
+                          float *dst, int64_t ldd);
+} lac_host_kernels_t;
+
+/* Floats of scratch that event_rows and event_cols need per thread for m rows of S. */
+int64_t lac_event_scratch(int64_t m);
+/* Floats of scratch that dense_f32 needs per thread. */
+int64_t lac_dense_scratch(void);
+
+/* The kernels for this processor, the widest instruction set first; or of a named one, NULL where the
+ * processor lacks it or the name is unknown. */
+const lac_host_kernels_t *lac_host_kernels(void);
+const lac_host_kernels_t *lac_host_kernels_named(const char *isa);
+
+#endif
