@@ -20,21 +20,21 @@ extern "C" {
 /* Pinned for ever; the gaps are for later neighbours. A refusal of a route is never a status. */
 typedef enum lac_status {
     LAC_OK = 0,
-    LAC_ERR_NULL = 10,       /* a pointer argument is NULL that may not be                       */
-    LAC_ERR_EXTENT = 11,     /* an extent is negative, overflows, or does not fit its partner    */
-    LAC_ERR_STRIDE = 12,     /* a stride or leading dimension makes elements overlap             */
-    LAC_ERR_ALIAS = 13,      /* c overlaps a or b                                                */
-    LAC_ERR_TYPE = 14,       /* an element type, or a combination of them, is not supported      */
-    LAC_ERR_VALUE = 15,      /* an argument is outside its enumeration, or a text is not understood */
-    LAC_ERR_SPACE = 16,      /* a host pointer in a device context, or the reverse               */
-    LAC_ERR_SPARSE = 20,     /* attached row pointers or indices break the format's rules        */
-    LAC_ERR_STALE = 21,      /* a sparse-only operand was touched and not attached again         */
-    LAC_ERR_EMPTY = 22,      /* the operand has neither a buffer nor metadata that can stand for it */
-    LAC_ERR_MEMORY = 30,     /* out of memory, host or device                                    */
+    LAC_ERR_NULL = 10,        /* a pointer argument is NULL that may not be                       */
+    LAC_ERR_EXTENT = 11,      /* an extent is negative, overflows, or does not fit its partner    */
+    LAC_ERR_STRIDE = 12,      /* a stride or leading dimension makes elements overlap             */
+    LAC_ERR_ALIAS = 13,       /* c overlaps a or b                                                */
+    LAC_ERR_TYPE = 14,        /* an element type, or a combination of them, is not supported      */
+    LAC_ERR_VALUE = 15,       /* an argument is outside its enumeration, or a text is not understood */
+    LAC_ERR_SPACE = 16,       /* a host pointer in a device context, or the reverse               */
+    LAC_ERR_SPARSE = 20,      /* attached row pointers or indices break the format's rules        */
+    LAC_ERR_STALE = 21,       /* a sparse-only operand was touched and not attached again         */
+    LAC_ERR_EMPTY = 22,       /* the operand has neither a buffer nor metadata that can stand for it */
+    LAC_ERR_MEMORY = 30,      /* out of memory, host or device                                    */
     LAC_ERR_UNAVAILABLE = 40, /* no device, or a vendor library that cannot be found             */
-    LAC_ERR_VENDOR = 41,     /* a vendor library or the driver failed                            */
-    LAC_ERR_IO = 50,         /* a file could not be read or written                              */
-    LAC_ERR_INTERNAL = 90    /* a promise of this library was broken: please report it           */
+    LAC_ERR_VENDOR = 41,      /* a vendor library or the driver failed                            */
+    LAC_ERR_IO = 50,          /* a file could not be read or written                              */
+    LAC_ERR_INTERNAL = 90     /* a promise of this library was broken: please report it           */
 } lac_status_t;
 
 typedef int64_t lac_dim_t; /* an extent, in elements */

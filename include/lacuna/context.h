@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The context: where calls run, with which policy, and what was learned of the sites they come from.
+ *
+ * One context serves one thread at a time (make one per thread; they are small). Metadata may be shared
+ * between contexts and threads. */
+#ifndef LACUNA_CONTEXT_H
+#define LACUNA_CONTEXT_H
+
+#include "lacuna/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A host context. Reads the environment and the config file once. *ctx is NULL on failure.
+ * Errors: NULL, MEMORY. Free with lac_ctx_free. */
+LAC_API lac_status_t lac_ctx_create(lac_ctx_t **ctx);
+
+/* NULL is accepted. Metadata and plans outlive the context; a plan may no longer be run. */
+LAC_API void lac_ctx_free(lac_ctx_t *ctx);
+
+/* Sets one option by its name: "backend", "detect", "dense_bias", "math", "nan", "compare", "verbose",
+ * "threads", "kmajor". Names and values are those of the environment (LACUNA_BACKEND=event is
+ * lac_ctx_set(ctx, "backend", "event")) and of the config file; docs/tuning.md lists them.
+ * A function setting wins over the environment, unless the environment's backend ends in '!'.
+ * Errors: NULL; VALUE for an unknown name or value (the message names the accepted ones; nothing changes). */
+LAC_API lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value);
+
+/* A callback that receives one fact as a pair of texts, valid during the call only. */
+typedef void (*lac_fact_fn)(void *arg, const char *key, const char *value);
+
+/* The facts of a context, in reading order: version, processor, instruction set, threads, the BLAS found
+ * and where (or why none), each backend and why it is missing, options in force, machine constants and
+ * where they come from. */
+LAC_API lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg);
+
+/* Bytes this context holds for its work (workspace and site table); derived forms belong to lac_meta_t. */
+LAC_API size_t lac_ctx_bytes(const lac_ctx_t *ctx);
+
+/* Measures the machine constants of the cost model on this machine (some seconds), uses them from now on
+ * and stores them in `path`, or in the user's cache folder when path is NULL. progress may be NULL; it
+ * receives the step's name and "done/total". Errors: NULL, MEMORY, IO. */
+LAC_API lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, void *arg);
+
+/* "major.minor.patch" of the library that is loaded. */
+LAC_API const char *lac_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * For those who put Lacuna in front of another BLAS: a product that declines where that BLAS is better.
+ *
+ * These calls are made to cost next to nothing on the way to "declined": a hot dense site is recognised from
+ * its shape alone, and its operands are not looked at. Arguments must have passed the BLAS's own checks. */
+#ifndef LACUNA_DROPIN_H
+#define LACUNA_DROPIN_H
+
+#include "lacuna/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* This thread's own context, made on first use and freed with the thread; NULL when it cannot be made or
+ * LACUNA_DISABLE is set. */
+LAC_API lac_ctx_t *lac_thread_ctx(void);
+
+/* Column-major C := beta C + alpha op(A) op(B) as sgemm_. Returns 1 when C has been computed, 0 when the
+ * call is declined and C is untouched. symbol and caller go into verbose lines and statistics. */
+LAC_API int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                                 lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                                 lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
+                                 const void *caller);
+
+/* Column-major y := beta y + alpha op(A) x as sgemv_, A stored m x n. */
+LAC_API int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
+                                 const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta,
+                                 float *y, lac_inc_t incy, const char *symbol, const void *caller);
+
+/* A symbol of the system BLAS that the dense route uses (found as LACUNA_BLAS says), never one of a Lacuna
+ * drop-in library; NULL when there is none. The last resort of a drop-in library that stands in front of
+ * nothing. */
+LAC_API void *lac_blas_symbol(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

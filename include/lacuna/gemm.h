@@ -1,0 +1,89 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The product: C := beta C + alpha op(A) op(B), the decision behind it, and plans.
+ *
+ * alpha and beta point at one float; NULL stands for alpha = 1 and beta = 0. beta = 0 never reads C;
+ * alpha = 0 never reads A or B. C is f32 with a buffer, and overlaps neither A nor B.
+ * On any error nothing is written. */
+#ifndef LACUNA_GEMM_H
+#define LACUNA_GEMM_H
+
+#include "lacuna/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One route's place in a decision. */
+typedef struct lac_candidate {
+    const char *route;   /* its name                                                     */
+    const char *side;    /* "left", "right": which operand it takes as sparse; "" neither */
+    const char *refusal; /* why it does not apply; NULL where it does                     */
+    double cost_us;      /* predicted microseconds; negative where it does not apply      */
+    size_t bytes;        /* memory it needs beyond the operands                           */
+} lac_candidate_t;
+
+#define LAC_CANDIDATES_MAX 24
+
+/* A chosen route with all costs and refusals. The texts live as long as the library. */
+typedef struct lac_decision {
+    const char *route;  /* the chosen route                                                    */
+    const char *side;   /* its side                                                            */
+    const char *reason; /* why: "cheapest", "forced", "only", "remembered dense", ...          */
+    const char *known;  /* how the density was known: "none", "remembered", "probed", "scanned",
+                           "attached", "frozen"                                                */
+    double density;     /* of the operand taken as sparse; negative when unknown               */
+    double cost_us;     /* predicted for the chosen route                                      */
+    double dense_us;    /* predicted for the dense route                                       */
+    int count;          /* candidates that follow, in table order                              */
+    lac_candidate_t candidate[LAC_CANDIDATES_MAX];
+} lac_decision_t;
+
+/* Per-call settings. Set size to sizeof(lac_call_t) and leave unknown members zero. */
+typedef struct lac_call {
+    size_t size;
+    const char *route;        /* a backend name as in lac_ctx_set; NULL: the context's               */
+    lac_decision_t *decision; /* filled with what was decided, or NULL                                */
+    const char *symbol;       /* the entry point named in verbose lines; NULL: "lac_gemm"             */
+    const void *caller;       /* an address inside the caller, named in verbose lines; or NULL        */
+    int may_decline;          /* nonzero: where a dense route is best, compute nothing and set declined */
+    int declined;             /* out: nonzero when the call was declined; C is untouched              */
+} lac_call_t;
+
+/* C := beta C + alpha op(A) op(B). A sparse-only operand makes it SpMM; an attached active list, the indexed
+ * gather. Errors: NULL, EXTENT, STRIDE, ALIAS, TYPE, SPACE, EMPTY, STALE, MEMORY; VALUE for an unknown route.
+ */
+LAC_API lac_status_t lac_gemm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                              const float *beta, const lac_obj_t *c);
+LAC_API lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                                 const float *beta, const lac_obj_t *c, lac_call_t *call);
+
+/* The same on bare f32 pointers: op(A) is m x k, op(B) is k x n; any strides, in elements. */
+LAC_API lac_status_t lac_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                               lac_dim_t k, float alpha, const float *a, lac_inc_t rsa, lac_inc_t csa,
+                               const float *b, lac_inc_t rsb, lac_inc_t csb, float beta, float *c,
+                               lac_inc_t rsc, lac_inc_t csc);
+/* y := beta y + alpha op(A) x, A stored m x n. incx and incy may be negative, with BLAS's meaning. */
+LAC_API lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
+                               const float *a, lac_inc_t rsa, lac_inc_t csa, const float *x, lac_inc_t incx,
+                               float beta, float *y, lac_inc_t incy);
+
+/* Decides and does not run: what lac_gemm_ex would do now. call may be NULL. */
+LAC_API lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                                 const float *beta, const lac_obj_t *c, lac_call_t *call,
+                                 lac_decision_t *decision);
+
+/* A plan keeps a decision, with its workspace grown, to be run again on operands of the same shapes, strides
+ * and types. Metadata may differ; the route is kept where it is still legal and the dense route serves where
+ * it is not. Free with lac_plan_destroy before the context. */
+LAC_API lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t *a,
+                                     const lac_obj_t *b, const lac_obj_t *c, const lac_call_t *call);
+LAC_API lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t *a,
+                                  const lac_obj_t *b, const float *beta, const lac_obj_t *c);
+LAC_API lac_status_t lac_plan_explain(const lac_plan_t *plan, lac_decision_t *decision);
+LAC_API void lac_plan_destroy(lac_plan_t *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

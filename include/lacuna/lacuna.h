@@ -1,0 +1,13 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Everything public at once. */
+#ifndef LACUNA_LACUNA_H
+#define LACUNA_LACUNA_H
+
+#include "lacuna/types.h"
+#include "lacuna/context.h"
+#include "lacuna/meta.h"
+#include "lacuna/gemm.h"
+#include "lacuna/dropin.h"
+
+#endif

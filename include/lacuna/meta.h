@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Metadata: what is known of an operand's zeros, measured by the library or attached by the caller.
+ *
+ * Metadata describes the stored matrix of one operand (before its trans). It carries a generation: every
+ * form remembers the generation it was made in, and lac_meta_touch starts a new one, so that nothing old
+ * is used. A scanned form stands for the operand's contents only while the operand is frozen; on an operand
+ * that may change it is a hint about cost, never an answer. An attached form is the caller's word and is
+ * used until the next touch. */
+#ifndef LACUNA_META_H
+#define LACUNA_META_H
+
+#include "lacuna/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which forms to measure; or-ed together. */
+#define LAC_META_DENSITY 0x01u /* number of nonzeros                                         */
+#define LAC_META_BITMASK 0x02u /* one bit per element, with packed values                    */
+#define LAC_META_CSR     0x04u /* compressed rows                                            */
+#define LAC_META_CSC     0x08u /* compressed columns                                         */
+#define LAC_META_ACTIVE  0x10u /* the indices along n where any row is nonzero, with values  */
+
+typedef enum lac_it { LAC_I32 = 0, LAC_I64 = 1 } lac_it_t; /* type of the indices attached by a caller */
+
+/* Empty metadata for a stored m x n matrix. Errors: NULL, EXTENT, MEMORY. Free with lac_meta_free. */
+LAC_API lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n);
+
+/* NULL is accepted. Frees what the library built; never what the caller attached. */
+LAC_API void lac_meta_free(lac_meta_t *meta);
+
+/* Measures the forms named by `what` from the operand's buffer (obj->meta must be the metadata to fill).
+ * Errors: NULL, EXTENT, STRIDE, TYPE, EMPTY (no buffer), VALUE (unknown bits), MEMORY. */
+LAC_API lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what);
+
+/* Attach a form that the caller has. The arrays stay the caller's and must live, unchanged, until the next
+ * touch, attach of the same form, or free. They are checked once, here, in time linear in their size:
+ *   CSR  ptr[m + 1] from 0, never decreasing; idx[ptr[m]] strictly ascending within a row, in [0, n)
+ *   CSC  the same with columns: ptr[n + 1], idx in [0, m)
+ *   active  idx[count] strictly ascending in [0, n); val[j * m + i] is element (i, idx[j])
+ *   bitmask  words of 64 bits, ceil(n / 64) per row; bit (j % 64) of word [i][j / 64]; val packed by rows
+ * `it` is the type of ptr (and of idx, in which every index must fit 31 bits). val may be NULL for CSR and
+ * CSC: every entry is 1. Errors: NULL; TYPE; EXTENT (an index type that overflows); SPARSE, with a message
+ * that names the array and the first place that breaks the rule. Nothing is attached on error. */
+LAC_API lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_it_t it, const void *ptr, const void *idx,
+                                         const float *val);
+LAC_API lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_it_t it, const void *ptr, const void *idx,
+                                         const float *val);
+LAC_API lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int32_t *idx,
+                                            const float *val);
+LAC_API lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, const float *val);
+
+/* The owner promises that the contents stay as they are until lac_meta_touch. Derived forms (a k-major
+ * copy, packed values) may then be built once and kept; lac_meta_bytes counts them. */
+LAC_API lac_status_t lac_meta_freeze(lac_meta_t *meta);
+
+/* The contents changed or are about to: a new generation begins and the operand is no longer frozen. */
+LAC_API lac_status_t lac_meta_touch(lac_meta_t *meta);
+
+/* Fraction of nonzeros in [0, 1] as last measured or attached; negative when unknown. */
+LAC_API double lac_meta_density(const lac_meta_t *meta);
+
+/* The generation, from 1 on. */
+LAC_API uint64_t lac_meta_generation(const lac_meta_t *meta);
+
+/* Bytes of memory that the library holds for this metadata, derived forms included. */
+LAC_API size_t lac_meta_bytes(const lac_meta_t *meta);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
