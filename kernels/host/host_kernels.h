@@ -12,8 +12,12 @@
  *
  * A kernel computes a range [j0, j1) of output columns, or [i0, i1) of output rows, so that a caller may
  * share the ranges among threads: each output element is summed by one thread in ascending k, and the
- * result does not depend on how the ranges were cut.
- * beta == 0 never reads out. All accumulation is in the type of W, one fused multiply-add per event. */
+ * result does not depend on how the ranges were cut. csr_cols and bitmask_cols, which walk along k, sum each
+ * element in 16 lanes that are added in one fixed order at the end: as independent of the cuts.
+ * beta == 0 never reads out. All accumulation is in the type of W, one fused multiply-add per event (one
+ * multiply and one add on the portable instruction set). Zeros of S are never multiplied: 0 * Inf is dropped.
+ * j0, j1 and i0, i1 are absolute: out, w and s point at element (0, 0). Empty ranges are allowed.
+ * No kernel keeps state; scratch needs no alignment (64 bytes is fastest) and no initial contents. */
 #ifndef LACUNA_HOST_KERNELS_H
 #define LACUNA_HOST_KERNELS_H
 
@@ -46,7 +50,8 @@ typedef struct lac_bits {
     int64_t words;        /* 64-bit words per row: ceil(cols / 64)                         */
     const uint64_t *bits; /* [rows * words]                                                */
     const int64_t *first; /* [rows] index in val of the row's first nonzero                */
-    const float *val;     /* [nnz + 16] packed values, row by row, ascending k; 16 of padding that may be read */
+    const float *val;     /* [nnz + 16] packed values, row by row, ascending k, with 16 of padding that may be
+                             read; or NULL: every one is 1                                 */
 } lac_bits_t;
 
 /* The kernels of one instruction set. All f32; u8 where the name says so. */
@@ -63,7 +68,8 @@ typedef struct lac_host_kernels {
                            lac_events_t *ev);
 
     /* Number of nonzeros in each of rows [i0, i1) of an m x kk matrix, into count[i - i0]; and the same
-     * rows written as CSR entries from idx + start[i - i0] on (val may be NULL: positions only). */
+     * rows written as CSR entries from idx + start[i - i0] on (idx or val may be NULL: only the other is
+     * written, as for the packed values of lac_bits_t). Nothing past a row's last entry is written. */
     void (*count_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
                            int64_t *count);
     void (*count_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
@@ -87,7 +93,7 @@ typedef struct lac_host_kernels {
 
     /* Event products -------------------------------------------------------------------------------------
      * Row gather: rows of W are contiguous (element (k, j) at w[k * ldw + j]). m is the number of rows of S.
-     * acc: scratch of at least `event_rows_scratch(m)` floats. `fragments` event lists cover ascending,
+     * acc: scratch of at least `lac_event_scratch(m)` floats. `fragments` event lists cover ascending,
      * disjoint k ranges. */
     void (*event_rows)(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
                        int64_t j0, int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
@@ -97,15 +103,18 @@ typedef struct lac_host_kernels {
                        int64_t j0, int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
                        float *acc);
 
-    /* CSR products, rows [i0, i1) x columns [j0, j1) of out. W by rows (w[k * ldw + j]). */
+    /* CSR products, rows [i0, i1) x columns [j0, j1) of out. W by rows (w[k * ldw + j]).
+     * scratch: lac_csr_scratch(s->cols) floats of the calling thread, where panels of W are packed when that
+     * pays; or NULL: never packed. The result is the same. Cut j before i: a panel is packed once per call. */
     void (*csr_rows)(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
-                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs);
+                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
+                     float *scratch);
     /* The same with W by columns (w[j * ldw + k]); good for few columns. */
     void (*csr_cols)(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
                      int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs);
 
-    /* Bitmask product, rows [i0, i1) of out, W by columns (w[j * ldw + k]), n short. W columns must be
-     * readable up to k = 64 * ceil(kk / 64) (finite padding). */
+    /* Bitmask product, rows [i0, i1) of out, W by columns (w[j * ldw + k]), n short. Only the elements of W
+     * that meet a set bit are read. */
     void (*bitmask_cols)(const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n,
                          float alpha, float beta, float *out, int64_t rs, int64_t cs);
 
@@ -122,6 +131,8 @@ typedef struct lac_host_kernels {
 
 /* Floats of scratch that event_rows and event_cols need per thread for m rows of S. */
 int64_t lac_event_scratch(int64_t m);
+/* Floats of scratch that csr_rows can use per thread for an S of kk columns. */
+int64_t lac_csr_scratch(int64_t kk);
 /* Floats of scratch that dense_f32 needs per thread. */
 int64_t lac_dense_scratch(void);
 
