@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""The house rules as functions of a tree: each takes a Tree and returns its violations as lines of text."""
+import pathlib
+import re
+
+SOURCES = {".c", ".h", ".cu", ".cuh", ".def", ".py", ".sh", ".cmake"}
+C_SOURCES = {".c", ".h", ".cu", ".cuh", ".def"}
+LONG_FILE = 400
+
+COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
+ENVIRONMENT = re.compile(r"\b(?:secure_getenv|getenv|setenv|putenv|environ)\b")
+OPENING = re.compile(r"\b(?:dlopen|dlmopen)\s*\(")
+ROUTE = re.compile(r"\blac_route_t\s+(\w+)\s*=")
+
+
+class Folder:
+    """One row of the floor table."""
+
+    def __init__(self, floor, name, only):
+        self.floor, self.name, self.only = floor, name, only
+
+    def may_include(self, other):
+        if other is self:
+            return True
+        if self.only:
+            return other.name in self.only
+        return self.floor is not None and other.floor is not None and other.floor < self.floor
+
+
+class Tree:
+    """The files of a checkout and the floor table that its docs/architecture.md declares."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.folders = self._floors()
+        self.files = sorted(
+            path.relative_to(self.root)
+            for path in self.root.rglob("*")
+            if path.is_file() and not any(self._skipped(part) for part in path.relative_to(self.root).parts[:-1])
+        )
+        self.by_name = {}
+        for path in self.c_sources():
+            self.by_name.setdefault(path.name, []).append(path)
+
+    @staticmethod
+    def _skipped(part):
+        return part == "build" or part.startswith(("build-", ".")) or part == "__pycache__"
+
+    def _floors(self):
+        text = (self.root / "docs/architecture.md").read_text(encoding="utf-8")
+        table = text.split("<!-- floors:begin -->")[1].split("<!-- floors:end -->")[0]
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()[2:]]
+        return [
+            Folder(int(floor) if floor.isdigit() else None, name.strip("`"), re.findall(r"`([^`]+)`", only))
+            for floor, name, _job, only in rows
+        ]
+
+    def c_sources(self):
+        return [path for path in self.files if path.suffix in C_SOURCES]
+
+    def folder_of(self, path):
+        """The row that a file belongs to; None for the sides without a rule (tests, bench)."""
+        inside = [folder for folder in self.folders if path.as_posix().startswith(folder.name + "/")]
+        return max(inside, key=lambda folder: len(folder.name), default=None)
+
+    def text(self, path):
+        return (self.root / path).read_text(encoding="utf-8")
+
+    def code(self, path):
+        """The text without comments and string contents."""
+        return COMMENT_OR_TEXT.sub(lambda match: '""' if match[0][0] == '"' else " ", self.text(path))
+
+    def included(self, path):
+        """(spelling, file of this tree or None) of every quoted include."""
+        for spelling in INCLUDE.findall(self.text(path)):
+            beside = path.parent / spelling
+            public = pathlib.Path("include") / spelling
+            named = self.by_name.get(pathlib.PurePosixPath(spelling).name, [])
+            yield spelling, next((file for file in (beside, public, *named) if file in self.files), None)
+
+
+def upward_includes(tree):
+    found = []
+    for path in tree.c_sources():
+        folder = tree.folder_of(path)
+        if folder is None:
+            continue
+        for spelling, target in tree.included(path):
+            if target is None:
+                found.append(f'{path}: "{spelling}" is no file of this tree: use <> for those of others')
+                continue
+            other = tree.folder_of(target)
+            if other is None or not folder.may_include(other):
+                found.append(f"{path}: {folder.name} may not include {target}")
+    return found
+
+
+def unplaced_folders(tree):
+    """A new folder of code must take its place in the table before it can be checked."""
+    roofs = ("backend/", "kernels/", "plugin/", "tools/", "include/", "reference/", "demo/")
+    return [
+        f"{path}: its folder is not in the floor table of docs/architecture.md"
+        for path in tree.c_sources()
+        if path.as_posix().startswith(roofs) and tree.folder_of(path) is None
+    ]
+
+
+def environment_readers(tree):
+    return [
+        f"{path}: reads the environment; only backend/base may"
+        for path in tree.c_sources()
+        if (folder := tree.folder_of(path)) and folder.name not in ("backend/base", "demo")
+        and ENVIRONMENT.search(tree.code(path))
+    ]
+
+
+def library_openers(tree):
+    return [
+        f"{path}: opens a shared library; only backend/base and the resolver of a drop-in library may"
+        for path in tree.c_sources()
+        if (folder := tree.folder_of(path)) and folder.name != "backend/base"
+        and not (folder.name.startswith("plugin/") and "resolve" in path.name)
+        and OPENING.search(tree.code(path))
+    ]
+
+
+def route_names_elsewhere(tree):
+    """Files other than table.c and its X-tables that name a route which another file defines."""
+    home = {}
+    for path in tree.c_sources():
+        for route in ROUTE.findall(tree.code(path)):
+            home[route] = path
+    found = []
+    for path in tree.c_sources():
+        folder = tree.folder_of(path)
+        if folder is None or path.as_posix() == "backend/dispatch/table.c" or path.suffix in (".h", ".def"):
+            continue
+        words = set(re.findall(r"\w+", tree.code(path)))
+        found += [f"{path}: names {route} of {file}" for route, file in home.items() if route in words and file != path]
+    return found
+
+
+def unlicensed_files(tree):
+    found = []
+    for path in tree.files:
+        if path.suffix not in SOURCES and path.name not in ("CMakeLists.txt", "run"):
+            continue
+        head = tree.text(path).splitlines()[:4]
+        if not any("SPDX-FileCopyrightText:" in line for line in head) or not any(
+            "SPDX-License-Identifier: BSD-3-Clause" in line for line in head
+        ):
+            found.append(f"{path}: does not open with the two SPDX lines")
+    return found
+
+
+def shared_names(tree):
+    return [
+        f"{name}: {', '.join(map(str, paths))}" for name, paths in sorted(tree.by_name.items()) if len(paths) > 1
+    ]
+
+
+def odd_names(tree):
+    return [f"{path}: file names are snake_case" for path in tree.c_sources() if not re.fullmatch(r"[a-z0-9_]+", path.stem)]
+
+
+def long_files(tree):
+    """A smell, not an error: printed, never counted."""
+    lengths = ((path, tree.text(path).count("\n")) for path in tree.files if path.suffix in SOURCES)
+    return [f"{path}: {length} lines" for path, length in lengths if length > LONG_FILE]
+
+
+RULES = (
+    upward_includes,
+    unplaced_folders,
+    environment_readers,
+    library_openers,
+    route_names_elsewhere,
+    unlicensed_files,
+    shared_names,
+    odd_names,
+)

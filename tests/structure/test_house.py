@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""Holds the checkout to the house rules, and holds each rule to failing on a small tree that breaks it."""
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import house  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SPDX = "/* SPDX-FileCopyrightText: 2026 the Lacuna authors\n * SPDX-License-Identifier: BSD-3-Clause\n * A file. */\n"
+
+# A tree that keeps every rule. Each case below changes one file of it.
+GOOD = {
+    "include/lacuna/types.h": "",
+    "kernels/host/host_kernels.h": '#include "lacuna/types.h"\n',
+    "backend/base/env.c": 'const char *lac_env(const char *n) { return getenv(n); }\nvoid f(void) { dlopen("a", 1); }\n',
+    "backend/model/route.h": '#include "lacuna/types.h"\n',
+    "backend/host/route_event.c": '#include "route.h"\n#include "host_kernels.h"\n'
+                                  "const lac_route_t lac_route_event = {0};\n",
+    "backend/cuda/route_tiles.c": '#include "route.h"\n/* unlike getenv() or "route_event.c" */\n',
+    "backend/dispatch/table.c": '#include "route.h"\nextern const lac_route_t lac_route_event;\n',
+    "backend/dispatch/select.h": '#include "route.h"\n',
+    "reference/ref_gemm.h": '#include "lacuna/types.h"\n',
+    "plugin/blas/blas_resolve.c": '#include "lacuna/types.h"\nvoid g(void) { dlopen("b", 1); }\n',
+    "tools/lacuna/main.c": '#include "ref_gemm.h"\n#include "lacuna/types.h"\n',
+    "demo/coba.c": "const char *h = \"getenv\";\n",
+}
+
+# rule, file, what it is made to hold, and a piece of the violation that must be reported
+BAD = (
+    (house.upward_includes, "backend/model/route.h", '#include "select.h"\n', "may not include backend/dispatch/select.h"),
+    (house.upward_includes, "kernels/host/host_kernels.h", '#include "../../backend/model/route.h"\n', "may not include"),
+    (house.upward_includes, "backend/cuda/route_tiles.c", '#include "beside.h"\n', "may not include backend/host/beside.h"),
+    (house.upward_includes, "reference/ref_gemm.h", '#include "route.h"\n', "reference may not include"),
+    (house.upward_includes, "plugin/blas/blas_resolve.c", '#include "route.h"\n', "plugin/blas may not include"),
+    (house.upward_includes, "plugin/blas/blas_resolve.c", '#include "ref_gemm.h"\n', "plugin/blas may not include"),
+    (house.upward_includes, "tools/lacuna/main.c", '#  include "route.h"\n', "tools/lacuna may not include"),
+    (house.upward_includes, "demo/coba.c", '#include "lacuna/types.h"\n', "demo may not include"),
+    (house.upward_includes, "backend/host/route_event.c", '#include "cblas.h"\n', "no file of this tree"),
+    (house.unplaced_folders, "backend/attic/old.c", "", "not in the floor table"),
+    (house.environment_readers, "backend/dispatch/table.c", 'char *x = secure_getenv("X");\n', "reads the environment"),
+    (house.library_openers, "backend/host/route_event.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
+    (house.library_openers, "plugin/blas/blas_sgemm.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
+    (house.route_names_elsewhere, "backend/dispatch/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
+    (house.shared_names, "backend/data/route.h", "", "backend/data/route.h"),
+    (house.odd_names, "backend/data/Meta-Data.c", "", "snake_case"),
+)
+
+
+def build(folder, files):
+    """Writes the files under the folder, with the real floor table, and reads them as a tree."""
+    root = pathlib.Path(folder)
+    (root / "docs").mkdir()
+    (root / "docs/architecture.md").write_text((ROOT / "docs/architecture.md").read_text(encoding="utf-8"), encoding="utf-8")
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SPDX + text, encoding="utf-8")
+    return house.Tree(root)
+
+
+class ThisTree(unittest.TestCase):
+    def test_keeps_every_rule(self):
+        tree = house.Tree(ROOT)
+        self.assertGreater(len(tree.c_sources()), 10, "hardly any source was found: is the root right?")
+        self.assertGreaterEqual(len(tree.folders), 10, "the floor table was not read")
+        for line in house.long_files(tree):
+            print("long:", line)
+        for rule in house.RULES:
+            with self.subTest(rule=rule.__name__):
+                found = rule(tree)
+                self.assertFalse(found, "\n  ".join(["", *found]))
+
+
+class Rules(unittest.TestCase):
+    def test_pass_a_good_tree(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = build(folder, GOOD)
+            for rule in house.RULES:
+                with self.subTest(rule=rule.__name__):
+                    self.assertEqual([], rule(tree))
+
+    def test_fail_on_each_breach(self):
+        for rule, name, text, expected in BAD:
+            with self.subTest(rule=rule.__name__, file=name, text=text), tempfile.TemporaryDirectory() as folder:
+                found = rule(build(folder, {**GOOD, "backend/host/beside.h": "", name: text}))
+                self.assertTrue(any(expected in line for line in found), found)
+
+    def test_fail_on_a_missing_licence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = build(folder, GOOD)
+            (tree.root / "demo/coba.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
+            self.assertEqual(["demo/coba.c: does not open with the two SPDX lines"], house.unlicensed_files(tree))
+
+
+if __name__ == "__main__":
+    unittest.main()
