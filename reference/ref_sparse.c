@@ -62,10 +62,12 @@ void ref_compressed_free(ref_compressed_t *form)
 bool ref_bits_make(ref_bits_t *out, const ref_matrix_t *x)
 {
     *out = (ref_bits_t){.rows = x->m, .cols = x->n, .words = (x->n + 63) / 64};
-    out->nnz = ref_matrix_nonzeros(x);
-    if (indexable(x)) out->bits = allocate(out->rows * out->words, sizeof *out->bits);
-    out->first = allocate(out->rows, sizeof *out->first);
-    out->val = allocate(out->nnz + REF_BITS_PAD, sizeof *out->val);
+    if (indexable(x)) {
+        out->nnz = ref_matrix_nonzeros(x);
+        out->bits = allocate(out->rows * out->words, sizeof *out->bits);
+        out->first = allocate(out->rows, sizeof *out->first);
+        out->val = allocate(out->nnz + REF_BITS_PAD, sizeof *out->val);
+    }
     if (out->bits == NULL || out->first == NULL || out->val == NULL) {
         ref_bits_free(out);
         return false;
@@ -97,7 +99,7 @@ bool ref_active_make(ref_active_t *out, const ref_matrix_t *x)
     ref_compressed_t csc;
 
     *out = (ref_active_t){.rows = x->m, .cols = x->n};
-    if (!ref_csc_make(&csc, x)) return false;
+    if (!ref_csc_make(&csc, x)) return false; /* and *out holds nothing to free */
     for (int64_t j = 0; j < x->n; j++) out->active += csc.ptr[j + 1] > csc.ptr[j];
     out->nnz = csc.nnz;
     out->k = allocate(out->active, sizeof *out->k);

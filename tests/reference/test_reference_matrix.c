@@ -1,0 +1,164 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Strided matrices: geometry, poison in every gap, and helpers that see one spoiled slot. */
+#include "ref_matrix.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const ref_layout_t layouts[] = {
+    {false, 1, 0}, {false, 1, 3}, {false, 2, 0}, {false, 3, 2},
+    {true, 1, 0},  {true, 1, 3},  {true, 2, 0},  {true, 3, 2},
+};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts };
+
+static void test_geometry_by_hand(void **state)
+{
+    ref_matrix_t x;
+    (void)state;
+    assert_true(ref_matrix_alloc(&x, LAC_F32, 3, 5, &(ref_layout_t){false, 1, 0}, 0));
+    assert_int_equal(x.rs, 5);
+    assert_int_equal(x.cs, 1);
+    assert_int_equal(x.slots, 15);
+    ref_matrix_free(&x);
+    assert_true(ref_matrix_alloc(&x, LAC_F32, 3, 5, &(ref_layout_t){true, 2, 4}, 0));
+    assert_int_equal(x.rs, 2);
+    assert_int_equal(x.cs, 10);
+    assert_int_equal(x.slots, 4 * 10 + 2 * 2 + 1);
+    assert_int_equal((uintptr_t)x.data % 64, 0);
+    ref_matrix_t t = ref_matrix_op(&x, LAC_TRANS);
+    assert_int_equal(t.m, 5);
+    assert_int_equal(t.n, 3);
+    assert_int_equal(t.rs, 10);
+    assert_int_equal(t.cs, 2);
+    assert_ptr_equal(t.data, x.data);
+    lac_obj_t o = ref_matrix_obj(&x, LAC_TRANS);
+    assert_int_equal(o.trans, LAC_TRANS);
+    assert_int_equal(o.m, 3);
+    assert_int_equal(o.cs, 10);
+    assert_null(o.meta);
+    ref_matrix_free(&x);
+    assert_null(x.data);
+    ref_matrix_free(&x);
+    ref_matrix_free(NULL);
+}
+
+static void test_empty_and_impossible(void **state)
+{
+    ref_matrix_t x;
+    (void)state;
+    assert_true(ref_matrix_alloc(&x, LAC_F32, 0, 5, &layouts[1], 0));
+    assert_int_equal(x.slots, 0);
+    assert_non_null(x.data);
+    assert_true(ref_matrix_padding_intact(&x, NULL));
+    ref_matrix_free(&x);
+    assert_false(ref_matrix_alloc(&x, LAC_F32, INT64_MAX, INT64_MAX, &layouts[3], 0));
+    assert_null(x.base);
+}
+
+static void set_all(ref_matrix_t *x)
+{
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t j = 0; j < x->n; j++) {
+            int64_t at = i * x->rs + j * x->cs;
+            if (x->dt == LAC_U8)
+                ((uint8_t *)x->data)[at] = (uint8_t)(i == j);
+            else
+                ((float *)x->data)[at] = i == j ? 1.0f : -0.0f;
+        }
+}
+
+static void spoil(ref_matrix_t *x, int64_t at)
+{
+    if (x->dt == LAC_U8)
+        ((uint8_t *)x->data)[at] ^= 1;
+    else
+        ((uint32_t *)x->data)[at] ^= 1;
+}
+
+/* Each slot in turn: an element may change, padding and guards may not. */
+static void check_every_slot(ref_matrix_t *x)
+{
+    int64_t spoiled = 0, where = 0;
+
+    set_all(x);
+    assert_true(ref_matrix_padding_intact(x, &where));
+    assert_int_equal(ref_matrix_nonzeros(x), x->m < x->n ? x->m : x->n);
+    for (int64_t at = -x->guard; at < x->slots + x->guard; at++) {
+        uint64_t before = ref_matrix_checksum(x);
+        spoil(x, at);
+        bool intact = ref_matrix_padding_intact(x, &where);
+        assert_true(intact == (ref_matrix_checksum(x) != before));
+        if (!intact) {
+            assert_int_equal(where, at);
+            spoiled++;
+        }
+        spoil(x, at);
+    }
+    assert_int_equal(spoiled, x->slots - x->m * x->n + 2 * x->guard);
+}
+
+static void test_every_slot_of_padding_is_watched(void **state)
+{
+    (void)state;
+    for (int l = 0; l < LAYOUTS; l++)
+        for (int dt = LAC_F32; dt <= LAC_U8; dt++)
+            for (int64_t guard = 0; guard <= 64; guard += 64) {
+                ref_matrix_t x;
+                assert_true(ref_matrix_alloc(&x, (lac_dt_t)dt, 4, 7, &layouts[l], guard));
+                check_every_slot(&x);
+                ref_matrix_free(&x);
+            }
+}
+
+static void test_checksum_ignores_strides(void **state)
+{
+    uint64_t first = 0;
+    (void)state;
+    for (int l = 0; l < LAYOUTS; l++) {
+        ref_matrix_t x;
+        assert_true(ref_matrix_alloc(&x, LAC_F32, 4, 7, &layouts[l], 0));
+        set_all(&x);
+        if (l == 0) first = ref_matrix_checksum(&x);
+        assert_true(ref_matrix_checksum(&x) == first);
+        ref_matrix_t t = ref_matrix_op(&x, LAC_TRANS);
+        assert_true(ref_matrix_checksum(&t) != first);
+        ref_matrix_free(&x);
+    }
+}
+
+static void test_copy_and_restore(void **state)
+{
+    ref_matrix_t x, y;
+    (void)state;
+    assert_true(ref_matrix_alloc(&x, LAC_F32, 4, 7, &layouts[3], 8));
+    set_all(&x);
+    assert_true(ref_matrix_copy(&y, &x));
+    assert_ptr_not_equal(x.data, y.data);
+    assert_true(ref_matrix_checksum(&y) == ref_matrix_checksum(&x));
+    spoil(&y, 0);
+    spoil(&y, -1);
+    assert_true(ref_matrix_checksum(&y) != ref_matrix_checksum(&x));
+    assert_false(ref_matrix_padding_intact(&y, NULL));
+    ref_matrix_restore(&y, &x);
+    assert_true(ref_matrix_checksum(&y) == ref_matrix_checksum(&x));
+    assert_true(ref_matrix_padding_intact(&y, NULL));
+    ref_matrix_free(&x);
+    ref_matrix_free(&y);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_geometry_by_hand),
+        cmocka_unit_test(test_empty_and_impossible),
+        cmocka_unit_test(test_every_slot_of_padding_is_watched),
+        cmocka_unit_test(test_checksum_ignores_strides),
+        cmocka_unit_test(test_copy_and_restore),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
