@@ -80,6 +80,11 @@ class Tree:
             named = self.by_name.get(pathlib.PurePosixPath(spelling).name, [])
             yield spelling, next((file for file in (beside, public, *named) if file in self.files), None)
 
+    def generated(self, path, spelling):
+        """True for a header that the build writes: the folder's CMakeLists.txt speaks of it."""
+        recipe = path.parent / "CMakeLists.txt"
+        return recipe in self.files and spelling in self.text(recipe)
+
 
 def upward_includes(tree):
     found = []
@@ -88,10 +93,10 @@ def upward_includes(tree):
         if folder is None:
             continue
         for spelling, target in tree.included(path):
-            if target is None:
+            if target is None and not tree.generated(path, spelling):
                 found.append(f'{path}: "{spelling}" is no file of this tree: use <> for those of others')
                 continue
-            other = tree.folder_of(target)
+            other = tree.folder_of(target) if target else folder
             if other is None or not folder.may_include(other):
                 found.append(f"{path}: {folder.name} may not include {target}")
     return found
@@ -117,12 +122,15 @@ def environment_readers(tree):
 
 
 def library_openers(tree):
+    """A drop-in library looks for what stands behind it in one file; elsewhere only backend/base opens anything."""
+    openers = {}
+    for path in tree.c_sources():
+        folder = tree.folder_of(path)
+        if folder and folder.name != "backend/base" and OPENING.search(tree.code(path)):
+            openers.setdefault(folder.name, []).append(path)
     return [
-        f"{path}: opens a shared library; only backend/base and the resolver of a drop-in library may"
-        for path in tree.c_sources()
-        if (folder := tree.folder_of(path)) and folder.name != "backend/base"
-        and not (folder.name.startswith("plugin/") and "resolve" in path.name)
-        and OPENING.search(tree.code(path))
+        f"{path}: opens a shared library; only backend/base and one file of each drop-in library may"
+        for folder, paths in openers.items() for path in paths[folder.startswith("plugin/"):]
     ]
 
 
@@ -161,6 +169,17 @@ def shared_names(tree):
     ]
 
 
+def dead_links(tree):
+    """Links of the documents to files that are not there."""
+    found = []
+    for path in tree.files:
+        if path.suffix == ".md":
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", tree.text(path)):
+                if "://" not in target and not (tree.root / path.parent / target).exists():
+                    found.append(f"{path}: links to {target}, which is not there")
+    return found
+
+
 def odd_names(tree):
     return [f"{path}: file names are snake_case" for path in tree.c_sources() if not re.fullmatch(r"[a-z0-9_]+", path.stem)]
 
@@ -180,4 +199,5 @@ RULES = (
     unlicensed_files,
     shared_names,
     odd_names,
+    dead_links,
 )

@@ -44,6 +44,7 @@ BAD = (
     (house.environment_readers, "backend/dispatch/table.c", 'char *x = secure_getenv("X");\n', "reads the environment"),
     (house.library_openers, "backend/host/route_event.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
     (house.library_openers, "plugin/blas/blas_sgemm.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
+    (house.dead_links, "docs/tuning.md", "[gone](gone.md#there)\n", "links to gone.md"),
     (house.route_names_elsewhere, "backend/dispatch/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
     (house.shared_names, "backend/data/route.h", "", "backend/data/route.h"),
     (house.odd_names, "backend/data/Meta-Data.c", "", "snake_case"),

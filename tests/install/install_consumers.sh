@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs a build, moves the installed tree, and builds and runs a consumer by find_package and by pkg-config.
+# usage: install_consumers.sh cmake build-folder this-folder compiler libdir pkg-config-or-empty
+set -eu
+cmake=$1 build=$2 here=$3 compiler=$4 libdir=$5 pkg_config=$6
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$cmake" --install "$build" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+mv "$work/first" "$work/moved"
+prefix=$work/moved
+
+echo "find_package:"
+"$cmake" -S "$here/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler" \
+    >/dev/null
+"$cmake" --build "$work/consumer" >/dev/null
+"$work/consumer/consumer"
+
+if [ -n "$pkg_config" ]; then
+    echo "pkg-config:"
+    PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046
+    "$compiler" -o "$work/by_pkg_config" "$here/consumer/consumer.c" $("$pkg_config" --cflags --libs lacuna)
+    LD_LIBRARY_PATH=$prefix/$libdir "$work/by_pkg_config"
+fi
+
+if [ -x "$prefix/bin/lacuna" ]; then
+    echo "the tool, from where it was moved to:"
+    "$prefix/bin/lacuna" --version
+fi
+for module in "$prefix/$libdir"/liblacuna_*.so; do
+    [ -e "$module" ] || continue
+    ! ldd "$module" | grep 'not found' || { echo "not complete: $module"; exit 1; }
+done
