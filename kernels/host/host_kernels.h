@@ -105,10 +105,9 @@ typedef struct lac_host_kernels {
 
     /* CSR products, rows [i0, i1) x columns [j0, j1) of out. W by rows (w[k * ldw + j]).
      * scratch: lac_csr_scratch(s->cols) floats of the calling thread, where panels of W are packed when that
-     * pays; or NULL: never packed. The result is the same. Cut j before i: a panel is packed once per call. */
+     * pays; or NULL: never packed. The result is the same. Cut j before i: each call packs its panels. */
     void (*csr_rows)(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
-                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
-                     float *scratch);
+                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs, float *scratch);
     /* The same with W by columns (w[j * ldw + k]); good for few columns. */
     void (*csr_cols)(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
                      int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs);

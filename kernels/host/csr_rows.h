@@ -1,0 +1,87 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * csr_rows: out := beta * out + alpha * S * W with S in CSR, where rows of W are contiguous.
+ *
+ * Shapes    S rows x kk, W kk x n with W[k, j] at w[k * ldw + j], out rows x n at any strides. Columns go in
+ *           panels; a row of a panel is summed in registers, up to ROW_VECTORS vectors at a time. Where the
+ * rows have enough entries to pay for it, a panel of W is first packed into scratch: it then stays in L2
+ *           whatever ldw is (a power of two maps its rows to few cache sets).
+ * Bytes     per entry 4 panel bytes of W from L2 (from memory when not packed) and 8 of S; W once per panel
+ *           when packed. Flops 2 (j1 - j0) per entry.
+ * Order     each out[i, j]: one multiply-add per entry, k ascending, in one accumulator; no dependence on the
+ *           panels or on the ranges. */
+
+enum { ROW_VECTORS = 8, CSR_PACK_REUSE = 4 };
+
+/* vectors whole vectors of columns of one row; in the last, only the first `lanes` lanes. */
+LAC_INLINE void csr_row_block(const int32_t *idx, const float *val, int64_t nnz, const real_t *w, int64_t ldw,
+                              int vectors, int64_t lanes, real_t alpha, real_t beta, real_t *out, int64_t cs)
+{
+    vec_t sum[ROW_VECTORS];
+    int last = vectors - 1;
+    for (int v = 0; v < vectors; v++) sum[v] = v_zero();
+    for (int64_t e = 0; e < nnz; e++) {
+        const real_t *slice = w + idx[e] * ldw;
+        vec_t value = v_set1(val ? val[e] : 1);
+        for (int v = 0; v < last; v++) sum[v] = v_fma(value, v_load(slice + v * LANES), sum[v]);
+        const real_t *tail = slice + last * LANES;
+        sum[last] = v_fma(value, lanes == LANES ? v_load(tail) : v_load_n(tail, lanes), sum[last]);
+    }
+    if (cs == 1) {
+        for (int v = 0; v < last; v++) v_finish(out + v * LANES, sum[v], alpha, beta, LANES);
+        v_finish(out + last * LANES, sum[last], alpha, beta, lanes);
+        return;
+    }
+    for (int v = 0; v < vectors; v++) {
+        real_t t[LANES];
+        v_store(t, sum[v]);
+        for (int64_t l = 0; l < (v < last ? LANES : lanes); l++) {
+            real_t *o = out + (v * LANES + l) * cs;
+            *o = r_finish(alpha, t[l], beta, o);
+        }
+    }
+}
+
+/* n columns of one row: whole blocks, then halves of a block, then what is left with a partial vector. */
+static void csr_row(const int32_t *idx, const float *val, int64_t nnz, const real_t *w, int64_t ldw,
+                    int64_t n, real_t alpha, real_t beta, real_t *out, int64_t cs)
+{
+    int64_t j = 0;
+    for (; j + 8 * LANES <= n; j += 8 * LANES)
+        csr_row_block(idx, val, nnz, w + j, ldw, 8, LANES, alpha, beta, out + j * cs, cs);
+    for (; j + 4 * LANES <= n; j += 4 * LANES)
+        csr_row_block(idx, val, nnz, w + j, ldw, 4, LANES, alpha, beta, out + j * cs, cs);
+    for (; j + 2 * LANES <= n; j += 2 * LANES)
+        csr_row_block(idx, val, nnz, w + j, ldw, 2, LANES, alpha, beta, out + j * cs, cs);
+    if (j + LANES < n)
+        csr_row_block(idx, val, nnz, w + j, ldw, 2, n - j - LANES, alpha, beta, out + j * cs, cs);
+    else if (j + LANES == n)
+        csr_row_block(idx, val, nnz, w + j, ldw, 1, LANES, alpha, beta, out + j * cs, cs);
+    else if (j < n)
+        csr_row_block(idx, val, nnz, w + j, ldw, 1, n - j, alpha, beta, out + j * cs, cs);
+}
+
+static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
+                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs, float *scratch)
+{
+    if (i0 >= i1 || j0 >= j1) return;
+    int64_t panel = csr_panel(s->cols);
+    bool pack = scratch && panel > 0 && s->ptr[i1] - s->ptr[i0] >= CSR_PACK_REUSE * s->cols;
+    if (panel == 0) panel = CSR_PANEL_MAX;
+    for (int64_t j = j0; j < j1; j += panel) {
+        int64_t n = min_i64(j1 - j, panel);
+        const real_t *from = w + j;
+        int64_t ld = ldw;
+        if (pack) {
+            for (int64_t k = 0; k < s->cols; k++)
+                memcpy(scratch + k * n, w + k * ldw + j, (size_t)n * sizeof *w);
+            from = scratch;
+            ld = n;
+        }
+        for (int64_t i = i0; i < i1; i++) {
+            int64_t e = s->ptr[i];
+            csr_row(s->idx + e, s->val ? s->val + e : NULL, s->ptr[i + 1] - e, from, ld, n, alpha, beta,
+                    out + i * rs + j * cs, cs);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * dense_blocked: out := beta * out + alpha * A * B, all elements multiplied: the fallback where no BLAS is.
+ *
+ * Shapes    A m x kk, B kk x n, out m x n, each at any strides. Blocks of DENSE_M x DENSE_N sums stay in
+ *           scratch while k advances by DENSE_K; A and B are packed into strips of MICRO_ROWS rows and of
+ *           MICRO_COLS columns, zero-filled at the edges, after K. Goto and R. van de Geijn, "Anatomy of
+ *           High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
+ * Bytes     B once per DENSE_M rows, A once per DENSE_N columns. Flops 2 m n kk.
+ * Order     each out[i, j]: one multiply-add per k, k ascending, in one accumulator; no dependence on the
+ *           blocks or on i0 and i1. */
+
+enum { MICRO_COLS = 2 * LANES };
+
+_Static_assert(DENSE_M % MICRO_ROWS == 0 && DENSE_N % MICRO_COLS == 0, "blocks are whole strips");
+
+/* strip[s][k][r] = x[(s * width + r) * rs + k * ks]: count rows in strips of width, zero-filled. */
+static void pack_strips(const real_t *x, int64_t rs, int64_t ks, int64_t count, int64_t depth, int64_t width,
+                        real_t *strip)
+{
+    for (int64_t r0 = 0; r0 < count; r0 += width, strip += depth * width) {
+        int64_t rows = min_i64(count - r0, width);
+        for (int64_t k = 0; k < depth; k++) {
+            real_t *to = strip + k * width;
+            const real_t *from = x + r0 * rs + k * ks;
+            for (int64_t r = 0; r < rows; r++) to[r] = from[r * rs];
+            for (int64_t r = rows; r < width; r++) to[r] = 0;
+        }
+    }
+}
+
+/* MICRO_ROWS x MICRO_COLS sums, taken from and put back to sum[r * DENSE_N + c]. */
+static void micro_tile(const real_t *a, const real_t *b, int64_t depth, real_t *sum)
+{
+    vec_t t[MICRO_ROWS][2];
+    for (int r = 0; r < MICRO_ROWS; r++)
+        for (int c = 0; c < 2; c++) t[r][c] = v_load(sum + r * DENSE_N + c * LANES);
+    for (int64_t k = 0; k < depth; k++, a += MICRO_ROWS, b += MICRO_COLS) {
+        vec_t b0 = v_load(b);
+        vec_t b1 = v_load(b + LANES);
+        for (int r = 0; r < MICRO_ROWS; r++) {
+            vec_t v = v_set1(a[r]);
+            t[r][0] = v_fma(v, b0, t[r][0]);
+            t[r][1] = v_fma(v, b1, t[r][1]);
+        }
+    }
+    for (int r = 0; r < MICRO_ROWS; r++)
+        for (int c = 0; c < 2; c++) v_store(sum + r * DENSE_N + c * LANES, t[r][c]);
+}
+
+static void dense_blocked(const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs,
+                          int64_t i0, int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out,
+                          int64_t rs, int64_t cs, float *scratch)
+{
+    real_t *pa = scratch;
+    real_t *pb = pa + DENSE_M * DENSE_K;
+    real_t *sum = pb + DENSE_K * DENSE_N;
+    for (int64_t i = i0; i < i1; i += DENSE_M)
+        for (int64_t j = 0; j < n; j += DENSE_N) {
+            int64_t mb = min_i64(i1 - i, DENSE_M);
+            int64_t nb = min_i64(n - j, DENSE_N);
+            memset(sum, 0, DENSE_M * DENSE_N * sizeof *sum);
+            for (int64_t k = 0; k < kk; k += DENSE_K) {
+                int64_t kb = min_i64(kk - k, DENSE_K);
+                pack_strips(a + i * ars + k * acs, ars, acs, mb, kb, MICRO_ROWS, pa);
+                pack_strips(b + j * bcs + k * brs, bcs, brs, nb, kb, MICRO_COLS, pb);
+                for (int64_t c = 0; c < nb; c += MICRO_COLS)
+                    for (int64_t r = 0; r < mb; r += MICRO_ROWS)
+                        micro_tile(pa + r * kb, pb + c * kb, kb, sum + r * DENSE_N + c);
+            }
+            write_out(sum, DENSE_N, mb, nb, alpha, beta, out + i * rs + j * cs, rs, cs);
+        }
+}

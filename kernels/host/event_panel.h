@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * How wide a panel of accumulators the event products keep in scratch; shared with lac_event_scratch. */
+#ifndef LACUNA_EVENT_PANEL_H
+#define LACUNA_EVENT_PANEL_H
+
+#include <stdint.h>
+
+enum {
+    EVENT_PANEL_FLOATS = 32768, /* m x panel accumulators: 128 KiB, beside the slices of W in L2 */
+    EVENT_PANEL_MIN = 64,
+    EVENT_PANEL_MAX = 2048
+};
+
+/* Columns of out that event_rows sums at a time for m rows of S: a multiple of EVENT_PANEL_MIN. */
+static inline int64_t event_panel(int64_t m)
+{
+    int64_t width = EVENT_PANEL_FLOATS / (m > 0 ? m : 1) / EVENT_PANEL_MIN * EVENT_PANEL_MIN;
+    if (width < EVENT_PANEL_MIN) return EVENT_PANEL_MIN;
+    return width < EVENT_PANEL_MAX ? width : EVENT_PANEL_MAX;
+}
+
+#endif

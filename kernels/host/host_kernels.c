@@ -1,0 +1,65 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Picks the widest set of host kernels that this processor and its operating system support. */
+#include "host_kernels.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "isa_tables.h"
+
+/* __builtin_cpu_supports also checks that the operating system saves the wide registers (XCR0). */
+static bool has_avx512(void)
+{
+#if defined(LAC_HAVE_AVX512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+           __builtin_cpu_supports("popcnt");
+#else
+    return false;
+#endif
+}
+
+static bool has_avx2(void)
+{
+#if defined(LAC_HAVE_AVX2)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+#else
+    return false;
+#endif
+}
+
+static bool has_portable(void)
+{
+    return true;
+}
+
+/* Widest first; the portable one is always there. */
+static const struct {
+    const lac_host_kernels_t *table;
+    bool (*supported)(void);
+} isas[] = {
+#if defined(LAC_HAVE_AVX512)
+    {&lac_host_kernels_avx512, has_avx512},
+#endif
+#if defined(LAC_HAVE_AVX2)
+    {&lac_host_kernels_avx2, has_avx2},
+#endif
+    {&lac_host_kernels_portable, has_portable},
+};
+
+const lac_host_kernels_t *lac_host_kernels(void)
+{
+    size_t i = 0;
+    while (!isas[i].supported()) i++;
+    return isas[i].table;
+}
+
+const lac_host_kernels_t *lac_host_kernels_named(const char *isa)
+{
+    for (size_t i = 0; isa && i < sizeof isas / sizeof isas[0]; i++)
+        if (strcmp(isa, isas[i].table->isa) == 0) return isas[i].supported() ? isas[i].table : NULL;
+    return NULL;
+}

@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * How much scratch the host kernels need; the same for every instruction set. */
+#include "host_kernels.h"
+
+#include "csr_panel.h"
+#include "dense_block.h"
+#include "event_panel.h"
+
+int64_t lac_event_scratch(int64_t m)
+{
+    return (m > 0 ? m : 1) * event_panel(m);
+}
+
+int64_t lac_csr_scratch(int64_t kk)
+{
+    return kk * csr_panel(kk);
+}
+
+int64_t lac_dense_scratch(void)
+{
+    return DENSE_SCRATCH;
+}

@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * All kernels of one instruction set, compiled once per set; the table at the end is all that leaves here.
+ *
+ * Kernels that read an element type of S are included once per type: add one by giving elem_t, ELEM(name),
+ * elem_value and elem_nz64 beside a new include. */
+#include "isa_tables.h"
+#include "simd.h"
+
+#include "csr_panel.h"
+#include "dense_block.h"
+#include "event_panel.h"
+#include "write_out.h"
+
+#include "elem_f32.h"
+#include "scan_events.h"
+#include "scan_rows.h"
+#include "scan_bits.h"
+#include "probe.h"
+#include "elem_u8.h"
+#include "scan_events.h"
+#include "scan_rows.h"
+#include "scan_bits.h"
+#include "probe.h"
+
+#include "event_rows.h"
+#include "event_cols.h"
+#include "csr_rows.h"
+#include "csr_cols.h"
+#include "bitmask_cols.h"
+#include "dense_blocked.h"
+#include "transpose_copy.h"
+
+const lac_host_kernels_t LAC_ISA_TABLE = {
+    .isa = LAC_ISA_TEXT,
+    .scan_events_f32 = scan_events_f32,
+    .scan_events_u8 = scan_events_u8,
+    .count_rows_f32 = count_rows_f32,
+    .count_rows_u8 = count_rows_u8,
+    .fill_rows_f32 = fill_rows_f32,
+    .fill_rows_u8 = fill_rows_u8,
+    .fill_bits_f32 = fill_bits_f32,
+    .fill_bits_u8 = fill_bits_u8,
+    .probe_f32 = probe_f32,
+    .probe_u8 = probe_u8,
+    .event_rows = event_rows,
+    .event_cols = event_cols,
+    .csr_rows = csr_rows,
+    .csr_cols = csr_cols,
+    .bitmask_cols = bitmask_cols,
+    .dense_f32 = dense_blocked,
+    .transpose_f32 = transpose_copy,
+};

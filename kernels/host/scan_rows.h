@@ -1,0 +1,92 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * count_rows and fill_rows: nonzeros per row of S, and the rows as CSR entries.
+ *
+ * Layout    S at s[i * rs + k * cs]. cs == 1: 64 elements of a row per mask. rs == 1: 64 rows of a column per
+ *           mask, with a write position per row. Any other: element by element.
+ * Bytes     all of S once per kernel, 8 bytes per entry written. No flops. */
+
+static void ELEM(count_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                             int64_t *count)
+{
+    for (int64_t i = i0; i < i1; i++) count[i - i0] = 0;
+    if (cs == 1) {
+        for (int64_t i = i0; i < i1; i++) {
+            const elem_t *row = s + i * rs;
+            int64_t nnz = 0;
+            int64_t k = 0;
+            for (; k + 64 <= kk; k += 64) nnz += __builtin_popcountll(ELEM(nz64)(row + k));
+            count[i - i0] = nnz + __builtin_popcountll(ELEM(nz_part)(row + k, kk - k));
+        }
+    } else if (rs == 1) {
+        for (; i0 < i1; i0 += 64, count += 64) {
+            int64_t n = min_i64(i1 - i0, 64);
+            for (int64_t k = 0; k < kk; k++) {
+                const elem_t *column = s + k * cs + i0;
+                for (int64_t i = 0; i < n; i++) count[i] += column[i] != 0;
+            }
+        }
+    } else {
+        for (int64_t i = i0; i < i1; i++)
+            for (int64_t k = 0; k < kk; k++) count[i - i0] += s[i * rs + k * cs] != 0;
+    }
+}
+
+/* n <= 16 elements of one row, the first at position k: returns how many entries were written. */
+static inline int64_t ELEM(fill_chunk)(const elem_t *p, int64_t k, uint32_t bits, int32_t *idx, float *val)
+{
+    if (bits) ELEM(store_entries)(idx, val, p, (int32_t)k, bits);
+    return __builtin_popcount(bits);
+}
+
+static void ELEM(fill_row)(const elem_t *row, int64_t kk, int32_t *idx, float *val)
+{
+    for (int64_t k = 0; k < kk; k += 64) {
+        uint64_t bits = kk - k >= 64 ? ELEM(nz64)(row + k) : ELEM(nz_part)(row + k, kk - k);
+        for (int64_t o = 0; bits; bits >>= 16, o += 16) {
+            int64_t n = ELEM(fill_chunk)(row + k + o, k + o, (uint32_t)(bits & 0xFFFFU), idx, val);
+            idx = idx ? idx + n : NULL;
+            val = val ? val + n : NULL;
+        }
+    }
+}
+
+static void ELEM(fill_columns)(const elem_t *s, int64_t i0, int64_t n, int64_t kk, int64_t cs,
+                               const int64_t *start, int32_t *idx, float *val)
+{
+    int64_t next[64];
+    memcpy(next, start, (size_t)n * sizeof next[0]);
+    for (int64_t k = 0; k < kk; k++) {
+        const elem_t *column = s + k * cs + i0;
+        for (uint64_t bits = ELEM(nz_part)(column, n); bits; bits &= bits - 1) {
+            int i = __builtin_ctzll(bits);
+            int64_t e = next[i]++;
+            if (idx) idx[e] = (int32_t)k;
+            if (val) val[e] = ELEM(value)(column[i]);
+        }
+    }
+}
+
+static void ELEM(fill_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                            const int64_t *start, int32_t *idx, float *val)
+{
+    if (cs != 1 && rs == 1) {
+        for (int64_t i = i0; i < i1; i += 64)
+            ELEM(fill_columns)(s, i, min_i64(i1 - i, 64), kk, cs, start + (i - i0), idx, val);
+        return;
+    }
+    for (int64_t i = i0; i < i1; i++) {
+        int64_t e = start[i - i0];
+        if (cs == 1) {
+            ELEM(fill_row)(s + i * rs, kk, idx ? idx + e : NULL, val ? val + e : NULL);
+            continue;
+        }
+        for (int64_t k = 0; k < kk; k++) {
+            elem_t x = s[i * rs + k * cs];
+            if (x == 0) continue;
+            if (idx) idx[e] = (int32_t)k;
+            if (val) val[e] = ELEM(value)(x);
+            e++;
+        }
+    }
+}

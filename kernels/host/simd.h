@@ -1,0 +1,81 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The vectors that the kernels are written in: one header per instruction set, one vocabulary.
+ *
+ * Each of simd_avx512.h, simd_avx2.h, simd_portable.h gives real_t, LANES, MICRO_ROWS and vec_t (so that +
+ * and * work on it) with v_load / v_store            contiguous, any alignment v_load_n / v_store_n the first
+ * n lanes (1 <= n <= LANES); the others read as 0, are not touched v_load_strided(p, s)        lane l from
+ * p[l * s] v_load_indexed(p, idx)      lane l from p[idx[l]] v_fma(a, b, c), r_fma       a * b + c, rounded
+ * once where the processor can and sixteen-lane helpers for operands that are walked along k, in chunks of
+ * 16: x_load_masked(p, bits)      lane l from p[l] where bit l is set; else 0, and p[l] is not read
+ *     x_expand(val, bits)         lane l the next packed value where bit l is set; else 0; may read
+ * val[0..15] x_ones(bits)                the same where every value is 1 and for scans nz64_f32, nz64_u8 one
+ * bit for each of 64 elements that is not zero (NaN is not zero, -0 is) nz_part_f32, nz_part_u8     the same
+ * of n elements, 0 <= n <= 64 store_packed                values and positions of the set bits of 16
+ * elements, nothing beyond them */
+#ifndef LACUNA_SIMD_H
+#define LACUNA_SIMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LAC_INLINE static inline __attribute__((always_inline))
+
+#if defined(LAC_ISA_avx512)
+#    include "simd_avx512.h"
+#elif defined(LAC_ISA_avx2)
+#    include "simd_avx2.h"
+#else
+#    include "simd_portable.h"
+#endif
+
+/* Sixteen lanes, whatever the width of a register: sums along k are the same on every instruction set. */
+enum { CHUNK = 16, PER_CHUNK = CHUNK / LANES };
+
+LAC_INLINE int64_t min_i64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+LAC_INLINE int64_t max_i64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+LAC_INLINE xvec_t x_fma(xvec_t a, xvec_t b, xvec_t c)
+{
+    for (int p = 0; p < PER_CHUNK; p++) c.v[p] = v_fma(a.v[p], b.v[p], c.v[p]);
+    return c;
+}
+
+/* Adds the sixteen lanes as a tree: lane l with l + 8, then + 4, + 2, + 1. */
+LAC_INLINE real_t x_sum(xvec_t x)
+{
+    real_t t[CHUNK];
+    memcpy(t, &x, sizeof t);
+    for (int half = CHUNK / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) t[l] += t[l + half];
+    return t[0];
+}
+
+/* beta * out + alpha * acc, with out not read where beta is 0: the end of every product. */
+LAC_INLINE real_t r_finish(real_t alpha, real_t acc, real_t beta, const real_t *out)
+{
+    return beta == 0 ? alpha * acc : r_fma(alpha, acc, beta * *out);
+}
+
+LAC_INLINE void v_finish(real_t *out, vec_t acc, real_t alpha, real_t beta, int64_t n)
+{
+    vec_t a = v_set1(alpha);
+    if (beta == 0)
+        acc = a * acc;
+    else
+        acc = v_fma(a, acc, v_set1(beta) * (n == LANES ? v_load(out) : v_load_n(out, n)));
+    if (n == LANES)
+        v_store(out, acc);
+    else
+        v_store_n(out, acc, n);
+}
+
+#endif

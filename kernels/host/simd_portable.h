@@ -1,0 +1,147 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The vocabulary of simd.h in GNU C vectors alone: any processor. */
+#ifndef LACUNA_SIMD_PORTABLE_H
+#define LACUNA_SIMD_PORTABLE_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "simd_packed.h"
+
+#define LAC_ISA_TEXT  "portable"
+#define LAC_ISA_TABLE lac_host_kernels_portable
+
+typedef float real_t;
+typedef float vec_t __attribute__((vector_size(16)));
+typedef struct xvec {
+    vec_t v[4];
+} xvec_t;
+enum { LANES = 4, MICRO_ROWS = 4 };
+
+static inline vec_t v_zero(void)
+{
+    return (vec_t){0};
+}
+static inline vec_t v_set1(real_t x)
+{
+    return (vec_t){x, x, x, x};
+}
+
+static inline vec_t v_load(const real_t *p)
+{
+    vec_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline void v_store(real_t *p, vec_t v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+static inline vec_t v_load_n(const real_t *p, int64_t n)
+{
+    vec_t v = v_zero();
+    for (int l = 0; l < n; l++) v[l] = p[l];
+    return v;
+}
+
+static inline void v_store_n(real_t *p, vec_t v, int64_t n)
+{
+    for (int l = 0; l < n; l++) p[l] = v[l];
+}
+
+/* One rounding where that is an instruction, two where it would be a library call: the same for a lane and
+ * a scalar, so that no result depends on where a vector ended. */
+static inline real_t r_fma(real_t a, real_t b, real_t c)
+{
+#if defined(__FP_FAST_FMAF)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+static inline vec_t v_fma(vec_t a, vec_t b, vec_t c)
+{
+#if defined(__FP_FAST_FMAF)
+    for (int l = 0; l < LANES; l++) c[l] = __builtin_fmaf(a[l], b[l], c[l]);
+    return c;
+#else
+    return a * b + c;
+#endif
+}
+
+static inline vec_t v_load_strided(const real_t *p, int64_t s)
+{
+    return (vec_t){p[0], p[s], p[2 * s], p[3 * s]};
+}
+
+static inline vec_t v_load_indexed(const real_t *p, const int32_t *idx)
+{
+    return (vec_t){p[idx[0]], p[idx[1]], p[idx[2]], p[idx[3]]};
+}
+
+static inline xvec_t x_load_masked(const real_t *p, uint32_t bits)
+{
+    real_t t[16] = {0};
+    xvec_t x;
+    for (; bits; bits &= bits - 1) t[__builtin_ctz(bits)] = p[__builtin_ctz(bits)];
+    memcpy(&x, t, sizeof x);
+    return x;
+}
+
+static inline xvec_t x_expand(const real_t *val, uint32_t bits)
+{
+    real_t t[16] = {0};
+    xvec_t x;
+    for (; bits; bits &= bits - 1) t[__builtin_ctz(bits)] = *val++;
+    memcpy(&x, t, sizeof x);
+    return x;
+}
+
+static inline xvec_t x_ones(uint32_t bits)
+{
+    real_t t[16];
+    xvec_t x;
+    for (int l = 0; l < 16; l++) t[l] = (real_t)(bits >> l & 1U);
+    memcpy(&x, t, sizeof x);
+    return x;
+}
+
+static inline uint32_t nz16_f32(const float *p)
+{
+    uint32_t bits = 0;
+    for (int l = 0; l < 16; l++) bits |= (uint32_t)(p[l] != 0.0F) << l;
+    return bits;
+}
+
+static inline uint64_t nz64_f32(const float *p)
+{
+    return nz16_f32(p) | (uint64_t)nz16_f32(p + 16) << 16 | (uint64_t)nz16_f32(p + 32) << 32 |
+           (uint64_t)nz16_f32(p + 48) << 48;
+}
+
+static inline uint64_t nz_part_f32(const float *p, int64_t n)
+{
+    uint64_t bits = 0;
+    for (int64_t l = 0; l < n; l++) bits |= (uint64_t)(p[l] != 0.0F) << l;
+    return bits;
+}
+
+static inline uint64_t nz_part_u8(const uint8_t *p, int64_t n)
+{
+    uint64_t bits = 0;
+    for (int64_t l = 0; l < n; l++) bits |= (uint64_t)(p[l] != 0) << l;
+    return bits;
+}
+
+static inline uint64_t nz64_u8(const uint8_t *p)
+{
+    uint64_t bits = 0;
+    for (int l = 0; l < 64; l++) bits |= (uint64_t)(p[l] != 0) << l;
+    return bits;
+}
+
+#endif

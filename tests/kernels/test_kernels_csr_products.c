@@ -1,0 +1,127 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * csr_rows and csr_cols: right, in the stated order, and the same however the work is cut or packed. */
+#include "kernel_case.h"
+
+#include <stdlib.h>
+
+static void rows_case(const lac_host_kernels_t *k, kernel_case_t *c)
+{
+    int64_t ldw = c->n + (int64_t)(c->seed % 3);
+    float *w = strided_copy(c->w, c->kk, c->n, ldw, 1);
+    float *scratch = malloc((size_t)lac_csr_scratch(c->kk) * sizeof *scratch + 1);
+    lac_rows_t s = case_rows(c);
+    float *whole = case_out(c);
+    float *cut = case_out(c);
+    float *exact = case_exact(c, ORDER_ASCENDING);
+    int64_t a = c->m / 3;
+    int64_t b = c->n / 2;
+    assert_non_null(scratch);
+
+    k->csr_rows(&s, 0, c->m, w, ldw, 0, c->n, c->alpha, c->beta, whole, c->rs, c->cs, scratch);
+    case_check(c, whole, 0, c->m, 0, c->n);
+    case_same(c, whole, exact, "not in ascending k");
+    k->csr_rows(&s, a, c->m, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs, NULL);
+    case_check(c, cut, a, c->m, b, c->n);
+    k->csr_rows(&s, 0, a, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs, scratch);
+    k->csr_rows(&s, 0, c->m, w, ldw, 0, b, c->alpha, c->beta, cut, c->rs, c->cs, NULL);
+    case_same(c, whole, cut, "depends on the cut");
+
+    free(w);
+    free(scratch);
+    free(whole);
+    free(cut);
+    free(exact);
+    rows_free(&s);
+}
+
+static void cols_case(const lac_host_kernels_t *k, kernel_case_t *c)
+{
+    int64_t ldw = c->kk + (int64_t)(c->seed % 3);
+    float *w = strided_copy(c->w, c->kk, c->n, 1, ldw);
+    lac_rows_t s = case_rows(c);
+    float *whole = case_out(c);
+    float *cut = case_out(c);
+    float *exact = case_exact(c, ORDER_LANE_OF_ENTRY);
+    int64_t a = c->m / 3;
+    int64_t b = c->n / 2;
+
+    k->csr_cols(&s, 0, c->m, w, ldw, 0, c->n, c->alpha, c->beta, whole, c->rs, c->cs);
+    case_check(c, whole, 0, c->m, 0, c->n);
+    case_same(c, whole, exact, "not in the stated lanes");
+    k->csr_cols(&s, a, c->m, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs);
+    case_check(c, cut, a, c->m, b, c->n);
+    k->csr_cols(&s, 0, a, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs);
+    k->csr_cols(&s, 0, c->m, w, ldw, 0, b, c->alpha, c->beta, cut, c->rs, c->cs);
+    case_same(c, whole, cut, "depends on the cut");
+
+    free(w);
+    free(whole);
+    free(cut);
+    free(exact);
+    rows_free(&s);
+}
+
+/* val == NULL means that every entry is 1: the same as values of 1. */
+static void ones_case(const lac_host_kernels_t *k, kernel_case_t *c)
+{
+    for (int64_t p = 0; p < c->m * c->kk; p++) c->s[p] = c->s[p] != 0 ? 1.0F : 0.0F;
+    float *w = strided_copy(c->w, c->kk, c->n, 1, c->kk);
+    lac_rows_t s = case_rows(c);
+    lac_rows_t ones = s;
+    ones.val = NULL;
+    float *rows = case_out(c);
+    float *cols = case_out(c);
+    k->csr_rows(&ones, 0, c->m, c->w, c->n, 0, c->n, c->alpha, c->beta, rows, c->rs, c->cs, NULL);
+    k->csr_cols(&ones, 0, c->m, w, c->kk, 0, c->n, c->alpha, c->beta, cols, c->rs, c->cs);
+    case_check(c, rows, 0, c->m, 0, c->n);
+    case_check(c, cols, 0, c->m, 0, c->n);
+    free(w);
+    free(rows);
+    free(cols);
+    rows_free(&s);
+}
+
+static void test_csr_rows(void **state)
+{
+    (void)state;
+    for_each_case(rows_case);
+}
+
+static void test_csr_cols(void **state)
+{
+    (void)state;
+    for_each_case(cols_case);
+}
+
+static void test_ones(void **state)
+{
+    (void)state;
+    for_each_case(ones_case);
+}
+
+/* Depths at which the packed panel narrows, and past which nothing is packed. */
+static void test_deep(void **state)
+{
+    const lac_host_kernels_t *k;
+    (void)state;
+    assert_int_equal(lac_csr_scratch(20000), 0);
+    for (int isa = 0; (k = kernel_isa(isa)) != NULL; isa++)
+        for (int64_t kk = 2048; kk <= 20000; kk += 5984) {
+            kernel_case_t c = {k->isa, 9, kk, 150, 0.6, 1, 1, 0, false, (uint64_t)kk, 0, 0, 0, 0, 0, 0};
+            case_build(&c);
+            rows_case(k, &c);
+            case_free(&c);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_csr_rows),
+        cmocka_unit_test(test_csr_cols),
+        cmocka_unit_test(test_ones),
+        cmocka_unit_test(test_deep),
+    };
+    return cmocka_run_group_tests_name("kernels: csr products", tests, NULL, NULL);
+}
