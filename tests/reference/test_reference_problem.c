@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -133,6 +134,12 @@ static void assert_same_problem(const ref_problem_t *x, const ref_problem_t *y)
     assert_same_operand(&x->c, &y->c);
 }
 
+/* How many of `full` rounds to run: a tenth under memcheck and sanitizers. */
+static int rounds(int full)
+{
+    return getenv("LACUNA_TEST_QUICK") != NULL ? full / 10 : full;
+}
+
 /* Random numbers in order, one per call. */
 static uint64_t draw_index;
 static uint64_t draw(uint64_t below)
@@ -187,7 +194,7 @@ static void test_random_problems_survive_print_and_parse(void **state)
 {
     (void)state;
     draw_index = 0;
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < rounds(3000); i++) {
         ref_problem_t p = draw_problem(), back;
         char text[REF_PROBLEM_TEXT], error[REF_ERROR_TEXT] = "";
         assert_true(ref_problem_print(&p, text, sizeof text) < sizeof text);
@@ -227,7 +234,7 @@ static void test_damaged_strings_do_not_crash(void **state)
     static const char alphabet[] = ":=/x-+.019eEsABCNTabcdfgikloprwyz \n\x80\xff";
     (void)state;
     draw_index = 0;
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < rounds(20000); i++) {
         ref_problem_t p = draw_problem(), q;
         char text[REF_PROBLEM_TEXT], again[REF_PROBLEM_TEXT], error[REF_ERROR_TEXT] = "";
         size_t length = ref_problem_print(&p, text, sizeof text);
