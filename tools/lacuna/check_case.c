@@ -1,0 +1,214 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * One problem of the check. */
+#include "check_case.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The entry points beside lac_gemm_ex; they decide for themselves. */
+typedef enum entry { ENTRY_EX, ENTRY_BARE, ENTRY_PLAN } entry_t;
+
+typedef struct oracle {
+    ref_result_t result[4]; /* by ref_nan_t flags; empty until it is needed */
+} oracle_t;
+
+typedef struct check_run {
+    const check_options_t *options;
+    operand_set_t set;
+    oracle_t oracle;
+    uint64_t sum_a, sum_b; /* of A and B before any call */
+    check_line_fn report;
+    void *arg;
+} check_run_t;
+
+/* One call's outcome. */
+typedef struct outcome {
+    lac_status_t status;
+    uint64_t bits;           /* of C                                 */
+    lac_decision_t decision; /* route is NULL where nothing is told  */
+} outcome_t;
+
+static const ref_result_t *expected(check_run_t *run, const char *side)
+{
+    unsigned nan = REF_STRICT;
+    if (!run->options->strict_nan && strcmp(side, "left") == 0) nan = REF_SKIP_A;
+    if (!run->options->strict_nan && strcmp(side, "right") == 0) nan = REF_SKIP_B;
+    bool finite =
+        run->set.problem.a.pattern.values != REF_SPECIAL && run->set.problem.b.pattern.values != REF_SPECIAL;
+    if (finite) nan = REF_STRICT;
+    ref_result_t *result = &run->oracle.result[nan];
+    if (result->value) return result;
+    ref_case_t before = run->set.data;
+    before.c = run->set.c_before;
+    return ref_gemm_case(&run->set.problem, &before, nan, result) ? result : NULL;
+}
+
+static lac_status_t call_bare(lac_ctx_t *ctx, const operand_set_t *set)
+{
+    const ref_problem_t *p = &set->problem;
+    const lac_obj_t *a = &set->a, *b = &set->b, *c = &set->c;
+    const float *x = set->data.a.data, *y = set->data.b.data;
+    if (p->op == REF_SGEMV)
+        return lac_sgemv(ctx, a->trans, a->m, a->n, p->alpha, x, a->rs, a->cs, y, b->rs, p->beta, c->buf,
+                         c->rs);
+    return lac_sgemm(ctx, a->trans, b->trans, p->m, p->n, p->k, p->alpha, x, a->rs, a->cs, y, b->rs, b->cs,
+                     p->beta, c->buf, c->rs, c->cs);
+}
+
+static lac_status_t call_plan(lac_ctx_t *ctx, const operand_set_t *set, lac_call_t *call,
+                              lac_decision_t *decision)
+{
+    lac_plan_t *plan;
+    lac_status_t status = lac_plan_create(ctx, &plan, &set->a, &set->b, &set->c, call);
+    if (status != LAC_OK) return status;
+    status = lac_plan_run(plan, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &set->c);
+    if (status == LAC_OK) status = lac_plan_explain(plan, decision);
+    lac_plan_destroy(plan);
+    return status;
+}
+
+static outcome_t call_once(check_run_t *run, lac_ctx_t *ctx, entry_t entry, const char *route)
+{
+    outcome_t out = {0};
+    operand_set_t *set = &run->set;
+    lac_call_t call = {.size = sizeof call, .route = strcmp(route, ROUTE_AUTO) == 0 ? NULL : route};
+    call.decision = &out.decision;
+    operand_set_reset(set);
+    switch (entry) {
+    case ENTRY_EX:
+        out.status =
+            lac_gemm_ex(ctx, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &set->c, &call);
+        break;
+    case ENTRY_BARE:
+        out.status = call_bare(ctx, set);
+        break;
+    case ENTRY_PLAN:
+        out.status = call_plan(ctx, set, &call, &out.decision);
+        break;
+    }
+    out.bits = ref_matrix_checksum(&set->data.c);
+    return out;
+}
+
+static void spoil(ref_matrix_t *c)
+{
+    if (c->m == 0 || c->n == 0) return;
+    float *at = (float *)c->data + (c->m / 2) * c->rs + (c->n / 2) * c->cs;
+    *at = *at * 2.0f + 1.0f;
+}
+
+/* C against the oracle, its surroundings, A and B. False with the reason in why. */
+static bool compare(check_run_t *run, const outcome_t *out, check_line_t *line, char *why, size_t size)
+{
+    operand_set_t *set = &run->set;
+    int64_t where;
+    ref_report_t report;
+    if (run->options->corrupt) spoil(&set->data.c);
+    const ref_result_t *want = expected(run, out->decision.side ? out->decision.side : "");
+    if (!want) {
+        snprintf(why, size, "the oracle is out of memory");
+        return false;
+    }
+    bool ok = ref_compare(&set->data.c, want, ref_bound(set->problem.k), &report);
+    line->max_error = report.max_error;
+    line->mean_error = report.mean_error;
+    if (!ok) {
+        size_t used = ref_report_print(&report, why, size);
+        (void)used;
+    } else if (!ref_matrix_padding_intact(&set->data.c, &where)) {
+        snprintf(why, size, "wrote outside C, %lld elements from its first", (long long)where);
+        ok = false;
+    } else if (ref_matrix_checksum(&set->data.a) != run->sum_a ||
+               ref_matrix_checksum(&set->data.b) != run->sum_b) {
+        snprintf(why, size, "changed A or B");
+        ok = false;
+    }
+    return ok;
+}
+
+static bool same_route(const outcome_t *x, const outcome_t *y)
+{
+    if (!x->decision.route || !y->decision.route) return false;
+    return strcmp(x->decision.route, y->decision.route) == 0 &&
+           strcmp(x->decision.side, y->decision.side) == 0;
+}
+
+/* A route's result is the same bits each time and with any number of threads. The dispatcher may choose
+ * another route as it learns; bits are then not compared. */
+static bool repeat(check_run_t *run, entry_t entry, const char *route, const outcome_t *first, char *why,
+                   size_t size)
+{
+    outcome_t again = call_once(run, run->options->ctx, entry, route);
+    if (same_route(first, &again) && again.bits != first->bits) {
+        snprintf(why, size, "a second run gave other bits");
+        return false;
+    }
+    outcome_t one = call_once(run, run->options->one, entry, route);
+    if (same_route(first, &one) && one.bits != first->bits) {
+        snprintf(why, size, "a run with one thread gave other bits");
+        return false;
+    }
+    if (again.status == LAC_OK && one.status == LAC_OK) return true;
+    snprintf(why, size, "a repeated run failed: %s", lac_last_error());
+    return false;
+}
+
+static void check_entry(check_run_t *run, entry_t entry, const char *route, const char *name)
+{
+    char why[512] = "", ran[64] = "";
+    check_line_t line = {.problem = run->set.text, .route = name, .ran = ran, .why = why};
+    outcome_t first = call_once(run, run->options->ctx, entry, route);
+    const lac_decision_t *d = &first.decision;
+    if (d->route) snprintf(ran, sizeof ran, "%s%s%s", d->route, *d->side ? " " : "", d->side);
+    bool forced = strcmp(route, ROUTE_AUTO) != 0;
+    if (first.status != LAC_OK) {
+        line.status = CHECK_FAILED;
+        snprintf(why, sizeof why, "%s: %s", lac_status_text(first.status), lac_last_error());
+    } else if (!compare(run, &first, &line, why, sizeof why))
+        line.status = CHECK_FAILED;
+    else if (forced && strcmp(d->route, route) != 0) {
+        line.status = CHECK_REFUSED;
+        snprintf(why, sizeof why, "%s ran instead: %s", d->route, d->reason);
+    } else if (!run->options->corrupt && !repeat(run, entry, route, &first, why, sizeof why))
+        line.status = CHECK_FAILED;
+    run->report(run->arg, &line);
+}
+
+static void check_route(check_run_t *run, const char *route)
+{
+    route_verdict_t verdict;
+    route_ask(&verdict, run->options->ctx, &run->set, route);
+    check_line_t line = {.problem = run->set.text, .route = route, .ran = "", .why = verdict.why};
+    line.status = verdict.status == LAC_OK ? CHECK_REFUSED : CHECK_FAILED;
+    if (verdict.status == LAC_OK && verdict.applies)
+        check_entry(run, ENTRY_EX, route, route);
+    else
+        run->report(run->arg, &line);
+}
+
+static void check_entry_points(check_run_t *run)
+{
+    const ref_problem_t *p = &run->set.problem;
+    bool bare = p->a.dt == LAC_F32 && p->b.dt == LAC_F32 && !p->a.only && !p->b.only;
+    if (bare) check_entry(run, ENTRY_BARE, ROUTE_AUTO, p->op == REF_SGEMV ? "lac_sgemv" : "lac_sgemm");
+    check_entry(run, ENTRY_PLAN, ROUTE_AUTO, "lac_plan_run");
+}
+
+int check_case_run(const ref_problem_t *problem, const check_options_t *options, check_line_fn report,
+                   void *arg, const char *command)
+{
+    check_run_t run = {.options = options, .report = report, .arg = arg};
+    char error[2 * REF_PROBLEM_TEXT];
+    if (!operand_set_make(&run.set, problem, options->ctx, error, sizeof error)) {
+        complain(command, "%s", error);
+        return EXIT_UNAVAILABLE;
+    }
+    run.sum_a = ref_matrix_checksum(&run.set.data.a);
+    run.sum_b = ref_matrix_checksum(&run.set.data.b);
+    for (int i = 0; i < options->routes.count; i++) check_route(&run, options->routes.name[i]);
+    if (route_set_has(&options->routes, ROUTE_AUTO)) check_entry_points(&run);
+    for (int i = 0; i < 4; i++) ref_result_free(&run.oracle.result[i]);
+    operand_set_free(&run.set);
+    return EXIT_OK;
+}

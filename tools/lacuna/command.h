@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The sub-commands, their exit codes, and what all of them share. */
+#ifndef TOOL_COMMAND_H
+#define TOOL_COMMAND_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+#include "lacuna/lacuna.h"
+
+/* Exit codes. */
+#define EXIT_OK          0
+#define EXIT_WRONG       1 /* a check failed                                                         */
+#define EXIT_USAGE       2 /* the command line, a problem string or a list is not understood         */
+#define EXIT_UNAVAILABLE 3 /* memory, a library, a device or a file that is needed cannot be had     */
+
+#define EXIT_CODES_TEXT                                                                                      \
+    "Exit codes: 0 ok; 1 a check failed; 2 usage; 3 something that is needed cannot be had."
+
+/* Each runs one sub-command: argv[0] is its full name ("lacuna info"). Returns an exit code. */
+int command_info(int argc, char **argv);
+int command_bench(int argc, char **argv);
+int command_explain(int argc, char **argv);
+int command_check(int argc, char **argv);
+int command_tune(int argc, char **argv);
+
+/* Options that every command takes: --set OPTION=VALUE, --quiet. */
+#define COMMON_SETTINGS 16
+typedef struct common_options {
+    const char *setting[COMMON_SETTINGS]; /* "option=value" for lac_ctx_set */
+    int settings;
+    bool quiet;
+} common_options_t;
+
+/* The argp child that fills common_options_t, given as the child's input (argp_state.child_inputs[0]). */
+extern const struct argp common_argp;
+
+/* A context with the settings applied. On failure *ctx is NULL, the reason is printed, and an exit code
+ * is returned. */
+int common_context(const common_options_t *options, const char *command, lac_ctx_t **ctx);
+
+/* Prints "command: text" on standard error. */
+void complain(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

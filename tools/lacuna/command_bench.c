@@ -1,0 +1,260 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * lacuna bench: its command line. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_case.h"
+#include "bench_regret.h"
+#include "bench_report.h"
+#include "command.h"
+#include "parse_number.h"
+#include "problem_list.h"
+#include "progress.h"
+
+enum {
+    KEY_BASELINE = 256,
+    KEY_JSON,
+    KEY_CSV,
+    KEY_COLD,
+    KEY_WARM,
+    KEY_BOTH,
+    KEY_REPEAT,
+    KEY_MIN_TIME,
+    KEY_SEED,
+    KEY_REGRET,
+    KEY_COUNT,
+    KEY_MAX_DIM,
+    KEY_MAX_FLOPS
+};
+
+typedef struct bench_arguments {
+    bench_options_t bench;
+    regret_options_t regret_options;
+    problem_list_t problems;
+    const char *routes, *csv;
+    int64_t seed; /* negative: each problem's own */
+    bool regret;
+} bench_arguments_t;
+
+static const struct argp_option bench_table[] = {
+    {"file", 'f', "LIST", 0,
+     "read problems from LIST, one a line, '#' begins a comment ('-': standard input)", 1},
+    {"route", 'r', "NAMES", 0,
+     "time these routes, set apart by commas; 'auto' is the dispatcher in steady state, "
+     "'vendor' the BLAS called directly, 'all' every route (default auto)",
+     1},
+    {"baseline", KEY_BASELINE, "NAME", 0,
+     "compare with this: 'vendor' (default; where BLAS cannot make the "
+     "call, the dense route), or a route; it gets plain dense operands",
+     1},
+    {"warm", KEY_WARM, NULL, 0, "operands in cache (default)", 2},
+    {"cold", KEY_COLD, NULL, 0, "caches emptied before each call", 2},
+    {"both", KEY_BOTH, NULL, 0, "warm, then cold", 2},
+    {"repeat", KEY_REPEAT, "N", 0, "exactly N rounds (default: as --min-time allows)", 2},
+    {"min-time", KEY_MIN_TIME, "SECONDS", 0, "about this long for each route (default 0.3; --regret 0.04)",
+     2},
+    {"seed", KEY_SEED, "S", 0, "generate all operands with seed S (default: the problem's own, or 1)", 2},
+    {"json", KEY_JSON, "FILE", 0, "write everything to FILE ('-': standard output)", 3},
+    {"csv", KEY_CSV, "FILE", 0, "write rows to FILE ('-': standard output)", 3},
+    {"regret", KEY_REGRET, NULL, 0, "random problems: the dispatcher's choice against the best route", 4},
+    {"count", KEY_COUNT, "N", 0, "--regret: N problems (default 300)", 4},
+    {"max-dim", KEY_MAX_DIM, "N", 0, "--regret: extents up to N (default 2048)", 4},
+    {"max-flops", KEY_MAX_FLOPS, "F", 0, "--regret: at most F flops in the dense product (default 1e9)", 4},
+    {0},
+};
+
+static void add_problem(bench_arguments_t *a, const char *text, bool is_file, struct argp_state *state)
+{
+    char error[3 * REF_PROBLEM_TEXT];
+    bool ok = is_file ? problem_list_read(&a->problems, text, error, sizeof error)
+                      : problem_list_add(&a->problems, text, error, sizeof error);
+    if (!ok) argp_error(state, "%s", error);
+}
+
+static error_t parse_bench(int key, char *arg, struct argp_state *state)
+{
+    bench_arguments_t *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->bench.common;
+        return 0;
+    case 'f':
+        add_problem(a, arg, true, state);
+        return 0;
+    case 'r':
+        a->routes = arg;
+        return 0;
+    case KEY_BASELINE:
+        a->bench.baseline = arg;
+        return 0;
+    case KEY_WARM:
+        a->bench.cache[BENCH_WARM] = true;
+        return 0;
+    case KEY_COLD:
+        a->bench.cache[BENCH_COLD] = true;
+        return 0;
+    case KEY_BOTH:
+        a->bench.cache[BENCH_WARM] = a->bench.cache[BENCH_COLD] = true;
+        return 0;
+    case KEY_REPEAT:
+        a->bench.repeat = (int)parse_integer(state, "--repeat", arg, 1, 100000);
+        return 0;
+    case KEY_MIN_TIME:
+        a->bench.min_time_s = parse_real(state, "--min-time", arg, 1e-4, 3600.0);
+        return 0;
+    case KEY_SEED:
+        a->seed = parse_integer(state, "--seed", arg, 0, INT64_MAX);
+        a->regret_options.seed = (uint64_t)a->seed;
+        return 0;
+    case KEY_JSON:
+        a->regret_options.json = arg;
+        return 0;
+    case KEY_CSV:
+        a->csv = arg;
+        return 0;
+    case KEY_REGRET:
+        a->regret = true;
+        return 0;
+    case KEY_COUNT:
+        a->regret_options.count = (int)parse_integer(state, "--count", arg, 1, 1000000);
+        return 0;
+    case KEY_MAX_DIM:
+        a->regret_options.max_extent = parse_integer(state, "--max-dim", arg, 1, 1 << 20);
+        return 0;
+    case KEY_MAX_FLOPS:
+        a->regret_options.max_flops = parse_real(state, "--max-flops", arg, 2.0, 1e15);
+        return 0;
+    case ARGP_KEY_ARG:
+        add_problem(a, arg, false, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const char doc[] = "Times routes on problems as ratios to a baseline that runs in the same rounds (A "
+                          "B A B), and checks each "
+                          "result that it times. A PROBLEM is a line of text such as "
+                          "sgemm:NN:10x5000x5000:A=bern0.001 (m x k x n); "
+                          "without any, a few are built in.\v"
+                          "The columns: median and quartiles of the time of one call, in microseconds; its "
+                          "best; how many times faster "
+                          "than the baseline (median over the rounds); GFLOP/s and GB/s of the work that "
+                          "cannot be left out (for routes "
+                          "that skip zeros: pairs of nonzeros that meet, active slices).\n\n" EXIT_CODES_TEXT;
+
+/* Route names are the library's to judge. */
+static int check_routes(bench_arguments_t *a, const char *command)
+{
+    lac_ctx_t *ctx;
+    route_set_t one;
+    char error[512];
+    int code = common_context(&a->bench.common, command, &ctx);
+    if (code != EXIT_OK) return code;
+    const char *routes = a->routes ? a->routes : a->regret ? "all" : ROUTE_AUTO;
+    bool ok = route_set_parse(&a->bench.routes, routes, ctx, error, sizeof error) &&
+              route_set_parse(&one, a->bench.baseline, ctx, error, sizeof error);
+    if (ok && (one.count != 1 || strcmp(one.name[0], ROUTE_AUTO) == 0)) {
+        snprintf(error, sizeof error, "--baseline: expected one route that is not auto, found '%s'",
+                 a->bench.baseline);
+        ok = false;
+    }
+    lac_ctx_free(ctx);
+    if (!ok) complain(command, "%s", error);
+    return ok ? EXIT_OK : EXIT_USAGE;
+}
+
+/* All zeros, NaN and Inf are for correctness: a time taken on them says nothing. */
+static int check_problems(bench_arguments_t *a, const char *command)
+{
+    static const char *const built_in[] = {
+        "sgemm:NN:1x2000x2000:A=bern0.001",         "sgemm:NN:10x2000x2000:A=bern0.01",
+        "sgemm:NN:2000x2000x10:B=bern0.001",        "sgemm:NN:2000x2000x10:B=bern0.001:frozenA=1",
+        "sgemm:NN:512x512x512:A=bern0.1:metaA=csr", "sgemm:NN:256x256x256",
+    };
+    char error[2 * REF_PROBLEM_TEXT];
+    size_t missing = a->problems.count == 0 ? sizeof built_in / sizeof *built_in : 0;
+    for (size_t i = 0; i < missing; i++)
+        if (!problem_list_add(&a->problems, built_in[i], error, sizeof error)) {
+            complain(command, "%s", error);
+            return EXIT_UNAVAILABLE;
+        }
+    for (size_t i = 0; i < a->problems.count; i++) {
+        ref_problem_t *p = &a->problems.problem[i];
+        const ref_pattern_t *x = &p->a.pattern, *y = &p->b.pattern;
+        if (a->seed >= 0) p->seed = (uint64_t)a->seed;
+        bool zero = x->density <= 0.0 || y->density <= 0.0 || p->m == 0 || p->n == 0 || p->k == 0;
+        if (!zero && x->values != REF_SPECIAL && y->values != REF_SPECIAL) continue;
+        char text[REF_PROBLEM_TEXT];
+        ref_problem_print(p, text, sizeof text);
+        complain(command, "problem '%s': expected operands with nonzero, finite elements to time", text);
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
+}
+
+static int bench_problems(const bench_arguments_t *a, cold_cache_t *cache, const char *command)
+{
+    bench_report_t report;
+    bench_case_t *bench = malloc(sizeof *bench);
+    int bad = 0;
+    int code = bench_report_open(&report, a->regret_options.json, a->csv, &a->bench, command);
+    for (size_t i = 0; bench && code == EXIT_OK && i < a->problems.count; i++) {
+        progress("bench: %zu of %zu", i + 1, a->problems.count);
+        code = bench_case_run(bench, &a->problems.problem[i], &a->bench, cache, command);
+        if (code != EXIT_OK) break;
+        bench_report_case(&report, bench);
+        bad += bench_case_complain(bench, command);
+        bench_case_free(bench);
+    }
+    if (!bench_report_close(&report) && code == EXIT_OK) {
+        complain(command, "the report could not be written: %s", strerror(errno));
+        code = EXIT_UNAVAILABLE;
+    }
+    free(bench);
+    return code == EXIT_OK && bad > 0 ? EXIT_WRONG : code;
+}
+
+static int run_bench(bench_arguments_t *a, const char *command)
+{
+    int code = check_routes(a, command);
+    if (code != EXIT_OK) return code;
+    if (a->regret) {
+        if (!route_set_has(&a->bench.routes, ROUTE_AUTO)) route_set_add(&a->bench.routes, ROUTE_AUTO);
+        return bench_regret_run(&a->bench, &a->regret_options, command);
+    }
+    code = check_problems(a, command);
+    if (code != EXIT_OK) return code;
+    cold_cache_t *cache = a->bench.cache[BENCH_COLD] ? cold_cache_new() : NULL;
+    if (a->bench.cache[BENCH_COLD] && !cache) {
+        complain(command, "--cold: out of memory");
+        return EXIT_UNAVAILABLE;
+    }
+    code = bench_problems(a, cache, command);
+    cold_cache_free(cache);
+    return code;
+}
+
+int command_bench(int argc, char **argv)
+{
+    static const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {bench_table, parse_bench, "[PROBLEM...]", doc, children, NULL, NULL};
+    bench_arguments_t a = {
+        .bench = {.baseline = ROUTE_VENDOR},
+        .regret_options = {.count = 300, .seed = 1, .max_extent = 2048, .max_flops = 1e9},
+        .seed = -1,
+    };
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    if (!a.bench.cache[BENCH_COLD] || a.regret) a.bench.cache[BENCH_WARM] = true;
+    if (a.regret) a.bench.cache[BENCH_COLD] = false;
+    if (a.regret) a.bench.drop_factor = 3.0;
+    if (a.bench.min_time_s <= 0.0) a.bench.min_time_s = a.regret ? 0.04 : 0.3;
+    progress_begin(a.bench.common.quiet);
+    int code = run_bench(&a, argv[0]);
+    progress_clear();
+    problem_list_free(&a.problems);
+    return code;
+}

@@ -1,0 +1,68 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What every sub-command shares: --set, --quiet, the context, complaints. */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "progress.h"
+
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+    common_options_t *options = state->input;
+    switch (key) {
+    case 'S':
+        if (!strchr(arg, '=')) argp_error(state, "--set: expected OPTION=VALUE, found '%s'", arg);
+        if (options->settings == COMMON_SETTINGS) argp_error(state, "--set: at most %d", COMMON_SETTINGS);
+        options->setting[options->settings++] = arg;
+        return 0;
+    case 'q':
+        options->quiet = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_option common_table[] = {
+    {"set", 'S', "OPTION=VALUE", 0,
+     "set an option of the library, as LACUNA_OPTION=VALUE in the environment would (threads=1, nan=strict)",
+     90},
+    {"quiet", 'q', NULL, 0, "no progress; only what went wrong and the summary", 91},
+    {0},
+};
+
+const struct argp common_argp = {.options = common_table, .parser = parse_common};
+
+void complain(const char *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    progress_clear();
+    fprintf(stderr, "%s: ", command);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+}
+
+int common_context(const common_options_t *options, const char *command, lac_ctx_t **ctx)
+{
+    lac_status_t status = lac_ctx_create(ctx);
+    if (status != LAC_OK) {
+        complain(command, "no context: %s: %s", lac_status_text(status), lac_last_error());
+        return EXIT_UNAVAILABLE;
+    }
+    for (int i = 0; i < options->settings; i++) {
+        char option[64];
+        size_t length = strcspn(options->setting[i], "=");
+        snprintf(option, sizeof option, "%.*s", (int)length, options->setting[i]);
+        if (lac_ctx_set(*ctx, option, options->setting[i] + length + 1) == LAC_OK) continue;
+        complain(command, "--set %s: %s", options->setting[i], lac_last_error());
+        lac_ctx_free(*ctx);
+        *ctx = NULL;
+        return EXIT_USAGE;
+    }
+    return EXIT_OK;
+}

@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Interleaved timing. */
+#include "lane_timing.h"
+
+#include <stdlib.h>
+
+#include "sample_stats.h"
+#include "stopwatch.h"
+
+/* A sample is as many calls as fill this time, so that the clock's own grain does not show. */
+#define SAMPLE_US   400.0
+#define MOST_INNER  4096
+#define WARMUP_US   2e5 /* enough for a fast lane's warm-up calls, a bound for a slow one's */
+#define COLD_ROUNDS 15
+
+static bool warm_up(timed_lane_t *lane, const timing_plan_t *plan)
+{
+    double spent = 0.0;
+    if (lane->reset) lane->reset(lane->arg);
+    for (int i = 0; i < plan->warmup && (i < 3 || spent < WARMUP_US); i++) {
+        double begin = stopwatch_us();
+        if (!lane->run(lane->arg)) return false;
+        double took = stopwatch_us() - begin;
+        if (lane->first <= 0.0) lane->first = took;
+        spent += took;
+    }
+    return true;
+}
+
+/* Microseconds per call over `calls` calls; negative when one failed. */
+static double sample_once(timed_lane_t *lane, int calls)
+{
+    double begin = stopwatch_us();
+    for (int i = 0; i < calls; i++)
+        if (!lane->run(lane->arg)) return -1.0;
+    return (stopwatch_us() - begin) / calls;
+}
+
+static void drop(timed_lane_t *lane, bool failed)
+{
+    lane->dropped = true;
+    lane->failed = failed;
+    free(lane->sample);
+    lane->sample = NULL;
+    lane->count = 0;
+}
+
+/* Fills inner; the time of one round in *round_us. */
+static void calibrate(timed_lane_t *lanes, int count, const timing_plan_t *plan, double *round_us)
+{
+    *round_us = 0.0;
+    for (int i = 0; i < count; i++) {
+        timed_lane_t *lane = &lanes[i];
+        if (lane->dropped) continue;
+        double us = warm_up(lane, plan) ? sample_once(lane, 1) : -1.0;
+        if (us >= 0.0 && us < SAMPLE_US && !plan->cache) us = sample_once(lane, us < 1.0 ? 64 : 8);
+        if (us < 0.0) {
+            drop(lane, true);
+            continue;
+        }
+        double calls = plan->cache || us >= SAMPLE_US ? 1.0 : SAMPLE_US / (us > 0.0 ? us : 0.01);
+        lane->inner = calls > MOST_INNER ? MOST_INNER : calls < 1.0 ? 1 : (int)calls;
+        *round_us += us * (lane->inner + 1);
+    }
+}
+
+static int choose_rounds(const timing_plan_t *plan, int lanes, double round_us)
+{
+    if (plan->repeat > 0) return plan->repeat;
+    if (plan->cache) return COLD_ROUNDS;
+    double rounds = plan->min_time_s * 1e6 * lanes / (round_us > 1.0 ? round_us : 1.0);
+    return rounds < LEAST_ROUNDS ? LEAST_ROUNDS : rounds > MOST_ROUNDS ? MOST_ROUNDS : (int)rounds;
+}
+
+/* A warm sample begins with one call that is not timed: the lane before it has used the caches. */
+static void take_sample(timed_lane_t *lane, const timing_plan_t *plan)
+{
+    if (lane->reset) lane->reset(lane->arg);
+    if (plan->cache)
+        cold_cache_flush(plan->cache);
+    else if (!lane->run(lane->arg)) {
+        drop(lane, true);
+        return;
+    }
+    double us = sample_once(lane, lane->inner);
+    if (us < 0.0)
+        drop(lane, true);
+    else
+        lane->sample[lane->count++] = us;
+}
+
+static void drop_slow(timed_lane_t *lanes, int count, double factor)
+{
+    double best = 0.0;
+    for (int i = 0; i < count; i++)
+        if (lanes[i].count > 0 && (best <= 0.0 || lanes[i].sample[0] < best)) best = lanes[i].sample[0];
+    for (int i = 0; i < count; i++)
+        if (lanes[i].count > 0 && !lanes[i].keep && lanes[i].sample[0] > factor * best)
+            drop(&lanes[i], false);
+}
+
+bool time_lanes(timed_lane_t *lanes, int count, const timing_plan_t *plan)
+{
+    double round_us;
+    calibrate(lanes, count, plan, &round_us);
+    int rounds = choose_rounds(plan, count, round_us);
+    for (int i = 0; i < count; i++) {
+        lanes[i].count = 0;
+        free(lanes[i].sample);
+        lanes[i].sample = lanes[i].dropped ? NULL : malloc((size_t)rounds * sizeof(double));
+        if (!lanes[i].sample && !lanes[i].dropped) return false;
+    }
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < count; i++)
+            if (!lanes[i].dropped) take_sample(&lanes[i], plan);
+        if (round == 0 && plan->drop_factor > 0.0) drop_slow(lanes, count, plan->drop_factor);
+    }
+    return true;
+}
+
+double paired_speedup(const timed_lane_t *base, const timed_lane_t *lane)
+{
+    size_t count = base->count < lane->count ? base->count : lane->count;
+    double *ratio = count > 0 ? malloc(count * sizeof *ratio) : NULL;
+    if (!ratio) return 0.0;
+    for (size_t i = 0; i < count; i++) ratio[i] = base->sample[i] / lane->sample[i];
+    double median = sample_stats(ratio, count).median;
+    free(ratio);
+    return median;
+}

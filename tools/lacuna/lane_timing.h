@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Interleaved timing: every lane gives one sample per round (A B C, A B C, ...), so that a machine that
+ * slows down slows all of them, and ratios within one round stay true. */
+#ifndef TOOL_LANE_TIMING_H
+#define TOOL_LANE_TIMING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cold_cache.h"
+
+/* One thing to be timed. run returns false when it failed, and the lane is then dropped. reset, which is not
+ * timed, comes before every sample and may be NULL. */
+typedef struct timed_lane {
+    bool (*run)(void *arg);
+    void (*reset)(void *arg);
+    void *arg;
+    bool keep;      /* never dropped for being slow                                     */
+    bool dropped;   /* out: failed, or slower than drop_factor times the fastest        */
+    bool failed;    /* out                                                              */
+    int inner;      /* out: calls per sample                                            */
+    double first;   /* out: microseconds of the very first call (set once, when 0)      */
+    double *sample; /* out: microseconds per call; the caller frees                     */
+    size_t count;   /* out: samples                                                     */
+} timed_lane_t;
+
+typedef struct timing_plan {
+    double min_time_s;   /* time to spend on every lane, about                                  */
+    int repeat;          /* rounds; 0: as many as min_time_s allows, LEAST_ROUNDS at least      */
+    int warmup;          /* calls before anything is timed: the dispatcher's steady state       */
+    double drop_factor;  /* lanes slower than this many times the fastest are dropped; 0: never */
+    cold_cache_t *cache; /* flushed before every sample, which is then one call; NULL: warm     */
+} timing_plan_t;
+
+#define LEAST_ROUNDS 9
+#define MOST_ROUNDS  201
+
+/* Times the lanes. False: out of memory. Samples of round r of all lanes that were not dropped lie at the
+ * same index. */
+bool time_lanes(timed_lane_t *lanes, int count, const timing_plan_t *plan);
+
+/* Median over the rounds of base.sample / lane.sample: how many times faster the lane is. 0 without samples.
+ */
+double paired_speedup(const timed_lane_t *base, const timed_lane_t *lane);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The operands of one problem as the library takes them: generated contents and the metadata attached as the
+ * problem string says. */
+#ifndef TOOL_OPERAND_SET_H
+#define TOOL_OPERAND_SET_H
+
+#include <stdbool.h>
+
+#include "lacuna/lacuna.h"
+#include "ref_generate.h"
+#include "ref_problem.h"
+#include "ref_sparse.h"
+
+/* What the caller of the library knows of one operand, and the arrays that it keeps alive. */
+typedef struct attachment {
+    lac_meta_t *meta; /* or NULL: nothing is known */
+    ref_compressed_t compressed;
+    ref_bits_t bits;
+    ref_active_t active;
+    void *narrow; /* row pointers of 32 bits, or indices of 64: the API wants one type for both */
+} attachment_t;
+
+typedef struct operand_set {
+    ref_problem_t problem;
+    char text[REF_PROBLEM_TEXT];
+    ref_case_t data;
+    ref_matrix_t c_before;     /* C as it is before a call, padding and guards included               */
+    ref_matrix_t a_f32, b_f32; /* floats of a binary operand for a caller without Lacuna; or empty    */
+    attachment_t know_a, know_b;
+    lac_obj_t a, b, c;          /* as the problem says                                                 */
+    lac_obj_t plain_a, plain_b; /* dense f32 without metadata: what a caller without Lacuna would pass */
+} operand_set_t;
+
+#define OPERAND_SET_GUARD 64 /* poisoned elements around C */
+
+/* Generates and attaches. False, with one line in error: memory, or the library did not take the metadata.
+ * *set is then empty. An attached CSR or CSC has indices of 32 bits for odd seeds, of 64 bits for even ones,
+ * so that a list of problems meets both. */
+bool operand_set_make(operand_set_t *set, const ref_problem_t *problem, lac_ctx_t *ctx, char *error,
+                      size_t error_size);
+void operand_set_free(operand_set_t *set);
+
+/* C as it was before any call. */
+void operand_set_reset(operand_set_t *set);
+
+/* The forms to scan for where the library is to find out for itself what `meta` would tell it. */
+unsigned operand_set_scan_mask(ref_meta_t meta);
+
+#endif

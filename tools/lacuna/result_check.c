@@ -1,0 +1,121 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A cheap verdict on a timed result. */
+#include "result_check.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ref_random.h"
+
+static double unit(const result_check_t *check)
+{
+    return 2.0 * ((double)check->set->problem.k + 2.0) * 0x1p-24;
+}
+
+static void square_norms(double *rows, const ref_matrix_t *x, bool by_rows)
+{
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t j = 0; j < x->n; j++) {
+            double v = ref_matrix_at(x, i, j);
+            rows[by_rows ? i : j] += v * v;
+        }
+}
+
+/* One element in double, its magnitude |A||B| taken exactly. */
+static result_sample_t take_sample(const result_check_t *check, const ref_matrix_t *a, const ref_matrix_t *b,
+                                   uint64_t number)
+{
+    const ref_problem_t *p = &check->set->problem;
+    uint64_t stream = ref_stream(p->seed, 0x73616d70);
+    result_sample_t s = {.i = (int64_t)(ref_random(stream, 2 * number) % (uint64_t)p->m),
+                         .j = (int64_t)(ref_random(stream, 2 * number + 1) % (uint64_t)p->n)};
+    double sum = 0.0, magnitude = 0.0;
+    for (int64_t k = 0; k < p->k; k++) {
+        double term = (double)ref_matrix_at(a, s.i, k) * (double)ref_matrix_at(b, k, s.j);
+        sum += term;
+        magnitude += fabs(term);
+    }
+    double before = p->beta != 0.0f ? (double)p->beta * ref_matrix_at(&check->set->c_before, s.i, s.j) : 0.0;
+    s.want = before + (double)p->alpha * sum;
+    s.tolerance = unit(check) * (fabs(before) + fabs((double)p->alpha) * magnitude) + (double)FLT_MIN;
+    return s;
+}
+
+bool result_check_make(result_check_t *check, const operand_set_t *set)
+{
+    const ref_problem_t *p = &set->problem;
+    *check = (result_check_t){.set = set};
+    check->row_norm = calloc((size_t)p->m + 1, sizeof(double));
+    check->col_norm = calloc((size_t)p->n + 1, sizeof(double));
+    check->want = malloc(((size_t)p->m * (size_t)p->n + 1) * sizeof(float));
+    if (!check->row_norm || !check->col_norm || !check->want) {
+        result_check_free(check);
+        return false;
+    }
+    ref_matrix_t a = ref_matrix_op(&set->data.a, p->trans_a), b = ref_matrix_op(&set->data.b, p->trans_b);
+    square_norms(check->row_norm, &a, true);
+    square_norms(check->col_norm, &b, false);
+    if (p->m > 0 && p->n > 0)
+        for (; check->samples < RESULT_SAMPLES; check->samples++)
+            check->sample[check->samples] = take_sample(check, &a, &b, (uint64_t)check->samples);
+    return true;
+}
+
+void result_check_free(result_check_t *check)
+{
+    free(check->row_norm);
+    free(check->col_norm);
+    free(check->want);
+    *check = (result_check_t){0};
+}
+
+static bool samples_agree(const result_check_t *check, char *why, size_t size)
+{
+    for (int s = 0; s < check->samples; s++) {
+        const result_sample_t *at = &check->sample[s];
+        double got = ref_matrix_at(&check->set->data.c, at->i, at->j);
+        if (fabs(got - at->want) <= at->tolerance) continue; /* false for NaN */
+        snprintf(why, size, "element (%lld, %lld) is %.9g, in double it is %.9g", (long long)at->i,
+                 (long long)at->j, got, at->want);
+        return false;
+    }
+    return true;
+}
+
+bool result_check_baseline(result_check_t *check, char *why, size_t size)
+{
+    const ref_matrix_t *c = &check->set->data.c;
+    for (int64_t i = 0; i < c->m; i++)
+        for (int64_t j = 0; j < c->n; j++) check->want[i * c->n + j] = ref_matrix_at(c, i, j);
+    return samples_agree(check, why, size);
+}
+
+static double tolerance(const result_check_t *check, int64_t i, int64_t j)
+{
+    const ref_problem_t *p = &check->set->problem;
+    double product = sqrt(check->row_norm[i] * check->col_norm[j]);
+    double before = p->beta != 0.0f ? (double)p->beta * ref_matrix_at(&check->set->c_before, i, j) : 0.0;
+    return unit(check) * (fabs((double)p->alpha) * product + fabs(before)) + (double)FLT_MIN;
+}
+
+bool result_check_agrees(const result_check_t *check, char *why, size_t size)
+{
+    const ref_matrix_t *c = &check->set->data.c;
+    int64_t where;
+    if (!ref_matrix_padding_intact(c, &where)) {
+        snprintf(why, size, "wrote outside C, at %lld elements from its first", (long long)where);
+        return false;
+    }
+    for (int64_t i = 0; i < c->m; i++)
+        for (int64_t j = 0; j < c->n; j++) {
+            double got = ref_matrix_at(c, i, j), want = check->want[i * c->n + j];
+            if (fabs(got - want) <= tolerance(check, i, j)) continue; /* false for NaN */
+            snprintf(why, size, "element (%lld, %lld) is %.9g, the baseline's is %.9g", (long long)i,
+                     (long long)j, got, want);
+            return false;
+        }
+    return samples_agree(check, why, size);
+}

@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The routes that a command was asked for, and which of them apply to a problem. */
+#include "route_set.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "vendor_call.h"
+
+bool route_set_has(const route_set_t *set, const char *name)
+{
+    for (int i = 0; i < set->count; i++)
+        if (strcmp(set->name[i], name) == 0) return true;
+    return false;
+}
+
+void route_set_add(route_set_t *set, const char *name)
+{
+    int capacity = (int)(sizeof set->name / sizeof set->name[0]);
+    if (set->count == capacity || route_set_has(set, name)) return;
+    snprintf(set->name[set->count++], ROUTE_NAME, "%s", name);
+}
+
+/* The library's table, seen through the decision on a small product. */
+static bool add_all(route_set_t *set, lac_ctx_t *ctx, char *error, size_t error_size)
+{
+    float x[4] = {1, 0, 0, 1}, y[4] = {1, 2, 3, 4}, z[4] = {0};
+    lac_obj_t a = lac_obj_rowmajor(LAC_F32, 2, 2, x, 2);
+    lac_obj_t b = lac_obj_rowmajor(LAC_F32, 2, 2, y, 2);
+    lac_obj_t c = lac_obj_rowmajor(LAC_F32, 2, 2, z, 2);
+    lac_decision_t decision;
+    if (lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, &decision) != LAC_OK) {
+        snprintf(error, error_size, "the list of routes: %s", lac_last_error());
+        return false;
+    }
+    route_set_add(set, ROUTE_AUTO);
+    for (int i = 0; i < decision.count; i++) route_set_add(set, decision.candidate[i].route);
+    return true;
+}
+
+static bool add_one(route_set_t *set, const char *name, lac_ctx_t *ctx, char *error, size_t error_size)
+{
+    if (strcmp(name, "all") == 0) return add_all(set, ctx, error, error_size);
+    if (strcmp(name, ROUTE_AUTO) != 0 && strcmp(name, ROUTE_VENDOR) != 0) {
+        if (lac_ctx_set(ctx, "backend", name) != LAC_OK) {
+            snprintf(error, error_size, "--route: '%s': %s", name, lac_last_error());
+            return false;
+        }
+        lac_ctx_set(ctx, "backend", ROUTE_AUTO);
+    }
+    route_set_add(set, name);
+    return true;
+}
+
+bool route_set_parse(route_set_t *set, const char *text, lac_ctx_t *ctx, char *error, size_t error_size)
+{
+    *set = (route_set_t){0};
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        char name[ROUTE_NAME];
+        if (length == 0 || length >= sizeof name) {
+            snprintf(error, error_size, "--route: expected route names set apart by commas, found '%s'",
+                     text);
+            return false;
+        }
+        memcpy(name, text, length);
+        name[length] = '\0';
+        if (!add_one(set, name, ctx, error, error_size)) return false;
+        if (text[length] == '\0') return true;
+        text += length + 1;
+    }
+}
+
+/* The refusals of every side of one route. */
+static void collect_refusals(route_verdict_t *verdict, const char *route)
+{
+    size_t used = 0, size = sizeof verdict->why;
+    for (int i = 0; i < verdict->decision.count; i++) {
+        const lac_candidate_t *c = &verdict->decision.candidate[i];
+        if (strcmp(c->route, route) != 0 || !c->refusal) continue;
+        int wrote = snprintf(verdict->why + used, size - used, "%s%s%s%s", used > 0 ? "; " : "", c->side,
+                             *c->side ? ": " : "", c->refusal);
+        if (wrote < 0 || used + (size_t)wrote >= size) return;
+        used += (size_t)wrote;
+    }
+    if (used == 0)
+        snprintf(verdict->why, size, "the library chose %s (%s)", verdict->decision.route,
+                 verdict->decision.reason);
+}
+
+void route_ask(route_verdict_t *verdict, lac_ctx_t *ctx, const operand_set_t *set, const char *route)
+{
+    *verdict = (route_verdict_t){0};
+    bool forced = strcmp(route, ROUTE_AUTO) != 0;
+    lac_call_t call = {.size = sizeof call, .route = forced ? route : NULL};
+    verdict->status = lac_explain(ctx, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &set->c,
+                                  &call, &verdict->decision);
+    if (verdict->status != LAC_OK) {
+        snprintf(verdict->why, sizeof verdict->why, "%s", lac_last_error());
+        return;
+    }
+    verdict->applies = !forced || strcmp(verdict->decision.route, route) == 0;
+    if (!verdict->applies) collect_refusals(verdict, route);
+}

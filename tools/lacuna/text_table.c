@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A table whose columns line up. */
+#include "text_table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text_table {
+    int columns;
+    const char *const *heads;
+    char **cells;
+    int count, capacity;
+};
+
+text_table_t *text_table_new(int columns, const char *const *heads)
+{
+    text_table_t *table = calloc(1, sizeof *table);
+    if (!table) return NULL;
+    table->columns = columns;
+    table->heads = heads;
+    return table;
+}
+
+void text_table_free(text_table_t *table)
+{
+    if (!table) return;
+    for (int i = 0; i < table->count; i++) free(table->cells[i]);
+    free(table->cells);
+    free(table);
+}
+
+static int make_room(text_table_t *table)
+{
+    if (table->count < table->capacity) return 1;
+    int capacity = table->capacity > 0 ? 2 * table->capacity : 64;
+    char **cells = realloc(table->cells, (size_t)capacity * sizeof *cells);
+    if (!cells) return 0;
+    table->cells = cells;
+    table->capacity = capacity;
+    return 1;
+}
+
+void text_table_cell(text_table_t *table, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (make_room(table)) table->cells[table->count++] = strdup(text);
+}
+
+static int to_the_right(const text_table_t *table, int column)
+{
+    return table->heads[column][0] == '>';
+}
+
+static const char *cell_text(const text_table_t *table, int row, int column)
+{
+    if (row < 0) return table->heads[column] + to_the_right(table, column);
+    const char *text = table->cells[row * table->columns + column];
+    return text ? text : "";
+}
+
+static int column_width(const text_table_t *table, int column)
+{
+    size_t width = 0;
+    for (int row = -1; row < table->count / table->columns; row++) {
+        size_t length = strlen(cell_text(table, row, column));
+        if (length > width) width = length;
+    }
+    return (int)width;
+}
+
+void text_table_print(const text_table_t *table, FILE *file, int indent)
+{
+    int width[TEXT_TABLE_COLUMNS];
+    for (int c = 0; c < table->columns; c++) width[c] = column_width(table, c);
+    for (int row = -1; row < table->count / table->columns; row++) {
+        fprintf(file, "%*s", indent, "");
+        for (int c = 0; c < table->columns; c++) {
+            const char *text = cell_text(table, row, c);
+            if (c + 1 == table->columns && !to_the_right(table, c))
+                fputs(text, file);
+            else if (to_the_right(table, c))
+                fprintf(file, "%*s", width[c], text);
+            else
+                fprintf(file, "%-*s", width[c], text);
+            fputs(c + 1 < table->columns ? "  " : "\n", file);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What a problem asks for at least. */
+#include "work_count.h"
+
+#include <stdlib.h>
+
+/* Nonzeros at each k of op(X), k along its columns (along_columns) or rows. Returns their sum. */
+static double count_by_k(int64_t *count, const ref_matrix_t *x, bool along_columns)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t j = 0; j < x->n; j++)
+            if (ref_matrix_at(x, i, j) != 0.0f) {
+                count[along_columns ? j : i]++;
+                sum += 1.0;
+            }
+    return sum;
+}
+
+static double element_bytes(const ref_operand_t *said)
+{
+    return said->dt == LAC_U8 ? 1.0 : 4.0;
+}
+
+/* Bytes of an operand as the library gets it: the dense buffer, or an index and a value for each nonzero. */
+static double stored_bytes(const ref_operand_t *said, double elements, double nonzeros)
+{
+    bool form = said->meta != REF_META_NONE && said->meta != REF_META_DENSITY;
+    return form ? 8.0 * nonzeros : element_bytes(said) * elements;
+}
+
+bool work_count(work_count_t *work, const operand_set_t *set)
+{
+    const ref_problem_t *p = &set->problem;
+    int64_t *a_at = calloc((size_t)p->k + 1, sizeof *a_at), *b_at = calloc((size_t)p->k + 1, sizeof *b_at);
+    if (!a_at || !b_at) {
+        free(a_at);
+        free(b_at);
+        return false;
+    }
+    ref_matrix_t a = ref_matrix_op(&set->data.a, p->trans_a), b = ref_matrix_op(&set->data.b, p->trans_b);
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    double nnz_a = count_by_k(a_at, &a, true), nnz_b = count_by_k(b_at, &b, false);
+    double pairs = 0.0, active = 0.0;
+    for (int64_t i = 0; i < p->k; i++) {
+        pairs += (double)a_at[i] * (double)b_at[i];
+        active += a_at[i] > 0 && b_at[i] > 0;
+    }
+    free(a_at);
+    free(b_at);
+
+    double c_bytes = 4.0 * m * n * (p->beta != 0.0f ? 2.0 : 1.0);
+    work->density_a = m * k > 0 ? nnz_a / (m * k) : 0.0;
+    work->density_b = k * n > 0 ? nnz_b / (k * n) : 0.0;
+    work->active_k = k > 0 ? active / k : 0.0;
+    work->dense_flops = 2.0 * m * n * k;
+    work->useful_flops = 2.0 * pairs;
+    work->dense_bytes = 4.0 * (m * k + k * n) + c_bytes;
+    work->sparse_bytes = c_bytes;
+    if (work->density_a <= work->density_b)
+        work->sparse_bytes += stored_bytes(&p->a, m * k, nnz_a) + active * n * element_bytes(&p->b);
+    else
+        work->sparse_bytes += stored_bytes(&p->b, k * n, nnz_b) + active * m * element_bytes(&p->a);
+    return true;
+}
