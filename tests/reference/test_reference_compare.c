@@ -257,6 +257,14 @@ static void test_the_bound(void **unused)
     assert_true(isinf(ref_bound((int64_t)1 << 24)));
 }
 
+/* A bound that came out as NaN must not wave everything through. */
+static void test_no_result_is_within_a_bound_of_nan(void **state)
+{
+    struct fixture *f = *state;
+    assert_false(ref_compare(&f->c, &f->want, (double)NAN, &f->report));
+    assert_int_equal(f->report.wrong, f->report.elements);
+}
+
 static void test_report_is_one_line(void **state)
 {
     struct fixture *f = *state;
@@ -289,6 +297,7 @@ int main(void)
         WITH_PRODUCT(test_fails_on_other_extents),
         cmocka_unit_test(test_overflow_is_judged_by_magnitude),
         cmocka_unit_test(test_the_bound),
+        WITH_PRODUCT(test_no_result_is_within_a_bound_of_nan),
         WITH_PRODUCT(test_report_is_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
