@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-# What is installed and where, with a CMake package (lacuna::lacuna) and a pkg-config file.
+# The library's installation, with a CMake package (lacuna::lacuna) and a pkg-config file. What else is installed
+# (the tool, the drop-in libraries, the CUDA backend) is installed by its own folder.
 
 include(CMakePackageConfigHelpers)
 
@@ -10,18 +11,10 @@ target_include_directories(lacuna INTERFACE
 add_library(lacuna::lacuna ALIAS lacuna)
 install(TARGETS lacuna EXPORT lacunaTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-# Opened by name or preloaded, never linked to: they carry no version and find the library beside them.
-foreach(module lacuna_cuda lacuna_blas lacuna_cublas)
-  if(TARGET ${module})
-    set_target_properties(${module} PROPERTIES INSTALL_RPATH "$ORIGIN")
-    install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  endif()
-endforeach()
-
+# The tool finds the library from wherever both were moved to.
 if(TARGET lacuna_tool)
   file(RELATIVE_PATH library_from_tool ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(lacuna_tool PROPERTIES INSTALL_RPATH "$ORIGIN/${library_from_tool}")
-  install(TARGETS lacuna_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/lacuna DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
