@@ -5,10 +5,6 @@
 
 include(CMakePackageConfigHelpers)
 
-set_target_properties(lacuna PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
-target_include_directories(lacuna INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-add_library(lacuna::lacuna ALIAS lacuna)
 install(TARGETS lacuna EXPORT lacunaTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # The tool finds the library from wherever both were moved to.
