@@ -1,0 +1,134 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Life of a context, its options and its facts. */
+#include "../base/status.h"
+#include "../dispatch/ctx_state.h"
+#include "../dispatch/report.h"
+#include "../dispatch/tune_measure.h"
+#include "../dispatch/tune_store.h"
+#include "lacuna/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STRING(x)  #x
+#define TEXT_OF(x) STRING(x)
+
+const char *lac_version(void)
+{
+    return TEXT_OF(LACUNA_VERSION);
+}
+
+lac_status_t lac_ctx_create(lac_ctx_t **ctx)
+{
+    lac_clear_error();
+    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    *ctx = NULL;
+    lac_ctx_t *made = calloc(1, sizeof *made);
+    if (!made) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
+    lac_policy_load(&made->policy);
+    lac_tune_load(&made->machine, made->policy.threads, made->machine_source, sizeof made->machine_source);
+    made->exec.kernels = lac_host_kernels();
+    made->exec.blas = lac_blas();
+    made->exec.machine = &made->machine;
+    lac_report_enlist(made);
+    *ctx = made;
+    return LAC_OK;
+}
+
+void lac_ctx_free(lac_ctx_t *ctx)
+{
+    if (!ctx) return;
+    lac_report_retire(ctx);
+    for (int i = 0; i < LAC_WORK_COUNT; i++) lac_buffer_free(&ctx->exec.work[i]);
+    lac_sites_free(&ctx->sites);
+    free(ctx);
+}
+
+lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value)
+{
+    lac_clear_error();
+    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    if (!option) return lac_fail(LAC_ERR_NULL, "option: is NULL");
+    if (!value) return lac_fail(LAC_ERR_NULL, "value: is NULL");
+    lac_policy_t changed = ctx->policy;
+    bool known;
+    const char *accepted = lac_policy_set(&changed, option, value, "function", &known);
+    if (!known) return lac_fail(LAC_ERR_VALUE, "option: '%.64s' is none of: %s", option, lac_policy_names());
+    if (accepted)
+        return lac_fail(LAC_ERR_VALUE, "value: '%.64s' is not accepted for %s; expected %s", value, option,
+                        accepted);
+    if (ctx->policy.backend_pinned) {
+        changed.backend = ctx->policy.backend;
+        changed.backend_pinned = true;
+    }
+    bool told = ctx->policy.stats;
+    if (told && !changed.stats) lac_report_retire(ctx);
+    ctx->policy = changed;
+    if (!told && changed.stats) lac_report_enlist(ctx);
+    return LAC_OK;
+}
+
+size_t lac_ctx_bytes(const lac_ctx_t *ctx)
+{
+    if (!ctx) return 0;
+    size_t bytes = sizeof *ctx + (ctx->sites.place ? LAC_SITES * sizeof *ctx->sites.place : 0);
+    for (int i = 0; i < LAC_WORK_COUNT; i++) bytes += ctx->exec.work[i].bytes;
+    return bytes;
+}
+
+static void tell_blas(const lac_blas_t *blas, lac_fact_fn fact, void *arg)
+{
+    fact(arg, "blas", blas->sgemm ? blas->name : "none");
+    if (blas->version[0]) fact(arg, "blas version", blas->version);
+    if (blas->missing[0]) fact(arg, "blas missing", blas->missing);
+}
+
+lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
+{
+    char key[64], text[512];
+    lac_clear_error();
+    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    if (!fact) return lac_fail(LAC_ERR_NULL, "fact: is NULL");
+    fact(arg, "version", lac_version());
+    lac_processor_name(text, sizeof text);
+    fact(arg, "processor", text);
+    fact(arg, "instruction set", ctx->exec.kernels->isa);
+    snprintf(text, sizeof text, "%d", lac_processors());
+    fact(arg, "processors", text);
+    tell_blas(ctx->exec.blas, fact, arg);
+    fact(arg, "backend host", "built in");
+    fact(arg, "backend cuda", "not in this build");
+    for (int i = 0; i < lac_policy_count(); i++) {
+        size_t used;
+        lac_policy_text(&ctx->policy, i, text, sizeof text - 32);
+        for (used = 0; text[used]; used++) {
+        }
+        snprintf(text + used, sizeof text - used, " (%s)", ctx->policy.origin[i]);
+        snprintf(key, sizeof key, "option %s", lac_policy_name(i));
+        fact(arg, key, text);
+    }
+    fact(arg, "constants", ctx->machine_source);
+    for (int i = 0; i < lac_constant_count; i++) {
+        snprintf(key, sizeof key, "constant %s", lac_constants[i].name);
+        snprintf(text, sizeof text, "%.4g %s: %s", *lac_machine_value(&ctx->machine, i),
+                 lac_constants[i].unit, lac_constants[i].text);
+        fact(arg, key, text);
+    }
+    return LAC_OK;
+}
+
+lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, void *arg)
+{
+    char written[sizeof ctx->machine_source];
+    lac_machine_t measured;
+    lac_clear_error();
+    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    lac_status_t status = lac_tune_measure(&ctx->exec, ctx->policy.threads, &measured, progress, arg);
+    if (!status) status = lac_tune_save(&measured, ctx->policy.threads, path, written, sizeof written);
+    if (status) return status;
+    ctx->machine = measured;
+    snprintf(ctx->machine_source, sizeof ctx->machine_source, "%s", written);
+    lac_sites_free(&ctx->sites); /* their break-even densities rest on the old constants */
+    return LAC_OK;
+}

@@ -1,0 +1,98 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The entry for drop-in libraries: nothing is looked at before a call's shape says that it could pay. */
+#include "../base/env.h"
+#include "../base/status.h"
+#include "../data/check.h"
+#include "../dispatch/dispatch.h"
+#include "../dispatch/report.h"
+#include "lacuna/context.h"
+#include "lacuna/dropin.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Products of fewer multiply-adds take the BLAS about as long as any decision would. */
+#define SMALL (32.0 * 32.0 * 32.0)
+
+static pthread_once_t keyed = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static bool disabled, has_key;
+static _Thread_local lac_ctx_t *mine;
+static _Thread_local bool tried;
+
+static void free_mine(void *ctx)
+{
+    mine = NULL;
+    tried = true; /* the thread is ending: later destructors go without */
+    lac_ctx_free(ctx);
+}
+
+static void prepare(void)
+{
+    const char *off = lac_env("LACUNA_DISABLE");
+    disabled = off && strcmp(off, "0") != 0;
+    has_key = !pthread_key_create(&key, free_mine);
+}
+
+lac_ctx_t *lac_thread_ctx(void)
+{
+    if (tried) return mine;
+    pthread_once(&keyed, prepare);
+    tried = true;
+    if (disabled || !has_key || lac_ctx_create(&mine)) return NULL;
+    pthread_setspecific(key, mine);
+    return mine;
+}
+
+static lac_obj_t by_columns(lac_trans_t trans, lac_dim_t rows, lac_dim_t cols, const float *buf, lac_inc_t rs,
+                            lac_inc_t ld)
+{
+    bool turned = trans == LAC_TRANS;
+    lac_obj_t x = {LAC_F32, LAC_HOST, trans, turned ? cols : rows, turned ? rows : cols, rs, ld, NULL, NULL};
+    memcpy(&x.buf, &buf, sizeof buf);
+    return x;
+}
+
+static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
+                    const lac_obj_t *c, const char *symbol, const void *caller)
+{
+    lac_problem_t p;
+    lac_request_t request = {.symbol = symbol, .caller = caller, .may_decline = true};
+    if (lac_check_product(a, b, c)) return 0; /* aliased: what the BLAS makes of it is its own affair */
+    lac_problem_describe(&p, alpha, a, b, beta, c);
+    return !lac_dispatch(ctx, &p, &request) && !request.declined;
+}
+
+int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                         lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                         lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
+                         const void *caller)
+{
+    if (!ctx) return 0;
+    bool small = (double)m * (double)n * (double)k < SMALL;
+    if (small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy)) return 0;
+    lac_obj_t oa = by_columns(ta, m, k, a, 1, lda), ob = by_columns(tb, k, n, b, 1, ldb);
+    lac_obj_t oc = by_columns(LAC_NO_TRANS, m, n, c, 1, ldc);
+    return computed(ctx, alpha, &oa, &ob, beta, &oc, symbol, caller);
+}
+
+static const float *first_of(const float *x, lac_dim_t count, lac_inc_t inc)
+{
+    return inc < 0 && count > 0 ? x + (1 - count) * inc : x;
+}
+
+int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
+                         const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta, float *y,
+                         lac_inc_t incy, const char *symbol, const void *caller)
+{
+    if (!ctx) return 0;
+    bool small = (double)m * (double)n < SMALL;
+    if (small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy)) return 0;
+    bool turned = ta == LAC_TRANS;
+    lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
+    lac_obj_t oa = by_columns(ta, rows, cols, a, 1, lda),
+              ox = by_columns(LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
+    lac_obj_t oy = by_columns(LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
+    return computed(ctx, alpha, &oa, &ox, beta, &oy, symbol, caller);
+}

@@ -1,0 +1,17 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Helpers that every public entry point begins with. */
+#ifndef LACUNA_API_ENTRY_H
+#define LACUNA_API_ENTRY_H
+
+#include "../dispatch/ctx_state.h"
+#include "lacuna/gemm.h"
+
+/* A call's scalars, checked and described: what lac_gemm_ex, lac_explain and the plans share. */
+lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
+                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p);
+
+/* The members of a caller's lac_call_t that its size says are there; the rest zero. Errors: VALUE. */
+lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char **route);
+
+#endif

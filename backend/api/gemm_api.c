@@ -1,0 +1,111 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * lac_gemm and its kin: check, describe, dispatch. */
+#include "entry.h"
+#include "../base/status.h"
+#include "../data/check.h"
+#include "../dispatch/dispatch.h"
+
+#include <string.h>
+
+lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
+                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
+{
+    lac_status_t status;
+    lac_clear_error();
+    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    if ((status = lac_check_operand("a", a, false))) return status;
+    if ((status = lac_check_operand("b", b, false))) return status;
+    if ((status = lac_check_operand("c", c, true))) return status;
+    if ((status = lac_check_product(a, b, c))) return status;
+    lac_problem_describe(p, alpha ? *alpha : 1.0f, a, b, beta ? *beta : 0.0f, c);
+    return LAC_OK;
+}
+
+lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char **route)
+{
+    bool accepted = true;
+    *copy = (lac_call_t){0};
+    *route = NULL;
+    if (!call) return LAC_OK;
+    if (call->size < offsetof(lac_call_t, route) + sizeof call->route)
+        return lac_fail(LAC_ERR_VALUE, "call.size: is %zu; set it to sizeof(lac_call_t)", call->size);
+    memcpy(copy, call, call->size < sizeof *copy ? call->size : sizeof *copy);
+    if (copy->route) *route = lac_policy_backend(copy->route, &accepted);
+    if (!accepted) return lac_fail(LAC_ERR_VALUE, "call.route: '%.64s' is no backend", copy->route);
+    return LAC_OK;
+}
+
+lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                         const float *beta, const lac_obj_t *c, lac_call_t *call)
+{
+    lac_problem_t p;
+    lac_call_t settings;
+    lac_request_t request = {.symbol = "lac_gemm"};
+    lac_status_t status = lac_describe_call(ctx, alpha, a, b, beta, c, &p);
+    if (!status) status = lac_read_call(call, &settings, &request.route);
+    if (status) return status;
+    request.decision = settings.decision;
+    request.caller = settings.caller;
+    request.may_decline = settings.may_decline;
+    if (settings.symbol) request.symbol = settings.symbol;
+    status = lac_dispatch(ctx, &p, &request);
+    if (call && call->size >= sizeof *call) call->declined = request.declined;
+    return status;
+}
+
+lac_status_t lac_gemm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                      const float *beta, const lac_obj_t *c)
+{
+    return lac_gemm_ex(ctx, alpha, a, b, beta, c, NULL);
+}
+
+lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                         const float *beta, const lac_obj_t *c, lac_call_t *call, lac_decision_t *decision)
+{
+    lac_problem_t p;
+    lac_call_t settings;
+    lac_request_t request = {.symbol = "lac_explain"};
+    lac_status_t status = lac_describe_call(ctx, alpha, a, b, beta, c, &p);
+    if (!status) status = lac_read_call(call, &settings, &request.route);
+    if (status) return status;
+    if (!decision) return lac_fail(LAC_ERR_NULL, "decision: is NULL");
+    request.caller = settings.caller;
+    return lac_dispatch_explain(ctx, &p, &request, decision);
+}
+
+static lac_obj_t f32_matrix(lac_trans_t trans, lac_dim_t rows, lac_dim_t cols, const float *buf, lac_inc_t rs,
+                            lac_inc_t cs)
+{
+    bool turned = trans == LAC_TRANS;
+    lac_obj_t x = {LAC_F32, LAC_HOST, trans, turned ? cols : rows, turned ? rows : cols, rs, cs, NULL, NULL};
+    memcpy(&x.buf, &buf, sizeof buf); /* an input of the call: never written through */
+    return x;
+}
+
+lac_status_t lac_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
+                       float alpha, const float *a, lac_inc_t rsa, lac_inc_t csa, const float *b,
+                       lac_inc_t rsb, lac_inc_t csb, float beta, float *c, lac_inc_t rsc, lac_inc_t csc)
+{
+    lac_obj_t oa = f32_matrix(ta, m, k, a, rsa, csa), ob = f32_matrix(tb, k, n, b, rsb, csb);
+    lac_obj_t oc = f32_matrix(LAC_NO_TRANS, m, n, c, rsc, csc);
+    return lac_gemm(ctx, &alpha, &oa, &ob, &beta, &oc);
+}
+
+/* BLAS counts a vector with a negative increment from its far end. */
+static const float *first_of(const float *x, lac_dim_t count, lac_inc_t inc)
+{
+    return x && inc < 0 && count > 0 ? x + (1 - count) * inc : x;
+}
+
+lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha, const float *a,
+                       lac_inc_t rsa, lac_inc_t csa, const float *x, lac_inc_t incx, float beta, float *y,
+                       lac_inc_t incy)
+{
+    bool turned = ta == LAC_TRANS;
+    lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
+    lac_obj_t oa = f32_matrix(ta, rows, cols, a, rsa, csa);
+    lac_obj_t ox = f32_matrix(LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
+    lac_obj_t oy = f32_matrix(LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
+    return lac_gemm(ctx, &alpha, &oa, &ox, &beta, &oy);
+}

@@ -1,0 +1,80 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Plans: a decision kept, to be run again. */
+#include "entry.h"
+#include "../base/status.h"
+#include "../dispatch/dispatch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct lac_plan {
+    lac_ctx_t *ctx;
+    const lac_route_t *route;
+    lac_decision_t decision;
+    lac_problem_t shape; /* extents and strides that a run must repeat */
+};
+
+lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t *a, const lac_obj_t *b,
+                             const lac_obj_t *c, const lac_call_t *call)
+{
+    lac_problem_t p;
+    lac_call_t settings;
+    lac_request_t request = {.symbol = "lac_plan_create"};
+    lac_clear_error();
+    if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
+    *plan = NULL;
+    lac_status_t status = lac_describe_call(ctx, NULL, a, b, NULL, c, &p);
+    if (!status) status = lac_read_call(call, &settings, &request.route);
+    if (status) return status;
+    lac_plan_t *made = calloc(1, sizeof *made);
+    if (!made) return lac_fail(LAC_ERR_MEMORY, "plan: out of memory");
+    made->shape = p;
+    status = lac_dispatch_explain(ctx, &p, &request, &made->decision);
+    if (status) {
+        free(made);
+        return status;
+    }
+    made->ctx = ctx;
+    made->route = lac_dispatch_route(&made->decision);
+    *plan = made;
+    return LAC_OK;
+}
+
+static bool same_operand(const lac_operand_t *x, const lac_operand_t *y)
+{
+    return x->dt == y->dt && x->rs == y->rs && x->cs == y->cs && x->flipped == y->flipped;
+}
+
+static bool same_shape(const lac_problem_t *x, const lac_problem_t *y)
+{
+    return x->m == y->m && x->n == y->n && x->k == y->k && x->crs == y->crs && x->ccs == y->ccs &&
+           same_operand(&x->a, &y->a) && same_operand(&x->b, &y->b);
+}
+
+lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                          const float *beta, const lac_obj_t *c)
+{
+    lac_problem_t p;
+    lac_clear_error();
+    if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
+    lac_status_t status = lac_describe_call(plan->ctx, alpha, a, b, beta, c, &p);
+    if (status) return status;
+    if (!same_shape(&p, &plan->shape))
+        return lac_fail(LAC_ERR_EXTENT, "a, b, c: extents, strides or types differ from the plan's");
+    return lac_dispatch_planned(plan->ctx, &p, plan->route);
+}
+
+lac_status_t lac_plan_explain(const lac_plan_t *plan, lac_decision_t *decision)
+{
+    lac_clear_error();
+    if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
+    if (!decision) return lac_fail(LAC_ERR_NULL, "decision: is NULL");
+    *decision = plan->decision;
+    return LAC_OK;
+}
+
+void lac_plan_destroy(lac_plan_t *plan)
+{
+    free(plan);
+}

@@ -1,0 +1,38 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Aligned allocation on top of the C library's. */
+#include "memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+void *lac_alloc(size_t bytes)
+{
+    if (bytes > SIZE_MAX - 2 * LAC_ALIGN) return NULL;
+    size_t rounded = (bytes + 2 * LAC_ALIGN - 1) / LAC_ALIGN * LAC_ALIGN;
+    return aligned_alloc(LAC_ALIGN, rounded);
+}
+
+void lac_free(void *memory)
+{
+    free(memory);
+}
+
+void *lac_buffer_reserve(lac_buffer_t *buffer, size_t bytes)
+{
+    if (bytes <= buffer->bytes && buffer->memory) return buffer->memory;
+    size_t grown = bytes + bytes / 4;
+    void *memory = lac_alloc(grown);
+    if (!memory) return NULL;
+    lac_free(buffer->memory);
+    buffer->memory = memory;
+    buffer->bytes = grown;
+    return memory;
+}
+
+void lac_buffer_free(lac_buffer_t *buffer)
+{
+    lac_free(buffer->memory);
+    buffer->memory = NULL;
+    buffer->bytes = 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Conformance of operands: what must hold before a call may look at them. */
+#ifndef LACUNA_DATA_CHECK_H
+#define LACUNA_DATA_CHECK_H
+
+#include "lacuna/types.h"
+
+#include <stdbool.h>
+
+/* One operand by itself; `name` ("a", "b", "c") goes into the message. Checks enumerations, extents that
+ * overflow, strides that make elements overlap, a buffer or a sparse form that stands for it, and metadata
+ * whose extents differ. */
+lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output);
+
+/* Extents of a product, and that c shares no element with a or b; blocks of one parent matrix may lie
+ * between each other's lines. */
+lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c);
+
+/* Rows and columns as the call reads them, trans applied. */
+lac_dim_t lac_obj_rows(const lac_obj_t *obj);
+lac_dim_t lac_obj_cols(const lac_obj_t *obj);
+
+#endif

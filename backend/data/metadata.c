@@ -1,0 +1,112 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Life and generations of metadata. Passive: nothing here reads an operand. */
+#include "metadata.h"
+#include "../base/memory.h"
+#include "../base/status.h"
+
+#include <stdlib.h>
+
+static void drop_form(lac_form_data_t *form)
+{
+    for (size_t i = 0; i < sizeof form->owned / sizeof *form->owned; i++) lac_free(form->owned[i]);
+    *form = (lac_form_data_t){0};
+}
+
+lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n)
+{
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    *meta = NULL;
+    if (m < 0 || n < 0)
+        return lac_fail(LAC_ERR_EXTENT, "m, n: %lld x %lld is negative", (long long)m, (long long)n);
+    lac_meta_t *made = calloc(1, sizeof *made);
+    if (!made) return lac_fail(LAC_ERR_MEMORY, "metadata: out of memory");
+    made->m = m;
+    made->n = n;
+    made->generation = 1;
+    made->nnz = -1;
+    pthread_mutex_init(&made->build, NULL);
+    *meta = made;
+    return LAC_OK;
+}
+
+void lac_meta_free(lac_meta_t *meta)
+{
+    if (!meta) return;
+    for (int i = 0; i < LAC_FORM_COUNT; i++) drop_form(&meta->form[i]);
+    pthread_mutex_destroy(&meta->build);
+    free(meta);
+}
+
+lac_status_t lac_meta_freeze(lac_meta_t *meta)
+{
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    pthread_mutex_lock(&meta->build);
+    meta->frozen = true;
+    pthread_mutex_unlock(&meta->build);
+    return LAC_OK;
+}
+
+lac_status_t lac_meta_touch(lac_meta_t *meta)
+{
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    pthread_mutex_lock(&meta->build);
+    meta->frozen = false;
+    meta->generation++;
+    atomic_store(&meta->ready, 0);
+    for (int i = 0; i < LAC_FORM_COUNT; i++) drop_form(&meta->form[i]);
+    pthread_mutex_unlock(&meta->build);
+    return LAC_OK;
+}
+
+double lac_meta_density(const lac_meta_t *meta)
+{
+    if (!meta || meta->nnz < 0) return -1.0;
+    double elements = (double)meta->m * (double)meta->n;
+    return elements > 0 ? (double)meta->nnz / elements : 0.0;
+}
+
+uint64_t lac_meta_generation(const lac_meta_t *meta)
+{
+    return meta ? meta->generation : 0;
+}
+
+size_t lac_meta_bytes(const lac_meta_t *meta)
+{
+    if (!meta) return 0;
+    size_t bytes = sizeof *meta;
+    for (int i = 0; i < LAC_FORM_COUNT; i++) bytes += meta->form[i].owned_bytes;
+    return bytes;
+}
+
+const lac_form_data_t *lac_meta_form(const lac_meta_t *meta, lac_form_t form)
+{
+    if (!meta || !(atomic_load_explicit(&meta->ready, memory_order_acquire) & 1u << form)) return NULL;
+    return &meta->form[form];
+}
+
+unsigned lac_meta_trusted(const lac_meta_t *meta)
+{
+    if (!meta) return 0;
+    unsigned ready = atomic_load_explicit(&meta->ready, memory_order_acquire), trusted = 0;
+    for (int i = 0; i < LAC_FORM_COUNT; i++)
+        if (ready & 1u << i && (meta->frozen || meta->form[i].origin == LAC_ORIGIN_ATTACHED))
+            trusted |= 1u << i;
+    return trusted;
+}
+
+void lac_meta_install(lac_meta_t *meta, lac_form_t form, const lac_form_data_t *data)
+{
+    atomic_fetch_and(&meta->ready, ~(1u << form));
+    drop_form(&meta->form[form]);
+    meta->form[form] = *data;
+    meta->form[form].generation = meta->generation;
+    if (form == LAC_FORM_CSR || form == LAC_FORM_CSC || form == LAC_FORM_BITS) {
+        meta->nnz = data->count;
+        meta->density_origin = data->origin;
+    }
+    atomic_fetch_or_explicit(&meta->ready, 1u << form, memory_order_release);
+}

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The inside of lac_meta_t: the forms of one operand's zeros, each with its generation. */
+#ifndef LACUNA_DATA_METADATA_H
+#define LACUNA_DATA_METADATA_H
+
+#include "lacuna/meta.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Where a form came from. */
+typedef enum lac_origin { LAC_ORIGIN_NONE = 0, LAC_ORIGIN_SCANNED, LAC_ORIGIN_ATTACHED } lac_origin_t;
+
+/* The forms a metadata object can hold, as an index into lac_meta.form[] and a bit (1 << form) in a set. */
+typedef enum lac_form {
+    LAC_FORM_CSR,    /* compressed rows of the stored matrix                              */
+    LAC_FORM_CSC,    /* compressed columns                                                */
+    LAC_FORM_BITS,   /* bits along the stored rows, values packed by rows                 */
+    LAC_FORM_BITS_T, /* the same for the transposed matrix (derived; never attached)      */
+    LAC_FORM_ACTIVE, /* active columns with their values                                  */
+    LAC_FORM_COPY,   /* the dense contents by rows, without padding: [m][n] (derived)     */
+    LAC_FORM_COPY_T, /* the same of the transposed matrix: [n][m] (derived)               */
+    LAC_FORM_COUNT
+} lac_form_t;
+
+/* Forms from which the contents can be had without the operand's buffer. */
+#define LAC_FORMS_SPARSE (1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC | 1u << LAC_FORM_BITS | 1u << LAC_FORM_BITS_T | 1u << LAC_FORM_ACTIVE)
+
+/* One form. Which pointers are set depends on the form; all belong to the caller (attached) or to owned. */
+typedef struct lac_form_data {
+    lac_origin_t origin;
+    uint64_t generation;  /* in which it was made; of use only while it is the metadata's       */
+    int64_t count;        /* nonzeros (CSR, CSC, bits) or active columns                        */
+    const int64_t *ptr;   /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
+    const int32_t *idx;   /* CSR, CSC: [count]; active: [count]                                 */
+    const float *val;     /* values; NULL in CSR and CSC: all ones; the copy itself    */
+    const uint64_t *bits; /* bits only                                                          */
+    void *owned[4];       /* what lac_meta_free must free                                       */
+    size_t owned_bytes;
+} lac_form_data_t;
+
+struct lac_meta {
+    lac_dim_t m, n;      /* of the stored matrix                                     */
+    uint64_t generation; /* from 1 on                                                */
+    bool frozen;
+    lac_origin_t density_origin;
+    int64_t nnz;            /* as last measured or attached; negative: unknown          */
+    _Atomic unsigned ready; /* set of forms that are complete and of this generation    */
+    pthread_mutex_t build;  /* held while a form is built or replaced                   */
+    lac_form_data_t form[LAC_FORM_COUNT];
+};
+
+/* The form, or NULL where it is absent or of an older generation. Safe beside a concurrent build. */
+const lac_form_data_t *lac_meta_form(const lac_meta_t *meta, lac_form_t form);
+
+/* The set of forms that may stand for the contents now: attached ones, and scanned ones while frozen. */
+unsigned lac_meta_trusted(const lac_meta_t *meta);
+
+/* Puts a complete form in place, taking over `data->owned`; call with meta->build held. */
+void lac_meta_install(lac_meta_t *meta, lac_form_t form, const lac_form_data_t *data);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The inside of a context. */
+#ifndef LACUNA_DISPATCH_CTX_STATE_H
+#define LACUNA_DISPATCH_CTX_STATE_H
+
+#include "policy.h"
+#include "site.h"
+#include "../host/host_exec.h"
+
+struct lac_ctx {
+    lac_exec_t exec;
+    lac_machine_t machine;
+    char machine_source[512]; /* where the constants come from: "defaults", or a file */
+    lac_policy_t policy;
+    lac_sites_t sites;
+    uint64_t calls;       /* for LACUNA_COMPARE's every N-th */
+    struct lac_ctx *next; /* in the list for the statistics at exit */
+};
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The dispatcher reads as the call goes: recall, select, run, learn, report. */
+#include "dispatch.h"
+#include "history.h"
+#include "report.h"
+#include "select.h"
+#include "shadow.h"
+#include "table.h"
+#include "../base/clock.h"
+#include "../base/status.h"
+#include "../host/host_routes.h"
+
+#include <string.h>
+
+#define HYSTERESIS      0.10 /* a challenger must be this much cheaper than the route that served last */
+#define ASSUMED_DENSITY 0.10 /* where a route is forced on an operand of which nothing is known        */
+
+static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
+{
+    p->threads = policy->threads;
+    p->strict_nan = policy->strict_nan;
+    p->may_copy = policy->may_copy;
+    p->math = policy->math;
+}
+
+/* The environment's pinned backend, the call's, the context's: in this order. */
+static const char *wanted_route(const lac_policy_t *policy, const char *asked)
+{
+    return policy->backend_pinned || !asked ? policy->backend : asked;
+}
+
+/* A forced sparse route runs whatever the density is. */
+static void assume_densities(lac_problem_t *p)
+{
+    if (p->a.density < 0) p->a.density = ASSUMED_DENSITY;
+    if (p->b.density < 0) p->b.density = ASSUMED_DENSITY;
+}
+
+static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_site_t *site, const char *wanted)
+{
+    lac_preference_t preference = {wanted, site ? site->route : NULL, HYSTERESIS, ctx->policy.dense_bias};
+    if (wanted && strcmp(wanted, "dense") != 0) assume_densities(p);
+    return lac_select(lac_route_table, lac_route_count, p, &ctx->machine, &preference);
+}
+
+/* A scan may stop where its operand turns out too full, unless the route is forced or its density is a fact.
+ */
+static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice_t *choice, bool forced)
+{
+    lac_side_t side = choice->route->side;
+    if (forced || !site || side == LAC_SIDE_NONE) return;
+    double limit = side == LAC_SIDE_LEFT ? site->left.break_even : site->right.break_even;
+    if (limit > 0.0 && limit < 1.0) p->density_limit = limit;
+}
+
+/* In front of another BLAS, that BLAS is the dense route, and knows best how to do nothing. */
+static bool leaves_to_caller(const lac_route_t *route, const lac_request_t *request, bool forced)
+{
+    return request->may_decline && (route == &lac_route_dense || route == &lac_route_trivial ||
+                                    (route == &lac_route_plain && !forced));
+}
+
+static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_outcome_t *out,
+                              lac_choice_t *choice)
+{
+    lac_problem_t bare = *p;
+    lac_preference_t none = {0};
+    bare.a.density = bare.b.density = -1.0;
+    *choice = lac_select(lac_route_table, lac_route_count, &bare, &ctx->machine, &none);
+    choice->reason = "denser than expected";
+    *out = (lac_outcome_t){false, -1.0, -1.0};
+    return choice->route->run(choice->route, &ctx->exec, p, out);
+}
+
+static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
+                               lac_request_t *request, lac_choice_t *choice)
+{
+    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_status_t status = choice->route->run(choice->route, &ctx->exec, p, &out);
+    if (status) return status;
+    if (site) lac_history_learn(ctx, site, p, choice->route, &out);
+    if (!out.declined) return LAC_OK;
+    if (request->may_decline) {
+        request->declined = true;
+        choice->reason = "denser than expected";
+        return LAC_OK;
+    }
+    return run_dense(ctx, p, &out, choice);
+}
+
+lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request)
+{
+    const char *wanted = wanted_route(&ctx->policy, request->route);
+    request->declined = false;
+    apply_policy(&ctx->policy, p);
+    lac_site_t *site = lac_history_site(ctx, p, request->symbol, request->caller);
+    bool hopeful = site && lac_history_recall(ctx, site, p), watched = lac_report_wanted(&ctx->policy);
+    if (!hopeful && request->may_decline && !wanted && !watched) {
+        if (site) site->declined_calls++;
+        request->declined = true;
+        return LAC_OK;
+    }
+
+    lac_choice_t choice = choose(ctx, p, site, wanted);
+    if (request->decision)
+        lac_select_record(lac_route_table, lac_route_count, p, &ctx->machine, &choice, request->decision);
+    bool forced = wanted && !strcmp(choice.reason, "forced");
+    set_limit(p, site, &choice, forced);
+    request->declined = leaves_to_caller(choice.route, request, forced);
+
+    lac_shadow_t shadow = {0};
+    bool compared = !request->declined && lac_shadow_due(ctx) && lac_shadow_begin(&shadow, p);
+    double begin = watched || compared ? lac_now_us() : 0.0;
+    lac_status_t status = LAC_OK;
+    if (request->declined) {
+        lac_outcome_t out = {false, -1.0, -1.0};
+        if (site) lac_history_learn(ctx, site, p, choice.route, &out);
+    } else {
+        status = run_choice(ctx, site, p, request, &choice);
+    }
+    double took = watched || compared ? lac_now_us() - begin : 0.0;
+    if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, &choice, took);
+    lac_shadow_free(&shadow);
+    if (!status) lac_report_call(ctx, site, p, request, &choice, took);
+    return status;
+}
+
+lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,
+                                  lac_decision_t *decision)
+{
+    apply_policy(&ctx->policy, p);
+    lac_site_t *site = lac_history_site(ctx, p, request->symbol, request->caller);
+    if (site) {
+        site->calls--;
+        unsigned countdown = site->countdown, wait = site->wait;
+        site->countdown = 0; /* a person asked: look now */
+        lac_history_recall(ctx, site, p);
+        site->countdown = countdown;
+        site->wait = wait;
+    }
+    lac_choice_t choice = choose(ctx, p, site, wanted_route(&ctx->policy, request->route));
+    lac_select_record(lac_route_table, lac_route_count, p, &ctx->machine, &choice, decision);
+    return LAC_OK;
+}
+
+lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_route_t *route)
+{
+    lac_request_t request = {.symbol = "lac_plan_run"};
+    lac_choice_t choice = {route, "planned", -1.0, -1.0};
+    apply_policy(&ctx->policy, p);
+    if (route->side != LAC_SIDE_NONE) assume_densities(p);
+    if (route->applicable(route, p) != LAC_FITS) return lac_dispatch(ctx, p, &request);
+    return run_choice(ctx, NULL, p, &request, &choice);
+}
+
+const lac_route_t *lac_dispatch_route(const lac_decision_t *decision)
+{
+    for (int i = 0; i < lac_route_count; i++)
+        if (!strcmp(lac_route_table[i]->name, decision->route) &&
+            !strcmp(lac_side_name(lac_route_table[i]->side), decision->side))
+            return lac_route_table[i];
+    return lac_route_table[lac_route_count - 1];
+}

@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * One call: recall, select, run, learn, report. */
+#ifndef LACUNA_DISPATCH_DISPATCH_H
+#define LACUNA_DISPATCH_DISPATCH_H
+
+#include "ctx_state.h"
+#include "lacuna/gemm.h"
+
+/* What the caller of a dispatch may set and get; the public lac_call_t in internal words. */
+typedef struct lac_request {
+    const char *route;        /* a route name that the call asks for, or NULL       */
+    lac_decision_t *decision; /* out, or NULL                                       */
+    const char *symbol;
+    const void *caller;
+    bool may_decline; /* leave c alone where the dense route would serve    */
+    bool declined;    /* out                                                */
+} lac_request_t;
+
+/* Computes the described problem by the best route. */
+lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request);
+
+/* Decides without running; the history learns nothing. */
+lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,
+                                  lac_decision_t *decision);
+
+/* Runs a route that was chosen before, where it still applies; else any. Plans use it. */
+lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_route_t *route);
+
+/* The route that a decision names. */
+const lac_route_t *lac_dispatch_route(const lac_decision_t *decision);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Looks at operands only where a look can pay, and less and less often where it did not. */
+#include "history.h"
+#include "select.h"
+#include "table.h"
+#include "../base/log.h"
+
+#define LOOK_US       1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
+#define LOOK_SHARE    0.002 /* of a dense call's time that looking may cost in steady state           */
+#define WAIT_MOST     1024u
+#define SAMPLES_LEAST 64
+#define SAMPLES_MOST  1024
+#define SAMPLE_MARGIN 1.25 /* a sample is rough: a density this far above break-even is still tried    */
+
+/* An operand whose density the call itself brings needs neither history nor looks. */
+static bool brings_density(const lac_operand_t *x)
+{
+    return x->density >= 0;
+}
+
+static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
+{
+    uint64_t types = (uint64_t)p->a.dt | (uint64_t)p->b.dt << 1 | (uint64_t)(p->a.forms != 0) << 2 |
+                     (uint64_t)(p->b.forms != 0) << 3;
+    return (lac_site_key_t){p->m, p->n, p->k, p->a.rs, p->a.cs, p->b.rs, p->b.cs, caller, types};
+}
+
+/* The densities below which a sparse route would be chosen, counting the scan of an operand not seen yet. */
+static void prepare_site(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+{
+    lac_problem_t bare = *p;
+    bare.a.density = bare.b.density = -1.0;
+    lac_preference_t none = {0};
+    site->dense_us = lac_select(lac_route_table, lac_route_count, &bare, &ctx->machine, &none).dense_us;
+    double than = site->dense_us / (1.0 + ctx->policy.dense_bias);
+    if (!brings_density(&p->a))
+        site->left.break_even =
+            lac_break_even(lac_route_table, lac_route_count, &bare, &ctx->machine, LAC_SIDE_LEFT, than);
+    if (!brings_density(&p->b))
+        site->right.break_even =
+            lac_break_even(lac_route_table, lac_route_count, &bare, &ctx->machine, LAC_SIDE_RIGHT, than);
+}
+
+lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller)
+{
+    bool fresh;
+    lac_site_key_t key = key_of(p, caller);
+    lac_site_t *site = lac_site_find(&ctx->sites, &key, &fresh);
+    if (!site) return NULL;
+    if (fresh) {
+        prepare_site(ctx, site, p);
+        site->symbol = symbol;
+    }
+    site->calls++;
+    return site;
+}
+
+static double sample(const lac_ctx_t *ctx, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                     const lac_site_t *site)
+{
+    int64_t samples = (int64_t)(site->dense_us * LOOK_SHARE * 100.0); /* about 10 ns each */
+    samples = samples < SAMPLES_LEAST ? SAMPLES_LEAST : samples > SAMPLES_MOST ? SAMPLES_MOST : samples;
+    uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
+    int64_t seen = x->dt == LAC_F32
+                       ? ctx->exec.kernels->probe_f32(x->buf, rows, cols, x->rs, x->cs, samples, seed)
+                       : ctx->exec.kernels->probe_u8(x->buf, rows, cols, x->rs, x->cs, samples, seed);
+    double density = (double)seen / (double)samples;
+    if (ctx->policy.verbose & LAC_VERBOSE_META)
+        lac_log("lacuna,1,meta,probe,%lldx%lld,%lld of %lld nonzero", (long long)rows, (long long)cols,
+                (long long)seen, (long long)samples);
+    return seen ? density : 0.5 / (double)samples;
+}
+
+/* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route. */
+static bool look(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, lac_operand_t *x,
+                 lac_dim_t rows, lac_dim_t cols)
+{
+    if (brings_density(x) || !x->buf || seen->break_even <= 0.0) return false;
+    double density = sample(ctx, x, rows, cols, site);
+    if (density > SAMPLE_MARGIN * seen->break_even) return false;
+    x->density = density < seen->break_even ? density : seen->break_even;
+    x->k_active = -1.0;
+    x->known = LAC_KNOWN_PROBED;
+    return true;
+}
+
+static bool remember(const lac_seen_t *seen, lac_operand_t *x)
+{
+    if (brings_density(x) || seen->density < 0 || !x->buf) return false;
+    x->density = seen->density;
+    x->k_active = seen->k_active;
+    x->known = LAC_KNOWN_REMEMBERED;
+    return true;
+}
+
+/* Calls between two looks at which looking costs no more than its share. */
+static unsigned least_wait(const lac_site_t *site)
+{
+    double least = site->dense_us > 0 ? LOOK_US / (LOOK_SHARE * site->dense_us) : WAIT_MOST;
+    return least < 1.0 ? 1u : least > WAIT_MOST ? WAIT_MOST : (unsigned)least;
+}
+
+bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
+{
+    bool hopeful = brings_density(&p->a) || brings_density(&p->b);
+    if (site->route && site->route->side != LAC_SIDE_NONE && site->wait == 0) {
+        hopeful |= remember(&site->left, &p->a);
+        hopeful |= remember(&site->right, &p->b);
+        return hopeful;
+    }
+    if (ctx->policy.detect != LAC_DETECT_PROBE) return hopeful;
+    if (site->countdown > 0) {
+        site->countdown--;
+        return hopeful;
+    }
+    site->looks++;
+    bool left = look(ctx, site, &site->left, &p->a, p->m, p->k),
+         right = look(ctx, site, &site->right, &p->b, p->k, p->n);
+    if (left || right) return true;
+    lac_site_back_off(site, least_wait(site), WAIT_MOST);
+    if (site->left.break_even <= 0 && site->right.break_even <= 0)
+        site->countdown = ~0u; /* nothing to look for */
+    return hopeful;
+}
+
+void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_route_t *route,
+                       const lac_outcome_t *outcome)
+{
+    lac_seen_t *seen = route->side == LAC_SIDE_LEFT    ? &site->left
+                       : route->side == LAC_SIDE_RIGHT ? &site->right
+                                                       : NULL;
+    const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    if (seen && outcome->declined) {
+        seen->density = -1.0;
+        site->route = NULL;
+        lac_site_back_off(site, 1, WAIT_MOST);
+        return;
+    }
+    if (site->route != route && ctx->policy.verbose & LAC_VERBOSE_DISPATCH)
+        lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
+                (long long)p->n, site->route ? site->route->name : "new", route->name);
+    site->route = route;
+    if (!seen) {
+        /* Looked, and chose dense all the same: the next look can wait. */
+        if (site->countdown == 0 && route->side == LAC_SIDE_NONE)
+            lac_site_back_off(site, least_wait(site), WAIT_MOST);
+        return;
+    }
+    site->wait = site->countdown = 0;
+    if (outcome->density >= 0 && x->known != LAC_KNOWN_FROZEN && x->known != LAC_KNOWN_ATTACHED) {
+        seen->density = outcome->density;
+        seen->k_active = outcome->k_active;
+    }
+}

@@ -1,0 +1,20 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * History: what a site remembers is put into the problem, and what a call saw is put into the site. */
+#ifndef LACUNA_DISPATCH_HISTORY_H
+#define LACUNA_DISPATCH_HISTORY_H
+
+#include "ctx_state.h"
+
+/* The site of a problem, prepared with its break-even densities when it is new; NULL where no memory is. */
+lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller);
+
+/* Fills in the densities that the problem's operands do not bring themselves: remembered, or, when a look is
+ * due, sampled. Returns false where nothing speaks for a sparse route, so that selection can be spared. */
+bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p);
+
+/* Learns from a call that `route` served, or gave up. */
+void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_route_t *route,
+                       const lac_outcome_t *outcome);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * One parser for three sources of settings. */
+#include "policy.h"
+#include "../base/env.h"
+#include "../base/log.h"
+#include "../base/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+#define LAC_OPTION(name, variable, accepted) OPTION_##name,
+#include "options.def"
+#undef LAC_OPTION
+    OPTION_COUNT
+};
+
+static const struct {
+    const char *name, *variable, *accepted;
+} options[] = {
+#define LAC_OPTION(name, variable, accepted) {#name, variable, accepted},
+#include "options.def"
+#undef LAC_OPTION
+};
+
+_Static_assert(OPTION_COUNT <= sizeof(((lac_policy_t *)0)->origin) / sizeof(char *),
+               "lac_policy_t.origin holds every option");
+
+/* Backend names that differ from the route's, and those that this library knows but a host context lacks. */
+static const struct {
+    const char *backend, *route;
+} backends[] = {{"auto", NULL},         {"event", "event"},        {"csr", "csr"},
+                {"bitmask", "bitmask"}, {"tiles", "tiles"},        {"cusparse", "cusparse"},
+                {"cublas", "dense"},    {"blas", "dense"},         {"dense", "dense"},
+                {"plain", "plain"},     {"reference", "reference"}};
+
+const char *lac_policy_backend(const char *name, bool *accepted)
+{
+    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
+        if (!strcmp(name, backends[i].backend)) {
+            *accepted = true;
+            return backends[i].route;
+        }
+    *accepted = false;
+    return NULL;
+}
+
+/* Index of `value` in a list of words, or -1. */
+static int one_of(const char *value, const char *const *words, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(value, words[i])) return i;
+    return -1;
+}
+
+static bool set_backend(lac_policy_t *policy, const char *value)
+{
+    char name[32];
+    size_t length = strlen(value);
+    bool pinned = length > 1 && value[length - 1] == '!', accepted;
+    if (length >= sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s", (int)(length - pinned), value);
+    const char *route = lac_policy_backend(name, &accepted);
+    if (!accepted) return false;
+    policy->backend = route;
+    policy->backend_pinned = pinned;
+    return true;
+}
+
+static bool set_number(const char *value, double low, double high, double *out)
+{
+    char *end;
+    double number = strtod(value, &end);
+    if (end == value || *end || !(number >= low && number <= high)) return false;
+    *out = number;
+    return true;
+}
+
+static bool set_compare(lac_policy_t *policy, const char *value)
+{
+    char name[32];
+    const char *colon = strchr(value, ':');
+    size_t length = colon ? (size_t)(colon - value) : strlen(value);
+    double every = 1;
+    if (length >= sizeof name || (colon && !set_number(colon + 1, 1, 1e9, &every))) return false;
+    snprintf(name, sizeof name, "%.*s", (int)length, value);
+    bool off = !strcmp(name, "off"), accepted = off;
+    const char *route = off ? NULL : lac_policy_backend(name, &accepted);
+    if (!accepted || (!off && !route)) return false;
+    policy->compare = route;
+    policy->compare_every = (long)every;
+    return true;
+}
+
+static bool set_verbose(lac_policy_t *policy, const char *value)
+{
+    static const char *const words[] = {"dispatch", "exec", "meta"};
+    unsigned flags = 0;
+    char list[128];
+    if (!strcmp(value, "off") || !strcmp(value, "0")) {
+        policy->verbose = 0;
+        return true;
+    }
+    if (strlen(value) >= sizeof list) return false;
+    strcpy(list, value);
+    for (char *rest = list, *word; (word = strtok_r(rest, ",", &rest));) {
+        int i = one_of(word, words, 3);
+        if (i < 0) return false;
+        flags |= 1u << i;
+    }
+    policy->verbose = flags;
+    return true;
+}
+
+static bool set_word(const char *value, const char *const *words, int count, int *out)
+{
+    int i = one_of(value, words, count);
+    if (i >= 0) *out = i;
+    return i >= 0;
+}
+
+static bool set_option(lac_policy_t *policy, int option, const char *value)
+{
+    static const char *const detects[] = {"off", "registered", "probe"}, *const maths[] = {"fp32", "pedantic",
+                                                                                           "tf32"};
+    static const char *const nans[] = {"fast", "strict"}, *const switches[] = {"off", "on"},
+                             *const digits[] = {"0", "1"};
+    double number;
+    int word = 0;
+    switch (option) {
+    case OPTION_backend:
+        return set_backend(policy, value);
+    case OPTION_compare:
+        return set_compare(policy, value);
+    case OPTION_verbose:
+        return set_verbose(policy, value);
+    case OPTION_dense_bias:
+        if (!set_number(value, 0, 1000, &number)) return false;
+        policy->dense_bias = number / 100.0;
+        return true;
+    case OPTION_threads:
+        if (!set_number(value, 1, 256, &number) || number != (double)(int)number) return false;
+        policy->threads = (int)number;
+        return true;
+    case OPTION_detect:
+        if (!set_word(value, detects, 3, &word)) return false;
+        policy->detect = (lac_detect_t)word;
+        return true;
+    case OPTION_math:
+        if (!set_word(value, maths, 3, &word)) return false;
+        policy->math = (lac_math_t)word;
+        return true;
+    case OPTION_nan:
+        if (!set_word(value, nans, 2, &word)) return false;
+        policy->strict_nan = word;
+        return true;
+    case OPTION_kmajor:
+        if (!set_word(value, switches, 2, &word)) return false;
+        policy->may_copy = word;
+        return true;
+    case OPTION_stats:
+        if (!set_word(value, digits, 2, &word)) return false;
+        policy->stats = word;
+        return true;
+    default:
+        return false;
+    }
+}
+
+const char *lac_policy_set(lac_policy_t *policy, const char *option, const char *value, const char *origin,
+                           bool *known)
+{
+    *known = false;
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        if (strcmp(option, options[i].name)) continue;
+        *known = true;
+        if (!set_option(policy, i, value)) return options[i].accepted;
+        policy->origin[i] = origin;
+        return NULL;
+    }
+    return NULL;
+}
+
+static void set_or_warn(lac_policy_t *policy, const char *shown, const char *option, const char *value,
+                        const char *origin)
+{
+    bool known;
+    const char *accepted = lac_policy_set(policy, option, value, origin, &known);
+    if (!known)
+        lac_warn("%s: no such option; accepted: %s", shown, lac_policy_names());
+    else if (accepted)
+        lac_warn("%s: '%s' is not accepted; expected %s", shown, value, accepted);
+}
+
+/* One "option = value" line; '#' begins a comment. */
+static void read_line(lac_policy_t *policy, const char *path, int number, char *line)
+{
+    char option[64], value[256], shown[512];
+    line[strcspn(line, "#\r\n")] = '\0';
+    if (line[strspn(line, " \t")] == '\0') return;
+    snprintf(shown, sizeof shown, "%.400s:%d", path, number);
+    if (sscanf(line, " %63[a-z_] = %255[^ \t]", option, value) == 2)
+        set_or_warn(policy, shown, option, value, "config");
+    else
+        lac_warn("%s: expected 'option = value'", shown);
+}
+
+static void read_config(lac_policy_t *policy)
+{
+    char path[4096], line[1024];
+    const char *named = lac_env("LACUNA_CONFIG"), *home = lac_env("HOME"), *xdg = lac_env("XDG_CONFIG_HOME");
+    if (named)
+        snprintf(path, sizeof path, "%s", named);
+    else if (xdg)
+        snprintf(path, sizeof path, "%s/lacuna/config", xdg);
+    else if (home)
+        snprintf(path, sizeof path, "%s/.config/lacuna/config", home);
+    else
+        return;
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        if (named) lac_warn("LACUNA_CONFIG: cannot read %s", path);
+        return;
+    }
+    for (int number = 1; fgets(line, sizeof line, file); number++) read_line(policy, path, number, line);
+    fclose(file);
+}
+
+/* LACUNA_THREADS, or the number that the program gives to OpenMP, or every processor. */
+static int default_threads(void)
+{
+    const char *omp = lac_env("OMP_NUM_THREADS");
+    int processors = lac_processors(), asked = omp ? atoi(omp) : 0;
+    if (asked > 0 && asked < processors) return asked;
+    return processors < 256 ? processors : 256;
+}
+
+void lac_policy_load(lac_policy_t *policy)
+{
+    *policy =
+        (lac_policy_t){.detect = LAC_DETECT_PROBE, .dense_bias = 0.05, .compare_every = 1, .may_copy = true};
+    policy->threads = default_threads();
+    for (int i = 0; i < OPTION_COUNT; i++) policy->origin[i] = "default";
+    read_config(policy);
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        const char *value = lac_env(options[i].variable);
+        if (value) set_or_warn(policy, options[i].variable, options[i].name, value, "environment");
+    }
+}
+
+int lac_policy_count(void)
+{
+    return OPTION_COUNT;
+}
+const char *lac_policy_name(int i)
+{
+    return options[i].name;
+}
+
+const char *lac_policy_names(void)
+{
+    return ""
+#define LAC_OPTION(name, variable, accepted) #name " "
+#include "options.def"
+#undef LAC_OPTION
+        ;
+}
+
+void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
+{
+    static const char *const detects[] = {"off", "registered", "probe"}, *const maths[] = {"fp32", "pedantic",
+                                                                                           "tf32"};
+    unsigned v = policy->verbose;
+    switch (i) {
+    case OPTION_backend:
+        snprintf(text, size, "%s%s", policy->backend ? policy->backend : "auto",
+                 policy->backend_pinned ? "!" : "");
+        break;
+    case OPTION_detect:
+        snprintf(text, size, "%s", detects[policy->detect]);
+        break;
+    case OPTION_dense_bias:
+        snprintf(text, size, "%g", policy->dense_bias * 100.0);
+        break;
+    case OPTION_math:
+        snprintf(text, size, "%s", maths[policy->math]);
+        break;
+    case OPTION_nan:
+        snprintf(text, size, "%s", policy->strict_nan ? "strict" : "fast");
+        break;
+    case OPTION_compare:
+        if (policy->compare)
+            snprintf(text, size, "%s:%ld", policy->compare, policy->compare_every);
+        else
+            snprintf(text, size, "off");
+        break;
+    case OPTION_verbose:
+        snprintf(text, size, "%s%s%s%s", v ? "" : "off", v & 1 ? "dispatch " : "", v & 2 ? "exec " : "",
+                 v & 4 ? "meta " : "");
+        break;
+    case OPTION_threads:
+        snprintf(text, size, "%d", policy->threads);
+        break;
+    case OPTION_kmajor:
+        snprintf(text, size, "%s", policy->may_copy ? "on" : "off");
+        break;
+    case OPTION_stats:
+        snprintf(text, size, "%d", policy->stats);
+        break;
+    default:
+        snprintf(text, size, "?");
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Policy: what the user asked for, from the config file, the environment and function settings. */
+#ifndef LACUNA_DISPATCH_POLICY_H
+#define LACUNA_DISPATCH_POLICY_H
+
+#include "../model/problem.h"
+
+typedef enum lac_detect { LAC_DETECT_OFF = 0, LAC_DETECT_REGISTERED, LAC_DETECT_PROBE } lac_detect_t;
+
+#define LAC_VERBOSE_DISPATCH 1u /* a line when a site's route changes   */
+#define LAC_VERBOSE_EXEC     2u /* a line for every call                */
+#define LAC_VERBOSE_META     4u /* a line for every scan and probe      */
+
+typedef struct lac_policy {
+    const char *backend; /* a route name, or NULL: auto                                   */
+    bool backend_pinned; /* the environment's value ended in '!': no function changes it  */
+    lac_detect_t detect;
+    double dense_bias; /* fraction                                                      */
+    lac_math_t math;
+    bool strict_nan;
+    const char *compare; /* the route to shadow calls with, or NULL                       */
+    long compare_every;
+    unsigned verbose;
+    int threads;
+    bool may_copy;
+    bool stats;
+    const char *origin[16]; /* per option of options.def: "default", "config", "environment", "function" */
+} lac_policy_t;
+
+/* Defaults, then the config file, then the environment. A value that is not understood is warned of once,
+ * naming the accepted ones, and left out. */
+void lac_policy_load(lac_policy_t *policy);
+
+/* Sets one option. Returns NULL, or the accepted values when `value` is not one of them. *known tells whether
+ * the option exists. */
+const char *lac_policy_set(lac_policy_t *policy, const char *option, const char *value, const char *origin,
+                           bool *known);
+
+/* The value of option i as text, for printing; option names; their number. */
+int lac_policy_count(void);
+const char *lac_policy_name(int i);
+void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size);
+
+/* A backend name as the environment spells it ("blas", "cublas", "event", ...) as a route name; *accepted is
+ * false where it is none. NULL stands for auto. */
+const char *lac_policy_backend(const char *name, bool *accepted);
+
+/* All option names on one line. */
+const char *lac_policy_names(void);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The cheapest route that applies. */
+#include "select.h"
+
+#include <string.h>
+
+/* Serves only where it is asked for by name. */
+static bool forced_only(const lac_route_t *route)
+{
+    return !strcmp(route->name, "reference");
+}
+
+static bool is_sparse(const lac_route_t *route)
+{
+    return route->side != LAC_SIDE_NONE;
+}
+
+/* What a route's cost counts for, once bias and hysteresis are in. */
+static double weighed(const lac_route_t *route, double cost, const lac_preference_t *preference)
+{
+    if (is_sparse(route)) cost *= 1.0 + preference->dense_bias;
+    if (route == preference->incumbent) cost *= 1.0 - preference->hysteresis;
+    return cost;
+}
+
+/* The cheapest among the routes of one name, or among all free ones when name is NULL. */
+static lac_choice_t cheapest(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                             const lac_machine_t *machine, const lac_preference_t *preference,
+                             const char *name)
+{
+    lac_choice_t best = {NULL, "cheapest", -1.0, -1.0};
+    double best_weight = 0.0;
+    int fitting = 0;
+    for (int i = 0; i < count; i++) {
+        const lac_route_t *route = table[i];
+        if (name ? strcmp(route->name, name) != 0 : forced_only(route)) continue;
+        if (route->applicable(route, p) != LAC_FITS) continue;
+        double cost = route->cost_us(route, p, machine), weight = weighed(route, cost, preference);
+        if (!is_sparse(route) && (best.dense_us < 0 || cost < best.dense_us)) best.dense_us = cost;
+        fitting++;
+        if (best.route && weight >= best_weight) continue;
+        best.route = route;
+        best.cost_us = cost;
+        best_weight = weight;
+    }
+    if (fitting == 1) best.reason = "only";
+    return best;
+}
+
+lac_choice_t lac_select(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                        const lac_machine_t *machine, const lac_preference_t *preference)
+{
+    lac_choice_t best = cheapest(table, count, p, machine, preference, NULL);
+    if (!preference->forced) return best;
+    lac_choice_t forced = cheapest(table, count, p, machine, preference, preference->forced);
+    if (!forced.route) {
+        best.reason = "forced route does not apply";
+        return best;
+    }
+    forced.reason = "forced";
+    forced.dense_us = best.dense_us;
+    return forced;
+}
+
+void lac_select_record(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                       const lac_machine_t *machine, const lac_choice_t *choice, lac_decision_t *record)
+{
+    const lac_operand_t *sparse = choice->route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    if (choice->route->side == LAC_SIDE_NONE && p->b.density >= 0 &&
+        (p->a.density < 0 || p->b.density < p->a.density))
+        sparse = &p->b;
+    *record = (lac_decision_t){.route = choice->route->name,
+                               .side = lac_side_name(choice->route->side),
+                               .reason = choice->reason,
+                               .known = lac_source_name(sparse->known),
+                               .density = sparse->density,
+                               .cost_us = choice->cost_us,
+                               .dense_us = choice->dense_us};
+    for (int i = 0; i < count && record->count < LAC_CANDIDATES_MAX; i++) {
+        const lac_route_t *route = table[i];
+        lac_candidate_t *line = &record->candidate[record->count++];
+        lac_refusal_t refusal = route->applicable(route, p);
+        *line = (lac_candidate_t){route->name, lac_side_name(route->side), NULL, -1.0, 0};
+        if (refusal == LAC_FITS) {
+            line->cost_us = route->cost_us(route, p, machine);
+            line->bytes = route->bytes(route, p);
+        } else {
+            line->refusal = lac_refusal_text(refusal);
+        }
+    }
+}
+
+static bool wins_at(const lac_route_t *const *table, int count, lac_problem_t *p,
+                    const lac_machine_t *machine, lac_side_t side, double than_us, double density)
+{
+    lac_operand_t *x = side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    x->density = density;
+    x->k_active = -1.0;
+    for (int i = 0; i < count; i++)
+        if (table[i]->side == side && table[i]->applicable(table[i], p) == LAC_FITS &&
+            table[i]->cost_us(table[i], p, machine) < than_us)
+            return true;
+    return false;
+}
+
+double lac_break_even(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                      const lac_machine_t *machine, lac_side_t side, double than_us)
+{
+    lac_problem_t trial = *p;
+    double low = 0.0, high = 1.0;
+    if (!wins_at(table, count, &trial, machine, side, than_us, 0.0)) return 0.0;
+    if (wins_at(table, count, &trial, machine, side, than_us, 1.0)) return 1.0;
+    for (int step = 0; step < 10; step++) {
+        double middle = 0.5 * (low + high);
+        if (wins_at(table, count, &trial, machine, side, than_us, middle))
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Selection: pure, and blind to which routes exist. */
+#ifndef LACUNA_DISPATCH_SELECT_H
+#define LACUNA_DISPATCH_SELECT_H
+
+#include "../model/route.h"
+#include "lacuna/gemm.h"
+
+/* What selection may take into account beside the costs. */
+typedef struct lac_preference {
+    const char *forced;           /* a route name, or NULL                                           */
+    const lac_route_t *incumbent; /* the route that served this site last, or NULL                   */
+    double hysteresis;            /* a challenger must be cheaper than the incumbent by this fraction */
+    double dense_bias;            /* a sparse route must be cheaper than the dense one by this fraction */
+} lac_preference_t;
+
+typedef struct lac_choice {
+    const lac_route_t *route; /* never NULL as long as one route of the table fits */
+    const char *reason;
+    double cost_us, dense_us; /* dense_us: the cheapest route that takes no side; negative: none */
+} lac_choice_t;
+
+/* Chooses the cheapest route that applies; a forced one where it applies. Pure. */
+lac_choice_t lac_select(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                        const lac_machine_t *machine, const lac_preference_t *preference);
+
+/* All costs and refusals of the same selection, for people. */
+void lac_select_record(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                       const lac_machine_t *machine, const lac_choice_t *choice, lac_decision_t *record);
+
+/* The density of the operand on `side` below which some route on that side is cheaper than `than_us`;
+ * 0 where none is at any density, 1 where one always is. Pure. */
+double lac_break_even(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                      const lac_machine_t *machine, lac_side_t side, double than_us);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Comparing a call with a second opinion, outside the caller's c. */
+#include "shadow.h"
+#include "table.h"
+#include "../base/clock.h"
+#include "../base/log.h"
+#include "../base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+bool lac_shadow_due(lac_ctx_t *ctx)
+{
+    return ctx->policy.compare && ctx->calls++ % (uint64_t)ctx->policy.compare_every == 0;
+}
+
+bool lac_shadow_begin(lac_shadow_t *shadow, const lac_problem_t *p)
+{
+    shadow->c = lac_alloc((size_t)p->m * (size_t)p->n * sizeof *shadow->c);
+    if (!shadow->c) return false;
+    for (lac_dim_t i = 0; p->beta != 0.0f && i < p->m; i++)
+        for (lac_dim_t j = 0; j < p->n; j++) shadow->c[i * p->n + j] = p->c[i * p->crs + j * p->ccs];
+    return true;
+}
+
+typedef struct difference {
+    double largest, scale;
+    lac_dim_t row, column;
+} difference_t;
+
+/* NaN never passes: a NaN on one side only counts as an infinite difference. */
+static double apart(float x, float y)
+{
+    if (isnan(x) || isnan(y)) return isnan(x) && isnan(y) ? 0.0 : (double)INFINITY;
+    return x == y ? 0.0 : fabs((double)x - (double)y);
+}
+
+static difference_t compare(const lac_problem_t *p, const float *second)
+{
+    difference_t d = {0};
+    for (lac_dim_t i = 0; i < p->m; i++)
+        for (lac_dim_t j = 0; j < p->n; j++) {
+            float mine = p->c[i * p->crs + j * p->ccs], other = second[i * p->n + j];
+            double gap = apart(mine, other);
+            if (fabs((double)other) > d.scale) d.scale = fabs((double)other);
+            if (gap > d.largest) d.largest = gap, d.row = i, d.column = j;
+        }
+    return d;
+}
+
+void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p,
+                    const lac_request_t *request, const lac_choice_t *choice, double took_us)
+{
+    lac_problem_t again = *p;
+    lac_preference_t preference = {.forced = ctx->policy.compare};
+    lac_outcome_t out = {false, -1.0, -1.0};
+    again.c = shadow->c;
+    again.crs = p->n;
+    again.ccs = 1;
+    again.density_limit = -1.0;
+    lac_choice_t second = lac_select(lac_route_table, lac_route_count, &again, &ctx->machine, &preference);
+    double begin = lac_now_us();
+    if (second.route->run(second.route, &ctx->exec, &again, &out)) return;
+    double other_us = lac_now_us() - begin;
+    difference_t d = compare(p, shadow->c);
+    lac_log(
+        "lacuna,1,compare,%s,%lldx%lldx%lld,%s,%s,max difference %.3g at (%lld,%lld) of %.3g,time ratio %.3f",
+        request->symbol, (long long)p->m, (long long)p->k, (long long)p->n, choice->route->name,
+        second.route->name, d.largest, (long long)d.row, (long long)d.column, d.scale,
+        other_us > 0 ? took_us / other_us : 0.0);
+}
+
+void lac_shadow_free(lac_shadow_t *shadow)
+{
+    lac_free(shadow->c);
+    shadow->c = NULL;
+}

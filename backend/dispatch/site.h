@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Sites: what was learned of the calls of one shape from one place. */
+#ifndef LACUNA_DISPATCH_SITE_H
+#define LACUNA_DISPATCH_SITE_H
+
+#include "../model/route.h"
+
+/* What makes two calls the same site. Compared whole, so every byte is set. */
+typedef struct lac_site_key {
+    lac_dim_t m, n, k;
+    lac_inc_t ars, acs, brs, bcs;
+    const void *caller;
+    uint64_t types; /* element types and which operands have metadata */
+} lac_site_key_t;
+
+/* What was seen of one operand of a site. */
+typedef struct lac_seen {
+    double density, k_active; /* last counted or sampled; negative: never    */
+    double break_even;        /* below this density some sparse route wins; 0: it need not be looked at */
+} lac_seen_t;
+
+typedef struct lac_site {
+    lac_site_key_t key;
+    uint64_t calls, stamp; /* stamp: when it was last used; 0 marks an empty place */
+    lac_seen_t left, right;
+    double dense_us;          /* predicted */
+    const lac_route_t *route; /* that served last; NULL before the first */
+    unsigned wait, countdown; /* calls between two looks at a dense site, and until the next */
+    /* For the statistics at exit. */
+    const char *symbol;
+    uint64_t sparse_calls, declined_calls, looks;
+    double sparse_us_predicted, sparse_us_measured;
+} lac_site_t;
+
+#define LAC_SITES     512 /* bounded: about 100 KB a context */
+#define LAC_SITE_WAYS 4
+
+typedef struct lac_sites {
+    lac_site_t *place; /* [LAC_SITES], allocated on first use */
+    uint64_t clock, evicted;
+} lac_sites_t;
+
+/* The site of a key: found, or a new one in the place of the least recently used of its set. *fresh tells
+ * which. NULL only where there is no memory. */
+lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *fresh);
+
+/* Doubles the wait of a site whose look was in vain, within [least, most]. */
+void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most);
+
+void lac_sites_free(lac_sites_t *sites);
+
+#endif

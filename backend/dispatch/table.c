@@ -1,0 +1,22 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The route table: every route that a host context can take, in the order of a tie; the fallback last. */
+#include "table.h"
+#include "../host/host_routes.h"
+
+/* clang-format off */
+const lac_route_t *const lac_route_table[] = {
+    &lac_route_trivial,       /* nothing to sum                                             */
+    &lac_route_event_left,    /* A sparse, few rows: gather the active rows of B            */
+    &lac_route_event_right,   /* B sparse, few columns: gather the active columns of A      */
+    &lac_route_bitmask_left,  /* A frozen and half empty, B short                           */
+    &lac_route_bitmask_right, /* B frozen and half empty, A short                           */
+    &lac_route_csr_left,      /* A sparse, any shape                                        */
+    &lac_route_csr_right,     /* B sparse, any shape                                        */
+    &lac_route_reference,     /* summed in double; only when forced                         */
+    &lac_route_dense,         /* the system's BLAS                                          */
+    &lac_route_plain,         /* our own dense kernel, where there is no BLAS: always legal */
+};
+/* clang-format on */
+
+const int lac_route_count = (int)(sizeof lac_route_table / sizeof *lac_route_table);

@@ -1,0 +1,285 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * One small experiment per constant, all on one large matrix that is never zero. */
+#include "tune_measure.h"
+#include "../base/clock.h"
+#include "../base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIDE   4096 /* the large matrix: SIDE x SIDE floats, 64 MB */
+#define SHORT  16   /* rows of the sparse operand                  */
+#define REPEAT 7
+
+typedef struct bench {
+    lac_exec_t *exec;
+    lac_machine_t *machine;
+    int threads;
+    float *w, *s, *out, *acc;
+    lac_events_t events;
+    int64_t acc_stride;
+    bool fits;
+} bench_t;
+
+static int ascending(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return a < b ? -1 : a > b;
+}
+
+/* Median microseconds of a task. */
+static double median_us(void (*task)(bench_t *), bench_t *b)
+{
+    double took[REPEAT];
+    task(b);
+    for (int i = 0; i < REPEAT; i++) {
+        double begin = lac_now_us();
+        task(b);
+        took[i] = lac_now_us() - begin;
+    }
+    qsort(took, REPEAT, sizeof *took, ascending);
+    return took[REPEAT / 2];
+}
+
+/* Nonzeros spread evenly: every `every`-th element of the SHORT x SIDE operand. */
+static void fill_sparse(bench_t *b, int64_t every)
+{
+    for (int64_t i = 0; i < SHORT * (int64_t)SIDE; i++)
+        b->s[i] = i * 7919 % every == 0 ? 1.0f + (float)(i % 5) : 0.0f;
+}
+
+/* Events at every `every`-th k, each in `rows` rows. */
+static void make_events(bench_t *b, int64_t every, int32_t rows)
+{
+    lac_events_t *ev = &b->events;
+    ev->active = ev->count = 0;
+    for (int64_t k = 0; k < SIDE; k += every) {
+        ev->k[ev->active] = (int32_t)k;
+        ev->first[ev->active++] = ev->count;
+        for (int32_t i = 0; i < rows; i++, ev->count++) {
+            ev->row[ev->count] = i;
+            ev->val[ev->count] = 1.5f;
+        }
+    }
+    ev->first[ev->active] = ev->count;
+}
+
+static void sgemm(bench_t *b, int32_t m, int32_t n, int32_t k)
+{
+    float one = 1.0f, zero = 0.0f;
+    int32_t ld = SIDE;
+    b->exec->blas->sgemm("N", "N", &n, &m, &k, &one, b->w, &ld, b->s, &k, &zero, b->out, &n, 1, 1);
+}
+
+static void dense_square(bench_t *b)
+{
+    float one = 1.0f, zero = 0.0f;
+    int32_t side = 1024, ld = SIDE;
+    b->exec->blas->sgemm("N", "N", &side, &side, &side, &one, b->w, &ld, b->w + 1024, &ld, &zero, b->out,
+                         &side, 1, 1);
+}
+
+static void dense_skinny(bench_t *b)
+{
+    sgemm(b, SHORT, SIDE, SIDE);
+}
+static void dense_nothing(bench_t *b)
+{
+    sgemm(b, 4, 4, 4);
+}
+
+static void plain_square(bench_t *b)
+{
+    b->exec->kernels->dense_f32(b->w, SIDE, 1, b->w + 512, SIDE, 1, 0, 256, 256, 256, 1.0f, 0.0f, b->out, 256,
+                                1, b->acc);
+}
+
+static void scan(bench_t *b)
+{
+    b->events.active = b->events.count = 0;
+    b->events.first[0] = 0;
+    b->fits &= b->exec->kernels->scan_events_f32(b->s, SHORT, 0, SIDE, SIDE, 1, &b->events);
+}
+
+static void gather_part(void *arg, int part, int parts)
+{
+    bench_t *b = arg;
+    long long j0, j1;
+    lac_share(SIDE, 16, part, parts, &j0, &j1);
+    b->exec->kernels->event_rows(&b->events, 1, SHORT, b->w, SIDE, j0, j1, 1.0f, 0.0f, b->out, SIDE, 1,
+                                 b->acc + part * b->acc_stride);
+}
+
+static void gather_alone(bench_t *b)
+{
+    gather_part(b, 0, 1);
+}
+static void gather_all(bench_t *b)
+{
+    lac_parallel(b->threads, gather_part, b);
+}
+
+/* A panel small enough for the second-level cache: what remains is arithmetic. */
+static void gather_cached(bench_t *b)
+{
+    b->exec->kernels->event_rows(&b->events, 1, SHORT, b->w, SIDE, 0, 64, 1.0f, 0.0f, b->out, SIDE, 1,
+                                 b->acc);
+}
+
+static void gather_columns(bench_t *b)
+{
+    b->exec->kernels->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, SIDE, 1.0f, 0.0f, b->out, 1, SHORT,
+                                 b->acc);
+}
+
+/* CSR with one nonzero in ten; built once in the event arrays. */
+static lac_rows_t some_rows(bench_t *b)
+{
+    lac_events_t *ev = &b->events;
+    int64_t count = 0;
+    for (int64_t i = 0; i < 256; i++) {
+        ev->first[i] = count;
+        for (int64_t k = i % 10; k < 1024; k += 10) ev->k[count] = (int32_t)k, ev->val[count++] = 1.5f;
+    }
+    ev->first[256] = count;
+    return (lac_rows_t){256, 1024, ev->first, ev->k, ev->val};
+}
+
+static void csr_product(bench_t *b)
+{
+    lac_rows_t rows = {256, 1024, b->events.first, b->events.k, b->events.val};
+    b->exec->kernels->csr_rows(&rows, 0, 256, b->w, SIDE, 0, 512, 1.0f, 0.0f, b->out, 512, 1, b->acc);
+}
+
+static void bits_product(bench_t *b)
+{
+    static uint64_t words[64 * 16];
+    static int64_t first[64];
+    memset(words, 0x11, sizeof words); /* a quarter set */
+    for (int i = 0; i < 64; i++) first[i] = i * 256;
+    lac_bits_t bits = {64, 1024, 16, words, first, b->w};
+    b->exec->kernels->bitmask_cols(&bits, 0, 64, b->w + SIDE * 64, SIDE, 8, 1.0f, 0.0f, b->out, 8, 1);
+}
+
+static void nothing_part(void *arg, int part, int parts)
+{
+    (void)arg, (void)part, (void)parts;
+}
+static void wake(bench_t *b)
+{
+    lac_parallel(b->threads, nothing_part, b);
+}
+
+static void measure_dense(bench_t *b)
+{
+    if (!b->exec->blas->sgemm) return;
+    b->machine->dense_gflops = 2.0 * 1024.0 * 1024.0 * 1024.0 / median_us(dense_square, b) * 1e-3;
+    b->machine->dense_gbps = 4.0 * SIDE * SIDE / median_us(dense_skinny, b) * 1e-3;
+    b->machine->dense_call_us = median_us(dense_nothing, b);
+}
+
+static void measure_plain(bench_t *b)
+{
+    b->machine->plain_gflops = 2.0 * 256.0 * 256.0 * 256.0 / median_us(plain_square, b) * 1e-3;
+}
+
+static void measure_scan(bench_t *b)
+{
+    fill_sparse(b, 5003);
+    double few = median_us(scan, b);
+    fill_sparse(b, 4);
+    double many = median_us(scan, b);
+    b->machine->scan_gbps = 4.0 * SHORT * SIDE / few * 1e-3;
+    b->machine->scan_event_ns = (many > few ? many - few : 0.01) / (SHORT * SIDE / 4.0) * 1e3;
+}
+
+static void measure_rows(bench_t *b)
+{
+    make_events(b, 3, 1);
+    double bytes = 4.0 * SIDE * (double)b->events.active;
+    b->machine->row_gbps = bytes / median_us(gather_alone, b) * 1e-3;
+    b->machine->row_gbps_all =
+        b->threads > 1 ? bytes / median_us(gather_all, b) * 1e-3 : b->machine->row_gbps;
+    make_events(b, 1, SHORT);
+    b->machine->axpy_ns = median_us(gather_cached, b) * 1e3 / ((double)b->events.count * 4.0);
+}
+
+static void measure_columns(bench_t *b)
+{
+    make_events(b, 64, 1);
+    b->machine->line_ns = median_us(gather_columns, b) * 1e3 / ((double)b->events.active * SIDE);
+}
+
+static void measure_compressed(bench_t *b)
+{
+    lac_rows_t rows = some_rows(b);
+    b->machine->csr_ns = median_us(csr_product, b) * 1e3 / ((double)rows.ptr[256] * 512.0 / 16.0);
+    b->machine->bits_ns = median_us(bits_product, b) * 1e3 / (64.0 * 1024.0 / 16.0 * 8.0);
+}
+
+static void measure_threads(bench_t *b)
+{
+    b->machine->wake_us = b->threads > 1 ? median_us(wake, b) + 1.0 : 1.0;
+}
+
+static const struct {
+    const char *name;
+    void (*measure)(bench_t *);
+} steps[] = {{"dense products of the BLAS", measure_dense},
+             {"plain dense kernel", measure_plain},
+             {"compaction", measure_scan},
+             {"row gather", measure_rows},
+             {"column gather", measure_columns},
+             {"CSR and bitmask products", measure_compressed},
+             {"threads", measure_threads}};
+
+static bool allocate(bench_t *b)
+{
+    int64_t capacity = SHORT * (int64_t)SIDE;
+    b->acc_stride = lac_event_scratch(SHORT) + 64;
+    int64_t acc = b->acc_stride * b->threads, csr = lac_csr_scratch(SIDE), dense = lac_dense_scratch();
+    acc = acc > csr ? acc : csr;
+    b->w = lac_alloc(sizeof(float) * SIDE * SIDE);
+    b->s = lac_alloc(sizeof(float) * (size_t)capacity);
+    b->out = lac_alloc(sizeof(float) * 1024 * 1024);
+    b->acc = lac_alloc(sizeof(float) * (size_t)(acc > dense ? acc : dense));
+    b->events.capacity = capacity;
+    b->events.first = lac_alloc(sizeof(int64_t) * (size_t)(capacity + 1));
+    b->events.k = lac_alloc(sizeof(int32_t) * (size_t)capacity);
+    b->events.row = lac_alloc(sizeof(int32_t) * (size_t)capacity);
+    b->events.val = lac_alloc(sizeof(float) * (size_t)capacity);
+    return b->w && b->s && b->out && b->acc && b->events.first && b->events.k && b->events.row &&
+           b->events.val;
+}
+
+static void release(bench_t *b)
+{
+    lac_free(b->w), lac_free(b->s), lac_free(b->out), lac_free(b->acc);
+    lac_free(b->events.first), lac_free(b->events.k), lac_free(b->events.row), lac_free(b->events.val);
+}
+
+lac_status_t lac_tune_measure(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+                              void *arg)
+{
+    bench_t b = {.exec = exec, .machine = machine, .threads = threads, .fits = true};
+    int count = (int)(sizeof steps / sizeof *steps);
+    char done[32];
+    lac_machine_default(machine);
+    if (!allocate(&b)) {
+        release(&b);
+        return lac_fail(LAC_ERR_MEMORY, "tune: out of memory");
+    }
+    for (int64_t i = 0; i < (int64_t)SIDE * SIDE; i++)
+        b.w[i] = 0.5f + (float)(i * 2654435761 % 1024) / 1024.0f;
+    fill_sparse(&b, 2);
+    for (int i = 0; i < count; i++) {
+        snprintf(done, sizeof done, "%d/%d", i + 1, count);
+        if (progress) progress(arg, steps[i].name, done);
+        steps[i].measure(&b);
+    }
+    release(&b);
+    return b.fits ? LAC_OK
+                  : lac_fail(LAC_ERR_INTERNAL, "tune: a compaction found more events than it was given");
+}

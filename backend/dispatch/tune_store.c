@@ -1,0 +1,149 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Reads and writes the store. Its contents are data of unknown origin: bounded, checked, never trusted. */
+#include "tune_store.h"
+#include "../base/env.h"
+#include "../base/log.h"
+#include "../base/status.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADER     "# lacuna tuning 1"
+#define LINES_MOST 200
+/* A constant outside these bounds is no measurement of any machine. */
+#define VALUE_LEAST 1e-4
+#define VALUE_MOST  1e7
+
+void lac_processor_name(char *name, size_t size)
+{
+    char line[512];
+    snprintf(name, size, "unknown processor");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (!file) return;
+    while (fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) || !colon) continue;
+        colon[strcspn(colon, "\n")] = '\0';
+        snprintf(name, size, "%s", colon + 1 + strspn(colon + 1, " \t"));
+        break;
+    }
+    fclose(file);
+}
+
+/* "Xeon Processor", 2 threads -> "xeon-processor-2.tune" under the cache folder. */
+static bool default_path(int threads, char *path, size_t size)
+{
+    char name[256], slug[128];
+    const char *named = lac_env("LACUNA_TUNE_CACHE"), *xdg = lac_env("XDG_CACHE_HOME"),
+               *home = lac_env("HOME");
+    size_t used = 0;
+    if (named) return (size_t)snprintf(path, size, "%s", named) < size;
+    if (!xdg && !home) return false;
+    lac_processor_name(name, sizeof name);
+    for (const char *c = name; *c && used < sizeof slug - 1; c++)
+        if (isalnum((unsigned char)*c))
+            slug[used++] = (char)tolower((unsigned char)*c);
+        else if (used && slug[used - 1] != '-')
+            slug[used++] = '-';
+    slug[used] = '\0';
+    return (size_t)snprintf(path, size, "%s%s/lacuna/%s-%d.tune", xdg ? xdg : home, xdg ? "" : "/.cache",
+                            slug, threads) < size;
+}
+
+static int constant_named(const char *name)
+{
+    for (int i = 0; i < lac_constant_count; i++)
+        if (!strcmp(name, lac_constants[i].name)) return i;
+    return -1;
+}
+
+/* Fills `machine` from an open file; returns NULL or what is wrong with it. Unknown names are left out: they
+ * come from a newer or older version. */
+static const char *read_constants(FILE *file, lac_machine_t *machine)
+{
+    char line[256], name[64];
+    double value;
+    if (!fgets(line, sizeof line, file) || strncmp(line, HEADER, strlen(HEADER)))
+        return "not a tuning file of this version";
+    for (int count = 0; fgets(line, sizeof line, file); count++) {
+        if (count > LINES_MOST) return "too long";
+        if (line[0] == '#' || line[strspn(line, " \t\r\n")] == '\0') continue;
+        if (sscanf(line, " %63[a-z0-9_] = %lf", name, &value) != 2) return "a line is not 'name = value'";
+        if (!(value >= VALUE_LEAST && value <= VALUE_MOST)) return "a value is out of range";
+        int i = constant_named(name);
+        if (i >= 0) *lac_machine_value(machine, i) = value;
+    }
+    return NULL;
+}
+
+void lac_tune_load(lac_machine_t *machine, int threads, char *source, size_t size)
+{
+    char path[4096];
+    lac_machine_default(machine);
+    snprintf(source, size, "defaults; run 'lacuna tune' to measure this machine");
+    if (!default_path(threads, path, sizeof path)) return;
+    FILE *file = fopen(path, "re");
+    if (!file) return;
+    lac_machine_t stored = *machine;
+    const char *wrong = read_constants(file, &stored);
+    fclose(file);
+    if (wrong) {
+        lac_warn("%s: %s; the default constants are used", path, wrong);
+        return;
+    }
+    *machine = stored;
+    snprintf(source, size, "%s", path);
+}
+
+/* Creates the folders above a file, private to the user. */
+static void make_folders(const char *path)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(folder, 0700);
+        *slash = '/';
+    }
+}
+
+static bool write_constants(int fd, const lac_machine_t *machine, int threads)
+{
+    char name[256];
+    lac_machine_t copy = *machine;
+    lac_processor_name(name, sizeof name);
+    bool good = dprintf(fd, HEADER "\n# %s, %d threads\n", name, threads) > 0;
+    for (int i = 0; i < lac_constant_count; i++)
+        good = good && dprintf(fd, "%s = %.6g\n", lac_constants[i].name, *lac_machine_value(&copy, i)) > 0;
+    return good;
+}
+
+lac_status_t lac_tune_save(const lac_machine_t *machine, int threads, const char *path, char *written,
+                           size_t size)
+{
+    char target[4096], temporary[4200];
+    if (path ? (size_t)snprintf(target, sizeof target, "%s", path) >= sizeof target
+             : !default_path(threads, target, sizeof target))
+        return lac_fail(LAC_ERR_IO, "path: no place for the tuning file (set LACUNA_TUNE_CACHE or HOME)");
+    if (!path) make_folders(target);
+    snprintf(temporary, sizeof temporary, "%s.%ld.tmp", target, (long)getpid());
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", temporary, strerror(errno));
+    bool good = write_constants(fd, machine, threads) & !fsync(fd);
+    good = !close(fd) && good;
+    if (!good || rename(temporary, target)) {
+        lac_status_t status = lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", target, strerror(errno));
+        unlink(temporary);
+        return status;
+    }
+    snprintf(written, size, "%s", target);
+    return LAC_OK;
+}

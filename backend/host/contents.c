@@ -1,0 +1,92 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Expansion of sparse forms and conversion of types, for routes that need every element. */
+#include "contents.h"
+#include "../base/status.h"
+
+#include <string.h>
+
+static bool usable(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+{
+    return x->buf && x->dt == LAC_F32 &&
+           (!unit || ((x->rs == 1 || rows <= 1) && (x->cs >= rows || cols <= 1)) ||
+            ((x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1)));
+}
+
+size_t lac_contents_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+{
+    return usable(x, rows, cols, unit) ? 0 : (size_t)rows * (size_t)cols * sizeof(float);
+}
+
+static void copy_elements(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
+{
+    for (lac_dim_t r = 0; r < rows; r++)
+        for (lac_dim_t c = 0; c < cols; c++) {
+            lac_inc_t at = r * x->rs + c * x->cs;
+            to[r * cols + c] =
+                x->dt == LAC_F32 ? ((const float *)x->buf)[at] : (float)(((const uint8_t *)x->buf)[at] != 0);
+        }
+}
+
+/* Writes the entries of one compressed form; majors are rows of op(X) when `by_rows`, columns otherwise. */
+static void expand_compressed(const lac_form_data_t *form, int64_t majors, bool by_rows, lac_dim_t cols,
+                              float *to)
+{
+    for (int64_t i = 0; i < majors; i++)
+        for (int64_t p = form->ptr[i]; p < form->ptr[i + 1]; p++) {
+            int64_t j = form->idx[p];
+            to[by_rows ? i * cols + j : j * cols + i] = form->val ? form->val[p] : 1.0f;
+        }
+}
+
+static void expand_bits(const lac_form_data_t *form, int64_t majors, int64_t minors, bool by_rows,
+                        lac_dim_t cols, float *to)
+{
+    int64_t words = (minors + 63) / 64;
+    for (int64_t i = 0; i < majors; i++) {
+        const float *value = form->val + form->ptr[i];
+        for (int64_t j = 0; j < minors; j++)
+            if (form->bits[i * words + j / 64] >> (j % 64) & 1)
+                to[by_rows ? i * cols + j : j * cols + i] = *value++;
+    }
+}
+
+static void expand_active(const lac_form_data_t *form, int64_t m, bool flipped, lac_dim_t cols, float *to)
+{
+    for (int64_t p = 0; p < form->count; p++)
+        for (int64_t i = 0; i < m; i++) {
+            int64_t j = form->idx[p];
+            to[flipped ? j * cols + i : i * cols + j] = form->val[p * m + i];
+        }
+}
+
+static lac_status_t expand(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
+{
+    const lac_meta_t *meta = x->meta;
+    const lac_form_data_t *form;
+    memset(to, 0, (size_t)rows * (size_t)cols * sizeof *to);
+    if ((form = lac_meta_form(meta, LAC_FORM_CSR)))
+        expand_compressed(form, meta->m, !x->flipped, cols, to);
+    else if ((form = lac_meta_form(meta, LAC_FORM_CSC)))
+        expand_compressed(form, meta->n, x->flipped, cols, to);
+    else if ((form = lac_meta_form(meta, LAC_FORM_BITS)))
+        expand_bits(form, meta->m, meta->n, !x->flipped, cols, to);
+    else if ((form = lac_meta_form(meta, LAC_FORM_ACTIVE)))
+        expand_active(form, meta->m, x->flipped, cols, to);
+    else
+        return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a form");
+    return LAC_OK;
+}
+
+lac_status_t lac_contents(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit,
+                          lac_work_t purpose, lac_contents_t *contents)
+{
+    *contents = (lac_contents_t){x->buf, x->rs, x->cs};
+    if (usable(x, rows, cols, unit)) return LAC_OK;
+    float *copy = lac_work(exec, purpose, (size_t)rows * (size_t)cols * sizeof *copy);
+    if (!copy) return LAC_ERR_MEMORY;
+    *contents = (lac_contents_t){copy, cols, 1};
+    if (!x->buf) return expand(x, rows, cols, copy);
+    copy_elements(x, rows, cols, copy);
+    return LAC_OK;
+}

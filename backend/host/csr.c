@@ -1,0 +1,169 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The csr route: S by rows times W, each output row summed in registers over its own nonzeros.
+
+ Serves long sides, where an event list for all rows at once would leave the cache. W by rows is packed panel
+ by panel into the second-level cache; W by columns is turned first, unless few rows would use it. */
+#include "host_routes.h"
+#include "rows.h"
+#include "forms.h"
+
+#include <math.h>
+
+/* Rows of S from which turning a column-major W pays for the copy. */
+#define TURN_ROWS 16
+
+typedef struct product {
+    const lac_host_kernels_t *kernels;
+    const lac_problem_t *p;
+    const lac_sided_t *s;
+    const lac_rows_t *rows;
+    const float *w;
+    float *turned;
+    lac_inc_t ldw;
+    bool by_rows, cut_columns;
+    float *scratch;
+    int64_t scratch_stride;
+} product_t;
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
+           : lac_rows_source(&s) == LAC_ROWS_NOWHERE       ? LAC_REFUSED_NO_FORM
+           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
+           : s.m > INT32_MAX || s.k > INT32_MAX            ? LAC_REFUSED_INDEX_RANGE
+           : lac_sided_slices(p, &s) == LAC_SLICES_NEITHER ? LAC_REFUSED_PARTNER_STRIDES
+                                                           : LAC_FITS;
+}
+
+static bool turns(const lac_problem_t *p, const lac_sided_t *s)
+{
+    return lac_sided_slices(p, s) == LAC_SLICES_COLS && s->m >= TURN_ROWS;
+}
+
+static double product_us(const lac_sided_t *s, const lac_machine_t *machine, double nonzeros)
+{
+    double vectors = ceil((double)s->n / 16.0);
+    double pack = 8.0 * (double)s->k * (double)s->n / (machine->row_gbps * 1e3);
+    return nonzeros * vectors * machine->csr_ns * 1e-3 + pack +
+           4.0 * (double)s->m * (double)s->n / (machine->row_gbps * 1e3);
+}
+
+static double prepare_us(const lac_sided_t *s, const lac_machine_t *machine, double nonzeros)
+{
+    double element = s->s->dt == LAC_F32 ? 4.0 : 1.0;
+    switch (lac_rows_source(s)) {
+    case LAC_ROWS_SCAN:
+        return 2.0 * (double)s->m * (double)s->k * element / (machine->scan_gbps * 1e3) +
+               nonzeros * machine->scan_event_ns * 1e-3;
+    case LAC_ROWS_BY_K:
+        return nonzeros * 2.0 * machine->scan_event_ns * 1e-3;
+    default:
+        return 0.0;
+    }
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double nonzeros = s.s->density * (double)s.m * (double)s.k;
+    double serial = product_us(&s, machine, nonzeros) + prepare_us(&s, machine, nonzeros);
+    if (turns(p, &s)) serial += 16.0 * (double)s.k * (double)s.n / (machine->row_gbps * 1e3);
+    int parts = lac_host_parts(p->threads, serial, machine->wake_us);
+    return machine->route_us + serial / parts + (parts > 1 ? 2.0 * machine->wake_us : 0);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double nonzeros = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
+    size_t total = (size_t)p->threads * (size_t)lac_csr_scratch(s.k) * sizeof(float);
+    if (lac_rows_source(&s) != LAC_ROWS_FORM) total += (size_t)(nonzeros * 8.0) + (size_t)s.m * 8;
+    if (turns(p, &s) || lac_sided_slices(p, &s) == LAC_SLICES_COPY)
+        total += (size_t)s.k * (size_t)s.n * sizeof(float);
+    return total;
+}
+
+static void turn_part(void *arg, int part, int parts)
+{
+    const product_t *g = arg;
+    const lac_sided_t *s = g->s;
+    long long k0, k1;
+    lac_share(s->k, 16, part, parts, &k0, &k1);
+    /* W' is n x k with rows of the leading dimension: its transpose is W by rows. */
+    g->kernels->transpose_f32(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->turned, s->n);
+}
+
+static void product_part(void *arg, int part, int parts)
+{
+    const product_t *g = arg;
+    const lac_sided_t *s = g->s;
+    long long i0 = 0, i1 = s->m, j0 = 0, j1 = s->n;
+    if (g->cut_columns)
+        lac_share(s->n, 64, part, parts, &j0, &j1);
+    else
+        lac_share(s->m, 1, part, parts, &i0, &i1);
+    if (i0 == i1 || j0 == j1) return;
+    if (g->by_rows)
+        g->kernels->csr_rows(g->rows, i0, i1, g->w, g->ldw, j0, j1, g->p->alpha, g->p->beta, g->p->c, s->ors,
+                             s->ocs, g->scratch + part * g->scratch_stride);
+    else
+        g->kernels->csr_cols(g->rows, i0, i1, g->w, g->ldw, j0, j1, g->p->alpha, g->p->beta, g->p->c, s->ors,
+                             s->ocs);
+}
+
+static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
+{
+    const lac_sided_t *s = g->s;
+    lac_slices_t slices = lac_sided_slices(g->p, s);
+    const lac_form_data_t *copy = NULL;
+    g->w = s->w->buf;
+    g->by_rows = slices == LAC_SLICES_ROWS;
+    g->ldw = g->by_rows ? s->wrs : s->wcs;
+    if (slices == LAC_SLICES_COPY) {
+        lac_status_t status = lac_form_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
+        if (status || !copy) return status;
+        g->w = copy->val;
+    } else if (turns(g->p, s)) {
+        g->turned = lac_work(exec, LAC_WORK_B, (size_t)s->k * (size_t)s->n * sizeof *g->turned);
+        if (!g->turned) return LAC_ERR_MEMORY;
+        lac_parallel(parts, turn_part, g);
+        g->w = g->turned;
+    } else {
+        return LAC_OK;
+    }
+    g->by_rows = true;
+    g->ldw = s->n;
+    return LAC_OK;
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    lac_rows_t rows;
+    double elements = (double)s.m * (double)s.k, wake = exec->machine->wake_us;
+    double expected = s.s->density * elements;
+    int64_t limit = p->density_limit < 0 ? -1 : (int64_t)(p->density_limit * elements);
+    int parts = lac_host_parts(p->threads, prepare_us(&s, exec->machine, expected), wake);
+    lac_status_t status = lac_rows_gather(exec, &s, parts, limit, &rows, &out->declined);
+    if (status || out->declined) return status;
+    out->density = (double)rows.ptr[s.m] / elements;
+
+    product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .rows = &rows};
+    parts = lac_host_parts(p->threads, product_us(&s, exec->machine, out->density * elements), wake);
+    if ((status = choose_w(exec, &g, parts))) return status;
+    g.cut_columns = g.by_rows && s.n >= 64 * parts;
+    g.scratch_stride = (lac_csr_scratch(s.k) + 15) / 16 * 16;
+    g.scratch = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)g.scratch_stride * sizeof *g.scratch);
+    if (!g.scratch) return LAC_ERR_MEMORY;
+    lac_parallel(parts, product_part, &g);
+    return LAC_OK;
+}
+
+const lac_route_t lac_route_csr_left = {"csr", LAC_SIDE_LEFT, applicable, cost_us, bytes, run};
+const lac_route_t lac_route_csr_right = {"csr", LAC_SIDE_RIGHT, applicable, cost_us, bytes, run};

@@ -1,0 +1,146 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The dense route: the system's BLAS, as it would have been called without this library. */
+#include "contents.h"
+#include "host_routes.h"
+
+#include <limits.h>
+
+/* Largest extent given to one BLAS call: its integers have 32 bits. A multiple of every kernel's block. */
+#define CHUNK (INT32_C(1) << 30)
+
+static bool nothing(const lac_problem_t *p)
+{
+    return !p->k || p->alpha == 0.0f || !p->m || !p->n;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    bool fits = p->a.rs <= INT32_MAX && p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX &&
+                p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
+    return nothing(p)           ? LAC_REFUSED_TRIVIAL
+           : !lac_blas()->sgemm ? LAC_REFUSED_NO_BLAS
+           : !fits              ? LAC_REFUSED_INDEX_RANGE
+                                : LAC_FITS;
+}
+
+/* c can be written by the BLAS where one stride is 1 and the other spans a whole line. */
+static bool c_by_columns(const lac_problem_t *p)
+{
+    return (p->crs == 1 || p->m == 1) && (p->ccs >= p->m || p->n == 1);
+}
+static bool c_by_rows(const lac_problem_t *p)
+{
+    return (p->ccs == 1 || p->n == 1) && (p->crs >= p->n || p->m == 1);
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route;
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    double arithmetic = 2.0 * m * n * k / (machine->dense_gflops * 1e3);
+    double moved = 4.0 * (m * k + k * n + 2.0 * m * n) / (machine->dense_gbps * 1e3);
+    double copies =
+        (double)(lac_contents_bytes(&p->a, p->m, p->k, true) + lac_contents_bytes(&p->b, p->k, p->n, true));
+    return machine->dense_call_us + (arithmetic > moved ? arithmetic : moved) +
+           copies / (machine->row_gbps * 1e2);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
+    return c + lac_contents_bytes(&p->a, p->m, p->k, true) + lac_contents_bytes(&p->b, p->k, p->n, true);
+}
+
+/* One operand as sgemm_ takes it: 'N' by columns, 'T' by rows. A stride along an extent of 1 is free. */
+typedef struct blas_operand {
+    const float *buf;
+    char trans;
+    int32_t ld;
+    lac_inc_t rs, cs;
+} blas_operand_t;
+
+static int32_t at_least(lac_inc_t ld, lac_dim_t lines)
+{
+    return (int32_t)(ld > lines ? ld : lines > 0 ? lines : 1);
+}
+
+static blas_operand_t by_blas(const float *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
+{
+    bool columns = (rs == 1 || rows == 1) && (cs >= rows || cols == 1);
+    return columns
+               ? (blas_operand_t){buf, 'N', at_least(cols == 1 ? 1 : cs, rows < CHUNK ? rows : CHUNK), rs, cs}
+               : (blas_operand_t){buf, 'T', at_least(rows == 1 ? 1 : rs, cols < CHUNK ? cols : CHUNK), rs,
+                                  cs};
+}
+
+/* C = beta C + alpha A B, all by columns as the BLAS sees them, in pieces whose extents fit its integers. */
+static void multiply(const lac_blas_t *blas, lac_dim_t m, lac_dim_t n, lac_dim_t k, float alpha,
+                     blas_operand_t a, blas_operand_t b, float beta, float *c, lac_inc_t ldc)
+{
+    for (lac_dim_t j = 0; j < n; j += CHUNK)
+        for (lac_dim_t i = 0; i < m; i += CHUNK)
+            for (lac_dim_t l = 0; l < k; l += CHUNK) {
+                int32_t mm = (int32_t)(m - i < CHUNK ? m - i : CHUNK),
+                        nn = (int32_t)(n - j < CHUNK ? n - j : CHUNK);
+                int32_t kk = (int32_t)(k - l < CHUNK ? k - l : CHUNK), ld = at_least(n == 1 ? 1 : ldc, mm);
+                const float *ap = a.buf + i * a.rs + l * a.cs, *bp = b.buf + l * b.rs + j * b.cs;
+                float step = l == 0 ? beta : 1.0f;
+                blas->sgemm(&a.trans, &b.trans, &mm, &nn, &kk, &alpha, ap, &a.ld, bp, &b.ld, &step,
+                            c + i + j * ldc, &ld, 1, 1);
+            }
+}
+
+/* out := beta out + alpha A x for a single column x: half the traffic of sgemm, which would pack A. */
+static bool multiply_vector(const lac_blas_t *blas, lac_dim_t m, lac_dim_t k, float alpha, blas_operand_t a,
+                            const float *x, lac_inc_t incx, float beta, float *out, lac_inc_t inc)
+{
+    if (m > INT32_MAX || k > INT32_MAX || incx < 1 || inc < 1 || incx > INT32_MAX || inc > INT32_MAX)
+        return false;
+    int32_t rows = (int32_t)(a.trans == 'N' ? m : k), cols = (int32_t)(a.trans == 'N' ? k : m);
+    int32_t ix = (int32_t)incx, iy = (int32_t)inc;
+    blas->sgemv(&a.trans, &rows, &cols, &alpha, a.buf, &a.ld, x, &ix, &beta, out, &iy, 1);
+    return true;
+}
+
+static void scatter(const lac_problem_t *p, const float *product)
+{
+    for (lac_dim_t i = 0; i < p->m; i++)
+        for (lac_dim_t j = 0; j < p->n; j++) {
+            float *c = &p->c[i * p->crs + j * p->ccs];
+            *c = (p->beta == 0.0f ? 0.0f : p->beta * *c) + product[i * p->n + j];
+        }
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    (void)route, (void)out;
+    lac_contents_t a, b;
+    lac_status_t status = lac_contents(exec, &p->a, p->m, p->k, true, LAC_WORK_A, &a);
+    if (!status) status = lac_contents(exec, &p->b, p->k, p->n, true, LAC_WORK_B, &b);
+    if (status) return status;
+    if (p->n == 1 && multiply_vector(exec->blas, p->m, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+                                     b.buf, p->k == 1 ? 1 : b.rs, p->beta, p->c, p->m == 1 ? 1 : p->crs))
+        return LAC_OK;
+    if (p->m == 1 && multiply_vector(exec->blas, p->n, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
+                                     a.buf, p->k == 1 ? 1 : a.cs, p->beta, p->c, p->n == 1 ? 1 : p->ccs))
+        return LAC_OK;
+    if (c_by_columns(p)) {
+        multiply(exec->blas, p->m, p->n, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+                 by_blas(b.buf, b.rs, b.cs, p->k, p->n), p->beta, p->c, p->ccs);
+        return LAC_OK;
+    }
+    /* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
+    bool direct = c_by_rows(p);
+    float *c = direct ? p->c : lac_work(exec, LAC_WORK_C, (size_t)p->m * (size_t)p->n * sizeof *c);
+    if (!c) return LAC_ERR_MEMORY;
+    multiply(exec->blas, p->n, p->m, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
+             by_blas(a.buf, a.cs, a.rs, p->k, p->m), direct ? p->beta : 0.0f, c, direct ? p->crs : p->n);
+    if (!direct) scatter(p, c);
+    return LAC_OK;
+}
+
+const lac_route_t lac_route_dense = {"dense", LAC_SIDE_NONE, applicable, cost_us, bytes, run};

@@ -1,0 +1,205 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Forms from a dense buffer: count, lay out, fill; and the transposed copy of a frozen weight. */
+#include "forms.h"
+#include "../base/status.h"
+
+typedef struct build {
+    const lac_host_kernels_t *kernels;
+    const lac_stored_t *x;
+    int64_t *count; /* per row: first its nonzeros, then where its entries begin */
+    int32_t *idx;
+    float *val;
+    uint64_t *bits;
+    float *copy;
+} build_t;
+
+static void count_part(void *arg, int part, int parts)
+{
+    const build_t *b = arg;
+    const lac_stored_t *x = b->x;
+    long long i0, i1;
+    lac_share(x->m, 1, part, parts, &i0, &i1);
+    if (x->dt == LAC_F32)
+        b->kernels->count_rows_f32(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0);
+    else
+        b->kernels->count_rows_u8(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0);
+}
+
+static void fill_part(void *arg, int part, int parts)
+{
+    const build_t *b = arg;
+    const lac_stored_t *x = b->x;
+    long long i0, i1;
+    lac_share(x->m, 1, part, parts, &i0, &i1);
+    if (x->dt == LAC_F32)
+        b->kernels->fill_rows_f32(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0, b->idx, b->val);
+    else
+        b->kernels->fill_rows_u8(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0, b->idx, b->val);
+}
+
+static void bits_part(void *arg, int part, int parts)
+{
+    const build_t *b = arg;
+    const lac_stored_t *x = b->x;
+    int64_t words = (x->n + 63) / 64;
+    long long i0, i1;
+    lac_share(x->m, 1, part, parts, &i0, &i1);
+    if (x->dt == LAC_F32)
+        b->kernels->fill_bits_f32(x->buf, i0, i1, x->n, x->rs, x->cs, b->bits + i0 * words);
+    else
+        b->kernels->fill_bits_u8(x->buf, i0, i1, x->n, x->rs, x->cs, b->bits + i0 * words);
+}
+
+static void copy_part(void *arg, int part, int parts)
+{
+    const build_t *b = arg;
+    const lac_stored_t *x = b->x;
+    long long c0, c1;
+    lac_share(x->n, 16, part, parts, &c0, &c1);
+    b->kernels->transpose_f32(x->buf, x->m, c0, c1, x->rs, x->cs, b->copy, x->m);
+}
+
+/* Row counts become row starts; returns the total. */
+static int64_t lay_out(int64_t *count, int64_t rows)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t length = count[i];
+        count[i] = total;
+        total += length;
+    }
+    return total;
+}
+
+/* One more allocation that the form will own; NULL with a message when there is no memory. */
+static void *own(lac_form_data_t *data, int slot, size_t bytes)
+{
+    data->owned[slot] = lac_alloc(bytes);
+    if (data->owned[slot])
+        data->owned_bytes += bytes;
+    else
+        lac_fail(LAC_ERR_MEMORY, "metadata: out of memory for %zu bytes", bytes);
+    return data->owned[slot];
+}
+
+static lac_status_t build_rows(build_t *b, int threads, bool with_bits, lac_form_data_t *data)
+{
+    int64_t rows = b->x->m, words = (b->x->n + 63) / 64;
+    int64_t *ptr = b->count = own(data, 0, (size_t)(rows + 1) * sizeof *ptr);
+    if (!ptr) return LAC_ERR_MEMORY;
+    lac_parallel(threads, count_part, b);
+    data->count = ptr[rows] = lay_out(ptr, rows);
+    b->val = own(data, 1, (size_t)(data->count + 16) * sizeof *b->val);
+    if (!b->val) return LAC_ERR_MEMORY;
+    for (int64_t p = data->count; p < data->count + 16; p++) b->val[p] = 0.0f; /* what vectors may read */
+    if (with_bits) {
+        b->bits = own(data, 2, (size_t)(rows * words) * sizeof *b->bits);
+        if (!b->bits) return LAC_ERR_MEMORY;
+        lac_parallel(threads, bits_part, b);
+    } else {
+        b->idx = own(data, 2, (size_t)data->count * sizeof *b->idx);
+        if (!b->idx) return LAC_ERR_MEMORY;
+    }
+    lac_parallel(threads, fill_part, b);
+    data->ptr = ptr, data->idx = b->idx, data->val = b->val, data->bits = b->bits;
+    return LAC_OK;
+}
+
+static lac_status_t build_copy(build_t *b, int threads, lac_form_data_t *data)
+{
+    if (b->x->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of f32 only");
+    b->copy = own(data, 0, (size_t)(b->x->m * b->x->n) * sizeof *b->copy);
+    if (!b->copy) return LAC_ERR_MEMORY;
+    lac_parallel(threads, copy_part, b);
+    data->val = b->copy;
+    return LAC_OK;
+}
+
+/* Active columns with the values of every row: a form to hand on, so it is written for clarity. */
+static lac_status_t build_active(build_t *b, lac_form_data_t *data)
+{
+    const lac_stored_t *x = b->x;
+    lac_stored_t turned = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
+    lac_form_data_t columns = {0};
+    build_t columns_build = {.kernels = b->kernels, .x = &turned};
+    lac_status_t status = build_rows(&columns_build, 1, false, &columns);
+    for (int64_t j = 0; !status && j < x->n; j++) data->count += columns.ptr[j + 1] > columns.ptr[j];
+    int32_t *idx = status ? NULL : own(data, 0, (size_t)data->count * sizeof *idx);
+    float *val = idx ? own(data, 1, (size_t)(data->count * x->m) * sizeof *val) : NULL;
+    if (val) {
+        for (int64_t p = 0; p < data->count * x->m; p++) val[p] = 0.0f;
+        for (int64_t j = 0, at = 0; j < x->n; j++) {
+            for (int64_t p = columns.ptr[j]; p < columns.ptr[j + 1]; p++)
+                val[at * x->m + columns.idx[p]] = columns.val[p];
+            if (columns.ptr[j + 1] > columns.ptr[j]) idx[at++] = (int32_t)j;
+        }
+    } else if (!status) {
+        status = LAC_ERR_MEMORY;
+    }
+    data->idx = idx, data->val = val;
+    for (int i = 0; i < 4; i++) lac_free(columns.owned[i]);
+    return status;
+}
+
+lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads, lac_form_t form,
+                            lac_form_data_t *data)
+{
+    bool copy = form == LAC_FORM_COPY || form == LAC_FORM_COPY_T;
+    /* A copy is written by the transposing kernel, so the one by rows reads the turned view. */
+    bool turned = form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY;
+    lac_stored_t view = turned ? (lac_stored_t){x->dt, x->n, x->m, x->cs, x->rs, x->buf} : *x;
+    build_t b = {.kernels = exec->kernels, .x = &view};
+    *data = (lac_form_data_t){.origin = LAC_ORIGIN_SCANNED};
+    if (!copy && (x->m > INT32_MAX || x->n > INT32_MAX))
+        return lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices", (long long)x->m,
+                        (long long)x->n);
+    lac_status_t status;
+    if (copy)
+        status = build_copy(&b, threads, data);
+    else if (form == LAC_FORM_ACTIVE)
+        status = build_active(&b, data);
+    else
+        status = build_rows(&b, threads, form == LAC_FORM_BITS || form == LAC_FORM_BITS_T, data);
+    if (!status) return LAC_OK;
+    for (int i = 0; i < 4; i++) lac_free(data->owned[i]);
+    *data = (lac_form_data_t){0};
+    return status;
+}
+
+int64_t lac_count_nonzeros(lac_exec_t *exec, const lac_stored_t *x, int threads)
+{
+    build_t b = {.kernels = exec->kernels, .x = x};
+    b.count = lac_work(exec, LAC_WORK_ROWS, (size_t)x->m * sizeof *b.count);
+    if (!b.count) return -1;
+    lac_parallel(threads, count_part, &b);
+    return lay_out(b.count, x->m);
+}
+
+bool lac_form_at_hand(const lac_operand_t *x, lac_form_t which)
+{
+    if (x->forms & 1u << which) return true;
+    bool copy = which == LAC_FORM_COPY || which == LAC_FORM_COPY_T;
+    bool buildable = copy ? x->dt == LAC_F32 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
+    return x->frozen && x->buf && buildable;
+}
+
+lac_status_t lac_form_ensure(lac_exec_t *exec, const lac_operand_t *x, int threads, lac_form_t which,
+                             const lac_form_data_t **form)
+{
+    *form = NULL;
+    if (x->forms & 1u << which && (*form = lac_meta_form(x->meta, which))) return LAC_OK;
+    if (!lac_form_at_hand(x, which)) return LAC_OK;
+    lac_stored_t stored = {
+        x->dt, x->meta->m, x->meta->n, x->flipped ? x->cs : x->rs, x->flipped ? x->rs : x->cs, x->buf};
+    lac_status_t status = LAC_OK;
+    pthread_mutex_lock(&x->meta->build);
+    if (!(*form = lac_meta_form(x->meta, which))) {
+        lac_form_data_t data;
+        status = lac_form_build(exec, &stored, threads, which, &data);
+        if (!status) lac_meta_install(x->meta, which, &data);
+        *form = lac_meta_form(x->meta, which);
+    }
+    pthread_mutex_unlock(&x->meta->build);
+    return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Scratch memory and the rule for threads. */
+#include "host_exec.h"
+#include "../base/status.h"
+
+void *lac_work(lac_exec_t *exec, lac_work_t purpose, size_t bytes)
+{
+    void *memory = lac_buffer_reserve(&exec->work[purpose], bytes);
+    if (!memory) lac_fail(LAC_ERR_MEMORY, "workspace: out of memory for %zu bytes", bytes);
+    return memory;
+}
+
+int lac_host_parts(int threads, double serial_us, double wake_us)
+{
+    if (threads <= 1 || serial_us < 2.0 * wake_us) return 1;
+    double worth = serial_us / wake_us;
+    return worth < threads ? (int)worth : threads;
+}

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What a host route may use while it runs, and how work is shared among threads. */
+#ifndef LACUNA_HOST_EXEC_H
+#define LACUNA_HOST_EXEC_H
+
+#include "../base/memory.h"
+#include "../base/threads.h"
+#include "../base/vendor.h"
+#include "../model/route.h"
+#include "host_kernels.h" /* kernels/host */
+
+/* Scratch memory by purpose, so that a route and its helpers never fight over one buffer. */
+typedef enum lac_work {
+    LAC_WORK_EVENTS, /* event lists                                */
+    LAC_WORK_ROWS,   /* CSR built for this call                    */
+    LAC_WORK_ACC,    /* the threads' accumulators and packed panels */
+    LAC_WORK_A,      /* a plain copy of an operand                 */
+    LAC_WORK_B,
+    LAC_WORK_C, /* a product that c's strides cannot receive  */
+    LAC_WORK_COUNT
+} lac_work_t;
+
+struct lac_exec {
+    const lac_host_kernels_t *kernels;
+    const lac_blas_t *blas;
+    const lac_machine_t *machine;
+    lac_buffer_t work[LAC_WORK_COUNT];
+};
+
+/* `bytes` of scratch, or NULL with the thread's error message set. */
+void *lac_work(lac_exec_t *exec, lac_work_t purpose, size_t bytes);
+
+/* Threads worth waking for so much work on one thread; the cost model and the run use the same rule. */
+int lac_host_parts(int threads, double serial_us, double wake_us);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The problem: one call as plain data, with every transpose already folded into the strides. */
+#ifndef LACUNA_MODEL_PROBLEM_H
+#define LACUNA_MODEL_PROBLEM_H
+
+#include "lacuna/types.h"
+#include "../data/metadata.h"
+
+#include <stdbool.h>
+
+/* How the density of an operand is known. */
+typedef enum lac_source {
+    LAC_KNOWN_NOT,        /* nothing is known                                            */
+    LAC_KNOWN_REMEMBERED, /* the site's history                                          */
+    LAC_KNOWN_PROBED,     /* a sample was looked at in this call                         */
+    LAC_KNOWN_SCANNED,    /* metadata of an operand that may have changed since: a hint  */
+    LAC_KNOWN_ATTACHED,   /* the caller's own form                                       */
+    LAC_KNOWN_FROZEN      /* measured, and promised not to change                        */
+} lac_source_t;
+
+const char *lac_source_name(lac_source_t source);
+
+/* op(X): element (r, c) lies at buf[r * rs + c * cs]. */
+typedef struct lac_operand {
+    lac_dt_t dt;
+    bool flipped;       /* op(X) is the transpose of the matrix that meta describes           */
+    bool frozen;        /* meta is frozen: derived forms may be built and kept                */
+    unsigned forms;     /* set of lac_form_t that may stand for the contents                  */
+    lac_source_t known; /* how density is known                                               */
+    double density;     /* fraction nonzero; negative when unknown                            */
+    double k_active;    /* fraction of k with any nonzero; negative when unknown              */
+    lac_inc_t rs, cs;
+    const void *buf; /* NULL: sparse only                                                  */
+    lac_meta_t *meta;
+} lac_operand_t;
+
+typedef enum lac_math { LAC_MATH_FP32 = 0, LAC_MATH_PEDANTIC, LAC_MATH_TF32 } lac_math_t;
+
+typedef struct lac_problem {
+    lac_dim_t m, n, k;
+    float alpha, beta;
+    lac_operand_t a, b; /* a is m x k, b is k x n */
+    float *c;
+    lac_inc_t crs, ccs;
+    int threads;          /* that a route may use                                    */
+    bool strict_nan;      /* 0 * Inf and 0 * NaN must be kept                        */
+    bool may_copy;        /* derived k-major copies of frozen operands are allowed   */
+    double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
+                             never */
+    lac_math_t math;
+} lac_problem_t;
+
+/* Describes a checked call. What is known of the operands' zeros is taken from their metadata alone. */
+void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
+                          const lac_obj_t *c);
+
+/* Fraction of k where any of `rows` independent rows of the given density has a nonzero. */
+double lac_active_fraction(double density, double rows);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The two views of a problem. */
+#include "sided.h"
+
+const char *lac_side_name(lac_side_t side)
+{
+    static const char *const names[] = {"", "left", "right"};
+    return names[side];
+}
+
+lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side)
+{
+    lac_sided_t s = {.k = p->k};
+    if (side == LAC_SIDE_RIGHT) {
+        s.m = p->n, s.n = p->m, s.s = &p->b, s.w = &p->a;
+        s.srs = p->b.cs, s.scs = p->b.rs, s.wrs = p->a.cs, s.wcs = p->a.rs;
+        s.ors = p->ccs, s.ocs = p->crs;
+    } else {
+        s.m = p->m, s.n = p->n, s.s = &p->a, s.w = &p->b;
+        s.srs = p->a.rs, s.scs = p->a.cs, s.wrs = p->b.rs, s.wcs = p->b.cs;
+        s.ors = p->crs, s.ocs = p->ccs;
+    }
+    s.s_flipped = s.s->flipped != (side == LAC_SIDE_RIGHT);
+    s.w_flipped = s.w->flipped != (side == LAC_SIDE_RIGHT);
+    return s;
+}
+
+lac_slices_t lac_sided_slices(const lac_problem_t *p, const lac_sided_t *s)
+{
+    if (s->wcs == 1 || s->n == 1) return s->wcs == 1 || s->wrs != 1 ? LAC_SLICES_ROWS : LAC_SLICES_COLS;
+    if (s->wrs != 1) return LAC_SLICES_NEITHER;
+    return p->may_copy && s->w->frozen && s->w->dt == LAC_F32 ? LAC_SLICES_COPY : LAC_SLICES_COLS;
+}
+
+lac_form_t lac_sided_by_rows(const lac_sided_t *s)
+{
+    return s->s_flipped ? LAC_FORM_CSC : LAC_FORM_CSR;
+}
+lac_form_t lac_sided_by_k(const lac_sided_t *s)
+{
+    return s->s_flipped ? LAC_FORM_CSR : LAC_FORM_CSC;
+}
+lac_form_t lac_sided_k_major(const lac_sided_t *s)
+{
+    return s->w_flipped ? LAC_FORM_COPY_T : LAC_FORM_COPY;
+}
+
+bool lac_sided_has_active(const lac_sided_t *s)
+{
+    return !s->s_flipped && s->s->forms & 1u << LAC_FORM_ACTIVE;
+}

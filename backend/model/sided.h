@@ -1,0 +1,45 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * One picture for every sparse route: S times W, whichever side the sparse operand is on.
+
+ A right-hand sparse operand is the left-hand one of the transposed product, C' = B' A', so that a route and
+ its kernels are written once. */
+#ifndef LACUNA_MODEL_SIDED_H
+#define LACUNA_MODEL_SIDED_H
+
+#include "problem.h"
+
+typedef enum lac_side { LAC_SIDE_NONE = 0, LAC_SIDE_LEFT, LAC_SIDE_RIGHT } lac_side_t;
+
+const char *lac_side_name(lac_side_t side);
+
+/* out[i, j] := beta out[i, j] + alpha sum over k of S[i, k] W[k, j], with i < m, j < n:
+ * element (r, c) of S, W, out lies at base[r * rs + c * cs] with their own strides below. */
+typedef struct lac_sided {
+    lac_dim_t m, n, k; /* rows of S, columns of W, and the summed extent */
+    const lac_operand_t *s, *w;
+    bool s_flipped, w_flipped; /* S, W is the transpose of the matrix its metadata describes */
+    lac_inc_t srs, scs, wrs, wcs, ors, ocs;
+} lac_sided_t;
+
+lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side);
+
+/* How W's slices lie in memory. */
+typedef enum lac_slices {
+    LAC_SLICES_ROWS,   /* W[k, :] is contiguous: row gather                                   */
+    LAC_SLICES_COPY,   /* W[:, j] is contiguous, and a k-major copy stands or may be made     */
+    LAC_SLICES_COLS,   /* W[:, j] is contiguous: column gather                                */
+    LAC_SLICES_NEITHER /* no unit stride                                                      */
+} lac_slices_t;
+
+lac_slices_t lac_sided_slices(const lac_problem_t *p, const lac_sided_t *s);
+
+/* The metadata form that lists S by rows (CSR of S), or k by k (CSC of S). */
+lac_form_t lac_sided_by_rows(const lac_sided_t *s);
+lac_form_t lac_sided_by_k(const lac_sided_t *s);
+/* The dense form of W whose rows are its slices W[k, :]. */
+lac_form_t lac_sided_k_major(const lac_sided_t *s);
+/* True where an attached active list describes S's k (and not its rows). */
+bool lac_sided_has_active(const lac_sided_t *s);
+
+#endif
