@@ -63,6 +63,29 @@ void report_json_head(json_writer_t *json, const char *schema, lac_ctx_t *ctx)
     json_end(json, '}');
 }
 
+typedef struct machine_note {
+    bool wide; /* the processor has AVX2 or AVX-512 */
+    char blas[160];
+} machine_note_t;
+
+static void note_fact(void *arg, const char *key, const char *value)
+{
+    machine_note_t *note = arg;
+    if (strcmp(key, "instruction set") == 0) note->wide = strncmp(value, "avx", 3) == 0;
+    if (strcmp(key, "blas version") == 0) snprintf(note->blas, sizeof note->blas, "%s", value);
+}
+
+/* An OpenBLAS older than its processor falls back to kernels of 2004: a baseline that flatters. */
+static void warn_of_old_kernels(lac_ctx_t *ctx, const char *command)
+{
+    machine_note_t note = {0};
+    lac_ctx_info(ctx, note_fact, &note);
+    if (note.wide && strstr(note.blas, "OpenBLAS") && strstr(note.blas, "Prescott"))
+        complain(command,
+                 "note: this OpenBLAS does not know the processor and runs its oldest kernels (Prescott): "
+                 "speeds over it flatter. OPENBLAS_CORETYPE=SkylakeX (or Haswell) names better ones");
+}
+
 static void csv_head(FILE *csv)
 {
     fputs(
@@ -87,6 +110,7 @@ int bench_report_open(bench_report_t *report, const char *json, const char *csv,
         complain(command, "--csv: cannot write '%s': %s", csv, strerror(errno));
         code = EXIT_UNAVAILABLE;
     }
+    if (code == EXIT_OK && !options->common.quiet) warn_of_old_kernels(ctx, command);
     if (report->csv) csv_head(report->csv);
     if (code == EXIT_OK && json) {
         report_json_head(&report->json, "lacuna-bench-1", ctx);

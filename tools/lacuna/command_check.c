@@ -176,7 +176,7 @@ static bool add_built_in(problem_list_t *list)
 static void find_nan(void *arg, const char *key, const char *value)
 {
     bool *strict = arg;
-    if (strcmp(key, "nan") == 0) *strict = strncmp(value, "strict", 6) == 0;
+    if (strcmp(key, "option nan") == 0) *strict = strncmp(value, "strict", 6) == 0;
 }
 
 /* Contexts and routes. */

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
 # Writes OUTPUT, the header with the commit that is being built; touches it only when the commit changed.
+cmake_minimum_required(VERSION 3.22)
 set(commit "unknown")
 find_program(GIT git)
 if(GIT)

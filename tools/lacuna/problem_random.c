@@ -72,6 +72,7 @@ static ref_operand_t check_operand(dice_t *dice, lac_dt_t dt)
     x.pattern = random_pattern(dice, (ref_structure_t)below(dice, REF_POWER + 1),
                                density[below(dice, sizeof density / sizeof *density)]);
     x.pattern.values = (ref_values_t)below(dice, REF_SPECIAL + 1);
+    if (dt == LAC_U8 && x.pattern.values != REF_ONES) x.pattern.values = REF_UNIFORM;
     if (below(dice, 2) == 0) return x;
     x.meta = (ref_meta_t)below(dice, REF_META_ACTIVE + 1);
     x.frozen = below(dice, 3) == 0;

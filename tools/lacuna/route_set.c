@@ -35,7 +35,10 @@ static bool add_all(route_set_t *set, lac_ctx_t *ctx, char *error, size_t error_
         return false;
     }
     route_set_add(set, ROUTE_AUTO);
-    for (int i = 0; i < decision.count; i++) route_set_add(set, decision.candidate[i].route);
+    for (int i = 0; i < decision.count; i++) /* what cannot be forced ("trivial") is left to auto */
+        if (lac_ctx_set(ctx, "backend", decision.candidate[i].route) == LAC_OK)
+            route_set_add(set, decision.candidate[i].route);
+    lac_ctx_set(ctx, "backend", ROUTE_AUTO);
     return true;
 }
 
@@ -89,6 +92,11 @@ static void collect_refusals(route_verdict_t *verdict, const char *route)
                  verdict->decision.reason);
 }
 
+bool route_obeyed(const lac_decision_t *decision, const char *route)
+{
+    return strcmp(decision->route, route) == 0 || strcmp(decision->reason, "forced") == 0;
+}
+
 void route_ask(route_verdict_t *verdict, lac_ctx_t *ctx, const operand_set_t *set, const char *route)
 {
     *verdict = (route_verdict_t){0};
@@ -100,6 +108,6 @@ void route_ask(route_verdict_t *verdict, lac_ctx_t *ctx, const operand_set_t *se
         snprintf(verdict->why, sizeof verdict->why, "%s", lac_last_error());
         return;
     }
-    verdict->applies = !forced || strcmp(verdict->decision.route, route) == 0;
+    verdict->applies = !forced || route_obeyed(&verdict->decision, route);
     if (!verdict->applies) collect_refusals(verdict, route);
 }

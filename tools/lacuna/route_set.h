@@ -26,6 +26,10 @@ bool route_set_parse(route_set_t *set, const char *text, lac_ctx_t *ctx, char *e
 void route_set_add(route_set_t *set, const char *name);
 bool route_set_has(const route_set_t *set, const char *name);
 
+/* True when a decision made with `route` forced is for that route; a backend name may stand for another name
+ * ("blas" for "dense"). */
+bool route_obeyed(const lac_decision_t *decision, const char *route);
+
 /* How a problem would run with one route forced ("auto": none is). */
 typedef struct route_verdict {
     lac_status_t status;     /* of lac_explain                                          */

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the lists check_*.txt of `lacuna check`: each crosses two or three features and lets the others rotate.
+
+usage: make_check_lists.py [--verify]   (--verify: change nothing; status 1 when a list differs)"""
+import itertools
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+TRANSPOSES = ("NN", "NT", "TN", "TT")
+LAYOUTS = ("row", "col", "row+3", "col+5", "rowx2", "colx3+1")
+AWKWARD = (1, 2, 31, 33, 127)
+STRUCTURES = ("bern", "block4x8-", "row", "col", "band", "power")
+DENSITIES = ("0", "0.001", "0.01", "0.1", "0.5", "0.9", "1")
+
+
+class Turn:
+    """Takes the next of a sequence at each call, for ever."""
+
+    def __init__(self, *items):
+        self.items = itertools.cycle(items)
+
+    def __call__(self):
+        return next(self.items)
+
+
+def sgemm(trans, m, k, n, *fields):
+    return ":".join(["sgemm", trans, f"{m}x{k}x{n}", *(field for field in fields if field)])
+
+
+def shapes():
+    """Extents at and beside the widths of vectors, words and tiles."""
+    trans, sparse = Turn(*TRANSPOSES), Turn("A=bern0.1", "B=bern0.1", "A=bern0.02:B=bern0.3", "A=col0.2", "B=row0.2")
+    for m, k, n in itertools.product(AWKWARD, repeat=3):
+        yield sgemm(trans(), m, k, n, sparse())
+    for m, k, n in ((0, 5, 7), (5, 0, 7), (5, 7, 0), (1, 0, 0), (0, 0, 0), (64, 64, 64), (65, 63, 129), (16, 17, 15)):
+        yield sgemm(trans(), m, k, n, sparse())
+
+
+def layouts():
+    """Every pair of layouts of A and B under every pair of transposes; C takes turns."""
+    layout_c, sparse = Turn(*LAYOUTS, "colx2"), Turn("A=bern0.1", "B=bern0.05", "A=bern0.01:metaA=csr")
+    for trans, a, b in itertools.product(TRANSPOSES, LAYOUTS, LAYOUTS):
+        yield sgemm(trans, 9, 70, 37, sparse(), f"layA={a}", f"layB={b}", f"layC={layout_c()}")
+
+
+def scalars():
+    """alpha and beta, the special ones and others."""
+    for alpha, beta in itertools.product(("1", "0", "-1", "0.5"), ("0", "1", "-1", "0.5")):
+        for fields in ("A=bern0.05", "B=bern0.05", "A=bern0.1:metaA=csr", "B=bern0.3:metaB=bits:frozenB=1",
+                       "A=zero", "A=bern0.2:B=bern0.2:layC=col+2"):
+            yield sgemm("NN", 17, 130, 35, fields, f"alpha={alpha}", f"beta={beta}")
+
+
+def patterns():
+    """Every structure at densities from none to all, on either side and on both."""
+    trans = Turn(*TRANSPOSES)
+    for structure, density in itertools.product(STRUCTURES, DENSITIES):
+        yield sgemm(trans(), 20, 150, 33, f"A={structure}{density}")
+        yield sgemm(trans(), 33, 150, 20, f"B={structure}{density}")
+        yield sgemm(trans(), 40, 90, 45, f"A={structure}{density}", f"B={structure}{density}")
+
+
+def metadata():
+    """Every kind of metadata, frozen and not, with and without the buffer, floats and binary, either side."""
+    trans, shape = Turn(*TRANSPOSES), Turn((12, 200, 40), (200, 12, 40), (40, 130, 5), (5, 65, 150), (1, 300, 64))
+    density, seed = Turn("0.02", "0.3", "0", "0.8", "1"), Turn("s1", "s2", "s3")
+    kinds = ("none", "density", "csr", "csc", "bits", "active")
+    for kind, side, frozen, only, dt in itertools.product(kinds, "AB", "01", "01", ("f32", "u8")):
+        if only == "1" and kind in ("none", "density"):
+            continue
+        for _ in range(4):
+            yield sgemm(trans(), *shape(), f"{side}=bern{density()}", f"dt{side}={dt}", f"meta{side}={kind}",
+                        f"frozen{side}={frozen}", f"only{side}={only}", seed())
+    for frozen in "AB":
+        for sparse in "AB":
+            for t in TRANSPOSES:
+                yield sgemm(t, 24, 120, 26, f"{sparse}=bern0.05", f"frozen{frozen}=1", f"lay={'col' if t == 'NT' else 'row'}")
+    for a, b in itertools.product(kinds[2:], repeat=2):
+        yield sgemm(trans(), 30, 64, 20, "A=bern0.2", "B=bern0.2", f"metaA={a}", f"metaB={b}")
+
+
+def values():
+    """Kinds of values: wide exponents, all positive, NaN and Inf."""
+    trans = Turn(*TRANSPOSES)
+    for kind in ("u", "p", "e8", "e30", "1", "i", "x"):
+        for a, b in (("bern0.05", "dense"), ("dense", "bern0.05"), ("bern0.3", "bern0.3"), ("dense", "dense")):
+            for meta in ("", "metaA=csr", "metaB=bits:frozenB=1"):
+                yield sgemm(trans(), 19, 257, 31, f"A={a}/{kind}", f"B={b}/{kind}", meta)
+
+
+def vectors():
+    """Products with a vector: increments, transposes, beta, a sparse vector, a sparse matrix."""
+    for trans, fields, step, beta in itertools.product(
+            "NT", ("B=bern0.1", "A=bern0.1", "A=bern0.05:metaA=csr", "A=bern0.3:metaA=bits:frozenA=1",
+                   "B=bern0.02:frozenA=1"), ("row", "row+1", "row+2"), ("0", "0.5")):
+        yield f"sgemv:{trans}:129x257:{fields}:layB={step}:layC={step}:beta={beta}"
+
+
+def threads():
+    """Large enough to be cut among threads and into fragments of k."""
+    yield from (
+        sgemm("NN", 1, 30000, 1200, "A=bern0.003"),
+        sgemm("NT", 10, 20000, 700, "A=bern0.01", "layC=col"),
+        sgemm("NN", 64, 6000, 1000, "A=bern0.02"),
+        sgemm("NN", 1500, 9000, 10, "B=bern0.002"),
+        sgemm("NN", 1500, 9000, 10, "B=bern0.002", "frozenA=1"),
+        sgemm("TN", 1500, 3000, 40, "B=bern0.05", "layC=col"),
+        sgemm("NN", 600, 600, 600, "A=bern0.1"),
+        sgemm("NN", 600, 600, 600, "A=bern0.1", "metaA=csr"),
+        sgemm("NN", 600, 600, 600, "B=bern0.1", "metaB=csc"),
+        sgemm("NN", 2500, 1700, 3, "A=bern0.4", "metaA=bits", "frozenA=1"),
+        sgemm("NT", 3, 1700, 2500, "B=bern0.4", "metaB=bits", "frozenB=1"),
+        sgemm("NN", 300, 4000, 50, "A=power0.01"),
+        sgemm("NN", 300, 4000, 50, "A=band0.01"),
+    )
+
+
+LISTS = (shapes, layouts, scalars, patterns, metadata, values, vectors, threads)
+
+
+def text_of(make):
+    head = ["# Written by make_check_lists.py.", *("# " + line for line in make.__doc__.splitlines())]
+    return "\n".join([*head, *make()]) + "\n"
+
+
+def main(arguments):
+    stale = 0
+    for make in LISTS:
+        path = HERE / f"check_{make.__name__}.txt"
+        text = text_of(make)
+        if arguments == ["--verify"]:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                print(f"{path.name} is not what make_check_lists.py writes")
+                stale = 1
+        else:
+            path.write_text(text, encoding="utf-8")
+            print(f"{path.name}: {text.count(chr(10)) - text.count('#')} problems")
+    return stale
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in ([], ["--verify"]):
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1:]))
