@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Life of a context, its options and its facts. */
 #include "../base/status.h"
+#include "../base/threads.h"
 #include "../dispatch/ctx_state.h"
 #include "../dispatch/report.h"
-#include "../dispatch/tune_measure.h"
+#include "../dispatch/table.h"
 #include "../dispatch/tune_store.h"
+#include "../host/host_backend.h"
 #include "lacuna/context.h"
 
 #include <stdio.h>
@@ -19,28 +21,38 @@ const char *lac_version(void)
     return TEXT_OF(LACUNA_VERSION);
 }
 
+static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_place_t place)
+{
+    lac_ctx_t *made = calloc(1, sizeof *made);
+    if (!made) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
+    lac_policy_load(&made->policy);
+    lac_tune_load(&made->machine, made->policy.threads, made->machine_source, sizeof made->machine_source);
+    place.threads = made->policy.threads;
+    lac_status_t status = backend->open(&made->exec, &place, &made->machine);
+    if (status) {
+        free(made);
+        return status;
+    }
+    made->backend = backend;
+    made->routes = lac_route_table(backend, &made->route_count);
+    lac_report_enlist(made);
+    *ctx = made;
+    return LAC_OK;
+}
+
 lac_status_t lac_ctx_create(lac_ctx_t **ctx)
 {
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
     *ctx = NULL;
-    lac_ctx_t *made = calloc(1, sizeof *made);
-    if (!made) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
-    lac_policy_load(&made->policy);
-    lac_tune_load(&made->machine, made->policy.threads, made->machine_source, sizeof made->machine_source);
-    made->exec.kernels = lac_host_kernels();
-    made->exec.blas = lac_blas();
-    made->exec.machine = &made->machine;
-    lac_report_enlist(made);
-    *ctx = made;
-    return LAC_OK;
+    return create(ctx, &lac_backend_host, (lac_place_t){.device = -1});
 }
 
 void lac_ctx_free(lac_ctx_t *ctx)
 {
     if (!ctx) return;
     lac_report_retire(ctx);
-    for (int i = 0; i < LAC_WORK_COUNT; i++) lac_buffer_free(&ctx->exec.work[i]);
+    ctx->backend->close(ctx->exec);
     lac_sites_free(&ctx->sites);
     free(ctx);
 }
@@ -72,16 +84,8 @@ lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value)
 size_t lac_ctx_bytes(const lac_ctx_t *ctx)
 {
     if (!ctx) return 0;
-    size_t bytes = sizeof *ctx + (ctx->sites.place ? LAC_SITES * sizeof *ctx->sites.place : 0);
-    for (int i = 0; i < LAC_WORK_COUNT; i++) bytes += ctx->exec.work[i].bytes;
-    return bytes;
-}
-
-static void tell_blas(const lac_blas_t *blas, lac_fact_fn fact, void *arg)
-{
-    fact(arg, "blas", blas->sgemm ? blas->name : "none");
-    if (blas->version[0]) fact(arg, "blas version", blas->version);
-    if (blas->missing[0]) fact(arg, "blas missing", blas->missing);
+    return sizeof *ctx + (ctx->sites.place ? LAC_SITES * sizeof *ctx->sites.place : 0) +
+           ctx->backend->bytes(ctx->exec);
 }
 
 lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
@@ -93,12 +97,12 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
     fact(arg, "version", lac_version());
     lac_processor_name(text, sizeof text);
     fact(arg, "processor", text);
-    fact(arg, "instruction set", ctx->exec.kernels->isa);
     snprintf(text, sizeof text, "%d", lac_processors());
     fact(arg, "processors", text);
-    tell_blas(ctx->exec.blas, fact, arg);
     fact(arg, "backend host", "built in");
     fact(arg, "backend cuda", "not in this build");
+    fact(arg, "backend", ctx->backend->name);
+    ctx->backend->info(ctx->exec, fact, arg);
     for (int i = 0; i < lac_policy_count(); i++) {
         size_t used;
         lac_policy_text(&ctx->policy, i, text, sizeof text - 32);
@@ -124,7 +128,7 @@ lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, vo
     lac_machine_t measured;
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
-    lac_status_t status = lac_tune_measure(&ctx->exec, ctx->policy.threads, &measured, progress, arg);
+    lac_status_t status = ctx->backend->tune(ctx->exec, ctx->policy.threads, &measured, progress, arg);
     if (!status) status = lac_tune_save(&measured, ctx->policy.threads, path, written, sizeof written);
     if (status) return status;
     ctx->machine = measured;

@@ -14,9 +14,9 @@ lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const l
     lac_status_t status;
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
-    if ((status = lac_check_operand("a", a, false))) return status;
-    if ((status = lac_check_operand("b", b, false))) return status;
-    if ((status = lac_check_operand("c", c, true))) return status;
+    if ((status = lac_check_operand("a", a, false, ctx->backend->space))) return status;
+    if ((status = lac_check_operand("b", b, false, ctx->backend->space))) return status;
+    if ((status = lac_check_operand("c", c, true, ctx->backend->space))) return status;
     if ((status = lac_check_product(a, b, c))) return status;
     lac_problem_describe(p, alpha ? *alpha : 1.0f, a, b, beta ? *beta : 0.0f, c);
     return LAC_OK;

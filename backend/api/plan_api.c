@@ -36,7 +36,7 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
         return status;
     }
     made->ctx = ctx;
-    made->route = lac_dispatch_route(&made->decision);
+    made->route = lac_dispatch_route(ctx, &made->decision);
     *plan = made;
     return LAC_OK;
 }

@@ -60,7 +60,12 @@ static lac_status_t check_meta(const char *name, const lac_obj_t *obj)
     return lac_fail(LAC_ERR_EMPTY, "%s.buf: is NULL and %s.meta holds no sparse form", name, name);
 }
 
-lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output)
+static const char *space_name(lac_space_t space)
+{
+    return space == LAC_HOST ? "LAC_HOST" : space == LAC_DEVICE ? "LAC_DEVICE" : "no memory space";
+}
+
+lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_space_t space)
 {
     if (!obj) return lac_fail(LAC_ERR_NULL, "%s: is NULL", name);
     if (obj->dt != LAC_F32 && (output || obj->dt != LAC_U8))
@@ -69,9 +74,9 @@ lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool outp
     if (obj->trans != LAC_NO_TRANS && obj->trans != LAC_TRANS)
         return lac_fail(LAC_ERR_VALUE, "%s.trans: %d is neither LAC_NO_TRANS nor LAC_TRANS", name,
                         (int)obj->trans);
-    if (obj->space != LAC_HOST)
-        return lac_fail(LAC_ERR_SPACE, "%s.space: %d is not LAC_HOST, and this is a host context", name,
-                        (int)obj->space);
+    if (obj->space != space)
+        return lac_fail(LAC_ERR_SPACE, "%s.space: is %s, and the context computes on %s", name,
+                        space_name(obj->space), space_name(space));
     if (obj->m < 0 || obj->n < 0)
         return lac_fail(LAC_ERR_EXTENT, "%s: %" PRId64 " x %" PRId64 " is negative", name, obj->m, obj->n);
     if (obj->m == 0 || obj->n == 0) return check_meta(name, obj);

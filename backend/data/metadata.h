@@ -26,7 +26,9 @@ typedef enum lac_form {
 } lac_form_t;
 
 /* Forms from which the contents can be had without the operand's buffer. */
-#define LAC_FORMS_SPARSE (1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC | 1u << LAC_FORM_BITS | 1u << LAC_FORM_BITS_T | 1u << LAC_FORM_ACTIVE)
+#define LAC_FORMS_SPARSE                                                                                     \
+    (1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC | 1u << LAC_FORM_BITS | 1u << LAC_FORM_BITS_T |                 \
+     1u << LAC_FORM_ACTIVE)
 
 /* One form. Which pointers are set depends on the form; all belong to the caller (attached) or to owned. */
 typedef struct lac_form_data {

@@ -6,10 +6,13 @@
 
 #include "policy.h"
 #include "site.h"
-#include "../host/host_exec.h"
+#include "../model/backend.h"
 
 struct lac_ctx {
-    lac_exec_t exec;
+    const lac_backend_t *backend;
+    lac_exec_t *exec;
+    const lac_route_t *const *routes; /* the backend's, from the route table */
+    int route_count;
     lac_machine_t machine;
     char machine_source[512]; /* where the constants come from: "defaults", or a file */
     lac_policy_t policy;

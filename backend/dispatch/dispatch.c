@@ -6,10 +6,8 @@
 #include "report.h"
 #include "select.h"
 #include "shadow.h"
-#include "table.h"
 #include "../base/clock.h"
 #include "../base/status.h"
-#include "../host/host_routes.h"
 
 #include <string.h>
 
@@ -41,7 +39,7 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
 {
     lac_preference_t preference = {wanted, site ? site->route : NULL, HYSTERESIS, ctx->policy.dense_bias};
     if (wanted && strcmp(wanted, "dense") != 0) assume_densities(p);
-    return lac_select(lac_route_table, lac_route_count, p, &ctx->machine, &preference);
+    return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
 }
 
 /* A scan may stop where its operand turns out too full, unless the route is forced or its density is a fact.
@@ -57,8 +55,9 @@ static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice
 /* In front of another BLAS, that BLAS is the dense route, and knows best how to do nothing. */
 static bool leaves_to_caller(const lac_route_t *route, const lac_request_t *request, bool forced)
 {
-    return request->may_decline && (route == &lac_route_dense || route == &lac_route_trivial ||
-                                    (route == &lac_route_plain && !forced));
+    bool plain = route->role == LAC_ROLE_PLAIN && !forced;
+    return request->may_decline &&
+           (route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain);
 }
 
 static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_outcome_t *out,
@@ -67,17 +66,17 @@ static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_outcom
     lac_problem_t bare = *p;
     lac_preference_t none = {0};
     bare.a.density = bare.b.density = -1.0;
-    *choice = lac_select(lac_route_table, lac_route_count, &bare, &ctx->machine, &none);
+    *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &none);
     choice->reason = "denser than expected";
     *out = (lac_outcome_t){false, -1.0, -1.0};
-    return choice->route->run(choice->route, &ctx->exec, p, out);
+    return choice->route->run(choice->route, ctx->exec, p, out);
 }
 
 static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
                                lac_request_t *request, lac_choice_t *choice)
 {
     lac_outcome_t out = {false, -1.0, -1.0};
-    lac_status_t status = choice->route->run(choice->route, &ctx->exec, p, &out);
+    lac_status_t status = choice->route->run(choice->route, ctx->exec, p, &out);
     if (status) return status;
     if (site) lac_history_learn(ctx, site, p, choice->route, &out);
     if (!out.declined) return LAC_OK;
@@ -104,7 +103,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
 
     lac_choice_t choice = choose(ctx, p, site, wanted);
     if (request->decision)
-        lac_select_record(lac_route_table, lac_route_count, p, &ctx->machine, &choice, request->decision);
+        lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
     bool forced = wanted && !strcmp(choice.reason, "forced");
     set_limit(p, site, &choice, forced);
     request->declined = leaves_to_caller(choice.route, request, forced);
@@ -140,7 +139,7 @@ lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_re
         site->wait = wait;
     }
     lac_choice_t choice = choose(ctx, p, site, wanted_route(&ctx->policy, request->route));
-    lac_select_record(lac_route_table, lac_route_count, p, &ctx->machine, &choice, decision);
+    lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, decision);
     return LAC_OK;
 }
 
@@ -154,11 +153,11 @@ lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_ro
     return run_choice(ctx, NULL, p, &request, &choice);
 }
 
-const lac_route_t *lac_dispatch_route(const lac_decision_t *decision)
+const lac_route_t *lac_dispatch_route(const lac_ctx_t *ctx, const lac_decision_t *decision)
 {
-    for (int i = 0; i < lac_route_count; i++)
-        if (!strcmp(lac_route_table[i]->name, decision->route) &&
-            !strcmp(lac_side_name(lac_route_table[i]->side), decision->side))
-            return lac_route_table[i];
-    return lac_route_table[lac_route_count - 1];
+    for (int i = 0; i < ctx->route_count; i++)
+        if (!strcmp(ctx->routes[i]->name, decision->route) &&
+            !strcmp(lac_side_name(ctx->routes[i]->side), decision->side))
+            return ctx->routes[i];
+    return ctx->routes[ctx->route_count - 1];
 }

@@ -28,6 +28,6 @@ lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_re
 lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_route_t *route);
 
 /* The route that a decision names. */
-const lac_route_t *lac_dispatch_route(const lac_decision_t *decision);
+const lac_route_t *lac_dispatch_route(const lac_ctx_t *ctx, const lac_decision_t *decision);
 
 #endif

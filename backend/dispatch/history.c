@@ -3,7 +3,6 @@
  * Looks at operands only where a look can pay, and less and less often where it did not. */
 #include "history.h"
 #include "select.h"
-#include "table.h"
 #include "../base/log.h"
 
 #define LOOK_US       1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
@@ -32,14 +31,14 @@ static void prepare_site(const lac_ctx_t *ctx, lac_site_t *site, const lac_probl
     lac_problem_t bare = *p;
     bare.a.density = bare.b.density = -1.0;
     lac_preference_t none = {0};
-    site->dense_us = lac_select(lac_route_table, lac_route_count, &bare, &ctx->machine, &none).dense_us;
+    site->dense_us = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &none).dense_us;
     double than = site->dense_us / (1.0 + ctx->policy.dense_bias);
     if (!brings_density(&p->a))
         site->left.break_even =
-            lac_break_even(lac_route_table, lac_route_count, &bare, &ctx->machine, LAC_SIDE_LEFT, than);
+            lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, LAC_SIDE_LEFT, than);
     if (!brings_density(&p->b))
         site->right.break_even =
-            lac_break_even(lac_route_table, lac_route_count, &bare, &ctx->machine, LAC_SIDE_RIGHT, than);
+            lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, LAC_SIDE_RIGHT, than);
 }
 
 lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller)
@@ -56,15 +55,15 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
     return site;
 }
 
+/* A sampled density; negative where none is to be had now. */
 static double sample(const lac_ctx_t *ctx, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                      const lac_site_t *site)
 {
     int64_t samples = (int64_t)(site->dense_us * LOOK_SHARE * 100.0); /* about 10 ns each */
     samples = samples < SAMPLES_LEAST ? SAMPLES_LEAST : samples > SAMPLES_MOST ? SAMPLES_MOST : samples;
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
-    int64_t seen = x->dt == LAC_F32
-                       ? ctx->exec.kernels->probe_f32(x->buf, rows, cols, x->rs, x->cs, samples, seed)
-                       : ctx->exec.kernels->probe_u8(x->buf, rows, cols, x->rs, x->cs, samples, seed);
+    int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed);
+    if (samples == 0) return -1.0;
     double density = (double)seen / (double)samples;
     if (ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,probe,%lldx%lld,%lld of %lld nonzero", (long long)rows, (long long)cols,
@@ -78,7 +77,7 @@ static bool look(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
 {
     if (brings_density(x) || !x->buf || seen->break_even <= 0.0) return false;
     double density = sample(ctx, x, rows, cols, site);
-    if (density > SAMPLE_MARGIN * seen->break_even) return false;
+    if (density < 0 || density > SAMPLE_MARGIN * seen->break_even) return false;
     x->density = density < seen->break_even ? density : seen->break_even;
     x->k_active = -1.0;
     x->known = LAC_KNOWN_PROBED;

@@ -13,7 +13,7 @@ static bool forced_only(const lac_route_t *route)
 
 static bool is_sparse(const lac_route_t *route)
 {
-    return route->side != LAC_SIDE_NONE;
+    return route->role == LAC_ROLE_SPARSE;
 }
 
 /* What a route's cost counts for, once bias and hysteresis are in. */

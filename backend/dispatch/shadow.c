@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Comparing a call with a second opinion, outside the caller's c. */
 #include "shadow.h"
-#include "table.h"
 #include "../base/clock.h"
 #include "../base/log.h"
 #include "../base/memory.h"
@@ -59,9 +58,9 @@ void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p
     again.crs = p->n;
     again.ccs = 1;
     again.density_limit = -1.0;
-    lac_choice_t second = lac_select(lac_route_table, lac_route_count, &again, &ctx->machine, &preference);
+    lac_choice_t second = lac_select(ctx->routes, ctx->route_count, &again, &ctx->machine, &preference);
     double begin = lac_now_us();
-    if (second.route->run(second.route, &ctx->exec, &again, &out)) return;
+    if (second.route->run(second.route, ctx->exec, &again, &out)) return;
     double other_us = lac_now_us() - begin;
     difference_t d = compare(p, shadow->c);
     lac_log(

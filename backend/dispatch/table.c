@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The route table: every route that a host context can take, in the order of a tie; the fallback last. */
+ * The route table: every route that a context can take, in the order of a tie; the fallback last. */
 #include "table.h"
 #include "../host/host_routes.h"
 
 /* clang-format off */
-const lac_route_t *const lac_route_table[] = {
+static const lac_route_t *const host_routes[] = {
     &lac_route_trivial,       /* nothing to sum                                             */
     &lac_route_event_left,    /* A sparse, few rows: gather the active rows of B            */
     &lac_route_event_right,   /* B sparse, few columns: gather the active columns of A      */
@@ -19,4 +19,9 @@ const lac_route_t *const lac_route_table[] = {
 };
 /* clang-format on */
 
-const int lac_route_count = (int)(sizeof lac_route_table / sizeof *lac_route_table);
+const lac_route_t *const *lac_route_table(const lac_backend_t *backend, int *count)
+{
+    (void)backend;
+    *count = (int)(sizeof host_routes / sizeof *host_routes);
+    return host_routes;
+}

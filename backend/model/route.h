@@ -26,12 +26,22 @@ typedef struct lac_outcome {
     double k_active; /* fraction of k with any event; negative: not seen              */
 } lac_outcome_t;
 
+/* What a route is for: policy rests on this, never on a name. */
+typedef enum lac_role {
+    LAC_ROLE_SPARSE,  /* skips zeros of the operand on its side                            */
+    LAC_ROLE_TRIVIAL, /* there is nothing to sum                                           */
+    LAC_ROLE_DENSE,   /* the vendor's dense call                                           */
+    LAC_ROLE_PLAIN,   /* our own dense kernel: serves where there is no vendor             */
+    LAC_ROLE_ORACLE   /* a second opinion: runs only when forced                           */
+} lac_role_t;
+
 typedef struct lac_exec lac_exec_t; /* what a run may use; each backend knows its own */
 typedef struct lac_route lac_route_t;
 
 /* One row of the table. The functions take the row itself, so that one file can serve both sides. */
 struct lac_route {
     const char *name; /* the backend name that forces it */
+    lac_role_t role;
     lac_side_t side;
     lac_refusal_t (*applicable)(const lac_route_t *route, const lac_problem_t *p);
     double (*cost_us)(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * One small experiment per constant, all on one large matrix that is never zero. */
-#include "tune_measure.h"
+#include "host_tune.h"
 #include "../base/clock.h"
 #include "../base/status.h"
 
@@ -260,8 +260,8 @@ static void release(bench_t *b)
     lac_free(b->events.first), lac_free(b->events.k), lac_free(b->events.row), lac_free(b->events.val);
 }
 
-lac_status_t lac_tune_measure(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
-                              void *arg)
+lac_status_t lac_host_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+                           void *arg)
 {
     bench_t b = {.exec = exec, .machine = machine, .threads = threads, .fits = true};
     int count = (int)(sizeof steps / sizeof *steps);

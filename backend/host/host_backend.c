@@ -1,0 +1,92 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The host as a backend: kernels of this processor, the system's BLAS, and scratch memory. */
+#include "host_backend.h"
+#include "forms.h"
+#include "host_tune.h"
+#include "../base/status.h"
+
+#include <stdlib.h>
+
+static lac_status_t open_host(lac_exec_t **exec, const lac_place_t *place, const lac_machine_t *machine)
+{
+    (void)place;
+    *exec = calloc(1, sizeof **exec);
+    if (!*exec) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
+    (*exec)->kernels = lac_host_kernels();
+    (*exec)->blas = lac_blas();
+    (*exec)->machine = machine;
+    return LAC_OK;
+}
+
+static void close_host(lac_exec_t *exec)
+{
+    if (!exec) return;
+    for (int i = 0; i < LAC_WORK_COUNT; i++) lac_buffer_free(&exec->work[i]);
+    free(exec);
+}
+
+static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                      int64_t *samples, uint64_t seed)
+{
+    return x->dt == LAC_F32 ? exec->kernels->probe_f32(x->buf, rows, cols, x->rs, x->cs, *samples, seed)
+                            : exec->kernels->probe_u8(x->buf, rows, cols, x->rs, x->cs, *samples, seed);
+}
+
+static const struct {
+    unsigned bit;
+    lac_form_t form;
+} scans[] = {{LAC_META_CSR, LAC_FORM_CSR},
+             {LAC_META_CSC, LAC_FORM_CSC},
+             {LAC_META_BITMASK, LAC_FORM_BITS},
+             {LAC_META_ACTIVE, LAC_FORM_ACTIVE}};
+
+static lac_status_t scan_density(lac_exec_t *exec, const lac_stored_t *x, lac_meta_t *meta, int threads)
+{
+    int64_t nnz = lac_count_nonzeros(exec, x, threads);
+    if (nnz < 0) return LAC_ERR_MEMORY;
+    meta->nnz = nnz;
+    meta->density_origin = LAC_ORIGIN_SCANNED;
+    return LAC_OK;
+}
+
+static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)
+{
+    lac_stored_t x = {obj->dt, obj->m, obj->n, obj->rs, obj->cs, obj->buf};
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        lac_form_data_t data;
+        if (!(what & scans[i].bit)) continue;
+        lac_status_t status = lac_form_build(exec, &x, threads, scans[i].form, &data);
+        if (status) return status;
+        lac_meta_install(obj->meta, scans[i].form, &data);
+    }
+    /* CSR, CSC and the bitmask count as they are built. */
+    bool counted = what & (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK);
+    return counted ? LAC_OK : scan_density(exec, &x, obj->meta, threads);
+}
+
+static size_t workspace_bytes(const lac_exec_t *exec)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < LAC_WORK_COUNT; i++) bytes += exec->work[i].bytes;
+    return bytes;
+}
+
+static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
+{
+    const lac_blas_t *blas = exec->blas;
+    fact(arg, "instruction set", exec->kernels->isa);
+    fact(arg, "blas", blas->sgemm ? blas->name : "none");
+    if (blas->version[0]) fact(arg, "blas version", blas->version);
+    if (blas->missing[0]) fact(arg, "blas missing", blas->missing);
+}
+
+const lac_backend_t lac_backend_host = {.name = "host",
+                                        .space = LAC_HOST,
+                                        .open = open_host,
+                                        .close = close_host,
+                                        .sample = sample,
+                                        .scan = scan,
+                                        .tune = lac_host_tune,
+                                        .bytes = workspace_bytes,
+                                        .info = info};
