@@ -93,7 +93,8 @@ def caption(report):
     blas = " ".join(word for word in words if not word.isupper() and not set("_=") & set(word))
     facts = [machine.get("device") or machine.get("processor", "unknown machine"), machine.get("instruction set"),
              f"{machine['processors']} processors" if "processors" in machine else "", blas or machine.get("blas")]
-    return f"{', '.join(filter(None, facts))}; {report['date'][:10]}, commit `{report['commit']}`"
+    text = f"{', '.join(filter(None, facts))}; {report['date'][:10]}, commit `{report['commit']}`"
+    return text + (f"; load average {report['load_average']:.1f} when it began" if "load_average" in report else "")
 
 
 def readme_table(found):

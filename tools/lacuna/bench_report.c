@@ -58,6 +58,9 @@ void report_json_head(json_writer_t *json, const char *schema, lac_ctx_t *ctx)
     json_text(json, "schema", schema);
     json_text(json, "commit", LACUNA_COMMIT);
     json_text(json, "date", date);
+    double load = -1.0;
+    getloadavg(&load, 1);
+    json_number(json, "load_average", load); /* what else ran: a shared machine's figures are to be doubted */
     json_begin(json, "machine", '{');
     lac_ctx_info(ctx, add_fact, json);
     json_end(json, '}');
@@ -211,7 +214,7 @@ static void table_row(text_table_t *table, const bench_row_t *row)
         text_table_cell(table, "%.2f", row->us.median);
         text_table_cell(table, "%.2f..%.2f", row->us.p25, row->us.p75);
         text_table_cell(table, "%.2f", row->us.min);
-        text_table_cell(table, "%.3gx", row->speedup);
+        text_table_cell(table, "%.*fx", row->speedup < 10.0 ? 2 : row->speedup < 100.0 ? 1 : 0, row->speedup);
         text_table_cell(table, "%.3g", row->gflops);
         text_table_cell(table, "%.3g", row->gbytes);
     } else

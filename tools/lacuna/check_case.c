@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RAN_TEXT 64
+
 /* The entry points beside lac_gemm_ex; they decide for themselves. */
 typedef enum entry { ENTRY_EX, ENTRY_BARE, ENTRY_PLAN } entry_t;
 
@@ -160,43 +162,49 @@ static bool same_route(const outcome_t *x, const outcome_t *y)
 }
 
 /* A route's result is the same bits each time and with any number of threads. The dispatcher may choose
- * another route as it learns; bits are then not compared. */
-static bool repeat(check_run_t *run, entry_t entry, const char *route, const outcome_t *first, char *why,
-                   size_t size)
+ * another route as it learns: that result has to be right, in bits of its own. */
+static bool repeat(check_run_t *run, lac_ctx_t *ctx, entry_t entry, const char *route, const outcome_t *first,
+                   char *why, size_t size)
 {
-    outcome_t again = call_once(run, run->options->ctx, entry, route);
-    if (same_route(first, &again) && again.bits != first->bits) {
-        snprintf(why, size, "a second run gave other bits");
+    const char *what = ctx == run->options->one ? "a run with one thread" : "a second run";
+    outcome_t again = call_once(run, ctx, entry, route);
+    if (again.status != LAC_OK) {
+        snprintf(why, size, "%s failed: %s", what, lac_last_error());
         return false;
     }
-    outcome_t one = call_once(run, run->options->one, entry, route);
-    if (same_route(first, &one) && one.bits != first->bits) {
-        snprintf(why, size, "a run with one thread gave other bits");
-        return false;
-    }
-    if (again.status == LAC_OK && one.status == LAC_OK) return true;
-    snprintf(why, size, "a repeated run failed: %s", lac_last_error());
+    if (again.bits == first->bits) return true;
+    check_line_t line;
+    if (!same_route(first, &again)) return compare(run, &again, &line, why, size);
+    snprintf(why, size, "%s gave other bits", what);
     return false;
+}
+
+static check_status_t judge(check_run_t *run, entry_t entry, const char *route, check_line_t *line, char *ran,
+                            char *why, size_t size)
+{
+    const check_options_t *options = run->options;
+    outcome_t first = call_once(run, options->ctx, entry, route);
+    const lac_decision_t *d = &first.decision;
+    if (first.status != LAC_OK) {
+        snprintf(why, size, "%s: %s", lac_status_text(first.status), lac_last_error());
+        return CHECK_FAILED;
+    }
+    if (d->route) snprintf(ran, RAN_TEXT, "%s%s%s", d->route, *d->side ? " " : "", d->side);
+    if (!compare(run, &first, line, why, size)) return CHECK_FAILED;
+    if (strcmp(route, ROUTE_AUTO) != 0 && !route_obeyed(d, route)) {
+        snprintf(why, size, "%s ran instead: %s", d->route, d->reason);
+        return CHECK_REFUSED;
+    }
+    bool same = repeat(run, options->ctx, entry, route, &first, why, size) &&
+                repeat(run, options->one, entry, route, &first, why, size);
+    return same ? CHECK_PASSED : CHECK_FAILED;
 }
 
 static void check_entry(check_run_t *run, entry_t entry, const char *route, const char *name)
 {
-    char why[512] = "", ran[64] = "";
+    char why[512] = "", ran[RAN_TEXT] = "";
     check_line_t line = {.problem = run->set.text, .route = name, .ran = ran, .why = why};
-    outcome_t first = call_once(run, run->options->ctx, entry, route);
-    const lac_decision_t *d = &first.decision;
-    if (d->route) snprintf(ran, sizeof ran, "%s%s%s", d->route, *d->side ? " " : "", d->side);
-    bool forced = strcmp(route, ROUTE_AUTO) != 0;
-    if (first.status != LAC_OK) {
-        line.status = CHECK_FAILED;
-        snprintf(why, sizeof why, "%s: %s", lac_status_text(first.status), lac_last_error());
-    } else if (!compare(run, &first, &line, why, sizeof why))
-        line.status = CHECK_FAILED;
-    else if (forced && !route_obeyed(d, route)) {
-        line.status = CHECK_REFUSED;
-        snprintf(why, sizeof why, "%s ran instead: %s", d->route, d->reason);
-    } else if (!run->options->corrupt && !repeat(run, entry, route, &first, why, sizeof why))
-        line.status = CHECK_FAILED;
+    line.status = judge(run, entry, route, &line, ran, why, sizeof why);
     run->report(run->arg, &line);
 }
 

@@ -24,6 +24,6 @@ typedef struct vendor_call {
 /* Describes the call for plain operands. NULL when it can be made; otherwise why it cannot (static text). */
 const char *vendor_call_make(vendor_call_t *call, const operand_set_t *set);
 
-void vendor_call_run(const vendor_call_t *call);
+void vendor_call_run(const vendor_call_t *v);
 
 #endif
