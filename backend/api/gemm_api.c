@@ -30,7 +30,9 @@ lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char 
     if (!call) return LAC_OK;
     if (call->size < offsetof(lac_call_t, route) + sizeof call->route)
         return lac_fail(LAC_ERR_VALUE, "call.size: is %zu; set it to sizeof(lac_call_t)", call->size);
-    memcpy(copy, call, call->size < sizeof *copy ? call->size : sizeof *copy);
+    /* Half a pointer is none: an older, smaller structure ends between members. */
+    size_t size = call->size / sizeof(void *) * sizeof(void *);
+    memcpy(copy, call, size < sizeof *copy ? size : sizeof *copy);
     if (copy->route) *route = lac_policy_backend(copy->route, &accepted);
     if (!accepted) return lac_fail(LAC_ERR_VALUE, "call.route: '%.64s' is no backend", copy->route);
     return LAC_OK;

@@ -22,13 +22,13 @@ static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors
 {
     if (at(ptr, 0) != 0) return lac_fail(LAC_ERR_SPARSE, "ptr[0]: is %lld, not 0", (long long)at(ptr, 0));
     for (int64_t i = 0; i < majors; i++) {
-        int64_t length = at(ptr, i + 1) - at(ptr, i);
-        if (length < 0)
+        int64_t begin = at(ptr, i), end = at(ptr, i + 1);
+        if (end < begin)
             return lac_fail(LAC_ERR_SPARSE, "ptr[%lld]: is %lld, less than the pointer before it",
-                            (long long)i + 1, (long long)at(ptr, i + 1));
-        if (length > minors)
+                            (long long)i + 1, (long long)end);
+        if (end - begin > minors)
             return lac_fail(LAC_ERR_SPARSE, "ptr[%lld]: %lld entries do not fit an extent of %lld",
-                            (long long)i + 1, (long long)length, (long long)minors);
+                            (long long)i + 1, (long long)(end - begin), (long long)minors);
     }
     return LAC_OK;
 }
@@ -74,6 +74,13 @@ static lac_status_t convert(indices_t ptr, indices_t idx, int64_t majors, lac_fo
     return LAC_OK;
 }
 
+static lac_status_t check_extents(const lac_meta_t *meta)
+{
+    if (meta->m <= INT32_MAX && meta->n <= INT32_MAX) return LAC_OK;
+    return lac_fail(LAC_ERR_EXTENT, "m, n: %lld x %lld overflows 32-bit indices", (long long)meta->m,
+                    (long long)meta->n);
+}
+
 static void install(lac_meta_t *meta, lac_form_t form, lac_form_data_t *data)
 {
     data->origin = LAC_ORIGIN_ATTACHED;
@@ -86,14 +93,12 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t
                                       lac_it_t it, const void *ptr_data, const void *idx_data,
                                       const float *val)
 {
+    lac_status_t status;
     if (it != LAC_I32 && it != LAC_I64) return lac_fail(LAC_ERR_TYPE, "it: %d is no index type", (int)it);
     if (!ptr_data) return lac_fail(LAC_ERR_NULL, "ptr: is NULL");
-    if (minors > INT32_MAX || majors > INT32_MAX)
-        return lac_fail(LAC_ERR_EXTENT, "m, n: %lld x %lld overflows 32-bit indices", (long long)meta->m,
-                        (long long)meta->n);
+    if ((status = check_extents(meta))) return status;
     indices_t ptr = {it, ptr_data}, idx = {it, idx_data};
-    lac_status_t status = check_pointers(ptr, majors, minors);
-    if (status) return status;
+    if ((status = check_pointers(ptr, majors, minors))) return status;
     lac_form_data_t data = {.count = at(ptr, majors), .val = val};
     if (data.count && !idx_data) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
     if ((status = check_indices(ptr, idx, majors, minors))) return status;
@@ -142,6 +147,8 @@ lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, con
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    lac_status_t status = check_extents(meta);
+    if (status) return status;
     int64_t words = (meta->n + 63) / 64;
     if (meta->m && words && !bits) return lac_fail(LAC_ERR_NULL, "bits: is NULL");
     uint64_t unused = meta->n % 64 ? ~UINT64_C(0) << (meta->n % 64) : 0;

@@ -35,13 +35,14 @@ static bool span_bytes(const lac_obj_t *obj, int64_t *low, int64_t *high)
     return !__builtin_mul_overflow(lowest, size, low) && !__builtin_mul_overflow(highest, size, high);
 }
 
-/* True where two elements of the matrix may share an address. */
+/* True where two elements of the matrix may share an address: lines along the shorter stride must end before
+ * the next one begins. Their span is known not to overflow. */
 static bool elements_overlap(const lac_obj_t *obj)
 {
     int64_t rs = magnitude(obj->rs), cs = magnitude(obj->cs);
     if (obj->m <= 1) return obj->n > 1 && cs == 0;
     if (obj->n <= 1) return rs == 0;
-    return rs < cs ? rs == 0 || cs / rs < obj->m : cs == 0 || rs / cs < obj->n;
+    return rs < cs ? rs == 0 || (obj->m - 1) * rs >= cs : cs == 0 || (obj->n - 1) * cs >= rs;
 }
 
 static lac_status_t check_meta(const char *name, const lac_obj_t *obj)
@@ -81,7 +82,7 @@ lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool outp
         return lac_fail(LAC_ERR_EXTENT, "%s: %" PRId64 " x %" PRId64 " is negative", name, obj->m, obj->n);
     if (obj->m == 0 || obj->n == 0) return check_meta(name, obj);
     int64_t low, high;
-    if (!span_bytes(obj, &low, &high))
+    if (obj->buf && !span_bytes(obj, &low, &high))
         return lac_fail(LAC_ERR_EXTENT,
                         "%s: %" PRId64 " x %" PRId64 " with strides %" PRId64 ", %" PRId64
                         " overflows the address space",
@@ -95,7 +96,8 @@ lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool outp
     return check_meta(name, obj);
 }
 
-/* A stored matrix as whole lines of one leading dimension: `lines` of `length` elements, `ld` apart. */
+/* A stored matrix as whole lines of one leading dimension: `lines` of `length` elements, `ld` apart. False
+ * where it is none; a single line may carry any leading dimension, even one too short to be a parent's. */
 typedef struct lines {
     int64_t lines, length, ld;
 } lines_t;
@@ -105,7 +107,7 @@ static bool as_lines(const lac_obj_t *obj, lines_t *out)
     bool by_rows = obj->cs == 1;
     if (!by_rows && obj->rs != 1) return false;
     *out = by_rows ? (lines_t){obj->m, obj->n, obj->rs} : (lines_t){obj->n, obj->m, obj->cs};
-    return out->ld > 0;
+    return out->ld > 0 && out->ld >= out->length;
 }
 
 /* Two blocks of one parent matrix (as LAPACK passes them) lie between each other's lines without a common

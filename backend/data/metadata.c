@@ -56,6 +56,7 @@ lac_status_t lac_meta_touch(lac_meta_t *meta)
     pthread_mutex_lock(&meta->build);
     meta->frozen = false;
     meta->generation++;
+    meta->density_origin = LAC_ORIGIN_NONE; /* the number stays, as a hint */
     atomic_store(&meta->ready, 0);
     for (int i = 0; i < LAC_FORM_COUNT; i++) drop_form(&meta->form[i]);
     pthread_mutex_unlock(&meta->build);
@@ -64,9 +65,10 @@ lac_status_t lac_meta_touch(lac_meta_t *meta)
 
 double lac_meta_density(const lac_meta_t *meta)
 {
-    if (!meta || meta->nnz < 0) return -1.0;
+    int64_t nnz = meta ? meta->nnz : -1;
+    if (nnz < 0) return -1.0;
     double elements = (double)meta->m * (double)meta->n;
-    return elements > 0 ? (double)meta->nnz / elements : 0.0;
+    return elements > 0 ? (double)nnz / elements : 0.0;
 }
 
 uint64_t lac_meta_generation(const lac_meta_t *meta)
@@ -78,7 +80,9 @@ size_t lac_meta_bytes(const lac_meta_t *meta)
 {
     if (!meta) return 0;
     size_t bytes = sizeof *meta;
-    for (int i = 0; i < LAC_FORM_COUNT; i++) bytes += meta->form[i].owned_bytes;
+    unsigned ready = atomic_load_explicit(&meta->ready, memory_order_acquire);
+    for (int i = 0; i < LAC_FORM_COUNT; i++)
+        if (ready & 1u << i) bytes += meta->form[i].owned_bytes;
     return bytes;
 }
 

@@ -47,10 +47,10 @@ struct lac_meta {
     lac_dim_t m, n;      /* of the stored matrix                                     */
     uint64_t generation; /* from 1 on                                                */
     bool frozen;
-    lac_origin_t density_origin;
-    int64_t nnz;            /* as last measured or attached; negative: unknown          */
-    _Atomic unsigned ready; /* set of forms that are complete and of this generation    */
-    pthread_mutex_t build;  /* held while a form is built or replaced                   */
+    _Atomic lac_origin_t density_origin; /* none: of an older generation                             */
+    _Atomic int64_t nnz;                 /* as last measured or attached; negative: unknown          */
+    _Atomic unsigned ready;              /* set of forms that are complete and of this generation    */
+    pthread_mutex_t build;               /* held while a form is built or replaced                   */
     lac_form_data_t form[LAC_FORM_COUNT];
 };
 
