@@ -37,7 +37,11 @@ static void assume_densities(lac_problem_t *p)
 
 static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_site_t *site, const char *wanted)
 {
-    lac_preference_t preference = {wanted, site ? site->route : NULL, HYSTERESIS, ctx->policy.dense_bias};
+    lac_preference_t preference = {.forced = wanted,
+                                   .incumbent = site ? site->route : NULL,
+                                   .hysteresis = HYSTERESIS,
+                                   .dense_bias = ctx->policy.dense_bias,
+                                   .factor = lac_timing_factors(ctx, site)};
     if (wanted && strcmp(wanted, "dense") != 0) assume_densities(p);
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
 }
@@ -116,7 +120,10 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
         lac_outcome_t out = {false, -1.0, -1.0};
         if (site) lac_history_learn(ctx, site, p, choice.route, &out);
     } else {
+        const lac_route_t *decided = choice.route;
         status = run_choice(ctx, site, p, request, &choice);
+        if (request->decision && choice.route != decided) /* the record names what ran */
+            lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
     }
     double took = watched || compared ? lac_now_us() - begin : 0.0;
     if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, &choice, took);
@@ -146,7 +153,7 @@ lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_re
 lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_route_t *route)
 {
     lac_request_t request = {.symbol = "lac_plan_run"};
-    lac_choice_t choice = {route, "planned", -1.0, -1.0};
+    lac_choice_t choice = {route, -1, "planned", -1.0, -1.0};
     apply_policy(&ctx->policy, p);
     if (route->side != LAC_SIDE_NONE) assume_densities(p);
     if (route->applicable(route, p) != LAC_FITS) return lac_dispatch(ctx, p, &request);
