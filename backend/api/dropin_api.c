@@ -96,3 +96,8 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
     lac_obj_t oy = by_columns(LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
     return computed(ctx, alpha, &oa, &ox, beta, &oy, symbol, caller);
 }
+
+void lac_forwarded(lac_ctx_t *ctx)
+{
+    if (ctx && ctx->forwarded) lac_dispatch_forwarded(ctx);
+}

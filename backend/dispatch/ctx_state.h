@@ -17,6 +17,8 @@ struct lac_ctx {
     char machine_source[512]; /* where the constants come from: "defaults", or a file */
     lac_policy_t policy;
     lac_sites_t sites;
+    lac_site_t *forwarded; /* whose declined call is being timed, or NULL */
+    double forwarded_at_us;
     uint64_t calls;       /* for LACUNA_COMPARE's every N-th */
     struct lac_ctx *next; /* in the list for the statistics at exit */
 };

@@ -6,6 +6,7 @@
 #include "report.h"
 #include "select.h"
 #include "shadow.h"
+#include "timing.h"
 #include "../base/clock.h"
 #include "../base/status.h"
 
@@ -76,13 +77,14 @@ static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_outcom
     return choice->route->run(choice->route, ctx->exec, p, out);
 }
 
+/* Runs the choice; where it gives up, the dense route serves, here or in the caller's own BLAS. */
 static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
                                lac_request_t *request, lac_choice_t *choice)
 {
     lac_outcome_t out = {false, -1.0, -1.0};
     lac_status_t status = choice->route->run(choice->route, ctx->exec, p, &out);
     if (status) return status;
-    if (site) lac_history_learn(ctx, site, p, choice->route, &out);
+    if (site) lac_history_learn(ctx, site, p, choice, &out);
     if (!out.declined) return LAC_OK;
     if (request->may_decline) {
         request->declined = true;
@@ -92,44 +94,74 @@ static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_probl
     return run_dense(ctx, p, &out, choice);
 }
 
+/* The call goes back to the caller's BLAS, which now and then is timed: lac_dispatch_forwarded. */
+static void decline(lac_ctx_t *ctx, lac_site_t *site, lac_request_t *request)
+{
+    request->declined = true;
+    if (!site) return;
+    site->declined_calls++;
+    site->spent_us += site->dense_us;
+    if (!lac_timing_wants(ctx, site, site->dense_row)) return;
+    ctx->forwarded = site;
+    ctx->forwarded_at_us = lac_now_us();
+}
+
+void lac_dispatch_forwarded(lac_ctx_t *ctx)
+{
+    lac_site_t *site = ctx->forwarded;
+    lac_problem_t p = site->shape;
+    lac_choice_t dense = {ctx->routes[site->dense_row], site->dense_row, "declined", site->dense_us,
+                          site->dense_us};
+    ctx->forwarded = NULL;
+    lac_history_timed(ctx, site, &p, &dense, lac_now_us() - ctx->forwarded_at_us);
+}
+
+/* Runs or declines what was chosen, and tells the site and the user. */
+static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_request_t *request,
+                          lac_choice_t *choice)
+{
+    lac_shadow_t shadow = {0};
+    const lac_route_t *decided = choice->route;
+    bool compared = lac_shadow_due(ctx) && lac_shadow_begin(&shadow, p);
+    double begin = lac_now_us();
+    lac_status_t status = run_choice(ctx, site, p, request, choice);
+    double took = lac_now_us() - begin;
+    bool gave_up = choice->route != decided || request->declined;
+    if (gave_up && request->decision) /* the record names what ran */
+        lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
+    if (!status && site && !gave_up) lac_history_timed(ctx, site, p, choice, took);
+    if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, choice, took);
+    lac_shadow_free(&shadow);
+    if (!status) lac_report_call(ctx, site, p, request, choice, took);
+    return status;
+}
+
 lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request)
 {
     const char *wanted = wanted_route(&ctx->policy, request->route);
     request->declined = false;
+    ctx->forwarded = NULL;
     apply_policy(&ctx->policy, p);
     lac_site_t *site = lac_history_site(ctx, p, request->symbol, request->caller);
-    bool hopeful = site && lac_history_recall(ctx, site, p), watched = lac_report_wanted(&ctx->policy);
-    if (!hopeful && request->may_decline && !wanted && !watched) {
-        if (site) site->declined_calls++;
-        request->declined = true;
+    bool hopeful = site && lac_history_recall(ctx, site, p);
+    if (!hopeful && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
+        decline(ctx, site, request);
         return LAC_OK;
     }
 
     lac_choice_t choice = choose(ctx, p, site, wanted);
+    if (!wanted && site) lac_timing_trial(ctx, site, p, &choice);
     if (request->decision)
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
     bool forced = wanted && !strcmp(choice.reason, "forced");
     set_limit(p, site, &choice, forced);
-    request->declined = leaves_to_caller(choice.route, request, forced);
+    if (!leaves_to_caller(choice.route, request, forced)) return serve(ctx, site, p, request, &choice);
 
-    lac_shadow_t shadow = {0};
-    bool compared = !request->declined && lac_shadow_due(ctx) && lac_shadow_begin(&shadow, p);
-    double begin = watched || compared ? lac_now_us() : 0.0;
-    lac_status_t status = LAC_OK;
-    if (request->declined) {
-        lac_outcome_t out = {false, -1.0, -1.0};
-        if (site) lac_history_learn(ctx, site, p, choice.route, &out);
-    } else {
-        const lac_route_t *decided = choice.route;
-        status = run_choice(ctx, site, p, request, &choice);
-        if (request->decision && choice.route != decided) /* the record names what ran */
-            lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
-    }
-    double took = watched || compared ? lac_now_us() - begin : 0.0;
-    if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, &choice, took);
-    lac_shadow_free(&shadow);
-    if (!status) lac_report_call(ctx, site, p, request, &choice, took);
-    return status;
+    lac_outcome_t unseen = {false, -1.0, -1.0};
+    if (site) lac_history_learn(ctx, site, p, &choice, &unseen);
+    decline(ctx, site, request);
+    lac_report_call(ctx, site, p, request, &choice, 0.0);
+    return LAC_OK;
 }
 
 lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,

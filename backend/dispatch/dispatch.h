@@ -20,6 +20,10 @@ typedef struct lac_request {
 /* Computes the described problem by the best route. */
 lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request);
 
+/* A call that was declined and is being timed (ctx->forwarded is set) has been served by the caller's BLAS.
+ */
+void lac_dispatch_forwarded(lac_ctx_t *ctx);
+
 /* Decides without running; the history learns nothing. */
 lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,
                                   lac_decision_t *decision);

@@ -3,7 +3,10 @@
  * Looks at operands only where a look can pay, and less and less often where it did not. */
 #include "history.h"
 #include "select.h"
+#include "timing.h"
 #include "../base/log.h"
+
+#include <string.h>
 
 #define LOOK_US       1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
 #define LOOK_SHARE    0.002 /* of a dense call's time that looking may cost in steady state           */
@@ -26,19 +29,22 @@ static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
 }
 
 /* The densities below which a sparse route would be chosen, counting the scan of an operand not seen yet. */
-static void prepare_site(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+static void find_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
 {
     lac_problem_t bare = *p;
     bare.a.density = bare.b.density = -1.0;
-    lac_preference_t none = {0};
-    site->dense_us = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &none).dense_us;
+    const float *factor = lac_timing_factors(ctx, site);
+    lac_preference_t preference = {.factor = factor};
+    lac_choice_t dense = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &preference);
+    site->dense_us = dense.cost_us;
+    site->dense_row = dense.row;
     double than = site->dense_us / (1.0 + ctx->policy.dense_bias);
     if (!brings_density(&p->a))
         site->left.break_even =
-            lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, LAC_SIDE_LEFT, than);
+            lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, factor, LAC_SIDE_LEFT, than);
     if (!brings_density(&p->b))
         site->right.break_even =
-            lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, LAC_SIDE_RIGHT, than);
+            lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, factor, LAC_SIDE_RIGHT, than);
 }
 
 lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller)
@@ -48,8 +54,12 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
     lac_site_t *site = lac_site_find(&ctx->sites, &key, &fresh);
     if (!site) return NULL;
     if (fresh) {
-        prepare_site(ctx, site, p);
+        find_break_even(ctx, site, p);
         site->symbol = symbol;
+        site->shape = *p;
+        site->shape.a.meta = site->shape.b.meta = NULL; /* the caller's, and not ours to keep */
+        site->shape.a.forms = site->shape.b.forms = 0;
+        site->shape.a.frozen = site->shape.b.frozen = false;
     }
     site->calls++;
     return site;
@@ -123,32 +133,39 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
     return hopeful;
 }
 
-void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_route_t *route,
+void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
                        const lac_outcome_t *outcome)
 {
+    const lac_route_t *route = choice->route;
     lac_seen_t *seen = route->side == LAC_SIDE_LEFT    ? &site->left
                        : route->side == LAC_SIDE_RIGHT ? &site->right
                                                        : NULL;
     const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    bool trial = !strcmp(choice->reason, "trial"); /* says nothing of which route serves the site */
     if (seen && outcome->declined) {
         seen->density = -1.0;
         site->route = NULL;
         lac_site_back_off(site, 1, WAIT_MOST);
         return;
     }
-    if (site->route != route && ctx->policy.verbose & LAC_VERBOSE_DISPATCH)
+    if (!trial && site->route != route && ctx->policy.verbose & LAC_VERBOSE_DISPATCH)
         lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
                 (long long)p->n, site->route ? site->route->name : "new", route->name);
-    site->route = route;
+    if (!trial) site->route = route;
     if (!seen) {
         /* Looked, and chose dense all the same: the next look can wait. */
-        if (site->countdown == 0 && route->side == LAC_SIDE_NONE)
-            lac_site_back_off(site, least_wait(site), WAIT_MOST);
+        if (!trial && site->countdown == 0) lac_site_back_off(site, least_wait(site), WAIT_MOST);
         return;
     }
-    site->wait = site->countdown = 0;
+    if (!trial) site->wait = site->countdown = 0;
     if (outcome->density >= 0 && x->known != LAC_KNOWN_FROZEN && x->known != LAC_KNOWN_ATTACHED) {
         seen->density = outcome->density;
         seen->k_active = outcome->k_active;
     }
+}
+
+void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
+                       double took_us)
+{
+    if (ctx->policy.learn && lac_timing_learn(site, choice, took_us)) find_break_even(ctx, site, p);
 }

@@ -5,6 +5,7 @@
 #define LACUNA_DISPATCH_HISTORY_H
 
 #include "ctx_state.h"
+#include "select.h"
 
 /* The site of a problem, prepared with its break-even densities when it is new; NULL where no memory is. */
 lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller);
@@ -13,8 +14,12 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
  * due, sampled. Returns false where nothing speaks for a sparse route, so that selection can be spared. */
 bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p);
 
-/* Learns from a call that `route` served, or gave up. */
-void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_route_t *route,
+/* A call by `choice` took so long. */
+void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
+                       double took_us);
+
+/* Learns from a call that a choice served, or gave up; a trial's density counts, not its route. */
+void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
                        const lac_outcome_t *outcome);
 
 #endif

@@ -160,6 +160,10 @@ static bool set_option(lac_policy_t *policy, int option, const char *value)
         if (!set_word(value, switches, 2, &word)) return false;
         policy->may_copy = word;
         return true;
+    case OPTION_learn:
+        if (!set_word(value, switches, 2, &word)) return false;
+        policy->learn = word;
+        return true;
     case OPTION_stats:
         if (!set_word(value, digits, 2, &word)) return false;
         policy->stats = word;
@@ -239,8 +243,8 @@ static int default_threads(void)
 
 void lac_policy_load(lac_policy_t *policy)
 {
-    *policy =
-        (lac_policy_t){.detect = LAC_DETECT_PROBE, .dense_bias = 0.05, .compare_every = 1, .may_copy = true};
+    *policy = (lac_policy_t){
+        .detect = LAC_DETECT_PROBE, .dense_bias = 0.05, .compare_every = 1, .may_copy = true, .learn = true};
     policy->threads = default_threads();
     for (int i = 0; i < OPTION_COUNT; i++) policy->origin[i] = "default";
     read_config(policy);
@@ -305,6 +309,9 @@ void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
         break;
     case OPTION_kmajor:
         snprintf(text, size, "%s", policy->may_copy ? "on" : "off");
+        break;
+    case OPTION_learn:
+        snprintf(text, size, "%s", policy->learn ? "on" : "off");
         break;
     case OPTION_stats:
         snprintf(text, size, "%d", policy->stats);

@@ -25,6 +25,7 @@ typedef struct lac_policy {
     int threads;
     bool may_copy;
     bool stats;
+    bool learn;             /* measured times correct the predicted ones, site by site */
     const char *origin[16]; /* per option of options.def: "default", "config", "environment", "function" */
 } lac_policy_t;
 

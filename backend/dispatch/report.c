@@ -59,7 +59,8 @@ void lac_report_call(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, c
 {
     if (ctx->policy.verbose & LAC_VERBOSE_EXEC) log_call(p, request, choice);
     if (!site) return;
-    if (request->declined || choice->route->side == LAC_SIDE_NONE) {
+    if (request->declined) return; /* counted as it was declined */
+    if (choice->route->role != LAC_ROLE_SPARSE) {
         site->declined_calls++;
         return;
     }

@@ -16,6 +16,12 @@ static bool is_sparse(const lac_route_t *route)
     return route->role == LAC_ROLE_SPARSE;
 }
 
+/* The predicted cost, as far as this site knows better. */
+static double corrected(double cost, const float *factor, int row)
+{
+    return factor && factor[row] > 0.0f ? cost * (double)factor[row] : cost;
+}
+
 /* What a route's cost counts for, once bias and hysteresis are in. */
 static double weighed(const lac_route_t *route, double cost, const lac_preference_t *preference)
 {
@@ -29,18 +35,21 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
                              const lac_machine_t *machine, const lac_preference_t *preference,
                              const char *name)
 {
-    lac_choice_t best = {NULL, "cheapest", -1.0, -1.0};
+    lac_choice_t best = {NULL, -1, "cheapest", -1.0, -1.0};
     double best_weight = 0.0;
     int fitting = 0;
     for (int i = 0; i < count; i++) {
         const lac_route_t *route = table[i];
         if (name ? strcmp(route->name, name) != 0 : forced_only(route)) continue;
         if (route->applicable(route, p) != LAC_FITS) continue;
-        double cost = route->cost_us(route, p, machine), weight = weighed(route, cost, preference);
-        if (!is_sparse(route) && (best.dense_us < 0 || cost < best.dense_us)) best.dense_us = cost;
+        double cost = corrected(route->cost_us(route, p, machine), preference->factor, i),
+               weight = weighed(route, cost, preference);
+        if (route->role != LAC_ROLE_SPARSE && (best.dense_us < 0 || cost < best.dense_us))
+            best.dense_us = cost;
         fitting++;
         if (best.route && weight >= best_weight) continue;
         best.route = route;
+        best.row = i;
         best.cost_us = cost;
         best_weight = weight;
     }
@@ -92,28 +101,29 @@ void lac_select_record(const lac_route_t *const *table, int count, const lac_pro
 }
 
 static bool wins_at(const lac_route_t *const *table, int count, lac_problem_t *p,
-                    const lac_machine_t *machine, lac_side_t side, double than_us, double density)
+                    const lac_machine_t *machine, const float *factor, lac_side_t side, double than_us,
+                    double density)
 {
     lac_operand_t *x = side == LAC_SIDE_RIGHT ? &p->b : &p->a;
     x->density = density;
     x->k_active = -1.0;
     for (int i = 0; i < count; i++)
         if (table[i]->side == side && table[i]->applicable(table[i], p) == LAC_FITS &&
-            table[i]->cost_us(table[i], p, machine) < than_us)
+            corrected(table[i]->cost_us(table[i], p, machine), factor, i) < than_us)
             return true;
     return false;
 }
 
 double lac_break_even(const lac_route_t *const *table, int count, const lac_problem_t *p,
-                      const lac_machine_t *machine, lac_side_t side, double than_us)
+                      const lac_machine_t *machine, const float *factor, lac_side_t side, double than_us)
 {
     lac_problem_t trial = *p;
     double low = 0.0, high = 1.0;
-    if (!wins_at(table, count, &trial, machine, side, than_us, 0.0)) return 0.0;
-    if (wins_at(table, count, &trial, machine, side, than_us, 1.0)) return 1.0;
+    if (!wins_at(table, count, &trial, machine, factor, side, than_us, 0.0)) return 0.0;
+    if (wins_at(table, count, &trial, machine, factor, side, than_us, 1.0)) return 1.0;
     for (int step = 0; step < 10; step++) {
         double middle = 0.5 * (low + high);
-        if (wins_at(table, count, &trial, machine, side, than_us, middle))
+        if (wins_at(table, count, &trial, machine, factor, side, than_us, middle))
             low = middle;
         else
             high = middle;

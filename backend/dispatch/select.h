@@ -13,10 +13,13 @@ typedef struct lac_preference {
     const lac_route_t *incumbent; /* the route that served this site last, or NULL                   */
     double hysteresis;            /* a challenger must be cheaper than the incumbent by this fraction */
     double dense_bias;            /* a sparse route must be cheaper than the dense one by this fraction */
+    const float *factor;          /* per table row: measured over predicted time at this site, 0 where it was
+                                     never measured; or NULL                                          */
 } lac_preference_t;
 
 typedef struct lac_choice {
     const lac_route_t *route; /* never NULL as long as one route of the table fits */
+    int row;                  /* its place in the table                            */
     const char *reason;
     double cost_us, dense_us; /* dense_us: the cheapest route that takes no side; negative: none */
 } lac_choice_t;
@@ -30,8 +33,8 @@ void lac_select_record(const lac_route_t *const *table, int count, const lac_pro
                        const lac_machine_t *machine, const lac_choice_t *choice, lac_decision_t *record);
 
 /* The density of the operand on `side` below which some route on that side is cheaper than `than_us`;
- * 0 where none is at any density, 1 where one always is. Pure. */
+ * 0 where none is at any density, 1 where one always is. `factor` as in lac_preference_t, or NULL. Pure. */
 double lac_break_even(const lac_route_t *const *table, int count, const lac_problem_t *p,
-                      const lac_machine_t *machine, lac_side_t side, double than_us);
+                      const lac_machine_t *machine, const float *factor, lac_side_t side, double than_us);
 
 #endif

@@ -20,20 +20,29 @@ typedef struct lac_seen {
     double break_even;        /* below this density some sparse route wins; 0: it need not be looked at */
 } lac_seen_t;
 
+#define LAC_SITE_ROUTES 16 /* rows of a route table */
+
 typedef struct lac_site {
     lac_site_key_t key;
     uint64_t calls, stamp; /* stamp: when it was last used; 0 marks an empty place */
     lac_seen_t left, right;
-    double dense_us;          /* predicted */
-    const lac_route_t *route; /* that served last; NULL before the first */
-    unsigned wait, countdown; /* calls between two looks at a dense site, and until the next */
+    lac_problem_t shape;      /* the first call's, for finding break-even again; without its metadata     */
+    double dense_us;          /* predicted for the route that skips nothing, with what was measured       */
+    int dense_row;            /* that route's place in the table; -1: none                                */
+    const lac_route_t *route; /* that served last; NULL before the first                                  */
+    unsigned wait, countdown; /* calls between two looks at a dense site, and until the next              */
+    /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
+     * rest on, and how many measured runs there were, up to a few. */
+    float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES];
+    unsigned char runs[LAC_SITE_ROUTES];
+    double spent_us, tried_us; /* time of all calls, as far as measured or predicted; of trials            */
     /* For the statistics at exit. */
     const char *symbol;
     uint64_t sparse_calls, declined_calls, looks;
     double sparse_us_predicted, sparse_us_measured;
 } lac_site_t;
 
-#define LAC_SITES     512 /* bounded: about 100 KB a context */
+#define LAC_SITES     256 /* bounded: about 200 KB a context */
 #define LAC_SITE_WAYS 4
 
 typedef struct lac_sites {

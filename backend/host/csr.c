@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-/* Rows of S from which turning a column-major W pays for the copy. */
-#define TURN_ROWS 16
+/* Walking a column-major W costs about this many times an element of its copy, for each row of S. */
+#define TURN_GAIN 16
 
 typedef struct product {
     const lac_host_kernels_t *kernels;
@@ -42,15 +42,21 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 
 static bool turns(const lac_problem_t *p, const lac_sided_t *s)
 {
-    return lac_sided_slices(p, s) == LAC_SLICES_COLS && s->m >= TURN_ROWS;
+    return lac_sided_slices(p, s) == LAC_SLICES_COLS && s->m * TURN_GAIN > s->k;
 }
 
-static double product_us(const lac_sided_t *s, const lac_machine_t *machine, double nonzeros)
+/* On one thread, W's packing or turning included. */
+static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine,
+                         double nonzeros)
 {
-    double vectors = ceil((double)s->n / 16.0);
-    double pack = 8.0 * (double)s->k * (double)s->n / (machine->row_gbps * 1e3);
-    return nonzeros * vectors * machine->csr_ns * 1e-3 + pack +
-           4.0 * (double)s->m * (double)s->n / (machine->row_gbps * 1e3);
+    double m = (double)s->m, n = (double)s->n, k = (double)s->k, vectors = ceil(n / 16.0);
+    double out = 4.0 * m * n / (machine->out_gbps * 1e3);
+    bool by_columns = lac_sided_slices(p, s) == LAC_SLICES_COLS && !turns(p, s);
+    if (by_columns) return out + (m * n * machine->csr_dot_ns + nonzeros * n * machine->csr_ns) * 1e-3;
+    /* A panel is packed where enough rows use it; turning always reads and writes all of W. */
+    double used = nonzeros < k && !turns(p, s) ? nonzeros : k;
+    double pack = 4.0 * used * n / (machine->pack_gbps * 1e3);
+    return out + pack + (nonzeros * machine->csr_ns + m * machine->csr_row_ns) * vectors * 1e-3;
 }
 
 static double prepare_us(const lac_sided_t *s, const lac_machine_t *machine, double nonzeros)
@@ -71,8 +77,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     lac_sided_t s = lac_sided(p, route->side);
     double nonzeros = s.s->density * (double)s.m * (double)s.k;
-    double serial = product_us(&s, machine, nonzeros) + prepare_us(&s, machine, nonzeros);
-    if (turns(p, &s)) serial += 16.0 * (double)s.k * (double)s.n / (machine->row_gbps * 1e3);
+    double serial = product_us(p, &s, machine, nonzeros) + prepare_us(&s, machine, nonzeros);
     int parts = lac_host_parts(p->threads, serial, machine->wake_us);
     return machine->route_us + serial / parts + (parts > 1 ? 2.0 * machine->wake_us : 0);
 }
@@ -155,7 +160,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     out->density = (double)rows.ptr[s.m] / elements;
 
     product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .rows = &rows};
-    parts = lac_host_parts(p->threads, product_us(&s, exec->machine, out->density * elements), wake);
+    parts = lac_host_parts(p->threads, product_us(p, &s, exec->machine, out->density * elements), wake);
     if ((status = choose_w(exec, &g, parts))) return status;
     g.cut_columns = g.by_rows && s.n >= 64 * parts;
     g.scratch_stride = (lac_csr_scratch(s.k) + 15) / 16 * 16;

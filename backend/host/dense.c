@@ -39,12 +39,14 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     (void)route;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    double arithmetic = 2.0 * m * n * k / (machine->dense_gflops * 1e3);
-    double moved = 4.0 * (m * k + k * n + 2.0 * m * n) / (machine->dense_gbps * 1e3);
+    double read = 4.0 * (m * k + k * n), written = 4.0 * m * n;
     double copies =
         (double)(lac_contents_bytes(&p->a, p->m, p->k, true) + lac_contents_bytes(&p->b, p->k, p->n, true));
-    return machine->dense_call_us + (arithmetic > moved ? arithmetic : moved) +
-           copies / (machine->row_gbps * 1e2);
+    double product = p->m == 1 || p->n == 1
+                         ? read / (machine->dense_vector_gbps * 1e3)
+                         : 2.0 * m * n * k / (machine->dense_gflops * 1e3) +
+                               read / (machine->dense_gbps * 1e3) + written / (machine->dense_out_gbps * 1e3);
+    return machine->dense_call_us + product + copies / (machine->pack_gbps * 1e2);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)

@@ -53,16 +53,17 @@ static double scan_us(const lac_sided_t *s, const lac_machine_t *machine, double
 static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine,
                         double active, double events, double *floor_us)
 {
-    double n = (double)s->n, k = (double)s->k, arithmetic = events * ceil(n / 16.0) * machine->axpy_ns * 1e-3;
-    double out = 4.0 * (double)s->m * n / (machine->row_gbps * 1e3);
-    if (lac_sided_slices(p, s) != LAC_SLICES_COLS) {
-        double bytes = active * 4.0 * n;
-        *floor_us = bytes / (machine->row_gbps_all * 1e3);
-        return bytes / (machine->row_gbps * 1e3) + arithmetic + out;
-    }
-    double lines = n * ceil(k / 16.0) * lac_active_fraction(active / k, 16.0);
-    *floor_us = lines * 64.0 / (machine->row_gbps_all * 1e3);
-    return lines * machine->line_ns * 1e-3 + arithmetic + out;
+    double n = (double)s->n, k = (double)s->k;
+    double arithmetic = events * ceil(n / 16.0) * machine->axpy_ns * 1e-3;
+    double out = 4.0 * (double)s->m * n / (machine->out_gbps * 1e3);
+    bool by_rows = lac_sided_slices(p, s) != LAC_SLICES_COLS;
+    double lines =
+        by_rows ? active * ceil(n / 16.0) : n * ceil(k / 16.0) * lac_active_fraction(active / k, 16.0);
+    bool near = lines * 64.0 < machine->near_mb * 1e6;
+    double moved = by_rows ? (near ? 0.0 : lines * 64.0 / (machine->row_gbps * 1e3))
+                           : lines * (near ? machine->near_line_ns : machine->line_ns) * 1e-3;
+    *floor_us = near ? 0.0 : lines * 64.0 / (machine->row_gbps_all * 1e3);
+    return (by_rows && moved > arithmetic ? moved : moved + arithmetic) + out;
 }
 
 static double active_k(const lac_sided_t *s)

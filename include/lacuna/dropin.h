@@ -29,6 +29,10 @@ LAC_API int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, la
                                  const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta,
                                  float *y, lac_inc_t incy, const char *symbol, const void *caller);
 
+/* To be called when the BLAS behind has served a call that was just declined on this context: now and then
+ * the time since is measured, so that the decisions at that site rest on it. Costs next to nothing. */
+LAC_API void lac_forwarded(lac_ctx_t *ctx);
+
 /* A symbol of the system BLAS that the dense route uses (found as LACUNA_BLAS says), never one of a Lacuna
  * drop-in library; NULL when there is none. The last resort of a drop-in library that stands in front of
  * nothing. */

@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A factor per route and site: measured over predicted time, robust to noise, which only ever adds. */
+#include "timing.h"
+
+#define RUNS_KNOWN  3    /* the first run warms up; the next ones count                        */
+#define HOT_CALLS   8    /* a site that was not called this often is not worth a trial         */
+#define TRIAL_REACH 3.0  /* predictions are not off by more: what costs more is not tried      */
+#define TRIAL_SHARE 0.01 /* of the time spent at a site so far that trials may take            */
+#define DRIFT       1.3  /* a factor that moved this far changes the break-even densities      */
+
+const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return ctx->policy.learn && site ? site->factor : NULL;
+}
+
+static bool can_be_tried(const lac_route_t *route)
+{
+    return route->role == LAC_ROLE_SPARSE || route->role == LAC_ROLE_DENSE;
+}
+
+bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
+{
+    double budget = TRIAL_SHARE * site->spent_us - site->tried_us, best = TRIAL_REACH * choice->cost_us;
+    int row = -1;
+    if (!ctx->policy.learn || site->calls < HOT_CALLS || choice->cost_us > budget) return false;
+    for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
+        const lac_route_t *route = ctx->routes[i];
+        if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
+        if (route->applicable(route, p) != LAC_FITS) continue;
+        double cost = route->cost_us(route, p, &ctx->machine);
+        if (cost >= best || cost > budget) continue;
+        best = cost;
+        row = i;
+    }
+    if (row < 0) return false;
+    site->tried_us += best;
+    choice->route = ctx->routes[row];
+    choice->row = row;
+    choice->cost_us = best;
+    choice->reason = "trial";
+    return true;
+}
+
+/* The prediction itself, without the site's correction. */
+static double predicted(const lac_site_t *site, const lac_choice_t *choice)
+{
+    float factor = site->factor[choice->row];
+    return factor > 0.0f ? choice->cost_us / (double)factor : choice->cost_us;
+}
+
+bool lac_timing_learn(lac_site_t *site, const lac_choice_t *choice, double took_us)
+{
+    int row = choice->row;
+    site->spent_us += took_us;
+    if (row < 0 || row >= LAC_SITE_ROUTES || choice->cost_us <= 0.0) return false;
+    bool known = site->runs[row] >= RUNS_KNOWN;
+    float now = (float)(took_us / predicted(site, choice)), before = site->factor[row];
+    if (!known) site->runs[row]++;
+    if (site->runs[row] < 2) return false; /* cold: page faults, workspace, a sleeping pool */
+    if (before <= 0.0f || (!known && now < before))
+        site->factor[row] = now;
+    else if (known) /* what is faster than expected is the truth sooner than what is slower */
+        site->factor[row] += now < before ? 0.3f * (now - before)
+                                          : 0.05f * ((now < 2.0f * before ? now : 2.0f * before) - before);
+    if (site->runs[row] < RUNS_KNOWN) return false;
+    double drift = site->settled[row] > 0.0f ? (double)(site->factor[row] / site->settled[row]) : DRIFT;
+    if (drift < DRIFT && drift > 1.0 / DRIFT) return false;
+    site->settled[row] = site->factor[row];
+    return true;
+}
+
+bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
+{
+    if (!ctx->policy.learn || row < 0 || row >= LAC_SITE_ROUTES) return false;
+    bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;
+    return may_pay && (site->runs[row] < RUNS_KNOWN || site->calls % 256 == 0);
+}

@@ -1,0 +1,24 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Timing: what calls really took at a site corrects what the cost model predicts there. */
+#ifndef LACUNA_DISPATCH_TIMING_H
+#define LACUNA_DISPATCH_TIMING_H
+
+#include "ctx_state.h"
+#include "select.h"
+
+/* The site's factors for selection; NULL where learning is off. */
+const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site);
+
+/* Replaces a choice by a route that was never measured at this site, where that could pay and where trials
+ * have cost the site little so far. Returns true when it did. */
+bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);
+
+/* A run of `choice` took so long. Returns true where the site's picture of its routes has changed enough
+ * for its break-even densities to be found anew. */
+bool lac_timing_learn(lac_site_t *site, const lac_choice_t *choice, double took_us);
+
+/* True where the time of a call that is left to the caller's BLAS is worth measuring. */
+bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row);
+
+#endif
