@@ -3,45 +3,107 @@
  * bitmask_cols: out := beta * out + alpha * S * W with S as occupancy bits and packed values, where columns
  * of W are contiguous and few.
  *
- * Shapes    S rows x kk, W kk x n with W[k, j] at w[j * ldw + k], out rows x n at any strides. Sixteen k of a
- *           row at a time: their packed values are spread to their lanes and meet up to BITS_COLUMNS columns.
- * Bytes     per row kk / 8 of bits and 4 per nonzero, ceil(n / BITS_COLUMNS) times, against 4 kk when dense;
- *           W from cache. Flops 2 n kk / 16 vector lanes whatever the density.
- * Order     k is added in lane k % 16; the lanes are added in one fixed tree. No dependence on the ranges. */
+ * Shapes    S rows x kk, W kk x n with W[k, j] at w[j * ldw + k], out rows x n at any strides. A tile is
+ *           BITS_ROWS x BITS_COLUMNS sums in registers; sixteen k at a time, the packed values of each row
+ * are spread to their lanes and meet the same vector of each column. Bytes     per row kk / 8 of bits and 4
+ * per nonzero, against 4 kk when dense; W once per BITS_ROWS rows, from cache. Flops 2 n kk / 16 vector lanes
+ * whatever the density. Order     k is added in lane k % 16; the lanes are added in one fixed tree. No
+ * dependence on the ranges. */
 
-enum { BITS_COLUMNS = 8 };
+/* Sums, values and one vector of W fill the registers: 24 + 4 + 1 of 32, or 8 + 4 + 2 of 16. */
+enum { BITS_ROWS = LANES == 16 ? 4 : 2, BITS_COLUMNS = LANES == 16 ? 6 : 2 };
 
-LAC_INLINE void bits_dot(const uint64_t *bits, int64_t words, const float *val, const real_t *w, int64_t ldw,
-                         int columns, real_t alpha, real_t beta, real_t *out, int64_t cs)
+/* Rows i .. i + rows of S against columns of W; rows and columns are constants where this is inlined. */
+LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, const real_t *w, int64_t ldw,
+                          int columns, real_t alpha, real_t beta, real_t *out, int64_t rs, int64_t cs)
 {
-    xvec_t sum[BITS_COLUMNS];
-    for (int c = 0; c < columns; c++) sum[c] = x_ones(0);
+    const int64_t words = s->words;
+    const uint64_t *bits = s->bits + i * words;
+    const float *val[BITS_ROWS];
+    xvec_t sum[BITS_ROWS][BITS_COLUMNS];
+    UNROLLED
+    for (int r = 0; r < rows; r++) {
+        val[r] = ones ? NULL : s->val + s->first[i + r];
+        UNROLLED
+        for (int c = 0; c < columns; c++) sum[r][c] = x_ones(0);
+    }
     for (int64_t word = 0; word < words; word++) {
-        uint64_t rest = bits[word];
-        for (const real_t *p = w + word * 64; rest; rest >>= CHUNK, p += CHUNK) {
-            uint32_t set = (uint32_t)(rest & 0xFFFFU);
-            xvec_t value = val ? x_expand(val, set) : x_ones(set);
-            if (val) val += __builtin_popcount(set);
-            for (int c = 0; c < columns; c++) sum[c] = x_fma(value, x_load_masked(p + c * ldw, set), sum[c]);
+        uint64_t rest[BITS_ROWS];
+        uint64_t any = 0;
+        UNROLLED
+        for (int r = 0; r < rows; r++) any |= rest[r] = bits[r * words + word];
+        if (any == 0) continue;
+        ROLLED
+        for (int shift = 0; shift < 64; shift += CHUNK) {
+            const real_t *p = w + word * 64 + shift;
+            xvec_t value[BITS_ROWS];
+            xmask_t set[BITS_ROWS];
+            UNROLLED
+            for (int r = 0; r < rows; r++) {
+                uint32_t chunk = (uint16_t)rest[r];
+                rest[r] >>= CHUNK;
+                set[r] = (xmask_t)chunk;
+                value[r] = ones ? x_ones(set[r]) : x_expand(val[r], set[r]);
+                if (!ones) val[r] += __builtin_popcount(chunk);
+            }
+            UNROLLED
+            for (int c = 0; c < columns; c++) {
+                xvec_t slice = x_load_masked(p + c * ldw, (xmask_t)(uint16_t)(any >> shift));
+                UNROLLED
+                for (int r = 0; r < rows; r++) sum[r][c] = x_fma_masked(value[r], slice, sum[r][c], set[r]);
+            }
         }
     }
-    for (int c = 0; c < columns; c++) out[c * cs] = r_finish(alpha, x_sum(sum[c]), beta, out + c * cs);
+    UNROLLED
+    for (int r = 0; r < rows; r++) {
+        UNROLLED
+        for (int c = 0; c < columns; c++) {
+            real_t *o = out + (i + r) * rs + c * cs;
+            *o = r_finish(alpha, x_sum(sum[r][c]), beta, o);
+        }
+    }
+}
+
+LAC_INLINE void bits_rows(const lac_bits_t *s, bool ones, int64_t i, int rows, const real_t *w, int64_t ldw,
+                          int64_t n, real_t alpha, real_t beta, real_t *out, int64_t rs, int64_t cs)
+{
+    int64_t columns = BITS_COLUMNS;
+    for (int64_t j = 0; j < n; j += columns) {
+        const real_t *from = w + j * ldw;
+        real_t *to = out + j * cs;
+        while (columns > n - j) columns = columns > 4 ? 4 : columns / 2;
+        switch (columns) {
+        case 6:
+            bits_tile(s, ones, i, rows, from, ldw, 6, alpha, beta, to, rs, cs);
+            break;
+        case 4:
+            bits_tile(s, ones, i, rows, from, ldw, 4, alpha, beta, to, rs, cs);
+            break;
+        case 2:
+            bits_tile(s, ones, i, rows, from, ldw, 2, alpha, beta, to, rs, cs);
+            break;
+        default:
+            bits_tile(s, ones, i, rows, from, ldw, 1, alpha, beta, to, rs, cs);
+            break;
+        }
+    }
+}
+
+LAC_INLINE void bits_range(const lac_bits_t *s, bool ones, int64_t i0, int64_t i1, const real_t *w,
+                           int64_t ldw, int64_t n, real_t alpha, real_t beta, real_t *out, int64_t rs,
+                           int64_t cs)
+{
+    int64_t i = i0;
+    for (; i + BITS_ROWS <= i1; i += BITS_ROWS)
+        bits_rows(s, ones, i, BITS_ROWS, w, ldw, n, alpha, beta, out, rs, cs);
+    for (; i < i1; i++) bits_rows(s, ones, i, 1, w, ldw, n, alpha, beta, out, rs, cs);
 }
 
 static void bitmask_cols(const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n,
                          float alpha, float beta, float *out, int64_t rs, int64_t cs)
 {
-    for (int64_t i = i0; i < i1; i++) {
-        const uint64_t *bits = s->bits + i * s->words;
-        const float *val = s->val ? s->val + s->first[i] : NULL;
-        real_t *to = out + i * rs;
-        int64_t j = 0;
-        for (; j + 8 <= n; j += 8)
-            bits_dot(bits, s->words, val, w + j * ldw, ldw, 8, alpha, beta, to + j * cs, cs);
-        for (; j + 4 <= n; j += 4)
-            bits_dot(bits, s->words, val, w + j * ldw, ldw, 4, alpha, beta, to + j * cs, cs);
-        for (; j + 2 <= n; j += 2)
-            bits_dot(bits, s->words, val, w + j * ldw, ldw, 2, alpha, beta, to + j * cs, cs);
-        for (; j < n; j++) bits_dot(bits, s->words, val, w + j * ldw, ldw, 1, alpha, beta, to + j * cs, cs);
-    }
+    if (s->val)
+        bits_range(s, false, i0, i1, w, ldw, n, alpha, beta, out, rs, cs);
+    else
+        bits_range(s, true, i0, i1, w, ldw, n, alpha, beta, out, rs, cs);
 }

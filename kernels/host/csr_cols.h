@@ -13,6 +13,7 @@ enum { COLUMN_BLOCK = 4 };
 LAC_INLINE xvec_t x_gather(const real_t *p, const int32_t *idx)
 {
     xvec_t x;
+    UNROLLED
     for (int v = 0; v < PER_CHUNK; v++) x.v[v] = v_load_indexed(p, idx + v * LANES);
     return x;
 }
@@ -20,6 +21,7 @@ LAC_INLINE xvec_t x_gather(const real_t *p, const int32_t *idx)
 LAC_INLINE xvec_t x_load(const real_t *p)
 {
     xvec_t x;
+    UNROLLED
     for (int v = 0; v < PER_CHUNK; v++) x.v[v] = v_load(p + v * LANES);
     return x;
 }
@@ -31,11 +33,14 @@ LAC_INLINE void csr_dot(const int32_t *idx, const float *val, int64_t nnz, const
     const xvec_t one = x_ones(0xFFFF);
     xvec_t sum[COLUMN_BLOCK];
     int64_t e = 0;
+    UNROLLED
     for (int c = 0; c < columns; c++) sum[c] = zero;
     for (; e + CHUNK <= nnz; e += CHUNK) {
         xvec_t value = val ? x_load(val + e) : one;
+        UNROLLED
         for (int c = 0; c < columns; c++) sum[c] = x_fma(value, x_gather(w + c * ldw, idx + e), sum[c]);
     }
+    UNROLLED
     for (int c = 0; c < columns; c++) {
         real_t lane[CHUNK];
         memcpy(lane, &sum[c], sizeof lane);

@@ -19,19 +19,23 @@ LAC_INLINE void csr_row_block(const int32_t *idx, const float *val, int64_t nnz,
 {
     vec_t sum[ROW_VECTORS];
     int last = vectors - 1;
+    UNROLLED
     for (int v = 0; v < vectors; v++) sum[v] = v_zero();
     for (int64_t e = 0; e < nnz; e++) {
         const real_t *slice = w + idx[e] * ldw;
         vec_t value = v_set1(val ? val[e] : 1);
+        UNROLLED
         for (int v = 0; v < last; v++) sum[v] = v_fma(value, v_load(slice + v * LANES), sum[v]);
         const real_t *tail = slice + last * LANES;
         sum[last] = v_fma(value, lanes == LANES ? v_load(tail) : v_load_n(tail, lanes), sum[last]);
     }
     if (cs == 1) {
+        UNROLLED
         for (int v = 0; v < last; v++) v_finish(out + v * LANES, sum[v], alpha, beta, LANES);
         v_finish(out + last * LANES, sum[last], alpha, beta, lanes);
         return;
     }
+    UNROLLED
     for (int v = 0; v < vectors; v++) {
         real_t t[LANES];
         v_store(t, sum[v]);

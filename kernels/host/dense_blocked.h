@@ -33,19 +33,26 @@ static void pack_strips(const real_t *x, int64_t rs, int64_t ks, int64_t count, 
 static void micro_tile(const real_t *a, const real_t *b, int64_t depth, real_t *sum)
 {
     vec_t t[MICRO_ROWS][2];
-    for (int r = 0; r < MICRO_ROWS; r++)
-        for (int c = 0; c < 2; c++) t[r][c] = v_load(sum + r * DENSE_N + c * LANES);
+    UNROLLED
+    for (int r = 0; r < MICRO_ROWS; r++) {
+        t[r][0] = v_load(sum + r * DENSE_N);
+        t[r][1] = v_load(sum + r * DENSE_N + LANES);
+    }
     for (int64_t k = 0; k < depth; k++, a += MICRO_ROWS, b += MICRO_COLS) {
         vec_t b0 = v_load(b);
         vec_t b1 = v_load(b + LANES);
+        UNROLLED
         for (int r = 0; r < MICRO_ROWS; r++) {
             vec_t v = v_set1(a[r]);
             t[r][0] = v_fma(v, b0, t[r][0]);
             t[r][1] = v_fma(v, b1, t[r][1]);
         }
     }
-    for (int r = 0; r < MICRO_ROWS; r++)
-        for (int c = 0; c < 2; c++) v_store(sum + r * DENSE_N + c * LANES, t[r][c]);
+    UNROLLED
+    for (int r = 0; r < MICRO_ROWS; r++) {
+        v_store(sum + r * DENSE_N, t[r][0]);
+        v_store(sum + r * DENSE_N + LANES, t[r][1]);
+    }
 }
 
 static void dense_blocked(const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs,

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 enum {
-    EVENT_PANEL_FLOATS = 32768, /* m x panel accumulators: 128 KiB, beside the slices of W in L2 */
+    EVENT_PANEL_FLOATS = 65536, /* m x panel accumulators: 256 KiB, beside the slices of W in L2 */
     EVENT_PANEL_MIN = 64,
     EVENT_PANEL_MAX = 2048
 };

@@ -45,10 +45,8 @@ static void ELEM(fill_bits)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk,
     int64_t words = (kk + 63) / 64;
     if (cs != 1 && rs == 1) {
         for (int64_t i = i0; i < i1; i += 64)
-            for (int64_t k = 0; k < kk; k += 64)
-                ELEM(bits_of_columns)
-                (s, i, min_i64(i1 - i, 64), k, min_i64(kk - k, 64), cs, bits + (i - i0) * words + k / 64,
-                 words);
+            for (int64_t k = 0; k < kk; k += 64) ELEM(bits_of_columns)
+        (s, i, min_i64(i1 - i, 64), k, min_i64(kk - k, 64), cs, bits + (i - i0) * words + k / 64, words);
         return;
     }
     for (int64_t i = i0; i < i1; i++)

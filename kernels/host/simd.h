@@ -8,6 +8,7 @@
  * p[l * s] v_load_indexed(p, idx)      lane l from p[idx[l]] v_fma(a, b, c), r_fma       a * b + c, rounded
  * once where the processor can and sixteen-lane helpers for operands that are walked along k, in chunks of
  * 16: x_load_masked(p, bits)      lane l from p[l] where bit l is set; else 0, and p[l] is not read
+ *     x_fma_masked(a, b, c, bits) a * b + c where bit l is set, c elsewhere; a is 0 where it is not
  *     x_expand(val, bits)         lane l the next packed value where bit l is set; else 0; may read
  * val[0..15] x_ones(bits)                the same where every value is 1 and for scans nz64_f32, nz64_u8 one
  * bit for each of 64 elements that is not zero (NaN is not zero, -0 is) nz_part_f32, nz_part_u8     the same
@@ -31,6 +32,16 @@
 #    include "simd_portable.h"
 #endif
 
+/* Before a loop over registers: compilers keep an array in registers only where all its loops unroll early.
+ */
+#if defined(__clang__)
+#    define UNROLLED _Pragma("clang loop unroll(full)")
+#    define ROLLED   _Pragma("clang loop unroll(disable)")
+#else
+#    define UNROLLED _Pragma("GCC unroll 16")
+#    define ROLLED   _Pragma("GCC unroll 1")
+#endif
+
 /* Sixteen lanes, whatever the width of a register: sums along k are the same on every instruction set. */
 enum { CHUNK = 16, PER_CHUNK = CHUNK / LANES };
 
@@ -45,6 +56,7 @@ LAC_INLINE int64_t max_i64(int64_t a, int64_t b)
 
 LAC_INLINE xvec_t x_fma(xvec_t a, xvec_t b, xvec_t c)
 {
+    UNROLLED
     for (int p = 0; p < PER_CHUNK; p++) c.v[p] = v_fma(a.v[p], b.v[p], c.v[p]);
     return c;
 }

@@ -17,6 +17,7 @@ typedef __m256 vec_t;
 typedef struct xvec {
     vec_t v[2];
 } xvec_t;
+typedef uint32_t xmask_t;
 enum { LANES = 8, MICRO_ROWS = 6 };
 
 static inline __m256i lane_numbers(void)
@@ -82,9 +83,20 @@ static inline vec_t v_load_indexed(const real_t *p, const int32_t *idx)
                           p[idx[7]]);
 }
 
-static inline xvec_t x_load_masked(const real_t *p, uint32_t bits)
+static inline xvec_t x_load_masked(const real_t *p, xmask_t bits)
 {
     return (xvec_t){{_mm256_maskload_ps(p, lanes_of(bits)), _mm256_maskload_ps(p + 8, lanes_of(bits >> 8))}};
+}
+
+static inline __m256 fma_masked8(__m256 a, __m256 b, __m256 c, uint32_t bits)
+{
+    return _mm256_fmadd_ps(a, _mm256_and_ps(b, _mm256_castsi256_ps(lanes_of(bits))), c);
+}
+
+static inline xvec_t x_fma_masked(xvec_t a, xvec_t b, xvec_t c, xmask_t bits)
+{
+    return (xvec_t){
+        {fma_masked8(a.v[0], b.v[0], c.v[0], bits), fma_masked8(a.v[1], b.v[1], c.v[1], bits >> 8)}};
 }
 
 /* Rank of lane l among the set bits of a byte: the exclusive prefix sum of its bits, eight bytes wide. */
@@ -100,13 +112,13 @@ static inline vec_t expand8(const real_t *val, uint32_t byte)
     return _mm256_and_ps(packed, _mm256_castsi256_ps(lanes_of(byte)));
 }
 
-static inline xvec_t x_expand(const real_t *val, uint32_t bits)
+static inline xvec_t x_expand(const real_t *val, xmask_t bits)
 {
     uint32_t low = bits & 0xFFU;
     return (xvec_t){{expand8(val, low), expand8(val + __builtin_popcount(low), bits >> 8 & 0xFFU)}};
 }
 
-static inline xvec_t x_ones(uint32_t bits)
+static inline xvec_t x_ones(xmask_t bits)
 {
     const __m256 one = _mm256_set1_ps(1.0F);
     return (xvec_t){{_mm256_and_ps(one, _mm256_castsi256_ps(lanes_of(bits))),

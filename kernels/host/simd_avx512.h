@@ -14,6 +14,7 @@ typedef __m512 vec_t;
 typedef struct xvec {
     vec_t v[1];
 } xvec_t;
+typedef __mmask16 xmask_t;
 enum { LANES = 16, MICRO_ROWS = 12 };
 
 static inline __mmask16 first_lanes(int64_t n)
@@ -72,19 +73,24 @@ static inline vec_t v_load_indexed(const real_t *p, const int32_t *idx)
     return _mm512_i32gather_ps(_mm512_loadu_si512(idx), p, sizeof(real_t));
 }
 
-static inline xvec_t x_load_masked(const real_t *p, uint32_t bits)
+static inline xvec_t x_load_masked(const real_t *p, xmask_t bits)
 {
-    return (xvec_t){{_mm512_maskz_loadu_ps((__mmask16)bits, p)}};
+    return (xvec_t){{_mm512_maskz_loadu_ps(bits, p)}};
 }
 
-static inline xvec_t x_expand(const real_t *val, uint32_t bits)
+static inline xvec_t x_fma_masked(xvec_t a, xvec_t b, xvec_t c, xmask_t bits)
 {
-    return (xvec_t){{_mm512_maskz_expand_ps((__mmask16)bits, _mm512_loadu_ps(val))}};
+    return (xvec_t){{_mm512_mask3_fmadd_ps(a.v[0], b.v[0], c.v[0], bits)}};
 }
 
-static inline xvec_t x_ones(uint32_t bits)
+static inline xvec_t x_expand(const real_t *val, xmask_t bits)
 {
-    return (xvec_t){{_mm512_maskz_mov_ps((__mmask16)bits, _mm512_set1_ps(1.0F))}};
+    return (xvec_t){{_mm512_maskz_expand_ps(bits, _mm512_loadu_ps(val))}};
+}
+
+static inline xvec_t x_ones(xmask_t bits)
+{
+    return (xvec_t){{_mm512_maskz_mov_ps(bits, _mm512_set1_ps(1.0F))}};
 }
 
 static inline uint32_t nz16_f32(const float *p)

@@ -17,6 +17,7 @@ typedef float vec_t __attribute__((vector_size(16)));
 typedef struct xvec {
     vec_t v[4];
 } xvec_t;
+typedef uint32_t xmask_t;
 enum { LANES = 4, MICRO_ROWS = 4 };
 
 static inline vec_t v_zero(void)
@@ -83,7 +84,7 @@ static inline vec_t v_load_indexed(const real_t *p, const int32_t *idx)
     return (vec_t){p[idx[0]], p[idx[1]], p[idx[2]], p[idx[3]]};
 }
 
-static inline xvec_t x_load_masked(const real_t *p, uint32_t bits)
+static inline xvec_t x_load_masked(const real_t *p, xmask_t bits)
 {
     real_t t[16] = {0};
     xvec_t x;
@@ -92,7 +93,17 @@ static inline xvec_t x_load_masked(const real_t *p, uint32_t bits)
     return x;
 }
 
-static inline xvec_t x_expand(const real_t *val, uint32_t bits)
+static inline xvec_t x_fma_masked(xvec_t a, xvec_t b, xvec_t c, xmask_t bits)
+{
+    for (; bits; bits &= bits - 1) {
+        int l = __builtin_ctz(bits);
+        c.v[l / LANES][l % LANES] =
+            r_fma(a.v[l / LANES][l % LANES], b.v[l / LANES][l % LANES], c.v[l / LANES][l % LANES]);
+    }
+    return c;
+}
+
+static inline xvec_t x_expand(const real_t *val, xmask_t bits)
 {
     real_t t[16] = {0};
     xvec_t x;
@@ -101,7 +112,7 @@ static inline xvec_t x_expand(const real_t *val, uint32_t bits)
     return x;
 }
 
-static inline xvec_t x_ones(uint32_t bits)
+static inline xvec_t x_ones(xmask_t bits)
 {
     real_t t[16];
     xvec_t x;
