@@ -1,0 +1,250 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Selection over a table of made-up routes. */
+#include "unit_support.h"
+#include "dispatch/select.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Costs base + slope times the density of its side. */
+typedef struct fake {
+    lac_route_t route;
+    double base, slope;
+    lac_refusal_t refusal;
+} fake_t;
+
+static const fake_t *fake_of(const lac_route_t *route)
+{
+    return (const fake_t *)(const void *)route;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    if (route->side != LAC_SIDE_NONE && x->density < 0) return LAC_REFUSED_DENSITY_UNKNOWN;
+    return fake_of(route)->refusal;
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)machine;
+    const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    return fake_of(route)->base + (route->side ? fake_of(route)->slope * x->density : 0.0);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)p;
+    return (size_t)fake_of(route)->base;
+}
+
+#define FAKE(name, role, side, base, slope)                                                                  \
+    {                                                                                                        \
+        {name, role, side, applicable, cost_us, bytes, NULL}, base, slope, LAC_FITS                          \
+    }
+
+static fake_t left = FAKE("one", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, 1.0, 100.0);
+static fake_t right = FAKE("one", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, 1.0, 100.0);
+static fake_t other = FAKE("two", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, 5.0, 10.0);
+static fake_t oracle = FAKE("truth", LAC_ROLE_ORACLE, LAC_SIDE_NONE, 0.001, 0.0);
+static fake_t dense = FAKE("dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, 10.0, 0.0);
+static fake_t plain = FAKE("plain", LAC_ROLE_PLAIN, LAC_SIDE_NONE, 40.0, 0.0);
+
+static const lac_route_t *const table[] = {&left.route,   &right.route, &other.route,
+                                           &oracle.route, &dense.route, &plain.route};
+enum { COUNT = sizeof table / sizeof *table };
+
+static int reset(void **state)
+{
+    (void)state;
+    fake_t *all[] = {&left, &right, &other, &oracle, &dense, &plain};
+    for (int i = 0; i < COUNT; i++) all[i]->refusal = LAC_FITS;
+    dense.base = 10.0;
+    return 0;
+}
+
+static lac_choice_t choose(double a, double b, const lac_preference_t *preference)
+{
+    static const lac_machine_t machine;
+    static const lac_preference_t none;
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    p.a.density = a;
+    p.b.density = b;
+    return lac_select(table, COUNT, &p, &machine, preference ? preference : &none);
+}
+
+static void expect_route(lac_choice_t choice, const fake_t *want, const char *reason)
+{
+    if (choice.route != &want->route || strcmp(choice.reason, reason))
+        fail_msg("%s (%s), expected %s (%s)", choice.route ? choice.route->name : "nothing", choice.reason,
+                 want->route.name, reason);
+}
+
+static void test_cheapest(void **state)
+{
+    (void)state;
+    expect_route(choose(0.01, -1, NULL), &left, "cheapest");
+    expect_route(choose(-1, 0.01, NULL), &right, "cheapest");
+    expect_route(choose(0.02, 0.01, NULL), &right, "cheapest");
+    expect_route(choose(0.2, -1, NULL), &other, "cheapest"); /* 21, 7 */
+    expect_route(choose(0.9, -1, NULL), &dense, "cheapest");
+    expect_route(choose(-1, -1, NULL), &dense, "cheapest");
+    lac_choice_t choice = choose(0.01, -1, NULL);
+    assert_true(choice.cost_us == 2.0 && choice.dense_us == 10.0);
+}
+
+static void test_only(void **state)
+{
+    (void)state;
+    dense.refusal = LAC_REFUSED_NO_BLAS;
+    expect_route(choose(-1, -1, NULL), &plain, "only");
+    assert_true(choose(0.01, -1, NULL).dense_us == 40.0);
+    plain.refusal = LAC_REFUSED_TRIVIAL;
+    lac_choice_t nothing = choose(-1, -1, NULL);
+    assert_null(nothing.route);
+    assert_true(nothing.dense_us < 0 && nothing.cost_us < 0);
+}
+
+static void test_ties_go_to_the_first(void **state)
+{
+    (void)state;
+    expect_route(choose(0.01, 0.01, NULL), &left, "cheapest");
+    dense.base = 40.0;
+    expect_route(choose(-1, -1, NULL), &dense, "cheapest");
+}
+
+static void test_bias_is_for_dense(void **state)
+{
+    (void)state;
+    lac_preference_t preference = {.dense_bias = 0.5};
+    expect_route(choose(0.055, -1, NULL), &other, "cheapest");        /* 6.5, 5.55 against 10 */
+    expect_route(choose(0.055, -1, &preference), &other, "cheapest"); /* 8.3 */
+    expect_route(choose(0.2, -1, &preference), &dense, "cheapest");   /* 7 becomes 10.5 */
+    preference.dense_bias = 10.0 / 7.0 - 1.0;
+    assert_true(choose(0.2, -1, &preference).cost_us > 0.0); /* the told cost is without bias */
+    preference.dense_bias = 0.1;
+    assert_true(choose(0.2, -1, &preference).cost_us == 7.0);
+}
+
+static void test_hysteresis_is_for_the_incumbent(void **state)
+{
+    (void)state;
+    lac_preference_t sparse = {.incumbent = &other.route, .hysteresis = 0.1},
+                     vendor = {.incumbent = &dense.route, .hysteresis = 0.1};
+    expect_route(choose(0.55, -1, NULL), &dense, "cheapest");    /* 10.5 against 10 */
+    expect_route(choose(0.55, -1, &sparse), &other, "cheapest"); /* 9.45 */
+    expect_route(choose(0.62, -1, &sparse), &dense, "cheapest"); /* 10.08 */
+    expect_route(choose(0.45, -1, NULL), &other, "cheapest");    /* 9.5 against 10 */
+    expect_route(choose(0.45, -1, &vendor), &dense, "cheapest"); /* against 9 */
+    expect_route(choose(0.35, -1, &vendor), &other, "cheapest"); /* 8.5 */
+    /* No density flips back and forth: what one side has won it keeps. */
+    for (double d = 0.0; d <= 1.0; d += 0.01) {
+        lac_preference_t stay = {.incumbent = choose(d, -1, NULL).route, .hysteresis = 0.1};
+        assert_ptr_equal(choose(d, -1, &stay).route, stay.incumbent);
+    }
+}
+
+static void test_forced(void **state)
+{
+    (void)state;
+    lac_preference_t one = {.forced = "one"}, truth = {.forced = "truth"}, unknown = {.forced = "three"};
+    expect_route(choose(0.9, 0.8, &one), &right, "forced"); /* the cheaper of its sides */
+    expect_route(choose(0.9, -1, &one), &left, "forced");
+    assert_true(choose(0.9, -1, &one).dense_us == 10.0);
+    expect_route(choose(-1, -1, &truth), &oracle, "forced");
+    expect_route(choose(-1, -1, &one), &dense, "forced route does not apply");
+    expect_route(choose(0.01, -1, &unknown), &left, "forced route does not apply");
+    left.refusal = right.refusal = LAC_REFUSED_STRICT_NAN;
+    expect_route(choose(0.2, 0.2, &one), &other, "forced route does not apply");
+}
+
+static void test_oracle_is_never_free(void **state)
+{
+    (void)state;
+    for (double d = -1.0; d <= 1.0; d += 0.1) assert_ptr_not_equal(choose(d, d, NULL).route, &oracle.route);
+    lac_preference_t incumbent = {.incumbent = &oracle.route, .hysteresis = 0.99};
+    assert_ptr_not_equal(choose(0.5, 0.5, &incumbent).route, &oracle.route);
+    assert_true(choose(0.5, 0.5, NULL).dense_us == 10.0);
+}
+
+static void test_record(void **state)
+{
+    (void)state;
+    static const lac_machine_t machine;
+    lac_decision_t record;
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    p.a.density = 0.01, p.a.known = LAC_KNOWN_SCANNED, p.b.density = -1.0;
+    lac_choice_t choice = choose(0.01, -1, NULL);
+    lac_select_record(table, COUNT, &p, &machine, &choice, &record);
+    assert_string_equal(record.route, "one");
+    assert_string_equal(record.side, "left");
+    assert_string_equal(record.known, "scanned");
+    assert_true(record.density == 0.01 && record.cost_us == 2.0 && record.dense_us == 10.0);
+    assert_int_equal(record.count, COUNT);
+    for (int i = 0; i < COUNT; i++) { /* each has a cost or a reason, never both */
+        const lac_candidate_t *line = &record.candidate[i];
+        assert_string_equal(line->route, table[i]->name);
+        assert_true((line->refusal != NULL) == (line->cost_us < 0));
+    }
+    assert_string_equal(record.candidate[1].refusal, lac_refusal_text(LAC_REFUSED_DENSITY_UNKNOWN));
+    assert_int_equal(record.candidate[2].bytes, 5);
+}
+
+static void test_long_tables_are_cut(void **state)
+{
+    (void)state;
+    static const lac_machine_t machine;
+    const lac_route_t *many[LAC_CANDIDATES_MAX + 5];
+    static const lac_preference_t none;
+    lac_decision_t record;
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    for (int i = 0; i < LAC_CANDIDATES_MAX + 5; i++) many[i] = &dense.route;
+    lac_choice_t choice = lac_select(many, LAC_CANDIDATES_MAX + 5, &p, &machine, &none);
+    lac_select_record(many, LAC_CANDIDATES_MAX + 5, &p, &machine, &choice, &record);
+    assert_int_equal(record.count, LAC_CANDIDATES_MAX);
+}
+
+static double break_even(lac_side_t side, double than)
+{
+    static const lac_machine_t machine;
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    p.a.density = p.b.density = -1.0;
+    double d = lac_break_even(table, COUNT, &p, &machine, side, than);
+    assert_true(p.a.density == -1.0 && p.b.density == -1.0); /* tried on a copy */
+    return d;
+}
+
+static void test_break_even(void **state)
+{
+    (void)state;
+    assert_true(break_even(LAC_SIDE_LEFT, 0.5) == 0.0);  /* never */
+    assert_true(break_even(LAC_SIDE_LEFT, 16.0) == 1.0); /* always: the second route costs 15 at most */
+    double right_side = break_even(LAC_SIDE_RIGHT, 11.0), left_side = break_even(LAC_SIDE_LEFT, 11.0);
+    assert_true(right_side > 0.098 && right_side <= 0.1);
+    assert_true(left_side > 0.598 && left_side <= 0.6);
+    double last = 0.0;
+    for (double than = 0.0; than < 120.0; than += 0.25) {
+        double d = break_even(LAC_SIDE_RIGHT, than);
+        if (d < last) fail_msg("break-even falls from %g to %g at %g us", last, d, than);
+        assert_true(d >= 0.0 && d <= 1.0);
+        last = d;
+    }
+    assert_true(last == 1.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_cheapest, reset),
+                                       cmocka_unit_test_setup(test_only, reset),
+                                       cmocka_unit_test_setup(test_ties_go_to_the_first, reset),
+                                       cmocka_unit_test_setup(test_bias_is_for_dense, reset),
+                                       cmocka_unit_test_setup(test_hysteresis_is_for_the_incumbent, reset),
+                                       cmocka_unit_test_setup(test_forced, reset),
+                                       cmocka_unit_test_setup(test_oracle_is_never_free, reset),
+                                       cmocka_unit_test_setup(test_record, reset),
+                                       cmocka_unit_test_setup(test_long_tables_are_cut, reset),
+                                       cmocka_unit_test_setup(test_break_even, reset)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
