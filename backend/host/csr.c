@@ -50,7 +50,7 @@ static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac
                          double nonzeros)
 {
     double m = (double)s->m, n = (double)s->n, k = (double)s->k, vectors = ceil(n / 16.0);
-    double out = 4.0 * m * n / (machine->out_gbps * 1e3);
+    double out = lac_sided_out_us(s, machine);
     bool by_columns = lac_sided_slices(p, s) == LAC_SLICES_COLS && !turns(p, s);
     if (by_columns) return out + (m * n * machine->csr_dot_ns + nonzeros * n * machine->csr_ns) * 1e-3;
     /* A panel is packed where enough rows use it; turning always reads and writes all of W. */

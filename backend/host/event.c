@@ -55,7 +55,7 @@ static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_
 {
     double n = (double)s->n, k = (double)s->k;
     double arithmetic = events * ceil(n / 16.0) * machine->axpy_ns * 1e-3;
-    double out = 4.0 * (double)s->m * n / (machine->out_gbps * 1e3);
+    double out = lac_sided_out_us(s, machine);
     bool by_rows = lac_sided_slices(p, s) != LAC_SLICES_COLS;
     double lines =
         by_rows ? active * ceil(n / 16.0) : n * ceil(k / 16.0) * lac_active_fraction(active / k, 16.0);

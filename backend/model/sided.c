@@ -50,3 +50,10 @@ bool lac_sided_has_active(const lac_sided_t *s)
 {
     return !s->s_flipped && s->s->forms & 1u << LAC_FORM_ACTIVE;
 }
+
+double lac_sided_out_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    bool across = s->ocs != 1 && s->m > 1 && s->n > 1;
+    return 4.0 * (double)s->m * (double)s->n /
+           ((across ? machine->out_turned_gbps : machine->out_gbps) * 1e3);
+}

@@ -7,6 +7,7 @@
 #ifndef LACUNA_MODEL_SIDED_H
 #define LACUNA_MODEL_SIDED_H
 
+#include "machine.h"
 #include "problem.h"
 
 typedef enum lac_side { LAC_SIDE_NONE = 0, LAC_SIDE_LEFT, LAC_SIDE_RIGHT } lac_side_t;
@@ -33,6 +34,9 @@ typedef enum lac_slices {
 } lac_slices_t;
 
 lac_slices_t lac_sided_slices(const lac_problem_t *p, const lac_sided_t *s);
+
+/* Microseconds of one thread to write the output. */
+double lac_sided_out_us(const lac_sided_t *s, const lac_machine_t *machine);
 
 /* The metadata form that lists S by rows (CSR of S), or k by k (CSC of S). */
 lac_form_t lac_sided_by_rows(const lac_sided_t *s);
