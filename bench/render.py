@@ -147,7 +147,7 @@ def regret_section(report):
     text = (f"{len(report['problems'])} random problems, extents log-uniform in 1 .. {report['max_extent']}, at most "
             f"{report['max_flops']:g} dense flops, seed {report['seed']}.\n\n")
     text += table(("", ">geometric mean", ">median", ">95th percentile", ">worst"), rows)
-    text += (f"\n\nMore than 2 % and more than 1.5 µs slower than the baseline: {report['promise_broken']}.\n\n"
+    text += (f"\n\nSlower than the baseline by more than 2 % and by more than 1.5 µs: {report['promise_broken']}.\n\n"
              "Farthest from the best route:\n\n")
     return text + table(
         ("problem", ">auto", ">best", "chosen", "best", ">auto / best"),

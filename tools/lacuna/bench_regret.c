@@ -4,6 +4,7 @@
 #include "bench_regret.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ typedef struct regret {
     char best[ROUTE_NAME], decided[ROUTE_NAME + 8];
     double auto_us, best_us, base_us;
     double over_best, over_base; /* medians of the ratios within a round */
+    double over_promise;         /* auto_us over what the promise allows  */
 } regret_t;
 
 typedef struct regret_run {
@@ -39,12 +41,13 @@ static int find_auto(const bench_case_t *bench)
     return -1;
 }
 
+/* The fastest route of the library; the BLAS called directly is none. */
 static int find_best(const bench_case_t *bench, int except)
 {
     int best = -1;
     double best_us = 0.0;
     for (int i = 0; i < bench->lanes; i++) {
-        if (i == except || !bench_timed(bench, i, BENCH_WARM)) continue;
+        if (i == except || !bench->lane[i].ctx || !bench_timed(bench, i, BENCH_WARM)) continue;
         double us =
             sample_stats(bench->timed[BENCH_WARM][i].sample, bench->timed[BENCH_WARM][i].count).median;
         if (best >= 0 && us >= best_us) continue;
@@ -80,6 +83,7 @@ static bool judge(regret_t *r, const bench_case_t *bench)
     r->base_us = median_us(&timed[0]);
     r->over_best = over(&timed[chosen], &timed[best]);
     r->over_base = over(&timed[chosen], &timed[0]);
+    r->over_promise = r->auto_us / fmax(PROMISE_FACTOR * r->base_us, r->base_us + PROMISE_US);
     return true;
 }
 
@@ -112,10 +116,10 @@ static int worse_first(const void *x, const void *y)
     return (a->over_best < b->over_best) - (a->over_best > b->over_best);
 }
 
-static int worse_than_base_first(const void *x, const void *y)
+static int promise_broken_first(const void *x, const void *y)
 {
     const regret_t *a = x, *b = y;
-    return (a->over_base < b->over_base) - (a->over_base > b->over_base);
+    return (a->over_promise < b->over_promise) - (a->over_promise > b->over_promise);
 }
 
 static sample_stats_t ratios(regret_run_t *run, bool of_best, double *mean)
@@ -129,23 +133,21 @@ static sample_stats_t ratios(regret_run_t *run, bool of_best, double *mean)
 static size_t promise_broken(const regret_run_t *run)
 {
     size_t broken = 0;
-    for (size_t i = 0; i < run->count; i++) {
-        const regret_t *r = &run->found[i];
-        broken += r->over_base > PROMISE_FACTOR && r->auto_us > r->base_us + PROMISE_US;
-    }
+    for (size_t i = 0; i < run->count; i++) broken += run->found[i].over_promise > 1.0;
     return broken;
 }
 
 static void print_worst(const regret_run_t *run)
 {
-    static const char *const heads[] = {">auto/best", ">auto/base", ">auto us", ">best us",
-                                        ">base us",   "best",       "chosen",   "problem"};
-    text_table_t *table = text_table_new(8, heads);
+    static const char *const heads[] = {">auto/best", ">auto/base", ">auto/allowed", ">auto us", ">best us",
+                                        ">base us",   "best",       "chosen",        "problem"};
+    text_table_t *table = text_table_new(9, heads);
     if (!table) return;
     for (size_t i = 0; i < run->count && i < WORST; i++) {
         const regret_t *r = &run->found[i];
         text_table_cell(table, "%.3f", r->over_best);
         text_table_cell(table, "%.3f", r->over_base);
+        text_table_cell(table, "%.3f", r->over_promise);
         text_table_cell(table, "%.2f", r->auto_us);
         text_table_cell(table, "%.2f", r->best_us);
         text_table_cell(table, "%.2f", r->base_us);
@@ -167,13 +169,13 @@ static void print_summary(regret_run_t *run, bool quiet)
     s = ratios(run, false, &mean);
     printf("auto / baseline: geometric mean %.3f, median %.3f, 95th percentile %.3f, worst %.3f\n", mean,
            s.median, s.p95, s.max);
-    printf("more than 2 %% and more than 1.5 us over the baseline: %zu\n", promise_broken(run));
+    printf("slower than the baseline by more than 2 %% and by more than 1.5 us: %zu\n", promise_broken(run));
     if (quiet) return;
     printf("\nfarthest from the best route\n");
     qsort(run->found, run->count, sizeof *run->found, worse_first);
     print_worst(run);
-    printf("\nworst against the baseline\n");
-    qsort(run->found, run->count, sizeof *run->found, worse_than_base_first);
+    printf("\nmost over what the baseline allows (2 %% or 1.5 us, the larger)\n");
+    qsort(run->found, run->count, sizeof *run->found, promise_broken_first);
     print_worst(run);
 }
 
@@ -200,6 +202,7 @@ static void json_problem(json_writer_t *json, const regret_t *r)
     json_number(json, "baseline_us", r->base_us);
     json_number(json, "auto_over_best", r->over_best);
     json_number(json, "auto_over_baseline", r->over_base);
+    json_number(json, "auto_over_allowed", r->over_promise);
     json_end(json, '}');
 }
 
