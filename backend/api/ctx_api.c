@@ -70,10 +70,7 @@ lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value)
     if (accepted)
         return lac_fail(LAC_ERR_VALUE, "value: '%.64s' is not accepted for %s; expected %s", value, option,
                         accepted);
-    if (ctx->policy.backend_pinned) {
-        changed.backend = ctx->policy.backend;
-        changed.backend_pinned = true;
-    }
+    if (ctx->policy.backend_pinned) lac_policy_keep_backend(&changed, &ctx->policy);
     bool told = ctx->policy.stats;
     if (told && !changed.stats) lac_report_retire(ctx);
     ctx->policy = changed;

@@ -3,10 +3,14 @@
  * Where lines go: opened on the first line, never before. */
 #include "log.h"
 #include "env.h"
+#include "plain_locale.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,32 +36,56 @@ static void open_sink(void)
         dprintf(STDERR_FILENO, "lacuna: LACUNA_LOG: cannot open %s; writing to standard error\n", path);
 }
 
-static void write_line(const char *prefix, const char *format, va_list args)
+/* Fills `line` and returns its length, newline included; 0 where the format fails. */
+static size_t format_line(char *line, size_t size, const char *prefix, const char *format, va_list args)
 {
-    char line[2048];
-    pthread_once(&opened, open_sink);
-    size_t used = (size_t)snprintf(line, sizeof line, "%s", prefix);
-    int body = vsnprintf(line + used, sizeof line - used - 1, format, args);
-    if (body < 0) return;
+    size_t used = (size_t)snprintf(line, size, "%s", prefix);
+    locale_t before = lac_enter_plain_locale();
+    int body = vsnprintf(line + used, size - used - 1, format, args);
+    lac_leave_plain_locale(before);
+    if (body < 0) return 0;
     used += (size_t)body;
-    if (used > sizeof line - 2) used = sizeof line - 2;
+    if (used > size - 2) used = size - 2;
     line[used++] = '\n';
-    ssize_t written = write(sink, line, used);
+    return used;
+}
+
+static void write_line(const char *line, size_t length)
+{
+    pthread_once(&opened, open_sink);
+    ssize_t written = write(sink, line, length);
     (void)written; /* nobody is left to tell */
 }
 
 void lac_log(const char *format, ...)
 {
+    char line[2048];
     va_list args;
     va_start(args, format);
-    write_line("", format, args);
+    write_line(line, format_line(line, sizeof line, "", format, args));
     va_end(args);
+}
+
+/* Remembers a line; true where it was said before. Once the memory is full, lines count as new. */
+static bool said_before(const char *line, size_t length)
+{
+    static _Atomic uint64_t said[64];
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)line[i]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        uint64_t empty = 0;
+        if (atomic_compare_exchange_strong(&said[i], &empty, hash | 1)) return false;
+        if (empty == (hash | 1)) return true;
+    }
+    return false;
 }
 
 void lac_warn(const char *format, ...)
 {
+    char line[2048];
     va_list args;
     va_start(args, format);
-    write_line("lacuna: ", format, args);
+    size_t length = format_line(line, sizeof line, "lacuna: ", format, args);
     va_end(args);
+    if (!said_before(line, length)) write_line(line, length);
 }

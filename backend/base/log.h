@@ -8,7 +8,8 @@
  * do not mix. Only called where the user asked for output, or for a warning that is said once. */
 void lac_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with "lacuna: " in front: for warnings. */
+/* The same with "lacuna: " in front: for warnings. A warning is said once in a process, however many contexts
+ * come upon its reason. */
 void lac_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -4,6 +4,7 @@
 #include "policy.h"
 #include "../base/env.h"
 #include "../base/log.h"
+#include "../base/plain_locale.h"
 #include "../base/threads.h"
 
 #include <stdio.h>
@@ -72,10 +73,17 @@ static bool set_backend(lac_policy_t *policy, const char *value)
 static bool set_number(const char *value, double low, double high, double *out)
 {
     char *end;
+    locale_t before = lac_enter_plain_locale();
     double number = strtod(value, &end);
+    lac_leave_plain_locale(before);
     if (end == value || *end || !(number >= low && number <= high)) return false;
     *out = number;
     return true;
+}
+
+static bool set_count(const char *value, double low, double high, double *out)
+{
+    return set_number(value, low, high, out) && *out == (double)(long)*out;
 }
 
 static bool set_compare(lac_policy_t *policy, const char *value)
@@ -84,7 +92,7 @@ static bool set_compare(lac_policy_t *policy, const char *value)
     const char *colon = strchr(value, ':');
     size_t length = colon ? (size_t)(colon - value) : strlen(value);
     double every = 1;
-    if (length >= sizeof name || (colon && !set_number(colon + 1, 1, 1e9, &every))) return false;
+    if (length >= sizeof name || (colon && !set_count(colon + 1, 1, 1e9, &every))) return false;
     snprintf(name, sizeof name, "%.*s", (int)length, value);
     bool off = !strcmp(name, "off"), accepted = off;
     const char *route = off ? NULL : lac_policy_backend(name, &accepted);
@@ -105,7 +113,7 @@ static bool set_verbose(lac_policy_t *policy, const char *value)
     }
     if (strlen(value) >= sizeof list) return false;
     strcpy(list, value);
-    for (char *rest = list, *word; (word = strtok_r(rest, ",", &rest));) {
+    for (char *rest = list, *word; (word = strsep(&rest, ","));) {
         int i = one_of(word, words, 3);
         if (i < 0) return false;
         flags |= 1u << i;
@@ -141,7 +149,7 @@ static bool set_option(lac_policy_t *policy, int option, const char *value)
         policy->dense_bias = number / 100.0;
         return true;
     case OPTION_threads:
-        if (!set_number(value, 1, 256, &number) || number != (double)(int)number) return false;
+        if (!set_count(value, 1, 256, &number)) return false;
         policy->threads = (int)number;
         return true;
     case OPTION_detect:
@@ -187,6 +195,13 @@ const char *lac_policy_set(lac_policy_t *policy, const char *option, const char 
     return NULL;
 }
 
+void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from)
+{
+    policy->backend = from->backend;
+    policy->backend_pinned = from->backend_pinned;
+    policy->origin[OPTION_backend] = from->origin[OPTION_backend];
+}
+
 static void set_or_warn(lac_policy_t *policy, const char *shown, const char *option, const char *value,
                         const char *origin)
 {
@@ -202,10 +217,12 @@ static void set_or_warn(lac_policy_t *policy, const char *shown, const char *opt
 static void read_line(lac_policy_t *policy, const char *path, int number, char *line)
 {
     char option[64], value[256], shown[512];
+    int used = 0;
     line[strcspn(line, "#\r\n")] = '\0';
     if (line[strspn(line, " \t")] == '\0') return;
     snprintf(shown, sizeof shown, "%.400s:%d", path, number);
-    if (sscanf(line, " %63[a-z_] = %255[^ \t]", option, value) == 2)
+    bool whole = sscanf(line, " %63[a-z_] = %255[^ \t] %n", option, value, &used) == 2 && !line[used];
+    if (whole)
         set_or_warn(policy, shown, option, value, "config");
     else
         lac_warn("%s: expected 'option = value'", shown);
@@ -272,6 +289,13 @@ const char *lac_policy_names(void)
         ;
 }
 
+static void print_percentage(double fraction, char *text, size_t size)
+{
+    locale_t before = lac_enter_plain_locale();
+    snprintf(text, size, "%g", fraction * 100.0);
+    lac_leave_plain_locale(before);
+}
+
 void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
 {
     static const char *const detects[] = {"off", "registered", "probe"}, *const maths[] = {"fp32", "pedantic",
@@ -286,7 +310,7 @@ void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
         snprintf(text, size, "%s", detects[policy->detect]);
         break;
     case OPTION_dense_bias:
-        snprintf(text, size, "%g", policy->dense_bias * 100.0);
+        print_percentage(policy->dense_bias, text, size);
         break;
     case OPTION_math:
         snprintf(text, size, "%s", maths[policy->math]);

@@ -38,6 +38,9 @@ void lac_policy_load(lac_policy_t *policy);
 const char *lac_policy_set(lac_policy_t *policy, const char *option, const char *value, const char *origin,
                            bool *known);
 
+/* Puts the backend of `from`, with its pin and origin, into `policy`. */
+void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from);
+
 /* The value of option i as text, for printing; option names; their number. */
 int lac_policy_count(void);
 const char *lac_policy_name(int i);

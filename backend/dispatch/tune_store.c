@@ -4,6 +4,7 @@
 #include "tune_store.h"
 #include "../base/env.h"
 #include "../base/log.h"
+#include "../base/plain_locale.h"
 #include "../base/status.h"
 
 #include <ctype.h>
@@ -71,12 +72,14 @@ static const char *read_constants(FILE *file, lac_machine_t *machine)
 {
     char line[256], name[64];
     double value;
-    if (!fgets(line, sizeof line, file) || strncmp(line, HEADER, strlen(HEADER)))
+    if (!fgets(line, sizeof line, file) || strcmp(line, HEADER "\n"))
         return "not a tuning file of this version";
     for (int count = 0; fgets(line, sizeof line, file); count++) {
         if (count > LINES_MOST) return "too long";
         if (line[0] == '#' || line[strspn(line, " \t\r\n")] == '\0') continue;
-        if (sscanf(line, " %63[a-z0-9_] = %lf", name, &value) != 2) return "a line is not 'name = value'";
+        int used = 0;
+        if (sscanf(line, " %63[a-z0-9_] = %lf %n", name, &value, &used) != 2 || line[used])
+            return "a line is not 'name = value'";
         if (!(value >= VALUE_LEAST && value <= VALUE_MOST)) return "a value is out of range";
         int i = constant_named(name);
         if (i >= 0) *lac_machine_value(machine, i) = value;
@@ -93,7 +96,9 @@ void lac_tune_load(lac_machine_t *machine, int threads, char *source, size_t siz
     FILE *file = fopen(path, "re");
     if (!file) return;
     lac_machine_t stored = *machine;
+    locale_t before = lac_enter_plain_locale();
     const char *wrong = read_constants(file, &stored);
+    lac_leave_plain_locale(before);
     fclose(file);
     if (wrong) {
         lac_warn("%s: %s; the default constants are used", path, wrong);
@@ -137,7 +142,9 @@ lac_status_t lac_tune_save(const lac_machine_t *machine, int threads, const char
     snprintf(temporary, sizeof temporary, "%s.%ld.tmp", target, (long)getpid());
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", temporary, strerror(errno));
+    locale_t before = lac_enter_plain_locale();
     bool good = write_constants(fd, machine, threads) & !fsync(fd);
+    lac_leave_plain_locale(before);
     good = !close(fd) && good;
     if (!good || rename(temporary, target)) {
         lac_status_t status = lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", target, strerror(errno));

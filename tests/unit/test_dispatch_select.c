@@ -210,7 +210,7 @@ static double break_even(lac_side_t side, double than)
     static const lac_machine_t machine;
     lac_problem_t p = {.m = 1, .n = 1, .k = 1};
     p.a.density = p.b.density = -1.0;
-    double d = lac_break_even(table, COUNT, &p, &machine, side, than);
+    double d = lac_break_even(table, COUNT, &p, &machine, NULL, side, than);
     assert_true(p.a.density == -1.0 && p.b.density == -1.0); /* tried on a copy */
     return d;
 }

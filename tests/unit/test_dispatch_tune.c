@@ -1,0 +1,226 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The tuning store: what is written comes back, and nothing else is believed. */
+#include "unit_support.h"
+#include "dispatch/tune_store.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char source[512];
+
+static lac_machine_t loaded(void)
+{
+    lac_machine_t machine;
+    lac_tune_load(&machine, 2, source, sizeof source);
+    return machine;
+}
+
+static lac_machine_t odd_machine(void)
+{
+    lac_machine_t machine;
+    lac_machine_default(&machine);
+    for (int i = 0; i < lac_constant_count; i++) *lac_machine_value(&machine, i) = 0.125 + i * 17.03;
+    return machine;
+}
+
+static void expect_near(lac_machine_t x, lac_machine_t y)
+{
+    for (int i = 0; i < lac_constant_count; i++) {
+        double a = *lac_machine_value(&x, i), b = *lac_machine_value(&y, i);
+        if (!(fabs(a - b) <= 1e-5 * fabs(b))) fail_msg("%s: %g, expected %g", lac_constants[i].name, a, b);
+    }
+}
+
+static void expect_default(const char *what)
+{
+    lac_machine_t want;
+    lac_machine_default(&want);
+    lac_machine_t got = loaded();
+    if (memcmp(&got, &want, sizeof got) || strncmp(source, "defaults", 8))
+        fail_msg("%s: was believed (%s)", what, source);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    char written[512];
+    lac_machine_t machine = odd_machine();
+    struct stat info;
+    expect_default("nothing stored");
+    unit_expect(lac_tune_save(&machine, 2, NULL, written, sizeof written), LAC_OK, "save");
+    unit_expect_text(written, "/lacuna/");
+    expect_near(loaded(), machine);
+    assert_string_equal(source, written);
+    assert_int_equal(stat(written, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    *strrchr(written, '/') = '\0';
+    assert_int_equal(stat(written, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    lac_machine_t three;
+    lac_tune_load(&three, 3, source, sizeof source); /* measured with two threads: of no use for three */
+    unit_expect_text(source, "defaults");
+}
+
+static void test_named_file(void **state)
+{
+    (void)state;
+    char written[512];
+    lac_machine_t machine = odd_machine();
+    setenv("LACUNA_TUNE_CACHE", unit_path("deep/down/tuning"), 1);
+    unit_expect(lac_tune_save(&machine, 2, NULL, written, sizeof written), LAC_OK, "save");
+    assert_string_equal(written, unit_path("deep/down/tuning"));
+    expect_near(loaded(), machine);
+    machine.wake_us = 2.5;
+    unit_expect(lac_tune_save(&machine, 2, unit_path("deep/down/tuning"), written, sizeof written), LAC_OK,
+                "save over it");
+    expect_near(loaded(), machine);
+    unsetenv("LACUNA_TUNE_CACHE");
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *word;
+    } cases[] = {{"", "not a tuning file"},
+                 {"something else\nwake_us = 2\n", "not a tuning file"},
+                 {"# lacuna tuning 12\nwake_us = 2\n", "not a tuning file"},
+                 {"# lacuna tuning 1\nwake_us 2\n", "not 'name = value'"},
+                 {"# lacuna tuning 1\nwake_us = two\n", "not 'name = value'"},
+                 {"# lacuna tuning 1\nwake_us = 2 3\n", "not 'name = value'"},
+                 {"# lacuna tuning 1\nwake_us = 2,5\n", "not 'name = value'"},
+                 {"# lacuna tuning 1\nwake_us = 0\n", "out of range"},
+                 {"# lacuna tuning 1\nwake_us = -2\n", "out of range"},
+                 {"# lacuna tuning 1\nwake_us = nan\n", "out of range"},
+                 {"# lacuna tuning 1\nwake_us = inf\n", "out of range"},
+                 {"# lacuna tuning 1\nwake_us = 1e300\n", "out of range"},
+                 {"# lacuna tuning 1\nunheard_of = -1\n", "out of range"},
+                 {"\x7f"
+                  "ELF",
+                  "not a tuning file"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "damaged%d", (int)i);
+        unit_write(unit_path(name), cases[i].text);
+        setenv("LACUNA_TUNE_CACHE", unit_path(name), 1);
+        expect_default(cases[i].text);
+        const char *log = unit_log();
+        unit_expect_text(log, cases[i].word);
+        unit_expect_text(log, name);
+        expect_default(cases[i].text);
+        assert_string_equal(unit_log(), ""); /* told once */
+    }
+    unsetenv("LACUNA_TUNE_CACHE");
+}
+
+/* What later and earlier versions write is no damage. */
+static void test_unknown_names_and_missing_ones(void **state)
+{
+    (void)state;
+    lac_machine_t want;
+    lac_machine_default(&want);
+    want.wake_us = 3.25;
+    unit_write(unit_path("other"), "# lacuna tuning 1\n# by hand\n\nunheard_of = 5\nwake_us = 3.25\n");
+    setenv("LACUNA_TUNE_CACHE", unit_path("other"), 1);
+    expect_near(loaded(), want);
+    assert_string_equal(source, unit_path("other"));
+    unsetenv("LACUNA_TUNE_CACHE");
+    assert_string_equal(unit_log(), "");
+}
+
+static void test_oversized(void **state)
+{
+    (void)state;
+    FILE *file = fopen(unit_path("oversized"), "w");
+    assert_non_null(file);
+    fputs("# lacuna tuning 1\n", file);
+    for (int i = 0; i < 100000; i++) fputs("wake_us = 2\n", file);
+    fclose(file);
+    setenv("LACUNA_TUNE_CACHE", unit_path("oversized"), 1);
+    expect_default("oversized");
+    unit_expect_text(unit_log(), "too long");
+    file = fopen(unit_path("one_line"), "w");
+    assert_non_null(file);
+    fputs("# lacuna tuning 1\n", file);
+    for (int i = 0; i < 100000; i++) fputs("wake_us = ", file);
+    fclose(file);
+    setenv("LACUNA_TUNE_CACHE", unit_path("one_line"), 1);
+    expect_default("one long line");
+    unit_log();
+    unsetenv("LACUNA_TUNE_CACHE");
+}
+
+static void test_unwritable(void **state)
+{
+    (void)state;
+    char written[512] = "untouched", longer[5000];
+    lac_machine_t machine = odd_machine();
+    unit_write(unit_path("file"), "");
+    unit_expect(lac_tune_save(&machine, 2, unit_path("file/below"), written, sizeof written), LAC_ERR_IO,
+                "below a file");
+    unit_expect_text(lac_last_error(), "path: cannot write");
+    unit_expect(lac_tune_save(&machine, 2, unit_path("absent/below"), written, sizeof written), LAC_ERR_IO,
+                "in a folder that is not there");
+    assert_int_equal(mkdir(unit_path("folder"), 0700), 0);
+    assert_int_equal(mkdir(unit_path("folder/full"), 0700), 0);
+    unit_expect(lac_tune_save(&machine, 2, unit_path("folder"), written, sizeof written), LAC_ERR_IO,
+                "onto a folder");
+    char left[600];
+    snprintf(left, sizeof left, "%s.%ld.tmp", unit_path("folder"), (long)getpid());
+    assert_int_not_equal(access(left, F_OK), 0); /* nothing half done stays behind */
+    memset(longer, 'x', sizeof longer - 1);
+    longer[0] = '/', longer[sizeof longer - 1] = '\0';
+    unit_expect(lac_tune_save(&machine, 2, longer, written, sizeof written), LAC_ERR_IO, "a long path");
+    assert_string_equal(written, "untouched");
+    char *home = strdup(getenv("HOME")), *xdg = strdup(getenv("XDG_CACHE_HOME"));
+    unsetenv("HOME");
+    unsetenv("XDG_CACHE_HOME");
+    unit_expect(lac_tune_save(&machine, 2, NULL, written, sizeof written), LAC_ERR_IO, "no home");
+    expect_default("no home");
+    setenv("HOME", home, 1);
+    setenv("XDG_CACHE_HOME", xdg, 1);
+    free(home);
+    free(xdg);
+}
+
+static void test_decimal_comma(void **state)
+{
+    (void)state;
+    char command[512], written[512];
+    lac_machine_t machine = odd_machine();
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s >/dev/null 2>&1",
+             unit_path("de_DE.UTF-8"));
+    int made = system(command);
+    setenv("LOCPATH", unit_path("."), 1);
+    setenv("LACUNA_TUNE_CACHE", unit_path("comma"), 1);
+    bool comma = !made && setlocale(LC_ALL, "de_DE.UTF-8") && !strcmp(localeconv()->decimal_point, ",");
+    lac_status_t status = lac_tune_save(&machine, 2, NULL, written, sizeof written);
+    setlocale(LC_ALL, "C");
+    lac_machine_t plain = loaded();
+    if (comma) setlocale(LC_ALL, "de_DE.UTF-8");
+    lac_machine_t again = loaded();
+    setlocale(LC_ALL, "C");
+    unsetenv("LACUNA_TUNE_CACHE");
+    unsetenv("LOCPATH");
+    unit_expect(status, LAC_OK, "save");
+    expect_near(plain, machine);
+    expect_near(again, machine);
+    if (!comma) skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_named_file),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_unknown_names_and_missing_ones),
+        cmocka_unit_test(test_oversized),    cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_decimal_comma)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
