@@ -138,6 +138,11 @@ static void verify_all(bench_case_t *bench)
     }
 }
 
+static bool runs_blas(const bench_lane_t *lane)
+{
+    return !lane->ctx || (lane->decision.route && strcmp(lane->decision.route, "dense") == 0);
+}
+
 static bool time_all(bench_case_t *bench, const bench_options_t *options, cold_cache_t *cold,
                      bench_cache_t cache)
 {
@@ -146,6 +151,7 @@ static bool time_all(bench_case_t *bench, const bench_options_t *options, cold_c
         timed[i] = (timed_lane_t){.run = run_lane,
                                   .reset = reset_lane,
                                   .arg = &bench->lane[i],
+                                  .lingers = runs_blas(&bench->lane[i]),
                                   .keep = i == 0 || strcmp(bench->lane[i].route, ROUTE_AUTO) == 0,
                                   .dropped = bench->lane[i].status != BENCH_OK};
     timing_plan_t plan = {.min_time_s = options->min_time_s,

@@ -9,10 +9,26 @@
 #include "stopwatch.h"
 
 /* A sample is as many calls as fill this time, so that the clock's own grain does not show. */
-#define SAMPLE_US   400.0
-#define MOST_INNER  4096
-#define WARMUP_US   2e5 /* enough for a fast lane's warm-up calls, a bound for a slow one's */
-#define COLD_ROUNDS 15
+#define SAMPLE_US  400.0
+#define MOST_INNER 4096
+#define WARMUP_US  2e5 /* enough for a fast lane's warm-up calls, a bound for a slow one's */
+/* OpenBLAS's threads look for work for 2^26 cycles before they sleep, and would take processors from the next
+ * lane. A call shorter than this has not woken them. */
+#define LINGER_US    30000.0
+#define LINGERS_FROM 100.0
+#define COLD_ROUNDS  15
+
+/* What a lane takes from the lanes behind it; 0 for most. */
+static double linger_us(const timed_lane_t *lane, double call_us)
+{
+    return lane->lingers && call_us >= LINGERS_FROM ? LINGER_US : 0.0;
+}
+
+static void wait_us(double us)
+{
+    struct timespec wait = {0, (long)(us * 1e3)};
+    if (us > 0.0) nanosleep(&wait, NULL);
+}
 
 static bool warm_up(timed_lane_t *lane, const timing_plan_t *plan)
 {
@@ -61,7 +77,7 @@ static void calibrate(timed_lane_t *lanes, int count, const timing_plan_t *plan,
         }
         double calls = plan->cache || us >= SAMPLE_US ? 1.0 : SAMPLE_US / (us > 0.0 ? us : 0.01);
         lane->inner = calls > MOST_INNER ? MOST_INNER : calls < 1.0 ? 1 : (int)calls;
-        *round_us += us * (lane->inner + 1);
+        *round_us += us * (lane->inner + 1) + linger_us(lane, us);
     }
 }
 
@@ -84,10 +100,12 @@ static void take_sample(timed_lane_t *lane, const timing_plan_t *plan)
         return;
     }
     double us = sample_once(lane, lane->inner);
-    if (us < 0.0)
+    if (us < 0.0) {
         drop(lane, true);
-    else
-        lane->sample[lane->count++] = us;
+        return;
+    }
+    lane->sample[lane->count++] = us;
+    wait_us(linger_us(lane, us));
 }
 
 static void drop_slow(timed_lane_t *lanes, int count, double factor)

@@ -22,6 +22,14 @@ void route_set_add(route_set_t *set, const char *name)
     snprintf(set->name[set->count++], ROUTE_NAME, "%s", name);
 }
 
+void route_set_drop(route_set_t *set, const char *name)
+{
+    int kept = 0;
+    for (int i = 0; i < set->count; i++)
+        if (strcmp(set->name[i], name) != 0) memmove(set->name[kept++], set->name[i], ROUTE_NAME);
+    set->count = kept;
+}
+
 /* The library's table, seen through the decision on a small product. */
 static bool add_all(route_set_t *set, lac_ctx_t *ctx, char *error, size_t error_size)
 {

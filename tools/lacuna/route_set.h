@@ -24,6 +24,7 @@ bool route_set_parse(route_set_t *set, const char *text, lac_ctx_t *ctx, char *e
 
 /* Appends a name unless it is there. */
 void route_set_add(route_set_t *set, const char *name);
+void route_set_drop(route_set_t *set, const char *name);
 bool route_set_has(const route_set_t *set, const char *name);
 
 /* True when a decision made with `route` forced is for that route; a backend name may stand for another name
