@@ -187,10 +187,16 @@ class Check(unittest.TestCase):
         self.assertIn("nothing was checked", err)
 
     def test_fuzz_is_repeatable(self):
-        first = lacuna("check", "--fuzz", "20", "--seed", "7")
-        self.assertEqual(first[0], 0, first[1])
-        self.assertEqual(first[1], lacuna("check", "--fuzz", "20", "--seed", "7")[1])
-        self.assertNotEqual(first[1], lacuna("check", "--fuzz", "20", "--seed", "8")[1])
+        """The same problems; the dispatcher, which learns from the clock, may choose other routes."""
+        def problems(seed):
+            code, out, _ = lacuna("check", "--fuzz", "20", "--seed", seed)
+            self.assertEqual(code, 0, out)
+            return [line for line in out.splitlines() if line.startswith("sgem")]
+
+        first = problems("7")
+        self.assertEqual(len(first), 20)
+        self.assertEqual(first, problems("7"))
+        self.assertNotEqual(first, problems("8"))
 
 
 class Bench(unittest.TestCase):
