@@ -57,6 +57,15 @@ void lac_ctx_free(lac_ctx_t *ctx)
     free(ctx);
 }
 
+/* What was found of the sites rests on constants or options that change; what was counted there is told at
+ * exit all the same. */
+static void forget_sites(lac_ctx_t *ctx)
+{
+    lac_report_retire(ctx);
+    ctx->forwarded = NULL;
+    lac_sites_free(&ctx->sites);
+}
+
 lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value)
 {
     lac_clear_error();
@@ -71,10 +80,10 @@ lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value)
         return lac_fail(LAC_ERR_VALUE, "value: '%.64s' is not accepted for %s; expected %s", value, option,
                         accepted);
     if (ctx->policy.backend_pinned) lac_policy_keep_backend(&changed, &ctx->policy);
-    bool told = ctx->policy.stats;
-    if (told && !changed.stats) lac_report_retire(ctx);
+    bool anew = lac_policy_decides_otherwise(&ctx->policy, &changed) || ctx->policy.stats != changed.stats;
+    if (anew) forget_sites(ctx);
     ctx->policy = changed;
-    if (!told && changed.stats) lac_report_enlist(ctx);
+    if (anew) lac_report_enlist(ctx);
     return LAC_OK;
 }
 
@@ -130,6 +139,7 @@ lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, vo
     if (status) return status;
     ctx->machine = measured;
     snprintf(ctx->machine_source, sizeof ctx->machine_source, "%s", written);
-    lac_sites_free(&ctx->sites); /* their break-even densities rest on the old constants */
+    forget_sites(ctx);
+    lac_report_enlist(ctx);
     return LAC_OK;
 }

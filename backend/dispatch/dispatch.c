@@ -43,8 +43,20 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
                                    .hysteresis = HYSTERESIS,
                                    .dense_bias = ctx->policy.dense_bias,
                                    .factor = lac_timing_factors(ctx, site)};
-    if (wanted && strcmp(wanted, "dense") != 0) assume_densities(p);
+    if (!wanted) return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+    lac_problem_t known = *p;
+    assume_densities(p);
+    lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+    if (choice.route->side != LAC_SIDE_NONE && !strcmp(choice.reason, "forced")) return choice;
+    *p = known; /* what serves instead is not chosen by an assumption */
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+}
+
+/* Where this call belongs in the history; a call with nothing to sum teaches nothing. NULL: nowhere. */
+static lac_site_t *site_of(lac_ctx_t *ctx, const lac_problem_t *p, const lac_request_t *request)
+{
+    bool nothing = !p->m || !p->n || !p->k || p->alpha == 0.0f;
+    return nothing ? NULL : lac_history_site(ctx, p, request->symbol, request->caller);
 }
 
 /* A scan may stop where its operand turns out too full, unless the route is forced or its density is a fact.
@@ -110,10 +122,8 @@ void lac_dispatch_forwarded(lac_ctx_t *ctx)
 {
     lac_site_t *site = ctx->forwarded;
     lac_problem_t p = site->shape;
-    lac_choice_t dense = {ctx->routes[site->dense_row], site->dense_row, "declined", site->dense_us,
-                          site->dense_us};
     ctx->forwarded = NULL;
-    lac_history_timed(ctx, site, &p, &dense, lac_now_us() - ctx->forwarded_at_us);
+    lac_history_timed(ctx, site, &p, site->dense_row, lac_now_us() - ctx->forwarded_at_us);
 }
 
 /* Runs or declines what was chosen, and tells the site and the user. */
@@ -129,7 +139,8 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     bool gave_up = choice->route != decided || request->declined;
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
-    if (!status && site && !gave_up) lac_history_timed(ctx, site, p, choice, took);
+    if (!status && site && !gave_up) lac_history_timed(ctx, site, p, choice->row, took);
+    if (request->declined) decline(ctx, site, request);
     if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, choice, took);
     lac_shadow_free(&shadow);
     if (!status) lac_report_call(ctx, site, p, request, choice, took);
@@ -142,7 +153,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     request->declined = false;
     ctx->forwarded = NULL;
     apply_policy(&ctx->policy, p);
-    lac_site_t *site = lac_history_site(ctx, p, request->symbol, request->caller);
+    lac_site_t *site = site_of(ctx, p, request);
     bool hopeful = site && lac_history_recall(ctx, site, p);
     if (!hopeful && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
         decline(ctx, site, request);
@@ -168,7 +179,7 @@ lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_re
                                   lac_decision_t *decision)
 {
     apply_policy(&ctx->policy, p);
-    lac_site_t *site = lac_history_site(ctx, p, request->symbol, request->caller);
+    lac_site_t *site = site_of(ctx, p, request);
     if (site) {
         site->calls--;
         unsigned countdown = site->countdown, wait = site->wait;
@@ -187,9 +198,14 @@ lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_ro
     lac_request_t request = {.symbol = "lac_plan_run"};
     lac_choice_t choice = {route, -1, "planned", -1.0, -1.0};
     apply_policy(&ctx->policy, p);
+    lac_problem_t known = *p;
     if (route->side != LAC_SIDE_NONE) assume_densities(p);
-    if (route->applicable(route, p) != LAC_FITS) return lac_dispatch(ctx, p, &request);
-    return run_choice(ctx, NULL, p, &request, &choice);
+    if (route->applicable(route, p) != LAC_FITS) {
+        *p = known;
+        return lac_dispatch(ctx, p, &request);
+    }
+    choice.cost_us = route->cost_us(route, p, &ctx->machine);
+    return serve(ctx, NULL, p, &request, &choice);
 }
 
 const lac_route_t *lac_dispatch_route(const lac_ctx_t *ctx, const lac_decision_t *decision)

@@ -6,6 +6,7 @@
 #include "timing.h"
 #include "../base/log.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LOOK_US       1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
@@ -15,10 +16,24 @@
 #define SAMPLES_MOST  1024
 #define SAMPLE_MARGIN 1.25 /* a sample is rough: a density this far above break-even is still tried    */
 
-/* An operand whose density the call itself brings needs neither history nor looks. */
+/* An operand whose density the call itself brings needs no look. */
 static bool brings_density(const lac_operand_t *x)
 {
-    return x->density >= 0;
+    return x->known >= LAC_KNOWN_SCANNED;
+}
+
+/* What was scanned once may have changed since; what is frozen or attached may not. */
+static bool brings_fact(const lac_operand_t *x)
+{
+    return x->known >= LAC_KNOWN_ATTACHED;
+}
+
+/* A hint counts until the site has seen for itself. */
+static void doubt_hint(const lac_site_t *site, const lac_seen_t *seen, lac_operand_t *x)
+{
+    if (x->known != LAC_KNOWN_SCANNED || !x->buf || (seen->density < 0 && !site->wait)) return;
+    x->known = LAC_KNOWN_NOT;
+    x->density = -1.0;
 }
 
 static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
@@ -39,10 +54,10 @@ static void find_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac_pr
     site->dense_us = dense.cost_us;
     site->dense_row = dense.row;
     double than = site->dense_us / (1.0 + ctx->policy.dense_bias);
-    if (!brings_density(&p->a))
+    if (!brings_fact(&p->a))
         site->left.break_even =
             lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, factor, LAC_SIDE_LEFT, than);
-    if (!brings_density(&p->b))
+    if (!brings_fact(&p->b))
         site->right.break_even =
             lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, factor, LAC_SIDE_RIGHT, than);
 }
@@ -55,7 +70,7 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
     if (!site) return NULL;
     if (fresh) {
         find_break_even(ctx, site, p);
-        site->symbol = symbol;
+        snprintf(site->symbol, sizeof site->symbol, "%s", symbol);
         site->shape = *p;
         site->shape.a.meta = site->shape.b.meta = NULL; /* the caller's, and not ours to keep */
         site->shape.a.forms = site->shape.b.forms = 0;
@@ -112,7 +127,10 @@ static unsigned least_wait(const lac_site_t *site)
 
 bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
+    doubt_hint(site, &site->left, &p->a);
+    doubt_hint(site, &site->right, &p->b);
     bool hopeful = brings_density(&p->a) || brings_density(&p->b);
+    site->looked = false;
     if (site->route && site->route->side != LAC_SIDE_NONE && site->wait == 0) {
         hopeful |= remember(&site->left, &p->a);
         hopeful |= remember(&site->right, &p->b);
@@ -124,6 +142,7 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
         return hopeful;
     }
     site->looks++;
+    site->looked = true;
     bool left = look(ctx, site, &site->left, &p->a, p->m, p->k),
          right = look(ctx, site, &site->right, &p->b, p->k, p->n);
     if (left || right) return true;
@@ -154,18 +173,20 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     if (!trial) site->route = route;
     if (!seen) {
         /* Looked, and chose dense all the same: the next look can wait. */
-        if (!trial && site->countdown == 0) lac_site_back_off(site, least_wait(site), WAIT_MOST);
+        if (!trial && site->looked && site->countdown == 0)
+            lac_site_back_off(site, least_wait(site), WAIT_MOST);
         return;
     }
     if (!trial) site->wait = site->countdown = 0;
-    if (outcome->density >= 0 && x->known != LAC_KNOWN_FROZEN && x->known != LAC_KNOWN_ATTACHED) {
+    if (outcome->density >= 0 && !brings_fact(x)) {
         seen->density = outcome->density;
         seen->k_active = outcome->k_active;
     }
 }
 
-void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
-                       double took_us)
+void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double took_us)
 {
-    if (ctx->policy.learn && lac_timing_learn(site, choice, took_us)) find_break_even(ctx, site, p);
+    if (!ctx->policy.learn || row < 0) return;
+    double predicted = ctx->routes[row]->cost_us(ctx->routes[row], p, &ctx->machine);
+    if (lac_timing_learn(site, row, predicted, took_us)) find_break_even(ctx, site, p);
 }

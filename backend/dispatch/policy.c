@@ -202,6 +202,13 @@ void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from)
     policy->origin[OPTION_backend] = from->origin[OPTION_backend];
 }
 
+bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y)
+{
+    return x->detect != y->detect || x->dense_bias != y->dense_bias || x->math != y->math ||
+           x->strict_nan != y->strict_nan || x->threads != y->threads || x->may_copy != y->may_copy ||
+           x->learn != y->learn;
+}
+
 static void set_or_warn(lac_policy_t *policy, const char *shown, const char *option, const char *value,
                         const char *origin)
 {

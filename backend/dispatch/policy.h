@@ -41,6 +41,9 @@ const char *lac_policy_set(lac_policy_t *policy, const char *option, const char 
 /* Puts the backend of `from`, with its pin and origin, into `policy`. */
 void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from);
 
+/* True where two policies may decide differently on the same call, backends aside. */
+bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y);
+
 /* The value of option i as text, for printing; option names; their number. */
 int lac_policy_count(void);
 const char *lac_policy_name(int i);

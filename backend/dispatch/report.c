@@ -104,11 +104,10 @@ static void print_site(const lac_site_t *site)
     snprintf(shape, sizeof shape, "%lldx%lldx%lld", (long long)site->key.m, (long long)site->key.k,
              (long long)site->key.n);
     if (seen->density >= 0) snprintf(density, sizeof density, "%.3f%%", seen->density * 100.0);
-    lac_log("%-18s %-14.14s %9llu %9llu %9s %10.1f %10.1f %10.1f  %s", shape,
-            site->symbol ? site->symbol : "-", (unsigned long long)site->sparse_calls,
-            (unsigned long long)site->declined_calls, density, site->dense_us,
-            n > 0 ? site->sparse_us_predicted / n : 0.0, n > 0 ? site->sparse_us_measured / n : 0.0,
-            site->route ? site->route->name : "dense");
+    lac_log("%-18s %-14.14s %9llu %9llu %9s %10.1f %10.1f %10.1f  %s", shape, site->symbol,
+            (unsigned long long)site->sparse_calls, (unsigned long long)site->declined_calls, density,
+            site->dense_us, n > 0 ? site->sparse_us_predicted / n : 0.0,
+            n > 0 ? site->sparse_us_measured / n : 0.0, site->route ? site->route->name : "dense");
 }
 
 /* At exit: every context's sites, the ones that stand for most time first. */

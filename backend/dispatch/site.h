@@ -31,13 +31,14 @@ typedef struct lac_site {
     int dense_row;            /* that route's place in the table; -1: none                                */
     const lac_route_t *route; /* that served last; NULL before the first                                  */
     unsigned wait, countdown; /* calls between two looks at a dense site, and until the next              */
+    bool looked;              /* in the call that is under way                                            */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
      * rest on, and how many measured runs there were, up to a few. */
     float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES];
     unsigned char runs[LAC_SITE_ROUTES];
     double spent_us, tried_us; /* time of all calls, as far as measured or predicted; of trials            */
     /* For the statistics at exit. */
-    const char *symbol;
+    char symbol[24]; /* a copy: the caller's text need not live so long */
     uint64_t sparse_calls, declined_calls, looks;
     double sparse_us_predicted, sparse_us_measured;
 } lac_site_t;

@@ -29,6 +29,7 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
         if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
         if (route->applicable(route, p) != LAC_FITS) continue;
         double cost = route->cost_us(route, p, &ctx->machine);
+        if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
         if (cost >= best || cost > budget) continue;
         best = cost;
         row = i;
@@ -42,20 +43,12 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
     return true;
 }
 
-/* The prediction itself, without the site's correction. */
-static double predicted(const lac_site_t *site, const lac_choice_t *choice)
+bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double took_us)
 {
-    float factor = site->factor[choice->row];
-    return factor > 0.0f ? choice->cost_us / (double)factor : choice->cost_us;
-}
-
-bool lac_timing_learn(lac_site_t *site, const lac_choice_t *choice, double took_us)
-{
-    int row = choice->row;
     site->spent_us += took_us;
-    if (row < 0 || row >= LAC_SITE_ROUTES || choice->cost_us <= 0.0) return false;
+    if (row < 0 || row >= LAC_SITE_ROUTES || predicted_us <= 0.0) return false;
     bool known = site->runs[row] >= RUNS_KNOWN;
-    float now = (float)(took_us / predicted(site, choice)), before = site->factor[row];
+    float now = (float)(took_us / predicted_us), before = site->factor[row];
     if (!known) site->runs[row]++;
     if (site->runs[row] < 2) return false; /* cold: page faults, workspace, a sleeping pool */
     if (before <= 0.0f || (!known && now < before))

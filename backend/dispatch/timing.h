@@ -14,9 +14,9 @@ const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site);
  * have cost the site little so far. Returns true when it did. */
 bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);
 
-/* A run of `choice` took so long. Returns true where the site's picture of its routes has changed enough
- * for its break-even densities to be found anew. */
-bool lac_timing_learn(lac_site_t *site, const lac_choice_t *choice, double took_us);
+/* A run of the route in `row` took so long; predicted_us is what the model alone says of it. Returns true
+ * where the site's picture of its routes has changed enough for its break-even densities to be found anew. */
+bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double took_us);
 
 /* True where the time of a call that is left to the caller's BLAS is worth measuring. */
 bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row);

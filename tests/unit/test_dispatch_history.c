@@ -1,0 +1,253 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What a site learns over many calls: sparse is found and remembered, dense is left alone, and both may
+ * change. */
+#include "unit_support.h"
+#include "dispatch/ctx_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Short times long: the event route wins by far while S is sparse, whatever the machine. */
+enum { M = 4, K = 1024, N = 1024 };
+
+typedef struct product {
+    lac_ctx_t *ctx;
+    float *s, *w, *out;
+    lac_obj_t a, b, c;
+    lac_decision_t last;
+    lac_call_t call;
+} product_t;
+
+static int setup(void **state)
+{
+    product_t *t = calloc(1, sizeof *t);
+    t->ctx = unit_ctx();
+    lac_machine_default(&t->ctx->machine);
+    unit_expect(lac_ctx_set(t->ctx, "learn", "off"), LAC_OK, "learn"); /* the clock decides nothing here */
+    unit_expect(lac_ctx_set(t->ctx, "threads", "1"), LAC_OK, "threads");
+    t->s = calloc(M * K, sizeof *t->s);
+    t->w = malloc(sizeof *t->w * K * N);
+    t->out = malloc(sizeof *t->out * M * N);
+    for (int i = 0; i < K * N; i++) t->w[i] = (float)(i % 7 - 3);
+    t->a = lac_obj_rowmajor(LAC_F32, M, K, t->s, K);
+    t->b = lac_obj_rowmajor(LAC_F32, K, N, t->w, N);
+    t->c = lac_obj_rowmajor(LAC_F32, M, N, t->out, N);
+    *state = t;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    product_t *t = *state;
+    lac_ctx_free(t->ctx);
+    free(t->s), free(t->w), free(t->out), free(t);
+    return 0;
+}
+
+static void fill(product_t *t, int every)
+{
+    for (int i = 0; i < M * K; i++) t->s[i] = every && i % every == 0 ? (float)(i % 5 + 1) : 0.0f;
+}
+
+/* One call, its result checked at a few places; the name of the route that ran. */
+static const char *run(product_t *t)
+{
+    t->call = (lac_call_t){.size = sizeof t->call, .decision = &t->last};
+    unit_expect(lac_gemm_ex(t->ctx, NULL, &t->a, &t->b, NULL, &t->c, &t->call), LAC_OK, "gemm");
+    for (int at = 0; at < 5; at++) {
+        int i = at % M, j = at * 211 % N;
+        float sum = 0.0f; /* small integers: exact in any order */
+        for (int k = 0; k < K; k++) sum += t->s[i * K + k] * t->w[k * N + j];
+        if (sum != t->out[i * N + j])
+            fail_msg("%s (%s): wrong at %d, %d", t->last.route, t->last.reason, i, j);
+    }
+    return t->last.route;
+}
+
+static lac_site_t *only_site(product_t *t)
+{
+    lac_site_t *found = NULL;
+    for (int i = 0; i < LAC_SITES; i++)
+        if (t->ctx->sites.place[i].stamp) {
+            assert_null(found);
+            found = &t->ctx->sites.place[i];
+        }
+    assert_non_null(found);
+    return found;
+}
+
+static bool serves_dense(const char *route)
+{
+    return !strcmp(route, "dense") || !strcmp(route, "plain");
+}
+
+static void test_sparse_is_found_and_remembered(void **state)
+{
+    product_t *t = *state;
+    fill(t, 501);
+    assert_string_equal(run(t), "event");
+    assert_string_equal(t->last.side, "left");
+    assert_string_equal(t->last.known, "probed");
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(run(t), "event");
+        assert_string_equal(t->last.known, "remembered");
+        assert_true(t->last.density == 9.0 / (M * K)); /* counted, not sampled */
+    }
+    assert_int_equal(only_site(t)->looks, 1);
+}
+
+static void test_dense_backs_off(void **state)
+{
+    product_t *t = *state;
+    fill(t, 1);
+    for (int i = 0; i < 3000; i++) {
+        unit_expect(lac_gemm_ex(t->ctx, NULL, &t->a, &t->b, NULL, &t->c, NULL), LAC_OK, "gemm");
+        if (i == 3) i = 2990; /* the other calls are made without computing, below */
+    }
+    assert_true(serves_dense(run(t)));
+    lac_site_t *site = only_site(t);
+    for (int i = 0; i < 3000; i++) {
+        lac_obj_t x = t->a;
+        int computed = lac_sgemm_or_decline(t->ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, t->w, N, t->s,
+                                            K, 0.0f, t->out, N, "test", x.buf);
+        assert_int_equal(computed, 0);
+    }
+    int sites = 0;
+    for (int i = 0; i < LAC_SITES; i++) {
+        lac_site_t *at = &t->ctx->sites.place[i];
+        if (!at->stamp || at == site) continue;
+        sites++;
+        assert_int_equal(at->calls, 3000);
+        assert_int_equal(at->declined_calls, 3000);
+        if (at->looks > 40) fail_msg("%d looks in 3000 calls", (int)at->looks);
+        assert_true(at->looks > 1); /* it does not stop looking either */
+    }
+    assert_int_equal(sites, 1);
+}
+
+static void test_turning_dense_and_sparse_again(void **state)
+{
+    product_t *t = *state;
+    fill(t, 501);
+    for (int i = 0; i < 3; i++) assert_string_equal(run(t), "event");
+    fill(t, 1);
+    assert_true(serves_dense(run(t))); /* the scan gives up, and the result is right */
+    assert_string_equal(t->last.reason, "denser than expected");
+    for (int i = 0; i < 20; i++) assert_true(serves_dense(run(t)));
+    fill(t, 501);
+    int calls = 0;
+    while (serves_dense(run(t)))
+        if (++calls > 200) fail_msg("sparse again, and not found in %d calls", calls);
+    assert_string_equal(run(t), "event");
+}
+
+/* Half empty is denser than break-even at one thread, but a forced route runs. */
+static void test_forced_does_not_give_up(void **state)
+{
+    product_t *t = *state;
+    fill(t, 1);
+    unit_expect(lac_ctx_set(t->ctx, "backend", "event"), LAC_OK, "backend");
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(run(t), "event");
+        assert_string_equal(t->last.reason, "forced");
+    }
+}
+
+/* What a forced route that does not apply is replaced by rests on what is known, not on an assumption. */
+static void test_forced_in_vain(void **state)
+{
+    product_t *t = *state;
+    fill(t, 1);
+    unit_expect(lac_ctx_set(t->ctx, "backend", "tiles"), LAC_OK, "backend");
+    assert_true(serves_dense(run(t)));
+    assert_string_equal(t->last.reason, "forced route does not apply");
+    assert_true(t->last.density < 0);
+}
+
+/* A call with nothing to sum says nothing of those that have. */
+static void test_first_call_with_alpha_0(void **state)
+{
+    product_t *t = *state;
+    float zero = 0.0f;
+    fill(t, 501);
+    unit_expect(lac_gemm(t->ctx, &zero, &t->a, &t->b, NULL, &t->c), LAC_OK, "alpha = 0");
+    assert_string_equal(run(t), "event");
+}
+
+static void test_detect_off(void **state)
+{
+    product_t *t = *state;
+    fill(t, 501);
+    unit_expect(lac_ctx_set(t->ctx, "detect", "off"), LAC_OK, "detect");
+    for (int i = 0; i < 3; i++) assert_true(serves_dense(run(t)));
+    assert_int_equal(only_site(t)->looks, 0);
+    unit_expect(lac_ctx_set(t->ctx, "detect", "probe"), LAC_OK, "detect");
+    assert_string_equal(run(t), "event");
+}
+
+/* Options change what pays: a site that had nothing to look for is looked at again. */
+static void test_options_make_sites_anew(void **state)
+{
+    product_t *t = *state;
+    fill(t, 501);
+    unit_expect(lac_ctx_set(t->ctx, "nan", "strict"), LAC_OK, "nan");
+    for (int i = 0; i < 3; i++) assert_true(serves_dense(run(t)));
+    unit_expect(lac_ctx_set(t->ctx, "nan", "fast"), LAC_OK, "nan");
+    assert_string_equal(run(t), "event");
+}
+
+/* A scan of an operand that has changed since is a hint, and found to be wrong once. */
+static void test_stale_hint(void **state)
+{
+    product_t *t = *state;
+    lac_meta_t *meta;
+    int wrong = 0;
+    fill(t, 501);
+    unit_expect(lac_meta_create(&meta, M, K), LAC_OK, "create");
+    t->a.meta = meta;
+    unit_expect(lac_meta_scan(t->ctx, &t->a, LAC_META_DENSITY), LAC_OK, "scan");
+    assert_string_equal(run(t), "event");
+    assert_string_equal(t->last.known, "scanned");
+    fill(t, 1);
+    for (int i = 0; i < 20; i++) {
+        assert_true(serves_dense(run(t)));
+        wrong += !strcmp(t->last.reason, "denser than expected");
+    }
+    if (wrong > 1) fail_msg("the hint was believed %d times after it had changed", wrong);
+    lac_meta_free(meta);
+}
+
+/* Explaining looks, and leaves the history as it was. */
+static void test_explain_teaches_nothing(void **state)
+{
+    product_t *t = *state;
+    lac_decision_t decision;
+    fill(t, 1);
+    for (int i = 0; i < 4; i++) run(t);
+    lac_site_t *site = only_site(t), before = *site;
+    fill(t, 501);
+    unit_expect(lac_explain(t->ctx, NULL, &t->a, &t->b, NULL, &t->c, NULL, &decision), LAC_OK, "explain");
+    assert_string_equal(decision.route, "event");
+    assert_string_equal(decision.known, "probed");
+    assert_true(site->calls == before.calls && site->wait == before.wait &&
+                site->countdown == before.countdown && site->route == before.route);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_sparse_is_found_and_remembered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dense_backs_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_turning_dense_and_sparse_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_forced_does_not_give_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_forced_in_vain, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_first_call_with_alpha_0, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_detect_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_options_make_sites_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stale_hint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_explain_teaches_nothing, setup, teardown)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What measured times teach a site, with made-up routes and times. */
+#include "unit_support.h"
+#include "dispatch/timing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)p;
+    return route->name[0] == '-' ? LAC_REFUSED_NO_FORM : LAC_FITS;
+}
+
+/* The cost is in the name: "a7" costs 7. */
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)p, (void)machine;
+    return route->name[1] - '0';
+}
+
+#define ROUTE(name, role, side)                                                                              \
+    {                                                                                                        \
+        name, role, side, applicable, cost_us, NULL, NULL                                                    \
+    }
+
+static const lac_route_t sparse = ROUTE("s4", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
+                         rival = ROUTE("r5", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT),
+                         refused = ROUTE("-1", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
+                         oracle = ROUTE("o1", LAC_ROLE_ORACLE, LAC_SIDE_NONE),
+                         dense = ROUTE("d6", LAC_ROLE_DENSE, LAC_SIDE_NONE);
+static const lac_route_t *const table[] = {&sparse, &rival, &refused, &oracle, &dense};
+enum { SPARSE, RIVAL, REFUSED, ORACLE, DENSE, COUNT };
+
+static lac_ctx_t context(bool learn)
+{
+    lac_ctx_t ctx = {.routes = table, .route_count = COUNT};
+    ctx.policy.learn = learn;
+    return ctx;
+}
+
+/* Runs route `row` whose true time is `truth` times what the model says of it. */
+static bool teach(lac_site_t *site, int row, double truth)
+{
+    double model = cost_us(table[row], NULL, NULL);
+    return lac_timing_learn(site, row, model, truth * model);
+}
+
+static void expect_factor(const lac_site_t *site, int row, double want, double within)
+{
+    double got = (double)site->factor[row];
+    if (!(fabs(got - want) <= within * want)) fail_msg("row %d: factor %g, expected %g", row, got, want);
+}
+
+static void test_converges(void **state)
+{
+    (void)state;
+    static const double truths[] = {0.2, 0.9, 1.0, 1.5, 8.0};
+    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
+        lac_site_t site = {0};
+        assert_false(teach(&site, SPARSE, 100.0)); /* the first run is cold */
+        assert_true(site.factor[SPARSE] == 0.0f);
+        teach(&site, SPARSE, truths[i]);
+        expect_factor(&site, SPARSE, truths[i], 1e-5);
+        assert_true(teach(&site, SPARSE, truths[i])); /* known now: worth finding break-even again */
+        for (int run = 0; run < 50; run++) assert_false(teach(&site, SPARSE, truths[i]));
+        expect_factor(&site, SPARSE, truths[i], 1e-5);
+        assert_true(site.factor[DENSE] == 0.0f);
+    }
+}
+
+/* Noise only ever adds: an interrupted call moves little, and the truth returns. */
+static void test_outliers(void **state)
+{
+    (void)state;
+    lac_site_t site = {0};
+    for (int i = 0; i < 10; i++) teach(&site, DENSE, 1.0);
+    teach(&site, DENSE, 1000.0);
+    assert_true(site.factor[DENSE] < 1.1f);
+    for (int i = 0; i < 20; i++) teach(&site, DENSE, 1.0);
+    expect_factor(&site, DENSE, 1.0, 0.01);
+}
+
+static void test_follows_a_change(void **state)
+{
+    (void)state;
+    lac_site_t site = {0};
+    bool told = false;
+    for (int i = 0; i < 10; i++) teach(&site, DENSE, 1.0);
+    for (int i = 0; i < 200; i++) told |= teach(&site, DENSE, 3.0);
+    expect_factor(&site, DENSE, 3.0, 0.1);
+    assert_true(told);
+    told = false;
+    for (int i = 0; i < 50; i++) told |= teach(&site, DENSE, 0.5);
+    expect_factor(&site, DENSE, 0.5, 0.05);
+    assert_true(told);
+}
+
+static void test_no_row(void **state)
+{
+    (void)state;
+    lac_site_t site = {0};
+    assert_false(lac_timing_learn(&site, -1, 1.0, 1.0));
+    assert_false(lac_timing_learn(&site, LAC_SITE_ROUTES, 1.0, 1.0));
+    assert_false(lac_timing_learn(&site, 0, 0.0, 1.0));
+    assert_true(site.spent_us == 3.0);
+}
+
+static lac_choice_t tried(const lac_ctx_t *ctx, lac_site_t *site)
+{
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    lac_choice_t choice = {&dense, DENSE, "cheapest", 6.0, 6.0};
+    lac_timing_trial(ctx, site, &p, &choice);
+    return choice;
+}
+
+static void test_trials(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(true), off = context(false);
+    lac_site_t site = {.calls = 100, .spent_us = 1e6};
+    assert_ptr_equal(tried(&off, &site).route, &dense);
+    lac_site_t cold = {.calls = 2, .spent_us = 1e6}, poor = {.calls = 100, .spent_us = 100.0};
+    assert_ptr_equal(tried(&ctx, &cold).route, &dense);
+    assert_ptr_equal(tried(&ctx, &poor).route, &dense); /* 1 % of 100 us buys nothing */
+    lac_choice_t choice = tried(&ctx, &site);
+    assert_ptr_equal(choice.route, &sparse);
+    assert_int_equal(choice.row, SPARSE);
+    assert_string_equal(choice.reason, "trial");
+    assert_true(choice.cost_us == 4.0 && site.tried_us == 4.0);
+    const lac_route_t *never[] = {&refused, &oracle};
+    for (int i = 0; i < 50; i++) {
+        choice = tried(&ctx, &site);
+        if (strcmp(choice.reason, "trial")) break;
+        assert_ptr_not_equal(choice.route, never[0]);
+        assert_ptr_not_equal(choice.route, never[1]);
+        teach(&site, choice.row, 1.0);
+    }
+    assert_string_equal(choice.reason, "cheapest"); /* all are known: no more trials */
+    assert_int_equal(site.runs[SPARSE], 3);
+    assert_int_equal(site.runs[RIVAL], 3);
+}
+
+/* A route half as fast as the model says is found to be just that by its trials, not a quarter. */
+static void test_trials_find_the_truth(void **state)
+{
+    (void)state;
+    static const double truths[] = {0.25, 0.5, 1.0, 2.0, 2.9};
+    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
+        lac_ctx_t ctx = context(true);
+        lac_site_t site = {.calls = 100, .spent_us = 1e6};
+        for (int run = 0; run < 20; run++) {
+            lac_choice_t choice = tried(&ctx, &site);
+            if (!strcmp(choice.reason, "trial")) teach(&site, choice.row, truths[i]);
+        }
+        expect_factor(&site, SPARSE, truths[i], 1e-5);
+    }
+}
+
+static void test_wants(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(true), off = context(false);
+    lac_site_t site = {.calls = 1};
+    assert_false(lac_timing_wants(&ctx, &site, DENSE)); /* nothing could ever pay there */
+    site.left.break_even = 0.1;
+    assert_true(lac_timing_wants(&ctx, &site, DENSE));
+    assert_false(lac_timing_wants(&off, &site, DENSE));
+    assert_false(lac_timing_wants(&ctx, &site, -1));
+    assert_false(lac_timing_wants(&ctx, &site, LAC_SITE_ROUTES));
+    for (int i = 0; i < 3; i++) teach(&site, DENSE, 1.0);
+    int wanted = 0;
+    for (site.calls = 0; site.calls < 1024; site.calls++) wanted += lac_timing_wants(&ctx, &site, DENSE);
+    assert_int_equal(wanted, 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_converges),
+                                       cmocka_unit_test(test_outliers),
+                                       cmocka_unit_test(test_follows_a_change),
+                                       cmocka_unit_test(test_no_row),
+                                       cmocka_unit_test(test_trials),
+                                       cmocka_unit_test(test_trials_find_the_truth),
+                                       cmocka_unit_test(test_wants)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
