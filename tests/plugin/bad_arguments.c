@@ -1,0 +1,104 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Calls a real BLAS with bad arguments and prints what its error reporters, overridden here, were told. Run
+ * plain and under the plugin, the lines must be the same. The reporters leave by longjmp, as Octave's and R's
+ * do: what the C interfaces do with a letter that they do not know, after their reporter returned, is chance.
+ */
+#include "../../plugin/blas/blas_shapes.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+
+extern sgemm_fn sgemm_;
+extern sgemv_fn sgemv_;
+extern void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                        const float *b, int ldb, float beta, float *c, int ldc);
+extern void cblas_sgemv(int order, int ta, int m, int n, float alpha, const float *a, int lda, const float *x,
+                        int incx, float beta, float *y, int incy);
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void xerbla_(const char *routine, const int *parameter, size_t length);
+EXPORT void cblas_xerbla(int parameter, const char *routine, const char *format, ...);
+
+/* Needed by netlib's cblas, whose own cblas_xerbla is replaced here. */
+EXPORT int RowMajorStrg, CBLAS_CallFromC;
+
+static jmp_buf back;
+
+void xerbla_(const char *routine, const int *parameter, size_t length)
+{
+    printf("  xerbla %.*s %d\n", (int)length, routine, *parameter);
+    longjmp(back, 1);
+}
+
+void cblas_xerbla(int parameter, const char *routine, const char *format, ...)
+{
+    (void)format;
+    printf("  cblas_xerbla %s %d\n", routine, parameter);
+    longjmp(back, 1);
+}
+
+static const float a[64] = {1, 2, 3}, b[64] = {4, 5, 6}, alpha = 1, beta = 0.5f;
+static float c[64];
+
+/* Extents and steps that are good for every transposition of 3 x 4 x 5, with one of them spoilt. */
+typedef struct sizes {
+    int m, n, k, lda, ldb, ldc;
+} sizes_t;
+
+static sizes_t spoilt(int member, int value)
+{
+    int v[] = {3, 4, 5, 6, 7, 8};
+    if (member < 6) v[member] = value;
+    return (sizes_t){v[0], v[1], v[2], v[3], v[4], v[5]};
+}
+
+static void checksum(void)
+{
+    RowMajorStrg = CBLAS_CallFromC = 0; /* which a reporter that returned would have let happen */
+    double sum = 0;
+    for (int i = 0; i < 64; i++) sum += (i + 1) * (double)c[i];
+    printf("  c %.9g\n", sum);
+}
+
+static void try_fortran(char ta, char tb, sizes_t s)
+{
+    printf("sgemm %c%c %d %d %d %d %d %d\n", ta, tb, s.m, s.n, s.k, s.lda, s.ldb, s.ldc);
+    if (setjmp(back) == 0)
+        sgemm_(&ta, &tb, &s.m, &s.n, &s.k, &alpha, a, &s.lda, b, &s.ldb, &beta, c, &s.ldc, 1, 1);
+    checksum();
+    printf("sgemv %c %d %d %d %d %d\n", ta, s.m, s.n, s.lda, s.ldb, s.ldc);
+    if (setjmp(back) == 0) sgemv_(&ta, &s.m, &s.n, &alpha, a, &s.lda, b, &s.ldb, &beta, c, &s.ldc, 1);
+    checksum();
+}
+
+static void try_c(int order, int ta, int tb, sizes_t s)
+{
+    printf("cblas_sgemm %d %d %d %d %d %d %d %d %d\n", order, ta, tb, s.m, s.n, s.k, s.lda, s.ldb, s.ldc);
+    if (setjmp(back) == 0)
+        cblas_sgemm(order, ta, tb, s.m, s.n, s.k, alpha, a, s.lda, b, s.ldb, beta, c, s.ldc);
+    checksum();
+    printf("cblas_sgemv %d %d %d %d %d %d %d\n", order, ta, s.m, s.n, s.lda, s.ldb, s.ldc);
+    if (setjmp(back) == 0) cblas_sgemv(order, ta, s.m, s.n, alpha, a, s.lda, b, s.ldb, beta, c, s.ldc);
+    checksum();
+}
+
+int main(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a reporter may end the process */
+    const char letters[] = "NTCtXR";
+    for (int i = 0; i < 36; i++) try_fortran(letters[i / 6], letters[i % 6], spoilt(6, 0));
+    for (int order = 100; order < 104; order++)
+        for (int i = 0; i < 25; i++) try_c(order, 110 + i / 5, 110 + i % 5, spoilt(6, 0));
+    for (int member = 0; member < 6; member++)
+        for (int value = -1; value < 3; value++) {
+            try_fortran('N', 'T', spoilt(member, value));
+            try_fortran('C', 'n', spoilt(member, value));
+            for (int order = 101; order < 103; order++) {
+                try_c(order, 111, 112, spoilt(member, value));
+                try_c(order, 113, 111, spoilt(member, value));
+            }
+        }
+    return 0;
+}

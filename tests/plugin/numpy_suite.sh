@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+# NumPy's own linear algebra tests, plain and under the plugin: the same tests must pass.
+# usage: numpy_suite.sh preload|whole library python
+set -u
+mode=$1 library=$2 python=$3
+"$python" -c 'import numpy, pytest, hypothesis' 2> /dev/null ||
+    { echo "skipped: NumPy's tests need python3-numpy, python3-pytest and python3-hypothesis"; exit 77; }
+
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+suite() {
+    said=$1
+    shift
+    env PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 "$@" "$python" -m pytest -q -rA -p no:cacheprovider --pyargs numpy.linalg \
+        numpy.core.tests.test_multiarray numpy.core.tests.test_numeric \
+        -k '(linalg or matmul or MatMul or Matmul or dot or Dot or inner or tensordot) and not huge' > "$said" 2>&1
+    echo "exit status $?" >> "$said"
+    grep -E '^(PASSED|FAILED|ERROR|XFAIL|XPASS|exit status)' "$said" | sed 's/ - .*//' | sort > "$said.list"
+}
+
+log=$folder/log
+suite plain
+case $mode in
+    preload) set -- LD_PRELOAD="$library" ;;
+    whole) set -- LD_LIBRARY_PATH="$(dirname "$library")" ;;
+esac
+suite under "$@" LACUNA_VERBOSE=exec LACUNA_LOG="$log"
+
+passed=$(grep -c '^PASSED' plain.list)
+logged=$(grep -c '^lacuna,[0-9]*,exec,cblas_sgem[mv],' "$log" 2> /dev/null)
+echo "$passed tests pass plain, $(grep -c '^PASSED' under.list) under the plugin; ${logged:-0} calls came to Lacuna"
+[ "$passed" -ge 100 ] || { echo "too few"; tail -n 20 plain; exit 1; }
+[ "${logged:-0}" -ge 10 ] || { echo "the plugin was hardly used"; exit 1; }
+diff plain.list under.list || { tail -n 30 under; exit 1; }

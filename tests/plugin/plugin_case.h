@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Every entry point of the drop-in BLAS as a row, calls through any of them, and the right answers.
+ *
+ * Mathematics: C := beta C + alpha op(A) op(B), summed here in double by the definition. Inputs are small
+ * integers over a power of two, so that every order of summation gives the same float. */
+#ifndef LACUNA_PLUGIN_CASE_H
+#define LACUNA_PLUGIN_CASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum plugin_shape { SHAPE_SGEMM, SHAPE_SGEMV, SHAPE_CBLAS_SGEMM, SHAPE_CBLAS_SGEMV } plugin_shape_t;
+
+typedef struct plugin_symbol {
+    const char *name;
+    plugin_shape_t shape;
+    bool wide; /* 64-bit integers */
+} plugin_symbol_t;
+
+extern const plugin_symbol_t plugin_symbols[];
+extern const int plugin_symbol_count;
+
+enum { CASE_MAX = 4096 }; /* elements of each operand */
+
+/* One call. Row-major where order is 101. For sgemv, B is x (step ldb) and C is y (step ldc), A is m x n. */
+typedef struct plugin_case {
+    int order; /* 101, 102; Fortran calls are always 102 */
+    char ta, tb;
+    int64_t m, n, k, lda, ldb, ldc;
+    float alpha, beta;
+    float a[CASE_MAX], b[CASE_MAX], c[CASE_MAX], want[CASE_MAX];
+} plugin_case_t;
+
+/* Random operands with about one element in `gap` a nonzero, and the answer in want. Extents and steps are
+ * the caller's and must fit; elements of C outside the result are to stay as they are. */
+void plugin_case_fill(plugin_case_t *p, const plugin_symbol_t *symbol, int gap, uint64_t seed);
+
+/* Calls fn, a function of the symbol's shape and width. Narrow integers of C calls carry rubbish in the upper
+ * half of their slots, as the ABI allows. */
+void plugin_case_call(plugin_case_t *p, const plugin_symbol_t *symbol, void *fn);
+
+/* How many elements of C are not the wanted ones; NaN counts. */
+int plugin_case_wrong(const plugin_case_t *p);
+
+/* The i-th of a round of cases (orders, letters, extents, steps, scalars), for a symbol; false past the last.
+ */
+bool plugin_case_make(plugin_case_t *p, const plugin_symbol_t *symbol, int i);
+
+#endif
