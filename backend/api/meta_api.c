@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Scanning metadata from an operand's buffer. */
+#include "../base/log.h"
 #include "../base/status.h"
 #include "../data/check.h"
 #include "../data/metadata.h"
@@ -23,5 +24,8 @@ lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
     pthread_mutex_lock(&obj->meta->build);
     status = ctx->backend->scan(ctx->exec, obj, what, ctx->policy.threads);
     pthread_mutex_unlock(&obj->meta->build);
+    if (!status && ctx->policy.verbose & LAC_VERBOSE_META)
+        lac_log("lacuna,1,meta,scan,%lldx%lld,%lld nonzero", (long long)obj->m, (long long)obj->n,
+                (long long)obj->meta->nnz);
     return status;
 }

@@ -1,0 +1,208 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The pool: every part runs once, from several callers at once, nested, and in a forked child. */
+#include "unit_support.h"
+#include "base/threads.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_THREAD__)
+#    define UNDER_TSAN 1
+#elif defined(__has_feature)
+#    if __has_feature(thread_sanitizer)
+#        define UNDER_TSAN 1
+#    endif
+#endif
+
+enum { PARTS_MOST = 300 };
+
+typedef struct tally {
+    int runs[PARTS_MOST]; /* plain on purpose: what a part wrote is seen when lac_parallel returns */
+    int wrong;
+} tally_t;
+
+static void count(void *arg, int part, int parts)
+{
+    tally_t *t = arg;
+    if (part < 0 || part >= parts || parts > PARTS_MOST)
+        t->wrong = 1;
+    else
+        t->runs[part]++;
+}
+
+static bool ran_once(const tally_t *t, int parts)
+{
+    for (int p = 0; p < PARTS_MOST; p++)
+        if (t->runs[p] != (p < parts)) return false;
+    return !t->wrong;
+}
+
+static void test_every_part_once(void **state)
+{
+    (void)state;
+    static const int parts[] = {1, 2, 3, 2, 7, 16, 5, 64, 256, 257, 300, 2};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        for (int again = 0; again < (unit_quick() ? 3 : 200); again++) {
+            tally_t t = {0};
+            lac_parallel(parts[i], count, &t);
+            if (!ran_once(&t, parts[i])) fail_msg("%d parts, round %d", parts[i], again);
+        }
+    tally_t none = {0};
+    lac_parallel(0, count, &none);
+    lac_parallel(-3, count, &none);
+    assert_true(ran_once(&none, 0));
+}
+
+/* After a pause the workers sleep; they are woken. */
+static void test_after_sleep(void **state)
+{
+    (void)state;
+    for (int i = 0; i < (unit_quick() ? 3 : 20); i++) {
+        tally_t t = {0};
+        usleep(3000);
+        lac_parallel(3, count, &t);
+        assert_true(ran_once(&t, 3));
+    }
+}
+
+static void *call_often(void *arg)
+{
+    int *failures = arg;
+    for (int i = 0; i < (unit_quick() ? 50 : 2000); i++) {
+        tally_t t = {0};
+        int parts = 1 + i % 5;
+        lac_parallel(parts, count, &t);
+        *failures += !ran_once(&t, parts);
+    }
+    return NULL;
+}
+
+static void test_several_callers(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    int failures[4] = {0};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call_often, &failures[i]), 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(failures[i], 0);
+    }
+}
+
+static void nest(void *arg, int part, int parts)
+{
+    tally_t *inner = arg;
+    (void)parts;
+    lac_parallel(3, count, &inner[part]);
+}
+
+static void test_nested(void **state)
+{
+    (void)state;
+    for (int i = 0; i < (unit_quick() ? 5 : 100); i++) {
+        static tally_t inner[4];
+        memset(inner, 0, sizeof inner);
+        lac_parallel(4, nest, inner);
+        for (int p = 0; p < 4; p++) assert_true(ran_once(&inner[p], 3));
+    }
+}
+
+/* 0 where a child's parts all ran. */
+static int child_status(void)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        int bad = 0;
+        for (int i = 0; i < 20; i++) {
+            tally_t t = {0};
+            lac_parallel(3, count, &t);
+            bad |= !ran_once(&t, 3);
+        }
+        _exit(bad);
+    }
+    int status = -1;
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void test_fork(void **state)
+{
+    (void)state;
+#ifdef UNDER_TSAN
+    skip(); /* it cannot start threads in the child of a process that has some */
+#endif
+    tally_t t = {0};
+    lac_parallel(4, count, &t);
+    assert_int_equal(child_status(), 0);
+    usleep(3000); /* with sleeping workers */
+    assert_int_equal(child_status(), 0);
+    memset(&t, 0, sizeof t);
+    lac_parallel(4, count, &t);
+    assert_true(ran_once(&t, 4));
+}
+
+static atomic_bool stop;
+
+static void *call_until_stopped(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&stop)) {
+        tally_t t = {0};
+        lac_parallel(3, count, &t);
+    }
+    return NULL;
+}
+
+/* A fork while another thread's round runs. */
+static void test_fork_beside_a_caller(void **state)
+{
+    (void)state;
+#ifdef UNDER_TSAN
+    skip();
+#endif
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, call_until_stopped, NULL), 0);
+    for (int i = 0; i < (unit_quick() ? 3 : 30); i++) assert_int_equal(child_status(), 0);
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+}
+
+static void test_shares(void **state)
+{
+    (void)state;
+    static const long long extents[] = {0, 1, 15, 16, 17, 100, 1000, 1LL << 40};
+    static const long long grains[] = {1, 8, 16, 64};
+    for (size_t e = 0; e < sizeof extents / sizeof *extents; e++)
+        for (size_t g = 0; g < 4; g++)
+            for (int parts = 1; parts <= 256; parts = parts * 3 / 2 + 1) {
+                long long at = 0, begin, end;
+                for (int part = 0; part < parts; part++) {
+                    lac_share(extents[e], grains[g], part, parts, &begin, &end);
+                    assert_true(begin == at && end >= begin);
+                    assert_true(end % grains[g] == 0 || end == extents[e]);
+                    at = end;
+                }
+                assert_true(at == extents[e]);
+            }
+    assert_true(lac_processors() >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_part_once),
+                                       cmocka_unit_test(test_after_sleep),
+                                       cmocka_unit_test(test_several_callers),
+                                       cmocka_unit_test(test_nested),
+                                       cmocka_unit_test(test_fork),
+                                       cmocka_unit_test(test_fork_beside_a_caller),
+                                       cmocka_unit_test(test_shares)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
