@@ -7,8 +7,6 @@ import re
 SOURCES = {".c", ".h", ".cu", ".cuh", ".def", ".py", ".sh", ".cmake"}
 C_SOURCES = {".c", ".h", ".cu", ".cuh", ".def"}
 LONG_FILE = 400
-# What serves where nothing is skipped is part of the dispatcher's policy; every other route is just a row of its table.
-FALLBACKS = {"lac_route_trivial", "lac_route_dense", "lac_route_plain"}
 
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
@@ -140,16 +138,14 @@ def route_names_elsewhere(tree):
     """Files other than table.c (and headers) that name a route which another file defines."""
     home = {}
     for path in tree.c_sources():
-        for route in ROUTE.findall(tree.code(path)):
-            home[route] = path
+        if tree.folder_of(path):
+            home.update((route, path) for route in ROUTE.findall(tree.code(path)))
     found = []
     for path in tree.c_sources():
         folder = tree.folder_of(path)
         if folder is None or path.as_posix() == "backend/dispatch/table.c" or path.suffix in (".h", ".def"):
             continue
         words = set(re.findall(r"\w+", tree.code(path)))
-        if folder.name == "backend/dispatch":
-            words -= FALLBACKS
         found += [f"{path}: names {route} of {file}" for route, file in home.items() if route in words and file != path]
     return found
 
