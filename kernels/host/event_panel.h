@@ -9,7 +9,7 @@
 enum {
     EVENT_PANEL_FLOATS = 65536, /* m x panel accumulators: 256 KiB, beside the slices of W in L2 */
     EVENT_PANEL_MIN = 64,
-    EVENT_PANEL_MAX = 2048
+    EVENT_PANEL_MAX = 4096
 };
 
 /* Columns of out that event_rows sums at a time for m rows of S: a multiple of EVENT_PANEL_MIN. */

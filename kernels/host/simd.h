@@ -61,6 +61,12 @@ LAC_INLINE xvec_t x_fma(xvec_t a, xvec_t b, xvec_t c)
     return c;
 }
 
+/* n may be anything: none, some or all lanes. */
+LAC_INLINE vec_t v_load_upto(const real_t *p, int64_t n)
+{
+    return n >= LANES ? v_load(p) : n > 0 ? v_load_n(p, n) : v_zero();
+}
+
 /* Adds the sixteen lanes as a tree: lane l with l + 8, then + 4, + 2, + 1. */
 LAC_INLINE real_t x_sum(xvec_t x)
 {
