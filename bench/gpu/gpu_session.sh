@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds the CUDA kernels with plain nvcc, tests them against fp64, runs the sanitizer on small shapes, and times
+# every problem. Usage: bench/gpu/gpu_session.sh <output folder> [full|quick] [sanitize|plain] [commit]
+set -u
+out=$1; mode=${2:-quick}; sanitize=${3:-plain}
+build=${TMPDIR:-/tmp}/lacuna-gpu
+mkdir -p "$out" "$build"
+flags="-std=c++17 -O3 -lineinfo -Iinclude -gencode arch=compute_90,code=sm_90"
+objects=""
+for f in kernels/cuda/*.cu; do
+    o=$build/$(basename "$f" .cu).o; objects="$objects $o"
+    nvcc $flags -c "$f" -o "$o" &
+done
+nvcc $flags -c tests/gpu/event_test.cu -o "$build/event_test.o" &
+nvcc $flags -c bench/gpu/event_bench.cu -o "$build/event_bench.o" &
+wait
+nvcc $flags $objects "$build/event_test.o" -o "$build/event_test" || exit 1
+nvcc $flags $objects "$build/event_bench.o" -lcublas -o "$build/event_bench" || exit 1
+LACUNA_COMMIT=${4:-$(git rev-parse --short HEAD 2>/dev/null)}; LACUNA_DATE=$(date -u +%Y-%m-%d)
+LACUNA_DRIVER=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader)
+export LACUNA_COMMIT LACUNA_DATE LACUNA_DRIVER
+timeout 60 "$build/event_test" 200 3000 1 2>&1 | tee "$out/event_test.log" | tail -15
+if [ "$sanitize" = sanitize ]; then
+    for tool in memcheck racecheck initcheck synccheck; do
+        timeout 100 compute-sanitizer --tool $tool "$build/event_test" 3 300 7 >"$out/sanitizer_$tool.log" 2>&1
+        echo "$tool: $(tail -1 "$out/sanitizer_$tool.log")"
+    done
+fi
+timeout ${BENCH_LIMIT:-240} "$build/event_bench" "$out/event_bench.json" "$mode" ${PROBLEMS:-} >"$out/event_bench.log" 2>&1
+cat "$out/event_bench.log"
+if [ -n "${PROFILE:-}" ]; then # e.g. PROFILE="6:event_stream_rows 7:event_ranges": counters of two launches each
+    for what in $PROFILE; do
+        i=${what%%:*}; kernel=${what#*:}
+        timeout 40 ncu --clock-control none -k "regex:$kernel" -c 2 --section SpeedOfLight --section LaunchStats \
+            --section Occupancy --section MemoryWorkloadAnalysis --section WarpStateStats \
+            "$build/event_bench" "$build/profile.json" quick "$i" "$i" >"$out/ncu_${i}_$kernel.log" 2>&1
+    done
+fi

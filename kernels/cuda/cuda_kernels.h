@@ -1,0 +1,111 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The contract of the CUDA kernels: arithmetic on raw device pointers, no policy, no allocation, no sync.
+ *
+ * Every sparse route is written for one picture, "S times W":
+ *
+ *     out[i, j] := beta * out[i, j] + alpha * sum over k of S[i, k] * W[k, j]      i < m, j < n, k < kk
+ *
+ * S is the sparse operand, W its dense partner. A right-hand sparse operand is the same picture with the
+ * product transposed. Strides are in elements; element (r, c) of X lies at X[r * rs + c * cs].
+ *
+ * Common to all launchers:
+ *  - all pointers are device pointers; work is queued on `stream`; nothing is allocated, synchronised or
+ *    copied, so every launcher may be captured into a graph;
+ *  - sums run in one fixed order per output element, with fused multiply-adds in f32 and no float atomics:
+ *    the same inputs on the same device give the same bits;
+ *  - zeros of S are skipped (0 * Inf and 0 * NaN are dropped), -0 is a zero, NaN is not;
+ *  - beta == 0 never reads out; W and S are read only where needed;
+ *  - extents and leading dimensions must be below 2^31 each (LAC_ERR_EXTENT otherwise); products of them may
+ *    pass it. LAC_ERR_VENDOR means that a launch failed. Arguments are otherwise trusted. */
+#ifndef LACUNA_CUDA_KERNELS_H
+#define LACUNA_CUDA_KERNELS_H
+
+#include <lacuna/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void *lac_cuda_stream_t; /* a cudaStream_t */
+
+/* A scalar of the caller's: read on the device when device != NULL, else passed by value. */
+typedef struct lac_cuda_scalar {
+    const float *device;
+    float value;
+} lac_cuda_scalar_t;
+
+typedef enum lac_cuda_order {
+    LAC_CUDA_ROWS = 0, /* rows of W contiguous: element (k, j) at w[k * ldw + j]               */
+    LAC_CUDA_COLS = 1  /* columns of W contiguous along k: element (k, j) at w[j * ldw + k]    */
+} lac_cuda_order_t;
+
+/* The picture without S. */
+typedef struct lac_cuda_product {
+    int64_t m, n, k;
+    lac_cuda_scalar_t alpha;
+    const float *w;
+    int64_t ldw;
+    lac_cuda_order_t order;
+    lac_cuda_scalar_t beta;
+    float *out;
+    int64_t rs, cs; /* strides of out */
+} lac_cuda_product_t;
+
+/* S as it lies in memory: dense with zeros. */
+typedef struct lac_cuda_dense {
+    lac_dt_t dt; /* LAC_F32, or LAC_U8: any nonzero byte is an event of value 1 */
+    const void *data;
+    int64_t rs, cs;
+    double density; /* what is expected, or 0: unknown; only steers how the work is cut */
+} lac_cuda_dense_t;
+
+/* S by rows (CSR). */
+typedef struct lac_cuda_csr {
+    const int64_t *ptr; /* [m + 1]                                              */
+    const int32_t *idx; /* [nnz] k of each event                                */
+    const float *val;   /* [nnz], or NULL: every event has value 1              */
+    int64_t nnz;        /* as far as the host knows it; only steers the split   */
+} lac_cuda_csr_t;
+
+/* How a launch is cut; 0 in any field means "choose". A warp owns one row of S, 128 * vec
+ * columns and one slice of k; a block holds row_warps x k_warps warps; `cluster` blocks share one output
+ * tile. */
+typedef struct lac_cuda_tile {
+    int vec;       /* fused only: 1 or 2                                    */
+    int row_warps; /* row_warps * k_warps <= 32                             */
+    int k_warps;
+    int cluster; /* 1, 2, 4, 8 or 16; more than 1 needs compute 9.0       */
+    int slice;   /* slots only: k per slot, a multiple of 128 and >= k / 64 */
+} lac_cuda_tile_t;
+
+/* Event product, one launch: blocks scan their slice of a dense S and gather only the active rows (or
+ * columns) of W. Best while S is small against n (every 128 * vec columns scan S once). tile may be NULL. */
+lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                  const lac_cuda_tile_t *tile, lac_cuda_stream_t stream);
+
+/* Event product, two launches chained by programmatic dependent launch: the first packs the events of S into
+ * slots in the workspace, the second gathers. tile may be NULL. s->data == NULL: the workspace already
+ * holds what an earlier call with the same m, n, k, density and tile packed there.
+ * Workspace (256-byte aligned): lac_cuda_event_slots_bytes(m, k) bytes, written before it is read. */
+lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                  const lac_cuda_tile_t *tile, void *workspace, lac_cuda_stream_t stream);
+int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k);
+
+/* Event product for W by columns where most of W's sectors are needed, three chained launches: W streams once
+ * through shared memory per 128 rows of S, 16-byte pieces without an event are skipped. order must be
+ * LAC_CUDA_COLS, k > 0. s->data == NULL: the workspace already holds what an earlier call for the same m, k
+ * packed there. Workspace (256-byte aligned): lac_cuda_event_stream_bytes(m, k) bytes for the current device.
+ */
+lac_status_t lac_cuda_event_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
+                                   lac_cuda_stream_t stream);
+int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
+
+/* Event product with the events given as CSR. tile may be NULL. */
+lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                                const lac_cuda_tile_t *tile, lac_cuda_stream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

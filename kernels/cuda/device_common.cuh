@@ -1,0 +1,188 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Device helpers shared by the kernels: clusters, programmatic launch, scalars, launch of a configured grid.
+ */
+#ifndef LACUNA_DEVICE_COMMON_CUH
+#define LACUNA_DEVICE_COMMON_CUH
+
+#include <cuda_runtime.h>
+
+#include "cuda_kernels.h"
+
+namespace lacuna
+{
+
+constexpr int kWarp = 32;
+constexpr unsigned kFull = 0xffffffffu;
+
+__host__ __device__ constexpr int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+__host__ __device__ constexpr int64_t round_up(int64_t a, int64_t b)
+{
+    return ceil_div(a, b) * b;
+}
+template <typename T> __host__ __device__ constexpr T least(T a, T b)
+{
+    return a < b ? a : b;
+}
+template <typename T> __host__ __device__ constexpr T most(T a, T b)
+{
+    return a > b ? a : b;
+}
+
+__device__ inline float load_scalar(lac_cuda_scalar_t s)
+{
+    return s.device ? *s.device : s.value;
+}
+
+__device__ inline unsigned lanes_below(int lane)
+{
+    return (1u << lane) - 1u;
+}
+
+/* A cluster of one is an ordinary block: then the barrier is __syncthreads and addresses stay local. Below
+ * compute 9.0 there are no clusters and the launchers never ask for one. */
+__device__ inline void cluster_arrive_relaxed(int cluster)
+{
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+
+__device__ inline void cluster_wait(int cluster)
+{
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+__device__ inline void cluster_sync(int cluster)
+{
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) {
+        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        return;
+    }
+#endif
+    __syncthreads();
+}
+
+/* The address, in block `rank` of the cluster, of what `p` is in this block's shared memory. */
+__device__ inline unsigned cluster_address(const void *p, int rank, int cluster)
+{
+    unsigned local = (unsigned)__cvta_generic_to_shared(p);
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) {
+        unsigned remote;
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(local), "r"(rank));
+        return remote;
+    }
+#endif
+    return local;
+}
+
+__device__ inline void cluster_store(unsigned address, float x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+#else
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+#endif
+}
+
+__device__ inline void cluster_store(unsigned address, float4 x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y),
+                 "f"(x.z), "f"(x.w)
+                 : "memory");
+#else
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y), "f"(x.z),
+                 "f"(x.w)
+                 : "memory");
+#endif
+}
+
+/* Programmatic dependent launch: let the next kernel of the stream begin; wait for the previous one's writes.
+ */
+__device__ inline void dependents_launch()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+__device__ inline void dependency_wait()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+struct Launch {
+    dim3 grid, block;
+    size_t shared;
+    int cluster;       /* blocks along x that form a cluster                            */
+    bool programmatic; /* may begin before its predecessor in the stream has ended      */
+    cudaStream_t stream;
+};
+
+template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch &l, Args args)
+{
+    const void *entry = (const void *)kernel;
+    if (l.shared > 48 * 1024 && cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                     (int)l.shared) != cudaSuccess)
+        return LAC_ERR_VENDOR;
+    if (l.cluster > 8 &&
+        cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess)
+        return LAC_ERR_VENDOR;
+    cudaLaunchAttribute attr[2];
+    unsigned count = 0;
+    if (l.cluster > 1) {
+        attr[count].id = cudaLaunchAttributeClusterDimension;
+        attr[count].val.clusterDim.x = (unsigned)l.cluster;
+        attr[count].val.clusterDim.y = 1;
+        attr[count++].val.clusterDim.z = 1;
+    }
+    if (l.programmatic) {
+        attr[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attr[count++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = l.grid;
+    config.blockDim = l.block;
+    config.dynamicSmemBytes = l.shared;
+    config.stream = l.stream;
+    config.attrs = attr;
+    config.numAttrs = count;
+    return cudaLaunchKernelEx(&config, kernel, args) == cudaSuccess ? LAC_OK : LAC_ERR_VENDOR;
+}
+
+struct Device {
+    int sms;
+    bool hopper; /* clusters, distributed shared memory, programmatic dependent launch */
+};
+
+inline Device current_device()
+{
+    int id = 0, sms = 1, major = 0;
+    cudaGetDevice(&id);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, id);
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
+    return {sms, major >= 9};
+}
+
+inline bool aligned(const void *p, size_t bytes)
+{
+    return ((uintptr_t)p & (bytes - 1)) == 0;
+}
+inline bool fits(int64_t x)
+{
+    return x >= 0 && x < INT32_MAX;
+}
+
+} // namespace lacuna
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Packs the nonzeros of a dense S into slots: the first of the two launches of a chained event product. */
+#include "event_pack.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kPackRounds = 3;                   /* 128-element loads in flight per warp */
+constexpr int kPackElements = 128 * kPackRounds; /* of S, per warp and pass              */
+constexpr int kPackWarps = 32;
+constexpr int kChunkWarps = 16;
+
+struct PackArgs {
+    Slots to;
+    const void *s;
+    int64_t rs, cs;
+    int m, k, pitch; /* pitch: of the staged chunk, or 0 */
+    bool quads;      /* cs == 1, and rows begin and end on 4 elements */
+};
+
+/* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
+ * warps before it. Bytes: S once, 8 per event. Deterministic: positions are prefix sums, not atomics. */
+template <typename T>
+__global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ PackArgs a)
+{
+    __shared__ int counts[kPackWarps];
+    dependents_launch();
+    dependency_wait();
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
+    const int slot = blockIdx.x, row = blockIdx.y;
+    const int begin = slot * a.to.slice, end = least(begin + a.to.slice, a.k);
+    const ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
+    Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
+    int total = 0;
+    for (int base = begin; base < end; base += warps * kPackElements) {
+        const int from = base + warp * kPackElements;
+        T x[kPackRounds][4];
+        int count = 0;
+#pragma unroll
+        for (int q = 0; q < kPackRounds; q++) scan_load(x[q], s, from + 128 * q, end, lane);
+#pragma unroll
+        for (int q = 0; q < kPackRounds; q++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) count += x[q][c] != T(0);
+        count = __reduce_add_sync(kFull, count);
+        if (lane == 0) counts[warp] = count;
+        __syncthreads();
+        const int held = lane < warps ? counts[lane] : 0;
+        Event *at = to + total + __reduce_add_sync(kFull, lane < warp ? held : 0);
+        total += __reduce_add_sync(kFull, held);
+        if (count)
+#pragma unroll
+            for (int q = 0; q < kPackRounds; q++) at += scan_pack(x[q], s.quads, from + 128 * q, at, lane);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) a.to.count[row * a.to.slots + slot] = total;
+}
+
+/* Which quads of 128 elements hold a nonzero, one bit each. */
+template <typename T> __device__ unsigned active_quads(const T (&x)[4], bool quads)
+{
+    if (quads) return __ballot_sync(kFull, x[0] != T(0) || x[1] != T(0) || x[2] != T(0) || x[3] != T(0));
+    unsigned bits = 0;
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        unsigned b = __ballot_sync(kFull, x[c] != T(0));
+        b |= b >> 1;
+        b = (b | b >> 2) & 0x11111111u;
+        b = (b | b >> 3) & 0x03030303u;
+        b = (b | b >> 6) & 0x000f000fu;
+        bits |= ((b | b >> 12) & 0xffu) << (8 * c);
+    }
+    return bits;
+}
+
+/* One block per chunk of kChunk k, its warps over the rows; k-major S (pitch != 0) is staged. */
+template <typename T>
+__global__ __launch_bounds__(kChunkWarps *kWarp) void event_pack_chunks(const __grid_constant__ PackArgs a)
+{
+    static_assert(kChunk == 256, "two scans of 128");
+    extern __shared__ float4 shared[];
+    __shared__ unsigned active[2];
+    dependents_launch();
+    if (threadIdx.x < 2) active[threadIdx.x] = 0;
+    dependency_wait();
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    const int slot = blockIdx.x, begin = slot * kChunk, end = least(begin + kChunk, a.k);
+    T *stage = (T *)shared;
+    if (a.pitch) {
+        const T *from = (const T *)a.s + begin * a.cs;
+        for (int i = lane; i < a.m; i += kWarp)
+#pragma unroll 8
+            for (int k = warp; k < end - begin; k += kChunkWarps) stage[k * a.pitch + i] = from[k * a.cs + i];
+    }
+    __syncthreads();
+    unsigned bits[2] = {0, 0};
+#pragma unroll 2
+    for (int row = warp; row < a.m; row += kChunkWarps) {
+        ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
+        if (a.pitch) s = {stage + row - begin * a.pitch, a.pitch, false};
+        T x[2][4];
+        scan_load(x[0], s, begin, end, lane);
+        scan_load(x[1], s, begin + 128, end, lane);
+        Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
+        int count = 0;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int found = scan_pack(x[h], s.quads, begin + 128 * h, to + count, lane);
+            if (found) bits[h] |= active_quads(x[h], s.quads);
+            count += found;
+        }
+        if (lane == 0) a.to.count[row * a.to.slots + slot] = count;
+    }
+    if (lane == 0)
+        for (int h = 0; h < 2; h++)
+            if (bits[h]) atomicOr(&active[h], bits[h]);
+    __syncthreads();
+    if (threadIdx.x == 0) a.to.active[slot] = (uint64_t)active[1] << 32 | active[0];
+}
+
+PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
+{
+    const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
+    const bool quads = s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
+    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, 0, quads};
+}
+
+} // namespace
+
+lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
+                        cudaStream_t stream)
+{
+    const PackArgs a = make_args(s, m, k, slots);
+    const int warps = (int)least<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
+    if (m > 65535) return LAC_ERR_EXTENT;
+    const Launch l = {
+        dim3(unsigned(slots.slots), unsigned(m)), dim3(unsigned(warps * kWarp)), 0, 1, true, stream};
+    return s->dt == LAC_U8 ? launch(event_pack<uint8_t>, l, a) : launch(event_pack<float>, l, a);
+}
+
+lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
+                         cudaStream_t stream)
+{
+    PackArgs a = make_args(s, m, k, slots);
+    const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
+    const size_t stage = kChunk * size_t(m | 1) * bytes;
+    if (s->rs == 1 && m > 1 && stage <= 200 * 1024) a.pitch = int(m | 1);
+    const Launch l = {
+        dim3(unsigned(slots.slots)), dim3(kChunkWarps * kWarp), a.pitch ? stage : 0, 1, true, stream};
+    return s->dt == LAC_U8 ? launch(event_pack_chunks<uint8_t>, l, a)
+                           : launch(event_pack_chunks<float>, l, a);
+}
+
+} // namespace lacuna

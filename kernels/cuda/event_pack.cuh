@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Packed S: where the events of a dense S lie in a workspace, one slot per row and slice of k. */
+#ifndef LACUNA_EVENT_PACK_CUH
+#define LACUNA_EVENT_PACK_CUH
+
+#include "event_gather.cuh"
+
+namespace lacuna
+{
+
+constexpr int kChunk = 256;   /* k per slot of the streaming kernel                            */
+constexpr int kMaxSlots = 64; /* slots per row of which the workspace has room, whatever k is  */
+
+/* Slot s of row i begins at event i * pitch + s * slice and holds count[i * slots + s] events, ascending in
+ * k, with k in [s * slice, (s + 1) * slice). Slices of kChunk also mark the quads of k where any row has an
+ * event: bit q of active[s] for k = kChunk s + 4 q. */
+struct Slots {
+    int *count;
+    uint64_t *active;
+    Event *event;
+    int pitch, slots, slice;
+};
+
+inline int64_t slots_upper(int64_t k)
+{
+    return most<int64_t>(kMaxSlots, ceil_div(k, kChunk));
+}
+inline int64_t slots_pitch(int64_t k)
+{
+    return round_up(k, kChunk) + kChunk;
+}
+
+inline int64_t slots_bytes(int64_t m, int64_t k)
+{
+    return round_up(4 * m * slots_upper(k), 256) + round_up(8 * slots_upper(k), 256) +
+           (int64_t)sizeof(Event) * m * slots_pitch(k);
+}
+
+inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
+{
+    char *at = (char *)workspace;
+    Slots s;
+    s.count = (int *)at, at += round_up(4 * m * slots_upper(k), 256);
+    s.active = (uint64_t *)at, at += round_up(8 * slots_upper(k), 256);
+    s.event = (Event *)at;
+    s.pitch = (int)slots_pitch(k), s.slice = slice, s.slots = (int)ceil_div(k, slice);
+    return s;
+}
+
+/* Packs S into slots of any slice; one block per slot. */
+lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
+                        cudaStream_t stream);
+
+/* Packs S into slots of kChunk and marks what is active; one block per chunk. */
+lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
+                         cudaStream_t stream);
+
+} // namespace lacuna
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The gather kernel for events that already lie in memory by rows: slots of a packed S, or CSR. */
+#ifndef LACUNA_EVENT_RANGES_CUH
+#define LACUNA_EVENT_RANGES_CUH
+
+#include "event_gather.cuh"
+
+namespace lacuna
+{
+
+/* Events [begin, end) of one row, and the one of them that this lane comes first to. */
+struct Range {
+    int64_t begin;
+    int count;
+    Event mine;
+};
+
+template <typename Source> struct RangeArgs {
+    Picture p;
+    Split split;
+    Source source;
+    int per_warp; /* ranges of one row that a warp takes in turn */
+};
+
+constexpr int kRangeQueue = 128; /* events that a warp holds at once */
+
+/* out := beta out + alpha S W with the events of S given by rows.
+ *
+ * Mapping   as the fused kernel; the warps of a block walk the same part of W together and may find
+ *           each other's slices in L1.
+ * Source    open(i, part, lane) finds a range, event(range, e) reads one event;
+ * Order     events of a range in order, ranges in order, slices in ascending order: no atomics. */
+template <typename Source, bool kWide>
+__global__ __launch_bounds__(kMaxWarps *kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
+{
+    extern __shared__ float4 shared[];
+    const Picture &p = a.p;
+    const int cluster = a.split.cluster, rows = a.split.row_warps;
+    const int slices = a.split.k_warps * cluster, owned = kTileColumns / cluster;
+    const int rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    const int row = warp % rows, slice = rank * a.split.k_warps + warp / rows;
+    const int i0 = blockIdx.y * rows, j0 = tile * kTileColumns;
+    float *received = (float *)shared;
+    Event *queue = (Event *)(received + a.split.k_warps * rows * kTileColumns) + warp * kRangeQueue;
+    dependents_launch();
+    cluster_arrive_relaxed(cluster);
+
+    LaneColumns<1, kWide> columns(p, j0, lane);
+    float acc[kLaneColumns] = {};
+    dependency_wait();
+    const int first = slice * a.per_warp, row_end = p.m;
+    Range next = a.source.open(i0 + row, first, row_end, lane);
+    for (int part = first; part < first + a.per_warp; part++) {
+        const Range range = next;
+        if (part + 1 < first + a.per_warp) next = a.source.open(i0 + row, part + 1, row_end, lane);
+        for (int e = 0; e < range.count; e += kRangeQueue) {
+            const int held = least(kRangeQueue, range.count - e);
+            for (int l = lane; l < held; l += kWarp)
+                queue[l] = e + l < kWarp ? range.mine : a.source.event(range, e + l);
+            __syncwarp();
+            gather<1, kWide>(queue, held, columns, p.wks, acc);
+            __syncwarp();
+        }
+    }
+    cluster_wait(cluster);
+    push_partial<1, kWide>(received, acc, slice, row, rows, cluster, lane);
+    cluster_sync(cluster);
+    store_sums(p, received, slices, rows, owned, i0, p.m, j0 + rank * owned);
+}
+
+/* Fills the fields that the caller left 0. density: expected, or 0. The numbers are what won on an H200
+ * (2026-11-20) over 1 .. 128 rows of 4096 .. 10000: many rows per block where they share slices of W in L1; k
+ * in slices until there are some 1600 warps, within a block (cheap to add up); 3200 across a cluster where a
+ * row has many events. */
+inline lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_t t, double density,
+                                     const Device &device)
+{
+    const bool shared_slices = (double)p->m * density > 0.8, many = (double)p->k * density > 64;
+    if (!t.row_warps) {
+        const int64_t most_rows = shared_slices ? kMaxWarps : many || p->m > 10 ? 10 : 5;
+        t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, most_rows));
+    }
+    const int64_t whole = p->m * ceil_div(p->n, kTileColumns);
+    int slices = 1;
+    while (slices < 8 && 2 * whole * slices <= (many ? 3200 : 1600)) slices *= 2;
+    if (!device.hopper) t.cluster = 1;
+    if (!t.cluster) t.cluster = many ? slices : 1;
+    if (!t.k_warps) t.k_warps = most(1, least(slices / t.cluster, kMaxWarps / t.row_warps));
+    return t;
+}
+
+template <typename Source> lac_status_t run_ranges(const RangeArgs<Source> &a, bool wide, cudaStream_t stream)
+{
+    const int rows = a.split.row_warps, warps = rows * a.split.k_warps;
+    const size_t shared = size_t(warps) * (sizeof(float) * kTileColumns + sizeof(Event) * kRangeQueue);
+    const int64_t groups = ceil_div(a.p.m, rows);
+    if (warps > kMaxWarps || groups > 65535) return LAC_ERR_EXTENT;
+    const dim3 grid(unsigned(a.split.cluster * ceil_div(a.p.n, kTileColumns)), unsigned(groups));
+    const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, a.split.cluster, true, stream};
+    return wide ? launch(event_ranges<Source, true>, l, a) : launch(event_ranges<Source, false>, l, a);
+}
+
+} // namespace lacuna
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Event product in two chained launches: pack S into slots, then gather from them. */
+#include "event_pack.cuh"
+#include "event_ranges.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+/* Reads count and first events together: a slot's memory is there whether or not it holds events. */
+struct SlotSource {
+    Slots from;
+
+    __device__ Range open(int row, int part, int m, int lane) const
+    {
+        Range r = {0, 0, {0, 0.0f}};
+        if (row >= m || part >= from.slots) return r;
+        r.begin = (int64_t)row * from.pitch + (int64_t)part * from.slice;
+        r.count = from.count[row * from.slots + part];
+        r.mine = from.event[r.begin + lane];
+        return r;
+    }
+    __device__ Event event(const Range &r, int e) const { return from.event[r.begin + e]; }
+};
+
+} // namespace
+} // namespace lacuna
+
+extern "C" int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k)
+{
+    return lacuna::slots_bytes(m, k);
+}
+
+extern "C" lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                             const lac_cuda_tile_t *tile, void *workspace,
+                                             lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!extents_fit(p)) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const lac_cuda_tile_t zero = {}, t = choose_ranges(p, tile ? *tile : zero, s->density, current_device());
+    const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
+    const int slice = t.slice ? t.slice : (int)most<int64_t>(128, round_up(share, 128));
+    const Slots slots = make_slots(workspace, p->m, p->k, slice);
+    if (s->data && slots.slots > 0) {
+        lac_status_t status = pack_slots(s, p->m, p->k, slots, (cudaStream_t)stream);
+        if (status != LAC_OK) return status;
+    }
+    RangeArgs<SlotSource> a = {make_picture(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0};
+    a.per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
+    return run_ranges(a, wide_loads(p), (cudaStream_t)stream);
+}

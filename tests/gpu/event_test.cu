@@ -1,0 +1,231 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Event kernels against an fp64 reference: random shapes, strides, scalars, densities; poisoned outputs;
+ * twice. */
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gpu_harness.cuh"
+
+namespace
+{
+
+constexpr float kTolerance = 12.0f; /* units of 2^-24 |S||W|, elementwise worst */
+int failures, checks;
+cudaStream_t stream, side;
+
+struct Case {
+    int64_t m, n, k;
+    double density;
+    bool u8, s_kmajor, s_padded, cols, w_padded, out_transposed, device_scalars;
+    float alpha, beta;
+    uint64_t seed;
+};
+
+std::string text(const Case &c, const char *route)
+{
+    char b[256];
+    snprintf(b, sizeof b, "%s:%lldx%lldx%lld:d=%g:%s:s=%s%s:w=%s%s:out=%s:alpha=%g:beta=%g%s:seed=%llu",
+             route, (long long)c.m, (long long)c.k, (long long)c.n, c.density, c.u8 ? "u8" : "f32",
+             c.s_kmajor ? "kmajor" : "rows", c.s_padded ? "+pad" : "", c.cols ? "cols" : "rows",
+             c.w_padded ? "+pad" : "", c.out_transposed ? "trans" : "rows", c.alpha, c.beta,
+             c.device_scalars ? ":dev" : "", (unsigned long long)c.seed);
+    return b;
+}
+
+template <typename T> struct Operands {
+    T *s;
+    int64_t rs, cs;
+    float *w, *before, *out, *scalars;
+    int64_t out_count;
+    void *workspace;
+    int64_t *ptr;
+    int32_t *idx;
+    float *val;
+    int64_t nnz;
+    lac_cuda_product_t p;
+};
+
+template <typename T> Operands<T> make(const Case &c)
+{
+    Operands<T> o = {};
+    const int64_t pad = c.s_padded ? 3 : 0;
+    o.rs = c.s_kmajor ? 1 : c.k + pad, o.cs = c.s_kmajor ? c.m + pad : 1;
+    o.s = random_device<T>(c.m * c.k + pad * std::max(c.m, c.k), c.density, c.seed);
+    const int64_t wpad = c.w_padded ? 5 : 0, ldw = (c.cols ? c.k : c.n) + wpad;
+    o.w = random_device<float>((c.cols ? c.n : c.k) * ldw, 1.0, c.seed + 1);
+    o.p = {c.m,
+           c.n,
+           c.k,
+           {nullptr, c.alpha},
+           o.w,
+           ldw,
+           c.cols ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
+           {nullptr, c.beta},
+           nullptr,
+           c.out_transposed ? 1 : c.n,
+           c.out_transposed ? c.m : 1};
+    o.out_count = c.m * c.n;
+    o.before = random_device<float>(o.out_count, 1.0, c.seed + 2);
+    if (c.beta == 0.0f) CUDA_CHECK(cudaMemset(o.before, 0xff, sizeof(float) * (size_t)o.out_count)); /* NaN */
+    CUDA_CHECK(cudaMalloc(&o.out, sizeof(float) * (size_t)o.out_count));
+    o.p.out = o.out;
+    CUDA_CHECK(cudaMalloc(&o.scalars, 8));
+    const float ab[2] = {c.alpha, c.beta};
+    CUDA_CHECK(cudaMemcpy(o.scalars, ab, 8, cudaMemcpyHostToDevice));
+    if (c.device_scalars) o.p.alpha = {o.scalars, 99.0f}, o.p.beta = {o.scalars + 1, 99.0f};
+    const size_t bytes = (size_t)lac_cuda_event_stream_bytes(c.m, c.k);
+    CUDA_CHECK(cudaMalloc(&o.workspace, bytes));
+    CUDA_CHECK(cudaMemset(o.workspace, 0x5a, bytes));
+
+    std::vector<T> s((size_t)(c.m * c.k + pad * std::max(c.m, c.k)));
+    CUDA_CHECK(cudaMemcpy(s.data(), o.s, s.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    std::vector<int64_t> ptr(1, 0);
+    std::vector<int32_t> idx;
+    std::vector<float> val;
+    for (int64_t i = 0; i < c.m; i++) {
+        for (int64_t k = 0; k < c.k; k++)
+            if (T x = s[(size_t)(i * o.rs + k * o.cs)]; x != T(0))
+                idx.push_back((int32_t)k), val.push_back(c.u8 ? 1.0f : (float)x);
+        ptr.push_back((int64_t)idx.size());
+    }
+    o.nnz = ptr.back();
+    CUDA_CHECK(cudaMalloc(&o.ptr, 8 * ptr.size()));
+    CUDA_CHECK(cudaMalloc(&o.idx, 4 * idx.size() + 4));
+    CUDA_CHECK(cudaMalloc(&o.val, 4 * val.size() + 4));
+    CUDA_CHECK(cudaMemcpy(o.ptr, ptr.data(), 8 * ptr.size(), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(o.idx, idx.data(), 4 * idx.size(), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(o.val, val.data(), 4 * val.size(), cudaMemcpyHostToDevice));
+    return o;
+}
+
+template <typename T> void release(Operands<T> &o)
+{
+    for (void *x : {(void *)o.s, (void *)o.w, (void *)o.before, (void *)o.out, (void *)o.scalars, o.workspace,
+                    (void *)o.ptr, (void *)o.idx, (void *)o.val})
+        cudaFree(x);
+}
+
+/* The same call inside a graph, behind a copy and a join with another stream, twice in a row where beta == 0.
+ */
+template <typename T, typename Run> lac_status_t run_captured(const Case &c, Operands<T> &o, Run run)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaEvent_t fork, join;
+    CUDA_CHECK(cudaEventCreate(&fork));
+    CUDA_CHECK(cudaEventCreate(&join));
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CUDA_CHECK(cudaEventRecord(fork, stream));
+    CUDA_CHECK(cudaStreamWaitEvent(side, fork, 0));
+    CUDA_CHECK(cudaMemcpyAsync(o.out, o.before, sizeof(float) * (size_t)o.out_count, cudaMemcpyDeviceToDevice,
+                               side));
+    CUDA_CHECK(cudaEventRecord(join, side));
+    CUDA_CHECK(cudaStreamWaitEvent(stream, join, 0));
+    lac_status_t status = run(stream);
+    if (status == LAC_OK && c.beta == 0.0f) status = run(stream);
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    CUDA_CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA_CHECK(cudaGraphLaunch(exec, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaGraphExecDestroy(exec));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    cudaEventDestroy(fork), cudaEventDestroy(join);
+    return status;
+}
+
+template <typename T, typename Run> void check(const Case &c, Operands<T> &o, const char *route, Run run)
+{
+    const size_t bytes = sizeof(float) * (size_t)o.out_count;
+    std::vector<float> first((size_t)o.out_count), second((size_t)o.out_count);
+    CUDA_CHECK(cudaMemcpy(o.out, o.before, bytes, cudaMemcpyDeviceToDevice));
+    lac_status_t status = run(stream);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaMemcpy(first.data(), o.out, bytes, cudaMemcpyDeviceToHost));
+    if (status == LAC_OK) status = run_captured(c, o, run);
+    CUDA_CHECK(cudaMemcpy(second.data(), o.out, bytes, cudaMemcpyDeviceToHost));
+    if (status != LAC_OK) {
+        printf("FAIL status %d %s\n", (int)status, text(c, route).c_str());
+        failures++;
+        return;
+    }
+    const float e = worst_error(o.p, o.s, o.rs, o.cs, o.before, c.alpha, c.beta);
+    checks++;
+    if (!(e <= kTolerance)) printf("FAIL error %g %s\n", e, text(c, route).c_str()), failures++;
+    if (memcmp(first.data(), second.data(), bytes))
+        printf("FAIL repeat %s\n", text(c, route).c_str()), failures++;
+}
+
+template <typename T> void run_case(const Case &c)
+{
+    Operands<T> o = make<T>(c);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const lac_cuda_dense_t s = {c.u8 ? LAC_U8 : LAC_F32, o.s, o.rs, o.cs, c.seed % 2 ? c.density : 0.0};
+    const lac_cuda_csr_t csr = {o.ptr, o.idx, c.u8 ? nullptr : o.val, o.nnz};
+    lac_cuda_dense_t packed = s;
+    packed.data = nullptr;
+    uint64_t r = mix(c.seed * 77);
+    const int clusters[] = {1, 2, 4, 8, 16};
+    lac_cuda_tile_t t = {1 + int(r % 2), 1 + int((r >> 8) % 7), 1 + int((r >> 16) % 2),
+                         clusters[(r >> 24) % 5], 0};
+    check(c, o, "fused", [&](cudaStream_t q) { return lac_cuda_event_fused(&o.p, &s, nullptr, q); });
+    check(c, o, "fused-tile", [&](cudaStream_t q) { return lac_cuda_event_fused(&o.p, &s, &t, q); });
+    check(c, o, "slots",
+          [&](cudaStream_t q) { return lac_cuda_event_slots(&o.p, &s, nullptr, o.workspace, q); });
+    t.slice = 128 << (r >> 44) % 3;
+    check(c, o, "slots-tile",
+          [&](cudaStream_t q) { return lac_cuda_event_slots(&o.p, &s, &t, o.workspace, q); });
+    check(c, o, "packed",
+          [&](cudaStream_t q) { return lac_cuda_event_slots(&o.p, &packed, &t, o.workspace, q); });
+    check(c, o, "csr", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, nullptr, q); });
+    check(c, o, "csr-tile", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, &t, q); });
+    if (c.cols)
+        check(c, o, "stream",
+              [&](cudaStream_t q) { return lac_cuda_event_stream(&o.p, &s, o.workspace, q); });
+    release(o);
+}
+
+Case random_case(uint64_t seed, int64_t largest)
+{
+    uint64_t r = mix(seed), q = mix(r);
+    const double densities[] = {0.0, 0.001, 0.01, 0.1, 0.5, 1.0};
+    const float alphas[] = {1.0f, -0.75f}, betas[] = {0.0f, 1.0f, 0.5f};
+    Case c = {};
+    c.m = 1 + (int64_t)(r % 140), c.n = 1 + (int64_t)((r >> 8) % (uint64_t)largest),
+    c.k = 1 + (int64_t)((r >> 24) % (uint64_t)largest);
+    if (r >> 40 & 1) c.n = (c.n + 3) / 4 * 4, c.k = (c.k + 3) / 4 * 4;
+    c.density = densities[q % 6];
+    c.u8 = q >> 8 & 1, c.s_kmajor = q >> 9 & 1, c.s_padded = q >> 10 & 1, c.cols = q >> 11 & 1;
+    c.w_padded = (q >> 12 & 3) == 0, c.out_transposed = q >> 14 & 1, c.device_scalars = q >> 15 & 1;
+    c.alpha = alphas[q >> 16 & 1], c.beta = betas[(q >> 17) % 3];
+    c.seed = seed;
+    return c;
+}
+
+} // namespace
+
+/* event_test [cases] [largest n, k] [first seed] */
+int main(int argc, char **argv)
+{
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        printf("skipped: no CUDA device\n");
+        return 77;
+    }
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CUDA_CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+    const int cases = argc > 1 ? atoi(argv[1]) : 200;
+    const int64_t largest = argc > 2 ? atoll(argv[2]) : 3000;
+    const uint64_t first = argc > 3 ? strtoull(argv[3], nullptr, 10) : 1;
+    for (int t = 0; t < cases; t++) {
+        const Case c = random_case(first + (uint64_t)t, largest);
+        if (c.u8)
+            run_case<uint8_t>(c);
+        else
+            run_case<float>(c);
+    }
+    printf("event_test: %d checks, %d failures\n", checks, failures);
+    return failures != 0;
+}
