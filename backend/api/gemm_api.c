@@ -94,10 +94,14 @@ lac_status_t lac_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t
     return lac_gemm(ctx, &alpha, &oa, &ob, &beta, &oc);
 }
 
-/* BLAS counts a vector with a negative increment from its far end. */
+/* BLAS counts a vector with a negative increment from its far end. One that no memory holds is refused later.
+ */
 static const float *first_of(const float *x, lac_dim_t count, lac_inc_t inc)
 {
-    return x && inc < 0 && count > 0 ? x + (1 - count) * inc : x;
+    int64_t back;
+    bool behind = x && inc < 0 && count > 0 && !__builtin_mul_overflow(1 - count, inc, &back) &&
+                  back < PTRDIFF_MAX / (int64_t)sizeof *x;
+    return behind ? x + back : x;
 }
 
 lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha, const float *a,

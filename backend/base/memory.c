@@ -21,7 +21,7 @@ void lac_free(void *memory)
 void *lac_buffer_reserve(lac_buffer_t *buffer, size_t bytes)
 {
     if (bytes <= buffer->bytes && buffer->memory) return buffer->memory;
-    size_t grown = bytes + bytes / 4;
+    size_t grown = bytes <= SIZE_MAX - bytes / 4 ? bytes + bytes / 4 : bytes;
     void *memory = lac_alloc(grown);
     if (!memory) return NULL;
     lac_free(buffer->memory);

@@ -21,6 +21,9 @@ static int64_t magnitude(int64_t x)
     return x < 0 ? -x : x;
 }
 
+/* More than any address space holds, and small enough to be added to any address. */
+#define BYTES_MOST (INT64_C(1) << 60)
+
 /* Bytes from the first element to one past the last; false where that overflows. */
 static bool span_bytes(const lac_obj_t *obj, int64_t *low, int64_t *high)
 {
@@ -32,7 +35,9 @@ static bool span_bytes(const lac_obj_t *obj, int64_t *low, int64_t *high)
     if (__builtin_add_overflow(lowest, right < 0 ? right : 0, &lowest)) return false;
     if (__builtin_add_overflow(highest, right > 0 ? right : 0, &highest)) return false;
     if (__builtin_add_overflow(highest, 1, &highest)) return false;
-    return !__builtin_mul_overflow(lowest, size, low) && !__builtin_mul_overflow(highest, size, high);
+    if (__builtin_mul_overflow(lowest, size, low) || __builtin_mul_overflow(highest, size, high))
+        return false;
+    return *low >= -BYTES_MOST && *high <= BYTES_MOST;
 }
 
 /* True where two elements of the matrix may share an address: lines along the shorter stride must end before

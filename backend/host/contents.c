@@ -13,9 +13,17 @@ static bool usable(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool 
             ((x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1)));
 }
 
+/* SIZE_MAX, of which there is never enough, where the number does not fit. */
+static size_t dense_bytes(lac_dim_t rows, lac_dim_t cols)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)rows, (size_t)cols, &bytes)) return SIZE_MAX;
+    return __builtin_mul_overflow(bytes, sizeof(float), &bytes) ? SIZE_MAX : bytes;
+}
+
 size_t lac_contents_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
 {
-    return usable(x, rows, cols, unit) ? 0 : (size_t)rows * (size_t)cols * sizeof(float);
+    return usable(x, rows, cols, unit) ? 0 : dense_bytes(rows, cols);
 }
 
 static void copy_elements(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
@@ -71,6 +79,8 @@ static lac_status_t expand(const lac_operand_t *x, lac_dim_t rows, lac_dim_t col
         expand_compressed(form, meta->n, x->flipped, cols, to);
     else if ((form = lac_meta_form(meta, LAC_FORM_BITS)))
         expand_bits(form, meta->m, meta->n, !x->flipped, cols, to);
+    else if ((form = lac_meta_form(meta, LAC_FORM_BITS_T)))
+        expand_bits(form, meta->n, meta->m, x->flipped, cols, to);
     else if ((form = lac_meta_form(meta, LAC_FORM_ACTIVE)))
         expand_active(form, meta->m, x->flipped, cols, to);
     else
@@ -83,7 +93,7 @@ lac_status_t lac_contents(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t ro
 {
     *contents = (lac_contents_t){x->buf, x->rs, x->cs};
     if (usable(x, rows, cols, unit)) return LAC_OK;
-    float *copy = lac_work(exec, purpose, (size_t)rows * (size_t)cols * sizeof *copy);
+    float *copy = lac_work(exec, purpose, dense_bytes(rows, cols));
     if (!copy) return LAC_ERR_MEMORY;
     *contents = (lac_contents_t){copy, cols, 1};
     if (!x->buf) return expand(x, rows, cols, copy);

@@ -166,13 +166,17 @@ static lac_status_t from_scan(lac_exec_t *exec, const lac_sided_t *s, int parts,
 {
     int64_t elements = s->m * s->k;
     if (limit < 0 || limit > elements) limit = elements;
-    int64_t capacity = elements / 32 + 1024;
-    for (;;) {
-        if (capacity > limit) capacity = limit;
+    /* No fragment can hold more than its own range of k. */
+    int64_t range = ((s->k + 63) / 64 + parts - 1) / parts * 64 * s->m, most = limit < range ? limit : range;
+    for (int64_t capacity = elements / 32 + 1024;; capacity *= 4) {
+        if (capacity > most) capacity = most;
         lac_status_t status = scan_once(exec, s, parts, capacity, list, exceeded);
-        if (status || !*exceeded) return status;
-        if (capacity >= limit) return LAC_OK;
-        capacity *= 4;
+        if (status || (*exceeded && capacity == most)) return status;
+        if (*exceeded) continue;
+        int64_t count = 0; /* within every fragment, and all together? The answer is the same for all parts */
+        for (int f = 0; f < parts; f++) count += list->fragment[f].count;
+        *exceeded = count > limit;
+        return LAC_OK;
     }
 }
 

@@ -14,7 +14,10 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     (void)route;
     double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->plain_gflops * 1e3);
-    return machine->route_us + serial / lac_host_parts(p->threads, serial, machine->wake_us);
+    double copies =
+        (double)(lac_contents_bytes(&p->a, p->m, p->k, false) + lac_contents_bytes(&p->b, p->k, p->n, false));
+    return machine->route_us + copies / (machine->pack_gbps * 1e2) +
+           serial / lac_host_parts(p->threads, serial, machine->wake_us);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
