@@ -12,22 +12,19 @@
 #define SAMPLE_US  400.0
 #define MOST_INNER 4096
 #define WARMUP_US  2e5 /* enough for a fast lane's warm-up calls, a bound for a slow one's */
+/* Untimed calls before each warm sample last this long (one call at least): the caches, the clock of the
+ * processor and the branch predictor forget while others run. */
+#define SETTLE_US 1000.0
 /* OpenBLAS's threads look for work for 2^26 cycles before they sleep, and would take processors from the next
- * lane. A call shorter than this has not woken them. */
+ * lane, which settles for so long then. A call shorter than LINGERS_FROM has not woken them. */
 #define LINGER_US    30000.0
 #define LINGERS_FROM 100.0
 #define COLD_ROUNDS  15
 
-/* What a lane takes from the lanes behind it; 0 for most. */
-static double linger_us(const timed_lane_t *lane, double call_us)
+/* How long the lane behind this one has to settle. */
+static double settle_after(const timed_lane_t *lane, double call_us)
 {
-    return lane->lingers && call_us >= LINGERS_FROM ? LINGER_US : 0.0;
-}
-
-static void wait_us(double us)
-{
-    struct timespec wait = {0, (long)(us * 1e3)};
-    if (us > 0.0) nanosleep(&wait, NULL);
+    return lane->lingers && call_us >= LINGERS_FROM ? LINGER_US : SETTLE_US;
 }
 
 static bool warm_up(timed_lane_t *lane, const timing_plan_t *plan)
@@ -77,7 +74,7 @@ static void calibrate(timed_lane_t *lanes, int count, const timing_plan_t *plan,
         }
         double calls = plan->cache || us >= SAMPLE_US ? 1.0 : SAMPLE_US / (us > 0.0 ? us : 0.01);
         lane->inner = calls > MOST_INNER ? MOST_INNER : calls < 1.0 ? 1 : (int)calls;
-        *round_us += us * (lane->inner + 1) + linger_us(lane, us);
+        *round_us += us * (lane->inner + 1) + settle_after(lane, us);
     }
 }
 
@@ -89,23 +86,28 @@ static int choose_rounds(const timing_plan_t *plan, int lanes, double round_us)
     return rounds < LEAST_ROUNDS ? LEAST_ROUNDS : rounds > MOST_ROUNDS ? MOST_ROUNDS : (int)rounds;
 }
 
-/* A warm sample begins with one call that is not timed: the lane before it has used the caches. */
-static void take_sample(timed_lane_t *lane, const timing_plan_t *plan)
+static bool settle(timed_lane_t *lane, double us)
+{
+    double begin = stopwatch_us();
+    do
+        if (!lane->run(lane->arg)) return false;
+    while (stopwatch_us() - begin < us);
+    return true;
+}
+
+/* settle_us comes from the lane before and goes to the lane behind. */
+static void take_sample(timed_lane_t *lane, const timing_plan_t *plan, double *settle_us)
 {
     if (lane->reset) lane->reset(lane->arg);
-    if (plan->cache)
-        cold_cache_flush(plan->cache);
-    else if (!lane->run(lane->arg)) {
-        drop(lane, true);
-        return;
-    }
-    double us = sample_once(lane, lane->inner);
+    if (plan->cache) cold_cache_flush(plan->cache);
+    bool ready = plan->cache || settle(lane, *settle_us);
+    double us = ready ? sample_once(lane, lane->inner) : -1.0;
     if (us < 0.0) {
         drop(lane, true);
         return;
     }
     lane->sample[lane->count++] = us;
-    wait_us(linger_us(lane, us));
+    *settle_us = settle_after(lane, us);
 }
 
 static void drop_slow(timed_lane_t *lanes, int count, double factor)
@@ -120,7 +122,7 @@ static void drop_slow(timed_lane_t *lanes, int count, double factor)
 
 bool time_lanes(timed_lane_t *lanes, int count, const timing_plan_t *plan)
 {
-    double round_us;
+    double round_us, settle_us = SETTLE_US;
     calibrate(lanes, count, plan, &round_us);
     int rounds = choose_rounds(plan, count, round_us);
     for (int i = 0; i < count; i++) {
@@ -131,7 +133,7 @@ bool time_lanes(timed_lane_t *lanes, int count, const timing_plan_t *plan)
     }
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < count; i++)
-            if (!lanes[i].dropped) take_sample(&lanes[i], plan);
+            if (!lanes[i].dropped) take_sample(&lanes[i], plan, &settle_us);
         if (round == 0 && plan->drop_factor > 0.0) drop_slow(lanes, count, plan->drop_factor);
     }
     return true;

@@ -16,13 +16,13 @@ typedef struct timed_lane {
     bool (*run)(void *arg);
     void (*reset)(void *arg);
     void *arg;
-    bool lingers; /* runs in a BLAS whose threads go on spinning for a while: a pause follows each long sample
-                   */
-    bool keep;    /* never dropped for being slow                                     */
-    bool dropped; /* out: failed, or slower than drop_factor times the fastest        */
-    bool failed;  /* out                                                              */
-    int inner;    /* out: calls per sample                                            */
-    double first; /* out: microseconds of the very first call (set once, when 0)      */
+    bool lingers;   /* runs in a BLAS whose threads go on spinning for a while: the next lane waits that out
+                     */
+    bool keep;      /* never dropped for being slow                                     */
+    bool dropped;   /* out: failed, or slower than drop_factor times the fastest        */
+    bool failed;    /* out                                                              */
+    int inner;      /* out: calls per sample                                            */
+    double first;   /* out: microseconds of the very first call (set once, when 0)      */
     double *sample; /* out: microseconds per call; the caller frees                     */
     size_t count;   /* out: samples                                                     */
 } timed_lane_t;
