@@ -3,8 +3,9 @@
  * Times the host kernels alone, each against the dense sgemm of a BLAS in the same process.
  *
  * usage: host_kernels_bench [-t threads] [-i isa] [-r repeats] [-b libblas.so] [-s] [name-prefix...]
- * One line per case: median (-s: smallest) microseconds of the kernel with its scan, of the dense call, their ratio, the bytes
- * of W that the kernel must touch per microsecond. Column ranges (or row ranges) are shared among threads. */
+ * One line per case: median (-s: smallest) microseconds of the kernel with its scan, of the dense call, their
+ * ratio, the bytes of W that the kernel must touch per microsecond. Column ranges (or row ranges) are shared
+ * among threads. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -113,7 +114,10 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-static float uniform(uint64_t *state) { return (float)(next_random(state) >> 40) * 0x1p-24F; }
+static float uniform(uint64_t *state)
+{
+    return (float)(next_random(state) >> 40) * 0x1p-24F;
+}
 
 /* Threads that spin between jobs: what a pool that stays warm does. */
 static struct pool {
@@ -127,8 +131,7 @@ static void *helper(void *arg)
 {
     int id = (int)(intptr_t)arg;
     for (int seen = 0;;) {
-        while (atomic_load_explicit(&pool.start, memory_order_acquire) == seen)
-            __builtin_ia32_pause();
+        while (atomic_load_explicit(&pool.start, memory_order_acquire) == seen) __builtin_ia32_pause();
         seen = atomic_load_explicit(&pool.start, memory_order_acquire);
         if (!pool.job) return NULL;
         pool.job(pool.work, id);
@@ -158,8 +161,8 @@ static void scan_job(work_t *x, int id)
     lac_events_t *ev = x->ev + id;
     ev->active = ev->count = 0;
     ev->first[0] = 0;
-    if (!x->k->scan_events_f32(x->s, c->m, part(c->kk, id, x->threads, 64), part(c->kk, id + 1, x->threads, 64),
-                               x->s_rs, x->s_cs, ev))
+    if (!x->k->scan_events_f32(x->s, c->m, part(c->kk, id, x->threads, 64),
+                               part(c->kk, id + 1, x->threads, 64), x->s_rs, x->s_cs, ev))
         abort();
 }
 
@@ -192,8 +195,8 @@ static void product_job(work_t *x, int id)
         k->bitmask_cols(&x->bits, i0, i1, x->w, c->kk, c->n, 1, 0, x->out, x->o_rs, x->o_cs);
         break;
     case DENSE:
-        k->dense_f32(x->s, x->s_rs, x->s_cs, x->w, c->n, 1, i0, i1, c->n, c->kk, 1, 0, x->out, x->o_rs, x->o_cs,
-                     acc);
+        k->dense_f32(x->s, x->s_rs, x->s_cs, x->w, c->n, 1, i0, i1, c->n, c->kk, 1, 0, x->out, x->o_rs,
+                     x->o_cs, acc);
         break;
     case TRANSPOSE:
         k->transpose_f32(x->w, c->kk, j0, j1, c->n, 1, x->out, c->kk);
@@ -208,7 +211,8 @@ static void product_job(work_t *x, int id)
     case PROBE:
         if (k->probe_f32(x->s, c->m, c->kk, x->s_rs, x->s_cs, 64, 3) < 0) abort();
         break;
-    case SCAN: break;
+    case SCAN:
+        break;
     }
 }
 
@@ -228,8 +232,7 @@ static void build_sparse(work_t *x)
     uint64_t *bits = need(c->m * words * 8);
     x->k->count_rows_f32(x->s, 0, c->m, c->kk, x->s_rs, x->s_cs, first);
     ptr[0] = 0;
-    for (int64_t i = 0; i < c->m; i++)
-        ptr[i + 1] = ptr[i] + first[i];
+    for (int64_t i = 0; i < c->m; i++) ptr[i + 1] = ptr[i] + first[i];
     memcpy(first, ptr, (size_t)c->m * 8);
     int32_t *idx = need((ptr[c->m] + 16) * 4);
     float *val = need((ptr[c->m] + 16) * 4);
@@ -252,8 +255,7 @@ static void build(work_t *x)
     x->w = need(c->kk * c->n * 4);
     x->out = need((c->kind == TRANSPOSE ? c->kk * c->n : c->m * c->n) * 4);
     memset(x->out, 0, (size_t)(c->kind == TRANSPOSE ? c->kk * c->n : c->m * c->n) * 4);
-    for (int64_t p = 0; p < c->kk * c->n; p++)
-        x->w[p] = uniform(&state) - 0.5F;
+    for (int64_t p = 0; p < c->kk * c->n; p++) x->w[p] = uniform(&state) - 0.5F;
     for (int64_t p = 0; p < c->m * c->kk; p++) {
         float value = uniform(&state) + 0.25F;
         x->s[p] = (double)uniform(&state) < c->density ? value : 0;
@@ -290,8 +292,8 @@ static void destroy(work_t *x)
     free((void *)x->bits.first);
 }
 
-typedef void gemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
-                     int);
+typedef void gemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
+                     float *, int);
 static gemm_fn *gemm;
 
 /* The dense call on the same memory: CblasRowMajor 101, ColMajor 102, NoTrans 111, Trans 112. */
@@ -319,8 +321,7 @@ static double time_us(void (*run)(work_t *), work_t *x, int repeats, int inner)
     run(x);
     while (done < repeats && (done < 3 || now_us() - begin < LONGEST_US)) {
         double from = now_us();
-        for (int i = 0; i < inner; i++)
-            run(x);
+        for (int i = 0; i < inner; i++) run(x);
         t[done++] = (now_us() - from) / inner;
     }
     qsort(t, (size_t)done, sizeof t[0], by_value);
@@ -333,17 +334,24 @@ static double touched(const work_t *x)
     const bench_case_t *c = x->c;
     double active = 0;
     double nnz = c->kind == EVENT_ROWS || c->kind == EVENT_COLS ? 0 : (double)x->rows.ptr[c->m];
-    for (int t = 0; t < x->threads; t++)
-        active += (double)x->ev[t].active;
+    for (int t = 0; t < x->threads; t++) active += (double)x->ev[t].active;
     switch (c->kind) {
-    case EVENT_ROWS: return 4 * active * (double)c->n;
-    case EVENT_COLS: return 64 * (active < (double)c->kk / 16 ? active : (double)c->kk / 16) * (double)c->n;
-    case CSR_ROWS: return 4 * nnz * (double)c->n;
-    case CSR_COLS: return 8 * nnz;
-    case BITMASK: return 4 * nnz + (double)(c->m * c->kk) / 8;
-    case DENSE: return 4.0 * (double)(c->kk * c->n);
-    case TRANSPOSE: return 8.0 * (double)(c->kk * c->n);
-    default: return 4.0 * (double)(c->m * c->kk);
+    case EVENT_ROWS:
+        return 4 * active * (double)c->n;
+    case EVENT_COLS:
+        return 64 * (active < (double)c->kk / 16 ? active : (double)c->kk / 16) * (double)c->n;
+    case CSR_ROWS:
+        return 4 * nnz * (double)c->n;
+    case CSR_COLS:
+        return 8 * nnz;
+    case BITMASK:
+        return 4 * nnz + (double)(c->m * c->kk) / 8;
+    case DENSE:
+        return 4.0 * (double)(c->kk * c->n);
+    case TRANSPOSE:
+        return 8.0 * (double)(c->kk * c->n);
+    default:
+        return 4.0 * (double)(c->m * c->kk);
     }
 }
 
@@ -396,7 +404,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         if (wanted(cases[i].name, argv + optind, argc - optind)) bench(cases + i, k, threads, repeats);
     run_all(NULL, NULL);
-    for (int t = 1; t < threads; t++)
-        pthread_join(id[t], NULL);
+    for (int t = 1; t < threads; t++) pthread_join(id[t], NULL);
     return 0;
 }

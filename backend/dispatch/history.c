@@ -156,12 +156,11 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
                        const lac_outcome_t *outcome)
 {
     const lac_route_t *route = choice->route;
-    lac_seen_t *seen = route->side == LAC_SIDE_LEFT    ? &site->left
-                       : route->side == LAC_SIDE_RIGHT ? &site->right
-                                                       : NULL;
+    bool sided = route->side != LAC_SIDE_NONE;
+    lac_seen_t *seen = route->side == LAC_SIDE_RIGHT ? &site->right : &site->left;
     const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
     bool trial = !strcmp(choice->reason, "trial"); /* says nothing of which route serves the site */
-    if (seen && outcome->declined) {
+    if (sided && outcome->declined) {
         seen->density = -1.0;
         site->route = NULL;
         lac_site_back_off(site, 1, WAIT_MOST);
@@ -171,7 +170,7 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
         lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
                 (long long)p->n, site->route ? site->route->name : "new", route->name);
     if (!trial) site->route = route;
-    if (!seen) {
+    if (!sided) {
         /* Looked, and chose dense all the same: the next look can wait. */
         if (!trial && site->looked && site->countdown == 0)
             lac_site_back_off(site, least_wait(site), WAIT_MOST);
@@ -188,5 +187,9 @@ void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
 {
     if (!ctx->policy.learn || row < 0) return;
     double predicted = ctx->routes[row]->cost_us(ctx->routes[row], p, &ctx->machine);
-    if (lac_timing_learn(site, row, predicted, took_us)) find_break_even(ctx, site, p);
+    if (!lac_timing_learn(site, row, predicted, took_us)) return;
+    double left = site->left.break_even, right = site->right.break_even;
+    find_break_even(ctx, site, p);
+    /* What was too dense before may pay now: the next look is due. */
+    if (site->left.break_even > left || site->right.break_even > right) site->wait = site->countdown = 0;
 }

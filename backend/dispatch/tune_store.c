@@ -143,7 +143,7 @@ lac_status_t lac_tune_save(const lac_machine_t *machine, int threads, const char
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", temporary, strerror(errno));
     locale_t before = lac_enter_plain_locale();
-    bool good = write_constants(fd, machine, threads) & !fsync(fd);
+    bool good = write_constants(fd, machine, threads) && !fsync(fd);
     lac_leave_plain_locale(before);
     good = !close(fd) && good;
     if (!good || rename(temporary, target)) {

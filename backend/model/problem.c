@@ -48,7 +48,8 @@ static lac_operand_t describe_operand(const lac_obj_t *obj)
     x.forms = lac_meta_trusted(obj->meta);
     x.known = source_of(obj->meta);
     x.density = lac_meta_density(obj->meta);
-    if (x.forms & 1u << LAC_FORM_ACTIVE) describe_active_list(&x, lac_meta_form(obj->meta, LAC_FORM_ACTIVE));
+    if (obj->meta && x.forms & 1u << LAC_FORM_ACTIVE)
+        describe_active_list(&x, lac_meta_form(obj->meta, LAC_FORM_ACTIVE));
     return x;
 }
 
