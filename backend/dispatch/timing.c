@@ -66,6 +66,7 @@ bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double too
 bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
 {
     if (!ctx->policy.learn || row < 0 || row >= LAC_SITE_ROUTES) return false;
+    if (site->runs[row] < RUNS_KNOWN) return true;
     bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;
-    return may_pay && (site->runs[row] < RUNS_KNOWN || site->calls % 256 == 0);
+    return may_pay && site->calls % 256 == 0;
 }
