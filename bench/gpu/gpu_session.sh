@@ -13,19 +13,23 @@ for f in kernels/cuda/*.cu; do
     o=$build/$(basename "$f" .cu).o; objects="$objects $o"
     nvcc $flags -c "$f" -o "$o" &
 done
-nvcc $flags -c tests/gpu/event_test.cu -o "$build/event_test.o" &
-nvcc $flags -c bench/gpu/event_bench.cu -o "$build/event_bench.o" &
+for f in tests/gpu/event_test tests/gpu/metadata_test bench/gpu/event_bench; do
+    nvcc $flags -c $f.cu -o "$build/$(basename $f).o" &
+done
 wait
-nvcc $flags $objects "$build/event_test.o" -o "$build/event_test" || exit 1
+for t in event_test metadata_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
 nvcc $flags $objects "$build/event_bench.o" -lcublas -o "$build/event_bench" || exit 1
 LACUNA_COMMIT=${4:-$(git rev-parse --short HEAD 2>/dev/null)}; LACUNA_DATE=$(date -u +%Y-%m-%d)
 LACUNA_DRIVER=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader)
 export LACUNA_COMMIT LACUNA_DATE LACUNA_DRIVER
 timeout 60 "$build/event_test" 200 3000 1 2>&1 | tee "$out/event_test.log" | tail -15
+timeout 60 "$build/metadata_test" 2>&1 | tee "$out/metadata_test.log" | tail -15
 if [ "$sanitize" = sanitize ]; then
     for tool in memcheck racecheck initcheck synccheck; do
-        timeout 100 compute-sanitizer --tool $tool "$build/event_test" 3 300 7 >"$out/sanitizer_$tool.log" 2>&1
-        echo "$tool: $(tail -1 "$out/sanitizer_$tool.log")"
+        timeout 100 compute-sanitizer --tool $tool "$build/event_test" 6 300 7 >"$out/sanitizer_$tool.log" 2>&1
+        echo "$tool event_test: $(tail -1 "$out/sanitizer_$tool.log")"
+        timeout 100 compute-sanitizer --tool $tool "$build/metadata_test" 2 >"$out/sanitizer_meta_$tool.log" 2>&1
+        echo "$tool metadata_test: $(tail -1 "$out/sanitizer_meta_$tool.log")"
     done
 fi
 timeout ${BENCH_LIMIT:-240} "$build/event_bench" "$out/event_bench.json" "$mode" ${PROBLEMS:-} >"$out/event_bench.log" 2>&1

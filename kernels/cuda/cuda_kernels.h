@@ -105,6 +105,55 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
 lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
                                 const lac_cuda_tile_t *tile, lac_cuda_stream_t stream);
 
+/* Bitmask product for a frozen S (30-95 % zeros, many rows) and a short W: reads one bit per element and the
+ * packed values, instead of every element. Any order of W; n is taken 8 columns at a time, S read once for
+ * each. */
+typedef struct lac_cuda_bits {
+    int64_t words;        /* 64-bit words per row: ceil(k / 64)                             */
+    const uint64_t *bits; /* [m * words], bit (k % 64) of word k / 64; unused high bits 0   */
+    const int64_t *first; /* [m] index in val of the row's first nonzero                    */
+    const float *val;     /* [nnz] packed values, row by row, ascending k                   */
+} lac_cuda_bits_t;
+lac_status_t lac_cuda_bitmask(const lac_cuda_product_t *p, const lac_cuda_bits_t *s,
+                              lac_cuda_stream_t stream);
+
+/* Metadata builders
+ * ------------------------------------------------------------------------------------------- S is m x k,
+ * dense, any strides; exchange m with k and rs with cs to build by columns (CSC). All results are sorted and
+ * reproducible; nothing comes back to the host.
+ *
+ * Nonzeros of each row, into count[m]. */
+lac_status_t lac_cuda_count_rows(int64_t m, int64_t k, const lac_cuda_dense_t *s, int64_t *count,
+                                 lac_cuda_stream_t stream);
+
+/* Nonzeros among `samples` elements spread over S (the same ones for the same seed), into *count: the
+ * cheapest look. */
+lac_status_t lac_cuda_probe(int64_t m, int64_t k, const lac_cuda_dense_t *s, int64_t samples, uint64_t seed,
+                            int64_t *count, lac_cuda_stream_t stream);
+
+/* CSR in two steps, so that the caller may size idx and val in between (or give m * k at once):
+ * ptr[m + 1] from S, then idx and val (val may be NULL) from S and ptr.
+ * Workspace (256-byte aligned) of the first: lac_cuda_csr_bytes(m) bytes. */
+lac_status_t lac_cuda_csr_ptr(int64_t m, int64_t k, const lac_cuda_dense_t *s, int64_t *ptr, void *workspace,
+                              lac_cuda_stream_t stream);
+lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_dense_t *s, const int64_t *ptr,
+                               int32_t *idx, float *val, lac_cuda_stream_t stream);
+int64_t lac_cuda_csr_bytes(int64_t m);
+
+/* Occupancy bits of all rows, as in lac_cuda_bits_t; with ptr and val of a CSR they make its bitmask form. */
+lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_dense_t *s, uint64_t *bits,
+                                lac_cuda_stream_t stream);
+
+/* The active list: ascending k where any row has an event, into active[<= k], their number into *count.
+ * Workspace (256-byte aligned): lac_cuda_active_bytes(k) bytes. */
+lac_status_t lac_cuda_active_list(int64_t m, int64_t k, const lac_cuda_dense_t *s, int32_t *active,
+                                  int64_t *count, void *workspace, lac_cuda_stream_t stream);
+int64_t lac_cuda_active_bytes(int64_t k);
+
+/* dst[c * ldd + r] = src[r * rs + c * cs] for r < m, c < n: the k-major copy of a frozen W. */
+lac_status_t lac_cuda_transpose(int64_t m, int64_t n, const float *src, int64_t rs, int64_t cs, float *dst,
+                                int64_t ldd, lac_cuda_stream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

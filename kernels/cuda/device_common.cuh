@@ -122,6 +122,20 @@ __device__ inline void dependency_wait()
 #endif
 }
 
+struct Device {
+    int sms;
+    bool hopper; /* clusters, distributed shared memory, programmatic dependent launch */
+};
+
+inline Device current_device()
+{
+    int id = 0, sms = 1, major = 0;
+    cudaGetDevice(&id);
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, id);
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
+    return {sms, major >= 9};
+}
+
 struct Launch {
     dim3 grid, block;
     size_t shared;
@@ -147,7 +161,7 @@ template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch 
         attr[count].val.clusterDim.y = 1;
         attr[count++].val.clusterDim.z = 1;
     }
-    if (l.programmatic) {
+    if (l.programmatic && current_device().hopper) {
         attr[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attr[count++].val.programmaticStreamSerializationAllowed = 1;
     }
@@ -159,20 +173,6 @@ template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch 
     config.attrs = attr;
     config.numAttrs = count;
     return cudaLaunchKernelEx(&config, kernel, args) == cudaSuccess ? LAC_OK : LAC_ERR_VENDOR;
-}
-
-struct Device {
-    int sms;
-    bool hopper; /* clusters, distributed shared memory, programmatic dependent launch */
-};
-
-inline Device current_device()
-{
-    int id = 0, sms = 1, major = 0;
-    cudaGetDevice(&id);
-    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, id);
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
-    return {sms, major >= 9};
 }
 
 inline bool aligned(const void *p, size_t bytes)

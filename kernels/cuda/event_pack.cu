@@ -11,14 +11,14 @@ namespace
 constexpr int kPackRounds = 3;                   /* 128-element loads in flight per warp */
 constexpr int kPackElements = 128 * kPackRounds; /* of S, per warp and pass              */
 constexpr int kPackWarps = 32;
-constexpr int kChunkWarps = 16;
 
 struct PackArgs {
     Slots to;
     const void *s;
     int64_t rs, cs;
-    int m, k, pitch; /* pitch: of the staged chunk, or 0 */
-    bool quads;      /* cs == 1, and rows begin and end on 4 elements */
+    int m, k;
+    bool quads;  /* cs == 1, and rows begin and end on 4 elements */
+    bool staged; /* chunks only: rs == 1, through shared memory   */
 };
 
 /* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
@@ -76,31 +76,31 @@ template <typename T> __device__ unsigned active_quads(const T (&x)[4], bool qua
     return bits;
 }
 
-/* One block per chunk of kChunk k, its warps over the rows; k-major S (pitch != 0) is staged. */
+/* Grid (chunks, groups of kActiveRows rows), one warp per row; k-major S is staged for coalescing. */
 template <typename T>
-__global__ __launch_bounds__(kChunkWarps *kWarp) void event_pack_chunks(const __grid_constant__ PackArgs a)
+__global__ __launch_bounds__(kActiveRows *kWarp) void event_pack_chunks(const __grid_constant__ PackArgs a)
 {
     static_assert(kChunk == 256, "two scans of 128");
-    extern __shared__ float4 shared[];
+    constexpr int kPitch = kActiveRows + 1;
     __shared__ unsigned active[2];
+    __shared__ T stage[kChunk * kPitch];
     dependents_launch();
     if (threadIdx.x < 2) active[threadIdx.x] = 0;
     dependency_wait();
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int slot = blockIdx.x, begin = slot * kChunk, end = least(begin + kChunk, a.k);
-    T *stage = (T *)shared;
-    if (a.pitch) {
-        const T *from = (const T *)a.s + begin * a.cs;
-        for (int i = lane; i < a.m; i += kWarp)
-#pragma unroll 8
-            for (int k = warp; k < end - begin; k += kChunkWarps) stage[k * a.pitch + i] = from[k * a.cs + i];
+    const int i0 = blockIdx.y * kActiveRows, row = i0 + warp;
+    if (a.staged) {
+        const int i = threadIdx.x % kActiveRows;
+        const T *from = (const T *)a.s + (i0 + i) * a.rs + begin * a.cs;
+#pragma unroll
+        for (int k = threadIdx.x / kActiveRows; k < kChunk; k += kWarp)
+            if (i0 + i < a.m && begin + k < end) stage[k * kPitch + i] = from[k * a.cs];
     }
     __syncthreads();
-    unsigned bits[2] = {0, 0};
-#pragma unroll 2
-    for (int row = warp; row < a.m; row += kChunkWarps) {
+    if (row < a.m) {
         ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
-        if (a.pitch) s = {stage + row - begin * a.pitch, a.pitch, false};
+        if (a.staged) s = {stage + warp - begin * kPitch, kPitch, false};
         T x[2][4];
         scan_load(x[0], s, begin, end, lane);
         scan_load(x[1], s, begin + 128, end, lane);
@@ -109,23 +109,21 @@ __global__ __launch_bounds__(kChunkWarps *kWarp) void event_pack_chunks(const __
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const int found = scan_pack(x[h], s.quads, begin + 128 * h, to + count, lane);
-            if (found) bits[h] |= active_quads(x[h], s.quads);
+            const unsigned bits = found ? active_quads(x[h], s.quads) : 0;
+            if (lane == 0 && bits) atomicOr(&active[h], bits);
             count += found;
         }
         if (lane == 0) a.to.count[row * a.to.slots + slot] = count;
     }
-    if (lane == 0)
-        for (int h = 0; h < 2; h++)
-            if (bits[h]) atomicOr(&active[h], bits[h]);
     __syncthreads();
-    if (threadIdx.x == 0) a.to.active[slot] = (uint64_t)active[1] << 32 | active[0];
+    if (threadIdx.x == 0) a.to.active[blockIdx.y * a.to.slots + slot] = (uint64_t)active[1] << 32 | active[0];
 }
 
 PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
 {
     const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
     const bool quads = s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
-    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, 0, quads};
+    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, quads, s->rs == 1 && m > 1};
 }
 
 } // namespace
@@ -144,12 +142,11 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
 lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
                          cudaStream_t stream)
 {
-    PackArgs a = make_args(s, m, k, slots);
-    const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
-    const size_t stage = kChunk * size_t(m | 1) * bytes;
-    if (s->rs == 1 && m > 1 && stage <= 200 * 1024) a.pitch = int(m | 1);
+    const PackArgs a = make_args(s, m, k, slots);
+    const int64_t groups = ceil_div(m, kActiveRows);
+    if (groups > 65535) return LAC_ERR_EXTENT;
     const Launch l = {
-        dim3(unsigned(slots.slots)), dim3(kChunkWarps * kWarp), a.pitch ? stage : 0, 1, true, stream};
+        dim3(unsigned(slots.slots), unsigned(groups)), dim3(kActiveRows * kWarp), 0, 1, true, stream};
     return s->dt == LAC_U8 ? launch(event_pack_chunks<uint8_t>, l, a)
                            : launch(event_pack_chunks<float>, l, a);
 }

@@ -9,12 +9,14 @@
 namespace lacuna
 {
 
-constexpr int kChunk = 256;   /* k per slot of the streaming kernel                            */
-constexpr int kMaxSlots = 64; /* slots per row of which the workspace has room, whatever k is  */
+constexpr int kChunk = 256;     /* k per slot of the streaming kernel                            */
+constexpr int kActiveRows = 16; /* rows of S that share one word of active quads               */
+constexpr int kMaxSlots = 64;   /* slots per row of which the workspace has room, whatever k is  */
 
 /* Slot s of row i begins at event i * pitch + s * slice and holds count[i * slots + s] events, ascending in
- * k, with k in [s * slice, (s + 1) * slice). Slices of kChunk also mark the quads of k where any row has an
- * event: bit q of active[s] for k = kChunk s + 4 q. */
+ * k, with k in [s * slice, (s + 1) * slice). Slices of kChunk also mark the quads of k where one of
+ * kActiveRows rows has an event: bit q of active[g * slots + s] for k = kChunk s + 4 q and rows from
+ * kActiveRows g on. */
 struct Slots {
     int *count;
     uint64_t *active;
@@ -33,7 +35,8 @@ inline int64_t slots_pitch(int64_t k)
 
 inline int64_t slots_bytes(int64_t m, int64_t k)
 {
-    return round_up(4 * m * slots_upper(k), 256) + round_up(8 * slots_upper(k), 256) +
+    return round_up(4 * m * slots_upper(k), 256) +
+           round_up(8 * ceil_div(m, kActiveRows) * slots_upper(k), 256) +
            (int64_t)sizeof(Event) * m * slots_pitch(k);
 }
 
@@ -42,7 +45,7 @@ inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
     char *at = (char *)workspace;
     Slots s;
     s.count = (int *)at, at += round_up(4 * m * slots_upper(k), 256);
-    s.active = (uint64_t *)at, at += round_up(8 * slots_upper(k), 256);
+    s.active = (uint64_t *)at, at += round_up(8 * ceil_div(m, kActiveRows) * slots_upper(k), 256);
     s.event = (Event *)at;
     s.pitch = (int)slots_pitch(k), s.slice = slice, s.slots = (int)ceil_div(k, slice);
     return s;
@@ -52,7 +55,7 @@ inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
 lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
                         cudaStream_t stream);
 
-/* Packs S into slots of kChunk and marks what is active; one block per chunk. */
+/* Packs S into slots of kChunk and marks what is active; one block per chunk and kActiveRows rows. */
 lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
                          cudaStream_t stream);
 

@@ -129,7 +129,12 @@ __global__ __launch_bounds__(kWarps *kWarp,
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
 
     int fetch_chunk = first_chunk, fetch_tile = tile, fetch_stage = 0, left = run;
-    uint64_t active = s.active[fetch_chunk];
+    const auto active_of = [&](int c) {
+        uint64_t bits = 0;
+        for (int g = i0 / kActiveRows; g * kActiveRows < i0 + rows; g++) bits |= s.active[g * s.slots + c];
+        return bits;
+    };
+    uint64_t active = active_of(fetch_chunk);
     const auto fetch_next = [&]() {
         if (left > 0)
             fetch<kWide>(stages + fetch_stage * kStageFloats, p, active, fetch_tile * kTileJ,
@@ -138,55 +143,51 @@ __global__ __launch_bounds__(kWarps *kWarp,
         left--;
         fetch_stage = fetch_stage + 1 == kStages ? 0 : fetch_stage + 1;
         if (++fetch_chunk == s.slots) fetch_chunk = 0, fetch_tile++;
-        active = s.active[fetch_chunk];
+        active = active_of(fetch_chunk);
     };
     for (int c = 0; c < kStages - 1; c++) fetch_next();
 
     float acc[kRows] = {};
-    Event next[kRows]; /* lane l: event l of the next chunk, per row; counts run one chunk further ahead */
-    int count_next[kRows], count_after[kRows];
-    const auto row_of = [&](int r) { return warp + r * kWarps; };
+    Event mine[kRows];                   /* lane l: event l of the row in the chunk that comes next      */
+    int count[kRows], after[kRows] = {}; /* events of the row in that chunk, and in the one after it     */
     const auto count_of = [&](int r, int c) {
-        return row_of(r) < rows ? s.count[(i0 + row_of(r)) * s.slots + c] : 0;
+        const int row = warp + r * kWarps;
+        return row < rows ? s.count[(i0 + row) * s.slots + c] : 0;
     };
-    const auto open = [&](int c) {
-        const int after = c + 1 == s.slots ? 0 : c + 1;
-#pragma unroll
-        for (int r = 0; r < kRows; r++) {
-            count_next[r] = count_after[r];
-            if (lane < count_next[r])
-                next[r] = s.event[(int64_t)(i0 + row_of(r)) * s.pitch + c * kChunk + lane];
-            count_after[r] = count_of(r, after);
-        }
+    const auto following = [&](int c) { return c + 1 == s.slots ? 0 : c + 1; };
+    const auto open = [&](int r, int c) {
+        count[r] = after[r];
+        if (lane < count[r])
+            mine[r] = s.event[(int64_t)(i0 + warp + r * kWarps) * s.pitch + c * kChunk + lane];
+        after[r] = count_of(r, following(c));
     };
 #pragma unroll
-    for (int r = 0; r < kRows; r++) count_after[r] = count_of(r, first_chunk);
-    open(first_chunk);
+    for (int r = 0; r < kRows; r++) {
+        after[r] = count_of(r, first_chunk);
+        open(r, first_chunk);
+    }
 
+    const int first_tile = tile;
     bool whole = first_chunk == 0;
-    for (int x = 0, c = first_chunk, stage_index = 0; x < run; x++) {
-        Event mine[kRows];
-        int count[kRows];
-#pragma unroll
-        for (int r = 0; r < kRows; r++) mine[r] = next[r], count[r] = count_next[r];
-        open(c + 1 == s.slots ? 0 : c + 1);
+    for (int x = 0, c = first_chunk, at = 0; x < run; x++) {
         copy_wait<kStages - 2>();
         __syncthreads();
         fetch_next();
-        const float *stage = stages + stage_index * kStageFloats + lane * kPitch;
-        stage_index = stage_index + 1 == kStages ? 0 : stage_index + 1;
+        const float *stage = stages + at * kStageFloats + lane * kPitch;
+        at = at + 1 == kStages ? 0 : at + 1;
 #pragma unroll
         for (int r = 0; r < kRows; r++) {
             acc[r] = add_events(acc[r], mine[r], stage, least(count[r], kWarp));
             for (int e = kWarp; e < count[r]; e += kWarp) {
-                const int64_t at = (int64_t)(i0 + row_of(r)) * s.pitch + c * kChunk + e;
-                if (e + lane < count[r]) mine[r] = s.event[at + lane];
+                const int64_t more = (int64_t)(i0 + warp + r * kWarps) * s.pitch + c * kChunk + e;
+                if (e + lane < count[r]) mine[r] = s.event[more + lane];
                 acc[r] = add_events(acc[r], mine[r], stage, least(count[r] - e, kWarp));
             }
+            open(r, following(c));
         }
         const bool tile_ends = c + 1 == s.slots;
         if (tile_ends || x + 1 == run) {
-            const int last = tile != int(begin / s.slots);
+            const int last = tile != first_tile;
             float *partial =
                 a.partial + (((int64_t)blockIdx.y * a.blocks + block) * 2 + last) * kGroup * kTileJ;
 #pragma unroll
@@ -223,13 +224,13 @@ __global__ __launch_bounds__(kWarps *kWarp) void event_stream_join(const __grid_
     dependency_wait(); /* by every block: who follows this kernel relies on the one before it, too */
     if (from == to) return;
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    const bool along_row = p.cs <= p.rs;
+    const bool along_row = p.cs <= p.rs, from_earlier = run_begin(chunks, a.blocks, from) < tile * slots;
     for (int t = threadIdx.x; t < rows * kTileJ; t += blockDim.x) {
         const int row = along_row ? t / kTileJ : t % rows, column = along_row ? t % kTileJ : t / rows;
         if (tile * kTileJ + column >= p.n) continue;
         float sum = 0;
         for (int b = from; b <= to; b++) {
-            const int last = run_begin(chunks, a.blocks, b) / slots != tile;
+            const int last = b == from && from_earlier;
             sum += a.partial[((((int64_t)blockIdx.y * a.blocks + b) * 2 + last) * kGroup + row) * kTileJ +
                              column];
         }

@@ -1,0 +1,158 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Metadata builders against plain loops on the host, the bitmask product against fp64, the transposing copy.
+ */
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "gpu_harness.cuh"
+
+namespace
+{
+
+int failures, checks;
+uint64_t seed;
+
+void expect(bool ok, const char *what)
+{
+    checks++;
+    if (ok) return;
+    failures++;
+    printf("FAIL %s seed=%llu\n", what, (unsigned long long)seed);
+}
+
+template <typename T> T *device_array(size_t count)
+{
+    T *x;
+    CUDA_CHECK(cudaMalloc(&x, sizeof(T) * (count + 1)));
+    CUDA_CHECK(cudaMemset(x, 0x77, sizeof(T) * (count + 1)));
+    return x;
+}
+
+template <typename T> std::vector<T> fetch(const T *x, size_t count)
+{
+    std::vector<T> y(count);
+    CUDA_CHECK(cudaMemcpy(y.data(), x, sizeof(T) * count, cudaMemcpyDeviceToHost));
+    return y;
+}
+
+template <typename T> void check_builders(bool u8)
+{
+    const uint64_t r = mix(seed);
+    const int64_t m = 1 + (int64_t)(r % 90), pad = (r >> 60) % 3;
+    int64_t k = 1 + (int64_t)((r >> 8) % 6000);
+    if (r >> 40 & 1) k = (k + 3) / 4 * 4;
+    const double densities[] = {0.0, 0.001, 0.05, 0.5, 1.0};
+    const double density = densities[(r >> 30) % 5];
+    const bool kmajor = r >> 41 & 1;
+    const int64_t rs = kmajor ? 1 : k + pad, cs = kmajor ? m + pad : 1, size = m * k + pad * std::max(m, k);
+    T *s = random_device<T>(size, density, seed);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const std::vector<T> host = fetch(s, (size_t)size);
+    const lac_cuda_dense_t dense = {u8 ? LAC_U8 : LAC_F32, s, rs, cs, 0.0};
+
+    std::vector<int64_t> count((size_t)m), ptr(1, 0);
+    std::vector<int32_t> idx, active;
+    std::vector<float> val;
+    const int64_t words = (k + 63) / 64;
+    std::vector<uint64_t> bits((size_t)(m * words), 0);
+    std::vector<char> any((size_t)k, 0);
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t c = 0; c < k; c++) {
+            const T x = host[(size_t)(i * rs + c * cs)];
+            if (x == T(0)) continue;
+            idx.push_back((int32_t)c), val.push_back(u8 ? 1.0f : (float)x), any[(size_t)c] = 1;
+            bits[(size_t)(i * words + c / 64)] |= 1ull << c % 64;
+        }
+        ptr.push_back((int64_t)idx.size());
+        count[(size_t)i] = ptr[(size_t)i + 1] - ptr[(size_t)i];
+    }
+    for (int64_t c = 0; c < k; c++)
+        if (any[(size_t)c]) active.push_back((int32_t)c);
+    const size_t nnz = idx.size();
+
+    int64_t *d_count = device_array<int64_t>((size_t)m), *d_ptr = device_array<int64_t>((size_t)m + 1),
+            *d_total = device_array<int64_t>(1);
+    int32_t *d_idx = device_array<int32_t>(nnz), *d_active = device_array<int32_t>((size_t)k);
+    float *d_val = device_array<float>(nnz);
+    uint64_t *d_bits = device_array<uint64_t>((size_t)(m * words));
+    char *workspace = device_array<char>((size_t)std::max(lac_cuda_csr_bytes(m), lac_cuda_active_bytes(k)));
+
+    expect(lac_cuda_count_rows(m, k, &dense, d_count, nullptr) == LAC_OK &&
+               fetch(d_count, (size_t)m) == count,
+           "count_rows");
+    expect(lac_cuda_csr_ptr(m, k, &dense, d_ptr, workspace, nullptr) == LAC_OK &&
+               fetch(d_ptr, (size_t)m + 1) == ptr,
+           "csr_ptr");
+    expect(lac_cuda_csr_fill(m, k, &dense, d_ptr, d_idx, d_val, nullptr) == LAC_OK &&
+               fetch(d_idx, nnz) == idx && fetch(d_val, nnz) == val,
+           "csr_fill");
+    expect(lac_cuda_fill_bits(m, k, &dense, d_bits, nullptr) == LAC_OK && fetch(d_bits, bits.size()) == bits,
+           "fill_bits");
+    expect(lac_cuda_active_list(m, k, &dense, d_active, d_total, workspace, nullptr) == LAC_OK &&
+               fetch(d_total, 1)[0] == (int64_t)active.size() && fetch(d_active, active.size()) == active,
+           "active_list");
+    const int64_t samples = 4096;
+    expect(lac_cuda_probe(m, k, &dense, samples, seed, d_total, nullptr) == LAC_OK, "probe");
+    const double seen = (double)fetch(d_total, 1)[0] / (double)samples, truth = (double)nnz / (double)(m * k);
+    const double doubt =
+        5 * sqrt(truth * (1 - truth) * (1.0 / (double)samples + 1.0 / (double)(m * k))) + 1e-9;
+    expect(fabs(seen - truth) <= doubt + 0.02, "probe density");
+
+    for (const int64_t n : {(int64_t)1, (int64_t)3, (int64_t)13}) {
+        const bool cols = r >> 42 & 1;
+        const int64_t ldw = cols ? k : n;
+        float *w = random_device<float>(n * k, 1.0, seed + 3), *out = device_array<float>((size_t)(m * n));
+        float *before = random_device<float>(m * n, 1.0, seed + 4);
+        CUDA_CHECK(cudaMemcpy(out, before, sizeof(float) * (size_t)(m * n), cudaMemcpyDeviceToDevice));
+        const lac_cuda_product_t p = {
+            m,   n, k, {nullptr, -0.5f}, w, ldw, cols ? LAC_CUDA_COLS : LAC_CUDA_ROWS, {nullptr, 0.25f},
+            out, n, 1};
+        const lac_cuda_bits_t b = {words, d_bits, d_ptr, d_val};
+        expect(lac_cuda_bitmask(&p, &b, nullptr) == LAC_OK &&
+                   worst_error(p, s, rs, cs, before, -0.5f, 0.25f) <= 12.0f,
+               "bitmask product");
+        cudaFree(w), cudaFree(out), cudaFree(before);
+    }
+    for (void *x : {(void *)s, (void *)d_count, (void *)d_ptr, (void *)d_total, (void *)d_idx,
+                    (void *)d_active, (void *)d_val, (void *)d_bits, (void *)workspace})
+        cudaFree(x);
+}
+
+void check_transpose()
+{
+    const uint64_t r = mix(seed + 99);
+    const int64_t m = 1 + (int64_t)(r % 300), n = 1 + (int64_t)((r >> 16) % 300), rs = n + 2, ldd = m + 1;
+    float *src = random_device<float>(m * rs, 1.0, seed), *dst = device_array<float>((size_t)(n * ldd));
+    expect(lac_cuda_transpose(m, n, src, rs, 1, dst, ldd, nullptr) == LAC_OK, "transpose");
+    const std::vector<float> a = fetch(src, (size_t)(m * rs)), b = fetch(dst, (size_t)(n * ldd));
+    bool same = true;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) same &= a[(size_t)(i * rs + j)] == b[(size_t)(j * ldd + i)];
+    expect(same, "transpose values");
+    cudaFree(src), cudaFree(dst);
+}
+
+} // namespace
+
+/* metadata_test [cases] [first seed] */
+int main(int argc, char **argv)
+{
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+        printf("skipped: no CUDA device\n");
+        return 77;
+    }
+    const int cases = argc > 1 ? atoi(argv[1]) : 60;
+    const uint64_t first = argc > 2 ? strtoull(argv[2], nullptr, 10) : 1;
+    for (seed = first; seed < first + (uint64_t)cases; seed++) {
+        if (seed % 3)
+            check_builders<float>(false);
+        else
+            check_builders<uint8_t>(true);
+        check_transpose();
+    }
+    printf("metadata_test: %d checks, %d failures\n", checks, failures);
+    return failures != 0;
+}
