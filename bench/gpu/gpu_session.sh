@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds the CUDA kernels with plain nvcc, tests them against fp64, runs the sanitizer on small shapes, and times
-# every problem. Usage: bench/gpu/gpu_session.sh <output folder> [full|quick] [sanitize|plain] [commit]
+# every problem with the default cut, and with every cut when full. Usage: bench/gpu/gpu_session.sh <output folder> [full|quick] [sanitize|plain] [commit]
 set -u
 out=$1; mode=${2:-quick}; sanitize=${3:-plain}
 build=${TMPDIR:-/tmp}/lacuna-gpu
@@ -32,7 +32,11 @@ if [ "$sanitize" = sanitize ]; then
         echo "$tool metadata_test: $(tail -1 "$out/sanitizer_meta_$tool.log")"
     done
 fi
-timeout ${BENCH_LIMIT:-240} "$build/event_bench" "$out/event_bench.json" "$mode" ${PROBLEMS:-} >"$out/event_bench.log" 2>&1
+if [ "$mode" = full ]; then # every way to cut each launch, to choose the defaults from
+    timeout 200 "$build/event_bench" "$out/event_sweep.json" full 0 12 >"$out/event_sweep.log" 2>&1
+    cat "$out/event_sweep.log"
+fi
+timeout 100 "$build/event_bench" "$out/event_bench.json" quick >"$out/event_bench.log" 2>&1
 cat "$out/event_bench.log"
 if [ -n "${PROFILE:-}" ]; then # e.g. PROFILE="6:event_stream_rows 7:event_ranges": counters of two launches each
     for what in $PROFILE; do

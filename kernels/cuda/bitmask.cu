@@ -9,7 +9,6 @@ namespace
 {
 
 constexpr int kWarps = 8;
-constexpr int kWords = 4; /* 64-bit words of a row whose values are in flight at once */
 
 struct BitmaskArgs {
     Picture p;
@@ -19,55 +18,93 @@ struct BitmaskArgs {
 
 /* out := beta out + alpha S W for kColumns columns of W from j0 on; S[m, k] as bits and packed values.
  *
- * Mapping   one warp per row of S; lane l takes k = l and l + 32 of each word, its value lies behind those of
- * the set bits below. The lanes' sums are added by a butterfly: one fixed order, no atomics. Bytes     1/8
- * per element of S and 4 per nonzero, once; W from cache. Limit     DRAM for S. */
-template <int kColumns>
+ * Mapping   one warp per kRows rows of S; lane l takes k = l of each 32, its value lies behind those of the
+ * set bits below. Each lane fetches one word of 32 at a time, and where its values begin, before they are
+ * needed. The lanes' sums are added by a butterfly: one fixed order, no atomics. Bytes     1/8 per element of
+ * S and 4 per nonzero, once; W from cache, once per kRows rows. Limit     DRAM for S. */
+/* kRows: rows of S per warp, which share what is read of W; kUnroll: 32-bit pieces whose loads are in flight
+ * at once. */
+template <int kColumns, int kRows, int kUnroll>
 __global__ __launch_bounds__(kWarps *kWarp) void bitmask(const __grid_constant__ BitmaskArgs a)
 {
     const Picture &p = a.p;
-    const int lane = threadIdx.x % kWarp, row = blockIdx.x * kWarps + threadIdx.x / kWarp;
-    if (row >= p.m) return;
+    const int lane = threadIdx.x % kWarp, row0 = (blockIdx.x * kWarps + threadIdx.x / kWarp) * kRows;
+    if (row0 >= p.m) return;
     const unsigned below = lanes_below(lane);
-    const uint64_t *bits = a.s.bits + row * a.s.words;
-    const float *val = a.s.val + a.s.first[row];
-    const float *w = p.w + (int64_t)a.j0 * p.wjs;
     const int columns = least(kColumns, p.n - a.j0);
-    float acc[kColumns] = {};
-    for (int64_t word = 0; word < a.s.words; word += kWords) {
-        uint64_t held[kWords];
-        float x[kWords][2];
+    const float *w = p.w + (int64_t)a.j0 * p.wjs;
+    const float *val[kRows];
+    float acc[kRows][kColumns] = {};
 #pragma unroll
-        for (int u = 0; u < kWords; u++) held[u] = word + u < a.s.words ? bits[word + u] : 0;
+    for (int r = 0; r < kRows; r++) val[r] = a.s.val + a.s.first[least(row0 + r, p.m - 1)];
+    const int64_t halves = 2 * a.s.words;
+    for (int64_t base = 0; base < halves; base += kWarp) {
+        unsigned held[kRows];
+        int start[kRows];
 #pragma unroll
-        for (int u = 0; u < kWords; u++) {
-            const unsigned low = (unsigned)held[u], high = (unsigned)(held[u] >> 32);
-            const int in_low = __popc(low);
-            x[u][0] = low >> lane & 1 ? val[__popc(low & below)] : 0.0f;
-            x[u][1] = high >> lane & 1 ? val[in_low + __popc(high & below)] : 0.0f;
-            val += in_low + __popc(high);
+        for (int r = 0; r < kRows; r++) {
+            const unsigned *bits = (const unsigned *)(a.s.bits + least(row0 + r, p.m - 1) * a.s.words);
+            held[r] = base + lane < halves ? bits[base + lane] : 0;
         }
 #pragma unroll
-        for (int u = 0; u < kWords; u++)
+        for (int r = 0; r < kRows; r++) {
+            int sum = __popc(held[r]);
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                if (!(held[u] >> (32 * h + lane) & 1)) continue;
-                const float *at = w + ((word + u) * 64 + 32 * h + lane) * p.wks;
+            for (int d = 1; d < kWarp; d *= 2) {
+                const int other = __shfl_up_sync(kFull, sum, d);
+                if (lane >= d) sum += other;
+            }
+            start[r] = sum - __popc(held[r]);
+        }
+        const int end = (int)least<int64_t>(kWarp, halves - base);
+        for (int half = 0; half < end; half += kUnroll) {
+            float x[kUnroll][kRows], y[kUnroll][kColumns];
+#pragma unroll
+            for (int u = 0; u < kUnroll; u++) {
+                const int64_t k = (base + half + u) * kWarp + lane;
+                unsigned any = 0;
+#pragma unroll
+                for (int r = 0; r < kRows; r++) {
+                    const unsigned bits = __shfl_sync(kFull, held[r], half + u);
+                    const int at = __shfl_sync(kFull, start[r], half + u) + __popc(bits & below);
+                    const unsigned set = bits >> lane & 1;
+                    x[u][r] = set ? __ldcs(val[r] + at) : 0.0f;
+                    any |= set;
+                }
 #pragma unroll
                 for (int c = 0; c < kColumns; c++)
-                    if (c < columns) acc[c] = fmaf(x[u][h], __ldg(at + (int64_t)c * p.wjs), acc[c]);
+                    y[u][c] = any && c < columns ? __ldg(w + k * p.wks + (int64_t)c * p.wjs) : 0.0f;
             }
+#pragma unroll
+            for (int u = 0; u < kUnroll; u++)
+#pragma unroll
+                for (int r = 0; r < kRows; r++)
+                    if (x[u][r] != 0.0f) /* an unset bit: 0 * Inf is dropped */
+#pragma unroll
+                        for (int c = 0; c < kColumns; c++) acc[r][c] = fmaf(x[u][r], y[u][c], acc[r][c]);
+        }
+#pragma unroll
+        for (int r = 0; r < kRows; r++) val[r] += __shfl_sync(kFull, start[r] + __popc(held[r]), kWarp - 1);
     }
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
 #pragma unroll
-    for (int c = 0; c < kColumns; c++) {
-        float sum = acc[c];
+    for (int r = 0; r < kRows; r++)
 #pragma unroll
-        for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
-        if (lane != c || c >= columns) continue;
-        float *at = p.out + row * p.rs + (a.j0 + c) * p.cs;
-        *at = beta == 0.0f ? alpha * sum : fmaf(beta, *at, alpha * sum);
-    }
+        for (int c = 0; c < kColumns; c++) {
+            float sum = acc[r][c];
+#pragma unroll
+            for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
+            if (lane != c || c >= columns || row0 + r >= p.m) continue;
+            float *at = p.out + (row0 + r) * p.rs + (a.j0 + c) * p.cs;
+            *at = beta == 0.0f ? alpha * sum : fmaf(beta, *at, alpha * sum);
+        }
+}
+
+template <int kColumns, int kRows, int kUnroll>
+lac_status_t launch_columns(const BitmaskArgs &a, cudaStream_t stream)
+{
+    const dim3 grid(unsigned(ceil_div(a.p.m, kWarps * kRows)));
+    return launch(bitmask<kColumns, kRows, kUnroll>, {grid, dim3(kWarps * kWarp), 0, 1, false, stream}, a);
 }
 
 } // namespace
@@ -79,15 +116,13 @@ extern "C" lac_status_t lac_cuda_bitmask(const lac_cuda_product_t *p, const lac_
     using namespace lacuna;
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const Launch l = {
-        dim3(unsigned(ceil_div(p->m, kWarps))), dim3(kWarps * kWarp), 0, 1, false, (cudaStream_t)stream};
     for (int64_t j0 = 0; j0 < p->n; j0 += 8) {
         const BitmaskArgs a = {make_picture(p), *s, (int)j0};
         const int64_t left = p->n - j0;
-        const lac_status_t status = left == 1   ? launch(bitmask<1>, l, a)
-                                    : left == 2 ? launch(bitmask<2>, l, a)
-                                    : left <= 4 ? launch(bitmask<4>, l, a)
-                                                : launch(bitmask<8>, l, a);
+        const lac_status_t status = left == 1   ? launch_columns<1, 1, 8>(a, (cudaStream_t)stream)
+                                    : left == 2 ? launch_columns<2, 1, 8>(a, (cudaStream_t)stream)
+                                    : left <= 4 ? launch_columns<4, 2, 4>(a, (cudaStream_t)stream)
+                                                : launch_columns<8, 4, 2>(a, (cudaStream_t)stream);
         if (status != LAC_OK) return status;
     }
     return LAC_OK;

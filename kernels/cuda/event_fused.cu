@@ -46,7 +46,6 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     const int i0 = blockIdx.y * rows, j0 = tile * kTileColumns * kVec;
     float *received = (float *)shared;
     Event *queue = (Event *)(received + slices * rows * owned) + warp * a.queue;
-    dependents_launch();
     cluster_arrive_relaxed(cluster);
     dependency_wait();
 
@@ -74,6 +73,7 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
             }
         }
     }
+    dependents_launch();
     cluster_wait(cluster);
     push_partial<kVec, kWide>(received, acc, slice, row, rows, cluster, lane);
     cluster_sync(cluster);
@@ -93,7 +93,7 @@ template <typename T> lac_status_t launch_type(const FusedArgs &a, int vec, bool
 lac_cuda_tile_t choose(const lac_cuda_product_t *p, double density, lac_cuda_tile_t t, const Device &device)
 {
     const bool shared_slices = (double)p->m * density > 0.8;
-    if (!t.vec) t.vec = shared_slices ? 1 : 2;
+    if (!t.vec) t.vec = shared_slices || p->m == 1 ? 1 : 2;
     if (!t.row_warps) t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, shared_slices ? 10 : 5));
     if (!t.k_warps) t.k_warps = p->m == 1 ? 4 : shared_slices ? 1 : 2;
     if (!t.cluster) t.cluster = p->m == 1 ? 4 : 8;

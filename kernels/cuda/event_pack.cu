@@ -19,6 +19,7 @@ struct PackArgs {
     int m, k;
     bool quads;  /* cs == 1, and rows begin and end on 4 elements */
     bool staged; /* chunks only: rs == 1, through shared memory   */
+    bool early;  /* see pack_slots                                 */
 };
 
 /* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
@@ -27,7 +28,7 @@ template <typename T>
 __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ PackArgs a)
 {
     __shared__ int counts[kPackWarps];
-    dependents_launch();
+    if (a.early) dependents_launch();
     dependency_wait();
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     const int slot = blockIdx.x, row = blockIdx.y;
@@ -84,8 +85,8 @@ __global__ __launch_bounds__(kActiveRows *kWarp) void event_pack_chunks(const __
     constexpr int kPitch = kActiveRows + 1;
     __shared__ unsigned active[2];
     __shared__ T stage[kChunk * kPitch];
-    dependents_launch();
     if (threadIdx.x < 2) active[threadIdx.x] = 0;
+    dependents_launch();
     dependency_wait();
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int slot = blockIdx.x, begin = slot * kChunk, end = least(begin + kChunk, a.k);
@@ -123,15 +124,16 @@ PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots 
 {
     const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
     const bool quads = s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
-    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, quads, s->rs == 1 && m > 1};
+    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, quads, s->rs == 1 && m > 1, true};
 }
 
 } // namespace
 
-lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
+lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, bool early,
                         cudaStream_t stream)
 {
-    const PackArgs a = make_args(s, m, k, slots);
+    PackArgs a = make_args(s, m, k, slots);
+    a.early = early;
     const int warps = (int)least<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
     if (m > 65535) return LAC_ERR_EXTENT;
     const Launch l = {

@@ -51,8 +51,10 @@ inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
     return s;
 }
 
-/* Packs S into slots of any slice; one block per slot. */
-lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
+/* Packs S into slots of any slice; one block per slot. early: the kernel behind may place its blocks at once,
+ * which hides its start but spreads them unevenly: right while latency is what counts, wrong where bandwidth
+ * does. */
+lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, bool early,
                         cudaStream_t stream);
 
 /* Packs S into slots of kChunk and marks what is active; one block per chunk and kActiveRows rows. */

@@ -23,6 +23,12 @@ template <typename Source> struct RangeArgs {
     int per_warp; /* ranges of one row that a warp takes in turn */
 };
 
+/* Warps per block: without 16-byte loads the addresses need more registers. */
+constexpr int range_warps(bool wide)
+{
+    return wide ? kMaxWarps : 20;
+}
+
 constexpr int kRangeQueue = 128; /* events that a warp holds at once */
 
 /* out := beta out + alpha S W with the events of S given by rows.
@@ -32,7 +38,8 @@ constexpr int kRangeQueue = 128; /* events that a warp holds at once */
  * Source    open(i, part, lane) finds a range, event(range, e) reads one event;
  * Order     events of a range in order, ranges in order, slices in ascending order: no atomics. */
 template <typename Source, bool kWide>
-__global__ __launch_bounds__(kMaxWarps *kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
+__global__ __launch_bounds__(range_warps(kWide) *
+                             kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
 {
     extern __shared__ float4 shared[];
     const Picture &p = a.p;
@@ -44,7 +51,6 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_ranges(const __grid_co
     const int i0 = blockIdx.y * rows, j0 = tile * kTileColumns;
     float *received = (float *)shared;
     Event *queue = (Event *)(received + a.split.k_warps * rows * kTileColumns) + warp * kRangeQueue;
-    dependents_launch();
     cluster_arrive_relaxed(cluster);
 
     LaneColumns<1, kWide> columns(p, j0, lane);
@@ -64,10 +70,17 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_ranges(const __grid_co
             __syncwarp();
         }
     }
+    dependents_launch(); /* not before: blocks of the next kernel that come early are spread unevenly */
     cluster_wait(cluster);
     push_partial<1, kWide>(received, acc, slice, row, rows, cluster, lane);
     cluster_sync(cluster);
     store_sums(p, received, slices, rows, owned, i0, p.m, j0 + rank * owned);
+}
+
+/* Whether a row of S has so many events that gathering them, not getting started, is the work. */
+inline bool has_many(const lac_cuda_product_t *p, double density)
+{
+    return (double)p->k * density > 32;
 }
 
 /* Fills the fields that the caller left 0. density: expected, or 0. The numbers are what won on an H200
@@ -77,17 +90,22 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_ranges(const __grid_co
 inline lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_t t, double density,
                                      const Device &device)
 {
-    const bool shared_slices = (double)p->m * density > 0.8, many = (double)p->k * density > 64;
+    const int limit = range_warps(wide_loads(p));
+    const bool shared_slices = (double)p->m * density > 0.8, many = has_many(p, density);
     if (!t.row_warps) {
-        const int64_t most_rows = shared_slices ? kMaxWarps : many || p->m > 10 ? 10 : 5;
+        const int64_t most_rows = shared_slices ? limit : p->m > 10 ? 10 : 5;
         t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, most_rows));
     }
     const int64_t whole = p->m * ceil_div(p->n, kTileColumns);
+    const int64_t wanted = many ? 3200 : 1600;
+    const int most_slices = shared_slices || !many ? 8 : 4;
     int slices = 1;
-    while (slices < 8 && 2 * whole * slices <= (many ? 3200 : 1600)) slices *= 2;
+    while (slices < most_slices && 2 * whole * slices <= wanted) slices *= 2;
+    const int per_block = shared_slices ? 1 : many ? least(slices, 2) : slices;
     if (!device.hopper) t.cluster = 1;
-    if (!t.cluster) t.cluster = many ? slices : 1;
-    if (!t.k_warps) t.k_warps = most(1, least(slices / t.cluster, kMaxWarps / t.row_warps));
+    if (!t.k_warps)
+        t.k_warps = most(1, least(t.cluster ? slices / t.cluster : per_block, limit / t.row_warps));
+    if (!t.cluster) t.cluster = many ? most(1, slices / t.k_warps) : 1;
     return t;
 }
 
@@ -96,7 +114,7 @@ template <typename Source> lac_status_t run_ranges(const RangeArgs<Source> &a, b
     const int rows = a.split.row_warps, warps = rows * a.split.k_warps;
     const size_t shared = size_t(warps) * (sizeof(float) * kTileColumns + sizeof(Event) * kRangeQueue);
     const int64_t groups = ceil_div(a.p.m, rows);
-    if (warps > kMaxWarps || groups > 65535) return LAC_ERR_EXTENT;
+    if (warps > range_warps(wide) || groups > 65535) return LAC_ERR_EXTENT;
     const dim3 grid(unsigned(a.split.cluster * ceil_div(a.p.n, kTileColumns)), unsigned(groups));
     const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, a.split.cluster, true, stream};
     return wide ? launch(event_ranges<Source, true>, l, a) : launch(event_ranges<Source, false>, l, a);

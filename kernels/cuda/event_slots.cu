@@ -44,8 +44,10 @@ extern "C" lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const 
     const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
     const int slice = t.slice ? t.slice : (int)most<int64_t>(128, round_up(share, 128));
     const Slots slots = make_slots(workspace, p->m, p->k, slice);
+    if (slots.slots > slots_upper(p->k)) return LAC_ERR_EXTENT;
     if (s->data && slots.slots > 0) {
-        lac_status_t status = pack_slots(s, p->m, p->k, slots, (cudaStream_t)stream);
+        lac_status_t status =
+            pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), (cudaStream_t)stream);
         if (status != LAC_OK) return status;
     }
     RangeArgs<SlotSource> a = {make_picture(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0};

@@ -9,10 +9,10 @@ namespace lacuna
 namespace
 {
 
-constexpr int kTileJ = kWarp; /* columns of W (contiguous along k) per tile: one per lane        */
-constexpr int kWarps = 16;
+constexpr int kTileJ = 2 * kWarp; /* columns of W (contiguous along k) per tile: two per lane        */
+constexpr int kWarps = 32;
 constexpr int kStages = 3;         /* chunks of W in flight or in use                                 */
-constexpr int kBlocks = 2;         /* per multiprocessor: what shared memory allows                   */
+constexpr int kBlocks = 1;         /* per multiprocessor: what shared memory allows                   */
 constexpr int kPitch = kChunk + 4; /* 16-byte rows; a lane's reads conflict 4-way at most             */
 constexpr int kBatch = 2;          /* events applied at once: a row has few per chunk                 */
 constexpr int kStageFloats = kTileJ * kPitch;
@@ -58,7 +58,7 @@ template <int kPending> __device__ inline void copy_wait()
     asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-/* Starts the copy of the active quads of one chunk, W[k0 .. k0 + 255, j0 .. j0 + 31], to stage[j][k - k0]. */
+/* Starts the copy of the active quads of one chunk, W[k0 .. k0 + 255, j0 .. j0 + 63], to stage[j][k - k0]. */
 template <bool kWide> __device__ void fetch(float *stage, const Picture &p, uint64_t active, int j0, int k0)
 {
     constexpr int kQuads = kChunk / 4, kStep = kWarps * kWarp / kQuads;
@@ -79,22 +79,22 @@ template <bool kWide> __device__ void fetch(float *stage, const Picture &p, uint
     }
 }
 
-/* sum += v * W[k, my column] for the first `count` events held by the lanes. */
-__device__ inline float add_events(float sum, const Event &mine, const float *stage, int count)
+/* sum += v * W[k, my two columns] for the first `count` events held by the lanes. */
+__device__ inline void add_events(float2 &sum, const Event &mine, const float *stage, int count)
 {
     for (int e = 0; e < count; e += kBatch) {
-        float w[kBatch], v[kBatch];
+        float2 w[kBatch];
+        float v[kBatch];
 #pragma unroll
         for (int u = 0; u < kBatch; u++) {
-            const unsigned k = __shfl_sync(kFull, (unsigned)mine.k, e + u);
+            const unsigned k = __shfl_sync(kFull, (unsigned)mine.k, e + u) % kChunk;
             v[u] = __shfl_sync(kFull, mine.v, e + u);
-            w[u] = stage[k % kChunk];
+            w[u] = make_float2(stage[k], stage[k + kWarp * kPitch]);
         }
 #pragma unroll
         for (int u = 0; u < kBatch; u++)
-            if (e + u < count) sum = fmaf(v[u], w[u], sum);
+            if (e + u < count) sum.x = fmaf(v[u], w[u].x, sum.x), sum.y = fmaf(v[u], w[u].y, sum.y);
     }
-    return sum;
 }
 
 __device__ inline void store_sum(const Picture &p, int i, int j, float sum, float alpha, float beta)
@@ -124,7 +124,6 @@ __global__ __launch_bounds__(kWarps *kWarp,
     const int64_t chunks = (int64_t)a.tiles * s.slots, begin = run_begin(chunks, a.blocks, block);
     const int run = int(run_begin(chunks, a.blocks, block + 1) - begin), first_chunk = int(begin % s.slots);
     int tile = int(begin / s.slots);
-    dependents_launch();
     dependency_wait();
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
 
@@ -147,18 +146,18 @@ __global__ __launch_bounds__(kWarps *kWarp,
     };
     for (int c = 0; c < kStages - 1; c++) fetch_next();
 
-    float acc[kRows] = {};
-    Event mine[kRows];                   /* lane l: event l of the row in the chunk that comes next      */
-    int count[kRows], after[kRows] = {}; /* events of the row in that chunk, and in the one after it     */
+    float2 acc[kRows] = {};
+    Event next[kRows]; /* lane l: event l of the row in the chunk that comes next                  */
+    int count_next[kRows], after[kRows] = {}; /* events of the row in that chunk, and in the one after it */
     const auto count_of = [&](int r, int c) {
         const int row = warp + r * kWarps;
         return row < rows ? s.count[(i0 + row) * s.slots + c] : 0;
     };
     const auto following = [&](int c) { return c + 1 == s.slots ? 0 : c + 1; };
     const auto open = [&](int r, int c) {
-        count[r] = after[r];
-        if (lane < count[r])
-            mine[r] = s.event[(int64_t)(i0 + warp + r * kWarps) * s.pitch + c * kChunk + lane];
+        count_next[r] = after[r];
+        if (lane < count_next[r])
+            next[r] = s.event[(int64_t)(i0 + warp + r * kWarps) * s.pitch + c * kChunk + lane];
         after[r] = count_of(r, following(c));
     };
 #pragma unroll
@@ -170,6 +169,13 @@ __global__ __launch_bounds__(kWarps *kWarp,
     const int first_tile = tile;
     bool whole = first_chunk == 0;
     for (int x = 0, c = first_chunk, at = 0; x < run; x++) {
+        Event mine[kRows];
+        int count[kRows];
+#pragma unroll
+        for (int r = 0; r < kRows; r++) {
+            mine[r] = next[r], count[r] = count_next[r];
+            open(r, following(c));
+        }
         copy_wait<kStages - 2>();
         __syncthreads();
         fetch_next();
@@ -177,13 +183,12 @@ __global__ __launch_bounds__(kWarps *kWarp,
         at = at + 1 == kStages ? 0 : at + 1;
 #pragma unroll
         for (int r = 0; r < kRows; r++) {
-            acc[r] = add_events(acc[r], mine[r], stage, least(count[r], kWarp));
+            add_events(acc[r], mine[r], stage, least(count[r], kWarp));
             for (int e = kWarp; e < count[r]; e += kWarp) {
                 const int64_t more = (int64_t)(i0 + warp + r * kWarps) * s.pitch + c * kChunk + e;
                 if (e + lane < count[r]) mine[r] = s.event[more + lane];
-                acc[r] = add_events(acc[r], mine[r], stage, least(count[r] - e, kWarp));
+                add_events(acc[r], mine[r], stage, least(count[r] - e, kWarp));
             }
-            open(r, following(c));
         }
         const bool tile_ends = c + 1 == s.slots;
         if (tile_ends || x + 1 == run) {
@@ -192,16 +197,21 @@ __global__ __launch_bounds__(kWarps *kWarp,
                 a.partial + (((int64_t)blockIdx.y * a.blocks + block) * 2 + last) * kGroup * kTileJ;
 #pragma unroll
             for (int r = 0; r < kRows; r++) {
-                const int row = warp + r * kWarps, j = tile * kTileJ + lane;
-                if (row < rows && !(whole && tile_ends)) partial[row * kTileJ + lane] = acc[r];
-                if (row < rows && whole && tile_ends && j < p.n)
-                    store_sum(p, i0 + row, j, acc[r], alpha, beta);
-                acc[r] = 0;
+                const int row = warp + r * kWarps, i = i0 + row, j = tile * kTileJ + lane;
+                if (row < rows && !(whole && tile_ends)) {
+                    partial[row * kTileJ + lane] = acc[r].x;
+                    partial[row * kTileJ + lane + kWarp] = acc[r].y;
+                } else if (row < rows) {
+                    if (j < p.n) store_sum(p, i, j, acc[r].x, alpha, beta);
+                    if (j + kWarp < p.n) store_sum(p, i, j + kWarp, acc[r].y, alpha, beta);
+                }
+                acc[r] = make_float2(0, 0);
             }
             tile++, whole = true;
         }
         c = tile_ends ? 0 : c + 1;
     }
+    dependents_launch();
 }
 
 /* Adds the partial sums of each tile that several blocks share, in block order. Grid (tiles, groups). */
@@ -240,7 +250,7 @@ __global__ __launch_bounds__(kWarps *kWarp) void event_stream_join(const __grid_
 
 int rows_per_warp(int64_t m)
 {
-    return m <= kWarps ? 1 : m <= 2 * kWarps ? 2 : m <= 4 * kWarps ? 4 : 8;
+    return m <= kWarps ? 1 : m <= 2 * kWarps ? 2 : 4;
 }
 
 template <bool kWide, int kRows> lac_status_t launch_rows(const StreamArgs &a, cudaStream_t stream)
@@ -263,10 +273,8 @@ template <bool kWide> lac_status_t launch_wide(const StreamArgs &a, cudaStream_t
         return launch_rows<kWide, 1>(a, stream);
     case 2:
         return launch_rows<kWide, 2>(a, stream);
-    case 4:
-        return launch_rows<kWide, 4>(a, stream);
     default:
-        return launch_rows<kWide, 8>(a, stream);
+        return launch_rows<kWide, 4>(a, stream);
     }
 }
 
