@@ -52,5 +52,5 @@ extern "C" lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const 
     }
     RangeArgs<SlotSource> a = {make_picture(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0};
     a.per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
-    return run_ranges(a, wide_loads(p), (cudaStream_t)stream);
+    return run_ranges(a, wide_loads(p), s->data || begins_early(p, s->density), (cudaStream_t)stream);
 }
