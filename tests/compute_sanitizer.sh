@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs a program under compute-sanitizer's tools, one after the other; 77 where the sanitizer cannot work here.
+# usage: compute_sanitizer.sh program argument...
+set -u
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+command -v compute-sanitizer >/dev/null 2>&1 || { echo "skipped: no compute-sanitizer"; exit 77; }
+for tool in memcheck racecheck initcheck synccheck; do
+    status=0
+    compute-sanitizer --tool "$tool" --error-exitcode 9 "$@" >"$log" 2>&1 || status=$?
+    if [ $status -eq 77 ] || grep -q 'Device not supported' "$log"; then
+        echo "skipped: no device, or one that compute-sanitizer does not support"
+        exit 77
+    fi
+    echo "$tool: $(tail -n 1 "$log")"
+    [ $status -eq 0 ] || { cat "$log"; exit 1; }
+done
