@@ -3,10 +3,15 @@
  * csr_cols: out := beta * out + alpha * S * W with S in CSR, where columns of W are contiguous.
  *
  * Shapes    S rows x kk, W kk x n with W[k, j] at w[j * ldw + k], out rows x n at any strides. Sixteen
- * entries of a row at a time meet up to COLUMN_BLOCK columns, so that S is read n / COLUMN_BLOCK times. Bytes
- * 8 per entry of S and block; W by gathers, from cache when n is short. Flops 2 (j1 - j0) per entry. Order
- * entry e of a row is added in lane e % 16; the lanes are added in one fixed tree. No dependence on the
- * ranges. */
+ *           entries of a row at a time meet up to COLUMN_BLOCK columns: S is read n / COLUMN_BLOCK times.
+ * Bytes     8 per entry of S and block; W by gathers, from cache when n is short. Flops 2 (j1 - j0) per
+ *           entry.
+ * Order     entry e of a row is added in lane e % 16; the lanes are added in one fixed tree. No dependence
+ *           on the ranges.
+ * Limit     bytes of S while n is 1, then one gathered element a cycle.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           5000x5000 at 5 %, n = 1: 0.44 ms, 23 GB/s of the 31 that a plain sum streams; n = 10: 4.1 ms,
+ *           where csr_rows takes 1.7 ms. */
 
 enum { COLUMN_BLOCK = 4 };
 

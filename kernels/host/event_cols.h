@@ -4,9 +4,14 @@
  *
  * Shapes    S m x kk as event lists (k-major), W kk x n with W[k, j] at w[j * ldw + k], out m x n at any
  *           strides. LANES columns at a time: the lanes of a vector are columns, its m sums stay in scratch.
- * Bytes     one cache line per active k and column, at worst all of W; out once. Flops 2 (j1 - j0) per event.
+ * Bytes     one cache line per active k and column, at worst all of W; out once. Flops 2 (j1 - j0) per
+ *           event.
  * Order     each out[i, j]: one multiply-add per event, k ascending, in one accumulator; no dependence on j0
- *           and j1, or on the cutting into fragments. */
+ *           and j1, or on the cutting into fragments.
+ * Limit     cache lines of W from L3 or memory.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           10x5000x5000 at 0.1 %: 0.61 ms, 22 GB/s of lines; at 1 %: 3.3 ms, 30 GB/s where a plain sum
+ *           streams 31. */
 
 static void add_columns(const lac_events_t *ev, int64_t fragments, const real_t *w, int64_t ldw, real_t *acc)
 {

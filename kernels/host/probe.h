@@ -2,11 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * probe: nonzeros among a few elements spread over S, the cheapest look at a density.
  *
- * Positions follow the additive recurrence x += 1/g, y += 1/g^2 (mod 1) with g the real root of g^3 = g + 1,
- * which spreads evenly over the unit square for any number of samples (M. Roberts, "The unreasonable
- * effectiveness of quasirandom sequences", 2018); the seed moves the start. Fixed point, 64 bits: the same
- * positions everywhere.
- * Bytes     one cache line per sample; the loads do not depend on each other. */
+ * Positions follow the additive recurrence x += 1/g, y += 1/g^2 (mod 1) with g the real root of
+ * g^3 = g + 1, which spreads evenly over the unit square for any number of samples (M. Roberts, "The
+ * unreasonable effectiveness of quasirandom sequences", 2018); the seed moves the start. Fixed point, 64
+ * bits: the same positions everywhere.
+ * Bytes     one cache line per sample; the loads do not depend on each other.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           64 samples in cache: 0.14 us. */
 
 #if !defined(LAC_PROBE_SHARED)
 #    define LAC_PROBE_SHARED

@@ -4,7 +4,8 @@
  *
  * Layout    S at s[i * rs + k * cs]. cs == 1: a mask is a word. rs == 1: 64 masks along the rows are
  *           transposed as a 64 x 64 bit matrix. Any other: element by element.
- * Bytes     all of S once, 1 bit per element written. No flops. */
+ * Bytes     all of S once, 1 bit per element written. No flops.
+ * Limit     memory, as count_rows. */
 
 #if !defined(LAC_BITS_SHARED)
 #    define LAC_BITS_SHARED

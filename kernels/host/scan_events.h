@@ -5,11 +5,15 @@
  * Layout    S at s[i * rs + k * cs]. Three ways, by layout:
  *           k-major (rs == 1): a column is contiguous; one mask of 64 elements at a time, and where columns
  *           follow each other without a gap the mask runs over their ends.
- *           row-major (cs == 1, m <= SCAN_ROWS): blocks of m x 64; the masks of the rows that have events are
- *           kept, counted by k, and the events placed by counting sort, so that S is read once.
+ *           row-major (cs == 1, m <= SCAN_ROWS): blocks of m x 64; the masks of the rows that have events
+ *           are kept, counted by k, and the events placed by counting sort, so that S is read once.
  *           any other: element by element.
  * Bytes     all of S once, 16 bytes per event written. No flops.
- * Order     k ascending, row ascending within a k, whatever the layout. */
+ * Order     k ascending, row ascending within a k, whatever the layout.
+ * Limit     reading S; about 3 ns per event where there are many.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           1x5000 at 0.1 %: 0.14 us; 10x5000 at 0.1 %: 1.6 us k-major, 3.0 us row-major, at 10 % 12 and
+ *           17 us; 128x10000 at 1 %: 23 and 17 GB/s of S where a plain sum streams 31. */
 
 #define SCAN_ROWS 1024 /* rows whose masks a block keeps on the stack: 16 KiB */
 

@@ -2,9 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * count_rows and fill_rows: nonzeros per row of S, and the rows as CSR entries.
  *
- * Layout    S at s[i * rs + k * cs]. cs == 1: 64 elements of a row per mask. rs == 1: 64 rows of a column per
- *           mask, with a write position per row. Any other: element by element.
- * Bytes     all of S once per kernel, 8 bytes per entry written. No flops. */
+ * Layout    S at s[i * rs + k * cs]. cs == 1: 64 elements of a row per mask. rs == 1: 64 rows of a column
+ *           per mask, with a write position per row. Any other: element by element.
+ * Bytes     all of S once per kernel, 8 bytes per entry written. No flops.
+ * Limit     memory for count_rows; the packed stores, 16 elements at a time, for fill_rows.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           2048x2048 at 10 %, row-major: count 0.54 ms, 31 GB/s, all that a plain sum streams; fill 1.2 ms;
+ *           column-major: 0.83 and 2.4 ms. */
 
 static void ELEM(count_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
                              int64_t *count)

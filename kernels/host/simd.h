@@ -2,18 +2,27 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The vectors that the kernels are written in: one header per instruction set, one vocabulary.
  *
- * Each of simd_avx512.h, simd_avx2.h, simd_portable.h gives real_t, LANES, MICRO_ROWS and vec_t (so that +
- * and * work on it) with v_load / v_store            contiguous, any alignment v_load_n / v_store_n the first
- * n lanes (1 <= n <= LANES); the others read as 0, are not touched v_load_strided(p, s)        lane l from
- * p[l * s] v_load_indexed(p, idx)      lane l from p[idx[l]] v_fma(a, b, c), r_fma       a * b + c, rounded
- * once where the processor can and sixteen-lane helpers for operands that are walked along k, in chunks of
- * 16: x_load_masked(p, bits)      lane l from p[l] where bit l is set; else 0, and p[l] is not read
- *     x_fma_masked(a, b, c, bits) a * b + c where bit l is set, c elsewhere; a is 0 where it is not
- *     x_expand(val, bits)         lane l the next packed value where bit l is set; else 0; may read
- * val[0..15] x_ones(bits)                the same where every value is 1 and for scans nz64_f32, nz64_u8 one
- * bit for each of 64 elements that is not zero (NaN is not zero, -0 is) nz_part_f32, nz_part_u8     the same
- * of n elements, 0 <= n <= 64 store_packed                values and positions of the set bits of 16
- * elements, nothing beyond them */
+ * Each of simd_avx512.h, simd_avx2.h, simd_portable.h gives real_t, LANES, MICRO_ROWS, and vec_t (on which
+ * + and * work) with
+ *
+ *     v_load / v_store            contiguous, any alignment
+ *     v_load_n / v_store_n        the first n lanes, 1 <= n <= LANES; others read as 0, are not touched
+ *     v_load_strided(p, s)        lane l from p[l * s]
+ *     v_load_indexed(p, idx)      lane l from p[idx[l]]
+ *     v_fma(a, b, c), r_fma       a * b + c, rounded once where the processor can
+ *
+ * sixteen lanes with a mask of bits, for operands that are walked along k
+ *
+ *     x_load_masked(p, bits)      lane l from p[l] where bit l is set; else 0, and p[l] is not read
+ *     x_fma_masked(a, b, c, bits) a * b + c where bit l is set, c elsewhere; a is 0 there
+ *     x_expand(val, bits)         lane l the next packed value where bit l is set; may read val[0..15]
+ *     x_ones(bits)                the same where every value is 1
+ *
+ * and for scans, where NaN is a nonzero and -0 is none
+ *
+ *     nz64_f32, nz64_u8           one bit for each of 64 elements that is not zero
+ *     nz_part_f32, nz_part_u8     the same of n elements, 0 <= n <= 64
+ *     store_packed                values and positions of the set bits of 16, nothing beyond them */
 #ifndef LACUNA_SIMD_H
 #define LACUNA_SIMD_H
 

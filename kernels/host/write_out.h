@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The end of a product that keeps its sums in scratch: out := beta * out + alpha * acc, any strides of out.
- */
+ * The end of a product that keeps its sums in scratch: out := beta * out + alpha * acc, any strides of
+ * out. */
 
 /* acc[i * lda + j], i < m, j < n, to out[i * rs + j * cs]. Every element is finished alike, so that the
  * result does not depend on the layout of out or on where a vector ended. */
