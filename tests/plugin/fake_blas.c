@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A BLAS that computes nothing: it remembers what it was called with, and its cblas_sgemm calls sgemm_ as
  * netlib's does. Built several times, to stand for different BLASes in one process. FAKE_WIDE: the plain
- * names have 64-bit integers too. */
+ * names have 64-bit integers too. FAKE_LACUNA: it says that it is a drop-in library of Lacuna. */
 #include "fake_blas.h"
 #include "../../plugin/blas/blas_shapes.h"
 
@@ -12,6 +12,11 @@
 #    define FAKE_WIDE 0
 #endif
 #define EXPORT __attribute__((visibility("default")))
+
+#ifdef FAKE_LACUNA
+EXPORT extern const char lacuna_blas_marker[];
+const char lacuna_blas_marker[] = "fake";
+#endif
 
 static _Thread_local fake_record_t record;
 

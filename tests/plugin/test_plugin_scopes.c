@@ -9,6 +9,7 @@
 #include "../../plugin/blas/blas_shapes.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,6 +73,17 @@ static void test_handed_address(void **state)
     ((caller_through_fn *)dlsym(none, "caller_through"))(dlsym(plugin, "sgemm_64_"), WIDE_ARGS);
     ((caller_through_fn *)dlsym(none, "caller_through"))(dlsym(plugin, "scipy_sgemm_64_"), WIDE_ARGS);
     assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 3);
+}
+
+/* Another drop-in library of Lacuna is no BLAS: two would call each other. */
+static void test_lacuna_is_passed_over(void **state)
+{
+    (void)state;
+    open_local("./caller_a.so");
+    caller_sgemm_fn *call = (caller_sgemm_fn *)dlsym(open_local("./caller_lacuna.so"), "caller_sgemm");
+    call(CALL_ARGS);
+    assert_int_equal(calls_of("libblaslacuna.so"), 0);
+    assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 1);
 }
 
 enum { THREAD_CALLS = 2000 };
@@ -165,7 +177,11 @@ static void test_generated_code(void **state)
     for (int i = 0; i < 70; i++) { /* more pages than answers are kept for */
         void *caller = generate_caller(dlsym(plugin, "sgemm_"));
         assert_non_null(caller);
+        (void)dlerror();
+        errno = ENOTTY;
         for (int again = 0; again < 2; again++) ((sgemm_fn *)caller)(CALL_ARGS, 1, 1);
+        assert_null(dlerror()); /* the search leaves no trace where the program might look */
+        assert_int_equal(errno, ENOTTY);
         assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 2);
     }
 #else
@@ -180,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_two_threads), /* first: both threads search at once */
         cmocka_unit_test(test_local_callers_keep_their_blas),
         cmocka_unit_test(test_handed_address),
+        cmocka_unit_test(test_lacuna_is_passed_over),
         cmocka_unit_test(test_switchboard_that_calls),
         cmocka_unit_test(test_switchboard_that_jumps),
         cmocka_unit_test(test_generated_code),
