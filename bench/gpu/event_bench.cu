@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "../../tests/gpu/gpu_harness.cuh"
+#include "graph_timing.cuh"
 
 namespace
 {
@@ -32,43 +31,8 @@ const Problem kProblems[] = {
     {true, 10000, 10000, 10, 0.001, 20.0, 5.0},
 };
 
-constexpr int kReplays = 11;
-cudaStream_t stream;
 FILE *json;
 bool first_record = true;
-
-using Call = std::function<lac_status_t(int copy)>;
-
-/* Median microseconds of one call, in graphs of `calls` calls; negative when a launch is refused. */
-double time_graph(const Call &call, int calls, int copies)
-{
-    cudaGraph_t graph;
-    cudaGraphExec_t exec;
-    lac_status_t status = LAC_OK;
-    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    for (int c = 0; c < calls && status == LAC_OK; c++) status = call(c % copies);
-    cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-    if (status != LAC_OK || ended != cudaSuccess || cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess) {
-        cudaGetLastError();
-        return -1;
-    }
-    cudaEvent_t a, b;
-    CUDA_CHECK(cudaEventCreate(&a));
-    CUDA_CHECK(cudaEventCreate(&b));
-    std::vector<double> us;
-    for (int r = 0; r < kReplays + 3; r++) {
-        CUDA_CHECK(cudaEventRecord(a, stream));
-        CUDA_CHECK(cudaGraphLaunch(exec, stream));
-        CUDA_CHECK(cudaEventRecord(b, stream));
-        CUDA_CHECK(cudaEventSynchronize(b));
-        float ms;
-        CUDA_CHECK(cudaEventElapsedTime(&ms, a, b));
-        if (r >= 3) us.push_back(1e3 * ms / calls);
-    }
-    cudaEventDestroy(a), cudaEventDestroy(b), cudaGraphExecDestroy(exec), cudaGraphDestroy(graph);
-    std::sort(us.begin(), us.end());
-    return us[us.size() / 2];
-}
 
 __global__ void nothing() {}
 
@@ -274,87 +238,6 @@ Result time_cublas(Bench &b, int cold_calls)
     return r;
 }
 
-/* Metadata builders, the k-major copy and the bitmask product on frozen-weight shapes. */
-void bench_metadata(cublasHandle_t handle)
-{
-    const auto line = [&](const char *what, double us, double bytes) {
-        printf("  %-34s %8.2f us %7.0f GB/s\n", what, us, bytes / us * 1e-3);
-        fprintf(json, ",\n  {\"problem\": \"%s\", \"route\": \"metadata\", \"warm_us\": %.3f}", what, us);
-    };
-    char name[96];
-    for (const int64_t k : {5000, 10000}) {
-        const int64_t m = k == 5000 ? 10 : 50;
-        float *s = random_device<float>(m * k, 0.01, 5), *val;
-        int64_t *ptr;
-        int32_t *idx;
-        void *workspace;
-        CUDA_CHECK(cudaMalloc(&ptr, (size_t)(8 * (m + 1))));
-        CUDA_CHECK(cudaMalloc(&idx, (size_t)(4 * m * k)));
-        CUDA_CHECK(cudaMalloc(&val, (size_t)(4 * m * k)));
-        CUDA_CHECK(cudaMalloc(&workspace, (size_t)(lac_cuda_csr_bytes(m) + lac_cuda_active_bytes(k))));
-        const lac_cuda_dense_t d = {LAC_F32, s, k, 1, 0.01};
-        const auto run = [&](const char *what, const Call &call) {
-            snprintf(name, sizeof name, "%s %lldx%lld 1%%", what, (long long)m, (long long)k);
-            line(name, time_graph(call, 20, 1), 4.0 * (double)(m * k));
-        };
-        run("probe 4096", [&](int) { return lac_cuda_probe(m, k, &d, 4096, 1, ptr, stream); });
-        run("count rows", [&](int) { return lac_cuda_count_rows(m, k, &d, ptr, stream); });
-        run("active list", [&](int) { return lac_cuda_active_list(m, k, &d, idx, ptr, workspace, stream); });
-        run("csr", [&](int) {
-            const lac_status_t st = lac_cuda_csr_ptr(m, k, &d, ptr, workspace, stream);
-            return st == LAC_OK ? lac_cuda_csr_fill(m, k, &d, ptr, idx, val, stream) : st;
-        });
-        for (void *x : {(void *)s, (void *)ptr, (void *)idx, (void *)val, workspace}) cudaFree(x);
-        float *w = random_device<float>(k * k, 1.0, 6), *copy;
-        CUDA_CHECK(cudaMalloc(&copy, (size_t)(4 * k * k)));
-        snprintf(name, sizeof name, "transpose %lldx%lld", (long long)k, (long long)k);
-        line(name, time_graph([&](int) { return lac_cuda_transpose(k, k, w, k, 1, copy, k, stream); }, 5, 1),
-             8.0 * (double)(k * k));
-        cudaFree(w), cudaFree(copy);
-    }
-    const int64_t m = 8192, k = 8192, words = k / 64;
-    for (const double density : {0.7, 0.5, 0.2, 0.05}) {
-        float *s = random_device<float>(m * k, density, 7), *w = random_device<float>(k * 8, 1.0, 8), *out,
-              *val;
-        int64_t *ptr;
-        int32_t *idx;
-        uint64_t *bits;
-        void *workspace;
-        const size_t nnz = (size_t)((density + 0.01) * (double)(m * k));
-        CUDA_CHECK(cudaMalloc(&out, (size_t)(4 * m * 8)));
-        CUDA_CHECK(cudaMalloc(&ptr, (size_t)(8 * (m + 1))));
-        CUDA_CHECK(cudaMalloc(&idx, 4 * nnz));
-        CUDA_CHECK(cudaMalloc(&val, 4 * nnz));
-        CUDA_CHECK(cudaMalloc(&bits, (size_t)(8 * m * words)));
-        CUDA_CHECK(cudaMalloc(&workspace, (size_t)lac_cuda_csr_bytes(m)));
-        const lac_cuda_dense_t d = {LAC_F32, s, k, 1, density};
-        lac_cuda_csr_ptr(m, k, &d, ptr, workspace, stream);
-        lac_cuda_csr_fill(m, k, &d, ptr, idx, val, stream);
-        lac_cuda_fill_bits(m, k, &d, bits, stream);
-        const lac_cuda_bits_t b = {words, bits, ptr, val};
-        for (const int64_t n : {1, 8}) {
-            const lac_cuda_product_t p = {m,   n, k, {nullptr, 1.0f}, w, k, LAC_CUDA_COLS, {nullptr, 0.0f},
-                                          out, n, 1};
-            const float one = 1, zero = 0;
-            const double dense = time_graph(
-                [&](int) {
-                    return cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)m, (int)n, (int)k, &one, s,
-                                       (int)k, w, (int)k, &zero, out, (int)m) == CUBLAS_STATUS_SUCCESS
-                               ? LAC_OK
-                               : LAC_ERR_VENDOR;
-                },
-                5, 1);
-            snprintf(name, sizeof name, "bitmask 8192^2 %g%% n=%lld (cublas %.1f)", 100 * density,
-                     (long long)n, dense);
-            line(name, time_graph([&](int) { return lac_cuda_bitmask(&p, &b, stream); }, 5, 1),
-                 (double)(m * k) * (0.125 + 4 * density));
-        }
-        for (void *x : {(void *)s, (void *)w, (void *)out, (void *)ptr, (void *)idx, (void *)val,
-                        (void *)bits, workspace})
-            cudaFree(x);
-    }
-}
-
 } // namespace
 
 /* event_bench out.json [full|quick] [first problem] [last problem] */
@@ -370,27 +253,18 @@ int main(int argc, char **argv)
     void *space;
     CUDA_CHECK(cudaMalloc(&space, 64 << 20));
     cublasSetWorkspace(handle, space, 64 << 20);
-    cudaDeviceProp prop;
-    CUDA_CHECK(cudaGetDeviceProperties(&prop, 0));
-    int driver = 0, runtime = 0, version = 0;
-    cudaDriverGetVersion(&driver), cudaRuntimeGetVersion(&runtime), cublasGetVersion(handle, &version);
+    int version = 0;
+    cublasGetVersion(handle, &version);
     json = fopen(argv[1], "w");
     if (!json) return 2;
-    const char *commit = getenv("LACUNA_COMMIT"), *date = getenv("LACUNA_DATE"),
-               *drv = getenv("LACUNA_DRIVER");
-    fprintf(
-        json,
-        "{\"device\": \"%s\", \"driver\": \"%s\", \"cuda_driver\": %d, \"cuda_runtime\": %d, \"cublas\": %d, "
-        "\"commit\": \"%s\", \"date\": \"%s\", \"replays\": %d, \"results\": [",
-        prop.name, drv ? drv : "", driver, runtime, version, commit ? commit : "", date ? date : "",
-        kReplays);
+    write_provenance(json, version);
     const double empty = time_graph(
         [](int) {
             nothing<<<1, 32, 0, stream>>>();
             return LAC_OK;
         },
         20, 1);
-    printf("%s, empty kernel in a graph %.2f us\n", prop.name, empty);
+    printf("empty kernel in a graph %.2f us\n", empty);
     std::string table;
     int index = 0;
     for (const Problem &q : kProblems) {
@@ -453,7 +327,6 @@ int main(int argc, char **argv)
         fflush(stdout);
         free_bench(b);
     }
-    if (end >= 13) bench_metadata(handle);
     fprintf(json, "\n]}\n");
     fclose(json);
     printf("\n%s", table.c_str());

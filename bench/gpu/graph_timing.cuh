@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Timing shared by the GPU benches: a call, captured several times into a graph, replayed; the median. */
+#ifndef LACUNA_GRAPH_TIMING_CUH
+#define LACUNA_GRAPH_TIMING_CUH
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "../../tests/gpu/gpu_harness.cuh"
+
+namespace
+{
+
+constexpr int kReplays = 11;
+cudaStream_t stream;
+
+using Call = std::function<lac_status_t(int copy)>;
+
+/* Median microseconds of one call, in graphs of `calls` calls; negative when a launch is refused. */
+double time_graph(const Call &call, int calls, int copies)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    lac_status_t status = LAC_OK;
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int c = 0; c < calls && status == LAC_OK; c++) status = call(c % copies);
+    cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    if (status != LAC_OK || ended != cudaSuccess || cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess) {
+        cudaGetLastError();
+        return -1;
+    }
+    cudaEvent_t a, b;
+    CUDA_CHECK(cudaEventCreate(&a));
+    CUDA_CHECK(cudaEventCreate(&b));
+    std::vector<double> us;
+    for (int r = 0; r < kReplays + 3; r++) {
+        CUDA_CHECK(cudaEventRecord(a, stream));
+        CUDA_CHECK(cudaGraphLaunch(exec, stream));
+        CUDA_CHECK(cudaEventRecord(b, stream));
+        CUDA_CHECK(cudaEventSynchronize(b));
+        float ms;
+        CUDA_CHECK(cudaEventElapsedTime(&ms, a, b));
+        if (r >= 3) us.push_back(1e3 * ms / calls);
+    }
+    cudaEventDestroy(a), cudaEventDestroy(b), cudaGraphExecDestroy(exec), cudaGraphDestroy(graph);
+    std::sort(us.begin(), us.end());
+    return us[us.size() / 2];
+}
+
+/* The opening of a results file: what was measured on, with what, of which commit, when. */
+void write_provenance(FILE *file, int cublas)
+{
+    cudaDeviceProp prop;
+    CUDA_CHECK(cudaGetDeviceProperties(&prop, 0));
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver), cudaRuntimeGetVersion(&runtime);
+    const auto given = [](const char *name) { return getenv(name) ? getenv(name) : ""; };
+    fprintf(
+        file,
+        "{\"device\": \"%s\", \"driver\": \"%s\", \"cuda_driver\": %d, \"cuda_runtime\": %d, \"cublas\": %d, "
+        "\"commit\": \"%s\", \"date\": \"%s\", \"replays\": %d, \"results\": [",
+        prop.name, given("LACUNA_DRIVER"), driver, runtime, cublas, given("LACUNA_COMMIT"),
+        given("LACUNA_DATE"), kReplays);
+}
+
+} // namespace
+#endif
