@@ -13,9 +13,9 @@
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
  *           5000x5000 at 50 %, n = 1: 2.2 ms, 24 GB/s of the 31 that a plain sum streams; n = 10: 6.1 ms. */
 
-/* Sums, values and one vector of W fill the registers: 24 + 4 + 1 of 32, or 8 + 2 + 1 of 16 beside the masks,
- * where a tile of one row needs no mask after the load (for all rows alike: the sign of a zero may differ).
- */
+/* Sums, values and one vector of W fill the registers: 24 + 4 + 1 of 32; or 8 + 2 + 1 of 16 beside the masks,
+ * where no row needs a mask after the load. One way for all rows of an instruction set: the two differ in
+ * the sign of a zero. */
 enum { BITS_ROWS = LANES == 16 ? 4 : 1, BITS_COLUMNS = LANES == 16 ? 6 : 4 };
 
 /* Rows i .. i + rows of S against columns of W; rows and columns are constants where this is inlined. */

@@ -18,10 +18,12 @@
 #include "scan_bits.h"
 #include "probe.h"
 #include "elem_u8.h"
+/* NOLINTBEGIN(readability-duplicate-include): once per element type */
 #include "scan_events.h"
 #include "scan_rows.h"
 #include "scan_bits.h"
 #include "probe.h"
+/* NOLINTEND(readability-duplicate-include) */
 
 #include "event_rows.h"
 #include "event_cols.h"

@@ -24,7 +24,7 @@ typedef struct kernel_case {
     double density;
     float alpha, beta;
     int layout;    /* of out: 0 row-major, 1 column-major, 2 gaps in both directions */
-    bool specials; /* S has a NaN, W has Inf wherever S has no event */
+    bool specials; /* S has a NaN, W has Inf at every k without an event, and at one more */
     uint64_t seed;
 
     int64_t rs, cs, extent; /* of out; extent is its length in floats */
