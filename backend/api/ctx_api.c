@@ -4,6 +4,7 @@
 #include "../base/status.h"
 #include "../base/threads.h"
 #include "../dispatch/ctx_state.h"
+#include "../dispatch/loaded.h"
 #include "../dispatch/report.h"
 #include "../dispatch/table.h"
 #include "../dispatch/tune_store.h"
@@ -34,10 +35,22 @@ static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_pl
         return status;
     }
     made->backend = backend;
+    made->device = place.device;
     made->routes = lac_route_table(backend, &made->route_count);
     lac_report_enlist(made);
     *ctx = made;
     return LAC_OK;
+}
+
+lac_status_t lac_ctx_create_cuda(lac_ctx_t **ctx, int device, void *stream)
+{
+    const char *why;
+    lac_clear_error();
+    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    *ctx = NULL;
+    const lac_backend_t *cuda = lac_backend_cuda(&why);
+    if (!cuda) return lac_fail(LAC_ERR_UNAVAILABLE, "device: no CUDA backend: %s", why);
+    return create(ctx, cuda, (lac_place_t){.device = device, .stream = stream});
 }
 
 lac_status_t lac_ctx_create(lac_ctx_t **ctx)
@@ -97,6 +110,7 @@ size_t lac_ctx_bytes(const lac_ctx_t *ctx)
 lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
 {
     char key[64], text[512];
+    const char *why;
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
     if (!fact) return lac_fail(LAC_ERR_NULL, "fact: is NULL");
@@ -106,7 +120,9 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
     snprintf(text, sizeof text, "%d", lac_processors());
     fact(arg, "processors", text);
     fact(arg, "backend host", "built in");
-    fact(arg, "backend cuda", "not in this build");
+    const lac_backend_t *cuda = lac_backend_cuda(&why);
+    if (cuda) cuda->describe(text, sizeof text);
+    fact(arg, "backend cuda", cuda ? text : why);
     fact(arg, "backend", ctx->backend->name);
     ctx->backend->info(ctx->exec, fact, arg);
     for (int i = 0; i < lac_policy_count(); i++) {
@@ -131,9 +147,9 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
 lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, void *arg)
 {
     char written[sizeof ctx->machine_source];
-    lac_machine_t measured;
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    lac_machine_t measured = ctx->machine; /* another backend's constants stay */
     lac_status_t status = ctx->backend->tune(ctx->exec, ctx->policy.threads, &measured, progress, arg);
     if (!status) status = lac_tune_save(&measured, ctx->policy.threads, path, written, sizeof written);
     if (status) return status;

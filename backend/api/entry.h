@@ -11,6 +11,16 @@
 lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
                                const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p);
 
+/* Between these the context's device is the thread's current one. */
+static inline int lac_enter(const lac_ctx_t *ctx)
+{
+    return ctx->backend->enter ? ctx->backend->enter(ctx->exec) : 0;
+}
+static inline void lac_leave(const lac_ctx_t *ctx, int token)
+{
+    if (ctx->backend->leave) ctx->backend->leave(ctx->exec, token);
+}
+
 /* The members of a caller's lac_call_t that its size says are there; the rest zero. Errors: VALUE. */
 lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char **route);
 

@@ -8,6 +8,11 @@
 
 #include <string.h>
 
+static lac_status_t check_buffer(const lac_ctx_t *ctx, const char *name, const lac_obj_t *obj)
+{
+    return obj->buf && ctx->backend->check ? ctx->backend->check(ctx->exec, name, obj->buf) : LAC_OK;
+}
+
 lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
                                const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
 {
@@ -18,6 +23,9 @@ lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const l
     if ((status = lac_check_operand("b", b, false, ctx->backend->space))) return status;
     if ((status = lac_check_operand("c", c, true, ctx->backend->space))) return status;
     if ((status = lac_check_product(a, b, c))) return status;
+    if ((status = check_buffer(ctx, "a", a))) return status;
+    if ((status = check_buffer(ctx, "b", b))) return status;
+    if ((status = check_buffer(ctx, "c", c))) return status;
     lac_problem_describe(p, alpha ? *alpha : 1.0f, a, b, beta ? *beta : 0.0f, c);
     return LAC_OK;
 }
@@ -51,7 +59,9 @@ lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     request.caller = settings.caller;
     request.may_decline = settings.may_decline;
     if (settings.symbol) request.symbol = settings.symbol;
+    int token = lac_enter(ctx);
     status = lac_dispatch(ctx, &p, &request);
+    lac_leave(ctx, token);
     if (call && call->size >= sizeof *call) call->declined = request.declined;
     return status;
 }
@@ -73,14 +83,18 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     if (status) return status;
     if (!decision) return lac_fail(LAC_ERR_NULL, "decision: is NULL");
     request.caller = settings.caller;
-    return lac_dispatch_explain(ctx, &p, &request, decision);
+    int token = lac_enter(ctx);
+    status = lac_dispatch_explain(ctx, &p, &request, decision);
+    lac_leave(ctx, token);
+    return status;
 }
 
-static lac_obj_t f32_matrix(lac_trans_t trans, lac_dim_t rows, lac_dim_t cols, const float *buf, lac_inc_t rs,
-                            lac_inc_t cs)
+static lac_obj_t f32_matrix(const lac_ctx_t *ctx, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
+                            const float *buf, lac_inc_t rs, lac_inc_t cs)
 {
     bool turned = trans == LAC_TRANS;
-    lac_obj_t x = {LAC_F32, LAC_HOST, trans, turned ? cols : rows, turned ? rows : cols, rs, cs, NULL, NULL};
+    lac_space_t space = ctx ? ctx->backend->space : LAC_HOST;
+    lac_obj_t x = {LAC_F32, space, trans, turned ? cols : rows, turned ? rows : cols, rs, cs, NULL, NULL};
     memcpy(&x.buf, &buf, sizeof buf); /* an input of the call: never written through */
     return x;
 }
@@ -89,8 +103,8 @@ lac_status_t lac_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t
                        float alpha, const float *a, lac_inc_t rsa, lac_inc_t csa, const float *b,
                        lac_inc_t rsb, lac_inc_t csb, float beta, float *c, lac_inc_t rsc, lac_inc_t csc)
 {
-    lac_obj_t oa = f32_matrix(ta, m, k, a, rsa, csa), ob = f32_matrix(tb, k, n, b, rsb, csb);
-    lac_obj_t oc = f32_matrix(LAC_NO_TRANS, m, n, c, rsc, csc);
+    lac_obj_t oa = f32_matrix(ctx, ta, m, k, a, rsa, csa), ob = f32_matrix(ctx, tb, k, n, b, rsb, csb);
+    lac_obj_t oc = f32_matrix(ctx, LAC_NO_TRANS, m, n, c, rsc, csc);
     return lac_gemm(ctx, &alpha, &oa, &ob, &beta, &oc);
 }
 
@@ -110,8 +124,8 @@ lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n,
 {
     bool turned = ta == LAC_TRANS;
     lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
-    lac_obj_t oa = f32_matrix(ta, rows, cols, a, rsa, csa);
-    lac_obj_t ox = f32_matrix(LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
-    lac_obj_t oy = f32_matrix(LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
+    lac_obj_t oa = f32_matrix(ctx, ta, rows, cols, a, rsa, csa);
+    lac_obj_t ox = f32_matrix(ctx, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
+    lac_obj_t oy = f32_matrix(ctx, LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
     return lac_gemm(ctx, &alpha, &oa, &ox, &beta, &oy);
 }

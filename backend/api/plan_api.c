@@ -15,6 +15,16 @@ struct lac_plan {
     lac_problem_t shape; /* extents and strides that a run must repeat */
 };
 
+/* Grows what the plan's runs will need, so that the first may already be captured. */
+static lac_status_t prepare(lac_ctx_t *ctx, const lac_route_t *route, lac_problem_t *p)
+{
+    if (!ctx->backend->prepare) return LAC_OK;
+    int token = lac_enter(ctx);
+    lac_status_t status = ctx->backend->prepare(ctx->exec, route, p);
+    lac_leave(ctx, token);
+    return status;
+}
+
 lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t *a, const lac_obj_t *b,
                              const lac_obj_t *c, const lac_call_t *call)
 {
@@ -30,13 +40,19 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
     lac_plan_t *made = calloc(1, sizeof *made);
     if (!made) return lac_fail(LAC_ERR_MEMORY, "plan: out of memory");
     made->shape = p;
+    int token = lac_enter(ctx);
     status = lac_dispatch_explain(ctx, &p, &request, &made->decision);
+    lac_leave(ctx, token);
     if (status) {
         free(made);
         return status;
     }
     made->ctx = ctx;
     made->route = lac_dispatch_route(ctx, &made->decision);
+    if ((status = prepare(ctx, made->route, &p))) {
+        free(made);
+        return status;
+    }
     *plan = made;
     return LAC_OK;
 }
@@ -62,7 +78,10 @@ lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t 
     if (status) return status;
     if (!same_shape(&p, &plan->shape))
         return lac_fail(LAC_ERR_EXTENT, "a, b, c: extents, strides or types differ from the plan's");
-    return lac_dispatch_planned(plan->ctx, &p, plan->route);
+    int token = lac_enter(plan->ctx);
+    status = lac_dispatch_planned(plan->ctx, &p, plan->route);
+    lac_leave(plan->ctx, token);
+    return status;
 }
 
 lac_status_t lac_plan_explain(const lac_plan_t *plan, lac_decision_t *decision)

@@ -51,27 +51,62 @@ static lac_status_t check_indices(indices_t ptr, indices_t idx, int64_t majors, 
     return LAC_OK;
 }
 
-/* The library's own index types are 64 bits for pointers and 32 for indices: others are converted. */
-static lac_status_t convert(indices_t ptr, indices_t idx, int64_t majors, lac_form_data_t *form)
+/* What checks can read of a caller's array: itself, or, where it lies on a device, a copy. */
+typedef struct readable {
+    const void *data;
+    void *copy;
+} readable_t;
+
+static lac_status_t make_readable(const lac_meta_t *meta, const char *name, const void *data, size_t bytes,
+                                  readable_t *out)
 {
+    *out = (readable_t){data, NULL};
+    if (!meta->memory || !bytes) return LAC_OK;
+    out->data = out->copy = lac_alloc(bytes);
+    if (!out->copy) return lac_fail(LAC_ERR_MEMORY, "%s: out of memory for a copy of %zu bytes", name, bytes);
+    return meta->memory->fetch(meta->device, out->copy, data, bytes);
+}
+
+/* Gives the form an array of the library's own, moved to where the metadata lies. */
+static lac_status_t own(const lac_meta_t *meta, int slot, void *made, size_t bytes, lac_form_data_t *form,
+                        const void **where)
+{
+    lac_status_t status = LAC_OK;
+    form->owned[slot] = made;
+    if (meta->memory) {
+        form->release = meta->memory->release;
+        status = meta->memory->place(meta->device, &form->owned[slot], made, bytes);
+        lac_free(made);
+        if (status) form->owned[slot] = NULL;
+    }
+    *where = form->owned[slot];
+    form->owned_bytes += bytes;
+    return status;
+}
+
+/* The library's own index types are 64 bits for pointers and 32 for indices: others are converted. `ptr` and
+ * `idx` are readable here; the caller's arrays are already in the form. */
+static lac_status_t convert(const lac_meta_t *meta, indices_t ptr, indices_t idx, int64_t majors,
+                            lac_form_data_t *form)
+{
+    const void *where;
+    lac_status_t status;
     if (ptr.type == LAC_I64) {
-        form->ptr = ptr.data;
         int32_t *narrow = lac_alloc((size_t)form->count * sizeof *narrow);
         if (!narrow)
             return lac_fail(LAC_ERR_MEMORY, "idx: out of memory for a copy of %lld", (long long)form->count);
         for (int64_t p = 0; p < form->count; p++) narrow[p] = (int32_t)at(idx, p);
-        form->idx = form->owned[0] = narrow;
-        form->owned_bytes = (size_t)form->count * sizeof *narrow;
-        return LAC_OK;
+        status = own(meta, 0, narrow, (size_t)form->count * sizeof *narrow, form, &where);
+        form->idx = where;
+        return status;
     }
-    form->idx = idx.data;
     int64_t *wide = lac_alloc((size_t)(majors + 1) * sizeof *wide);
     if (!wide)
         return lac_fail(LAC_ERR_MEMORY, "ptr: out of memory for a copy of %lld", (long long)majors + 1);
     for (int64_t i = 0; i <= majors; i++) wide[i] = at(ptr, i);
-    form->ptr = form->owned[0] = wide;
-    form->owned_bytes = (size_t)(majors + 1) * sizeof *wide;
-    return LAC_OK;
+    status = own(meta, 0, wide, (size_t)(majors + 1) * sizeof *wide, form, &where);
+    form->ptr = where;
+    return status;
 }
 
 static lac_status_t check_extents(const lac_meta_t *meta)
@@ -79,6 +114,14 @@ static lac_status_t check_extents(const lac_meta_t *meta)
     if (meta->m <= INT32_MAX && meta->n <= INT32_MAX) return LAC_OK;
     return lac_fail(LAC_ERR_EXTENT, "m, n: %lld x %lld overflows 32-bit indices", (long long)meta->m,
                     (long long)meta->n);
+}
+
+static lac_status_t settle(lac_meta_t *meta)
+{
+    if (lac_meta_settle(meta, meta->memory ? LAC_DEVICE : LAC_HOST)) return LAC_OK;
+    return lac_fail(LAC_ERR_SPACE,
+                    "meta: serves an operand on a device; to attach arrays there, make it with "
+                    "lac_meta_create_for");
 }
 
 static void install(lac_meta_t *meta, lac_form_t form, lac_form_data_t *data)
@@ -93,18 +136,30 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t
                                       lac_it_t it, const void *ptr_data, const void *idx_data,
                                       const float *val)
 {
+    size_t width = it == LAC_I64 ? sizeof(int64_t) : sizeof(int32_t);
+    readable_t ptr_seen, idx_seen = {NULL, NULL};
     lac_status_t status;
     if (it != LAC_I32 && it != LAC_I64) return lac_fail(LAC_ERR_TYPE, "it: %d is no index type", (int)it);
     if (!ptr_data) return lac_fail(LAC_ERR_NULL, "ptr: is NULL");
     if ((status = check_extents(meta))) return status;
-    indices_t ptr = {it, ptr_data}, idx = {it, idx_data};
-    if ((status = check_pointers(ptr, majors, minors))) return status;
-    lac_form_data_t data = {.count = at(ptr, majors), .val = val};
-    if (data.count && !idx_data) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
-    if ((status = check_indices(ptr, idx, majors, minors))) return status;
-    if ((status = convert(ptr, idx, majors, &data))) return status;
-    install(meta, form, &data);
-    return LAC_OK;
+    if ((status = settle(meta))) return status;
+    status = make_readable(meta, "ptr", ptr_data, (size_t)(majors + 1) * width, &ptr_seen);
+    indices_t ptr = {it, ptr_seen.data};
+    if (!status) status = check_pointers(ptr, majors, minors);
+    lac_form_data_t data = {.count = status ? 0 : at(ptr, majors), .val = val};
+    if (!status && data.count && !idx_data) status = lac_fail(LAC_ERR_NULL, "idx: is NULL");
+    if (!status) status = make_readable(meta, "idx", idx_data, (size_t)data.count * width, &idx_seen);
+    indices_t idx = {it, idx_seen.data};
+    if (!status) status = check_indices(ptr, idx, majors, minors);
+    if (it == LAC_I64)
+        data.ptr = ptr_data;
+    else
+        data.idx = idx_data;
+    if (!status) status = convert(meta, ptr, idx, majors, &data);
+    if (!status) install(meta, form, &data);
+    lac_free(ptr_seen.copy);
+    lac_free(idx_seen.copy);
+    return status;
 }
 
 lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_it_t it, const void *ptr, const void *idx,
@@ -134,12 +189,51 @@ lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int
     if (count && !val) return lac_fail(LAC_ERR_NULL, "val: is NULL");
     if (meta->m > INT32_MAX)
         return lac_fail(LAC_ERR_EXTENT, "m: %lld overflows 32-bit indices", (long long)meta->m);
-    for (int64_t p = 0; p < count; p++)
-        if (idx[p] < 0 || idx[p] >= meta->n || (p && idx[p] <= idx[p - 1]))
-            return lac_fail(LAC_ERR_SPARSE, "idx[%lld]: is %d, %s", (long long)p, idx[p],
-                            idx[p] < 0 || idx[p] >= meta->n ? "outside the extent" : "not ascending");
+    readable_t seen;
+    lac_status_t status = settle(meta);
+    if (status) return status;
+    status = make_readable(meta, "idx", idx, (size_t)count * sizeof *idx, &seen);
+    const int32_t *list = seen.data;
+    for (int64_t p = 0; !status && p < count; p++)
+        if (list[p] < 0 || list[p] >= meta->n || (p && list[p] <= list[p - 1]))
+            status = lac_fail(LAC_ERR_SPARSE, "idx[%lld]: is %d, %s", (long long)p, list[p],
+                              list[p] < 0 || list[p] >= meta->n ? "outside the extent" : "not ascending");
+    lac_free(seen.copy);
     lac_form_data_t data = {.count = count, .idx = idx, .val = val};
-    install(meta, LAC_FORM_ACTIVE, &data);
+    if (!status) install(meta, LAC_FORM_ACTIVE, &data);
+    return status;
+}
+
+/* First values of each row, or a complaint about a bit beyond the last column. */
+static lac_status_t count_bits(const lac_meta_t *meta, const uint64_t *bits, int64_t *first, int64_t *count)
+{
+    int64_t words = (meta->n + 63) / 64;
+    uint64_t unused = meta->n % 64 ? ~UINT64_C(0) << (meta->n % 64) : 0;
+    *count = 0;
+    for (int64_t i = 0; i < meta->m; i++) {
+        first[i] = *count;
+        for (int64_t w = 0; w < words; w++) *count += __builtin_popcountll(bits[i * words + w]);
+        if (words && bits[i * words + words - 1] & unused)
+            return lac_fail(LAC_ERR_SPARSE, "bits: row %lld has bits set beyond column %lld", (long long)i,
+                            (long long)meta->n - 1);
+    }
+    return LAC_OK;
+}
+
+/* The host's kernels read whole vectors: the values are copied so that reading past the last one is allowed.
+ */
+static lac_status_t pad_values(const lac_meta_t *meta, const float *val, lac_form_data_t *data)
+{
+    data->val = val;
+    if (meta->memory) return LAC_OK;
+    float *packed = lac_alloc((size_t)(data->count + 16) * sizeof *packed);
+    if (!packed)
+        return lac_fail(LAC_ERR_MEMORY, "val: out of memory for %lld values", (long long)data->count);
+    for (int64_t p = 0; p < data->count; p++) packed[p] = val[p];
+    for (int64_t p = data->count; p < data->count + 16; p++) packed[p] = 0.0f;
+    data->owned[1] = packed;
+    data->val = packed;
+    data->owned_bytes += (size_t)(data->count + 16) * sizeof *packed;
     return LAC_OK;
 }
 
@@ -151,35 +245,24 @@ lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, con
     if (status) return status;
     int64_t words = (meta->n + 63) / 64;
     if (meta->m && words && !bits) return lac_fail(LAC_ERR_NULL, "bits: is NULL");
-    uint64_t unused = meta->n % 64 ? ~UINT64_C(0) << (meta->n % 64) : 0;
+    if ((status = settle(meta))) return status;
     int64_t *first = lac_alloc((size_t)meta->m * sizeof *first);
     if (!first)
         return lac_fail(LAC_ERR_MEMORY, "bits: out of memory for %lld row offsets", (long long)meta->m);
-    int64_t count = 0;
-    for (int64_t i = 0; i < meta->m; i++) {
-        first[i] = count;
-        for (int64_t w = 0; w < words; w++) count += __builtin_popcountll(bits[i * words + w]);
-        if (words && bits[i * words + words - 1] & unused) {
-            lac_free(first);
-            return lac_fail(LAC_ERR_SPARSE, "bits: row %lld has bits set beyond column %lld", (long long)i,
-                            (long long)meta->n - 1);
-        }
-    }
-    if (count && !val) {
+    readable_t seen;
+    const void *where = NULL;
+    lac_form_data_t data = {.bits = bits};
+    status = make_readable(meta, "bits", bits, (size_t)(meta->m * words) * sizeof *bits, &seen);
+    if (!status) status = count_bits(meta, seen.data, first, &data.count);
+    if (!status && data.count && !val) status = lac_fail(LAC_ERR_NULL, "val: is NULL");
+    if (!status) status = pad_values(meta, val, &data);
+    lac_free(seen.copy);
+    if (status) {
         lac_free(first);
-        return lac_fail(LAC_ERR_NULL, "val: is NULL");
+        return status;
     }
-    /* The kernels read whole vectors: the values are copied so that reading past the last one is allowed. */
-    float *packed = lac_alloc((size_t)(count + 16) * sizeof *packed);
-    if (!packed) {
-        lac_free(first);
-        return lac_fail(LAC_ERR_MEMORY, "val: out of memory for %lld values", (long long)count);
-    }
-    for (int64_t p = 0; p < count; p++) packed[p] = val[p];
-    for (int64_t p = count; p < count + 16; p++) packed[p] = 0.0f;
-    lac_form_data_t data = {
-        .count = count, .ptr = first, .bits = bits, .val = packed, .owned = {first, packed}};
-    data.owned_bytes = (size_t)meta->m * sizeof *first + (size_t)(count + 16) * sizeof *packed;
-    install(meta, LAC_FORM_BITS, &data);
-    return LAC_OK;
+    status = own(meta, 0, first, (size_t)meta->m * sizeof *first, &data, &where);
+    data.ptr = where;
+    if (!status) install(meta, LAC_FORM_BITS, &data);
+    return status;
 }

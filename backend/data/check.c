@@ -52,7 +52,11 @@ static bool elements_overlap(const lac_obj_t *obj)
 
 static lac_status_t check_meta(const char *name, const lac_obj_t *obj)
 {
-    const lac_meta_t *meta = obj->meta;
+    lac_meta_t *meta = obj->meta;
+    if (meta && !lac_meta_settle(meta, obj->space))
+        return lac_fail(LAC_ERR_SPACE, "%s.meta: its arrays lie on %s, the operand on %s", name,
+                        obj->space == LAC_HOST ? "a device" : "the host",
+                        obj->space == LAC_HOST ? "the host" : "a device");
     if (meta && (meta->m != obj->m || meta->n != obj->n))
         return lac_fail(LAC_ERR_EXTENT,
                         "%s.meta: describes a %" PRId64 " x %" PRId64 " matrix, not %" PRId64 " x %" PRId64,

@@ -9,7 +9,9 @@
 
 static void drop_form(lac_form_data_t *form)
 {
-    for (size_t i = 0; i < sizeof form->owned / sizeof *form->owned; i++) lac_free(form->owned[i]);
+    void (*release)(void *) = form->release ? form->release : lac_free;
+    for (size_t i = 0; i < sizeof form->owned / sizeof *form->owned; i++)
+        if (form->owned[i]) release(form->owned[i]);
     *form = (lac_form_data_t){0};
 }
 
@@ -61,6 +63,13 @@ lac_status_t lac_meta_touch(lac_meta_t *meta)
     for (int i = 0; i < LAC_FORM_COUNT; i++) drop_form(&meta->form[i]);
     pthread_mutex_unlock(&meta->build);
     return LAC_OK;
+}
+
+bool lac_meta_settle(lac_meta_t *meta, lac_space_t space)
+{
+    int home = space == LAC_HOST ? LAC_HOME_HOST : LAC_HOME_DEVICE, found = LAC_HOME_OPEN;
+    if (atomic_load_explicit(&meta->home, memory_order_relaxed) == home) return true;
+    return atomic_compare_exchange_strong(&meta->home, &found, home) || found == home;
 }
 
 double lac_meta_density(const lac_meta_t *meta)

@@ -30,22 +30,36 @@ typedef enum lac_form {
     (1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC | 1u << LAC_FORM_BITS | 1u << LAC_FORM_BITS_T |                 \
      1u << LAC_FORM_ACTIVE)
 
+/* Memory in another space than the program's own. Each waits for what the device has to do before it. */
+typedef struct lac_memory {
+    lac_status_t (*fetch)(int device, void *to, const void *from, size_t bytes); /* into the program's own  */
+    lac_status_t (*place)(int device, void **to, const void *from, size_t bytes); /* into a new allocation */
+    void (*release)(void *memory);
+} lac_memory_t;
+
 /* One form. Which pointers are set depends on the form; all belong to the caller (attached) or to owned. */
 typedef struct lac_form_data {
     lac_origin_t origin;
-    uint64_t generation;  /* in which it was made; of use only while it is the metadata's       */
-    int64_t count;        /* nonzeros (CSR, CSC, bits) or active columns                        */
-    const int64_t *ptr;   /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
-    const int32_t *idx;   /* CSR, CSC: [count]; active: [count]                                 */
-    const float *val;     /* values; NULL in CSR and CSC: all ones; the copy itself    */
-    const uint64_t *bits; /* bits only                                                          */
-    void *owned[4];       /* what lac_meta_free must free                                       */
+    uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
+    int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns                        */
+    const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
+    const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
+    const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */
+    const uint64_t *bits;          /* bits only                                                          */
+    void *owned[4];                /* what lac_meta_free must free                                       */
+    void (*release)(void *memory); /* frees what is owned; NULL: the program's own memory          */
     size_t owned_bytes;
 } lac_form_data_t;
 
+/* Where the arrays of metadata lie: settled by the first use, and then for ever. */
+typedef enum lac_home { LAC_HOME_OPEN = 0, LAC_HOME_HOST, LAC_HOME_DEVICE } lac_home_t;
+
 struct lac_meta {
-    lac_dim_t m, n;      /* of the stored matrix                                     */
-    uint64_t generation; /* from 1 on                                                */
+    lac_dim_t m, n;             /* of the stored matrix                                     */
+    _Atomic int home;           /* a lac_home_t                                             */
+    int device;                 /* of memory                                                */
+    const lac_memory_t *memory; /* of what a caller attaches; NULL: the program's own       */
+    uint64_t generation;        /* from 1 on                                                */
     bool frozen;
     _Atomic lac_origin_t density_origin; /* none: of an older generation                             */
     _Atomic int64_t nnz;                 /* as last measured or attached; negative: unknown          */
@@ -59,6 +73,9 @@ const lac_form_data_t *lac_meta_form(const lac_meta_t *meta, lac_form_t form);
 
 /* The set of forms that may stand for the contents now: attached ones, and scanned ones while frozen. */
 unsigned lac_meta_trusted(const lac_meta_t *meta);
+
+/* Settles where the arrays lie; false where they lie elsewhere already. */
+bool lac_meta_settle(lac_meta_t *meta, lac_space_t space);
 
 /* Puts a complete form in place, taking over `data->owned`; call with meta->build held. */
 void lac_meta_install(lac_meta_t *meta, lac_form_t form, const lac_form_data_t *data);

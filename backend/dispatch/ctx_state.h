@@ -11,6 +11,7 @@
 struct lac_ctx {
     const lac_backend_t *backend;
     lac_exec_t *exec;
+    int device;                       /* its ordinal; -1 on the host */
     const lac_route_t *const *routes; /* the backend's, from the route table */
     int route_count;
     lac_machine_t machine;

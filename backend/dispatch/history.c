@@ -14,6 +14,7 @@
 #define WAIT_MOST     1024u
 #define SAMPLES_LEAST 64
 #define SAMPLES_MOST  1024
+#define REFRESH_CALLS 64   /* a device's site is sampled anew after so many calls of a sparse route */
 #define SAMPLE_MARGIN 1.25 /* a sample is rough: a density this far above break-even is still tried    */
 
 /* An operand whose density the call itself brings needs no look. */
@@ -80,15 +81,16 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
     return site;
 }
 
-/* A sampled density; negative where none is to be had now. */
-static double sample(const lac_ctx_t *ctx, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                     const lac_site_t *site)
+/* A sampled density; negative where none is to be had now: then the answer of a device is pending. */
+static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t *x, lac_dim_t rows,
+                     lac_dim_t cols, const lac_site_t *site)
 {
     int64_t samples = (int64_t)(site->dense_us * LOOK_SHARE * 100.0); /* about 10 ns each */
     samples = samples < SAMPLES_LEAST ? SAMPLES_LEAST : samples > SAMPLES_MOST ? SAMPLES_MOST : samples;
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
-    int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed);
-    if (samples == 0) return -1.0;
+    int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed, kept, site->calls <= 1);
+    kept->pending = samples == 0;
+    if (kept->pending) return -1.0;
     double density = (double)seen / (double)samples;
     if (ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,probe,%lldx%lld,%lld of %lld nonzero", (long long)rows, (long long)cols,
@@ -101,7 +103,7 @@ static bool look(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
                  lac_dim_t rows, lac_dim_t cols)
 {
     if (brings_density(x) || !x->buf || seen->break_even <= 0.0) return false;
-    double density = sample(ctx, x, rows, cols, site);
+    double density = sample(ctx, seen, x, rows, cols, site);
     if (density < 0 || density > SAMPLE_MARGIN * seen->break_even) return false;
     x->density = density < seen->break_even ? density : seen->break_even;
     x->k_active = -1.0;
@@ -118,6 +120,19 @@ static bool remember(const lac_seen_t *seen, lac_operand_t *x)
     return true;
 }
 
+/* On a device no run counts what it saw, so a site that a sparse route serves is sampled now and then. */
+static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_operand_t *x,
+                    lac_dim_t rows, lac_dim_t cols)
+{
+    if (!ctx->backend->asynchronous || ctx->policy.detect != LAC_DETECT_PROBE) return;
+    if (brings_density(x) || !x->buf || seen->density < 0) return;
+    if (!seen->pending && site->calls % REFRESH_CALLS) return;
+    double density = sample(ctx, seen, x, rows, cols, site);
+    if (density < 0) return;
+    seen->density = density;
+    seen->k_active = -1.0;
+}
+
 /* Calls between two looks at which looking costs no more than its share. */
 static unsigned least_wait(const lac_site_t *site)
 {
@@ -132,6 +147,8 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
     bool hopeful = brings_density(&p->a) || brings_density(&p->b);
     site->looked = false;
     if (site->route && site->route->side != LAC_SIDE_NONE && site->wait == 0) {
+        refresh(ctx, site, &site->left, &p->a, p->m, p->k);
+        refresh(ctx, site, &site->right, &p->b, p->k, p->n);
         hopeful |= remember(&site->left, &p->a);
         hopeful |= remember(&site->right, &p->b);
         return hopeful;
@@ -146,6 +163,7 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
     bool left = look(ctx, site, &site->left, &p->a, p->m, p->k),
          right = look(ctx, site, &site->right, &p->b, p->k, p->n);
     if (left || right) return true;
+    if (site->left.pending || site->right.pending) return hopeful; /* the next call asks again */
     lac_site_back_off(site, least_wait(site), WAIT_MOST);
     if (site->left.break_even <= 0 && site->right.break_even <= 0)
         site->countdown = ~0u; /* nothing to look for */
@@ -172,7 +190,8 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     if (!trial) site->route = route;
     if (!sided) {
         /* Looked, and chose dense all the same: the next look can wait. */
-        if (!trial && site->looked && site->countdown == 0)
+        bool pending = site->left.pending || site->right.pending;
+        if (!trial && !pending && site->looked && site->countdown == 0)
             lac_site_back_off(site, least_wait(site), WAIT_MOST);
         return;
     }
@@ -185,7 +204,7 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
 
 void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double took_us)
 {
-    if (!ctx->policy.learn || row < 0) return;
+    if (!lac_timing_factors(ctx, site) || row < 0) return;
     double predicted = ctx->routes[row]->cost_us(ctx->routes[row], p, &ctx->machine);
     if (!lac_timing_learn(site, row, predicted, took_us)) return;
     double left = site->left.break_even, right = site->right.break_even;

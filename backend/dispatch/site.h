@@ -18,6 +18,7 @@ typedef struct lac_site_key {
 typedef struct lac_seen {
     double density, k_active; /* last counted or sampled; negative: never    */
     double break_even;        /* below this density some sparse route wins; 0: it need not be looked at */
+    bool pending;             /* a device was asked and has not answered                                  */
 } lac_seen_t;
 
 #define LAC_SITE_ROUTES 16 /* rows of a route table */

@@ -9,9 +9,15 @@
 #define TRIAL_SHARE 0.01 /* of the time spent at a site so far that trials may take            */
 #define DRIFT       1.3  /* a factor that moved this far changes the break-even densities      */
 
+/* Where calls return before their work is done, their time says nothing. */
+static bool learns(const lac_ctx_t *ctx)
+{
+    return ctx->policy.learn && !(ctx->backend && ctx->backend->asynchronous);
+}
+
 const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    return ctx->policy.learn && site ? site->factor : NULL;
+    return learns(ctx) && site ? site->factor : NULL;
 }
 
 static bool can_be_tried(const lac_route_t *route)
@@ -23,7 +29,7 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
 {
     double budget = TRIAL_SHARE * site->spent_us - site->tried_us, best = TRIAL_REACH * choice->cost_us;
     int row = -1;
-    if (!ctx->policy.learn || site->calls < HOT_CALLS || choice->cost_us > budget) return false;
+    if (!learns(ctx) || site->calls < HOT_CALLS || choice->cost_us > budget) return false;
     for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
         const lac_route_t *route = ctx->routes[i];
         if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
@@ -65,7 +71,7 @@ bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double too
 
 bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
 {
-    if (!ctx->policy.learn || row < 0 || row >= LAC_SITE_ROUTES) return false;
+    if (!learns(ctx) || row < 0 || row >= LAC_SITE_ROUTES) return false;
     if (site->runs[row] < RUNS_KNOWN) return true;
     bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;
     return may_pay && site->calls % 256 == 0;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-static lac_status_t open_host(lac_exec_t **exec, const lac_place_t *place, const lac_machine_t *machine)
+static lac_status_t open_host(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine)
 {
     (void)place;
     *exec = calloc(1, sizeof **exec);
@@ -27,8 +27,9 @@ static void close_host(lac_exec_t *exec)
 }
 
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                      int64_t *samples, uint64_t seed)
+                      int64_t *samples, uint64_t seed, const void *tag, bool first)
 {
+    (void)tag, (void)first;
     return x->dt == LAC_F32 ? exec->kernels->probe_f32(x->buf, rows, cols, x->rs, x->cs, *samples, seed)
                             : exec->kernels->probe_u8(x->buf, rows, cols, x->rs, x->cs, *samples, seed);
 }

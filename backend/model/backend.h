@@ -7,6 +7,27 @@
 
 #include "route.h"
 #include "lacuna/context.h"
+#include "lacuna/device.h"
+
+/* What a loaded backend borrows from the core, so that messages reach lac_last_error. */
+typedef struct lac_services {
+    lac_status_t (*fail)(lac_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+    void (*log)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+} lac_services_t;
+
+/* Device memory and timing, for those who have no other way to them: what lacuna/device.h offers. */
+typedef struct lac_device {
+    lac_status_t (*alloc)(lac_exec_t *exec, size_t bytes, void **memory);
+    lac_status_t (*release)(lac_exec_t *exec, void *memory);
+    lac_status_t (*upload)(lac_exec_t *exec, void *to, const void *from, size_t bytes);
+    lac_status_t (*download)(lac_exec_t *exec, void *to, const void *from, size_t bytes);
+    lac_status_t (*wait)(lac_exec_t *exec);
+    void *(*stream)(const lac_exec_t *exec);
+    lac_status_t (*time)(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, double *us);
+    lac_status_t (*record)(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, void **recording);
+    lac_status_t (*replay)(lac_exec_t *exec, void *recording, int times, double *us);
+    void (*forget)(void *recording);
+} lac_device_t;
 
 /* What a context asks for when it opens a backend. */
 typedef struct lac_place {
@@ -18,15 +39,36 @@ typedef struct lac_place {
 typedef struct lac_backend {
     const char *name; /* "host", "cuda" */
     lac_space_t space;
+    /* Runs return before they are done: the time of a call says nothing, and a scan cannot give up. */
+    bool asynchronous;
+    const char *version;                       /* of the library that holds it: the core takes its own only */
+    const lac_memory_t *memory;                /* of its space; NULL: the program's own                     */
+    const lac_device_t *device;                /* what lacuna/device.h offers; NULL: it is no device        */
+    void (*describe)(char *text, size_t size); /* what it finds here, for people; NULL: nothing to tell  */
+    const lac_route_t *const *(*routes)(int *count); /* NULL: in the dispatcher's table      */
 
-    /* Opens what runs need, and closes it. `machine` outlives the exec. */
-    lac_status_t (*open)(lac_exec_t **exec, const lac_place_t *place, const lac_machine_t *machine);
+    /* Opens what runs need, and closes it. `machine` outlives the exec; a device that was left open (-1) is
+     * set in `place`. */
+    lac_status_t (*open)(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine);
     void (*close)(lac_exec_t *exec);
 
+    /* A public call begins and ends on this thread: the device is made current, and what was is put back.
+     * NULL where there is nothing to do. */
+    int (*enter)(lac_exec_t *exec);
+    void (*leave)(lac_exec_t *exec, int token);
+
+    /* That a buffer lies in the backend's space, as far as that can be known at no cost. NULL: it does. */
+    lac_status_t (*check)(lac_exec_t *exec, const char *name, const void *buf);
+
+    /* Grows the workspace and builds the derived forms that a run will need, and runs nothing. NULL: a run
+     * does so itself. */
+    lac_status_t (*prepare)(lac_exec_t *exec, const lac_route_t *route, const lac_problem_t *p);
+
     /* Nonzeros among about *samples elements of op(X), which is rows x cols; sets *samples to how many were
-     * looked at, 0 where no answer is to be had without waiting. */
+     * looked at, 0 where the answer is not there yet: it is found by a later call with the same tag. `first`
+     * permits a short wait. */
     int64_t (*sample)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                      int64_t *samples, uint64_t seed);
+                      int64_t *samples, uint64_t seed, const void *tag, bool first);
 
     /* Measures forms of a stored operand into its metadata; obj is checked, its metadata's build lock held.
      */
@@ -39,5 +81,8 @@ typedef struct lac_backend {
     size_t (*bytes)(const lac_exec_t *exec); /* of workspace */
     void (*info)(const lac_exec_t *exec, lac_fact_fn fact, void *arg);
 } lac_backend_t;
+
+/* The one symbol of a loaded backend, by this type. NULL with the message set where it cannot serve. */
+typedef const lac_backend_t *(*lac_backend_entry_t)(const lac_services_t *core);
 
 #endif

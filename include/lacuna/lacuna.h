@@ -9,5 +9,6 @@
 #include "lacuna/meta.h"
 #include "lacuna/gemm.h"
 #include "lacuna/dropin.h"
+#include "lacuna/device.h"
 
 #endif

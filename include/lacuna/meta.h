@@ -28,6 +28,11 @@ typedef enum lac_it { LAC_I32 = 0, LAC_I64 = 1 } lac_it_t; /* type of the indice
 /* Empty metadata for a stored m x n matrix. Errors: NULL, EXTENT, MEMORY. Free with lac_meta_free. */
 LAC_API lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n);
 
+/* The same for an operand of the context's space: on a device, the arrays attached to it are device arrays.
+ * (Metadata made by lac_meta_create may also be scanned and frozen on a device, but what is attached to it
+ * lies on the host.) Attaching to it waits for the device and reads the indices back once, to check them. */
+LAC_API lac_status_t lac_meta_create_for(lac_ctx_t *ctx, lac_meta_t **meta, lac_dim_t m, lac_dim_t n);
+
 /* NULL is accepted. Frees what the library built; never what the caller attached. */
 LAC_API void lac_meta_free(lac_meta_t *meta);
 

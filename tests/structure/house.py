@@ -8,6 +8,8 @@ SOURCES = {".c", ".h", ".cu", ".cuh", ".def", ".py", ".sh", ".cmake"}
 C_SOURCES = {".c", ".h", ".cu", ".cuh", ".def"}
 LONG_FILE = 400
 
+TABLES = {"backend/dispatch/table.c", "backend/cuda/cuda_table.c"}
+
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 ENVIRONMENT = re.compile(r"\b(?:secure_getenv|getenv|setenv|putenv|environ)\b")
@@ -135,7 +137,7 @@ def library_openers(tree):
 
 
 def route_names_elsewhere(tree):
-    """Files other than table.c (and headers) that name a route which another file defines."""
+    """Files other than the tables (and headers) that name a route which another file defines."""
     home = {}
     for path in tree.c_sources():
         if tree.folder_of(path):
@@ -143,7 +145,7 @@ def route_names_elsewhere(tree):
     found = []
     for path in tree.c_sources():
         folder = tree.folder_of(path)
-        if folder is None or path.as_posix() == "backend/dispatch/table.c" or path.suffix in (".h", ".def"):
+        if folder is None or path.as_posix() in TABLES or path.suffix in (".h", ".def"):
             continue
         words = set(re.findall(r"\w+", tree.code(path)))
         found += [f"{path}: names {route} of {file}" for route, file in home.items() if route in words and file != path]

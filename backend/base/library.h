@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Opening shared libraries at run time: the first of several names that opens. */
+#ifndef LACUNA_BASE_LIBRARY_H
+#define LACUNA_BASE_LIBRARY_H
+
+#include <stddef.h>
+
+/* Opens the first of `names` (up to NULL) that can be opened; it stays open for ever. NULL, with the reason
+ * in why, where none can. */
+void *lac_library_open(const char *const *names, char *why, size_t size);
+
+/* A symbol, or NULL with the reason in why (which may be NULL). */
+void *lac_library_symbol(void *library, const char *symbol, char *why, size_t size);
+
+/* Writes the path of `name` in the folder of the library that holds `inside`; empty where that is unknown. */
+void lac_library_beside(const void *inside, const char *name, char *path, size_t size);
+
+#endif
