@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the objects shared with the core call for messages goes to the core, whose thread-local text it is. */
+#include "core_services.h"
+#include "../base/log.h"
+#include "../base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const lac_services_t *core;
+
+void lac_services_take(const lac_services_t *services)
+{
+    core = services;
+}
+
+lac_status_t lac_fail(lac_status_t status, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return core->fail(status, "%s", text);
+}
+
+void lac_log(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    core->log("%s", text);
+}
+
+/* Public entry points clear the message, and they are all in the core. */
+void lac_clear_error(void) {}

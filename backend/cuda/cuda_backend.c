@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The CUDA backend's hooks, and the one symbol of this library. */
+#include "core_services.h"
+#include "cuda_exec.h"
+#include "cuda_routes.h"
+#include "cuda_vendor.h"
+#include "../base/status.h"
+
+#include <stdio.h>
+
+#define STRING(x)  #x
+#define TEXT_OF(x) STRING(x)
+
+static lac_status_t prepare(lac_exec_t *exec, const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_outcome_t out = {false, -1.0, -1.0};
+    if (route->applicable(route, p) != LAC_FITS) return LAC_OK;
+    exec->preparing = true;
+    lac_status_t status = route->run(route, exec, p, &out);
+    exec->preparing = false;
+    return status;
+}
+
+static lac_status_t tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+                         void *arg)
+{
+    (void)exec, (void)threads, (void)machine, (void)progress, (void)arg;
+    return lac_fail(LAC_ERR_UNAVAILABLE,
+                    "ctx: a device's constants are not measured; they are settings of the "
+                    "tuning file");
+}
+
+static void describe(char *text, size_t size)
+{
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaSuccess)
+        snprintf(text, size, "loaded, %d device%s", count, count == 1 ? "" : "s");
+    else
+        snprintf(text, size, "loaded, no device: %s", cudaGetErrorString(error));
+    cudaGetLastError();
+}
+
+static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
+{
+    char text[64];
+    int driver = 0, runtime = 0, version = 0;
+    const lac_cublas_t *blas = lac_cublas();
+    void *handle = NULL;
+    fact(arg, "device", exec->name);
+    snprintf(text, sizeof text, "%d of compute capability %d.%d", exec->device, exec->major, exec->minor);
+    fact(arg, "device ordinal", text);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    snprintf(text, sizeof text, "driver %d.%d, runtime %d.%d", driver / 1000, driver % 1000 / 10,
+             runtime / 1000, runtime % 1000 / 10);
+    fact(arg, "cuda", text);
+    if (blas->found && !lac_cublas_handle((lac_exec_t *)exec, &handle) && !blas->version(handle, &version)) {
+        snprintf(text, sizeof text, "%d.%d.%d", version / 10000, version % 10000 / 100, version % 100);
+        fact(arg, "cublas", text);
+    } else {
+        fact(arg, "cublas", "none");
+        if (!blas->found) fact(arg, "cublas missing", blas->missing);
+    }
+}
+
+static const lac_backend_t backend = {.name = "cuda",
+                                      .space = LAC_DEVICE,
+                                      .asynchronous = true,
+                                      .version = TEXT_OF(LACUNA_VERSION),
+                                      .memory = &lac_cuda_memory,
+                                      .device = &lac_cuda_device,
+                                      .describe = describe,
+                                      .routes = lac_cuda_routes,
+                                      .open = lac_cuda_open,
+                                      .close = lac_cuda_close,
+                                      .enter = lac_cuda_enter,
+                                      .leave = lac_cuda_leave,
+                                      .check = lac_cuda_check,
+                                      .prepare = prepare,
+                                      .sample = lac_cuda_sample,
+                                      .scan = lac_cuda_scan,
+                                      .tune = tune,
+                                      .bytes = lac_cuda_bytes,
+                                      .info = info};
+
+__attribute__((visibility("default"))) const lac_backend_t *lac_cuda_backend(const lac_services_t *core);
+
+const lac_backend_t *lac_cuda_backend(const lac_services_t *core)
+{
+    lac_services_take(core);
+    return &backend;
+}

@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The bitmask route on a device: a frozen weight as one bit per element and packed values, times a short
+ * other side: fewer bytes than dense where a weight is sparse but far from empty. */
+#include "cuda_forms.h"
+#include "cuda_routes.h"
+#include "../base/status.h"
+
+#include <math.h>
+
+#define COLUMNS_MAX 64 /* of the partner: it is taken 8 at a time, and S read anew for each */
+#define COLUMNS     8.0
+
+static lac_form_t form_of(const lac_sided_t *s)
+{
+    return s->s_flipped ? LAC_FORM_BITS_T : LAC_FORM_BITS;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    bool by_rows = s.wcs == 1 || s.n == 1, strides = (by_rows || s.wrs == 1) && s.wrs >= 0 && s.wcs >= 0;
+    bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
+           : !lac_cuda_form_at_hand(s.s, form_of(&s))      ? LAC_REFUSED_NOT_FROZEN
+           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
+           : s.n > COLUMNS_MAX                             ? LAC_REFUSED_NOT_SHORT
+           : !indices                                      ? LAC_REFUSED_INDEX_RANGE
+           : !strides                                      ? LAC_REFUSED_PARTNER_STRIDES
+                                                           : LAC_FITS;
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double read = (double)s.m * (double)s.k * (0.125 + 4.0 * s.s->density),
+           passes = ceil((double)s.n / COLUMNS);
+    return 2.0 * machine->cuda_launch_us + 1.25 * passes * read / (machine->cuda_dram_gbps * 1e3);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double elements = (double)s.m * (double)s.k, density = s.s->density < 0 ? 0 : s.s->density;
+    return (size_t)(elements * (0.125 + 4.0 * density)) + (size_t)s.m * 8;
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    const lac_form_data_t *form;
+    lac_status_t status = lac_cuda_form_ensure(exec, s.s, form_of(&s), &form);
+    if (status || exec->preparing) return status;
+    if (!form) return lac_fail(LAC_ERR_INTERNAL, "bitmask: the form went away");
+    out->density = (double)form->count / ((double)s.m * (double)s.k);
+    bool by_rows = s.wcs == 1 && (s.n > 1 || s.wrs != 1);
+    lac_cuda_product_t product = {.m = s.m, .n = s.n, .k = s.k, .w = s.w->buf, .out = p->c};
+    product.alpha.value = p->alpha;
+    product.beta.value = p->beta;
+    product.order = by_rows || s.wrs != 1 ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+    product.ldw = product.order == LAC_CUDA_ROWS ? s.wrs : s.n == 1 ? s.k : s.wcs;
+    product.rs = s.ors;
+    product.cs = s.ocs;
+    lac_cuda_bits_t bits = {(s.k + 63) / 64, form->bits, form->ptr, form->val};
+    return lac_cuda_launched(lac_cuda_bitmask(&product, &bits, exec->stream), "bitmask");
+}
+
+const lac_route_t lac_cuda_route_bitmask_left = {
+    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run};
+const lac_route_t lac_cuda_route_bitmask_right = {
+    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run};

@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Expansion of sparse forms and conversion of types on the device. */
+#include "cuda_contents.h"
+#include "../base/status.h"
+
+static bool usable(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+{
+    return x->buf && x->dt == LAC_F32 &&
+           (!unit || ((x->rs == 1 || rows <= 1) && (x->cs >= rows || cols <= 1)) ||
+            ((x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1)));
+}
+
+size_t lac_cuda_contents_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+{
+    return usable(x, rows, cols, unit) ? 0 : lac_cuda_piece((size_t)rows * (size_t)cols * sizeof(float));
+}
+
+static lac_status_t expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                           float *to)
+{
+    const lac_meta_t *meta = x->meta;
+    const lac_form_data_t *form;
+    /* Strides of the stored matrix's rows and columns in the copy of op(X) by rows. */
+    int64_t down = x->flipped ? 1 : cols, along = x->flipped ? cols : 1;
+    lac_status_t status = lac_cuda_told(
+        cudaMemsetAsync(to, 0, (size_t)rows * (size_t)cols * sizeof *to, exec->stream), "contents");
+    if (status) return status;
+    if ((form = lac_meta_form(meta, LAC_FORM_CSR)))
+        status = lac_cuda_expand_compressed(meta->m, form->ptr, form->idx, form->val, to, down, along,
+                                            exec->stream);
+    else if ((form = lac_meta_form(meta, LAC_FORM_CSC)))
+        status = lac_cuda_expand_compressed(meta->n, form->ptr, form->idx, form->val, to, along, down,
+                                            exec->stream);
+    else if ((form = lac_meta_form(meta, LAC_FORM_BITS)))
+        status = lac_cuda_expand_bits(meta->m, meta->n, form->bits, form->ptr, form->val, to, down, along,
+                                      exec->stream);
+    else if ((form = lac_meta_form(meta, LAC_FORM_ACTIVE)))
+        status =
+            lac_cuda_expand_active(meta->m, form->count, form->idx, form->val, to, down, along, exec->stream);
+    else
+        return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a form");
+    return lac_cuda_launched(status, "contents");
+}
+
+lac_status_t lac_cuda_contents(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                               bool unit, char **memory, lac_cuda_contents_t *contents)
+{
+    *contents = (lac_cuda_contents_t){x->buf, x->rs, x->cs};
+    if (usable(x, rows, cols, unit)) return LAC_OK;
+    float *copy = (float *)(void *)*memory;
+    *memory += lac_cuda_contents_bytes(x, rows, cols, unit);
+    *contents = (lac_cuda_contents_t){copy, cols, 1};
+    if (!x->buf) return expand(exec, x, rows, cols, copy);
+    lac_cuda_matrix_t from = {x->dt, x->buf, rows, cols, x->rs, x->cs};
+    return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, copy, cols, 1, exec->stream), "contents");
+}

@@ -1,0 +1,131 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The dense route on a device: cuBLAS, as it would have been called without this library. */
+#include "cuda_contents.h"
+#include "cuda_routes.h"
+#include "cuda_vendor.h"
+
+static bool fits_32(const lac_problem_t *p)
+{
+    return p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && p->a.rs <= INT32_MAX &&
+           p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX && p->b.cs <= INT32_MAX && p->crs <= INT32_MAX &&
+           p->ccs <= INT32_MAX;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
+           : !lac_cublas()->found                      ? LAC_REFUSED_NO_BLAS
+           : !fits_32(p) && !lac_cublas()->sgemm_64    ? LAC_REFUSED_INDEX_RANGE
+                                                       : LAC_FITS;
+}
+
+/* c can be written by the BLAS where one stride is 1 and the other spans a whole line. */
+static bool c_by_columns(const lac_problem_t *p)
+{
+    return (p->crs == 1 || p->m == 1) && (p->ccs >= p->m || p->n == 1);
+}
+static bool c_by_rows(const lac_problem_t *p)
+{
+    return (p->ccs == 1 || p->n == 1) && (p->crs >= p->n || p->m == 1);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
+    return lac_cuda_contents_bytes(&p->a, p->m, p->k, true) +
+           lac_cuda_contents_bytes(&p->b, p->k, p->n, true) + lac_cuda_piece(c);
+}
+
+/* Reading and arithmetic overlap for the most part. */
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    bool vector = p->m == 1 || p->n == 1;
+    double rate = vector ? machine->cuda_dense_vector_gbps : machine->cuda_dense_gbps;
+    double moved = 4.0 * (m * k + k * n + m * n) / (rate * 1e3);
+    double worked = 2.0 * m * n * k / (machine->cuda_dense_tflops * 1e6);
+    double copied = 3.0 * (double)bytes(route, p) / (machine->cuda_dram_gbps * 1e3);
+    return machine->cuda_dense_call_us + copied +
+           (moved > worked ? moved + 0.5 * worked : worked + 0.5 * moved);
+}
+
+/* One operand as cuBLAS takes it: by columns, or transposed. A stride along an extent of 1 is free. */
+typedef struct blas_operand {
+    const float *buf;
+    int trans;
+    int64_t ld;
+} blas_operand_t;
+
+static int64_t at_least(lac_inc_t ld, lac_dim_t lines)
+{
+    return ld > lines ? ld : lines > 0 ? lines : 1;
+}
+
+static blas_operand_t by_blas(const float *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
+{
+    bool columns = (rs == 1 || rows == 1) && (cs >= rows || cols == 1);
+    return columns ? (blas_operand_t){buf, LAC_CUBLAS_N, at_least(cols == 1 ? 1 : cs, rows)}
+                   : (blas_operand_t){buf, LAC_CUBLAS_T, at_least(rows == 1 ? 1 : rs, cols)};
+}
+
+static lac_status_t set_math(lac_exec_t *exec, void *handle, lac_math_t math)
+{
+    int mode = math == LAC_MATH_TF32       ? LAC_CUBLAS_TF32_MATH
+               : math == LAC_MATH_PEDANTIC ? LAC_CUBLAS_PEDANTIC_MATH
+                                           : LAC_CUBLAS_DEFAULT_MATH;
+    if (exec->blas_math == mode) return LAC_OK;
+    exec->blas_math = mode;
+    return lac_cublas_told(lac_cublas()->set_math(handle, mode), "math mode");
+}
+
+/* C = beta C + alpha A B, all by columns as the BLAS sees them. */
+static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, float alpha,
+                             blas_operand_t a, blas_operand_t b, float beta, float *c, lac_inc_t ldc)
+{
+    const lac_cublas_t *blas = lac_cublas();
+    int64_t ld = at_least(n == 1 ? 1 : ldc, m);
+    int status = blas->sgemm_64 ? blas->sgemm_64(handle, a.trans, b.trans, m, n, k, &alpha, a.buf, a.ld,
+                                                 b.buf, b.ld, &beta, c, ld)
+                                : blas->sgemm(handle, a.trans, b.trans, (int)m, (int)n, (int)k, &alpha, a.buf,
+                                              (int)a.ld, b.buf, (int)b.ld, &beta, c, (int)ld);
+    return lac_cublas_told(status, "sgemm");
+}
+
+/* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
+static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_problem_t *p,
+                                  const lac_cuda_contents_t *a, const lac_cuda_contents_t *b, char *memory)
+{
+    bool direct = c_by_rows(p);
+    float *c = direct ? p->c : (float *)(void *)memory;
+    lac_status_t status = multiply(
+        handle, p->n, p->m, p->k, p->alpha, by_blas(b->buf, b->cs, b->rs, p->n, p->k),
+        by_blas(a->buf, a->cs, a->rs, p->k, p->m), direct ? p->beta : 0.0f, c, direct ? p->crs : p->n);
+    lac_cuda_matrix_t product = {LAC_F32, c, p->m, p->n, p->n, 1};
+    if (status || direct) return status;
+    return lac_cuda_launched(lac_cuda_copy(&product, p->beta, p->c, p->crs, p->ccs, exec->stream), "dense");
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    (void)out;
+    lac_cuda_contents_t a, b;
+    char *memory;
+    void *handle;
+    lac_status_t status = lac_cublas_handle(exec, &handle);
+    if (!status) status = lac_cuda_work(exec, bytes(route, p), (void **)&memory);
+    if (!status) status = set_math(exec, handle, p->math);
+    if (status || exec->preparing) return status;
+    status = lac_cuda_contents(exec, &p->a, p->m, p->k, true, &memory, &a);
+    if (!status) status = lac_cuda_contents(exec, &p->b, p->k, p->n, true, &memory, &b);
+    if (status) return status;
+    if (!c_by_columns(p)) return multiply_rows(exec, handle, p, &a, &b, memory);
+    return multiply(handle, p->m, p->n, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+                    by_blas(b.buf, b.rs, b.cs, p->k, p->n), p->beta, p->c, p->ccs);
+}
+
+const lac_route_t lac_cuda_route_dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable, cost_us, bytes,
+                                          run};

@@ -1,0 +1,82 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What a route on a device may use while it runs: stream, workspace, vendor handles, pending samples. */
+#ifndef LACUNA_CUDA_EXEC_H
+#define LACUNA_CUDA_EXEC_H
+
+#include "../model/backend.h"
+#include "cuda_kernels.h" /* kernels/cuda */
+#include "cuda_support.h"
+
+#include <cuda_runtime_api.h>
+
+#define LAC_CUDA_RETIRED 64  /* workspaces that a recording may still use     */
+#define LAC_CUDA_SEEN    256 /* buffers whose place is known                  */
+#define LAC_CUDA_SAMPLES 64  /* samples that a device may owe at the same time */
+
+/* A sample that was asked for. */
+typedef struct lac_cuda_sample {
+    const void *tag; /* who asked; NULL: free */
+    lac_dim_t rows, cols;
+    uint32_t mark;
+    int64_t looked_at;
+} lac_cuda_sample_t;
+
+struct lac_exec {
+    int device;
+    cudaStream_t stream;
+    bool own_stream;
+    bool preparing; /* a run lays out and builds what it needs, and returns before the first launch */
+    const lac_machine_t *machine;
+    char name[256];
+    int major, minor;
+
+    char *work; /* the workspace of the run in progress */
+    size_t work_bytes;
+    void *retired[LAC_CUDA_RETIRED];
+    int retired_count;
+    size_t retired_bytes;
+
+    void *blas, *blas_workspace; /* a cublasHandle_t with an explicit workspace; NULL before its first use */
+    int blas_math;               /* the mode that is set in it */
+
+    uint64_t *answers; /* pinned: LAC_CUDA_PROBE_WORDS words for each sample */
+    lac_cuda_sample_t sample[LAC_CUDA_SAMPLES];
+    uint32_t mark;
+
+    const void *seen[LAC_CUDA_SEEN]; /* buffers that were found to lie on the device */
+};
+
+/* LAC_OK, or a status with a message for what CUDA says of `what`. */
+lac_status_t lac_cuda_told(cudaError_t error, const char *what);
+/* The same for a launcher's status, which brings no message. */
+lac_status_t lac_cuda_launched(lac_status_t status, const char *what);
+
+lac_status_t lac_cuda_open(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine);
+void lac_cuda_close(lac_exec_t *exec);
+int lac_cuda_enter(lac_exec_t *exec);
+void lac_cuda_leave(lac_exec_t *exec, int token);
+lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf);
+size_t lac_cuda_bytes(const lac_exec_t *exec);
+
+bool lac_cuda_capturing(const lac_exec_t *exec);
+/* A status with a message where the stream is captured, so that `what` cannot be made now. */
+lac_status_t lac_cuda_may_allocate(const lac_exec_t *exec, const char *what);
+
+/* At least `bytes` of workspace, 256-byte aligned, whose contents nobody keeps; the run's only one. */
+lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory);
+
+/* `bytes` rounded up so that the next piece of a workspace is aligned too. */
+static inline size_t lac_cuda_piece(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* The backend's hooks that have files of their own. */
+int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                        int64_t *samples, uint64_t seed, const void *tag, bool first);
+lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads);
+extern const lac_device_t lac_cuda_device;
+extern const lac_memory_t lac_cuda_memory;
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Forms from a dense buffer on the device: count, scan, fill; one number travels to the host, the entries'
+ * count. */
+#include "cuda_forms.h"
+#include "../base/status.h"
+
+static lac_status_t own(lac_form_data_t *data, int slot, size_t bytes, void **memory)
+{
+    lac_status_t status = lac_cuda_told(cudaMalloc(memory, bytes ? bytes : 1), "metadata");
+    data->owned[slot] = status ? NULL : *memory;
+    data->owned_bytes += bytes;
+    return status;
+}
+
+static lac_status_t read_count(lac_exec_t *exec, const int64_t *from, int64_t *count)
+{
+    lac_status_t status = lac_cuda_told(
+        cudaMemcpyAsync(count, from, sizeof *count, cudaMemcpyDeviceToHost, exec->stream), "metadata");
+    return status ? status : lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+}
+
+static lac_cuda_dense_t as_dense(const lac_cuda_matrix_t *x)
+{
+    return (lac_cuda_dense_t){x->dt, x->data, x->rs, x->cs, 0.0};
+}
+
+/* first[rows + 1] of x, with the sum read back. */
+static lac_status_t count_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, int64_t *first, int64_t *count)
+{
+    void *scratch;
+    lac_cuda_dense_t dense = as_dense(x);
+    lac_status_t status = lac_cuda_work(exec, (size_t)lac_cuda_csr_bytes(x->rows), &scratch);
+    if (!status)
+        status = lac_cuda_launched(lac_cuda_csr_ptr(x->rows, x->cols, &dense, first, scratch, exec->stream),
+                                   "metadata");
+    return status ? status : read_count(exec, first + x->rows, count);
+}
+
+/* A bitmask is filled by way of CSR: its indices live only meanwhile. */
+static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, bool with_bits,
+                               lac_form_data_t *data)
+{
+    void *first, *val = NULL, *idx = NULL, *bits = NULL;
+    size_t words = (size_t)x->rows * (size_t)((x->cols + 63) / 64);
+    lac_cuda_dense_t dense = as_dense(x);
+    lac_status_t status = own(data, 0, (size_t)(x->rows + 1) * sizeof(int64_t), &first);
+    if (!status) status = count_rows(exec, x, first, &data->count);
+    if (!status) status = own(data, 1, (size_t)data->count * sizeof(float), &val);
+    if (!status && with_bits) status = own(data, 2, words * sizeof(uint64_t), &bits);
+    if (!status && with_bits) status = lac_cuda_work(exec, (size_t)data->count * sizeof(int32_t), &idx);
+    if (!status && !with_bits) status = own(data, 2, (size_t)data->count * sizeof(int32_t), &idx);
+    if (!status)
+        status = lac_cuda_launched(lac_cuda_csr_fill(x->rows, x->cols, &dense, first, idx, val, exec->stream),
+                                   "metadata");
+    if (!status && with_bits)
+        status =
+            lac_cuda_launched(lac_cuda_fill_bits(x->rows, x->cols, &dense, bits, exec->stream), "metadata");
+    if (status) return status;
+    data->ptr = first;
+    data->val = val;
+    data->bits = bits;
+    data->idx = with_bits ? NULL : idx;
+    return LAC_OK;
+}
+
+/* The dense contents by rows of x. */
+static lac_status_t build_copy(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_data_t *data)
+{
+    void *copy;
+    if (x->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of f32 only");
+    lac_status_t status = own(data, 0, (size_t)x->rows * (size_t)x->cols * sizeof(float), &copy);
+    if (!status)
+        status = lac_cuda_launched(lac_cuda_copy(x, 0.0f, copy, x->cols, 1, exec->stream), "metadata");
+    data->val = status ? NULL : copy;
+    return status;
+}
+
+static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_data_t *data)
+{
+    size_t lists = lac_cuda_piece((size_t)x->cols * sizeof(int32_t));
+    lac_cuda_dense_t dense = as_dense(x);
+    char *memory;
+    void *idx, *val;
+    lac_status_t status =
+        lac_cuda_work(exec, 256 + lists + (size_t)lac_cuda_active_bytes(x->cols), (void **)&memory);
+    if (status) return status;
+    int64_t *count = (int64_t *)(void *)memory;
+    int32_t *active = (int32_t *)(void *)(memory + 256);
+    status = lac_cuda_launched(
+        lac_cuda_active_list(x->rows, x->cols, &dense, active, count, memory + 256 + lists, exec->stream),
+        "metadata");
+    if (!status) status = read_count(exec, count, &data->count);
+    size_t bytes = (size_t)data->count * sizeof(int32_t);
+    if (!status) status = own(data, 0, bytes, &idx);
+    if (!status) status = own(data, 1, (size_t)data->count * (size_t)x->rows * sizeof(float), &val);
+    if (!status)
+        status = lac_cuda_told(cudaMemcpyAsync(idx, active, bytes, cudaMemcpyDeviceToDevice, exec->stream),
+                               "metadata");
+    if (!status)
+        status =
+            lac_cuda_launched(lac_cuda_active_values(x, data->count, idx, val, exec->stream), "metadata");
+    if (status) return status;
+    data->idx = idx;
+    data->val = val;
+    return LAC_OK;
+}
+
+static void drop(lac_form_data_t *data)
+{
+    for (int i = 0; i < 4; i++)
+        if (data->owned[i]) cudaFree(data->owned[i]);
+    *data = (lac_form_data_t){0};
+}
+
+/* `x` is the stored matrix. The form is complete when this returns: another stream may use it at once. */
+static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_t form,
+                          lac_form_data_t *data)
+{
+    bool turns =
+        form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY_T || form == LAC_FORM_ACTIVE;
+    lac_cuda_matrix_t view = *x;
+    if (turns) view = (lac_cuda_matrix_t){x->dt, x->data, x->cols, x->rows, x->cs, x->rs};
+    *data = (lac_form_data_t){.origin = LAC_ORIGIN_SCANNED, .release = lac_cuda_memory.release};
+    bool copy = form == LAC_FORM_COPY || form == LAC_FORM_COPY_T;
+    if (!copy && (x->rows > INT32_MAX || x->cols > INT32_MAX))
+        return lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices", (long long)x->rows,
+                        (long long)x->cols);
+    lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
+    if (!status)
+        status = copy ? build_copy(exec, &view, data)
+                 : form == LAC_FORM_ACTIVE
+                     ? build_active(exec, &view, data)
+                     : build_rows(exec, &view, form == LAC_FORM_BITS || form == LAC_FORM_BITS_T, data);
+    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    if (status) drop(data);
+    return status;
+}
+
+bool lac_cuda_form_at_hand(const lac_operand_t *x, lac_form_t which)
+{
+    if (x->forms & 1u << which) return true;
+    bool copy = which == LAC_FORM_COPY || which == LAC_FORM_COPY_T;
+    bool buildable = copy ? x->dt == LAC_F32 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
+    return x->frozen && x->buf && buildable;
+}
+
+lac_status_t lac_cuda_form_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_form_t which,
+                                  const lac_form_data_t **form)
+{
+    *form = NULL;
+    if (x->forms & 1u << which && (*form = lac_meta_form(x->meta, which))) return LAC_OK;
+    if (!lac_cuda_form_at_hand(x, which)) return LAC_OK;
+    lac_cuda_matrix_t stored = {
+        x->dt, x->buf, x->meta->m, x->meta->n, x->flipped ? x->cs : x->rs, x->flipped ? x->rs : x->cs};
+    lac_status_t status = LAC_OK;
+    pthread_mutex_lock(&x->meta->build);
+    if (!(*form = lac_meta_form(x->meta, which))) {
+        lac_form_data_t data;
+        status = build(exec, &stored, which, &data);
+        if (!status) lac_meta_install(x->meta, which, &data);
+        *form = lac_meta_form(x->meta, which);
+    }
+    pthread_mutex_unlock(&x->meta->build);
+    return status;
+}
+
+static const struct {
+    unsigned bit;
+    lac_form_t form;
+} scans[] = {{LAC_META_CSR, LAC_FORM_CSR},
+             {LAC_META_CSC, LAC_FORM_CSC},
+             {LAC_META_BITMASK, LAC_FORM_BITS},
+             {LAC_META_ACTIVE, LAC_FORM_ACTIVE}};
+
+static lac_status_t scan_density(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_meta_t *meta)
+{
+    size_t starts = lac_cuda_piece((size_t)(x->rows + 1) * sizeof(int64_t));
+    lac_cuda_dense_t dense = as_dense(x);
+    char *memory;
+    int64_t nnz = 0;
+    lac_status_t status = lac_cuda_work(exec, starts + (size_t)lac_cuda_csr_bytes(x->rows), (void **)&memory);
+    if (status) return status;
+    int64_t *first = (int64_t *)(void *)memory;
+    status = lac_cuda_launched(
+        lac_cuda_csr_ptr(x->rows, x->cols, &dense, first, memory + starts, exec->stream), "metadata");
+    if (!status) status = read_count(exec, first + x->rows, &nnz);
+    if (status) return status;
+    meta->nnz = nnz;
+    meta->density_origin = LAC_ORIGIN_SCANNED;
+    return LAC_OK;
+}
+
+lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)
+{
+    (void)threads;
+    lac_cuda_matrix_t x = {obj->dt, obj->buf, obj->m, obj->n, obj->rs, obj->cs};
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        lac_form_data_t data;
+        if (!(what & scans[i].bit)) continue;
+        lac_status_t status = build(exec, &x, scans[i].form, &data);
+        if (status) return status;
+        lac_meta_install(obj->meta, scans[i].form, &data);
+    }
+    bool counted = what & (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK);
+    if (counted) return LAC_OK;
+    lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
+    return status ? status : scan_density(exec, &x, obj->meta);
+}

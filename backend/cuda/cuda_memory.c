@@ -1,0 +1,170 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Device memory for those outside: metadata's arrays, and what lacuna/device.h offers. */
+#include "cuda_exec.h"
+#include "../base/status.h"
+
+/* Makes a device current and settles what it has under way; -1: it was current. */
+static lac_status_t settle(int device, int *before)
+{
+    *before = -1;
+    lac_status_t status = lac_cuda_told(cudaGetDevice(before), "device");
+    if (!status && *before != device) status = lac_cuda_told(cudaSetDevice(device), "device");
+    return status ? status : lac_cuda_told(cudaDeviceSynchronize(), "device");
+}
+
+static lac_status_t fetch(int device, void *to, const void *from, size_t bytes)
+{
+    int before;
+    lac_status_t status = settle(device, &before);
+    if (!status && cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost) != cudaSuccess) {
+        cudaGetLastError();
+        status = lac_fail(LAC_ERR_SPACE, "an attached array does not lie on device %d", device);
+    }
+    cudaSetDevice(before);
+    return status;
+}
+
+static lac_status_t place(int device, void **to, const void *from, size_t bytes)
+{
+    int before;
+    *to = NULL;
+    lac_status_t status = settle(device, &before);
+    if (!status) status = lac_cuda_told(cudaMalloc(to, bytes ? bytes : 1), "metadata");
+    if (!status) status = lac_cuda_told(cudaMemcpy(*to, from, bytes, cudaMemcpyHostToDevice), "metadata");
+    if (status && *to) cudaFree(*to);
+    cudaSetDevice(before);
+    return status;
+}
+
+static void release(void *memory)
+{
+    cudaFree(memory);
+    cudaGetLastError();
+}
+
+const lac_memory_t lac_cuda_memory = {fetch, place, release};
+
+static lac_status_t device_alloc(lac_exec_t *exec, size_t bytes, void **memory)
+{
+    lac_status_t status = lac_cuda_may_allocate(exec, "memory");
+    return status ? status : lac_cuda_told(cudaMalloc(memory, bytes ? bytes : 1), "memory");
+}
+
+static lac_status_t device_release(lac_exec_t *exec, void *memory)
+{
+    for (int i = 0; i < LAC_CUDA_SEEN; i++) exec->seen[i] = NULL; /* the address may come back elsewhere */
+    return lac_cuda_told(cudaFree(memory), "memory");
+}
+
+static lac_status_t wait(lac_exec_t *exec)
+{
+    return lac_cuda_told(cudaStreamSynchronize(exec->stream), "stream");
+}
+
+static lac_status_t copy(lac_exec_t *exec, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    lac_status_t status = lac_cuda_told(cudaMemcpyAsync(to, from, bytes, kind, exec->stream), "copy");
+    return status ? status : wait(exec);
+}
+
+static lac_status_t upload(lac_exec_t *exec, void *to, const void *from, size_t bytes)
+{
+    return copy(exec, to, from, bytes, cudaMemcpyHostToDevice);
+}
+
+static lac_status_t download(lac_exec_t *exec, void *to, const void *from, size_t bytes)
+{
+    return copy(exec, to, from, bytes, cudaMemcpyDeviceToHost);
+}
+
+static void *stream_of(const lac_exec_t *exec)
+{
+    return exec->stream;
+}
+
+typedef struct span {
+    cudaEvent_t begin, end;
+} span_t;
+
+static lac_status_t open_span(lac_exec_t *exec, span_t *span)
+{
+    *span = (span_t){NULL, NULL};
+    lac_status_t status = lac_cuda_told(cudaEventCreate(&span->begin), "event");
+    if (!status) status = lac_cuda_told(cudaEventCreate(&span->end), "event");
+    if (!status) status = lac_cuda_told(cudaEventRecord(span->begin, exec->stream), "event");
+    return status;
+}
+
+/* Microseconds since the span was opened; frees it whatever the status is. */
+static lac_status_t close_span(lac_exec_t *exec, span_t *span, lac_status_t status, double *us)
+{
+    float ms = 0.0f;
+    if (!status) status = lac_cuda_told(cudaEventRecord(span->end, exec->stream), "event");
+    if (!status) status = lac_cuda_told(cudaEventSynchronize(span->end), "stream");
+    if (!status) status = lac_cuda_told(cudaEventElapsedTime(&ms, span->begin, span->end), "event");
+    if (span->begin) cudaEventDestroy(span->begin);
+    if (span->end) cudaEventDestroy(span->end);
+    *us = 1e3 * (double)ms;
+    return status;
+}
+
+static lac_status_t time_work(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, double *us)
+{
+    span_t span;
+    lac_status_t status = open_span(exec, &span);
+    for (int i = 0; !status && i < calls; i++) status = work(arg);
+    status = close_span(exec, &span, status, us);
+    *us /= calls;
+    return status;
+}
+
+static lac_status_t record(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, void **recording)
+{
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t made = NULL;
+    if (!exec->stream)
+        return lac_fail(LAC_ERR_UNAVAILABLE,
+                        "stream: the default stream cannot be recorded; give the context "
+                        "one of its own");
+    lac_status_t status =
+        lac_cuda_told(cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeThreadLocal), "recording");
+    if (status) return status;
+    for (int i = 0; !status && i < calls; i++) status = work(arg);
+    cudaError_t ended = cudaStreamEndCapture(exec->stream, &graph);
+    if (!status) status = lac_cuda_told(ended, "recording");
+    if (!status) status = lac_cuda_told(cudaGraphInstantiate(&made, graph, 0), "recording");
+    if (!status) status = lac_cuda_told(cudaGraphUpload(made, exec->stream), "recording");
+    if (graph) cudaGraphDestroy(graph);
+    cudaGetLastError();
+    *recording = made;
+    return status;
+}
+
+static lac_status_t replay(lac_exec_t *exec, void *recording, int times, double *us)
+{
+    span_t span;
+    lac_status_t status = us ? open_span(exec, &span) : LAC_OK;
+    for (int i = 0; !status && i < times; i++)
+        status = lac_cuda_told(cudaGraphLaunch(recording, exec->stream), "replay");
+    if (!us) return status;
+    status = close_span(exec, &span, status, us);
+    *us /= times;
+    return status;
+}
+
+static void forget(void *recording)
+{
+    if (recording) cudaGraphExecDestroy(recording);
+}
+
+const lac_device_t lac_cuda_device = {.alloc = device_alloc,
+                                      .release = device_release,
+                                      .upload = upload,
+                                      .download = download,
+                                      .wait = wait,
+                                      .stream = stream_of,
+                                      .time = time_work,
+                                      .record = record,
+                                      .replay = replay,
+                                      .forget = forget};

@@ -1,0 +1,19 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The rows that the CUDA backend offers to its route table. */
+#ifndef LACUNA_CUDA_ROUTES_H
+#define LACUNA_CUDA_ROUTES_H
+
+#include "../model/route.h"
+
+extern const lac_route_t lac_cuda_route_trivial;
+extern const lac_route_t lac_cuda_route_event_left, lac_cuda_route_event_right;
+extern const lac_route_t lac_cuda_route_bitmask_left, lac_cuda_route_bitmask_right;
+extern const lac_route_t lac_cuda_route_dense;
+extern const lac_route_t lac_cuda_route_plain;
+extern const lac_route_t lac_cuda_route_reference;
+
+/* Their table, in the order of a tie, the fallback last. */
+const lac_route_t *const *lac_cuda_routes(int *count);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The vendor's libraries: opened once for the process, handles per exec. */
+#include "cuda_vendor.h"
+#include "../base/library.h"
+#include "../base/status.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static lac_cublas_t cublas;
+
+/* A function pointer of any type from a symbol. */
+static bool take(void *library, const char *symbol, void *function, bool required)
+{
+    char why[200];
+    void *found = lac_library_symbol(library, symbol, why, sizeof why);
+    memcpy(function, &found, sizeof found);
+    if (!found && required) snprintf(cublas.missing, sizeof cublas.missing, "cuBLAS %s", why);
+    return found || !required;
+}
+
+static void look(void)
+{
+    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so", NULL};
+    void *library = lac_library_open(names, cublas.missing, sizeof cublas.missing);
+    if (!library) return;
+    cublas.found = take(library, "cublasCreate_v2", &cublas.create, true) &&
+                   take(library, "cublasDestroy_v2", &cublas.destroy, true) &&
+                   take(library, "cublasSetStream_v2", &cublas.set_stream, true) &&
+                   take(library, "cublasSetWorkspace_v2", &cublas.set_workspace, true) &&
+                   take(library, "cublasSetMathMode", &cublas.set_math, true) &&
+                   take(library, "cublasGetVersion_v2", &cublas.version, true) &&
+                   take(library, "cublasSgemm_v2", &cublas.sgemm, true) &&
+                   take(library, "cublasSgemm_v2_64", &cublas.sgemm_64, false);
+}
+
+const lac_cublas_t *lac_cublas(void)
+{
+    pthread_once(&looked, look);
+    return &cublas;
+}
+
+lac_status_t lac_cublas_told(int status, const char *what)
+{
+    return status ? lac_fail(LAC_ERR_VENDOR, "%s: cuBLAS status %d", what, status) : LAC_OK;
+}
+
+lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle)
+{
+    *handle = exec->blas;
+    if (exec->blas) return LAC_OK;
+    const lac_cublas_t *blas = lac_cublas();
+    if (!blas->found) return lac_fail(LAC_ERR_UNAVAILABLE, "cuBLAS: %s", blas->missing);
+    lac_status_t status = lac_cuda_may_allocate(exec, "cuBLAS handle");
+    if (!status && !exec->blas_workspace)
+        status =
+            lac_cuda_told(cudaMalloc(&exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
+    if (!status) status = lac_cublas_told(blas->create(handle), "create");
+    if (status) {
+        *handle = NULL;
+        return status;
+    }
+    exec->blas = *handle;
+    status = lac_cublas_told(blas->set_stream(*handle, exec->stream), "stream");
+    if (!status)
+        status = lac_cublas_told(blas->set_workspace(*handle, exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE),
+                                 "workspace");
+    return status;
+}
+
+void lac_cuda_vendor_close(lac_exec_t *exec)
+{
+    if (exec->blas) lac_cublas()->destroy(exec->blas);
+    cudaFree(exec->blas_workspace);
+}

@@ -1,0 +1,94 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Copies with any strides and either type, transposing through shared memory, and the scaling of an output. */
+#include "cuda_support.h"
+#include "device_common.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kTile = 32;      /* a block copies kTile x kTile elements */
+constexpr int kCopyRows = 8;   /* of them at once                       */
+constexpr int64_t kTilesAcross = 1 << 20; /* grid.x; further tiles are taken in turn */
+
+struct CopyArgs {
+    const void *x;
+    float *out;
+    int64_t rows, cols, xrs, xcs, rs, cs, tiles, across;
+    float beta;
+    bool x_by_cols, out_by_cols; /* which extent lies contiguous: a warp walks along it */
+};
+
+__device__ inline float as_float(float x) { return x; }
+__device__ inline float as_float(uint8_t x) { return x ? 1.0f : 0.0f; }
+
+/* out := beta out + x, tile by tile: read along x's contiguous extent, written along out's.
+ * Bytes: x and out once. Limit: DRAM, when both are contiguous along some extent. */
+template <typename T> __global__ __launch_bounds__(kTile *kCopyRows) void copy_tiles(const CopyArgs a)
+{
+    __shared__ float tile[kTile][kTile + 1];
+    for (int64_t t = blockIdx.x; t < a.tiles; t += gridDim.x) {
+        const int64_t r0 = t / a.across * kTile, c0 = t % a.across * kTile;
+        for (int l = threadIdx.y; l < kTile; l += kCopyRows) {
+            const int r = a.x_by_cols ? threadIdx.x : l, c = a.x_by_cols ? l : threadIdx.x;
+            if (r0 + r < a.rows && c0 + c < a.cols)
+                tile[r][c] = as_float(((const T *)a.x)[(r0 + r) * a.xrs + (c0 + c) * a.xcs]);
+        }
+        __syncthreads();
+        for (int l = threadIdx.y; l < kTile; l += kCopyRows) {
+            const int r = a.out_by_cols ? threadIdx.x : l, c = a.out_by_cols ? l : threadIdx.x;
+            if (r0 + r < a.rows && c0 + c < a.cols) {
+                float *at = a.out + (r0 + r) * a.rs + (c0 + c) * a.cs;
+                *at = a.beta == 0.0f ? tile[r][c] : fmaf(a.beta, *at, tile[r][c]);
+            }
+        }
+        __syncthreads();
+    }
+}
+
+struct ScaleArgs {
+    float *out;
+    int64_t inner, count, inner_stride, outer_stride;
+    float beta;
+};
+
+__global__ __launch_bounds__(256) void scale_out(const ScaleArgs a)
+{
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < a.count; t += step) {
+        float *at = a.out + t / a.inner * a.outer_stride + t % a.inner * a.inner_stride;
+        *at = a.beta == 0.0f ? 0.0f : a.beta * *at;
+    }
+}
+
+int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+} // namespace
+} // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs, int64_t cs,
+                                      lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (x->rows == 0 || x->cols == 0) return LAC_OK;
+    const int64_t across = ceil_div(x->cols, kTile), tiles = across * ceil_div(x->rows, kTile);
+    const CopyArgs a = {x->data, out, x->rows, x->cols, x->rs, x->cs, rs, cs, tiles, across, beta,
+                        magnitude(x->rs) < magnitude(x->cs), magnitude(rs) < magnitude(cs)};
+    const Launch l = {dim3(unsigned(least(tiles, kTilesAcross))), dim3(kTile, kCopyRows), 0, 1, false,
+                      (cudaStream_t)stream};
+    return x->dt == LAC_U8 ? launch(copy_tiles<uint8_t>, l, a) : launch(copy_tiles<float>, l, a);
+}
+
+extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, float beta, float *out, int64_t rs, int64_t cs,
+                                       lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (rows == 0 || cols == 0) return LAC_OK;
+    const bool by_cols = magnitude(rs) < magnitude(cs);
+    const ScaleArgs a = {out, by_cols ? rows : cols, rows * cols, by_cols ? rs : cs, by_cols ? cs : rs, beta};
+    const Launch l = {dim3(unsigned(least<int64_t>(ceil_div(a.count, 256), 1 << 16))), dim3(256), 0, 1, false,
+                      (cudaStream_t)stream};
+    return launch(scale_out, l, a);
+}

@@ -1,0 +1,139 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Sparse forms written into a zeroed dense matrix, for routes that need every element, and the values of a form. */
+#include "cuda_support.h"
+#include "device_common.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kExpandThreads = 256;
+constexpr int kExpandWarps = kExpandThreads / kWarp;
+
+struct ExpandArgs {
+    int64_t majors, minors, words, major_stride, minor_stride;
+    const int64_t *ptr;
+    const int32_t *idx;
+    const uint64_t *bits;
+    const float *val;
+    float *out;
+};
+
+/* A warp per major. */
+__global__ __launch_bounds__(kExpandThreads) void expand_compressed(const ExpandArgs a)
+{
+    const int lane = threadIdx.x % kWarp;
+    for (int64_t i = (int64_t)blockIdx.x * kExpandWarps + threadIdx.x / kWarp; i < a.majors;
+         i += (int64_t)gridDim.x * kExpandWarps)
+        for (int64_t p = a.ptr[i] + lane; p < a.ptr[i + 1]; p += kWarp)
+            a.out[i * a.major_stride + a.idx[p] * a.minor_stride] = a.val ? a.val[p] : 1.0f;
+}
+
+__global__ __launch_bounds__(kExpandThreads) void expand_bits(const ExpandArgs a)
+{
+    const int lane = threadIdx.x % kWarp;
+    for (int64_t i = (int64_t)blockIdx.x * kExpandWarps + threadIdx.x / kWarp; i < a.majors;
+         i += (int64_t)gridDim.x * kExpandWarps) {
+        int64_t at = a.ptr[i];
+        for (int64_t w = 0; w < a.words; w++) {
+            const uint64_t word = a.bits[i * a.words + w];
+            for (int half = 0; half < 2; half++) {
+                const unsigned bits = (unsigned)(word >> (32 * half));
+                if (bits >> lane & 1)
+                    a.out[i * a.major_stride + (64 * w + 32 * half + lane) * a.minor_stride] =
+                        a.val[at + __popc(bits & lanes_below(lane))];
+                at += __popc(bits);
+            }
+        }
+    }
+}
+
+__global__ __launch_bounds__(kExpandThreads) void expand_active(const ExpandArgs a)
+{
+    const int64_t count = a.majors * a.minors, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < count; t += step)
+        a.out[t % a.majors * a.major_stride + a.idx[t / a.majors] * a.minor_stride] = a.val[t];
+}
+
+struct ValuesArgs {
+    const void *x;
+    int64_t m, count, rs, cs;
+    const int32_t *idx;
+    float *val;
+};
+
+__device__ inline float value_of(float x) { return x; }
+__device__ inline float value_of(uint8_t x) { return x ? 1.0f : 0.0f; }
+
+template <typename T> __global__ __launch_bounds__(kExpandThreads) void active_values(const ValuesArgs a)
+{
+    const int64_t count = a.m * a.count, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < count; t += step)
+        a.val[t] = value_of(((const T *)a.x)[t % a.m * a.rs + a.idx[t / a.m] * a.cs]);
+}
+
+struct NarrowArgs {
+    int64_t count;
+    const int64_t *from;
+    int32_t *to;
+};
+
+__global__ __launch_bounds__(kExpandThreads) void narrow(const NarrowArgs a)
+{
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step)
+        a.to[i] = (int32_t)a.from[i];
+}
+
+Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
+{
+    return {dim3(unsigned(least<int64_t>(most<int64_t>(wanted, 1), 1 << 16))), dim3(kExpandThreads), 0, 1, false,
+            (cudaStream_t)stream};
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_expand_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
+                                                   const float *val, float *out, int64_t major_stride,
+                                                   int64_t minor_stride, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const ExpandArgs a = {majors, 0, 0, major_stride, minor_stride, ptr, idx, nullptr, val, out};
+    return launch(expand_compressed, blocks(ceil_div(majors, kExpandWarps), stream), a);
+}
+
+extern "C" lac_status_t lac_cuda_expand_bits(int64_t majors, int64_t minors, const uint64_t *bits,
+                                             const int64_t *first, const float *val, float *out,
+                                             int64_t major_stride, int64_t minor_stride, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const ExpandArgs a = {majors, minors, ceil_div(minors, 64), major_stride, minor_stride, first, nullptr, bits, val, out};
+    return launch(expand_bits, blocks(ceil_div(majors, kExpandWarps), stream), a);
+}
+
+extern "C" lac_status_t lac_cuda_expand_active(int64_t m, int64_t count, const int32_t *idx, const float *val,
+                                               float *out, int64_t rs, int64_t cs, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const ExpandArgs a = {m, count, 0, rs, cs, nullptr, idx, nullptr, val, out};
+    return launch(expand_active, blocks(ceil_div(m * count, kExpandThreads), stream), a);
+}
+
+extern "C" lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx,
+                                               float *val, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const ValuesArgs a = {x->data, x->rows, count, x->rs, x->cs, idx, val};
+    const Launch l = blocks(ceil_div(x->rows * count, kExpandThreads), stream);
+    return x->dt == LAC_U8 ? launch(active_values<uint8_t>, l, a) : launch(active_values<float>, l, a);
+}
+
+extern "C" lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int32_t *to, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const NarrowArgs a = {count, from, to};
+    return launch(narrow, blocks(ceil_div(count, kExpandThreads), stream), a);
+}
