@@ -94,7 +94,11 @@ def caption(report):
     facts = [machine.get("device") or machine.get("processor", "unknown machine"), machine.get("instruction set"),
              f"{machine['processors']} processors" if "processors" in machine else "", blas or machine.get("blas")]
     text = f"{', '.join(filter(None, facts))}; {report['date'][:10]}, commit `{report['commit']}`"
-    return text + (f"; load average {report['load_average']:.1f} when it began" if "load_average" in report else "")
+    disturbed = [problem["others_share"] for problem in report["problems"] if problem.get("others_share", 0) > 0.05]
+    if disturbed:
+        text += (f"; **not alone**: during {len(disturbed)} of {len(report['problems'])} problems other programs used "
+                 f"up to {100 * max(disturbed):.0f} % of the processors")
+    return text
 
 
 def readme_table(found):

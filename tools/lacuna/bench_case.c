@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine_load.h"
 #include "sample_stats.h"
 #include "stopwatch.h"
 
@@ -217,11 +218,13 @@ int bench_case_run(bench_case_t *bench, const ref_problem_t *problem, const benc
     int code = make_case(bench, problem, options, command);
     if (code == EXIT_OK) code = add_lanes(bench, options, command);
     if (code == EXIT_OK) verify_all(bench);
+    machine_load_t load = machine_load_now();
     for (int c = 0; code == EXIT_OK && c < BENCH_CACHES; c++)
         if (options->cache[c] && !time_all(bench, options, cache, (bench_cache_t)c)) {
             complain(command, "%s: out of memory", bench->set.text);
             code = EXIT_UNAVAILABLE;
         }
+    bench->others = machine_load_of_others(&load);
     for (int i = 1; code == EXIT_OK && i < bench->lanes; i++)
         if (bench->lane[i].status == BENCH_OK) verify(bench, &bench->lane[i]);
     if (code != EXIT_OK) bench_case_free(bench);

@@ -27,6 +27,7 @@ typedef struct bench_options {
     bool cache[BENCH_CACHES];
     int repeat;
     double min_time_s;
+    double patience_s;  /* to wait for a quiet machine, over all problems */
     double drop_factor; /* lanes slower than this many times the fastest are not timed further; 0: none */
 } bench_options_t;
 
@@ -50,9 +51,12 @@ typedef struct bench_case {
     result_check_t check;
     bench_lane_t lane[BENCH_LANES];
     timed_lane_t timed[BENCH_CACHES][BENCH_LANES];
-    int lanes; /* lane[0] is the baseline */
-    double scan_a_us,
-        scan_b_us; /* to measure the metadata that the problem gives; negative where it gives none */
+    double others;    /* share of the processors that other programs used meanwhile; negative: not known */
+    int lanes;        /* lane[0] is the baseline */
+    double scan_a_us; /* to measure the metadata that the problem gives of A; negative where it gives none */
+    double scan_b_us; /* the same of B                                                                     */
+    int lanes;        /* lane[0] is the baseline                                                           */
+    double others;    /* share of the processors that other programs used meanwhile; negative: not known   */
 } bench_case_t;
 
 const char *bench_status_name(bench_status_t status);

@@ -13,6 +13,8 @@
 #include "sample_stats.h"
 #include "text_table.h"
 
+#define OTHERS_NOTED 0.05
+
 typedef struct bench_row {
     const bench_lane_t *lane;
     const char *cache;
@@ -179,6 +181,7 @@ static void json_case(bench_report_t *report, const bench_case_t *bench)
     json_writer_t *json = &report->json;
     json_begin(json, NULL, '{');
     json_text(json, "problem", bench->set.text);
+    json_number(json, "others_share", bench->others);
     json_number(json, "density_a", bench->work.density_a);
     json_number(json, "density_b", bench->work.density_b);
     json_number(json, "active_k", bench->work.active_k);
@@ -237,6 +240,8 @@ static void print_case(const bench_case_t *bench, text_table_t *table)
            bench->work.density_a, bench->work.density_b, bench->work.active_k);
     if (bench->scan_a_us >= 0.0) printf("; to scan A for its metadata: %.1f us", bench->scan_a_us);
     if (bench->scan_b_us >= 0.0) printf("; to scan B for its metadata: %.1f us", bench->scan_b_us);
+    if (bench->others > OTHERS_NOTED)
+        printf("; NOT ALONE: other programs used %.0f %% of the processors", 100.0 * bench->others);
     printf("\n");
     text_table_print(table, stdout, 2);
     printf("\n");
