@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Copies with any strides and either type, transposing through shared memory, and the scaling of an output. */
+ * Copies with any strides and either type, transposing through shared memory, and the scaling of an output.
+ */
 #include "cuda_support.h"
 #include "device_common.cuh"
 
@@ -9,8 +10,8 @@ namespace lacuna
 namespace
 {
 
-constexpr int kTile = 32;      /* a block copies kTile x kTile elements */
-constexpr int kCopyRows = 8;   /* of them at once                       */
+constexpr int kTile = 32;                 /* a block copies kTile x kTile elements */
+constexpr int kCopyRows = 8;              /* of them at once                       */
 constexpr int64_t kTilesAcross = 1 << 20; /* grid.x; further tiles are taken in turn */
 
 struct CopyArgs {
@@ -21,8 +22,14 @@ struct CopyArgs {
     bool x_by_cols, out_by_cols; /* which extent lies contiguous: a warp walks along it */
 };
 
-__device__ inline float as_float(float x) { return x; }
-__device__ inline float as_float(uint8_t x) { return x ? 1.0f : 0.0f; }
+__device__ inline float as_float(float x)
+{
+    return x;
+}
+__device__ inline float as_float(uint8_t x)
+{
+    return x ? 1.0f : 0.0f;
+}
 
 /* out := beta out + x, tile by tile: read along x's contiguous extent, written along out's.
  * Bytes: x and out once. Limit: DRAM, when both are contiguous along some extent. */
@@ -63,32 +70,54 @@ __global__ __launch_bounds__(256) void scale_out(const ScaleArgs a)
     }
 }
 
-int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+int64_t magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
+}
 
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs, int64_t cs,
-                                      lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs,
+                                      int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (x->rows == 0 || x->cols == 0) return LAC_OK;
     const int64_t across = ceil_div(x->cols, kTile), tiles = across * ceil_div(x->rows, kTile);
-    const CopyArgs a = {x->data, out, x->rows, x->cols, x->rs, x->cs, rs, cs, tiles, across, beta,
-                        magnitude(x->rs) < magnitude(x->cs), magnitude(rs) < magnitude(cs)};
-    const Launch l = {dim3(unsigned(least(tiles, kTilesAcross))), dim3(kTile, kCopyRows), 0, 1, false,
+    const CopyArgs a = {x->data,
+                        out,
+                        x->rows,
+                        x->cols,
+                        x->rs,
+                        x->cs,
+                        rs,
+                        cs,
+                        tiles,
+                        across,
+                        beta,
+                        magnitude(x->rs) < magnitude(x->cs),
+                        magnitude(rs) < magnitude(cs)};
+    const Launch l = {dim3(unsigned(least(tiles, kTilesAcross))),
+                      dim3(kTile, kCopyRows),
+                      0,
+                      1,
+                      false,
                       (cudaStream_t)stream};
     return x->dt == LAC_U8 ? launch(copy_tiles<uint8_t>, l, a) : launch(copy_tiles<float>, l, a);
 }
 
-extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, float beta, float *out, int64_t rs, int64_t cs,
-                                       lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, float beta, float *out, int64_t rs,
+                                       int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (rows == 0 || cols == 0) return LAC_OK;
     const bool by_cols = magnitude(rs) < magnitude(cs);
     const ScaleArgs a = {out, by_cols ? rows : cols, rows * cols, by_cols ? rs : cs, by_cols ? cs : rs, beta};
-    const Launch l = {dim3(unsigned(least<int64_t>(ceil_div(a.count, 256), 1 << 16))), dim3(256), 0, 1, false,
+    const Launch l = {dim3(unsigned(least<int64_t>(ceil_div(a.count, 256), 1 << 16))),
+                      dim3(256),
+                      0,
+                      1,
+                      false,
                       (cudaStream_t)stream};
     return launch(scale_out, l, a);
 }

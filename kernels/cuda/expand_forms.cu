@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Sparse forms written into a zeroed dense matrix, for routes that need every element, and the values of a form. */
+ * Sparse forms written into a zeroed dense matrix, for routes that need every element, and the values of a
+ * form. */
 #include "cuda_support.h"
 #include "device_common.cuh"
 
@@ -64,8 +65,14 @@ struct ValuesArgs {
     float *val;
 };
 
-__device__ inline float value_of(float x) { return x; }
-__device__ inline float value_of(uint8_t x) { return x ? 1.0f : 0.0f; }
+__device__ inline float value_of(float x)
+{
+    return x;
+}
+__device__ inline float value_of(uint8_t x)
+{
+    return x ? 1.0f : 0.0f;
+}
 
 template <typename T> __global__ __launch_bounds__(kExpandThreads) void active_values(const ValuesArgs a)
 {
@@ -89,7 +96,11 @@ __global__ __launch_bounds__(kExpandThreads) void narrow(const NarrowArgs a)
 
 Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
 {
-    return {dim3(unsigned(least<int64_t>(most<int64_t>(wanted, 1), 1 << 16))), dim3(kExpandThreads), 0, 1, false,
+    return {dim3(unsigned(least<int64_t>(most<int64_t>(wanted, 1), 1 << 16))),
+            dim3(kExpandThreads),
+            0,
+            1,
+            false,
             (cudaStream_t)stream};
 }
 
@@ -107,10 +118,12 @@ extern "C" lac_status_t lac_cuda_expand_compressed(int64_t majors, const int64_t
 
 extern "C" lac_status_t lac_cuda_expand_bits(int64_t majors, int64_t minors, const uint64_t *bits,
                                              const int64_t *first, const float *val, float *out,
-                                             int64_t major_stride, int64_t minor_stride, lac_cuda_stream_t stream)
+                                             int64_t major_stride, int64_t minor_stride,
+                                             lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const ExpandArgs a = {majors, minors, ceil_div(minors, 64), major_stride, minor_stride, first, nullptr, bits, val, out};
+    const ExpandArgs a = {
+        majors, minors, ceil_div(minors, 64), major_stride, minor_stride, first, nullptr, bits, val, out};
     return launch(expand_bits, blocks(ceil_div(majors, kExpandWarps), stream), a);
 }
 
@@ -131,7 +144,8 @@ extern "C" lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64
     return x->dt == LAC_U8 ? launch(active_values<uint8_t>, l, a) : launch(active_values<float>, l, a);
 }
 
-extern "C" lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int32_t *to, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int32_t *to,
+                                        lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     const NarrowArgs a = {count, from, to};

@@ -19,14 +19,19 @@ struct DoubleArgs {
     float *c;
 };
 
-template <typename T> __device__ inline double element(const void *x, int64_t at) { return (double)((const T *)x)[at]; }
+template <typename T> __device__ inline double element(const void *x, int64_t at)
+{
+    return (double)((const T *)x)[at];
+}
 template <> __device__ inline double element<uint8_t>(const void *x, int64_t at)
 {
     return ((const uint8_t *)x)[at] ? 1.0 : 0.0;
 }
 
-/* c := beta c + alpha a b by tiles of kSide x kSide, k in ascending order. Zeros are not skipped: 0 * Inf is NaN. */
-template <typename A, typename B> __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
+/* c := beta c + alpha a b by tiles of kSide x kSide, k in ascending order. Zeros are not skipped: 0 * Inf is
+ * NaN. */
+template <typename A, typename B>
+__global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
 {
     __shared__ double a[kSide][kSide + 1], b[kSide][kSide + 1];
     const int x = threadIdx.x, y = threadIdx.y;
@@ -50,17 +55,24 @@ template <typename A, typename B> __global__ __launch_bounds__(kSide *kSide) voi
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, float alpha, const lac_cuda_matrix_t *a,
-                                          const lac_cuda_matrix_t *b, float beta, float *c, int64_t rs, int64_t cs,
-                                          lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, float alpha,
+                                          const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b, float beta,
+                                          float *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (m == 0 || n == 0) return LAC_OK;
     const int64_t across = ceil_div(n, kSide), tiles = across * ceil_div(m, kSide);
-    const DoubleArgs g = {m, n, k, alpha, beta, a->data, b->data, a->rs, a->cs, b->rs, b->cs, rs, cs, across, tiles, c};
-    const Launch l = {dim3(unsigned(least<int64_t>(tiles, 1 << 20))), dim3(kSide, kSide), 0, 1, false,
+    const DoubleArgs g = {m,     n,     k,     alpha, beta, a->data, b->data, a->rs,
+                          a->cs, b->rs, b->cs, rs,    cs,   across,  tiles,   c};
+    const Launch l = {dim3(unsigned(least<int64_t>(tiles, 1 << 20))),
+                      dim3(kSide, kSide),
+                      0,
+                      1,
+                      false,
                       (cudaStream_t)stream};
     if (a->dt == LAC_U8)
-        return b->dt == LAC_U8 ? launch(gemm_double<uint8_t, uint8_t>, l, g) : launch(gemm_double<uint8_t, float>, l, g);
-    return b->dt == LAC_U8 ? launch(gemm_double<float, uint8_t>, l, g) : launch(gemm_double<float, float>, l, g);
+        return b->dt == LAC_U8 ? launch(gemm_double<uint8_t, uint8_t>, l, g)
+                               : launch(gemm_double<uint8_t, float>, l, g);
+    return b->dt == LAC_U8 ? launch(gemm_double<float, uint8_t>, l, g)
+                           : launch(gemm_double<float, float>, l, g);
 }

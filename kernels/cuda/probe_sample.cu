@@ -11,7 +11,8 @@ namespace
 
 constexpr int kProbeThreads = 256;
 constexpr int kPerThread = LAC_CUDA_PROBE_SAMPLES / LAC_CUDA_PROBE_WORDS / kProbeThreads;
-static_assert(kPerThread * LAC_CUDA_PROBE_WORDS * kProbeThreads == LAC_CUDA_PROBE_SAMPLES, "samples are shared evenly");
+static_assert(kPerThread * LAC_CUDA_PROBE_WORDS * kProbeThreads == LAC_CUDA_PROBE_SAMPLES,
+              "samples are shared evenly");
 
 struct ProbeArgs {
     const void *x;
@@ -26,8 +27,8 @@ __device__ inline uint64_t scramble(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* Stratified: sample i lies at a pseudo-random place of the i-th of equal shares of x. One word per block, so that
- * no counter has to be zeroed before. Limit: latency, about 2 us. */
+/* Stratified: sample i lies at a pseudo-random place of the i-th of equal shares of x. One word per block, so
+ * that no counter has to be zeroed before. Limit: latency, about 2 us. */
 template <typename T> __global__ __launch_bounds__(kProbeThreads) void probe_sample(const ProbeArgs a)
 {
     __shared__ unsigned total;
@@ -39,7 +40,8 @@ template <typename T> __global__ __launch_bounds__(kProbeThreads) void probe_sam
 #pragma unroll 8
     for (int s = 0; s < kPerThread; s++) {
         const int64_t i = ((int64_t)blockIdx.x * kPerThread + s) * kProbeThreads + threadIdx.x;
-        const int64_t at = share <= 1 ? i : i * (int64_t)share + (int64_t)(scramble(a.seed + (uint64_t)i) % share);
+        const int64_t at =
+            share <= 1 ? i : i * (int64_t)share + (int64_t)(scramble(a.seed + (uint64_t)i) % share);
         if (at < elements && ((const T *)a.x)[at / a.cols * a.rs + at % a.cols * a.cs] != T(0)) seen++;
     }
     seen = __reduce_add_sync(kFull, seen);
@@ -54,8 +56,8 @@ template <typename T> __global__ __launch_bounds__(kProbeThreads) void probe_sam
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark, uint64_t *words,
-                                       lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark,
+                                              uint64_t *words, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, seed << 20, words, mark};
