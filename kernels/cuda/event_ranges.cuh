@@ -33,13 +33,13 @@ constexpr int kRangeQueue = 128; /* events that a warp holds at once */
 
 /* out := beta out + alpha S W with the events of S given by rows.
  *
- * Mapping   as the fused kernel; the warps of a block walk the same part of W together and may find
- *           each other's slices in L1.
- * Source    open(i, part, lane) finds a range, event(range, e) reads one event;
+ * Mapping   as the fused kernel; the warps of a block walk the same part of W together and may find each
+ *           other's slices in L1.
+ * Source    open(i, part, lane) finds a range, event(range, e) reads one event.
  * Bytes     each slice of W once per event, from DRAM once per active k when the rows keep pace; out once.
  * Order     events of a range in order, ranges in order, slices in ascending order: no atomics.
- * Limit     latency below some 10 MB of slices (2.5 us for 10 x 5000 x 5000, 0.1 %), then L2: 45 us for 50 x
- * 10000 x 10000, 1 %, is 71 % of DRAM and 78 % of L2 throughput (H200, 2026-11-20). */
+ * Limit     latency below some 10 MB of slices (2.5 us for 10 x 5000 x 5000, 0.1 %), then L2: 45 us for
+ *           50 x 10000 x 10000, 1 %, at 71 % of DRAM and 78 % of L2 throughput (H200, 2026-11-20). */
 template <typename Source, bool kWide>
 __global__ __launch_bounds__(range_warps(kWide) *
                              kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
