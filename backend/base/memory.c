@@ -8,7 +8,7 @@
 
 void *lac_alloc(size_t bytes)
 {
-    if (bytes > SIZE_MAX - 2 * LAC_ALIGN) return NULL;
+    if (bytes > PTRDIFF_MAX - 2 * LAC_ALIGN) return NULL;
     size_t rounded = (bytes + 2 * LAC_ALIGN - 1) / LAC_ALIGN * LAC_ALIGN;
     return aligned_alloc(LAC_ALIGN, rounded);
 }

@@ -85,10 +85,22 @@ static lac_status_t from_by_k(lac_exec_t *exec, const lac_form_data_t *form, int
     return LAC_OK;
 }
 
-/* CSR of S turned k-major by a counting sort over k; one row needs none. */
+/* One row of CSR is k-major already. */
+static lac_status_t from_one_row(lac_exec_t *exec, const lac_form_data_t *form, lac_event_list_t *list)
+{
+    lac_status_t status = one_list(exec, form->count, list);
+    for (int64_t p = 0; !status && p < form->count; p++) {
+        begin_k(&list->fragment[0], form->idx[p]);
+        add_event(&list->fragment[0], 0, form->val ? form->val[p] : 1.0f);
+    }
+    return status;
+}
+
+/* CSR of S turned k-major by a counting sort over k. */
 static lac_status_t from_by_rows(lac_exec_t *exec, const lac_form_data_t *form, int64_t m, int64_t kk,
                                  lac_event_list_t *list)
 {
+    if (m == 1) return from_one_row(exec, form, list);
     lac_status_t status = one_list(exec, form->count, list);
     int64_t *place = status ? NULL : lac_work(exec, LAC_WORK_ROWS, (size_t)(kk + 1) * sizeof *place);
     if (!place) return LAC_ERR_MEMORY;
