@@ -10,10 +10,10 @@
  *           128 * kVec columns; the slices of one tile are the warps of one cluster of blocks.
  * Layout    W by rows with 16-byte loads (kWide: n, ldw multiples of 4, W 16-byte aligned) or any strides;
  *           S with any strides, fast for cs == 1 (quads).
- * Bytes     S once per column tile (from L2), each active slice of W once per event (repeats hit L1 or L2),
- * out once. Order     a warp sums its events in queue order, slices are added in ascending order: no atomics.
- * Limit     latency (launch, S, W, cluster barrier): 5.2 us for 10 x 5000 x 5000, 1 % (H200, 2026-11-20),
- * where the active slices are 2.1 us of DRAM time. */
+ * Bytes     S once per column tile (from L2), a slice of W once per event (repeats hit L1 or L2), out once.
+ * Order     a warp sums its events in queue order, slices are added in ascending order: no atomics.
+ * Limit     latency (launch, S, W, cluster barrier): 5.2 us for 10 x 5000 x 5000, 1 %, where the active
+ *           slices are 2.1 us of DRAM time (H200, 2026-11-20). */
 namespace lacuna
 {
 namespace
