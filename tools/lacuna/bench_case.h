@@ -51,12 +51,10 @@ typedef struct bench_case {
     result_check_t check;
     bench_lane_t lane[BENCH_LANES];
     timed_lane_t timed[BENCH_CACHES][BENCH_LANES];
-    double others;    /* share of the processors that other programs used meanwhile; negative: not known */
-    int lanes;        /* lane[0] is the baseline */
     double scan_a_us; /* to measure the metadata that the problem gives of A; negative where it gives none */
     double scan_b_us; /* the same of B                                                                     */
-    int lanes;        /* lane[0] is the baseline                                                           */
     double others;    /* share of the processors that other programs used meanwhile; negative: not known   */
+    int lanes;        /* lane[0] is the baseline                                                           */
 } bench_case_t;
 
 const char *bench_status_name(bench_status_t status);
