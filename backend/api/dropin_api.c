@@ -72,6 +72,10 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
     if (!ctx) return 0;
     bool small = (double)m * (double)n * (double)k < SMALL;
     if (small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy)) return 0;
+    lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller};
+    at.ars = ta == LAC_TRANS ? lda : 1, at.acs = ta == LAC_TRANS ? 1 : lda;
+    at.brs = tb == LAC_TRANS ? ldb : 1, at.bcs = tb == LAC_TRANS ? 1 : ldb;
+    if (lac_dispatch_settled(ctx, &at)) return 0;
     lac_obj_t oa = by_columns(ta, m, k, a, 1, lda), ob = by_columns(tb, k, n, b, 1, ldb);
     lac_obj_t oc = by_columns(LAC_NO_TRANS, m, n, c, 1, ldc);
     return computed(ctx, alpha, &oa, &ob, beta, &oc, symbol, caller);
@@ -91,6 +95,9 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
     if (small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy)) return 0;
     bool turned = ta == LAC_TRANS;
     lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
+    lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
+    at.ars = turned ? lda : 1, at.acs = turned ? 1 : lda;
+    if (lac_dispatch_settled(ctx, &at)) return 0;
     lac_obj_t oa = by_columns(ta, rows, cols, a, 1, lda),
               ox = by_columns(LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
     lac_obj_t oy = by_columns(LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);

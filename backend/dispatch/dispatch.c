@@ -118,6 +118,19 @@ static void decline(lac_ctx_t *ctx, lac_site_t *site, lac_request_t *request)
     ctx->forwarded_at_us = lac_now_us();
 }
 
+bool lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key)
+{
+    if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return false;
+    lac_site_t *site = lac_site_known(&ctx->sites, key);
+    if (!site || site->countdown == 0 || lac_timing_wants(ctx, site, site->dense_row)) return false;
+    site->countdown--;
+    site->calls++;
+    site->declined_calls++;
+    site->spent_us += site->dense_us;
+    ctx->forwarded = NULL;
+    return true;
+}
+
 void lac_dispatch_forwarded(lac_ctx_t *ctx)
 {
     lac_site_t *site = ctx->forwarded;

@@ -20,6 +20,11 @@ typedef struct lac_request {
 /* Computes the described problem by the best route. */
 lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request);
 
+/* True where a call of this site that may be declined is certain to be, without a look at it: the site is
+ * dense, neither a look nor a measurement is due, and nobody asked to be told. The call then counts as
+ * declined. */
+bool lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key);
+
 /* A call that was declined and is being timed (ctx->forwarded is set) has been served by the caller's BLAS.
  */
 void lac_dispatch_forwarded(lac_ctx_t *ctx);

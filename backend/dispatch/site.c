@@ -25,6 +25,24 @@ static bool same(const lac_site_key_t *x, const lac_site_key_t *y)
     return !memcmp(x, y, sizeof *x);
 }
 
+/* The first place of the key's set. */
+static lac_site_t *set_of(const lac_sites_t *sites, const lac_site_key_t *key)
+{
+    return &sites->place[hash(key) % (LAC_SITES / LAC_SITE_WAYS) * LAC_SITE_WAYS];
+}
+
+lac_site_t *lac_site_known(lac_sites_t *sites, const lac_site_key_t *key)
+{
+    if (!sites->place) return NULL;
+    lac_site_t *set = set_of(sites, key);
+    for (int way = 0; way < LAC_SITE_WAYS; way++)
+        if (set[way].stamp && same(&set[way].key, key)) {
+            set[way].stamp = ++sites->clock;
+            return &set[way];
+        }
+    return NULL;
+}
+
 lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *fresh)
 {
     if (!sites->place) {
@@ -32,20 +50,15 @@ lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *f
         if (!sites->place) return NULL;
         memset(sites->place, 0, LAC_SITES * sizeof *sites->place);
     }
-    lac_site_t *set = &sites->place[hash(key) % (LAC_SITES / LAC_SITE_WAYS) * LAC_SITE_WAYS], *oldest = set;
-    sites->clock++;
-    *fresh = false;
-    for (int way = 0; way < LAC_SITE_WAYS; way++) {
-        if (set[way].stamp && same(&set[way].key, key)) {
-            set[way].stamp = sites->clock;
-            return &set[way];
-        }
+    lac_site_t *known = lac_site_known(sites, key);
+    *fresh = !known;
+    if (known) return known;
+    lac_site_t *set = set_of(sites, key), *oldest = set;
+    for (int way = 1; way < LAC_SITE_WAYS; way++)
         if (set[way].stamp < oldest->stamp) oldest = &set[way];
-    }
     sites->evicted += oldest->stamp != 0;
-    *oldest = (lac_site_t){.key = *key, .stamp = sites->clock};
+    *oldest = (lac_site_t){.key = *key, .stamp = ++sites->clock};
     oldest->left = oldest->right = (lac_seen_t){-1.0, -1.0, 0.0, false};
-    *fresh = true;
     return oldest;
 }
 

@@ -56,6 +56,9 @@ typedef struct lac_sites {
  * which. NULL only where there is no memory. */
 lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *fresh);
 
+/* The site of a key where it is known already; NULL otherwise. */
+lac_site_t *lac_site_known(lac_sites_t *sites, const lac_site_key_t *key);
+
 /* Doubles the wait of a site whose look was in vain, within [least, most]. */
 void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most);
 
