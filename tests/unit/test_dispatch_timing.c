@@ -152,8 +152,11 @@ static void test_trials_find_the_truth(void **state)
         lac_ctx_t ctx = context(true);
         lac_site_t site = {.calls = 100, .spent_us = 1e6};
         for (int run = 0; run < 20; run++) {
+            double factor = (double)site.factor[SPARSE];
             lac_choice_t choice = tried(&ctx, &site);
-            if (!strcmp(choice.reason, "trial")) teach(&site, choice.row, truths[i]);
+            if (strcmp(choice.reason, "trial")) continue;
+            if (choice.row == SPARSE && factor > 0.0) assert_true(choice.cost_us == 4.0 * factor);
+            teach(&site, choice.row, truths[i]);
         }
         expect_factor(&site, SPARSE, truths[i], 1e-5);
     }

@@ -1,0 +1,142 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * One event list from every source, cut for any number of threads, and a limit that does not depend on the
+ * cut. */
+#include "unit_support.h"
+#include "host/events.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { M = 5, K = 3000, EVERY = 7 };
+
+typedef struct fixture {
+    lac_exec_t exec;
+    lac_machine_t machine;
+    lac_ctx_t *ctx;
+    float s[M * K], w[K];
+    lac_obj_t a, b, c;
+    lac_problem_t p;
+    lac_sided_t sided;
+    int64_t nnz;
+} fixture_t;
+
+static int setup(void **state)
+{
+    fixture_t *t = calloc(1, sizeof *t);
+    static float out[M];
+    t->ctx = unit_ctx();
+    lac_machine_default(&t->machine);
+    t->exec = (lac_exec_t){.kernels = lac_host_kernels(), .machine = &t->machine};
+    for (int i = 0; i < M * K; i++) t->s[i] = i % EVERY && i > K / 3 ? 0.0f : (float)(i + 1);
+    for (int i = 0; i < M * K; i++) t->nnz += t->s[i] != 0;
+    t->a = lac_obj_rowmajor(LAC_F32, M, K, t->s, K);
+    t->b = lac_obj_rowmajor(LAC_F32, K, 1, t->w, 1);
+    t->c = lac_obj_rowmajor(LAC_F32, M, 1, out, 1);
+    unit_expect(lac_meta_create(&t->a.meta, M, K), LAC_OK, "create");
+    *state = t;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *t = *state;
+    for (int i = 0; i < LAC_WORK_COUNT; i++) lac_buffer_free(&t->exec.work[i]);
+    lac_meta_free(t->a.meta);
+    lac_ctx_free(t->ctx);
+    free(t);
+    return 0;
+}
+
+static bool gather(fixture_t *t, int threads, int64_t limit, lac_event_list_t *list)
+{
+    bool exceeded;
+    lac_problem_describe(&t->p, 1.0f, &t->a, &t->b, 0.0f, &t->c);
+    t->sided = lac_sided(&t->p, LAC_SIDE_LEFT);
+    unit_expect(lac_events_gather(&t->exec, &t->sided, threads, limit, list, &exceeded), LAC_OK, "gather");
+    return exceeded;
+}
+
+/* Every nonzero once, k ascending over all fragments, rows ascending within one k. */
+static void expect_list(const fixture_t *t, const lac_event_list_t *list, const char *what)
+{
+    int64_t count = 0, active = 0, last = -1;
+    for (int f = 0; f < list->fragments; f++) {
+        const lac_events_t *ev = &list->fragment[f];
+        for (int64_t x = 0; x < ev->active; x++) {
+            int64_t k = ev->k[x], row = -1;
+            if (k <= last || ev->first[x + 1] <= ev->first[x])
+                fail_msg("%s: k %ld out of order", what, (long)k);
+            for (int64_t e = ev->first[x]; e < ev->first[x + 1]; e++) {
+                if (ev->row[e] <= row || ev->val[e] != t->s[ev->row[e] * K + k])
+                    fail_msg("%s: wrong event at k %ld", what, (long)k);
+                row = ev->row[e];
+                count++;
+            }
+            last = k;
+            active++;
+        }
+    }
+    if (count != t->nnz || list->count != count || list->active != active)
+        fail_msg("%s: %ld events, expected %ld", what, (long)count, (long)t->nnz);
+}
+
+static void test_scan_for_any_threads(void **state)
+{
+    fixture_t *t = *state;
+    lac_event_list_t list;
+    for (int threads = 1; threads <= 80; threads += threads < 8 ? 1 : 24) {
+        char what[32];
+        snprintf(what, sizeof what, "%d threads", threads);
+        assert_false(gather(t, threads, -1, &list));
+        expect_list(t, &list, what);
+    }
+}
+
+/* The answer is the operand's, however the nonzeros lie in the parts: here mostly in the first. */
+static void test_limit(void **state)
+{
+    fixture_t *t = *state;
+    lac_event_list_t list;
+    const int64_t limits[] = {0, 1, 100, t->nnz / 2, t->nnz - 1, t->nnz, t->nnz + 1, M * K, 10 * M * K};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        for (int threads = 1; threads <= 6; threads++) {
+            bool exceeded = gather(t, threads, limits[i], &list);
+            if (exceeded != (t->nnz > limits[i]))
+                fail_msg("limit %ld of %ld, %d threads", (long)limits[i], (long)t->nnz, threads);
+            if (!exceeded) expect_list(t, &list, "within the limit");
+        }
+}
+
+static void test_forms(void **state)
+{
+    static const struct {
+        unsigned what;
+        lac_event_source_t want;
+    } cases[] = {{LAC_META_CSC, LAC_EVENTS_BY_K},
+                 {LAC_META_CSR, LAC_EVENTS_BY_ROWS},
+                 {LAC_META_ACTIVE, LAC_EVENTS_ACTIVE}};
+    fixture_t *t = *state;
+    lac_event_list_t list;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unit_expect(lac_meta_touch(t->a.meta), LAC_OK, "touch");
+        t->a.buf = t->s;
+        unit_expect(lac_meta_scan(t->ctx, &t->a, cases[i].what), LAC_OK, "scan");
+        unit_expect(lac_meta_freeze(t->a.meta), LAC_OK, "freeze");
+        t->a.buf = NULL;                      /* so that this form alone can serve */
+        assert_false(gather(t, 2, 1, &list)); /* a form is not counted again: no limit */
+        assert_int_equal(lac_event_source(&t->sided), cases[i].want);
+        expect_list(t, &list, "a form");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_scan_for_any_threads, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_forms, setup, teardown)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
