@@ -73,9 +73,9 @@ LAC_API lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_o
                                  const float *beta, const lac_obj_t *c, lac_call_t *call,
                                  lac_decision_t *decision);
 
-/* A plan keeps a decision, with its workspace grown, to be run again on operands of the same shapes, strides
- * and types. Metadata may differ; the route is kept where it is still legal and the dense route serves where
- * it is not. Free with lac_plan_destroy before the context. */
+/* A plan keeps a decision, to be run again on operands of the same shapes, strides and types; its first run
+ * grows the workspace, the later ones allocate nothing. Metadata may differ; the route is kept where it is
+ * still legal and the dense route serves where it is not. Free with lac_plan_destroy before the context. */
 LAC_API lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t *a,
                                      const lac_obj_t *b, const lac_obj_t *c, const lac_call_t *call);
 LAC_API lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t *a,

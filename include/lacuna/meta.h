@@ -57,8 +57,9 @@ LAC_API lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, c
                                             const float *val);
 LAC_API lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, const float *val);
 
-/* The owner promises that the contents stay as they are until lac_meta_touch. Derived forms (a k-major
- * copy, packed values) may then be built once and kept; lac_meta_bytes counts them. */
+/* The owner promises that the contents stay as they are until lac_meta_touch, and that they still are what
+ * any form measured earlier says: after a change, touch first and scan again. Derived forms (a k-major copy,
+ * packed values) may then be built once and kept; lac_meta_bytes counts them. */
 LAC_API lac_status_t lac_meta_freeze(lac_meta_t *meta);
 
 /* The contents changed or are about to: a new generation begins and the operand is no longer frozen. */
