@@ -12,7 +12,7 @@
 
 enum { BLAS_OBJECTS_MAX = 32 };
 
-__attribute__((visibility("default"))) const char lacuna_blas_marker[] = "lacuna_blas";
+__attribute__((visibility("default"))) void lacuna_blas_marker(void) {}
 
 /* How the file names of BLAS libraries begin. */
 static const char *const blas_names[] = {

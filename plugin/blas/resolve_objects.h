@@ -34,7 +34,8 @@ bool object_is_wide_blas(const object_t *object);
 bool objects_visit_blas(bool (*visit)(const object_t *object, void *arg), void *arg);
 
 /* Present, with this meaning, in every library that Lacuna puts in front of a BLAS; the core skips a library
- * that has it when it looks for the BLAS of the dense route. */
-extern const char lacuna_blas_marker[];
+ * that has it when it looks for the BLAS of the dense route. A function, since data of one name in two libraries
+ * is what the address sanitizer objects to. */
+void lacuna_blas_marker(void);
 
 #endif
