@@ -22,6 +22,13 @@ static double corrected(double cost, const float *factor, int row)
     return factor && factor[row] > 0.0f ? cost * (double)factor[row] : cost;
 }
 
+/* Our dense kernel stands in for a vendor's. Beside one it serves only where it was seen to be faster: a
+ * model that is wrong by a few per cent must not cost the caller their BLAS. */
+static bool stands_back(const lac_route_t *route, bool vendor_fits, const float *factor, int row)
+{
+    return route->role == LAC_ROLE_PLAIN && vendor_fits && !(factor && factor[row] > 0.0f);
+}
+
 /* What a route's cost counts for, once bias and hysteresis are in. */
 static double weighed(const lac_route_t *route, double cost, const lac_preference_t *preference)
 {
@@ -38,15 +45,18 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
     lac_choice_t best = {NULL, -1, "cheapest", -1.0, -1.0};
     double best_weight = 0.0;
     int fitting = 0;
+    bool vendor_fits = false;
     for (int i = 0; i < count; i++) {
         const lac_route_t *route = table[i];
         if (name ? strcmp(route->name, name) != 0 : forced_only(route)) continue;
         if (route->applicable(route, p) != LAC_FITS) continue;
+        fitting++;
+        if (!name && stands_back(route, vendor_fits, preference->factor, i)) continue;
+        vendor_fits |= route->role == LAC_ROLE_DENSE;
         double cost = corrected(route->cost_us(route, p, machine), preference->factor, i),
                weight = weighed(route, cost, preference);
         if (route->role != LAC_ROLE_SPARSE && (best.dense_us < 0 || cost < best.dense_us))
             best.dense_us = cost;
-        fitting++;
         if (best.route && weight >= best_weight) continue;
         best.route = route;
         best.row = i;

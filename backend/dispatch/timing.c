@@ -22,7 +22,7 @@ const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
 
 static bool can_be_tried(const lac_route_t *route)
 {
-    return route->role == LAC_ROLE_SPARSE || route->role == LAC_ROLE_DENSE;
+    return route->role == LAC_ROLE_SPARSE || route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_PLAIN;
 }
 
 bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)

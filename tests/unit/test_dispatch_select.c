@@ -114,6 +114,20 @@ static void test_ties_go_to_the_first(void **state)
     expect_route(choose(-1, -1, NULL), &dense, "cheapest");
 }
 
+static void test_plain_stands_back_until_measured(void **state)
+{
+    (void)state;
+    float factor[COUNT] = {0};
+    lac_preference_t preference = {.factor = factor};
+    dense.base = 50.0; /* plain costs 40 */
+    expect_route(choose(-1, -1, NULL), &dense, "cheapest");
+    expect_route(choose(-1, -1, &preference), &dense, "cheapest");
+    factor[COUNT - 1] = 1.0f;
+    expect_route(choose(-1, -1, &preference), &plain, "cheapest");
+    factor[COUNT - 1] = 1.5f;
+    expect_route(choose(-1, -1, &preference), &dense, "cheapest");
+}
+
 static void test_bias_is_for_dense(void **state)
 {
     (void)state;
@@ -238,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_cheapest, reset),
                                        cmocka_unit_test_setup(test_only, reset),
                                        cmocka_unit_test_setup(test_ties_go_to_the_first, reset),
+                                       cmocka_unit_test_setup(test_plain_stands_back_until_measured, reset),
                                        cmocka_unit_test_setup(test_bias_is_for_dense, reset),
                                        cmocka_unit_test_setup(test_hysteresis_is_for_the_incumbent, reset),
                                        cmocka_unit_test_setup(test_forced, reset),
