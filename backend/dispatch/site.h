@@ -37,6 +37,7 @@ typedef struct lac_site {
      * rest on, and how many measured runs there were, up to a few. */
     float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES];
     unsigned char runs[LAC_SITE_ROUTES];
+    uint64_t again_at;         /* calls at which routes that lost may be measured again */
     double spent_us, tried_us; /* time of all calls, as far as measured or predicted; of trials            */
     /* For the statistics at exit. */
     char symbol[24]; /* a copy: the caller's text need not live so long */

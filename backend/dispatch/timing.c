@@ -8,6 +8,8 @@
 #define TRIAL_REACH 3.0  /* predictions are not off by more: what costs more is not tried      */
 #define TRIAL_SHARE 0.01 /* of the time spent at a site so far that trials may take            */
 #define DRIFT       1.3  /* a factor that moved this far changes the break-even densities      */
+#define AGAIN_FIRST 64   /* calls after which the routes that lost are measured again ...      */
+#define AGAIN_TIMES 4    /* ... and then each time that the calls have grown so many times     */
 
 /* Where calls return before their work is done, their time says nothing. */
 static bool learns(const lac_ctx_t *ctx)
@@ -25,10 +27,21 @@ static bool can_be_tried(const lac_route_t *route)
     return route->role == LAC_ROLE_SPARSE || route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_PLAIN;
 }
 
+/* What a route lost by may have been the machine's bad moment: now and then it may show better times. */
+static void forgive(lac_site_t *site, int chosen)
+{
+    if (site->again_at == 0) site->again_at = AGAIN_FIRST;
+    if (site->calls < site->again_at) return;
+    site->again_at *= AGAIN_TIMES;
+    for (int i = 0; i < LAC_SITE_ROUTES; i++)
+        if (i != chosen && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
+}
+
 bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
 {
     double budget = TRIAL_SHARE * site->spent_us - site->tried_us, best = TRIAL_REACH * choice->cost_us;
     int row = -1;
+    if (learns(ctx)) forgive(site, choice->row);
     if (!learns(ctx) || site->calls < HOT_CALLS || choice->cost_us > budget) return false;
     for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
         const lac_route_t *route = ctx->routes[i];

@@ -162,6 +162,25 @@ static void test_trials_find_the_truth(void **state)
     }
 }
 
+/* A route whose first measurements fell into a bad moment gets another chance, and is then seen as it is. */
+static void test_losers_are_tried_again(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(true);
+    lac_site_t site = {.calls = 10, .spent_us = 1e6};
+    for (int i = 0; i < 3; i++) teach(&site, SPARSE, 2.0), teach(&site, RIVAL, 2.0);
+    assert_string_equal(tried(&ctx, &site).reason, "cheapest");
+    int trials = 0;
+    for (site.calls = 10; site.calls < 1000; site.calls++) {
+        lac_choice_t choice = tried(&ctx, &site);
+        if (strcmp(choice.reason, "trial")) continue;
+        trials++;
+        teach(&site, choice.row, 1.0);
+    }
+    expect_factor(&site, SPARSE, 1.0, 1e-5);
+    assert_int_equal(trials, 2 * 2 * 2); /* at 64 and 256 calls, two runs of two routes */
+}
+
 static void test_wants(void **state)
 {
     (void)state;
@@ -188,6 +207,7 @@ int main(void)
                                        cmocka_unit_test(test_no_row),
                                        cmocka_unit_test(test_trials),
                                        cmocka_unit_test(test_trials_find_the_truth),
+                                       cmocka_unit_test(test_losers_are_tried_again),
                                        cmocka_unit_test(test_wants)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
