@@ -18,6 +18,14 @@ echo "find_package:"
 "$cmake" --build "$work/consumer" >/dev/null
 "$work/consumer/consumer"
 
+echo "the installed examples:"
+"$cmake" -S "$prefix"/share/doc/*/examples -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$compiler" >/dev/null
+"$cmake" --build "$work/examples" >/dev/null
+for example in 02_object_api 03_attach_csr 04_frozen_weight 05_plan; do
+    "$work/examples/$example" >/dev/null || { echo "$example fails"; exit 1; }
+done
+
 if [ -n "$pkg_config" ]; then
     echo "pkg-config:"
     PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
