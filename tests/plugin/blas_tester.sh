@@ -31,7 +31,11 @@ if [ "$sizes" != own ]; then
 fi
 
 # The C testers take RowMajorStrg from netlib's own libblas, which lies beside them.
-case $tester in *cblat*) beside=$place ;; *) beside= ;; esac
+beside=
+case $tester in *cblat*)
+    beside=$place
+    [ -e "$place/libblas.so.3" ] || { echo "skipped: netlib's own BLAS is not here (Debian: libblas3)"; exit 77; } ;;
+esac
 
 # summary folder command...: runs the tester there and leaves everything it said in summary.
 summary() {
