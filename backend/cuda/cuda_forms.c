@@ -117,8 +117,7 @@ static void drop(lac_form_data_t *data)
 static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_t form,
                           lac_form_data_t *data)
 {
-    bool turns =
-        form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY_T || form == LAC_FORM_ACTIVE;
+    bool turns = form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY_T;
     lac_cuda_matrix_t view = *x;
     if (turns) view = (lac_cuda_matrix_t){x->dt, x->data, x->cols, x->rows, x->cs, x->rs};
     *data = (lac_form_data_t){.origin = LAC_ORIGIN_SCANNED, .release = lac_cuda_memory.release};

@@ -16,6 +16,7 @@ constexpr int kWarps = 8;
 constexpr int kRounds = 4;                    /* 128-element loads in flight per warp */
 constexpr int kPass = kWarps * kRounds * 128; /* elements of a row per block and pass */
 constexpr int kActiveK = 256;                 /* k per block of the active marks      */
+constexpr int64_t kGridRows = 65535;          /* grid.y has no more                   */
 
 struct MetaArgs {
     const void *s;
@@ -104,17 +105,20 @@ __global__ __launch_bounds__(kWarps *kWarp) void fill_rows(const __grid_constant
     }
 }
 
-/* One warp per word and row: lane l tests k = 64 word + l and the one 32 further. */
+/* One warp per word, and per row or every kGridRows-th row: lane l tests k = 64 word + l and the one 32
+ * further. */
 template <typename T> __global__ void fill_bits(const __grid_constant__ MetaArgs a)
 {
     const int lane = threadIdx.x % kWarp;
     const int64_t word = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / kWarp;
     if (word >= a.words) return;
-    const T *s = (const T *)a.s + blockIdx.y * a.rs;
     const int64_t k = word * 64 + lane;
-    const unsigned low = __ballot_sync(kFull, k < a.k && s[k * a.cs] != T(0));
-    const unsigned high = __ballot_sync(kFull, k + 32 < a.k && s[(k + 32) * a.cs] != T(0));
-    if (lane == 0) a.bits[blockIdx.y * a.words + word] = (uint64_t)high << 32 | low;
+    for (int64_t row = blockIdx.y; row < a.m; row += gridDim.y) {
+        const T *s = (const T *)a.s + row * a.rs;
+        const unsigned low = __ballot_sync(kFull, k < a.k && s[k * a.cs] != T(0));
+        const unsigned high = __ballot_sync(kFull, k + 32 < a.k && s[(k + 32) * a.cs] != T(0));
+        if (lane == 0) a.bits[row * a.words + word] = (uint64_t)high << 32 | low;
+    }
 }
 
 /* One block; sample t lies at row and column of a two-dimensional additive (golden-ratio) sequence. */
@@ -251,11 +255,12 @@ extern "C" lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_
                                            lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    if (!fits(m) || !fits(k) || m > 65535) return LAC_ERR_EXTENT;
+    if (!fits(m) || !fits(k)) return LAC_ERR_EXTENT;
     if (m == 0 || k == 0) return LAC_OK;
     MetaArgs a = make_args(m, k, s);
     a.bits = bits, a.words = ceil_div(k, 64);
-    const Launch l = plain(dim3(unsigned(ceil_div(a.words, 8)), unsigned(m)), 8 * kWarp, stream);
+    const Launch l =
+        plain(dim3(unsigned(ceil_div(a.words, 8)), unsigned(least(m, kGridRows))), 8 * kWarp, stream);
     return s->dt == LAC_U8 ? launch(fill_bits<uint8_t>, l, a) : launch(fill_bits<float>, l, a);
 }
 
