@@ -139,30 +139,55 @@ static void test_metadata_given(lac_ctx_t *ctx)
         }
 }
 
+/* Device memory full of one byte, in small blocks: what is freed meanwhile comes back as one of them. */
+enum { BLOCKS = 128, BLOCK = 16384, FILL = 0x5a };
+
+static void take_what_is_free(lac_ctx_t *ctx, void *block[BLOCKS])
+{
+    static unsigned char fill[BLOCK];
+    memset(fill, FILL, sizeof fill);
+    for (int i = 0; i < BLOCKS; i++) block[i] = gpu_upload(ctx, fill, BLOCK);
+}
+
+static void give_back(lac_ctx_t *ctx, void *block[BLOCKS])
+{
+    static unsigned char found[BLOCK];
+    bool spoilt = false;
+    for (int i = 0; i < BLOCKS; i++) {
+        gpu_expect(lac_device_download(ctx, found, block[i], BLOCK), LAC_OK, "download");
+        for (int j = 0; j < BLOCK; j++) spoilt |= found[j] != FILL;
+        lac_device_free(ctx, block[i]);
+    }
+    if (spoilt) gpu_fail("a replay wrote into memory that is not the context's any more");
+}
+
 /* The workspace grows after a recording was made: the recording keeps the one that it knows. */
 static void test_growth_behind_a_recording(lac_ctx_t *ctx)
 {
-    gpu_case_t small, large;
+    gpu_case_t small = {0}, large = {0};
     job_t job = {&small, "event", NULL, {0}};
     lac_recording_t *recording = NULL;
     lac_decision_t decision;
+    void *block[BLOCKS];
     if (gpu_case_make(&small, ctx, "sgemm:NN:9x700x300:A=bern0.05:s4") &&
+        gpu_case_make(&large, ctx, "sgemm:NN:200x7000x30:A=bern0.05/p:B=dense/p:s4") &&
         gpu_expect(call(&job), LAC_OK, "small") &&
         gpu_expect(lac_record(ctx, call, &job, 1, &recording), LAC_OK, "record")) {
         size_t bytes = lac_ctx_bytes(ctx);
-        if (gpu_case_make(&large, ctx, "sgemm:NN:200x7000x30:A=bern0.05/p:B=dense/p:s4") &&
-            gpu_expect(gpu_case_run(&large, "event", &decision), LAC_OK, "large"))
+        if (gpu_expect(gpu_case_run(&large, "event", &decision), LAC_OK, "large"))
             gpu_case_check(&large, &decision, false);
         if (lac_ctx_bytes(ctx) <= bytes) gpu_fail("the workspace did not grow: nothing was tested");
+        take_what_is_free(ctx, block);
         gpu_case_change(&small, "sgemm:NN:9x700x300:A=bern0.1:s5");
         gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, "replay");
         gpu_expect(gpu_case_run(&large, "event", &decision), LAC_OK, "large");
         gpu_case_check(&small, &job.decision, false);
         gpu_case_check(&large, &decision, false);
-        gpu_case_free(&large);
+        give_back(ctx, block);
     }
     lac_recording_free(recording);
     gpu_case_free(&small);
+    gpu_case_free(&large);
 }
 
 /* Without a call or a plan before, what must be allocated cannot be: that is said, and the stream still
