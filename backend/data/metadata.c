@@ -15,6 +15,8 @@ static void drop_form(lac_form_data_t *form)
     *form = (lac_form_data_t){0};
 }
 
+static _Atomic uint64_t serials;
+
 lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n)
 {
     lac_clear_error();
@@ -26,6 +28,7 @@ lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n)
     if (!made) return lac_fail(LAC_ERR_MEMORY, "metadata: out of memory");
     made->m = m;
     made->n = n;
+    made->serial = ++serials;
     made->generation = 1;
     made->nnz = -1;
     pthread_mutex_init(&made->build, NULL);
@@ -106,18 +109,27 @@ unsigned lac_meta_trusted(const lac_meta_t *meta)
     if (!meta) return 0;
     unsigned ready = atomic_load_explicit(&meta->ready, memory_order_acquire), trusted = 0;
     for (int i = 0; i < LAC_FORM_COUNT; i++)
-        if (ready & 1u << i && (meta->frozen || meta->form[i].origin == LAC_ORIGIN_ATTACHED))
+        if (ready & 1u << i && (meta->frozen || meta->form[i].origin >= LAC_ORIGIN_ATTACHED))
             trusted |= 1u << i;
     return trusted;
 }
 
-void lac_meta_install(lac_meta_t *meta, lac_form_t form, const lac_form_data_t *data)
+static void remove_form(lac_meta_t *meta, int form)
 {
     atomic_fetch_and(&meta->ready, ~(1u << form));
     drop_form(&meta->form[form]);
+}
+
+void lac_meta_install(lac_meta_t *meta, lac_form_t form, const lac_form_data_t *data)
+{
+    for (int i = 0; data->origin == LAC_ORIGIN_ATTACHED && i < LAC_FORM_COUNT; i++)
+        if (meta->form[i].origin == LAC_ORIGIN_DERIVED) remove_form(meta, i);
+    remove_form(meta, (int)form);
     meta->form[form] = *data;
     meta->form[form].generation = meta->generation;
-    if (form == LAC_FORM_CSR || form == LAC_FORM_CSC || form == LAC_FORM_BITS) {
+    meta->form[form].stamp = ++meta->stamps;
+    bool counts = form == LAC_FORM_CSR || form == LAC_FORM_CSC || form == LAC_FORM_BITS;
+    if (counts && data->origin != LAC_ORIGIN_DERIVED) {
         meta->nnz = data->count;
         meta->density_origin = data->origin;
     }

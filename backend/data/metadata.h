@@ -11,7 +11,12 @@
 #include <stdbool.h>
 
 /* Where a form came from. */
-typedef enum lac_origin { LAC_ORIGIN_NONE = 0, LAC_ORIGIN_SCANNED, LAC_ORIGIN_ATTACHED } lac_origin_t;
+typedef enum lac_origin {
+    LAC_ORIGIN_NONE = 0,
+    LAC_ORIGIN_SCANNED,  /* from the operand's buffer                                              */
+    LAC_ORIGIN_ATTACHED, /* the caller's                                                           */
+    LAC_ORIGIN_DERIVED   /* from an attached form: as true as that one, and gone when one is attached */
+} lac_origin_t;
 
 /* The forms a metadata object can hold, as an index into lac_meta.form[] and a bit (1 << form) in a set. */
 typedef enum lac_form {
@@ -41,6 +46,7 @@ typedef struct lac_memory {
 typedef struct lac_form_data {
     lac_origin_t origin;
     uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
+    uint64_t stamp;                /* no other form of this metadata has it, or ever had                 */
     int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns                        */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
@@ -56,6 +62,8 @@ typedef enum lac_home { LAC_HOME_OPEN = 0, LAC_HOME_HOST, LAC_HOME_DEVICE } lac_
 
 struct lac_meta {
     lac_dim_t m, n;             /* of the stored matrix                                     */
+    uint64_t serial;            /* no other metadata of this process has it, or ever had    */
+    uint64_t stamps;            /* forms installed so far                                   */
     _Atomic int home;           /* a lac_home_t                                             */
     int device;                 /* of memory                                                */
     const lac_memory_t *memory; /* of what a caller attaches; NULL: the program's own       */
@@ -71,7 +79,8 @@ struct lac_meta {
 /* The form, or NULL where it is absent or of an older generation. Safe beside a concurrent build. */
 const lac_form_data_t *lac_meta_form(const lac_meta_t *meta, lac_form_t form);
 
-/* The set of forms that may stand for the contents now: attached ones, and scanned ones while frozen. */
+/* The set of forms that may stand for the contents now: attached ones and what was derived from them, and
+ * scanned ones while frozen. */
 unsigned lac_meta_trusted(const lac_meta_t *meta);
 
 /* Settles where the arrays lie; false where they lie elsewhere already. */

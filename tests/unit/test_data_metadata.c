@@ -259,6 +259,32 @@ static void test_threads_ensure_forms(void **state)
     }
 }
 
+/* What was made of an attached form is believed like it, and goes when another is attached. */
+static void test_derived_forms(void **state)
+{
+    (void)state;
+    lac_meta_t *meta = fresh(2, 2), *other = fresh(2, 2);
+    const int64_t starts[3] = {0, 1, 2};
+    lac_form_data_t derived = {.origin = LAC_ORIGIN_DERIVED, .count = 1, .ptr = starts, .idx = idx};
+    unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "csr");
+    lac_meta_install(meta, LAC_FORM_CSC, &derived);
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC);
+    assert_int_equal(meta->nnz, 2); /* as attached */
+    assert_int_equal(meta->density_origin, LAC_ORIGIN_ATTACHED);
+    uint64_t first = lac_meta_form(meta, LAC_FORM_CSR)->stamp,
+             second = lac_meta_form(meta, LAC_FORM_CSC)->stamp;
+    assert_int_not_equal(first, second);
+    assert_int_not_equal(meta->serial, other->serial);
+    unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "csr again");
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORM_CSR);
+    assert_true(lac_meta_form(meta, LAC_FORM_CSR)->stamp > second);
+    lac_meta_install(meta, LAC_FORM_CSC, &derived);
+    unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
+    assert_int_equal(lac_meta_trusted(meta), 0);
+    lac_meta_free(other);
+    lac_meta_free(meta);
+}
+
 static int setup(void **state)
 {
     *state = unit_ctx();
@@ -276,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
                                        cmocka_unit_test(test_attach_then_touch),
                                        cmocka_unit_test(test_attach_again_replaces),
+                                       cmocka_unit_test(test_derived_forms),
                                        cmocka_unit_test(test_scan_is_trusted_while_frozen),
                                        cmocka_unit_test(test_scan_arguments),
                                        cmocka_unit_test(test_forms_of_any_strides),
