@@ -36,6 +36,12 @@ static void assume_densities(lac_problem_t *p)
     if (p->b.density < 0) p->b.density = ASSUMED_DENSITY;
 }
 
+static void assume_forced(lac_problem_t *p)
+{
+    assume_densities(p);
+    p->may_wait = true;
+}
+
 static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_site_t *site, const char *wanted)
 {
     lac_preference_t preference = {.forced = wanted,
@@ -45,11 +51,27 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
                                    .factor = lac_timing_factors(ctx, site)};
     if (!wanted) return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
     lac_problem_t known = *p;
-    assume_densities(p);
+    assume_forced(p);
     lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
     if (choice.route->side != LAC_SIDE_NONE && !strcmp(choice.reason, "forced")) return choice;
     *p = known; /* what serves instead is not chosen by an assumption */
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+}
+
+/* The same, but from memory where the site chose from the same facts before. Measured times change what
+ * follows from them: a context that learns weighs anew. */
+static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_site_t *site, const char *wanted)
+{
+    if (!site || lac_timing_factors(ctx, site)) return choose(ctx, p, site, wanted);
+    lac_choice_facts_t facts;
+    lac_choice_facts(&facts, p, wanted, site->route);
+    const lac_choice_t *before = lac_choice_recall(&site->memo, &facts);
+    if (!before) {
+        site->memo = (lac_choice_memo_t){facts, choose(ctx, p, site, wanted)};
+        return site->memo.choice;
+    }
+    if (wanted && before->route->side != LAC_SIDE_NONE && !strcmp(before->reason, "forced")) assume_forced(p);
+    return *before;
 }
 
 /* Where this call belongs in the history; a call with nothing to sum teaches nothing. NULL: nowhere. */
@@ -145,10 +167,11 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
 {
     lac_shadow_t shadow = {0};
     const lac_route_t *decided = choice->route;
-    bool compared = lac_shadow_due(ctx) && lac_shadow_begin(&shadow, p);
-    double begin = lac_now_us();
+    bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
+    bool timed = compared || lac_report_wanted(&ctx->policy) || lac_timing_factors(ctx, site);
+    double begin = timed ? lac_now_us() : 0.0;
     lac_status_t status = run_choice(ctx, site, p, request, choice);
-    double took = lac_now_us() - begin;
+    double took = timed ? lac_now_us() - begin : 0.0;
     bool gave_up = choice->route != decided || request->declined;
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
@@ -173,7 +196,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
         return LAC_OK;
     }
 
-    lac_choice_t choice = choose(ctx, p, site, wanted);
+    lac_choice_t choice = choose_again(ctx, p, site, wanted);
     if (!wanted && site) lac_timing_trial(ctx, site, p, &choice);
     if (request->decision)
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);

@@ -42,13 +42,14 @@ static void name_caller(const void *caller, char *text, size_t size)
              (unsigned long)((const char *)caller - (const char *)info.dli_fbase));
 }
 
-static void log_call(const lac_problem_t *p, const lac_request_t *request, const lac_choice_t *choice)
+static void log_call(const char *device, const lac_problem_t *p, const lac_request_t *request,
+                     const lac_choice_t *choice)
 {
     char caller[256];
     const lac_operand_t *x = choice->route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
     name_caller(request->caller, caller, sizeof caller);
-    lac_log("lacuna,1,exec,%s,%s,host,%c%c,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%s,%s%s", request->symbol, caller,
-            letter(p->a.rs, p->a.cs), letter(p->b.rs, p->b.cs), (long long)p->m, (long long)p->n,
+    lac_log("lacuna,1,exec,%s,%s,%s,%c%c,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%s,%s%s", request->symbol, caller,
+            device, letter(p->a.rs, p->a.cs), letter(p->b.rs, p->b.cs), (long long)p->m, (long long)p->n,
             (long long)p->k, lac_source_name(x->known), x->density, choice->cost_us, choice->dense_us,
             request->declined ? "dense" : choice->route->name, choice->reason,
             request->declined ? " (declined)" : "");
@@ -57,7 +58,7 @@ static void log_call(const lac_problem_t *p, const lac_request_t *request, const
 void lac_report_call(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_request_t *request,
                      const lac_choice_t *choice, double took_us)
 {
-    if (ctx->policy.verbose & LAC_VERBOSE_EXEC) log_call(p, request, choice);
+    if (ctx->policy.verbose & LAC_VERBOSE_EXEC) log_call(ctx->backend->name, p, request, choice);
     if (!site) return;
     if (request->declined) return; /* counted as it was declined */
     if (choice->route->role != LAC_ROLE_SPARSE) {

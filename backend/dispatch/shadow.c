@@ -9,13 +9,16 @@
 #include <math.h>
 #include <string.h>
 
+#define ASSUMED_DENSITY 0.10 /* where nothing is known: it only steers */
+
 bool lac_shadow_due(lac_ctx_t *ctx)
 {
     return ctx->policy.compare && ctx->calls++ % (uint64_t)ctx->policy.compare_every == 0;
 }
 
-bool lac_shadow_begin(lac_shadow_t *shadow, const lac_problem_t *p)
+bool lac_shadow_begin(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p)
 {
+    if (ctx->backend->device) return lac_shadow_begin_device(ctx, shadow, p);
     shadow->c = lac_alloc((size_t)p->m * (size_t)p->n * sizeof *shadow->c);
     if (!shadow->c) return false;
     for (lac_dim_t i = 0; p->beta != 0.0f && i < p->m; i++)
@@ -35,12 +38,14 @@ static double apart(float x, float y)
     return x == y ? 0.0 : fabs((double)x - (double)y);
 }
 
-static difference_t compare(const lac_problem_t *p, const float *second)
+static difference_t compare(const lac_problem_t *p, const lac_shadow_result_t *first,
+                            const lac_shadow_result_t *second)
 {
     difference_t d = {0};
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
-            float mine = p->c[i * p->crs + j * p->ccs], other = second[i * p->n + j];
+            float mine = first->buf[i * first->rs + j * first->cs],
+                  other = second->buf[i * second->rs + j * second->cs];
             double gap = apart(mine, other);
             if (fabs((double)other) > d.scale) d.scale = fabs((double)other);
             if (gap > d.largest) d.largest = gap, d.row = i, d.column = j;
@@ -48,26 +53,48 @@ static difference_t compare(const lac_problem_t *p, const float *second)
     return d;
 }
 
+void lac_shadow_report(const lac_problem_t *p, const lac_request_t *request, const lac_route_t *first,
+                       const lac_shadow_result_t *mine, const lac_route_t *second,
+                       const lac_shadow_result_t *other)
+{
+    difference_t d = compare(p, mine, other);
+    lac_log(
+        "lacuna,1,compare,%s,%lldx%lldx%lld,%s,%s,max difference %.3g at (%lld,%lld) of %.3g,time ratio %.3f",
+        request->symbol, (long long)p->m, (long long)p->k, (long long)p->n, first->name, second->name,
+        d.largest, (long long)d.row, (long long)d.column, d.scale,
+        other->us > 0 ? mine->us / other->us : 0.0);
+}
+
+static void end_host(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p,
+                     const lac_request_t *request, const lac_choice_t *choice, const lac_choice_t *second,
+                     double took_us)
+{
+    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_problem_t again = *p;
+    again.c = shadow->c;
+    again.crs = p->n;
+    again.ccs = 1;
+    double begin = lac_now_us();
+    if (second->route->run(second->route, ctx->exec, &again, &out)) return;
+    lac_shadow_result_t mine = {p->c, p->crs, p->ccs, took_us},
+                        other = {shadow->c, p->n, 1, lac_now_us() - begin};
+    lac_shadow_report(p, request, choice->route, &mine, second->route, &other);
+}
+
 void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p,
                     const lac_request_t *request, const lac_choice_t *choice, double took_us)
 {
     lac_problem_t again = *p;
     lac_preference_t preference = {.forced = ctx->policy.compare};
-    lac_outcome_t out = {false, -1.0, -1.0};
-    again.c = shadow->c;
-    again.crs = p->n;
-    again.ccs = 1;
     again.density_limit = -1.0;
+    again.may_wait = true;
+    if (again.a.density < 0) again.a.density = ASSUMED_DENSITY;
+    if (again.b.density < 0) again.b.density = ASSUMED_DENSITY;
     lac_choice_t second = lac_select(ctx->routes, ctx->route_count, &again, &ctx->machine, &preference);
-    double begin = lac_now_us();
-    if (second.route->run(second.route, ctx->exec, &again, &out)) return;
-    double other_us = lac_now_us() - begin;
-    difference_t d = compare(p, shadow->c);
-    lac_log(
-        "lacuna,1,compare,%s,%lldx%lldx%lld,%s,%s,max difference %.3g at (%lld,%lld) of %.3g,time ratio %.3f",
-        request->symbol, (long long)p->m, (long long)p->k, (long long)p->n, choice->route->name,
-        second.route->name, d.largest, (long long)d.row, (long long)d.column, d.scale,
-        other_us > 0 ? took_us / other_us : 0.0);
+    if (!ctx->backend->device)
+        end_host(ctx, shadow, &again, request, choice, &second, took_us);
+    else if (lac_shadow_end_device(ctx, shadow, &again, request, choice, &second))
+        lac_warn("compare: %s", lac_last_error());
 }
 
 void lac_shadow_free(lac_shadow_t *shadow)

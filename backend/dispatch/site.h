@@ -4,6 +4,7 @@
 #ifndef LACUNA_DISPATCH_SITE_H
 #define LACUNA_DISPATCH_SITE_H
 
+#include "choice_memo.h"
 #include "../model/route.h"
 
 /* What makes two calls the same site. Compared whole, so every byte is set. */
@@ -33,6 +34,7 @@ typedef struct lac_site {
     const lac_route_t *route; /* that served last; NULL before the first                                  */
     unsigned wait, countdown; /* calls between two looks at a dense site, and until the next              */
     bool looked;              /* in the call that is under way                                            */
+    lac_choice_memo_t memo;   /* of the call before, where no clock has a say                             */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
      * rest on, and how many measured runs there were, up to a few. */
     float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES];

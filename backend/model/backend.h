@@ -23,6 +23,7 @@ typedef struct lac_device {
     lac_status_t (*download)(lac_exec_t *exec, void *to, const void *from, size_t bytes);
     lac_status_t (*wait)(lac_exec_t *exec);
     void *(*stream)(const lac_exec_t *exec);
+    bool (*capturing)(const lac_exec_t *exec); /* its stream is being recorded: nothing may wait */
     lac_status_t (*time)(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, double *us);
     lac_status_t (*record)(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, void **recording);
     lac_status_t (*replay)(lac_exec_t *exec, void *recording, int times, double *us);

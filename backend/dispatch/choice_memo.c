@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Gathers and compares what a choice followed from. */
+#include "choice_memo.h"
+
+#include <string.h>
+
+void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const char *wanted,
+                      const lac_route_t *incumbent)
+{
+    const lac_operand_t *x[2] = {&p->a, &p->b};
+    memset(facts, 0, sizeof *facts); /* padding too */
+    for (int i = 0; i < 2; i++) {
+        facts->density[i] = x[i]->density;
+        facts->k_active[i] = x[i]->k_active;
+        facts->forms[i] = x[i]->forms;
+        facts->frozen |= (unsigned)x[i]->frozen << i;
+        facts->buffers |= (unsigned)(x[i]->buf != NULL) << i | (unsigned)((uintptr_t)x[i]->buf % 16)
+                                                                   << (4 + 4 * i);
+        facts->known |= (unsigned)x[i]->known << 4 * i | (unsigned)x[i]->flipped << (8 + i);
+    }
+    facts->aligned = (unsigned)((uintptr_t)p->c % 16);
+    facts->crs = p->crs;
+    facts->ccs = p->ccs;
+    facts->wanted = wanted;
+    facts->incumbent = incumbent;
+}
+
+const lac_choice_t *lac_choice_recall(const lac_choice_memo_t *memo, const lac_choice_facts_t *facts)
+{
+    return memo->choice.route && !memcmp(&memo->facts, facts, sizeof *facts) ? &memo->choice : NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The last choice of a site with everything that it followed from: the same facts lead to the same choice,
+ * and need not be weighed again. */
+#ifndef LACUNA_DISPATCH_CHOICE_MEMO_H
+#define LACUNA_DISPATCH_CHOICE_MEMO_H
+
+#include "select.h"
+
+/* What selection looks at beyond the site's key. Compared whole, so every byte is set. */
+typedef struct lac_choice_facts {
+    double density[2], k_active[2];
+    unsigned forms[2];
+    unsigned frozen, buffers, known; /* a bit, or four, for each operand */
+    unsigned aligned;                /* c's address, as far as vector loads care */
+    lac_inc_t crs, ccs;
+    const char *wanted;
+    const lac_route_t *incumbent;
+} lac_choice_facts_t;
+
+typedef struct lac_choice_memo {
+    lac_choice_facts_t facts;
+    lac_choice_t choice; /* route == NULL: nothing yet */
+} lac_choice_memo_t;
+
+/* The facts of a problem whose densities are filled in as far as they are known. */
+void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const char *wanted,
+                      const lac_route_t *incumbent);
+
+/* The remembered choice where it followed from the same facts; NULL otherwise. */
+const lac_choice_t *lac_choice_recall(const lac_choice_memo_t *memo, const lac_choice_facts_t *facts);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A remembered choice: made once for the same facts, anew for other ones, and never where a clock has a say.
+ */
+#include "unit_support.h"
+#include "dispatch/dispatch.h"
+
+#include <string.h>
+
+static int weighed, ran[2];
+static bool waited;
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return LAC_FITS;
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)machine;
+    weighed++;
+    return route->side == LAC_SIDE_LEFT ? 100.0 * p->a.density : 10.0;
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return 0;
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    (void)exec;
+    ran[route->side == LAC_SIDE_LEFT]++;
+    waited = p->may_wait;
+    out->density = p->a.density;
+    return LAC_OK;
+}
+
+static const lac_route_t sparse = {"sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run},
+                         dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable, cost_us, bytes, run};
+static const lac_route_t *const table[] = {&sparse, &dense};
+
+static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+{
+    (void)exec, (void)x, (void)rows, (void)cols, (void)seed, (void)tag, (void)first;
+    *samples = 0; /* never answers */
+    return 0;
+}
+
+static const lac_backend_t device = {.name = "device", .asynchronous = true, .sample = sample},
+                           host = {.name = "host", .sample = sample};
+
+static lac_ctx_t context(const lac_backend_t *backend)
+{
+    lac_ctx_t ctx = {.backend = backend, .routes = table, .route_count = 2};
+    ctx.policy.learn = true;
+    ctx.policy.detect = LAC_DETECT_OFF;
+    return ctx;
+}
+
+/* What a call weighed, with A of this density as a fact. */
+static int call(lac_ctx_t *ctx, double density, lac_inc_t crs, const char *route)
+{
+    static float c[64];
+    lac_request_t request = {.symbol = "test", .route = route};
+    lac_problem_t p = {.m = 4, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = crs, .ccs = 1};
+    p.a.density = density;
+    p.a.known = LAC_KNOWN_ATTACHED;
+    p.a.buf = p.b.buf = c;
+    p.b.density = p.a.k_active = p.b.k_active = -1.0;
+    weighed = 0;
+    unit_expect(lac_dispatch(ctx, &p, &request), LAC_OK, "dispatch");
+    return weighed;
+}
+
+static void settle(lac_ctx_t *ctx, double density)
+{
+    for (int i = 0; i < 4; i++) call(ctx, density, 4, NULL);
+}
+
+static void test_same_facts(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(&device);
+    memset(ran, 0, sizeof ran);
+    settle(&ctx, 0.01);
+    assert_int_equal(call(&ctx, 0.01, 4, NULL), 0);
+    assert_int_equal(ran[1], 5);
+    assert_int_not_equal(call(&ctx, 0.01, 5, NULL), 0); /* c lies otherwise */
+    settle(&ctx, 0.01);
+    assert_int_not_equal(call(&ctx, 0.5, 4, NULL), 0);
+    settle(&ctx, 0.5);
+    memset(ran, 0, sizeof ran);
+    assert_int_equal(call(&ctx, 0.5, 4, NULL), 0);
+    assert_int_equal(ran[0], 1);
+    lac_sites_free(&ctx.sites);
+}
+
+static void test_forced(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(&device);
+    settle(&ctx, 0.5);
+    assert_false(waited);
+    for (int i = 0; i < 3; i++) call(&ctx, 0.5, 4, "sparse");
+    memset(ran, 0, sizeof ran);
+    assert_int_equal(call(&ctx, 0.5, 4, "sparse"), 0);
+    assert_int_equal(ran[1], 1);
+    assert_true(waited); /* what a name permits is remembered with it */
+    assert_int_not_equal(call(&ctx, 0.5, 4, NULL), 0);
+    assert_false(waited);
+    lac_sites_free(&ctx.sites);
+}
+
+static void test_clock_has_a_say(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(&host);
+    settle(&ctx, 0.01);
+    assert_int_not_equal(call(&ctx, 0.01, 4, NULL), 0);
+    lac_sites_free(&ctx.sites);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_facts), cmocka_unit_test(test_forced),
+                                       cmocka_unit_test(test_clock_has_a_say)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
