@@ -94,6 +94,19 @@ __global__ __launch_bounds__(kExpandThreads) void narrow(const NarrowArgs a)
         a.to[i] = (int32_t)a.from[i];
 }
 
+struct FillArgs {
+    int64_t count;
+    float value;
+    float *out;
+};
+
+__global__ __launch_bounds__(kExpandThreads) void fill(const FillArgs a)
+{
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step)
+        a.out[i] = a.value;
+}
+
 Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
 {
     return {dim3(unsigned(least<int64_t>(most<int64_t>(wanted, 1), 1 << 16))),
@@ -150,4 +163,11 @@ extern "C" lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int3
     using namespace lacuna;
     const NarrowArgs a = {count, from, to};
     return launch(narrow, blocks(ceil_div(count, kExpandThreads), stream), a);
+}
+
+extern "C" lac_status_t lac_cuda_fill(int64_t count, float value, float *out, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const FillArgs a = {count, value, out};
+    return launch(fill, blocks(ceil_div(count, kExpandThreads), stream), a);
 }

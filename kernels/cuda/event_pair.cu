@@ -1,0 +1,194 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Events times a sparse W: the rows of W that the events name are scattered into sums in shared memory. */
+#include "event_gather.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / kWarp;
+constexpr int kRound = kWarps * 128; /* elements or events of S taken at once     */
+constexpr int kSums = 32768;         /* columns of out that a block holds         */
+constexpr int kMaxParts = 16;        /* blocks that share a row of S              */
+constexpr int kLeastSlice = 256;     /* k per block, below which sharing is waste */
+
+constexpr size_t kFixed = sizeof(Event) * kRound + sizeof(int) * kWarps; /* shared memory beside the sums */
+static_assert(kFixed + sizeof(float) * kSums <= 163 * 1024, "shared memory of an Ampere");
+
+struct PairArgs {
+    int m, n, k, parts, slice;
+    lac_cuda_scalar_t alpha, beta;
+    const void *s; /* dense S, or NULL: rows */
+    int64_t srs, scs;
+    bool quads;
+    lac_cuda_csr_t rows, w;
+    float *partial; /* [part][row][column]; NULL: the only part writes out */
+    float *out;
+    int64_t rs, cs;
+};
+
+__device__ inline void store(const PairArgs &a, int i, int j, float sum, float alpha, float beta)
+{
+    float *at = a.out + i * a.rs + j * a.cs;
+    *at = beta == 0.0f ? alpha * sum : fmaf(beta, *at, alpha * sum);
+}
+
+/* The nonzeros of kRound elements of a row of S from `base` on into the queue, ascending; how many they are.
+ */
+template <typename T>
+__device__ inline int queue_dense(Event *queue, int *counts, const ScanRow<T> &row, int base, int end)
+{
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, from = base + 128 * warp;
+    T x[4];
+    scan_load(x, row, from, end, lane);
+    const int mine = (x[0] != T(0)) + (x[1] != T(0)) + (x[2] != T(0)) + (x[3] != T(0));
+    const int count = __reduce_add_sync(kFull, mine);
+    if (lane == 0) counts[warp] = count;
+    __syncthreads();
+    int at = 0, all = 0;
+    for (int w = 0; w < kWarps; w++) {
+        if (w < warp) at += counts[w];
+        all += counts[w];
+    }
+    scan_pack(x, row.quads, from, queue + at, lane);
+    return all;
+}
+
+/* sums[column - j0] += v W[k, column] for the queued events, one after the other: the columns of one row of W
+ * are distinct, so that its entries may be added side by side. */
+__device__ inline void scatter(float *sums, const Event *queue, int count, const lac_cuda_csr_t &w, int j0,
+                               int j1)
+{
+    int64_t begin = 0, end = 0;
+    if (count > 0) begin = w.ptr[queue[0].k], end = w.ptr[queue[0].k + 1];
+    for (int e = 0; e < count; e++) {
+        const float v = queue[e].v;
+        int64_t next_begin = 0, next_end = 0;
+        if (e + 1 < count) next_begin = w.ptr[queue[e + 1].k], next_end = w.ptr[queue[e + 1].k + 1];
+        for (int64_t q = begin + threadIdx.x; q < end; q += kThreads) {
+            const int j = w.idx[q];
+            if (j >= j0 && j < j1) sums[j - j0] = fmaf(v, w.val ? w.val[q] : 1.0f, sums[j - j0]);
+        }
+        begin = next_begin, end = next_end;
+        __syncthreads();
+    }
+}
+
+/* out := beta out + alpha S W, S[m, k] dense with zeros or CSR, W[k, n] as CSR.
+ *
+ * Mapping   grid (parts of k or of the row's events, rows of S, tiles of kSums columns); the threads of a
+ * block take the entries of one row of W side by side, and the events one after the other. Bytes     S once,
+ * 8 per entry of an active row of W and event, out once; the partial sums of a divided row twice. Order
+ * events ascending, parts ascending: no atomics. Limit     latency: one barrier and one trip to memory per
+ * event of a block. */
+template <typename T>
+__global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ PairArgs a)
+{
+    extern __shared__ float4 shared[];
+    Event *queue = (Event *)shared;
+    int *counts = (int *)(queue + kRound);
+    float *sums = (float *)(counts + kWarps);
+    const int part = blockIdx.x, i = blockIdx.y, j0 = blockIdx.z * kSums, j1 = least(a.n, j0 + kSums);
+    for (int j = threadIdx.x; j < j1 - j0; j += kThreads) sums[j] = 0.0f;
+    if (a.s) {
+        const ScanRow<T> row = {(const T *)a.s + i * a.srs, a.scs, a.quads};
+        const int end = least(a.k, (part + 1) * a.slice);
+        for (int base = part * a.slice; base < end; base += kRound) {
+            const int count = queue_dense(queue, counts, row, base, end);
+            __syncthreads();
+            scatter(sums, queue, count, a.w, j0, j1);
+            __syncthreads();
+        }
+    } else {
+        const int64_t p0 = a.rows.ptr[i], all = a.rows.ptr[i + 1] - p0, share = ceil_div(all, a.parts);
+        const int64_t begin = least(all, part * share), end = least(all, begin + share);
+        for (int64_t e = begin; e < end; e += kRound) {
+            const int count = int(least<int64_t>(kRound, end - e));
+            for (int t = threadIdx.x; t < count; t += kThreads)
+                queue[t] = {a.rows.idx[p0 + e + t], a.rows.val ? a.rows.val[p0 + e + t] : 1.0f};
+            __syncthreads();
+            scatter(sums, queue, count, a.w, j0, j1);
+        }
+    }
+    __syncthreads();
+    if (a.partial) {
+        float *to = a.partial + ((int64_t)part * a.m + i) * a.n;
+        for (int j = j0 + threadIdx.x; j < j1; j += kThreads) to[j] = sums[j - j0];
+        return;
+    }
+    const float alpha = load_scalar(a.alpha), beta = load_scalar(a.beta);
+    for (int j = j0 + threadIdx.x; j < j1; j += kThreads) store(a, i, j, sums[j - j0], alpha, beta);
+}
+
+/* Adds the parts of each element. */
+__global__ __launch_bounds__(kThreads) void add_parts(const __grid_constant__ PairArgs a)
+{
+    const float alpha = load_scalar(a.alpha), beta = load_scalar(a.beta);
+    const int64_t count = (int64_t)a.m * a.n, step = (int64_t)gridDim.x * kThreads;
+    const bool along_row = a.cs <= a.rs;
+    for (int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x; t < count; t += step) {
+        const int i = int(along_row ? t / a.n : t % a.m), j = int(along_row ? t % a.n : t / a.m);
+        float sum = 0;
+        for (int part = 0; part < a.parts; part++) sum += a.partial[((int64_t)part * a.m + i) * a.n + j];
+        store(a, i, j, sum, alpha, beta);
+    }
+}
+
+/* How many blocks share a row: enough to give every multiprocessor two. */
+int parts_of(int64_t m, int64_t n, int64_t k)
+{
+    const int64_t blocks = m * ceil_div(n, kSums), wanted = 2 * current_device().sms;
+    const int64_t parts =
+        least<int64_t>(kMaxParts, least(ceil_div(wanted, blocks), ceil_div(k, kLeastSlice)));
+    return int(most<int64_t>(1, parts));
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" int64_t lac_cuda_event_pair_bytes(int64_t m, int64_t n, int64_t k)
+{
+    using namespace lacuna;
+    if (m == 0 || n == 0) return 0;
+    const int parts = parts_of(m, n, k);
+    return parts > 1 ? (int64_t)sizeof(float) * parts * m * n : 0;
+}
+
+extern "C" lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                            const lac_cuda_csr_t *rows, const lac_cuda_csr_t *w,
+                                            void *workspace, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!fits(p->m) || !fits(p->n) || !fits(p->k) || p->m > 65535) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const int parts = parts_of(p->m, p->n, p->k);
+    PairArgs a = {};
+    a.m = (int)p->m, a.n = (int)p->n, a.k = (int)p->k, a.parts = parts;
+    a.slice = (int)round_up(ceil_div(p->k, parts), 4);
+    a.alpha = p->alpha, a.beta = p->beta, a.w = *w;
+    if (rows) a.rows = *rows;
+    a.partial = parts > 1 ? (float *)workspace : nullptr;
+    a.out = p->out, a.rs = p->rs, a.cs = p->cs;
+    const bool dense = s && s->data;
+    if (dense) {
+        const size_t element = s->dt == LAC_U8 ? 1 : 4;
+        a.s = s->data, a.srs = s->rs, a.scs = s->cs;
+        a.quads = s->cs == 1 && p->k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * element);
+    }
+    const int64_t tiles = ceil_div(p->n, kSums);
+    if (tiles > 65535) return LAC_ERR_EXTENT;
+    const Launch l = {dim3(unsigned(parts), unsigned(p->m), unsigned(tiles)),
+                      dim3(kThreads),
+                      kFixed + sizeof(float) * size_t(least<int64_t>(p->n, kSums)),
+                      1,
+                      false,
+                      (cudaStream_t)stream};
+    const lac_status_t status =
+        dense && s->dt == LAC_U8 ? launch(event_pair<uint8_t>, l, a) : launch(event_pair<float>, l, a);
+    if (status != LAC_OK || parts == 1) return status;
+    const int64_t blocks = least<int64_t>(ceil_div(p->m * p->n, kThreads), 1 << 16);
+    return launch(add_parts, {dim3(unsigned(blocks)), dim3(kThreads), 0, 1, false, (cudaStream_t)stream}, a);
+}
