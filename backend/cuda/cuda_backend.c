@@ -4,6 +4,7 @@
 #include "core_services.h"
 #include "cuda_exec.h"
 #include "cuda_routes.h"
+#include "cuda_spmm.h"
 #include "cuda_vendor.h"
 #include "../base/status.h"
 
@@ -63,6 +64,10 @@ static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
         fact(arg, "cublas", "none");
         if (!blas->found) fact(arg, "cublas missing", blas->missing);
     }
+    version = lac_cuda_spmm_version((lac_exec_t *)exec);
+    snprintf(text, sizeof text, "%d.%d.%d", version / 1000, version % 1000 / 100, version % 100);
+    fact(arg, "cusparse", version ? text : "none");
+    if (!lac_cusparse()->found) fact(arg, "cusparse missing", lac_cusparse()->missing);
 }
 
 static const lac_backend_t backend = {.name = "cuda",

@@ -8,8 +8,12 @@
 
 #include <math.h>
 
-#define COLUMNS_MAX 64 /* of the partner: it is taken 8 at a time, and S read anew for each */
-#define COLUMNS     8.0
+#define COLUMNS_MAX  64 /* of the partner: it is taken 8 at a time, and S read anew for each */
+#define COLUMNS      8.0
+#define ROWS_AT_ONCE 32768.0 /* that the device's warps hold              */
+#define WALK_NS      12.0    /* per element of a row                      */
+#define WALK_ONE_NS  7.0     /* the same for a single column              */
+#define VALUES_GBPS  1700.0  /* of the packed values                      */
 
 static lac_form_t form_of(const lac_sided_t *s)
 {
@@ -33,19 +37,21 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
                                                            : LAC_FITS;
 }
 
+/* A warp walks its rows word by word, one trip to memory after the other, whatever they hold; the values come
+ * on top. Measured on an H200 (2026-11-21), 5000 to 8192 rows and columns, 1 to 50 %, to within a third. */
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double read = (double)s.m * (double)s.k * (0.125 + 4.0 * s.s->density),
-           passes = ceil((double)s.n / COLUMNS);
-    return 2.0 * machine->cuda_launch_us + 1.25 * passes * read / (machine->cuda_dram_gbps * 1e3);
+    double passes = ceil((double)s.n / COLUMNS), rounds = ceil((double)s.m / ROWS_AT_ONCE);
+    double walked = rounds * (double)s.k * (s.n == 1 ? WALK_ONE_NS : WALK_NS) * 1e-3;
+    double values = 4.0 * (double)s.m * (double)s.k * s.s->density / (VALUES_GBPS * 1e3);
+    return machine->cuda_launch_us + passes * (walked + values);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double elements = (double)s.m * (double)s.k, density = s.s->density < 0 ? 0 : s.s->density;
-    return (size_t)(elements * (0.125 + 4.0 * density)) + (size_t)s.m * 8;
+    return lac_cuda_form_bytes(s.s, form_of(&s));
 }
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,

@@ -4,14 +4,24 @@
 
  Left and right side are one route on two views of the problem. Events come from CSR where metadata has it,
  from the dense buffer otherwise; W is gathered by rows, by columns, or, where it is frozen, by the rows of a
- k-major copy made once. */
+ k-major copy made once. A W that is sparse only is read by its entries. */
 #include "cuda_contents.h"
 #include "cuda_forms.h"
+#include "cuda_gather.h"
 #include "cuda_routes.h"
 
-#define ROWS_MAX     4096 /* of S: beyond, W's slices are read anew too often      */
-#define STREAM_LEAST 0.3  /* share of W's sectors above which W by columns is streamed */
-#define SECTOR       8.0  /* floats                                                */
+#include <math.h>
+
+#define ROWS_MAX     4096  /* of S: beyond, W's slices are read anew too often      */
+#define STREAM_LEAST 0.3   /* share of W's sectors above which W by columns is streamed */
+#define SECTOR       8.0   /* floats                                                */
+#define COLUMN_ROWS  20.0  /* of S that read a sector of W by columns together    */
+#define STREAM_ROWS  128.0 /* of S that a streamed W passes at once               */
+#define FUSED_MAX    65536 /* elements of S, and                                   */
+#define FUSED_LEAST                                                                                          \
+    0.005            /* its density, for one launch instead of two: 5.2 us against 6.1 for                   \
+                        10 x 5000 x 5000 at 1 % (H200, 2026-11-20)           */
+#define ENTRY_US 0.1 /* one event of a block after the other, sparse W       */
 
 /* Where the events of S come from. */
 typedef enum event_source { FROM_CSR, FROM_BUFFER, FROM_EXPANSION, FROM_NOWHERE } event_source_t;
@@ -24,27 +34,41 @@ static event_source_t source_of(const lac_sided_t *s)
 }
 
 /* How W is read. */
-typedef enum gather { BY_ROWS, BY_COPY, BY_COLUMNS, BY_STREAM } gather_t;
+typedef enum gather {
+    BY_ROWS,
+    BY_COPY,
+    BY_COLUMNS,
+    BY_STREAM,
+    BY_ENTRIES /* W is sparse itself, and listed k by k */
+} gather_t;
 
 typedef struct how {
     event_source_t source;
     gather_t gather;
 } how_t;
 
-static double sector_share(const lac_sided_t *s)
+/* Share of W's sectors that so many rows of S need. */
+static double sector_share(const lac_sided_t *s, double rows)
 {
-    return lac_active_fraction(s->s->density, SECTOR * (double)s->m);
+    return lac_active_fraction(s->s->density, SECTOR * rows);
 }
 
 static gather_t by_columns(const lac_sided_t *s, event_source_t source)
 {
-    return source != FROM_CSR && sector_share(s) > STREAM_LEAST ? BY_STREAM : BY_COLUMNS;
+    return source != FROM_CSR && sector_share(s, (double)s->m) > STREAM_LEAST ? BY_STREAM : BY_COLUMNS;
+}
+
+/* The form of W that lists its slices W[k, :]. */
+static lac_form_t w_by_k(const lac_sided_t *s)
+{
+    return s->w_flipped ? LAC_FORM_CSC : LAC_FORM_CSR;
 }
 
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
 {
     lac_slices_t slices = lac_sided_slices(p, s);
-    how_t how = {source_of(s), BY_ROWS};
+    how_t how = {source_of(s), s->w->buf ? BY_ROWS : BY_ENTRIES};
+    if (!s->w->buf) return how;
     if (slices == LAC_SLICES_COPY) how.gather = BY_COPY;
     if (slices == LAC_SLICES_COLS) how.gather = by_columns(s, how.source);
     return how;
@@ -59,38 +83,51 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     bool indices = short_enough(s.k) && short_enough(s.n) && short_enough(s.wrs) && short_enough(s.wcs);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
-           : source_of(&s) == FROM_NOWHERE                 ? LAC_REFUSED_NO_FORM
-           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
-           : s.m > ROWS_MAX                                ? LAC_REFUSED_NOT_SHORT
-           : !indices                                      ? LAC_REFUSED_INDEX_RANGE
-           : lac_sided_slices(p, &s) == LAC_SLICES_NEITHER || s.wrs < 0 || s.wcs < 0
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n        ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                        ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf && !lac_cuda_form_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_PARTNER_SPARSE
+           : s.w->buf && s.w->dt != LAC_F32                       ? LAC_REFUSED_PARTNER_TYPE
+           : source_of(&s) == FROM_NOWHERE                        ? LAC_REFUSED_NO_FORM
+           : s.s->density < 0                                     ? LAC_REFUSED_DENSITY_UNKNOWN
+           : s.m > ROWS_MAX                                       ? LAC_REFUSED_NOT_SHORT
+           : !indices                                             ? LAC_REFUSED_INDEX_RANGE
+           : s.w->buf && (lac_sided_slices(p, &s) == LAC_SLICES_NEITHER || s.wrs < 0 || s.wcs < 0)
                ? LAC_REFUSED_PARTNER_STRIDES
                : LAC_FITS;
 }
 
-/* Row gather: each slice that any row of S needs comes from memory once, and from the cache for every group
- * of rows that shares it; the two overlap for the most part. */
-static double rows_us(const lac_sided_t *s, const lac_machine_t *machine)
-{
-    double m = (double)s->m, w = 4.0 * (double)s->k * (double)s->n, d = s->s->density;
-    double group = m * d > 0.8 ? 32.0 : 10.0, groups = m > group ? m / group : 1.0;
-    double active = s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(d, m);
-    double dram = active * w / (machine->cuda_dram_gbps * 1e3);
-    double cache = groups * lac_active_fraction(d, m < group ? m : group) * w / (machine->cuda_l2_gbps * 1e3);
-    return dram > cache ? dram + 0.35 * cache : cache + 0.35 * dram;
-}
-
+/* Every group of rows fetches its sectors anew, unless W streams past all of them once. */
 static double columns_us(const lac_sided_t *s, const lac_machine_t *machine, bool streamed)
 {
-    double moved = 4.0 * sector_share(s) * (double)s->k * (double)s->n;
-    double events = s->s->density * (double)s->m * (double)s->k * (double)s->n;
-    if (!streamed) return moved / (machine->cuda_sector_gbps * 1e3);
-    return machine->cuda_stream_us + moved / (machine->cuda_stream_gbps * 1e3) +
-           events / (machine->cuda_stream_events * 1e3);
+    double m = (double)s->m, w = 4.0 * (double)s->k * (double)s->n;
+    double events = s->s->density * m * (double)s->k * (double)s->n;
+    double out = 4.0 * m * (double)s->n / (machine->cuda_gather_out_gbps * 1e3);
+    if (streamed)
+        return out + machine->cuda_stream_us +
+               ceil(m / STREAM_ROWS) * sector_share(s, m) * w / (machine->cuda_stream_gbps * 1e3) +
+               events / (machine->cuda_stream_events * 1e3);
+    double groups = ceil(m / COLUMN_ROWS), share = sector_share(s, m < COLUMN_ROWS ? m : COLUMN_ROWS);
+    return out + groups * share * w / (machine->cuda_sector_gbps * 1e3);
+}
+
+/* Each event names a few entries of W, and the next event of the row waits for it. */
+static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    double events = s->s->density * (double)s->k, filled = s->w->density < 0 ? 1.0 : s->w->density;
+    double entries = 8.0 * events * (double)s->m * filled * (double)s->n;
+    double out = 4.0 * (double)s->m * (double)s->n;
+    double shared = ceil(2.0 * machine->cuda_processors / (double)s->m); /* blocks of a row */
+    shared = shared > 16.0 ? 16.0 : shared;
+    double waves = ceil((double)s->m * shared / (2.0 * machine->cuda_processors));
+    return machine->cuda_launch_us + waves * events / shared * ENTRY_US +
+           (entries + 2.0 * shared * out) / (machine->cuda_l2_gbps * 1e3);
+}
+
+static double gather_us(const lac_sided_t *s, gather_t gather, const lac_machine_t *machine)
+{
+    if (gather == BY_ENTRIES) return entries_us(s, machine);
+    bool rows = gather == BY_ROWS || gather == BY_COPY;
+    return rows ? lac_cuda_gather_us(s, machine) : columns_us(s, machine, gather == BY_STREAM);
 }
 
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
@@ -103,10 +140,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double scan = given ? 0.0 : element * elements / (machine->cuda_l2_gbps * 1e3);
     if (how.source == FROM_EXPANSION)
         scan += 2.0 * machine->cuda_launch_us + 8.0 * elements / (machine->cuda_dram_gbps * 1e3);
-    double out = 4.0 * (double)s.m * (double)s.n / (machine->cuda_dram_gbps * 1e3);
-    bool rows = how.gather == BY_ROWS || how.gather == BY_COPY;
-    return launches + scan + out +
-           (rows ? rows_us(&s, machine) : columns_us(&s, machine, how.gather == BY_STREAM));
+    return launches + scan + gather_us(&s, how.gather, machine);
 }
 
 static size_t expansion_bytes(const lac_sided_t *s, how_t how)
@@ -116,6 +150,7 @@ static size_t expansion_bytes(const lac_sided_t *s, how_t how)
 
 static size_t packed_bytes(const lac_sided_t *s, how_t how)
 {
+    if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
     if (how.source == FROM_CSR) return 0;
     int64_t packed = how.gather == BY_STREAM ? lac_cuda_event_stream_bytes(s->m, s->k)
                                              : lac_cuda_event_slots_bytes(s->m, s->k);
@@ -126,31 +161,33 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s);
-    size_t copy = how.gather == BY_COPY ? (size_t)s.k * (size_t)s.n * sizeof(float) : 0;
-    return packed_bytes(&s, how) + expansion_bytes(&s, how) + copy;
+    size_t w = how.gather == BY_COPY      ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s))
+               : how.gather == BY_ENTRIES ? lac_cuda_form_bytes(s.w, w_by_k(&s))
+                                          : 0;
+    size_t events = how.source == FROM_CSR ? lac_cuda_form_bytes(s.s, lac_sided_by_rows(&s)) : 0;
+    return packed_bytes(&s, how) + expansion_bytes(&s, how) + w + events;
 }
 
-/* Finds the forms that the call wants. What is not there yet cannot be made while the stream is captured:
- * then the buffers serve. */
+/* Finds the forms of S and W that the call wants. Where one cannot be made now, the buffers serve. */
 static lac_status_t find_forms(lac_exec_t *exec, const lac_sided_t *s, how_t *how,
-                               const lac_form_data_t **rows, const lac_form_data_t **copy)
+                               const lac_form_data_t **rows, const lac_form_data_t **w)
 {
     lac_status_t status = LAC_OK;
-    bool fixed = (how->source == FROM_CSR || how->gather == BY_COPY) && lac_cuda_capturing(exec);
-    *rows = *copy = NULL;
-    if (how->source == FROM_CSR && fixed && s->s->buf && !lac_meta_form(s->s->meta, lac_sided_by_rows(s)))
-        how->source = FROM_BUFFER;
-    if (how->source == FROM_CSR) status = lac_cuda_form_ensure(exec, s->s, lac_sided_by_rows(s), rows);
-    if (how->gather == BY_COPY && fixed && !lac_meta_form(s->w->meta, lac_sided_k_major(s)))
-        how->gather = by_columns(s, how->source);
-    if (!status && how->gather == BY_COPY)
-        status = lac_cuda_form_ensure(exec, s->w, lac_sided_k_major(s), copy);
+    *rows = *w = NULL;
+    if (how->source == FROM_CSR) {
+        status = lac_cuda_form_now(exec, s->s, lac_sided_by_rows(s), rows);
+        if (!*rows) how->source = s->s->buf ? FROM_BUFFER : FROM_EXPANSION;
+    }
+    if (status || (how->gather != BY_COPY && how->gather != BY_ENTRIES)) return status;
+    status = lac_cuda_form_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), w);
+    if (!*w && how->gather == BY_COPY) how->gather = by_columns(s, how->source);
     return status;
 }
 
 static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s, how_t how,
-                                   const lac_form_data_t *copy)
+                                   const lac_form_data_t *w)
 {
+    const lac_form_data_t *copy = how.gather == BY_COPY ? w : NULL;
     lac_cuda_product_t product = {.m = s->m, .n = s->n, .k = s->k, .out = p->c, .rs = s->ors, .cs = s->ocs};
     product.alpha.value = p->alpha;
     product.beta.value = p->beta;
@@ -161,13 +198,24 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
     return product;
 }
 
-static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
-                             const lac_cuda_product_t *product, const lac_form_data_t *rows, char *memory)
+/* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */
+static bool fuses(const lac_sided_t *s, how_t how)
 {
-    if (rows) {
-        lac_cuda_csr_t csr = {rows->ptr, rows->idx, rows->val, rows->count};
-        return lac_cuda_event_csr(product, &csr, NULL, exec->stream);
-    }
+    if (s->m == 1) return true;
+    bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
+    return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_LEAST;
+}
+
+static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
+                             const lac_cuda_product_t *product, const lac_form_data_t *rows,
+                             const lac_form_data_t *w, char *memory)
+{
+    lac_cuda_csr_t csr = {0}, entries = {0};
+    if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
+    if (how.gather == BY_ENTRIES) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
+    if (rows && how.gather == BY_ENTRIES)
+        return lac_cuda_event_pair(product, NULL, &csr, &entries, memory, exec->stream);
+    if (rows) return lac_cuda_event_csr(product, &csr, NULL, exec->stream);
     lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
     if (how.source == FROM_EXPANSION) {
         lac_operand_t turned = *s->s; /* as the sided view has it */
@@ -178,7 +226,9 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
         dense = (lac_cuda_dense_t){LAC_F32, contents.buf, contents.rs, contents.cs, s->s->density};
     }
     if (how.gather == BY_STREAM) return lac_cuda_event_stream(product, &dense, memory, exec->stream);
-    if (s->m == 1) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);
+    if (how.gather == BY_ENTRIES)
+        return lac_cuda_event_pair(product, &dense, NULL, &entries, memory, exec->stream);
+    if (fuses(s, how)) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);
     return lac_cuda_event_slots(product, &dense, NULL, memory, exec->stream);
 }
 
@@ -187,15 +237,16 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s);
-    const lac_form_data_t *rows, *copy;
+    const lac_form_data_t *rows, *w;
     char *memory;
-    lac_status_t status = find_forms(exec, &s, &how, &rows, &copy);
-    if (!status)
-        status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
+    lac_status_t status = find_forms(exec, &s, &how, &rows, &w);
+    out->declined = how.gather == BY_ENTRIES && !w;
+    if (status || out->declined) return status;
+    status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
     if (status || exec->preparing) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    lac_cuda_product_t product = describe(p, &s, how, copy);
-    return lac_cuda_launched(multiply(exec, &s, how, &product, rows, memory), "event");
+    lac_cuda_product_t product = describe(p, &s, how, w);
+    return lac_cuda_launched(multiply(exec, &s, how, &product, rows, w, memory), "event");
 }
 
 const lac_route_t lac_cuda_route_event_left = {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Life of an exec on a device, its workspace, and where buffers lie. */
 #include "cuda_exec.h"
+#include "cuda_spmm.h"
 #include "cuda_vendor.h"
 #include "../base/status.h"
 
@@ -93,6 +94,7 @@ void lac_cuda_close(lac_exec_t *exec)
     if (!exec) return;
     int token = lac_cuda_enter(exec);
     if (exec->answers) cudaStreamSynchronize(exec->stream); /* what is under way uses what is freed here */
+    lac_cuda_spmm_close(exec);
     lac_cuda_vendor_close(exec);
     cudaFree(exec->work);
     for (int i = 0; i < exec->retired_count; i++) cudaFree(exec->retired[i]);
@@ -144,7 +146,7 @@ lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf)
 size_t lac_cuda_bytes(const lac_exec_t *exec)
 {
     return exec->work_bytes + exec->retired_bytes + (exec->blas_workspace ? LAC_CUDA_BLAS_WORKSPACE : 0) +
-           (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS * sizeof(uint64_t);
+           lac_cuda_spmm_held(exec) + (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS * sizeof(uint64_t);
 }
 
 bool lac_cuda_capturing(const lac_exec_t *exec)

@@ -40,6 +40,8 @@ struct lac_exec {
     void *blas, *blas_workspace; /* a cublasHandle_t with an explicit workspace; NULL before its first use */
     int blas_math;               /* the mode that is set in it */
 
+    struct lac_cuda_spmm *sparse; /* cuSPARSE's handle and kept products; NULL before its first use */
+
     uint64_t *answers; /* pinned: LAC_CUDA_PROBE_WORDS words for each sample */
     lac_cuda_sample_t sample[LAC_CUDA_SAMPLES];
     uint32_t mark;

@@ -5,7 +5,21 @@
 #include "cuda_forms.h"
 #include "../base/status.h"
 
-static lac_status_t own(lac_form_data_t *data, int slot, size_t bytes, void **memory)
+#include <math.h>
+
+void lac_cuda_form_begin(lac_origin_t origin, lac_form_data_t *data)
+{
+    *data = (lac_form_data_t){.origin = origin, .release = lac_cuda_memory.release};
+}
+
+void lac_cuda_form_drop(lac_form_data_t *data)
+{
+    for (int i = 0; i < 4; i++)
+        if (data->owned[i]) cudaFree(data->owned[i]);
+    *data = (lac_form_data_t){0};
+}
+
+lac_status_t lac_cuda_form_own(lac_form_data_t *data, int slot, size_t bytes, void **memory)
 {
     lac_status_t status = lac_cuda_told(cudaMalloc(memory, bytes ? bytes : 1), "metadata");
     data->owned[slot] = status ? NULL : *memory;
@@ -44,12 +58,13 @@ static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, boo
     void *first, *val = NULL, *idx = NULL, *bits = NULL;
     size_t words = (size_t)x->rows * (size_t)((x->cols + 63) / 64);
     lac_cuda_dense_t dense = as_dense(x);
-    lac_status_t status = own(data, 0, (size_t)(x->rows + 1) * sizeof(int64_t), &first);
+    lac_status_t status = lac_cuda_form_own(data, 0, (size_t)(x->rows + 1) * sizeof(int64_t), &first);
     if (!status) status = count_rows(exec, x, first, &data->count);
-    if (!status) status = own(data, 1, (size_t)data->count * sizeof(float), &val);
-    if (!status && with_bits) status = own(data, 2, words * sizeof(uint64_t), &bits);
+    if (!status) status = lac_cuda_form_own(data, 1, (size_t)data->count * sizeof(float), &val);
+    if (!status && with_bits) status = lac_cuda_form_own(data, 2, words * sizeof(uint64_t), &bits);
     if (!status && with_bits) status = lac_cuda_work(exec, (size_t)data->count * sizeof(int32_t), &idx);
-    if (!status && !with_bits) status = own(data, 2, (size_t)data->count * sizeof(int32_t), &idx);
+    if (!status && !with_bits)
+        status = lac_cuda_form_own(data, 2, (size_t)data->count * sizeof(int32_t), &idx);
     if (!status)
         status = lac_cuda_launched(lac_cuda_csr_fill(x->rows, x->cols, &dense, first, idx, val, exec->stream),
                                    "metadata");
@@ -69,7 +84,8 @@ static lac_status_t build_copy(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac
 {
     void *copy;
     if (x->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of f32 only");
-    lac_status_t status = own(data, 0, (size_t)x->rows * (size_t)x->cols * sizeof(float), &copy);
+    lac_status_t status =
+        lac_cuda_form_own(data, 0, (size_t)x->rows * (size_t)x->cols * sizeof(float), &copy);
     if (!status)
         status = lac_cuda_launched(lac_cuda_copy(x, 0.0f, copy, x->cols, 1, exec->stream), "metadata");
     data->val = status ? NULL : copy;
@@ -92,8 +108,9 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
         "metadata");
     if (!status) status = read_count(exec, count, &data->count);
     size_t bytes = (size_t)data->count * sizeof(int32_t);
-    if (!status) status = own(data, 0, bytes, &idx);
-    if (!status) status = own(data, 1, (size_t)data->count * (size_t)x->rows * sizeof(float), &val);
+    if (!status) status = lac_cuda_form_own(data, 0, bytes, &idx);
+    if (!status)
+        status = lac_cuda_form_own(data, 1, (size_t)data->count * (size_t)x->rows * sizeof(float), &val);
     if (!status)
         status = lac_cuda_told(cudaMemcpyAsync(idx, active, bytes, cudaMemcpyDeviceToDevice, exec->stream),
                                "metadata");
@@ -106,13 +123,6 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
     return LAC_OK;
 }
 
-static void drop(lac_form_data_t *data)
-{
-    for (int i = 0; i < 4; i++)
-        if (data->owned[i]) cudaFree(data->owned[i]);
-    *data = (lac_form_data_t){0};
-}
-
 /* `x` is the stored matrix. The form is complete when this returns: another stream may use it at once. */
 static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_t form,
                           lac_form_data_t *data)
@@ -120,7 +130,7 @@ static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form
     bool turns = form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY_T;
     lac_cuda_matrix_t view = *x;
     if (turns) view = (lac_cuda_matrix_t){x->dt, x->data, x->cols, x->rows, x->cs, x->rs};
-    *data = (lac_form_data_t){.origin = LAC_ORIGIN_SCANNED, .release = lac_cuda_memory.release};
+    lac_cuda_form_begin(LAC_ORIGIN_SCANNED, data);
     bool copy = form == LAC_FORM_COPY || form == LAC_FORM_COPY_T;
     if (!copy && (x->rows > INT32_MAX || x->cols > INT32_MAX))
         return lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices", (long long)x->rows,
@@ -132,16 +142,28 @@ static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form
                      ? build_active(exec, &view, data)
                      : build_rows(exec, &view, form == LAC_FORM_BITS || form == LAC_FORM_BITS_T, data);
     if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
-    if (status) drop(data);
+    if (status) lac_cuda_form_drop(data);
     return status;
 }
 
 bool lac_cuda_form_at_hand(const lac_operand_t *x, lac_form_t which)
 {
-    if (x->forms & 1u << which) return true;
+    if (x->forms & 1u << which || lac_cuda_form_converts(x, which)) return true;
     bool copy = which == LAC_FORM_COPY || which == LAC_FORM_COPY_T;
     bool buildable = copy ? x->dt == LAC_F32 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
     return x->frozen && x->buf && buildable;
+}
+
+size_t lac_cuda_form_bytes(const lac_operand_t *x, lac_form_t which)
+{
+    const lac_form_data_t *there = x->forms & 1u << which ? lac_meta_form(x->meta, which) : NULL;
+    if (there) return there->owned_bytes;
+    if (!lac_cuda_form_at_hand(x, which)) return 0;
+    double m = (double)x->meta->m, n = (double)x->meta->n, nnz = (x->density < 0 ? 0.0 : x->density) * m * n;
+    if (which == LAC_FORM_COPY || which == LAC_FORM_COPY_T) return (size_t)(4.0 * m * n);
+    if (which == LAC_FORM_BITS) return (size_t)(4.0 * nnz + 8.0 * m * (1.0 + ceil(n / 64.0)));
+    if (which == LAC_FORM_BITS_T) return (size_t)(4.0 * nnz + 8.0 * n * (1.0 + ceil(m / 64.0)));
+    return (size_t)(8.0 * nnz + 8.0 * ((which == LAC_FORM_CSC ? n : m) + 1.0));
 }
 
 lac_status_t lac_cuda_form_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_form_t which,
@@ -156,12 +178,20 @@ lac_status_t lac_cuda_form_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_
     pthread_mutex_lock(&x->meta->build);
     if (!(*form = lac_meta_form(x->meta, which))) {
         lac_form_data_t data;
-        status = build(exec, &stored, which, &data);
+        status = lac_cuda_form_converts(x, which) ? lac_cuda_form_convert(exec, x, which, &data)
+                                                  : build(exec, &stored, which, &data);
         if (!status) lac_meta_install(x->meta, which, &data);
         *form = lac_meta_form(x->meta, which);
     }
     pthread_mutex_unlock(&x->meta->build);
     return status;
+}
+
+lac_status_t lac_cuda_form_now(lac_exec_t *exec, const lac_operand_t *x, lac_form_t which,
+                               const lac_form_data_t **form)
+{
+    *form = x->forms & 1u << which ? lac_meta_form(x->meta, which) : NULL;
+    return *form || lac_cuda_capturing(exec) ? LAC_OK : lac_cuda_form_ensure(exec, x, which, form);
 }
 
 static const struct {

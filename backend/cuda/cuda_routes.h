@@ -9,6 +9,8 @@
 extern const lac_route_t lac_cuda_route_trivial;
 extern const lac_route_t lac_cuda_route_event_left, lac_cuda_route_event_right;
 extern const lac_route_t lac_cuda_route_bitmask_left, lac_cuda_route_bitmask_right;
+extern const lac_route_t lac_cuda_route_csr_left, lac_cuda_route_csr_right;
+extern const lac_route_t lac_cuda_route_cusparse_left, lac_cuda_route_cusparse_right;
 extern const lac_route_t lac_cuda_route_dense;
 extern const lac_route_t lac_cuda_route_plain;
 extern const lac_route_t lac_cuda_route_reference;

@@ -10,6 +10,10 @@ static const lac_route_t *const routes[] = {
     &lac_cuda_route_event_right, /* B sparse, few columns: gather the active columns of A    */
     &lac_cuda_route_bitmask_left,  /* A frozen and half empty, B short                     */
     &lac_cuda_route_bitmask_right, /* B frozen and half empty, A short                     */
+    &lac_cuda_route_csr_left,    /* A sparse, any shape                                      */
+    &lac_cuda_route_csr_right,   /* B sparse, any shape                                      */
+    &lac_cuda_route_cusparse_left,  /* A sparse, its nonzeros counted: cuSPARSE              */
+    &lac_cuda_route_cusparse_right, /* B sparse, its nonzeros counted                        */
     &lac_cuda_route_reference,   /* summed in double; only when forced                       */
     &lac_cuda_route_dense,       /* cuBLAS                                                   */
     &lac_cuda_route_plain,       /* our own dense kernel, where there is no cuBLAS           */

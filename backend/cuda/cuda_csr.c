@@ -1,0 +1,150 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The csr route on a device: S by rows times W, for rows too many for the event route and for sparse weights.
+
+ Two kernels: a warp or more per row where W is short, gathered slices of W where it is long; these are W's
+ rows, so a long W by columns is turned first. The rows of an operand that may change are built in the
+ workspace, in every call. */
+#include "cuda_contents.h"
+#include "cuda_gather.h"
+#include "cuda_routes.h"
+#include "cuda_rows.h"
+#include "../base/status.h"
+
+/* How W comes to the kernel. */
+typedef enum partner {
+    AS_IT_LIES,
+    COPIED, /* frozen: a k-major copy is kept        */
+    TURNED  /* in the workspace, in every call       */
+} partner_t;
+
+typedef struct how {
+    lac_cuda_rows_source_t source;
+    partner_t partner;
+    bool narrow; /* W is so short that a row's nonzeros are shared out */
+} how_t;
+
+static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
+{
+    lac_slices_t slices = lac_sided_slices(p, s);
+    bool narrow = s->n <= LAC_CUDA_SHORT_MAX,
+         lies = slices != LAC_SLICES_NEITHER && s->wrs >= 0 && s->wcs >= 0;
+    partner_t partner = slices == LAC_SLICES_COPY                         ? COPIED
+                        : !lies || (slices == LAC_SLICES_COLS && !narrow) ? TURNED
+                                                                          : AS_IT_LIES;
+    return (how_t){lac_cuda_rows_source(s), partner, narrow};
+}
+
+static size_t turned_bytes(const lac_sided_t *s, how_t how)
+{
+    return how.partner == TURNED ? lac_cuda_piece((size_t)s->k * (size_t)s->n * sizeof(float)) : 0;
+}
+
+static bool short_enough(int64_t x)
+{
+    return x >= 0 && x < INT32_MAX;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    bool indices =
+        short_enough(s.m) && short_enough(s.k) && short_enough(s.n) && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n     ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                     ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                         ? LAC_REFUSED_PARTNER_SPARSE
+           : s.w->dt != LAC_F32                                ? LAC_REFUSED_PARTNER_TYPE
+           : lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORM
+           : s.s->density < 0                                  ? LAC_REFUSED_DENSITY_UNKNOWN
+           : !indices                                          ? LAC_REFUSED_INDEX_RANGE
+                                                               : LAC_FITS;
+}
+
+/* A warp per row reads its nonzeros once, and for each the columns of W, at least a half sector of them. By
+ * columns each is a sector of its own. */
+static double narrow_us(const lac_sided_t *s, bool by_columns, const lac_machine_t *machine)
+{
+    double events = s->s->density * (double)s->m * (double)s->k, n = (double)s->n;
+    double row = by_columns ? 32.0 * n : 4.0 * (n < 4.0 ? 4.0 : n), listed = s->s->dt == LAC_F32 ? 8.0 : 4.0;
+    return events * (listed + row) / (machine->cuda_narrow_gbps * 1e3);
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s);
+    double turned = 2.0 * (double)turned_bytes(&s, how) / (machine->cuda_dram_gbps * 1e3);
+    double product = how.narrow ? narrow_us(&s, lac_sided_slices(p, &s) == LAC_SLICES_COLS, machine)
+                                : lac_cuda_gather_us(&s, machine);
+    return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + turned + product;
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s);
+    size_t copy = how.partner == COPIED ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s)) : 0;
+    return copy + turned_bytes(&s, how) + lac_cuda_rows_bytes(&s) +
+           lac_cuda_form_bytes(s.s, lac_sided_by_rows(&s));
+}
+
+/* What the call wants of metadata; *declined where it is not there and cannot be made now. */
+static lac_status_t find_forms(lac_exec_t *exec, const lac_sided_t *s, how_t how,
+                               const lac_form_data_t **rows, const lac_form_data_t **copy, bool *declined)
+{
+    lac_status_t status = LAC_OK;
+    *rows = *copy = NULL;
+    if (how.source == LAC_CUDA_ROWS_FORM) status = lac_cuda_form_now(exec, s->s, lac_sided_by_rows(s), rows);
+    if (!status && how.partner == COPIED) status = lac_cuda_form_now(exec, s->w, lac_sided_k_major(s), copy);
+    *declined = (how.source == LAC_CUDA_ROWS_FORM && !*rows) || (how.partner == COPIED && !*copy);
+    return status;
+}
+
+/* W as the kernel reads it; turned at `memory` where it has to be. */
+static lac_status_t place_w(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,
+                            const lac_form_data_t *copy, char *memory, lac_cuda_product_t *product)
+{
+    bool by_rows = lac_sided_slices(p, s) == LAC_SLICES_ROWS;
+    product->w = copy ? copy->val : s->w->buf;
+    product->order = by_rows || copy ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+    product->ldw = copy ? s->n : by_rows ? s->wrs : s->n == 1 ? s->k : s->wcs;
+    if (how.partner != TURNED) return LAC_OK;
+    lac_cuda_matrix_t w = {LAC_F32, s->w->buf, s->k, s->n, s->wrs, s->wcs};
+    float *turned = (float *)(void *)memory;
+    product->w = turned;
+    product->order = LAC_CUDA_ROWS;
+    product->ldw = s->n;
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, turned, s->n, 1, exec->stream), "csr");
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s);
+    lac_cuda_product_t product = {.m = s.m, .n = s.n, .k = s.k, .out = p->c, .rs = s.ors, .cs = s.ocs};
+    const lac_form_data_t *rows, *copy;
+    lac_cuda_csr_t csr;
+    char *memory;
+    product.alpha.value = p->alpha;
+    product.beta.value = p->beta;
+    lac_status_t status = find_forms(exec, &s, how, &rows, &copy, &out->declined);
+    if (status || out->declined) return status;
+    status = lac_cuda_work(exec, turned_bytes(&s, how) + lac_cuda_rows_bytes(&s), (void **)&memory);
+    if (status || exec->preparing) return status;
+    if (rows)
+        csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
+    else
+        status = lac_cuda_rows_build(exec, &s, memory + turned_bytes(&s, how), &csr);
+    if (!status) status = place_w(exec, p, &s, how, copy, memory, &product);
+    if (status) return status;
+    out->density = s.s->density; /* what is believed: the device counts nothing on the way */
+    return lac_cuda_launched(how.narrow ? lac_cuda_csr_short(&product, &csr, exec->stream)
+                                        : lac_cuda_event_csr(&product, &csr, NULL, exec->stream),
+                             "csr");
+}
+
+const lac_route_t lac_cuda_route_csr_left = {
+    "csr", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run};
+const lac_route_t lac_cuda_route_csr_right = {
+    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run};

@@ -1,0 +1,12 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What a gather of W's slices by rows costs: the routes event and csr have it in common. */
+#ifndef LACUNA_CUDA_GATHER_H
+#define LACUNA_CUDA_GATHER_H
+
+#include "../model/sided.h"
+
+/* Microseconds, the output included, launches and what finds the events not. Pure. */
+double lac_cuda_gather_us(const lac_sided_t *s, const lac_machine_t *machine);
+
+#endif
