@@ -99,33 +99,47 @@ static bool leaves_to_caller(const lac_route_t *route, const lac_request_t *requ
            (route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain);
 }
 
-static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_outcome_t *out,
+static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, const char *reason,
                               lac_choice_t *choice)
 {
     lac_problem_t bare = *p;
     lac_preference_t none = {0};
+    lac_outcome_t out = {false, -1.0, -1.0};
     bare.a.density = bare.b.density = -1.0;
     *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &none);
-    choice->reason = "denser than expected";
-    *out = (lac_outcome_t){false, -1.0, -1.0};
-    return choice->route->run(choice->route, ctx->exec, p, out);
+    choice->reason = reason;
+    return choice->route->run(choice->route, ctx->exec, p, &out);
 }
 
-/* Runs the choice; where it gives up, the dense route serves, here or in the caller's own BLAS. */
+/* True where a sparse route that nobody asked for could not have its memory: there is too little, or the
+ * stream is captured and none may be allocated. */
+static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
+{
+    bool asked_for = !strcmp(choice->reason, "forced") || !strcmp(choice->reason, "planned");
+    return status == LAC_ERR_MEMORY && choice->route->role == LAC_ROLE_SPARSE && !asked_for;
+}
+
+/* Runs the choice; where it gives up or lacks memory, the dense route serves, here or in the caller's own
+ * BLAS.
+ */
 static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
                                lac_request_t *request, lac_choice_t *choice)
 {
     lac_outcome_t out = {false, -1.0, -1.0};
+    const char *why = "denser than expected";
     lac_status_t status = choice->route->run(choice->route, ctx->exec, p, &out);
-    if (status) return status;
-    if (site) lac_history_learn(ctx, site, p, choice, &out);
-    if (!out.declined) return LAC_OK;
-    if (request->may_decline) {
-        request->declined = true;
-        choice->reason = "denser than expected";
-        return LAC_OK;
+    if (lacks_memory(status, choice)) {
+        why = "no memory for the cheapest";
+        lac_clear_error();
+    } else {
+        if (status) return status;
+        if (site) lac_history_learn(ctx, site, p, choice, &out);
+        if (!out.declined) return LAC_OK;
     }
-    return run_dense(ctx, p, &out, choice);
+    if (!request->may_decline) return run_dense(ctx, p, why, choice);
+    request->declined = true;
+    choice->reason = why;
+    return LAC_OK;
 }
 
 /* The call goes back to the caller's BLAS, which now and then is timed: lac_dispatch_forwarded. */
