@@ -140,12 +140,23 @@ static bool describe(gpu_case_t *x, gpu_operand_t *know, const ref_matrix_t *mat
 
 /* Life ------------------------------------------------------------------------------------------------- */
 
+/* Under the sanitizer, long extents become a hundred and some; which of them are multiples of 4 stays. */
+static lac_dim_t affordable(lac_dim_t extent)
+{
+    return gpu_quick() && extent > 128 ? 100 + extent % 28 : extent;
+}
+
 static bool parse(const char *text, ref_problem_t *problem)
 {
     char error[REF_ERROR_TEXT];
-    if (ref_problem_parse(text, problem, error, sizeof error)) return true;
-    gpu_fail("%s: %s", text, error);
-    return false;
+    if (!ref_problem_parse(text, problem, error, sizeof error)) {
+        gpu_fail("%s: %s", text, error);
+        return false;
+    }
+    problem->m = affordable(problem->m);
+    problem->k = affordable(problem->k);
+    problem->n = affordable(problem->n);
+    return true;
 }
 
 bool gpu_case_make(gpu_case_t *x, lac_ctx_t *ctx, const char *text)

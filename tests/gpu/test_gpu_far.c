@@ -155,8 +155,8 @@ static void test_long_output(lac_ctx_t *ctx)
     lac_device_free(ctx, factor);
 }
 
-/* A route whose indices are too narrow says so. */
-static void test_told_refusal(lac_ctx_t *ctx)
+/* A route whose indices are too narrow does not apply. */
+static void test_refusal(lac_ctx_t *ctx)
 {
     const int64_t length = FAR + 10;
     float *x = zeros(ctx, length), one = 1.0f;
@@ -169,8 +169,7 @@ static void test_told_refusal(lac_ctx_t *ctx)
     if (x) gpu_expect(lac_explain(ctx, NULL, &a, &b, NULL, &c, &call, &decision), LAC_OK, "explain");
     for (int i = 0; i < decision.count; i++) {
         const lac_candidate_t *line = &decision.candidate[i];
-        if (!strcmp(line->route, "event") && (!line->refusal || !strstr(line->refusal, "32-bit")))
-            gpu_fail("event %s: %s", line->side, line->refusal ? line->refusal : "fits");
+        if (!strcmp(line->route, "event") && !line->refusal) gpu_fail("event %s fits", line->side);
     }
     lac_device_free(ctx, x);
     lac_device_free(ctx, out);
@@ -179,6 +178,6 @@ static void test_told_refusal(lac_ctx_t *ctx)
 int main(int argc, char **argv)
 {
     static const gpu_test_t tests[] = {GPU_TEST(test_far_strides), GPU_TEST(test_long_sum),
-                                       GPU_TEST(test_long_output), GPU_TEST(test_told_refusal)};
+                                       GPU_TEST(test_long_output), GPU_TEST(test_refusal)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }
