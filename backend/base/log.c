@@ -5,6 +5,7 @@
 #include "env.h"
 #include "plain_locale.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -50,11 +51,17 @@ static size_t format_line(char *line, size_t size, const char *prefix, const cha
     return used;
 }
 
+/* One write, so that lines of several threads do not mix; on from where a signal broke it off. */
 static void write_line(const char *line, size_t length)
 {
     pthread_once(&opened, open_sink);
-    ssize_t written = write(sink, line, length);
-    (void)written; /* nobody is left to tell */
+    while (length) {
+        ssize_t written = write(sink, line, length);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return; /* nobody is left to tell */
+        line += written;
+        length -= (size_t)written;
+    }
 }
 
 void lac_log(const char *format, ...)
