@@ -149,8 +149,9 @@ lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, vo
     char written[sizeof ctx->machine_source];
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
-    lac_machine_t measured = ctx->machine; /* another backend's constants stay */
-    lac_status_t status = ctx->backend->tune(ctx->exec, ctx->policy.threads, &measured, progress, arg);
+    lac_machine_t measured = ctx->machine;                         /* another backend's constants stay */
+    lac_status_t status = lac_tune_try(ctx->policy.threads, path); /* before seconds are spent on it */
+    if (!status) status = ctx->backend->tune(ctx->exec, ctx->policy.threads, &measured, progress, arg);
     if (!status) status = lac_tune_save(&measured, ctx->policy.threads, path, written, sizeof written);
     if (status) return status;
     ctx->machine = measured;

@@ -4,8 +4,9 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <stdio.h>
-#include <string.h>
 
 void *lac_library_open(const char *const *names, char *why, size_t size)
 {
@@ -25,11 +26,17 @@ void *lac_library_symbol(void *library, const char *symbol, char *why, size_t si
     return found;
 }
 
+/* The folder as the loader made it out when it opened the library: the name that it was opened by may be
+ * relative to a working directory that has changed since. */
 void lac_library_beside(const void *inside, const char *name, char *path, size_t size)
 {
     Dl_info info;
+    char origin[PATH_MAX];
+    struct link_map *library = NULL;
     path[0] = '\0';
-    if (!dladdr(inside, &info) || !info.dli_fname) return;
-    const char *slash = strrchr(info.dli_fname, '/');
-    if (slash) snprintf(path, size, "%.*s/%s", (int)(slash - info.dli_fname), info.dli_fname, name);
+    if (!dladdr1(inside, &info, (void **)&library, RTLD_DL_LINKMAP) || !library) return;
+    if (!library->l_name || !*library->l_name)
+        return; /* the program itself: its folder is nobody's promise */
+    if (dlinfo(library, RTLD_DI_ORIGIN, origin) || *origin != '/') return;
+    if ((size_t)snprintf(path, size, "%s/%s", origin, name) >= size) path[0] = '\0';
 }

@@ -5,11 +5,14 @@
 #include "../base/env.h"
 #include "../base/log.h"
 #include "../base/plain_locale.h"
+#include "../base/settings_file.h"
 #include "../base/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CONFIG_LINES_MOST 1000
 
 enum {
 #define LAC_OPTION(name, variable, accepted) OPTION_##name,
@@ -238,21 +241,19 @@ static void read_line(lac_policy_t *policy, const char *path, int number, char *
 static void read_config(lac_policy_t *policy)
 {
     char path[4096], line[1024];
-    const char *named = lac_env("LACUNA_CONFIG"), *home = lac_env("HOME"), *xdg = lac_env("XDG_CONFIG_HOME");
-    if (named)
-        snprintf(path, sizeof path, "%s", named);
-    else if (xdg)
-        snprintf(path, sizeof path, "%s/lacuna/config", xdg);
-    else if (home)
-        snprintf(path, sizeof path, "%s/.config/lacuna/config", home);
-    else
+    const char *named = lac_env("LACUNA_CONFIG");
+    if (named ? (size_t)snprintf(path, sizeof path, "%s", named) >= sizeof path
+              : !lac_settings_path("XDG_CONFIG_HOME", ".config", "config", path, sizeof path))
         return;
-    FILE *file = fopen(path, "re");
+    FILE *file = lac_settings_open(path);
     if (!file) {
         if (named) lac_warn("LACUNA_CONFIG: cannot read %s", path);
         return;
     }
-    for (int number = 1; fgets(line, sizeof line, file); number++) read_line(policy, path, number, line);
+    int number = 0;
+    while (number < CONFIG_LINES_MOST && fgets(line, sizeof line, file))
+        read_line(policy, path, ++number, line);
+    if (number == CONFIG_LINES_MOST) lac_warn("%s: what follows line %d is left out", path, number);
     fclose(file);
 }
 

@@ -5,6 +5,7 @@
 #include "../base/env.h"
 #include "../base/log.h"
 #include "../base/plain_locale.h"
+#include "../base/settings_file.h"
 #include "../base/status.h"
 
 #include <ctype.h>
@@ -19,6 +20,7 @@
 
 #define HEADER     "# lacuna tuning 1"
 #define LINES_MOST 200
+#define PATH_ROOM  4096
 /* A constant outside these bounds is no measurement of any machine. */
 #define VALUE_LEAST 1e-4
 #define VALUE_MOST  1e7
@@ -42,12 +44,10 @@ void lac_processor_name(char *name, size_t size)
 /* "Xeon Processor", 2 threads -> "xeon-processor-2.tune" under the cache folder. */
 static bool default_path(int threads, char *path, size_t size)
 {
-    char name[256], slug[128];
-    const char *named = lac_env("LACUNA_TUNE_CACHE"), *xdg = lac_env("XDG_CACHE_HOME"),
-               *home = lac_env("HOME");
+    char name[256], slug[128], file[160];
+    const char *named = lac_env("LACUNA_TUNE_CACHE");
     size_t used = 0;
     if (named) return (size_t)snprintf(path, size, "%s", named) < size;
-    if (!xdg && !home) return false;
     lac_processor_name(name, sizeof name);
     for (const char *c = name; *c && used < sizeof slug - 1; c++)
         if (isalnum((unsigned char)*c))
@@ -55,8 +55,8 @@ static bool default_path(int threads, char *path, size_t size)
         else if (used && slug[used - 1] != '-')
             slug[used++] = '-';
     slug[used] = '\0';
-    return (size_t)snprintf(path, size, "%s%s/lacuna/%s-%d.tune", xdg ? xdg : home, xdg ? "" : "/.cache",
-                            slug, threads) < size;
+    snprintf(file, sizeof file, "%s-%d.tune", slug, threads);
+    return lac_settings_path("XDG_CACHE_HOME", ".cache", file, path, size);
 }
 
 static int constant_named(const char *name)
@@ -93,7 +93,7 @@ void lac_tune_load(lac_machine_t *machine, int threads, char *source, size_t siz
     lac_machine_default(machine);
     snprintf(source, size, "defaults; run 'lacuna tune' to measure this machine");
     if (!default_path(threads, path, sizeof path)) return;
-    FILE *file = fopen(path, "re");
+    FILE *file = lac_settings_open(path);
     if (!file) return;
     lac_machine_t stored = *machine;
     locale_t before = lac_enter_plain_locale();
@@ -131,17 +131,38 @@ static bool write_constants(int fd, const lac_machine_t *machine, int threads)
     return good;
 }
 
+/* Opens a new file beside the one that it will replace; negative, with the thread's error, where it cannot.
+ */
+static int open_beside(int threads, const char *path, char *target, char *temporary)
+{
+    if (path ? (size_t)snprintf(target, PATH_ROOM, "%s", path) >= PATH_ROOM
+             : !default_path(threads, target, PATH_ROOM)) {
+        lac_fail(LAC_ERR_IO, "path: no place for the tuning file (set LACUNA_TUNE_CACHE or HOME)");
+        return -1;
+    }
+    if (!path) make_folders(target);
+    snprintf(temporary, PATH_ROOM + 32, "%s.%ld.tmp", target, (long)getpid());
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", temporary, strerror(errno));
+    return fd;
+}
+
+lac_status_t lac_tune_try(int threads, const char *path)
+{
+    char target[PATH_ROOM], temporary[PATH_ROOM + 32];
+    int fd = open_beside(threads, path, target, temporary);
+    if (fd < 0) return LAC_ERR_IO;
+    close(fd);
+    unlink(temporary);
+    return LAC_OK;
+}
+
 lac_status_t lac_tune_save(const lac_machine_t *machine, int threads, const char *path, char *written,
                            size_t size)
 {
-    char target[4096], temporary[4200];
-    if (path ? (size_t)snprintf(target, sizeof target, "%s", path) >= sizeof target
-             : !default_path(threads, target, sizeof target))
-        return lac_fail(LAC_ERR_IO, "path: no place for the tuning file (set LACUNA_TUNE_CACHE or HOME)");
-    if (!path) make_folders(target);
-    snprintf(temporary, sizeof temporary, "%s.%ld.tmp", target, (long)getpid());
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", temporary, strerror(errno));
+    char target[PATH_ROOM], temporary[PATH_ROOM + 32];
+    int fd = open_beside(threads, path, target, temporary);
+    if (fd < 0) return LAC_ERR_IO;
     locale_t before = lac_enter_plain_locale();
     bool good = write_constants(fd, machine, threads) && !fsync(fd);
     lac_leave_plain_locale(before);

@@ -13,6 +13,10 @@
  * defaults otherwise. `source` tells which, for people. A file that is damaged is warned of and not used. */
 void lac_tune_load(lac_machine_t *machine, int threads, char *source, size_t size);
 
+/* Whether lac_tune_save would find a place to write to: to be asked before seconds are spent on measuring.
+ * Errors: IO. */
+lac_status_t lac_tune_try(int threads, const char *path);
+
 /* Writes them to `path`, or to the place where lac_tune_load looks when path is NULL; the file appears whole
  * or not at all. `written` receives the path. Errors: IO. */
 lac_status_t lac_tune_save(const lac_machine_t *machine, int threads, const char *path, char *written,

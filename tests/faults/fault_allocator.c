@@ -43,6 +43,7 @@ void *__real_calloc(size_t, size_t);
 void *__real_realloc(void *, size_t);
 void *__real_aligned_alloc(size_t, size_t);
 FILE *__real_fopen(const char *, const char *);
+FILE *__real_fdopen(int, const char *);
 void *__real_dlopen(const char *, int);
 locale_t __real_newlocale(int, const char *, locale_t);
 int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -54,6 +55,7 @@ void *__wrap_calloc(size_t, size_t);
 void *__wrap_realloc(void *, size_t);
 void *__wrap_aligned_alloc(size_t, size_t);
 FILE *__wrap_fopen(const char *, const char *);
+FILE *__wrap_fdopen(int, const char *);
 void *__wrap_dlopen(const char *, int);
 locale_t __wrap_newlocale(int, const char *, locale_t);
 int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -83,6 +85,11 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
     return refused(ENOMEM) ? NULL : __real_fopen(path, mode);
+}
+
+FILE *__wrap_fdopen(int fd, const char *mode)
+{
+    return refused(ENOMEM) ? NULL : __real_fdopen(fd, mode);
 }
 
 void *__wrap_dlopen(const char *name, int flags)
