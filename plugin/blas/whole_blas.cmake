@@ -7,6 +7,7 @@
 function(lacuna_whole_blas target blas folder)
   add_library(${target} SHARED ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/whole_blas.c)
   lacuna_options(${target})
+  lacuna_harden(${target})
   target_link_options(${target} PRIVATE -Wl,--no-as-needed)
   target_link_libraries(${target} PRIVATE lacuna_blas ${blas})
   file(RELATIVE_PATH from_folder ${folder} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})

@@ -39,6 +39,9 @@ if [ -x "$prefix/bin/lacuna" ]; then
     echo "the tool, from where it was moved to:"
     "$prefix/bin/lacuna" --version
 fi
+if command -v readelf >/dev/null; then
+    INSTALLED=1 sh "$here/../structure/hardened.sh" readelf "$prefix/bin/lacuna" "$prefix/$libdir"/liblacuna*.so
+fi
 for module in "$prefix/$libdir"/liblacuna_*.so; do
     [ -e "$module" ] || continue
     ! ldd "$module" | grep 'not found' || { echo "not complete: $module"; exit 1; }
