@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * An event-driven workload that knows of no sparse library: a spiking network whose synapses are sgemm calls.
+ * An event-driven workload that knows of no sparse library: a spiking network whose synapses are matrix
+ * products, served as coba_synapses.h says.
  *
  * The network is that of Vogels and Abbott (2005) with the parameters of Brette et al. (2007), benchmark 1;
  * coba_network.h has the equations and the references. */
@@ -16,6 +17,7 @@
 #include "coba_picture.h"
 #include "coba_report.h"
 #include "coba_simulate.h"
+#include "coba_synapses.h"
 
 static void show_progress(int step, int steps)
 {
@@ -43,6 +45,7 @@ int main(int argc, char **argv)
     const double start = coba_seconds();
     coba_network_t network = {0};
     coba_result_t result = {0};
+    coba_synapses_t *synapses = NULL;
     int status = EXIT_FAILURE;
 
     setlocale(LC_CTYPE, "");
@@ -53,8 +56,9 @@ int main(int argc, char **argv)
         goto done;
     }
     const coba_shape_t shape = {options.neurons, network.excitatory, options.trials, options.steps};
-    if (coba_simulate(&network, options.trials, options.steps, options.seed,
-                      isatty(STDERR_FILENO) ? show_progress : NULL, &result) != 0) {
+    synapses = coba_synapses_open(&network, options.trials);
+    if (!synapses || coba_simulate(&network, synapses, options.trials, options.steps, options.seed,
+                                   isatty(STDERR_FILENO) ? show_progress : NULL, &result) != 0) {
         fprintf(stderr, "coba: --trials, --ms: no memory for %d trials of %d steps\n", options.trials,
                 options.steps);
         goto done;
@@ -62,6 +66,7 @@ int main(int argc, char **argv)
     const coba_report_t report = coba_report_make(&result, shape, coba_seconds() - start);
     if (options.picture && coba_picture_draw(stdout, &result.spikes, shape) != 0) goto done;
     (options.summary ? coba_report_summary : coba_report_text)(stdout, &report, &result, shape);
+    coba_synapses_note(synapses, stdout);
     if (write_files(&options, &result, shape) != 0) goto done;
     if (fflush(stdout) != 0) {
         fprintf(stderr, "coba: cannot write to standard output: %s\n", strerror(errno));
@@ -70,6 +75,7 @@ int main(int argc, char **argv)
     status = EXIT_SUCCESS;
 
 done:
+    coba_synapses_close(synapses);
     coba_result_free(&result);
     coba_network_free(&network);
     return status;

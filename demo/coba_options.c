@@ -15,9 +15,9 @@ enum { KEY_RASTER = 0x100, KEY_POTENTIALS, KEY_SUMMARY, KEY_NO_PICTURE };
 
 static const char about[] =
     "Simulate the Vogels-Abbott network of 4000 conductance-based integrate-and-fire neurons, several "
-    "trials side by side, with two ordinary cblas_sgemm calls a time step.\v"
+    "trials side by side, with two matrix products a time step.\v"
     "After a stimulus of 50 ms nothing drives the network but its own spikes. The result does not depend on "
-    "the BLAS library: every sum that it forms is exact.";
+    "what computes the products: every sum is exact.";
 
 static const struct argp_option table[] = {
     {"neurons", 'n', "N", 0, "Neurons, four fifths of them excitatory (4000)", 0},

@@ -51,10 +51,10 @@ void coba_report_summary(FILE *out, const coba_report_t *report, const coba_resu
     const size_t count = (size_t)shape.trials * (size_t)shape.neurons;
     fprintf(out,
             "coba neurons=%d trials=%d steps=%d rate_hz=%.3f late_rate_hz=%.3f alive_trials=%d spikes=%zu "
-            "density=%.6f sgemm_calls=%" PRId64 " sgemm_s=%.4f loop_s=%.4f total_s=%.4f "
+            "density=%.6f products=%" PRId64 " product_s=%.4f loop_s=%.4f total_s=%.4f "
             "raster_checksum=%016" PRIx64 " potential_checksum=%016" PRIx64 "\n",
             shape.neurons, shape.trials, shape.steps, report->rate, report->late_rate, report->alive,
-            result->spikes.count, report->density, result->sgemm_calls, result->sgemm_seconds,
+            result->spikes.count, report->density, result->products, result->product_seconds,
             result->loop_seconds, report->wall_seconds, coba_spikes_checksum(&result->spikes),
             coba_floats_checksum(result->v, count));
 }
@@ -67,8 +67,7 @@ void coba_report_text(FILE *out, const coba_report_t *report, const coba_result_
             shape.neurons, shape.trials, report->seconds, result->spikes.count, report->rate,
             report->late_rate, report->alive, shape.trials);
     fprintf(out,
-            "%" PRId64
-            " sgemm calls, %.3f %% of the left operand nonzero: %.2f s of %.2f s (%.3f ms a step)\n",
-            result->sgemm_calls, 100.0 * report->density, result->sgemm_seconds, report->wall_seconds,
+            "%" PRId64 " products, %.3f %% of the left operand nonzero: %.2f s of %.2f s (%.3f ms a step)\n",
+            result->products, 100.0 * report->density, result->product_seconds, report->wall_seconds,
             1e3 * result->loop_seconds / shape.steps);
 }

@@ -1,13 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Integrates the membrane equations and passes the spikes on through cblas_sgemm. */
+ * Integrates the membrane equations and passes the spikes on through the synapses. */
 #include "coba_simulate.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "coba_blas.h"
 #include "coba_random.h"
 
 /* All arrays are [trials x neurons], row-major. */
@@ -120,18 +119,13 @@ static void stimulate(state_t *state, int trials, int neurons)
 /* The excitatory columns of the spikes times the excitatory rows of the weights, and likewise inhibitory.
  * beta = 0: the product alone is a sum of whole numbers and exact; the conductances, which decay by a
  * rounded factor, take it up afterwards, each element in one addition. */
-static void propagate(const coba_network_t *network, state_t *state, int trials, coba_result_t *result)
+static void propagate(coba_synapses_t *synapses, state_t *state, size_t count, coba_result_t *result)
 {
-    const int n = network->neurons, n_e = network->excitatory, n_i = n - n_e;
     const double start = coba_seconds();
-    cblas_sgemm(COBA_ROW_MAJOR, COBA_NO_TRANS, COBA_NO_TRANS, trials, n, n_e, 1.0f, state->spikes, n,
-                network->weights, n, 0.0f, state->add_e, n);
-    cblas_sgemm(COBA_ROW_MAJOR, COBA_NO_TRANS, COBA_NO_TRANS, trials, n, n_i, 1.0f, state->spikes + n_e, n,
-                network->weights + (size_t)n_e * (size_t)n, n, 0.0f, state->add_i, n);
-    result->sgemm_seconds += coba_seconds() - start;
-    result->sgemm_calls += 2;
+    coba_synapses_pass(synapses, state->spikes, state->add_e, state->add_i);
+    result->product_seconds += coba_seconds() - start;
+    result->products += 2;
 
-    const size_t count = (size_t)trials * (size_t)n;
     for (size_t i = 0; i < count; i++) {
         state->g_e[i] += state->add_e[i];
         state->g_i[i] += state->add_i[i];
@@ -150,8 +144,8 @@ static int record(const state_t *state, int step, int trials, int neurons, coba_
     return 0;
 }
 
-int coba_simulate(const coba_network_t *network, int trials, int steps, uint64_t seed,
-                  coba_progress_t *progress, coba_result_t *result)
+int coba_simulate(const coba_network_t *network, coba_synapses_t *synapses, int trials, int steps,
+                  uint64_t seed, coba_progress_t *progress, coba_result_t *result)
 {
     const size_t count = (size_t)trials * (size_t)network->neurons;
     state_t state;
@@ -163,7 +157,7 @@ int coba_simulate(const coba_network_t *network, int trials, int steps, uint64_t
     const double start = coba_seconds();
     for (int step = 0; step < steps; step++) {
         integrate(&state, count);
-        propagate(network, &state, trials, result);
+        propagate(synapses, &state, count, result);
         if (step * COBA_DT < COBA_STIM_MS) stimulate(&state, trials, network->neurons);
         status = record(&state, step, trials, network->neurons, &result->spikes);
         if (status != 0) goto done;

@@ -1,17 +1,18 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs one spiking network twice, on the plain BLAS and under the drop-in library, and compares the two.
+# Runs one spiking network on the plain BLAS, under the drop-in library and on a CUDA device, and compares the three.
 set -eu
 
 usage() {
     cat <<'TEXT'
-Usage: demo.sh [--preload LIBRARY] [--out FOLDER] [--no-plot] BUILD [option of coba ...]
+Usage: demo.sh [--preload LIBRARY] [--out FOLDER] [--device] [--no-plot] BUILD [option of coba ...]
 
-Runs BUILD/bin/coba as it is, then with LIBRARY preloaded (BUILD/lib/liblacuna_blas.so), and shows the
-raster, the time of both, what the library decided, and the difference of the results, which has to be none.
+Runs BUILD/bin/coba as it is, then with LIBRARY preloaded (BUILD/lib/liblacuna_blas.so), then BUILD/bin/coba_device,
+whose products run on a CUDA device where there is one. Shows the raster, the time of each, what the library
+decided, and the difference of the results, which has to be none.
 Rasters, potentials and a picture go to FOLDER (BUILD/demo-out).
-Exit status: 0 the results are the same to the bit, 1 they differ, 2 the demo could not run.
+Exit status: 0 the results are the same to the bit, 1 they differ, 2 the demo could not run, 77 no device (--device).
 TEXT
 }
 
@@ -20,11 +21,12 @@ die() {
     exit 2
 }
 
-preload='' out='' plot=yes
+preload='' out='' plot=yes device=wanted
 while [ $# -gt 0 ]; do
     case $1 in
     --preload) [ $# -ge 2 ] || die "--preload: needs a library"; preload=$2; shift 2 ;;
     --out) [ $# -ge 2 ] || die "--out: needs a folder"; out=$2; shift 2 ;;
+    --device) device=needed; shift ;;
     --no-plot) plot=no; shift ;;
     --help) usage; exit 0 ;;
     -*) die "unknown option '$1' (try --help)" ;;
@@ -55,6 +57,10 @@ run_preloaded() {
         --potentials "$out/lacuna.potentials" "$@" --no-picture >"$out/lacuna.log" 2>"$out/lacuna.stats" ||
         { cat "$out/lacuna.stats" >&2; return 1; }
 }
+run_on_device() {
+    env -u LD_PRELOAD "$build/bin/coba_device" --summary --raster "$out/device.raster" \
+        --potentials "$out/device.potentials" "$@" --no-picture >"$out/device.log" 2>"$out/device.stats"
+}
 
 blas=$(ldd "$coba" | awk '/blas|blis/ { print $3; exit }')
 echo "1. An event-driven workload on the plain BLAS: $(readlink -f "${blas:-unknown}" || echo unknown)"
@@ -73,43 +79,67 @@ elif [ -z "$preload" ]; then
     die "$library said nothing under LACUNA_STATS=1, so it saw no call"
 fi
 
-cat "$out/plain.log" "$out/lacuna.log" | awk '
-    function ratio(name) { return of[2, name] > 0 ? sprintf("%.1fx", of[1, name] / of[2, name]) : "-" }
-    function row(text, name, unit, show) {
-        printf "   %-22s %12s %12s %9s\n", text, of[1, name] unit, of[2, name] unit, show ? ratio(name) : ""
+echo "3. The same network with its products on a CUDA device, by the library's own API"
+status=0
+run_on_device "$@" || status=$?
+case $status in
+0) runs="plain lacuna device"; sed -n 's/^on /   on /p' "$out/device.log" ;;
+77) runs="plain lacuna"; echo "   Skipped: $(cat "$out/device.stats")" ;;
+*) cat "$out/device.stats" >&2; die "the run on the device failed" ;;
+esac
+[ $device = wanted ] || [ $status -ne 77 ] || exit 77
+
+for run in $runs; do grep '^coba ' "$out/$run.log"; done | awk '
+    function cell(run, name, unit, ratio) {
+        if (run > runs) return ""
+        if (ratio && run > 1 && of[run, name] > 0) unit = unit sprintf(" (%.1fx)", of[1, name] / of[run, name])
+        return sprintf(" %18s", of[run, name] unit)
+    }
+    function row(text, name, unit, ratio) {
+        printf "   %-22s%s%s%s\n", text, cell(1, name, unit, ratio), cell(2, name, unit, ratio), cell(3, name, unit, ratio)
     }
     /^coba / {
-        run++
-        for (i = 2; i <= NF; i++) { split($i, pair, "="); of[run, pair[1]] = pair[2] }
+        runs++
+        for (i = 2; i <= NF; i++) { split($i, pair, "="); of[runs, pair[1]] = pair[2] }
     }
     END {
-        printf "3. %-22s %12s %12s %9s\n", "", "plain", "preloaded", "ratio"
+        printf "4. %-22s %18s %18s %18s\n", "", "plain", "preloaded", (runs > 2 ? "device" : "")
         row("firing rate", "rate_hz", " Hz", 0)
         row("spikes", "spikes", "", 0)
         row("trials alive at end", "alive_trials", "", 0)
         row("nonzero in left side", "density", "", 0)
-        row("sgemm calls", "sgemm_calls", "", 0)
-        row("wall time in sgemm", "sgemm_s", " s", 1)
+        row("products", "products", "", 0)
+        row("wall time in products", "product_s", " s", 1)
+        row("wall time of all steps", "loop_s", " s", 1)
         row("wall time of all", "total_s", " s", 1)
     }'
 
+# compare_with NAME: the plain run against another; 0 where they are the same to the bit.
+compare_with() {
+    apart=0
+    "$build/bin/coba_compare" "$out/plain.raster" "$out/$1.raster" \
+        "$out/plain.potentials" "$out/$1.potentials" >"$out/compare.log" || apart=$?
+    echo "   plain and $1: $(cat "$out/compare.log")"
+    [ $apart -le 1 ] || die "the results could not be compared"
+    for sum in raster_checksum potential_checksum; do
+        [ "$(value $sum "$out/plain.log")" = "$(value $sum "$out/$1.log")" ] || apart=1
+    done
+    return $apart
+}
+
+echo "5. The results"
 status=0
-"$build/bin/coba_compare" "$out/plain.raster" "$out/lacuna.raster" \
-    "$out/plain.potentials" "$out/lacuna.potentials" >"$out/compare.log" || status=$?
-printf '4. '
-cat "$out/compare.log"
-[ $status -le 1 ] || die "the results could not be compared"
-for sum in raster_checksum potential_checksum; do
-    [ "$(value $sum "$out/plain.log")" = "$(value $sum "$out/lacuna.log")" ] || status=1
+for run in $runs; do
+    [ "$run" = plain ] || compare_with "$run" || status=1
 done
 if [ $status -eq 0 ]; then
-    echo "   The results are the same to the bit."
+    echo "   They are the same to the bit."
 else
     echo "   THE RESULTS DIFFER."
 fi
 
 if [ $plot = yes ]; then
-    printf '5. '
+    printf '6. '
     if [ -x /usr/bin/python3 ]; then
         /usr/bin/python3 "$here/plot_raster.py" "$out/lacuna.raster" "$out/raster.png"
     else
