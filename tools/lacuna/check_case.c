@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device_oracle.h"
+
 #define RAN_TEXT 64
 
 /* The entry points beside lac_gemm_ex; they decide for themselves. */
@@ -19,6 +21,7 @@ typedef struct check_run {
     const check_options_t *options;
     operand_set_t set;
     oracle_t oracle;
+    bool device_oracle;    /* the device's own product in double stands for the host's */
     uint64_t sum_a, sum_b; /* of A and B before any call */
     check_line_fn report;
     void *arg;
@@ -36,25 +39,34 @@ static bool has_special_values(const ref_problem_t *p)
     return p->a.pattern.values == REF_SPECIAL || p->b.pattern.values == REF_SPECIAL;
 }
 
-/* The product under one reading of 0 * Inf; NULL: out of memory. */
-static const ref_result_t *expected(check_run_t *run, unsigned nan)
+/* The product under one reading of 0 * Inf; NULL, with the reason in why, where there is none. */
+static const ref_result_t *expected(check_run_t *run, unsigned nan, char *why, size_t size)
 {
     ref_result_t *result = &run->oracle.result[has_special_values(&run->set.problem) ? nan : REF_STRICT];
     if (result->value) return result;
+    if (run->device_oracle)
+        return device_oracle(&run->set, run->options->ctx, result, why, size) ? result : NULL;
     ref_case_t before = run->set.data;
     before.c = run->set.c_before;
-    return ref_gemm_case(&run->set.problem, &before, nan, result) ? result : NULL;
+    if (ref_gemm_case(&run->set.problem, &before, nan, result)) return result;
+    snprintf(why, size, "the oracle is out of memory");
+    return NULL;
 }
 
-/* What a route may make of 0 * Inf: it drops the zeros of the side that it takes as sparse. An entry point
- * that does not tell its route may do as any route does. */
+/* What a route may make of 0 * Inf: it drops the zeros of the side that it takes as sparse, and may drop
+ * those of a partner that has no buffer to hold them. An entry point that does not tell its route may do as
+ * any route does. */
 static int readings(const check_run_t *run, const lac_decision_t *d, unsigned reading[4])
 {
-    bool told = d->route || run->options->strict_nan || !has_special_values(&run->set.problem);
+    const ref_problem_t *p = &run->set.problem;
+    bool told = d->route || run->options->strict_nan || !has_special_values(p);
+    bool left = d->side && strcmp(d->side, "left") == 0, right = d->side && strcmp(d->side, "right") == 0;
     reading[0] = REF_STRICT;
-    if (told && !run->options->strict_nan && d->side && strcmp(d->side, "left") == 0) reading[0] = REF_SKIP_A;
-    if (told && !run->options->strict_nan && d->side && strcmp(d->side, "right") == 0)
-        reading[0] = REF_SKIP_B;
+    if (told && !run->options->strict_nan && (left || right)) {
+        reading[0] = left ? REF_SKIP_A : REF_SKIP_B;
+        reading[1] = REF_SKIP_A | REF_SKIP_B;
+        return (left ? p->b.only : p->a.only) ? 2 : 1;
+    }
     if (told) return 1;
     reading[1] = REF_SKIP_A;
     reading[2] = REF_SKIP_B;
@@ -65,7 +77,7 @@ static lac_status_t call_bare(lac_ctx_t *ctx, const operand_set_t *set)
 {
     const ref_problem_t *p = &set->problem;
     const lac_obj_t *a = &set->a, *b = &set->b, *c = &set->c;
-    const float *x = set->data.a.data, *y = set->data.b.data;
+    const float *x = a->buf, *y = b->buf;
     if (p->op == REF_SGEMV)
         return lac_sgemv(ctx, a->trans, a->m, a->n, p->alpha, x, a->rs, a->cs, y, b->rs, p->beta, c->buf,
                          c->rs);
@@ -91,7 +103,8 @@ static outcome_t call_once(check_run_t *run, lac_ctx_t *ctx, entry_t entry, cons
     operand_set_t *set = &run->set;
     lac_call_t call = {.size = sizeof call, .route = strcmp(route, ROUTE_AUTO) == 0 ? NULL : route};
     call.decision = &out.decision;
-    operand_set_reset(set);
+    out.status = operand_set_reset(set);
+    if (out.status != LAC_OK) return out;
     switch (entry) {
     case ENTRY_EX:
         out.status =
@@ -104,6 +117,8 @@ static outcome_t call_once(check_run_t *run, lac_ctx_t *ctx, entry_t entry, cons
         out.status = call_plan(ctx, set, &call, &out.decision);
         break;
     }
+    if (out.status == LAC_OK && computes_on_device(ctx)) out.status = lac_device_wait(ctx);
+    if (out.status == LAC_OK) out.status = operand_set_fetch(set);
     out.bits = ref_matrix_checksum(&set->data.c);
     return out;
 }
@@ -121,14 +136,12 @@ static bool compare_values(check_run_t *run, const outcome_t *out, check_line_t 
     const ref_problem_t *p = &run->set.problem;
     unsigned reading[4];
     int count = readings(run, &out->decision, reading);
+    double bound = ref_bound(p->k) + (run->device_oracle ? DEVICE_ORACLE_UNITS : 0.0);
     ref_report_t report = {0};
     for (int i = 0; i < count; i++) {
-        const ref_result_t *want = expected(run, reading[i]);
-        if (!want) {
-            snprintf(why, size, "the oracle is out of memory");
-            return false;
-        }
-        if (ref_compare(&run->set.data.c, want, ref_bound(p->k), &report)) break;
+        const ref_result_t *want = expected(run, reading[i], why, size);
+        if (!want) return false;
+        if (ref_compare(&run->set.data.c, want, bound, &report)) break;
     }
     line->max_error = report.max_error;
     line->mean_error = report.mean_error;
@@ -136,7 +149,14 @@ static bool compare_values(check_run_t *run, const outcome_t *out, check_line_t 
     return report.ok;
 }
 
-/* The values of C, its surroundings, A and B. False with the reason in why. */
+static bool inputs_intact(const check_run_t *run)
+{
+    return ref_matrix_checksum(&run->set.data.a) == run->sum_a &&
+           ref_matrix_checksum(&run->set.data.b) == run->sum_b;
+}
+
+/* The values of C, its surroundings, A and B (on a device those are looked at once, in the end). False with
+ * the reason in why. */
 static bool compare(check_run_t *run, const outcome_t *out, check_line_t *line, char *why, size_t size)
 {
     operand_set_t *set = &run->set;
@@ -147,11 +167,9 @@ static bool compare(check_run_t *run, const outcome_t *out, check_line_t *line, 
         snprintf(why, size, "wrote outside C, %lld elements from its first", (long long)where);
         return false;
     }
-    if (ref_matrix_checksum(&set->data.a) != run->sum_a || ref_matrix_checksum(&set->data.b) != run->sum_b) {
-        snprintf(why, size, "changed A or B");
-        return false;
-    }
-    return true;
+    if (set->copy_c.memory || inputs_intact(run)) return true;
+    snprintf(why, size, "changed A or B");
+    return false;
 }
 
 static bool same_route(const outcome_t *x, const outcome_t *y)
@@ -166,7 +184,10 @@ static bool same_route(const outcome_t *x, const outcome_t *y)
 static bool repeat(check_run_t *run, lac_ctx_t *ctx, entry_t entry, const char *route, const outcome_t *first,
                    char *why, size_t size)
 {
-    const char *what = ctx == run->options->one ? "a run with one thread" : "a second run";
+    bool other = ctx == run->options->one;
+    const char *what = !other                   ? "a further run"
+                       : run->set.copy_c.memory ? "a run on another stream"
+                                                : "a run with one thread";
     outcome_t again = call_once(run, ctx, entry, route);
     if (again.status != LAC_OK) {
         snprintf(why, size, "%s failed: %s", what, lac_last_error());
@@ -195,15 +216,22 @@ static check_status_t judge(check_run_t *run, entry_t entry, const char *route, 
         snprintf(why, size, "%s ran instead: %s", d->route, d->reason);
         return CHECK_REFUSED;
     }
-    bool same = repeat(run, options->ctx, entry, route, &first, why, size) &&
-                repeat(run, options->one, entry, route, &first, why, size);
+    bool same = repeat(run, options->one, entry, route, &first, why, size);
+    for (int i = 1; same && i < options->runs; i++)
+        same = repeat(run, options->ctx, entry, route, &first, why, size);
     return same ? CHECK_PASSED : CHECK_FAILED;
+}
+
+static const char *oracle_name(const check_run_t *run)
+{
+    return run->device_oracle ? "the device's route reference" : "a product in double";
 }
 
 static void check_entry(check_run_t *run, entry_t entry, const char *route, const char *name)
 {
     char why[512] = "", ran[RAN_TEXT] = "";
     check_line_t line = {.problem = run->set.text, .route = name, .ran = ran, .why = why};
+    line.oracle = oracle_name(run);
     line.status = judge(run, entry, route, &line, ran, why, sizeof why);
     run->report(run->arg, &line);
 }
@@ -213,6 +241,7 @@ static void check_route(check_run_t *run, const char *route)
     route_verdict_t verdict;
     route_ask(&verdict, run->options->ctx, &run->set, route);
     check_line_t line = {.problem = run->set.text, .route = route, .ran = "", .why = verdict.why};
+    line.oracle = oracle_name(run);
     line.status = verdict.status == LAC_OK ? CHECK_REFUSED : CHECK_FAILED;
     if (verdict.status == LAC_OK && verdict.applies)
         check_entry(run, ENTRY_EX, route, route);
@@ -228,6 +257,21 @@ static void check_entry_points(check_run_t *run)
     check_entry(run, ENTRY_PLAN, ROUTE_AUTO, "lac_plan_run");
 }
 
+/* What a route did to A or B shows in their bits on the device. */
+static void check_inputs(check_run_t *run)
+{
+    check_line_t line = {.problem = run->set.text, .route = "(A and B)", .ran = "", .why = ""};
+    line.oracle = oracle_name(run);
+    line.status = CHECK_FAILED;
+    if (operand_set_fetch_inputs(&run->set) != LAC_OK)
+        line.why = lac_last_error();
+    else if (!inputs_intact(run))
+        line.why = "a route changed A or B";
+    else
+        return;
+    run->report(run->arg, &line);
+}
+
 int check_case_run(const ref_problem_t *problem, const check_options_t *options, check_line_fn report,
                    void *arg, const char *command)
 {
@@ -237,10 +281,12 @@ int check_case_run(const ref_problem_t *problem, const check_options_t *options,
         complain(command, "%s", error);
         return EXIT_UNAVAILABLE;
     }
+    run.device_oracle = device_oracle_serves(&run.set);
     run.sum_a = ref_matrix_checksum(&run.set.data.a);
     run.sum_b = ref_matrix_checksum(&run.set.data.b);
     for (int i = 0; i < options->routes.count; i++) check_route(&run, options->routes.name[i]);
     if (route_set_has(&options->routes, ROUTE_AUTO)) check_entry_points(&run);
+    if (run.set.copy_c.memory) check_inputs(&run);
     for (int i = 0; i < 4; i++) ref_result_free(&run.oracle.result[i]);
     operand_set_free(&run.set);
     return EXIT_OK;

@@ -3,7 +3,8 @@
  * One problem of the check: every route, and every entry point, against the oracle.
  *
  * Each run is compared element by element; padding and guards around C must keep their poison, A and B their
- * contents; a second run and a run with one thread must give the same bits. */
+ * contents; further runs, and one with one thread (on a device: in another context), must give the same
+ * bits. */
 #ifndef TOOL_CHECK_CASE_H
 #define TOOL_CHECK_CASE_H
 
@@ -18,8 +19,9 @@ typedef struct check_options {
     route_set_t routes;
     bool corrupt;    /* self-test: spoil one element before it is compared              */
     bool strict_nan; /* the library keeps 0 * Inf and 0 * NaN                            */
+    int runs;        /* of each route, that must give the same bits; 2 at least          */
     lac_ctx_t *ctx;  /* as the settings say                                              */
-    lac_ctx_t *one;  /* the same with one thread                                         */
+    lac_ctx_t *one;  /* the same with one thread; on a device, another stream            */
 } check_options_t;
 
 typedef enum check_status { CHECK_PASSED, CHECK_REFUSED, CHECK_FAILED } check_status_t;
@@ -27,8 +29,9 @@ typedef enum check_status { CHECK_PASSED, CHECK_REFUSED, CHECK_FAILED } check_st
 /* One line of the report; what it points at is valid during the callback only. */
 typedef struct check_line {
     const char *problem;
-    const char *route; /* as asked for; an entry point is named like the function */
-    const char *ran;   /* the route and side that ran, "" when refused             */
+    const char *oracle; /* what the result is compared with                       */
+    const char *route;  /* as asked for; an entry point is named like the function */
+    const char *ran;    /* the route and side that ran, "" when refused             */
     check_status_t status;
     double max_error, mean_error; /* in units of 2^-24 |A||B| */
     const char *why;              /* "" when passed           */

@@ -25,19 +25,21 @@ int command_explain(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_tune(int argc, char **argv);
 
-/* Options that every command takes: --set OPTION=VALUE, --quiet. */
+/* Options that every command takes: --device PLACE, --set OPTION=VALUE, --quiet. */
 #define COMMON_SETTINGS 16
 typedef struct common_options {
-    const char *setting[COMMON_SETTINGS]; /* "option=value" for lac_ctx_set */
+    const char *setting[COMMON_SETTINGS]; /* "option=value" for lac_ctx_set                 */
     int settings;
     bool quiet;
+    bool on_device; /* contexts compute on a device, each on a stream of its own            */
+    int device;     /* its ordinal                                                          */
 } common_options_t;
 
 /* The argp child that fills common_options_t, given as the child's input (argp_state.child_inputs[0]). */
 extern const struct argp common_argp;
 
-/* A context with the settings applied. On failure *ctx is NULL, the reason is printed, and an exit code
- * is returned. */
+/* A context at the place asked for, with the settings applied. On failure *ctx is NULL, the reason is
+ * printed, and an exit code is returned. */
 int common_context(const common_options_t *options, const char *command, lac_ctx_t **ctx);
 
 /* Prints "command: text" on standard error. */

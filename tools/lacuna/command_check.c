@@ -13,7 +13,7 @@
 #include "problem_random.h"
 #include "progress.h"
 
-enum { KEY_FUZZ = 256, KEY_SEED, KEY_CORRUPT };
+enum { KEY_FUZZ = 256, KEY_SEED, KEY_CORRUPT, KEY_REPEAT };
 
 typedef struct check_arguments {
     check_options_t check;
@@ -25,6 +25,7 @@ typedef struct check_arguments {
 
 typedef struct check_tally {
     bool quiet;
+    const common_options_t *common;
     long passed, refused, failed;
     double worst;
     char worst_problem[REF_PROBLEM_TEXT], worst_route[ROUTE_NAME];
@@ -38,6 +39,7 @@ static const struct argp_option check_table[] = {
      "check these routes, set apart by commas (default all; 'auto' includes the entry "
      "points lac_sgemm, lac_sgemv and plans)",
      1},
+    {"repeat", KEY_REPEAT, "N", 0, "run each route N times, for the same bits (default 2)", 1},
     {"fuzz", KEY_FUZZ, "N", 0, "add N random small problems from the whole grammar", 1},
     {"seed", KEY_SEED, "S", 0, "the seed of --fuzz (default 1)", 1},
     {"self-test-corrupt", KEY_CORRUPT, NULL, OPTION_HIDDEN,
@@ -69,6 +71,9 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
     case KEY_FUZZ:
         a->fuzz = parse_integer(state, "--fuzz", arg, 1, 100000000);
         return 0;
+    case KEY_REPEAT:
+        a->check.runs = (int)parse_integer(state, "--repeat", arg, 2, 1000000);
+        return 0;
     case KEY_SEED:
         a->seed = (uint64_t)parse_integer(state, "--seed", arg, 0, INT64_MAX);
         return 0;
@@ -85,9 +90,10 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
 
 static const char doc[] =
     "Runs every route that applies to a problem and compares its result with a product in double, element by "
-    "element; errors are in units of 2^-24 |A||B|. C's padding must stay untouched, a second run and a run "
+    "element; errors are in units of 2^-24 |A||B|. C's padding must stay untouched, a further run and a run "
     "with one "
-    "thread must give the same bits. A route that refuses is shown with its reason and is not counted as "
+    "thread (on a device: on another stream) must give the same bits. A route that refuses is shown with its "
+    "reason and is not counted as "
     "passed. "
     "Without a PROBLEM a few are built in.\v" EXIT_CODES_TEXT;
 
@@ -98,7 +104,7 @@ static void print_line(check_tally_t *tally, const check_line_t *line)
     progress_clear();
     if (strcmp(tally->heading, line->problem) != 0) {
         snprintf(tally->heading, sizeof tally->heading, "%s", line->problem);
-        printf("%s\n", line->problem);
+        printf("%s   (against %s)\n", line->problem, line->oracle);
     }
     printf("  %-8s %-13s", word[line->status], line->route);
     if (line->status == CHECK_REFUSED)
@@ -106,9 +112,10 @@ static void print_line(check_tally_t *tally, const check_line_t *line)
     else
         printf(" %-13s max %-9.3g mean %-9.3g %s\n", line->ran, line->max_error, line->mean_error, line->why);
     if (line->status != CHECK_FAILED) return;
-    bool entry = strncmp(line->route, "lac_", 4) == 0;
-    printf("           repeat: lacuna check --route %s '%s'\n", entry ? ROUTE_AUTO : line->route,
-           line->problem);
+    bool entry = strncmp(line->route, "lac_", 4) == 0 || line->route[0] == '(';
+    printf("           repeat: lacuna check ");
+    if (tally->common->on_device) printf("--device cuda:%d ", tally->common->device);
+    printf("--route %s '%s'\n", entry ? ROUTE_AUTO : line->route, line->problem);
 }
 
 static void count_line(void *arg, const check_line_t *line)
@@ -202,7 +209,7 @@ static int prepare(check_arguments_t *a, const char *command)
 
 static int run_check(check_arguments_t *a, const char *command)
 {
-    check_tally_t tally = {.quiet = a->check.common.quiet};
+    check_tally_t tally = {.quiet = a->check.common.quiet, .common = &a->check.common};
     int code = check_problems(a, &tally, command);
     progress_clear();
     printf("%zu problems: %ld passed, %ld refused, %ld failed", a->problems.count + (size_t)a->fuzz,
@@ -222,7 +229,7 @@ int command_check(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {check_table, parse_check, "[PROBLEM...]", doc, children, NULL, NULL};
-    check_arguments_t a = {.routes = "all", .seed = 1};
+    check_arguments_t a = {.check.runs = 2, .routes = "all", .seed = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     progress_begin(a.check.common.quiet);
     int code = prepare(&a, argv[0]);

@@ -1,18 +1,35 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What every sub-command shares: --set, --quiet, the context, complaints. */
+ * What every sub-command shares: --device, --set, --quiet, the context, complaints. */
 #include "command.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "parse_number.h"
 #include "progress.h"
+
+#define ORDINAL_MOST 1023
+
+/* "host", "cuda", or "cuda:N". */
+static void parse_place(common_options_t *options, const char *text, struct argp_state *state)
+{
+    options->on_device = strncmp(text, "cuda", 4) == 0;
+    options->device = 0;
+    if (strcmp(text, "host") == 0 || strcmp(text, "cuda") == 0) return;
+    if (!options->on_device || text[4] != ':')
+        argp_error(state, "--device: expected host, cuda or cuda:N, found '%s'", text);
+    options->device = (int)parse_integer(state, "--device cuda", text + 5, 0, ORDINAL_MOST);
+}
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
     common_options_t *options = state->input;
     switch (key) {
+    case 'd':
+        parse_place(options, arg, state);
+        return 0;
     case 'S':
         if (!strchr(arg, '=')) argp_error(state, "--set: expected OPTION=VALUE, found '%s'", arg);
         if (options->settings == COMMON_SETTINGS) argp_error(state, "--set: at most %d", COMMON_SETTINGS);
@@ -27,6 +44,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option common_table[] = {
+    {"device", 'd', "PLACE", 0, "where to compute: host (default), cuda, or cuda:N for device N", 89},
     {"set", 'S', "OPTION=VALUE", 0,
      "set an option of the library, as LACUNA_OPTION=VALUE in the environment would (threads=1, nan=strict)",
      90},
@@ -49,7 +67,12 @@ void complain(const char *command, const char *format, ...)
 
 int common_context(const common_options_t *options, const char *command, lac_ctx_t **ctx)
 {
-    lac_status_t status = lac_ctx_create(ctx);
+    lac_status_t status =
+        options->on_device ? lac_ctx_create_cuda(ctx, options->device, LAC_STREAM_NEW) : lac_ctx_create(ctx);
+    if (status != LAC_OK && options->on_device) {
+        complain(command, "--device cuda:%d: %s", options->device, lac_last_error());
+        return EXIT_UNAVAILABLE;
+    }
     if (status != LAC_OK) {
         complain(command, "no context: %s: %s", lac_status_text(status), lac_last_error());
         return EXIT_UNAVAILABLE;

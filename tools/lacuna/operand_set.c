@@ -40,9 +40,19 @@ static void *wide_indices(const ref_compressed_t *form)
     return idx;
 }
 
+/* An array as the library takes it: itself on the host, a copy on a device. *status keeps the first error. */
+static const void *placed(attachment_t *know, const void *array, int64_t count, size_t width,
+                          lac_status_t *status)
+{
+    if (!computes_on_device(know->ctx) || *status != LAC_OK) return array;
+    *status = device_array(know->ctx, array, (size_t)count * width, &know->array[know->arrays]);
+    return know->array[know->arrays++];
+}
+
 /* Entries of a binary operand are 1, which the API lets a caller say by giving no values. */
 static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x, bool by_rows, bool wide)
 {
+    lac_status_t status = LAC_OK;
     const ref_compressed_t *form = &know->compressed;
     bool made = by_rows ? ref_csr_make(&know->compressed, x) : ref_csc_make(&know->compressed, x);
     if (made && form->nnz > INT32_MAX) wide = true;
@@ -50,30 +60,52 @@ static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x,
     if (!know->narrow) return LAC_ERR_MEMORY;
     const void *ptr = wide ? (const void *)form->ptr : know->narrow;
     const void *idx = wide ? know->narrow : (const void *)form->idx;
-    const float *val = x->dt == LAC_U8 ? NULL : form->val;
+    size_t width = wide ? sizeof(int64_t) : sizeof(int32_t);
+    ptr = placed(know, ptr, form->lines + 1, width, &status);
+    idx = placed(know, idx, form->nnz, width, &status);
+    const float *val = x->dt == LAC_U8 ? NULL : placed(know, form->val, form->nnz, sizeof *val, &status);
     lac_it_t it = wide ? LAC_I64 : LAC_I32;
+    if (status != LAC_OK) return status;
     return by_rows ? lac_meta_attach_csr(know->meta, it, ptr, idx, val)
                    : lac_meta_attach_csc(know->meta, it, ptr, idx, val);
 }
 
-static lac_status_t attach_form(attachment_t *know, lac_ctx_t *ctx, const lac_obj_t *obj,
-                                const ref_matrix_t *x, ref_meta_t meta, bool wide)
+static lac_status_t attach_bits(attachment_t *know, const ref_matrix_t *x)
+{
+    lac_status_t status = LAC_OK;
+    const ref_bits_t *form = &know->bits;
+    if (!ref_bits_make(&know->bits, x)) return LAC_ERR_MEMORY;
+    const uint64_t *bits = placed(know, form->bits, form->rows * form->words, sizeof *bits, &status);
+    const float *val = placed(know, form->val, form->nnz, sizeof *val, &status);
+    return status != LAC_OK ? status : lac_meta_attach_bitmask(know->meta, bits, val);
+}
+
+static lac_status_t attach_active(attachment_t *know, const ref_matrix_t *x)
+{
+    lac_status_t status = LAC_OK;
+    const ref_active_t *form = &know->active;
+    if (!ref_active_make(&know->active, x)) return LAC_ERR_MEMORY;
+    const int32_t *k = placed(know, form->k, form->active, sizeof *k, &status);
+    const float *slots = placed(know, form->slots, form->active * form->rows, sizeof *slots, &status);
+    return status != LAC_OK ? status : lac_meta_attach_active(know->meta, form->active, k, slots);
+}
+
+static lac_status_t attach_form(attachment_t *know, const lac_obj_t *obj, const ref_matrix_t *x,
+                                ref_meta_t meta, bool wide)
 {
     switch (meta) {
     case REF_META_NONE:
         return LAC_OK;
     case REF_META_DENSITY:
-        return lac_meta_scan(ctx, obj, LAC_META_DENSITY);
+        return lac_meta_scan(know->ctx, obj, LAC_META_DENSITY);
     case REF_META_CSR:
         return attach_compressed(know, x, true, wide);
     case REF_META_CSC:
         return attach_compressed(know, x, false, wide);
     case REF_META_BITS:
-        if (!ref_bits_make(&know->bits, x)) return LAC_ERR_MEMORY;
-        return lac_meta_attach_bitmask(know->meta, know->bits.bits, know->bits.val);
+        return attach_bits(know, x);
     case REF_META_ACTIVE:
-        if (!ref_active_make(&know->active, x)) return LAC_ERR_MEMORY;
-        return lac_meta_attach_active(know->meta, know->active.active, know->active.k, know->active.slots);
+        return attach_active(know, x);
     }
     return LAC_ERR_VALUE;
 }
@@ -82,10 +114,11 @@ static lac_status_t attach(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj, c
                            const ref_operand_t *said, bool wide)
 {
     if (said->meta == REF_META_NONE && !said->frozen) return LAC_OK;
-    lac_status_t status = lac_meta_create(&know->meta, x->m, x->n);
+    lac_status_t status = lac_meta_create_for(ctx, &know->meta, x->m, x->n);
     if (status != LAC_OK) return status;
+    know->ctx = ctx;
     obj->meta = know->meta;
-    status = attach_form(know, ctx, obj, x, said->meta, wide);
+    status = attach_form(know, obj, x, said->meta, wide);
     if (status == LAC_OK && said->frozen) status = lac_meta_freeze(know->meta);
     if (said->only) obj->buf = NULL;
     return status;
@@ -94,6 +127,7 @@ static lac_status_t attach(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj, c
 static void detach(attachment_t *know)
 {
     lac_meta_free(know->meta);
+    for (int i = 0; i < know->arrays; i++) lac_device_free(know->ctx, know->array[i]);
     ref_compressed_free(&know->compressed);
     ref_bits_free(&know->bits);
     ref_active_free(&know->active);
@@ -129,6 +163,29 @@ static bool make_data(operand_set_t *set)
            make_plain(&set->plain_b, &set->b_f32, &set->data.b, &p->b, p->trans_b);
 }
 
+/* One operand, and the floats of a binary one, on the device. An operand that is sparse only has no buffer
+ * there but the plain one. */
+static lac_status_t copy_operand(lac_ctx_t *ctx, const ref_matrix_t *x, device_copy_t *copy, lac_obj_t *obj,
+                                 const ref_matrix_t *f32, device_copy_t *copy_f32, lac_obj_t *plain)
+{
+    lac_status_t status = device_copy_make(copy, ctx, x, obj);
+    plain->space = LAC_DEVICE;
+    plain->buf = obj->buf;
+    if (status == LAC_OK && f32->base) status = device_copy_make(copy_f32, ctx, f32, plain);
+    return status;
+}
+
+static lac_status_t copy_to_device(operand_set_t *set, lac_ctx_t *ctx)
+{
+    lac_status_t status =
+        copy_operand(ctx, &set->data.a, &set->copy_a, &set->a, &set->a_f32, &set->copy_a_f32, &set->plain_a);
+    if (status == LAC_OK)
+        status = copy_operand(ctx, &set->data.b, &set->copy_b, &set->b, &set->b_f32, &set->copy_b_f32,
+                              &set->plain_b);
+    if (status == LAC_OK) status = device_copy_make(&set->copy_c, ctx, &set->data.c, &set->c);
+    return status;
+}
+
 bool operand_set_make(operand_set_t *set, const ref_problem_t *problem, lac_ctx_t *ctx, char *error,
                       size_t error_size)
 {
@@ -137,6 +194,7 @@ bool operand_set_make(operand_set_t *set, const ref_problem_t *problem, lac_ctx_
     bool wide = problem->seed % 2 == 0;
     const char *what = "operands";
     lac_status_t status = make_data(set) ? LAC_OK : LAC_ERR_MEMORY;
+    if (status == LAC_OK && computes_on_device(ctx)) status = copy_to_device(set, ctx);
     if (status == LAC_OK) {
         what = "metaA";
         status = attach(&set->know_a, ctx, &set->a, &set->data.a, &problem->a, wide);
@@ -157,6 +215,11 @@ void operand_set_free(operand_set_t *set)
 {
     detach(&set->know_a);
     detach(&set->know_b);
+    device_copy_free(&set->copy_a);
+    device_copy_free(&set->copy_b);
+    device_copy_free(&set->copy_c);
+    device_copy_free(&set->copy_a_f32);
+    device_copy_free(&set->copy_b_f32);
     ref_matrix_free(&set->a_f32);
     ref_matrix_free(&set->b_f32);
     ref_matrix_free(&set->c_before);
@@ -164,7 +227,20 @@ void operand_set_free(operand_set_t *set)
     memset(set, 0, sizeof *set);
 }
 
-void operand_set_reset(operand_set_t *set)
+lac_status_t operand_set_reset(operand_set_t *set)
 {
+    if (set->copy_c.memory) return device_copy_put(&set->copy_c, &set->c_before);
     ref_matrix_restore(&set->data.c, &set->c_before);
+    return LAC_OK;
+}
+
+lac_status_t operand_set_fetch(operand_set_t *set)
+{
+    return device_copy_fetch(&set->copy_c, &set->data.c);
+}
+
+lac_status_t operand_set_fetch_inputs(operand_set_t *set)
+{
+    lac_status_t status = device_copy_fetch(&set->copy_a, &set->data.a);
+    return status != LAC_OK ? status : device_copy_fetch(&set->copy_b, &set->data.b);
 }

@@ -7,14 +7,20 @@
 
 #include <stdbool.h>
 
+#include "device_copy.h"
 #include "lacuna/lacuna.h"
 #include "ref_generate.h"
 #include "ref_problem.h"
 #include "ref_sparse.h"
 
+#define ATTACHED_ARRAYS 3
+
 /* What the caller of the library knows of one operand, and the arrays that it keeps alive. */
 typedef struct attachment {
-    lac_meta_t *meta; /* or NULL: nothing is known */
+    lac_meta_t *meta;             /* or NULL: nothing is known                              */
+    lac_ctx_t *ctx;               /* where the arrays lie                                   */
+    void *array[ATTACHED_ARRAYS]; /* on a device: what is attached                          */
+    int arrays;
     ref_compressed_t compressed;
     ref_bits_t bits;
     ref_active_t active;
@@ -24,9 +30,10 @@ typedef struct attachment {
 typedef struct operand_set {
     ref_problem_t problem;
     char text[REF_PROBLEM_TEXT];
-    ref_case_t data;
+    ref_case_t data;           /* on the host; C as operand_set_fetch found it                        */
     ref_matrix_t c_before;     /* C as it is before a call, padding and guards included               */
     ref_matrix_t a_f32, b_f32; /* floats of a binary operand for a caller without Lacuna; or empty    */
+    device_copy_t copy_a, copy_b, copy_c, copy_a_f32, copy_b_f32; /* empty on the host                */
     attachment_t know_a, know_b;
     lac_obj_t a, b, c;          /* as the problem says                                                 */
     lac_obj_t plain_a, plain_b; /* dense f32 without metadata: what a caller without Lacuna would pass */
@@ -34,15 +41,21 @@ typedef struct operand_set {
 
 #define OPERAND_SET_GUARD 64 /* poisoned elements around C */
 
-/* Generates and attaches. False, with one line in error: memory, or the library did not take the metadata.
- * *set is then empty. An attached CSR or CSC has indices of 32 bits for odd seeds, of 64 bits for even ones,
- * so that a list of problems meets both. */
+/* Generates and attaches, where ctx computes; ctx must outlive the set. False, with one line in error:
+ * memory, or the library did not take the metadata. *set is then empty. An attached CSR or CSC has indices of
+ * 32 bits for odd seeds, of 64 bits for even ones, so that a list of problems meets both. */
 bool operand_set_make(operand_set_t *set, const ref_problem_t *problem, lac_ctx_t *ctx, char *error,
                       size_t error_size);
 void operand_set_free(operand_set_t *set);
 
-/* C as it was before any call. */
-void operand_set_reset(operand_set_t *set);
+/* C as it was before any call. Waits. Errors: those of lac_device_upload. */
+lac_status_t operand_set_reset(operand_set_t *set);
+
+/* Brings C, padding and guards included, into data.c. Waits. Errors: those of lac_device_download. */
+lac_status_t operand_set_fetch(operand_set_t *set);
+
+/* The same of A and B, to see whether a call wrote to them. */
+lac_status_t operand_set_fetch_inputs(operand_set_t *set);
 
 /* The forms to scan for where the library is to find out for itself what `meta` would tell it. */
 unsigned operand_set_scan_mask(ref_meta_t meta);
