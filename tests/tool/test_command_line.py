@@ -186,6 +186,10 @@ class Check(unittest.TestCase):
         self.assertIn("0 passed", out)
         self.assertIn("nothing was checked", err)
 
+    def test_more_runs(self):
+        code, out, _ = lacuna("check", "--quiet", "--repeat", "20", SMALL)
+        self.assertEqual(code, 0, out)
+
     def test_fuzz_is_repeatable(self):
         """The same problems; the dispatcher, which learns from the clock, may choose other routes."""
         def problems(seed):
@@ -197,6 +201,39 @@ class Check(unittest.TestCase):
         self.assertEqual(len(first), 20)
         self.assertEqual(first, problems("7"))
         self.assertNotEqual(first, problems("8"))
+
+
+class Place(unittest.TestCase):
+    """--device: what can be said without a device, and where there is one, that it is used."""
+
+    def test_not_understood(self):
+        for place in ("gpu", "cuda:", "cuda:first", "cuda:-1", "cuda0", "cuda:1x", ""):
+            for command in COMMANDS:
+                code, _, err = lacuna(command, "--device", place)
+                self.assertEqual(code, 2, f"{command} {place}: {err}")
+                self.assertIn("--device", err)
+
+    def test_host(self):
+        code, out, _ = lacuna("check", "--quiet", "--device", "host", SMALL)
+        self.assertEqual(code, 0, out)
+
+    def test_no_such_device(self):
+        """Device 1023 is on no machine, whether or not there are others."""
+        for arguments in (("info",), ("check", SMALL), ("bench", SMALL), ("bench", "--regret"), ("explain", SMALL),
+                          ("tune",)):
+            code, out, err = lacuna(*arguments, "--device", "cuda:1023")
+            self.assertEqual(code, 3, f"{arguments}: {err}")
+            self.assertEqual(out, "")
+            self.assertIn("--device cuda:1023: device: ", err)
+
+    def test_device(self):
+        code, out, err = lacuna("info", "--device", "cuda")
+        if code == 3:
+            self.skipTest(err.strip())
+        self.assertRegex(out, r"(?m)^device +\S")
+        code, out, err = lacuna("check", "--device", "cuda", SMALL)
+        self.assertEqual(code, 0, out + err)
+        self.assertRegex(out, r"(?m)^  ok +event ")
 
 
 class Bench(unittest.TestCase):
