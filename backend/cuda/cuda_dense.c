@@ -5,6 +5,9 @@
 #include "cuda_routes.h"
 #include "cuda_vendor.h"
 
+/* 1 x 1 with k = 1e9 took 3 ms, with k = 2^31 + 10 it did not end (cuBLAS 13.1, H200, 2026-11-21). */
+#define K_MOST ((lac_dim_t)1 << 30)
+
 static bool fits_32(const lac_problem_t *p)
 {
     return p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && p->a.rs <= INT32_MAX &&
@@ -81,16 +84,28 @@ static lac_status_t set_math(lac_exec_t *exec, void *handle, lac_math_t math)
     return lac_cublas_told(lac_cublas()->set_math(handle, mode), "math mode");
 }
 
-/* C = beta C + alpha A B, all by columns as the BLAS sees them. */
+static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, float alpha, blas_operand_t a,
+                 blas_operand_t b, float beta, float *c, int64_t ld)
+{
+    const lac_cublas_t *blas = lac_cublas();
+    return blas->sgemm_64 ? blas->sgemm_64(handle, a.trans, b.trans, m, n, k, &alpha, a.buf, a.ld, b.buf,
+                                           b.ld, &beta, c, ld)
+                          : blas->sgemm(handle, a.trans, b.trans, (int)m, (int)n, (int)k, &alpha, a.buf,
+                                        (int)a.ld, b.buf, (int)b.ld, &beta, c, (int)ld);
+}
+
+/* C = beta C + alpha A B, all by columns as the BLAS sees them; a very long k in pieces. */
 static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, float alpha,
                              blas_operand_t a, blas_operand_t b, float beta, float *c, lac_inc_t ldc)
 {
-    const lac_cublas_t *blas = lac_cublas();
     int64_t ld = at_least(n == 1 ? 1 : ldc, m);
-    int status = blas->sgemm_64 ? blas->sgemm_64(handle, a.trans, b.trans, m, n, k, &alpha, a.buf, a.ld,
-                                                 b.buf, b.ld, &beta, c, ld)
-                                : blas->sgemm(handle, a.trans, b.trans, (int)m, (int)n, (int)k, &alpha, a.buf,
-                                              (int)a.ld, b.buf, (int)b.ld, &beta, c, (int)ld);
+    int64_t a_step = a.trans == LAC_CUBLAS_N ? a.ld : 1, b_step = b.trans == LAC_CUBLAS_N ? 1 : b.ld;
+    int status = 0;
+    for (lac_dim_t k0 = 0; !status && k0 < k; k0 += K_MOST) {
+        lac_dim_t length = k - k0 < K_MOST ? k - k0 : K_MOST;
+        blas_operand_t a0 = {a.buf + k0 * a_step, a.trans, a.ld}, b0 = {b.buf + k0 * b_step, b.trans, b.ld};
+        status = sgemm(handle, m, n, length, alpha, a0, b0, k0 ? 1.0f : beta, c, ld);
+    }
     return lac_cublas_told(status, "sgemm");
 }
 
