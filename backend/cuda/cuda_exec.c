@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Life of an exec on a device, its workspace, and where buffers lie. */
 #include "cuda_exec.h"
+#include "cuda_capture.h"
 #include "cuda_spmm.h"
 #include "cuda_vendor.h"
 #include "../base/status.h"
@@ -94,8 +95,10 @@ void lac_cuda_close(lac_exec_t *exec)
     if (!exec) return;
     int token = lac_cuda_enter(exec);
     if (exec->answers) cudaStreamSynchronize(exec->stream); /* what is under way uses what is freed here */
+    bool alone = lac_cuda_alone_begin();
     lac_cuda_spmm_close(exec);
     lac_cuda_vendor_close(exec);
+    if (alone) lac_cuda_alone_end();
     cudaFree(exec->work);
     for (int i = 0; i < exec->retired_count; i++) cudaFree(exec->retired[i]);
     cudaFreeHost(exec->answers);

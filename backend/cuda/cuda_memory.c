@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Device memory for those outside: metadata's arrays, and what lacuna/device.h offers. */
+#include "cuda_capture.h"
 #include "cuda_exec.h"
 #include "../base/status.h"
 
@@ -10,7 +11,12 @@ static lac_status_t settle(int device, int *before)
     *before = -1;
     lac_status_t status = lac_cuda_told(cudaGetDevice(before), "device");
     if (!status && *before != device) status = lac_cuda_told(cudaSetDevice(device), "device");
-    return status ? status : lac_cuda_told(cudaDeviceSynchronize(), "device");
+    if (status) return status;
+    if (!lac_cuda_alone_begin())
+        return lac_fail(LAC_ERR_VENDOR, "device: cannot be waited for while this thread records");
+    status = lac_cuda_told(cudaDeviceSynchronize(), "device");
+    lac_cuda_alone_end();
+    return status;
 }
 
 static lac_status_t fetch(int device, void *to, const void *from, size_t bytes)
@@ -119,6 +125,20 @@ static lac_status_t time_work(lac_exec_t *exec, lac_work_fn work, void *arg, int
     return status;
 }
 
+static lac_status_t capture(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, cudaGraph_t *graph)
+{
+    lac_cuda_recording_begin();
+    lac_status_t status =
+        lac_cuda_told(cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeThreadLocal), "recording");
+    if (!status) {
+        for (int i = 0; !status && i < calls; i++) status = work(arg);
+        cudaError_t ended = cudaStreamEndCapture(exec->stream, graph);
+        if (!status) status = lac_cuda_told(ended, "recording");
+    }
+    lac_cuda_recording_end();
+    return status;
+}
+
 static lac_status_t record(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, void **recording)
 {
     cudaGraph_t graph = NULL;
@@ -127,12 +147,7 @@ static lac_status_t record(lac_exec_t *exec, lac_work_fn work, void *arg, int ca
         return lac_fail(LAC_ERR_UNAVAILABLE,
                         "stream: the default stream cannot be recorded; give the context "
                         "one of its own");
-    lac_status_t status =
-        lac_cuda_told(cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeThreadLocal), "recording");
-    if (status) return status;
-    for (int i = 0; !status && i < calls; i++) status = work(arg);
-    cudaError_t ended = cudaStreamEndCapture(exec->stream, &graph);
-    if (!status) status = lac_cuda_told(ended, "recording");
+    lac_status_t status = capture(exec, work, arg, calls, &graph);
     if (!status) status = lac_cuda_told(cudaGraphInstantiate(&made, graph, 0), "recording");
     if (!status) status = lac_cuda_told(cudaGraphUpload(made, exec->stream), "recording");
     if (graph) cudaGraphDestroy(graph);

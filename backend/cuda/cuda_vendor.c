@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The vendor's libraries: opened once for the process, handles per exec. */
 #include "cuda_vendor.h"
+#include "cuda_capture.h"
 #include "../base/library.h"
 #include "../base/status.h"
 
@@ -58,7 +59,9 @@ lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle)
     if (!status && !exec->blas_workspace)
         status =
             lac_cuda_told(cudaMalloc(&exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
+    bool alone = !status && lac_cuda_alone_begin();
     if (!status) status = lac_cublas_told(blas->create(handle), "create");
+    if (alone) lac_cuda_alone_end();
     if (status) {
         *handle = NULL;
         return status;

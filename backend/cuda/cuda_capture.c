@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A lock that recordings share. */
+#include "cuda_capture.h"
+
+#include <pthread.h>
+
+static pthread_rwlock_t device = PTHREAD_RWLOCK_INITIALIZER;
+static _Thread_local int recordings; /* of this thread; only the first of them takes the lock */
+
+void lac_cuda_recording_begin(void)
+{
+    if (!recordings++) pthread_rwlock_rdlock(&device);
+}
+
+void lac_cuda_recording_end(void)
+{
+    if (!--recordings) pthread_rwlock_unlock(&device);
+}
+
+bool lac_cuda_alone_begin(void)
+{
+    return !recordings && pthread_rwlock_wrlock(&device) == 0;
+}
+
+void lac_cuda_alone_end(void)
+{
+    pthread_rwlock_unlock(&device);
+}
