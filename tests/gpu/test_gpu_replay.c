@@ -86,6 +86,13 @@ static void test_changed_contents(lac_ctx_t *ctx)
             for (int right = 0; right < 2; right++) check_shape(ctx, routes[r], s, right);
 }
 
+/* cuSPARSE wants the number of nonzeros on the host, for which a recording cannot wait: without metadata the
+ * dense route is recorded, for which such a plan prepares nothing. */
+static bool plans_alone(const char *route)
+{
+    return strcmp(route, "cusparse") != 0;
+}
+
 /* A plan is all the preparation that a recording needs: no call was ever run. */
 static void test_recorded_plans(lac_ctx_t *ctx)
 {
@@ -100,7 +107,7 @@ static void test_recorded_plans(lac_ctx_t *ctx)
             lac_call_t settings = {.size = sizeof settings, .route = routes[r]};
             lac_recording_t *recording = NULL;
             describe(text, s, 0, false);
-            if (gpu_case_make(&x, fresh, text) && gpu_case_takes(&x, routes[r]) &&
+            if (gpu_case_make(&x, fresh, text) && plans_alone(routes[r]) && gpu_case_takes(&x, routes[r]) &&
                 gpu_expect(lac_plan_create(fresh, &job.plan, &x.a, &x.b, &x.c, &settings), LAC_OK, text) &&
                 gpu_expect(lac_plan_explain(job.plan, &job.decision), LAC_OK, text) &&
                 gpu_expect(lac_record(fresh, run_plan, &job, 1, &recording), LAC_OK, text))
