@@ -118,7 +118,26 @@ def threads():
     )
 
 
-LISTS = (shapes, layouts, scalars, patterns, metadata, values, vectors, threads)
+def gpu():
+    """For a device: awkward extents up to 10007, with everything else taking turns of lengths that share no factor."""
+    trans, beta = Turn(*TRANSPOSES), Turn("0", "1", "-0.5")
+    layout_a, layout_b = Turn("row", "row", "col", "row+3", "colx2+1"), Turn(*LAYOUTS, "row")
+    layout_c = Turn("row", "col", "row+5", "row", "rowx2", "row+1", "row", "col+2", "row", "row", "row+31")
+    sparse = Turn("A=bern0.001", "B=bern0.001", "A=bern0.0001", "A=zero", "B=bern0.01", "A=bern0.1", "B=band0.02",
+                  "A=power0.01", "B=row0.05", "A=col0.02", "A=bern0.02:B=bern0.3", "A=block4x8-0.1", "B=bern0.5")
+    told = Turn("", "metaA=csr", "", "frozenA=1", "metaB=csc", "dtA=u8", "metaA=active", "frozenB=1", "",
+                "metaB=bits:frozenB=1", "dtB=u8", "metaA=csr:onlyA=1", "metaA=bits:frozenA=1", "alpha=-2", "", "metaB=csr",
+                "frozenA=1:frozenB=1")
+    for most in (3e7, 5e6, 5e6):  # multiply-adds; the oracle makes about 1e9 a second of them
+        for m, k, n in itertools.product((1, 31, 33, 127, 5000, 10007), repeat=3):
+            if m * k * n <= most:
+                yield sgemm(trans(), m, k, n, sparse(), told(), f"layA={layout_a()}", f"layB={layout_b()}",
+                            f"layC={layout_c()}", f"beta={beta()}")
+    for trans, fields in itertools.product("NT", ("B=bern0.01", "A=bern0.05:metaA=csr", "B=bern0.002:frozenA=1")):
+        yield f"sgemv:{trans}:5000x127:{fields}:layB=row+1:layC=row+2:beta=0.5"
+
+
+LISTS = (shapes, layouts, scalars, patterns, metadata, values, vectors, threads, gpu)
 
 
 def text_of(make):
