@@ -134,7 +134,8 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
         snprintf(key, sizeof key, "option %s", lac_policy_name(i));
         fact(arg, key, text);
     }
-    fact(arg, "constants", ctx->machine_source);
+    lac_tune_place(ctx->machine_source, text, sizeof text);
+    fact(arg, "constants", text);
     for (int i = 0; i < lac_constant_count; i++) {
         snprintf(key, sizeof key, "constant %s", lac_constants[i].name);
         snprintf(text, sizeof text, "%.4g %s: %s", *lac_machine_value(&ctx->machine, i),

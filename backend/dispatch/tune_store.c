@@ -59,6 +59,14 @@ static bool default_path(int threads, char *path, size_t size)
     return lac_settings_path("XDG_CACHE_HOME", ".cache", file, path, size);
 }
 
+void lac_tune_place(const char *path, char *text, size_t size)
+{
+    const char *home = lac_env("HOME");
+    size_t length = home ? strlen(home) : 0;
+    bool inside = length > 1 && !strncmp(path, home, length) && path[length] == '/';
+    snprintf(text, size, "%s%s", inside ? "~" : "", inside ? path + length : path);
+}
+
 static int constant_named(const char *name)
 {
     for (int i = 0; i < lac_constant_count; i++)

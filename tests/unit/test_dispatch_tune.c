@@ -214,13 +214,30 @@ static void test_decimal_comma(void **state)
     if (!comma) skip();
 }
 
+static void test_home_is_not_named(void **state)
+{
+    (void)state;
+    static const char *const inside[][2] = {{"/home/x/y.tune", "~/y.tune"},
+                                            {"/home/xy/z", "/home/xy/z"},
+                                            {"/home/x", "/home/x"},
+                                            {"defaults; none stored", "defaults; none stored"}};
+    char *home = strdup(getenv("HOME")), text[64];
+    setenv("HOME", "/home/x", 1);
+    for (int i = 0; i < 4; i++) {
+        lac_tune_place(inside[i][0], text, sizeof text);
+        assert_string_equal(text, inside[i][1]);
+    }
+    setenv("HOME", home, 1);
+    free(home);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_named_file),
-        cmocka_unit_test(test_damage),       cmocka_unit_test(test_unknown_names_and_missing_ones),
-        cmocka_unit_test(test_oversized),    cmocka_unit_test(test_unwritable),
-        cmocka_unit_test(test_decimal_comma)};
+        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_named_file),
+        cmocka_unit_test(test_damage),        cmocka_unit_test(test_unknown_names_and_missing_ones),
+        cmocka_unit_test(test_oversized),     cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_decimal_comma), cmocka_unit_test(test_home_is_not_named)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
