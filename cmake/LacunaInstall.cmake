@@ -43,3 +43,16 @@ else()
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/lacuna.pc.in ${PROJECT_BINARY_DIR}/lacuna.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/lacuna.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+
+install(FILES ${PROJECT_SOURCE_DIR}/docs/man/lacuna.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tool)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/man/lacuna-environment.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7
+        COMPONENT library)
+
+# The API reference, where Doxygen is: cmake --build build --target docs
+find_program(LACUNA_DOXYGEN doxygen)
+mark_as_advanced(LACUNA_DOXYGEN)
+if(LACUNA_DOXYGEN)
+  configure_file(${PROJECT_SOURCE_DIR}/docs/Doxyfile.in ${PROJECT_BINARY_DIR}/Doxyfile @ONLY)
+  add_custom_target(docs COMMAND ${LACUNA_DOXYGEN} ${PROJECT_BINARY_DIR}/Doxyfile
+    COMMENT "Writing the API reference into ${PROJECT_BINARY_DIR}/reference/html" VERBATIM)
+endif()

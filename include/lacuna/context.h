@@ -17,13 +17,15 @@ extern "C" {
  * Errors: NULL, MEMORY. Free with lac_ctx_free. */
 LAC_API lac_status_t lac_ctx_create(lac_ctx_t **ctx);
 
+/* In place of a stream: one of the context's own. */
+#define LAC_STREAM_NEW ((void *)-1)
+
 /* A context on CUDA device `device` (its ordinal; -1: the thread's current one). Operands are LAC_DEVICE,
  * work is queued on `stream` (a cudaStream_t; NULL: the default stream; LAC_STREAM_NEW: one of the context's
  * own) and the calls return before it is done. In steady state they neither allocate nor wait, so that they
  * may be captured into a graph; a call that would have to allocate while its stream is captured fails and
  * says so. *ctx is NULL on failure. Errors: NULL, MEMORY; UNAVAILABLE, with the reason: the library was built
  * without CUDA, its CUDA part is not found, or there is no driver or no such device. */
-#define LAC_STREAM_NEW ((void *)-1)
 LAC_API lac_status_t lac_ctx_create_cuda(lac_ctx_t **ctx, int device, void *stream);
 
 /* NULL is accepted. Metadata and plans outlive the context; a plan may no longer be run. */

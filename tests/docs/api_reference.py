@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the API reference and looks up every public function in it, with a description for nearly all.
+
+usage: api_reference.py cmake build-folder source-folder"""
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+# Said together with the function above them.
+TOGETHER = {"lac_gemm_ex", "lac_meta_attach_csc", "lac_meta_attach_active", "lac_meta_attach_bitmask", "lac_plan_run",
+            "lac_plan_explain", "lac_plan_destroy", "lac_device_download", "lac_obj_colmajor"}
+
+
+def main(cmake, build, source):
+    run = subprocess.run([cmake, "--build", build, "--target", "docs"], text=True, capture_output=True, check=False)
+    warnings = [line for line in (run.stdout + run.stderr).splitlines() if "warning:" in line or "error:" in line]
+    described = {}
+    for page in (pathlib.Path(build) / "reference/xml").glob("*_8h.xml"):
+        for member in xml.parse(page).iter("memberdef"):
+            if member.get("kind") == "function":
+                words = "".join("".join(member.find(part).itertext()) for part in ("briefdescription", "detaileddescription"))
+                described[member.findtext("name")] = len(words.split())
+    declared = set()
+    for header in (pathlib.Path(source) / "include/lacuna").glob("*.h"):
+        declared |= set(re.findall(r"LAC_API [^;(]*?\b(lac_\w+)\(", header.read_text(encoding="utf-8")))
+    wrong = warnings + [f"not in the reference: {name}" for name in sorted(declared - described.keys())]
+    wrong += [f"not described: {name}" for name in sorted(declared - TOGETHER) if described.get(name, 1) == 0]
+    print("\n".join(wrong + [f"{len(declared)} functions, {len(described)} in the reference"]))
+    return 1 if run.returncode or wrong or len(declared) < 30 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""Holds the manual pages to what the program and the sources say: every command, option and variable, and no other.
+
+usage: manual_pages.py lacuna-tool source-folder [unittest argument...]"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+TOOL, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+PAGE, ENVIRONMENT = ROOT / "docs/man/lacuna.1", ROOT / "docs/man/lacuna-environment.7"
+
+
+def text(page):
+    """The words of a page: no comments, no font changes."""
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if not line.startswith('.\\"')]
+    return re.sub(r"\\f[A-Z]", "", "\n".join(lines)).replace("\\-", "-")
+
+
+def help_of(*command):
+    return subprocess.run([TOOL, *command, "--help"], text=True, capture_output=True, check=True).stdout
+
+
+COMMANDS = re.findall(r"(?m)^  ([a-z]+) ", help_of())
+
+
+class Tool(unittest.TestCase):
+    def test_every_command(self):
+        self.assertGreater(len(COMMANDS), 5)
+        section = text(PAGE).split(".SH COMMANDS")[1].split(".SH")[0]
+        for command in COMMANDS:
+            self.assertRegex(section, rf"(?m)^\.BI?R? {command}\b")
+
+    def test_every_option_and_no_other(self):
+        known = {"--version"}
+        for command in COMMANDS:
+            if command != "help":
+                known |= set(re.findall(r"(?m)^ +(?:-.,)? *(--[a-z-]+)", help_of(command)))
+                known |= set(re.findall(r"(?m)^ +(-[A-Za-z?]),", help_of(command)))
+        self.assertGreater(len(known), 25)
+        named = set(re.findall(r"(?<![\w-])--?[A-Za-z?][a-z-]*", text(PAGE)))
+        self.assertEqual(set(), known - named, "not in the page")
+        self.assertEqual(set(), {option for option in named if option.startswith("--")} - known, "no longer there")
+
+
+class Environment(unittest.TestCase):
+    def options(self):
+        found = re.findall(r'LAC_OPTION\((\w+), "(\w+)", "([^"]*)"', (ROOT / "backend/dispatch/options.def").read_text())
+        self.assertGreater(len(found), 8)
+        return found
+
+    def test_every_option_and_its_values(self):
+        page = text(ENVIRONMENT)
+        for name, variable, accepted in self.options():
+            entry = re.search(rf'(?ms)^\.BR {variable} " \(option " {name} \)$(.*?)^\.(?:TP|SH)', page)
+            self.assertIsNotNone(entry, variable)
+            for value in re.findall(r"\b[a-z0-9]+(?=,| or |$| and )", accepted.split(", with")[0].replace("any of", "")):
+                with self.subTest(variable=variable, value=value):
+                    self.assertRegex(entry[1], rf"\b{value}\b")
+
+    def test_every_variable_and_no_other(self):
+        read = {"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HOME", "OMP_NUM_THREADS"}
+        for folder in ("backend", "plugin"):
+            for source in (ROOT / folder).rglob("*"):
+                if source.suffix in (".c", ".def"):
+                    read |= set(re.findall(r'"(LACUNA_[A-Z_]+)"', source.read_text(encoding="utf-8")))
+        named = set(re.findall(r"\b(?:LACUNA_[A-Z_]+|XDG_[A-Z_]+|HOME|OMP_NUM_THREADS)\b", text(ENVIRONMENT)))
+        self.assertEqual(read, named)
+        tuning = (ROOT / "docs/tuning.md").read_text(encoding="utf-8")
+        self.assertEqual(set(), {name for name in read if name.startswith("LACUNA_") and name not in tuning})
+
+
+class Layout(unittest.TestCase):
+    def test_pages_are_well_formed(self):
+        checker = ["mandoc", "-T", "lint", "-W", "warning"] if shutil.which("mandoc") else ["groff", "-man", "-ww", "-z"]
+        if not shutil.which(checker[0]):
+            self.skipTest("neither mandoc nor groff")
+        for page in (PAGE, ENVIRONMENT):
+            result = subprocess.run([*checker, page], text=True, capture_output=True, check=False)
+            self.assertEqual("", result.stderr + (result.stdout if checker[0] == "mandoc" else ""))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
