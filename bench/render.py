@@ -1,37 +1,37 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""Renders bench/results/<device>/*.json into the README's table and docs/performance.md: no figure is typed.
+"""Renders bench/results/<device>/*.json into the README's tables and docs/performance.md: no figure is typed.
 
 usage: render.py [--root FOLDER] [--verify]
 
-The README shows the dispatcher's rows of every targets*.json; docs/performance.md shows every report.
+The README shows the dispatcher's rows of every targets*.json; docs/performance.md shows every report, with the
+picture beside it where bench/plot_roofline.py has drawn one.
 --verify changes nothing and ends with status 1 when a document is not what would be written."""
 import argparse
-import json
 import pathlib
 import sys
 
-BENCH, REGRET = "lacuna-bench-1", "lacuna-regret-1"
+sys.dont_write_bytecode = True
+from report_reading import (BENCH, KERNELS, REGRET, caption, floor_us, in_words, lanes_of, microseconds,  # noqa: E402
+                            on_device, ratio, reports, timed, told_words, untold)
+
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 HEAD = """# Performance
 
 Rendered by `bench/render.py` from the raw reports in `bench/results/`; no figure here is typed. Each report carries
 commit, date and machine. Routes are timed in turns (A B A B), so that ratios hold where a machine's speed drifts:
 *speed* is the median over the rounds of baseline time / route time. Extents are m x k x n; *A 1 %* means that
-one in a hundred elements of A is a nonzero. *vendor* is the BLAS called directly on the plain dense operands.
-*auto* is the dispatcher in steady state. Repeat any row with `lacuna bench --route all 'PROBLEM'`.
+one in a hundred elements of A is a nonzero. *vendor* is the BLAS (on a device cuBLAS) called directly on the plain
+dense operands. *auto* is the dispatcher in steady state. *of floor* is the least time that anything could take, over
+the time taken: the sparse operand as it is given, the active slices of the other and C, once each at the rate of
+memory, or the pairs of nonzeros that meet at the rate of the dense product, whichever takes longer. What lies in a
+cache can be above 100 %. Repeat any row with `lacuna bench --route all 'PROBLEM'`.
 """
-
-
-def reports(root):
-    """{device: [(file name, report)]}, both sorted."""
-    found = {}
-    for path in sorted((root / "bench/results").glob("*/*.json")):
-        report = json.loads(path.read_text(encoding="utf-8"))
-        if report.get("schema") in (BENCH, REGRET):
-            found.setdefault(path.parent.name, []).append((path.name, report))
-    return found
+# What bench/gpu/event_bench.cu times: lane, and what its caller has.
+LANES = {"fused": "one kernel", "slots": "compact, gather", "stream": "stream all", "packed": "active list given",
+         "csr": "CSR given", "fused-frozen": "frozen, one kernel", "slots-frozen": "frozen, compact, gather",
+         "csr-frozen": "frozen, CSC given"}
 
 
 def table(heads, rows):
@@ -41,84 +41,51 @@ def table(heads, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
-def operand(letter, fields):
-    """What a problem string says of one operand, in words; '' where it is plain and dense."""
-    pattern, words = fields.get(letter, "dense").split("/")[0], []
-    if pattern != "dense":
-        digits = next((i for i, c in enumerate(pattern) if c.isdigit()), len(pattern))
-        structure, density = pattern[:digits], pattern[digits:]
-        if structure == "block":
-            size, density = density.split("-", 1)
-            structure = f"{size} blocks"
-        share = f"{100 * float(density):g} %" if density else pattern
-        words.append(share if structure == "bern" else f"{share} ({structure})")
-    if f"dt{letter}" in fields:
-        words.append(fields[f"dt{letter}"])
-    if f"meta{letter}" in fields:
-        words.append({"csr": "CSR given", "csc": "CSC given", "bits": "bitmask given", "active": "active list given",
-                      "density": "density given"}[fields[f"meta{letter}"]])
-    if f"frozen{letter}" in fields:
-        words.append("frozen")
-    return f"{letter} {', '.join(words)}" if words else ""
+def without_empty(heads, rows):
+    """The table without the columns in which no row has anything."""
+    kept = [i for i in range(len(heads)) if any(row[i] for row in rows)]
+    return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
-def in_words(problem):
-    """(extents, what is known of the operands) of a problem string."""
-    operation, _trans, extents, *rest = problem.split(":")
-    fields = dict(field.split("=", 1) for field in rest if "=" in field)
-    known = "; ".join(filter(None, (operand("A", fields), operand("B", fields)))) or "dense"
-    extra = ", ".join(f"{key} {fields[key]}" for key in ("alpha", "beta") if key in fields)
-    extents = extents.replace("x", " x ")
-    return extents + (" (gemv)" if operation == "sgemv" else ""), known + (f"; {extra}" if extra else "")
-
-
-def microseconds(us):
-    """Three digits that count, in us or ms."""
-    value, unit = (us / 1000, "ms") if us >= 1000 else (us, "µs")
-    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f} {unit}"
-
-
-def ratio(value):
-    return f"{value:.{2 if value < 10 else 0}f}x"
-
-
-def timed(problem, cache):
-    return [row for row in problem["rows"] if row["cache"] == cache and "median_us" in row]
-
-
-def caption(report):
-    """Machine, BLAS, date and commit on one line."""
-    machine = report["machine"]
-    words = machine.get("blas version", "").split()
-    blas = " ".join(word for word in words if not word.isupper() and not set("_=") & set(word))
-    facts = [machine.get("device") or machine.get("processor", "unknown machine"), machine.get("instruction set"),
-             f"{machine['processors']} processors" if "processors" in machine else "", blas or machine.get("blas")]
-    text = f"{', '.join(filter(None, facts))}; {report['date'][:10]}, commit `{report['commit']}`"
-    disturbed = [problem["others_share"] for problem in report["problems"] if problem.get("others_share", 0) > 0.05]
-    if disturbed:
-        text += (f"; **not alone**: during {len(disturbed)} of {len(report['problems'])} problems other programs used "
-                 f"up to {100 * max(disturbed):.0f} % of the processors")
-    return text
+def readme_row(problems):
+    """One line for the problems that differ only in what the library is told; None where auto was not timed."""
+    plain, told, cusparse = None, None, ""
+    for problem in problems:
+        lanes, base = lanes_of(problem)
+        if not base or "auto" not in lanes:
+            continue
+        words, auto = told_words(problem["problem"]), lanes["auto"]
+        if not words:
+            plain = base, auto
+        elif not told or auto["speedup"] > told[2]["speedup"]:
+            told = words, base, auto
+        if "cusparse" in lanes and ("csr" in problem["problem"] or not cusparse):
+            cusparse = microseconds(lanes["cusparse"]["median_us"])
+    if not plain and not told:
+        return None
+    base, auto = plain or (told[1], None)
+    cells = [*in_words(untold(problems[0]["problem"])), microseconds(base["median_us"]), cusparse]
+    cells += [microseconds(auto["median_us"]), f"**{ratio(auto['speedup'])}**", auto["decided_route"]] if auto else [""] * 3
+    cells += [f"{microseconds(told[2]['median_us'])} ({told[0]})", ratio(told[2]["speedup"])] if told else ["", ""]
+    return cells
 
 
 def readme_table(found):
-    """The dispatcher against the baseline, operands in cache."""
+    """The dispatcher against the baseline, operands in cache: one table for every machine that has targets."""
     parts = []
     for files in found.values():
-        for name, report in files:
-            if report["schema"] != BENCH or not name.startswith("targets"):
+        for path, report in files:
+            if report["schema"] != BENCH or not path.name.startswith("targets"):
                 continue
-            rows = []
+            groups = {}
             for problem in report["problems"]:
-                lanes = {row["route"]: row for row in timed(problem, "warm")}
-                base = next((row for row in lanes.values() if row["baseline"]), None)
-                if base and "auto" in lanes:
-                    auto = lanes["auto"]
-                    rows.append((*in_words(problem["problem"]), microseconds(base["median_us"]),
-                                 microseconds(auto["median_us"]), f"**{ratio(auto['speedup'])}**",
-                                 auto["decided_route"]))
-            parts.append(f"{caption(report)}\n\n" + table(
-                ("m x k x n", "nonzeros", ">BLAS", ">Lacuna", ">speed", "route"), rows))
+                groups.setdefault(untold(problem["problem"]), []).append(problem)
+            rows = [row for row in map(readme_row, groups.values()) if row]
+            vendor = "cuBLAS" if on_device(report) else "BLAS"
+            if rows:
+                parts.append(f"{caption(report)}\n\n" + without_empty(
+                    ("m x k x n", "nonzeros", f">{vendor}", ">cuSPARSE", ">Lacuna", ">speed", "route", ">told more",
+                     ">speed"), rows))
     return "\n\n".join(parts)
 
 
@@ -126,18 +93,20 @@ def bench_section(report):
     rows = []
     for problem in report["problems"]:
         extents, known = in_words(problem["problem"])
+        floor = floor_us(report, problem)
         for cache in ("warm", "cold"):
             for row in timed(problem, cache):
                 side = row.get("decided_side", "")
                 ran = f"{row['decided_route']} {side}".strip() if row["route"] == "auto" else side
                 rows.append((extents, known, row["route"], ran, cache, microseconds(row["median_us"]),
                              f"{microseconds(row['p25_us'])} .. {microseconds(row['p75_us'])}", ratio(row["speedup"]),
-                             f"{row['gflops']:.3g}", f"{row['gbytes_per_s']:.3g}"))
+                             f"{row['gflops']:.3g}", f"{row['gbytes_per_s']:.3g}",
+                             f"{100 * floor / row['median_us']:.2g} %" if floor else ""))
                 extents = known = ""
     scans = [(*in_words(p["problem"]), letter.upper(), microseconds(p[f"scan_{letter}_us"]))
              for p in report["problems"] for letter in "ab" if f"scan_{letter}_us" in p]
-    text = table(("m x k x n", "nonzeros", "route", "ran", "cache", ">median", ">quartiles", ">speed", ">GFLOP/s",
-                  ">GB/s"), rows)
+    text = without_empty(("m x k x n", "nonzeros", "route", "ran", "cache", ">median", ">quartiles", ">speed",
+                          ">GFLOP/s", ">GB/s", ">of floor"), rows)
     if scans:
         text += "\n\nWhat it costs to find, from the dense buffer, the metadata that was given above:\n\n"
         text += table(("m x k x n", "nonzeros", "operand", ">scan"), scans)
@@ -159,13 +128,44 @@ def regret_section(report):
           f"{p['auto_over_best']:.2f}") for p in worst])
 
 
+def kernels_section(report):
+    """Kernels called directly and replayed from a graph: beside cuBLAS, or by themselves."""
+    times = {}
+    for row in report["results"]:
+        times.setdefault(row["problem"], {}).setdefault(row["route"].removesuffix("-best"), []).append(row["warm_us"])
+    times = {problem: {lane: min(values) for lane, values in lanes.items()} for problem, lanes in times.items()}
+    if not any("cublas" in lanes for lanes in times.values()):
+        return table(("", ">warm"), [(problem, microseconds(min(lanes.values()))) for problem, lanes in times.items()])
+    rows = []
+    for problem, lanes in times.items():
+        side, extents, density = problem.split(":")
+        best = min(us for lane, us in lanes.items() if lane != "cublas")
+        cells = [microseconds(lanes[lane]) if lane in lanes else "" for lane in LANES]
+        rows.append((extents.replace("x", " x "), f"{'A' if side == 'left' else 'B'} {density.replace('%', ' %')}",
+                     microseconds(lanes["cublas"]), *cells, ratio(lanes["cublas"] / best)))
+    text = "Kernels called directly, replayed from a graph, in one run with cuBLAS.\n\n"
+    return text + without_empty(("m x k x n", "nonzeros", ">cuBLAS", *(">" + words for words in LANES.values()),
+                                 ">best speed"), rows)
+
+
+def sections(files):
+    """(path, report, text) of what the page shows: of reports on kernels only the newest of each bench."""
+    newest = {path.name.split("_")[0]: path for path, report in files
+              if report["schema"] == KERNELS and "_sweep_" not in path.name}
+    for path, report in files:
+        if report["schema"] == KERNELS and path not in newest.values():
+            continue
+        yield path, report, {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section}[report["schema"]](report)
+
+
 def performance_page(found):
     parts = [HEAD]
     for device, files in found.items():
         parts.append(f"## {device}\n")
-        for name, report in files:
-            section = bench_section if report["schema"] == BENCH else regret_section
-            parts.append(f"### {name.removesuffix('.json')}\n\n{caption(report)}\n\n{section(report)}\n")
+        for path, report, text in sections(files):
+            picture = path.with_suffix(".png")
+            shown = f"![{path.stem}: fraction of the floor](../bench/results/{device}/{picture.name})\n\n"
+            parts.append(f"### {path.stem}\n\n{caption(report)}\n\n{shown if picture.exists() else ''}{text}\n")
     if not found:
         parts.append("Nothing has been measured yet.\n")
     return "\n".join(parts)

@@ -364,6 +364,36 @@ class Render(unittest.TestCase):
         self.assertTrue(readme.startswith("before\n") and readme.endswith("after\n"))
         self.assertIn("8 x 200 x 64", page)
 
+    def test_table_of_a_device(self):
+        """What is told of one product shares its line; kernels called directly get a table beside cuBLAS."""
+        def row(route, us, baseline=False):
+            return {"route": route, "cache": "warm", "baseline": baseline, "median_us": us, "p25_us": us, "p75_us": us,
+                    "speedup": 60 / us, "gflops": 1, "gbytes_per_s": 1, "decided_route": "event", "decided_side": "left"}
+        machine = {"device": "Some Device", "cublas": "13.1.0", "constant cuda_dram_gbps": "4000 GB/s: memory",
+                   "constant cuda_dense_tflops": "50 TFLOP/s: arithmetic"}
+        problems = [{"problem": f"sgemm:NN:10x5000x5000:A=bern0.01{told}:s1", "sparse_bytes": 8e6, "useful_flops": 5e6,
+                     "rows": [row("vendor", 60.0, True), row("auto", us), row("cusparse", 20.0)]}
+                    for told, us in (("", 6.0), (":metaA=csr", 4.0))]
+        kernels = {"device": "Some Device", "driver": "1", "cublas": 130100, "commit": "c", "date": "2026-01-01", "results": [
+            {"problem": "left:10x5000x5000:1%", "route": route, "warm_us": us} for route, us in (("cublas", 60), ("fused-best", 5))]}
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            results = root / "bench/results/some-device"
+            results.mkdir(parents=True)
+            (root / "docs").mkdir()
+            (results / "targets_gpu.json").write_text(json.dumps(
+                {"schema": "lacuna-bench-1", "date": "2026-01-01", "commit": "c", "machine": machine, "problems": problems}))
+            (results / "event_2026-01-01.json").write_text(json.dumps(kernels))
+            (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
+            done = self.run_render(root)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            readme = (root / "README.md").read_text(encoding="utf-8")
+            page = (root / "docs/performance.md").read_text(encoding="utf-8")
+        self.assertIn("Some Device, cuBLAS 13.1.0; 2026-01-01", readme)
+        self.assertIn("| A 1 % | 60.0 µs | 20.0 µs | 6.00 µs | **10x** | event | 4.00 µs (A CSR given) | 15x |", readme)
+        self.assertIn("| 33 % |", page)  # 8 MB at 4000 GB/s are 2 us, of 6
+        self.assertIn("| 60.0 µs | 5.00 µs | 12x |", page)
+
     def test_this_tree_is_rendered(self):
         done = self.run_render(SOURCE, "--verify")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
