@@ -34,14 +34,13 @@ static lac_obj_t view(lac_dt_t dt, int m, int n, void *memory, int ld)
     return view;
 }
 
-/* The weights never change, and 49 in 50 are zero: measured once and frozen, they may be kept without their
- * zeros. Whether that serves better than the rows as they are is the library's to decide. */
-static void learn_weights(coba_synapses_t *s, int kind)
+/* The promise that the weights never change. (Their CSR, scanned besides, changed neither route nor time: one
+ * H200, 2026-11-21.) */
+static void freeze_weights(coba_synapses_t *s, int kind)
 {
     must(lac_meta_create_for(s->ctx, &s->known[kind], s->weights[kind].m, s->weights[kind].n));
-    s->weights[kind].meta = s->known[kind];
-    must(lac_meta_scan(s->ctx, &s->weights[kind], LAC_META_CSR));
     must(lac_meta_freeze(s->known[kind]));
+    s->weights[kind].meta = s->known[kind];
 }
 
 coba_synapses_t *coba_synapses_open(const coba_network_t *network, int trials)
@@ -72,7 +71,7 @@ coba_synapses_t *coba_synapses_open(const coba_network_t *network, int trials)
         s->spikes[kind] = view(LAC_U8, trials, many, (unsigned char *)s->fired_there + first, n);
         s->weights[kind] = view(LAC_F32, many, n, rows, n);
         s->add[kind] = view(LAC_F32, trials, n, s->add_there[kind], n);
-        learn_weights(s, kind);
+        freeze_weights(s, kind);
     }
     return s;
 }
