@@ -3,7 +3,7 @@
  * The search for the BLAS behind a symbol, in the order in which the dynamic linker would have looked. */
 #define _GNU_SOURCE
 #include "blas_resolve.h"
-#include "resolve_objects.h"
+#include "blas_objects.h"
 
 #include "lacuna/dropin.h"
 
@@ -61,7 +61,7 @@ static void search(quest_t *quest, const object_t *caller)
     const char *name = quest->symbol->name;
     if (accept(quest, dlsym(RTLD_NEXT, name))) return;
     if (caller && accept(quest, object_symbol(caller, name))) return;
-    if (objects_visit_blas(accept_loaded, quest)) return;
+    if (objects_visit(object_is_blas, accept_loaded, quest)) return;
     accept(quest, lac_blas_symbol(name));
 }
 
