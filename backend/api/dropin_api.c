@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The entry for drop-in libraries: nothing is looked at before a call's shape says that it could pay. */
+#include "entry.h"
 #include "../base/env.h"
 #include "../base/status.h"
 #include "../data/check.h"
@@ -9,15 +10,19 @@
 #include "lacuna/context.h"
 #include "lacuna/dropin.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
-/* Products of fewer multiply-adds take the BLAS about as long as any decision would. */
-#define SMALL (32.0 * 32.0 * 32.0)
+/* Products of fewer multiply-adds take the BLAS about as long as any decision would; a device, as long as two
+ * launches. */
+#define SMALL        (32.0 * 32.0 * 32.0)
+#define DEVICE_SMALL (1024.0 * 1024.0)
 
 static pthread_once_t keyed = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool disabled, has_key;
+static double device_least;
 static _Thread_local lac_ctx_t *mine;
 static _Thread_local bool tried;
 
@@ -30,9 +35,19 @@ static void free_mine(void *ctx)
 
 static void prepare(void)
 {
+    lac_policy_t policy;
     const char *off = lac_env("LACUNA_DISABLE");
     disabled = off && strcmp(off, "0") != 0;
     has_key = !pthread_key_create(&key, free_mine);
+    lac_policy_load(&policy);
+    bool all = policy.backend || lac_report_wanted(&policy);
+    device_least = disabled ? (double)INFINITY : all ? 0.0 : DEVICE_SMALL;
+}
+
+double lac_device_least(void)
+{
+    pthread_once(&keyed, prepare);
+    return device_least;
 }
 
 lac_ctx_t *lac_thread_ctx(void)
@@ -45,11 +60,19 @@ lac_ctx_t *lac_thread_ctx(void)
     return mine;
 }
 
-static lac_obj_t by_columns(lac_trans_t trans, lac_dim_t rows, lac_dim_t cols, const float *buf, lac_inc_t rs,
-                            lac_inc_t ld)
+/* Too small to be worth a thought, unless somebody asked for one. */
+static bool is_small(const lac_ctx_t *ctx, double multiply_adds)
+{
+    double small = ctx->backend->asynchronous ? DEVICE_SMALL : SMALL;
+    return multiply_adds < small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy);
+}
+
+static lac_obj_t by_columns(const lac_ctx_t *ctx, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
+                            const float *buf, lac_inc_t rs, lac_inc_t ld)
 {
     bool turned = trans == LAC_TRANS;
-    lac_obj_t x = {LAC_F32, LAC_HOST, trans, turned ? cols : rows, turned ? rows : cols, rs, ld, NULL, NULL};
+    lac_space_t space = ctx->backend->space;
+    lac_obj_t x = {LAC_F32, space, trans, turned ? cols : rows, turned ? rows : cols, rs, ld, NULL, NULL};
     memcpy(&x.buf, &buf, sizeof buf);
     return x;
 }
@@ -61,7 +84,10 @@ static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_o
     lac_request_t request = {.symbol = symbol, .caller = caller, .may_decline = true};
     if (lac_check_product(a, b, c)) return 0; /* aliased: what the BLAS makes of it is its own affair */
     lac_problem_describe(&p, alpha, a, b, beta, c);
-    return !lac_dispatch(ctx, &p, &request) && !request.declined;
+    int token = lac_enter(ctx);
+    lac_status_t status = lac_dispatch(ctx, &p, &request);
+    lac_leave(ctx, token);
+    return !status && !request.declined;
 }
 
 int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
@@ -70,14 +96,13 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
                          const void *caller)
 {
     if (!ctx) return 0;
-    bool small = (double)m * (double)n * (double)k < SMALL;
-    if (small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy)) return 0;
+    if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
     lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller};
     at.ars = ta == LAC_TRANS ? lda : 1, at.acs = ta == LAC_TRANS ? 1 : lda;
     at.brs = tb == LAC_TRANS ? ldb : 1, at.bcs = tb == LAC_TRANS ? 1 : ldb;
     if (lac_dispatch_settled(ctx, &at)) return 0;
-    lac_obj_t oa = by_columns(ta, m, k, a, 1, lda), ob = by_columns(tb, k, n, b, 1, ldb);
-    lac_obj_t oc = by_columns(LAC_NO_TRANS, m, n, c, 1, ldc);
+    lac_obj_t oa = by_columns(ctx, ta, m, k, a, 1, lda), ob = by_columns(ctx, tb, k, n, b, 1, ldb);
+    lac_obj_t oc = by_columns(ctx, LAC_NO_TRANS, m, n, c, 1, ldc);
     return computed(ctx, alpha, &oa, &ob, beta, &oc, symbol, caller);
 }
 
@@ -91,16 +116,15 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
                          lac_inc_t incy, const char *symbol, const void *caller)
 {
     if (!ctx) return 0;
-    bool small = (double)m * (double)n < SMALL;
-    if (small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy)) return 0;
+    if (is_small(ctx, (double)m * (double)n)) return 0;
     bool turned = ta == LAC_TRANS;
     lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
     lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
     at.ars = turned ? lda : 1, at.acs = turned ? 1 : lda;
     if (lac_dispatch_settled(ctx, &at)) return 0;
-    lac_obj_t oa = by_columns(ta, rows, cols, a, 1, lda),
-              ox = by_columns(LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
-    lac_obj_t oy = by_columns(LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
+    lac_obj_t oa = by_columns(ctx, ta, rows, cols, a, 1, lda),
+              ox = by_columns(ctx, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
+    lac_obj_t oy = by_columns(ctx, LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
     return computed(ctx, alpha, &oa, &ox, beta, &oy, symbol, caller);
 }
 

@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_US       1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
-#define LOOK_SHARE    0.002 /* of a dense call's time that looking may cost in steady state           */
-#define WAIT_MOST     1024u
-#define SAMPLES_LEAST 64
-#define SAMPLES_MOST  1024
-#define REFRESH_CALLS 64   /* a device's site is sampled anew after so many calls of a sparse route */
-#define SAMPLE_MARGIN 1.25 /* a sample is rough: a density this far above break-even is still tried    */
+#define LOOK_US        1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
+#define LOOK_DEVICE_US 6.0   /* queueing samples of both operands; H200, CUDA 13.0, 2026-11             */
+#define LOOK_SHARE     0.002 /* of a dense call's time that looking may cost in steady state           */
+#define WAIT_MOST      1024u
+#define SAMPLES_LEAST  64
+#define SAMPLES_MOST   1024
+#define REFRESH_CALLS  64   /* a device's site is sampled anew after so many calls of a sparse route */
+#define SAMPLE_MARGIN  1.25 /* a sample is rough: a density this far above break-even is still tried    */
 
 /* An operand whose density the call itself brings needs no look. */
 static bool brings_density(const lac_operand_t *x)
@@ -135,9 +136,10 @@ static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *se
 }
 
 /* Calls between two looks at which looking costs no more than its share. */
-static unsigned least_wait(const lac_site_t *site)
+static unsigned least_wait(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    double least = site->dense_us > 0 ? LOOK_US / (LOOK_SHARE * site->dense_us) : WAIT_MOST;
+    double look = ctx->backend->asynchronous ? LOOK_DEVICE_US : LOOK_US;
+    double least = site->dense_us > 0 ? look / (LOOK_SHARE * site->dense_us) : WAIT_MOST;
     return least < 1.0 ? 1u : least > WAIT_MOST ? WAIT_MOST : (unsigned)least;
 }
 
@@ -165,7 +167,7 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
          right = look(ctx, site, &site->right, &p->b, p->k, p->n);
     if (left || right) return true;
     if (site->left.pending || site->right.pending) return hopeful; /* the next call asks again */
-    lac_site_back_off(site, least_wait(site), WAIT_MOST);
+    lac_site_back_off(site, least_wait(ctx, site), WAIT_MOST);
     if (site->left.break_even <= 0 && site->right.break_even <= 0)
         site->countdown = ~0u; /* nothing to look for */
     return hopeful;
@@ -193,7 +195,7 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
         /* Looked, and chose dense all the same: the next look can wait. */
         bool pending = site->left.pending || site->right.pending;
         if (!trial && !pending && site->looked && site->countdown == 0)
-            lac_site_back_off(site, least_wait(site), WAIT_MOST);
+            lac_site_back_off(site, least_wait(ctx, site), WAIT_MOST);
         return;
     }
     if (!trial) site->wait = site->countdown = 0;

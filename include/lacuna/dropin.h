@@ -13,12 +13,18 @@
 extern "C" {
 #endif
 
-/* This thread's own context, made on first use and freed with the thread; NULL when it cannot be made or
- * LACUNA_DISABLE is set. */
+/* Multiply-adds below which a product on a device is not worth a look: the caller's own call does it as fast.
+ * 0 where every call is to be looked at, since a backend is forced or calls are to be told of; infinite where
+ * LACUNA_DISABLE is set. Asked once for the process. */
+LAC_API double lac_device_least(void);
+
+/* This thread's own context, made on first use and freed with the thread, on the host; NULL when it cannot be
+ * made or LACUNA_DISABLE is set. */
 LAC_API lac_ctx_t *lac_thread_ctx(void);
 
-/* Column-major C := beta C + alpha op(A) op(B) as sgemm_. Returns 1 when C has been computed, 0 when the
- * call is declined and C is untouched. symbol and caller go into verbose lines and statistics. */
+/* Column-major C := beta C + alpha op(A) op(B) as sgemm_, in the context's space. Returns 1 when C has been
+ * computed (on a device: queued), 0 when the call is declined and C is untouched. symbol and caller go into
+ * verbose lines and statistics. */
 LAC_API int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
                                  lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
                                  lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,

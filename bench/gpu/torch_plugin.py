@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the drop-in cuBLAS does to the time of PyTorch programs: each measured plain and preloaded, in turn.
+
+usage: torch_plugin.py <liblacuna_cublas.so> <results.json> [rounds]
+
+Every program runs in a process of its own; rounds of plain and preloaded alternate, the medians are compared.
+Operands are random, never zero-filled."""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+
+def timed(step, warm, calls):
+    """Microseconds per step, by events around `calls` steps: the median of nine."""
+    import torch
+
+    for _ in range(warm):
+        step()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(9):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        for _ in range(calls):
+            step()
+        end.record()
+        end.synchronize()
+        times.append(1e3 * begin.elapsed_time(end) / calls)
+    return statistics.median(times)
+
+
+def relu_network(bias, graph=False, width=4096, batch=16, share=0.03):
+    """Four layers whose ReLUs leave about `share` of their inputs."""
+    import torch
+
+    torch.manual_seed(1)
+    quantile = torch.distributions.Normal(0.0, 1.0).icdf(torch.tensor(1.0 - share)).item()
+    weights = [torch.nn.Linear(width, width, bias=bias, device="cuda") for _ in range(4)]
+    for layer in weights:
+        torch.nn.init.normal_(layer.weight)
+        if bias:
+            torch.nn.init.zeros_(layer.bias)
+    x = torch.randn(batch, width, device="cuda")
+
+    def step():
+        y = torch.relu(x / x.std() - quantile)
+        for layer in weights:
+            y = layer(y)
+            y = torch.relu(y / y.std() - quantile)
+        return y
+
+    with torch.no_grad():
+        if not graph:
+            return timed(step, 100, 50)
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(20):
+                step()
+        torch.cuda.synchronize()
+        recorded = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(recorded):
+            step()
+        return timed(recorded.replay, 20, 50)
+
+
+def spiking_step(size=8192, batch=10, rate=0.01, graph=False):
+    """Leaky integrate-and-fire neurons, all to all; the threshold holds about `rate` of them firing."""
+    import torch
+
+    torch.manual_seed(2)
+    w = torch.randn(size, size, device="cuda") / size ** 0.5
+    v, s = torch.rand(batch, size, device="cuda"), (torch.rand(batch, size, device="cuda") < rate).float()
+    noise = torch.rand(batch, size, device="cuda")
+
+    def step():
+        current = torch.mm(s, w)
+        v.mul_(0.9).add_(current, alpha=0.1).add_(noise, alpha=0.01)
+        noise.add_(0.381966).frac_()
+        s.copy_(noise < rate)
+
+    if not graph:
+        return timed(step, 100, 50)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(20):
+            step()
+    torch.cuda.synchronize()
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        step()
+    return timed(recorded.replay, 20, 50)
+
+
+def dense_training(width=2048, batch=256):
+    """GELU keeps everything: nothing is to be gained, and nothing may be lost."""
+    import torch
+
+    torch.manual_seed(3)
+    layers = []
+    for _ in range(4):
+        layers += [torch.nn.Linear(width, width, device="cuda"), torch.nn.GELU()]
+    network = torch.nn.Sequential(*layers)
+    optimizer = torch.optim.SGD(network.parameters(), lr=1e-3)
+    x, y = torch.randn(batch, width, device="cuda"), torch.randn(batch, width, device="cuda")
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        torch.nn.functional.mse_loss(network(x), y).backward()
+        optimizer.step()
+
+    return timed(step, 60, 30)
+
+
+def dense_product(m, k, n):
+    import torch
+
+    a, b, c = torch.randn(m, k, device="cuda"), torch.randn(k, n, device="cuda"), torch.empty(m, n, device="cuda")
+    return timed(lambda: torch.mm(a, b, out=c), 300, 100)
+
+
+def host_time(n):
+    """Host microseconds to queue a dense product, the queue never full: the least of many rounds."""
+    import torch
+
+    a, c = torch.randn(n, n, device="cuda"), torch.empty(n, n, device="cuda")
+    best = 1e9
+    for _ in range(60):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(100):
+            torch.mm(a, a, out=c)
+        best = min(best, 1e4 * (time.perf_counter() - begin))
+    return best
+
+
+PROGRAMS = {
+    "ReLU network, 3 % active": lambda: relu_network(False),
+    "ReLU network, 3 % active, with bias": lambda: relu_network(True),
+    "ReLU network, 3 % active, recorded": lambda: relu_network(False, graph=True),
+    "ReLU network, 3 % active, with bias, recorded": lambda: relu_network(True, graph=True),
+    "spiking step, 1 %": spiking_step,
+    "spiking step, 1 %, recorded": lambda: spiking_step(graph=True),
+    "spiking step, 0.1 %, recorded": lambda: spiking_step(rate=0.001, graph=True),
+    "dense training": dense_training,
+    "dense mm 10x5000x5000": lambda: dense_product(10, 5000, 5000),
+    "dense mm 1024x1024x1024": lambda: dense_product(1024, 1024, 1024),
+    "host time mm 256x256x256": lambda: host_time(256),
+}
+
+
+def measure():
+    return {name: program() for name, program in PROGRAMS.items()}
+
+
+def run(plugin):
+    environment = dict(os.environ, MEASURE_TORCH="1")
+    if plugin:
+        environment["LD_PRELOAD"] = os.path.abspath(plugin)
+    done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main(plugin, path, rounds="3"):
+    import torch
+
+    runs = {"plain": [], "preloaded": []}
+    for _ in range(int(rounds)):
+        runs["plain"].append(run(None))
+        runs["preloaded"].append(run(plugin))
+    rows = []
+    for name in PROGRAMS:
+        plain, preloaded = (statistics.median(r[name] for r in runs[way]) for way in ("plain", "preloaded"))
+        rows.append({"program": name, "plain_us": round(plain, 3), "preloaded_us": round(preloaded, 3),
+                     "ratio": round(plain / preloaded, 3)})
+        print(f"{name:48} {plain:9.2f} us  {preloaded:9.2f} us  {plain / preloaded:6.2f}x")
+    header = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda,
+              "date": time.strftime("%Y-%m-%d"), "rounds": int(rounds)}
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump({**header, "programs": rows, "runs": runs}, out, indent=1)
+        out.write("\n")
+
+
+if __name__ == "__main__":
+    if "MEASURE_TORCH" in os.environ:
+        print(json.dumps(measure()))
+    else:
+        main(*sys.argv[1:])

@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The exported cuBLAS symbols, made from cublas_symbols.def. They carry no version: a tagged definition would
+ * not intercept, whatever version cuBLAS gives its own. */
+#include "cublas_entry.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* clang-format off */
+#define SGEMM(name, wide)           EXPORT int name(SGEMM_PARAMS);
+#define SGEMV(name, wide)           EXPORT int name(SGEMV_PARAMS);
+#define SGEMM_STRIDED(name, wide)   EXPORT int name(SGEMM_STRIDED_PARAMS);
+#define GEMM_EX(name, wide)         EXPORT int name(GEMM_EX_PARAMS);
+#define GEMM_STRIDED_EX(name, wide) EXPORT int name(GEMM_STRIDED_EX_PARAMS);
+#include "cublas_symbols.def"
+#undef SGEMM
+#undef SGEMV
+#undef SGEMM_STRIDED
+#undef GEMM_EX
+#undef GEMM_STRIDED_EX
+
+#define CALLER __builtin_return_address(0)
+#define ENTRY(name, wide, params, handler, ...) \
+    int name(params) \
+    { \
+        static cublas_symbol_t symbol = {#name, wide, NULL}; \
+        return handler(&symbol, CALLER, __VA_ARGS__); \
+    }
+#define SGEMM(name, wide)           ENTRY(name, wide, SGEMM_PARAMS, enter_sgemm, SGEMM_ARGS)
+#define SGEMV(name, wide)           ENTRY(name, wide, SGEMV_PARAMS, enter_sgemv, SGEMV_ARGS)
+#define SGEMM_STRIDED(name, wide)   ENTRY(name, wide, SGEMM_STRIDED_PARAMS, enter_sgemm_strided, SGEMM_STRIDED_ARGS)
+#define GEMM_EX(name, wide)         ENTRY(name, wide, GEMM_EX_PARAMS, enter_gemm_ex, GEMM_EX_ARGS)
+#define GEMM_STRIDED_EX(name, wide) ENTRY(name, wide, GEMM_STRIDED_EX_PARAMS, enter_gemm_strided_ex, GEMM_STRIDED_EX_ARGS)
+#include "cublas_symbols.def"
+/* clang-format on */

@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Lacuna's contexts: one for each device context, stream and precision that the program's handles use.
+ *
+ * Calls on one stream run in order, so that those of several threads may share its context and workspace. It
+ * is made by the first call that could need it and stays until the process ends. */
+#ifndef LACUNA_CUBLAS_PLACES_H
+#define LACUNA_CUBLAS_PLACES_H
+
+#include "lacuna/types.h"
+
+#include <pthread.h>
+
+typedef struct place {
+    void *device; /* the driver's context */
+    void *stream;
+    int math; /* of CUBLAS_MATH_ */
+    lac_ctx_t *ctx;
+    pthread_mutex_t lock; /* of ctx */
+    int capture_mode;     /* of the thread that is in here, to be put back */
+} place_t;
+
+/* The place of a call on `stream` in the device context that is current, locked. NULL where the call is to be
+ * forwarded: the stream is captured (a recording may be replayed beside eager work, with which it must not
+ * share a workspace); it is the per-thread default stream, which is one handle for many; or there are too
+ * many. Leave it with place_leave. */
+place_t *place_enter(void *stream, int math);
+void place_leave(place_t *place);
+
+#endif

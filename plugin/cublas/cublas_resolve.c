@@ -1,0 +1,133 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The search for the cuBLAS behind a symbol, in the order in which the dynamic linker would have looked. */
+#define _GNU_SOURCE
+#include "cublas_resolve.h"
+#include "../objects/loaded_objects.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANSWERS_MAX = 64, PAGE = 4096 };
+
+__attribute__((visibility("default"))) void lacuna_cublas_marker(void) {}
+
+static bool name_begins(const object_t *object, const char *stem)
+{
+    return strncmp(object_file_name(object), stem, strlen(stem)) == 0;
+}
+
+/* These call cuBLAS in the middle of algorithms of their own, whose errors they have weighed. */
+static bool is_vendor(const object_t *object)
+{
+    static const char *const stems[] = {"libcublas.", "libcublasLt.", "libcusolver", "libcusparse.",
+                                        "libnvblas."};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
+        if (name_begins(object, stems[i])) return true;
+    return false;
+}
+
+typedef struct quest {
+    const char *name;
+    behind_t *answer;
+} quest_t;
+
+/* Takes fn as the answer, unless it is ours or another Lacuna library's. */
+static bool accept(quest_t *quest, void *fn)
+{
+    object_t object;
+    behind_t *b = quest->answer;
+    if (!fn || !object_of(fn, &object) || object_defines(&object, "lacuna_cublas_marker")) return false;
+    object_pin(&object);
+    b->fn = fn;
+    *(void **)&b->get.stream = object_symbol(&object, "cublasGetStream_v2");
+    *(void **)&b->get.pointer_mode = object_symbol(&object, "cublasGetPointerMode_v2");
+    *(void **)&b->get.math_mode = object_symbol(&object, "cublasGetMathMode");
+    return true;
+}
+
+static bool is_cublas(const object_t *object)
+{
+    return name_begins(object, "libcublas.") || name_begins(object, "libcublasLt.");
+}
+
+static bool accept_loaded(const object_t *object, void *arg)
+{
+    quest_t *quest = arg;
+    return accept(quest, object_symbol(object, quest->name));
+}
+
+/* The scopes in the linker's order: what was loaded after this library in the global scope; then the caller's
+ * own scope, which is where a Python extension (RTLD_LOCAL) has its cuBLAS. A caller that brought none (it
+ * was handed this function's address) gets one that is loaded. */
+static void search(quest_t *quest, const object_t *caller)
+{
+    if (accept(quest, dlsym(RTLD_NEXT, quest->name))) return;
+    if (caller && accept(quest, object_symbol(caller, quest->name))) return;
+    objects_visit(is_cublas, accept_loaded, quest);
+}
+
+static void push(cublas_symbol_t *symbol, behind_t *b)
+{
+    const behind_t *first = atomic_load(&symbol->known);
+    do b->next = first;
+    while (!atomic_compare_exchange_weak(&symbol->known, &first, b));
+}
+
+static int answers(const cublas_symbol_t *symbol)
+{
+    int count = 0;
+    for (const behind_t *b = atomic_load(&symbol->known); b; b = b->next) count++;
+    return count;
+}
+
+/* Code made at run time belongs to no object: there the answer holds for one page, and pages may be many, so
+ * that past ANSWERS_MAX an answer is not kept. A caller may be unloaded and another object take its place: it
+ * inherits the answer, which stays valid because the cuBLAS is pinned. */
+const behind_t *behind_search(cublas_symbol_t *symbol, const void *caller)
+{
+    static _Thread_local behind_t unkept;
+    int saved_errno = errno;
+    object_t object;
+    bool in_object = object_of(caller, &object);
+    behind_t *b = answers(symbol) < ANSWERS_MAX ? calloc(1, sizeof *b) : NULL;
+    bool kept = b != NULL;
+    if (!kept) {
+        unkept = (behind_t){0};
+        b = &unkept;
+    }
+    b->lo = in_object ? object.lo : (uintptr_t)caller / PAGE * PAGE;
+    b->bytes = in_object ? object.hi - object.lo : PAGE;
+    b->forward_only = in_object && is_vendor(&object);
+    search(&(quest_t){symbol->name, b}, in_object ? &object : NULL);
+    if (kept) push(symbol, b);
+    (void)dlerror(); /* a failed look-up of ours is not the program's error */
+    errno = saved_errno;
+    return b;
+}
+
+static bool is_driver(const object_t *object)
+{
+    return name_begins(object, "libcuda.so");
+}
+
+typedef struct wanted {
+    const char *name;
+    void *found;
+} wanted_t;
+
+static bool take_symbol(const object_t *object, void *arg)
+{
+    wanted_t *wanted = arg;
+    wanted->found = object_symbol(object, wanted->name);
+    return wanted->found != NULL;
+}
+
+void *driver_symbol(const char *name)
+{
+    wanted_t wanted = {name, NULL};
+    objects_visit(is_driver, take_symbol, &wanted);
+    return wanted.found;
+}

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The shapes of the cuBLAS calls: their parameters, once for entry points, handlers and forwarding pointers;
+ * and the few of their enumerators that matter here. No header of cuBLAS is needed to build.
+ *
+ * Every integer is taken as a 64-bit slot: on the 64-bit ABIs an int occupies such a slot with undefined
+ * upper bits, so passing slots on verbatim serves the _64 calls and the others alike, and only the reader
+ * narrows. */
+#ifndef LACUNA_CUBLAS_SHAPES_H
+#define LACUNA_CUBLAS_SHAPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+_Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument slots");
+
+#define SGEMM_PARAMS                                                                                         \
+    void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *alpha, const float *a,       \
+        int64_t lda, const float *b, int64_t ldb, const float *beta, float *c, int64_t ldc
+#define SGEMM_ARGS handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
+
+#define SGEMV_PARAMS                                                                                         \
+    void *handle, int ta, int64_t m, int64_t n, const float *alpha, const float *a, int64_t lda,             \
+        const float *x, int64_t incx, const float *beta, float *y, int64_t incy
+#define SGEMV_ARGS handle, ta, m, n, alpha, a, lda, x, incx, beta, y, incy
+
+#define SGEMM_STRIDED_PARAMS                                                                                 \
+    void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *alpha, const float *a,       \
+        int64_t lda, int64_t stride_a, const float *b, int64_t ldb, int64_t stride_b, const float *beta,     \
+        float *c, int64_t ldc, int64_t stride_c, int64_t count
+#define SGEMM_STRIDED_ARGS                                                                                   \
+    handle, ta, tb, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, count
+
+#define GEMM_EX_PARAMS                                                                                       \
+    void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha, const void *a,         \
+        int a_type, int64_t lda, const void *b, int b_type, int64_t ldb, const void *beta, void *c,          \
+        int c_type, int64_t ldc, int compute, int algo
+#define GEMM_EX_ARGS                                                                                         \
+    handle, ta, tb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, compute, algo
+
+#define GEMM_STRIDED_EX_PARAMS                                                                               \
+    void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha, const void *a,         \
+        int a_type, int64_t lda, int64_t stride_a, const void *b, int b_type, int64_t ldb, int64_t stride_b, \
+        const void *beta, void *c, int c_type, int64_t ldc, int64_t stride_c, int64_t count, int compute,    \
+        int algo
+#define GEMM_STRIDED_EX_ARGS                                                                                 \
+    handle, ta, tb, m, n, k, alpha, a, a_type, lda, stride_a, b, b_type, ldb, stride_b, beta, c, c_type,     \
+        ldc, stride_c, count, compute, algo
+
+typedef int sgemm_fn(SGEMM_PARAMS);
+typedef int sgemv_fn(SGEMV_PARAMS);
+typedef int sgemm_strided_fn(SGEMM_STRIDED_PARAMS);
+typedef int gemm_ex_fn(GEMM_EX_PARAMS);
+typedef int gemm_strided_ex_fn(GEMM_STRIDED_EX_PARAMS);
+
+enum { CUBLAS_SUCCESS = 0, CUBLAS_NOT_INITIALIZED = 1 };
+enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 };
+enum { CUBLAS_SCALARS_ON_HOST = 0 };
+enum {
+    CUBLAS_MATH_DEFAULT = 0,
+    CUBLAS_MATH_PEDANTIC = 2,
+    CUBLAS_MATH_TF32 = 3,
+    CUBLAS_MATH_NO_REDUCTION = 16
+};
+enum { CUBLAS_COMPUTE_FP32 = 68, CUBLAS_COMPUTE_FP32_PEDANTIC = 69, CUBLAS_COMPUTE_TF32 = 77 };
+enum { CUBLAS_ALGO_DEFAULT = -1, CUBLAS_ALGO_DEFAULT_TENSOR = 99 };
+enum { CUDA_TYPE_F32 = 0 };
+
+#endif

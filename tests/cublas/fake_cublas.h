@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What a fake cuBLAS remembers of the calls that reached it. */
+#ifndef LACUNA_FAKE_CUBLAS_H
+#define LACUNA_FAKE_CUBLAS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FAKE_SLOTS = 24, FAKE_STATUS = 7 }; /* what every call returns */
+
+/* This thread's calls since the last fake_take. */
+typedef struct fake_record {
+    int calls, getters, setters;
+    const char *first, *last; /* the first and the last function called                */
+    bool through_plugin;      /* the last one was called by a drop-in library of ours  */
+    int64_t slot[FAKE_SLOTS]; /* the last one's arguments, in the order of its parameters, narrowed */
+} fake_record_t;
+
+/* Exported by every fake cuBLAS, and found with dlsym. */
+typedef fake_record_t fake_take_fn(void);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Every entry point before a fake cuBLAS, without a device: the call arrives verbatim, with the status that
+ * it returned, and the handle as it was. The same with LACUNA_DISABLE set. */
+#include "fake_cublas.h"
+#include "../../plugin/cublas/cublas_shapes.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+extern sgemm_fn cublasSgemm_v2;
+
+static void *plugin, *fake;
+static fake_take_fn *take;
+static char handle_memory[64];
+static void *handle = handle_memory;
+static const float x[16], alpha = 2, beta = 3;
+static float y[16];
+
+/* An int in its slot, the upper half rubbish, as the ABI allows. */
+static int64_t narrow(int32_t i)
+{
+    return (int64_t)(UINT64_C(0xdeadbeef) << 32 | (uint32_t)i);
+}
+
+/* The i-th way to call: proper ones first, then such as cuBLAS itself has to judge. */
+typedef struct way {
+    int ta, tb, m, n, k, ld, count, type, compute, algo;
+    const float *alpha;
+} way_t;
+
+static const way_t ways[] = {
+    {0, 0, 2, 2, 2, 2, 1, 0, 68, -1, &alpha},  {1, 2, 3, 2, 1, 4, 2, 0, 77, 99, &alpha},
+    {0, 0, -1, 2, 2, 2, 1, 0, 68, -1, &alpha}, {3, 0, 2, 2, 2, 2, 1, 0, 68, -1, &alpha},
+    {0, 0, 2, 2, 2, 1, 1, 0, 68, -1, &alpha},  {0, 0, 0, 2, 2, 2, 1, 0, 68, -1, &alpha},
+    {0, 0, 2, 2, 2, 2, 0, 0, 68, -1, &alpha},  {0, 0, 2, 2, 2, 2, 1, 2, 64, 5, &alpha},
+    {0, 0, 2, 2, 2, 2, 1, 0, 68, -1, NULL},
+};
+
+typedef int call_fn(const way_t *way, void *fn, int wide);
+
+#define SLOT(x) (wide ? (int64_t)(x) : narrow(x))
+
+static int call_sgemm(const way_t *w, void *fn, int wide)
+{
+    return ((sgemm_fn *)fn)(handle, w->ta, w->tb, SLOT(w->m), SLOT(w->n), SLOT(w->k), w->alpha, x,
+                            SLOT(w->ld), x, SLOT(w->ld), &beta, y, SLOT(w->ld));
+}
+
+static int call_sgemv(const way_t *w, void *fn, int wide)
+{
+    return ((sgemv_fn *)fn)(handle, w->ta, SLOT(w->m), SLOT(w->n), w->alpha, x, SLOT(w->ld), x,
+                            SLOT(w->count), &beta, y, SLOT(-1));
+}
+
+static int call_sgemm_strided(const way_t *w, void *fn, int wide)
+{
+    return ((sgemm_strided_fn *)fn)(handle, w->ta, w->tb, SLOT(w->m), SLOT(w->n), SLOT(w->k), w->alpha, x,
+                                    SLOT(w->ld), INT64_C(1) << 33, x, SLOT(w->ld), 0, &beta, y, SLOT(w->ld),
+                                    -7, SLOT(w->count));
+}
+
+static int call_gemm_ex(const way_t *w, void *fn, int wide)
+{
+    return ((gemm_ex_fn *)fn)(handle, w->ta, w->tb, SLOT(w->m), SLOT(w->n), SLOT(w->k), w->alpha, x, w->type,
+                              SLOT(w->ld), x, w->type, SLOT(w->ld), &beta, y, w->type, SLOT(w->ld),
+                              w->compute, w->algo);
+}
+
+static int call_gemm_strided_ex(const way_t *w, void *fn, int wide)
+{
+    return ((gemm_strided_ex_fn *)fn)(handle, w->ta, w->tb, SLOT(w->m), SLOT(w->n), SLOT(w->k), w->alpha, x,
+                                      w->type, SLOT(w->ld), 5, x, w->type, SLOT(w->ld), INT64_C(1) << 40,
+                                      &beta, y, w->type, SLOT(w->ld), -7, SLOT(w->count), w->compute,
+                                      w->algo);
+}
+
+static const struct row {
+    const char *name;
+    int wide;
+    call_fn *call;
+} rows[] = {
+#define SGEMM(name, wide)           {#name, wide, call_sgemm},
+#define SGEMV(name, wide)           {#name, wide, call_sgemv},
+#define SGEMM_STRIDED(name, wide)   {#name, wide, call_sgemm_strided},
+#define GEMM_EX(name, wide)         {#name, wide, call_gemm_ex},
+#define GEMM_STRIDED_EX(name, wide) {#name, wide, call_gemm_strided_ex},
+#include "../../plugin/cublas/cublas_symbols.def"
+};
+
+static void test_verbatim(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+            const struct row *row = &rows[i];
+            assert_int_equal(row->call(&ways[w], dlsym(fake, row->name), row->wide), FAKE_STATUS);
+            fake_record_t direct = take();
+            assert_false(direct.through_plugin);
+            assert_int_equal(row->call(&ways[w], dlsym(plugin, row->name), row->wide), FAKE_STATUS);
+            fake_record_t through = take();
+            assert_true(through.through_plugin);
+            assert_string_equal(through.first, row->name);
+            assert_int_equal(through.calls, direct.calls);
+            assert_memory_equal(through.slot, direct.slot, sizeof direct.slot);
+            assert_int_equal(through.setters, 0);
+        }
+}
+
+/* This program was linked against versioned symbols, and reaches the plugin all the same. */
+static void test_linked_call_is_intercepted(void **state)
+{
+    (void)state;
+    cublasSgemm_v2(handle, 0, 0, 2, 2, 2, &alpha, x, 2, x, 2, &beta, y, 2);
+    assert_true(take().through_plugin);
+}
+
+/* The inner call comes to the plugin too, and goes on unread. */
+static void test_nested_call(void **state)
+{
+    (void)state;
+    call_gemm_ex(&ways[0], dlsym(plugin, "cublasGemmEx"), 0);
+    fake_record_t record = take();
+    assert_int_equal(record.calls, 2);
+    assert_string_equal(record.first, "cublasGemmEx");
+    assert_string_equal(record.last, "cublasSgemm_v2");
+}
+
+static int ready(void **state)
+{
+    (void)state;
+    plugin = dlopen("liblacuna_cublas.so", RTLD_NOW | RTLD_NOLOAD);
+    fake = dlopen("libcublas.so.13", RTLD_NOW | RTLD_NOLOAD);
+    take = fake ? (fake_take_fn *)dlsym(fake, "fake_take") : NULL;
+    return plugin && take ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "disabled")) setenv("LACUNA_DISABLE", "1", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verbatim),
+        cmocka_unit_test(test_linked_call_is_intercepted),
+        cmocka_unit_test(test_nested_call),
+    };
+    return cmocka_run_group_tests(tests, ready, NULL);
+}

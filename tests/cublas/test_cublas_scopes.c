@@ -1,0 +1,142 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Where the cuBLAS behind a call is found when none is in the global scope: extensions loaded with RTLD_LOCAL
+ * reach the one that they were linked against, two of them at once and from two threads; code that was linked
+ * against none reaches one that is loaded; where there is none, the status says so; cuSOLVER is let through.
+ */
+#include "fake_cublas.h"
+#include "../../plugin/cublas/cublas_shapes.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+typedef int caller_through_fn(void *fn, SGEMM_PARAMS);
+
+static char handle_memory[64];
+static const float x[4], one = 1;
+static float c[4];
+
+#define CALL_ARGS handle_memory, 0, 0, 2, 2, 2, &one, x, 2, x, 2, &one, c, 2
+
+static void *open_local(const char *name)
+{
+    void *opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!opened) fail_msg("%s", dlerror());
+    return opened;
+}
+
+static void *plugin_entry(void)
+{
+    return dlsym(dlopen("liblacuna_cublas.so", RTLD_NOW | RTLD_NOLOAD), "cublasSgemm_v2");
+}
+
+static fake_record_t taken(const char *cublas)
+{
+    void *opened = dlopen(cublas, RTLD_NOW | RTLD_NOLOAD);
+    fake_take_fn *take = opened ? (fake_take_fn *)dlsym(opened, "fake_take") : NULL;
+    return take ? take() : (fake_record_t){0};
+}
+
+static caller_through_fn *through_of(const char *caller)
+{
+    return (caller_through_fn *)dlsym(open_local(caller), "caller_through");
+}
+
+/* First: nothing is loaded yet. The answer is kept, so the caller is not used again. */
+static void test_none(void **state)
+{
+    (void)state;
+    (void)dlerror();
+    errno = ENOTTY;
+    assert_int_equal(through_of("./cublas_caller_early.so")(plugin_entry(), CALL_ARGS),
+                     CUBLAS_NOT_INITIALIZED);
+    assert_null(dlerror()); /* the search leaves no trace where the program might look */
+    assert_int_equal(errno, ENOTTY);
+}
+
+static void test_local_callers_keep_their_cublas(void **state)
+{
+    (void)state;
+    sgemm_fn *a = (sgemm_fn *)dlsym(open_local("./cublas_caller_a.so"), "caller_sgemm");
+    sgemm_fn *b = (sgemm_fn *)dlsym(open_local("./cublas_caller_b.so"), "caller_sgemm");
+    assert_null(dlsym(RTLD_DEFAULT, "fake_take")); /* neither is in the global scope */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(a(CALL_ARGS), FAKE_STATUS);
+        assert_int_equal(b(CALL_ARGS), FAKE_STATUS);
+        b(CALL_ARGS);
+        fake_record_t of_a = taken("libcublas.so.13"), of_b = taken("libcublas.so.12");
+        assert_int_equal(of_a.calls, 1);
+        assert_int_equal(of_b.calls, 2);
+        assert_true(of_a.through_plugin && of_b.through_plugin);
+    }
+}
+
+/* Linked against nothing, handed the plugin's address: a cuBLAS that is loaded will do. */
+static void test_handed_address(void **state)
+{
+    (void)state;
+    open_local("./cublas_caller_a.so");
+    assert_int_equal(through_of("./cublas_caller_none.so")(plugin_entry(), CALL_ARGS), FAKE_STATUS);
+    assert_int_equal(taken("libcublas.so.13").calls + taken("libcublas.so.12").calls, 1);
+}
+
+/* The handle is not even asked. */
+static void test_cusolver_is_let_through(void **state)
+{
+    (void)state;
+    open_local("./cublas_caller_a.so");
+    sgemm_fn *solver = (sgemm_fn *)dlsym(open_local("./libcusolverfake.so"), "caller_sgemm");
+    assert_int_equal(solver(CALL_ARGS), FAKE_STATUS);
+    fake_record_t record = taken("libcublas.so.13");
+    assert_int_equal(record.calls, 1);
+    assert_true(record.through_plugin);
+    assert_int_equal(record.getters, 0);
+}
+
+enum { THREAD_CALLS = 2000 };
+
+typedef struct worker {
+    const char *caller, *cublas;
+    int reached;
+} worker_t;
+
+static void *work(void *arg)
+{
+    worker_t *w = arg;
+    void *opened = dlopen(w->caller, RTLD_NOW | RTLD_LOCAL);
+    sgemm_fn *call = opened ? (sgemm_fn *)dlsym(opened, "caller_sgemm") : NULL;
+    for (int i = 0; call && i < THREAD_CALLS; i++) call(CALL_ARGS);
+    w->reached = taken(w->cublas).calls;
+    return NULL;
+}
+
+static void test_two_threads(void **state)
+{
+    (void)state;
+    worker_t worker[2] = {{"./cublas_caller_a.so", "libcublas.so.13", 0},
+                          {"./cublas_caller_b.so", "libcublas.so.12", 0}};
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&thread[i], NULL, work, &worker[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+        assert_int_equal(worker[i].reached, THREAD_CALLS);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_two_threads), /* both threads search at once */
+        cmocka_unit_test(test_local_callers_keep_their_cublas),
+        cmocka_unit_test(test_handed_address),
+        cmocka_unit_test(test_cusolver_is_let_through),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
