@@ -7,6 +7,8 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
+
 #include "cuda_kernels.h"
 
 namespace lacuna
@@ -127,13 +129,22 @@ struct Device {
     bool hopper; /* clusters, distributed shared memory, programmatic dependent launch */
 };
 
+/* Asked at every launch: what does not change is asked of CUDA once. */
 inline Device current_device()
 {
+    constexpr int kKnown = 64;
+    static std::atomic<int>
+        known[kKnown]; /* twice the multiprocessors, and 1 for a Hopper; 0: not asked yet */
     int id = 0, sms = 1, major = 0;
     cudaGetDevice(&id);
-    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, id);
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
-    return {sms, major >= 9};
+    int packed = id < kKnown ? known[id].load(std::memory_order_relaxed) : 0;
+    if (!packed) {
+        cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, id);
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
+        packed = 2 * sms + (major >= 9);
+        if (id < kKnown) known[id].store(packed, std::memory_order_relaxed);
+    }
+    return {packed / 2, packed % 2 != 0};
 }
 
 struct Launch {

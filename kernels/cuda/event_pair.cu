@@ -11,11 +11,20 @@ namespace
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kRound = kWarps * 128; /* elements or events of S taken at once     */
+constexpr int kAhead = 4;            /* rows of W in flight                    */
 constexpr int kSums = 32768;         /* columns of out that a block holds         */
 constexpr int kMaxParts = 16;        /* blocks that share a row of S              */
 constexpr int kLeastSlice = 256;     /* k per block, below which sharing is waste */
 
-constexpr size_t kFixed = sizeof(Event) * kRound + sizeof(int) * kWarps; /* shared memory beside the sums */
+/* A row of W that an event names, and the event's value. */
+struct alignas(16) Row {
+    int64_t begin;
+    int count;
+    float v;
+};
+
+constexpr size_t kFixed =
+    (sizeof(Row) + sizeof(Event)) * kRound + sizeof(int) * kWarps; /* shared memory beside the sums */
 static_assert(kFixed + sizeof(float) * kSums <= 163 * 1024, "shared memory of an Ampere");
 
 struct PairArgs {
@@ -57,24 +66,47 @@ __device__ inline int queue_dense(Event *queue, int *counts, const ScanRow<T> &r
     return all;
 }
 
-/* sums[column - j0] += v W[k, column] for the queued events, one after the other: the columns of one row of W
- * are distinct, so that its entries may be added side by side. */
-__device__ inline void scatter(float *sums, const Event *queue, int count, const lac_cuda_csr_t &w, int j0,
+/* Finds the entries that the queued events name, all at once. */
+__device__ inline void open_rows(Row *rows, const Event *queue, int count, const lac_cuda_csr_t &w)
+{
+    for (int e = threadIdx.x; e < count; e += kThreads) {
+        const int64_t begin = w.ptr[queue[e].k];
+        rows[e] = {begin, int(w.ptr[queue[e].k + 1] - begin), queue[e].v};
+    }
+    __syncthreads();
+}
+
+/* sums[column - j0] += v W[k, column] for the opened rows of W, one after the other: the columns of one row
+ * are distinct, so that its entries may be added side by side. Each thread has its first entry of the next
+ * kAhead rows in flight. */
+__device__ inline void scatter(float *sums, const Row *rows, int count, const lac_cuda_csr_t &w, int j0,
                                int j1)
 {
-    int64_t begin = 0, end = 0;
-    if (count > 0) begin = w.ptr[queue[0].k], end = w.ptr[queue[0].k + 1];
-    for (int e = 0; e < count; e++) {
-        const float v = queue[e].v;
-        int64_t next_begin = 0, next_end = 0;
-        if (e + 1 < count) next_begin = w.ptr[queue[e + 1].k], next_end = w.ptr[queue[e + 1].k + 1];
-        for (int64_t q = begin + threadIdx.x; q < end; q += kThreads) {
-            const int j = w.idx[q];
-            if (j >= j0 && j < j1) sums[j - j0] = fmaf(v, w.val ? w.val[q] : 1.0f, sums[j - j0]);
+    int column[kAhead];
+    float value[kAhead];
+    const auto load = [&](int e, int &j, float &x) {
+        j = -1;
+        if (e >= count || (int)threadIdx.x >= rows[e].count) return;
+        j = w.idx[rows[e].begin + threadIdx.x];
+        x = w.val ? w.val[rows[e].begin + threadIdx.x] : 1.0f;
+    };
+    const auto add = [&](int j, float v, float x) {
+        if (j >= j0 && j < j1) sums[j - j0] = fmaf(v, x, sums[j - j0]);
+    };
+#pragma unroll
+    for (int u = 0; u < kAhead; u++) load(u, column[u], value[u]);
+    for (int base = 0; base < count; base += kAhead)
+#pragma unroll
+        for (int u = 0; u < kAhead; u++) {
+            const int e = base + u;
+            if (e >= count) break;
+            const Row row = rows[e];
+            add(column[u], row.v, value[u]);
+            load(e + kAhead, column[u], value[u]);
+            for (int q = kThreads + threadIdx.x; q < row.count; q += kThreads)
+                add(w.idx[row.begin + q], row.v, w.val ? w.val[row.begin + q] : 1.0f);
+            __syncthreads();
         }
-        begin = next_begin, end = next_end;
-        __syncthreads();
-    }
 }
 
 /* out := beta out + alpha S W, S[m, k] dense with zeros or CSR, W[k, n] as CSR.
@@ -88,7 +120,8 @@ template <typename T>
 __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ PairArgs a)
 {
     extern __shared__ float4 shared[];
-    Event *queue = (Event *)shared;
+    Row *rows = (Row *)shared;
+    Event *queue = (Event *)(rows + kRound);
     int *counts = (int *)(queue + kRound);
     float *sums = (float *)(counts + kWarps);
     const int part = blockIdx.x, i = blockIdx.y, j0 = blockIdx.z * kSums, j1 = least(a.n, j0 + kSums);
@@ -99,7 +132,8 @@ __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ P
         for (int base = part * a.slice; base < end; base += kRound) {
             const int count = queue_dense(queue, counts, row, base, end);
             __syncthreads();
-            scatter(sums, queue, count, a.w, j0, j1);
+            open_rows(rows, queue, count, a.w);
+            scatter(sums, rows, count, a.w, j0, j1);
             __syncthreads();
         }
     } else {
@@ -110,7 +144,8 @@ __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ P
             for (int t = threadIdx.x; t < count; t += kThreads)
                 queue[t] = {a.rows.idx[p0 + e + t], a.rows.val ? a.rows.val[p0 + e + t] : 1.0f};
             __syncthreads();
-            scatter(sums, queue, count, a.w, j0, j1);
+            open_rows(rows, queue, count, a.w);
+            scatter(sums, rows, count, a.w, j0, j1);
         }
     }
     __syncthreads();
