@@ -3,11 +3,12 @@
  * Host time of lac_gemm on a device above the launches that it makes: the same kernels are launched once
  * through the library and once bare, a batch at a time, so short that the queue of the device never fills.
  *
- * Build: gpu_session.sh does it. Prints microseconds of host time per call: through lac_gemm, bare, and the
- * difference, which is the library's own. */
+ * Build: cmake --build build-cuda --target host_overhead_bench. Prints microseconds of host time per call:
+ * through lac_gemm, bare, and the difference, which is the library's own. */
 #include "cuda_kernels.h"
 #include <lacuna/lacuna.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
