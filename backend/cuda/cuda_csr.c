@@ -11,6 +11,8 @@
 #include "cuda_rows.h"
 #include "../base/status.h"
 
+#define NEAR_BYTES 262144.0 /* that a multiprocessor's first-level cache holds */
+
 /* How W comes to the kernel. */
 typedef enum partner {
     AS_IT_LIES,
@@ -60,12 +62,14 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
                                                                : LAC_FITS;
 }
 
-/* A warp per row reads its nonzeros once, and for each the columns of W, at least a half sector of them. By
- * columns each is a sector of its own. */
+/* A warp per row reads its nonzeros once, and for each the columns of W, at least half a sector of them. By
+ * columns each is somewhere else: near while W fits the first-level cache, a sector beyond. */
 static double narrow_us(const lac_sided_t *s, bool by_columns, const lac_machine_t *machine)
 {
     double events = s->s->density * (double)s->m * (double)s->k, n = (double)s->n;
-    double row = by_columns ? 32.0 * n : 4.0 * (n < 4.0 ? 4.0 : n), listed = s->s->dt == LAC_F32 ? 8.0 : 4.0;
+    double apart = 4.0 * (double)s->k * n <= NEAR_BYTES ? 10.0 : 32.0,
+           listed = s->s->dt == LAC_F32 ? 8.0 : 4.0;
+    double row = by_columns ? apart * n : 4.0 * (n < 4.0 ? 4.0 : n);
     return events * (listed + row) / (machine->cuda_narrow_gbps * 1e3);
 }
 

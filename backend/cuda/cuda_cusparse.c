@@ -2,17 +2,22 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The cusparse route: the vendor's product of a CSR matrix with a dense one.
 
- cuSPARSE wants the number of nonzeros on the host, so the rows come from metadata; where the route was asked
- for by name they are also counted and filled for the one call, which then waits. B and C are by rows,
- everything else is several times slower: a W or an output that lies otherwise passes through the workspace.
- */
+ Serves only where it was asked for by name, or to be compared with: rows of some hundred nonzeros and more
+ come out with other last bits from run to run (cuda_spmm.c). cuSPARSE wants the number of nonzeros on the
+ host, so the rows come from metadata, or are counted and filled for the one call, which then waits. B and C
+ are by rows, everything else is several times slower: a W or an output that lies otherwise passes through the
+ workspace. */
 #include "cuda_contents.h"
 #include "cuda_routes.h"
 #include "cuda_rows.h"
 #include "cuda_spmm.h"
+#include "cuda_vendor.h"
 #include "../base/status.h"
 
-#define BUFFER_BYTES (64 << 10) /* that cuSPARSE keeps for a product: 32 KB were seen at 4096 rows */
+#define ROWS_ALONE    10.0 /* of S, that find nothing of W in each other's cache      */
+#define ROWS_TOGETHER 110.0
+#define FEW_ROWS      0.25       /* of the full rate, for so few rows                       */
+#define BUFFER_BYTES  (64 << 10) /* that cuSPARSE keeps for a product: 32 KB were seen at 4096 rows */
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
@@ -22,11 +27,11 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.n < INT32_MAX && nnz < 0.9 * INT32_MAX;
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+           : !p->named                                     ? LAC_REFUSED_FORCED_ONLY
            : !lac_cusparse()->found                        ? LAC_REFUSED_NO_CUSPARSE
            : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
            : source == LAC_CUDA_ROWS_NOWHERE               ? LAC_REFUSED_NO_FORM
-           : source == LAC_CUDA_ROWS_BUILT && !p->may_wait ? LAC_REFUSED_HOST_COUNT
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                      ? LAC_REFUSED_INDEX_RANGE
                                                            : LAC_FITS;
@@ -69,9 +74,13 @@ static size_t out_bytes(const lac_problem_t *p, const lac_sided_t *s)
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double n = (double)s.n,
+    double m = (double)s.m, n = (double)s.n,
            columns = s.n == 1 ? 13.0 : (n < 32.0 ? 32.0 : n) + 20.0; /* that an event costs */
-    double worked = s.s->density * (double)s.m * (double)s.k * columns / (machine->cuda_spmm_events * 1e3);
+    double shared = m < ROWS_ALONE      ? 0.0
+                    : m > ROWS_TOGETHER ? 1.0
+                                        : (m - ROWS_ALONE) / (ROWS_TOGETHER - ROWS_ALONE);
+    double rate = machine->cuda_spmm_events * (s.n < 32 ? 1.0 : FEW_ROWS + (1.0 - FEW_ROWS) * shared);
+    double worked = s.s->density * (double)s.m * (double)s.k * columns / (rate * 1e3);
     double copied = 2.0 * (double)turned_bytes(&s) + 3.0 * (double)out_bytes(p, &s);
     double moved = 4.0 * lac_active_fraction(s.s->density, (double)s.m) * (double)s.k * n /
                    (machine->cuda_dram_gbps * 1e3);
@@ -106,7 +115,10 @@ static lac_status_t find_rows(lac_exec_t *exec, const lac_sided_t *s, char *memo
     const lac_form_data_t *form;
     *csr = (lac_cuda_csr_t){0};
     if (lac_cuda_rows_source(s) == LAC_CUDA_ROWS_BUILT) {
+        void *dense;
         if (lac_cuda_capturing(exec)) return LAC_OK;
+        lac_cublas_handle(exec,
+                          &dense); /* which will serve where the same call is captured; or there is none */
         lac_status_t status = lac_cuda_rows_build(exec, s, memory, csr);
         return status ? status : read_count(exec, s->m, csr);
     }

@@ -34,23 +34,29 @@ static bool c_by_rows(const lac_problem_t *p)
     return (p->ccs == 1 || p->n == 1) && (p->crs >= p->n || p->m == 1);
 }
 
-static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+static size_t work_bytes(const lac_problem_t *p)
 {
-    (void)route;
     size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
     return lac_cuda_contents_bytes(&p->a, p->m, p->k, true) +
            lac_cuda_contents_bytes(&p->b, p->k, p->n, true) + lac_cuda_piece(c);
 }
 
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    return work_bytes(p) + LAC_CUDA_BLAS_WORKSPACE;
+}
+
 /* Reading and arithmetic overlap for the most part. */
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
+    (void)route;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     bool vector = p->m == 1 || p->n == 1;
     double rate = vector ? machine->cuda_dense_vector_gbps : machine->cuda_dense_gbps;
     double moved = 4.0 * (m * k + k * n + m * n) / (rate * 1e3);
     double worked = 2.0 * m * n * k / (machine->cuda_dense_tflops * 1e6);
-    double copied = 3.0 * (double)bytes(route, p) / (machine->cuda_dram_gbps * 1e3);
+    double copied = 3.0 * (double)work_bytes(p) / (machine->cuda_dram_gbps * 1e3);
     return machine->cuda_dense_call_us + copied +
            (moved > worked ? moved + 0.5 * worked : worked + 0.5 * moved);
 }
@@ -126,12 +132,12 @@ static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_prob
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
-    (void)out;
+    (void)route, (void)out;
     lac_cuda_contents_t a, b;
     char *memory;
     void *handle;
     lac_status_t status = lac_cublas_handle(exec, &handle);
-    if (!status) status = lac_cuda_work(exec, bytes(route, p), (void **)&memory);
+    if (!status) status = lac_cuda_work(exec, work_bytes(p), (void **)&memory);
     if (!status) status = set_math(exec, handle, p->math);
     if (status || exec->preparing) return status;
     status = lac_cuda_contents(exec, &p->a, p->m, p->k, true, &memory, &a);

@@ -21,7 +21,7 @@
 #define FUSED_LEAST                                                                                          \
     0.005            /* its density, for one launch instead of two: 5.2 us against 6.1 for                   \
                         10 x 5000 x 5000 at 1 % (H200, 2026-11-20)           */
-#define ENTRY_US 0.1 /* one event of a block after the other, sparse W       */
+#define ENTRY_US 0.2 /* one event of a block after the other, sparse W       */
 
 /* Where the events of S come from. */
 typedef enum event_source { FROM_CSR, FROM_BUFFER, FROM_EXPANSION, FROM_NOWHERE } event_source_t;

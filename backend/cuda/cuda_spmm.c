@@ -2,10 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * cuSPARSE's SpMM with its descriptors and its look at the matrix kept.
  *
- * Only algorithm CSR_ALG3 with B and C by rows: it is the only one for CSR that gives the same bits each time
- * (ALG1 and ALG2 differed in 10 of 10 runs), and the fastest besides. 4096^3 at 1 / 5 / 10 %: 263 / 915 /
- * 2068 us, ALG2 340 / 1503 / 2939; with C by columns 802 / 2141 / 6397; without the look 331 / 1013 / 2341
- * (H200, CUDA 13.0, cuSPARSE 12.6; 2026-11-21). */
+ * Only algorithm CSR_ALG3 with B and C by rows, the fastest and the least fickle for CSR. 4096^3 at 1 / 5 /
+ * 10 %: 263 / 915 / 2068 us, ALG2 340 / 1503 / 2939; with C by columns 802 / 2141 / 6397; without the look
+ * 331 / 1013 / 2341. There its bits were the same in 10 of 10 runs, where those of ALG1 and ALG2 never were;
+ * but with few rows of some hundred nonzeros and more they differed too (8 x 1515 x 1175 at 30 %, 2 x 2279 x
+ * 641 at 70 %), which speaks for atomics where a row is divided (H200, CUDA 13.0, cuSPARSE 12.6; 2026-11-21).
+ */
 #include "cuda_spmm.h"
 #include "../base/library.h"
 #include "../base/status.h"

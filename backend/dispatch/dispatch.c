@@ -39,7 +39,7 @@ static void assume_densities(lac_problem_t *p)
 static void assume_forced(lac_problem_t *p)
 {
     assume_densities(p);
-    p->may_wait = true;
+    p->named = true;
 }
 
 static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_site_t *site, const char *wanted)
@@ -51,9 +51,12 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
                                    .factor = lac_timing_factors(ctx, site)};
     if (!wanted) return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
     lac_problem_t known = *p;
-    assume_forced(p);
-    lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
-    if (choice.route->side != LAC_SIDE_NONE && !strcmp(choice.reason, "forced")) return choice;
+    p->named = true; /* first the operand of which something is known, then any */
+    for (int assumed = 0; assumed < 2; assumed++) {
+        if (assumed) assume_forced(p);
+        lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+        if (choice.route->side != LAC_SIDE_NONE && !strcmp(choice.reason, "forced")) return choice;
+    }
     *p = known; /* what serves instead is not chosen by an assumption */
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
 }
@@ -249,7 +252,7 @@ lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_ro
     lac_choice_t choice = {route, -1, "planned", -1.0, -1.0};
     apply_policy(&ctx->policy, p);
     lac_problem_t known = *p;
-    if (route->side != LAC_SIDE_NONE) assume_densities(p);
+    if (route->side != LAC_SIDE_NONE) assume_forced(p);
     if (route->applicable(route, p) != LAC_FITS) {
         *p = known;
         return lac_dispatch(ctx, p, &request);

@@ -46,7 +46,7 @@ typedef struct lac_problem {
     int threads;          /* that a route may use                                    */
     bool strict_nan;      /* 0 * Inf and 0 * NaN must be kept                        */
     bool may_copy;        /* derived k-major copies of frozen operands are allowed   */
-    bool may_wait;        /* the route was asked for by name: the host may wait for a device on the way */
+    bool named;           /* the route was asked for by name: the host may wait, and bits may vary */
     double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
                              never */
     lac_math_t math;

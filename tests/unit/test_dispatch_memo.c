@@ -34,7 +34,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     (void)exec;
     ran[route->side == LAC_SIDE_LEFT]++;
-    waited = p->may_wait;
+    waited = p->named;
     out->density = p->a.density;
     return LAC_OK;
 }
