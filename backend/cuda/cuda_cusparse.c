@@ -117,8 +117,8 @@ static lac_status_t find_rows(lac_exec_t *exec, const lac_sided_t *s, char *memo
     if (lac_cuda_rows_source(s) == LAC_CUDA_ROWS_BUILT) {
         void *dense;
         if (lac_cuda_capturing(exec)) return LAC_OK;
-        lac_cublas_handle(exec,
-                          &dense); /* which will serve where the same call is captured; or there is none */
+        /* The dense route serves where the same call is captured. */
+        if (lac_cublas()->found) lac_cublas_handle(exec, &dense);
         lac_status_t status = lac_cuda_rows_build(exec, s, memory, csr);
         return status ? status : read_count(exec, s->m, csr);
     }
