@@ -94,19 +94,23 @@ def bench_section(report):
     for problem in report["problems"]:
         extents, known = in_words(problem["problem"])
         floor = floor_us(report, problem)
-        for cache in ("warm", "cold"):
+        for cache in ("warm", "cold", "queued"):
             for row in timed(problem, cache):
                 side = row.get("decided_side", "")
                 ran = f"{row['decided_route']} {side}".strip() if row["route"] == "auto" else side
                 rows.append((extents, known, row["route"], ran, cache, microseconds(row["median_us"]),
                              f"{microseconds(row['p25_us'])} .. {microseconds(row['p75_us'])}", ratio(row["speedup"]),
                              f"{row['gflops']:.3g}", f"{row['gbytes_per_s']:.3g}",
-                             f"{100 * floor / row['median_us']:.2g} %" if floor else ""))
+                             f"{100 * floor / row['median_us']:.2g} %" if floor else "",
+                             microseconds(row["host_us"]) if "host_us" in row else ""))
                 extents = known = ""
     scans = [(*in_words(p["problem"]), letter.upper(), microseconds(p[f"scan_{letter}_us"]))
              for p in report["problems"] for letter in "ab" if f"scan_{letter}_us" in p]
     text = without_empty(("m x k x n", "nonzeros", "route", "ran", "cache", ">median", ">quartiles", ">speed",
-                          ">GFLOP/s", ">GB/s", ">of floor"), rows)
+                          ">GFLOP/s", ">GB/s", ">of floor", ">host"), rows)
+    if on_device(report):
+        text = ("*warm* and *cold* are calls recorded once and replayed as a graph; *queued*, call by call on a stream; "
+                "*host* is what a queued call keeps the host busy for.\n\n") + text
     if scans:
         text += "\n\nWhat it costs to find, from the dense buffer, the metadata that was given above:\n\n"
         text += table(("m x k x n", "nonzeros", "operand", ">scan"), scans)
