@@ -33,7 +33,7 @@ typedef struct quest {
 /* Takes fn as the answer, unless it is ours, another Lacuna library's, or a switchboard's. */
 static bool accept(quest_t *quest, void *fn)
 {
-    object_t object;
+    object_t object = {0};
     if (!fn || !object_of(fn, &object)) return false;
     if (is_shunned(object.base) || object_is_lacuna(&object)) return false;
     object_pin(&object);
@@ -106,7 +106,7 @@ const behind_t *behind_search(blas_symbol_t *symbol, const void *caller)
 {
     static _Thread_local behind_t unkept;
     int saved_errno = errno;
-    object_t object;
+    object_t object = {0};
     bool in_object = object_of(caller, &object);
     bool looped = in_object && is_own(&object);
     if (looped) behind_break_loop(symbol);

@@ -14,9 +14,9 @@
 typedef struct place {
     void *device; /* the driver's context */
     void *stream;
-    int math; /* of CUBLAS_MATH_ */
     lac_ctx_t *ctx;
     pthread_mutex_t lock; /* of ctx */
+    int math;             /* of CUBLAS_MATH_ */
     int capture_mode;     /* of the thread that is in here, to be put back */
 } place_t;
 

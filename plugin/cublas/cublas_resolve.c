@@ -37,7 +37,7 @@ typedef struct quest {
 /* Takes fn as the answer, unless it is ours or another Lacuna library's. */
 static bool accept(quest_t *quest, void *fn)
 {
-    object_t object;
+    object_t object = {0};
     behind_t *b = quest->answer;
     if (!fn || !object_of(fn, &object) || object_defines(&object, "lacuna_cublas_marker")) return false;
     object_pin(&object);
@@ -90,7 +90,7 @@ const behind_t *behind_search(cublas_symbol_t *symbol, const void *caller)
 {
     static _Thread_local behind_t unkept;
     int saved_errno = errno;
-    object_t object;
+    object_t object = {0};
     bool in_object = object_of(caller, &object);
     behind_t *b = answers(symbol) < ANSWERS_MAX ? calloc(1, sizeof *b) : NULL;
     bool kept = b != NULL;
