@@ -183,8 +183,10 @@ Bench make_bench(const Problem &q, cublasHandle_t handle)
     CUDA_CHECK(cudaMalloc(&b.out, sizeof(float) * (size_t)(rows * cols)));
     CUDA_CHECK(cudaMalloc(&b.before, sizeof(float) * (size_t)(rows * cols)));
     b.p.out = b.out;
-    CUDA_CHECK(cudaMalloc(&b.workspace, (size_t)lac_cuda_event_stream_bytes(rows, q.k)));
-    CUDA_CHECK(cudaMemset(b.workspace, 0, (size_t)lac_cuda_event_stream_bytes(rows, q.k)));
+    const size_t bytes =
+        (size_t)std::max(lac_cuda_event_stream_bytes(rows, q.k), lac_cuda_event_active_bytes(rows, q.k));
+    CUDA_CHECK(cudaMalloc(&b.workspace, bytes));
+    CUDA_CHECK(cudaMemset(b.workspace, 0, bytes));
     std::vector<float> s((size_t)count);
     CUDA_CHECK(cudaMemcpy(s.data(), b.s.data, sizeof(float) * s.size(), cudaMemcpyDeviceToHost));
     std::vector<int64_t> ptr(1, 0);
@@ -292,6 +294,7 @@ int main(int argc, char **argv)
             const auto streamed = [&](P p, T) {
                 return lac_cuda_event_stream(&p, &b.s, b.workspace, stream);
             };
+            const auto active = [&](P p, T) { return lac_cuda_event_active(&p, &b.s, b.workspace, stream); };
             const auto tiles = [&](const char *route) { return tiles_for(rows, q.k, route, full); };
             double dense_us = 1e9, given_us = 1e9;
             dense_us =
@@ -300,8 +303,10 @@ int main(int argc, char **argv)
                                    }).warm);
             dense_us =
                 std::min(dense_us, sweep(b, named("slots").c_str(), tiles("slots"), calls, slots).warm);
-            if (b.p.order == LAC_CUDA_COLS)
+            if (b.p.order == LAC_CUDA_COLS) {
                 dense_us = std::min(dense_us, sweep(b, named("stream").c_str(), {{}}, calls, streamed).warm);
+                dense_us = std::min(dense_us, sweep(b, named("active").c_str(), {{}}, calls, active).warm);
+            }
             given_us = std::min(given_us, sweep(b, named("csr").c_str(), tiles("csr"), calls, [&](P p, T t) {
                                               return lac_cuda_event_csr(&p, &b.csr, &t, stream);
                                           }).warm);

@@ -92,11 +92,19 @@ lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const lac_cuda_de
                                   const lac_cuda_tile_t *tile, void *workspace, lac_cuda_stream_t stream);
 int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k);
 
-/* Event product for W by columns where most of W's sectors are needed, three chained launches: W streams once
- * through shared memory per 128 rows of S, 16-byte pieces without an event are skipped. order must be
- * LAC_CUDA_COLS, k > 0. s->data == NULL: the workspace already holds what an earlier call for the same m, k
- * packed there. Workspace (256-byte aligned): lac_cuda_event_stream_bytes(m, k) bytes for the current device.
- */
+/* Event products for W by columns (order must be LAC_CUDA_COLS, k > 0), two chained launches each. s->data ==
+ * NULL: the workspace already holds what an earlier call of the same function for the same m, k and density
+ * packed there. Workspaces are 256-byte aligned.
+ *
+ * active: reads from each column only the elements where a row of S has an event, those that any of up to 11
+ * rows needs at once. Best where a good part of W's 64-byte pieces holds none. stream: W streams once through
+ * shared memory for all rows of S. Best where most pieces are needed.
+ *
+ * Workspace: lac_cuda_event_active_bytes(m, k) or lac_cuda_event_stream_bytes(m, k) bytes for the current
+ * device. */
+lac_status_t lac_cuda_event_active(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
+                                   lac_cuda_stream_t stream);
+int64_t lac_cuda_event_active_bytes(int64_t m, int64_t k);
 lac_status_t lac_cuda_event_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
                                    lac_cuda_stream_t stream);
 int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
