@@ -11,6 +11,7 @@ namespace
 constexpr int kPackRounds = 3;                   /* 128-element loads in flight per warp */
 constexpr int kPackElements = 128 * kPackRounds; /* of S, per warp and pass              */
 constexpr int kPackWarps = 32;
+constexpr int kChunkRows = 16; /* of S, per block of event_pack_chunks */
 
 struct PackArgs {
     Slots to;
@@ -60,64 +61,53 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
     if (threadIdx.x == 0) a.to.count[row * a.to.slots + slot] = total;
 }
 
-/* Which quads of 128 elements hold a nonzero, one bit each. */
-template <typename T> __device__ unsigned active_quads(const T (&x)[4], bool quads)
+/* stage[k - begin][i - i0] = S[i, k] for a group of rows that lie side by side, all loads in flight at once.
+ */
+template <typename T>
+__device__ inline void stage_rows(T *stage, const PackArgs &a, int i0, int begin, int end)
 {
-    if (quads) return __ballot_sync(kFull, x[0] != T(0) || x[1] != T(0) || x[2] != T(0) || x[3] != T(0));
-    unsigned bits = 0;
+    constexpr int kRounds = kChunk / kWarp;
+    const int i = threadIdx.x % kChunkRows, k0 = threadIdx.x / kChunkRows;
+    const T *from = (const T *)a.s + (i0 + i) * a.rs + (begin + k0) * a.cs;
+    T x[kRounds];
 #pragma unroll
-    for (int c = 0; c < 4; c++) {
-        unsigned b = __ballot_sync(kFull, x[c] != T(0));
-        b |= b >> 1;
-        b = (b | b >> 2) & 0x11111111u;
-        b = (b | b >> 3) & 0x03030303u;
-        b = (b | b >> 6) & 0x000f000fu;
-        bits |= ((b | b >> 12) & 0xffu) << (8 * c);
-    }
-    return bits;
+    for (int u = 0; u < kRounds; u++)
+        x[u] = i0 + i < a.m && begin + k0 + u * kWarp < end ? from[u * kWarp * a.cs] : T(0);
+#pragma unroll
+    for (int u = 0; u < kRounds; u++) stage[(k0 + u * kWarp) * (kChunkRows + 1) + i] = x[u];
 }
 
-/* Grid (chunks, groups of kActiveRows rows), one warp per row; k-major S is staged for coalescing. */
+/* Grid (slots, groups of kChunkRows rows), one warp per row, kChunk k at a time. */
 template <typename T>
-__global__ __launch_bounds__(kActiveRows *kWarp) void event_pack_chunks(const __grid_constant__ PackArgs a)
+__global__ __launch_bounds__(kChunkRows *kWarp) void event_pack_chunks(const __grid_constant__ PackArgs a)
 {
     static_assert(kChunk == 256, "two scans of 128");
-    constexpr int kPitch = kActiveRows + 1;
-    __shared__ unsigned active[2];
+    constexpr int kPitch = kChunkRows + 1;
     __shared__ T stage[kChunk * kPitch];
-    if (threadIdx.x < 2) active[threadIdx.x] = 0;
     dependents_launch();
     dependency_wait();
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    const int slot = blockIdx.x, begin = slot * kChunk, end = least(begin + kChunk, a.k);
-    const int i0 = blockIdx.y * kActiveRows, row = i0 + warp;
-    if (a.staged) {
-        const int i = threadIdx.x % kActiveRows;
-        const T *from = (const T *)a.s + (i0 + i) * a.rs + begin * a.cs;
-#pragma unroll
-        for (int k = threadIdx.x / kActiveRows; k < kChunk; k += kWarp)
-            if (i0 + i < a.m && begin + k < end) stage[k * kPitch + i] = from[k * a.cs];
-    }
-    __syncthreads();
-    if (row < a.m) {
+    const int slot = blockIdx.x, i0 = blockIdx.y * kChunkRows, row = i0 + warp;
+    const int first = slot * a.to.slice, last = least(first + a.to.slice, a.k);
+    Event *to = a.to.event + (int64_t)row * a.to.pitch + first;
+    int count = 0;
+    for (int begin = first; begin < last; begin += kChunk) {
+        const int end = least(begin + kChunk, last);
         ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
-        if (a.staged) s = {stage + warp - begin * kPitch, kPitch, false};
+        if (a.staged) {
+            if (begin > first) __syncthreads();
+            stage_rows(stage, a, i0, begin, end);
+            __syncthreads();
+            s = {stage + warp - begin * kPitch, kPitch, false};
+        }
+        if (row >= a.m) continue;
         T x[2][4];
         scan_load(x[0], s, begin, end, lane);
         scan_load(x[1], s, begin + 128, end, lane);
-        Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
-        int count = 0;
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const int found = scan_pack(x[h], s.quads, begin + 128 * h, to + count, lane);
-            const unsigned bits = found ? active_quads(x[h], s.quads) : 0;
-            if (lane == 0 && bits) atomicOr(&active[h], bits);
-            count += found;
-        }
-        if (lane == 0) a.to.count[row * a.to.slots + slot] = count;
+        for (int h = 0; h < 2; h++) count += scan_pack(x[h], s.quads, begin + 128 * h, to + count, lane);
     }
-    __syncthreads();
-    if (threadIdx.x == 0) a.to.active[blockIdx.y * a.to.slots + slot] = (uint64_t)active[1] << 32 | active[0];
+    if (row < a.m && lane == 0) a.to.count[row * a.to.slots + slot] = count;
 }
 
 PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
@@ -145,10 +135,10 @@ lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const 
                          cudaStream_t stream)
 {
     const PackArgs a = make_args(s, m, k, slots);
-    const int64_t groups = ceil_div(m, kActiveRows);
+    const int64_t groups = ceil_div(m, kChunkRows);
     if (groups > 65535) return LAC_ERR_EXTENT;
     const Launch l = {
-        dim3(unsigned(slots.slots), unsigned(groups)), dim3(kActiveRows * kWarp), 0, 1, true, stream};
+        dim3(unsigned(slots.slots), unsigned(groups)), dim3(kChunkRows * kWarp), 0, 1, true, stream};
     return s->dt == LAC_U8 ? launch(event_pack_chunks<uint8_t>, l, a)
                            : launch(event_pack_chunks<float>, l, a);
 }

@@ -9,17 +9,13 @@
 namespace lacuna
 {
 
-constexpr int kChunk = 256;     /* k per slot of the streaming kernel                            */
-constexpr int kActiveRows = 16; /* rows of S that share one word of active quads               */
-constexpr int kMaxSlots = 64;   /* slots per row of which the workspace has room, whatever k is  */
+constexpr int kChunk = 256;   /* k that pack_chunks takes at a time                            */
+constexpr int kMaxSlots = 64; /* slots per row of which the workspace has room, whatever k is  */
 
 /* Slot s of row i begins at event i * pitch + s * slice and holds count[i * slots + s] events, ascending in
- * k, with k in [s * slice, (s + 1) * slice). Slices of kChunk also mark the quads of k where one of
- * kActiveRows rows has an event: bit q of active[g * slots + s] for k = kChunk s + 4 q and rows from
- * kActiveRows g on. */
+ * k, with k in [s * slice, (s + 1) * slice). */
 struct Slots {
     int *count;
-    uint64_t *active;
     Event *event;
     int pitch, slots, slice;
 };
@@ -35,9 +31,7 @@ inline int64_t slots_pitch(int64_t k)
 
 inline int64_t slots_bytes(int64_t m, int64_t k)
 {
-    return round_up(4 * m * slots_upper(k), 256) +
-           round_up(8 * ceil_div(m, kActiveRows) * slots_upper(k), 256) +
-           (int64_t)sizeof(Event) * m * slots_pitch(k);
+    return round_up(4 * m * slots_upper(k), 256) + (int64_t)sizeof(Event) * m * slots_pitch(k);
 }
 
 inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
@@ -45,7 +39,6 @@ inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
     char *at = (char *)workspace;
     Slots s;
     s.count = (int *)at, at += round_up(4 * m * slots_upper(k), 256);
-    s.active = (uint64_t *)at, at += round_up(8 * ceil_div(m, kActiveRows) * slots_upper(k), 256);
     s.event = (Event *)at;
     s.pitch = (int)slots_pitch(k), s.slice = slice, s.slots = (int)ceil_div(k, slice);
     return s;
@@ -57,7 +50,8 @@ inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
 lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, bool early,
                         cudaStream_t stream);
 
-/* Packs S into slots of kChunk and marks what is active; one block per chunk and kActiveRows rows. */
+/* Packs S into slots of a multiple of kChunk, one block per slot and group of rows: few events, any order of
+ * S. */
 lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
                          cudaStream_t stream);
 

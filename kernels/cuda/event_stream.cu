@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Event product for W by columns: W streams once through shared memory, quads of k without an event are
- * skipped. */
+ * Event product for W by columns: whole columns stream through shared memory, the lanes of a warp are the
+ * events of one row. */
+#include "async_copy.cuh"
+#include "event_columns.cuh"
 #include "event_pack.cuh"
 
 namespace lacuna
@@ -9,282 +11,244 @@ namespace lacuna
 namespace
 {
 
-constexpr int kTileJ = 2 * kWarp; /* columns of W (contiguous along k) per tile: two per lane        */
-constexpr int kWarps = 32;
-constexpr int kStages = 3;         /* chunks of W in flight or in use                                 */
-constexpr int kBlocks = 1;         /* per multiprocessor: what shared memory allows                   */
-constexpr int kPitch = kChunk + 4; /* 16-byte rows; a lane's reads conflict 4-way at most             */
-constexpr int kBatch = 2;          /* events applied at once: a row has few per chunk                 */
-constexpr int kStageFloats = kTileJ * kPitch;
-static_assert(kPitch % 4 == 0, "16-byte copies need 16-byte rows");
-static_assert(kBlocks * kStages * kStageFloats * sizeof(float) <= 226 * 1024, "shared memory of a Hopper");
+constexpr int kMostConsumers = 31; /* warps that multiply; one more copies                          */
+constexpr int kStages = 2;
+constexpr int kStageFloats = 20 * 1024; /* of W; half as many, in more stages: 8 % slower             */
+constexpr int kTurns = 4;               /* events of a row that each lane holds in registers             */
+constexpr int kMostRows = 2;            /* rows of a warp whose events are held; more rows are read anew */
+static_assert(kStageFloats % kChunk == 0, "segments are whole slots");
+static_assert(sizeof(float) * kStages * kStageFloats <= 160 * 1024, "shared memory of an A100");
 
-/* The chunks of all tiles, tile after tile, are dealt out to the blocks in equal runs. A tile that one block
- * has whole is stored at once; the blocks of a divided one leave partial sums that a second kernel adds in
- * block order. */
+enum Copy { kBulk, kQuads, kSingles }; /* what the device and the alignment of W allow */
+
 struct StreamArgs {
     Picture p;
     Slots from;
-    int tiles, blocks;
-    float *partial; /* [group][block][first tile or last tile of its run][row][column] */
+    int blocks, consumers;
+    int segment, segments; /* k per stage, stages per column                      */
+    float *carry;          /* [block][row]: sums over the segments of a column so far */
 };
 
-__host__ __device__ inline int64_t run_begin(int64_t chunks, int blocks, int block)
-{
-    return chunks * block / blocks;
-}
+struct Barriers {
+    barrier_t full[kStages], empty[kStages];
+};
 
-__device__ inline void copy_async16(float *to, const float *from)
+/* Starts the copy of W[k0 .., `columns` columns from j on]; one warp. */
+template <Copy kCopy, int kCols>
+__device__ void fetch(float *stage, const StreamArgs &a, int j, int columns, int k0, barrier_t *full,
+                      int lane)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from)
-                 : "memory");
-}
-
-__device__ inline void copy_async4(float *to, const float *from)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from)
-                 : "memory");
-}
-
-__device__ inline void copy_commit()
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int kPending> __device__ inline void copy_wait()
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
-
-/* Starts the copy of the active quads of one chunk, W[k0 .. k0 + 255, j0 .. j0 + 63], to stage[j][k - k0]. */
-template <bool kWide> __device__ void fetch(float *stage, const Picture &p, uint64_t active, int j0, int k0)
-{
-    constexpr int kQuads = kChunk / 4, kStep = kWarps * kWarp / kQuads;
-    const int quad = threadIdx.x % kQuads, first = threadIdx.x / kQuads;
-    if (!(active >> quad & 1)) return;
-    const float *from = p.w + (int64_t)(j0 + first) * p.wjs + k0 + 4 * quad;
-    float *to = stage + first * kPitch + 4 * quad;
-#pragma unroll
-    for (int j = 0; j < kTileJ; j += kStep, from += (int64_t)kStep * p.wjs, to += kStep * kPitch) {
-        if (j0 + first + j >= p.n) return;
-        if (kWide) {
-            copy_async16(to, from);
-        } else {
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-                if (k0 + 4 * quad + c < p.k) copy_async4(to + c, from + c);
+    constexpr int kPitch = kStageFloats / kCols;
+    const int length = least(a.segment, a.p.k - k0);
+    const float *from = a.p.w + (int64_t)j * a.p.wjs + k0;
+    if constexpr (kCopy == kBulk) {
+        if (lane == 0) barrier_arrive_promise(full, unsigned(columns * length) * 4);
+        __syncwarp();
+        if (lane < columns)
+            copy_bulk(stage + lane * kPitch, from + (int64_t)lane * a.p.wjs, unsigned(length) * 4, full);
+    } else {
+        for (int c = 0; c < columns; c++, stage += kPitch, from += a.p.wjs) {
+            if (kCopy == kQuads)
+                for (int k = 4 * lane; k < length; k += 4 * kWarp) copy_async16(stage + k, from + k);
+            else
+                for (int k = lane; k < length; k += kWarp) copy_async4(stage + k, from + k);
         }
+        barrier_arrive_copied(full);
     }
 }
 
-/* sum += v * W[k, my two columns] for the first `count` events held by the lanes. */
-__device__ inline void add_events(float2 &sum, const Event &mine, const float *stage, int count)
+/* This lane's of the first events of row i, 0 at k = 0 where it has none; returns how many the row has. One
+ * slot per lane: each turn looks for the slot that its event lies in. */
+__device__ int hold_events(const Slots &s, int i, Event (&mine)[kTurns], int lane)
 {
-    for (int e = 0; e < count; e += kBatch) {
-        float2 w[kBatch];
-        float v[kBatch];
+    const int count = lane < s.slots ? s.count[i * s.slots + lane] : 0;
+    int end = count;
 #pragma unroll
-        for (int u = 0; u < kBatch; u++) {
-            const unsigned k = __shfl_sync(kFull, (unsigned)mine.k, e + u) % kChunk;
-            v[u] = __shfl_sync(kFull, mine.v, e + u);
-            w[u] = make_float2(stage[k], stage[k + kWarp * kPitch]);
-        }
+    for (int o = 1; o < kWarp; o *= 2) {
+        const int below = __shfl_up_sync(kFull, end, o);
+        if (lane >= o) end += below;
+    }
+    const int total = __shfl_sync(kFull, end, kWarp - 1);
 #pragma unroll
-        for (int u = 0; u < kBatch; u++)
-            if (e + u < count) sum.x = fmaf(v[u], w[u].x, sum.x), sum.y = fmaf(v[u], w[u].y, sum.y);
+    for (int t = 0; t < kTurns; t++) {
+        const int e = lane + t * kWarp;
+        mine[t] = {0, 0.0f};
+        if (t * kWarp >= total) continue;
+        int slot = 0;
+#pragma unroll
+        for (int o = kWarp / 2; o > 0; o /= 2)
+            if (__shfl_sync(kFull, end, slot + o - 1) <= e) slot += o;
+        const int begin = __shfl_sync(kFull, end - count, slot);
+        if (e < total) mine[t] = s.event[(int64_t)i * s.pitch + (int64_t)slot * s.slice + e - begin];
+    }
+    return total;
+}
+
+/* acc[c] += v * W[k, column c] for the held events, two turns at a time: all their reads of W are in flight
+ * together. W is not read where the lane has no event: 0 times an Inf would not be 0. */
+template <int kCols>
+__device__ inline void add_held(float (&acc)[kCols], const Event (&mine)[kTurns], int count, const float *w,
+                                int lane)
+{
+    constexpr int kPitch = kStageFloats / kCols;
+#pragma unroll
+    for (int t0 = 0; t0 < kTurns; t0 += 2) {
+        if (t0 * kWarp >= count) break;
+        float x[2][kCols];
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+#pragma unroll
+            for (int c = 0; c < kCols; c++) {
+                x[t][c] = 0.0f;
+                if (lane + (t0 + t) * kWarp < count) x[t][c] = w[mine[t0 + t].k + c * kPitch];
+            }
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+#pragma unroll
+            for (int c = 0; c < kCols; c++) acc[c] = fmaf(mine[t0 + t].v, x[t][c], acc[c]);
     }
 }
 
-__device__ inline void store_sum(const Picture &p, int i, int j, float sum, float alpha, float beta)
+/* The same for the events of row i in slots [slot, end), without the first `skip` of them. */
+template <int kCols>
+__device__ void add_slots(float (&acc)[kCols], const Slots &s, int i, int slot, int end, int skip,
+                          const float *w, int lane)
 {
-    float *at = p.out + i * p.rs + j * p.cs;
-    *at = beta == 0.0f ? alpha * sum : fmaf(beta, *at, alpha * sum);
+    constexpr int kPitch = kStageFloats / kCols;
+    for (; slot < end; slot++) {
+        const int count = s.count[i * s.slots + slot];
+        const Event *from = s.event + (int64_t)i * s.pitch + (int64_t)slot * s.slice;
+        for (int e = skip + lane; e < count; e += kWarp) {
+            const Event event = from[e];
+#pragma unroll
+            for (int c = 0; c < kCols; c++) acc[c] = fmaf(event.v, w[event.k + c * kPitch], acc[c]);
+        }
+        skip = most(0, skip - count);
+    }
 }
 
-/* out := beta out + alpha S W,  W[k, n] contiguous along k, S[m, k] packed in slots of kChunk.
+/* out := beta out + alpha S W,  W[k, n] contiguous along k, S[m, k] packed in slots.
  *
- * Mapping   grid (blocks, groups of kWarps * kRows rows); lane = two columns of W, warp = rows of S; a
- *           block walks a run of chunks that may cross from one tile of 64 columns into the next.
- * Layout    kWide: ldw and k multiples of 4, W 16-byte aligned.
- * Bytes     the active 16-byte quads of W once per row group (DRAM moves 64), events once per tile.
- * Order     ascending k within a run, runs ascending: no atomics.
- * Limit     neither DRAM nor issue slots alone: 41 us for 100 MB of W and 50 rows at 1 %, 52 % of DRAM
- *           throughput, 0.42 instructions per scheduler and cycle; shared reads conflict 4-way
- *           (H200, 2026-11-20). */
-template <bool kWide, int kRows>
-__global__ __launch_bounds__(kWarps *kWarp,
-                             kRows > 4 ? 1 : kBlocks) void event_stream(const __grid_constant__ StreamArgs a)
+ * Mapping   one block per multiprocessor; a stage holds kCols columns of W, or one segment of a longer one;
+ *           stages go round the blocks. One warp copies. Each of the others owns kRows rows, then more in
+ *           turn: lane = event, in registers where possible, the lanes summed at the end of each column.
+ * Layout    any; 16-byte aligned columns are copied by the bulk engine (compute 9.0), others by lanes.
+ * Bytes     W once; the events once per block, those that no register holds once per stage.
+ * Order     events of a lane in ascending k, lanes as a tree, segments ascending: no atomics.
+ * Limit     DRAM: 31.7 us, packing included, for 50 x 5000 x 5000, 1 %; 27.9 us with next to no events: 100
+ *           MB at 4.1 TB/s behind 3.5 us of start. From 100 rows on the sums over the lanes: 33 us for 128 x
+ *           4096 x 4096, 0.1 %, which streams in 20 (H200, 2026-11-21). */
+template <Copy kCopy, int kCols, int kRows>
+__global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
+                             1) void event_stream(const __grid_constant__ StreamArgs a)
 {
-    extern __shared__ float4 shared[];
+    extern __shared__ float4 memory[];
+    __shared__ Barriers barriers;
     const Picture &p = a.p;
     const Slots &s = a.from;
-    constexpr int kGroup = kWarps * kRows;
-    const int block = blockIdx.x, i0 = blockIdx.y * kGroup, rows = least(kGroup, p.m - i0);
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    float *stages = (float *)shared;
-    const int64_t chunks = (int64_t)a.tiles * s.slots, begin = run_begin(chunks, a.blocks, block);
-    const int run = int(run_begin(chunks, a.blocks, block + 1) - begin), first_chunk = int(begin % s.slots);
-    int tile = int(begin / s.slots);
+    float *stages = (float *)memory;
+    const int first = blockIdx.x * kCols, step = a.blocks * kCols;
+    const int work = (int)ceil_div(p.n - first, step) * a.segments;
+    if (threadIdx.x < kStages) {
+        barrier_init(&barriers.full[threadIdx.x], kCopy == kBulk ? 1 : kWarp);
+        barrier_init(&barriers.empty[threadIdx.x], a.consumers);
+        barrier_init_fence();
+    }
+    __syncthreads();
     dependency_wait();
+
+    if (warp == a.consumers) {
+        for (int x = 0, j = first, segment = 0; x < work; x++) {
+            const int stage = x % kStages, round = x / kStages;
+            if (round > 0) barrier_wait(&barriers.empty[stage], (round - 1) & 1);
+            fetch<kCopy, kCols>(stages + stage * kStageFloats, a, j, least(kCols, p.n - j),
+                                segment * a.segment, &barriers.full[stage], lane);
+            if (++segment == a.segments) segment = 0, j += step;
+        }
+        return;
+    }
+
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-
-    int fetch_chunk = first_chunk, fetch_tile = tile, fetch_stage = 0, left = run;
-    const auto active_of = [&](int c) {
-        uint64_t bits = 0;
-        for (int g = i0 / kActiveRows; g * kActiveRows < i0 + rows; g++) bits |= s.active[g * s.slots + c];
-        return bits;
-    };
-    uint64_t active = active_of(fetch_chunk);
-    const auto fetch_next = [&]() {
-        if (left > 0)
-            fetch<kWide>(stages + fetch_stage * kStageFloats, p, active, fetch_tile * kTileJ,
-                         fetch_chunk * kChunk);
-        copy_commit();
-        left--;
-        fetch_stage = fetch_stage + 1 == kStages ? 0 : fetch_stage + 1;
-        if (++fetch_chunk == s.slots) fetch_chunk = 0, fetch_tile++;
-        active = active_of(fetch_chunk);
-    };
-    for (int c = 0; c < kStages - 1; c++) fetch_next();
-
-    float2 acc[kRows] = {};
-    Event next[kRows]; /* lane l: event l of the row in the chunk that comes next                  */
-    int count_next[kRows], after[kRows] = {}; /* events of the row in that chunk, and in the one after it */
-    const auto count_of = [&](int r, int c) {
-        const int row = warp + r * kWarps;
-        return row < rows ? s.count[(i0 + row) * s.slots + c] : 0;
-    };
-    const auto following = [&](int c) { return c + 1 == s.slots ? 0 : c + 1; };
-    const auto open = [&](int r, int c) {
-        count_next[r] = after[r];
-        if (lane < count_next[r])
-            next[r] = s.event[(int64_t)(i0 + warp + r * kWarps) * s.pitch + c * kChunk + lane];
-        after[r] = count_of(r, following(c));
-    };
+    const bool whole = a.segments == 1, owner = lane % (kWarp / kCols) == 0;
+    Event mine[kRows][kTurns];
+    int count[kRows];
+    float *out[kRows]; /* of the column that this lane stores, in the stage that comes */
+    int column = first + lane / (kWarp / kCols);
 #pragma unroll
     for (int r = 0; r < kRows; r++) {
-        after[r] = count_of(r, first_chunk);
-        open(r, first_chunk);
+        const int i = warp + r * a.consumers;
+        count[r] = whole && i < p.m ? hold_events(s, i, mine[r], lane) : 0;
+        out[r] = p.out + i * p.rs + column * p.cs;
     }
-
-    const int first_tile = tile;
-    bool whole = first_chunk == 0;
-    for (int x = 0, c = first_chunk, at = 0; x < run; x++) {
-        Event mine[kRows];
-        int count[kRows];
-#pragma unroll
-        for (int r = 0; r < kRows; r++) {
-            mine[r] = next[r], count[r] = count_next[r];
-            open(r, following(c));
-        }
-        copy_wait<kStages - 2>();
-        __syncthreads();
-        fetch_next();
-        const float *stage = stages + at * kStageFloats + lane * kPitch;
-        at = at + 1 == kStages ? 0 : at + 1;
-#pragma unroll
-        for (int r = 0; r < kRows; r++) {
-            add_events(acc[r], mine[r], stage, least(count[r], kWarp));
-            for (int e = kWarp; e < count[r]; e += kWarp) {
-                const int64_t more = (int64_t)(i0 + warp + r * kWarps) * s.pitch + c * kChunk + e;
-                if (e + lane < count[r]) mine[r] = s.event[more + lane];
-                add_events(acc[r], mine[r], stage, least(count[r] - e, kWarp));
-            }
-        }
-        const bool tile_ends = c + 1 == s.slots;
-        if (tile_ends || x + 1 == run) {
-            const int last = tile != first_tile;
-            float *partial =
-                a.partial + (((int64_t)blockIdx.y * a.blocks + block) * 2 + last) * kGroup * kTileJ;
+    float *carry = a.carry + (int64_t)blockIdx.x * p.m;
+    for (int x = 0, segment = 0; x < work; x++) {
+        const int stage = x % kStages;
+        barrier_wait(&barriers.full[stage], x / kStages & 1);
+        const float *w = stages + stage * kStageFloats;
+        const bool stores = owner && column < p.n;
+        if (whole) {
+            float sum[kRows];
 #pragma unroll
             for (int r = 0; r < kRows; r++) {
-                const int row = warp + r * kWarps, i = i0 + row, j = tile * kTileJ + lane;
-                if (row < rows && !(whole && tile_ends)) {
-                    partial[row * kTileJ + lane] = acc[r].x;
-                    partial[row * kTileJ + lane + kWarp] = acc[r].y;
-                } else if (row < rows) {
-                    if (j < p.n) store_sum(p, i, j, acc[r].x, alpha, beta);
-                    if (j + kWarp < p.n) store_sum(p, i, j + kWarp, acc[r].y, alpha, beta);
-                }
-                acc[r] = make_float2(0, 0);
+                float acc[kCols] = {};
+                add_held(acc, mine[r], count[r], w, lane);
+                if (count[r] > kTurns * kWarp)
+                    add_slots(acc, s, warp + r * a.consumers, 0, s.slots, kTurns * kWarp, w, lane);
+                sum[r] = reduce_columns(acc, lane);
             }
-            tile++, whole = true;
+#pragma unroll
+            for (int r = 0; r < kRows; r++) {
+                if (stores && warp + r * a.consumers < p.m)
+                    *out[r] = beta == 0.0f ? alpha * sum[r] : fmaf(beta, *out[r], alpha * sum[r]);
+                out[r] += step * p.cs;
+            }
         }
-        c = tile_ends ? 0 : c + 1;
-    }
-    dependents_launch();
-}
-
-/* Adds the partial sums of each tile that several blocks share, in block order. Grid (tiles, groups). */
-template <int kRows>
-__global__ __launch_bounds__(kWarps *kWarp) void event_stream_join(const __grid_constant__ StreamArgs a)
-{
-    constexpr int kGroup = kWarps * kRows;
-    const Picture &p = a.p;
-    const int tile = blockIdx.x, i0 = blockIdx.y * kGroup, rows = least(kGroup, p.m - i0);
-    const int64_t slots = a.from.slots, chunks = a.tiles * slots;
-    /* The blocks whose runs hold the tile's first and last chunk. */
-    const auto holder = [&](int64_t x) {
-        int b = int(x * a.blocks / chunks);
-        while (b + 1 < a.blocks && run_begin(chunks, a.blocks, b + 1) <= x) b++;
-        while (run_begin(chunks, a.blocks, b) > x) b--;
-        return b;
-    };
-    const int from = holder(tile * slots), to = holder((tile + 1) * slots - 1);
-    dependents_launch();
-    dependency_wait(); /* by every block: who follows this kernel relies on the one before it, too */
-    if (from == to) return;
-    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    const bool along_row = p.cs <= p.rs, from_earlier = run_begin(chunks, a.blocks, from) < tile * slots;
-    for (int t = threadIdx.x; t < rows * kTileJ; t += blockDim.x) {
-        const int row = along_row ? t / kTileJ : t % rows, column = along_row ? t % kTileJ : t / rows;
-        if (tile * kTileJ + column >= p.n) continue;
-        float sum = 0;
-        for (int b = from; b <= to; b++) {
-            const int last = b == from && from_earlier;
-            sum += a.partial[((((int64_t)blockIdx.y * a.blocks + b) * 2 + last) * kGroup + row) * kTileJ +
-                             column];
+        for (int i = warp + (whole ? kRows * a.consumers : 0); i < p.m; i += a.consumers) {
+            float acc[kCols] = {};
+            const int end = whole ? s.slots : segment + 1; /* else a slot is a segment */
+            add_slots(acc, s, i, segment, end, 0, w - segment * a.segment, lane);
+            float sum = reduce_columns(acc, lane);
+            if (!stores) continue;
+            if (segment > 0) sum += carry[i];
+            if (segment + 1 < a.segments)
+                carry[i] = sum;
+            else
+                store_sum(p, i, column, sum, alpha, beta);
         }
-        store_sum(p, i0 + row, tile * kTileJ + column, sum, alpha, beta);
+        __syncwarp();
+        if (lane == 0) barrier_arrive(&barriers.empty[stage]);
+        if (++segment == a.segments) segment = 0, column += step;
     }
 }
 
-int rows_per_warp(int64_t m)
+template <Copy kCopy, int kCols> lac_status_t launch_rows(StreamArgs a, cudaStream_t stream)
 {
-    return m <= kWarps ? 1 : m <= 2 * kWarps ? 2 : 4;
+    a.blocks = (int)least<int64_t>(current_device().sms, ceil_div(a.p.n, kCols));
+    const Launch l = {dim3(unsigned(a.blocks)),
+                      dim3(unsigned((a.consumers + 1) * kWarp)),
+                      sizeof(float) * kStages * kStageFloats,
+                      1,
+                      true,
+                      stream};
+    return a.p.m > a.consumers ? launch(event_stream<kCopy, kCols, kMostRows>, l, a)
+                               : launch(event_stream<kCopy, kCols, 1>, l, a);
 }
 
-template <bool kWide, int kRows> lac_status_t launch_rows(const StreamArgs &a, cudaStream_t stream)
+template <Copy kCopy> lac_status_t launch_columns(const StreamArgs &a, cudaStream_t stream)
 {
-    const size_t shared = sizeof(float) * kStages * kStageFloats;
-    const unsigned groups = (unsigned)ceil_div(a.p.m, kWarps * kRows);
-    if (groups > 65535) return LAC_ERR_EXTENT;
-    const dim3 threads(kWarps * kWarp);
-    const lac_status_t status = launch(
-        event_stream<kWide, kRows>, {dim3(unsigned(a.blocks), groups), threads, shared, 1, true, stream}, a);
-    if (status != LAC_OK) return status;
-    return launch(event_stream_join<kRows>, {dim3(unsigned(a.tiles), groups), threads, 0, 1, true, stream},
-                  a);
+    if (a.p.k <= kStageFloats / 4) return launch_rows<kCopy, 4>(a, stream);
+    if (a.p.k <= kStageFloats / 2) return launch_rows<kCopy, 2>(a, stream);
+    return launch_rows<kCopy, 1>(a, stream);
 }
 
-template <bool kWide> lac_status_t launch_wide(const StreamArgs &a, cudaStream_t stream)
+/* k per slot. Short slots, packed by many blocks at once, where registers will hold most events of a row;
+ * else one slot per stage, which is quicker to read again. */
+int64_t slice_of(int64_t m, int64_t k, double density)
 {
-    switch (rows_per_warp(a.p.m)) {
-    case 1:
-        return launch_rows<kWide, 1>(a, stream);
-    case 2:
-        return launch_rows<kWide, 2>(a, stream);
-    default:
-        return launch_rows<kWide, 4>(a, stream);
-    }
-}
-
-int64_t partial_bytes(int64_t m, int blocks)
-{
-    const int group = kWarps * rows_per_warp(m);
-    return (int64_t)sizeof(float) * ceil_div(m, group) * blocks * 2 * group * kTileJ;
+    const bool held = m <= kMostRows * kMostConsumers && (double)k * density <= 0.8 * kTurns * kWarp;
+    if (k > kStageFloats) return kStageFloats;
+    return round_up(held ? ceil_div(k, kWarp) : k, kChunk);
 }
 
 } // namespace
@@ -293,7 +257,7 @@ int64_t partial_bytes(int64_t m, int blocks)
 extern "C" int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k)
 {
     using namespace lacuna;
-    return round_up(slots_bytes(m, k), 256) + partial_bytes(m, kBlocks * current_device().sms);
+    return round_up(slots_bytes(m, k), 256) + (int64_t)sizeof(float) * m * current_device().sms;
 }
 
 extern "C" lac_status_t lac_cuda_event_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
@@ -303,17 +267,22 @@ extern "C" lac_status_t lac_cuda_event_stream(const lac_cuda_product_t *p, const
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (p->order != LAC_CUDA_COLS) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const Slots slots = make_slots(workspace, p->m, p->k, kChunk);
-    if (slots.slots == 0) return LAC_ERR_EXTENT;
+    if (p->k == 0) return LAC_ERR_EXTENT;
+    const int slice = (int)slice_of(p->m, p->k, s->density);
+    StreamArgs a = {};
+    a.p = make_picture(p);
+    a.from = make_slots(workspace, p->m, p->k, slice);
+    a.consumers = (int)ceil_div(p->m, ceil_div(p->m, kMostConsumers));
+    a.segment = least((int)p->k, kStageFloats), a.segments = (int)ceil_div(p->k, kStageFloats);
+    a.carry = (float *)((char *)workspace + round_up(slots_bytes(p->m, p->k), 256));
     if (s->data) {
-        lac_status_t status = pack_chunks(s, p->m, p->k, slots, (cudaStream_t)stream);
+        const lac_status_t status = slice < p->k && p->k <= kStageFloats
+                                        ? pack_chunks(s, p->m, p->k, a.from, (cudaStream_t)stream)
+                                        : pack_slots(s, p->m, p->k, a.from, true, (cudaStream_t)stream);
         if (status != LAC_OK) return status;
     }
-    const int tiles = (int)ceil_div(p->n, kTileJ);
-    const int64_t chunks = (int64_t)tiles * slots.slots;
-    const StreamArgs a = {make_picture(p), slots, tiles,
-                          (int)least<int64_t>(kBlocks * current_device().sms, chunks),
-                          (float *)((char *)workspace + round_up(slots_bytes(p->m, p->k), 256))};
-    const bool wide = p->k % 4 == 0 && p->ldw % 4 == 0 && aligned(p->w, 16);
-    return wide ? launch_wide<true>(a, (cudaStream_t)stream) : launch_wide<false>(a, (cudaStream_t)stream);
+    const bool quads = p->k % 4 == 0 && p->ldw % 4 == 0 && aligned(p->w, 16);
+    if (quads && current_device().hopper) return launch_columns<kBulk>(a, (cudaStream_t)stream);
+    return quads ? launch_columns<kQuads>(a, (cudaStream_t)stream)
+                 : launch_columns<kSingles>(a, (cudaStream_t)stream);
 }
