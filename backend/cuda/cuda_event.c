@@ -5,6 +5,7 @@
  Left and right side are one route on two views of the problem. Events come from CSR where metadata has it,
  from the dense buffer otherwise; W is gathered by rows, by columns, or, where it is frozen, by the rows of a
  k-major copy made once. A W that is sparse only is read by its entries. */
+#include "cuda_columns.h"
 #include "cuda_contents.h"
 #include "cuda_forms.h"
 #include "cuda_gather.h"
@@ -12,12 +13,8 @@
 
 #include <math.h>
 
-#define ROWS_MAX     4096  /* of S: beyond, W's slices are read anew too often      */
-#define STREAM_LEAST 0.3   /* share of W's sectors above which W by columns is streamed */
-#define SECTOR       8.0   /* floats                                                */
-#define COLUMN_ROWS  20.0  /* of S that read a sector of W by columns together    */
-#define STREAM_ROWS  128.0 /* of S that a streamed W passes at once               */
-#define FUSED_MAX    65536 /* elements of S, and                                   */
+#define ROWS_MAX  4096  /* of S: beyond, W's slices are read anew too often      */
+#define FUSED_MAX 65536 /* elements of S, and                                   */
 #define FUSED_LEAST                                                                                          \
     0.005            /* its density, for one launch instead of two: 5.2 us against 6.1 for                   \
                         10 x 5000 x 5000 at 1 % (H200, 2026-11-20)           */
@@ -38,6 +35,7 @@ typedef enum gather {
     BY_ROWS,
     BY_COPY,
     BY_COLUMNS,
+    BY_ACTIVE,
     BY_STREAM,
     BY_ENTRIES /* W is sparse itself, and listed k by k */
 } gather_t;
@@ -47,15 +45,17 @@ typedef struct how {
     gather_t gather;
 } how_t;
 
-/* Share of W's sectors that so many rows of S need. */
-static double sector_share(const lac_sided_t *s, double rows)
-{
-    return lac_active_fraction(s->s->density, SECTOR * rows);
-}
-
 static gather_t by_columns(const lac_sided_t *s, event_source_t source)
 {
-    return source != FROM_CSR && sector_share(s, (double)s->m) > STREAM_LEAST ? BY_STREAM : BY_COLUMNS;
+    if (source == FROM_CSR) return BY_COLUMNS;
+    switch (lac_cuda_columns_best(s)) {
+    case LAC_CUDA_COLUMNS_ACTIVE:
+        return BY_ACTIVE;
+    case LAC_CUDA_COLUMNS_STREAM:
+        return BY_STREAM;
+    default:
+        return BY_COLUMNS;
+    }
 }
 
 /* The form of W that lists its slices W[k, :]. */
@@ -96,20 +96,6 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
                : LAC_FITS;
 }
 
-/* Every group of rows fetches its sectors anew, unless W streams past all of them once. */
-static double columns_us(const lac_sided_t *s, const lac_machine_t *machine, bool streamed)
-{
-    double m = (double)s->m, w = 4.0 * (double)s->k * (double)s->n;
-    double events = s->s->density * m * (double)s->k * (double)s->n;
-    double out = 4.0 * m * (double)s->n / (machine->cuda_gather_out_gbps * 1e3);
-    if (streamed)
-        return out + machine->cuda_stream_us +
-               ceil(m / STREAM_ROWS) * sector_share(s, m) * w / (machine->cuda_stream_gbps * 1e3) +
-               events / (machine->cuda_stream_events * 1e3);
-    double groups = ceil(m / COLUMN_ROWS), share = sector_share(s, m < COLUMN_ROWS ? m : COLUMN_ROWS);
-    return out + groups * share * w / (machine->cuda_sector_gbps * 1e3);
-}
-
 /* Each event names a few entries of W, and the next event of the row waits for it. */
 static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
@@ -125,9 +111,18 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
 
 static double gather_us(const lac_sided_t *s, gather_t gather, const lac_machine_t *machine)
 {
-    if (gather == BY_ENTRIES) return entries_us(s, machine);
-    bool rows = gather == BY_ROWS || gather == BY_COPY;
-    return rows ? lac_cuda_gather_us(s, machine) : columns_us(s, machine, gather == BY_STREAM);
+    switch (gather) {
+    case BY_ENTRIES:
+        return entries_us(s, machine);
+    case BY_COLUMNS:
+        return lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_EVENTS, machine);
+    case BY_ACTIVE:
+        return lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_ACTIVE, machine);
+    case BY_STREAM:
+        return lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_STREAM, machine);
+    default:
+        return lac_cuda_gather_us(s, machine);
+    }
 }
 
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
@@ -136,7 +131,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     how_t how = how_of(p, &s);
     double elements = (double)s.m * (double)s.k, element = s.s->dt == LAC_F32 ? 4.0 : 1.0;
     bool given = how.source == FROM_CSR;
-    double launches = machine->cuda_launch_us + (given || s.m == 1 ? 0.0 : machine->cuda_chain_us);
+    bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
+    double launches = machine->cuda_launch_us + (chained ? machine->cuda_chain_us : 0.0);
     double scan = given ? 0.0 : element * elements / (machine->cuda_l2_gbps * 1e3);
     if (how.source == FROM_EXPANSION)
         scan += 2.0 * machine->cuda_launch_us + 8.0 * elements / (machine->cuda_dram_gbps * 1e3);
@@ -152,8 +148,9 @@ static size_t packed_bytes(const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
     if (how.source == FROM_CSR) return 0;
-    int64_t packed = how.gather == BY_STREAM ? lac_cuda_event_stream_bytes(s->m, s->k)
-                                             : lac_cuda_event_slots_bytes(s->m, s->k);
+    int64_t packed = how.gather == BY_STREAM   ? lac_cuda_event_stream_bytes(s->m, s->k)
+                     : how.gather == BY_ACTIVE ? lac_cuda_event_active_bytes(s->m, s->k)
+                                               : lac_cuda_event_slots_bytes(s->m, s->k);
     return lac_cuda_piece((size_t)packed);
 }
 
@@ -226,6 +223,7 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
         dense = (lac_cuda_dense_t){LAC_F32, contents.buf, contents.rs, contents.cs, s->s->density};
     }
     if (how.gather == BY_STREAM) return lac_cuda_event_stream(product, &dense, memory, exec->stream);
+    if (how.gather == BY_ACTIVE) return lac_cuda_event_active(product, &dense, memory, exec->stream);
     if (how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, &dense, NULL, &entries, memory, exec->stream);
     if (fuses(s, how)) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);

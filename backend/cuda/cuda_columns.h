@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Which kernel multiplies events with a W that lies by columns, and what each would cost. */
+#ifndef LACUNA_CUDA_COLUMNS_H
+#define LACUNA_CUDA_COLUMNS_H
+
+#include "../model/sided.h"
+
+typedef enum lac_cuda_columns {
+    LAC_CUDA_COLUMNS_EVENTS, /* one element per event: few events, or given as CSR      */
+    LAC_CUDA_COLUMNS_ACTIVE, /* the active elements of each column, for several rows    */
+    LAC_CUDA_COLUMNS_STREAM  /* all of W, once                                          */
+} lac_cuda_columns_t;
+
+/* Of those that take S from a dense buffer. Pure: the same for the same extents and density. */
+lac_cuda_columns_t lac_cuda_columns_best(const lac_sided_t *s);
+
+/* Microseconds, the output included, launches and what finds the events not. Pure. */
+double lac_cuda_columns_us(const lac_sided_t *s, lac_cuda_columns_t how, const lac_machine_t *machine);
+
+#endif
