@@ -113,13 +113,13 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
 lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
                                 const lac_cuda_tile_t *tile, lac_cuda_stream_t stream);
 
-/* The same for many rows of S, n <= LAC_CUDA_SHORT_MAX: a warp or more per row, the lanes share its events. */
+/* The same for many rows of S, n <= LAC_CUDA_SHORT_MAX: a warp or more per row, the lanes share events. */
 #define LAC_CUDA_SHORT_MAX 64
 lac_status_t lac_cuda_csr_short(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
                                 lac_cuda_stream_t stream);
 
-/* Events times a sparse W, given by its rows: W[k, :] has entries [w->ptr[k], w->ptr[k + 1]), columns distinct.
- * p->w, ldw and order are not looked at. S is dense where s->data != NULL, else the CSR of `rows`.
+/* Events times a sparse W, given by its rows: W[k, :] has entries [w->ptr[k], w->ptr[k + 1]), columns
+ * distinct. p->w, ldw and order are not looked at. S is dense where s->data != NULL, else the CSR of `rows`.
  * Workspace (256-byte aligned): lac_cuda_event_pair_bytes(m, n, k) bytes for the current device. */
 lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
                                  const lac_cuda_csr_t *rows, const lac_cuda_csr_t *w, void *workspace,
