@@ -144,14 +144,17 @@ static size_t expansion_bytes(const lac_sided_t *s, how_t how)
     return how.source == FROM_EXPANSION ? lac_cuda_piece((size_t)s->m * (size_t)s->k * sizeof(float)) : 0;
 }
 
+/* For W by columns, room for each of the three products: the density decides among them, and a call that is
+ * captured may know another one than the call before it. */
 static size_t packed_bytes(const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
     if (how.source == FROM_CSR) return 0;
-    int64_t packed = how.gather == BY_STREAM   ? lac_cuda_event_stream_bytes(s->m, s->k)
-                     : how.gather == BY_ACTIVE ? lac_cuda_event_active_bytes(s->m, s->k)
-                                               : lac_cuda_event_slots_bytes(s->m, s->k);
-    return lac_cuda_piece((size_t)packed);
+    if (how.gather == BY_ROWS || how.gather == BY_COPY)
+        return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k));
+    int64_t stream = lac_cuda_event_stream_bytes(s->m, s->k), /* never less than the slots */
+        active = lac_cuda_event_active_bytes(s->m, s->k);
+    return lac_cuda_piece((size_t)(stream > active ? stream : active));
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
