@@ -39,19 +39,23 @@ static void describe(char *text, size_t size)
     if (error == cudaSuccess)
         snprintf(text, size, "loaded, %d device%s", count, count == 1 ? "" : "s");
     else
-        snprintf(text, size, "loaded, no device: %s", cudaGetErrorString(error));
+        snprintf(text, size, "loaded, no device: %s", lac_cuda_why_none(error));
     cudaGetLastError();
 }
 
 static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
 {
     char text[64];
-    int driver = 0, runtime = 0, version = 0;
+    int driver = 0, runtime = 0, version = 0, cache = 0;
     const lac_cublas_t *blas = lac_cublas();
     void *handle = NULL;
     fact(arg, "device", exec->name);
     snprintf(text, sizeof text, "%d of compute capability %d.%d", exec->device, exec->major, exec->minor);
     fact(arg, "device ordinal", text);
+    if (cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, exec->device) == cudaSuccess) {
+        snprintf(text, sizeof text, "%.1f MB", 1e-6 * cache);
+        fact(arg, "device cache", text);
+    }
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     snprintf(text, sizeof text, "driver %d.%d, runtime %d.%d", driver / 1000, driver % 1000 / 10,

@@ -42,13 +42,22 @@ static lac_status_t describe(lac_exec_t *exec)
                     exec->name, exec->major, exec->minor);
 }
 
+/* The runtime calls a driver that is not there too old for it. */
+const char *lac_cuda_why_none(cudaError_t error)
+{
+    int version = 0;
+    bool driver = cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
+    cudaGetLastError();
+    return driver ? cudaGetErrorString(error) : "no CUDA driver";
+}
+
 static lac_status_t choose_device(lac_exec_t *exec, lac_place_t *place)
 {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess) {
         cudaGetLastError();
-        return lac_fail(LAC_ERR_UNAVAILABLE, "device: %s", cudaGetErrorString(error));
+        return lac_fail(LAC_ERR_UNAVAILABLE, "device: %s", lac_cuda_why_none(error));
     }
     if (place->device < 0 && cudaGetDevice(&place->device) != cudaSuccess) place->device = 0;
     if (place->device >= count)

@@ -54,6 +54,9 @@ lac_status_t lac_cuda_told(cudaError_t error, const char *what);
 /* The same for a launcher's status, which brings no message. */
 lac_status_t lac_cuda_launched(lac_status_t status, const char *what);
 
+/* Why cudaGetDeviceCount failed, for people. */
+const char *lac_cuda_why_none(cudaError_t error);
+
 lac_status_t lac_cuda_open(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine);
 void lac_cuda_close(lac_exec_t *exec);
 int lac_cuda_enter(lac_exec_t *exec);
