@@ -30,15 +30,31 @@ void route_set_drop(route_set_t *set, const char *name)
     set->count = kept;
 }
 
-/* The library's table, seen through the decision on a small product. */
+/* The decision on a small product, where the context computes; false: the library said no. */
+static bool ask_for_table(lac_ctx_t *ctx, lac_decision_t *decision)
+{
+    static const float contents[3][4] = {{1, 0, 0, 1}, {1, 2, 3, 4}, {0}};
+    float host[3][4];
+    void *memory = NULL;
+    float *first = memcpy(host, contents, sizeof host);
+    if (computes_on_device(ctx)) {
+        if (device_array(ctx, contents, sizeof contents, &memory) != LAC_OK) return false;
+        first = memory;
+    }
+    lac_obj_t a = lac_obj_rowmajor(LAC_F32, 2, 2, first, 2), b = a, c = a;
+    a.space = b.space = c.space = memory ? LAC_DEVICE : LAC_HOST;
+    b.buf = first + 4;
+    c.buf = first + 8;
+    bool told = lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, decision) == LAC_OK;
+    if (memory) lac_device_free(ctx, memory);
+    return told;
+}
+
+/* The library's table, seen through that decision. */
 static bool add_all(route_set_t *set, lac_ctx_t *ctx, char *error, size_t error_size)
 {
-    float x[4] = {1, 0, 0, 1}, y[4] = {1, 2, 3, 4}, z[4] = {0};
-    lac_obj_t a = lac_obj_rowmajor(LAC_F32, 2, 2, x, 2);
-    lac_obj_t b = lac_obj_rowmajor(LAC_F32, 2, 2, y, 2);
-    lac_obj_t c = lac_obj_rowmajor(LAC_F32, 2, 2, z, 2);
     lac_decision_t decision;
-    if (lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, &decision) != LAC_OK) {
+    if (!ask_for_table(ctx, &decision)) {
         snprintf(error, error_size, "the list of routes: %s", lac_last_error());
         return false;
     }
