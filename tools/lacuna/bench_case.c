@@ -7,49 +7,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_verify.h"
 #include "machine_load.h"
 #include "sample_stats.h"
 #include "stopwatch.h"
 
-/* Calls before timing: more than the library's sites need to settle. */
-#define STEADY_CALLS 32
-#define SCANS        5
+#define SCANS 5
 
-const char *bench_status_name(bench_status_t status)
-{
-    static const char *const names[] = {"ok", "refused", "wrong", "failed", "slow"};
-    return names[status];
-}
+/* Cold, on a device: a call comes with a sweep of some tens of microseconds, so fewer of them. */
+#define DEVICE_COLD_CALLS  8
+#define DEVICE_COLD_ROUNDS 31
+#define DEVICE_CALLS       256 /* in one recording */
 
 const char *bench_cache_name(bench_cache_t cache)
 {
-    return cache == BENCH_WARM ? "warm" : "cold";
+    static const char *const names[] = {"warm", "cold", "queued"};
+    return names[cache];
 }
 
-static bool run_lane(void *arg)
+static bool on_device(const bench_case_t *bench)
 {
-    bench_lane_t *lane = arg;
-    const operand_set_t *set = lane->set;
-    if (!lane->ctx) {
-        vendor_call_run(&lane->vendor);
-        return true;
-    }
-    const float *alpha = &set->problem.alpha, *beta = &set->problem.beta;
-    if (!lane->call.route) return lac_gemm(lane->ctx, alpha, lane->a, lane->b, beta, &set->c) == LAC_OK;
-    return lac_gemm_ex(lane->ctx, alpha, lane->a, lane->b, beta, &set->c, &lane->call) == LAC_OK;
+    return computes_on_device(bench->ctx);
 }
 
-/* Repeated calls with beta other than 0 walk away from the first C; that is put right before each sample. */
-static void reset_lane(void *arg)
+const char *bench_timing_name(const bench_case_t *bench, bench_cache_t cache)
 {
-    const bench_lane_t *lane = arg;
-    if (lane->set->problem.beta != 0.0f) operand_set_reset((operand_set_t *)lane->set);
+    return cache == BENCH_QUEUED ? "queued" : on_device(bench) ? "replay" : "host";
 }
 
-static void give_up(bench_lane_t *lane, bench_status_t status, const char *why)
+const lac_decision_t *bench_decision(const bench_case_t *bench, int lane, bench_cache_t cache)
 {
-    lane->status = status;
-    snprintf(lane->why, sizeof lane->why, "%s", why);
+    const bench_lane_t *at = &bench->lane[lane];
+    return at->replays && cache != BENCH_QUEUED ? &at->recorded : &at->decision;
 }
 
 static int add_lane(bench_case_t *bench, const char *route, const bench_options_t *options,
@@ -63,16 +52,29 @@ static int add_lane(bench_case_t *bench, const char *route, const bench_options_
     lane->b = lane->baseline ? &bench->set.plain_b : &bench->set.b;
     lane->call.size = sizeof lane->call;
     lane->call.route = strcmp(route, ROUTE_AUTO) == 0 ? NULL : lane->route;
-    if (strcmp(route, ROUTE_VENDOR) != 0) return common_context(&options->common, command, &lane->ctx);
+    lane->host_us = -1.0;
+    if (strcmp(route, ROUTE_VENDOR) != 0) {
+        int code = common_context(&options->common, command, &lane->ctx);
+        lane->device = (device_lane_t){.ctx = lane->ctx, .queue = bench_lane_queue, .arg = lane};
+        lane->device.sweep = &bench->sweep;
+        return code;
+    }
     const char *refusal = vendor_call_make(&lane->vendor, &bench->set);
-    if (refusal) give_up(lane, BENCH_REFUSED, refusal);
+    if (refusal) bench_lane_give_up(lane, BENCH_REFUSED, refusal);
     return EXIT_OK;
+}
+
+/* What a name stands for where the operands lie: on a device the vendor's BLAS is a route. */
+static const char *route_here(const bench_case_t *bench, const char *route)
+{
+    bool vendor = strcmp(route, ROUTE_VENDOR) == 0 || strcmp(route, "dense") == 0;
+    return vendor && on_device(bench) ? ROUTE_CUBLAS : route;
 }
 
 /* The vendor's BLAS as the baseline, or the library's dense route where BLAS cannot make the call. */
 static int add_baseline(bench_case_t *bench, const bench_options_t *options, const char *command)
 {
-    int code = add_lane(bench, options->baseline, options, command);
+    int code = add_lane(bench, route_here(bench, options->baseline), options, command);
     bench_lane_t *lane = &bench->lane[0];
     if (code != EXIT_OK || lane->status != BENCH_REFUSED) return code;
     char why[sizeof lane->why];
@@ -88,7 +90,7 @@ static int add_lanes(bench_case_t *bench, const bench_options_t *options, const 
 {
     int code = add_baseline(bench, options, command);
     for (int i = 0; code == EXIT_OK && i < options->routes.count; i++) {
-        const char *route = options->routes.name[i];
+        const char *route = route_here(bench, options->routes.name[i]);
         bool plain = bench->set.a.buf == bench->set.plain_a.buf && bench->set.b.buf == bench->set.plain_b.buf;
         if (plain && strcmp(route, bench->lane[0].route) == 0) continue;
         code = add_lane(bench, route, options, command);
@@ -96,93 +98,102 @@ static int add_lanes(bench_case_t *bench, const bench_options_t *options, const 
     return code;
 }
 
-/* One call from a fresh C with its decision, compared with the baseline. */
-static void verify(bench_case_t *bench, bench_lane_t *lane)
-{
-    char why[sizeof lane->why];
-    operand_set_reset(&bench->set);
-    lane->call.decision = lane->ctx ? &lane->decision : NULL;
-    double begin = stopwatch_us();
-    bool ran = lane->ctx ? lac_gemm_ex(lane->ctx, &bench->set.problem.alpha, lane->a, lane->b,
-                                       &bench->set.problem.beta, &bench->set.c, &lane->call) == LAC_OK
-                         : run_lane(lane);
-    if (lane->first_us <= 0.0) lane->first_us = stopwatch_us() - begin;
-    lane->call.decision = NULL;
-    if (!ran)
-        give_up(lane, BENCH_FAILED, lac_last_error());
-    else if (lane->call.route && lane->ctx && !lane->baseline &&
-             !route_obeyed(&lane->decision, lane->route)) {
-        snprintf(why, sizeof why, "%s ran instead: %s", lane->decision.route, lane->decision.reason);
-        give_up(lane, BENCH_REFUSED, why);
-    } else if (lane->baseline ? !result_check_baseline(&bench->check, why, sizeof why)
-                              : !result_check_agrees(&bench->check, why, sizeof why))
-        give_up(lane, BENCH_WRONG, why);
-    /* Without a BLAS the library's own dense product is the baseline, and is called so. */
-    else if (lane->baseline && lane->ctx)
-        snprintf(lane->route, sizeof lane->route, "%s", lane->decision.route);
-}
-
-static void verify_all(bench_case_t *bench)
-{
-    for (int i = 0; i < bench->lanes; i++) {
-        bench_lane_t *lane = &bench->lane[i];
-        if (lane->status != BENCH_OK) continue;
-        route_verdict_t verdict = {.applies = true};
-        if (lane->call.route && lane->ctx && !lane->baseline)
-            route_ask(&verdict, lane->ctx, &bench->set, lane->route);
-        if (verdict.status != LAC_OK)
-            give_up(lane, BENCH_FAILED, verdict.why);
-        else if (!verdict.applies)
-            give_up(lane, BENCH_REFUSED, verdict.why);
-        else
-            verify(bench, lane);
-    }
-}
-
 static bool runs_blas(const bench_lane_t *lane)
 {
     return !lane->ctx || (lane->decision.route && strcmp(lane->decision.route, "dense") == 0);
 }
 
+/* How lanes are measured on a device; NULL: by the host's clock. */
+static double (*measure_of(const bench_case_t *bench, bench_cache_t cache))(void *, int)
+{
+    if (!on_device(bench)) return NULL;
+    return cache == BENCH_WARM   ? device_lane_replayed
+           : cache == BENCH_COLD ? device_lane_cold
+                                 : device_lane_queued;
+}
+
+static void describe_lanes(bench_case_t *bench, bench_cache_t cache)
+{
+    timed_lane_t *timed = bench->timed[cache];
+    bool replays = on_device(bench) && cache != BENCH_QUEUED;
+    for (int i = 0; i < bench->lanes; i++) {
+        bench_lane_t *lane = &bench->lane[i];
+        timed[i] = (timed_lane_t){.run = bench_lane_run,
+                                  .reset = bench_lane_reset,
+                                  .measure = measure_of(bench, cache),
+                                  .measured = &lane->device,
+                                  .arg = lane,
+                                  .lingers = runs_blas(lane),
+                                  .keep = i == 0 || strcmp(lane->route, ROUTE_AUTO) == 0};
+        timed[i].dropped = lane->status != BENCH_OK || (replays && !lane->replays);
+    }
+}
+
+static timing_plan_t plan_for(const bench_case_t *bench, const bench_options_t *options, cold_cache_t *cold,
+                              bench_cache_t cache)
+{
+    timing_plan_t plan = {.min_time_s = options->min_time_s,
+                          .repeat = options->repeat,
+                          .warmup = BENCH_STEADY_CALLS,
+                          .drop_factor = options->drop_factor};
+    if (!on_device(bench)) {
+        plan.cache = cache == BENCH_COLD ? cold : NULL;
+        return plan;
+    }
+    plan.most_inner = cache == BENCH_COLD ? DEVICE_COLD_CALLS : DEVICE_CALLS;
+    if (cache == BENCH_COLD && plan.repeat == 0) plan.repeat = DEVICE_COLD_ROUNDS;
+    return plan;
+}
+
+/* What the timing dropped: a lane that failed, or one that is far slower. */
+static void judge_dropped(bench_case_t *bench, bench_cache_t cache)
+{
+    for (int i = 0; i < bench->lanes; i++) {
+        bench_lane_t *lane = &bench->lane[i];
+        const timed_lane_t *timed = &bench->timed[cache][i];
+        device_lane_forget(&lane->device);
+        if (lane->status != BENCH_OK || !timed->dropped) continue;
+        if (timed->failed)
+            bench_lane_give_up(lane, BENCH_FAILED, lac_last_error());
+        else if (on_device(bench) ? lane->replays || cache == BENCH_QUEUED : true)
+            bench_lane_give_up(lane, BENCH_SLOW, "far slower than the fastest: not timed further");
+    }
+}
+
 static bool time_all(bench_case_t *bench, const bench_options_t *options, cold_cache_t *cold,
                      bench_cache_t cache)
 {
-    timed_lane_t *timed = bench->timed[cache];
-    for (int i = 0; i < bench->lanes; i++)
-        timed[i] = (timed_lane_t){.run = run_lane,
-                                  .reset = reset_lane,
-                                  .arg = &bench->lane[i],
-                                  .lingers = runs_blas(&bench->lane[i]),
-                                  .keep = i == 0 || strcmp(bench->lane[i].route, ROUTE_AUTO) == 0,
-                                  .dropped = bench->lane[i].status != BENCH_OK};
-    timing_plan_t plan = {.min_time_s = options->min_time_s,
-                          .repeat = options->repeat,
-                          .warmup = STEADY_CALLS,
-                          .drop_factor = options->drop_factor,
-                          .cache = cache == BENCH_COLD ? cold : NULL};
-    bool ok = time_lanes(timed, bench->lanes, &plan);
-    for (int i = 0; i < bench->lanes; i++) {
-        bench_lane_t *lane = &bench->lane[i];
-        if (lane->status != BENCH_OK || !timed[i].dropped) continue;
-        if (timed[i].failed)
-            give_up(lane, BENCH_FAILED, lac_last_error());
-        else
-            give_up(lane, BENCH_SLOW, "far slower than the fastest: not timed further");
-    }
+    describe_lanes(bench, cache);
+    timing_plan_t plan = plan_for(bench, options, cold, cache);
+    bool ok = time_lanes(bench->timed[cache], bench->lanes, &plan);
+    judge_dropped(bench, cache);
     return ok;
 }
 
+/* The host's time for a call, where a call is short enough for that to matter. */
+static void time_host(bench_case_t *bench)
+{
+    for (int i = 0; i < bench->lanes; i++) {
+        bench_lane_t *lane = &bench->lane[i];
+        const timed_lane_t *queued = &bench->timed[BENCH_QUEUED][i];
+        if (lane->status != BENCH_OK || queued->count == 0) continue;
+        lane->host_us =
+            device_lane_host_us(&lane->device, sample_stats(queued->sample, queued->count).median);
+    }
+}
+
 /* Median time of measuring, from the dense buffer, what the problem gives as metadata. */
-static double time_scan(lac_ctx_t *ctx, const ref_matrix_t *x, ref_meta_t meta)
+static double time_scan(lac_ctx_t *ctx, const lac_obj_t *plain, ref_meta_t meta)
 {
     double sample[SCANS];
     unsigned what = operand_set_scan_mask(meta);
     if (what == 0) return -1.0;
     for (int i = 0; i < SCANS; i++) {
-        lac_obj_t obj = ref_matrix_obj(x, LAC_NO_TRANS);
-        if (lac_meta_create(&obj.meta, x->m, x->n) != LAC_OK) return -1.0;
+        lac_obj_t obj = *plain;
+        if (lac_meta_create_for(ctx, &obj.meta, obj.m, obj.n) != LAC_OK) return -1.0;
         double begin = stopwatch_us();
         lac_status_t status = lac_meta_scan(ctx, &obj, what);
+        if (status == LAC_OK && computes_on_device(ctx)) status = lac_device_wait(ctx);
         sample[i] = stopwatch_us() - begin;
         lac_meta_free(obj.meta);
         if (status != LAC_OK) return -1.0;
@@ -190,25 +201,43 @@ static double time_scan(lac_ctx_t *ctx, const ref_matrix_t *x, ref_meta_t meta)
     return sample_stats(sample, SCANS).median;
 }
 
+static void find_rate(void *arg, const char *key, const char *value)
+{
+    double *gbps = arg;
+    if (strcmp(key, "constant cuda_dram_gbps") == 0) *gbps = strtod(value, NULL);
+}
+
+/* What only a device has: the sweep, and a floor under every time. */
+static lac_status_t prepare_device(bench_case_t *bench, const bench_options_t *options)
+{
+    double gbps = 0.0;
+    if (!on_device(bench)) return LAC_OK;
+    lac_ctx_info(bench->ctx, find_rate, &gbps);
+    bench->floor_us = gbps > 0.0 ? bench->work.floor_bytes / gbps * 1e-3 : 0.0;
+    return options->cache[BENCH_COLD] ? device_sweep_make(&bench->sweep, bench->ctx) : LAC_OK;
+}
+
 static int make_case(bench_case_t *bench, const ref_problem_t *problem, const bench_options_t *options,
                      const char *command)
 {
-    lac_ctx_t *ctx;
-    int code = common_context(&options->common, command, &ctx);
+    int code = common_context(&options->common, command, &bench->ctx);
     if (code != EXIT_OK) return code;
     char error[REF_PROBLEM_TEXT + 256];
-    if (!operand_set_make(&bench->set, problem, ctx, error, sizeof error)) {
+    if (!operand_set_make(&bench->set, problem, bench->ctx, error, sizeof error)) {
         complain(command, "%s", error);
-        code = EXIT_UNAVAILABLE;
-    } else if (!work_count(&bench->work, &bench->set) || !result_check_make(&bench->check, &bench->set)) {
-        complain(command, "%s: out of memory", bench->set.text);
-        code = EXIT_UNAVAILABLE;
-    } else {
-        bench->scan_a_us = time_scan(ctx, &bench->set.data.a, problem->a.meta);
-        bench->scan_b_us = time_scan(ctx, &bench->set.data.b, problem->b.meta);
+        return EXIT_UNAVAILABLE;
     }
-    lac_ctx_free(ctx);
-    return code;
+    if (!work_count(&bench->work, &bench->set) || !result_check_make(&bench->check, &bench->set)) {
+        complain(command, "%s: out of memory", bench->set.text);
+        return EXIT_UNAVAILABLE;
+    }
+    if (prepare_device(bench, options) != LAC_OK) {
+        complain(command, "%s: --cold: %s", bench->set.text, lac_last_error());
+        return EXIT_UNAVAILABLE;
+    }
+    bench->scan_a_us = time_scan(bench->ctx, &bench->set.plain_a, problem->a.meta);
+    bench->scan_b_us = time_scan(bench->ctx, &bench->set.plain_b, problem->b.meta);
+    return EXIT_OK;
 }
 
 int bench_case_run(bench_case_t *bench, const ref_problem_t *problem, const bench_options_t *options,
@@ -217,7 +246,7 @@ int bench_case_run(bench_case_t *bench, const ref_problem_t *problem, const benc
     memset(bench, 0, sizeof *bench);
     int code = make_case(bench, problem, options, command);
     if (code == EXIT_OK) code = add_lanes(bench, options, command);
-    if (code == EXIT_OK) verify_all(bench);
+    if (code == EXIT_OK) bench_verify_all(bench);
     machine_load_t load = machine_load_now();
     for (int c = 0; code == EXIT_OK && c < BENCH_CACHES; c++)
         if (options->cache[c] && !time_all(bench, options, cache, (bench_cache_t)c)) {
@@ -225,8 +254,8 @@ int bench_case_run(bench_case_t *bench, const ref_problem_t *problem, const benc
             code = EXIT_UNAVAILABLE;
         }
     bench->others = machine_load_of_others(&load);
-    for (int i = 1; code == EXIT_OK && i < bench->lanes; i++)
-        if (bench->lane[i].status == BENCH_OK) verify(bench, &bench->lane[i]);
+    if (code == EXIT_OK && on_device(bench)) time_host(bench);
+    if (code == EXIT_OK) bench_verify_again(bench);
     if (code != EXIT_OK) bench_case_free(bench);
     return code;
 }
@@ -235,10 +264,13 @@ void bench_case_free(bench_case_t *bench)
 {
     for (int i = 0; i < bench->lanes; i++) {
         for (int c = 0; c < BENCH_CACHES; c++) free(bench->timed[c][i].sample);
+        device_lane_forget(&bench->lane[i].device);
         lac_ctx_free(bench->lane[i].ctx);
     }
     result_check_free(&bench->check);
+    device_sweep_free(&bench->sweep);
     operand_set_free(&bench->set);
+    lac_ctx_free(bench->ctx);
     memset(bench, 0, sizeof *bench);
 }
 

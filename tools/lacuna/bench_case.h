@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "bench_lane.h"
 #include "cold_cache.h"
 #include "command.h"
 #include "lane_timing.h"
@@ -17,13 +18,21 @@
 
 #define BENCH_LANES (LAC_CANDIDATES_MAX + 3)
 
-typedef enum bench_cache { BENCH_WARM = 0, BENCH_COLD = 1, BENCH_CACHES = 2 } bench_cache_t;
-typedef enum bench_status { BENCH_OK, BENCH_REFUSED, BENCH_WRONG, BENCH_FAILED, BENCH_SLOW } bench_status_t;
+/* Calls before timing: more than the library's sites need to settle. */
+#define BENCH_STEADY_CALLS 32
+
+/* The vendor's BLAS on a device, reached through the route that calls it. */
+#define ROUTE_CUBLAS "cublas"
+
+/* BENCH_QUEUED is for devices, where the other two are replays of recorded calls: warm, and each call queued
+ * by the host. */
+typedef enum bench_cache { BENCH_WARM = 0, BENCH_COLD, BENCH_QUEUED, BENCH_CACHES } bench_cache_t;
 
 typedef struct bench_options {
     common_options_t common;
     route_set_t routes;
-    const char *baseline; /* "vendor" falls back to "dense" where BLAS cannot make the call */
+    const char *baseline; /* "vendor" falls back to "dense" where BLAS cannot make the call; on a device it is
+                             the route of the vendor's BLAS                                         */
     bool cache[BENCH_CACHES];
     int repeat;
     double min_time_s;
@@ -31,34 +40,28 @@ typedef struct bench_options {
     double drop_factor; /* lanes slower than this many times the fastest are not timed further; 0: none */
 } bench_options_t;
 
-typedef struct bench_lane {
-    char route[ROUTE_NAME];
-    bool baseline;
-    const operand_set_t *set;
-    const lac_obj_t *a, *b; /* the baseline gets plain operands: what a caller without Lacuna has */
-    lac_ctx_t *ctx;         /* its own, so that no lane learns from another; NULL for the vendor  */
-    lac_call_t call;
-    vendor_call_t vendor;
-    bench_status_t status;
-    char why[256]; /* where status is not BENCH_OK; for the baseline, why it is not the one asked for */
-    lac_decision_t decision; /* in steady state; complete where ctx is there and status is BENCH_OK */
-    double first_us; /* the very first call: what is derived from a frozen operand is made in it          */
-} bench_lane_t;
-
 typedef struct bench_case {
+    lac_ctx_t *ctx; /* where the operands lie */
     operand_set_t set;
+    device_sweep_t sweep;
     work_count_t work;
     result_check_t check;
     bench_lane_t lane[BENCH_LANES];
     timed_lane_t timed[BENCH_CACHES][BENCH_LANES];
     double scan_a_us; /* to measure the metadata that the problem gives of A; negative where it gives none */
     double scan_b_us; /* the same of B                                                                     */
+    double floor_us;  /* the bytes that have to move, at the rate of the device's memory; 0: no device     */
     double others;    /* share of the processors that other programs used meanwhile; negative: not known   */
     int lanes;        /* lane[0] is the baseline                                                           */
 } bench_case_t;
 
-const char *bench_status_name(bench_status_t status);
 const char *bench_cache_name(bench_cache_t cache);
+
+/* What the clock saw: "host" calls one after the other, a "replay" of recorded calls, or "queued" ones. */
+const char *bench_timing_name(const bench_case_t *bench, bench_cache_t cache);
+
+/* The decision behind a lane's figures for this state of the cache. */
+const lac_decision_t *bench_decision(const bench_case_t *bench, int lane, bench_cache_t cache);
 
 /* Generates, verifies and times one problem. cache may be NULL when no cold timing is asked for. Returns an
  * exit code; on failure the reason is printed and *bench is empty. */

@@ -17,31 +17,36 @@
 
 typedef struct bench_row {
     const bench_lane_t *lane;
-    const char *cache;
+    const lac_decision_t *decision;
+    const char *cache, *timing;
     bool timed;
     int inner;
     sample_stats_t us;
-    double speedup, gflops, gbytes; /* 0 where nothing was timed */
+    double speedup, gflops, gbytes; /* 0 where nothing was timed           */
+    double of_floor;                /* floor / median; 0 where none is known */
 } bench_row_t;
 
 /* A lane that takes neither side as sparse is measured by the dense product's work. */
-static bool works_densely(const bench_lane_t *lane)
+static bool works_densely(const bench_row_t *row)
 {
-    return !lane->ctx || !lane->decision.side || lane->decision.side[0] == '\0';
+    return !row->lane->ctx || !row->decision->side || row->decision->side[0] == '\0';
 }
 
 static bench_row_t make_row(const bench_case_t *bench, int index, bench_cache_t cache)
 {
     const timed_lane_t *timed = &bench->timed[cache][index];
     bench_row_t row = {.lane = &bench->lane[index], .cache = bench_cache_name(cache)};
+    row.decision = bench_decision(bench, index, cache);
+    row.timing = bench_timing_name(bench, cache);
     row.timed = bench_timed(bench, index, cache);
     if (!row.timed) return row;
     row.inner = timed->inner;
     row.us = sample_stats(timed->sample, timed->count);
     if (bench_timed(bench, 0, cache)) row.speedup = paired_speedup(&bench->timed[cache][0], timed);
-    bool dense = works_densely(row.lane);
+    bool dense = works_densely(&row);
     row.gflops = (dense ? bench->work.dense_flops : bench->work.useful_flops) / row.us.median * 1e-3;
     row.gbytes = (dense ? bench->work.dense_bytes : bench->work.sparse_bytes) / row.us.median * 1e-3;
+    row.of_floor = bench->floor_us / row.us.median;
     return row;
 }
 
@@ -148,6 +153,7 @@ static void json_row(json_writer_t *json, const bench_row_t *row)
     json_begin(json, NULL, '{');
     json_text(json, "route", lane->route);
     json_text(json, "cache", row->cache);
+    json_text(json, "timing", row->timing);
     json_truth(json, "baseline", lane->baseline);
     json_text(json, "status", bench_status_name(lane->status));
     if (*lane->why) json_text(json, "note", lane->why);
@@ -164,14 +170,16 @@ static void json_row(json_writer_t *json, const bench_row_t *row)
         json_number(json, "gflops", row->gflops);
         json_number(json, "gbytes_per_s", row->gbytes);
         json_number(json, "first_us", lane->first_us);
+        if (row->of_floor > 0.0) json_number(json, "of_floor", row->of_floor);
+        if (lane->host_us >= 0.0) json_number(json, "host_us", lane->host_us);
     }
     if (row->timed && lane->ctx) {
-        json_text(json, "decided_route", lane->decision.route);
-        json_text(json, "decided_side", lane->decision.side);
-        json_text(json, "decided_reason", lane->decision.reason);
-        json_text(json, "known", lane->decision.known);
-        json_number(json, "density", lane->decision.density);
-        json_number(json, "predicted_us", lane->decision.cost_us);
+        json_text(json, "decided_route", row->decision->route);
+        json_text(json, "decided_side", row->decision->side);
+        json_text(json, "decided_reason", row->decision->reason);
+        json_text(json, "known", row->decision->known);
+        json_number(json, "density", row->decision->density);
+        json_number(json, "predicted_us", row->decision->cost_us);
     }
     json_end(json, '}');
 }
@@ -189,6 +197,10 @@ static void json_case(bench_report_t *report, const bench_case_t *bench)
     json_number(json, "useful_flops", bench->work.useful_flops);
     json_number(json, "dense_bytes", bench->work.dense_bytes);
     json_number(json, "sparse_bytes", bench->work.sparse_bytes);
+    if (bench->floor_us > 0.0) {
+        json_number(json, "floor_bytes", bench->work.floor_bytes);
+        json_number(json, "floor_us", bench->floor_us);
+    }
     if (bench->scan_a_us >= 0.0) json_number(json, "scan_a_us", bench->scan_a_us);
     if (bench->scan_b_us >= 0.0) json_number(json, "scan_b_us", bench->scan_b_us);
     json_begin(json, "rows", '[');
@@ -198,7 +210,7 @@ static void csv_row(FILE *csv, const char *problem, const bench_row_t *row)
 {
     const bench_lane_t *lane = row->lane;
     bool decided = row->timed && lane->ctx;
-    const lac_decision_t *d = &lane->decision;
+    const lac_decision_t *d = row->decision;
     fprintf(csv, "%s,%s,%s,%s,%d,%zu,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,", problem,
             row->cache, lane->route, bench_status_name(lane->status), lane->baseline, row->us.count,
             row->inner, row->us.min, row->us.p25, row->us.median, row->us.p75, row->us.p95, row->us.max,
@@ -207,10 +219,10 @@ static void csv_row(FILE *csv, const char *problem, const bench_row_t *row)
             decided ? d->reason : "", decided ? d->known : "", decided ? d->density : -1.0, lane->why);
 }
 
-static void table_row(text_table_t *table, const bench_row_t *row)
+static void table_row(text_table_t *table, const bench_row_t *row, bool device)
 {
     const bench_lane_t *lane = row->lane;
-    const lac_decision_t *d = &lane->decision;
+    const lac_decision_t *d = row->decision;
     text_table_cell(table, "%s", lane->route);
     text_table_cell(table, "%s", row->cache);
     if (row->timed) {
@@ -220,13 +232,18 @@ static void table_row(text_table_t *table, const bench_row_t *row)
         text_table_cell(table, "%.*fx", row->speedup < 10.0 ? 2 : row->speedup < 100.0 ? 1 : 0, row->speedup);
         text_table_cell(table, "%.3g", row->gflops);
         text_table_cell(table, "%.3g", row->gbytes);
+        if (device) text_table_cell(table, "%.2f", row->of_floor);
+        if (device && lane->host_us >= 0.0)
+            text_table_cell(table, "%.2f", lane->host_us);
+        else if (device)
+            text_table_cell(table, "-");
     } else
-        for (int i = 0; i < 6; i++) text_table_cell(table, "-");
+        for (int i = 0; i < (device ? 8 : 6); i++) text_table_cell(table, "-");
     if (lane->status != BENCH_OK)
         text_table_cell(table, "%s: %s", bench_status_name(lane->status), lane->why);
     else if (lane->baseline)
         text_table_cell(table, "baseline%s%s", *lane->why ? ", " : "", lane->why);
-    else if (!lane->call.route)
+    else if (!lane->call.route && d->route)
         text_table_cell(table, "-> %s%s%s (%s; known: %s)", d->route, *d->side ? " " : "", d->side, d->reason,
                         d->known);
     else
@@ -242,6 +259,8 @@ static void print_case(const bench_case_t *bench, text_table_t *table)
     if (bench->scan_b_us >= 0.0) printf("; to scan B for its metadata: %.1f us", bench->scan_b_us);
     if (bench->others > OTHERS_NOTED)
         printf("; NOT ALONE: other programs used %.0f %% of the processors", 100.0 * bench->others);
+    if (bench->floor_us > 0.0)
+        printf("; floor %.2f us (%.3g MB)", bench->floor_us, bench->work.floor_bytes * 1e-6);
     printf("\n");
     text_table_print(table, stdout, 2);
     printf("\n");
@@ -252,14 +271,21 @@ static void print_case(const bench_case_t *bench, text_table_t *table)
 static bool row_is_due(const bench_case_t *bench, int lane, int cache)
 {
     if (bench_timed(bench, lane, (bench_cache_t)cache)) return true;
-    return cache == BENCH_WARM && !bench_timed(bench, lane, BENCH_COLD);
+    return cache == BENCH_WARM && !bench_timed(bench, lane, BENCH_COLD) &&
+           !bench_timed(bench, lane, BENCH_QUEUED);
 }
 
 void bench_report_case(bench_report_t *report, const bench_case_t *bench)
 {
-    static const char *const heads[] = {"route",  "cache",    ">median us", ">p25..p75", ">min us",
-                                        ">speed", ">GFLOP/s", ">GB/s",      "note"};
-    text_table_t *table = report->tables ? text_table_new(9, heads) : NULL;
+    static const char *const host_heads[] = {"route",  "cache",    ">median us", ">p25..p75", ">min us",
+                                             ">speed", ">GFLOP/s", ">GB/s",      "note"};
+    static const char *const device_heads[] = {"route",     "cache",    ">median us", ">p25..p75",
+                                               ">min us",   ">speed",   ">GFLOP/s",   ">GB/s",
+                                               ">of floor", ">host us", "note"};
+    bool device = computes_on_device(bench->ctx);
+    text_table_t *table = !report->tables ? NULL
+                          : device        ? text_table_new(11, device_heads)
+                                          : text_table_new(9, host_heads);
     if (report->json.file) json_case(report, bench);
     for (int cache = 0; cache < BENCH_CACHES; cache++)
         for (int i = 0; i < bench->lanes; i++) {
@@ -267,7 +293,7 @@ void bench_report_case(bench_report_t *report, const bench_case_t *bench)
             bench_row_t row = make_row(bench, i, (bench_cache_t)cache);
             if (report->json.file) json_row(&report->json, &row);
             if (report->csv) csv_row(report->csv, bench->set.text, &row);
-            if (table) table_row(table, &row);
+            if (table) table_row(table, &row, device);
         }
     if (report->json.file) {
         json_end(&report->json, ']');

@@ -51,14 +51,16 @@ static const struct argp_option bench_table[] = {
      "read problems from LIST, one a line, '#' begins a comment ('-': standard input)", 1},
     {"route", 'r', "NAMES", 0,
      "time these routes, set apart by commas; 'auto' is the dispatcher in steady state, "
-     "'vendor' the BLAS called directly, 'all' every route but reference (default auto)",
+     "'vendor' the BLAS called directly (on a device: the route cublas), 'all' every route but reference "
+     "(default auto)",
      1},
     {"baseline", KEY_BASELINE, "NAME", 0,
      "compare with this: 'vendor' (default; where BLAS cannot make the "
      "call, the dense route), or a route; it gets plain dense operands",
      1},
     {"warm", KEY_WARM, NULL, 0, "operands in cache (default)", 2},
-    {"cold", KEY_COLD, NULL, 0, "caches emptied before each call", 2},
+    {"cold", KEY_COLD, NULL, 0,
+     "caches emptied before each call (on a device: by another product, whose time is taken off)", 2},
     {"both", KEY_BOTH, NULL, 0, "warm, then cold", 2},
     {"repeat", KEY_REPEAT, "N", 0, "exactly N rounds (default: as --min-time allows)", 2},
     {"min-time", KEY_MIN_TIME, "SECONDS", 0, "about this long for each route (default 0.3; --regret 0.04)",
@@ -71,8 +73,9 @@ static const struct argp_option bench_table[] = {
     {"csv", KEY_CSV, "FILE", 0, "write rows to FILE ('-': standard output)", 3},
     {"regret", KEY_REGRET, NULL, 0, "random problems: the dispatcher's choice against the best route", 4},
     {"count", KEY_COUNT, "N", 0, "--regret: N problems (default 300)", 4},
-    {"max-dim", KEY_MAX_DIM, "N", 0, "--regret: extents up to N (default 2048)", 4},
-    {"max-flops", KEY_MAX_FLOPS, "F", 0, "--regret: at most F flops in the dense product (default 1e9)", 4},
+    {"max-dim", KEY_MAX_DIM, "N", 0, "--regret: extents up to N (default 2048; on a device 8192)", 4},
+    {"max-flops", KEY_MAX_FLOPS, "F", 0,
+     "--regret: at most F flops in the dense product (default 1e9; on a device 2e10)", 4},
     {0},
 };
 
@@ -268,8 +271,19 @@ static int bench_problems(const bench_arguments_t *a, cold_cache_t *cache, const
     return code == EXIT_OK && bad > 0 ? EXIT_WRONG : code;
 }
 
+/* What --regret draws from, where nothing else was said: a device's products are worth measuring further up.
+ */
+static void default_regret(bench_arguments_t *a)
+{
+    regret_options_t *regret = &a->regret_options;
+    bool device = a->bench.common.on_device;
+    if (regret->max_extent <= 0) regret->max_extent = device ? 8192 : 2048;
+    if (regret->max_flops <= 0.0) regret->max_flops = device ? 2e10 : 1e9;
+}
+
 static int run_bench(bench_arguments_t *a, const char *command)
 {
+    default_regret(a);
     int code = check_routes(a, command);
     if (code != EXIT_OK) return code;
     if (a->regret) {
@@ -278,8 +292,9 @@ static int run_bench(bench_arguments_t *a, const char *command)
     }
     code = check_problems(a, command);
     if (code != EXIT_OK) return code;
-    cold_cache_t *cache = a->bench.cache[BENCH_COLD] ? cold_cache_new() : NULL;
-    if (a->bench.cache[BENCH_COLD] && !cache) {
+    bool flushes = a->bench.cache[BENCH_COLD] && !a->bench.common.on_device;
+    cold_cache_t *cache = flushes ? cold_cache_new() : NULL;
+    if (flushes && !cache) {
         complain(command, "--cold: out of memory");
         return EXIT_UNAVAILABLE;
     }
@@ -294,12 +309,13 @@ int command_bench(int argc, char **argv)
     static const struct argp argp = {bench_table, parse_bench, "[PROBLEM...]", doc, children, NULL, NULL};
     bench_arguments_t a = {
         .bench = {.baseline = ROUTE_VENDOR},
-        .regret_options = {.count = 300, .seed = 1, .max_extent = 2048, .max_flops = 1e9},
+        .regret_options = {.count = 300, .seed = 1},
         .seed = -1,
     };
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     if (!a.bench.cache[BENCH_COLD] || a.regret) a.bench.cache[BENCH_WARM] = true;
     if (a.regret) a.bench.cache[BENCH_COLD] = false;
+    a.bench.cache[BENCH_QUEUED] = a.bench.common.on_device && a.bench.cache[BENCH_WARM] && !a.regret;
     if (a.regret) a.bench.drop_factor = 3.0;
     if (a.bench.min_time_s <= 0.0) a.bench.min_time_s = a.regret ? 0.04 : 0.3;
     progress_begin(a.bench.common.quiet);

@@ -20,10 +20,12 @@
 #define LINGER_US    30000.0
 #define LINGERS_FROM 100.0
 #define COLD_ROUNDS  15
+#define FIRST_INNER  4 /* calls of the sample from which a lane that measures itself is calibrated */
 
 /* How long the lane behind this one has to settle. */
 static double settle_after(const timed_lane_t *lane, double call_us)
 {
+    if (lane->measure) return 0.0;
     return lane->lingers && call_us >= LINGERS_FROM ? LINGER_US : SETTLE_US;
 }
 
@@ -44,6 +46,7 @@ static bool warm_up(timed_lane_t *lane, const timing_plan_t *plan)
 /* Microseconds per call over `calls` calls; negative when one failed. */
 static double sample_once(timed_lane_t *lane, int calls)
 {
+    if (lane->measure) return lane->measure(lane->measured, calls);
     double begin = stopwatch_us();
     for (int i = 0; i < calls; i++)
         if (!lane->run(lane->arg)) return -1.0;
@@ -59,6 +62,22 @@ static void drop(timed_lane_t *lane, bool failed)
     lane->count = 0;
 }
 
+static int calls_to_fill(const timing_plan_t *plan, double us)
+{
+    int most = plan->most_inner > 0 ? plan->most_inner : MOST_INNER;
+    double calls = plan->cache || us >= SAMPLE_US ? 1.0 : SAMPLE_US / (us > 0.0 ? us : 0.01);
+    return calls > most ? most : calls < 1.0 ? 1 : (int)calls;
+}
+
+/* Microseconds of one call, roughly; negative when one failed. */
+static double try_out(timed_lane_t *lane, const timing_plan_t *plan)
+{
+    if (!warm_up(lane, plan)) return -1.0;
+    double us = sample_once(lane, lane->measure ? FIRST_INNER : 1);
+    bool again = !lane->measure && !plan->cache && us >= 0.0 && us < SAMPLE_US;
+    return again ? sample_once(lane, us < 1.0 ? 64 : 8) : us;
+}
+
 /* Fills inner; the time of one round in *round_us. */
 static void calibrate(timed_lane_t *lanes, int count, const timing_plan_t *plan, double *round_us)
 {
@@ -66,15 +85,14 @@ static void calibrate(timed_lane_t *lanes, int count, const timing_plan_t *plan,
     for (int i = 0; i < count; i++) {
         timed_lane_t *lane = &lanes[i];
         if (lane->dropped) continue;
-        double us = warm_up(lane, plan) ? sample_once(lane, 1) : -1.0;
-        if (us >= 0.0 && us < SAMPLE_US && !plan->cache) us = sample_once(lane, us < 1.0 ? 64 : 8);
+        double us = try_out(lane, plan);
         if (us < 0.0) {
             drop(lane, true);
             continue;
         }
-        double calls = plan->cache || us >= SAMPLE_US ? 1.0 : SAMPLE_US / (us > 0.0 ? us : 0.01);
-        lane->inner = calls > MOST_INNER ? MOST_INNER : calls < 1.0 ? 1 : (int)calls;
-        *round_us += us * (lane->inner + 1) + settle_after(lane, us);
+        lane->inner = calls_to_fill(plan, us);
+        int untimed = lane->measure ? lane->inner : 1;
+        *round_us += us * (lane->inner + untimed) + settle_after(lane, us);
     }
 }
 
@@ -100,7 +118,7 @@ static void take_sample(timed_lane_t *lane, const timing_plan_t *plan, double *s
 {
     if (lane->reset) lane->reset(lane->arg);
     if (plan->cache) cold_cache_flush(plan->cache);
-    bool ready = plan->cache || settle(lane, *settle_us);
+    bool ready = plan->cache || lane->measure || settle(lane, *settle_us);
     double us = ready ? sample_once(lane, lane->inner) : -1.0;
     if (us < 0.0) {
         drop(lane, true);

@@ -15,6 +15,10 @@
 typedef struct timed_lane {
     bool (*run)(void *arg);
     void (*reset)(void *arg);
+    /* Microseconds per call over so many calls, caches and all; negative: failed. NULL: run, by the host's
+     * clock. Needed where calls return before they are done. */
+    double (*measure)(void *measured, int calls);
+    void *measured;
     void *arg;
     bool lingers;   /* runs in a BLAS whose threads go on spinning for a while: the next lane waits that out
                      */
@@ -31,6 +35,7 @@ typedef struct timing_plan {
     double min_time_s;   /* time to spend on every lane, about                                  */
     int repeat;          /* rounds; 0: as many as min_time_s allows, LEAST_ROUNDS at least      */
     int warmup;          /* calls before anything is timed: the dispatcher's steady state       */
+    int most_inner;      /* calls in one sample; 0: as many as fill it                          */
     double drop_factor;  /* lanes slower than this many times the fastest are dropped; 0: never */
     cold_cache_t *cache; /* flushed before every sample, which is then one call; NULL: warm     */
 } timing_plan_t;

@@ -30,6 +30,36 @@ static double stored_bytes(const ref_operand_t *said, double elements, double no
     return form ? 8.0 * nonzeros : element_bytes(said) * elements;
 }
 
+#define SECTOR_BYTES 32 /* the least that a device's memory moves */
+
+/* Of `span` elements along k, which lie next to each other in each line of op(X), those in one sector count
+ * once. */
+static double sectors_along_k(const int64_t *a_at, const int64_t *b_at, int64_t k, int64_t span)
+{
+    double count = 0.0;
+    int64_t last = -1;
+    for (int64_t i = 0; i < k; i++) {
+        if (a_at[i] == 0 || b_at[i] == 0 || i / span == last) continue;
+        last = i / span;
+        count += 1.0;
+    }
+    return count;
+}
+
+/* Bytes of the active slices of the operand that is taken as dense: as long as op(X) is across k. */
+static double slice_bytes(const ref_operand_t *said, const ref_matrix_t *op, bool along_columns,
+                          const int64_t *a_at, const int64_t *b_at, double active)
+{
+    int64_t k = along_columns ? op->n : op->m, length = along_columns ? op->m : op->n;
+    int64_t step = along_columns ? op->cs : op->rs, across = along_columns ? op->rs : op->cs;
+    double bytes = active * (double)length * element_bytes(said);
+    if (said->frozen || step != 1 || across == 1) return bytes;
+    int64_t span = (int64_t)(SECTOR_BYTES / element_bytes(said));
+    double sectors = sectors_along_k(a_at, b_at, k, span) * (double)length * SECTOR_BYTES;
+    double whole = (double)k * (double)length * element_bytes(said);
+    return sectors < whole ? sectors : whole;
+}
+
 bool work_count(work_count_t *work, const operand_set_t *set)
 {
     const ref_problem_t *p = &set->problem;
@@ -47,6 +77,8 @@ bool work_count(work_count_t *work, const operand_set_t *set)
         pairs += (double)a_at[i] * (double)b_at[i];
         active += a_at[i] > 0 && b_at[i] > 0;
     }
+    double slices_a = slice_bytes(&p->a, &a, true, a_at, b_at, active);
+    double slices_b = slice_bytes(&p->b, &b, false, a_at, b_at, active);
     free(a_at);
     free(b_at);
 
@@ -57,10 +89,10 @@ bool work_count(work_count_t *work, const operand_set_t *set)
     work->dense_flops = 2.0 * m * n * k;
     work->useful_flops = 2.0 * pairs;
     work->dense_bytes = 4.0 * (m * k + k * n) + c_bytes;
-    work->sparse_bytes = c_bytes;
-    if (work->density_a <= work->density_b)
-        work->sparse_bytes += stored_bytes(&p->a, m * k, nnz_a) + active * n * element_bytes(&p->b);
-    else
-        work->sparse_bytes += stored_bytes(&p->b, k * n, nnz_b) + active * m * element_bytes(&p->a);
+    bool left = work->density_a <= work->density_b;
+    double own = left ? stored_bytes(&p->a, m * k, nnz_a) : stored_bytes(&p->b, k * n, nnz_b);
+    work->sparse_bytes =
+        c_bytes + own + active * (left ? n * element_bytes(&p->b) : m * element_bytes(&p->a));
+    work->floor_bytes = c_bytes + own + (left ? slices_b : slices_a);
     return true;
 }

@@ -14,6 +14,8 @@ typedef struct work_count {
     double dense_bytes;  /* A, B read once, C written once (and read where beta is not 0)               */
     double sparse_bytes; /* the operand with the lower density read as it is stored, of the other only
                             the active slices, and C                                                    */
+    double floor_bytes; /* the same in what memory moves: where slices lie across the lines of an operand that
+                           nobody may copy, whole sectors of them                                      */
 } work_count_t;
 
 /* False: out of memory. */
