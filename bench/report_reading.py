@@ -113,8 +113,10 @@ def caption(report):
     """Machine, BLAS, date and commit on one line."""
     if report["schema"] == KERNELS:
         cublas = report.get("cublas", 0)
+        driver, date = report["driver"] or "not recorded", report["date"] or "date not recorded"
+        commit = f"commit `{report['commit']}`" if report["commit"] else "**commit not recorded**"
         return (f"{report['device']}, cuBLAS {cublas // 10000}.{cublas % 10000 // 100}.{cublas % 100}, driver "
-                f"{report['driver']}; {report['date']}, commit `{report['commit']}`")
+                f"{driver}; {date}, {commit}")
     machine = report["machine"]
     if on_device(report):
         facts = [machine["device"], *(f"{name} {machine[key]}" for name, key in (
