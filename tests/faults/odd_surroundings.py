@@ -163,7 +163,7 @@ class Tuning(Surroundings):
         self.assertEqual(1, len(made), made)
         self.assertEqual(0o600, stat.S_IMODE(made[0].stat().st_mode))
         self.assertEqual(0o700, stat.S_IMODE(made[0].parent.stat().st_mode))
-        self.assertRegex(facts(self.settings(LACUNA_THREADS=1))[0], rf"(?m)^constants +{made[0]}")
+        self.assertRegex(facts(self.settings(LACUNA_THREADS=1))[0], rf"(?m)^constants +~/.cache/lacuna/{made[0].name}$")
 
 
 class Home(Surroundings):

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 6000 };
+enum { ROOM = 7000 }; /* 40 lines of up to 83 elements, to either side of the middle */
 
 static const char *const routes[] = {"auto", "event", "csr", "plain", "blas", "reference"};
 enum { ROUTES = sizeof routes / sizeof *routes };
