@@ -15,10 +15,10 @@ for processes in 1 2 4; do
     same "psgemm_$processes" 12 12 "products, each compared with a serial one"
 done
 
-tester=$(command -v xspblas3tst || ls /usr/lib/*/scalapack/xspblas3tst /usr/lib/scalapack/*/xspblas3tst 2>/dev/null | head -n 1)
-if [ -n "$tester" ]; then
-    cp "$(find /usr/share /usr/lib -name 'PSBLAS3TST.dat*' 2>/dev/null | head -n 1)" . 2>/dev/null
-    gunzip -f PSBLAS3TST.dat.gz 2>/dev/null
-    plain_and_under tester sh -c "mpirun -np 4 --oversubscribe $tester | grep -aE 'PASSED|FAILED|SKIPPED'"
-    same tester 10 1 "lines of ScaLAPACK's tester"
-fi
+for level in 2 3; do
+    tester=$(ls /usr/lib/*/scalapack/openmpi-tests/PBLAS/spb${level}tst 2>/dev/null | head -n 1)
+    [ -n "$tester" ] || continue
+    cp /usr/share/scalapack/PBLAS/PSBLAS${level}TST.dat .
+    plain_and_under "spb${level}tst" sh -c "mpirun -np 4 --oversubscribe $tester | grep -aE 'PASSED|FAILED|SKIPPED|tests'"
+    same "spb${level}tst" 10 10 "lines of ScaLAPACK's tester"
+done

@@ -14,11 +14,11 @@ void Cblacs_gridexit(int);
 void Cblacs_exit(int);
 void Cigsum2d(int, const char *, const char *, int, int, int *, int, int, int);
 int numroc_(const int *, const int *, const int *, const int *, const int *);
-void descinit_(int *, const int *, const int *, const int *, const int *, const int *, const int *, const int *,
-               const int *, int *);
+void descinit_(int *, const int *, const int *, const int *, const int *, const int *, const int *,
+               const int *, const int *, int *);
 void psgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
-             const int *, const int *, const int *, const float *, const int *, const int *, const int *, const float *,
-             float *, const int *, const int *, const int *);
+             const int *, const int *, const int *, const float *, const int *, const int *, const int *,
+             const float *, float *, const int *, const int *, const int *);
 
 enum { BLOCK = 64, ZERO = 0, ONE = 1 };
 
@@ -79,8 +79,8 @@ static void try_one(const grid_t *g, int m, int n, int k, int every, char ta)
         for (int i = 0; i < c.rows; i++)
             c.local[i + j * c.rows] =
                 c_at(global(i, BLOCK, g->row, g->rows), global(j, BLOCK, g->col, g->cols));
-    psgemm_(&ta, "N", &m, &n, &k, &alpha, a.local, &one, &one, a.desc, b.local, &one, &one, b.desc, &beta, c.local, &one,
-            &one, c.desc);
+    psgemm_(&ta, "N", &m, &n, &k, &alpha, a.local, &one, &one, a.desc, b.local, &one, &one, b.desc, &beta,
+            c.local, &one, &one, c.desc);
     int wrong = 0;
     for (int j = 0; j < c.cols; j++)
         for (int i = 0; i < c.rows; i++) {
