@@ -4,7 +4,7 @@
 
 usage: torch_products.py <liblacuna_cublas.so>
 
-Error of a product, over |A| |B| elementwise against fp64, at most twice that of cuBLAS on the same data: the calls of
+Error of a product, over |A| |B| elementwise against fp64, at most twice that of cuBLAS on the same data (or twice FLOOR): the calls of
 PyTorch go through the plugin, and cuBLAS's own answer is fetched past it, by an address that dlsym gives. Starts
 itself again with the library preloaded. Exits with 77 where PyTorch or a device is missing."""
 import ctypes
