@@ -44,6 +44,19 @@ typedef struct lac_rows {
     const float *val;   /* [ptr[rows]] values, or NULL: every entry is 1                  */
 } lac_rows_t;
 
+/* Rows of S picked by a list of either index type; one outside [0, s->rows) stands for a row without entries.
+ */
+typedef struct lac_picks {
+    int64_t count;
+    const void *rows; /* [count] of int32_t, or of int64_t where wide */
+    bool wide;
+} lac_picks_t;
+
+static inline int64_t lac_pick(const lac_picks_t *picks, int64_t i)
+{
+    return picks->wide ? ((const int64_t *)picks->rows)[i] : ((const int32_t *)picks->rows)[i];
+}
+
 /* One matrix given by occupancy bits along k and its packed values. Bit (k % 64) of word [i][k / 64]. */
 typedef struct lac_bits {
     int64_t rows, cols;
@@ -122,6 +135,18 @@ typedef struct lac_host_kernels {
     void (*dense_f32)(const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs,
                       int64_t i0, int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out,
                       int64_t rs, int64_t cs, float *scratch);
+
+    /* Rows picked out of S -------------------------------------------------------------------------------
+     * out[i, j] := S[picks[i], j] for i in [i0, i1), j in [j0, j1); where s->val is NULL every entry is
+     * `weight`. Each element is written, zeros too. */
+    void (*slice_rows)(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
+                       int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs);
+    /* Its adjoint, for entries [e0, e1) of S: grad[e] := sum over p in [first[r], first[r + 1]), ascending,
+     * of g[place[p], idx[e]], r being the row of e; 0 where the range is empty. first is [s->rows + 1]. */
+    void (*slice_grad)(const lac_rows_t *s, const int64_t *first, const int64_t *place, int64_t e0,
+                       int64_t e1, const float *g, int64_t rs, int64_t cs, float *grad);
+    /* Sum over e < nnz of g[idx[e] * cs], in eight double lanes that are added in one fixed order. */
+    double (*slice_sum)(const int32_t *idx, int64_t nnz, const float *g, int64_t cs);
 
     /* dst[c * ldd + r] = src[r * rs + c * cs] for r < m, c in [c0, c1): transposing copy, blocked. */
     void (*transpose_f32)(const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,

@@ -32,6 +32,8 @@
 #include "bitmask_cols.h"
 #include "dense_blocked.h"
 #include "transpose_copy.h"
+#include "slice_rows.h"
+#include "slice_grad.h"
 
 const lac_host_kernels_t LAC_ISA_TABLE = {
     .isa = LAC_ISA_TEXT,
@@ -51,5 +53,8 @@ const lac_host_kernels_t LAC_ISA_TABLE = {
     .csr_cols = csr_cols,
     .bitmask_cols = bitmask_cols,
     .dense_f32 = dense_blocked,
+    .slice_rows = slice_rows,
+    .slice_grad = slice_grad,
+    .slice_sum = slice_sum,
     .transpose_f32 = transpose_copy,
 };

@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * slice_rows: out[i, j] := S[picks[i], j], dense, in one pass.
+ *
+ * Layout    S in CSR, columns ascending within a row: a row is written from left to right, a tile of
+ * SLICE_TILE floats at a time, which is cleared and filled while it is in the L1 cache. Any strides of out:
+ * where rs is the shorter one, a tile has SLICE_LINES rows, each with a cursor into its entries. Bytes     8
+ * per entry and 4 per element of out, once. No flops, exact. Limit     memory. Putting tiles together aside
+ * and writing them with non-temporal stores (whole lines, none read first) was no faster, nor was fetching
+ * the entries of the next row ahead. Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz), one thread on a
+ * shared machine, 2026-11-21: 5000 rows x 1000 entries of 10000 columns 18 ms, 1.6 times a copy of as many
+ * bytes. */
+
+enum { SLICE_TILE = 4096, SLICE_LINES = 64 };
+
+/* The entries of one picked row that are still to be written. */
+typedef struct slice_cursor {
+    int64_t at, end;
+} slice_cursor_t;
+
+static slice_cursor_t slice_open(const lac_rows_t *s, int64_t row, int64_t j0)
+{
+    if (row < 0 || row >= s->rows) return (slice_cursor_t){0, 0};
+    slice_cursor_t c = {s->ptr[row], s->ptr[row + 1]};
+    for (int64_t end = c.end; j0 > 0 && c.at < end;) { /* the first entry from j0 on */
+        int64_t middle = c.at + (end - c.at) / 2;
+        if (s->idx[middle] < j0)
+            c.at = middle + 1;
+        else
+            end = middle;
+    }
+    return c;
+}
+
+/* Entries of columns below `limit`: that of column j to to[(j - base) * cs]. */
+static void slice_scatter(const lac_rows_t *s, float weight, slice_cursor_t *c, int64_t base, int64_t limit,
+                          float *to, int64_t cs)
+{
+    int64_t e = c->at;
+    if (s->val)
+        for (; e < c->end && s->idx[e] < limit; e++) to[(s->idx[e] - base) * cs] = s->val[e];
+    else
+        for (; e < c->end && s->idx[e] < limit; e++) to[(s->idx[e] - base) * cs] = weight;
+    c->at = e;
+}
+
+static void slice_clear(float *out, int64_t m, int64_t n, int64_t rs, int64_t cs, bool by_rows)
+{
+    int64_t lines = by_rows ? m : n;
+    int64_t length = by_rows ? n : m;
+    int64_t step = by_rows ? cs : rs;
+    for (int64_t l = 0; l < lines; l++) {
+        float *line = out + l * (by_rows ? rs : cs);
+        if (step == 1)
+            memset(line, 0, (size_t)length * sizeof *line);
+        else
+            for (int64_t p = 0; p < length; p++) line[p * step] = 0;
+    }
+}
+
+static void slice_rows(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
+                       int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs)
+{
+    slice_cursor_t cursor[SLICE_LINES];
+    bool by_rows = (cs < 0 ? -cs : cs) <= (rs < 0 ? -rs : rs);
+    int64_t lines = by_rows ? 1 : SLICE_LINES;
+    int64_t width = SLICE_TILE / lines;
+    for (int64_t i = i0; i < i1; i += lines) {
+        int64_t m = min_i64(i1 - i, lines);
+        for (int64_t l = 0; l < m; l++) cursor[l] = slice_open(s, lac_pick(picks, i + l), j0);
+        for (int64_t j = j0; j < j1; j += width) {
+            int64_t n = min_i64(j1 - j, width);
+            float *tile = out + i * rs + j * cs;
+            slice_clear(tile, m, n, rs, cs, by_rows);
+            for (int64_t l = 0; l < m; l++) slice_scatter(s, weight, cursor + l, j, j + n, tile + l * rs, cs);
+        }
+    }
+}
