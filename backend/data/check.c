@@ -131,7 +131,7 @@ static bool blocks_meet(const lines_t *x, const lines_t *c, int64_t distance)
     return wraps && line + 1 < x->lines && line + 1 + c->lines > 0;
 }
 
-static bool share_memory(const lac_obj_t *x, const lac_obj_t *c)
+bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c)
 {
     int64_t xlow, xhigh, clow, chigh;
     if (!x->buf || !c->buf || !x->m || !x->n || !c->m || !c->n) return false;
@@ -157,7 +157,7 @@ lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac
     if (lac_obj_cols(b) != n)
         return lac_fail(LAC_ERR_EXTENT, "b: op(b) has %" PRId64 " columns, c has %" PRId64, lac_obj_cols(b),
                         n);
-    if (share_memory(a, c)) return lac_fail(LAC_ERR_ALIAS, "c: overlaps a");
-    if (share_memory(b, c)) return lac_fail(LAC_ERR_ALIAS, "c: overlaps b");
+    if (lac_share_memory(a, c)) return lac_fail(LAC_ERR_ALIAS, "c: overlaps a");
+    if (lac_share_memory(b, c)) return lac_fail(LAC_ERR_ALIAS, "c: overlaps b");
     return LAC_OK;
 }

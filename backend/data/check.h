@@ -17,6 +17,9 @@ lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool outp
  * between each other's lines. */
 lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c);
 
+/* True where x and c share an element, or cannot be shown apart. An array is a matrix of one row. */
+bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c);
+
 /* Rows and columns as the call reads them, trans applied. */
 lac_dim_t lac_obj_rows(const lac_obj_t *obj);
 lac_dim_t lac_obj_cols(const lac_obj_t *obj);

@@ -37,7 +37,7 @@ static void describe_active_list(lac_operand_t *x, const lac_form_data_t *active
     }
 }
 
-static lac_operand_t describe_operand(const lac_obj_t *obj)
+lac_operand_t lac_operand_describe(const lac_obj_t *obj)
 {
     bool flipped = obj->trans == LAC_TRANS;
     lac_operand_t x = {
@@ -64,6 +64,6 @@ void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, con
     p->k = a->trans == LAC_TRANS ? a->m : a->n;
     p->crs = c_flipped ? c->cs : c->rs;
     p->ccs = c_flipped ? c->rs : c->cs;
-    p->a = describe_operand(a);
-    p->b = describe_operand(b);
+    p->a = lac_operand_describe(a);
+    p->b = lac_operand_describe(b);
 }

@@ -52,6 +52,9 @@ typedef struct lac_problem {
     lac_math_t math;
 } lac_problem_t;
 
+/* Describes one checked operand from its view and its metadata. */
+lac_operand_t lac_operand_describe(const lac_obj_t *obj);
+
 /* Describes a checked call. What is known of the operands' zeros is taken from their metadata alone. */
 void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
                           const lac_obj_t *c);
