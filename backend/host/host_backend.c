@@ -4,6 +4,7 @@
 #include "host_backend.h"
 #include "forms.h"
 #include "host_tune.h"
+#include "host_slice.h"
 #include "../base/status.h"
 
 #include <stdlib.h>
@@ -84,6 +85,7 @@ static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
 
 const lac_backend_t lac_backend_host = {.name = "host",
                                         .space = LAC_HOST,
+                                        .slicer = &lac_host_slicer,
                                         .open = open_host,
                                         .close = close_host,
                                         .sample = sample,

@@ -5,7 +5,7 @@
 #ifndef LACUNA_MODEL_BACKEND_H
 #define LACUNA_MODEL_BACKEND_H
 
-#include "route.h"
+#include "slicer.h"
 #include "lacuna/context.h"
 #include "lacuna/device.h"
 
@@ -45,6 +45,7 @@ typedef struct lac_backend {
     const char *version;                       /* of the library that holds it: the core takes its own only */
     const lac_memory_t *memory;                /* of its space; NULL: the program's own                     */
     const lac_device_t *device;                /* what lacuna/device.h offers; NULL: it is no device        */
+    const lac_slicer_t *slicer;                /* what lacuna/slice.h offers; NULL: nothing yet             */
     void (*describe)(char *text, size_t size); /* what it finds here, for people; NULL: nothing to tell  */
     const lac_route_t *const *(*routes)(int *count); /* NULL: in the dispatcher's table      */
 

@@ -8,6 +8,7 @@
 #include "lacuna/context.h"
 #include "lacuna/meta.h"
 #include "lacuna/gemm.h"
+#include "lacuna/slice.h"
 #include "lacuna/dropin.h"
 #include "lacuna/device.h"
 

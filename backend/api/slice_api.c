@@ -1,0 +1,251 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Row slices and their adjoint: checked here, done by the context's backend. */
+#include "entry.h"
+#include "../base/status.h"
+#include "../data/check.h"
+#include "lacuna/slice.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What every call brings, in the order of the public arguments. */
+typedef struct call {
+    lac_ctx_t *ctx;
+    const lac_obj_t *a;
+    lac_it_t it;
+    lac_dim_t count;
+    const void *rows;
+    const lac_slice_t *options;
+} call_t;
+
+static size_t width_of(lac_it_t it)
+{
+    return it == LAC_I64 ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+static lac_status_t check_index_type(const char *name, lac_it_t it)
+{
+    if (it == LAC_I32 || it == LAC_I64) return LAC_OK;
+    return lac_fail(LAC_ERR_TYPE, "%s: %d is no index type", name, (int)it);
+}
+
+static lac_status_t check_place(const lac_ctx_t *ctx, const char *name, const void *memory)
+{
+    return memory && ctx->backend->check ? ctx->backend->check(ctx->exec, name, memory) : LAC_OK;
+}
+
+static lac_status_t read_options(const lac_slice_t *options, lac_slicing_t *s)
+{
+    if (!options) return LAC_OK;
+    if (options->size < sizeof *options)
+        return lac_fail(LAC_ERR_VALUE, "options.size: is %zu; set it to sizeof(lac_slice_t)", options->size);
+    s->val = options->val;
+    s->homogeneous = options->homogeneous;
+    s->zero_rows = options->zero_rows;
+    return LAC_OK;
+}
+
+/* An array as an operand of one row, for the look at shared memory. */
+static lac_obj_t array_of(const void *memory, int64_t count, size_t width)
+{
+    int64_t bytes = count * (int64_t)width;
+    lac_obj_t x = {LAC_U8, LAC_HOST, LAC_NO_TRANS, 1, bytes, bytes, 1, NULL, NULL};
+    memcpy(&x.buf, &memory, sizeof memory); /* looked at, never written through */
+    return x;
+}
+
+/* Everything but what the call writes. */
+static lac_status_t describe(const call_t *c, lac_slicing_t *s)
+{
+    lac_status_t status;
+    *s = (lac_slicing_t){0};
+    lac_clear_error();
+    if (!c->ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    const lac_backend_t *backend = c->ctx->backend;
+    if (!backend->slicer)
+        return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend slices no rows; use a host context",
+                        backend->name);
+    if ((status = lac_check_operand("a", c->a, false, backend->space))) return status;
+    if ((status = check_place(c->ctx, "a", c->a->buf))) return status;
+    if ((status = check_index_type("it", c->it))) return status;
+    if (c->count < 0 || c->count > INT64_MAX / (int64_t)sizeof(double) - 1)
+        return lac_fail(LAC_ERR_EXTENT, "count: %" PRId64 " is %s", c->count,
+                        c->count < 0 ? "negative" : "more than memory holds");
+    if (c->count && !c->rows) return lac_fail(LAC_ERR_NULL, "rows: is NULL");
+    if ((status = check_place(c->ctx, "rows", c->rows))) return status;
+    *s = (lac_slicing_t){.a = lac_operand_describe(c->a),
+                         .which = c->a->trans == LAC_TRANS ? LAC_FORM_CSC : LAC_FORM_CSR,
+                         .m = lac_obj_rows(c->a),
+                         .n = lac_obj_cols(c->a),
+                         .count = c->count,
+                         .it = c->it,
+                         .rows = c->rows,
+                         .threads = c->ctx->policy.threads};
+    return read_options(c->options, s);
+}
+
+/* The compressed rows, or why there are none. */
+static lac_status_t find_form(const call_t *c, lac_slicing_t *s)
+{
+    const char *form = s->which == LAC_FORM_CSR ? "CSR" : "CSC";
+    const lac_meta_t *meta = c->a->meta;
+    lac_status_t status = LAC_OK;
+    if (meta) status = c->ctx->backend->slicer->form(c->ctx->exec, s, &s->form);
+    if (status) return status;
+    if (!s->form)
+        return meta && meta->generation > 1
+                   ? lac_fail(LAC_ERR_STALE, "a.meta: was touched; attach %s again, or scan and freeze", form)
+                   : lac_fail(LAC_ERR_EMPTY, "a.meta: %s that stands for it; attach %s, or scan and freeze",
+                              meta ? "holds no form" : "is NULL: there is none", form);
+    if (!s->val && !s->homogeneous) s->val = s->form->val;
+    return check_place(c->ctx, "options.val", s->val);
+}
+
+/* That what is written shares no memory with what is read. */
+static lac_status_t check_apart(const call_t *c, const lac_slicing_t *s, const char *name,
+                                const lac_obj_t *written)
+{
+    const lac_form_data_t *form = s->form;
+    const struct {
+        const char *name;
+        lac_obj_t read;
+    } reads[] = {{"a.buf", *c->a},
+                 {"rows", array_of(s->rows, s->count, width_of(s->it))},
+                 {"the row pointers of a", array_of(form->ptr, s->m + 1, sizeof *form->ptr)},
+                 {"the indices of a", array_of(form->idx, form->count, sizeof *form->idx)},
+                 {"the values of a", array_of(form->val, form->count, sizeof *form->val)},
+                 {"options.val", array_of(s->val, s->homogeneous ? 1 : form->count, sizeof *s->val)}};
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
+        if (lac_share_memory(&reads[i].read, written))
+            return lac_fail(LAC_ERR_ALIAS, "%s: overlaps %s", name, reads[i].name);
+    return LAC_OK;
+}
+
+static lac_status_t check_dense(const call_t *c, const lac_slicing_t *s, const char *name,
+                                const lac_obj_t *dense, bool output)
+{
+    lac_status_t status = lac_check_operand(name, dense, output, c->ctx->backend->space);
+    if (status) return status;
+    if (dense->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "%s.dt: is not LAC_F32", name);
+    if (lac_obj_rows(dense) != s->count || lac_obj_cols(dense) != s->n)
+        return lac_fail(LAC_ERR_EXTENT,
+                        "%s: is %" PRId64 " x %" PRId64 ", and %" PRId64 " rows of a are %" PRId64
+                        " x %" PRId64,
+                        name, lac_obj_rows(dense), lac_obj_cols(dense), s->count, s->count, s->n);
+    if (!dense->buf && dense->m && dense->n) return lac_fail(LAC_ERR_NULL, "%s.buf: is NULL", name);
+    return check_place(c->ctx, name, dense->buf);
+}
+
+lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
+                            const void *rows, const lac_obj_t *out, const lac_slice_t *options)
+{
+    call_t c = {ctx, a, it, count, rows, options};
+    lac_slicing_t s;
+    lac_status_t status = describe(&c, &s);
+    if (!status) status = check_dense(&c, &s, "out", out, true);
+    if (status) return status;
+    bool turned = out->trans == LAC_TRANS;
+    int token = lac_enter(ctx);
+    status = find_form(&c, &s);
+    if (!status) status = check_apart(&c, &s, "out", out);
+    if (!status)
+        status = ctx->backend->slicer->rows(ctx->exec, &s, out->buf, turned ? out->cs : out->rs,
+                                            turned ? out->rs : out->cs);
+    lac_leave(ctx, token);
+    return status;
+}
+
+static lac_status_t check_gradient(const call_t *c, const lac_slicing_t *s, const lac_obj_t *grad_out,
+                                   const float *grad_val)
+{
+    int64_t count = s->homogeneous ? 1 : s->form->count;
+    if (count && !grad_val) return lac_fail(LAC_ERR_NULL, "grad_val: is NULL");
+    lac_status_t status = check_place(c->ctx, "grad_val", grad_val);
+    if (status) return status;
+    lac_obj_t written = array_of(grad_val, count, sizeof *grad_val);
+    if (lac_share_memory(grad_out, &written)) return lac_fail(LAC_ERR_ALIAS, "grad_val: overlaps grad_out");
+    return check_apart(c, s, "grad_val", &written);
+}
+
+lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
+                                 const void *rows, const lac_obj_t *grad_out, float *grad_val,
+                                 const lac_slice_t *options)
+{
+    call_t c = {ctx, a, it, count, rows, options};
+    lac_slicing_t s;
+    lac_status_t status = describe(&c, &s);
+    if (!status) status = check_dense(&c, &s, "grad_out", grad_out, false);
+    if (status) return status;
+    bool turned = grad_out->trans == LAC_TRANS;
+    int token = lac_enter(ctx);
+    status = find_form(&c, &s);
+    if (!status) status = check_gradient(&c, &s, grad_out, grad_val);
+    if (!status)
+        status =
+            ctx->backend->slicer->grad(ctx->exec, &s, grad_out->buf, turned ? grad_out->cs : grad_out->rs,
+                                       turned ? grad_out->rs : grad_out->cs, grad_val);
+    lac_leave(ctx, token);
+    return status;
+}
+
+static lac_status_t check_pointers(const call_t *c, lac_it_t ptr_it, const void *ptr)
+{
+    lac_status_t status = check_index_type("ptr_it", ptr_it);
+    if (status) return status;
+    return ptr ? check_place(c->ctx, "ptr", ptr) : lac_fail(LAC_ERR_NULL, "ptr: is NULL");
+}
+
+lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
+                                  const void *rows, lac_it_t ptr_it, void *ptr, const lac_slice_t *options)
+{
+    call_t c = {ctx, a, it, count, rows, options};
+    lac_slicing_t s;
+    lac_status_t status = describe(&c, &s);
+    if (!status) status = check_pointers(&c, ptr_it, ptr);
+    if (status) return status;
+    lac_obj_t written = array_of(ptr, count + 1, width_of(ptr_it));
+    int token = lac_enter(ctx);
+    status = find_form(&c, &s);
+    if (!status) status = check_apart(&c, &s, "ptr", &written);
+    if (!status) status = ctx->backend->slicer->count(ctx->exec, &s, ptr_it, ptr);
+    lac_leave(ctx, token);
+    return status;
+}
+
+/* What the second call writes, against what it reads and each other. */
+static lac_status_t check_entries(const call_t *c, const lac_slicing_t *s, lac_it_t ptr_it, const void *ptr,
+                                  const void *idx, const float *val, int64_t entries)
+{
+    lac_obj_t pointers = array_of(ptr, s->count + 1, width_of(ptr_it)),
+              indices = array_of(idx, entries, width_of(ptr_it)),
+              values = array_of(val, entries, sizeof *val);
+    if (entries && !idx) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
+    if (lac_share_memory(&pointers, &indices)) return lac_fail(LAC_ERR_ALIAS, "idx: overlaps ptr");
+    if (lac_share_memory(&pointers, &values)) return lac_fail(LAC_ERR_ALIAS, "val: overlaps ptr");
+    if (lac_share_memory(&indices, &values)) return lac_fail(LAC_ERR_ALIAS, "val: overlaps idx");
+    lac_status_t status = check_apart(c, s, "idx", &indices);
+    return status ? status : check_apart(c, s, "val", &values);
+}
+
+lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
+                                const void *rows, lac_it_t ptr_it, const void *ptr, void *idx, float *val,
+                                const lac_slice_t *options)
+{
+    call_t c = {ctx, a, it, count, rows, options};
+    lac_slicing_t s;
+    int64_t entries = 0;
+    lac_status_t status = describe(&c, &s);
+    if (!status) status = check_pointers(&c, ptr_it, ptr);
+    if (!status) status = check_place(ctx, "idx", idx);
+    if (!status) status = check_place(ctx, "val", val);
+    if (status) return status;
+    const lac_slicer_t *slicer = ctx->backend->slicer;
+    int token = lac_enter(ctx);
+    status = find_form(&c, &s);
+    if (!status) status = slicer->entries(ctx->exec, &s, ptr_it, ptr, &entries);
+    if (!status) status = check_entries(&c, &s, ptr_it, ptr, idx, val, entries);
+    if (!status && entries) status = slicer->csr(ctx->exec, &s, ptr_it, ptr, idx, val);
+    lac_leave(ctx, token);
+    return status;
+}

@@ -1,0 +1,116 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Picked rows as a dense matrix: pieces of the output, each written whole by whichever thread is free.
+
+ Pieces are taken, not dealt: rows may be of any length, and another program's threads on the same processors
+ would otherwise leave one thread's share for last. Each piece is its own computation, so that the result is
+ the same whoever takes it. */
+#include "host_slice.h"
+#include "forms.h"
+#include "../base/status.h"
+
+#include <inttypes.h>
+
+/* Elements of a piece, 256 KB of output: large beside the cost of taking it, small beside a share. */
+#define PIECE 65536
+/* Rows of a piece of an output that lies by columns, and its columns: its lines are then written whole. */
+#define TURNED_ROWS 64
+#define TURNED_COLS 16384
+
+bool lac_pieces_take(lac_pieces_t *pieces, int64_t *begin, int64_t *end)
+{
+    *begin = atomic_fetch_add_explicit(&pieces->next, 1, memory_order_relaxed) * pieces->grain;
+    if (*begin >= pieces->extent) return false;
+    *end = pieces->extent - *begin < pieces->grain ? pieces->extent : *begin + pieces->grain;
+    return true;
+}
+
+lac_picks_t lac_slice_picks(const lac_slicing_t *s)
+{
+    return (lac_picks_t){s->count, s->rows, s->it == LAC_I64};
+}
+
+lac_status_t lac_slice_check_rows(const lac_slicing_t *s)
+{
+    lac_picks_t picks = lac_slice_picks(s);
+    for (int64_t i = 0; !s->zero_rows && i < s->count; i++) {
+        int64_t row = lac_pick(&picks, i);
+        if (row < 0 || row >= s->m)
+            return lac_fail(LAC_ERR_VALUE, "rows[%" PRId64 "]: is %" PRId64 ", outside [0, %" PRId64 ")", i,
+                            row, s->m);
+    }
+    return LAC_OK;
+}
+
+double lac_slice_expected(const lac_slicing_t *s)
+{
+    return s->m ? (double)s->form->count / (double)s->m * (double)s->count : 0.0;
+}
+
+typedef struct dense {
+    const lac_host_kernels_t *kernels;
+    lac_rows_t a;
+    float weight;
+    lac_picks_t picks;
+    float *out;
+    lac_inc_t rs, cs;
+    int64_t rows, cols, across; /* extents of a piece, and pieces side by side */
+    lac_pieces_t pieces;
+} dense_t;
+
+static void dense_part(void *arg, int part, int parts)
+{
+    dense_t *d = arg;
+    int64_t piece, end;
+    (void)part, (void)parts;
+    while (lac_pieces_take(&d->pieces, &piece, &end)) {
+        int64_t i = piece / d->across * d->rows, j = piece % d->across * d->cols;
+        int64_t m = d->picks.count - i < d->rows ? d->picks.count - i : d->rows;
+        int64_t n = d->a.cols - j < d->cols ? d->a.cols - j : d->cols;
+        d->kernels->slice_rows(&d->a, d->weight, &d->picks, i, i + m, j, j + n, d->out, d->rs, d->cs);
+    }
+}
+
+static void cut(dense_t *d)
+{
+    int64_t n = d->a.cols, rs = d->rs < 0 ? -d->rs : d->rs, cs = d->cs < 0 ? -d->cs : d->cs;
+    bool turned = rs < cs; /* as the kernel sees it */
+    d->rows = turned ? TURNED_ROWS : n < PIECE ? PIECE / n : 1;
+    d->cols = turned ? TURNED_COLS : PIECE;
+    if (n < d->cols) d->cols = n;
+    d->across = (n + d->cols - 1) / d->cols;
+    d->pieces.grain = 1;
+    d->pieces.extent = d->across * ((d->picks.count + d->rows - 1) / d->rows);
+}
+
+static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs,
+                                lac_inc_t cs)
+{
+    const lac_machine_t *machine = exec->machine;
+    lac_status_t status = lac_slice_check_rows(s);
+    if (status || !s->count || !s->n) return status;
+    dense_t d = {.kernels = exec->kernels,
+                 .a = {s->m, s->n, s->form->ptr, s->form->idx, s->homogeneous ? NULL : s->val},
+                 .weight = s->homogeneous && s->val ? *s->val : 1.0f,
+                 .picks = lac_slice_picks(s),
+                 .out = out,
+                 .rs = rs,
+                 .cs = cs};
+    double bytes = 4.0 * (double)s->count * (double)s->n;
+    cut(&d);
+    double serial = (bytes + 8.0 * lac_slice_expected(s)) / (machine->out_gbps * 1e3);
+    lac_parallel(lac_host_parts(s->threads, serial, machine->wake_us), dense_part, &d);
+    return LAC_OK;
+}
+
+static lac_status_t slice_form(lac_exec_t *exec, const lac_slicing_t *s, const lac_form_data_t **form)
+{
+    return lac_form_ensure(exec, &s->a, s->threads, s->which, form);
+}
+
+const lac_slicer_t lac_host_slicer = {.form = slice_form,
+                                      .rows = slice_dense,
+                                      .grad = lac_host_slice_grad,
+                                      .count = lac_host_slice_count,
+                                      .entries = lac_host_slice_entries,
+                                      .csr = lac_host_slice_csr};
