@@ -18,7 +18,8 @@ static int64_t at(indices_t list, int64_t i)
     return list.type == LAC_I64 ? ((const int64_t *)list.data)[i] : ((const int32_t *)list.data)[i];
 }
 
-static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors)
+/* Also counts the entries. */
+static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors, int64_t *count)
 {
     if (at(ptr, 0) != 0) return lac_fail(LAC_ERR_SPARSE, "ptr[0]: is %lld, not 0", (long long)at(ptr, 0));
     for (int64_t i = 0; i < majors; i++) {
@@ -30,6 +31,7 @@ static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors
             return lac_fail(LAC_ERR_SPARSE, "ptr[%lld]: %lld entries do not fit an extent of %lld",
                             (long long)i + 1, (long long)(end - begin), (long long)minors);
     }
+    *count = at(ptr, majors);
     return LAC_OK;
 }
 
@@ -63,7 +65,10 @@ static lac_status_t make_readable(const lac_meta_t *meta, const char *name, cons
     *out = (readable_t){data, NULL};
     if (!meta->memory || !bytes) return LAC_OK;
     out->data = out->copy = lac_alloc(bytes);
-    if (!out->copy) return lac_fail(LAC_ERR_MEMORY, "%s: out of memory for a copy of %zu bytes", name, bytes);
+    if (!out->copy) {
+        lac_fail(LAC_ERR_MEMORY, "%s: out of memory for a copy of %zu bytes", name, bytes);
+        return LAC_ERR_MEMORY; /* in so many words, for those who follow NULL through here */
+    }
     return meta->memory->fetch(meta->device, out->copy, data, bytes);
 }
 
@@ -145,8 +150,8 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t
     if ((status = settle(meta))) return status;
     status = make_readable(meta, "ptr", ptr_data, (size_t)(majors + 1) * width, &ptr_seen);
     indices_t ptr = {it, ptr_seen.data};
-    if (!status) status = check_pointers(ptr, majors, minors);
-    lac_form_data_t data = {.count = status ? 0 : at(ptr, majors), .val = val};
+    lac_form_data_t data = {.val = val};
+    if (!status) status = check_pointers(ptr, majors, minors, &data.count);
     if (!status && data.count && !idx_data) status = lac_fail(LAC_ERR_NULL, "idx: is NULL");
     if (!status) status = make_readable(meta, "idx", idx_data, (size_t)data.count * width, &idx_seen);
     indices_t idx = {it, idx_seen.data};

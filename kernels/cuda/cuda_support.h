@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The kernels around the products: copies, expansions, samples, the fp64 product.
  *
- * The contract is that of cuda_kernels.h: device pointers, work queued on `stream`, nothing allocated or waited
- * for, the same bits each time. Element (r, c) of X lies at X[r * rs + c * cs]; a nonzero byte of u8 is 1. */
+ * The contract is that of cuda_kernels.h: device pointers, work queued on `stream`, nothing allocated or
+ * waited for, the same bits each time. Element (r, c) of X lies at X[r * rs + c * cs]; a nonzero byte of u8
+ * is 1. */
 #ifndef LACUNA_CUDA_SUPPORT_H
 #define LACUNA_CUDA_SUPPORT_H
 
@@ -29,9 +30,10 @@ lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, float beta, float *out, 
 lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs, int64_t cs,
                            lac_cuda_stream_t stream);
 
-/* Counts nonzeros at pseudo-random places of x (all of x where it has no more than LAC_CUDA_PROBE_SAMPLES elements)
- * and writes, into pinned host memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | nonzeros seen by a block). */
-#define LAC_CUDA_PROBE_WORDS 16
+/* Counts nonzeros at pseudo-random places of x (all of x where it has no more than LAC_CUDA_PROBE_SAMPLES
+ * elements) and writes, into pinned host memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | nonzeros seen by
+ * a block). */
+#define LAC_CUDA_PROBE_WORDS   16
 #define LAC_CUDA_PROBE_SAMPLES 65536
 lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark, uint64_t *words,
                                    lac_cuda_stream_t stream);
@@ -43,22 +45,22 @@ lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, float alpha, con
 
 /* Writes the entries of a compressed form into a zeroed f32 matrix: entry p of major i, minor idx[p] goes to
  * out[i * major_stride + idx[p] * minor_stride]. val may be NULL: ones. */
-lac_status_t lac_cuda_expand_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx, const float *val,
-                                        float *out, int64_t major_stride, int64_t minor_stride,
-                                        lac_cuda_stream_t stream);
+lac_status_t lac_cuda_expand_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
+                                        const float *val, float *out, int64_t major_stride,
+                                        int64_t minor_stride, lac_cuda_stream_t stream);
 /* The same for a bitmask with the values of row i from first[i] on. */
 lac_status_t lac_cuda_expand_bits(int64_t majors, int64_t minors, const uint64_t *bits, const int64_t *first,
                                   const float *val, float *out, int64_t major_stride, int64_t minor_stride,
                                   lac_cuda_stream_t stream);
 /* Element (i, idx[j]) is val[j * m + i]. */
-lac_status_t lac_cuda_expand_active(int64_t m, int64_t count, const int32_t *idx, const float *val, float *out,
-                                    int64_t rs, int64_t cs, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_expand_active(int64_t m, int64_t count, const int32_t *idx, const float *val,
+                                    float *out, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 
 /* The values of an active list: val[j * m + i] = X(i, idx[j]). */
 lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx, float *val,
                                     lac_cuda_stream_t stream);
-/* The same entries by the other extent: ptr[minors + 1], idx[nnz] ascending, val[nnz] (NULL: not wanted). from->nnz is
- * exact. Workspace (256-byte aligned): lac_cuda_turn_csr_bytes(minors, nnz) bytes. */
+/* The same entries by the other extent: ptr[minors + 1], idx[nnz] ascending, val[nnz] (NULL: not wanted).
+ * from->nnz is exact. Workspace (256-byte aligned): lac_cuda_turn_csr_bytes(minors, nnz) bytes. */
 lac_status_t lac_cuda_turn_csr(int64_t majors, int64_t minors, const lac_cuda_csr_t *from, int64_t *ptr,
                                int32_t *idx, float *val, void *workspace, lac_cuda_stream_t stream);
 int64_t lac_cuda_turn_csr_bytes(int64_t minors, int64_t nnz);
