@@ -148,6 +148,15 @@ typedef struct lac_host_kernels {
     /* Sum over e < nnz of g[idx[e] * cs], in eight double lanes that are added in one fixed order. */
     double (*slice_sum)(const int32_t *idx, int64_t nnz, const float *g, int64_t cs);
 
+    /* Sampled product, entries [e0, e1) of the pattern (whose values are not read): val[e] := beta * val[e] +
+     * alpha * sum over k of A[i, k] * B[k, j] for entry e = (i, j), both along k: A[i, k] at a[i * lda + k],
+     * B[k, j] at b[j * ldb + k]. Each value is summed in 16 lanes that are added in one fixed order. */
+    void (*sddmm)(const lac_rows_t *pattern, int64_t e0, int64_t e1, const float *a, int64_t lda,
+                  const float *b, int64_t ldb, int64_t kk, float alpha, float beta, float *val);
+
+    /* The same copy as transpose_f32, from binary events: 1 where the byte is not 0. */
+    void (*transpose_events)(const uint8_t *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
+                             float *dst, int64_t ldd);
     /* dst[c * ldd + r] = src[r * rs + c * cs] for r < m, c in [c0, c1): transposing copy, blocked. */
     void (*transpose_f32)(const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
                           float *dst, int64_t ldd);

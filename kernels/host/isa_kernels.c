@@ -31,9 +31,11 @@
 #include "csr_cols.h"
 #include "bitmask_cols.h"
 #include "dense_blocked.h"
+#include "sddmm_entries.h"
 #include "transpose_copy.h"
 #include "slice_rows.h"
 #include "slice_grad.h"
+#include "transpose_events.h"
 
 const lac_host_kernels_t LAC_ISA_TABLE = {
     .isa = LAC_ISA_TEXT,
@@ -56,5 +58,7 @@ const lac_host_kernels_t LAC_ISA_TABLE = {
     .slice_rows = slice_rows,
     .slice_grad = slice_grad,
     .slice_sum = slice_sum,
+    .sddmm = sddmm,
+    .transpose_events = transpose_events,
     .transpose_f32 = transpose_copy,
 };
