@@ -3,6 +3,7 @@
  * The host as a backend: kernels of this processor, the system's BLAS, and scratch memory. */
 #include "host_backend.h"
 #include "forms.h"
+#include "host_sddmm.h"
 #include "host_tune.h"
 #include "host_slice.h"
 #include "../base/status.h"
@@ -90,6 +91,7 @@ const lac_backend_t lac_backend_host = {.name = "host",
                                         .close = close_host,
                                         .sample = sample,
                                         .scan = scan,
+                                        .sddmm = lac_host_sddmm,
                                         .tune = lac_host_tune,
                                         .bytes = workspace_bytes,
                                         .info = info};

@@ -76,6 +76,11 @@ typedef struct lac_backend {
      */
     lac_status_t (*scan)(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads);
 
+    /* values[e] := beta values[e] + alpha (a b)[i, j] at the entries e = (i, j) of the compressed rows of an
+     * m x n pattern; p->c and its strides are not set. NULL: it has no sampled products. */
+    lac_status_t (*sddmm)(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,
+                          float *values);
+
     /* Measures the backend's machine constants. */
     lac_status_t (*tune)(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
                          void *arg);

@@ -9,6 +9,7 @@
 #include "lacuna/meta.h"
 #include "lacuna/gemm.h"
 #include "lacuna/slice.h"
+#include "lacuna/sddmm.h"
 #include "lacuna/dropin.h"
 #include "lacuna/device.h"
 
