@@ -3,6 +3,7 @@
  * Sampled products against a double loop: layouts, types, transposes, patterns, scalars, threads, bad input.
  */
 #include "unit_support.h"
+#include "dispatch/ctx_state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -262,6 +263,25 @@ static void test_sparse_alias(void **state)
     lac_meta_free(op.meta);
 }
 
+/* A backend without the hook, as a device's is. */
+static void test_unavailable(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    const lac_backend_t *own = ctx->backend;
+    lac_backend_t without = *own;
+    static const int32_t ptr[] = {0, 1}, idx[] = {0};
+    float x[1] = {1}, v[8] = {7, 7, 7, 7, 7, 7, 7, 7};
+    lac_obj_t o = lac_obj_rowmajor(LAC_F32, 1, 1, x, 1), op = o;
+    unit_expect(lac_meta_create(&op.meta, 1, 1), LAC_OK, "meta");
+    unit_expect(lac_meta_attach_csr(op.meta, LAC_I32, ptr, idx, NULL), LAC_OK, "attach");
+    without.sddmm = NULL;
+    ctx->backend = &without;
+    refuse(lac_sddmm(ctx, NULL, &o, &o, NULL, &op, v), LAC_ERR_UNAVAILABLE, "no sampled products", v);
+    refuse(lac_gemm_grad_a(ctx, NULL, &o, &o, NULL, &op, v), LAC_ERR_UNAVAILABLE, "no sampled products", v);
+    ctx->backend = own;
+    lac_meta_free(op.meta);
+}
+
 static int setup(void **state)
 {
     *state = unit_ctx();
@@ -276,9 +296,10 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_threads),
-                                       cmocka_unit_test(test_in_place), cmocka_unit_test(test_bad_input),
-                                       cmocka_unit_test(test_sparse_alias)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_in_place),     cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_sparse_alias), cmocka_unit_test(test_unavailable)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, teardown);
 }
