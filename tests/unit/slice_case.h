@@ -40,8 +40,8 @@ float *slice_random(int64_t count, uint64_t *random);
 void slice_reference(const slice_case_t *c, const double *val, const int64_t *rows, int64_t count,
                      double *out);
 
-/* Slices on every context to a row-major output and fails unless it is `want` of the dense contents scaled by
- * nothing: exact, for rows in range. options may be NULL. */
+/* Slices with every context and both index types, and fails unless each row is that of the dense contents, to
+ * the bit. The rows are in range. */
 void slice_expect_rows(const slice_case_t *c, const int64_t *rows, int64_t count, const char *what);
 
 #endif
