@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-# lacuna_options(target): the warnings and sanitizers that every target of ours is built with.
+# lacuna_options(target): the warnings, sanitizers and counters that every target of ours is built with.
 
 function(lacuna_options target)
   target_compile_options(${target} PRIVATE
@@ -12,5 +12,12 @@ function(lacuna_options target)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:C>:-fsanitize=${LACUNA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g>)
     target_link_options(${target} PRIVATE -fsanitize=${LACUNA_SANITIZE})
+  endif()
+  # The kernels' loops would do little but count, and are not what is asked about.
+  if(LACUNA_COVERAGE AND NOT target MATCHES "^lacuna_kernels")
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:--coverage$<SEMICOLON>-fprofile-update=atomic>)
+  endif()
+  if(LACUNA_COVERAGE)
+    target_link_options(${target} PRIVATE --coverage)
   endif()
 endfunction()
