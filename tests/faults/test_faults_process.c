@@ -196,6 +196,7 @@ static int log_many_lines(void)
     bool right = true;
     for (int i = 0; right && i < 500; i++) right = products_are_right(ctx);
     setitimer(ITIMER_REAL, &never, NULL);
+    lac_ctx_free(ctx);
     return right && alarms > 0 ? 0 : 1;
 }
 
