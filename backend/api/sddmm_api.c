@@ -104,13 +104,15 @@ static bool meets_operand(const lac_obj_t *obj, const lac_obj_t *written)
     return obj->buf && lac_share_memory(obj, written);
 }
 
-/* The CSR form of the pattern, or why there is none. */
-static lac_status_t find_pattern(const call_t *c, const lac_obj_t *pattern, const lac_form_data_t **form)
+/* The CSR form of the pattern, or NULL. */
+static const lac_form_data_t *find_pattern(const lac_obj_t *pattern)
 {
-    const lac_meta_t *meta = pattern->meta;
-    bool stands = lac_meta_trusted(meta) & 1u << LAC_FORM_CSR;
-    *form = stands ? lac_meta_form(meta, LAC_FORM_CSR) : NULL;
-    if (*form) return LAC_OK;
+    bool stands = lac_meta_trusted(pattern->meta) & 1u << LAC_FORM_CSR;
+    return stands ? lac_meta_form(pattern->meta, LAC_FORM_CSR) : NULL;
+}
+
+static lac_status_t refuse_pattern(const call_t *c, const lac_meta_t *meta)
+{
     if (meta && meta->generation > 1)
         return lac_fail(LAC_ERR_STALE, "%s.meta: was touched; attach CSR again, or scan and freeze",
                         c->out_name);
@@ -137,14 +139,14 @@ static lac_status_t check_values(const call_t *c, const lac_obj_t *pattern, cons
 static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
 {
     const lac_backend_t *backend = c->ctx->backend;
-    const lac_form_data_t *form;
     lac_status_t status;
     if (!backend->sddmm)
         return lac_fail(LAC_ERR_UNAVAILABLE,
                         "ctx: the %s backend has no sampled products; use a host context", backend->name);
     if ((status = check_input(c->ctx, c->out_name, pattern))) return status;
     if ((status = check_extents(c, pattern))) return status;
-    if ((status = find_pattern(c, pattern, &form))) return status;
+    const lac_form_data_t *form = find_pattern(pattern);
+    if (!form) return refuse_pattern(c, pattern->meta);
     if ((status = check_values(c, pattern, form, values))) return status;
     lac_obj_t stored = *pattern;
     if (pattern->trans == LAC_TRANS) { /* (X Y)' = Y' X' at the entries as they are stored */
@@ -193,7 +195,8 @@ lac_status_t lac_sddmm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, c
 /* Only a pattern has no buffer; without values it may still be one, without entries. */
 static lac_status_t gradient(call_t *c, const lac_obj_t *to, float *values)
 {
-    bool sparse_only = to && !to->buf && to->meta;
+    if (!to) return lac_fail(LAC_ERR_NULL, "%s: is NULL", c->out_name);
+    bool sparse_only = !to->buf && to->meta;
     return values || sparse_only ? sample(c, to, values) : multiply(c, to);
 }
 
