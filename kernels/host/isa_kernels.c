@@ -10,6 +10,7 @@
 #include "csr_panel.h"
 #include "dense_block.h"
 #include "event_panel.h"
+#include "row_of_entry.h"
 #include "write_out.h"
 
 #include "elem_f32.h"

@@ -46,28 +46,13 @@ LAC_INLINE void sddmm_sums(const real_t *a, const real_t *const *b, int64_t kk, 
     for (int c = 0; c < SDDMM_COLUMNS; c++) sum[c] = x_sum(lanes[c]);
 }
 
-/* The last row that begins at or before entry e. */
-static int64_t sddmm_row_of(const lac_rows_t *pattern, int64_t e)
-{
-    int64_t low = 0;
-    int64_t high = pattern->rows;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (pattern->ptr[middle] <= e)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void sddmm(const lac_rows_t *pattern, int64_t e0, int64_t e1, const float *a, int64_t lda,
                   const float *b, int64_t ldb, int64_t kk, float alpha, float beta, float *val)
 {
     const real_t *column[SDDMM_COLUMNS];
     real_t sum[SDDMM_COLUMNS];
     if (e0 >= e1) return;
-    for (int64_t row = sddmm_row_of(pattern, e0), e = e0; e < e1; row++) {
+    for (int64_t row = row_of_entry(pattern, e0), e = e0; e < e1; row++) {
         int64_t end = min_i64(pattern->ptr[row + 1], e1);
         for (; e < end; e += SDDMM_COLUMNS) {
             int64_t count = min_i64(end - e, SDDMM_COLUMNS);

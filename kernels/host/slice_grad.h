@@ -27,26 +27,11 @@ static void slice_grad_block(const int32_t *idx, int64_t nnz, const int64_t *pla
     }
 }
 
-/* The last row that begins at or before entry e. */
-static int64_t slice_row_of(const lac_rows_t *s, int64_t e)
-{
-    int64_t low = 0;
-    int64_t high = s->rows;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (s->ptr[middle] <= e)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void slice_grad(const lac_rows_t *s, const int64_t *first, const int64_t *place, int64_t e0,
                        int64_t e1, const float *g, int64_t rs, int64_t cs, float *grad)
 {
     if (e0 >= e1) return;
-    for (int64_t row = slice_row_of(s, e0), e = e0; e < e1; row++) {
+    for (int64_t row = row_of_entry(s, e0), e = e0; e < e1; row++) {
         int64_t end = min_i64(s->ptr[row + 1], e1);
         int64_t count = first[row + 1] - first[row];
         if (count == 0 && end > e) {
