@@ -39,7 +39,7 @@ int main(void)
     for (int i = 0; i < INPUTS * COLUMNS; i++) x[i] = (float)(i % 5 - 2);
     lac_ctx_t *ctx;
     lac_meta_t *meta;
-    lac_decision_t decision = {0};
+    lac_decision_t decision = {.route = ""}; /* the library fills it */
     lac_call_t call = {.size = sizeof call, .decision = &decision};
     must(lac_ctx_create(&ctx));
     must(lac_meta_create(&meta, OUTPUTS, INPUTS));
