@@ -31,13 +31,23 @@ static lac_status_t fetch(int device, void *to, const void *from, size_t bytes)
     return status;
 }
 
+/* A copy from pageable memory may return before its last bytes are there; kernels of other streams do not
+ * wait for them by themselves. */
+static lac_status_t put(void *to, const void *from, size_t bytes)
+{
+    cudaStream_t stream = cudaStreamPerThread;
+    lac_status_t status =
+        lac_cuda_told(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "metadata");
+    return status ? status : lac_cuda_told(cudaStreamSynchronize(stream), "metadata");
+}
+
 static lac_status_t place(int device, void **to, const void *from, size_t bytes)
 {
     int before;
     *to = NULL;
     lac_status_t status = settle(device, &before);
     if (!status) status = lac_cuda_told(cudaMalloc(to, bytes ? bytes : 1), "metadata");
-    if (!status) status = lac_cuda_told(cudaMemcpy(*to, from, bytes, cudaMemcpyHostToDevice), "metadata");
+    if (!status) status = put(*to, from, bytes);
     if (status && *to) cudaFree(*to);
     cudaSetDevice(before);
     return status;

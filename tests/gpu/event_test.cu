@@ -156,7 +156,7 @@ template <typename T, typename Run> void check(const Case &c, Operands<T> &o, co
 {
     const size_t bytes = sizeof(float) * (size_t)o.out_count;
     std::vector<float> first((size_t)o.out_count), second((size_t)o.out_count);
-    CUDA_CHECK(cudaMemcpy(o.out, o.before, bytes, cudaMemcpyDeviceToDevice));
+    CUDA_CHECK(cudaMemcpyAsync(o.out, o.before, bytes, cudaMemcpyDeviceToDevice, stream));
     lac_status_t status = run(stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMemcpy(first.data(), o.out, bytes, cudaMemcpyDeviceToHost));
