@@ -77,17 +77,53 @@ static lac_obj_t by_columns(const lac_ctx_t *ctx, lac_trans_t trans, lac_dim_t r
     return x;
 }
 
+static double adding_us(const lac_ctx_t *ctx, const lac_addend_t *addend, const lac_problem_t *p)
+{
+    double bytes = 8.0 * (double)p->m * (double)p->n;
+    double once = ctx->machine.cuda_launch_us + bytes / (ctx->machine.cuda_l2_gbps * 1e3);
+    return once * ((addend->from != NULL) + (addend->bias != NULL));
+}
+
+static lac_status_t add(const lac_ctx_t *ctx, const lac_addend_t *addend, const lac_problem_t *p)
+{
+    const lac_device_t *device = ctx->backend->device;
+    lac_status_t status = LAC_OK;
+    if (addend->from)
+        status = device->add(ctx->exec, p->m, p->n, addend->from, 1, addend->ldf, 1.0f, p->c, p->crs, p->ccs);
+    if (!status && addend->bias)
+        status = device->add(ctx->exec, p->m, p->n, addend->bias, 1, 0, 1.0f, p->c, p->crs, p->ccs);
+    return status;
+}
+
 static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
-                    const lac_obj_t *c, const char *symbol, const void *caller)
+                    const lac_obj_t *c, const lac_addend_t *addend, const char *symbol, const void *caller)
 {
     lac_problem_t p;
     lac_request_t request = {.symbol = symbol, .caller = caller, .may_decline = true};
     if (lac_check_product(a, b, c)) return 0; /* aliased: what the BLAS makes of it is its own affair */
     lac_problem_describe(&p, alpha, a, b, beta, c);
+    p.extra_us = addend ? adding_us(ctx, addend, &p) : 0.0;
     int token = lac_enter(ctx);
     lac_status_t status = lac_dispatch(ctx, &p, &request);
+    if (!status && !request.declined && addend) status = add(ctx, addend, &p);
     lac_leave(ctx, token);
     return !status && !request.declined;
+}
+
+static int product(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
+                   float alpha, const float *a, lac_inc_t lda, const float *b, lac_inc_t ldb, float beta,
+                   float *c, lac_inc_t ldc, const lac_addend_t *addend, const char *symbol,
+                   const void *caller)
+{
+    if (!ctx) return 0;
+    if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
+    lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller, .types = addend ? LAC_SITE_ADDS : 0};
+    at.ars = ta == LAC_TRANS ? lda : 1, at.acs = ta == LAC_TRANS ? 1 : lda;
+    at.brs = tb == LAC_TRANS ? ldb : 1, at.bcs = tb == LAC_TRANS ? 1 : ldb;
+    if (lac_dispatch_settled(ctx, &at)) return 0;
+    lac_obj_t oa = by_columns(ctx, ta, m, k, a, 1, lda), ob = by_columns(ctx, tb, k, n, b, 1, ldb);
+    lac_obj_t oc = by_columns(ctx, LAC_NO_TRANS, m, n, c, 1, ldc);
+    return computed(ctx, alpha, &oa, &ob, beta, &oc, addend, symbol, caller);
 }
 
 int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
@@ -95,15 +131,17 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
                          lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
                          const void *caller)
 {
-    if (!ctx) return 0;
-    if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
-    lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller};
-    at.ars = ta == LAC_TRANS ? lda : 1, at.acs = ta == LAC_TRANS ? 1 : lda;
-    at.brs = tb == LAC_TRANS ? ldb : 1, at.bcs = tb == LAC_TRANS ? 1 : ldb;
-    if (lac_dispatch_settled(ctx, &at)) return 0;
-    lac_obj_t oa = by_columns(ctx, ta, m, k, a, 1, lda), ob = by_columns(ctx, tb, k, n, b, 1, ldb);
-    lac_obj_t oc = by_columns(ctx, LAC_NO_TRANS, m, n, c, 1, ldc);
-    return computed(ctx, alpha, &oa, &ob, beta, &oc, symbol, caller);
+    return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, NULL, symbol, caller);
+}
+
+int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                               lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                               lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const lac_addend_t *addend,
+                               const char *symbol, const void *caller)
+{
+    if (!addend->from && !addend->bias) addend = NULL;
+    if (addend && ctx && !ctx->backend->device) return 0;
+    return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, addend, symbol, caller);
 }
 
 static const float *first_of(const float *x, lac_dim_t count, lac_inc_t inc)
@@ -125,7 +163,7 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
     lac_obj_t oa = by_columns(ctx, ta, rows, cols, a, 1, lda),
               ox = by_columns(ctx, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
     lac_obj_t oy = by_columns(ctx, LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
-    return computed(ctx, alpha, &oa, &ox, beta, &oy, symbol, caller);
+    return computed(ctx, alpha, &oa, &ox, beta, &oy, NULL, symbol, caller);
 }
 
 void lac_forwarded(lac_ctx_t *ctx)

@@ -94,6 +94,13 @@ static lac_status_t download(lac_exec_t *exec, void *to, const void *from, size_
     return copy(exec, to, from, bytes, cudaMemcpyDeviceToHost);
 }
 
+static lac_status_t add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
+                        lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs)
+{
+    lac_cuda_matrix_t from = {LAC_F32, x, m, n, xrs, xcs};
+    return lac_cuda_launched(lac_cuda_copy(&from, beta, to, rs, cs, exec->stream), "add");
+}
+
 static void *stream_of(const lac_exec_t *exec)
 {
     return exec->stream;
@@ -188,6 +195,7 @@ const lac_device_t lac_cuda_device = {.alloc = device_alloc,
                                       .upload = upload,
                                       .download = download,
                                       .wait = wait,
+                                      .add = add,
                                       .stream = stream_of,
                                       .capturing = lac_cuda_capturing,
                                       .time = time_work,

@@ -16,10 +16,13 @@ static bool is_sparse(const lac_route_t *route)
     return route->role == LAC_ROLE_SPARSE;
 }
 
-/* The predicted cost, as far as this site knows better. */
-static double corrected(double cost, const float *factor, int row)
+/* The predicted cost, as far as this site knows better, with what this call adds to it. */
+static double corrected(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine,
+                        const float *factor, int row)
 {
-    return factor && factor[row] > 0.0f ? cost * (double)factor[row] : cost;
+    double cost = route->cost_us(route, p, machine);
+    if (factor && factor[row] > 0.0f) cost *= (double)factor[row];
+    return is_sparse(route) ? cost + p->extra_us : cost;
 }
 
 /* Our dense kernel stands in for a vendor's. Beside one it serves only where it was seen to be faster: a
@@ -53,7 +56,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
         fitting++;
         if (!name && stands_back(route, vendor_fits, preference->factor, i)) continue;
         vendor_fits |= route->role == LAC_ROLE_DENSE;
-        double cost = corrected(route->cost_us(route, p, machine), preference->factor, i),
+        double cost = corrected(route, p, machine, preference->factor, i),
                weight = weighed(route, cost, preference);
         if (route->role != LAC_ROLE_SPARSE && (best.dense_us < 0 || cost < best.dense_us))
             best.dense_us = cost;
@@ -119,7 +122,7 @@ static bool wins_at(const lac_route_t *const *table, int count, lac_problem_t *p
     x->k_active = -1.0;
     for (int i = 0; i < count; i++)
         if (table[i]->side == side && table[i]->applicable(table[i], p) == LAC_FITS &&
-            corrected(table[i]->cost_us(table[i], p, machine), factor, i) < than_us)
+            corrected(table[i], p, machine, factor, i) < than_us)
             return true;
     return false;
 }

@@ -12,8 +12,10 @@ typedef struct lac_site_key {
     lac_dim_t m, n, k;
     lac_inc_t ars, acs, brs, bcs;
     const void *caller;
-    uint64_t types; /* element types and which operands have metadata */
+    uint64_t types; /* element types and which operands have metadata; LAC_SITE_ADDS */
 } lac_site_key_t;
+
+#define LAC_SITE_ADDS UINT64_C(64) /* routes that skip have something to add afterwards */
 
 /* What was seen of one operand of a site. */
 typedef struct lac_seen {

@@ -22,6 +22,9 @@ typedef struct lac_device {
     lac_status_t (*upload)(lac_exec_t *exec, void *to, const void *from, size_t bytes);
     lac_status_t (*download)(lac_exec_t *exec, void *to, const void *from, size_t bytes);
     lac_status_t (*wait)(lac_exec_t *exec);
+    /* to[i * rs + j * cs] := beta to[i * rs + j * cs] + x[i * xrs + j * xcs], queued. */
+    lac_status_t (*add)(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
+                        lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs);
     void *(*stream)(const lac_exec_t *exec);
     bool (*capturing)(const lac_exec_t *exec); /* its stream is being recorded: nothing may wait */
     lac_status_t (*time)(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, double *us);

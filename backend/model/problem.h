@@ -50,6 +50,7 @@ typedef struct lac_problem {
     double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
                              never */
     lac_math_t math;
+    double extra_us; /* what a route that skips costs more here: work that the caller's dense call includes */
 } lac_problem_t;
 
 /* Describes one checked operand from its view and its metadata. */

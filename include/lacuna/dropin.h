@@ -30,6 +30,20 @@ LAC_API int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb,
                                  lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
                                  const void *caller);
 
+/* What is added to a product beside beta C; each may be NULL. */
+typedef struct lac_addend {
+    const float *from; /* m x n, column-major, apart from C           */
+    lac_inc_t ldf;     /* its leading dimension                       */
+    const float *bias; /* m values: one for each row, in every column */
+} lac_addend_t;
+
+/* Column-major C := beta C + alpha op(A) op(B) + from + bias, on a device. Returns as lac_sgemm_or_decline;
+ * where beta = 0, a declined C may hold anything. The price of adding is weighed. */
+LAC_API int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
+                                       lac_dim_t n, lac_dim_t k, float alpha, const float *a, lac_inc_t lda,
+                                       const float *b, lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
+                                       const lac_addend_t *addend, const char *symbol, const void *caller);
+
 /* Column-major y := beta y + alpha op(A) x as sgemv_, A stored m x n. */
 LAC_API int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
                                  const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta,

@@ -12,12 +12,14 @@
 #define SGEMM_STRIDED(name, wide)   EXPORT int name(SGEMM_STRIDED_PARAMS);
 #define GEMM_EX(name, wide)         EXPORT int name(GEMM_EX_PARAMS);
 #define GEMM_STRIDED_EX(name, wide) EXPORT int name(GEMM_STRIDED_EX_PARAMS);
+#define LT_MATMUL(name, wide)       EXPORT int name(LT_MATMUL_PARAMS);
 #include "cublas_symbols.def"
 #undef SGEMM
 #undef SGEMV
 #undef SGEMM_STRIDED
 #undef GEMM_EX
 #undef GEMM_STRIDED_EX
+#undef LT_MATMUL
 
 #define CALLER __builtin_return_address(0)
 #define ENTRY(name, wide, params, handler, ...) \
@@ -31,5 +33,6 @@
 #define SGEMM_STRIDED(name, wide)   ENTRY(name, wide, SGEMM_STRIDED_PARAMS, enter_sgemm_strided, SGEMM_STRIDED_ARGS)
 #define GEMM_EX(name, wide)         ENTRY(name, wide, GEMM_EX_PARAMS, enter_gemm_ex, GEMM_EX_ARGS)
 #define GEMM_STRIDED_EX(name, wide) ENTRY(name, wide, GEMM_STRIDED_EX_PARAMS, enter_gemm_strided_ex, GEMM_STRIDED_EX_ARGS)
+#define LT_MATMUL(name, wide)       ENTRY(name, wide, LT_MATMUL_PARAMS, enter_lt_matmul, LT_MATMUL_ARGS)
 #include "cublas_symbols.def"
 /* clang-format on */

@@ -17,6 +17,7 @@ int enter_sgemv(cublas_symbol_t *symbol, const void *caller, SGEMV_PARAMS);
 int enter_sgemm_strided(cublas_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS);
 int enter_gemm_ex(cublas_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS);
 int enter_gemm_strided_ex(cublas_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS);
+int enter_lt_matmul(cublas_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS);
 
 /* This thread's calls in progress through this library; above 0, a call is a cuBLAS's own. A call that is
  * left by longjmp would never be counted back: from then on that thread's calls are forwarded. */

@@ -45,6 +45,8 @@ static bool accept(quest_t *quest, void *fn)
     *(void **)&b->get.stream = object_symbol(&object, "cublasGetStream_v2");
     *(void **)&b->get.pointer_mode = object_symbol(&object, "cublasGetPointerMode_v2");
     *(void **)&b->get.math_mode = object_symbol(&object, "cublasGetMathMode");
+    *(void **)&b->get.lt_product = object_symbol(&object, "cublasLtMatmulDescGetAttribute");
+    *(void **)&b->get.lt_layout = object_symbol(&object, "cublasLtMatrixLayoutGetAttribute");
     return true;
 }
 

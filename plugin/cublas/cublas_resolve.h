@@ -10,13 +10,16 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* What is asked of a handle. Nothing of it is ever set. */
+/* What is asked of a handle, a description or a layout. Nothing of it is ever set. */
 typedef struct getters {
     int (*stream)(void *handle, void **stream);
     int (*pointer_mode)(void *handle, int *mode);
     int (*math_mode)(void *handle, int *mode);
+    int (*lt_product)(const void *desc, int attribute, void *value, size_t bytes, size_t *written);
+    int (*lt_layout)(const void *layout, int attribute, void *value, size_t bytes, size_t *written);
 } getters_t;
 
 typedef struct behind {

@@ -47,11 +47,20 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
     handle, ta, tb, m, n, k, alpha, a, a_type, lda, stride_a, b, b_type, ldb, stride_b, beta, c, c_type,     \
         ldc, stride_c, count, compute, algo
 
+#define LT_MATMUL_PARAMS                                                                                     \
+    void *handle, const void *desc, const void *alpha, const void *a, const void *a_layout, const void *b,   \
+        const void *b_layout, const void *beta, const void *c, const void *c_layout, void *d,                \
+        const void *d_layout, const void *algo, void *workspace, size_t workspace_bytes, void *stream
+#define LT_MATMUL_ARGS                                                                                       \
+    handle, desc, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout, algo, workspace,          \
+        workspace_bytes, stream
+
 typedef int sgemm_fn(SGEMM_PARAMS);
 typedef int sgemv_fn(SGEMV_PARAMS);
 typedef int sgemm_strided_fn(SGEMM_STRIDED_PARAMS);
 typedef int gemm_ex_fn(GEMM_EX_PARAMS);
 typedef int gemm_strided_ex_fn(GEMM_STRIDED_EX_PARAMS);
+typedef int lt_matmul_fn(LT_MATMUL_PARAMS);
 
 enum { CUBLAS_SUCCESS = 0, CUBLAS_NOT_INITIALIZED = 1 };
 enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 };
@@ -65,5 +74,20 @@ enum {
 enum { CUBLAS_COMPUTE_FP32 = 68, CUBLAS_COMPUTE_FP32_PEDANTIC = 69, CUBLAS_COMPUTE_TF32 = 77 };
 enum { CUBLAS_ALGO_DEFAULT = -1, CUBLAS_ALGO_DEFAULT_TENSOR = 99 };
 enum { CUDA_TYPE_F32 = 0 };
+
+/* Attributes of a product and of a layout, and their values. */
+enum {
+    LT_COMPUTE = 0,
+    LT_SCALE_TYPE = 1,
+    LT_POINTER_MODE = 2,
+    LT_TRANS_A = 3,
+    LT_TRANS_B = 4,
+    LT_TRANS_C = 5,
+    LT_EPILOGUE = 7,
+    LT_BIAS = 8
+};
+enum { LT_TYPE = 0, LT_ORDER = 1, LT_ROWS = 2, LT_COLS = 3, LT_LD = 4, LT_BATCH = 5, LT_BATCH_MODE = 8 };
+enum { LT_EPILOGUE_NONE = 1, LT_EPILOGUE_BIAS = 4 };
+enum { LT_ORDER_COLUMNS = 0 };
 
 #endif

@@ -92,6 +92,36 @@ static int fake_gemm_strided_ex(const char *name, int w, const void *caller, GEM
                                                     compute,         algo});
 }
 
+static int fake_lt_matmul(const char *name, const void *caller, LT_MATMUL_PARAMS)
+{
+    return note(name, caller,
+                (int64_t[FAKE_SLOTS]){ADDRESS(handle), ADDRESS(desc), ADDRESS(alpha), ADDRESS(a),
+                                      ADDRESS(a_layout), ADDRESS(b), ADDRESS(b_layout), ADDRESS(beta),
+                                      ADDRESS(c), ADDRESS(c_layout), ADDRESS(d), ADDRESS(d_layout),
+                                      ADDRESS(algo), ADDRESS(workspace), (int64_t)workspace_bytes,
+                                      ADDRESS(stream)});
+}
+
+/* Descriptions and layouts are what fake_cublas.h says. */
+static int attribute(const fake_attributes_t *from, int which, void *value, size_t bytes, size_t *written)
+{
+    if (!from || which < 0 || which >= FAKE_ATTRIBUTES) return FAKE_STATUS;
+    memcpy(value, &from->value[which], bytes);
+    *written = bytes;
+    return CUBLAS_SUCCESS;
+}
+
+typedef int lt_getter_fn(const void *from, int which, void *value, size_t bytes, size_t *written);
+EXPORT lt_getter_fn cublasLtMatmulDescGetAttribute, cublasLtMatrixLayoutGetAttribute;
+int cublasLtMatmulDescGetAttribute(const void *from, int which, void *value, size_t bytes, size_t *written)
+{
+    return attribute(from, which, value, bytes, written);
+}
+int cublasLtMatrixLayoutGetAttribute(const void *from, int which, void *value, size_t bytes, size_t *written)
+{
+    return attribute(from, which, value, bytes, written);
+}
+
 /* A handle in its first state; nobody may change it. */
 static int got(void)
 {
@@ -125,17 +155,20 @@ SETTER(cublasSetAtomicsMode)
 #define SGEMM_STRIDED(name, wide)   EXPORT sgemm_strided_fn name;
 #define GEMM_EX(name, wide)         EXPORT gemm_ex_fn name;
 #define GEMM_STRIDED_EX(name, wide) EXPORT gemm_strided_ex_fn name;
+#define LT_MATMUL(name, wide)       EXPORT lt_matmul_fn name;
 #include "../../plugin/cublas/cublas_symbols.def"
 #undef SGEMM
 #undef SGEMV
 #undef SGEMM_STRIDED
 #undef GEMM_EX
 #undef GEMM_STRIDED_EX
+#undef LT_MATMUL
 
 #define SGEMM(name, wide)           int name(SGEMM_PARAMS) { return fake_sgemm(#name, wide, CALLER, SGEMM_ARGS); }
 #define SGEMV(name, wide)           int name(SGEMV_PARAMS) { return fake_sgemv(#name, wide, CALLER, SGEMV_ARGS); }
 #define SGEMM_STRIDED(name, wide)   int name(SGEMM_STRIDED_PARAMS) { return fake_sgemm_strided(#name, wide, CALLER, SGEMM_STRIDED_ARGS); }
 #define GEMM_EX(name, wide)         int name(GEMM_EX_PARAMS) { return fake_gemm_ex(#name, wide, CALLER, GEMM_EX_ARGS); }
 #define GEMM_STRIDED_EX(name, wide) int name(GEMM_STRIDED_EX_PARAMS) { return fake_gemm_strided_ex(#name, wide, CALLER, GEMM_STRIDED_EX_ARGS); }
+#define LT_MATMUL(name, wide)       int name(LT_MATMUL_PARAMS) { return fake_lt_matmul(#name, CALLER, LT_MATMUL_ARGS); }
 #include "../../plugin/cublas/cublas_symbols.def"
 /* clang-format on */

@@ -17,6 +17,12 @@ typedef struct fake_record {
     int64_t slot[FAKE_SLOTS]; /* the last one's arguments, in the order of its parameters, narrowed */
 } fake_record_t;
 
+/* A description of a product, or a layout: its attributes by number. */
+enum { FAKE_ATTRIBUTES = 16 };
+typedef struct fake_attributes {
+    int64_t value[FAKE_ATTRIBUTES];
+} fake_attributes_t;
+
 /* Exported by every fake cuBLAS, and found with dlsym. */
 typedef fake_record_t fake_take_fn(void);
 

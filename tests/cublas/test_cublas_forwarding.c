@@ -80,6 +80,18 @@ static int call_gemm_strided_ex(const way_t *w, void *fn, int wide)
                                       w->algo);
 }
 
+/* Whatever it is told of the product; nothing at all where there is no alpha. */
+static int call_lt_matmul(const way_t *w, void *fn, int wide)
+{
+    (void)wide;
+    static fake_attributes_t desc, layout;
+    desc = (fake_attributes_t){{w->compute, w->type, 0, w->ta, w->tb, 0, 2, 1}};
+    layout = (fake_attributes_t){{w->type, 0, w->m, w->n, w->ld, w->count}};
+    const void *known = w->alpha ? &layout : NULL;
+    return ((lt_matmul_fn *)fn)(handle, &desc, w->alpha, x, known, x, known, &beta, y, known, y, known, NULL,
+                                y, 64, handle_memory + 1);
+}
+
 static const struct row {
     const char *name;
     int wide;
@@ -90,6 +102,7 @@ static const struct row {
 #define SGEMM_STRIDED(name, wide)   {#name, wide, call_sgemm_strided},
 #define GEMM_EX(name, wide)         {#name, wide, call_gemm_ex},
 #define GEMM_STRIDED_EX(name, wide) {#name, wide, call_gemm_strided_ex},
+#define LT_MATMUL(name, wide)       {#name, wide, call_lt_matmul},
 #include "../../plugin/cublas/cublas_symbols.def"
 };
 

@@ -163,6 +163,18 @@ static lac_status_t wait(lac_exec_t *exec)
     return LAC_OK;
 }
 
+static lac_status_t add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
+                        lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs)
+{
+    (void)exec;
+    for (lac_dim_t i = 0; i < m; i++)
+        for (lac_dim_t j = 0; j < n; j++) {
+            float *at = &to[i * rs + j * cs];
+            *at = (beta != 0.0f ? beta * *at : 0.0f) + x[i * xrs + j * xcs];
+        }
+    return LAC_OK;
+}
+
 static void *stream(const lac_exec_t *exec)
 {
     return (void *)(uintptr_t)exec; /* any address but NULL: the context has one of its own */
@@ -279,8 +291,8 @@ __attribute__((visibility("default"))) const lac_backend_t *lac_cuda_backend(con
 const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
 {
     static const lac_memory_t memory = {fetch, place, free};
-    static const lac_device_t device = {alloc,     release,   copy,   copy,   wait,  stream,
-                                        capturing, time_work, record, replay, forget};
+    static const lac_device_t device = {alloc,  release,   copy,      copy,   wait,   add,
+                                        stream, capturing, time_work, record, replay, forget};
     static const lac_backend_t backend = {.name = "cuda",
                                           .space = LAC_DEVICE,
                                           .asynchronous = true,

@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A CUDA driver with one context, and a stream that is captured where fake_capturing says so. */
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT int fake_capturing;
+EXPORT int cuCtxGetCurrent(void **context);
+EXPORT int cuStreamIsCapturing(void *stream, int *status);
+EXPORT int cuThreadExchangeStreamCaptureMode(int *mode);
+
+static _Thread_local int capture_mode;
+
+int cuCtxGetCurrent(void **context)
+{
+    *context = &fake_capturing;
+    return 0;
+}
+
+int cuStreamIsCapturing(void *stream, int *status)
+{
+    (void)stream;
+    *status = fake_capturing;
+    return 0;
+}
+
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
+    return 0;
+}

@@ -1,0 +1,204 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The entry points before a fake cuBLAS, a fake driver, and a device that is the host: what they compute, and
+ * what they leave to cuBLAS. LACUNA_BACKEND=event has every call computed that can be. */
+#include "fake_cublas.h"
+#include "../../plugin/cublas/cublas_shapes.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { M = 5, N = 4, K = 7, LD = 9, MOST = LD * LD };
+
+extern sgemm_fn cublasSgemm_v2;
+extern lt_matmul_fn cublasLtMatmul;
+extern int fake_capturing;
+
+static fake_take_fn *take;
+static char handle_memory[64], stream_memory[64];
+static float a[MOST], b[MOST], c[MOST], d[MOST], was[MOST], bias[M];
+
+static void fill(float *x, int count, int zeros_in_ten)
+{
+    for (int i = 0; i < count; i++)
+        x[i] = rand() % 10 < zeros_in_ten ? 0.0f : (float)rand() / (float)RAND_MAX - 0.5f;
+}
+
+static void begin(void)
+{
+    fill(a, MOST, 8);
+    fill(b, MOST, 0);
+    fill(c, MOST, 0);
+    fill(d, MOST, 0);
+    fill(bias, M, 0);
+    memcpy(was, d, sizeof d);
+    take();
+}
+
+/* What D must be: alpha op(A) op(B) + beta from + bias, and as it was beyond its rows. */
+static void check(int ta, int tb, float alpha, float beta, const float *from, const float *added)
+{
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < LD; i++) {
+            double sum = 0.0;
+            for (int k = 0; k < K; k++)
+                sum += (double)a[ta ? k + i * LD : i + k * LD] * (double)b[tb ? j + k * LD : k + j * LD];
+            sum = (double)alpha * sum + (beta != 0.0f ? (double)(beta * from[i + j * LD]) : 0.0);
+            if (added && i < M) sum += (double)added[i];
+            if (i >= M) sum = (double)was[i + j * LD];
+            assert_float_equal(d[i + j * LD], sum, 1e-5);
+        }
+}
+
+static const struct trans {
+    int a, b;
+} transposes[] = {{0, 0}, {1, 0}, {0, 1}, {2, 2}};
+
+static void test_sgemm(void **state)
+{
+    (void)state;
+    const float alpha = 2.0f, beta = -0.5f;
+    for (size_t t = 0; t < sizeof transposes / sizeof *transposes; t++) {
+        int ta = transposes[t].a, tb = transposes[t].b;
+        begin();
+        assert_int_equal(cublasSgemm_v2(handle_memory, ta, tb, M, N, K, &alpha, a, LD, b, LD, &beta, d, LD),
+                         0);
+        assert_int_equal(take().calls, 0);
+        check(ta, tb, alpha, beta, was, NULL);
+    }
+}
+
+/* A description as cuBLASLt has it when it is fresh, and the layouts of four matrices. */
+typedef struct lt_call {
+    fake_attributes_t desc, a, b, c, d;
+    float alpha, beta;
+    const float *from; /* NULL: D itself */
+} lt_call_t;
+
+static lt_call_t lt_call(int ta, int tb)
+{
+    lt_call_t call = {.desc = {{CUBLAS_COMPUTE_FP32, CUDA_TYPE_F32, 0, ta, tb, 0, 2, LT_EPILOGUE_NONE}},
+                      .a = {{CUDA_TYPE_F32, LT_ORDER_COLUMNS, ta ? K : M, ta ? M : K, LD, 1}},
+                      .b = {{CUDA_TYPE_F32, LT_ORDER_COLUMNS, tb ? N : K, tb ? K : N, LD, 1}},
+                      .d = {{CUDA_TYPE_F32, LT_ORDER_COLUMNS, M, N, LD, 1}},
+                      .alpha = 2.0f};
+    call.c = call.d;
+    return call;
+}
+
+static void add_bias(lt_call_t *call)
+{
+    call->desc.value[LT_EPILOGUE] = LT_EPILOGUE_BIAS;
+    call->desc.value[LT_BIAS] = (int64_t)(intptr_t)bias;
+}
+
+/* The calls that reached cuBLAS. */
+static int run(const lt_call_t *call)
+{
+    int status =
+        cublasLtMatmul(handle_memory, &call->desc, &call->alpha, a, &call->a, b, &call->b, &call->beta,
+                       call->from ? call->from : d, &call->c, d, &call->d, NULL, NULL, 0, stream_memory);
+    int calls = take().calls;
+    assert_int_equal(status, calls ? FAKE_STATUS : CUBLAS_SUCCESS);
+    return calls;
+}
+
+static void test_lt_matmul(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < sizeof transposes / sizeof *transposes; t++) {
+        int ta = transposes[t].a, tb = transposes[t].b;
+        lt_call_t call = lt_call(ta, tb);
+        begin();
+        assert_int_equal(run(&call), 0);
+        check(ta, tb, 2.0f, 0.0f, NULL, NULL);
+        begin();
+        call.beta = 0.25f; /* in place */
+        assert_int_equal(run(&call), 0);
+        check(ta, tb, 2.0f, 0.25f, was, NULL);
+        begin();
+        call.beta = 1.0f;
+        call.from = c;
+        assert_int_equal(run(&call), 0);
+        check(ta, tb, 2.0f, 1.0f, c, NULL);
+        begin();
+        add_bias(&call);
+        assert_int_equal(run(&call), 0);
+        check(ta, tb, 2.0f, 1.0f, c, bias);
+        begin();
+        call.beta = 0.0f;
+        assert_int_equal(run(&call), 0);
+        check(ta, tb, 2.0f, 0.0f, NULL, bias);
+    }
+}
+
+/* One attribute at a time that is none of ours: cuBLAS gets the call, and D is as it was. */
+static void test_lt_matmul_is_left(void **state)
+{
+    (void)state;
+    static const struct change {
+        int which, attribute, value; /* which: description, A, B, C, D */
+    } changes[] = {{0, LT_COMPUTE, 64},     {0, LT_SCALE_TYPE, 1},
+                   {0, LT_POINTER_MODE, 1}, {0, LT_TRANS_A, 3},
+                   {0, LT_TRANS_C, 1},      {0, LT_EPILOGUE, 2},
+                   {0, LT_EPILOGUE, 6},     {0, LT_EPILOGUE, LT_EPILOGUE_BIAS}, /* a bias that is nowhere */
+                   {1, LT_TYPE, 2},         {2, LT_ORDER, 1},
+                   {3, LT_TYPE, 14},        {4, LT_BATCH, 2},
+                   {1, LT_BATCH_MODE, 1},   {1, LT_LD, M - 1},
+                   {2, LT_ROWS, K + 1},     {3, LT_COLS, N - 1},
+                   {4, LT_ROWS, M - 1}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        lt_call_t call = lt_call(0, 0);
+        fake_attributes_t *of[] = {&call.desc, &call.a, &call.b, &call.c, &call.d};
+        call.beta = 1.0f;
+        of[changes[i].which]->value[changes[i].attribute] = changes[i].value;
+        begin();
+        assert_int_equal(run(&call), 1);
+        assert_memory_equal(d, was, sizeof d);
+    }
+    lt_call_t call = lt_call(0, 0);
+    begin();
+    call.beta = 0.5f;
+    call.from = c; /* would have to be scaled */
+    assert_int_equal(run(&call), 1);
+    call.from = NULL;
+    add_bias(&call); /* could not be taken back */
+    assert_int_equal(run(&call), 1);
+    assert_memory_equal(d, was, sizeof d);
+}
+
+static void test_captured_is_left(void **state)
+{
+    (void)state;
+    lt_call_t call = lt_call(0, 0);
+    fake_capturing = 1;
+    begin();
+    assert_int_equal(run(&call), 1);
+    fake_capturing = 0;
+    assert_int_equal(run(&call), 0);
+}
+
+static int ready(void **state)
+{
+    (void)state;
+    void *fake = dlopen("libcublas.so.13", RTLD_NOW | RTLD_NOLOAD);
+    take = fake ? (fake_take_fn *)dlsym(fake, "fake_take") : NULL;
+    return take && !setenv("LACUNA_BACKEND", "event", 1) ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sgemm),
+        cmocka_unit_test(test_lt_matmul),
+        cmocka_unit_test(test_lt_matmul_is_left),
+        cmocka_unit_test(test_captured_is_left),
+    };
+    return cmocka_run_group_tests(tests, ready, NULL);
+}
