@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The CUDA backend's hooks, and the one symbol of this library. */
 #include "core_services.h"
+#include "cuda_clock.h"
 #include "cuda_exec.h"
 #include "cuda_routes.h"
 #include "cuda_spmm.h"
@@ -80,6 +81,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .version = TEXT_OF(LACUNA_VERSION),
                                       .memory = &lac_cuda_memory,
                                       .device = &lac_cuda_device,
+                                      .clock = &lac_cuda_run_clock,
                                       .describe = describe,
                                       .routes = lac_cuda_routes,
                                       .open = lac_cuda_open,

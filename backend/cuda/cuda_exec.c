@@ -3,6 +3,7 @@
  * Life of an exec on a device, its workspace, and where buffers lie. */
 #include "cuda_exec.h"
 #include "cuda_capture.h"
+#include "cuda_clock.h"
 #include "cuda_spmm.h"
 #include "cuda_vendor.h"
 #include "../base/status.h"
@@ -111,6 +112,7 @@ void lac_cuda_close(lac_exec_t *exec)
     cudaFree(exec->work);
     for (int i = 0; i < exec->retired_count; i++) cudaFree(exec->retired[i]);
     cudaFreeHost(exec->answers);
+    lac_cuda_clock_close(exec);
     if (exec->own_stream && exec->stream) cudaStreamDestroy(exec->stream);
     cudaGetLastError();
     lac_cuda_leave(exec, token);

@@ -13,6 +13,7 @@
 #define LAC_CUDA_RETIRED 64  /* workspaces that a recording may still use     */
 #define LAC_CUDA_SEEN    256 /* buffers whose place is known                  */
 #define LAC_CUDA_SAMPLES 64  /* samples that a device may owe at the same time */
+#define LAC_CUDA_SPANS   16  /* runs whose time it may owe                     */
 
 /* A sample that was asked for. */
 typedef struct lac_cuda_sample {
@@ -21,6 +22,19 @@ typedef struct lac_cuda_sample {
     uint32_t mark;
     int64_t looked_at;
 } lac_cuda_sample_t;
+
+/* A run between two events. */
+typedef struct lac_cuda_span {
+    cudaEvent_t begin, end;
+    lac_run_mark_t mark;
+} lac_cuda_span_t;
+
+typedef struct lac_cuda_clock {
+    lac_cuda_span_t span[LAC_CUDA_SPANS];
+    uint64_t oldest, newest; /* spans [oldest, newest) are under way, by remainder */
+    int empties;
+    double own_us; /* of two events with nothing in between; 0: not known yet */
+} lac_cuda_clock_t;
 
 struct lac_exec {
     int device;
@@ -45,6 +59,8 @@ struct lac_exec {
     uint64_t *answers; /* pinned: LAC_CUDA_PROBE_WORDS words for each sample */
     lac_cuda_sample_t sample[LAC_CUDA_SAMPLES];
     uint32_t mark;
+
+    lac_cuda_clock_t clock;
 
     const void *seen[LAC_CUDA_SEEN]; /* buffers that were found to lie on the device */
 };

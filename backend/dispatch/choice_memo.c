@@ -6,7 +6,7 @@
 #include <string.h>
 
 void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const char *wanted,
-                      const lac_route_t *incumbent)
+                      const lac_route_t *incumbent, unsigned learned)
 {
     const lac_operand_t *x[2] = {&p->a, &p->b};
     memset(facts, 0, sizeof *facts); /* padding too */
@@ -24,6 +24,7 @@ void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const c
     facts->ccs = p->ccs;
     facts->wanted = wanted;
     facts->incumbent = incumbent;
+    facts->learned = learned;
 }
 
 const lac_choice_t *lac_choice_recall(const lac_choice_memo_t *memo, const lac_choice_facts_t *facts)

@@ -16,6 +16,7 @@ typedef struct lac_choice_facts {
     lac_inc_t crs, ccs;
     const char *wanted;
     const lac_route_t *incumbent;
+    unsigned learned; /* of the site's measured times */
 } lac_choice_facts_t;
 
 typedef struct lac_choice_memo {
@@ -25,7 +26,7 @@ typedef struct lac_choice_memo {
 
 /* The facts of a problem whose densities are filled in as far as they are known. */
 void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const char *wanted,
-                      const lac_route_t *incumbent);
+                      const lac_route_t *incumbent, unsigned learned);
 
 /* The remembered choice where it followed from the same facts; NULL otherwise. */
 const lac_choice_t *lac_choice_recall(const lac_choice_memo_t *memo, const lac_choice_facts_t *facts);

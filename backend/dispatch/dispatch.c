@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The dispatcher reads as the call goes: recall, select, run, learn, report. */
+#include "device_timing.h"
 #include "dispatch.h"
 #include "history.h"
 #include "report.h"
@@ -42,6 +43,12 @@ static void assume_forced(lac_problem_t *p)
     p->named = true;
 }
 
+/* What the cost model alone says of the route in a row. */
+static double predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p, int row)
+{
+    return row < 0 ? -1.0 : ctx->routes[row]->cost_us(ctx->routes[row], p, &ctx->machine);
+}
+
 static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_site_t *site, const char *wanted)
 {
     lac_preference_t preference = {.forced = wanted,
@@ -61,13 +68,13 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
 }
 
-/* The same, but from memory where the site chose from the same facts before. Measured times change what
- * follows from them: a context that learns weighs anew. */
+/* The same, but from memory where the site chose from the same facts before. Where each call is timed they
+ * never are. */
 static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_site_t *site, const char *wanted)
 {
-    if (!site || lac_timing_factors(ctx, site)) return choose(ctx, p, site, wanted);
+    if (!site || lac_timing_every_call(ctx)) return choose(ctx, p, site, wanted);
     lac_choice_facts_t facts;
-    lac_choice_facts(&facts, p, wanted, site->route);
+    lac_choice_facts(&facts, p, wanted, site->route, site->learned);
     const lac_choice_t *before = lac_choice_recall(&site->memo, &facts);
     if (!before) {
         site->memo = (lac_choice_memo_t){facts, choose(ctx, p, site, wanted)};
@@ -94,10 +101,14 @@ static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice
     if (limit > 0.0 && limit < 1.0) p->density_limit = limit;
 }
 
-/* In front of another BLAS, that BLAS is the dense route, and knows best how to do nothing. */
-static bool leaves_to_caller(const lac_route_t *route, const lac_request_t *request, bool forced)
+/* In front of another BLAS, that BLAS is the dense route, and knows best how to do nothing. Where it cannot
+ * be timed from outside, a trial of it is our own call of the vendor's product. */
+static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, const lac_request_t *request,
+                             bool forced)
 {
+    const lac_route_t *route = choice->route;
     bool plain = route->role == LAC_ROLE_PLAIN && !forced;
+    if (ctx->backend->clock && !strcmp(choice->reason, "trial")) return false;
     return request->may_decline &&
            (route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain);
 }
@@ -175,7 +186,8 @@ void lac_dispatch_forwarded(lac_ctx_t *ctx)
     lac_site_t *site = ctx->forwarded;
     lac_problem_t p = site->shape;
     ctx->forwarded = NULL;
-    lac_history_timed(ctx, site, &p, site->dense_row, lac_now_us() - ctx->forwarded_at_us);
+    lac_history_timed(ctx, site, &p, site->dense_row, predicted_us(ctx, &p, site->dense_row),
+                      lac_now_us() - ctx->forwarded_at_us);
 }
 
 /* Runs or declines what was chosen, and tells the site and the user. */
@@ -185,14 +197,17 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     lac_shadow_t shadow = {0};
     const lac_route_t *decided = choice->route;
     bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
-    bool timed = compared || lac_report_wanted(&ctx->policy) || lac_timing_factors(ctx, site);
+    bool learns = site && lac_timing_every_call(ctx), clocked = lac_device_timing_begin(ctx, site, choice);
+    bool timed = compared || lac_report_wanted(&ctx->policy) || learns;
     double begin = timed ? lac_now_us() : 0.0;
     lac_status_t status = run_choice(ctx, site, p, request, choice);
     double took = timed ? lac_now_us() - begin : 0.0;
     bool gave_up = choice->route != decided || request->declined;
+    if (clocked) lac_device_timing_end(ctx, status || gave_up ? NULL : site, p, choice);
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
-    if (!status && site && !gave_up) lac_history_timed(ctx, site, p, choice->row, took);
+    if (!status && learns && !gave_up)
+        lac_history_timed(ctx, site, p, choice->row, predicted_us(ctx, p, choice->row), took);
     if (request->declined) decline(ctx, site, request);
     if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, choice, took);
     lac_shadow_free(&shadow);
@@ -206,6 +221,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     request->declined = false;
     ctx->forwarded = NULL;
     apply_policy(&ctx->policy, p);
+    lac_device_timing_collect(ctx);
     lac_site_t *site = site_of(ctx, p, request);
     bool hopeful = site && lac_history_recall(ctx, site, p);
     if (!hopeful && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
@@ -219,7 +235,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
     bool forced = wanted && !strcmp(choice.reason, "forced");
     set_limit(p, site, &choice, forced);
-    if (!leaves_to_caller(choice.route, request, forced)) return serve(ctx, site, p, request, &choice);
+    if (!leaves_to_caller(ctx, &choice, request, forced)) return serve(ctx, site, p, request, &choice);
 
     lac_outcome_t unseen = {false, -1.0, -1.0};
     if (site) lac_history_learn(ctx, site, p, &choice, &unseen);

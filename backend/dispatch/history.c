@@ -205,11 +205,11 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     }
 }
 
-void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double took_us)
+void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double predicted_us,
+                       double took_us)
 {
     if (!lac_timing_factors(ctx, site) || row < 0) return;
-    double predicted = ctx->routes[row]->cost_us(ctx->routes[row], p, &ctx->machine);
-    if (!lac_timing_learn(site, row, predicted, took_us)) return;
+    if (!lac_timing_learn(site, row, predicted_us, took_us)) return;
     double left = site->left.break_even, right = site->right.break_even;
     find_break_even(ctx, site, p);
     /* What was too dense before may pay now: the next look is due. */

@@ -14,8 +14,9 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
  * due, sampled. Returns false where nothing speaks for a sparse route, so that selection can be spared. */
 bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p);
 
-/* A call by the route in `row` took so long. */
-void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double took_us);
+/* A call by the route in `row`, of which the model alone says predicted_us, took so long. */
+void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double predicted_us,
+                       double took_us);
 
 /* Learns from a call that a choice served, or gave up; a trial's density counts, not its route. */
 void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,

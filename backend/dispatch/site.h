@@ -29,6 +29,7 @@ typedef struct lac_seen {
 typedef struct lac_site {
     lac_site_key_t key;
     uint64_t calls, stamp; /* stamp: when it was last used; 0 marks an empty place */
+    uint64_t born;         /* no two sites of a context share it                    */
     lac_seen_t left, right;
     lac_problem_t shape;      /* the first call's, for finding break-even again; without its metadata     */
     double dense_us;          /* predicted for the route that skips nothing, with what was measured       */
@@ -36,11 +37,12 @@ typedef struct lac_site {
     const lac_route_t *route; /* that served last; NULL before the first                                  */
     unsigned wait, countdown; /* calls between two looks at a dense site, and until the next              */
     bool looked;              /* in the call that is under way                                            */
-    lac_choice_memo_t memo;   /* of the call before, where no clock has a say                             */
+    lac_choice_memo_t memo;   /* of the call before                                                       */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
      * rest on, and how many measured runs there were, up to a few. */
     float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES];
     unsigned char runs[LAC_SITE_ROUTES];
+    unsigned learned;          /* counts the changes of the factors                     */
     uint64_t again_at;         /* calls at which routes that lost may be measured again */
     double spent_us, tried_us; /* time of all calls, as far as measured or predicted; of trials            */
     /* For the statistics at exit. */

@@ -3,23 +3,39 @@
  * A factor per route and site: measured over predicted time, robust to noise, which only ever adds. */
 #include "timing.h"
 
-#define RUNS_KNOWN  3    /* the first run warms up; the next ones count                        */
-#define HOT_CALLS   8    /* a site that was not called this often is not worth a trial         */
-#define TRIAL_REACH 3.0  /* predictions are not off by more: what costs more is not tried      */
-#define TRIAL_SHARE 0.01 /* of the time spent at a site so far that trials may take            */
-#define DRIFT       1.3  /* a factor that moved this far changes the break-even densities      */
-#define AGAIN_FIRST 64   /* calls after which the routes that lost are measured again ...      */
-#define AGAIN_TIMES 4    /* ... and then each time that the calls have grown so many times     */
+#define RUNS_KNOWN   3    /* the first run warms up; the next ones count                        */
+#define HOT_CALLS    8    /* a site that was not called this often is not worth a trial         */
+#define TRIAL_REACH  3.0  /* predictions are not off by more: what costs more is not tried      */
+#define TRIAL_SHARE  0.01 /* of the time spent at a site so far that trials may take            */
+#define DEVICE_EVERY 8    /* calls of a device's site between two that ask what else there is to try */
+#define DRIFT        1.3  /* a factor that moved this far changes the break-even densities      */
+#define AGAIN_FIRST  64   /* calls after which the routes that lost are measured again ...      */
+#define AGAIN_TIMES  4    /* ... and then each time that the calls have grown so many times     */
 
-/* Where calls return before their work is done, their time says nothing. */
+/* Calls return before their work is done: the host's clock says nothing of them. */
+static bool is_asynchronous(const lac_ctx_t *ctx)
+{
+    return ctx->backend && ctx->backend->asynchronous;
+}
+
 static bool learns(const lac_ctx_t *ctx)
 {
-    return ctx->policy.learn && !(ctx->backend && ctx->backend->asynchronous);
+    return ctx->policy.learn && (!is_asynchronous(ctx) || ctx->backend->clock);
 }
 
 const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     return learns(ctx) && site ? site->factor : NULL;
+}
+
+bool lac_timing_every_call(const lac_ctx_t *ctx)
+{
+    return learns(ctx) && !is_asynchronous(ctx);
+}
+
+bool lac_timing_is_known(const lac_site_t *site, int row)
+{
+    return row < 0 || row >= LAC_SITE_ROUTES || site->runs[row] >= RUNS_KNOWN;
 }
 
 static bool can_be_tried(const lac_route_t *route)
@@ -43,6 +59,8 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
     int row = -1;
     if (learns(ctx)) forgive(site, choice->row);
     if (!learns(ctx) || site->calls < HOT_CALLS || choice->cost_us > budget) return false;
+    if (is_asynchronous(ctx) && (site->calls % DEVICE_EVERY || ctx->backend->device->capturing(ctx->exec)))
+        return false;
     for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
         const lac_route_t *route = ctx->routes[i];
         if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
@@ -65,6 +83,7 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
 bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double took_us)
 {
     site->spent_us += took_us;
+    site->learned++;
     if (row < 0 || row >= LAC_SITE_ROUTES || predicted_us <= 0.0) return false;
     bool known = site->runs[row] >= RUNS_KNOWN;
     float now = (float)(took_us / predicted_us), before = site->factor[row];
@@ -84,7 +103,7 @@ bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double too
 
 bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
 {
-    if (!learns(ctx) || row < 0 || row >= LAC_SITE_ROUTES) return false;
+    if (!lac_timing_every_call(ctx) || row < 0 || row >= LAC_SITE_ROUTES) return false;
     if (site->runs[row] < RUNS_KNOWN) return true;
     bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;
     return may_pay && site->calls % 256 == 0;

@@ -10,6 +10,13 @@
 /* The site's factors for selection; NULL where learning is off. */
 const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site);
 
+/* True where the host's clock times each call; where calls return before their work is done, device_timing.h.
+ */
+bool lac_timing_every_call(const lac_ctx_t *ctx);
+
+/* True where the route in `row` was measured often enough at this site. */
+bool lac_timing_is_known(const lac_site_t *site, int row);
+
 /* Replaces a choice by a route that was never measured at this site, where that could pay and where trials
  * have cost the site little so far. Returns true when it did. */
 bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);

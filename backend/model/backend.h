@@ -33,6 +33,21 @@ typedef struct lac_device {
     void (*forget)(void *recording);
 } lac_device_t;
 
+/* Who wants to know what a run took. */
+typedef struct lac_run_mark {
+    const void *site; /* NULL: nobody any more                        */
+    uint64_t born;    /* tells whether the site is still the same one */
+    int row;
+    double predicted_us;
+} lac_run_mark_t;
+
+/* What runs take where they return before they are done. */
+typedef struct lac_run_clock {
+    bool (*begin)(lac_exec_t *exec); /* before a run; false: not now, and no end follows */
+    void (*end)(lac_exec_t *exec, const lac_run_mark_t *mark);
+    bool (*done)(lac_exec_t *exec, lac_run_mark_t *mark, double *us); /* the next that is; false: none */
+} lac_run_clock_t;
+
 /* What a context asks for when it opens a backend. */
 typedef struct lac_place {
     int device;   /* ordinal; -1 on the host       */
@@ -48,6 +63,7 @@ typedef struct lac_backend {
     const char *version;                       /* of the library that holds it: the core takes its own only */
     const lac_memory_t *memory;                /* of its space; NULL: the program's own                     */
     const lac_device_t *device;                /* what lacuna/device.h offers; NULL: it is no device        */
+    const lac_run_clock_t *clock;              /* NULL: runs are done when they return                      */
     const lac_slicer_t *slicer;                /* what lacuna/slice.h offers; NULL: nothing yet             */
     void (*describe)(char *text, size_t size); /* what it finds here, for people; NULL: nothing to tell  */
     const lac_route_t *const *(*routes)(int *count); /* NULL: in the dispatcher's table      */

@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What runs take on the device: pairs of events around them, read by a later call when they are done. */
+#include "cuda_clock.h"
+
+#define EMPTIES 4 /* pairs with nothing in between, of which the shortest is the clock's own time */
+
+/* Another thread may be recording in the mode in which nobody may ask about events, unless he says that it is
+ * no business of that recording. */
+static enum cudaStreamCaptureMode relax(enum cudaStreamCaptureMode mode)
+{
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+}
+
+static bool make(lac_cuda_span_t *span)
+{
+    if (span->end) return true;
+    if (!span->begin && cudaEventCreate(&span->begin) != cudaSuccess) return false;
+    return cudaEventCreate(&span->end) == cudaSuccess;
+}
+
+/* The place after the newest; NULL where all are under way, or CUDA has no event for it. */
+static lac_cuda_span_t *next(lac_cuda_clock_t *clock)
+{
+    if (clock->newest - clock->oldest == LAC_CUDA_SPANS) return NULL;
+    lac_cuda_span_t *span = &clock->span[clock->newest % LAC_CUDA_SPANS];
+    return make(span) ? span : NULL;
+}
+
+static void close_span(lac_exec_t *exec, lac_cuda_span_t *span, const lac_run_mark_t *mark)
+{
+    span->mark = *mark;
+    if (cudaEventRecord(span->end, exec->stream) == cudaSuccess) exec->clock.newest++;
+}
+
+static bool begin(lac_exec_t *exec)
+{
+    lac_cuda_clock_t *clock = &exec->clock;
+    bool open = false;
+    if (lac_cuda_capturing(exec)) return false;
+    enum cudaStreamCaptureMode mode = relax(cudaStreamCaptureModeRelaxed);
+    lac_cuda_span_t *span = next(clock);
+    if (span && cudaEventRecord(span->begin, exec->stream) == cudaSuccess) {
+        open = clock->empties == EMPTIES;
+        if (!open) {
+            close_span(exec, span, &(lac_run_mark_t){NULL, 0, -1, 0.0});
+            clock->empties++;
+        }
+    }
+    cudaGetLastError();
+    relax(mode);
+    return open;
+}
+
+static void end(lac_exec_t *exec, const lac_run_mark_t *mark)
+{
+    lac_cuda_clock_t *clock = &exec->clock;
+    enum cudaStreamCaptureMode mode = relax(cudaStreamCaptureModeRelaxed);
+    close_span(exec, &clock->span[clock->newest % LAC_CUDA_SPANS], mark);
+    cudaGetLastError();
+    relax(mode);
+}
+
+/* The oldest span where it is done; its time without the clock's own. */
+static bool take(lac_cuda_clock_t *clock, lac_run_mark_t *mark, double *us)
+{
+    const lac_cuda_span_t *span = &clock->span[clock->oldest % LAC_CUDA_SPANS];
+    float ms = 0.0f;
+    if (cudaEventQuery(span->end) == cudaErrorNotReady) return false;
+    clock->oldest++;
+    *mark = span->mark;
+    bool told = cudaEventElapsedTime(&ms, span->begin, span->end) == cudaSuccess;
+    *us = 1e3 * (double)ms;
+    if (!mark->site && told && (clock->own_us <= 0.0 || *us < clock->own_us)) clock->own_us = *us;
+    if (!told) mark->site = NULL;
+    *us = *us > clock->own_us ? *us - clock->own_us : 0.0;
+    return true;
+}
+
+static bool done(lac_exec_t *exec, lac_run_mark_t *mark, double *us)
+{
+    lac_cuda_clock_t *clock = &exec->clock;
+    if (clock->oldest == clock->newest || lac_cuda_capturing(exec)) return false;
+    enum cudaStreamCaptureMode mode = relax(cudaStreamCaptureModeRelaxed);
+    bool found = false;
+    while (!found && clock->oldest != clock->newest && take(clock, mark, us)) found = mark->site != NULL;
+    cudaGetLastError();
+    relax(mode);
+    return found;
+}
+
+const lac_run_clock_t lac_cuda_run_clock = {begin, end, done};
+
+void lac_cuda_clock_close(lac_exec_t *exec)
+{
+    for (int i = 0; i < LAC_CUDA_SPANS; i++) {
+        lac_cuda_span_t *span = &exec->clock.span[i];
+        if (span->begin) cudaEventDestroy(span->begin);
+        if (span->end) cudaEventDestroy(span->end);
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Clocks few runs: the first ones of a route at a site, and one of many afterwards. */
+#include "device_timing.h"
+#include "history.h"
+#include "timing.h"
+
+#define CLOCK_EVERY                                                                                          \
+    256 /* calls of a site whose route is known: two events take the host 2 us (H200, 2026-11) */
+
+static bool has_clock(const lac_ctx_t *ctx)
+{
+    return ctx->policy.learn && ctx->backend && ctx->backend->clock;
+}
+
+bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_t *choice)
+{
+    if (!site || !has_clock(ctx) || choice->row < 0) return false;
+    bool due = !lac_timing_is_known(site, choice->row) || site->calls % CLOCK_EVERY == 0;
+    if (due && ctx->backend->clock->begin(ctx->exec)) return true;
+    site->spent_us += choice->cost_us;
+    return false;
+}
+
+void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
+                           const lac_choice_t *choice)
+{
+    lac_run_mark_t mark = {site, site ? site->born : 0, choice->row, 0.0};
+    if (site) mark.predicted_us = choice->route->cost_us(choice->route, p, &ctx->machine);
+    ctx->backend->clock->end(ctx->exec, &mark);
+}
+
+void lac_device_timing_collect(lac_ctx_t *ctx)
+{
+    lac_run_mark_t mark;
+    double us;
+    if (!has_clock(ctx)) return;
+    while (ctx->backend->clock->done(ctx->exec, &mark, &us)) {
+        lac_site_t *site = (lac_site_t *)mark.site;
+        if (site->born == mark.born)
+            lac_history_timed(ctx, site, &site->shape, mark.row, mark.predicted_us, us);
+    }
+}

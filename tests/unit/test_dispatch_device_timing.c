@@ -1,0 +1,215 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A dispatcher in front of a made-up device whose clock answers late: wrong predictions are mended, few runs
+ * are clocked, nothing is tried while a stream is captured, and an answer to a site that is gone is no
+ * answer. */
+#include "unit_support.h"
+#include "dispatch/device_timing.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/timing.h"
+
+#include <string.h>
+
+enum { SPARSE, RIVAL, DENSE, ROUTES, OWED = 4 };
+
+static double truth_us[ROUTES];  /* what a run takes                          */
+static int ran[ROUTES], clocked; /* runs in all, and those between two events */
+static bool capturing, open_span;
+static struct {
+    lac_run_mark_t mark;
+    double us;
+} owed[OWED];
+static int owed_count, last_row;
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return LAC_FITS;
+}
+
+/* The model: sparse 2, its rival 3, dense 4 microseconds. */
+static int row_of(const lac_route_t *route)
+{
+    return route->name[0] == 's' ? SPARSE : route->name[0] == 'r' ? RIVAL : DENSE;
+}
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)p, (void)machine;
+    return 2.0 + row_of(route);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return 0;
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    (void)exec;
+    last_row = row_of(route);
+    ran[last_row]++;
+    out->density = p->a.density;
+    return LAC_OK;
+}
+
+#define ROUTE(name, role, side)                                                                              \
+    {                                                                                                        \
+        name, role, side, applicable, cost_us, bytes, run                                                    \
+    }
+static const lac_route_t sparse = ROUTE("sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
+                         rival = ROUTE("rival", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
+                         dense = ROUTE("dense", LAC_ROLE_DENSE, LAC_SIDE_NONE);
+static const lac_route_t *const table[] = {&sparse, &rival, &dense};
+
+static bool clock_begin(lac_exec_t *exec)
+{
+    (void)exec;
+    assert_false(open_span);
+    return open_span = !capturing && owed_count < OWED;
+}
+
+static void clock_end(lac_exec_t *exec, const lac_run_mark_t *mark)
+{
+    (void)exec;
+    assert_true(open_span);
+    open_span = false;
+    clocked++;
+    owed[owed_count].mark = *mark;
+    owed[owed_count++].us = truth_us[last_row];
+}
+
+/* The oldest, once two are owed: an answer comes after the next call. */
+static bool clock_done(lac_exec_t *exec, lac_run_mark_t *mark, double *us)
+{
+    (void)exec;
+    if (owed_count < 2) return false;
+    *mark = owed[0].mark;
+    *us = owed[0].us;
+    memmove(owed, owed + 1, (size_t)--owed_count * sizeof *owed);
+    return true;
+}
+
+static bool is_capturing(const lac_exec_t *exec)
+{
+    (void)exec;
+    return capturing;
+}
+
+static const lac_run_clock_t made_up_clock = {clock_begin, clock_end, clock_done};
+static const lac_device_t device = {.capturing = is_capturing};
+static const lac_backend_t backend = {
+    .name = "made up", .asynchronous = true, .clock = &made_up_clock, .device = &device};
+
+static lac_ctx_t context(double sparse_us, double rival_us, double dense_us)
+{
+    lac_ctx_t ctx = {.backend = &backend, .routes = table, .route_count = ROUTES};
+    ctx.policy.learn = true;
+    ctx.policy.detect = LAC_DETECT_OFF;
+    truth_us[SPARSE] = sparse_us, truth_us[RIVAL] = rival_us, truth_us[DENSE] = dense_us;
+    memset(ran, 0, sizeof ran);
+    clocked = owed_count = 0;
+    capturing = open_span = false;
+    return ctx;
+}
+
+static void call_at(lac_ctx_t *ctx, lac_dim_t m, int times)
+{
+    static float c[64];
+    for (int i = 0; i < times; i++) {
+        lac_request_t request = {.symbol = "test"};
+        lac_problem_t p = {.m = m, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = 4, .ccs = 1};
+        p.a.density = 0.1;
+        p.a.known = LAC_KNOWN_ATTACHED;
+        p.a.buf = p.b.buf = c;
+        p.b.density = p.a.k_active = p.b.k_active = -1.0;
+        unit_expect(lac_dispatch(ctx, &p, &request), LAC_OK, "dispatch");
+    }
+}
+
+static int served(lac_ctx_t *ctx, int row)
+{
+    int before = ran[row];
+    call_at(ctx, 4, 1000);
+    return ran[row] - before;
+}
+
+/* The cheapest by the model is the slowest by far: a dozen calls are enough to see it. */
+static void test_wrong_prediction(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(200.0, 90.0, 4.0);
+    call_at(&ctx, 4, 12);
+    assert_true(ran[SPARSE] <= 8);
+    assert_true(served(&ctx, DENSE) >= 980);
+    lac_sites_free(&ctx.sites);
+}
+
+/* One that the model puts second is found by trials. */
+static void test_better_rival(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(2.0, 1.0, 4.0);
+    call_at(&ctx, 4, 4000);
+    assert_true(served(&ctx, RIVAL) >= 980);
+    lac_sites_free(&ctx.sites);
+}
+
+static void test_few_are_clocked(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(2.0, 3.0, 4.0);
+    call_at(&ctx, 4, 10000);
+    assert_true(ran[SPARSE] > 9900);
+    assert_true(clocked >= 10000 / 256 && clocked < 100);
+    lac_sites_free(&ctx.sites);
+}
+
+static void test_nothing_is_tried_in_a_capture(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(2.0, 1.0, 4.0);
+    capturing = true;
+    call_at(&ctx, 4, 4000);
+    assert_int_equal(ran[SPARSE], 4000);
+    assert_int_equal(clocked, 0);
+    lac_sites_free(&ctx.sites);
+}
+
+static void test_learning_off(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(200.0, 90.0, 4.0);
+    ctx.policy.learn = false;
+    call_at(&ctx, 4, 1000);
+    assert_int_equal(ran[SPARSE], 1000);
+    assert_int_equal(clocked, 0);
+    lac_sites_free(&ctx.sites);
+}
+
+/* The place of a site that was evicted while the device owed it an answer belongs to another one. */
+static void test_evicted_site(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(2.0, 3.0, 4.0);
+    call_at(&ctx, 4, 1);
+    assert_int_equal(owed_count, 1);
+    lac_site_t *site = (lac_site_t *)owed[0].mark.site;
+    site->born++;
+    call_at(&ctx, 5, 1);
+    lac_device_timing_collect(&ctx);
+    assert_int_equal(owed_count, 1);
+    assert_int_equal(site->runs[SPARSE], 0);
+    lac_sites_free(&ctx.sites);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wrong_prediction), cmocka_unit_test(test_better_rival),
+        cmocka_unit_test(test_few_are_clocked),  cmocka_unit_test(test_nothing_is_tried_in_a_capture),
+        cmocka_unit_test(test_learning_off),     cmocka_unit_test(test_evicted_site)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
