@@ -19,12 +19,20 @@
 #define PROMISE_FACTOR 1.02
 #define PROMISE_US     1.5
 
+/* What one route took, and what the cost model says of it. */
+typedef struct regret_lane {
+    char route[ROUTE_NAME + 8];
+    double us, predicted_us;
+} regret_lane_t;
+
 typedef struct regret {
     char problem[REF_PROBLEM_TEXT];
     char best[ROUTE_NAME], decided[ROUTE_NAME + 8];
     double auto_us, best_us, base_us;
     double over_best, over_base; /* medians of the ratios within a round */
     double over_promise;         /* auto_us over what the promise allows  */
+    regret_lane_t lane[BENCH_LANES];
+    int lanes;
 } regret_t;
 
 typedef struct regret_run {
@@ -68,6 +76,25 @@ static double over(const timed_lane_t *lane, const timed_lane_t *other)
     return speedup > 0.0 ? 1.0 / speedup : 0.0;
 }
 
+static void route_text(const lac_decision_t *d, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s", d->route, *d->side ? " " : "", d->side);
+}
+
+/* Every route that was asked for by name. */
+static void list_lanes(regret_t *r, const bench_case_t *bench)
+{
+    r->lanes = 0;
+    for (int i = 0; i < bench->lanes; i++) {
+        const bench_lane_t *lane = &bench->lane[i];
+        if (!lane->ctx || !lane->call.route || !bench_timed(bench, i, BENCH_WARM)) continue;
+        regret_lane_t *to = &r->lane[r->lanes++];
+        route_text(&lane->decision, to->route, sizeof to->route);
+        to->us = median_us(&bench->timed[BENCH_WARM][i]);
+        to->predicted_us = lane->decision.cost_us;
+    }
+}
+
 /* False where there is nothing to compare (a lane is missing, or an operand came out all zero). */
 static bool judge(regret_t *r, const bench_case_t *bench)
 {
@@ -77,7 +104,8 @@ static bool judge(regret_t *r, const bench_case_t *bench)
     const lac_decision_t *d = &bench->lane[chosen].decision;
     snprintf(r->problem, sizeof r->problem, "%s", bench->set.text);
     snprintf(r->best, sizeof r->best, "%s", bench->lane[best].route);
-    snprintf(r->decided, sizeof r->decided, "%s%s%s", d->route, *d->side ? " " : "", d->side);
+    route_text(d, r->decided, sizeof r->decided);
+    list_lanes(r, bench);
     r->auto_us = median_us(&timed[chosen]);
     r->best_us = median_us(&timed[best]);
     r->base_us = median_us(&timed[0]);
@@ -203,6 +231,15 @@ static void json_problem(json_writer_t *json, const regret_t *r)
     json_number(json, "auto_over_best", r->over_best);
     json_number(json, "auto_over_baseline", r->over_base);
     json_number(json, "auto_over_allowed", r->over_promise);
+    json_begin(json, "routes", '[');
+    for (int i = 0; i < r->lanes; i++) {
+        json_begin(json, NULL, '{');
+        json_text(json, "route", r->lane[i].route);
+        json_number(json, "us", r->lane[i].us);
+        json_number(json, "predicted_us", r->lane[i].predicted_us);
+        json_end(json, '}');
+    }
+    json_end(json, ']');
     json_end(json, '}');
 }
 
