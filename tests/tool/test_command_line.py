@@ -14,7 +14,7 @@ import unittest
 
 TOOL = ""
 SOURCE = pathlib.Path()
-COMMANDS = ("info", "bench", "explain", "check", "tune")
+COMMANDS = ("info", "bench", "explain", "check", "tune", "run", "doctor")
 ROUTES = ("trivial", "event", "csr", "bitmask", "reference", "dense", "plain")
 SMALL = "sgemm:NN:8x200x64:A=bern0.05"
 QUICK = ("--repeat", "3", "--min-time", "0.001")
@@ -475,6 +475,40 @@ class Render(unittest.TestCase):
         done = self.run_render(SOURCE, "--verify")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+
+class Programs(unittest.TestCase):
+    """lacuna run and lacuna doctor: another program with the drop-in libraries in front of its BLAS."""
+
+    def test_exit_codes_are_the_programs(self):
+        for command in ("run", "doctor"):
+            self.assertEqual(lacuna(command, "sh", "-c", "exit 9")[0], 9, command)
+            self.assertEqual(lacuna(command, "--", "/no/such/program")[0], 3, command)
+            self.assertEqual(lacuna(command)[0], 2, command)
+            self.assertEqual(lacuna(command, "--set", "nan", "true")[0], 2, command)
+
+    def test_environment(self):
+        code, out, _ = lacuna("run", "-S", "nan=strict", "--", "sh", "-c", "echo $LD_PRELOAD $LACUNA_NAN -s",
+                              env={"LD_PRELOAD": ""})
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"^/\S+/liblacuna_blas\.so:/\S+/liblacuna_cublas\.so strict -s$")
+
+    def test_options_end_at_the_program(self):
+        code, out, _ = lacuna("run", "echo", "--set", "nothing")
+        self.assertEqual((code, out), (0, "--set nothing\n"))
+
+    def test_doctor(self):
+        code, _, err = lacuna("doctor", "--", os.environ["DOCTOR_PATIENT"])
+        self.assertEqual(code, 7, err)
+        self.assertRegex(err, r"sgemm_ +doctor_patient +liblacuna_blas\.so +intercepted")
+        self.assertRegex(err, r"1 by the dense one")
+        if "liblacuna_audit.so is not there" not in err:
+            self.assertRegex(err, r"cblas_sgemm +doctor_patient +libblasfakea\.so +BYPASSED: fetched with dlsym")
+            self.assertIn("doctor_patient brings cblas_sgemv64_ itself", err)
+
+    def test_doctor_has_nothing_to_say(self):
+        code, out, err = lacuna("doctor", "echo", "well")
+        self.assertEqual((code, out), (0, "well\n"))
+        self.assertIn("No process multiplied", err)
 
 if __name__ == "__main__":
     TOOL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])

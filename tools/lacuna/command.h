@@ -24,6 +24,8 @@ int command_bench(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_tune(int argc, char **argv);
+int command_run(int argc, char **argv);
+int command_doctor(int argc, char **argv);
 
 /* Options that every command takes: --device PLACE, --set OPTION=VALUE, --quiet. */
 #define COMMON_SETTINGS 16

@@ -20,6 +20,8 @@ static const command_t commands[] = {
     {"explain", command_explain, "what the dispatcher thinks of a problem"},
     {"check", command_check, "compares every route with the oracle"},
     {"tune", command_tune, "measures the cost model's constants on this machine"},
+    {"run", command_run, "runs a program with the drop-in libraries in front of its BLAS and cuBLAS"},
+    {"doctor", command_doctor, "runs a program so, and tells what came to Lacuna and what went past it"},
 };
 static const int command_count = sizeof commands / sizeof commands[0];
 

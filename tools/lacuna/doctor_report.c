@@ -1,0 +1,181 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Bindings told apart by where they come from and where they lead. */
+#include "doctor_report.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "child_program.h"
+#include "elf_symbols.h"
+#include "text_table.h"
+
+static void take_name(const char *name, void *arg)
+{
+    taken_calls_t *taken = arg;
+    char **grown = realloc(taken->name, (size_t)(taken->count + 1) * sizeof *grown);
+    if (!grown) return;
+    taken->name = grown;
+    char *copy = strdup(name);
+    if (copy) taken->name[taken->count++] = copy;
+}
+
+static bool is_taken(const taken_calls_t *taken, const char *name)
+{
+    for (int i = 0; i < taken->count; i++)
+        if (!strcmp(taken->name[i], name)) return true;
+    return false;
+}
+
+/* Local functions come with the exported ones where a library was not stripped: only a BLAS's names count. */
+static void take_product(const char *name, void *arg)
+{
+    bool named =
+        strstr(name, "gemm") || strstr(name, "gemv") || strstr(name, "Gemm") || strstr(name, "cublasLt");
+    bool vendor = !strncmp(name, "cublas", 6) || !strncmp(name, "cblas_", 6) || !strncmp(name, "scipy_", 6) ||
+                  !strncmp(name, "sgem", 4);
+    if (named && vendor && !is_taken(arg, name)) take_name(name, arg);
+}
+
+void taken_read(taken_calls_t *taken)
+{
+    static const char *const names[] = {"liblacuna_blas.so", "liblacuna_cublas.so"};
+    *taken = (taken_calls_t){0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[PATH_MAX];
+        if (child_library(names[i], path, sizeof path)) elf_functions(path, take_product, taken);
+    }
+}
+
+void taken_free(taken_calls_t *taken)
+{
+    for (int i = 0; i < taken->count; i++) free(taken->name[i]);
+    free(taken->name);
+    *taken = (taken_calls_t){0};
+}
+
+static const char *file_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool begins(const char *path, const char *stem)
+{
+    return strncmp(file_of(path), stem, strlen(stem)) == 0;
+}
+
+static bool is_ours(const char *path)
+{
+    return begins(path, "liblacuna");
+}
+
+/* Libraries that multiply within algorithms of their own: what they call is left alone, and so are parts of a
+ * BLAS that call each other. */
+static bool is_vendor(const char *path)
+{
+    static const char *const stems[] = {"libcublas", "libcusolver", "libcusparse",
+                                        "libnvblas", "libopenblas", "libblas",
+                                        "libmkl",    "libblis",     "libflexiblas"};
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
+        if (begins(path, stems[i])) return true;
+    return false;
+}
+
+/* NULL: no call of ours, whoever made it. */
+static const char *verdict(const binding_t *b, const taken_calls_t *taken)
+{
+    if (is_ours(b->to)) return is_vendor(b->from) ? "passed on: the vendor's own call" : "intercepted";
+    if (!is_taken(taken, b->symbol)) return NULL;
+    return b->by_dlsym ? "BYPASSED: fetched with dlsym"
+                       : "BYPASSED: bound past the preload (deep-bind, or a scope of its own)";
+}
+
+/* Looked up by us, or by a BLAS in itself. */
+static bool is_noise(const binding_t *b)
+{
+    return is_ours(b->from) || (is_vendor(b->from) && !is_ours(b->to)) || !strncmp(b->symbol, "lac_", 4);
+}
+
+static void print_bindings(const doctor_log_t *log, const taken_calls_t *taken, FILE *file)
+{
+    static const char *const heads[] = {"call", "from", "leads to", ""};
+    text_table_t *table = text_table_new(4, heads);
+    int rows = 0;
+    for (int i = 0; table && i < log->bindings; i++) {
+        const binding_t *b = &log->binding[i];
+        if (is_noise(b) || !verdict(b, taken)) continue;
+        text_table_cell(table, "%s", b->symbol);
+        text_table_cell(table, "%s", file_of(b->from));
+        text_table_cell(table, "%s", file_of(b->to));
+        text_table_cell(table, "%s", verdict(b, taken));
+        rows++;
+    }
+    if (rows) text_table_print(table, file, 2);
+    if (!rows) fprintf(file, "  no product that Lacuna takes was bound by the dynamic linker\n");
+    text_table_free(table);
+}
+
+/* The names of other products, each once. */
+static void print_others(const doctor_log_t *log, const taken_calls_t *taken, FILE *file)
+{
+    int printed = 0;
+    for (int i = 0; i < log->bindings; i++) {
+        const binding_t *b = &log->binding[i];
+        bool fresh = !is_noise(b) && !verdict(b, taken);
+        for (int j = 0; fresh && j < i; j++) fresh = strcmp(log->binding[j].symbol, b->symbol) != 0;
+        if (fresh) fprintf(file, "%s%s", printed++ ? " " : "  not Lacuna's: ", b->symbol);
+    }
+    if (printed) fprintf(file, "\n");
+}
+
+typedef struct own_calls {
+    const taken_calls_t *taken;
+    char text[160];
+    size_t used;
+} own_calls_t;
+
+static void note_own(const char *name, void *arg)
+{
+    own_calls_t *own = arg;
+    if (!is_taken(own->taken, name) || own->used + strlen(name) + 3 > sizeof own->text ||
+        strstr(own->text, name))
+        return;
+    own->used += (size_t)snprintf(own->text + own->used, sizeof own->text - own->used, "%s%s",
+                                  own->used ? ", " : "", name);
+}
+
+/* The calls that an object other than a BLAS holds itself: its own calls of them never come out. */
+static bool brings_own(const char *path, const taken_calls_t *taken, own_calls_t *own)
+{
+    *own = (own_calls_t){.taken = taken};
+    if (!is_ours(path) && !is_vendor(path)) elf_functions(path, note_own, own);
+    return own->used > 0;
+}
+
+bool doctor_has_news(const doctor_log_t *log, const taken_calls_t *taken)
+{
+    own_calls_t own;
+    for (int i = 0; i < log->bindings; i++)
+        if (!is_noise(&log->binding[i])) return true;
+    for (int i = 0; i < log->objects; i++)
+        if (brings_own(log->object[i], taken, &own)) return true;
+    return log->lines > 0;
+}
+
+void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *file)
+{
+    own_calls_t own;
+    if (log->objects) fprintf(file, "  %s\n", log->object[0]);
+    print_bindings(log, taken, file);
+    print_others(log, taken, file);
+    for (int i = 0; i < log->objects; i++)
+        if (brings_own(log->object[i], taken, &own))
+            fprintf(file, "  %s brings %s itself: calls within it go past\n", file_of(log->object[i]),
+                    own.text);
+    for (int i = 0; i < log->lines; i++) fprintf(file, "  %s\n", log->said[i]);
+    if (!log->lines)
+        fprintf(file,
+                "  no call came to Lacuna: nothing was multiplied in f32 through a call that it takes\n");
+}
