@@ -76,7 +76,7 @@ typedef struct lac_cuda_tile {
     int row_warps; /* row_warps * k_warps <= 32                             */
     int k_warps;
     int cluster; /* 1, 2, 4, 8 or 16; more than 1 needs compute 9.0       */
-    int slice;   /* slots only: k per slot, a multiple of 128 and >= k / 64 */
+    int slice;   /* slots only: k per slot, a multiple of 128; more where the workspace has no room */
 } lac_cuda_tile_t;
 
 /* Event product, one launch: blocks scan their slice of a dense S and gather only the active rows (or

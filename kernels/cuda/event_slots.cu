@@ -42,9 +42,9 @@ extern "C" lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const 
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const lac_cuda_tile_t zero = {}, t = choose_ranges(p, tile ? *tile : zero, s->density, current_device());
     const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
-    const int slice = t.slice ? t.slice : (int)most<int64_t>(128, round_up(share, 128));
+    const int64_t least_slice = most<int64_t>(128, round_up(ceil_div(p->k, slots_upper(p->k)), 128));
+    const int slice = (int)most(least_slice, t.slice ? t.slice : round_up(share, 128));
     const Slots slots = make_slots(workspace, p->m, p->k, slice);
-    if (slots.slots > slots_upper(p->k)) return LAC_ERR_EXTENT;
     if (s->data && slots.slots > 0) {
         lac_status_t status =
             pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), (cudaStream_t)stream);

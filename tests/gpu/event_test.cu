@@ -255,6 +255,8 @@ int main(int argc, char **argv)
         else
             run_case<float>(c);
     }
+    /* More k than a forced slice has slots for. */
+    run_case<float>({3, 37, 70001, 0.01, false, false, false, false, false, false, false, 1.0f, 0.0f, 5});
     printf("event_test: %d checks, %d failures\n", checks, failures);
     return failures != 0;
 }
