@@ -16,9 +16,12 @@
 #define ROWS_MAX  4096  /* of S: beyond, W's slices are read anew too often      */
 #define FUSED_MAX 65536 /* elements of S, and                                   */
 #define FUSED_LEAST                                                                                          \
-    0.005            /* its density, for one launch instead of two: 5.2 us against 6.1 for                   \
-                        10 x 5000 x 5000 at 1 % (H200, 2026-11-20)           */
-#define ENTRY_US 0.2 /* one event of a block after the other, sparse W       */
+    0.005                   /* its density, for one launch instead of two: 5.2 us against 6.1 for            \
+                               10 x 5000 x 5000 at 1 % (H200, 2026-11-20)           */
+#define FUSED_TRIP  8192.0  /* elements of a row that one launch has in flight     */
+#define PACKED_TRIP 98304.0 /* the same of a packer, up to 8 slices of k            */
+#define TRIP_US     1.75
+#define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
 
 /* Where the events of S come from. */
 typedef enum event_source { FROM_CSR, FROM_BUFFER, FROM_EXPANSION, FROM_NOWHERE } event_source_t;
@@ -125,15 +128,35 @@ static double gather_us(const lac_sided_t *s, gather_t gather, const lac_machine
     }
 }
 
+/* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */
+static bool fuses(const lac_sided_t *s, how_t how)
+{
+    if (s->m == 1) return true;
+    bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
+    return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_LEAST;
+}
+
+/* A row of S is scanned by the warps that its slices of k go to, whatever the device has besides: 214 ms for
+ * one row of 1e9 bytes in one launch (H200, 2026-11-21). Packed first, a row has some 13 times the warps. */
+static double scan_us(const lac_sided_t *s, how_t how, const lac_machine_t *machine)
+{
+    double bytes = (s->s->dt == LAC_F32 ? 4.0 : 1.0) * (double)s->m * (double)s->k;
+    double at_once = fuses(s, how) ? FUSED_TRIP : PACKED_TRIP, further = (double)s->k - at_once;
+    double trips =
+        how.gather == BY_ACTIVE || how.gather == BY_STREAM || further < 0 ? 0.0 : further / at_once;
+    double moved = bytes / (machine->cuda_l2_gbps * 1e3);
+    return moved > trips * TRIP_US ? moved : trips * TRIP_US;
+}
+
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s);
-    double elements = (double)s.m * (double)s.k, element = s.s->dt == LAC_F32 ? 4.0 : 1.0;
+    double elements = (double)s.m * (double)s.k;
     bool given = how.source == FROM_CSR;
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
     double launches = machine->cuda_launch_us + (chained ? machine->cuda_chain_us : 0.0);
-    double scan = given ? 0.0 : element * elements / (machine->cuda_l2_gbps * 1e3);
+    double scan = given ? 0.0 : scan_us(&s, how, machine);
     if (how.source == FROM_EXPANSION)
         scan += 2.0 * machine->cuda_launch_us + 8.0 * elements / (machine->cuda_dram_gbps * 1e3);
     return launches + scan + gather_us(&s, how.gather, machine);
@@ -196,14 +219,6 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
     product.ldw = copy ? s->n : how.gather == BY_ROWS ? s->wrs : s->wcs;
     if (s->n == 1 && product.order == LAC_CUDA_COLS) product.ldw = s->k; /* a single column has no next one */
     return product;
-}
-
-/* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */
-static bool fuses(const lac_sided_t *s, how_t how)
-{
-    if (s->m == 1) return true;
-    bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
-    return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_LEAST;
 }
 
 static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,

@@ -3,6 +3,9 @@
  * Rows from metadata, or counted and filled in the workspace. */
 #include "cuda_rows.h"
 
+#define ROW_TRIP 4096.0 /* elements of a row that its block has in flight */
+#define TRIP_US  1.75
+
 lac_cuda_rows_source_t lac_cuda_rows_source(const lac_sided_t *s)
 {
     if (lac_cuda_form_at_hand(s->s, lac_sided_by_rows(s))) return LAC_CUDA_ROWS_FORM;
@@ -30,8 +33,10 @@ double lac_cuda_rows_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
     if (lac_cuda_rows_source(s) != LAC_CUDA_ROWS_BUILT) return 0.0;
     double elements = (double)s->m * (double)s->k, element = s->s->dt == LAC_F32 ? 4.0 : 1.0;
-    double moved = 2.0 * element * elements + 8.0 * s->s->density * elements; /* count, then fill */
-    return 3.0 * machine->cuda_launch_us + moved / (machine->cuda_dram_gbps * 1e3);
+    double bytes = 2.0 * element * elements + 8.0 * s->s->density * elements; /* count, then fill */
+    double moved = bytes / (machine->cuda_dram_gbps * 1e3);
+    double walked = 2.0 * TRIP_US * ((double)s->k / ROW_TRIP - 1.0); /* one block per row */
+    return 3.0 * machine->cuda_launch_us + (moved > walked ? moved : walked);
 }
 
 lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, char *memory, lac_cuda_csr_t *csr)

@@ -163,6 +163,7 @@ static void test_choices(void **state)
         {{"rrr", "pp", 4096, 4096, 4096, -1, 1.0}, "dense", LAC_SIDE_NONE},
         {{"rrr", "pp", 8192, 8192, 128, -1, 1.0}, "dense", LAC_SIDE_NONE},
         {{"rrr", "fp", 4096, 4096, 4096, 1.0, -1}, "dense", LAC_SIDE_NONE},
+        {{"rrr", "pp", 1, 1000000000, 1, 0.001, -1}, "dense", LAC_SIDE_NONE},
     };
     lac_problem_t p;
     lac_meta_t *meta[2];
