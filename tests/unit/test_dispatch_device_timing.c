@@ -162,7 +162,7 @@ static void test_few_are_clocked(void **state)
     lac_ctx_t ctx = context(2.0, 3.0, 4.0);
     call_at(&ctx, 4, 10000);
     assert_true(ran[SPARSE] > 9900);
-    assert_true(clocked >= 10000 / 256 && clocked < 100);
+    assert_true(clocked >= 10000 / 1024 && clocked < 50);
     lac_sites_free(&ctx.sites);
 }
 
