@@ -13,6 +13,8 @@
 #define EVENTS_MOST  3e5  /* events times columns                                    */
 #define EVENTS_OF_K  0.05 /* events of all rows per k                                */
 #define STREAM_SPARE 11e6 /* bytes of W that a list must save to beat the stream     */
+#define SECTOR_RATE  0.4  /* at which sectors come, where all of W comes at 1        */
+#define GIVEN_SPARE  5e6  /* bytes in sectors that packing S takes the time of       */
 #define TAIL         0.25 /* of the shorter of two things that overlap               */
 #define COLUMNS_WARP 4.0  /* columns of a warp or of a stage                         */
 
@@ -40,10 +42,23 @@ lac_cuda_columns_t lac_cuda_columns_best(const lac_sided_t *s)
 }
 
 /* Every group of rows fetches its sectors anew. */
+static double events_bytes(const lac_sided_t *s)
+{
+    return ceil((double)s->m / EVENT_ROWS) * share(s, SECTOR, EVENT_ROWS) * w_bytes(s);
+}
+
 static double events_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
-    double groups = ceil((double)s->m / EVENT_ROWS);
-    return groups * share(s, SECTOR, EVENT_ROWS) * w_bytes(s) / (machine->cuda_sector_gbps * 1e3);
+    return events_bytes(s) / (machine->cuda_sector_gbps * 1e3);
+}
+
+/* 5000 x 5000 x 50, 1 %: 133 us given, 31 from the buffer; 10000 x 10000 x 10, 1 %: 224 and 79, 0.1 %: 28 and
+ * 30 (H200, 2026-11-21). */
+bool lac_cuda_columns_beat_given(const lac_sided_t *s)
+{
+    double pieces = share(s, PIECE, (double)s->m);
+    double others = lac_cuda_columns_best(s) == LAC_CUDA_COLUMNS_ACTIVE ? pieces / (0.5 + 0.5 * pieces) : 1.0;
+    return events_bytes(s) > GIVEN_SPARE + SECTOR_RATE * others * w_bytes(s);
 }
 
 /* Memory gives single pieces at half the rate of all of them; groups of rows meet in the cache. */

@@ -48,17 +48,16 @@ typedef struct how {
     gather_t gather;
 } how_t;
 
-static gather_t by_columns(const lac_sided_t *s, event_source_t source)
+/* W by columns. The kernels that read nearly all of W take a dense S: where many events are given, its buffer
+ * is the better source of them. */
+static how_t by_columns(const lac_sided_t *s, event_source_t source)
 {
-    if (source == FROM_CSR) return BY_COLUMNS;
-    switch (lac_cuda_columns_best(s)) {
-    case LAC_CUDA_COLUMNS_ACTIVE:
-        return BY_ACTIVE;
-    case LAC_CUDA_COLUMNS_STREAM:
-        return BY_STREAM;
-    default:
-        return BY_COLUMNS;
-    }
+    static const gather_t gathers[] = {[LAC_CUDA_COLUMNS_EVENTS] = BY_COLUMNS,
+                                       [LAC_CUDA_COLUMNS_ACTIVE] = BY_ACTIVE,
+                                       [LAC_CUDA_COLUMNS_STREAM] = BY_STREAM};
+    if (source == FROM_CSR && !(s->s->buf && lac_cuda_columns_beat_given(s)))
+        return (how_t){FROM_CSR, BY_COLUMNS};
+    return (how_t){source == FROM_CSR ? FROM_BUFFER : source, gathers[lac_cuda_columns_best(s)]};
 }
 
 /* The form of W that lists its slices W[k, :]. */
@@ -73,8 +72,7 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
     how_t how = {source_of(s), s->w->buf ? BY_ROWS : BY_ENTRIES};
     if (!s->w->buf) return how;
     if (slices == LAC_SLICES_COPY) how.gather = BY_COPY;
-    if (slices == LAC_SLICES_COLS) how.gather = by_columns(s, how.source);
-    return how;
+    return slices == LAC_SLICES_COLS ? by_columns(s, how.source) : how;
 }
 
 static bool short_enough(int64_t x)
@@ -203,7 +201,8 @@ static lac_status_t find_forms(lac_exec_t *exec, const lac_sided_t *s, how_t *ho
     }
     if (status || (how->gather != BY_COPY && how->gather != BY_ENTRIES)) return status;
     status = lac_cuda_form_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), w);
-    if (!*w && how->gather == BY_COPY) how->gather = by_columns(s, how->source);
+    if (!*w && how->gather == BY_COPY) *how = by_columns(s, how->source);
+    if (how->source == FROM_BUFFER) *rows = NULL;
     return status;
 }
 
