@@ -33,8 +33,8 @@ static char *read_whole(const char *path)
 
 static bool same_binding(const binding_t *x, const binding_t *y)
 {
-    return x->by_dlsym == y->by_dlsym && !strcmp(x->symbol, y->symbol) && !strcmp(x->from, y->from) &&
-           !strcmp(x->to, y->to);
+    return x->symbol && x->by_dlsym == y->by_dlsym && !strcmp(x->symbol, y->symbol) &&
+           !strcmp(x->from, y->from) && !strcmp(x->to, y->to);
 }
 
 /* "symbol,from,to,how" */
@@ -67,7 +67,7 @@ bool doctor_log_read(doctor_log_t *log, const char *path)
     size_t lines = 1;
     for (const char *at = log->text; *at; at++) lines += *at == '\n';
     log->object = calloc(lines, sizeof *log->object);
-    log->binding = malloc(lines * sizeof *log->binding);
+    log->binding = calloc(lines, sizeof *log->binding);
     log->said = calloc(lines, sizeof *log->said);
     if (!log->object || !log->binding || !log->said) {
         doctor_log_free(log);
