@@ -5,7 +5,7 @@
 #include "../base/threads.h"
 #include "../dispatch/ctx_state.h"
 #include "../dispatch/loaded.h"
-#include "../dispatch/report.h"
+#include "../dispatch/statistics.h"
 #include "../dispatch/table.h"
 #include "../dispatch/tune_store.h"
 #include "../host/host_backend.h"
@@ -37,7 +37,7 @@ static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_pl
     made->backend = backend;
     made->device = place.device;
     made->routes = lac_route_table(backend, &made->route_count);
-    lac_report_enlist(made);
+    lac_statistics_enlist(made);
     *ctx = made;
     return LAC_OK;
 }
@@ -64,7 +64,7 @@ lac_status_t lac_ctx_create(lac_ctx_t **ctx)
 void lac_ctx_free(lac_ctx_t *ctx)
 {
     if (!ctx) return;
-    lac_report_retire(ctx);
+    lac_statistics_retire(ctx);
     ctx->backend->close(ctx->exec);
     lac_sites_free(&ctx->sites);
     free(ctx);
@@ -74,7 +74,7 @@ void lac_ctx_free(lac_ctx_t *ctx)
  * exit all the same. */
 static void forget_sites(lac_ctx_t *ctx)
 {
-    lac_report_retire(ctx);
+    lac_statistics_retire(ctx);
     ctx->forwarded = NULL;
     lac_sites_free(&ctx->sites);
 }
@@ -96,7 +96,7 @@ lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value)
     bool anew = lac_policy_decides_otherwise(&ctx->policy, &changed) || ctx->policy.stats != changed.stats;
     if (anew) forget_sites(ctx);
     ctx->policy = changed;
-    if (anew) lac_report_enlist(ctx);
+    if (anew) lac_statistics_enlist(ctx);
     return LAC_OK;
 }
 
@@ -158,6 +158,6 @@ lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, vo
     ctx->machine = measured;
     snprintf(ctx->machine_source, sizeof ctx->machine_source, "%s", written);
     forget_sites(ctx);
-    lac_report_enlist(ctx);
+    lac_statistics_enlist(ctx);
     return LAC_OK;
 }

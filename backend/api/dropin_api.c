@@ -7,6 +7,7 @@
 #include "../data/check.h"
 #include "../dispatch/dispatch.h"
 #include "../dispatch/report.h"
+#include "../dispatch/statistics.h"
 #include "lacuna/context.h"
 #include "lacuna/dropin.h"
 
@@ -21,7 +22,7 @@
 
 static pthread_once_t keyed = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static bool disabled, has_key;
+static bool disabled, has_key, counted;
 static double device_least;
 static _Thread_local lac_ctx_t *mine;
 static _Thread_local bool tried;
@@ -40,6 +41,8 @@ static void prepare(void)
     disabled = off && strcmp(off, "0") != 0;
     has_key = !pthread_key_create(&key, free_mine);
     lac_policy_load(&policy);
+    counted = policy.stats && !disabled;
+    if (counted) lac_statistics_begin();
     bool all = policy.backend || lac_report_wanted(&policy);
     device_least = disabled ? (double)INFINITY : all ? 0.0 : DEVICE_SMALL;
 }
@@ -48,6 +51,12 @@ double lac_device_least(void)
 {
     pthread_once(&keyed, prepare);
     return device_least;
+}
+
+void lac_tell_forwarded(const char *symbol, lac_forward_t why)
+{
+    pthread_once(&keyed, prepare);
+    if (counted) lac_statistics_forwarded(symbol, why);
 }
 
 lac_ctx_t *lac_thread_ctx(void)
@@ -99,7 +108,7 @@ static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_o
                     const lac_obj_t *c, const lac_addend_t *addend, const char *symbol, const void *caller)
 {
     lac_problem_t p;
-    lac_request_t request = {.symbol = symbol, .caller = caller, .may_decline = true};
+    lac_request_t request = {.symbol = symbol, .caller = caller, .may_decline = true, .followed = true};
     if (lac_check_product(a, b, c)) return 0; /* aliased: what the BLAS makes of it is its own affair */
     lac_problem_describe(&p, alpha, a, b, beta, c);
     p.extra_us = addend ? adding_us(ctx, addend, &p) : 0.0;
@@ -110,17 +119,20 @@ static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_o
     return !status && !request.declined;
 }
 
+int lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
+                      lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller)
+{
+    lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller, .types = adds ? LAC_SITE_ADDS : 0};
+    at.ars = ta == LAC_TRANS ? lda : 1, at.acs = ta == LAC_TRANS ? 1 : lda;
+    at.brs = tb == LAC_TRANS ? ldb : 1, at.bcs = tb == LAC_TRANS ? 1 : ldb;
+    return ctx && lac_dispatch_settled(ctx, &at);
+}
+
 static int product(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
                    float alpha, const float *a, lac_inc_t lda, const float *b, lac_inc_t ldb, float beta,
                    float *c, lac_inc_t ldc, const lac_addend_t *addend, const char *symbol,
                    const void *caller)
 {
-    if (!ctx) return 0;
-    if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
-    lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller, .types = addend ? LAC_SITE_ADDS : 0};
-    at.ars = ta == LAC_TRANS ? lda : 1, at.acs = ta == LAC_TRANS ? 1 : lda;
-    at.brs = tb == LAC_TRANS ? ldb : 1, at.bcs = tb == LAC_TRANS ? 1 : ldb;
-    if (lac_dispatch_settled(ctx, &at)) return 0;
     lac_obj_t oa = by_columns(ctx, ta, m, k, a, 1, lda), ob = by_columns(ctx, tb, k, n, b, 1, ldb);
     lac_obj_t oc = by_columns(ctx, LAC_NO_TRANS, m, n, c, 1, ldc);
     return computed(ctx, alpha, &oa, &ob, beta, &oc, addend, symbol, caller);
@@ -131,6 +143,8 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
                          lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
                          const void *caller)
 {
+    if (!ctx || is_small(ctx, (double)m * (double)n * (double)k)) return 0;
+    if (lac_sgemm_settled(ctx, ta, tb, m, n, k, lda, ldb, 0, caller)) return 0;
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, NULL, symbol, caller);
 }
 
@@ -139,8 +153,9 @@ int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, l
                                lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const lac_addend_t *addend,
                                const char *symbol, const void *caller)
 {
-    if (!addend->from && !addend->bias) addend = NULL;
-    if (addend && ctx && !ctx->backend->device) return 0;
+    bool adds = addend->from || addend->bias;
+    if (!ctx || (adds && !ctx->backend->device) || is_small(ctx, (double)m * (double)n * (double)k)) return 0;
+    addend = adds ? addend : NULL;
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, addend, symbol, caller);
 }
 
@@ -166,7 +181,15 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
     return computed(ctx, alpha, &oa, &ox, beta, &oy, NULL, symbol, caller);
 }
 
+int lac_awaits_forwarded(const lac_ctx_t *ctx)
+{
+    return ctx && ctx->forwarded;
+}
+
 void lac_forwarded(lac_ctx_t *ctx)
 {
-    if (ctx && ctx->forwarded) lac_dispatch_forwarded(ctx);
+    if (!lac_awaits_forwarded(ctx)) return;
+    int token = lac_enter(ctx);
+    lac_dispatch_forwarded(ctx);
+    lac_leave(ctx, token);
 }

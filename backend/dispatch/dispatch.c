@@ -101,6 +101,11 @@ static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice
     if (limit > 0.0 && limit < 1.0) p->density_limit = limit;
 }
 
+static bool is_trial(const lac_choice_t *choice)
+{
+    return !strcmp(choice->reason, "trial");
+}
+
 /* In front of another BLAS, that BLAS is the dense route, and knows best how to do nothing. Where it cannot
  * be timed from outside, a trial of it is our own call of the vendor's product. */
 static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, const lac_request_t *request,
@@ -108,7 +113,7 @@ static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, c
 {
     const lac_route_t *route = choice->route;
     bool plain = route->role == LAC_ROLE_PLAIN && !forced;
-    if (ctx->backend->clock && !strcmp(choice->reason, "trial")) return false;
+    if (ctx->backend->clock && is_trial(choice) && !request->followed) return false;
     return request->may_decline &&
            (route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain);
 }
@@ -186,6 +191,11 @@ void lac_dispatch_forwarded(lac_ctx_t *ctx)
     lac_site_t *site = ctx->forwarded;
     lac_problem_t p = site->shape;
     ctx->forwarded = NULL;
+    if (ctx->backend->clock) {
+        lac_choice_t dense = {ctx->routes[site->dense_row], site->dense_row, "trial", -1.0, -1.0};
+        lac_device_timing_end(ctx, site, &p, &dense);
+        return;
+    }
     lac_history_timed(ctx, site, &p, site->dense_row, predicted_us(ctx, &p, site->dense_row),
                       lac_now_us() - ctx->forwarded_at_us);
 }
@@ -240,6 +250,8 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     lac_outcome_t unseen = {false, -1.0, -1.0};
     if (site) lac_history_learn(ctx, site, p, &choice, &unseen);
     decline(ctx, site, request);
+    bool clocked = site && is_trial(&choice) && choice.row == site->dense_row && ctx->backend->clock;
+    if (clocked && lac_device_timing_begin(ctx, site, &choice)) ctx->forwarded = site;
     lac_report_call(ctx, site, p, request, &choice, 0.0);
     return LAC_OK;
 }

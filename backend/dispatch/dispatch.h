@@ -14,6 +14,7 @@ typedef struct lac_request {
     const char *symbol;
     const void *caller;
     bool may_decline; /* leave c alone where the dense route would serve    */
+    bool followed;    /* lac_dispatch_forwarded will follow where it is declined and ctx->forwarded is set  */
     bool declined;    /* out                                                */
 } lac_request_t;
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Telling people: verbose lines and the statistics at exit. Nothing is written unless it was asked for. */
+ * Telling people of calls, line by line. Nothing is written unless it was asked for. */
 #ifndef LACUNA_DISPATCH_REPORT_H
 #define LACUNA_DISPATCH_REPORT_H
 
@@ -13,9 +13,5 @@ bool lac_report_wanted(const lac_policy_t *policy);
 /* One call that was served or declined. */
 void lac_report_call(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_request_t *request,
                      const lac_choice_t *choice, double took_us);
-
-/* A context takes part in the statistics at exit from its first call to its end. */
-void lac_report_enlist(lac_ctx_t *ctx);
-void lac_report_retire(lac_ctx_t *ctx);
 
 #endif

@@ -20,6 +20,7 @@ typedef struct lac_site_key {
 /* What was seen of one operand of a site. */
 typedef struct lac_seen {
     double density, k_active; /* last counted or sampled; negative: never    */
+    double sampled;           /* by the last look, whatever came of it; negative: none */
     double break_even;        /* below this density some sparse route wins; 0: it need not be looked at */
     bool pending;             /* a device was asked and has not answered                                  */
 } lac_seen_t;

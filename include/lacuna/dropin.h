@@ -37,6 +37,11 @@ typedef struct lac_addend {
     const float *bias; /* m values: one for each row, in every column */
 } lac_addend_t;
 
+/* Nonzero where either of these two calls of this shape, from this caller, is certain to be declined: that
+ * can be asked before the rest is known. The call then counts as declined. `adds`: something is added. */
+LAC_API int lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                              lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller);
+
 /* Column-major C := beta C + alpha op(A) op(B) + from + bias, on a device. Returns as lac_sgemm_or_decline;
  * where beta = 0, a declined C may hold anything. The price of adding is weighed. */
 LAC_API int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
@@ -48,6 +53,26 @@ LAC_API int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans
 LAC_API int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
                                  const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta,
                                  float *y, lac_inc_t incy, const char *symbol, const void *caller);
+
+/* Nonzero where the call that was just declined on this context is being timed: nothing else may be called on
+ * it before lac_forwarded. */
+LAC_API int lac_awaits_forwarded(const lac_ctx_t *ctx);
+
+/* Why a drop-in library passes a call on without asking. */
+typedef enum lac_forward {
+    LAC_FORWARD_VENDOR,    /* a vendor library made it, within an algorithm of its own    */
+    LAC_FORWARD_FORM,      /* its types, arithmetic or layout                             */
+    LAC_FORWARD_ARGUMENTS, /* nothing to multiply, or an error that is not ours to report */
+    LAC_FORWARD_BATCH,     /* several products that are not one                           */
+    LAC_FORWARD_SMALL,     /* fewer multiply-adds than lac_device_least                   */
+    LAC_FORWARD_HANDLE,    /* scalars on the device, or a math mode                       */
+    LAC_FORWARD_CAPTURED,  /* its stream is being captured                                */
+    LAC_FORWARD_STREAM,    /* the per-thread default stream, or one too many              */
+    LAC_FORWARD_CONTEXT    /* no context could be made for it                             */
+} lac_forward_t;
+
+/* Counts such a call for the tables at exit, where they are asked for. */
+LAC_API void lac_tell_forwarded(const char *symbol, lac_forward_t why);
 
 /* To be called when the BLAS behind has served a call that was just declined on this context: now and then
  * the time since is measured, so that the decisions at that site rest on it. Costs next to nothing. */

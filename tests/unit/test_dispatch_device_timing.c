@@ -114,18 +114,25 @@ static lac_ctx_t context(double sparse_us, double rival_us, double dense_us)
     return ctx;
 }
 
-static void call_at(lac_ctx_t *ctx, lac_dim_t m, int times)
+static void call_by(lac_ctx_t *ctx, lac_dim_t m, int times, bool drop_in)
 {
     static float c[64];
     for (int i = 0; i < times; i++) {
-        lac_request_t request = {.symbol = "test"};
+        lac_request_t request = {.symbol = "test", .may_decline = drop_in, .followed = drop_in};
         lac_problem_t p = {.m = m, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = 4, .ccs = 1};
         p.a.density = 0.1;
         p.a.known = LAC_KNOWN_ATTACHED;
         p.a.buf = p.b.buf = c;
         p.b.density = p.a.k_active = p.b.k_active = -1.0;
         unit_expect(lac_dispatch(ctx, &p, &request), LAC_OK, "dispatch");
+        if (request.declined) last_row = DENSE;
+        if (ctx->forwarded) lac_dispatch_forwarded(ctx);
     }
+}
+
+static void call_at(lac_ctx_t *ctx, lac_dim_t m, int times)
+{
+    call_by(ctx, m, times, false);
 }
 
 static int served(lac_ctx_t *ctx, int row)
@@ -143,6 +150,18 @@ static void test_wrong_prediction(void **state)
     call_at(&ctx, 4, 12);
     assert_true(ran[SPARSE] <= 8);
     assert_true(served(&ctx, DENSE) >= 980);
+    lac_sites_free(&ctx.sites);
+}
+
+/* A caller with a vendor's product of its own: that is the one to be timed, and to serve. */
+static void test_the_callers_product_is_timed(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(200.0, 90.0, 4.0);
+    call_by(&ctx, 4, 1000, true);
+    assert_int_equal(ran[DENSE], 0);
+    assert_true(ran[SPARSE] + ran[RIVAL] <= 16);
+    assert_false(open_span);
     lac_sites_free(&ctx.sites);
 }
 
@@ -206,10 +225,13 @@ static void test_evicted_site(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_prediction), cmocka_unit_test(test_better_rival),
-        cmocka_unit_test(test_few_are_clocked),  cmocka_unit_test(test_nothing_is_tried_in_a_capture),
-        cmocka_unit_test(test_learning_off),     cmocka_unit_test(test_evicted_site)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wrong_prediction),
+                                       cmocka_unit_test(test_the_callers_product_is_timed),
+                                       cmocka_unit_test(test_better_rival),
+                                       cmocka_unit_test(test_few_are_clocked),
+                                       cmocka_unit_test(test_nothing_is_tried_in_a_capture),
+                                       cmocka_unit_test(test_learning_off),
+                                       cmocka_unit_test(test_evicted_site)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,169 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What became of a site's calls, and of all sites by the class of their shapes and their density. */
+#include "statistics.h"
+#include "../base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TOP_SITES = 20 };
+
+/* A call by the route in `row` at a density as it was last seen: predicted, times what was measured there. */
+static double cost_at(const lac_ctx_t *ctx, const lac_site_t *site, int row)
+{
+    lac_problem_t p = site->shape;
+    const lac_route_t *route = row < 0 ? NULL : ctx->routes[row];
+    p.a.density = site->left.density, p.b.density = site->right.density;
+    if (!route || row >= LAC_SITE_ROUTES || route->applicable(route, &p) != LAC_FITS) return -1.0;
+    double factor = site->factor[row] > 0.0f ? (double)site->factor[row] : 1.0;
+    double extra = route->role == LAC_ROLE_SPARSE ? p.extra_us : 0.0;
+    return route->cost_us(route, &p, &ctx->machine) * factor + extra;
+}
+
+static double best_at(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    double best = site->dense_us;
+    for (int i = 0; i < ctx->route_count; i++) {
+        if (ctx->routes[i]->role != LAC_ROLE_SPARSE) continue;
+        double cost = cost_at(ctx, site, i);
+        if (cost >= 0.0 && cost < best) best = cost;
+    }
+    return best;
+}
+
+static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)
+{
+    for (int i = 0; i < ctx->route_count; i++)
+        if (ctx->routes[i] == route) return i;
+    return -1;
+}
+
+static double last_density(const lac_site_t *site)
+{
+    double left = site->left.density >= 0 ? site->left.density : site->left.sampled;
+    double right = site->right.density >= 0 ? site->right.density : site->right.sampled;
+    return left < 0 || (right >= 0 && right < left) ? right : left;
+}
+
+static const char *why_dense(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    if (site->route && site->route->role == LAC_ROLE_SPARSE) return "";
+    if (site->left.break_even <= 0.0 && site->right.break_even <= 0.0) return "pays at no density";
+    if (ctx->policy.detect != LAC_DETECT_PROBE && !site->looks) return "not looked at";
+    return last_density(site) < 0 ? "nothing seen yet" : "too dense";
+}
+
+lac_site_story_t lac_site_story(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    lac_site_story_t story = {
+        .sparse = site->sparse_calls, .dense = site->declined_calls, .dense_us = site->dense_us};
+    lac_dim_t m = site->key.m, n = site->key.n;
+    bool serves = site->route && site->route->role == LAC_ROLE_SPARSE;
+    snprintf(story.shape, sizeof story.shape, "%lldx%lldx%lld", (long long)m, (long long)site->key.k,
+             (long long)n);
+    snprintf(story.symbol, sizeof story.symbol, "%s", site->symbol);
+    snprintf(story.route, sizeof story.route, "%s", site->route ? site->route->name : "dense");
+    story.least_extent = (double)(m < n ? m : n);
+    story.density = last_density(site);
+    story.why_dense = why_dense(ctx, site);
+    story.predicted_us = site->sparse_us_predicted;
+    /* Where calls return before they are done, a few were clocked. */
+    double now = serves ? cost_at(ctx, site, row_of(ctx, site->route)) : -1.0;
+    bool clocked = ctx->backend->asynchronous;
+    story.measured_us = clocked && now >= 0 ? now * (double)site->sparse_calls : site->sparse_us_measured;
+    story.sparse_us = site->sparse_calls ? story.measured_us / (double)site->sparse_calls : 0.0;
+    story.gained_us = (double)site->sparse_calls * site->dense_us - story.measured_us;
+    story.best_us = (double)(site->sparse_calls + site->declined_calls) * best_at(ctx, site);
+    double spent = story.measured_us + (double)site->declined_calls * site->dense_us;
+    story.regret_us = spent > story.best_us ? spent - story.best_us : 0.0;
+    return story;
+}
+
+static double dense_spent(const lac_site_story_t *story)
+{
+    return (double)(story->sparse + story->dense) * story->dense_us;
+}
+
+static int by_time(const void *x, const void *y)
+{
+    double a = dense_spent(x), b = dense_spent(y);
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+static void print_site(const lac_site_story_t *story)
+{
+    double n = story->sparse ? (double)story->sparse : 1.0;
+    char density[16] = "-";
+    if (story->density >= 0) snprintf(density, sizeof density, "%.3f%%", story->density * 100.0);
+    lac_log("%-18s %-14.14s %9llu %9llu %9s %10.1f %10.1f %10.1f %10.1f  %s%s%s", story->shape, story->symbol,
+            (unsigned long long)story->sparse, (unsigned long long)story->dense, density, story->dense_us,
+            story->predicted_us / n, story->measured_us / n, story->regret_us / 1e3, story->route,
+            *story->why_dense ? ": " : "", story->why_dense);
+}
+
+static const struct class
+{
+    const char *name;
+    double most; /* of the smaller of m and n */
+} classes[] = {{"a vector", 1.0}, {"short, to 16", 16.0}, {"short, to 128", 128.0}, {"long", 1e30}};
+static const struct bin {
+    const char *name;
+    double below;
+} bins[] = {{"not seen", 0.0}, {"< 0.1 %", 0.001}, {"< 1 %", 0.01},
+            {"< 10 %", 0.1},   {"< 50 %", 0.5},    {"dense", 2.0}};
+enum { CLASSES = sizeof classes / sizeof *classes, BINS = sizeof bins / sizeof *bins };
+
+static int class_of(const lac_site_story_t *story)
+{
+    int i = 0;
+    while (i < CLASSES - 1 && story->least_extent > classes[i].most) i++;
+    return i;
+}
+
+static int bin_of(const lac_site_story_t *story)
+{
+    int i = 0;
+    while (i < BINS - 1 && story->density >= bins[i].below) i++;
+    return i;
+}
+
+static void add(lac_site_story_t *sum, const lac_site_story_t *story)
+{
+    sum->sparse += story->sparse, sum->dense += story->dense;
+    sum->predicted_us += story->predicted_us, sum->measured_us += story->measured_us;
+    sum->gained_us += story->gained_us, sum->regret_us += story->regret_us, sum->best_us += story->best_us;
+}
+
+/* What every call of a class would have taken, and what it did: in milliseconds. */
+static void print_classes(const lac_site_story_t *story, size_t count)
+{
+    lac_site_story_t sum[CLASSES][BINS] = {0};
+    for (size_t i = 0; i < count; i++) add(&sum[class_of(&story[i])][bin_of(&story[i])], &story[i]);
+    lac_log("%-14s %-10s %9s %9s %12s %12s %10s %10s %9s", "m or n is", "density", "sparse", "dense",
+            "predicted ms", "measured ms", "gained ms", "regret ms", "of best");
+    for (int c = 0; c < CLASSES; c++)
+        for (int b = 0; b < BINS; b++) {
+            const lac_site_story_t *s = &sum[c][b];
+            if (!s->sparse && !s->dense) continue;
+            lac_log("%-14s %-10s %9llu %9llu %12.3f %12.3f %10.3f %10.3f %9.3f", classes[c].name,
+                    bins[b].name, (unsigned long long)s->sparse, (unsigned long long)s->dense,
+                    s->predicted_us / 1e3, s->measured_us / 1e3, s->gained_us / 1e3, s->regret_us / 1e3,
+                    s->best_us > 0 ? 1.0 + s->regret_us / s->best_us : 1.0);
+        }
+}
+
+void lac_statistics_print_sites(lac_site_story_t *story, size_t count)
+{
+    lac_site_story_t all = {0};
+    for (size_t i = 0; i < count; i++) add(&all, &story[i]);
+    if (!all.sparse && !all.dense) return;
+    qsort(story, count, sizeof *story, by_time);
+    lac_log("lacuna: %llu calls by sparse routes, %llu by the dense one, at %zu sites; predicted gain %.3f s",
+            (unsigned long long)all.sparse, (unsigned long long)all.dense, count, all.gained_us * 1e-6);
+    lac_log("%-18s %-14s %9s %9s %9s %10s %10s %10s %10s  %s", "m x k x n", "symbol", "sparse", "dense",
+            "density", "dense us", "predicted", "measured", "regret ms", "route");
+    for (size_t i = 0; i < count && i < TOP_SITES; i++) print_site(&story[i]);
+    if (count > TOP_SITES) lac_log("(%zu more sites)", count - TOP_SITES);
+    print_classes(story, count);
+}

@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Stories of sites, kept when their contexts end, and told once at exit. */
+#include "statistics.h"
+#include "../base/log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SYMBOLS = 32 };
+
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static lac_ctx_t *live;        /* contexts whose sites will be told of    */
+static lac_site_story_t *kept; /* of contexts that are gone already        */
+static size_t kept_count, kept_room;
+static bool registered;
+
+static const char *const reasons[] = {
+    [LAC_FORWARD_VENDOR] = "a vendor library's own",
+    [LAC_FORWARD_FORM] = "type, arithmetic or layout",
+    [LAC_FORWARD_ARGUMENTS] = "nothing to multiply, or an error",
+    [LAC_FORWARD_BATCH] = "a batch of separate products",
+    [LAC_FORWARD_SMALL] = "small",
+    [LAC_FORWARD_HANDLE] = "scalars on the device, or math mode",
+    [LAC_FORWARD_CAPTURED] = "captured",
+    [LAC_FORWARD_STREAM] = "per-thread stream, or too many streams",
+    [LAC_FORWARD_CONTEXT] = "no context",
+};
+enum { REASONS = sizeof reasons / sizeof *reasons };
+
+static struct forwarded {
+    const char *symbol;
+    uint64_t calls[REASONS];
+} forwarded[SYMBOLS];
+
+void lac_statistics_forwarded(const char *symbol, lac_forward_t why)
+{
+    pthread_mutex_lock(&guard);
+    for (int i = 0; i < SYMBOLS; i++) {
+        if (!forwarded[i].symbol) forwarded[i].symbol = symbol;
+        if (strcmp(forwarded[i].symbol, symbol) != 0) continue;
+        forwarded[i].calls[why]++;
+        break;
+    }
+    pthread_mutex_unlock(&guard);
+}
+
+/* Called with the guard held. Without memory a site is forgotten. */
+static void keep_sites(const lac_ctx_t *ctx)
+{
+    const lac_sites_t *sites = &ctx->sites;
+    for (int i = 0; sites->place && i < LAC_SITES; i++) {
+        if (!sites->place[i].stamp) continue;
+        if (kept_count == kept_room) {
+            size_t room = kept_room ? kept_room * 2 : 64;
+            lac_site_story_t *grown = realloc(kept, room * sizeof *grown);
+            if (!grown) return;
+            kept = grown;
+            kept_room = room;
+        }
+        kept[kept_count++] = lac_site_story(ctx, &sites->place[i]);
+    }
+}
+
+static void print_forwarded(void)
+{
+    for (int i = 0; i < SYMBOLS && forwarded[i].symbol; i++) {
+        char text[512];
+        int used = 0;
+        for (int why = 0; why < REASONS; why++)
+            if (forwarded[i].calls[why])
+                used += snprintf(text + used, sizeof text - (size_t)used, "%s%llu %s", used ? "; " : "",
+                                 (unsigned long long)forwarded[i].calls[why], reasons[why]);
+        lac_log("lacuna: forwarded unseen: %s: %s", forwarded[i].symbol, text);
+    }
+}
+
+static void print_statistics(void)
+{
+    pthread_mutex_lock(&guard);
+    for (const lac_ctx_t *ctx = live; ctx; ctx = ctx->next) keep_sites(ctx);
+    lac_statistics_print_sites(kept, kept_count);
+    print_forwarded();
+    free(kept);
+    kept = NULL;
+    kept_count = kept_room = 0;
+    memset(forwarded, 0, sizeof forwarded);
+    pthread_mutex_unlock(&guard);
+}
+
+void lac_statistics_begin(void)
+{
+    pthread_mutex_lock(&guard);
+    if (!registered) registered = !atexit(print_statistics);
+    pthread_mutex_unlock(&guard);
+}
+
+void lac_statistics_enlist(lac_ctx_t *ctx)
+{
+    if (!ctx->policy.stats) return;
+    lac_statistics_begin();
+    pthread_mutex_lock(&guard);
+    ctx->next = live;
+    live = ctx;
+    pthread_mutex_unlock(&guard);
+}
+
+void lac_statistics_retire(lac_ctx_t *ctx)
+{
+    if (!ctx->policy.stats) return;
+    pthread_mutex_lock(&guard);
+    for (lac_ctx_t **at = &live; *at; at = &(*at)->next)
+        if (*at == ctx) {
+            *at = ctx->next;
+            keep_sites(ctx);
+            break;
+        }
+    pthread_mutex_unlock(&guard);
+}
