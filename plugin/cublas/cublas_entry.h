@@ -5,12 +5,15 @@
  *
  * Every handler does the same: find the cuBLAS behind; where the call is the program's own (neither a cuBLAS
  * calling itself nor cuSOLVER), read the arguments and ask Lacuna; where it declines, or something was not
- * understood, forward verbatim. */
+ * understood, forward verbatim. Now and then what cuBLAS takes for a declined call is timed. */
 #ifndef LACUNA_CUBLAS_ENTRY_H
 #define LACUNA_CUBLAS_ENTRY_H
 
 #include "cublas_args.h"
+#include "cublas_places.h"
 #include "cublas_resolve.h"
+
+#include "lacuna/dropin.h"
 
 int enter_sgemm(cublas_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
 int enter_sgemv(cublas_symbol_t *symbol, const void *caller, SGEMV_PARAMS);
@@ -23,21 +26,62 @@ int enter_lt_matmul(cublas_symbol_t *symbol, const void *caller, LT_MATMUL_PARAM
  * left by longjmp would never be counted back: from then on that thread's calls are forwarded. */
 extern _Thread_local int calls_in_progress __attribute__((tls_model("initial-exec")));
 
-static inline bool is_programs_own(const behind_t *behind)
+/* A call on its way through. */
+typedef struct ask {
+    const char *symbol;
+    const void *caller;
+    const behind_t *behind;
+    place_t *timed; /* kept while cuBLAS serves a call that is being timed; else NULL */
+} ask_t;
+
+/* False, for the caller's sake: the call is not ours, and why. */
+static inline bool unasked(const ask_t *ask, lac_forward_t why)
 {
-    return calls_in_progress == 0 && behind->fn && !behind->forward_only;
+    lac_tell_forwarded(ask->symbol, why);
+    return false;
 }
 
-/* FORWARD(type, arguments): the call as it came. */
-#define FORWARD(type, ...)                                                                                   \
-    (calls_in_progress++, forwarded(behind->fn ? ((type *)behind->fn)(__VA_ARGS__) : CUBLAS_NOT_INITIALIZED))
-static inline int forwarded(int status)
+/* Whether the call is the program's own, and worth reading. */
+static inline bool ask_begin(ask_t *ask, cublas_symbol_t *symbol, const void *caller)
+{
+    *ask = (ask_t){symbol->name, caller, behind_of(symbol, caller), NULL};
+    if (calls_in_progress || !ask->behind->fn) return false;
+    return ask->behind->forward_only ? unasked(ask, LAC_FORWARD_VENDOR) : true;
+}
+
+/* FORWARD(ask, type, arguments): the call as it came. */
+#define FORWARD(ask, type, ...)                                                                              \
+    (calls_in_progress++,                                                                                    \
+     served(ask, (ask)->behind->fn ? ((type *)(ask)->behind->fn)(__VA_ARGS__) : CUBLAS_NOT_INITIALIZED))
+static inline int served(const ask_t *ask, int status)
 {
     calls_in_progress--;
+    if (ask->timed) place_served(ask->timed);
     return status;
 }
 
+/* The place of the call, entered; NULL, and told, where it is to be forwarded. */
+static inline place_t *ask_enter(const ask_t *ask, void *stream, int math)
+{
+    lac_forward_t why;
+    place_t *place = place_enter(stream, math, &why);
+    if (!place) (void)unasked(ask, why);
+    calls_in_progress += place != NULL;
+    return place;
+}
+
+/* Leaves the place, unless the call goes to cuBLAS and is being timed. Returns `done` as true or false. */
+static inline bool ask_leave(ask_t *ask, place_t *place, int done)
+{
+    calls_in_progress--;
+    if (!done && lac_awaits_forwarded(place->ctx))
+        place_pause(ask->timed = place);
+    else
+        place_leave(place);
+    return done != 0;
+}
+
 /* True where Lacuna has queued the product. */
-bool lacuna_gemm(const behind_t *behind, void *handle, gemm_args_t g, const char *symbol, const void *caller);
+bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t g);
 
 #endif

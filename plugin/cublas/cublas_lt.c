@@ -3,29 +3,33 @@
  * The matrix product of cuBLASLt, which PyTorch calls for a linear layer with a bias. */
 #include "cublas_entry.h"
 #include "cublas_lt_args.h"
-#include "cublas_places.h"
 
-static bool lacuna_lt_matmul(const behind_t *behind, const char *symbol, const void *caller, LT_MATMUL_PARAMS)
+static int ask_lt(const ask_t *ask, lac_ctx_t *ctx, lt_args_t *args, LT_MATMUL_PARAMS)
+{
+    const gemm_args_t *g = &args->gemm;
+    lac_trans_t ta = (lac_trans_t)g->ta, tb = (lac_trans_t)g->tb;
+    if (lac_sgemm_settled(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb, args->adds, ask->caller)) return 0;
+    if (!read_lt_rest(args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
+    return lac_sgemm_added_or_decline(ctx, ta, tb, g->m, g->n, g->k, args->alpha, g->a, g->lda, g->b, g->ldb,
+                                      args->beta, g->c, g->ldc, &args->addend, ask->symbol, ask->caller);
+}
+
+static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
 {
     lt_args_t args;
-    if (!read_lt_matmul(&args, &behind->get, LT_MATMUL_ARGS) || !gemm_is_proper(&args.gemm)) return false;
     const gemm_args_t *g = &args.gemm;
-    if ((double)g->m * (double)g->n * (double)g->k < lac_device_least()) return false;
-    place_t *place = place_enter(stream, g->math);
-    if (!place) return false;
-    calls_in_progress++;
-    int done = lac_sgemm_added_or_decline(place->ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n,
-                                          g->k, args.alpha, g->a, g->lda, g->b, g->ldb, args.beta, g->c,
-                                          g->ldc, &args.addend, symbol, caller);
-    calls_in_progress--;
-    place_leave(place);
-    return done;
+    if (!read_lt_shape(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
+    if ((g->ta | g->tb) < 0 || g->m <= 0 || g->n <= 0 || g->k <= 0)
+        return unasked(ask, LAC_FORWARD_ARGUMENTS);
+    if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
+        return unasked(ask, LAC_FORWARD_SMALL);
+    place_t *place = ask_enter(ask, stream, g->math);
+    return place && ask_leave(ask, place, ask_lt(ask, place->ctx, &args, LT_MATMUL_ARGS));
 }
 
 int enter_lt_matmul(cublas_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS)
 {
-    const behind_t *behind = behind_of(symbol, caller);
-    if (is_programs_own(behind) && lacuna_lt_matmul(behind, symbol->name, caller, LT_MATMUL_ARGS))
-        return CUBLAS_SUCCESS;
-    return FORWARD(lt_matmul_fn, LT_MATMUL_ARGS);
+    ask_t ask;
+    if (ask_begin(&ask, symbol, caller) && lacuna_lt_matmul(&ask, LT_MATMUL_ARGS)) return CUBLAS_SUCCESS;
+    return FORWARD(&ask, lt_matmul_fn, LT_MATMUL_ARGS);
 }

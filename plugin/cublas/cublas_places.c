@@ -72,21 +72,33 @@ static int set_mode(int mode)
     return mode;
 }
 
-place_t *place_enter(void *stream, int math)
+static place_t *find_or_make(void *stream, int math, lac_forward_t *why)
 {
     void *device = NULL;
-    pthread_once(&looked, look);
-    if (!current_context || !exchange_mode || (uintptr_t)stream == STREAM_PER_THREAD) return NULL;
-    if (captured(stream) || current_context(&device) || !device) return NULL;
-    int mode = set_mode(CAPTURE_RELAXED);
+    *why = LAC_FORWARD_CONTEXT;
+    if (!current_context || !exchange_mode) return NULL;
+    *why = LAC_FORWARD_STREAM;
+    if ((uintptr_t)stream == STREAM_PER_THREAD) return NULL;
+    *why = LAC_FORWARD_CAPTURED;
+    if (captured(stream)) return NULL;
+    *why = LAC_FORWARD_CONTEXT;
+    if (current_context(&device) || !device) return NULL;
     place_t *place = find(device, stream, math);
-    if (!place) place = make(device, stream, math);
-    if (!place || !place->ctx) {
-        set_mode(mode);
-        return NULL;
-    }
+    if (place) return place->ctx ? place : NULL;
+    int mode = set_mode(CAPTURE_RELAXED);
+    place = make(device, stream, math);
+    set_mode(mode);
+    if (!place) *why = LAC_FORWARD_STREAM;
+    return place && place->ctx ? place : NULL;
+}
+
+place_t *place_enter(void *stream, int math, lac_forward_t *why)
+{
+    pthread_once(&looked, look);
+    place_t *place = find_or_make(stream, math, why);
+    if (!place) return NULL;
     pthread_mutex_lock(&place->lock);
-    place->capture_mode = mode;
+    place->capture_mode = set_mode(CAPTURE_RELAXED);
     return place;
 }
 
@@ -95,4 +107,16 @@ void place_leave(place_t *place)
     int mode = place->capture_mode;
     pthread_mutex_unlock(&place->lock);
     set_mode(mode);
+}
+
+void place_pause(place_t *place)
+{
+    set_mode(place->capture_mode);
+}
+
+void place_served(place_t *place)
+{
+    place->capture_mode = set_mode(CAPTURE_RELAXED);
+    lac_forwarded(place->ctx);
+    place_leave(place);
 }

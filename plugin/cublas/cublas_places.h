@@ -7,7 +7,7 @@
 #ifndef LACUNA_CUBLAS_PLACES_H
 #define LACUNA_CUBLAS_PLACES_H
 
-#include "lacuna/types.h"
+#include "lacuna/dropin.h"
 
 #include <pthread.h>
 
@@ -20,11 +20,15 @@ typedef struct place {
     int capture_mode;     /* of the thread that is in here, to be put back */
 } place_t;
 
-/* The place of a call on `stream` in the device context that is current, locked. NULL where the call is to be
- * forwarded: the stream is captured (a recording may be replayed beside eager work, with which it must not
- * share a workspace); it is the per-thread default stream, which is one handle for many; or there are too
- * many. Leave it with place_leave. */
-place_t *place_enter(void *stream, int math);
+/* The place of a call on `stream` in the device context that is current, locked. NULL, and why, where the
+ * call is to be forwarded: the stream is captured (a recording may be replayed beside eager work, with which
+ * it must not share a workspace); it is the per-thread default stream, which is one handle for many; there
+ * are too many; or no context could be made. Leave it with place_leave. */
+place_t *place_enter(void *stream, int math, lac_forward_t *why);
 void place_leave(place_t *place);
+
+/* Keeps the lock while cuBLAS serves a call that the context has declined and is timing, and leaves then. */
+void place_pause(place_t *place);
+void place_served(place_t *place);
 
 #endif
