@@ -25,14 +25,20 @@ static lac_source_t source_of(const lac_meta_t *meta)
     return meta->density_origin == LAC_ORIGIN_ATTACHED ? LAC_KNOWN_ATTACHED : LAC_KNOWN_SCANNED;
 }
 
-/* An attached active list says nothing of the single rows, but bounds the density and tells what is active.
- */
+double lac_active_density(double fraction, double rows)
+{
+    if (fraction <= 0.0 || rows <= 0.0) return 0.0;
+    return fraction >= 1.0 ? 1.0 : -expm1(log1p(-fraction) / rows);
+}
+
+/* An attached active list says nothing of the single rows: their density is taken for what makes so many k
+ * active where nonzeros lie independently. */
 static void describe_active_list(lac_operand_t *x, const lac_form_data_t *active)
 {
     double extent = (double)x->meta->n;
     double fraction = extent > 0 ? (double)active->count / extent : 0.0;
     if (x->density < 0) {
-        x->density = fraction;
+        x->density = lac_active_density(fraction, (double)x->meta->m);
         x->known = LAC_KNOWN_ATTACHED;
     }
 }

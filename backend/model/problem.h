@@ -62,5 +62,7 @@ void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, con
 
 /* Fraction of k where any of `rows` independent rows of the given density has a nonzero. */
 double lac_active_fraction(double density, double rows);
+/* The density of such rows where that fraction of k is active. */
+double lac_active_density(double fraction, double rows);
 
 #endif

@@ -163,7 +163,7 @@ static void test_what_is_known(void **state)
     a.meta = meta;
     unit_expect(lac_meta_attach_active(meta, 1, active, val), LAC_OK, "active");
     lac_problem_describe(&p, 1, &a, &b, 0, &c);
-    assert_true(p.a.known == LAC_KNOWN_ATTACHED && p.a.density == 0.25);
+    assert_true(p.a.known == LAC_KNOWN_ATTACHED && fabs(lac_active_fraction(p.a.density, 2) - 0.25) < 1e-12);
     unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "csr");
     lac_problem_describe(&p, 1, &a, &b, 0, &c);
     assert_true(p.a.known == LAC_KNOWN_ATTACHED && p.a.density == 0.25);
@@ -190,8 +190,11 @@ static void test_active_fraction(void **state)
             double f = lac_active_fraction(d, rows);
             assert_true(f >= last && f <= 1.0);
             last = f;
+            if (f < 0.999) assert_true(fabs(lac_active_density(f, rows) / d - 1.0) < 1e-6);
         }
     }
+    assert_true(lac_active_density(0.0, 10) == 0.0 && lac_active_density(1.0, 10) == 1.0);
+    assert_true(lac_active_density(0.5, 0) == 0.0);
     /* Where 1 - (1 - d)^rows would round to nothing. */
     assert_true(fabs(lac_active_fraction(1e-18, 1000) / 1e-15 - 1.0) < 1e-9);
 }
