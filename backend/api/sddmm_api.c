@@ -8,7 +8,6 @@
 #include "lacuna/sddmm.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* out := beta out + alpha op(x) op(y), and what the public call names its operands. */
 typedef struct call {
@@ -65,18 +64,9 @@ static lac_status_t check_extents(const call_t *c, const lac_obj_t *out)
     return status;
 }
 
-/* An array as an operand of one row, for the look at shared memory. */
-static lac_obj_t array_of(const void *memory, int64_t count, size_t width)
-{
-    int64_t bytes = count * (int64_t)width;
-    lac_obj_t x = {LAC_U8, LAC_HOST, LAC_NO_TRANS, 1, bytes, bytes, 1, NULL, NULL};
-    memcpy(&x.buf, &memory, sizeof memory); /* looked at, never written through */
-    return x;
-}
-
 static bool meets(const void *memory, int64_t count, size_t width, const lac_obj_t *written)
 {
-    lac_obj_t array = array_of(memory, count, width);
+    lac_obj_t array = lac_view_array(memory, count, width);
     return memory && lac_share_memory(&array, written);
 }
 
@@ -127,7 +117,7 @@ static lac_status_t check_values(const call_t *c, const lac_obj_t *pattern, cons
     const lac_backend_t *backend = c->ctx->backend;
     lac_status_t status = values && backend->check ? backend->check(c->ctx->exec, "values", values) : LAC_OK;
     if (status) return status;
-    lac_obj_t written = array_of(values, form->count, sizeof *values);
+    lac_obj_t written = lac_view_array(values, form->count, sizeof *values);
     if (meets_operand(&c->x, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps %s", c->x_name);
     if (meets_operand(&c->y, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps %s", c->y_name);
     if (meets_indices(form, pattern->m + 1, &written))

@@ -7,7 +7,6 @@
 #include "lacuna/slice.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* What every call brings, in the order of the public arguments. */
 typedef struct call {
@@ -44,15 +43,6 @@ static lac_status_t read_options(const lac_slice_t *options, lac_slicing_t *s)
     s->homogeneous = options->homogeneous;
     s->zero_rows = options->zero_rows;
     return LAC_OK;
-}
-
-/* An array as an operand of one row, for the look at shared memory. */
-static lac_obj_t array_of(const void *memory, int64_t count, size_t width)
-{
-    int64_t bytes = count * (int64_t)width;
-    lac_obj_t x = {LAC_U8, LAC_HOST, LAC_NO_TRANS, 1, bytes, bytes, 1, NULL, NULL};
-    memcpy(&x.buf, &memory, sizeof memory); /* looked at, never written through */
-    return x;
 }
 
 /* Everything but what the call writes. */
@@ -111,11 +101,11 @@ static lac_status_t check_apart(const call_t *c, const lac_slicing_t *s, const c
         const char *name;
         lac_obj_t read;
     } reads[] = {{"a.buf", *c->a},
-                 {"rows", array_of(s->rows, s->count, width_of(s->it))},
-                 {"the row pointers of a", array_of(form->ptr, s->m + 1, sizeof *form->ptr)},
-                 {"the indices of a", array_of(form->idx, form->count, sizeof *form->idx)},
-                 {"the values of a", array_of(form->val, form->count, sizeof *form->val)},
-                 {"options.val", array_of(s->val, s->homogeneous ? 1 : form->count, sizeof *s->val)}};
+                 {"rows", lac_view_array(s->rows, s->count, width_of(s->it))},
+                 {"the row pointers of a", lac_view_array(form->ptr, s->m + 1, sizeof *form->ptr)},
+                 {"the indices of a", lac_view_array(form->idx, form->count, sizeof *form->idx)},
+                 {"the values of a", lac_view_array(form->val, form->count, sizeof *form->val)},
+                 {"options.val", lac_view_array(s->val, s->homogeneous ? 1 : form->count, sizeof *s->val)}};
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
         if (lac_share_memory(&reads[i].read, written))
             return lac_fail(LAC_ERR_ALIAS, "%s: overlaps %s", name, reads[i].name);
@@ -163,7 +153,7 @@ static lac_status_t check_gradient(const call_t *c, const lac_slicing_t *s, cons
     if (count && !grad_val) return lac_fail(LAC_ERR_NULL, "grad_val: is NULL");
     lac_status_t status = check_place(c->ctx, "grad_val", grad_val);
     if (status) return status;
-    lac_obj_t written = array_of(grad_val, count, sizeof *grad_val);
+    lac_obj_t written = lac_view_array(grad_val, count, sizeof *grad_val);
     if (lac_share_memory(grad_out, &written)) return lac_fail(LAC_ERR_ALIAS, "grad_val: overlaps grad_out");
     return check_apart(c, s, "grad_val", &written);
 }
@@ -204,7 +194,7 @@ lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t i
     lac_status_t status = describe(&c, &s);
     if (!status) status = check_pointers(&c, ptr_it, ptr);
     if (status) return status;
-    lac_obj_t written = array_of(ptr, count + 1, width_of(ptr_it));
+    lac_obj_t written = lac_view_array(ptr, count + 1, width_of(ptr_it));
     int token = lac_enter(ctx);
     status = find_form(&c, &s);
     if (!status) status = check_apart(&c, &s, "ptr", &written);
@@ -217,9 +207,9 @@ lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t i
 static lac_status_t check_entries(const call_t *c, const lac_slicing_t *s, lac_it_t ptr_it, const void *ptr,
                                   const void *idx, const float *val, int64_t entries)
 {
-    lac_obj_t pointers = array_of(ptr, s->count + 1, width_of(ptr_it)),
-              indices = array_of(idx, entries, width_of(ptr_it)),
-              values = array_of(val, entries, sizeof *val);
+    lac_obj_t pointers = lac_view_array(ptr, s->count + 1, width_of(ptr_it)),
+              indices = lac_view_array(idx, entries, width_of(ptr_it)),
+              values = lac_view_array(val, entries, sizeof *val);
     if (entries && !idx) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
     if (lac_share_memory(&pointers, &indices)) return lac_fail(LAC_ERR_ALIAS, "idx: overlaps ptr");
     if (lac_share_memory(&pointers, &values)) return lac_fail(LAC_ERR_ALIAS, "val: overlaps ptr");

@@ -6,6 +6,7 @@
 #include "../base/status.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 lac_dim_t lac_obj_rows(const lac_obj_t *obj)
 {
@@ -160,4 +161,12 @@ lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac
     if (lac_share_memory(a, c)) return lac_fail(LAC_ERR_ALIAS, "c: overlaps a");
     if (lac_share_memory(b, c)) return lac_fail(LAC_ERR_ALIAS, "c: overlaps b");
     return LAC_OK;
+}
+
+lac_obj_t lac_view_array(const void *memory, int64_t count, size_t width)
+{
+    int64_t bytes = count * (int64_t)width;
+    lac_obj_t x = {LAC_U8, LAC_HOST, LAC_NO_TRANS, 1, bytes, bytes, 1, NULL, NULL};
+    memcpy(&x.buf, &memory, sizeof memory);
+    return x;
 }

@@ -20,6 +20,9 @@ lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac
 /* True where x and c share an element, or cannot be shown apart. An array is a matrix of one row. */
 bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c);
 
+/* An array of `count` elements of `width` bytes as such a matrix: to be looked at, never written through. */
+lac_obj_t lac_view_array(const void *memory, int64_t count, size_t width);
+
 /* Rows and columns as the call reads them, trans applied. */
 lac_dim_t lac_obj_rows(const lac_obj_t *obj);
 lac_dim_t lac_obj_cols(const lac_obj_t *obj);
