@@ -91,6 +91,14 @@ static lac_site_t *site_of(lac_ctx_t *ctx, const lac_problem_t *p, const lac_req
     return nothing ? NULL : lac_history_site(ctx, p, request->symbol, request->caller);
 }
 
+lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request)
+{
+    apply_policy(&ctx->policy, p);
+    lac_site_t *site = site_of(ctx, p, request);
+    if (site) lac_history_recall(ctx, site, p);
+    return site;
+}
+
 /* A scan may stop where its operand turns out too full, unless the route is forced or its density is a fact.
  */
 static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice_t *choice, bool forced)

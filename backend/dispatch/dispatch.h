@@ -21,6 +21,10 @@ typedef struct lac_request {
 /* Computes the described problem by the best route. */
 lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request);
 
+/* Puts the policy and what the call's site knows of the operands' densities into a problem. The site; NULL
+ * where there is none. */
+lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request);
+
 /* True where a call of this site that may be declined is certain to be, without a look at it: the site is
  * dense, neither a look nor a measurement is due, and nobody asked to be told. The call then counts as
  * declined. */

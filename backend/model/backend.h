@@ -5,6 +5,7 @@
 #ifndef LACUNA_MODEL_BACKEND_H
 #define LACUNA_MODEL_BACKEND_H
 
+#include "batched.h"
 #include "slicer.h"
 #include "lacuna/context.h"
 #include "lacuna/device.h"
@@ -99,6 +100,11 @@ typedef struct lac_backend {
      * m x n pattern; p->c and its strides are not set. NULL: it has no sampled products. */
     lac_status_t (*sddmm)(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,
                           float *values);
+
+    /* Serves a batch as a whole, or leaves all of it (out->served). p is the first product, with densities.
+     * NULL: it never does. */
+    lac_status_t (*batched)(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,
+                            lac_batch_outcome_t *out);
 
     /* Measures the backend's machine constants. */
     lac_status_t (*tune)(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,

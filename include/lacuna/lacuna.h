@@ -8,6 +8,7 @@
 #include "lacuna/context.h"
 #include "lacuna/meta.h"
 #include "lacuna/gemm.h"
+#include "lacuna/batch.h"
 #include "lacuna/slice.h"
 #include "lacuna/sddmm.h"
 #include "lacuna/dropin.h"
