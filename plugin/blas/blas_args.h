@@ -5,12 +5,9 @@
 #define LACUNA_BLAS_ARGS_H
 
 #include "blas_shapes.h"
+#include "../objects/column_terms.h"
 
 #include "lacuna/types.h"
-
-#include <stdbool.h>
-
-enum { BAD_TRANS = -1 };
 
 /* C := beta C + alpha op(A) op(B), column-major; ta and tb are lac_trans_t or BAD_TRANS. */
 typedef struct sgemm_args {
@@ -35,11 +32,6 @@ typedef struct sgemv_args {
 static inline int64_t read_integer(const void *p, bool wide)
 {
     return wide ? *(const int64_t *)p : *(const int32_t *)p;
-}
-
-static inline int64_t read_slot(int64_t slot, bool wide)
-{
-    return wide ? slot : (int32_t)slot;
 }
 
 /* Real data: the conjugate transpose is the transpose. */
@@ -142,19 +134,12 @@ static inline sgemv_args_t read_cblas_sgemv(bool wide, CBLAS_SGEMV_PARAMS)
  * it has the quick returns, and the reports that the program may have replaced. */
 static inline bool sgemm_is_proper(const sgemm_args_t *g)
 {
-    return (g->ta | g->tb) >= 0                /* a known letter each */
-           && g->m > 0 && g->n > 0 && g->k > 0 /* something to do     */
-           && g->lda >= (g->ta ? g->k : g->m)  /* columns of A        */
-           && g->ldb >= (g->tb ? g->n : g->k)  /* columns of B        */
-           && g->ldc >= g->m;                  /* columns of C        */
+    return product_is_proper(g->ta, g->tb, g->m, g->n, g->k, g->lda, g->ldb, g->ldc);
 }
 
 static inline bool sgemv_is_proper(const sgemv_args_t *g)
 {
-    return g->ta >= 0                       /* a known letter      */
-           && g->m > 0 && g->n > 0          /* something to do     */
-           && g->lda >= g->m                /* columns of A        */
-           && g->incx != 0 && g->incy != 0; /* steps that move on  */
+    return vector_product_is_proper(g->ta, g->m, g->n, g->lda, g->incx, g->incy);
 }
 
 #endif

@@ -17,7 +17,7 @@
 #undef CBLAS_SGEMM
 #undef CBLAS_SGEMV
 
-#define SYMBOL(name, wide)      static blas_symbol_t symbol_##name = {#name, wide, NULL};
+#define SYMBOL(name, wide)      static exported_symbol_t symbol_##name = {#name, wide, NULL};
 #define SGEMM(name, wide)       SYMBOL(name, wide)
 #define SGEMV(name, wide)       SYMBOL(name, wide)
 #define CBLAS_SGEMM(name, wide) SYMBOL(name, wide)

@@ -13,46 +13,63 @@
 
 #include "lacuna/dropin.h"
 
-void enter_sgemm(blas_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
-void enter_sgemv(blas_symbol_t *symbol, const void *caller, SGEMV_PARAMS);
-void enter_cblas_sgemm(blas_symbol_t *symbol, const void *caller, CBLAS_SGEMM_PARAMS);
-void enter_cblas_sgemv(blas_symbol_t *symbol, const void *caller, CBLAS_SGEMV_PARAMS);
+void enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
+void enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS);
+void enter_cblas_sgemm(exported_symbol_t *symbol, const void *caller, CBLAS_SGEMM_PARAMS);
+void enter_cblas_sgemv(exported_symbol_t *symbol, const void *caller, CBLAS_SGEMV_PARAMS);
 
-/* The guard as it was before this call, to be put back after it. A call that was left by longjmp (from the
- * program's xerbla, or from a signal) never put its own back: it shows by not lying above us on the stack. */
-static inline blas_guard_t guard_enter(uintptr_t frame)
+/* A call on its way through. */
+typedef struct passage {
+    uintptr_t frame;
+    blas_guard_t saved; /* as it was before this call, to be put back after it */
+    const behind_t *behind;
+    lac_ctx_t *ctx; /* that was asked; NULL: none was */
+    bool proper;
+} passage_t;
+
+/* A call that was left by longjmp (from the program's xerbla, or from a signal) never put its guard back: it
+ * shows by not lying above us on the stack. */
+static inline passage_t passage_begin(exported_symbol_t *symbol, const void *caller, void *frame)
 {
-    if (blas_guard.frame <= frame) blas_guard = (blas_guard_t){0};
-    return blas_guard;
+    passage_t at = {.frame = (uintptr_t)frame};
+    if (blas_guard.frame <= at.frame) blas_guard = (blas_guard_t){0};
+    at.saved = blas_guard;
+    at.behind = behind_of(symbol, caller);
+    return at;
 }
 
-static inline void guard_leave(blas_guard_t saved)
+static inline void passage_end(const passage_t *at)
 {
-    blas_guard = saved;
+    blas_guard = at->saved;
 }
 
-/* Whether to ask Lacuna: a proper call of the program's own. */
-static inline bool guard_asks(bool proper)
+/* Whether to ask Lacuna: a proper call of the program's own. While it computes, its dense route may call the
+ * BLAS in which we are interposed. */
+static inline bool passage_asks(passage_t *at, bool proper)
 {
-    return proper && blas_guard.depth == 0;
-}
-
-/* While Lacuna computes, its dense route may call the BLAS in which we are interposed. */
-static inline void guard_asking(uintptr_t frame)
-{
+    at->proper = proper;
+    if (!proper || blas_guard.depth) return false;
     blas_guard.depth = 1;
-    blas_guard.frame = frame;
+    blas_guard.frame = at->frame;
+    at->ctx = lac_thread_ctx();
+    return true;
 }
 
 /* Improper calls are counted apart: to the reporter that they end in, nothing is in progress. */
-static inline void guard_forwarding(uintptr_t frame, const behind_t *behind, bool proper)
+static inline void passage_forward(const passage_t *at)
 {
-    if (proper)
+    if (at->proper)
         blas_guard.depth++;
     else
         blas_guard.strays++;
-    blas_guard.frame = frame;
-    blas_guard.last = behind;
+    blas_guard.frame = at->frame;
+    blas_guard.last = at->behind;
+}
+
+static inline void passage_forwarded(const passage_t *at)
+{
+    passage_end(at);
+    if (at->ctx) lac_forwarded(at->ctx);
 }
 
 #endif

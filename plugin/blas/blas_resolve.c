@@ -9,9 +9,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 
-enum { ANSWERS_MAX = 64, SHUNNED_MAX = 8, PAGE = 4096 };
+enum { SHUNNED_MAX = 8 };
 
 _Thread_local blas_guard_t blas_guard __attribute__((tls_model("initial-exec")));
 
@@ -26,7 +25,7 @@ static bool is_shunned(uintptr_t base)
 }
 
 typedef struct quest {
-    const blas_symbol_t *symbol;
+    const exported_symbol_t *symbol;
     behind_t *answer;
 } quest_t;
 
@@ -65,29 +64,17 @@ static void search(quest_t *quest, const object_t *caller)
     accept(quest, lac_blas_symbol(name));
 }
 
-static void push(blas_symbol_t *symbol, behind_t *b)
-{
-    const behind_t *first = atomic_load(&symbol->known);
-    do b->next = first;
-    while (!atomic_compare_exchange_weak(&symbol->known, &first, b));
-}
-
-static int answers(const blas_symbol_t *symbol)
-{
-    int count = 0;
-    for (const behind_t *b = atomic_load(&symbol->known); b; b = b->next) count++;
-    return count;
-}
-
-void behind_break_loop(blas_symbol_t *symbol)
+void behind_break_loop(exported_symbol_t *symbol)
 {
     uintptr_t base = blas_guard.last ? blas_guard.last->object : 0;
     for (int i = 0; base && i < SHUNNED_MAX; i++) {
         uintptr_t empty = 0;
         if (atomic_compare_exchange_strong(&shunned_object[i], &empty, base) || empty == base) break;
     }
-    for (const behind_t *b = atomic_load(&symbol->known); base && b; b = b->next)
-        if (b->object == base) atomic_store(&((behind_t *)b)->shunned, true);
+    for (const answer_t *a = atomic_load(&symbol->known); base && a; a = a->next) {
+        behind_t *b = (behind_t *)(uintptr_t)a;
+        if (b->object == base) atomic_store(&b->shunned, true);
+    }
     blas_guard.depth = 1; /* still inside a call; the frames above restore their own counts */
     blas_guard.strays = 0;
 }
@@ -99,28 +86,17 @@ static bool is_own(const object_t *object)
     return (uintptr_t)shunned_object - object->lo < object->hi - object->lo;
 }
 
-/* Code made at run time belongs to no object: there the answer holds for one page, and pages may be many,
- * so that past ANSWERS_MAX an answer is not kept. A caller may be unloaded and another object take its
- * place: it inherits the answer, which stays valid because the BLAS is pinned. */
-const behind_t *behind_search(blas_symbol_t *symbol, const void *caller)
+const behind_t *behind_search(exported_symbol_t *symbol, const void *caller)
 {
     static _Thread_local behind_t unkept;
     int saved_errno = errno;
-    object_t object = {0};
-    bool in_object = object_of(caller, &object);
-    bool looped = in_object && is_own(&object);
+    object_t found = {0}, *object = object_of(caller, &found) ? &found : NULL;
+    bool looped = object && is_own(object);
     if (looped) behind_break_loop(symbol);
-    behind_t *b = !looped && answers(symbol) < ANSWERS_MAX ? calloc(1, sizeof *b) : NULL;
-    bool kept = b != NULL;
-    if (!kept) {
-        unkept = (behind_t){0};
-        b = &unkept;
-    }
-    b->lo = in_object ? object.lo : (uintptr_t)caller / PAGE * PAGE;
-    b->bytes = in_object ? object.hi - object.lo : PAGE;
+    behind_t *b = (behind_t *)answer_new(symbol, object, caller, !looped, &unkept.answer, sizeof unkept);
     b->wide = symbol->wide;
-    search(&(quest_t){symbol, b}, in_object ? &object : NULL);
-    if (kept) push(symbol, b);
+    search(&(quest_t){symbol, b}, object);
+    if (b != &unkept) answer_keep(symbol, &b->answer);
     (void)dlerror(); /* a failed look-up of ours is not the program's error */
     errno = saved_errno;
     return b;

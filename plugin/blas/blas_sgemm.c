@@ -5,60 +5,38 @@
 #include "blas_last_resort.h"
 #include "blas_args.h"
 
-static bool lacuna_sgemm(lac_ctx_t *ctx, const sgemm_args_t *g, const blas_symbol_t *symbol,
-                         const void *caller)
+/* True where nothing is left to be forwarded: the product is there, or there is no BLAS to forward it to. */
+static bool serve(passage_t *at, const sgemm_args_t *g, const exported_symbol_t *symbol, const void *caller,
+                  int order)
 {
-    return ctx &&
-           lac_sgemm_or_decline(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, g->alpha, g->a,
-                                g->lda, g->b, g->ldb, g->beta, g->c, g->ldc, symbol->name, caller);
+    if (passage_asks(at, sgemm_is_proper(g))) {
+        bool done = at->ctx && lac_sgemm_or_decline(at->ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m,
+                                                    g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb, g->beta,
+                                                    g->c, g->ldc, symbol->name, caller);
+        passage_end(at);
+        if (done) return true;
+    }
+    if (at->behind->fn) return false;
+    last_resort_sgemm(g, symbol->name, order);
+    return true;
 }
 
-void enter_sgemm(blas_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
+void enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
 {
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    blas_guard_t saved = guard_enter(frame);
-    const behind_t *behind = behind_of(symbol, caller);
-    sgemm_args_t g = read_sgemm(behind->wide, SGEMM_ARGS);
-    bool proper = sgemm_is_proper(&g);
-    lac_ctx_t *ctx = NULL;
-    bool done = false;
-    if (guard_asks(proper)) {
-        guard_asking(frame);
-        ctx = lac_thread_ctx();
-        done = lacuna_sgemm(ctx, &g, symbol, caller);
-        guard_leave(saved);
-    }
-    if (!done && !behind->fn) {
-        last_resort_sgemm(&g, symbol->name, 0);
-    } else if (!done) {
-        guard_forwarding(frame, behind, proper);
-        ((sgemm_fn *)behind->fn)(SGEMM_ARGS, 1, 1);
-        guard_leave(saved);
-        if (ctx) lac_forwarded(ctx);
-    }
+    passage_t at = passage_begin(symbol, caller, __builtin_frame_address(0));
+    sgemm_args_t g = read_sgemm(at.behind->wide, SGEMM_ARGS);
+    if (serve(&at, &g, symbol, caller, 0)) return;
+    passage_forward(&at);
+    ((sgemm_fn *)at.behind->fn)(SGEMM_ARGS, 1, 1);
+    passage_forwarded(&at);
 }
 
-void enter_cblas_sgemm(blas_symbol_t *symbol, const void *caller, CBLAS_SGEMM_PARAMS)
+void enter_cblas_sgemm(exported_symbol_t *symbol, const void *caller, CBLAS_SGEMM_PARAMS)
 {
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    blas_guard_t saved = guard_enter(frame);
-    const behind_t *behind = behind_of(symbol, caller);
-    sgemm_args_t g = read_cblas_sgemm(behind->wide, CBLAS_SGEMM_ARGS);
-    bool proper = sgemm_is_proper(&g);
-    lac_ctx_t *ctx = NULL;
-    bool done = false;
-    if (guard_asks(proper)) {
-        guard_asking(frame);
-        ctx = lac_thread_ctx();
-        done = lacuna_sgemm(ctx, &g, symbol, caller);
-        guard_leave(saved);
-    }
-    if (!done && !behind->fn) {
-        last_resort_sgemm(&g, symbol->name, order);
-    } else if (!done) {
-        guard_forwarding(frame, behind, proper);
-        ((cblas_sgemm_fn *)behind->fn)(CBLAS_SGEMM_ARGS);
-        guard_leave(saved);
-        if (ctx) lac_forwarded(ctx);
-    }
+    passage_t at = passage_begin(symbol, caller, __builtin_frame_address(0));
+    sgemm_args_t g = read_cblas_sgemm(at.behind->wide, CBLAS_SGEMM_ARGS);
+    if (serve(&at, &g, symbol, caller, order)) return;
+    passage_forward(&at);
+    ((cblas_sgemm_fn *)at.behind->fn)(CBLAS_SGEMM_ARGS);
+    passage_forwarded(&at);
 }

@@ -5,59 +5,38 @@
 #include "blas_last_resort.h"
 #include "blas_args.h"
 
-static bool lacuna_sgemv(lac_ctx_t *ctx, const sgemv_args_t *g, const blas_symbol_t *symbol,
-                         const void *caller)
+/* True where nothing is left to be forwarded: the product is there, or there is no BLAS to forward it to. */
+static bool serve(passage_t *at, const sgemv_args_t *g, const exported_symbol_t *symbol, const void *caller,
+                  int order)
 {
-    return ctx && lac_sgemv_or_decline(ctx, (lac_trans_t)g->ta, g->m, g->n, g->alpha, g->a, g->lda, g->x,
-                                       g->incx, g->beta, g->y, g->incy, symbol->name, caller);
+    if (passage_asks(at, sgemv_is_proper(g))) {
+        bool done =
+            at->ctx && lac_sgemv_or_decline(at->ctx, (lac_trans_t)g->ta, g->m, g->n, g->alpha, g->a, g->lda,
+                                            g->x, g->incx, g->beta, g->y, g->incy, symbol->name, caller);
+        passage_end(at);
+        if (done) return true;
+    }
+    if (at->behind->fn) return false;
+    last_resort_sgemv(g, symbol->name, order);
+    return true;
 }
 
-void enter_sgemv(blas_symbol_t *symbol, const void *caller, SGEMV_PARAMS)
+void enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS)
 {
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    blas_guard_t saved = guard_enter(frame);
-    const behind_t *behind = behind_of(symbol, caller);
-    sgemv_args_t g = read_sgemv(behind->wide, SGEMV_ARGS);
-    bool proper = sgemv_is_proper(&g);
-    lac_ctx_t *ctx = NULL;
-    bool done = false;
-    if (guard_asks(proper)) {
-        guard_asking(frame);
-        ctx = lac_thread_ctx();
-        done = lacuna_sgemv(ctx, &g, symbol, caller);
-        guard_leave(saved);
-    }
-    if (!done && !behind->fn) {
-        last_resort_sgemv(&g, symbol->name, 0);
-    } else if (!done) {
-        guard_forwarding(frame, behind, proper);
-        ((sgemv_fn *)behind->fn)(SGEMV_ARGS, 1);
-        guard_leave(saved);
-        if (ctx) lac_forwarded(ctx);
-    }
+    passage_t at = passage_begin(symbol, caller, __builtin_frame_address(0));
+    sgemv_args_t g = read_sgemv(at.behind->wide, SGEMV_ARGS);
+    if (serve(&at, &g, symbol, caller, 0)) return;
+    passage_forward(&at);
+    ((sgemv_fn *)at.behind->fn)(SGEMV_ARGS, 1);
+    passage_forwarded(&at);
 }
 
-void enter_cblas_sgemv(blas_symbol_t *symbol, const void *caller, CBLAS_SGEMV_PARAMS)
+void enter_cblas_sgemv(exported_symbol_t *symbol, const void *caller, CBLAS_SGEMV_PARAMS)
 {
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    blas_guard_t saved = guard_enter(frame);
-    const behind_t *behind = behind_of(symbol, caller);
-    sgemv_args_t g = read_cblas_sgemv(behind->wide, CBLAS_SGEMV_ARGS);
-    bool proper = sgemv_is_proper(&g);
-    lac_ctx_t *ctx = NULL;
-    bool done = false;
-    if (guard_asks(proper)) {
-        guard_asking(frame);
-        ctx = lac_thread_ctx();
-        done = lacuna_sgemv(ctx, &g, symbol, caller);
-        guard_leave(saved);
-    }
-    if (!done && !behind->fn) {
-        last_resort_sgemv(&g, symbol->name, order);
-    } else if (!done) {
-        guard_forwarding(frame, behind, proper);
-        ((cblas_sgemv_fn *)behind->fn)(CBLAS_SGEMV_ARGS);
-        guard_leave(saved);
-        if (ctx) lac_forwarded(ctx);
-    }
+    passage_t at = passage_begin(symbol, caller, __builtin_frame_address(0));
+    sgemv_args_t g = read_cblas_sgemv(at.behind->wide, CBLAS_SGEMV_ARGS);
+    if (serve(&at, &g, symbol, caller, order)) return;
+    passage_forward(&at);
+    ((cblas_sgemv_fn *)at.behind->fn)(CBLAS_SGEMV_ARGS);
+    passage_forwarded(&at);
 }

@@ -5,12 +5,11 @@
 #define LACUNA_CUBLAS_ARGS_H
 
 #include "cublas_shapes.h"
+#include "../objects/column_terms.h"
 
 #include "lacuna/types.h"
 
-#include <stdbool.h>
-
-enum { BAD_TRANS = -1, MATH_OF_HANDLE = -1 };
+enum { MATH_OF_HANDLE = -1 };
 
 /* C := beta C + alpha op(A) op(B), `count` times, the next one's matrices so many elements further on. ta and
  * tb are lac_trans_t or BAD_TRANS. */
@@ -34,11 +33,6 @@ typedef struct gemv_args {
     float *y;
     int64_t lda, incx, incy;
 } gemv_args_t;
-
-static inline int64_t read_slot(int64_t slot, bool wide)
-{
-    return wide ? slot : (int32_t)slot;
-}
 
 /* Real data: the conjugate transpose is the transpose. */
 static inline int read_trans(int trans)
@@ -116,22 +110,14 @@ static inline gemv_args_t read_sgemv(bool wide, SGEMV_PARAMS)
 /* Whether cuBLAS would accept the arguments and do any work for them. Anything else is its own business. */
 static inline bool gemm_is_proper(const gemm_args_t *g)
 {
-    return (g->ta | g->tb) >= 0                /* a known operation each */
-           && g->m > 0 && g->n > 0 && g->k > 0 /* something to do        */
-           && g->count > 0                     /* as often as that       */
-           && g->lda >= (g->ta ? g->k : g->m)  /* columns of A           */
-           && g->ldb >= (g->tb ? g->n : g->k)  /* columns of B           */
-           && g->ldc >= g->m                   /* columns of C           */
-           && g->alpha && g->beta && g->a && g->b && g->c;
+    return product_is_proper(g->ta, g->tb, g->m, g->n, g->k, g->lda, g->ldb, g->ldc) && g->count > 0 &&
+           g->alpha && g->beta && g->a && g->b && g->c;
 }
 
 static inline bool gemv_is_proper(const gemv_args_t *g)
 {
-    return g->ta >= 0                      /* a known operation   */
-           && g->m > 0 && g->n > 0         /* something to do     */
-           && g->lda >= g->m               /* columns of A        */
-           && g->incx != 0 && g->incy != 0 /* steps that move on  */
-           && g->alpha && g->beta && g->a && g->x && g->y;
+    return vector_product_is_proper(g->ta, g->m, g->n, g->lda, g->incx, g->incy) && g->alpha && g->beta &&
+           g->a && g->x && g->y;
 }
 
 /* A batch that is one product: it has one member, or its members share one operand and the rest of each lies

@@ -25,7 +25,7 @@
 #define ENTRY(name, wide, params, handler, ...) \
     int name(params) \
     { \
-        static cublas_symbol_t symbol = {#name, wide, NULL}; \
+        static exported_symbol_t symbol = {#name, wide, NULL}; \
         return handler(&symbol, CALLER, __VA_ARGS__); \
     }
 #define SGEMM(name, wide)           ENTRY(name, wide, SGEMM_PARAMS, enter_sgemm, SGEMM_ARGS)

@@ -15,12 +15,12 @@
 
 #include "lacuna/dropin.h"
 
-int enter_sgemm(cublas_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
-int enter_sgemv(cublas_symbol_t *symbol, const void *caller, SGEMV_PARAMS);
-int enter_sgemm_strided(cublas_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS);
-int enter_gemm_ex(cublas_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS);
-int enter_gemm_strided_ex(cublas_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS);
-int enter_lt_matmul(cublas_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS);
+int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
+int enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS);
+int enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS);
+int enter_gemm_ex(exported_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS);
+int enter_gemm_strided_ex(exported_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS);
+int enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS);
 
 /* This thread's calls in progress through this library; above 0, a call is a cuBLAS's own. A call that is
  * left by longjmp would never be counted back: from then on that thread's calls are forwarded. */
@@ -42,7 +42,7 @@ static inline bool unasked(const ask_t *ask, lac_forward_t why)
 }
 
 /* Whether the call is the program's own, and worth reading. */
-static inline bool ask_begin(ask_t *ask, cublas_symbol_t *symbol, const void *caller)
+static inline bool ask_begin(ask_t *ask, exported_symbol_t *symbol, const void *caller)
 {
     *ask = (ask_t){symbol->name, caller, behind_of(symbol, caller), NULL};
     if (calls_in_progress || !ask->behind->fn) return false;

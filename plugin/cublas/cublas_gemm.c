@@ -21,7 +21,7 @@ bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t g)
     return ask_leave(ask, place, done);
 }
 
-int enter_sgemm(cublas_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
+int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
 {
     ask_t ask;
     if (ask_begin(&ask, symbol, caller) && lacuna_gemm(&ask, handle, read_sgemm(symbol->wide, SGEMM_ARGS)))
@@ -29,7 +29,7 @@ int enter_sgemm(cublas_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
     return FORWARD(&ask, sgemm_fn, SGEMM_ARGS);
 }
 
-int enter_sgemm_strided(cublas_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS)
+int enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS)
 {
     ask_t ask;
     if (ask_begin(&ask, symbol, caller) &&
@@ -38,7 +38,7 @@ int enter_sgemm_strided(cublas_symbol_t *symbol, const void *caller, SGEMM_STRID
     return FORWARD(&ask, sgemm_strided_fn, SGEMM_STRIDED_ARGS);
 }
 
-int enter_gemm_ex(cublas_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS)
+int enter_gemm_ex(exported_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS)
 {
     ask_t ask;
     if (ask_begin(&ask, symbol, caller) &&
@@ -47,7 +47,7 @@ int enter_gemm_ex(cublas_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS)
     return FORWARD(&ask, gemm_ex_fn, GEMM_EX_ARGS);
 }
 
-int enter_gemm_strided_ex(cublas_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS)
+int enter_gemm_strided_ex(exported_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS)
 {
     ask_t ask;
     if (ask_begin(&ask, symbol, caller) &&

@@ -17,7 +17,7 @@ static bool lacuna_gemv(ask_t *ask, void *handle, const gemv_args_t *g)
     return ask_leave(ask, place, done);
 }
 
-int enter_sgemv(cublas_symbol_t *symbol, const void *caller, SGEMV_PARAMS)
+int enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS)
 {
     ask_t ask;
     if (ask_begin(&ask, symbol, caller)) {

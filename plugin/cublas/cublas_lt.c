@@ -27,7 +27,7 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
     return place && ask_leave(ask, place, ask_lt(ask, place->ctx, &args, LT_MATMUL_ARGS));
 }
 
-int enter_lt_matmul(cublas_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS)
+int enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS)
 {
     ask_t ask;
     if (ask_begin(&ask, symbol, caller) && lacuna_lt_matmul(&ask, LT_MATMUL_ARGS)) return CUBLAS_SUCCESS;

@@ -7,10 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { ANSWERS_MAX = 64, PAGE = 4096 };
 
 __attribute__((visibility("default"))) void lacuna_cublas_marker(void) {}
 
@@ -71,40 +68,15 @@ static void search(quest_t *quest, const object_t *caller)
     objects_visit(is_cublas, accept_loaded, quest);
 }
 
-static void push(cublas_symbol_t *symbol, behind_t *b)
-{
-    const behind_t *first = atomic_load(&symbol->known);
-    do b->next = first;
-    while (!atomic_compare_exchange_weak(&symbol->known, &first, b));
-}
-
-static int answers(const cublas_symbol_t *symbol)
-{
-    int count = 0;
-    for (const behind_t *b = atomic_load(&symbol->known); b; b = b->next) count++;
-    return count;
-}
-
-/* Code made at run time belongs to no object: there the answer holds for one page, and pages may be many, so
- * that past ANSWERS_MAX an answer is not kept. A caller may be unloaded and another object take its place: it
- * inherits the answer, which stays valid because the cuBLAS is pinned. */
-const behind_t *behind_search(cublas_symbol_t *symbol, const void *caller)
+const behind_t *behind_search(exported_symbol_t *symbol, const void *caller)
 {
     static _Thread_local behind_t unkept;
     int saved_errno = errno;
-    object_t object = {0};
-    bool in_object = object_of(caller, &object);
-    behind_t *b = answers(symbol) < ANSWERS_MAX ? calloc(1, sizeof *b) : NULL;
-    bool kept = b != NULL;
-    if (!kept) {
-        unkept = (behind_t){0};
-        b = &unkept;
-    }
-    b->lo = in_object ? object.lo : (uintptr_t)caller / PAGE * PAGE;
-    b->bytes = in_object ? object.hi - object.lo : PAGE;
-    b->forward_only = in_object && is_vendor(&object);
-    search(&(quest_t){symbol->name, b}, in_object ? &object : NULL);
-    if (kept) push(symbol, b);
+    object_t found = {0}, *object = object_of(caller, &found) ? &found : NULL;
+    behind_t *b = (behind_t *)answer_new(symbol, object, caller, true, &unkept.answer, sizeof unkept);
+    b->forward_only = object && is_vendor(object);
+    search(&(quest_t){symbol->name, b}, object);
+    if (b != &unkept) answer_keep(symbol, &b->answer);
     (void)dlerror(); /* a failed look-up of ours is not the program's error */
     errno = saved_errno;
     return b;

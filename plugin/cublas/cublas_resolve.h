@@ -1,17 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The cuBLAS behind a symbol: the function that a caller would have reached without this library.
- *
- * A process can hold more than one cuBLAS (each Python package brings its own), so the answer belongs to a
- * symbol and to the loaded object that calls it. Answers are kept for ever in a list that only grows: reading
- * it takes no lock and writes nothing. */
+ * The cuBLAS behind a symbol: the function that a caller would have reached without this library. */
 #ifndef LACUNA_CUBLAS_RESOLVE_H
 #define LACUNA_CUBLAS_RESOLVE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../objects/kept_answers.h"
 
 /* What is asked of a handle, a description or a layout. Nothing of it is ever set. */
 typedef struct getters {
@@ -23,27 +16,20 @@ typedef struct getters {
 } getters_t;
 
 typedef struct behind {
-    uintptr_t lo, bytes; /* callers' addresses that this answer holds for                     */
-    void *fn;            /* the function; NULL when no cuBLAS was found anywhere              */
-    getters_t get;       /* of the same library; NULL where it lacks one                      */
-    bool forward_only;   /* the caller is a library of the vendor's, whose calls are its own affair */
-    const struct behind *next;
+    answer_t answer;
+    void *fn;          /* the function; NULL when no cuBLAS was found anywhere              */
+    getters_t get;     /* of the same library; NULL where it lacks one                      */
+    bool forward_only; /* the caller is a library of the vendor's, whose calls are its own affair */
 } behind_t;
 
-typedef struct cublas_symbol {
-    const char *name;
-    bool wide; /* its integers have 64 bits */
-    _Atomic(const behind_t *) known;
-} cublas_symbol_t;
-
 /* The slow half of behind_of: searches, and keeps what it found. Never NULL. */
-const behind_t *behind_search(cublas_symbol_t *symbol, const void *caller);
+const behind_t *behind_search(exported_symbol_t *symbol, const void *caller);
 
-static inline const behind_t *behind_of(cublas_symbol_t *symbol, const void *caller)
+static inline const behind_t *behind_of(exported_symbol_t *symbol, const void *caller)
 {
-    const behind_t *b = atomic_load_explicit(&symbol->known, memory_order_acquire);
-    for (; b; b = b->next)
-        if ((uintptr_t)caller - b->lo < b->bytes) return b;
+    const answer_t *a = atomic_load_explicit(&symbol->known, memory_order_acquire);
+    for (; a; a = a->next)
+        if (answer_holds_for(a, caller)) return (const behind_t *)a;
     return behind_search(symbol, caller);
 }
 
