@@ -13,12 +13,32 @@ static lac_status_t check_buffer(const lac_ctx_t *ctx, const char *name, const l
     return obj->buf && ctx->backend->check ? ctx->backend->check(ctx->exec, name, obj->buf) : LAC_OK;
 }
 
-lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
-                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
+static lac_status_t check_scalar(const lac_ctx_t *ctx, const char *name, const float *scalar)
+{
+    if (!scalar) return lac_fail(LAC_ERR_NULL, "%s: is NULL; on the device there is no default", name);
+    if (!ctx->backend->check || !ctx->backend->check(ctx->exec, name, scalar)) return LAC_OK;
+    return lac_fail(LAC_ERR_SPACE, "%s: does not lie on the context's device", name);
+}
+
+static lac_status_t check_scalars(const lac_ctx_t *ctx, lac_space_t space, const float *alpha,
+                                  const float *beta)
+{
+    if (space == LAC_HOST) return LAC_OK;
+    if (space != LAC_DEVICE) return lac_fail(LAC_ERR_VALUE, "call.scalars: %d is no space", (int)space);
+    if (ctx->backend->space != LAC_DEVICE)
+        return lac_fail(LAC_ERR_SPACE, "call.scalars: on a device, and the context computes on the host");
+    lac_status_t status = check_scalar(ctx, "alpha", alpha);
+    return status ? status : check_scalar(ctx, "beta", beta);
+}
+
+lac_status_t lac_describe_call_at(const lac_ctx_t *ctx, lac_space_t scalars, const float *alpha,
+                                  const lac_obj_t *a, const lac_obj_t *b, const float *beta,
+                                  const lac_obj_t *c, lac_problem_t *p)
 {
     lac_status_t status;
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    if ((status = check_scalars(ctx, scalars, alpha, beta))) return status;
     if ((status = lac_check_operand("a", a, false, ctx->backend->space))) return status;
     if ((status = lac_check_operand("b", b, false, ctx->backend->space))) return status;
     if ((status = lac_check_operand("c", c, true, ctx->backend->space))) return status;
@@ -26,8 +46,20 @@ lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const l
     if ((status = check_buffer(ctx, "a", a))) return status;
     if ((status = check_buffer(ctx, "b", b))) return status;
     if ((status = check_buffer(ctx, "c", c))) return status;
-    lac_problem_describe(p, alpha ? *alpha : 1.0f, a, b, beta ? *beta : 0.0f, c);
+    if (scalars == LAC_DEVICE) {
+        lac_problem_describe(p, 1.0f, a, b, 1.0f, c);
+        p->alpha_at = alpha;
+        p->beta_at = beta;
+    } else {
+        lac_problem_describe(p, alpha ? *alpha : 1.0f, a, b, beta ? *beta : 0.0f, c);
+    }
     return LAC_OK;
+}
+
+lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
+                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
+{
+    return lac_describe_call_at(ctx, LAC_HOST, alpha, a, b, beta, c, p);
 }
 
 lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char **route)
@@ -52,8 +84,8 @@ lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     lac_problem_t p;
     lac_call_t settings;
     lac_request_t request = {.symbol = "lac_gemm"};
-    lac_status_t status = lac_describe_call(ctx, alpha, a, b, beta, c, &p);
-    if (!status) status = lac_read_call(call, &settings, &request.route);
+    lac_status_t status = lac_read_call(call, &settings, &request.route);
+    if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (status) return status;
     request.decision = settings.decision;
     request.caller = settings.caller;
@@ -62,7 +94,8 @@ lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     int token = lac_enter(ctx);
     status = lac_dispatch(ctx, &p, &request);
     lac_leave(ctx, token);
-    if (call && call->size >= sizeof *call) call->declined = request.declined;
+    if (call && call->size >= offsetof(lac_call_t, declined) + sizeof call->declined)
+        call->declined = request.declined;
     return status;
 }
 
@@ -78,8 +111,8 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     lac_problem_t p;
     lac_call_t settings;
     lac_request_t request = {.symbol = "lac_explain"};
-    lac_status_t status = lac_describe_call(ctx, alpha, a, b, beta, c, &p);
-    if (!status) status = lac_read_call(call, &settings, &request.route);
+    lac_status_t status = lac_read_call(call, &settings, &request.route);
+    if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (status) return status;
     if (!decision) return lac_fail(LAC_ERR_NULL, "decision: is NULL");
     request.caller = settings.caller;

@@ -13,6 +13,7 @@ struct lac_plan {
     const lac_route_t *route;
     lac_decision_t decision;
     lac_problem_t shape; /* extents and strides that a run must repeat */
+    lac_space_t scalars; /* of a run                                   */
 };
 
 /* Grows what the plan's runs will need, so that the first may already be captured. */
@@ -25,6 +26,9 @@ static lac_status_t prepare(lac_ctx_t *ctx, const lac_route_t *route, lac_proble
     return status;
 }
 
+/* Stands for a scalar on the device while no run has brought one. */
+static const float any_scalar = 1.0f;
+
 lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t *a, const lac_obj_t *b,
                              const lac_obj_t *c, const lac_call_t *call)
 {
@@ -34,12 +38,14 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
     lac_clear_error();
     if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
     *plan = NULL;
-    lac_status_t status = lac_describe_call(ctx, NULL, a, b, NULL, c, &p);
-    if (!status) status = lac_read_call(call, &settings, &request.route);
+    lac_status_t status = lac_read_call(call, &settings, &request.route);
+    if (!status) status = lac_describe_call(ctx, NULL, a, b, NULL, c, &p);
+    if (!status && settings.scalars == LAC_DEVICE) p.alpha_at = p.beta_at = &any_scalar;
     if (status) return status;
     lac_plan_t *made = calloc(1, sizeof *made);
     if (!made) return lac_fail(LAC_ERR_MEMORY, "plan: out of memory");
     made->shape = p;
+    made->scalars = settings.scalars;
     int token = lac_enter(ctx);
     status = lac_dispatch_explain(ctx, &p, &request, &made->decision);
     lac_leave(ctx, token);
@@ -74,7 +80,7 @@ lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t 
     lac_problem_t p;
     lac_clear_error();
     if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
-    lac_status_t status = lac_describe_call(plan->ctx, alpha, a, b, beta, c, &p);
+    lac_status_t status = lac_describe_call_at(plan->ctx, plan->scalars, alpha, a, b, beta, c, &p);
     if (status) return status;
     if (!same_shape(&p, &plan->shape))
         return lac_fail(LAC_ERR_EXTENT, "a, b, c: extents, strides or types differ from the plan's");

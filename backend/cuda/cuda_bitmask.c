@@ -65,8 +65,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     out->density = (double)form->count / ((double)s.m * (double)s.k);
     bool by_rows = s.wcs == 1 && (s.n > 1 || s.wrs != 1);
     lac_cuda_product_t product = {.m = s.m, .n = s.n, .k = s.k, .w = s.w->buf, .out = p->c};
-    product.alpha.value = p->alpha;
-    product.beta.value = p->beta;
+    product.alpha = lac_cuda_alpha(p);
+    product.beta = lac_cuda_beta(p);
     product.order = by_rows || s.wrs != 1 ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product.ldw = product.order == LAC_CUDA_ROWS ? s.wrs : s.n == 1 ? s.k : s.wcs;
     product.rs = s.ors;

@@ -130,8 +130,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     const lac_form_data_t *rows, *copy;
     lac_cuda_csr_t csr;
     char *memory;
-    product.alpha.value = p->alpha;
-    product.beta.value = p->beta;
+    product.alpha = lac_cuda_alpha(p);
+    product.beta = lac_cuda_beta(p);
     lac_status_t status = find_forms(exec, &s, how, &rows, &copy, &out->declined);
     if (status || out->declined) return status;
     status = lac_cuda_work(exec, turned_bytes(&s, how) + lac_cuda_rows_bytes(&s), (void **)&memory);

@@ -28,6 +28,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
            : !p->named                                     ? LAC_REFUSED_FORCED_ONLY
+           : p->alpha_at                                   ? LAC_REFUSED_SCALARS
            : !lac_cusparse()->found                        ? LAC_REFUSED_NO_CUSPARSE
            : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE

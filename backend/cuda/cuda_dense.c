@@ -15,15 +15,6 @@ static bool fits_32(const lac_problem_t *p)
            p->ccs <= INT32_MAX;
 }
 
-static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
-{
-    (void)route;
-    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : !lac_cublas()->found                      ? LAC_REFUSED_NO_BLAS
-           : !fits_32(p) && !lac_cublas()->sgemm_64    ? LAC_REFUSED_INDEX_RANGE
-                                                       : LAC_FITS;
-}
-
 /* c can be written by the BLAS where one stride is 1 and the other spans a whole line. */
 static bool c_by_columns(const lac_problem_t *p)
 {
@@ -32,6 +23,22 @@ static bool c_by_columns(const lac_problem_t *p)
 static bool c_by_rows(const lac_problem_t *p)
 {
     return (p->ccs == 1 || p->n == 1) && (p->crs >= p->n || p->m == 1);
+}
+
+/* Scalars on the device are read by one call that writes c itself. */
+static bool takes_scalars(const lac_problem_t *p)
+{
+    return lac_cublas()->set_scalars && p->k <= K_MOST && (c_by_columns(p) || c_by_rows(p));
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
+           : !lac_cublas()->found                      ? LAC_REFUSED_NO_BLAS
+           : !fits_32(p) && !lac_cublas()->sgemm_64    ? LAC_REFUSED_INDEX_RANGE
+           : p->alpha_at && !takes_scalars(p)          ? LAC_REFUSED_SCALARS
+                                                       : LAC_FITS;
 }
 
 static size_t work_bytes(const lac_problem_t *p)
@@ -90,40 +97,56 @@ static lac_status_t set_math(lac_exec_t *exec, void *handle, lac_math_t math)
     return lac_cublas_told(lac_cublas()->set_math(handle, mode), "math mode");
 }
 
-static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, float alpha, blas_operand_t a,
-                 blas_operand_t b, float beta, float *c, int64_t ld)
+static lac_status_t set_scalars(void *handle, int mode)
+{
+    return lac_cublas_told(lac_cublas()->set_scalars(handle, mode), "pointer mode");
+}
+
+static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha, blas_operand_t a,
+                 blas_operand_t b, const float *beta, float *c, int64_t ld)
 {
     const lac_cublas_t *blas = lac_cublas();
-    return blas->sgemm_64 ? blas->sgemm_64(handle, a.trans, b.trans, m, n, k, &alpha, a.buf, a.ld, b.buf,
-                                           b.ld, &beta, c, ld)
-                          : blas->sgemm(handle, a.trans, b.trans, (int)m, (int)n, (int)k, &alpha, a.buf,
-                                        (int)a.ld, b.buf, (int)b.ld, &beta, c, (int)ld);
+    return blas->sgemm_64 ? blas->sgemm_64(handle, a.trans, b.trans, m, n, k, alpha, a.buf, a.ld, b.buf, b.ld,
+                                           beta, c, ld)
+                          : blas->sgemm(handle, a.trans, b.trans, (int)m, (int)n, (int)k, alpha, a.buf,
+                                        (int)a.ld, b.buf, (int)b.ld, beta, c, (int)ld);
 }
 
 /* C = beta C + alpha A B, all by columns as the BLAS sees them; a very long k in pieces. */
-static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, float alpha,
-                             blas_operand_t a, blas_operand_t b, float beta, float *c, lac_inc_t ldc)
+static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha,
+                             blas_operand_t a, blas_operand_t b, const float *beta, float *c, lac_inc_t ldc)
 {
+    static const float one = 1.0f;
     int64_t ld = at_least(n == 1 ? 1 : ldc, m);
     int64_t a_step = a.trans == LAC_CUBLAS_N ? a.ld : 1, b_step = b.trans == LAC_CUBLAS_N ? 1 : b.ld;
     int status = 0;
     for (lac_dim_t k0 = 0; !status && k0 < k; k0 += K_MOST) {
         lac_dim_t length = k - k0 < K_MOST ? k - k0 : K_MOST;
         blas_operand_t a0 = {a.buf + k0 * a_step, a.trans, a.ld}, b0 = {b.buf + k0 * b_step, b.trans, b.ld};
-        status = sgemm(handle, m, n, length, alpha, a0, b0, k0 ? 1.0f : beta, c, ld);
+        status = sgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one : beta, c, ld);
     }
     return lac_cublas_told(status, "sgemm");
+}
+
+static const float *alpha_of(const lac_problem_t *p)
+{
+    return p->alpha_at ? p->alpha_at : &p->alpha;
+}
+static const float *beta_of(const lac_problem_t *p)
+{
+    return p->beta_at ? p->beta_at : &p->beta;
 }
 
 /* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
 static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_problem_t *p,
                                   const lac_cuda_contents_t *a, const lac_cuda_contents_t *b, char *memory)
 {
+    static const float nothing = 0.0f;
     bool direct = c_by_rows(p);
     float *c = direct ? p->c : (float *)(void *)memory;
     lac_status_t status = multiply(
-        handle, p->n, p->m, p->k, p->alpha, by_blas(b->buf, b->cs, b->rs, p->n, p->k),
-        by_blas(a->buf, a->cs, a->rs, p->k, p->m), direct ? p->beta : 0.0f, c, direct ? p->crs : p->n);
+        handle, p->n, p->m, p->k, alpha_of(p), by_blas(b->buf, b->cs, b->rs, p->n, p->k),
+        by_blas(a->buf, a->cs, a->rs, p->k, p->m), direct ? beta_of(p) : &nothing, c, direct ? p->crs : p->n);
     lac_cuda_matrix_t product = {LAC_F32, c, p->m, p->n, p->n, 1};
     if (status || direct) return status;
     return lac_cuda_launched(lac_cuda_copy(&product, p->beta, p->c, p->crs, p->ccs, exec->stream), "dense");
@@ -143,9 +166,14 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     status = lac_cuda_contents(exec, &p->a, p->m, p->k, true, &memory, &a);
     if (!status) status = lac_cuda_contents(exec, &p->b, p->k, p->n, true, &memory, &b);
     if (status) return status;
-    if (!c_by_columns(p)) return multiply_rows(exec, handle, p, &a, &b, memory);
-    return multiply(handle, p->m, p->n, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
-                    by_blas(b.buf, b.rs, b.cs, p->k, p->n), p->beta, p->c, p->ccs);
+    if (p->alpha_at) status = set_scalars(handle, LAC_CUBLAS_SCALARS_DEVICE);
+    if (status) return status;
+    status = c_by_columns(p)
+                 ? multiply(handle, p->m, p->n, p->k, alpha_of(p), by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+                            by_blas(b.buf, b.rs, b.cs, p->k, p->n), beta_of(p), p->c, p->ccs)
+                 : multiply_rows(exec, handle, p, &a, &b, memory);
+    lac_status_t back = p->alpha_at ? set_scalars(handle, LAC_CUBLAS_SCALARS_HOST) : LAC_OK;
+    return status ? status : back;
 }
 
 const lac_route_t lac_cuda_route_dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable, cost_us, bytes,

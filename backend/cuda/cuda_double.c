@@ -53,9 +53,9 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     status = as_matrix(exec, &p->a, p->m, p->k, &memory, &a);
     if (!status) status = as_matrix(exec, &p->b, p->k, p->n, &memory, &b);
     if (status) return status;
-    return lac_cuda_launched(
-        lac_cuda_gemm_f64(p->m, p->n, p->k, p->alpha, &a, &b, p->beta, p->c, p->crs, p->ccs, exec->stream),
-        route->name);
+    return lac_cuda_launched(lac_cuda_gemm_f64(p->m, p->n, p->k, lac_cuda_alpha(p), &a, &b, lac_cuda_beta(p),
+                                               p->c, p->crs, p->ccs, exec->stream),
+                             route->name);
 }
 
 const lac_route_t lac_cuda_route_reference = {

@@ -211,8 +211,8 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
 {
     const lac_form_data_t *copy = how.gather == BY_COPY ? w : NULL;
     lac_cuda_product_t product = {.m = s->m, .n = s->n, .k = s->k, .out = p->c, .rs = s->ors, .cs = s->ocs};
-    product.alpha.value = p->alpha;
-    product.beta.value = p->beta;
+    product.alpha = lac_cuda_alpha(p);
+    product.beta = lac_cuda_beta(p);
     product.w = copy ? copy->val : s->w->buf;
     product.order = copy || how.gather == BY_ROWS ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product.ldw = copy ? s->n : how.gather == BY_ROWS ? s->wrs : s->wcs;

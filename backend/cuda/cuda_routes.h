@@ -5,6 +5,17 @@
 #define LACUNA_CUDA_ROUTES_H
 
 #include "../model/route.h"
+#include "cuda_kernels.h" /* kernels/cuda */
+
+/* The scalars of a problem as kernels take them. */
+static inline lac_cuda_scalar_t lac_cuda_alpha(const lac_problem_t *p)
+{
+    return (lac_cuda_scalar_t){p->alpha_at, p->alpha};
+}
+static inline lac_cuda_scalar_t lac_cuda_beta(const lac_problem_t *p)
+{
+    return (lac_cuda_scalar_t){p->beta_at, p->beta};
+}
 
 extern const lac_route_t lac_cuda_route_trivial;
 extern const lac_route_t lac_cuda_route_event_left, lac_cuda_route_event_right;

@@ -27,8 +27,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                         lac_outcome_t *out)
 {
     (void)route, (void)out;
-    if (p->beta == 1.0f || exec->preparing) return LAC_OK;
-    return lac_cuda_launched(lac_cuda_scale(p->m, p->n, p->beta, p->c, p->crs, p->ccs, exec->stream),
+    if ((p->beta == 1.0f && !p->beta_at) || exec->preparing) return LAC_OK;
+    return lac_cuda_launched(lac_cuda_scale(p->m, p->n, lac_cuda_beta(p), p->c, p->crs, p->ccs, exec->stream),
                              "trivial");
 }
 

@@ -35,7 +35,8 @@ static void look(void)
                    take(library, "cublasSetMathMode", &cublas.set_math, true) &&
                    take(library, "cublasGetVersion_v2", &cublas.version, true) &&
                    take(library, "cublasSgemm_v2", &cublas.sgemm, true) &&
-                   take(library, "cublasSgemm_v2_64", &cublas.sgemm_64, false);
+                   take(library, "cublasSgemm_v2_64", &cublas.sgemm_64, false) &&
+                   take(library, "cublasSetPointerMode_v2", &cublas.set_scalars, false);
 }
 
 const lac_cublas_t *lac_cublas(void)

@@ -11,6 +11,7 @@
 
 /* Operations and modes of cuBLAS. */
 enum { LAC_CUBLAS_N = 0, LAC_CUBLAS_T = 1 };
+enum { LAC_CUBLAS_SCALARS_HOST = 0, LAC_CUBLAS_SCALARS_DEVICE = 1 };
 enum { LAC_CUBLAS_DEFAULT_MATH = 0, LAC_CUBLAS_PEDANTIC_MATH = 2, LAC_CUBLAS_TF32_MATH = 3 };
 
 typedef struct lac_cublas {
@@ -19,6 +20,7 @@ typedef struct lac_cublas {
     int (*set_stream)(void *handle, cudaStream_t stream);
     int (*set_workspace)(void *handle, void *workspace, size_t bytes);
     int (*set_math)(void *handle, int mode);
+    int (*set_scalars)(void *handle, int mode); /* or NULL */
     int (*version)(void *handle, int *version);
     int (*sgemm)(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const float *a,
                  int lda, const float *b, int ldb, const float *beta, float *c, int ldc);

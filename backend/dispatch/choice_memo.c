@@ -24,6 +24,7 @@ void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const c
     facts->ccs = p->ccs;
     facts->wanted = wanted;
     facts->incumbent = incumbent;
+    facts->scalars_there = p->alpha_at != NULL;
     facts->learned = learned;
 }
 

@@ -16,7 +16,8 @@ typedef struct lac_choice_facts {
     lac_inc_t crs, ccs;
     const char *wanted;
     const lac_route_t *incumbent;
-    unsigned learned; /* of the site's measured times */
+    bool scalars_there; /* on the device */
+    unsigned learned;   /* of the site's measured times */
 } lac_choice_facts_t;
 
 typedef struct lac_choice_memo {

@@ -39,8 +39,9 @@ typedef enum lac_math { LAC_MATH_FP32 = 0, LAC_MATH_PEDANTIC, LAC_MATH_TF32 } la
 
 typedef struct lac_problem {
     lac_dim_t m, n, k;
-    float alpha, beta;
-    lac_operand_t a, b; /* a is m x k, b is k x n */
+    float alpha, beta;               /* 1 where they lie on the device        */
+    const float *alpha_at, *beta_at; /* there: both, or NULL: on the host     */
+    lac_operand_t a, b;              /* a is m x k, b is k x n */
     float *c;
     lac_inc_t crs, ccs;
     int threads;          /* that a route may use                                    */

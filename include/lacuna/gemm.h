@@ -48,6 +48,9 @@ typedef struct lac_call {
     const void *caller;       /* an address inside the caller, named in verbose lines; or NULL        */
     int may_decline;          /* nonzero: where a dense route is best, compute nothing and set declined */
     int declined;             /* out: nonzero when the call was declined; C is untouched              */
+    lac_space_t scalars;      /* where alpha and beta lie. LAC_DEVICE: both on the context's device, read when
+                                 the product runs, so that a recording takes what they hold then       */
+    int reserved;
 } lac_call_t;
 
 /* C := beta C + alpha op(A) op(B). A sparse-only operand makes it SpMM; an attached active list, the indexed

@@ -96,8 +96,7 @@ __global__ __launch_bounds__(kWarps *kWarp) void bitmask(const __grid_constant__
 #pragma unroll
             for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
             if (lane != c || c >= columns || row0 + r >= p.m) continue;
-            float *at = p.out + (row0 + r) * p.rs + (a.j0 + c) * p.cs;
-            *at = beta == 0.0f ? alpha * sum : fmaf(beta, *at, alpha * sum);
+            store_scaled(p.out + (row0 + r) * p.rs + (a.j0 + c) * p.cs, sum, alpha, beta);
         }
 }
 

@@ -58,15 +58,16 @@ template <typename T> __global__ __launch_bounds__(kTile *kCopyRows) void copy_t
 struct ScaleArgs {
     float *out;
     int64_t inner, count, inner_stride, outer_stride;
-    float beta;
+    lac_cuda_scalar_t beta;
 };
 
 __global__ __launch_bounds__(256) void scale_out(const ScaleArgs a)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    const float beta = load_scalar(a.beta);
     for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < a.count; t += step) {
         float *at = a.out + t / a.inner * a.outer_stride + t % a.inner * a.inner_stride;
-        *at = a.beta == 0.0f ? 0.0f : a.beta * *at;
+        *at = beta == 0.0f ? 0.0f : beta * *at;
     }
 }
 
@@ -106,8 +107,8 @@ extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, fl
     return x->dt == LAC_U8 ? launch(copy_tiles<uint8_t>, l, a) : launch(copy_tiles<float>, l, a);
 }
 
-extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, float beta, float *out, int64_t rs,
-                                       int64_t cs, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, float *out,
+                                       int64_t rs, int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (rows == 0 || cols == 0) return LAC_OK;

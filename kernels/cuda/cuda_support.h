@@ -23,8 +23,8 @@ typedef struct lac_cuda_matrix {
 } lac_cuda_matrix_t;
 
 /* out := beta out. beta == 0 never reads out. */
-lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, float beta, float *out, int64_t rs, int64_t cs,
-                            lac_cuda_stream_t stream);
+lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, float *out, int64_t rs,
+                            int64_t cs, lac_cuda_stream_t stream);
 
 /* out := beta out + x, converted to f32, whatever the strides of both. */
 lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs, int64_t cs,
@@ -39,9 +39,9 @@ lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, ui
                                    lac_cuda_stream_t stream);
 
 /* c := beta c + alpha a b, every product and sum in double. */
-lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, float alpha, const lac_cuda_matrix_t *a,
-                               const lac_cuda_matrix_t *b, float beta, float *c, int64_t rs, int64_t cs,
-                               lac_cuda_stream_t stream);
+lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_scalar_t alpha,
+                               const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta,
+                               float *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 
 /* Writes the entries of a compressed form into a zeroed f32 matrix: entry p of major i, minor idx[p] goes to
  * out[i * major_stride + idx[p] * minor_stride]. val may be NULL: ones. */

@@ -30,8 +30,7 @@ template <int kCols> __device__ inline float reduce_columns(float (&x)[kCols], i
 
 __device__ inline void store_sum(const Picture &p, int i, int j, float sum, float alpha, float beta)
 {
-    float *at = p.out + i * p.rs + j * p.cs;
-    *at = beta == 0.0f ? alpha * sum : fmaf(beta, *at, alpha * sum);
+    store_scaled(p.out + i * p.rs + j * p.cs, sum, alpha, beta);
 }
 
 } // namespace lacuna

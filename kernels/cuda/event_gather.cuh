@@ -220,9 +220,7 @@ __device__ inline void store_sums(const Picture &p, const float *received, int s
         float sum = 0;
 #pragma unroll 8
         for (int s = 0; s < slices; s++) sum += received[(s * rows + row) * owned + column];
-        float *at = p.out + i * p.rs + j * p.cs;
-        sum *= alpha;
-        *at = beta == 0.0f ? sum : fmaf(beta, *at, sum);
+        store_scaled(p.out + i * p.rs + j * p.cs, sum, alpha, beta);
     }
 }
 

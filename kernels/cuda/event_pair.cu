@@ -41,8 +41,7 @@ struct PairArgs {
 
 __device__ inline void store(const PairArgs &a, int i, int j, float sum, float alpha, float beta)
 {
-    float *at = a.out + i * a.rs + j * a.cs;
-    *at = beta == 0.0f ? alpha * sum : fmaf(beta, *at, alpha * sum);
+    store_scaled(a.out + i * a.rs + j * a.cs, sum, alpha, beta);
 }
 
 /* The nonzeros of kRound elements of a row of S from `base` on into the queue, ascending; how many they are.

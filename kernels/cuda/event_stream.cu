@@ -199,8 +199,7 @@ __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
             }
 #pragma unroll
             for (int r = 0; r < kRows; r++) {
-                if (stores && warp + r * a.consumers < p.m)
-                    *out[r] = beta == 0.0f ? alpha * sum[r] : fmaf(beta, *out[r], alpha * sum[r]);
+                if (stores && warp + r * a.consumers < p.m) store_scaled(out[r], sum[r], alpha, beta);
                 out[r] += step * p.cs;
             }
         }

@@ -13,7 +13,7 @@ constexpr int kSide = 16;
 
 struct DoubleArgs {
     int64_t m, n, k;
-    float alpha, beta;
+    lac_cuda_scalar_t alpha, beta;
     const void *a, *b;
     int64_t ars, acs, brs, bcs, rs, cs, across, tiles;
     float *c;
@@ -35,6 +35,7 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
 {
     __shared__ double a[kSide][kSide + 1], b[kSide][kSide + 1];
     const int x = threadIdx.x, y = threadIdx.y;
+    const double alpha = load_scalar(g.alpha), beta = load_scalar(g.beta);
     for (int64_t t = blockIdx.x; t < g.tiles; t += gridDim.x) {
         const int64_t i = t / g.across * kSide + y, j = t % g.across * kSide + x;
         double sum = 0.0;
@@ -48,16 +49,17 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
         }
         if (i >= g.m || j >= g.n) continue;
         float *c = g.c + i * g.rs + j * g.cs;
-        *c = (float)((double)g.alpha * sum + (g.beta == 0.0f ? 0.0 : (double)g.beta * (double)*c));
+        *c = (float)((alpha == 0.0 ? 0.0 : alpha * sum) + (beta == 0.0 ? 0.0 : beta * (double)*c));
     }
 }
 
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, float alpha,
-                                          const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b, float beta,
-                                          float *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_scalar_t alpha,
+                                          const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b,
+                                          lac_cuda_scalar_t beta, float *c, int64_t rs, int64_t cs,
+                                          lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (m == 0 || n == 0) return LAC_OK;

@@ -174,6 +174,24 @@ static void test_decline(void **state)
     expect_product(1.0f, 0.0f);
 }
 
+/* Scalars on a device belong to a context there; a caller of an older, shorter structure is still answered.
+ */
+static void test_scalars_elsewhere(void **state)
+{
+    const float one = 1.0f;
+    make(1);
+    lac_call_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
+    unit_expect(lac_gemm_ex(*state, &one, &t.oa, &t.ob, &one, &t.oc, &call), LAC_ERR_SPACE, "host context");
+    unit_expect_text(lac_last_error(), "call.scalars");
+    call.scalars = (lac_space_t)-1;
+    unit_expect(lac_gemm_ex(*state, &one, &t.oa, &t.ob, &one, &t.oc, &call), LAC_ERR_VALUE, "no space");
+    unit_expect_text(lac_last_error(), "call.scalars");
+    assert_true(t.c[0] == 1.0f); /* untouched */
+    lac_call_t shorter = {.size = offsetof(lac_call_t, scalars), .may_decline = 1, .route = "blas"};
+    unit_expect(lac_gemm_ex(*state, NULL, &t.oa, &t.ob, NULL, &t.oc, &shorter), LAC_OK, "shorter");
+    assert_int_equal(shorter.declined, 1);
+}
+
 /* A form that was derived from a buffer stands for it later, each of them. */
 static void test_sparse_only_by_derived_forms(void **state)
 {
@@ -243,11 +261,14 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan_runs),       cmocka_unit_test(test_plan_of_other_shapes),
-        cmocka_unit_test(test_plan_falls_back), cmocka_unit_test(test_explain_writes_nothing),
-        cmocka_unit_test(test_decline),         cmocka_unit_test(test_sparse_only_by_derived_forms),
-        cmocka_unit_test(test_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_plan_runs),
+                                       cmocka_unit_test(test_plan_of_other_shapes),
+                                       cmocka_unit_test(test_plan_falls_back),
+                                       cmocka_unit_test(test_explain_writes_nothing),
+                                       cmocka_unit_test(test_decline),
+                                       cmocka_unit_test(test_scalars_elsewhere),
+                                       cmocka_unit_test(test_sparse_only_by_derived_forms),
+                                       cmocka_unit_test(test_no_memory)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, teardown);
 }
