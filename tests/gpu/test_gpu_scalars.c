@@ -50,14 +50,16 @@ static lac_status_t call(void *arg)
     return lac_gemm_ex(x->ctx, s->there, &x->a, &x->b, s->there + 1, &x->c, &settings);
 }
 
-/* The scalars that the next call finds, and C as it was. */
-static void prepare(scalars_t *s, float alpha, float beta)
+/* The scalars that the next call finds, and a C that goes with them: beta = 0 finds poison. */
+static bool prepare(scalars_t *s, float alpha, float beta)
 {
     const float both[2] = {alpha, beta};
+    char text[REF_PROBLEM_TEXT];
     s->x.problem.alpha = alpha;
     s->x.problem.beta = beta;
-    gpu_expect(lac_device_upload(s->x.ctx, s->there, both, sizeof both), LAC_OK, "scalars");
-    gpu_case_reset(&s->x);
+    ref_problem_print(&s->x.problem, text, sizeof text);
+    return gpu_expect(lac_device_upload(s->x.ctx, s->there, both, sizeof both), LAC_OK, "scalars") &&
+           gpu_case_change(&s->x, text);
 }
 
 static const float alphas[] = {1.0f, 0.0f, -0.5f}, betas[] = {0.0f, 1.0f, 2.25f};
@@ -115,8 +117,7 @@ static void test_changed_between_replays(lac_ctx_t *ctx)
         lac_recording_t *recording = NULL;
         if (make(&s, ctx, problems[0])) {
             s.route = routes[r];
-            prepare(&s, 3.0f, 0.0f);
-            if (gpu_expect(call(&s), LAC_OK, s.x.text) &&
+            if (prepare(&s, 3.0f, 0.0f) && gpu_expect(call(&s), LAC_OK, s.x.text) &&
                 gpu_expect(lac_record(ctx, call, &s, 1, &recording), LAC_OK, s.x.text))
                 each_pair(&s, replay, recording);
         }
@@ -133,8 +134,8 @@ static void test_nothing_is_read(lac_ctx_t *ctx)
         scalars_t s;
         if (make(&s, ctx, "sgemm:NN:33x70x31:A=dense/x:B=dense/x:C=dense:s4")) {
             s.route = routes[r];
-            prepare(&s, 0.0f, 2.0f);
-            if (gpu_expect(call(&s), LAC_OK, s.x.text)) gpu_case_check(&s.x, NULL, false);
+            if (prepare(&s, 0.0f, 2.0f) && gpu_expect(call(&s), LAC_OK, s.x.text))
+                gpu_case_check(&s.x, NULL, false);
         }
         drop(&s);
     }
