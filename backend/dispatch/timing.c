@@ -3,14 +3,16 @@
  * A factor per route and site: measured over predicted time, robust to noise, which only ever adds. */
 #include "timing.h"
 
-#define RUNS_KNOWN   3    /* the first run warms up; the next ones count                        */
-#define HOT_CALLS    8    /* a site that was not called this often is not worth a trial         */
-#define TRIAL_REACH  3.0  /* predictions are not off by more: what costs more is not tried      */
-#define TRIAL_SHARE  0.01 /* of the time spent at a site so far that trials may take            */
-#define DEVICE_EVERY 8    /* calls of a device's site between two that ask what else there is to try */
-#define DRIFT        1.3  /* a factor that moved this far changes the break-even densities      */
-#define AGAIN_FIRST  64   /* calls after which the routes that lost are measured again ...      */
-#define AGAIN_TIMES  4    /* ... and then each time that the calls have grown so many times     */
+#define RUNS_KNOWN  3    /* the first run warms up; the next ones count                        */
+#define HOT_CALLS   8    /* a site that was not called this often is not worth a trial         */
+#define TRIAL_REACH 3.0  /* predictions are not off by more: what costs more is not tried      */
+#define TRIAL_SHARE 0.01 /* of the time spent at a site so far that trials may take            */
+#define ASK_EVERY   8    /* calls of a device's site between two that ask what else there is to try ...   */
+#define ASK_SELDOM  256  /* ... and once the site is known: asking costs a microsecond, as much as a call */
+#define SITE_KNOWN  1024 /* calls                                                                         */
+#define DRIFT       1.3  /* a factor that moved this far changes the break-even densities      */
+#define AGAIN_FIRST 64   /* calls after which the routes that lost are measured again ...      */
+#define AGAIN_TIMES 4    /* ... and then each time that the calls have grown so many times     */
 
 /* Calls return before their work is done: the host's clock says nothing of them. */
 static bool is_asynchronous(const lac_ctx_t *ctx)
@@ -53,13 +55,20 @@ static void forgive(lac_site_t *site, int chosen)
         if (i != chosen && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
 }
 
+/* A device's calls are too short to ask each time. */
+static bool may_ask(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    if (!is_asynchronous(ctx)) return true;
+    uint64_t every = site->calls < SITE_KNOWN ? ASK_EVERY : ASK_SELDOM;
+    return site->calls % every == 0 && !ctx->backend->device->capturing(ctx->exec);
+}
+
 bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
 {
     double budget = TRIAL_SHARE * site->spent_us - site->tried_us, best = TRIAL_REACH * choice->cost_us;
     int row = -1;
     if (learns(ctx)) forgive(site, choice->row);
-    if (!learns(ctx) || site->calls < HOT_CALLS || choice->cost_us > budget) return false;
-    if (is_asynchronous(ctx) && (site->calls % DEVICE_EVERY || ctx->backend->device->capturing(ctx->exec)))
+    if (!learns(ctx) || site->calls < HOT_CALLS || choice->cost_us > budget || !may_ask(ctx, site))
         return false;
     for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
         const lac_route_t *route = ctx->routes[i];
