@@ -1,10 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * An auditor of the dynamic linker (LD_AUDIT): tells of each object that is loaded, and which object a matrix
- * product of each caller was bound to.
+ * An auditor of the dynamic linker (LD_AUDIT). With LACUNA_AUDIT=1 it tells of each object that is loaded,
+ * and which object a matrix product of each caller was bound to; with LACUNA_DLSYM=1 it has dlsym find the
+ * products of the drop-in libraries instead of those that they stand in front of.
  *
  * It lives in a namespace of its own, and shares nothing with the library in the program but the file that
  * LACUNA_LOG names. */
+#include "map_symbols.h"
+#include "../../backend/base/env.h"
 #include "../../backend/base/log.h"
 
 #include <link.h>
@@ -30,11 +33,40 @@ static const char *name_of(const struct link_map *map)
     return program;
 }
 
-EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
+static bool is_on(const char *variable)
+{
+    const char *value = lac_env(variable);
+    return value && strcmp(value, "0") != 0;
+}
+
+static bool begins(const struct link_map *map, const char *stem)
+{
+    const char *name = name_of(map), *slash = strrchr(name, '/');
+    return strncmp(slash ? slash + 1 : name, stem, strlen(stem)) == 0;
+}
+
+enum { DROPINS_MAX = 4 };
+static const struct link_map *dropin[DROPINS_MAX];
+static int dropin_count;
+
+/* What dlsym is to return to this object instead; 0: what it found. The vendor's libraries, and Lacuna's, are
+ * to find what they look for. */
+static uintptr_t instead(const struct link_map *from, const struct link_map *to, const char *name)
+{
+    static const char *const left[] = {"liblacuna", "libcublas", "libcusolver", "libcusparse"};
+    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
+        if (begins(from, left[i])) return 0;
+    uintptr_t found = 0;
+    for (int i = 0; !found && i < dropin_count && to != dropin[i]; i++) found = map_function(dropin[i], name);
+    return found;
+}
+
+EXPORT unsigned la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
 {
     *cookie = (uintptr_t)map;
-    if (space != LM_ID_BASE) return 0;
-    lac_log("lacuna,1,object,%s", name_of(map));
+    if (lmid != LM_ID_BASE) return 0;
+    if (begins(map, "liblacuna_") && dropin_count < DROPINS_MAX) dropin[dropin_count++] = map;
+    if (is_on("LACUNA_AUDIT")) lac_log("lacuna,1,object,%s", name_of(map));
     return LA_FLG_BINDTO | LA_FLG_BINDFROM;
 }
 
@@ -42,18 +74,24 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie
 static bool is_product(const char *name)
 {
     static const char *const words[] = {"gemm", "Gemm", "gemv", "Gemv", "cublasLtMatmul", "cusparseSpM"};
-    if (name[0] == '_' || strstr(name, "GetAttribute") || strstr(name, "bufferSize")) return false;
+    static const char *const beside[] = {"Desc", "Algo", "Preference", "bufferSize", "preprocess"};
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (name[0] == '_' || strstr(name, beside[i])) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(name, words[i])) return true;
     return false;
 }
 
-EXPORT uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to,
-                              unsigned *flags, const char *name)
+EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned ndx, uintptr_t *refcook, uintptr_t *defcook,
+                              unsigned *flags, const char *symname)
 {
-    (void)index;
-    if (is_product(name))
-        lac_log("lacuna,1,bind,%s,%s,%s,%s", name, name_of((const struct link_map *)*from),
-                name_of((const struct link_map *)*to), *flags & LA_SYMB_DLSYM ? "dlsym" : "linked");
-    return symbol->st_value;
+    (void)ndx;
+    const struct link_map *from = (const struct link_map *)*refcook, *to = (const struct link_map *)*defcook;
+    bool by_dlsym = *flags & LA_SYMB_DLSYM;
+    if (!is_product(symname)) return sym->st_value;
+    uintptr_t other = by_dlsym && is_on("LACUNA_DLSYM") ? instead(from, to, symname) : 0;
+    if (is_on("LACUNA_AUDIT"))
+        lac_log("lacuna,1,bind,%s,%s,%s,%s", symname, name_of(from), other ? "liblacuna" : name_of(to),
+                by_dlsym ? "dlsym" : "linked");
+    return other ? other : sym->st_value;
 }

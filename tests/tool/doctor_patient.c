@@ -9,6 +9,8 @@ extern void sgemm_(const char *ta, const char *tb, const int *m, const int *n, c
                    const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
                    const float *beta, float *c, const int *ldc, size_t ta_length, size_t tb_length);
 float cblas_sgemv64_(float x);
+typedef void cblas_sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                            int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 float cblas_sgemv64_(float x)
 {
@@ -21,5 +23,8 @@ int main(void)
     int two = 2;
     sgemm_("N", "N", &two, &two, &two, &one, a, &two, a, &two, &one, c, &two, 1, 1);
     void *blas = dlopen(PATIENT_BLAS, RTLD_NOW | RTLD_NOLOAD);
-    return blas && dlsym(blas, "cblas_sgemm") && cblas_sgemv64_(one) > one ? 7 : 1;
+    cblas_sgemm_fn *sgemm = blas ? (cblas_sgemm_fn *)dlsym(blas, "cblas_sgemm") : NULL;
+    if (!sgemm) return 1;
+    sgemm(102, 111, 111, 2, 2, 2, one, a, 2, a, 2, one, c, 2);
+    return cblas_sgemv64_(one) > one ? 7 : 1;
 }

@@ -23,13 +23,9 @@ static error_t parse_doctor(int key, char *arg, struct argp_state *state)
 }
 
 /* Every process writes a log of its own into the folder. */
-static bool listen_in(const char *command, const char *folder)
+static bool listen_in(const char *folder)
 {
-    char library[PATH_MAX], log[PATH_MAX];
-    if (!child_library("liblacuna_audit.so", library, sizeof library))
-        complain(command, "liblacuna_audit.so is not there: what bypassed Lacuna cannot be told");
-    else if (!child_audit(library))
-        return false;
+    char log[PATH_MAX];
     snprintf(log, sizeof log, "%s/%%p", folder);
     return child_set("log", log) && child_set("stats", "1");
 }
@@ -85,8 +81,8 @@ int command_doctor(int argc, char **argv)
         return EXIT_UNAVAILABLE;
     }
     taken_read(&taken);
-    int code = program_prepare(&options, argv[0]), status = -1;
-    if (code == EXIT_OK && listen_in(argv[0], folder)) status = child_run(argv[0], options.program);
+    int code = program_prepare(&options, argv[0], true), status = -1;
+    if (code == EXIT_OK && listen_in(folder)) status = child_run(argv[0], options.program);
     if (status >= 0 && !tell(folder, &taken))
         fprintf(
             stderr,

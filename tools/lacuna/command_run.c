@@ -42,7 +42,7 @@ int command_run(int argc, char **argv)
     };
     run_options_t options = {0};
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
-    int code = program_prepare(&options.program, argv[0]);
+    int code = program_prepare(&options.program, argv[0], false);
     if (code != EXIT_OK) return code;
     if (options.stats && !child_set("stats", "1")) return EXIT_UNAVAILABLE;
     child_become(argv[0], options.program.program);

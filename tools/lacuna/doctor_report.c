@@ -75,9 +75,9 @@ static bool is_ours(const char *path)
  * BLAS that call each other. */
 static bool is_vendor(const char *path)
 {
-    static const char *const stems[] = {"libcublas", "libcusolver", "libcusparse",
-                                        "libnvblas", "libopenblas", "libblas",
-                                        "libmkl",    "libblis",     "libflexiblas"};
+    static const char *const stems[] = {"libcublas",   "libcusolver",       "libcusparse", "libnvblas",
+                                        "libopenblas", "libscipy_openblas", "libblas",     "libmkl",
+                                        "libblis",     "libflexiblas"};
     for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
         if (begins(path, stems[i])) return true;
     return false;
@@ -88,7 +88,7 @@ static const char *verdict(const binding_t *b, const taken_calls_t *taken)
 {
     if (is_ours(b->to)) return is_vendor(b->from) ? "passed on: the vendor's own call" : "intercepted";
     if (!is_taken(taken, b->symbol)) return NULL;
-    return b->by_dlsym ? "BYPASSED: fetched with dlsym"
+    return b->by_dlsym ? "BYPASSED: fetched with dlsym (--dlsym)"
                        : "BYPASSED: bound past the preload (deep-bind, or a scope of its own)";
 }
 
@@ -132,24 +132,36 @@ static void print_others(const doctor_log_t *log, const taken_calls_t *taken, FI
 
 typedef struct own_calls {
     const taken_calls_t *taken;
+    const doctor_log_t *log;
+    const char *path;
     char text[160];
     size_t used;
 } own_calls_t;
 
+/* Exported, and found in front of the object's own all the same. */
+static bool is_intercepted(const own_calls_t *own, const char *name)
+{
+    for (int i = 0; i < own->log->bindings; i++) {
+        const binding_t *b = &own->log->binding[i];
+        if (!strcmp(b->symbol, name) && !strcmp(b->from, own->path) && is_ours(b->to)) return true;
+    }
+    return false;
+}
+
 static void note_own(const char *name, void *arg)
 {
     own_calls_t *own = arg;
-    if (!is_taken(own->taken, name) || own->used + strlen(name) + 3 > sizeof own->text ||
-        strstr(own->text, name))
-        return;
+    if (!is_taken(own->taken, name) || own->used + strlen(name) + 3 > sizeof own->text) return;
+    if (strstr(own->text, name) || is_intercepted(own, name)) return;
     own->used += (size_t)snprintf(own->text + own->used, sizeof own->text - own->used, "%s%s",
                                   own->used ? ", " : "", name);
 }
 
 /* The calls that an object other than a BLAS holds itself: its own calls of them never come out. */
-static bool brings_own(const char *path, const taken_calls_t *taken, own_calls_t *own)
+static bool brings_own(const doctor_log_t *log, const char *path, const taken_calls_t *taken,
+                       own_calls_t *own)
 {
-    *own = (own_calls_t){.taken = taken};
+    *own = (own_calls_t){.taken = taken, .log = log, .path = path};
     if (!is_ours(path) && !is_vendor(path)) elf_functions(path, note_own, own);
     return own->used > 0;
 }
@@ -160,7 +172,7 @@ bool doctor_has_news(const doctor_log_t *log, const taken_calls_t *taken)
     for (int i = 0; i < log->bindings; i++)
         if (!is_noise(&log->binding[i])) return true;
     for (int i = 0; i < log->objects; i++)
-        if (brings_own(log->object[i], taken, &own)) return true;
+        if (brings_own(log, log->object[i], taken, &own)) return true;
     return log->lines > 0;
 }
 
@@ -171,7 +183,7 @@ void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *fil
     print_bindings(log, taken, file);
     print_others(log, taken, file);
     for (int i = 0; i < log->objects; i++)
-        if (brings_own(log->object[i], taken, &own))
+        if (brings_own(log, log->object[i], taken, &own))
             fprintf(file, "  %s brings %s itself: calls within it go past\n", file_of(log->object[i]),
                     own.text);
     for (int i = 0; i < log->lines; i++) fprintf(file, "  %s\n", log->said[i]);
