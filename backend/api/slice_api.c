@@ -207,10 +207,11 @@ lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t i
 static lac_status_t check_entries(const call_t *c, const lac_slicing_t *s, lac_it_t ptr_it, const void *ptr,
                                   const void *idx, const float *val, int64_t entries)
 {
+    if (entries && !idx) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
+    if (entries == LAC_ENTRIES_UNKNOWN) entries = 1; /* where they begin, at least */
     lac_obj_t pointers = lac_view_array(ptr, s->count + 1, width_of(ptr_it)),
               indices = lac_view_array(idx, entries, width_of(ptr_it)),
               values = lac_view_array(val, entries, sizeof *val);
-    if (entries && !idx) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
     if (lac_share_memory(&pointers, &indices)) return lac_fail(LAC_ERR_ALIAS, "idx: overlaps ptr");
     if (lac_share_memory(&pointers, &values)) return lac_fail(LAC_ERR_ALIAS, "val: overlaps ptr");
     if (lac_share_memory(&indices, &values)) return lac_fail(LAC_ERR_ALIAS, "val: overlaps idx");

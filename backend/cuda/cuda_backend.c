@@ -5,6 +5,7 @@
 #include "cuda_clock.h"
 #include "cuda_exec.h"
 #include "cuda_routes.h"
+#include "cuda_slice.h"
 #include "cuda_spmm.h"
 #include "cuda_vendor.h"
 #include "../base/status.h"
@@ -82,6 +83,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .memory = &lac_cuda_memory,
                                       .device = &lac_cuda_device,
                                       .clock = &lac_cuda_run_clock,
+                                      .slicer = &lac_cuda_slicer,
                                       .describe = describe,
                                       .routes = lac_cuda_routes,
                                       .open = lac_cuda_open,

@@ -4,8 +4,10 @@
 #include "cuda_exec.h"
 #include "cuda_capture.h"
 #include "cuda_clock.h"
+#include "cuda_slice.h"
 #include "cuda_spmm.h"
 #include "cuda_vendor.h"
+#include "slice_kernels.h"
 #include "../base/status.h"
 
 #include <stdio.h>
@@ -69,7 +71,7 @@ static lac_status_t choose_device(lac_exec_t *exec, lac_place_t *place)
 
 static lac_status_t make_stream(lac_exec_t *exec, void *stream)
 {
-    size_t words = (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS;
+    size_t words = (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS, all = words + LAC_CUDA_BAD_WORDS;
     exec->own_stream = stream == LAC_STREAM_NEW;
     if (!exec->own_stream) exec->stream = stream;
     lac_status_t status = LAC_OK;
@@ -77,10 +79,12 @@ static lac_status_t make_stream(lac_exec_t *exec, void *stream)
         status = lac_cuda_told(cudaStreamCreateWithFlags(&exec->stream, cudaStreamNonBlocking), "stream");
     if (!status)
         status = lac_cuda_told(
-            cudaHostAlloc((void **)&exec->answers, words * sizeof *exec->answers, cudaHostAllocDefault),
+            cudaHostAlloc((void **)&exec->answers, all * sizeof *exec->answers, cudaHostAllocDefault),
             "context");
-    for (size_t i = 0; !status && i < words; i++) exec->answers[i] = 0;
-    return status;
+    if (status) return status;
+    for (size_t i = 0; i < all; i++) exec->answers[i] = i < words ? 0 : LAC_CUDA_NOTHING_BAD;
+    exec->bad = exec->answers + words;
+    return LAC_OK;
 }
 
 lac_status_t lac_cuda_open(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine)

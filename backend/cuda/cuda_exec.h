@@ -57,6 +57,7 @@ struct lac_exec {
     struct lac_cuda_spmm *sparse; /* cuSPARSE's handle and kept products; NULL before its first use */
 
     uint64_t *answers; /* pinned: LAC_CUDA_PROBE_WORDS words for each sample */
+    uint64_t *bad;     /* pinned: what row slices found too late; behind the answers */
     lac_cuda_sample_t sample[LAC_CUDA_SAMPLES];
     uint32_t mark;
 

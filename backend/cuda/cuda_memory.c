@@ -3,6 +3,7 @@
  * Device memory for those outside: metadata's arrays, and what lacuna/device.h offers. */
 #include "cuda_capture.h"
 #include "cuda_exec.h"
+#include "cuda_slice.h"
 #include "../base/status.h"
 
 /* Makes a device current and settles what it has under way; -1: it was current. */
@@ -75,7 +76,8 @@ static lac_status_t device_release(lac_exec_t *exec, void *memory)
 
 static lac_status_t wait(lac_exec_t *exec)
 {
-    return lac_cuda_told(cudaStreamSynchronize(exec->stream), "stream");
+    lac_status_t status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "stream");
+    return status ? status : lac_cuda_slice_told(exec);
 }
 
 static lac_status_t copy(lac_exec_t *exec, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)

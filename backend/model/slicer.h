@@ -20,7 +20,10 @@ typedef struct lac_slicing {
     int threads;
 } lac_slicing_t;
 
-/* What lacuna/slice.h offers, in a backend's space. Each but csr checks the rows before it writes anything.
+#define LAC_ENTRIES_UNKNOWN (-1) /* the row pointers are where the host would have to wait for them */
+
+/* What lacuna/slice.h offers, in a backend's space. Each but csr checks the rows before it writes anything,
+ * where the host can read them.
  */
 typedef struct lac_slicer {
     /* The form `s->which` of the operand: the one that stands, or one built now and kept where it is frozen;
@@ -30,7 +33,8 @@ typedef struct lac_slicer {
     lac_status_t (*grad)(lac_exec_t *exec, const lac_slicing_t *s, const float *grad_out, lac_inc_t rs,
                          lac_inc_t cs, float *grad_val);
     lac_status_t (*count)(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, void *ptr);
-    /* Checks the row pointers that came back from the caller; *entries is how many idx and val must hold. */
+    /* Checks the row pointers that came back from the caller; *entries is how many idx and val must hold, or
+     * LAC_ENTRIES_UNKNOWN. */
     lac_status_t (*entries)(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr,
                             int64_t *entries);
     lac_status_t (*csr)(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr, void *idx,
