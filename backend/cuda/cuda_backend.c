@@ -5,6 +5,7 @@
 #include "cuda_clock.h"
 #include "cuda_exec.h"
 #include "cuda_routes.h"
+#include "cuda_sddmm.h"
 #include "cuda_slice.h"
 #include "cuda_spmm.h"
 #include "cuda_vendor.h"
@@ -93,6 +94,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .check = lac_cuda_check,
                                       .prepare = prepare,
                                       .sample = lac_cuda_sample,
+                                      .sddmm = lac_cuda_sample_product,
                                       .scan = lac_cuda_scan,
                                       .tune = tune,
                                       .bytes = lac_cuda_bytes,
