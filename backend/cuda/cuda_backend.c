@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The CUDA backend's hooks, and the one symbol of this library. */
 #include "core_services.h"
+#include "cuda_batch.h"
 #include "cuda_clock.h"
 #include "cuda_exec.h"
 #include "cuda_routes.h"
@@ -95,6 +96,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .prepare = prepare,
                                       .sample = lac_cuda_sample,
                                       .sddmm = lac_cuda_sample_product,
+                                      .batched = lac_cuda_batched,
                                       .scan = lac_cuda_scan,
                                       .tune = tune,
                                       .bytes = lac_cuda_bytes,

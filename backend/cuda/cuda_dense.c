@@ -87,16 +87,6 @@ static blas_operand_t by_blas(const float *buf, lac_inc_t rs, lac_inc_t cs, lac_
                    : (blas_operand_t){buf, LAC_CUBLAS_T, at_least(rows == 1 ? 1 : rs, cols)};
 }
 
-static lac_status_t set_math(lac_exec_t *exec, void *handle, lac_math_t math)
-{
-    int mode = math == LAC_MATH_TF32       ? LAC_CUBLAS_TF32_MATH
-               : math == LAC_MATH_PEDANTIC ? LAC_CUBLAS_PEDANTIC_MATH
-                                           : LAC_CUBLAS_DEFAULT_MATH;
-    if (exec->blas_math == mode) return LAC_OK;
-    exec->blas_math = mode;
-    return lac_cublas_told(lac_cublas()->set_math(handle, mode), "math mode");
-}
-
 static lac_status_t set_scalars(void *handle, int mode)
 {
     return lac_cublas_told(lac_cublas()->set_scalars(handle, mode), "pointer mode");
@@ -161,7 +151,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     void *handle;
     lac_status_t status = lac_cublas_handle(exec, &handle);
     if (!status) status = lac_cuda_work(exec, work_bytes(p), (void **)&memory);
-    if (!status) status = set_math(exec, handle, p->math);
+    if (!status) status = lac_cublas_math(exec, handle, p->math);
     if (status || exec->preparing) return status;
     status = lac_cuda_contents(exec, &p->a, p->m, p->k, true, &memory, &a);
     if (!status) status = lac_cuda_contents(exec, &p->b, p->k, p->n, true, &memory, &b);

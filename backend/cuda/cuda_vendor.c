@@ -36,7 +36,8 @@ static void look(void)
                    take(library, "cublasGetVersion_v2", &cublas.version, true) &&
                    take(library, "cublasSgemm_v2", &cublas.sgemm, true) &&
                    take(library, "cublasSgemm_v2_64", &cublas.sgemm_64, false) &&
-                   take(library, "cublasSetPointerMode_v2", &cublas.set_scalars, false);
+                   take(library, "cublasSetPointerMode_v2", &cublas.set_scalars, false) &&
+                   take(library, "cublasSgemmStridedBatched", &cublas.sgemm_strided, true);
 }
 
 const lac_cublas_t *lac_cublas(void)
@@ -73,6 +74,16 @@ lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle)
         status = lac_cublas_told(blas->set_workspace(*handle, exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE),
                                  "workspace");
     return status;
+}
+
+lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math)
+{
+    int mode = math == LAC_MATH_TF32       ? LAC_CUBLAS_TF32_MATH
+               : math == LAC_MATH_PEDANTIC ? LAC_CUBLAS_PEDANTIC_MATH
+                                           : LAC_CUBLAS_DEFAULT_MATH;
+    if (exec->blas_math == mode) return LAC_OK;
+    exec->blas_math = mode;
+    return lac_cublas_told(lac_cublas()->set_math(handle, mode), "math mode");
 }
 
 void lac_cuda_vendor_close(lac_exec_t *exec)

@@ -27,6 +27,9 @@ typedef struct lac_cublas {
     int (*sgemm_64)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *alpha,
                     const float *a, int64_t lda, const float *b, int64_t ldb, const float *beta, float *c,
                     int64_t ldc); /* NULL before CUDA 12 */
+    int (*sgemm_strided)(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
+                         const float *a, int lda, long long a_step, const float *b, int ldb, long long b_step,
+                         const float *beta, float *c, int ldc, long long c_step, int count);
     bool found;
     char missing[256]; /* why it was not found */
 } lac_cublas_t;
@@ -37,6 +40,9 @@ const lac_cublas_t *lac_cublas(void);
  * after it, since setting the stream resets the workspace. Errors: UNAVAILABLE, MEMORY (while captured),
  * VENDOR. */
 lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle);
+
+/* Sets the mode in it, where another is set. */
+lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math);
 
 lac_status_t lac_cublas_told(int status, const char *what);
 

@@ -1,0 +1,188 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Batched products on a device against the host's: strides, types, alignment, densities that make either
+ * launch the cheaper one, views of their own, recordings. */
+#include "csr_pair.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t seed = 41;
+
+/* A batch of one operand on both sides; rows x cols each, `offset` elements into the memory. */
+typedef struct side {
+    lac_obj_t here, there;
+    lac_inc_t stride;
+    size_t bytes, offset;
+} side_t;
+
+/* layout 0: one after the other; 1: by columns; 2: padded and off alignment; 3: trials side by side. */
+static side_t make(lac_ctx_t *ctx, int64_t rows, int64_t cols, int64_t count, int layout, bool turned,
+                   bool shared, bool events, double density)
+{
+    int64_t m = turned ? cols : rows, n = turned ? rows : cols, size = count * (m * (n + 1) + 3) + 8;
+    side_t x = {.stride = m * n,
+                .bytes = (size_t)size * (events ? 1 : 4),
+                .offset = layout == 2 ? events ? 1 : 4 : 0};
+    void *here = csr_pair_poison(x.bytes);
+    for (int64_t p = 0; p < size; p++) {
+        bool there = (double)(gpu_random(&seed) % 1000000) < density * 1e6;
+        if (events)
+            ((uint8_t *)here)[p] = there ? (uint8_t)(1 + gpu_random(&seed) % 255) : 0;
+        else
+            ((float *)here)[p] = there ? csr_pair_value(&seed) : 0.0f;
+    }
+    x.here = lac_obj_rowmajor(events ? LAC_U8 : LAC_F32, m, n, (char *)here + x.offset, n);
+    x.here.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    if (layout == 1) x.here.rs = 1, x.here.cs = m;
+    if (layout == 2) x.here.rs = n + 1, x.stride = m * (n + 1) + 3;
+    if (layout == 3) x.here.rs = n * count, x.stride = n;
+    if (shared) x.stride = 0;
+    x.there = x.here;
+    x.there.space = LAC_DEVICE;
+    x.there.buf = (char *)gpu_upload(ctx, here, x.bytes) + x.offset;
+    return x;
+}
+
+static void drop(lac_ctx_t *ctx, side_t *x)
+{
+    lac_device_free(ctx, (char *)x->there.buf - x->offset);
+    free((char *)x->here.buf - x->offset);
+}
+
+/* The whole memory of C, so that what lies between is seen to be untouched. */
+static void compare(lac_ctx_t *ctx, const side_t *c, int64_t k, const char *what)
+{
+    float *got = csr_pair_poison(c->bytes), *want = (float *)(void *)((char *)c->here.buf - c->offset);
+    gpu_expect(lac_device_download(ctx, got, (char *)c->there.buf - c->offset, c->bytes), LAC_OK, "download");
+    for (size_t p = 0; p < c->bytes / 4; p++)
+        if (!(fabs((double)got[p] - (double)want[p]) <= 1e-5 * (double)(k + 8))) {
+            gpu_fail("%s: %g at %zu, expected %g", what, (double)got[p], p, (double)want[p]);
+            break;
+        }
+    free(got);
+}
+
+typedef struct shape {
+    int64_t count, m, n, k;
+    double a, b; /* densities */
+} shape_t;
+
+static lac_obj_t *views(const lac_obj_t *first, lac_inc_t stride, int64_t count)
+{
+    lac_obj_t *v = csr_pair_poison((size_t)count * sizeof *v);
+    for (int64_t q = 0; q < count; q++) {
+        v[q] = *first;
+        v[q].buf = (char *)first->buf + q * stride * (first->dt == LAC_U8 ? 1 : 4);
+    }
+    return v;
+}
+
+static void check_shape(lac_ctx_t *ctx, lac_ctx_t *host, const shape_t *s, int round)
+{
+    char what[128];
+    side_t a = make(ctx, s->m, s->k, s->count, round % 4, round % 5 == 1, round % 3 == 1, round % 7 == 2,
+                    s->a),
+           b = make(ctx, s->k, s->n, s->count, round / 2 % 4, round % 5 == 2, round % 3 == 2, round % 11 == 3,
+                    s->b),
+           c = make(ctx, s->m, s->n, s->count, round / 3 % 4, round % 5 == 3, false, false, 1.0);
+    float alpha = 1.25f, beta = round % 2 ? -0.5f : 0.0f;
+    snprintf(what, sizeof what, "round %d: %lld x %lld x %lld x %lld", round, (long long)s->count,
+             (long long)s->m, (long long)s->n, (long long)s->k);
+    gpu_expect(lac_gemm_batched(host, s->count, &alpha, &a.here, a.stride, &b.here, b.stride, &beta, &c.here,
+                                c.stride),
+               LAC_OK, "host");
+    if (round % 4 == 3) {
+        lac_obj_t *va = views(&a.there, a.stride, s->count), *vb = views(&b.there, b.stride, s->count),
+                  *vc = views(&c.there, c.stride, s->count);
+        gpu_expect(
+            lac_gemm_batched_array(ctx, s->count, &alpha, va, a.stride != 0, vb, b.stride != 0, &beta, vc),
+            LAC_OK, what);
+        free(va), free(vb), free(vc);
+    } else
+        gpu_expect(lac_gemm_batched(ctx, s->count, &alpha, &a.there, a.stride, &b.there, b.stride, &beta,
+                                    &c.there, c.stride),
+                   LAC_OK, what);
+    compare(ctx, &c, s->k, what);
+    drop(ctx, &a), drop(ctx, &b), drop(ctx, &c);
+}
+
+static void test_random(lac_ctx_t *ctx)
+{
+    static const double densities[] = {0.01, 0.1, 1.0};
+    lac_ctx_t *host;
+    gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
+    for (int round = 0; round < (gpu_quick() ? 16 : 150); round++) {
+        uint64_t most = gpu_quick() ? 40 : 150;
+        shape_t s = {1 + (int64_t)(gpu_random(&seed) % 9),
+                     1 + (int64_t)(gpu_random(&seed) % most),
+                     1 + (int64_t)(gpu_random(&seed) % most),
+                     1 + (int64_t)(gpu_random(&seed) % (3 * most)),
+                     GPU_PICK(densities, &seed),
+                     GPU_PICK(densities, &seed)};
+        check_shape(ctx, host, &s, round);
+    }
+    lac_ctx_free(host);
+}
+
+static void test_shapes(lac_ctx_t *ctx)
+{
+    static const shape_t shapes[] = {{300, 1, 64, 100, 0.02, 1}, {3, 5, 2000, 1000, 0.01, 1},
+                                     {2, 2, 100, 4096, 0.01, 1}, {2, 2, 100, 4097, 0.01, 1},
+                                     {7, 40, 1, 300, 1, 0.05},   {5, 1, 1, 1000, 0.1, 0.1},
+                                     {130, 4, 132, 128, 0.05, 1}};
+    lac_ctx_t *host;
+    gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
+    for (size_t i = 0; i < GPU_COUNT(shapes); i++)
+        for (int round = 0; round < (gpu_quick() ? 2 : 12); round++)
+            check_shape(ctx, host, &shapes[i], round);
+    lac_ctx_free(host);
+}
+
+typedef struct recorded {
+    lac_ctx_t *ctx;
+    const shape_t *s;
+    const side_t *a, *b, *c;
+} recorded_t;
+
+static lac_status_t multiply(void *arg)
+{
+    const recorded_t *r = arg;
+    return lac_gemm_batched(r->ctx, r->s->count, NULL, &r->a->there, r->a->stride, &r->b->there, r->b->stride,
+                            NULL, &r->c->there, r->c->stride);
+}
+
+static void test_recorded(lac_ctx_t *ctx)
+{
+    static const shape_t s = {20, 6, 200, 300, 0.02, 1};
+    lac_ctx_t *host;
+    lac_recording_t *recording;
+    gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
+    side_t a = make(ctx, s.m, s.k, s.count, 0, false, false, false, s.a),
+           b = make(ctx, s.k, s.n, s.count, 0, false, false, false, s.b),
+           c = make(ctx, s.m, s.n, s.count, 0, false, false, false, 1.0);
+    recorded_t r = {ctx, &s, &a, &b, &c};
+    gpu_expect(multiply(&r), LAC_OK, "once before");
+    if (gpu_expect(lac_record(ctx, multiply, &r, 2, &recording), LAC_OK, "record")) {
+        float *values = a.here.buf;
+        for (size_t p = 0; p < a.bytes / 4; p++)
+            values[p] = gpu_random(&seed) % 30 ? 0.0f : csr_pair_value(&seed);
+        gpu_expect(lac_device_upload(ctx, a.there.buf, values, a.bytes), LAC_OK, "other events");
+        gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, "replay");
+        gpu_expect(lac_gemm_batched(host, s.count, NULL, &a.here, a.stride, &b.here, b.stride, NULL, &c.here,
+                                    c.stride),
+                   LAC_OK, "host");
+        compare(ctx, &c, s.k, "replayed");
+        lac_recording_free(recording);
+    }
+    drop(ctx, &a), drop(ctx, &b), drop(ctx, &c);
+    lac_ctx_free(host);
+}
+
+int main(int argc, char **argv)
+{
+    static const gpu_test_t tests[] = {GPU_TEST(test_random), GPU_TEST(test_shapes), GPU_TEST(test_recorded)};
+    return gpu_run(tests, GPU_COUNT(tests), argc, argv);
+}
