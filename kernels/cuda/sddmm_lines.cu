@@ -11,15 +11,9 @@ namespace
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
-#ifndef VSHARE
-#    define VSHARE 64
-#endif
-#ifndef VU
-#    define VU 4
-#endif
-constexpr int kShare = VSHARE; /* entries of a warp                          */
-constexpr int kUnroll = VU;    /* entries that a group of lanes has in flight */
-constexpr int kHeld = 512;     /* elements along k of a line of A that are held in registers */
+constexpr int kShare = 64; /* entries of a warp                          */
+constexpr int kUnroll = 4; /* entries that a group of lanes has in flight */
+constexpr int kHeld = 512; /* elements along k of a line of A that are held in registers */
 
 struct SampledArgs {
     lac_cuda_sampled_t p;
