@@ -173,7 +173,8 @@ lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const float *alph
     if (!status) status = check_stride("a", a, stride_a, count);
     if (!status) status = check_stride("b", b, stride_b, count);
     if (!status) status = check_stride("c", c, stride_c, count);
-    if (status || !count || !p.m || !p.n) return status;
+    if (status) return status;
+    if (!count || !p.m || !p.n) return LAC_OK;
     if (count > 1 && !apart_from_each_other(c, stride_c, count))
         return lac_fail(LAC_ERR_STRIDE, "stride_c: %" PRId64 " makes the matrices of c overlap", stride_c);
     if ((status = check_apart("a", a, stride_a, c, stride_c, count))) return status;

@@ -226,7 +226,7 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
 {
     lac_cuda_csr_t csr = {0}, entries = {0};
     if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
-    if (how.gather == BY_ENTRIES) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
+    if (w && how.gather == BY_ENTRIES) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
     if (rows && how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, NULL, &csr, &entries, memory, exec->stream);
     if (rows) return lac_cuda_event_csr(product, &csr, NULL, exec->stream);
