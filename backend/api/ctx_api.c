@@ -34,6 +34,7 @@ static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_pl
         free(made);
         return status;
     }
+    if (backend->estimate) backend->estimate(made->exec, &made->machine);
     made->backend = backend;
     made->device = place.device;
     made->routes = lac_route_table(backend, &made->route_count);

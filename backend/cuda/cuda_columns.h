@@ -12,7 +12,8 @@ typedef enum lac_cuda_columns {
     LAC_CUDA_COLUMNS_STREAM  /* all of W, once                                          */
 } lac_cuda_columns_t;
 
-/* Where the events are given as CSR: whether one of the others, from the dense buffer, is faster still. Pure. */
+/* Where the events are given as CSR: whether one of the others, from the dense buffer, is faster still. Pure.
+ */
 bool lac_cuda_columns_beat_given(const lac_sided_t *s);
 
 /* Of those that take S from a dense buffer. Pure: the same for the same extents and density. */

@@ -4,6 +4,7 @@
 #include "cuda_exec.h"
 #include "cuda_capture.h"
 #include "cuda_clock.h"
+#include "cuda_machine.h"
 #include "cuda_slice.h"
 #include "cuda_spmm.h"
 #include "cuda_vendor.h"
@@ -12,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 lac_status_t lac_cuda_told(cudaError_t error, const char *what)
 {
@@ -43,6 +45,25 @@ static lac_status_t describe(lac_exec_t *exec)
     if (exec->major >= 8) return LAC_OK;
     return lac_fail(LAC_ERR_UNAVAILABLE, "device: %s is of compute capability %d.%d; 8.0 is the least",
                     exec->name, exec->major, exec->minor);
+}
+
+static int attribute(const lac_exec_t *exec, enum cudaDeviceAttr which)
+{
+    int value = 0;
+    if (cudaDeviceGetAttribute(&value, which, exec->device) != cudaSuccess) cudaGetLastError();
+    return value;
+}
+
+void lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine)
+{
+    if (strstr(exec->name, "H200")) return; /* measured */
+    lac_cuda_shape_t shape = {.processors = attribute(exec, cudaDevAttrMultiProcessorCount),
+                              .lanes = exec->major == 8 && exec->minor == 0 ? 64 : 128,
+                              .clock_ghz = 1e-6 * attribute(exec, cudaDevAttrClockRate)};
+    double memory_ghz = 1e-6 * attribute(exec, cudaDevAttrMemoryClockRate);
+    shape.memory_gbps = 2.0 * memory_ghz * attribute(exec, cudaDevAttrGlobalMemoryBusWidth) / 8.0;
+    if (shape.processors > 0 && shape.clock_ghz > 0.0 && shape.memory_gbps > 0.0)
+        lac_cuda_machine_scale(machine, &shape);
 }
 
 /* The runtime calls a driver that is not there too old for it. */

@@ -74,6 +74,9 @@ typedef struct lac_backend {
     lac_status_t (*open)(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine);
     void (*close)(lac_exec_t *exec);
 
+    /* Constants that nobody measured, as far as the device's own description tells. NULL: as they are. */
+    void (*estimate)(const lac_exec_t *exec, lac_machine_t *machine);
+
     /* A public call begins and ends on this thread: the device is made current, and what was is put back.
      * NULL where there is nothing to do. */
     int (*enter)(lac_exec_t *exec);

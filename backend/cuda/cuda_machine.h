@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the cost model's constants are on a device on which nobody measured them. */
+#ifndef LACUNA_CUDA_MACHINE_H
+#define LACUNA_CUDA_MACHINE_H
+
+#include "../model/machine.h"
+
+/* What a device says of itself. */
+typedef struct lac_cuda_shape {
+    int processors, lanes; /* multiprocessors; f32 multiply-adds of each in a clock */
+    double clock_ghz, memory_gbps;
+} lac_cuda_shape_t;
+
+/* Scales the device constants that are an H200's as shipped; those of a tuning file stay. Pure. */
+void lac_cuda_machine_scale(lac_machine_t *machine, const lac_cuda_shape_t *shape);
+
+#endif
