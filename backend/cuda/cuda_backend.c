@@ -5,6 +5,7 @@
 #include "cuda_batch.h"
 #include "cuda_clock.h"
 #include "cuda_exec.h"
+#include "cuda_expand.h"
 #include "cuda_routes.h"
 #include "cuda_sddmm.h"
 #include "cuda_slice.h"
@@ -97,6 +98,8 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .prepare = prepare,
                                       .sample = lac_cuda_sample,
                                       .sddmm = lac_cuda_sample_product,
+                                      .expand = lac_cuda_expand,
+                                      .count = lac_cuda_count,
                                       .batched = lac_cuda_batched,
                                       .scan = lac_cuda_scan,
                                       .tune = tune,

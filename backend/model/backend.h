@@ -104,6 +104,13 @@ typedef struct lac_backend {
     lac_status_t (*sddmm)(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,
                           float *values);
 
+    /* op(X), rows x cols, as a dense matrix in memory of the caller's; and the number of its nonzeros,
+     * written in the backend's space. */
+    lac_status_t (*expand)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                           float *out, lac_inc_t rs, lac_inc_t cs);
+    lac_status_t (*count)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                          int64_t *count);
+
     /* Serves a batch as a whole, or leaves all of it (out->served). p is the first product, with densities.
      * NULL: it never does. */
     lac_status_t (*batched)(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,

@@ -7,6 +7,7 @@
 #include "lacuna/types.h"
 #include "lacuna/context.h"
 #include "lacuna/meta.h"
+#include "lacuna/convert.h"
 #include "lacuna/gemm.h"
 #include "lacuna/batch.h"
 #include "lacuna/slice.h"

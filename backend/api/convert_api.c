@@ -1,0 +1,209 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Conversions between the forms of an operand. */
+#include "entry.h"
+#include "../base/memory.h"
+#include "../base/status.h"
+#include "../data/check.h"
+#include "lacuna/convert.h"
+
+#include <inttypes.h>
+
+static const struct {
+    unsigned bit;
+    lac_form_t form;
+} forms[] = {{LAC_META_CSR, LAC_FORM_CSR},
+             {LAC_META_CSC, LAC_FORM_CSC},
+             {LAC_META_BITMASK, LAC_FORM_BITS},
+             {LAC_META_ACTIVE, LAC_FORM_ACTIVE}};
+
+enum { FORMS = sizeof forms / sizeof *forms };
+
+#define ALL_FORMS (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE)
+
+static lac_status_t check_place(const lac_ctx_t *ctx, const char *name, const void *memory)
+{
+    return memory && ctx->backend->check ? ctx->backend->check(ctx->exec, name, memory) : LAC_OK;
+}
+
+static lac_status_t check_input(const lac_ctx_t *ctx, const char *name, const lac_obj_t *obj)
+{
+    lac_clear_error();
+    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    lac_status_t status = lac_check_operand(name, obj, false, ctx->backend->space);
+    return status ? status : check_place(ctx, name, obj->buf);
+}
+
+/* The bits of forms that do not stand yet. */
+static unsigned missing(const lac_obj_t *obj, unsigned what)
+{
+    unsigned trusted = lac_meta_trusted(obj->meta);
+    for (int i = 0; i < FORMS; i++)
+        if (trusted & 1u << forms[i].form) what &= ~forms[i].bit;
+    return what;
+}
+
+/* Memory of the context's space for as long as a conversion takes. */
+static lac_status_t borrow(lac_ctx_t *ctx, size_t bytes, void **memory)
+{
+    const lac_device_t *device = ctx->backend->device;
+    if (device) return device->alloc(ctx->exec, bytes, memory);
+    *memory = lac_alloc(bytes);
+    return *memory ? LAC_OK : lac_fail(LAC_ERR_MEMORY, "obj: out of memory for its dense contents");
+}
+
+static void give_back(lac_ctx_t *ctx, void *memory)
+{
+    if (ctx->backend->device)
+        ctx->backend->device->release(ctx->exec, memory);
+    else
+        lac_free(memory);
+}
+
+/* Measures the dense contents that were laid out for it. What is known of the operand stays as it was, and
+ * the forms are as true as what they were made of. */
+static lac_status_t measure(lac_ctx_t *ctx, const lac_obj_t *dense, unsigned what)
+{
+    lac_meta_t *meta = dense->meta;
+    pthread_mutex_lock(&meta->build);
+    int64_t nnz = meta->nnz;
+    lac_origin_t origin = meta->density_origin;
+    lac_status_t status = ctx->backend->scan(ctx->exec, dense, what, ctx->policy.threads);
+    for (int i = 0; !status && i < FORMS; i++)
+        if (what & forms[i].bit) meta->form[forms[i].form].origin = LAC_ORIGIN_DERIVED;
+    if (origin != LAC_ORIGIN_NONE) {
+        meta->nnz = nnz;
+        meta->density_origin = origin;
+    }
+    pthread_mutex_unlock(&meta->build);
+    return status;
+}
+
+static lac_status_t by_way_of_dense(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
+{
+    lac_operand_t x = lac_operand_describe(obj);
+    lac_obj_t dense = lac_obj_rowmajor(LAC_F32, obj->m, obj->n, NULL, obj->n);
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)obj->m, (size_t)obj->n * sizeof(float), &bytes))
+        return lac_fail(LAC_ERR_MEMORY, "obj: its dense contents overflow memory");
+    dense.space = obj->space;
+    dense.meta = obj->meta;
+    lac_status_t status = borrow(ctx, bytes, &dense.buf);
+    if (status) return status;
+    status = ctx->backend->expand(ctx->exec, &x, obj->m, obj->n, dense.buf, dense.rs, dense.cs);
+    if (!status) status = measure(ctx, &dense, what);
+    give_back(ctx, dense.buf);
+    return status;
+}
+
+/* The compressed forms that the backend makes of what there is without expanding it. */
+static lac_status_t compress(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
+{
+    lac_status_t status = LAC_OK;
+    for (int i = 0; !status && i < FORMS; i++) {
+        const lac_form_data_t *found;
+        bool compressed = forms[i].form == LAC_FORM_CSR || forms[i].form == LAC_FORM_CSC;
+        lac_slicing_t s = {
+            .a = lac_operand_describe(obj), .which = forms[i].form, .threads = ctx->policy.threads};
+        if (what & forms[i].bit && compressed && ctx->backend->slicer)
+            status = ctx->backend->slicer->form(ctx->exec, &s, &found);
+    }
+    return status;
+}
+
+lac_status_t lac_meta_derive(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
+{
+    lac_status_t status = check_input(ctx, "obj", obj);
+    if (status) return status;
+    if (!obj->meta) return lac_fail(LAC_ERR_NULL, "obj.meta: is NULL");
+    if (!what || what & ~ALL_FORMS)
+        return lac_fail(LAC_ERR_VALUE, "what: 0x%x is not made of bits of forms", what);
+    lac_obj_t stored = *obj;
+    stored.trans = LAC_NO_TRANS;
+    if (!(lac_meta_trusted(obj->meta) & LAC_FORMS_SPARSE)) {
+        if (!obj->meta->frozen || (!obj->buf && obj->m && obj->n))
+            return lac_fail(
+                obj->meta->generation > 1 ? LAC_ERR_STALE : LAC_ERR_EMPTY,
+                "obj.meta: nothing stands for the contents; attach a form, or freeze the operand");
+    }
+    int token = lac_enter(ctx);
+    status = compress(ctx, &stored, missing(obj, what));
+    what = missing(obj, what);
+    if (!status && what && stored.buf && obj->meta->frozen) {
+        pthread_mutex_lock(&obj->meta->build);
+        status = ctx->backend->scan(ctx->exec, &stored, what, ctx->policy.threads);
+        pthread_mutex_unlock(&obj->meta->build);
+    } else if (!status && what)
+        status = by_way_of_dense(ctx, &stored, what);
+    lac_leave(ctx, token);
+    return status;
+}
+
+lac_status_t lac_meta_view(const lac_meta_t *meta, unsigned form, lac_form_view_t *view)
+{
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    if (!view) return lac_fail(LAC_ERR_NULL, "view: is NULL");
+    *view = (lac_form_view_t){0};
+    for (int i = 0; i < FORMS; i++) {
+        if (forms[i].bit != form) continue;
+        bool stands = lac_meta_trusted(meta) & 1u << forms[i].form;
+        const lac_form_data_t *data = stands ? lac_meta_form(meta, forms[i].form) : NULL;
+        if (!data)
+            return lac_fail(LAC_ERR_EMPTY, "meta: the form is not there, or does not stand for the contents");
+        *view = (lac_form_view_t){data->count, data->ptr, data->idx, data->val, data->bits};
+        return LAC_OK;
+    }
+    return lac_fail(LAC_ERR_VALUE, "form: 0x%x is not the bit of one form", form);
+}
+
+/* That what is written shares no memory with the buffer or a form of an operand. */
+static lac_status_t check_apart(const char *name, const lac_obj_t *a, const lac_obj_t *written)
+{
+    unsigned trusted = lac_meta_trusted(a->meta);
+    bool meet = a->buf && lac_share_memory(a, written);
+    for (int i = 0; i < FORMS; i++) {
+        const lac_form_data_t *form =
+            trusted & 1u << forms[i].form ? lac_meta_form(a->meta, forms[i].form) : NULL;
+        if (!form) continue;
+        int64_t values = forms[i].form == LAC_FORM_ACTIVE ? form->count * a->m : form->count;
+        lac_obj_t idx = lac_view_array(form->idx, form->idx ? form->count : 0, sizeof *form->idx),
+                  val = lac_view_array(form->val, form->val ? values : 0, sizeof *form->val);
+        meet |= lac_share_memory(&idx, written) || lac_share_memory(&val, written);
+    }
+    return meet ? lac_fail(LAC_ERR_ALIAS, "%s: overlaps a", name) : LAC_OK;
+}
+
+lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *out)
+{
+    lac_status_t status = check_input(ctx, "a", a);
+    if (!status) status = lac_check_operand("out", out, true, ctx->backend->space);
+    if (!status) status = check_place(ctx, "out", out->buf);
+    if (status) return status;
+    if (lac_obj_rows(a) != lac_obj_rows(out) || lac_obj_cols(a) != lac_obj_cols(out))
+        return lac_fail(LAC_ERR_EXTENT, "out: is %" PRId64 " x %" PRId64 ", a is %" PRId64 " x %" PRId64,
+                        lac_obj_rows(out), lac_obj_cols(out), lac_obj_rows(a), lac_obj_cols(a));
+    if ((status = check_apart("out", a, out)) || !out->m || !out->n) return status;
+    lac_operand_t x = lac_operand_describe(a);
+    bool turned = out->trans == LAC_TRANS;
+    int token = lac_enter(ctx);
+    status = ctx->backend->expand(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), out->buf,
+                                  turned ? out->cs : out->rs, turned ? out->rs : out->cs);
+    lac_leave(ctx, token);
+    return status;
+}
+
+lac_status_t lac_count(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count)
+{
+    lac_status_t status = check_input(ctx, "a", a);
+    if (status) return status;
+    if (!count) return lac_fail(LAC_ERR_NULL, "count: is NULL");
+    if ((status = check_place(ctx, "count", count))) return status;
+    lac_obj_t written = lac_view_array(count, 1, sizeof *count);
+    if ((status = check_apart("count", a, &written))) return status;
+    lac_operand_t x = lac_operand_describe(a);
+    int token = lac_enter(ctx);
+    status = ctx->backend->count(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), count);
+    lac_leave(ctx, token);
+    return status;
+}

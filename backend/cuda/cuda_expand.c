@@ -1,0 +1,62 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The dense contents of any operand in the caller's memory, and how many nonzeros they have: nothing is
+ * waited for. */
+#include "cuda_expand.h"
+#include "cuda_contents.h"
+
+/* x without the buffer that a form stands for. */
+static lac_operand_t formed(const lac_operand_t *x)
+{
+    lac_operand_t y = *x;
+    if (x->forms & LAC_FORMS_SPARSE) y.buf = NULL;
+    return y;
+}
+
+lac_status_t lac_cuda_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                             float *out, lac_inc_t rs, lac_inc_t cs)
+{
+    lac_operand_t y = formed(x);
+    lac_cuda_matrix_t from = {y.dt, y.buf, rows, cols, y.rs, y.cs};
+    lac_cuda_contents_t contents;
+    char *memory;
+    if (!y.buf) {
+        lac_status_t status =
+            lac_cuda_work(exec, lac_cuda_contents_bytes(&y, rows, cols, false), (void **)&memory);
+        if (!status) status = lac_cuda_contents(exec, &y, rows, cols, false, &memory, &contents);
+        if (status) return status;
+        from = (lac_cuda_matrix_t){LAC_F32, contents.buf, rows, cols, contents.rs, contents.cs};
+    }
+    return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, out, rs, cs, exec->stream), "dense contents");
+}
+
+static lac_status_t take(lac_exec_t *exec, const int64_t *from, int64_t *count)
+{
+    return lac_cuda_told(cudaMemcpyAsync(count, from, sizeof *count, cudaMemcpyDeviceToDevice, exec->stream),
+                         "count");
+}
+
+lac_status_t lac_cuda_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                            int64_t *count)
+{
+    lac_operand_t y = formed(x);
+    const lac_form_data_t *form;
+    lac_cuda_contents_t contents = {y.buf, y.rs, y.cs};
+    if (y.forms & 1u << LAC_FORM_CSR && (form = lac_meta_form(y.meta, LAC_FORM_CSR)))
+        return take(exec, form->ptr + y.meta->m, count);
+    if (y.forms & 1u << LAC_FORM_CSC && (form = lac_meta_form(y.meta, LAC_FORM_CSC)))
+        return take(exec, form->ptr + y.meta->n, count);
+    size_t dense = y.buf ? 0 : lac_cuda_contents_bytes(&y, rows, cols, false);
+    size_t starts = lac_cuda_piece((size_t)(rows + 1) * sizeof(int64_t));
+    char *memory;
+    lac_status_t status =
+        lac_cuda_work(exec, dense + starts + (size_t)lac_cuda_csr_bytes(rows), (void **)&memory);
+    if (!status && !y.buf && rows && cols)
+        status = lac_cuda_contents(exec, &y, rows, cols, false, &memory, &contents);
+    if (status) return status;
+    int64_t *first = (int64_t *)(void *)memory;
+    lac_cuda_dense_t s = {y.buf ? y.dt : LAC_F32, contents.buf, contents.rs, contents.cs, 0.0};
+    status =
+        lac_cuda_launched(lac_cuda_csr_ptr(rows, cols, &s, first, memory + starts, exec->stream), "count");
+    return status ? status : take(exec, first + rows, count);
+}

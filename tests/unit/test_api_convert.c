@@ -1,0 +1,201 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Every form from every other, seen as dense again; counts; bad input. */
+#include "unit_support.h"
+
+#include <string.h>
+
+enum { MOST = 70, ROOM = MOST * MOST };
+
+static const unsigned bits[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
+enum {
+    FORMS = sizeof bits / sizeof *bits,
+    ALL = LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE
+};
+
+static uint64_t seed = 71;
+
+/* Contents, and one form of them, attached. */
+typedef struct source {
+    int64_t m, n, nnz, active;
+    float dense[ROOM], val[ROOM];
+    int32_t ptr[MOST + 1], idx[ROOM];
+    uint64_t words[MOST * 2];
+    lac_obj_t a;
+} source_t;
+
+static void attach(source_t *s, unsigned form)
+{
+    int64_t majors = form == LAC_META_CSC ? s->n : s->m, minors = form == LAC_META_CSC ? s->m : s->n, at = 0;
+    memset(s->words, 0, sizeof s->words);
+    s->active = 0;
+    for (int64_t i = 0; i < majors; i++) {
+        s->ptr[i] = (int32_t)at;
+        for (int64_t j = 0; j < minors; j++) {
+            float x = form == LAC_META_CSC ? s->dense[j * s->n + i] : s->dense[i * s->n + j];
+            if (x == 0.0f) continue;
+            s->idx[at] = (int32_t)j, s->val[at++] = x;
+            if (form == LAC_META_BITMASK)
+                s->words[i * ((s->n + 63) / 64) + j / 64] |= UINT64_C(1) << (j % 64);
+        }
+    }
+    s->ptr[majors] = (int32_t)at;
+    s->nnz = at;
+    for (int64_t j = 0; form == LAC_META_ACTIVE && j < s->n; j++) {
+        bool any = false;
+        for (int64_t i = 0; i < s->m; i++) any |= s->dense[i * s->n + j] != 0.0f;
+        for (int64_t i = 0; any && i < s->m; i++) s->val[s->active * s->m + i] = s->dense[i * s->n + j];
+        if (any) s->idx[s->active++] = (int32_t)j;
+    }
+    s->a = lac_obj_rowmajor(LAC_F32, s->m, s->n, NULL, s->n);
+    unit_expect(lac_meta_create(&s->a.meta, s->m, s->n), LAC_OK, "meta");
+    lac_status_t status =
+        form == LAC_META_CSR       ? lac_meta_attach_csr(s->a.meta, LAC_I32, s->ptr, s->idx, s->val)
+        : form == LAC_META_CSC     ? lac_meta_attach_csc(s->a.meta, LAC_I32, s->ptr, s->idx, s->val)
+        : form == LAC_META_BITMASK ? lac_meta_attach_bitmask(s->a.meta, s->words, s->val)
+                                   : lac_meta_attach_active(s->a.meta, s->active, s->idx, s->val);
+    unit_expect(status, LAC_OK, "attach");
+}
+
+static void make(source_t *s, unsigned form)
+{
+    s->m = unit_between(&seed, 1, MOST), s->n = unit_between(&seed, 1, MOST);
+    for (int64_t p = 0; p < s->m * s->n; p++)
+        s->dense[p] = unit_between(&seed, 0, 4) ? 0.0f : (float)unit_between(&seed, 1, 99) / 4.0f;
+    attach(s, form);
+}
+
+/* A view's element. */
+static float element(const lac_form_view_t *v, const source_t *s, unsigned form, int64_t i, int64_t j)
+{
+    int64_t major = form == LAC_META_CSC ? j : i, minor = form == LAC_META_CSC ? i : j;
+    if (form == LAC_META_CSR || form == LAC_META_CSC)
+        for (int64_t p = v->ptr[major]; p < v->ptr[major + 1]; p++)
+            if (v->idx[p] == minor) return v->val ? v->val[p] : 1.0f;
+    for (int64_t p = 0; form == LAC_META_ACTIVE && p < v->count; p++)
+        if (v->idx[p] == j) return v->val[p * s->m + i];
+    if (form != LAC_META_BITMASK) return 0.0f;
+    int64_t before = v->ptr[i], words = (s->n + 63) / 64;
+    for (int64_t c = 0; c < j; c++) before += (int64_t)(v->bits[i * words + c / 64] >> (c % 64) & 1);
+    return v->bits[i * words + j / 64] >> (j % 64) & 1 ? v->val[before] : 0.0f;
+}
+
+static void test_every_form_from_every_other(void **state)
+{
+    static source_t s;
+    for (int round = 0; round < (unit_quick() ? 1 : 12); round++)
+        for (int from = 0; from < FORMS; from++) {
+            make(&s, bits[from]);
+            double density = lac_meta_density(s.a.meta);
+            unit_expect(lac_meta_derive(*state, &s.a, ALL), LAC_OK, "derive");
+            assert_true(lac_meta_density(s.a.meta) == density || density < 0);
+            for (int to = 0; to < FORMS; to++) {
+                lac_form_view_t v;
+                unit_expect(lac_meta_view(s.a.meta, bits[to], &v), LAC_OK, "view");
+                assert_int_equal(v.count, bits[to] == LAC_META_ACTIVE ? v.count : s.nnz);
+                for (int64_t p = 0; p < s.m * s.n; p++)
+                    if (element(&v, &s, bits[to], p / s.n, p % s.n) != s.dense[p])
+                        fail_msg("form %d from form %d: element %ld of %ld x %ld", to, from, (long)p,
+                                 (long)s.m, (long)s.n);
+            }
+            unit_expect(lac_meta_touch(s.a.meta), LAC_OK, "touch");
+            lac_form_view_t v;
+            unit_expect(lac_meta_view(s.a.meta, LAC_META_CSR, &v), LAC_ERR_EMPTY, "touched");
+            unit_expect(lac_meta_derive(*state, &s.a, ALL), LAC_ERR_STALE, "touched");
+            lac_meta_free(s.a.meta);
+        }
+}
+
+/* Dense again, transposed, with any strides, and the count. */
+static void test_dense_and_count(void **state)
+{
+    static source_t s;
+    static float out[2 * ROOM + 2 * MOST];
+    for (int from = 0; from < FORMS; from++)
+        for (int layout = 0; layout < 4; layout++) {
+            int64_t count = -1;
+            make(&s, bits[from]);
+            bool turned = layout & 1;
+            if (turned) s.a.trans = LAC_TRANS;
+            int64_t m = turned ? s.n : s.m, n = turned ? s.m : s.n;
+            lac_obj_t o = lac_obj_rowmajor(LAC_F32, m, n, out, n + 1);
+            if (layout > 1) o.rs = 2, o.cs = 2 * m + 1;
+            unit_expect(lac_to_dense(*state, &s.a, &o), LAC_OK, "dense");
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++)
+                    assert_true(out[i * o.rs + j * o.cs] == s.dense[turned ? j * s.n + i : i * s.n + j]);
+            unit_expect(lac_count(*state, &s.a, &count), LAC_OK, "count");
+            assert_int_equal(count, s.nnz);
+            lac_meta_free(s.a.meta);
+        }
+    uint8_t events[6] = {0, 7, 0, 1, 255, 0};
+    int64_t count;
+    lac_obj_t e = lac_obj_rowmajor(LAC_U8, 2, 3, events, 3), o = lac_obj_rowmajor(LAC_F32, 2, 3, out, 3);
+    unit_expect(lac_to_dense(*state, &e, &o), LAC_OK, "events");
+    assert_true(out[0] == 0.0f && out[1] == 1.0f && out[3] == 1.0f && out[4] == 1.0f);
+    unit_expect(lac_count(*state, &e, &count), LAC_OK, "events");
+    assert_int_equal(count, 3);
+}
+
+static void test_frozen_buffer(void **state)
+{
+    float x[6] = {0, 2, 0, 1, 0, 3};
+    lac_obj_t a = lac_obj_rowmajor(LAC_F32, 2, 3, x, 3);
+    lac_form_view_t v;
+    unit_expect(lac_meta_create(&a.meta, 2, 3), LAC_OK, "meta");
+    unit_expect(lac_meta_derive(*state, &a, LAC_META_CSR), LAC_ERR_EMPTY, "not frozen");
+    unit_expect(lac_meta_freeze(a.meta), LAC_OK, "freeze");
+    unit_expect(lac_meta_derive(*state, &a, ALL), LAC_OK, "frozen");
+    for (int i = 0; i < FORMS; i++) unit_expect(lac_meta_view(a.meta, bits[i], &v), LAC_OK, "view");
+    assert_int_equal(v.count, 3);
+    lac_meta_free(a.meta);
+}
+
+static void test_bad_input(void **state)
+{
+    static source_t s;
+    float out[4] = {0};
+    int64_t count;
+    lac_form_view_t v;
+    make(&s, LAC_META_CSR);
+    lac_obj_t o = lac_obj_rowmajor(LAC_F32, 1, 1, out, 1), bare = lac_obj_rowmajor(LAC_F32, 2, 2, out, 2);
+    unit_expect(lac_meta_derive(NULL, &s.a, ALL), LAC_ERR_NULL, "ctx");
+    unit_expect(lac_meta_derive(*state, NULL, ALL), LAC_ERR_NULL, "obj");
+    unit_expect(lac_meta_derive(*state, &bare, ALL), LAC_ERR_NULL, "meta");
+    unit_expect(lac_meta_derive(*state, &s.a, LAC_META_DENSITY), LAC_ERR_VALUE, "what");
+    unit_expect(lac_meta_derive(*state, &s.a, 0), LAC_ERR_VALUE, "what");
+    unit_expect(lac_meta_view(NULL, LAC_META_CSR, &v), LAC_ERR_NULL, "meta");
+    unit_expect(lac_meta_view(s.a.meta, LAC_META_CSR, NULL), LAC_ERR_NULL, "view");
+    unit_expect(lac_meta_view(s.a.meta, ALL, &v), LAC_ERR_VALUE, "two bits");
+    unit_expect(lac_meta_view(s.a.meta, LAC_META_CSC, &v), LAC_ERR_EMPTY, "not there");
+    unit_expect(lac_to_dense(*state, NULL, &o), LAC_ERR_NULL, "a");
+    unit_expect(lac_to_dense(*state, &s.a, NULL), LAC_ERR_NULL, "out");
+    unit_expect(lac_to_dense(*state, &bare, &o), LAC_ERR_EXTENT, "extents");
+    unit_expect(lac_to_dense(*state, &bare, &bare), LAC_ERR_ALIAS, "alias");
+    o = lac_obj_rowmajor(LAC_F32, s.m, s.n, s.val, s.n);
+    unit_expect(lac_to_dense(*state, &s.a, &o), LAC_ERR_ALIAS, "the form's values");
+    unit_expect(lac_count(*state, &s.a, NULL), LAC_ERR_NULL, "count");
+    unit_expect(lac_count(NULL, &s.a, &count), LAC_ERR_NULL, "ctx");
+    lac_meta_free(s.a.meta);
+}
+
+static int setup(void **state)
+{
+    *state = unit_ctx();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    lac_ctx_free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_form_from_every_other), cmocka_unit_test(test_dense_and_count),
+        cmocka_unit_test(test_frozen_buffer), cmocka_unit_test(test_bad_input)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
