@@ -9,9 +9,10 @@
 
 _Static_assert(LAC_BATCH_SET <= LAC_CUDA_BATCH_SET, "one launch serves what is named one by one");
 
-#define NEVER 1e30
-#define LARGE_FLOPS                                                                                          \
-    4e9 /* dense work of a product from which a launch of its own costs nothing beside it: 80 us */
+#define NEVER  1e30
+#define ROW_US 0.0003 /* a row of S, whatever it holds: 512 x 32 rows of 128 (H200, 2026-11-21) */
+/* Dense work of a product from which a launch of its own costs nothing beside it: 80 us. */
+#define LARGE_FLOPS 4e9
 
 static bool strided(const lac_batch_t *batch)
 {
@@ -35,7 +36,7 @@ static double event_us(const lac_exec_t *exec, const lac_problem_t *p, const lac
     double rows = (double)s.m * (double)batch->count, k = (double)s.k, n = (double)s.n;
     double element = s.s->dt == LAC_F32 ? 4.0 : 1.0, apart = s.wcs == 1 ? 4.0 : 32.0;
     double bytes = rows * (element * k * (1.0 + n / 1024.0) + s.s->density * k * apart * n + 4.0 * n);
-    return machine->cuda_launch_us + bytes / (machine->cuda_l2_gbps * 1e3);
+    return machine->cuda_launch_us + ROW_US * rows + bytes / (machine->cuda_l2_gbps * 1e3);
 }
 
 /* One operand as cuBLAS takes it: by columns, or transposed; ld 0 where it does not. */
@@ -95,9 +96,10 @@ static double dense_us(const lac_exec_t *exec, const lac_problem_t *p, const lac
     const lac_machine_t *machine = exec->machine;
     double count = (double)batch->count, m = (double)p->m, n = (double)p->n, k = (double)p->k;
     double a = 4.0 * m * k * (batch->a_step ? count : 1.0), b = 4.0 * k * n * (batch->b_step ? count : 1.0);
-    double moved = (a + b + 4.0 * m * n * count) / (machine->cuda_dram_gbps * 1e3);
+    double rate = p->m == 1 || p->n == 1 ? machine->cuda_dense_vector_gbps : machine->cuda_dense_gbps;
+    double moved = (a + b + 4.0 * m * n * count) / (rate * 1e3);
     double worked = 2.0 * m * n * k * count / (machine->cuda_dense_tflops * 1e6);
-    return machine->cuda_dense_call_us + (moved > worked ? moved : worked);
+    return machine->cuda_dense_call_us + (moved > worked ? moved + 0.5 * worked : worked + 0.5 * moved);
 }
 
 static lac_status_t run_dense(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,
