@@ -151,12 +151,15 @@ int main(int argc, char **argv)
     cublasGetVersion(blas, &version);
     write_provenance(json, version);
     bool first = true;
-    for (const int64_t m : {4096, 10000})
-        for (const double density : {0.01, 0.02, 0.05, 0.1}) {
-            Pattern s = make_pattern(m, m, density);
-            for (const int64_t k : {32, 64, 128, 256, 512}) bench_length(blas, sparse, json, s, k, first);
-            cudaFree(s.ptr), cudaFree(s.narrow), cudaFree(s.idx), cudaFree(s.values);
-        }
+    const struct {
+        int64_t m;
+        double density;
+    } patterns[] = {{4096, 0.01}, {4096, 0.02}, {4096, 0.05}, {4096, 0.1}, {10000, 0.01}, {10000, 0.1}};
+    for (const auto &q : patterns) {
+        Pattern s = make_pattern(q.m, q.m, q.density);
+        for (const int64_t k : {32, 64, 128, 256, 512}) bench_length(blas, sparse, json, s, k, first);
+        cudaFree(s.ptr), cudaFree(s.narrow), cudaFree(s.idx), cudaFree(s.values);
+    }
     fprintf(json, "\n]}\n");
     fclose(json);
     return 0;
