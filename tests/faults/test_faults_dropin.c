@@ -5,17 +5,14 @@
  *
  * This program's malloc is everybody's: the loader's and libc's requests fail as well. There is no BLAS
  * behind, whose own despair would end the program. */
+#include "fault_points.h"
 #include "../unit/unit_support.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { M = 48, K = 64, N = 40, POINTS_MOST = 2000 };
-enum { CHILD_DONE = 0, CHILD_FAULTED = 1, CHILD_WRONG = 2 };
+enum { M = 48, K = 64, N = 40 };
 
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
@@ -96,31 +93,17 @@ static bool calls_are_right(void)
     return right(c);
 }
 
-static int child_result(long n)
+static fault_end_t child(long n, bool for_good)
 {
-    int status;
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        count = 0, failing = n;
-        bool good = calls_are_right() && calls_are_right();
-        failing = 0;
-        _exit(!good || !calls_are_right() ? CHILD_WRONG : count < n ? CHILD_DONE : CHILD_FAULTED);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) > CHILD_FAULTED)
-        fail_msg("request %ld failing%s: child ended with 0x%x", n, lasting ? " for good" : "",
-                 (unsigned)status);
-    return WEXITSTATUS(status);
+    count = 0, failing = n, lasting = for_good;
+    bool good = calls_are_right() && calls_are_right();
+    failing = 0;
+    return !good || !calls_are_right() ? FAULT_WRONG : count < n ? FAULT_DONE : FAULT_MET;
 }
 
 static void every_point(bool for_good)
 {
-    long n = 1;
-    lasting = for_good;
-    while (child_result(n) != CHILD_DONE) assert_true(++n < POINTS_MOST);
-    print_message("%ld points\n", n - 1);
-    assert_true(n > 10);
+    assert_true(fault_every_point(child, for_good, 1) > 10);
 }
 
 static void test_one_failure_at_every_point(void **state)

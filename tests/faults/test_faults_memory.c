@@ -1,354 +1,73 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Out of memory (threads, files, libraries) at every single point: each public call then gives the right
- * answer or LAC_ERR_MEMORY with C untouched, works when there is memory again, and leaks nothing.
- *
- * Each point is tried in a child process, in which nothing has been initialised yet. */
+ * answer or LAC_ERR_MEMORY with what it was to write untouched, works when there is memory again, and leaks
+ * nothing. */
 #include "fault_allocator.h"
+#include "fault_points.h"
+#include "fault_steps.h"
 #include "../unit/unit_support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { M = 16, K = 96, N = 32, POINTS_MOST = 2000 };
-enum { CHILD_DONE = 0, CHILD_FAULTED = 1, CHILD_WRONG = 2 };
-
-static float a[M * K], at[M * K], b[K * N], bt[K * N], c[2 * M * N], expected[M * N];
-static unsigned char events[M * K];
-static int32_t ptr32[M + 1], idx32[M * K], active_idx[K];
-static int64_t ptr64[M + 1], idx64[M * K];
-static float val[M * K], active_val[M * K], bits_val[M * K];
-static uint64_t bits[M * ((K + 63) / 64)];
-static bool for_good;
-static lac_ctx_t *ctx;
-
-/* Whole numbers, so that every route has the same bits. */
-static void make_operands(void)
-{
-    int nnz = 0, active = 0;
-    for (int i = 0; i < M * K; i++) {
-        events[i] = i % 11 == 0;
-        a[i] = (float)events[i];
-        at[i % K * M + i / K] = a[i];
-    }
-    for (int i = 0; i < K * N; i++) b[i] = (float)(i % 7 - 3), bt[i % N * K + i / N] = b[i];
-    for (int i = 0; i < M; i++)
-        for (int j = 0; j < N; j++)
-            for (int k = 0; k < K; k++) expected[i * N + j] += a[i * K + k] * b[k * N + j];
-    for (int i = 0; i < M; i++) {
-        for (int k = 0; k < K; k++)
-            if (events[i * K + k]) {
-                bits[i * ((K + 63) / 64) + k / 64] |= UINT64_C(1) << k % 64;
-                bits_val[nnz] = val[nnz] = 1.0f;
-                idx64[nnz] = idx32[nnz] = k;
-                nnz++;
-            }
-        ptr64[i + 1] = ptr32[i + 1] = nnz;
-    }
-    for (int k = 0; k < K; k++) { /* every k is active here: all of A, by columns */
-        active_idx[active] = k;
-        for (int i = 0; i < M; i++) active_val[active * M + i] = a[i * K + k];
-        active++;
-    }
-}
+static const fault_steps_t *const sets[] = {&fault_product_steps, &fault_sparse_steps};
+static const fault_steps_t *steps; /* those of this test */
 
 static void wrong(const char *what, int step)
 {
     printf("step %d: %s (%s)\n", step, what, lac_last_error());
     fflush(stdout);
-    _exit(CHILD_WRONG);
+    _exit(FAULT_WRONG);
 }
 
-/* ---- what is tried: each takes and frees what it needs, and ends at the first status that is not OK ---- */
-
-static const char *const routes[] = {NULL, "event", "csr", "plain", "blas", "reference"};
-enum { ROUTES = sizeof routes / sizeof *routes, LAYOUTS = 4 };
-
-static lac_obj_t obj_a(void)
+static lac_status_t try_step(lac_ctx_t *ctx, int step)
 {
-    return lac_obj_rowmajor(LAC_F32, M, K, a, K);
-}
-static lac_obj_t obj_b(void)
-{
-    return lac_obj_rowmajor(LAC_F32, K, N, b, N);
-}
-static lac_obj_t obj_c(void)
-{
-    return lac_obj_rowmajor(LAC_F32, M, N, c, N);
-}
-
-/* A and B by columns, C with gaps between its elements, and bytes for A. */
-static lac_status_t product(int layout, const char *route, lac_meta_t *meta)
-{
-    lac_obj_t oa = obj_a(), ob = obj_b(), oc = obj_c();
-    lac_call_t call = {.size = sizeof call, .route = route};
-    if (layout == 1) ob = lac_obj_colmajor(LAC_F32, K, N, bt, K), oa = lac_obj_colmajor(LAC_F32, M, K, at, M);
-    if (layout == 2) oc.rs = 2 * N, oc.cs = 2;
-    if (layout == 3) oa = lac_obj_rowmajor(LAC_U8, M, K, events, K);
-    oa.meta = meta;
-    return lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call);
-}
-
-static lac_status_t any_route(int i)
-{
-    return product(i / ROUTES, routes[i % ROUTES], NULL);
-}
-
-static lac_status_t bare_pointers(int i)
-{
-    (void)i;
-    return lac_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, K, 1, b, N, 1, 0.0f, c, N, 1);
-}
-
-/* One column of C at a time: y has stride N. */
-static lac_status_t vectors(int i)
-{
-    static float scratch[M * N];
-    (void)i;
-    for (int j = 0; j < N; j++) {
-        lac_status_t status =
-            lac_sgemv(ctx, LAC_NO_TRANS, M, K, 1.0f, a, K, 1, b + j, N, 0.0f, scratch + j, N);
-        if (status) return status;
-    }
-    memcpy(c, scratch, sizeof scratch);
-    return LAC_OK;
-}
-
-static lac_status_t planned(int i)
-{
-    lac_obj_t oa = obj_a(), ob = obj_b(), oc = obj_c();
-    lac_call_t call = {.size = sizeof call, .route = routes[i]};
-    lac_decision_t decision;
-    lac_plan_t *plan;
-    lac_status_t status = lac_plan_create(ctx, &plan, &oa, &ob, &oc, &call);
-    if (status && plan) wrong("a plan beside an error", i);
-    if (!status) status = lac_plan_explain(plan, &decision);
-    if (!status) status = lac_plan_run(plan, NULL, &oa, &ob, NULL, &oc);
-    lac_plan_destroy(plan);
+    const char *what = NULL;
+    lac_status_t status = steps->run(ctx, step, &what);
+    if (what) wrong(what, step);
+    if (status && status != LAC_ERR_MEMORY) wrong("a status that is not about memory", step);
+    if (status && !*lac_last_error()) wrong("an error without a message", step);
     return status;
 }
 
-/* Scanned, frozen, multiplied: builds forms, copies and packed values. */
-static lac_status_t frozen(int i)
+static void all_steps(lac_ctx_t *ctx, bool again)
 {
-    static const unsigned what[] = {LAC_META_DENSITY, LAC_META_BITMASK, LAC_META_CSR, LAC_META_CSC,
-                                    LAC_META_ACTIVE};
-    static const char *const by[] = {"event", "bitmask", "csr", "event", "csr"};
-    lac_obj_t oa = obj_a();
-    lac_meta_t *meta;
-    lac_status_t status = lac_meta_create_for(ctx, &meta, M, K);
-    oa.meta = meta;
-    if (!status) status = lac_meta_scan(ctx, &oa, what[i]);
-    if (!status) status = lac_meta_freeze(meta);
-    if (!status) status = product(0, by[i], meta);
-    lac_meta_free(meta);
-    return status;
+    for (int step = 0; step < steps->count(); step++)
+        if (try_step(ctx, step) && again && try_step(ctx, step)) wrong("fails once more, with memory", step);
 }
 
-/* W frozen and by columns: the event route turns it once, into a copy of its own. */
-static lac_status_t turned(int i)
+static bool create(lac_ctx_t **ctx)
 {
-    lac_obj_t oa = obj_a(), ob = lac_obj_colmajor(LAC_F32, K, N, bt, K), oc = obj_c();
-    lac_call_t call = {.size = sizeof call, .route = i ? "csr" : "event"};
-    lac_meta_t *meta;
-    lac_status_t status = lac_meta_create(&meta, K, N);
-    ob.meta = meta;
-    if (!status) status = lac_meta_freeze(meta);
-    if (!status) status = lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call);
-    lac_meta_free(meta);
-    return status;
-}
-
-static lac_status_t attached(int i)
-{
-    lac_obj_t oa = obj_a(), ob = obj_b(), oc = obj_c();
-    lac_meta_t *meta;
-    lac_status_t status = lac_meta_create(&meta, M, K);
-    if (!status && i == 0) status = lac_meta_attach_csr(meta, LAC_I32, ptr32, idx32, val);
-    if (!status && i == 1) status = lac_meta_attach_csr(meta, LAC_I64, ptr64, idx64, NULL);
-    if (!status && i == 2) status = lac_meta_attach_active(meta, K, active_idx, active_val);
-    if (!status && i == 3) status = lac_meta_attach_bitmask(meta, bits, bits_val);
-    oa.meta = meta;
-    oa.buf = NULL;
-    if (!status) status = lac_gemm(ctx, NULL, &oa, &ob, NULL, &oc);
-    lac_meta_free(meta);
-    return status;
-}
-
-/* The same A as the compressed columns of its transpose. */
-static lac_status_t attached_columns(int i)
-{
-    lac_obj_t oa = lac_obj_rowmajor(LAC_F32, K, M, NULL, M), ob = obj_b(), oc = obj_c();
-    lac_meta_t *meta;
-    lac_status_t status = lac_meta_create(&meta, K, M);
-    if (!status)
-        status = lac_meta_attach_csc(meta, i ? LAC_I64 : LAC_I32, i ? (void *)ptr64 : (void *)ptr32,
-                                     i ? (void *)idx64 : (void *)idx32, val);
-    oa.meta = meta;
-    oa.trans = LAC_TRANS;
-    if (!status) status = lac_gemm(ctx, NULL, &oa, &ob, NULL, &oc);
-    lac_meta_free(meta);
-    return status;
-}
-
-/* A second opinion that has no memory is none; the call itself stands. */
-static lac_status_t compared(int i)
-{
-    lac_status_t status = lac_ctx_set(ctx, "compare", "reference");
-    return status ? status : product(i, NULL, NULL);
-}
-
-static void ignore(void *arg, const char *key, const char *value)
-{
-    (void)arg, (void)key, (void)value;
-}
-
-static lac_status_t told(int i)
-{
-    (void)i;
-    lac_obj_t oa = obj_a(), ob = obj_b(), oc = obj_c();
-    lac_decision_t decision;
-    lac_status_t status = lac_ctx_info(ctx, ignore, NULL);
-    if (!status) status = lac_ctx_set(ctx, "stats", "1");
-    if (!status) status = lac_explain(ctx, NULL, &oa, &ob, NULL, &oc, NULL, &decision);
-    return status ? status : product(0, NULL, NULL);
-}
-
-/* Declining is always allowed: then the caller's BLAS serves, here a plain loop. */
-static lac_status_t dropped_in(int i)
-{
-    (void)i;
-    lac_ctx_t *mine = lac_thread_ctx();
-    if (!lac_sgemm_or_decline(mine, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, b, N, a, K, 0.0f, c, N,
-                              "sgemm_", (void *)&ctx)) {
-        memcpy(c, expected, sizeof expected);
-        if (mine) lac_forwarded(mine);
-    }
-    return LAC_OK;
-}
-
-/* Without a device, but with memory or not: a status, and never a context or a recording. */
-static lac_status_t no_device(int i)
-{
-    void *memory;
-    lac_ctx_t *device;
-    (void)i;
-    lac_status_t status = lac_ctx_create_cuda(&device, 0, NULL);
-    if (!status) {
-        lac_ctx_free(device);
-        status = LAC_ERR_UNAVAILABLE;
-    } else if (device) {
-        wrong("a context beside an error", 0);
-    }
-    if (status == LAC_ERR_UNAVAILABLE) status = lac_device_alloc(ctx, 64, &memory);
-    if (status == LAC_ERR_UNAVAILABLE) memcpy(c, expected, sizeof expected), status = LAC_OK;
-    return status;
-}
-
-static const struct {
-    lac_status_t (*run)(int i);
-    int count;
-} steps[] = {{any_route, ROUTES *LAYOUTS},
-             {bare_pointers, 1},
-             {vectors, 1},
-             {planned, ROUTES},
-             {frozen, 5},
-             {turned, 2},
-             {attached, 4},
-             {attached_columns, 2},
-             {compared, 3},
-             {told, 1},
-             {dropped_in, 3},
-             {no_device, 1}};
-
-/* ---- one child: all of it with the n-th request failing ---- */
-
-static void expect_product(int step, bool gaps)
-{
-    for (int i = 0; i < M * N; i++)
-        if (c[gaps ? 2 * i : i] != expected[i]) wrong("a wrong product", step);
-}
-
-static void expect_untouched(int step)
-{
-    for (int i = 0; i < 2 * M * N; i++)
-        if (c[i] != -77.0f) wrong("an error, and C was written", step);
-}
-
-static lac_status_t try_step(int step, int i)
-{
-    for (int e = 0; e < 2 * M * N; e++) c[e] = -77.0f;
-    lac_ctx_set(ctx, "compare", "off");
-    lac_ctx_set(ctx, "stats", "0");
-    lac_status_t status = steps[step].run(i);
-    if (!status)
-        expect_product(step, (steps[step].run == any_route && i / ROUTES == 2) ||
-                                 (steps[step].run == compared && i == 2));
-    else if (status != LAC_ERR_MEMORY)
-        wrong("a status that is not about memory", step);
-    else if (!*lac_last_error())
-        wrong("an error without a message", step);
-    else
-        expect_untouched(step);
-    return status;
-}
-
-static void all_steps(void)
-{
-    for (int step = 0; step < (int)(sizeof steps / sizeof *steps); step++)
-        for (int i = 0; i < steps[step].count; i++)
-            if (try_step(step, i) && !for_good && try_step(step, i))
-                wrong("fails once more, with memory", step);
-}
-
-static bool create(void)
-{
-    lac_status_t status = lac_ctx_create(&ctx);
+    lac_status_t status = lac_ctx_create(ctx);
     if (!status) return true;
-    if (status != LAC_ERR_MEMORY || ctx) wrong("no context, and not for memory", -1);
+    if (status != LAC_ERR_MEMORY || *ctx) wrong("no context, and not for memory", -1);
     return false;
 }
 
 void __lsan_do_leak_check(void) __attribute__((weak));
 
-static void child(long n)
+static fault_end_t child(long n, bool for_good)
 {
+    lac_ctx_t *ctx;
     fault_arm(n, for_good);
-    bool there = create() || (!for_good && create());
-    if (there) all_steps();
+    bool there = create(&ctx) || (!for_good && create(&ctx));
+    if (there) all_steps(ctx, !for_good);
     long requests = fault_disarm();
-    if (!there && !create()) wrong("no context when there is memory again", -1);
-    for_good = false;
-    all_steps();
+    if (!there && !create(&ctx)) wrong("no context when there is memory again", -1);
+    all_steps(ctx, true);
     lac_ctx_free(ctx);
-    ctx = NULL;
     if (__lsan_do_leak_check) __lsan_do_leak_check();
-    _exit(requests < n ? CHILD_DONE : CHILD_FAULTED);
+    return requests < n ? FAULT_DONE : FAULT_MET;
 }
 
-static int child_result(long n)
+static void every_point(bool for_good)
 {
-    int status;
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) child(n);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) > CHILD_FAULTED)
-        fail_msg("request %ld failing%s: child ended with 0x%x", n, for_good ? " for good" : "",
-                 (unsigned)status);
-    return WEXITSTATUS(status);
-}
-
-static void every_point(bool lasting)
-{
-    long n = 1, tried = 0, step = unit_quick() ? 13 : 1;
-    for_good = lasting;
-    for (; child_result(n) != CHILD_DONE; n += step, tried++) assert_true(n < POINTS_MOST);
-    print_message("%ld points, of %ld requests\n", tried, n - 1);
-    assert_true(n > 50);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        steps = sets[i];
+        assert_true(fault_every_point(child, for_good, unit_quick() ? 13 : 1) > 50);
+    }
 }
 
 static void test_one_failure_at_every_point(void **state)
@@ -392,7 +111,7 @@ int main(void)
 {
     unit_begin();
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    make_operands();
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) sets[i]->make_operands();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_failure_at_every_point),
         cmocka_unit_test(test_no_memory_from_every_point_on),
