@@ -1,30 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""The words, exit codes and reports of the command line.
+"""The words, exit codes and answers of the command line.
 
-usage: test_command_line.py <lacuna> <source folder> [test class...]"""
-import csv
-import json
-import os
+usage: test_command_line.py <lacuna> [test class...]"""
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
-TOOL = ""
-SOURCE = pathlib.Path()
-COMMANDS = ("info", "bench", "explain", "check", "tune", "run", "doctor")
-ROUTES = ("trivial", "event", "csr", "bitmask", "reference", "dense", "plain")
-SMALL = "sgemm:NN:8x200x64:A=bern0.05"
-QUICK = ("--repeat", "3", "--min-time", "0.001")
-
-
-def lacuna(*arguments, env=None, stdin=None):
-    """Runs the tool; (exit code, standard output, standard error)."""
-    done = subprocess.run([TOOL, *arguments], capture_output=True, text=True, input=stdin, check=False,
-                          env={**os.environ, **(env or {})})
-    return done.returncode, done.stdout, done.stderr
+from command_tool import COMMANDS, QUICK, SMALL, SOURCE, lacuna, main
 
 
 class Words(unittest.TestCase):
@@ -125,6 +110,9 @@ class Info(unittest.TestCase):
         self.assertRegex(out, r"(?m)^option nan +strict \(function\)")
 
 
+ROUTES = ("trivial", "event", "csr", "bitmask", "reference", "dense", "plain")
+
+
 class Explain(unittest.TestCase):
     def test_every_route_has_its_line(self):
         code, out, _ = lacuna("explain", SMALL)
@@ -203,187 +191,6 @@ class Check(unittest.TestCase):
         self.assertNotEqual(first, problems("8"))
 
 
-class Place(unittest.TestCase):
-    """--device: what can be said without a device, and where there is one, that it is used."""
-
-    def test_not_understood(self):
-        for place in ("gpu", "cuda:", "cuda:first", "cuda:-1", "cuda0", "cuda:1x", ""):
-            for command in COMMANDS:
-                code, _, err = lacuna(command, "--device", place)
-                self.assertEqual(code, 2, f"{command} {place}: {err}")
-                self.assertIn("--device", err)
-
-    def test_host(self):
-        code, out, _ = lacuna("check", "--quiet", "--device", "host", SMALL)
-        self.assertEqual(code, 0, out)
-
-    def test_no_such_device(self):
-        """Device 1023 is on no machine, whether or not there are others."""
-        for arguments in (("info",), ("check", SMALL), ("bench", SMALL), ("bench", "--regret"), ("explain", SMALL),
-                          ("tune",)):
-            code, out, err = lacuna(*arguments, "--device", "cuda:1023")
-            self.assertEqual(code, 3, f"{arguments}: {err}")
-            self.assertEqual(out, "")
-            self.assertIn("--device cuda:1023: device: ", err)
-
-    def test_device(self):
-        code, out, err = lacuna("info", "--device", "cuda")
-        if code == 3:
-            self.skipTest(err.strip())
-        self.assertRegex(out, r"(?m)^device +\S")
-        code, out, err = lacuna("check", "--device", "cuda", SMALL)
-        self.assertEqual(code, 0, out + err)
-        self.assertRegex(out, r"(?m)^  ok +event ")
-
-
-@unittest.skipUnless("PRETENDED_DEVICE" in os.environ, "PRETENDED_DEVICE does not name the folder of pretend_device.c")
-class PretendedDevice(unittest.TestCase):
-    """What the tool does on a device, on one whose memory is the host's: no figure here means anything."""
-
-    PROBLEMS = (SMALL, "sgemm:TN:33x44x55:A=bern0.1:metaA=csr:layC=col+3:beta=0.5:s2", "sgemm:NN:9x30x12:dtA=u8:A=bern0.2",
-                "sgemm:NT:12x40x8:A=bern0.2:metaA=active:layB=rowx2", "sgemm:NN:12x70x8:A=bern0.2:metaA=bits:frozenA=1",
-                "sgemm:NN:12x70x8:A=bern0.2:metaA=csc:s3", "sgemv:T:40x30:B=bern0.2:layB=row+1")
-
-    def lacuna(self, *arguments):
-        folder = os.environ["PRETENDED_DEVICE"]
-        return lacuna(*arguments, "--device", "cuda", env={"LD_LIBRARY_PATH": folder, "LACUNA_TUNE_CACHE": "/dev/null/none"})
-
-    def test_info(self):
-        code, out, err = self.lacuna("info")
-        self.assertEqual(code, 0, err)
-        self.assertRegex(out, r"(?m)^device +pretended$")
-
-    def test_check(self):
-        code, out, err = self.lacuna("check", *self.PROBLEMS)
-        self.assertEqual(code, 0, out + err)
-        self.assertIn("7 problems: ", out)
-        self.assertIn("(against a product in double)", out)
-        self.assertRegex(out, r"(?m)^  ok +event +event left")
-
-    def test_check_by_the_devices_oracle(self):
-        code, out, err = self.lacuna("check", "--route", "dense", "sgemm:TN:500x701x502:A=bern0.01:alpha=-2:beta=0.5")
-        self.assertEqual(code, 0, out + err)
-        self.assertIn("(against the device's route reference)", out)
-
-    def test_check_can_fail(self):
-        code, out, _ = self.lacuna("check", "--self-test-corrupt", SMALL)
-        self.assertEqual(code, 1)
-        self.assertIn("repeat: lacuna check --device cuda:0 --route event", out)
-
-    def test_explain(self):
-        code, out, err = self.lacuna("explain", "--after", "3", SMALL)
-        self.assertEqual(code, 0, err)
-        self.assertRegex(out, r"(?m)^  [* ] +event +left ")
-
-    def test_bench(self):
-        code, out, err = self.lacuna("bench", *QUICK, "--both", "--route", "all", "--json", "-", *self.PROBLEMS[:2])
-        self.assertEqual(code, 0, err)
-        report = json.loads(out)
-        self.assertEqual(report["machine"]["device"], "pretended")
-        for problem in report["problems"]:
-            self.assertGreater(problem["floor_us"], 0)
-            rows = {(row["route"], row["cache"]): row for row in problem["rows"]}
-            self.assertEqual({route for route, _ in rows}, {"cublas", "auto", "event"})
-            for (route, cache), row in rows.items():
-                self.assertEqual(row["status"], "ok", row)
-                self.assertEqual(row["timing"], "queued" if cache == "queued" else "replay")
-                self.assertEqual(row["baseline"], route == "cublas")
-                self.assertGreaterEqual(row["host_us"], 0)
-            self.assertEqual({cache for _, cache in rows}, {"warm", "cold", "queued"})
-
-    def test_bench_table(self):
-        code, out, err = self.lacuna("bench", *QUICK, "--route", "auto", SMALL)
-        self.assertEqual(code, 0, err)
-        for word in ("host us", "of floor", "baseline", "; floor "):
-            self.assertIn(word, out)
-
-    def test_regret(self):
-        code, out, err = self.lacuna("bench", "--regret", "--count", "4", "--max-dim", "64", *QUICK)
-        self.assertEqual(code, 0, err)
-        self.assertIn("4 problems", out)
-
-    def test_other_devices_and_tuning(self):
-        folder = os.environ["PRETENDED_DEVICE"]
-        code, _, err = lacuna("info", "--device", "cuda:3", env={"LD_LIBRARY_PATH": folder})
-        self.assertEqual(code, 3)
-        self.assertIn("--device cuda:3: device: 3, and there are 1", err)
-        with tempfile.TemporaryDirectory() as folder:
-            code, _, err = self.lacuna("tune", "--output", str(pathlib.Path(folder, "constants")))
-        self.assertEqual(code, 3)
-        self.assertIn("nothing to measure", err)
-
-
-class Bench(unittest.TestCase):
-    def test_table(self):
-        code, out, _ = lacuna("bench", *QUICK, "--route", "all", SMALL)
-        self.assertEqual(code, 0)
-        self.assertIn("baseline", out)
-        self.assertRegex(out, r"(?m)^  auto .*-> \w+")
-        self.assertRegex(out, r"(?m)^  bitmask .*refused: ")
-
-    def test_json(self):
-        code, out, _ = lacuna("bench", *QUICK, "--both", "--route", "all", "--json", "-",
-                              SMALL, "sgemm:NN:64x64x8:A=bern0.1:metaA=csr", "sgemm:NN:9x9x9:beta=0.5")
-        self.assertEqual(code, 0)
-        report = json.loads(out)
-        self.assertEqual(report["schema"], "lacuna-bench-1")
-        for key in ("commit", "date", "machine"):
-            self.assertTrue(report[key], key)
-        self.assertEqual([p["problem"] for p in report["problems"]],
-                         [f"{SMALL}:s1", "sgemm:NN:64x64x8:A=bern0.1:metaA=csr:s1", "sgemm:NN:9x9x9:beta=0.5:s1"])
-        self.assertIn("scan_a_us", report["problems"][1])
-        for problem in report["problems"]:
-            timed = [row for row in problem["rows"] if row["status"] == "ok"]
-            self.assertEqual({row["cache"] for row in timed}, {"warm", "cold"})
-            for row in timed:
-                self.assertLessEqual(row["min_us"], row["median_us"])
-                self.assertLessEqual(row["median_us"], row["max_us"])
-                self.assertGreater(row["speedup"], 0)
-                self.assertEqual(row["samples"], 3)
-            self.assertEqual(sum(row["baseline"] for row in timed), 2)
-            for row in problem["rows"]:
-                self.assertTrue(row["status"] == "ok" or row["note"], row)
-
-    def test_csv(self):
-        code, out, _ = lacuna("bench", *QUICK, "--csv", "-", SMALL)
-        self.assertEqual(code, 0)
-        rows = list(csv.DictReader(out.splitlines()))
-        self.assertEqual(len(rows), 2)
-        self.assertNotIn(None, {value for row in rows for value in (*row.keys(), *row.values())})
-        self.assertEqual([row["baseline"] for row in rows], ["1", "0"])
-
-    def test_seed(self):
-        _, out, _ = lacuna("bench", *QUICK, "--seed", "5", "--json", "-", SMALL)
-        self.assertEqual(json.loads(out)["problems"][0]["problem"], f"{SMALL}:s5")
-
-    def test_quiet(self):
-        self.assertEqual(lacuna("bench", *QUICK, "--quiet", SMALL), (0, "", ""))
-
-    def test_without_blas(self):
-        code, out, _ = lacuna("bench", *QUICK, SMALL, env={"LACUNA_BLAS": "/no/such/library.so"})
-        self.assertEqual(code, 0)
-        self.assertIn("no BLAS library was found", out)
-
-
-class Regret(unittest.TestCase):
-    OPTIONS = ("bench", "--regret", "--count", "5", "--max-dim", "64", *QUICK)
-
-    def test_summary(self):
-        code, out, _ = lacuna(*self.OPTIONS)
-        self.assertEqual(code, 0)
-        self.assertRegex(out, r"auto / best: +geometric mean \d")
-        self.assertIn("sgemm:", out)
-
-    def test_json(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "regret.json")
-            code, _, _ = lacuna(*self.OPTIONS, "--json", str(path))
-            self.assertEqual(code, 0)
-            report = json.loads(path.read_text(encoding="utf-8"))
-        self.assertEqual(len(report["problems"]), 5)
-        self.assertGreater(report["auto_over_best"]["geometric_mean"], 0)
-
-
 class Tune(unittest.TestCase):
     def test_output(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -414,112 +221,5 @@ class Lists(unittest.TestCase):
             self.assertIn("--route: expected", err, path)
 
 
-class Render(unittest.TestCase):
-    """bench/render.py: figures go from a report into a document, and nowhere else."""
-
-    def run_render(self, root, *arguments):
-        return subprocess.run([sys.executable, str(SOURCE / "bench/render.py"), "--root", str(root), *arguments],
-                              capture_output=True, text=True, check=False)
-
-    def test_table(self):
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            results = root / "bench/results/some-processor"
-            results.mkdir(parents=True)
-            (root / "docs").mkdir()
-            code, _, err = lacuna("bench", "--quiet", *QUICK, "--json", str(results / "targets.json"), SMALL)
-            self.assertEqual(code, 0, err)
-            (root / "README.md").write_text("before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n", encoding="utf-8")
-            done = self.run_render(root)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            readme = (root / "README.md").read_text(encoding="utf-8")
-            page = (root / "docs/performance.md").read_text(encoding="utf-8")
-            self.assertEqual(self.run_render(root, "--verify").returncode, 0)
-            (root / "README.md").write_text(readme.replace("before", "BEFORE").replace("|", "!", 1), encoding="utf-8")
-            self.assertEqual(self.run_render(root, "--verify").returncode, 1)
-        self.assertNotIn("old", readme)
-        self.assertTrue(readme.startswith("before\n") and readme.endswith("after\n"))
-        self.assertIn("8 x 200 x 64", page)
-
-    def test_table_of_a_device(self):
-        """What is told of one product shares its line; kernels called directly get a table beside cuBLAS."""
-        def row(route, us, baseline=False):
-            return {"route": route, "cache": "warm", "baseline": baseline, "median_us": us, "p25_us": us, "p75_us": us,
-                    "speedup": 60 / us, "gflops": 1, "gbytes_per_s": 1, "decided_route": "event", "decided_side": "left"}
-        machine = {"device": "Some Device", "cublas": "13.1.0", "constant cuda_dram_gbps": "4000 GB/s: memory",
-                   "constant cuda_dense_tflops": "50 TFLOP/s: arithmetic"}
-        problems = [{"problem": f"sgemm:NN:10x5000x5000:A=bern0.01{told}:s1", "sparse_bytes": 8e6, "useful_flops": 5e6,
-                     "rows": [row("vendor", 60.0, True), row("auto", us), row("cusparse", 20.0)]}
-                    for told, us in (("", 6.0), (":metaA=csr", 4.0))]
-        kernels = {"device": "Some Device", "driver": "1", "cublas": 130100, "commit": "c", "date": "2026-01-01", "results": [
-            {"problem": "left:10x5000x5000:1%", "route": route, "warm_us": us} for route, us in (("cublas", 60), ("fused-best", 5))]}
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            results = root / "bench/results/some-device"
-            results.mkdir(parents=True)
-            (root / "docs").mkdir()
-            (results / "targets_gpu.json").write_text(json.dumps(
-                {"schema": "lacuna-bench-1", "date": "2026-01-01", "commit": "c", "machine": machine, "problems": problems}))
-            (results / "event_2026-01-01.json").write_text(json.dumps(kernels))
-            (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
-            done = self.run_render(root)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            readme = (root / "README.md").read_text(encoding="utf-8")
-            page = (root / "docs/performance.md").read_text(encoding="utf-8")
-        self.assertIn("Some Device, cuBLAS 13.1.0; 2026-01-01", readme)
-        self.assertIn("| A 1 % | 60.0 µs | 20.0 µs | 6.00 µs | **10x** | event | 4.00 µs (A CSR given) | 15x |", readme)
-        self.assertIn("| 33 % |", page)  # 8 MB at 4000 GB/s are 2 us, of 6
-        self.assertIn("| 60.0 µs | 5.00 µs | 12x |", page)
-
-    def test_this_tree_is_rendered(self):
-        done = self.run_render(SOURCE, "--verify")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-
-class Programs(unittest.TestCase):
-    """lacuna run and lacuna doctor: another program with the drop-in libraries in front of its BLAS."""
-
-    def test_exit_codes_are_the_programs(self):
-        for command in ("run", "doctor"):
-            self.assertEqual(lacuna(command, "sh", "-c", "exit 9")[0], 9, command)
-            self.assertEqual(lacuna(command, "--", "/no/such/program")[0], 3, command)
-            self.assertEqual(lacuna(command)[0], 2, command)
-            self.assertEqual(lacuna(command, "--set", "nan", "true")[0], 2, command)
-
-    def test_environment(self):
-        code, out, _ = lacuna("run", "-S", "nan=strict", "--", "sh", "-c", "echo $LD_PRELOAD $LACUNA_NAN -s",
-                              env={"LD_PRELOAD": ""})
-        self.assertEqual(code, 0)
-        self.assertRegex(out, r"^/\S+/liblacuna_blas\.so:/\S+/liblacuna_cublas\.so strict -s$")
-
-    def test_options_end_at_the_program(self):
-        code, out, _ = lacuna("run", "echo", "--set", "nothing")
-        self.assertEqual((code, out), (0, "--set nothing\n"))
-
-    def test_doctor(self):
-        code, _, err = lacuna("doctor", "--", os.environ["DOCTOR_PATIENT"])
-        self.assertEqual(code, 7, err)
-        self.assertRegex(err, r"sgemm_ +doctor_patient +liblacuna_blas\.so +intercepted")
-        self.assertIn("2 by the dense one", err)  # the fake calls itself
-        if "liblacuna_audit.so is not there" not in err:
-            self.assertRegex(err, r"cblas_sgemm +doctor_patient +libblasfakea\.so +BYPASSED: fetched with dlsym")
-            self.assertIn("doctor_patient brings cblas_sgemv64_ itself", err)
-
-    def test_dlsym(self):
-        code, _, err = lacuna("doctor", "--dlsym", "--", os.environ["DOCTOR_PATIENT"])
-        if "--dlsym needs it" in err:
-            self.assertEqual(code, 3)
-            return
-        self.assertEqual(code, 7, err)
-        self.assertRegex(err, r"cblas_sgemm +doctor_patient +liblacuna +intercepted")
-        self.assertIn("2 by the dense one", err)
-        self.assertEqual(lacuna("run", "--dlsym", "--", os.environ["DOCTOR_PATIENT"]), (7, "", ""))
-
-    def test_doctor_has_nothing_to_say(self):
-        code, out, err = lacuna("doctor", "echo", "well")
-        self.assertEqual((code, out), (0, "well\n"))
-        self.assertIn("No process multiplied", err)
-
 if __name__ == "__main__":
-    TOOL, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main()

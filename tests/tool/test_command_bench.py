@@ -1,0 +1,151 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reports of the bench, and what becomes of them in the documents.
+
+usage: test_command_bench.py <lacuna> [test class...]"""
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from command_tool import QUICK, SMALL, SOURCE, lacuna, main
+
+
+class Bench(unittest.TestCase):
+    def test_table(self):
+        code, out, _ = lacuna("bench", *QUICK, "--route", "all", SMALL)
+        self.assertEqual(code, 0)
+        self.assertIn("baseline", out)
+        self.assertRegex(out, r"(?m)^  auto .*-> \w+")
+        self.assertRegex(out, r"(?m)^  bitmask .*refused: ")
+
+    def test_json(self):
+        code, out, _ = lacuna("bench", *QUICK, "--both", "--route", "all", "--json", "-",
+                              SMALL, "sgemm:NN:64x64x8:A=bern0.1:metaA=csr", "sgemm:NN:9x9x9:beta=0.5")
+        self.assertEqual(code, 0)
+        report = json.loads(out)
+        self.assertEqual(report["schema"], "lacuna-bench-1")
+        for key in ("commit", "date", "machine"):
+            self.assertTrue(report[key], key)
+        self.assertEqual([p["problem"] for p in report["problems"]],
+                         [f"{SMALL}:s1", "sgemm:NN:64x64x8:A=bern0.1:metaA=csr:s1", "sgemm:NN:9x9x9:beta=0.5:s1"])
+        self.assertIn("scan_a_us", report["problems"][1])
+        for problem in report["problems"]:
+            timed = [row for row in problem["rows"] if row["status"] == "ok"]
+            self.assertEqual({row["cache"] for row in timed}, {"warm", "cold"})
+            for row in timed:
+                self.assertLessEqual(row["min_us"], row["median_us"])
+                self.assertLessEqual(row["median_us"], row["max_us"])
+                self.assertGreater(row["speedup"], 0)
+                self.assertEqual(row["samples"], 3)
+            self.assertEqual(sum(row["baseline"] for row in timed), 2)
+            for row in problem["rows"]:
+                self.assertTrue(row["status"] == "ok" or row["note"], row)
+
+    def test_csv(self):
+        code, out, _ = lacuna("bench", *QUICK, "--csv", "-", SMALL)
+        self.assertEqual(code, 0)
+        rows = list(csv.DictReader(out.splitlines()))
+        self.assertEqual(len(rows), 2)
+        self.assertNotIn(None, {value for row in rows for value in (*row.keys(), *row.values())})
+        self.assertEqual([row["baseline"] for row in rows], ["1", "0"])
+
+    def test_seed(self):
+        _, out, _ = lacuna("bench", *QUICK, "--seed", "5", "--json", "-", SMALL)
+        self.assertEqual(json.loads(out)["problems"][0]["problem"], f"{SMALL}:s5")
+
+    def test_quiet(self):
+        self.assertEqual(lacuna("bench", *QUICK, "--quiet", SMALL), (0, "", ""))
+
+    def test_without_blas(self):
+        code, out, _ = lacuna("bench", *QUICK, SMALL, env={"LACUNA_BLAS": "/no/such/library.so"})
+        self.assertEqual(code, 0)
+        self.assertIn("no BLAS library was found", out)
+
+
+class Regret(unittest.TestCase):
+    OPTIONS = ("bench", "--regret", "--count", "5", "--max-dim", "64", *QUICK)
+
+    def test_summary(self):
+        code, out, _ = lacuna(*self.OPTIONS)
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"auto / best: +geometric mean \d")
+        self.assertIn("sgemm:", out)
+
+    def test_json(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "regret.json")
+            code, _, _ = lacuna(*self.OPTIONS, "--json", str(path))
+            self.assertEqual(code, 0)
+            report = json.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual(len(report["problems"]), 5)
+        self.assertGreater(report["auto_over_best"]["geometric_mean"], 0)
+
+
+class Render(unittest.TestCase):
+    """bench/render.py: figures go from a report into a document, and nowhere else."""
+
+    def run_render(self, root, *arguments):
+        return subprocess.run([sys.executable, str(SOURCE / "bench/render.py"), "--root", str(root), *arguments],
+                              capture_output=True, text=True, check=False)
+
+    def test_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            results = root / "bench/results/some-processor"
+            results.mkdir(parents=True)
+            (root / "docs").mkdir()
+            code, _, err = lacuna("bench", "--quiet", *QUICK, "--json", str(results / "targets.json"), SMALL)
+            self.assertEqual(code, 0, err)
+            (root / "README.md").write_text("before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n", encoding="utf-8")
+            done = self.run_render(root)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            readme = (root / "README.md").read_text(encoding="utf-8")
+            page = (root / "docs/performance.md").read_text(encoding="utf-8")
+            self.assertEqual(self.run_render(root, "--verify").returncode, 0)
+            (root / "README.md").write_text(readme.replace("before", "BEFORE").replace("|", "!", 1), encoding="utf-8")
+            self.assertEqual(self.run_render(root, "--verify").returncode, 1)
+        self.assertNotIn("old", readme)
+        self.assertTrue(readme.startswith("before\n") and readme.endswith("after\n"))
+        self.assertIn("8 x 200 x 64", page)
+
+    def test_table_of_a_device(self):
+        """What is told of one product shares its line; kernels called directly get a table beside cuBLAS."""
+        def row(route, us, baseline=False):
+            return {"route": route, "cache": "warm", "baseline": baseline, "median_us": us, "p25_us": us, "p75_us": us,
+                    "speedup": 60 / us, "gflops": 1, "gbytes_per_s": 1, "decided_route": "event", "decided_side": "left"}
+        machine = {"device": "Some Device", "cublas": "13.1.0", "constant cuda_dram_gbps": "4000 GB/s: memory",
+                   "constant cuda_dense_tflops": "50 TFLOP/s: arithmetic"}
+        problems = [{"problem": f"sgemm:NN:10x5000x5000:A=bern0.01{told}:s1", "sparse_bytes": 8e6, "useful_flops": 5e6,
+                     "rows": [row("vendor", 60.0, True), row("auto", us), row("cusparse", 20.0)]}
+                    for told, us in (("", 6.0), (":metaA=csr", 4.0))]
+        kernels = {"device": "Some Device", "driver": "1", "cublas": 130100, "commit": "c", "date": "2026-01-01", "results": [
+            {"problem": "left:10x5000x5000:1%", "route": route, "warm_us": us} for route, us in (("cublas", 60), ("fused-best", 5))]}
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            results = root / "bench/results/some-device"
+            results.mkdir(parents=True)
+            (root / "docs").mkdir()
+            (results / "targets_gpu.json").write_text(json.dumps(
+                {"schema": "lacuna-bench-1", "date": "2026-01-01", "commit": "c", "machine": machine, "problems": problems}))
+            (results / "event_2026-01-01.json").write_text(json.dumps(kernels))
+            (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
+            done = self.run_render(root)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            readme = (root / "README.md").read_text(encoding="utf-8")
+            page = (root / "docs/performance.md").read_text(encoding="utf-8")
+        self.assertIn("Some Device, cuBLAS 13.1.0; 2026-01-01", readme)
+        self.assertIn("| A 1 % | 60.0 µs | 20.0 µs | 6.00 µs | **10x** | event | 4.00 µs (A CSR given) | 15x |", readme)
+        self.assertIn("| 33 % |", page)  # 8 MB at 4000 GB/s are 2 us, of 6
+        self.assertIn("| 60.0 µs | 5.00 µs | 12x |", page)
+
+    def test_this_tree_is_rendered(self):
+        done = self.run_render(SOURCE, "--verify")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    main()

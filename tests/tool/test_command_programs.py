@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""Other programs behind the command line.
+
+usage: test_command_programs.py <lacuna> [test class...]"""
+import os
+import unittest
+
+from command_tool import lacuna, main
+
+
+class Programs(unittest.TestCase):
+    """lacuna run and lacuna doctor: another program with the drop-in libraries in front of its BLAS."""
+
+    def test_exit_codes_are_the_programs(self):
+        for command in ("run", "doctor"):
+            self.assertEqual(lacuna(command, "sh", "-c", "exit 9")[0], 9, command)
+            self.assertEqual(lacuna(command, "--", "/no/such/program")[0], 3, command)
+            self.assertEqual(lacuna(command)[0], 2, command)
+            self.assertEqual(lacuna(command, "--set", "nan", "true")[0], 2, command)
+
+    def test_environment(self):
+        code, out, _ = lacuna("run", "-S", "nan=strict", "--", "sh", "-c", "echo $LD_PRELOAD $LACUNA_NAN -s",
+                              env={"LD_PRELOAD": ""})
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"^/\S+/liblacuna_blas\.so:/\S+/liblacuna_cublas\.so strict -s$")
+
+    def test_options_end_at_the_program(self):
+        code, out, _ = lacuna("run", "echo", "--set", "nothing")
+        self.assertEqual((code, out), (0, "--set nothing\n"))
+
+    def test_doctor(self):
+        code, _, err = lacuna("doctor", "--", os.environ["DOCTOR_PATIENT"])
+        self.assertEqual(code, 7, err)
+        self.assertIn("2 by the dense one", err)  # the fake calls itself
+        if "liblacuna_audit.so is not there" not in err:
+            self.assertRegex(err, r"sgemm_ +doctor_patient +liblacuna_blas\.so +intercepted")
+            self.assertRegex(err, r"cblas_sgemm +doctor_patient +libblasfakea\.so +BYPASSED: fetched with dlsym")
+            self.assertIn("doctor_patient brings cblas_sgemv64_ itself", err)
+
+    def test_dlsym(self):
+        code, _, err = lacuna("doctor", "--dlsym", "--", os.environ["DOCTOR_PATIENT"])
+        if "--dlsym needs it" in err:
+            self.assertEqual(code, 3)
+            return
+        self.assertEqual(code, 7, err)
+        self.assertRegex(err, r"cblas_sgemm +doctor_patient +liblacuna +intercepted")
+        self.assertIn("2 by the dense one", err)
+        self.assertEqual(lacuna("run", "--dlsym", "--", os.environ["DOCTOR_PATIENT"]), (7, "", ""))
+
+    def test_doctor_has_nothing_to_say(self):
+        code, out, err = lacuna("doctor", "echo", "well")
+        self.assertEqual((code, out), (0, "well\n"))
+        self.assertIn("No process multiplied", err)
+
+
+if __name__ == "__main__":
+    main()
