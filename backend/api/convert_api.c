@@ -34,6 +34,12 @@ static lac_status_t check_input(const lac_ctx_t *ctx, const char *name, const la
     return status ? status : check_place(ctx, name, obj->buf);
 }
 
+static lac_status_t no_conversions(const lac_ctx_t *ctx)
+{
+    return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend converts nothing; use a host context",
+                    ctx->backend->name);
+}
+
 /* The bits of forms that do not stand yet. */
 static unsigned missing(const lac_obj_t *obj, unsigned what)
 {
@@ -184,6 +190,7 @@ lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *o
         return lac_fail(LAC_ERR_EXTENT, "out: is %" PRId64 " x %" PRId64 ", a is %" PRId64 " x %" PRId64,
                         lac_obj_rows(out), lac_obj_cols(out), lac_obj_rows(a), lac_obj_cols(a));
     if ((status = check_apart("out", a, out)) || !out->m || !out->n) return status;
+    if (!ctx->backend->expand) return no_conversions(ctx);
     lac_operand_t x = lac_operand_describe(a);
     bool turned = out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
@@ -198,6 +205,7 @@ lac_status_t lac_count(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count)
     lac_status_t status = check_input(ctx, "a", a);
     if (status) return status;
     if (!count) return lac_fail(LAC_ERR_NULL, "count: is NULL");
+    if (!ctx->backend->count) return no_conversions(ctx);
     if ((status = check_place(ctx, "count", count))) return status;
     lac_obj_t written = lac_view_array(count, 1, sizeof *count);
     if ((status = check_apart("count", a, &written))) return status;
