@@ -21,16 +21,40 @@
 #define FUSED_TRIP  8192.0  /* elements of a row that one launch has in flight     */
 #define PACKED_TRIP 98304.0 /* the same of a packer, up to 8 slices of k            */
 #define TRIP_US     1.75
+#define LIST_SHARE  4   /* columns of a buffer that are scanned in the time of one of a list */
 #define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
 
 /* Where the events of S come from. */
-typedef enum event_source { FROM_CSR, FROM_BUFFER, FROM_EXPANSION, FROM_NOWHERE } event_source_t;
+typedef enum event_source {
+    FROM_CSR,
+    FROM_ACTIVE, /* the columns of S that a list names */
+    FROM_BUFFER,
+    FROM_EXPANSION,
+    FROM_NOWHERE
+} event_source_t;
+
+/* The active list where it is the shorter way: its values lie column by column, the buffer's rows are read in
+ * wider pieces. NULL: it is not, or there is none. */
+static const lac_form_data_t *active_of(const lac_sided_t *s)
+{
+    if (!lac_sided_has_active(s) || s->m == 1) return NULL;
+    const lac_form_data_t *active = lac_meta_form(s->s->meta, LAC_FORM_ACTIVE);
+    bool shorter = active && (!s->s->buf || LIST_SHARE * active->count <= s->k);
+    return shorter ? active : NULL;
+}
 
 static event_source_t source_of(const lac_sided_t *s)
 {
     if (lac_cuda_form_at_hand(s->s, lac_sided_by_rows(s))) return FROM_CSR;
+    if (active_of(s)) return FROM_ACTIVE;
     if (s->s->buf) return FROM_BUFFER;
     return s->s->forms & LAC_FORMS_SPARSE ? FROM_EXPANSION : FROM_NOWHERE;
+}
+
+/* S as one dense matrix. */
+static event_source_t as_dense(const lac_sided_t *s)
+{
+    return s->s->buf ? FROM_BUFFER : FROM_EXPANSION;
 }
 
 /* How W is read. */
@@ -55,9 +79,11 @@ static how_t by_columns(const lac_sided_t *s, event_source_t source)
     static const gather_t gathers[] = {[LAC_CUDA_COLUMNS_EVENTS] = BY_COLUMNS,
                                        [LAC_CUDA_COLUMNS_ACTIVE] = BY_ACTIVE,
                                        [LAC_CUDA_COLUMNS_STREAM] = BY_STREAM};
+    gather_t best = gathers[lac_cuda_columns_best(s)];
     if (source == FROM_CSR && !(s->s->buf && lac_cuda_columns_beat_given(s)))
         return (how_t){FROM_CSR, BY_COLUMNS};
-    return (how_t){source == FROM_CSR ? FROM_BUFFER : source, gathers[lac_cuda_columns_best(s)]};
+    if (source == FROM_ACTIVE && best == BY_COLUMNS) return (how_t){FROM_ACTIVE, BY_COLUMNS};
+    return (how_t){as_dense(s), best};
 }
 
 /* The form of W that lists its slices W[k, :]. */
@@ -70,6 +96,7 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
 {
     lac_slices_t slices = lac_sided_slices(p, s);
     how_t how = {source_of(s), s->w->buf ? BY_ROWS : BY_ENTRIES};
+    if (!s->w->buf && how.source == FROM_ACTIVE) how.source = as_dense(s);
     if (!s->w->buf) return how;
     if (slices == LAC_SLICES_COPY) how.gather = BY_COPY;
     return slices == LAC_SLICES_COLS ? by_columns(s, how.source) : how;
@@ -152,6 +179,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     how_t how = how_of(p, &s);
     double elements = (double)s.m * (double)s.k;
     bool given = how.source == FROM_CSR;
+    if (how.source == FROM_ACTIVE) elements = LIST_SHARE * (double)s.m * (double)active_of(&s)->count;
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
     double launches = machine->cuda_launch_us + (chained ? machine->cuda_chain_us : 0.0);
     double scan = given ? 0.0 : scan_us(&s, how, machine);
@@ -197,7 +225,7 @@ static lac_status_t find_forms(lac_exec_t *exec, const lac_sided_t *s, how_t *ho
     *rows = *w = NULL;
     if (how->source == FROM_CSR) {
         status = lac_cuda_form_now(exec, s->s, lac_sided_by_rows(s), rows);
-        if (!*rows) how->source = s->s->buf ? FROM_BUFFER : FROM_EXPANSION;
+        if (!*rows) how->source = as_dense(s);
     }
     if (status || (how->gather != BY_COPY && how->gather != BY_ENTRIES)) return status;
     status = lac_cuda_form_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), w);
@@ -220,6 +248,18 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
     return product;
 }
 
+/* The columns of S that a list names, as a matrix of its own whose nonzeros say which k they are. */
+static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_product_t *product,
+                                  char *memory)
+{
+    const lac_form_data_t *active = active_of(s);
+    double density = active->count ? s->s->density * (double)s->k / (double)active->count : 0.0;
+    lac_cuda_dense_t dense = {LAC_F32, active->val, 1, s->m, density < 1.0 ? density : 1.0};
+    lac_cuda_product_t listed = *product;
+    listed.k = active->count;
+    return lac_cuda_event_listed(&listed, &dense, active->idx, memory, exec->stream);
+}
+
 static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
                              const lac_cuda_product_t *product, const lac_form_data_t *rows,
                              const lac_form_data_t *w, char *memory)
@@ -230,6 +270,7 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
     if (rows && how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, NULL, &csr, &entries, memory, exec->stream);
     if (rows) return lac_cuda_event_csr(product, &csr, NULL, exec->stream);
+    if (how.source == FROM_ACTIVE) return multiply_list(exec, s, product, memory);
     lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
     if (how.source == FROM_EXPANSION) {
         lac_operand_t turned = *s->s; /* as the sided view has it */

@@ -92,6 +92,10 @@ lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const lac_cuda_de
                                   const lac_cuda_tile_t *tile, void *workspace, lac_cuda_stream_t stream);
 int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k);
 
+/* The same with an S of p->k columns of which column j stands for k = list[j], ascending. */
+lac_status_t lac_cuda_event_listed(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                   const int32_t *list, void *workspace, lac_cuda_stream_t stream);
+
 /* Event products for W by columns (order must be LAC_CUDA_COLS, k > 0), two chained launches each. s->data ==
  * NULL: the workspace already holds what an earlier call of the same function for the same m, k and density
  * packed there. Workspaces are 256-byte aligned.

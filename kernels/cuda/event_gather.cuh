@@ -85,10 +85,13 @@ __device__ inline void scan_load(T (&x)[4], const ScanRow<T> &row, int base, int
     }
 }
 
-/* Appends the nonzeros of 128 elements to a queue, ascending in k; returns how many there were. */
+/* Appends the nonzeros of 128 elements to a queue, ascending in k; returns how many there were. list: the k
+ * of each place. */
 template <typename T>
-__device__ inline int scan_pack(const T (&x)[4], bool quads, int base, Event *queue, int lane)
+__device__ inline int scan_pack(const T (&x)[4], bool quads, int base, Event *queue, int lane,
+                                const int32_t *list = nullptr)
 {
+    const auto k_of = [list](int place) { return list ? list[place] : place; };
     unsigned mask = 0;
 #pragma unroll
     for (int c = 0; c < 4; c++) mask |= (x[c] != T(0)) << c;
@@ -101,14 +104,15 @@ __device__ inline int scan_pack(const T (&x)[4], bool quads, int base, Event *qu
         int at = __popc(b0 & below) + 2 * __popc(b1 & below) + 4 * __popc(b2 & below);
 #pragma unroll
         for (int c = 0; c < 4; c++)
-            if (mask >> c & 1) queue[at++] = {base + 4 * lane + c, event_value(x[c])};
+            if (mask >> c & 1) queue[at++] = {k_of(base + 4 * lane + c), event_value(x[c])};
         return __popc(b0) + 2 * __popc(b1) + 4 * __popc(b2);
     }
     int total = 0;
 #pragma unroll
     for (int c = 0; c < 4; c++) {
         const unsigned b = __ballot_sync(kFull, mask >> c & 1);
-        if (mask >> c & 1) queue[total + __popc(b & below)] = {base + kWarp * c + lane, event_value(x[c])};
+        if (mask >> c & 1)
+            queue[total + __popc(b & below)] = {k_of(base + kWarp * c + lane), event_value(x[c])};
         total += __popc(b);
     }
     return total;

@@ -21,6 +21,7 @@ struct PackArgs {
     bool quads;  /* cs == 1, and rows begin and end on 4 elements */
     bool staged; /* chunks only: rs == 1, through shared memory   */
     bool early;  /* see pack_slots                                 */
+    const int32_t *list;
 };
 
 /* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
@@ -55,7 +56,8 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
         total += __reduce_add_sync(kFull, held);
         if (count)
 #pragma unroll
-            for (int q = 0; q < kPackRounds; q++) at += scan_pack(x[q], s.quads, from + 128 * q, at, lane);
+            for (int q = 0; q < kPackRounds; q++)
+                at += scan_pack(x[q], s.quads, from + 128 * q, at, lane, a.list);
         __syncthreads();
     }
     if (threadIdx.x == 0) a.to.count[row * a.to.slots + slot] = total;
@@ -114,16 +116,17 @@ PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots 
 {
     const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
     const bool quads = s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
-    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, quads, s->rs == 1 && m > 1, true};
+    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, quads, s->rs == 1 && m > 1, true, nullptr};
 }
 
 } // namespace
 
 lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, bool early,
-                        cudaStream_t stream)
+                        cudaStream_t stream, const int32_t *list)
 {
     PackArgs a = make_args(s, m, k, slots);
     a.early = early;
+    a.list = list;
     const int warps = (int)least<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
     if (m > 65535) return LAC_ERR_EXTENT;
     const Launch l = {
