@@ -122,11 +122,13 @@ int cublasLtMatrixLayoutGetAttribute(const void *from, int which, void *value, s
     return attribute(from, which, value, bytes, written);
 }
 
-/* A handle in its first state; nobody may change it. */
-static int got(void)
+/* Handles, which nobody of ours may change. */
+EXPORT fake_handle_t fake_handle;
+
+static int got(int which)
 {
     record.getters++;
-    return CUBLAS_SUCCESS;
+    return fake_handle.fails & which ? FAKE_STATUS : CUBLAS_SUCCESS;
 }
 
 static int set(void)
@@ -139,9 +141,9 @@ static int set(void)
 EXPORT int cublasGetStream_v2(void *handle, void **stream);
 EXPORT int cublasGetPointerMode_v2(void *handle, int *mode);
 EXPORT int cublasGetMathMode(void *handle, int *mode);
-int cublasGetStream_v2(void *handle, void **stream) { (void)handle; *stream = NULL; return got(); }
-int cublasGetPointerMode_v2(void *handle, int *mode) { (void)handle; *mode = CUBLAS_SCALARS_ON_HOST; return got(); }
-int cublasGetMathMode(void *handle, int *mode) { (void)handle; *mode = CUBLAS_MATH_DEFAULT; return got(); }
+int cublasGetStream_v2(void *handle, void **stream) { (void)handle; *stream = fake_handle.stream; return got(FAKE_STREAM); }
+int cublasGetPointerMode_v2(void *handle, int *mode) { (void)handle; *mode = fake_handle.scalars; return got(FAKE_POINTER_MODE); }
+int cublasGetMathMode(void *handle, int *mode) { (void)handle; *mode = fake_handle.math; return got(FAKE_MATH_MODE); }
 
 #define SETTER(name) EXPORT int name(void); int name(void) { return set(); }
 SETTER(cublasSetStream_v2)

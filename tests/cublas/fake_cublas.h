@@ -17,6 +17,14 @@ typedef struct fake_record {
     int64_t slot[FAKE_SLOTS]; /* the last one's arguments, in the order of its parameters, narrowed */
 } fake_record_t;
 
+/* What a handle says of itself, whichever it is; a getter named in `fails` by its bit gives an error.
+ * Exported as `fake_handle`, found with dlsym. */
+enum { FAKE_STREAM = 1, FAKE_POINTER_MODE = 2, FAKE_MATH_MODE = 4 };
+typedef struct fake_handle {
+    void *stream;
+    int scalars, math, fails;
+} fake_handle_t;
+
 /* A description of a product, or a layout: its attributes by number. */
 enum { FAKE_ATTRIBUTES = 16 };
 typedef struct fake_attributes {

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A CUDA driver with one context, and a stream that is captured where fake_capturing says so. */
+ * A CUDA driver with one context, unless fake_contextless says that there is none, and a stream that is
+ * captured where fake_capturing says so. */
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT int fake_capturing;
+EXPORT int fake_capturing, fake_contextless;
 EXPORT int cuCtxGetCurrent(void **context);
 EXPORT int cuStreamIsCapturing(void *stream, int *status);
 EXPORT int cuThreadExchangeStreamCaptureMode(int *mode);
@@ -12,7 +13,7 @@ static _Thread_local int capture_mode;
 
 int cuCtxGetCurrent(void **context)
 {
-    *context = &fake_capturing;
+    *context = fake_contextless ? (void *)0 : &fake_capturing;
     return 0;
 }
 
