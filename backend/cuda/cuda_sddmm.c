@@ -51,7 +51,8 @@ lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p, c
                                      float *values)
 {
     lac_cuda_csr_t csr = {pattern->ptr, pattern->idx, NULL, pattern->count};
-    lac_cuda_sampled_t s = {.m = p->m, .n = p->n, .beta = p->beta, .values = values};
+    lac_cuda_sampled_t s = {
+        .m = p->m, .n = p->n, .beta = p->beta, .values = values, .longest = pattern->longest};
     lac_operand_t columns = p->b; /* B's columns are the rows of its transpose */
     columns.flipped = !p->b.flipped;
     columns.rs = p->b.cs;

@@ -18,8 +18,8 @@ static int64_t at(indices_t list, int64_t i)
     return list.type == LAC_I64 ? ((const int64_t *)list.data)[i] : ((const int32_t *)list.data)[i];
 }
 
-/* Also counts the entries. */
-static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors, int64_t *count)
+/* Also counts the entries, and those of the longest major. */
+static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors, lac_form_data_t *data)
 {
     if (at(ptr, 0) != 0) return lac_fail(LAC_ERR_SPARSE, "ptr[0]: is %lld, not 0", (long long)at(ptr, 0));
     for (int64_t i = 0; i < majors; i++) {
@@ -30,8 +30,9 @@ static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors
         if (end - begin > minors)
             return lac_fail(LAC_ERR_SPARSE, "ptr[%lld]: %lld entries do not fit an extent of %lld",
                             (long long)i + 1, (long long)(end - begin), (long long)minors);
+        if (end - begin > data->longest) data->longest = end - begin;
     }
-    *count = at(ptr, majors);
+    data->count = at(ptr, majors);
     return LAC_OK;
 }
 
@@ -151,7 +152,7 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t
     status = make_readable(meta, "ptr", ptr_data, (size_t)(majors + 1) * width, &ptr_seen);
     indices_t ptr = {it, ptr_seen.data};
     lac_form_data_t data = {.val = val};
-    if (!status) status = check_pointers(ptr, majors, minors, &data.count);
+    if (!status) status = check_pointers(ptr, majors, minors, &data);
     if (!status && data.count && !idx_data) status = lac_fail(LAC_ERR_NULL, "idx: is NULL");
     if (!status) status = make_readable(meta, "idx", idx_data, (size_t)data.count * width, &idx_seen);
     indices_t idx = {it, idx_seen.data};

@@ -48,6 +48,7 @@ typedef struct lac_form_data {
     uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
     uint64_t stamp;                /* no other form of this metadata has it, or ever had                 */
     int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns                        */
+    int64_t longest;               /* CSR, CSC: entries of the longest major; 0: not known           */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
     const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */

@@ -20,6 +20,7 @@ typedef struct lac_cuda_sampled {
     const float *b;
     int64_t ldb;
     float *values;
+    int64_t longest; /* entries of the pattern's longest row; 0: not known, about as long as the others */
 } lac_cuda_sampled_t;
 
 lac_status_t lac_cuda_sddmm(const lac_cuda_sampled_t *p, const lac_cuda_csr_t *pattern,

@@ -16,6 +16,7 @@ constexpr int kWarps = kThreads / kWarp;
  * 2026-11-21). */
 constexpr int64_t kNear = 2 << 20;
 constexpr int kSegment = 128;
+constexpr int kUneven = 8; /* times the average and kSegment: from there on a row is very long         */
 constexpr int kHeld = 512; /* elements along k of a line of A that are held in registers               */
 constexpr int kShare = 64; /* entries of a warp where A is not held                                    */
 
@@ -47,29 +48,14 @@ __device__ inline void store_value(const lac_cuda_sampled_t &p, int64_t e, float
     p.values[e] = p.beta == 0.0f ? p.alpha * sum : fmaf(p.beta, p.values[e], p.alpha * sum);
 }
 
-/* values[e] := beta values[e] + alpha sum over l of A[i, l] B[l, j] for the entries e = (i, j) of each row i.
- *
- * Mapping   a warp to a segment of a row; kLanes lanes to an entry, each kVec pieces of four along k. The
- * warps of all rows walk from left to right at the same time, so that a column of B, once in the first-level
- *           cache, serves other rows on its way through: 64 resident warps at 10 % share it six times.
- * Layout    lines of A and B 16-byte aligned, k a multiple of 4 and at most 4 kLanes kVec.
- * Bytes     4 k per entry, of B, from cache; 8 per entry; A once a segment.
- * Order     lane by lane along k, lanes by a butterfly: the same bits whatever the cut.
- * Limit     the way from L2, less what the first-level cache keeps. kUnroll kVec = 4: more loads in flight
- * cost resident warps, and with them the sharing (12 instead of 17 us for 4096^2, 1 %, k = 128, with 1
- *           instead of 4 entries in flight; H200, 2026-11-21). */
+/* The entries [begin, begin + count) of one row, by a warp: kLanes lanes to an entry, each kVec pieces of
+ * four along k. */
 template <int kLanes, int kVec, int kUnroll>
-__global__ __launch_bounds__(kThreads) void sddmm_rows(const __grid_constant__ SampledArgs s)
+__device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin, int64_t count)
 {
     constexpr int kGroups = kWarp / kLanes;
     const lac_cuda_sampled_t &p = s.p;
     const int lane = threadIdx.x % kWarp, group = lane / kLanes, l = lane % kLanes * 4, k = (int)p.k;
-    const int64_t segment = blockIdx.x / s.row_blocks,
-                  row = (blockIdx.x - segment * s.row_blocks) * kWarps + threadIdx.x / kWarp;
-    if (row >= p.m) return;
-    const int64_t row_begin = s.ptr[row], length = s.ptr[row + 1] - row_begin;
-    const int64_t begin = row_begin + length * segment / s.segments;
-    const int64_t count = row_begin + length * (segment + 1) / s.segments - begin;
     const int32_t *idx = s.idx + begin;
     float4 a[kVec];
 #pragma unroll
@@ -120,6 +106,41 @@ __global__ __launch_bounds__(kThreads) void sddmm_rows(const __grid_constant__ S
     }
 }
 
+/* values[e] := beta values[e] + alpha sum over l of A[i, l] B[l, j] for the entries e = (i, j) of each row i.
+ *
+ * Mapping   a warp to a segment of a row. The warps of all rows walk from left to right at the same time, so
+ *           that a column of B, once in the first-level cache, serves other rows on its way through: 64
+ * resident warps at 10 % share it six times. Layout    lines of A and B 16-byte aligned, k a multiple of 4
+ * and at most 4 kLanes kVec. Bytes     4 k per entry, of B, from cache; 8 per entry; A once a segment. Order
+ * lane by lane along k, lanes by a butterfly: the same bits whatever the cut. Limit     the way from L2, less
+ * what the first-level cache keeps. kUnroll kVec = 4: more loads in flight cost resident warps, and with them
+ * the sharing (12 instead of 17 us for 4096^2, 1 %, k = 128, with 1 instead of 4 entries in flight; H200,
+ * 2026-11-21). */
+template <int kLanes, int kVec, int kUnroll>
+__global__ __launch_bounds__(kThreads) void sddmm_rows(const __grid_constant__ SampledArgs s)
+{
+    const int64_t segment = blockIdx.x / s.row_blocks,
+                  row = (blockIdx.x - segment * s.row_blocks) * kWarps + threadIdx.x / kWarp;
+    if (row >= s.p.m) return;
+    const int64_t row_begin = s.ptr[row], length = s.ptr[row + 1] - row_begin;
+    const int64_t begin = row_begin + length * segment / s.segments;
+    walk_row<kLanes, kVec, kUnroll>(s, row, begin, row_begin + length * (segment + 1) / s.segments - begin);
+}
+
+/* The same for rows of very different lengths: equal shares of all entries, whatever rows they fall into. */
+template <int kLanes, int kVec, int kUnroll>
+__global__ __launch_bounds__(kThreads) void sddmm_shares(const __grid_constant__ SampledArgs s)
+{
+    int64_t e = ((int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp) * kShare, row = 0;
+    const int64_t end = least(s.nnz, e + kShare);
+    while (e < end) {
+        row = row_of(s.ptr, row, s.p.m, e, threadIdx.x % kWarp);
+        const int64_t row_end = least(end, s.ptr[row + 1]);
+        walk_row<kLanes, kVec, kUnroll>(s, row, e, row_end - e);
+        e = row_end;
+    }
+}
+
 /* A warp to an entry, any k and alignment. */
 __global__ __launch_bounds__(kThreads) void sddmm_any(const __grid_constant__ SampledArgs s)
 {
@@ -140,6 +161,13 @@ __global__ __launch_bounds__(kThreads) void sddmm_any(const __grid_constant__ Sa
     }
 }
 
+template <int kLanes, int kVec, int kUnroll>
+lac_status_t launch_held(const SampledArgs &s, const Launch &l, bool shares)
+{
+    return shares ? launch(sddmm_shares<kLanes, kVec, kUnroll>, l, s)
+                  : launch(sddmm_rows<kLanes, kVec, kUnroll>, l, s);
+}
+
 } // namespace
 } // namespace lacuna
 
@@ -153,21 +181,24 @@ extern "C" lac_status_t lac_cuda_sddmm(const lac_cuda_sampled_t *p, const lac_cu
     Launch l = {dim3(1), dim3(kThreads), 0, 1, false, (cudaStream_t)stream};
     const bool held = p->k <= kHeld && p->k % 4 == 0 && p->lda % 4 == 0 && p->ldb % 4 == 0 &&
                       aligned(p->a, 16) && aligned(p->b, 16);
-    if (!held) {
-        const int64_t blocks = ceil_div(pattern->nnz, (int64_t)kShare * kWarps);
-        if (!fits(blocks)) return LAC_ERR_EXTENT;
-        l.grid = dim3(unsigned(blocks));
-        return launch(sddmm_any, l, s);
+    const int64_t average = pattern->nnz / p->m, shares = ceil_div(pattern->nnz, (int64_t)kShare * kWarps);
+    const bool uneven = p->longest > kUneven * (average + kSegment);
+    if (!held || uneven) {
+        if (!fits(shares)) return LAC_ERR_EXTENT;
+        l.grid = dim3(unsigned(shares));
     }
-    /* Few rows: more segments for each, until every multiprocessor has some. */
-    const int64_t wanted = ceil_div(4 * current_device().sms, s.row_blocks), average = pattern->nnz / p->m;
-    const int64_t parts = 4 * p->n * p->k > kNear ? average / kSegment : 1;
-    s.segments = (int)least<int64_t>(1024, most(wanted, most<int64_t>(1, parts)));
-    if (!fits(s.row_blocks * s.segments)) return LAC_ERR_EXTENT;
-    l.grid = dim3(unsigned(s.row_blocks * s.segments));
-    return p->k <= 32    ? launch(sddmm_rows<4, 2, 2>, l, s)
-           : p->k <= 64  ? launch(sddmm_rows<8, 2, 2>, l, s)
-           : p->k <= 128 ? launch(sddmm_rows<8, 4, 1>, l, s)
-           : p->k <= 256 ? launch(sddmm_rows<16, 4, 1>, l, s)
-                         : launch(sddmm_rows<32, 4, 1>, l, s);
+    if (!held) return launch(sddmm_any, l, s);
+    if (!uneven) {
+        /* Few rows: more segments for each, until every multiprocessor has some. */
+        const int64_t wanted = ceil_div(4 * current_device().sms, s.row_blocks);
+        const int64_t parts = 4 * p->n * p->k > kNear ? average / kSegment : 1;
+        s.segments = (int)least<int64_t>(1024, most(wanted, most<int64_t>(1, parts)));
+        if (!fits(s.row_blocks * s.segments)) return LAC_ERR_EXTENT;
+        l.grid = dim3(unsigned(s.row_blocks * s.segments));
+    }
+    return p->k <= 32    ? launch_held<4, 2, 2>(s, l, uneven)
+           : p->k <= 64  ? launch_held<8, 2, 2>(s, l, uneven)
+           : p->k <= 128 ? launch_held<8, 4, 1>(s, l, uneven)
+           : p->k <= 256 ? launch_held<16, 4, 1>(s, l, uneven)
+                         : launch_held<32, 4, 1>(s, l, uneven);
 }

@@ -110,6 +110,9 @@ static void test_sampled(lac_ctx_t *ctx)
                      round % 3 ? 0.05 : 0.5};
         check_sampled(ctx, host, &s, round);
     }
+    shape_t uneven[] = {
+        {2000, 3000, 64, 0.001}, {900, 3000, 300, 0.002}, {900, 2500, 33, 0.002}}; /* one row is full */
+    for (int i = 0; i < 3 && !gpu_quick(); i++) check_sampled(ctx, host, &uneven[i], 0);
     shape_t long_row = {2, 30000, 64, 0.5}, empty_rows = {40000, 3, 32, 0.0};
     if (!gpu_quick()) check_sampled(ctx, host, &long_row, 0), check_sampled(ctx, host, &empty_rows, 0);
     lac_ctx_free(host);
