@@ -42,7 +42,8 @@ extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const la
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const double density = p->k ? (double)s->nnz / ((double)p->m * (double)p->k) : 0.0;
-    const lac_cuda_tile_t zero = {}, t = choose_ranges(p, tile ? *tile : zero, density, current_device());
+    const lac_cuda_tile_t zero = {},
+                          t = choose_ranges(p, tile ? *tile : zero, density, true, current_device());
     const RangeArgs<CsrSource> a = {make_picture(p),
                                     {t.row_warps, t.k_warps, t.cluster},
                                     {s->ptr, s->idx, s->val, t.cluster * t.k_warps},

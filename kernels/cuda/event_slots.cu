@@ -30,7 +30,8 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
 {
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const lac_cuda_tile_t zero = {}, t = choose_ranges(p, tile ? *tile : zero, s->density, current_device());
+    const lac_cuda_tile_t zero = {},
+                          t = choose_ranges(p, tile ? *tile : zero, s->density, false, current_device());
     const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
     const int64_t least_slice = most<int64_t>(128, round_up(ceil_div(p->k, slots_upper(p->k)), 128));
     const int slice = (int)most(least_slice, t.slice ? t.slice : round_up(share, 128));
