@@ -6,14 +6,13 @@
 #include "cuda_routes.h"
 #include "../base/status.h"
 
-#include <math.h>
-
-#define COLUMNS_MAX  64 /* of the partner: it is taken 8 at a time, and S read anew for each */
-#define COLUMNS      8.0
-#define ROWS_AT_ONCE 32768.0 /* that the device's warps hold              */
-#define WALK_NS      12.0    /* per element of a row                      */
-#define WALK_ONE_NS  7.0     /* the same for a single column              */
-#define VALUES_GBPS  1700.0  /* of the packed values                      */
+#define COLUMNS_MAX 64 /* of the partner: it is taken 8 at a time, and S read anew for each */
+#define COLUMNS     8
+#define PASS_US     3.0
+#define ELEMENT_PS  0.50 /* of S, whatever it is                */
+#define NONZERO_PS  0.40 /* more where it is one                */
+#define DRAM_GBPS   2850.0
+#define WALK_NS     1.6 /* each element of a row, if rows are few */
 
 static lac_form_t form_of(const lac_sided_t *s)
 {
@@ -37,15 +36,29 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
                                                            : LAC_FITS;
 }
 
-/* A warp walks its rows word by word, one trip to memory after the other, whatever they hold; the values come
- * on top. Measured on an H200 (2026-11-21), 5000 to 8192 rows and columns, 1 to 50 %, to within a third. */
+/* Each column of the partner that an element meets, beyond the first: picoseconds. */
+static double columns_ps(int64_t columns)
+{
+    return columns == 1 ? 0.0 : columns == 2 ? 0.05 : columns <= 4 ? 0.3 : 1.1;
+}
+
+/* One reading of S with so many columns: instructions, memory, or one row after the other. 8192 x 8192 at 5
+ * .. 70 % with 1, 2, 4, 8 columns: 39 .. 70, 41 .. 71, 49 .. 75, 92 .. 128 us; 1024 x 4096 at 50 %: 12 to 24
+ * us (H200, 2026-11-21). */
+static double pass_us(const lac_sided_t *s, int64_t columns)
+{
+    double elements = (double)s->m * (double)s->k, d = s->s->density;
+    double worked = elements * (ELEMENT_PS + NONZERO_PS * d + columns_ps(columns)) * 1e-6;
+    double moved = elements * (0.125 + 4.0 * d) / (DRAM_GBPS * 1e3), walked = (double)s->k * WALK_NS * 1e-3;
+    double most = worked > moved ? worked : moved;
+    return PASS_US + (most > walked ? most : walked);
+}
+
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double passes = ceil((double)s.n / COLUMNS), rounds = ceil((double)s.m / ROWS_AT_ONCE);
-    double walked = rounds * (double)s.k * (s.n == 1 ? WALK_ONE_NS : WALK_NS) * 1e-3;
-    double values = 4.0 * (double)s.m * (double)s.k * s.s->density / (VALUES_GBPS * 1e3);
-    return machine->cuda_launch_us + passes * (walked + values);
+    int64_t whole = s.n / COLUMNS, rest = s.n % COLUMNS;
+    return machine->cuda_launch_us + (double)whole * pass_us(&s, COLUMNS) + (rest ? pass_us(&s, rest) : 0.0);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)

@@ -49,16 +49,22 @@ void bench_metadata(cublasHandle_t handle, FILE *json)
              8.0 * (double)(k * k));
         cudaFree(w), cudaFree(copy);
     }
-    const int64_t m = 8192, k = 8192, words = k / 64;
-    for (const double density : {0.7, 0.5, 0.2, 0.05}) {
-        float *s = random_device<float>(m * k, density, 7), *w = random_device<float>(k * 8, 1.0, 8), *out,
+    const struct {
+        int64_t m, k;
+        double density;
+    } weights[] = {{8192, 8192, 0.7},  {8192, 8192, 0.5}, {8192, 8192, 0.3}, {8192, 8192, 0.1},
+                   {8192, 8192, 0.05}, {5000, 5000, 0.5}, {1024, 4096, 0.5}, {4096, 11008, 0.5}};
+    for (const auto &x : weights) {
+        const int64_t m = x.m, k = x.k, words = (k + 63) / 64;
+        const double density = x.density;
+        float *s = random_device<float>(m * k, density, 7), *w = random_device<float>(k * 16, 1.0, 8), *out,
               *val;
         int64_t *ptr;
         int32_t *idx;
         uint64_t *bits;
         void *workspace;
         const size_t nnz = (size_t)((density + 0.01) * (double)(m * k));
-        CUDA_CHECK(cudaMalloc(&out, (size_t)(4 * m * 8)));
+        CUDA_CHECK(cudaMalloc(&out, (size_t)(4 * m * 16)));
         CUDA_CHECK(cudaMalloc(&ptr, (size_t)(8 * (m + 1))));
         CUDA_CHECK(cudaMalloc(&idx, 4 * nnz));
         CUDA_CHECK(cudaMalloc(&val, 4 * nnz));
@@ -69,7 +75,7 @@ void bench_metadata(cublasHandle_t handle, FILE *json)
         lac_cuda_csr_fill(m, k, &d, ptr, idx, val, stream);
         lac_cuda_fill_bits(m, k, &d, bits, stream);
         const lac_cuda_bits_t b = {words, bits, ptr, val};
-        for (const int64_t n : {1, 8}) {
+        for (const int64_t n : {1, 2, 4, 8, 16}) {
             const lac_cuda_product_t p = {m,   n, k, {nullptr, 1.0f}, w, k, LAC_CUDA_COLS, {nullptr, 0.0f},
                                           out, n, 1};
             const float one = 1, zero = 0;
@@ -81,8 +87,8 @@ void bench_metadata(cublasHandle_t handle, FILE *json)
                                : LAC_ERR_VENDOR;
                 },
                 5, 1);
-            snprintf(name, sizeof name, "bitmask 8192^2 %g%% n=%lld (cublas %.1f)", 100 * density,
-                     (long long)n, dense);
+            snprintf(name, sizeof name, "bitmask %lldx%lldx%lld %g%% (cublas %.1f)", (long long)m,
+                     (long long)k, (long long)n, 100 * density, dense);
             line(name, time_graph([&](int) { return lac_cuda_bitmask(&p, &b, stream); }, 5, 1),
                  (double)(m * k) * (0.125 + 4 * density));
         }

@@ -72,9 +72,27 @@ __device__ inline void copy_async16(float *to, const float *from)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
 }
 
+/* The first `bytes` of 16; zeros behind them. */
+__device__ inline void copy_async_part(float *to, const float *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+                 "r"(bytes)
+                 : "memory");
+}
+
 __device__ inline void copy_async4(float *to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
+}
+
+/* Closes a group of this thread's copies; waits until all but the last kLater groups are done. */
+__device__ inline void copies_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int kLater> __device__ inline void copies_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
 }
 
 /* Compute 9.0: arrives, and promises `bytes` to be copied by copy_bulk. */

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Product with a frozen sparse operand kept as occupancy bits and packed values, for a short other side. */
+#include "async_copy.cuh"
 #include "event_gather.cuh"
 
 namespace lacuna
@@ -8,7 +9,10 @@ namespace lacuna
 namespace
 {
 
-constexpr int kWarps = 8;
+constexpr int kMostWarps = 20;
+constexpr int kHeld = 1024; /* elements of S that a warp takes at a time: kRows rows, kHeld / kRows of k */
+constexpr int kPartnerFloats = 12 * 1024; /* of W in shared memory                             */
+constexpr int kSpare = 4;                 /* floats between rows of values: they begin on 16 bytes */
 
 struct BitmaskArgs {
     Picture p;
@@ -16,76 +20,161 @@ struct BitmaskArgs {
     int j0;
 };
 
+/* Per warp: two sets of values, and for each word of bits where its values begin. */
+template <int kRows> struct WarpMemory {
+    float value[2][kRows][kHeld / kRows + kSpare];
+    uint2 word[kWarp];
+};
+
+__device__ inline float load_shared(unsigned at)
+{
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at));
+    return x;
+}
+
+/* Begins to copy `count` values from `from` on; they will lie from to[the returned number] on. Lanes [0,
+ * lanes). */
+__device__ inline int fetch_values(float *to, const float *from, const float *begin, int count, int lane,
+                                   int lanes)
+{
+    const int skew = (int)((uintptr_t)from / sizeof(float) % 4);
+    from -= skew;
+    for (int q = 4 * lane; q < skew + count; q += 4 * lanes)
+        if (from + q >= begin)
+            copy_async_part(to + q, from + q, 4 * least(4, skew + count - q));
+        else
+            for (int e = skew; e < least(4, skew + count); e++) copy_async4(to + e, from + e);
+    return skew;
+}
+
+/* W[k0 .., columns from j0 on] into shared memory: 4 columns of a k together, or as many as there are. Eight
+ * loads of a thread are in flight. */
+template <int kColumns> __device__ void fetch_partner(float *to, const Picture &p, int j0, int k0, int length)
+{
+    constexpr int kTogether = least(kColumns, 4), kPlane = kPartnerFloats / (kColumns / kTogether);
+    constexpr int kAtOnce = 8 / kColumns;
+    const float *from = p.w + (int64_t)k0 * p.wks + (int64_t)j0 * p.wjs;
+    const int columns = least(kColumns, p.n - j0);
+    for (int k1 = threadIdx.x; k1 < length; k1 += kAtOnce * blockDim.x) {
+        float x[kAtOnce][kColumns];
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++)
+#pragma unroll
+            for (int c = 0; c < kColumns; c++) {
+                const int k = k1 + u * blockDim.x;
+                if (k < length && c < columns)
+                    x[u][c] = __ldg(from + (int64_t)k * p.wks + (int64_t)c * p.wjs);
+            }
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++)
+#pragma unroll
+            for (int c = 0; c < kColumns; c++) {
+                const int k = k1 + u * blockDim.x;
+                if (k < length) to[c / kTogether * kPlane + k * kTogether + c % kTogether] = x[u][c];
+            }
+    }
+}
+
+template <int kColumns> __device__ inline void load_partner(float (&y)[kColumns], const float *w, int k)
+{
+    constexpr int kTogether = least(kColumns, 4), kPlane = kPartnerFloats / (kColumns / kTogether);
+#pragma unroll
+    for (int c = 0; c < kColumns; c += kTogether) {
+        const float *at = w + c / kTogether * kPlane + k * kTogether;
+        if constexpr (kTogether == 4) {
+            const float4 q = *(const float4 *)at;
+            y[c] = q.x, y[c + 1] = q.y, y[c + 2] = q.z, y[c + 3] = q.w;
+        } else if constexpr (kTogether == 2) {
+            const float2 q = *(const float2 *)at;
+            y[c] = q.x, y[c + 1] = q.y;
+        } else {
+            y[c] = *at;
+        }
+    }
+}
+
 /* out := beta out + alpha S W for kColumns columns of W from j0 on; S[m, k] as bits and packed values.
  *
- * Mapping   one warp per kRows rows of S, which share what is read of W; lane l takes k = l of each 32, its
- *           value lies behind those of the set bits below; kUnroll such pieces have their loads in flight.
- *           Each lane fetches one piece of 32 at a time, and where its values begin, ahead of their use.
- * Bytes     1/8 per element of S and 4 per nonzero, once; W from cache, once per kRows rows.
+ * Mapping   one warp per kRows rows of S, kHeld elements at a time: lane l counts a word of bits, copies
+ * values; then it takes k = l of each 32, its value lies behind those of the set bits below. W is in shared
+ *           memory, as much as fits, for the whole block.
+ * Layout    any; 16-byte aligned values are copied in pieces of 16 bytes.
+ * Bytes     1/8 per element of S and 4 per nonzero, once; W once per block.
  * Order     the lanes' sums are added by a butterfly: one fixed order, no atomics.
- * Limit     meant to be DRAM for S; reached 1.2 TB/s at 50 %: many rows in short pieces, latency. At
- *           8192 x 8192 it loses to cuBLAS for one column and equals it for eight (H200, 2026-11-20). */
-template <int kColumns, int kRows, int kUnroll>
-__global__ __launch_bounds__(kWarps *kWarp) void bitmask(const __grid_constant__ BitmaskArgs a)
+ * Limit     one column: 2.6 TB/s at 50 %, 7 instructions for 32 elements of a row and as many stalls; 55 us
+ * for 8192 x 8192, where cuBLAS takes 91; 66 to 138 us for four columns (H200, 2026-11-21). */
+template <int kColumns, int kRows>
+__global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_constant__ BitmaskArgs a)
 {
+    constexpr int kStrip = kHeld / kRows, kWords = kStrip / kWarp;
+    constexpr int kPartner = kPartnerFloats / kColumns / kStrip * kStrip; /* k of W at a time */
+    extern __shared__ float4 memory[];
     const Picture &p = a.p;
-    const int lane = threadIdx.x % kWarp, row0 = (blockIdx.x * kWarps + threadIdx.x / kWarp) * kRows;
-    if (row0 >= p.m) return;
-    const unsigned below = lanes_below(lane);
-    const int columns = least(kColumns, p.n - a.j0);
-    const float *w = p.w + (int64_t)a.j0 * p.wjs;
-    const float *val[kRows];
-    float acc[kRows][kColumns] = {};
-#pragma unroll
-    for (int r = 0; r < kRows; r++) val[r] = a.s.val + a.s.first[least(row0 + r, p.m - 1)];
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
+    unsigned bit,
+        below; /* as the compiler cannot know them, it keeps them: 7 instead of 10 instructions a word */
+    asm volatile("mov.b32 %0, %%lanemask_eq;" : "=r"(bit));
+    asm volatile("mov.b32 %0, %%lanemask_lt;" : "=r"(below));
+    float *w = (float *)memory;
+    WarpMemory<kRows> &mine = ((WarpMemory<kRows> *)(w + kPartnerFloats))[warp];
+    const int row0 = (blockIdx.x * warps + warp) * kRows, row = row0 + lane / kWords, part = lane % kWords;
+    const bool live = row < p.m;
     const int64_t halves = 2 * a.s.words;
-    for (int64_t base = 0; base < halves; base += kWarp) {
-        unsigned held[kRows];
-        int start[kRows];
+    const unsigned *bits = (const unsigned *)(a.s.bits + (live ? row : 0) * a.s.words);
+    const float *value = a.s.val + (live ? a.s.first[row] : 0);
+    const auto word = [&](int64_t strip) {
+        const int64_t h = strip * kWords + part;
+        return live && h < halves ? __ldcs(bits + h) : 0u;
+    };
+    /* Copies the values of a strip whose word is given; returns the word with the place of its first value.
+     */
+    const auto fetch = [&](unsigned set, int strip) {
+        int end = __popc(set);
 #pragma unroll
-        for (int r = 0; r < kRows; r++) {
-            const unsigned *bits = (const unsigned *)(a.s.bits + least(row0 + r, p.m - 1) * a.s.words);
-            held[r] = base + lane < halves ? bits[base + lane] : 0;
+        for (int d = 1; d < kWords; d *= 2) {
+            const int other = __shfl_up_sync(kFull, end, d, kWords);
+            if (part >= d) end += other;
         }
-#pragma unroll
-        for (int r = 0; r < kRows; r++) {
-            int sum = __popc(held[r]);
-#pragma unroll
-            for (int d = 1; d < kWarp; d *= 2) {
-                const int other = __shfl_up_sync(kFull, sum, d);
-                if (lane >= d) sum += other;
-            }
-            start[r] = sum - __popc(held[r]);
+        const int count = __shfl_sync(kFull, end, kWords - 1, kWords);
+        float *to = mine.value[strip % 2][lane / kWords];
+        const int skew = fetch_values(to, value, a.s.val, count, part, kWords);
+        copies_commit();
+        value += count;
+        return make_uint2(set, shared_address(to + skew + end - __popc(set)));
+    };
+
+    float acc[kRows][kColumns] = {};
+    const int strips = (int)ceil_div(p.k, kStrip);
+    uint2 here = fetch(word(0), 0);
+    unsigned next = word(1);
+    for (int strip = 0; strip < strips; strip++) {
+        const int k0 = strip * kStrip, in = k0 % kPartner;
+        if (in == 0) {
+            __syncthreads();
+            fetch_partner<kColumns>(w, p, a.j0, k0, least(kPartner, p.k - k0));
+            __syncthreads();
         }
-        const int end = (int)least<int64_t>(kWarp, halves - base);
-        for (int half = 0; half < end; half += kUnroll) {
-            float x[kUnroll][kRows], y[kUnroll][kColumns];
+        mine.word[lane] = here;
+        here = fetch(next, strip + 1);
+        next = word(strip + 2);
+        copies_wait<1>();
+        __syncwarp();
+#pragma unroll 2
+        for (int u = 0; u < kWords; u++) {
+            float y[kColumns];
+            load_partner(y, w, in + u * kWarp + lane);
 #pragma unroll
-            for (int u = 0; u < kUnroll; u++) {
-                const int64_t k = (base + half + u) * kWarp + lane;
-                unsigned any = 0;
+            for (int r = 0; r < kRows; r++) {
+                const uint2 set = mine.word[r * kWords + u];
+                if (set.x & bit) { /* 0 * Inf is dropped */
+                    const float x = load_shared(set.y + 4 * __popc(set.x & below));
 #pragma unroll
-                for (int r = 0; r < kRows; r++) {
-                    const unsigned bits = __shfl_sync(kFull, held[r], half + u);
-                    const int at = __shfl_sync(kFull, start[r], half + u) + __popc(bits & below);
-                    const unsigned set = bits >> lane & 1;
-                    x[u][r] = set ? __ldcs(val[r] + at) : 0.0f;
-                    any |= set;
+                    for (int c = 0; c < kColumns; c++) acc[r][c] = fmaf(x, y[c], acc[r][c]);
                 }
-#pragma unroll
-                for (int c = 0; c < kColumns; c++)
-                    y[u][c] = any && c < columns ? __ldg(w + k * p.wks + (int64_t)c * p.wjs) : 0.0f;
             }
-#pragma unroll
-            for (int u = 0; u < kUnroll; u++)
-#pragma unroll
-                for (int r = 0; r < kRows; r++)
-                    if (x[u][r] != 0.0f) /* an unset bit: 0 * Inf is dropped */
-#pragma unroll
-                        for (int c = 0; c < kColumns; c++) acc[r][c] = fmaf(x[u][r], y[u][c], acc[r][c]);
         }
-#pragma unroll
-        for (int r = 0; r < kRows; r++) val[r] += __shfl_sync(kFull, start[r] + __popc(held[r]), kWarp - 1);
+        __syncwarp();
     }
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
 #pragma unroll
@@ -95,16 +184,28 @@ __global__ __launch_bounds__(kWarps *kWarp) void bitmask(const __grid_constant__
             float sum = acc[r][c];
 #pragma unroll
             for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
-            if (lane != c || c >= columns || row0 + r >= p.m) continue;
+            if (lane != c || c >= p.n - a.j0 || row0 + r >= p.m) continue;
             store_scaled(p.out + (row0 + r) * p.rs + (a.j0 + c) * p.cs, sum, alpha, beta);
         }
 }
 
-template <int kColumns, int kRows, int kUnroll>
-lac_status_t launch_columns(const BitmaskArgs &a, cudaStream_t stream)
+template <int kColumns, int kRows> lac_status_t launch_rows(const BitmaskArgs &a, cudaStream_t stream)
 {
-    const dim3 grid(unsigned(ceil_div(a.p.m, kWarps * kRows)));
-    return launch(bitmask<kColumns, kRows, kUnroll>, {grid, dim3(kWarps * kWarp), 0, 1, false, stream}, a);
+    const int64_t tasks = ceil_div(a.p.m, kRows), sms = current_device().sms;
+    const int warps = (int)ceil_div(tasks, sms * ceil_div(tasks, sms * kMostWarps));
+    const size_t shared = sizeof(float) * kPartnerFloats + sizeof(WarpMemory<kRows>) * size_t(warps);
+    return launch(
+        bitmask<kColumns, kRows>,
+        {dim3(unsigned(ceil_div(tasks, warps))), dim3(unsigned(warps * kWarp)), shared, 1, false, stream}, a);
+}
+
+/* As many rows of S per warp as leave every multiprocessor a dozen warps. */
+template <int kColumns> lac_status_t launch_columns(const BitmaskArgs &a, cudaStream_t stream)
+{
+    const int64_t rows = a.p.m / (12 * current_device().sms);
+    return rows >= 4   ? launch_rows<kColumns, 4>(a, stream)
+           : rows >= 2 ? launch_rows<kColumns, 2>(a, stream)
+                       : launch_rows<kColumns, 1>(a, stream);
 }
 
 } // namespace
@@ -119,10 +220,10 @@ extern "C" lac_status_t lac_cuda_bitmask(const lac_cuda_product_t *p, const lac_
     for (int64_t j0 = 0; j0 < p->n; j0 += 8) {
         const BitmaskArgs a = {make_picture(p), *s, (int)j0};
         const int64_t left = p->n - j0;
-        const lac_status_t status = left == 1   ? launch_columns<1, 1, 8>(a, (cudaStream_t)stream)
-                                    : left == 2 ? launch_columns<2, 1, 8>(a, (cudaStream_t)stream)
-                                    : left <= 4 ? launch_columns<4, 2, 4>(a, (cudaStream_t)stream)
-                                                : launch_columns<8, 4, 2>(a, (cudaStream_t)stream);
+        const lac_status_t status = left == 1   ? launch_columns<1>(a, (cudaStream_t)stream)
+                                    : left == 2 ? launch_columns<2>(a, (cudaStream_t)stream)
+                                    : left <= 4 ? launch_columns<4>(a, (cudaStream_t)stream)
+                                                : launch_columns<8>(a, (cudaStream_t)stream);
         if (status != LAC_OK) return status;
     }
     return LAC_OK;
