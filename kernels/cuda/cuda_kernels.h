@@ -122,6 +122,16 @@ lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_
 lac_status_t lac_cuda_csr_short(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
                                 lac_cuda_stream_t stream);
 
+/* The same where both sides are long, in two calls: S is made into steps, and the steps are multiplied with
+ * any W of k rows. Compute 9.0; W by rows, w and ldw multiples of 16 bytes (LAC_ERR_VALUE otherwise). steps:
+ * lac_cuda_steps_bytes(m, k, nnz) bytes, workspace: lac_cuda_steps_scratch(m) bytes, both 256-byte aligned;
+ * nnz is at least the number of entries. */
+lac_status_t lac_cuda_steps(int64_t m, int64_t k, const lac_cuda_csr_t *s, void *steps, void *workspace,
+                            lac_cuda_stream_t stream);
+int64_t lac_cuda_steps_bytes(int64_t m, int64_t k, int64_t nnz);
+int64_t lac_cuda_steps_scratch(int64_t m);
+lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const void *steps, lac_cuda_stream_t stream);
+
 /* Events times a sparse W, given by its rows: W[k, :] has entries [w->ptr[k], w->ptr[k + 1]), columns
  * distinct. p->w, ldw and order are not looked at. S is dense where s->data != NULL, else the CSR of `rows`.
  * Workspace (256-byte aligned): lac_cuda_event_pair_bytes(m, n, k) bytes for the current device. */

@@ -189,6 +189,24 @@ template <typename T> void check_columns(const Case &c, Operands<T> &o, const la
               [&](cudaStream_t q) { return lac_cuda_event_active(&o.p, from, o.workspace, q); });
 }
 
+/* Made into steps first. */
+template <typename T> void check_long(const Case &c, Operands<T> &o, const lac_cuda_csr_t &csr)
+{
+    int major = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    if (major < 9 || c.cols || o.p.ldw % 4) return;
+    void *steps, *scratch;
+    const size_t bytes = (size_t)lac_cuda_steps_bytes(c.m, c.k, o.nnz);
+    CUDA_CHECK(cudaMalloc(&steps, bytes));
+    CUDA_CHECK(cudaMalloc(&scratch, (size_t)lac_cuda_steps_scratch(c.m)));
+    CUDA_CHECK(cudaMemset(steps, 0x5a, bytes));
+    check(c, o, "long", [&](cudaStream_t q) {
+        const lac_status_t status = lac_cuda_steps(c.m, c.k, &csr, steps, scratch, q);
+        return status == LAC_OK ? lac_cuda_csr_long(&o.p, steps, q) : status;
+    });
+    cudaFree(steps), cudaFree(scratch);
+}
+
 template <typename T> void run_case(const Case &c)
 {
     Operands<T> o = make<T>(c);
@@ -212,6 +230,7 @@ template <typename T> void run_case(const Case &c)
           [&](cudaStream_t q) { return lac_cuda_event_slots(&o.p, &packed, &t, o.workspace, q); });
     check(c, o, "csr", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, nullptr, q); });
     check(c, o, "csr-tile", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, &t, q); });
+    check_long(c, o, csr);
     if (c.cols) check_columns(c, o, s);
     release(o);
 }
@@ -257,6 +276,9 @@ int main(int argc, char **argv)
     }
     /* More k than a forced slice has slots for. */
     run_case<float>({3, 37, 70001, 0.01, false, false, false, false, false, false, false, 1.0f, 0.0f, 5});
+    /* More rows than a tile of the product of long sides has, and more k than are put into order at a time.
+     */
+    run_case<float>({700, 520, 5003, 0.02, false, false, false, false, false, true, true, -0.75f, 0.5f, 6});
     printf("event_test: %d checks, %d failures\n", checks, failures);
     return failures != 0;
 }

@@ -1,0 +1,203 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Product of a sparse S, made into steps, with a W by rows: both long. */
+#include "csr_machine.cuh"
+#include "event_gather.cuh"
+#include "tensor_map.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kStages = 3;
+constexpr int kStageBytes = kStepChunk * kStepColumns * 4;
+constexpr size_t kShared = kStages * kStageBytes + kStepWarps * kBatch * sizeof(Step);
+
+struct LongArgs {
+    Picture p;
+    StepArrays from;
+    int tiles, chunks; /* of rows of S, of k */
+    CUtensorMap w;
+};
+
+struct Barriers {
+    barrier_t full[kStages], empty[kStages];
+};
+
+__device__ inline void barrier_arrive_at(barrier_t *b, int rank)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "{\n .reg .b32 there;\n mapa.shared::cluster.u32 there, %0, %1;\n"
+        " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(b)),
+        "r"(rank)
+        : "memory");
+#endif
+}
+
+/* One thread: brings this block's share of each chunk of W to all blocks of the cluster. */
+template <int kCluster> __device__ void bring_chunks(const LongArgs &a, char *stages, Barriers &b, int j0)
+{
+    constexpr int kShare = kStepChunk / kCluster; /* rows */
+    const int first = (int)(blockIdx.x % kCluster) * kShare;
+    for (int c = 0; c < a.chunks; c++) {
+        const int stage = c % kStages;
+        if (c >= kStages) barrier_wait(&b.empty[stage], (c / kStages - 1) & 1);
+        barrier_arrive_promise(&b.full[stage], kStageBytes);
+        copy_tile_cluster(stages + stage * kStageBytes + first * kStepColumns * 4, &a.w,
+                          c * kStepChunk + first, j0, &b.full[stage], kCluster);
+    }
+}
+
+__device__ inline void load_row(float (&w)[kStepMine], unsigned at)
+{
+#pragma unroll
+    for (int c = 0; c < kStepMine; c += 4)
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(w[c]), "=f"(w[c + 1]), "=f"(w[c + 2]), "=f"(w[c + 3])
+                     : "r"(at + 128 * c));
+}
+
+/* Steps of one group of rows, from the first to the end. */
+template <int kCluster>
+__device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsigned stages, Barriers &b,
+                          int lane)
+{
+    const auto keep = [&](Step x) {
+        asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(queue + lane * 8), "r"(x.next),
+                     "r"(__float_as_uint(x.value))
+                     : "memory");
+    };
+    const auto take = [&] {
+        asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(s.next), "=r"(s.value) : "r"(s.at) : "memory");
+    };
+    Step held = from[lane];
+    keep(held);
+    held = from[kBatch + lane], from += 2 * kBatch;
+    __syncwarp();
+    s.at = queue, s.what = kStepChunkOn;
+    take();
+    unsigned base = stages + lane * 16;
+    for (int chunk = 0;;) {
+        if (s.what < kStepChunkOn) run_steps(s, base);
+        if (s.what == kStepEnd) break;
+        const unsigned next = s.next;
+        if (s.what == kStepChunkOn) {
+            if (chunk > 0) {
+                __syncwarp();
+                barrier_t *left = &b.empty[(chunk - 1) % kStages];
+                if (kCluster == 1 && lane == 0) barrier_arrive(left);
+                if (kCluster > 1 && lane < kCluster) barrier_arrive_at(left, lane);
+            }
+            barrier_wait(&b.full[chunk % kStages], chunk / kStages & 1);
+            base = stages + chunk % kStages * kStageBytes + lane * 16;
+            chunk++;
+            s.at += 8;
+        } else {
+            __syncwarp();
+            keep(held);
+            held = from[lane], from += kBatch;
+            __syncwarp();
+            s.at = queue;
+        }
+        take();
+        s.what = next & kStepOp;
+        if (!(next & kStepFresh)) continue;
+        if (s.what < kStepOther)
+            load_row(s.w[0], base + (next & kStepOffset));
+        else
+            load_row(s.w[1], base + (next & kStepOffset));
+    }
+}
+
+/* Writes the sums of a group. */
+__device__ void store_group(const Picture &p, const StepMachine &s, const int *rows, int j0, int lane)
+{
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    const bool quads =
+        p.cs == 1 && p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0 && beta == 0.0f;
+    const int mine = lane < kStepRows ? rows[lane] : -1;
+#pragma unroll
+    for (int r = 0; r < kStepRows; r++) {
+        const int i = __shfl_sync(kFull, mine, r);
+        if (i < 0) continue;
+#pragma unroll
+        for (int c = 0; c < kStepMine; c += 4) {
+            const int j = j0 + 4 * lane + kWarp * c;
+            const float *x = &s.sum[r][c];
+            float *at = p.out + i * p.rs + j * p.cs;
+            if (quads && j < p.n)
+                *(float4 *)at = make_float4(alpha * x[0], alpha * x[1], alpha * x[2], alpha * x[3]);
+            if (quads) continue;
+#pragma unroll
+            for (int q = 0; q < 4; q++, at += p.cs)
+                if (j + q < p.n) *at = beta == 0.0f ? alpha * x[q] : fmaf(beta, *at, alpha * x[q]);
+        }
+    }
+}
+
+/* out := beta out + alpha S W, S[m, k] as steps, W[k, n] by rows.
+ *
+ * Mapping   a block holds 128 rows of S and 256 columns of W, a warp 8 of those rows with all columns: 8 x 8
+ * sums in the registers of each lane. One more warp has the copy engine bring W, 64 k at a time, 3 times as
+ *           many ahead; two blocks, one below the other, bring half each, for both.
+ * Layout    rows of W begin on 16 bytes; out with any strides.
+ * Bytes     W once per 256 rows of S from the last-level cache, and once per 128 into shared memory; from
+ * there each row of W once for the entries that 8 rows have in it; 8 per entry once per 256 columns. Order
+ * the entries of a row in ascending k, one after the other: no atomics. Limit     up to 2 % the copies: 8.0
+ * TB/s into all shared memories together, 262 us at 4096^3. Beyond, a jump per entry: 37 cycles of a
+ * scheduler, 8 of the unit that jumps; 577 us at 5 %, 956 us at 10 % (H200, 2026-11-21). */
+template <int kCluster>
+__global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __grid_constant__ LongArgs a)
+{
+    extern __shared__ __align__(1024) char stages[];
+    __shared__ Barriers barriers;
+    const int lane = threadIdx.x % kWarp, warp = __shfl_sync(kFull, threadIdx.x / kWarp, 0);
+    const int tile = blockIdx.x % a.tiles, j0 = blockIdx.x / a.tiles * kStepColumns;
+    if (threadIdx.x < kStages) {
+        barrier_init(&barriers.full[threadIdx.x], 1);
+        barrier_init(&barriers.empty[threadIdx.x], kStepWarps * kCluster);
+        barrier_init_fence();
+    }
+    cluster_sync(kCluster);
+    if (warp == kStepWarps) {
+        if (lane == 0) bring_chunks<kCluster>(a, stages, barriers, j0);
+        __syncwarp();
+        if (kCluster > 1) cluster_sync(kCluster);
+        return;
+    }
+    const int group = tile * kStepWarps + warp;
+    const unsigned queue = shared_address(stages + kStages * kStageBytes) + warp * kBatch * (int)sizeof(Step);
+    StepMachine s = {};
+    carry_out<kCluster>(s, a.from.step + (int64_t)a.from.first[group] * kBatch, queue, shared_address(stages),
+                        barriers, lane);
+    if (kCluster > 1) cluster_sync(kCluster); /* nobody leaves while others write to its memory */
+    store_group(a.p, s, a.from.row + group * kStepRows, j0, lane);
+}
+
+} // namespace
+} // namespace lacuna
+extern "C" lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const void *steps,
+                                          lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!extents_fit(p)) return LAC_ERR_EXTENT;
+    if (p->order != LAC_CUDA_ROWS || p->ldw % 4 || !aligned(p->w, 16)) return LAC_ERR_VALUE;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    LongArgs a = {make_picture(p),
+                  step_arrays((void *)steps, p->m),
+                  (int)step_tiles(p->m),
+                  (int)ceil_div(p->k, kStepChunk),
+                  {}};
+    const int cluster = a.tiles == 1 ? 1 : kStepCluster;
+    if (!make_tensor_map(&a.w, p->w, p->k, p->n, p->ldw, kStepChunk / cluster, kStepColumns))
+        return LAC_ERR_VENDOR;
+    const Launch l = {dim3(unsigned(a.tiles * ceil_div(p->n, kStepColumns))),
+                      dim3((kStepWarps + 1) * kWarp),
+                      kShared,
+                      cluster,
+                      false,
+                      (cudaStream_t)stream};
+    return cluster == 1 ? launch(csr_long<1>, l, a) : launch(csr_long<kStepCluster>, l, a);
+}
