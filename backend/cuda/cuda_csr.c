@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The csr route on a device: S by rows times W, for rows too many for the event route and for sparse weights.
 
- Two kernels: a warp or more per row where W is short, gathered slices of W where it is long; these are W's
- rows, so a long W by columns is turned first. The rows of an operand that may change are built in the
- workspace, in every call. */
+ Three kernels: a warp or more per row where W is short; where it is long, gathered slices of W, or steps that
+ share what is read of W between rows. Both want W's rows, so a long W by columns is turned first. The rows of
+ an operand that may change are built in the workspace, in every call. */
 #include "cuda_contents.h"
 #include "cuda_gather.h"
 #include "cuda_routes.h"
 #include "cuda_rows.h"
+#include "cuda_steps.h"
 #include "../base/status.h"
 
 #define NEAR_BYTES 262144.0 /* that a multiprocessor's first-level cache holds */
@@ -20,13 +21,36 @@ typedef enum partner {
     TURNED  /* in the workspace, in every call       */
 } partner_t;
 
+typedef enum kernel {
+    SHARED_ROWS, /* W is so short that a row's nonzeros are shared out */
+    GATHERED,
+    STEPPED
+} kernel_t;
+
 typedef struct how {
     lac_cuda_rows_source_t source;
     partner_t partner;
-    bool narrow; /* W is so short that a row's nonzeros are shared out */
+    kernel_t kernel;
 } how_t;
 
-static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
+/* The leading dimension of a W that is turned. */
+static int64_t padded(int64_t n)
+{
+    return (n + 3) / 4 * 4;
+}
+
+/* The copy engine wants rows of W that begin on 16 bytes. */
+static bool steps_serve(const lac_sided_t *s, how_t how)
+{
+    bool aligned = how.partner == TURNED ? true
+                   : how.partner == COPIED
+                       ? s->n % 4 == 0
+                       : s->wrs >= s->n && s->wrs % 4 == 0 && (uintptr_t)s->w->buf % 16 == 0;
+    return aligned && lac_cuda_steps_serve(s, how.source == LAC_CUDA_ROWS_BUILT);
+}
+
+/* machine == NULL: the way that takes the most memory. */
+static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
     lac_slices_t slices = lac_sided_slices(p, s);
     bool narrow = s->n <= LAC_CUDA_SHORT_MAX,
@@ -34,12 +58,22 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
     partner_t partner = slices == LAC_SLICES_COPY                         ? COPIED
                         : !lies || (slices == LAC_SLICES_COLS && !narrow) ? TURNED
                                                                           : AS_IT_LIES;
-    return (how_t){lac_cuda_rows_source(s), partner, narrow};
+    how_t how = {lac_cuda_rows_source(s), partner, narrow ? SHARED_ROWS : GATHERED};
+    if (narrow || !steps_serve(s, how)) return how;
+    bool once = how.source == LAC_CUDA_ROWS_BUILT;
+    if (!machine || lac_cuda_steps_us(s, once, machine) < lac_cuda_gather_us(s, machine))
+        how.kernel = STEPPED;
+    return how;
 }
 
 static size_t turned_bytes(const lac_sided_t *s, how_t how)
 {
-    return how.partner == TURNED ? lac_cuda_piece((size_t)s->k * (size_t)s->n * sizeof(float)) : 0;
+    return how.partner == TURNED ? lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * sizeof(float)) : 0;
+}
+
+static size_t steps_bytes(const lac_sided_t *s, how_t how)
+{
+    return how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_BUILT ? lac_cuda_steps_work(s) : 0;
 }
 
 static bool short_enough(int64_t x)
@@ -76,19 +110,22 @@ static double narrow_us(const lac_sided_t *s, bool by_columns, const lac_machine
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    how_t how = how_of(p, &s);
+    how_t how = how_of(p, &s, machine);
     double turned = 2.0 * (double)turned_bytes(&s, how) / (machine->cuda_dram_gbps * 1e3);
-    double product = how.narrow ? narrow_us(&s, lac_sided_slices(p, &s) == LAC_SLICES_COLS, machine)
-                                : lac_cuda_gather_us(&s, machine);
+    double product =
+        how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_slices(p, &s) == LAC_SLICES_COLS, machine)
+        : how.kernel == STEPPED   ? lac_cuda_steps_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
+                                  : lac_cuda_gather_us(&s, machine);
     return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + turned + product;
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    how_t how = how_of(p, &s);
+    how_t how = how_of(p, &s, NULL);
     size_t copy = how.partner == COPIED ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s)) : 0;
-    return copy + turned_bytes(&s, how) + lac_cuda_rows_bytes(&s) +
+    size_t kept = how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORM ? lac_cuda_steps_kept(&s) : 0;
+    return copy + kept + turned_bytes(&s, how) + steps_bytes(&s, how) + lac_cuda_rows_bytes(&s) +
            lac_cuda_form_bytes(s.s, lac_sided_by_rows(&s));
 }
 
@@ -117,35 +154,46 @@ static lac_status_t place_w(lac_exec_t *exec, const lac_problem_t *p, const lac_
     float *turned = (float *)(void *)memory;
     product->w = turned;
     product->order = LAC_CUDA_ROWS;
-    product->ldw = s->n;
-    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, turned, s->n, 1, exec->stream), "csr");
+    product->ldw = padded(s->n);
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, turned, padded(s->n), 1, exec->stream), "csr");
+}
+
+static lac_status_t multiply(lac_exec_t *exec, how_t how, const lac_cuda_product_t *product,
+                             const lac_cuda_csr_t *csr, const void *steps)
+{
+    if (how.kernel == SHARED_ROWS) return lac_cuda_csr_short(product, csr, exec->stream);
+    if (steps) return lac_cuda_csr_long(product, steps, exec->stream);
+    return lac_cuda_event_csr(product, csr, NULL, exec->stream);
 }
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    how_t how = how_of(p, &s);
+    how_t how = how_of(p, &s, exec->machine);
     lac_cuda_product_t product = {.m = s.m, .n = s.n, .k = s.k, .out = p->c, .rs = s.ors, .cs = s.ocs};
     const lac_form_data_t *rows, *copy;
+    const void *steps = NULL;
     lac_cuda_csr_t csr;
     char *memory;
+    if (how.kernel == STEPPED && exec->major < 9) how.kernel = GATHERED;
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
     lac_status_t status = find_forms(exec, &s, how, &rows, &copy, &out->declined);
     if (status || out->declined) return status;
-    status = lac_cuda_work(exec, turned_bytes(&s, how) + lac_cuda_rows_bytes(&s), (void **)&memory);
+    if (rows && how.kernel == STEPPED) status = lac_cuda_steps_now(exec, &s, rows, &steps);
+    size_t turned = turned_bytes(&s, how), stepped = steps_bytes(&s, how);
+    if (!status) status = lac_cuda_work(exec, turned + stepped + lac_cuda_rows_bytes(&s), (void **)&memory);
     if (status || exec->preparing) return status;
     if (rows)
         csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
     else
-        status = lac_cuda_rows_build(exec, &s, memory + turned_bytes(&s, how), &csr);
+        status = lac_cuda_rows_build(exec, &s, memory + turned + stepped, &csr);
+    if (!status && stepped) status = lac_cuda_steps_once(exec, &s, &csr, memory + turned, &steps);
     if (!status) status = place_w(exec, p, &s, how, copy, memory, &product);
     if (status) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    return lac_cuda_launched(how.narrow ? lac_cuda_csr_short(&product, &csr, exec->stream)
-                                        : lac_cuda_event_csr(&product, &csr, NULL, exec->stream),
-                             "csr");
+    return lac_cuda_launched(multiply(exec, how, &product, &csr, steps), "csr");
 }
 
 const lac_route_t lac_cuda_route_csr_left = {

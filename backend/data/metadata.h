@@ -20,13 +20,15 @@ typedef enum lac_origin {
 
 /* The forms a metadata object can hold, as an index into lac_meta.form[] and a bit (1 << form) in a set. */
 typedef enum lac_form {
-    LAC_FORM_CSR,    /* compressed rows of the stored matrix                              */
-    LAC_FORM_CSC,    /* compressed columns                                                */
-    LAC_FORM_BITS,   /* bits along the stored rows, values packed by rows                 */
-    LAC_FORM_BITS_T, /* the same for the transposed matrix (derived; never attached)      */
-    LAC_FORM_ACTIVE, /* active columns with their values                                  */
-    LAC_FORM_COPY,   /* the dense contents by rows, without padding: [m][n] (derived)     */
-    LAC_FORM_COPY_T, /* the same of the transposed matrix: [n][m] (derived)               */
+    LAC_FORM_CSR,     /* compressed rows of the stored matrix                              */
+    LAC_FORM_CSC,     /* compressed columns                                                */
+    LAC_FORM_BITS,    /* bits along the stored rows, values packed by rows                 */
+    LAC_FORM_BITS_T,  /* the same for the transposed matrix (derived; never attached)      */
+    LAC_FORM_ACTIVE,  /* active columns with their values                                  */
+    LAC_FORM_COPY,    /* the dense contents by rows, without padding: [m][n] (derived)     */
+    LAC_FORM_COPY_T,  /* the same of the transposed matrix: [n][m] (derived)               */
+    LAC_FORM_STEPS,   /* compressed rows as a device's product of long sides takes them (derived) */
+    LAC_FORM_STEPS_T, /* the same of the columns (derived)                                       */
     LAC_FORM_COUNT
 } lac_form_t;
 
@@ -53,6 +55,7 @@ typedef struct lac_form_data {
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
     const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */
     const uint64_t *bits;          /* bits only                                                          */
+    const void *steps;             /* steps only                                                         */
     void *owned[4];                /* what lac_meta_free must free                                       */
     void (*release)(void *memory); /* frees what is owned; NULL: the program's own memory          */
     size_t owned_bytes;

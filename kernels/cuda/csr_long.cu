@@ -115,8 +115,8 @@ __device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsi
 __device__ void store_group(const Picture &p, const StepMachine &s, const int *rows, int j0, int lane)
 {
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    const bool quads =
-        p.cs == 1 && p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0 && beta == 0.0f;
+    const bool quads = p.cs == 1 && p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0 &&
+                       alpha != 0.0f && beta == 0.0f;
     const int mine = lane < kStepRows ? rows[lane] : -1;
 #pragma unroll
     for (int r = 0; r < kStepRows; r++) {
@@ -132,7 +132,7 @@ __device__ void store_group(const Picture &p, const StepMachine &s, const int *r
             if (quads) continue;
 #pragma unroll
             for (int q = 0; q < 4; q++, at += p.cs)
-                if (j + q < p.n) *at = beta == 0.0f ? alpha * x[q] : fmaf(beta, *at, alpha * x[q]);
+                if (j + q < p.n) store_scaled(at, x[q], alpha, beta);
         }
     }
 }

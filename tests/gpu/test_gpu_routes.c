@@ -181,6 +181,12 @@ static void test_corners(lac_ctx_t *ctx)
         "sgemm:NN:16x2048x16:A=dense/1:dtA=u8:B=dense/1:dtB=u8:s7",
         "sgemm:NN:64x300x64:A=bern0.1/e30:B=dense/e30:s8",
         "sgemm:NT:64x300x64:A=bern0.1/e8:B=dense/e8:beta=1:C=dense/e8:s9",
+        "sgemm:NN:512x64x1024:A=bern0.1:metaA=csr:s1", /* both sides long enough for csr's steps */
+        "sgemm:NT:520x61x1032:A=power0.1:metaA=csr:frozenB=1:alpha=-0.75:beta=0.5:s2",
+        "sgemm:NT:520x61x1030:A=power0.1:metaA=csr:beta=1:s3",
+        "sgemm:TN:1030x61x520:layA=row+2:B=bern0.1:metaB=csc:layC=col+1:s4",
+        "sgemm:NN:2048x512x2048:A=bern0.15/p:B=dense/p:metaA=density:s5",
+        "sgemm:NN:520x61x1032:A=bern0.1/x:B=dense/x:metaA=csr:s6",
         "sgemm:NN:200x200x200:A=bern0.1:layA=rowx2:B=dense:layB=colx2:layC=rowx3+1:beta=1:s8"};
     for (size_t i = 0; i < GPU_COUNT(corners); i++) check_problem(ctx, corners[i], NULL, false);
 }

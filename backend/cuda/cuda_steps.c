@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * When steps pay, what they cost, and the keeping of them. */
+#include "cuda_steps.h"
+#include "cuda_capture.h"
+#include "cuda_forms.h"
+
+#include <math.h>
+
+#define TILE_ROWS    128.0 /* of S, and                                                  */
+#define TILE_COLUMNS 256.0 /* of W: a block's                                            */
+#define STREAM_NS    17.0  /* a k of a tile, which comes from the last-level cache       */
+#define WALK_NS      12.5  /* or which is gone past, and                                 */
+#define EVENT_NS     3.6   /* each event of the tile with its columns                    */
+#define MADE_US      27.0  /* steps of an empty S, and                                   */
+#define MADE_NS      0.024 /* each entry                                                 */
+#define PART         512.0 /* elements of S for which there is a step even if none of them is an entry */
+#define ONCE_MOST    3e8   /* elements of S whose steps are made in the workspace        */
+#define INDEX_MOST   2e9
+
+static lac_form_t form_of(const lac_sided_t *s)
+{
+    return s->s_flipped ? LAC_FORM_STEPS_T : LAC_FORM_STEPS;
+}
+
+bool lac_cuda_steps_serve(const lac_sided_t *s, bool once)
+{
+    double elements = (double)s->m * (double)s->k;
+    bool fills = s->s->density * PART >= 1.0;
+    bool both_long = (double)s->m >= TILE_ROWS && (double)s->n >= TILE_COLUMNS;
+    return both_long && fills && (double)s->m < INDEX_MOST && s->s->density * elements < INDEX_MOST &&
+           (!once || elements < ONCE_MOST);
+}
+
+/* 4096^3 at 0.1 / 0.5 / 1 / 2 / 5 / 10 / 20 %: 270, 287, 305, 357, 577, 956, 1672 us, and 27 to 111 us for
+ * making the steps (H200, 2026-11-21). */
+double lac_cuda_steps_us(const lac_sided_t *s, bool once, const lac_machine_t *machine)
+{
+    double down = ceil((double)s->m / TILE_ROWS), tiles = down * ceil((double)s->n / TILE_COLUMNS);
+    double nnz = s->s->density * (double)s->m * (double)s->k;
+    double streamed = STREAM_NS * (double)s->k, worked = WALK_NS * (double)s->k + EVENT_NS * nnz / down;
+    double product = ceil(tiles / machine->cuda_processors) * (streamed > worked ? streamed : worked) * 1e-3;
+    return product + (once ? MADE_US + MADE_NS * nnz * 1e-3 : 0.0);
+}
+
+size_t lac_cuda_steps_work(const lac_sided_t *s)
+{
+    return lac_cuda_piece((size_t)lac_cuda_steps_bytes(s->m, s->k, s->m * s->k)) +
+           lac_cuda_piece((size_t)lac_cuda_steps_scratch(s->m));
+}
+
+size_t lac_cuda_steps_kept(const lac_sided_t *s)
+{
+    double nnz = s->s->density * (double)s->m * (double)s->k;
+    return (size_t)lac_cuda_steps_bytes(s->m, s->k, (int64_t)nnz);
+}
+
+lac_status_t lac_cuda_steps_once(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_csr_t *rows,
+                                 char *memory, const void **steps)
+{
+    char *scratch = memory + lac_cuda_piece((size_t)lac_cuda_steps_bytes(s->m, s->k, s->m * s->k));
+    *steps = memory;
+    return lac_cuda_launched(lac_cuda_steps(s->m, s->k, rows, memory, scratch, exec->stream), "steps");
+}
+
+static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_form_data_t *rows,
+                         lac_form_data_t *data)
+{
+    lac_cuda_csr_t csr = {rows->ptr, rows->idx, rows->val, rows->count};
+    void *steps, *scratch;
+    lac_cuda_form_begin(rows->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
+    data->count = rows->count;
+    lac_status_t status =
+        lac_cuda_form_own(data, 0, (size_t)lac_cuda_steps_bytes(s->m, s->k, rows->count), &steps);
+    if (!status) status = lac_cuda_work(exec, (size_t)lac_cuda_steps_scratch(s->m), &scratch);
+    if (!status)
+        status =
+            lac_cuda_launched(lac_cuda_steps(s->m, s->k, &csr, steps, scratch, exec->stream), "metadata");
+    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    if (status) lac_cuda_form_drop(data);
+    data->steps = status ? NULL : steps;
+    return status;
+}
+
+lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const lac_form_data_t *rows,
+                                const void **steps)
+{
+    lac_meta_t *meta = s->s->meta;
+    const lac_form_data_t *form = lac_meta_form(meta, form_of(s));
+    lac_status_t status = LAC_OK;
+    *steps = NULL;
+    if (!form && lac_cuda_capturing(exec)) return LAC_OK;
+    if (!form) {
+        pthread_mutex_lock(&meta->build);
+        if (!(form = lac_meta_form(meta, form_of(s)))) {
+            lac_form_data_t data;
+            status = make(exec, s, rows, &data);
+            if (!status) lac_meta_install(meta, form_of(s), &data);
+            form = lac_meta_form(meta, form_of(s));
+        }
+        pthread_mutex_unlock(&meta->build);
+    }
+    if (form) *steps = form->steps;
+    return status;
+}
