@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The entry for drop-in libraries: nothing is looked at before a call's shape says that it could pay. */
+#include "column_product.h"
 #include "entry.h"
 #include "../base/env.h"
 #include "../base/status.h"
@@ -76,32 +77,11 @@ static bool is_small(const lac_ctx_t *ctx, double multiply_adds)
     return multiply_adds < small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy);
 }
 
-static lac_obj_t by_columns(const lac_ctx_t *ctx, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
-                            const float *buf, lac_inc_t rs, lac_inc_t ld)
-{
-    bool turned = trans == LAC_TRANS;
-    lac_space_t space = ctx->backend->space;
-    lac_obj_t x = {LAC_F32, space, trans, turned ? cols : rows, turned ? rows : cols, rs, ld, NULL, NULL};
-    memcpy(&x.buf, &buf, sizeof buf);
-    return x;
-}
-
 static double adding_us(const lac_ctx_t *ctx, const lac_addend_t *addend, const lac_problem_t *p)
 {
     double bytes = 8.0 * (double)p->m * (double)p->n;
     double once = ctx->machine.cuda_launch_us + bytes / (ctx->machine.cuda_l2_gbps * 1e3);
     return once * ((addend->from != NULL) + (addend->bias != NULL));
-}
-
-static lac_status_t add(const lac_ctx_t *ctx, const lac_addend_t *addend, const lac_problem_t *p)
-{
-    const lac_device_t *device = ctx->backend->device;
-    lac_status_t status = LAC_OK;
-    if (addend->from)
-        status = device->add(ctx->exec, p->m, p->n, addend->from, 1, addend->ldf, 1.0f, p->c, p->crs, p->ccs);
-    if (!status && addend->bias)
-        status = device->add(ctx->exec, p->m, p->n, addend->bias, 1, 0, 1.0f, p->c, p->crs, p->ccs);
-    return status;
 }
 
 static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
@@ -112,9 +92,10 @@ static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_o
     if (lac_check_product(a, b, c)) return 0; /* aliased: what the BLAS makes of it is its own affair */
     lac_problem_describe(&p, alpha, a, b, beta, c);
     p.extra_us = addend ? adding_us(ctx, addend, &p) : 0.0;
+    p.site_bits = addend ? LAC_SITE_ADDS : 0;
     int token = lac_enter(ctx);
     lac_status_t status = lac_dispatch(ctx, &p, &request);
-    if (!status && !request.declined && addend) status = add(ctx, addend, &p);
+    if (!status && !request.declined && addend) status = lac_addend_queue(ctx, addend, &p);
     lac_leave(ctx, token);
     return !status && !request.declined;
 }
@@ -122,9 +103,7 @@ static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_o
 int lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
                       lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller)
 {
-    lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller, .types = adds ? LAC_SITE_ADDS : 0};
-    at.ars = ta == LAC_TRANS ? lda : 1, at.acs = ta == LAC_TRANS ? 1 : lda;
-    at.brs = tb == LAC_TRANS ? ldb : 1, at.bcs = tb == LAC_TRANS ? 1 : ldb;
+    lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, adds ? LAC_SITE_ADDS : 0, caller);
     return ctx && lac_dispatch_settled(ctx, &at);
 }
 
@@ -133,8 +112,10 @@ static int product(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, 
                    float *c, lac_inc_t ldc, const lac_addend_t *addend, const char *symbol,
                    const void *caller)
 {
-    lac_obj_t oa = by_columns(ctx, ta, m, k, a, 1, lda), ob = by_columns(ctx, tb, k, n, b, 1, ldb);
-    lac_obj_t oc = by_columns(ctx, LAC_NO_TRANS, m, n, c, 1, ldc);
+    lac_space_t space = ctx->backend->space;
+    lac_obj_t oa = lac_column_obj(space, ta, m, k, a, 1, lda),
+              ob = lac_column_obj(space, tb, k, n, b, 1, ldb);
+    lac_obj_t oc = lac_column_obj(space, LAC_NO_TRANS, m, n, c, 1, ldc);
     return computed(ctx, alpha, &oa, &ob, beta, &oc, addend, symbol, caller);
 }
 
@@ -175,9 +156,10 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
     lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
     at.ars = turned ? lda : 1, at.acs = turned ? 1 : lda;
     if (lac_dispatch_settled(ctx, &at)) return 0;
-    lac_obj_t oa = by_columns(ctx, ta, rows, cols, a, 1, lda),
-              ox = by_columns(ctx, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
-    lac_obj_t oy = by_columns(ctx, LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
+    lac_space_t space = ctx->backend->space;
+    lac_obj_t oa = lac_column_obj(space, ta, rows, cols, a, 1, lda);
+    lac_obj_t ox = lac_column_obj(space, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
+    lac_obj_t oy = lac_column_obj(space, LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
     return computed(ctx, alpha, &oa, &ox, beta, &oy, NULL, symbol, caller);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Device memory for those outside: metadata's arrays, and what lacuna/device.h offers. */
+#include "cuda_branch.h"
 #include "cuda_capture.h"
 #include "cuda_exec.h"
 #include "cuda_slice.h"
@@ -198,6 +199,7 @@ const lac_device_t lac_cuda_device = {.alloc = device_alloc,
                                       .download = download,
                                       .wait = wait,
                                       .add = add,
+                                      .branch = lac_cuda_branch,
                                       .stream = stream_of,
                                       .capturing = lac_cuda_capturing,
                                       .time = time_work,

@@ -248,7 +248,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     }
 
     lac_choice_t choice = choose_again(ctx, p, site, wanted);
-    if (!wanted && site) lac_timing_trial(ctx, site, p, &choice);
+    if (!wanted && site && !request->untried) lac_timing_trial(ctx, site, p, &choice);
     if (request->decision)
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
     bool forced = wanted && !strcmp(choice.reason, "forced");

@@ -15,6 +15,7 @@ typedef struct lac_request {
     const void *caller;
     bool may_decline; /* leave c alone where the dense route would serve    */
     bool followed;    /* lac_dispatch_forwarded will follow where it is declined and ctx->forwarded is set  */
+    bool untried;     /* the route is for more than this call: no trials                                    */
     bool declined;    /* out                                                */
 } lac_request_t;
 

@@ -16,6 +16,8 @@ typedef struct lac_site_key {
 } lac_site_key_t;
 
 #define LAC_SITE_ADDS UINT64_C(64) /* routes that skip have something to add afterwards */
+/* One of so many products that the caller's dense call makes at once. */
+#define LAC_SITE_BATCH(count) (UINT64_C(128) | (uint64_t)(count) << 8)
 
 /* What was seen of one operand of a site. */
 typedef struct lac_seen {

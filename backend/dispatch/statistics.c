@@ -28,6 +28,7 @@ static const char *const reasons[] = {
     [LAC_FORWARD_CAPTURED] = "captured",
     [LAC_FORWARD_STREAM] = "per-thread stream, or too many streams",
     [LAC_FORWARD_CONTEXT] = "no context",
+    [LAC_FORWARD_LATER] = "recorded both ways",
 };
 enum { REASONS = sizeof reasons / sizeof *reasons };
 
@@ -74,7 +75,7 @@ static void print_forwarded(void)
             if (forwarded[i].calls[why])
                 used += snprintf(text + used, sizeof text - (size_t)used, "%s%llu %s", used ? "; " : "",
                                  (unsigned long long)forwarded[i].calls[why], reasons[why]);
-        lac_log("lacuna: forwarded unseen: %s: %s", forwarded[i].symbol, text);
+        lac_log("lacuna: %s without a look: %s", forwarded[i].symbol, text);
     }
 }
 

@@ -16,6 +16,20 @@ typedef struct lac_services {
     void (*log)(const char *format, ...) __attribute__((format(printf, 1, 2)));
 } lac_services_t;
 
+/* Two ways in a recording that somebody else is making on `stream`, and what chooses between them. */
+typedef struct lac_branch {
+    void *stream;
+    const lac_operand_t *x; /* rows x cols: `few` serves where less than `limit` of its elements is nonzero */
+    lac_dim_t rows, cols;
+    double limit;
+    lac_work_fn few, many; /* queue each way on the exec's own stream, where it is captured */
+    void *arg;
+    void (*gone)(void *owner); /* called once, also on failure: nothing holds the recording any more. On any
+                                  thread; may not call the device */
+    void *owner;
+    bool touched; /* out: the recording is not what it was */
+} lac_branch_t;
+
 /* Device memory and timing, for those who have no other way to them: what lacuna/device.h offers. */
 typedef struct lac_device {
     lac_status_t (*alloc)(lac_exec_t *exec, size_t bytes, void **memory);
@@ -26,6 +40,8 @@ typedef struct lac_device {
     /* to[i * rs + j * cs] := beta to[i * rs + j * cs] + x[i * xrs + j * xcs], queued. */
     lac_status_t (*add)(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
                         lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs);
+    /* Adds them; the exec is prepared for both. NULL: cannot. */
+    lac_status_t (*branch)(lac_exec_t *exec, lac_branch_t *branch);
     void *(*stream)(const lac_exec_t *exec);
     bool (*capturing)(const lac_exec_t *exec); /* its stream is being recorded: nothing may wait */
     lac_status_t (*time)(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, double *us);

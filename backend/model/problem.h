@@ -51,6 +51,7 @@ typedef struct lac_problem {
     double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
                              never */
     lac_math_t math;
+    uint64_t site_bits; /* LAC_SITE_...: what else tells its site from others              */
     double extra_us; /* what a route that skips costs more here: work that the caller's dense call includes */
 } lac_problem_t;
 

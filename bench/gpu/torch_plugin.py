@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the drop-in cuBLAS does to the time of PyTorch programs: each measured plain and preloaded, in turn.
 
-usage: torch_plugin.py <liblacuna_cublas.so> <results.json> [rounds]
+usage: torch_plugin.py <liblacuna_cublas.so> <results.json> [rounds [only programs whose names hold this]]
 
 Every program runs in a process of its own; rounds of plain and preloaded alternate, the medians are compared.
 Operands are random, never zero-filled."""
@@ -33,6 +33,21 @@ def timed(step, warm, calls):
     return statistics.median(times)
 
 
+def record(step):
+    """A CUDA graph of one step, after a few on a side stream, as PyTorch's manual has it."""
+    import torch
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(20):
+            step()
+    torch.cuda.synchronize()
+    recorded = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(recorded):
+        step()
+    return recorded
+
+
 def relu_network(bias, graph=False, width=4096, batch=16, share=0.03):
     """Four layers whose ReLUs leave about `share` of their inputs."""
     import torch
@@ -56,15 +71,7 @@ def relu_network(bias, graph=False, width=4096, batch=16, share=0.03):
     with torch.no_grad():
         if not graph:
             return timed(step, 100, 50)
-        side = torch.cuda.Stream()
-        with torch.cuda.stream(side):
-            for _ in range(20):
-                step()
-        torch.cuda.synchronize()
-        recorded = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(recorded):
-            step()
-        return timed(recorded.replay, 20, 50)
+        return timed(record(step).replay, 20, 50)
 
 
 def spiking_step(size=8192, batch=10, rate=0.01, graph=False):
@@ -84,19 +91,22 @@ def spiking_step(size=8192, batch=10, rate=0.01, graph=False):
 
     if not graph:
         return timed(step, 100, 50)
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(20):
-            step()
-    torch.cuda.synchronize()
-    recorded = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(recorded):
-        step()
+    return timed(record(step).replay, 20, 50)
+
+
+def turning_product(density, size=8192, batch=10):
+    """A product recorded with 0.1 % of its operand nonzero, and replayed with another density, and back."""
+    import torch
+
+    w, x = torch.randn(size, size, device="cuda"), torch.randn(batch, size, device="cuda")
+    s, out = x * (torch.rand_like(x) < 0.001), torch.empty(batch, size, device="cuda")
+    recorded = record(lambda: torch.mm(s, w, out=out))
+    s.copy_(x * (torch.rand_like(x) < density))
     return timed(recorded.replay, 20, 50)
 
 
-def dense_training(width=2048, batch=256):
-    """GELU keeps everything: nothing is to be gained, and nothing may be lost."""
+def dense_training(width=4096, batch=512):
+    """GELU keeps everything: nothing is to be gained, and nothing may be lost. Large enough that the host runs ahead."""
     import torch
 
     torch.manual_seed(3)
@@ -145,6 +155,8 @@ PROGRAMS = {
     "spiking step, 1 %": spiking_step,
     "spiking step, 1 %, recorded": lambda: spiking_step(graph=True),
     "spiking step, 0.1 %, recorded": lambda: spiking_step(rate=0.001, graph=True),
+    "product recorded at 0.1 %, at 0.1 %": lambda: turning_product(0.001),
+    "product recorded at 0.1 %, at 80 %": lambda: turning_product(0.8),
     "dense training": dense_training,
     "dense mm 10x5000x5000": lambda: dense_product(10, 5000, 5000),
     "dense mm 1024x1024x1024": lambda: dense_product(1024, 1024, 1024),
@@ -152,12 +164,12 @@ PROGRAMS = {
 }
 
 
-def measure():
-    return {name: program() for name, program in PROGRAMS.items()}
+def measure(only):
+    return {name: program() for name, program in PROGRAMS.items() if only in name}
 
 
-def run(plugin):
-    environment = dict(os.environ, MEASURE_TORCH="1")
+def run(plugin, only):
+    environment = dict(os.environ, MEASURE_TORCH=only or ",")
     if plugin:
         environment["LD_PRELOAD"] = os.path.abspath(plugin)
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
@@ -166,15 +178,15 @@ def run(plugin):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def main(plugin, path, rounds="3"):
+def main(plugin, path, rounds="3", only=""):
     import torch
 
     runs = {"plain": [], "preloaded": []}
     for _ in range(int(rounds)):
-        runs["plain"].append(run(None))
-        runs["preloaded"].append(run(plugin))
+        runs["plain"].append(run(None, only))
+        runs["preloaded"].append(run(plugin, only))
     rows = []
-    for name in PROGRAMS:
+    for name in runs["plain"][0]:
         plain, preloaded = (statistics.median(r[name] for r in runs[way]) for way in ("plain", "preloaded"))
         rows.append({"program": name, "plain_us": round(plain, 3), "preloaded_us": round(preloaded, 3),
                      "ratio": round(plain / preloaded, 3)})
@@ -188,6 +200,6 @@ def main(plugin, path, rounds="3"):
 
 if __name__ == "__main__":
     if "MEASURE_TORCH" in os.environ:
-        print(json.dumps(measure()))
+        print(json.dumps(measure(os.environ["MEASURE_TORCH"].strip(","))))
     else:
         main(*sys.argv[1:])

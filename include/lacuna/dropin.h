@@ -58,17 +58,64 @@ LAC_API int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, la
  * it before lac_forwarded. */
 LAC_API int lac_awaits_forwarded(const lac_ctx_t *ctx);
 
+/* How far the matrices of the next product of a batch lie on, in elements. */
+typedef struct lac_strides {
+    lac_inc_t a, b, c;
+    lac_dim_t count;
+} lac_strides_t;
+
+/* As lac_sgemm_or_decline, for count products of one shape on a device: all of them, or none. They are made
+ * one by one, which is weighed against a call that makes all at once. */
+LAC_API int lac_sgemm_strided_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
+                                         lac_dim_t n, lac_dim_t k, float alpha, const float *a, lac_inc_t lda,
+                                         const float *b, lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
+                                         const lac_strides_t *batch, const char *symbol, const void *caller);
+
+/* A product that is being recorded: C := beta C + alpha op(A) op(B) + addend, column-major. */
+typedef struct lac_recorded_product {
+    lac_trans_t ta, tb;
+    lac_dim_t m, n, k;
+    float alpha, beta;
+    const float *a, *b;
+    float *c;
+    lac_inc_t lda, ldb, ldc;
+    lac_addend_t addend;
+    const char *symbol;
+    const void *caller;
+} lac_recorded_product_t;
+
+/* What a context has seen of the operands of such products. */
+typedef struct lac_outlook {
+    int right;      /* the sparse operand is B, not A                          */
+    double density; /* last seen                                               */
+    double limit;   /* below this density the route that skips is the cheaper one */
+} lac_outlook_t;
+
+/* Nonzero, with the outlook, where a sparse route serves the site of this product on this context. */
+LAC_API int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *product,
+                                lac_outlook_t *outlook);
+
+/* On `stream`, which is being captured: adds both ways of the product to the capture, and a look at the
+ * sparse operand that chooses between them each time that the graph runs. Returns 1 when it has; 0 when
+ * declined: the capture is as it was. Negative: the capture has to be given up. The context has a stream of
+ * its own that is not captured, and serves no other stream while the graph lives: its workspace is in the
+ * graph. gone(owner) is called once, whatever is returned, when nothing refers to what was added, on any
+ * thread; it may not call CUDA. */
+LAC_API int lac_record_product(lac_ctx_t *ctx, void *stream, const lac_recorded_product_t *product,
+                               const lac_outlook_t *outlook, void (*gone)(void *owner), void *owner);
+
 /* Why a drop-in library passes a call on without asking. */
 typedef enum lac_forward {
     LAC_FORWARD_VENDOR,    /* a vendor library made it, within an algorithm of its own    */
     LAC_FORWARD_FORM,      /* its types, arithmetic or layout                             */
     LAC_FORWARD_ARGUMENTS, /* nothing to multiply, or an error that is not ours to report */
-    LAC_FORWARD_BATCH,     /* several products that are not one                           */
+    LAC_FORWARD_BATCH,     /* several products, that cannot be served one by one          */
     LAC_FORWARD_SMALL,     /* fewer multiply-adds than lac_device_least                   */
     LAC_FORWARD_HANDLE,    /* scalars on the device, or a math mode                       */
     LAC_FORWARD_CAPTURED,  /* its stream is being captured                                */
     LAC_FORWARD_STREAM,    /* the per-thread default stream, or one too many              */
-    LAC_FORWARD_CONTEXT    /* no context could be made for it                             */
+    LAC_FORWARD_CONTEXT,   /* no context could be made for it                             */
+    LAC_FORWARD_LATER      /* not forwarded: recorded both ways                           */
 } lac_forward_t;
 
 /* Counts such a call for the tables at exit, where they are asked for. */

@@ -38,6 +38,11 @@ lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, i
 lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark, uint64_t *words,
                                    lac_cuda_stream_t stream);
 
+/* Sets a graph's condition (a cudaGraphConditionalHandle) to 1 where less than `limit` of some elements of x,
+ * always the same, is nonzero, else to 0. CUDA 12.4 and later. */
+lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, double limit, unsigned long long handle,
+                                      lac_cuda_stream_t stream);
+
 /* c := beta c + alpha a b, every product and sum in double. */
 lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_scalar_t alpha,
                                const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta,

@@ -53,8 +53,55 @@ template <typename T> __global__ __launch_bounds__(kProbeThreads) void probe_sam
     }
 }
 
+constexpr int kConditionThreads = 1024;
+constexpr int kConditionEach = 8;
+constexpr int kConditionSamples = kConditionThreads * kConditionEach;
+
+struct ConditionArgs {
+    const void *x;
+    int64_t rows, cols, rs, cs;
+    double limit;
+    unsigned long long handle;
+};
+
+/* The same with one block and always the same places, so that the same data take the same way: sets the
+ * condition to 1 where less than `limit` of the samples is nonzero, else to 0. Limit: latency. */
+template <typename T>
+__global__ __launch_bounds__(kConditionThreads) void probe_condition(const ConditionArgs a)
+{
+    __shared__ unsigned total;
+    if (threadIdx.x == 0) total = 0;
+    __syncthreads();
+    const int64_t elements = a.rows * a.cols;
+    const uint64_t share = (uint64_t)elements / kConditionSamples;
+    unsigned seen = 0;
+#pragma unroll
+    for (int s = 0; s < kConditionEach; s++) {
+        const int64_t i = (int64_t)s * kConditionThreads + threadIdx.x;
+        const int64_t at = share <= 1 ? i : i * (int64_t)share + (int64_t)(scramble((uint64_t)i) % share);
+        if (at < elements && ((const T *)a.x)[at / a.cols * a.rs + at % a.cols * a.cs] != T(0)) seen++;
+    }
+    seen = __reduce_add_sync(kFull, seen);
+    if (threadIdx.x % kWarp == 0) atomicAdd(&total, seen); /* a count: the order does not matter */
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    const double looked_at = (double)(elements < kConditionSamples ? elements : kConditionSamples);
+#if CUDART_VERSION >= 12040
+    cudaGraphSetConditional(a.handle, (double)total < a.limit * looked_at ? 1u : 0u);
+#endif
+}
+
 } // namespace
 } // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, double limit,
+                                                 unsigned long long handle, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const ConditionArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, limit, handle};
+    const Launch l = {dim3(1), dim3(kConditionThreads), 0, 1, false, (cudaStream_t)stream};
+    return x->dt == LAC_U8 ? launch(probe_condition<uint8_t>, l, a) : launch(probe_condition<float>, l, a);
+}
 
 extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark,
                                               uint64_t *words, lac_cuda_stream_t stream)

@@ -31,6 +31,7 @@ typedef struct ask {
     const char *symbol;
     const void *caller;
     const behind_t *behind;
+    bool spoilt;    /* a capture that could not be continued */
     place_t *timed; /* kept while cuBLAS serves a call that is being timed; else NULL */
 } ask_t;
 
@@ -44,15 +45,17 @@ static inline bool unasked(const ask_t *ask, lac_forward_t why)
 /* Whether the call is the program's own, and worth reading. */
 static inline bool ask_begin(ask_t *ask, exported_symbol_t *symbol, const void *caller)
 {
-    *ask = (ask_t){symbol->name, caller, behind_of(symbol, caller), NULL};
+    *ask = (ask_t){symbol->name, caller, behind_of(symbol, caller), false, NULL};
     if (calls_in_progress || !ask->behind->fn) return false;
     return ask->behind->forward_only ? unasked(ask, LAC_FORWARD_VENDOR) : true;
 }
 
 /* FORWARD(ask, type, arguments): the call as it came. */
 #define FORWARD(ask, type, ...)                                                                              \
-    (calls_in_progress++,                                                                                    \
-     served(ask, (ask)->behind->fn ? ((type *)(ask)->behind->fn)(__VA_ARGS__) : CUBLAS_NOT_INITIALIZED))
+    ((ask)->spoilt                                                                                           \
+         ? CUBLAS_EXECUTION_FAILED                                                                           \
+         : (calls_in_progress++, served(ask, (ask)->behind->fn ? ((type *)(ask)->behind->fn)(__VA_ARGS__)    \
+                                                               : CUBLAS_NOT_INITIALIZED)))
 static inline int served(const ask_t *ask, int status)
 {
     calls_in_progress--;
@@ -60,15 +63,18 @@ static inline int served(const ask_t *ask, int status)
     return status;
 }
 
-/* The place of the call, entered; NULL, and told, where it is to be forwarded. */
-static inline place_t *ask_enter(const ask_t *ask, void *stream, int math)
+/* The place of the call, entered; NULL, and why, where it has none. */
+static inline place_t *ask_enter(void *stream, int math, lac_forward_t *why)
 {
-    lac_forward_t why;
-    place_t *place = place_enter(stream, math, &why);
-    if (!place) (void)unasked(ask, why);
+    place_t *place = place_enter(stream, math, why);
     calls_in_progress += place != NULL;
     return place;
 }
+
+/* A product that has no place; true where that is because it is being captured, and both ways of it now are
+ * in the recording. */
+bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_addend_t *addend,
+                   lac_forward_t why);
 
 /* Leaves the place, unless the call goes to cuBLAS and is being timed. Returns `done` as true or false. */
 static inline bool ask_leave(ask_t *ask, place_t *place, int done)

@@ -3,22 +3,66 @@
  * The matrix products: Lacuna's where it is faster, the cuBLAS behind us everywhere else. */
 #include "cublas_entry.h"
 #include "cublas_handle.h"
+#include "cublas_recordings.h"
 
 _Thread_local int calls_in_progress __attribute__((tls_model("initial-exec")));
+
+bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_addend_t *addend,
+                   lac_forward_t why)
+{
+    if (why != LAC_FORWARD_CAPTURED) return unasked(ask, why);
+    lac_recorded_product_t product = {(lac_trans_t)g->ta,
+                                      (lac_trans_t)g->tb,
+                                      g->m,
+                                      g->n,
+                                      g->k,
+                                      *g->alpha,
+                                      *g->beta,
+                                      g->a,
+                                      g->b,
+                                      g->c,
+                                      g->lda,
+                                      g->ldb,
+                                      g->ldc,
+                                      addend ? *addend : (lac_addend_t){0},
+                                      ask->symbol,
+                                      ask->caller};
+    calls_in_progress++;
+    int done = record_product(stream, math, &product, &why);
+    calls_in_progress--;
+    ask->spoilt = done < 0;
+    if (done > 0) lac_tell_forwarded(ask->symbol, LAC_FORWARD_LATER);
+    return done > 0 || unasked(ask, why);
+}
+
+static int ask_product(const ask_t *ask, lac_ctx_t *ctx, const gemm_args_t *g)
+{
+    return lac_sgemm_or_decline(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha,
+                                g->a, g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, ask->symbol, ask->caller);
+}
+
+static int ask_batch(const ask_t *ask, lac_ctx_t *ctx, const gemm_args_t *g)
+{
+    const lac_strides_t batch = {g->stride_a, g->stride_b, g->stride_c, g->count};
+    return lac_sgemm_strided_or_decline(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k,
+                                        *g->alpha, g->a, g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, &batch,
+                                        ask->symbol, ask->caller);
+}
 
 bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t g)
 {
     handle_state_t state;
     if (!g.f32) return unasked(ask, LAC_FORWARD_FORM);
     if (!gemm_is_proper(&g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
-    if (!gemm_batch_as_one(&g)) return unasked(ask, LAC_FORWARD_BATCH);
+    bool one = gemm_batch_as_one(&g);
     if ((double)g.m * (double)g.n * (double)g.k < lac_device_least()) return unasked(ask, LAC_FORWARD_SMALL);
     if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_FORWARD_HANDLE);
-    place_t *place = ask_enter(ask, state.stream, g.math == MATH_OF_HANDLE ? state.math : g.math);
-    if (!place) return false;
-    int done = lac_sgemm_or_decline(place->ctx, (lac_trans_t)g.ta, (lac_trans_t)g.tb, g.m, g.n, g.k, *g.alpha,
-                                    g.a, g.lda, g.b, g.ldb, *g.beta, g.c, g.ldc, ask->symbol, ask->caller);
-    return ask_leave(ask, place, done);
+    int math = g.math == MATH_OF_HANDLE ? state.math : g.math;
+    lac_forward_t why;
+    place_t *place = ask_enter(state.stream, math, &why);
+    if (!place && !one) return unasked(ask, why == LAC_FORWARD_CAPTURED ? LAC_FORWARD_BATCH : why);
+    if (!place) return ask_recording(ask, state.stream, math, &g, NULL, why);
+    return ask_leave(ask, place, one ? ask_product(ask, place->ctx, &g) : ask_batch(ask, place->ctx, &g));
 }
 
 int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)

@@ -10,8 +10,9 @@ static bool lacuna_gemv(ask_t *ask, void *handle, const gemv_args_t *g)
     if (!gemv_is_proper(g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
     if ((double)g->m * (double)g->n < lac_device_least()) return unasked(ask, LAC_FORWARD_SMALL);
     if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_FORWARD_HANDLE);
-    place_t *place = ask_enter(ask, state.stream, state.math);
-    if (!place) return false;
+    lac_forward_t why;
+    place_t *place = ask_enter(state.stream, state.math, &why);
+    if (!place) return unasked(ask, why);
     int done = lac_sgemv_or_decline(place->ctx, (lac_trans_t)g->ta, g->m, g->n, *g->alpha, g->a, g->lda, g->x,
                                     g->incx, *g->beta, g->y, g->incy, ask->symbol, ask->caller);
     return ask_leave(ask, place, done);

@@ -23,8 +23,11 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
         return unasked(ask, LAC_FORWARD_ARGUMENTS);
     if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
         return unasked(ask, LAC_FORWARD_SMALL);
-    place_t *place = ask_enter(ask, stream, g->math);
-    return place && ask_leave(ask, place, ask_lt(ask, place->ctx, &args, LT_MATMUL_ARGS));
+    lac_forward_t why;
+    place_t *place = ask_enter(stream, g->math, &why);
+    if (place) return ask_leave(ask, place, ask_lt(ask, place->ctx, &args, LT_MATMUL_ARGS));
+    if (!read_lt_rest(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
+    return ask_recording(ask, stream, g->math, g, &args.addend, why);
 }
 
 int enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS)

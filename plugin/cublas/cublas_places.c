@@ -8,7 +8,7 @@
 #include "lacuna/context.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { PLACES_MAX = 64, STREAM_PER_THREAD = 2, CAPTURE_RELAXED = 2 };
@@ -20,6 +20,8 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 static int (*current_context)(void **context);
 static int (*is_capturing)(void *stream, int *status);
+static int (*capture_info)(void *stream, int *status, unsigned long long *id, void **graph,
+                           const void **dependencies, size_t *count);
 static int (*exchange_mode)(int *mode);
 
 /* A program that has a cuBLAS handle has loaded the driver. */
@@ -27,6 +29,7 @@ static void look(void)
 {
     *(void **)&current_context = driver_symbol("cuCtxGetCurrent");
     *(void **)&is_capturing = driver_symbol("cuStreamIsCapturing");
+    *(void **)&capture_info = driver_symbol("cuStreamGetCaptureInfo_v2");
     *(void **)&exchange_mode = driver_symbol("cuThreadExchangeStreamCaptureMode");
 }
 
@@ -46,6 +49,34 @@ static bool captured(void *stream)
     return stream && (!is_capturing || is_capturing(stream, &status) || status);
 }
 
+const char *math_name(int math)
+{
+    return math == CUBLAS_MATH_TF32 ? "tf32" : math == CUBLAS_MATH_PEDANTIC ? "pedantic" : "fp32";
+}
+
+bool capture_of(void *stream, capture_t *capture)
+{
+    int status = 0;
+    enum { CAPTURE_ACTIVE = 1 };
+    return stream && capture_info && !capture_info(stream, &status, &capture->id, NULL, NULL, NULL) &&
+           status == CAPTURE_ACTIVE && !current_context(&capture->device);
+}
+
+bool places_outlook(void *device, int math, const lac_recorded_product_t *product, lac_outlook_t *outlook)
+{
+    int count = atomic_load_explicit(&place_count, memory_order_acquire);
+    bool found = false;
+    for (int i = 0; !found && i < count; i++) {
+        place_t *place = &places[i];
+        if (place->device != device || place->math != math || !place->ctx) continue;
+        if (pthread_mutex_trylock(&place->lock))
+            continue; /* in use: it may well be this thread's other stream */
+        found = lac_product_outlook(place->ctx, product, outlook);
+        pthread_mutex_unlock(&place->lock);
+    }
+    return found;
+}
+
 /* A place whose context could not be made is kept too: it will not be tried again. */
 static place_t *make(void *device, void *stream, int math)
 {
@@ -57,7 +88,7 @@ static place_t *make(void *device, void *stream, int math)
         *place = (place_t){.device = device, .stream = stream, .math = math};
         pthread_mutex_init(&place->lock, NULL);
         if (!lac_ctx_create_cuda(&place->ctx, -1, stream) && math != CUBLAS_MATH_DEFAULT)
-            lac_ctx_set(place->ctx, "math", math == CUBLAS_MATH_TF32 ? "tf32" : "pedantic");
+            lac_ctx_set(place->ctx, "math", math_name(math));
         atomic_store_explicit(&place_count, count + 1, memory_order_release);
     }
     pthread_mutex_unlock(&making);
@@ -90,6 +121,16 @@ static place_t *find_or_make(void *stream, int math, lac_forward_t *why)
     set_mode(mode);
     if (!place) *why = LAC_FORWARD_STREAM;
     return place && place->ctx ? place : NULL;
+}
+
+int capture_relax(void)
+{
+    return set_mode(CAPTURE_RELAXED);
+}
+
+void capture_restore(int mode)
+{
+    set_mode(mode);
 }
 
 place_t *place_enter(void *stream, int math, lac_forward_t *why)

@@ -10,6 +10,7 @@
 #include "lacuna/dropin.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 typedef struct place {
     void *device; /* the driver's context */
@@ -26,6 +27,26 @@ typedef struct place {
  * are too many; or no context could be made. Leave it with place_leave. */
 place_t *place_enter(void *stream, int math, lac_forward_t *why);
 void place_leave(place_t *place);
+
+/* A capture that is under way. */
+typedef struct capture {
+    void *device;
+    unsigned long long id;
+} capture_t;
+
+/* False where the stream is not being captured. */
+bool capture_of(void *stream, capture_t *capture);
+
+/* What any context of the device has seen of a product like this one; false: nothing that speaks for a sparse
+ * route. */
+bool places_outlook(void *device, int math, const lac_recorded_product_t *product, lac_outlook_t *outlook);
+
+/* Between these, what this thread does is no business of recordings that forbid it. */
+int capture_relax(void);
+void capture_restore(int mode);
+
+/* The value of option "math" for a math mode of cuBLAS. */
+const char *math_name(int math);
 
 /* Keeps the lock while cuBLAS serves a call that the context has declined and is timing, and leaves then. */
 void place_pause(place_t *place);

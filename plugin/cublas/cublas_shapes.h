@@ -62,7 +62,7 @@ typedef int gemm_ex_fn(GEMM_EX_PARAMS);
 typedef int gemm_strided_ex_fn(GEMM_STRIDED_EX_PARAMS);
 typedef int lt_matmul_fn(LT_MATMUL_PARAMS);
 
-enum { CUBLAS_SUCCESS = 0, CUBLAS_NOT_INITIALIZED = 1 };
+enum { CUBLAS_SUCCESS = 0, CUBLAS_NOT_INITIALIZED = 1, CUBLAS_EXECUTION_FAILED = 13 };
 enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 };
 enum { CUBLAS_SCALARS_ON_HOST = 0 };
 enum {

@@ -7,6 +7,8 @@
 EXPORT int fake_capturing, fake_contextless;
 EXPORT int cuCtxGetCurrent(void **context);
 EXPORT int cuStreamIsCapturing(void *stream, int *status);
+EXPORT int cuStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph,
+                                     const void **dependencies, unsigned long *count);
 EXPORT int cuThreadExchangeStreamCaptureMode(int *mode);
 
 static _Thread_local int capture_mode;
@@ -22,6 +24,14 @@ int cuStreamIsCapturing(void *stream, int *status)
     (void)stream;
     *status = fake_capturing;
     return 0;
+}
+
+int cuStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph,
+                              const void **dependencies, unsigned long *count)
+{
+    (void)graph, (void)dependencies, (void)count;
+    *id = 1;
+    return cuStreamIsCapturing(stream, status);
 }
 
 int cuThreadExchangeStreamCaptureMode(int *mode)

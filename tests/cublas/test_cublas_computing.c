@@ -17,8 +17,10 @@
 enum { M = 5, N = 4, K = 7, LD = 9, MOST = LD * LD };
 
 extern sgemm_fn cublasSgemm_v2;
+extern sgemm_strided_fn cublasSgemmStridedBatched;
 extern lt_matmul_fn cublasLtMatmul;
 extern int fake_capturing;
+extern fake_handle_t fake_handle;
 
 static fake_take_fn *take;
 static char handle_memory[64], stream_memory[64];
@@ -71,6 +73,34 @@ static void test_sgemm(void **state)
                          0);
         assert_int_equal(take().calls, 0);
         check(ta, tb, alpha, beta, was, NULL);
+    }
+}
+
+/* Matrices with gaps between them, A one for all or one each. */
+static void test_strided(void **state)
+{
+    (void)state;
+    enum { COUNT = 3, SHIFT = 2 };
+    static float many_b[MOST + COUNT * SHIFT], many_d[COUNT * MOST], kept_a[MOST + COUNT];
+    const float alpha = 2.0f, beta = -0.5f;
+    for (int step_a = 0; step_a < 2; step_a++) {
+        begin();
+        fill(many_b, MOST + COUNT * SHIFT, 0);
+        fill(many_d, COUNT * MOST, 0);
+        fill(kept_a, MOST + COUNT, 8);
+        float before[COUNT * MOST];
+        memcpy(before, many_d, sizeof before);
+        assert_int_equal(cublasSgemmStridedBatched(handle_memory, 0, 1, M, N, K, &alpha, kept_a, LD, step_a,
+                                                   many_b, LD, SHIFT, &beta, many_d, LD, MOST, COUNT),
+                         0);
+        assert_int_equal(take().calls, 0);
+        for (int q = 0; q < COUNT; q++) {
+            memcpy(a, kept_a + q * step_a, sizeof a);
+            memcpy(b, many_b + q * SHIFT, sizeof b);
+            memcpy(d, many_d + q * MOST, sizeof d);
+            memcpy(was, before + q * MOST, sizeof was);
+            check(0, 1, alpha, beta, was, NULL);
+        }
     }
 }
 
@@ -184,6 +214,44 @@ static void test_captured_is_left(void **state)
     assert_int_equal(run(&call), 0);
 }
 
+/* A product large enough that a look in the recording pays, its alpha 1 and its beta 0. */
+enum { WIDE = 64, DEEP = 300 };
+
+static void check_wide(const float *x, const float *w, const float *out)
+{
+    for (int j = 0; j < WIDE; j++)
+        for (int i = 0; i < WIDE; i++) {
+            double sum = 0.0;
+            for (int k = 0; k < DEEP; k++) sum += (double)x[i + k * WIDE] * (double)w[k + j * DEEP];
+            assert_float_equal(out[i + j * WIDE], sum, 1e-4);
+        }
+}
+
+/* Recorded where eager calls showed it sparse, and then right whatever the data turn into; forwarded where
+ * they did not. */
+static void test_captured(void **state)
+{
+    (void)state;
+    static float x[WIDE * DEEP], w[DEEP * WIDE], out[WIDE * WIDE];
+    const float one = 1.0f, zero = 0.0f;
+    const struct turn {
+        int capturing, zeros_in_ten, forwarded;
+    } turns[] = {{1, 9, 1}, {0, 9, 0}, {0, 9, 0}, {1, 9, 0}, {1, 0, 0}, {1, 10, 0}, {1, 9, 0}};
+    fill(w, DEEP * WIDE, 0);
+    take();
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+        fill(x, WIDE * DEEP, turns[i].zeros_in_ten);
+        memset(out, 0xff, sizeof out);
+        fake_capturing = turns[i].capturing;
+        fake_handle.stream = stream_memory;
+        cublasSgemm_v2(handle_memory, 0, 0, WIDE, WIDE, DEEP, &one, x, WIDE, w, DEEP, &zero, out, WIDE);
+        fake_handle.stream = NULL;
+        fake_capturing = 0;
+        assert_int_equal(take().calls, turns[i].forwarded);
+        if (!turns[i].forwarded) check_wide(x, w, out);
+    }
+}
+
 static int ready(void **state)
 {
     (void)state;
@@ -196,9 +264,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sgemm),
+        cmocka_unit_test(test_strided),
         cmocka_unit_test(test_lt_matmul),
         cmocka_unit_test(test_lt_matmul_is_left),
         cmocka_unit_test(test_captured_is_left),
+        cmocka_unit_test(test_captured),
     };
     return cmocka_run_group_tests(tests, ready, NULL);
 }

@@ -89,7 +89,7 @@ static size_t no_bytes(const lac_route_t *route, const lac_problem_t *p)
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
-    (void)out;
+    out->density = route->side == LAC_SIDE_LEFT ? p->a.density : -1.0;
     recording_t *to = exec->recording;
     product_t product = {route, *p};
     if (!to) {
@@ -172,6 +172,26 @@ static lac_status_t add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float 
             float *at = &to[i * rs + j * cs];
             *at = (beta != 0.0f ? beta * *at : 0.0f) + x[i * xrs + j * xcs];
         }
+    return LAC_OK;
+}
+
+/* Replayed at once, and given up. */
+static lac_status_t branch(lac_exec_t *exec, lac_branch_t *two)
+{
+    (void)exec;
+    int64_t nonzeros = 0;
+    for (lac_dim_t i = 0; i < two->rows; i++)
+        for (lac_dim_t j = 0; j < two->cols; j++) nonzeros += at(two->x, i, j) != 0.0;
+    bool few = (double)nonzeros < two->limit * (double)(two->rows * two->cols);
+    lac_status_t status = (few ? two->few : two->many)(two->arg);
+    two->touched = true;
+    two->gone(two->owner);
+    return status;
+}
+
+static lac_status_t prepare(lac_exec_t *exec, const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)exec, (void)route, (void)p;
     return LAC_OK;
 }
 
@@ -291,8 +311,19 @@ __attribute__((visibility("default"))) const lac_backend_t *lac_cuda_backend(con
 const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
 {
     static const lac_memory_t memory = {fetch, place, free};
-    static const lac_device_t device = {alloc,  release,   copy,      copy,   wait,   add,
-                                        stream, capturing, time_work, record, replay, forget};
+    static const lac_device_t device = {.alloc = alloc,
+                                        .release = release,
+                                        .upload = copy,
+                                        .download = copy,
+                                        .wait = wait,
+                                        .add = add,
+                                        .branch = branch,
+                                        .stream = stream,
+                                        .capturing = capturing,
+                                        .time = time_work,
+                                        .record = record,
+                                        .replay = replay,
+                                        .forget = forget};
     static const lac_backend_t backend = {.name = "cuda",
                                           .space = LAC_DEVICE,
                                           .asynchronous = true,
@@ -303,6 +334,7 @@ const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
                                           .routes = routes,
                                           .open = open_device,
                                           .close = close_device,
+                                          .prepare = prepare,
                                           .sample = sample,
                                           .scan = scan,
                                           .tune = tune,

@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A product in somebody's recording: both ways of it, and the look that chooses. */
+#include "column_product.h"
+#include "entry.h"
+#include "../base/status.h"
+#include "../data/check.h"
+#include "../dispatch/select.h"
+
+/* What a replay spends on choosing: 3 us on the look, 9 on the condition (H200, CUDA 13.0, 2026-11). */
+#define CHOOSING_US 12.0
+
+typedef struct ways {
+    lac_ctx_t *ctx;
+    const lac_problem_t *p;
+    const lac_addend_t *addend;
+    const lac_route_t *few, *many;
+} ways_t;
+
+int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *product, lac_outlook_t *outlook)
+{
+    const lac_recorded_product_t *x = product;
+    bool adds = x->addend.from || x->addend.bias;
+    lac_site_key_t at =
+        lac_column_key(x->ta, x->tb, x->m, x->n, x->k, x->lda, x->ldb, adds ? LAC_SITE_ADDS : 0, x->caller);
+    lac_sites_t sites = ctx->sites; /* looking leaves no trace in the real one's clock */
+    const lac_site_t *site = lac_site_known(&sites, &at);
+    if (!site || !site->route || site->route->role != LAC_ROLE_SPARSE) return 0;
+    const lac_seen_t *seen = site->route->side == LAC_SIDE_RIGHT ? &site->right : &site->left;
+    *outlook = (lac_outlook_t){site->route->side == LAC_SIDE_RIGHT, seen->density, seen->break_even};
+    return seen->density >= 0.0 && seen->density < seen->break_even;
+}
+
+static lac_status_t queue(const ways_t *ways, const lac_route_t *route)
+{
+    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_status_t status = route->run(route, ways->ctx->exec, ways->p, &out);
+    if (!status && out.declined) return lac_fail(LAC_ERR_INTERNAL, "recording: a route gave up");
+    return status ? status : lac_addend_queue(ways->ctx, ways->addend, ways->p);
+}
+
+static lac_status_t queue_few(void *arg)
+{
+    return queue(arg, ((const ways_t *)arg)->few);
+}
+
+static lac_status_t queue_many(void *arg)
+{
+    return queue(arg, ((const ways_t *)arg)->many);
+}
+
+static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_outlook_t *outlook)
+{
+    lac_preference_t none = {0};
+    p->a.density = p->b.density = -1.0;
+    if (outlook) {
+        lac_operand_t *x = outlook->right ? &p->b : &p->a;
+        x->density = outlook->density;
+        x->k_active = -1.0;
+        x->known = LAC_KNOWN_REMEMBERED;
+    }
+    return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &none);
+}
+
+/* Room and handles for both ways, while the context's own stream may still be waited for. */
+static lac_status_t prepare(const ways_t *ways)
+{
+    const lac_backend_t *backend = ways->ctx->backend;
+    lac_status_t status = backend->prepare(ways->ctx->exec, ways->few, ways->p);
+    if (!status) status = backend->prepare(ways->ctx->exec, ways->many, ways->p);
+    return status ? status : backend->device->wait(ways->ctx->exec);
+}
+
+static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_addend_t *addend,
+                  const lac_outlook_t *outlook, void (*gone)(void *), void *owner)
+{
+    lac_choice_t dense = select_at(ctx, p, NULL), sparse = select_at(ctx, p, outlook);
+    bool pays = sparse.route->role == LAC_ROLE_SPARSE && sparse.cost_us + CHOOSING_US < dense.cost_us &&
+                (sparse.route->side == LAC_SIDE_RIGHT) == (outlook->right != 0);
+    ways_t ways = {ctx, p, addend, sparse.route, dense.route};
+    if (!pays || prepare(&ways)) {
+        gone(owner);
+        return 0;
+    }
+    lac_branch_t branch = {.stream = stream,
+                           .limit = outlook->limit,
+                           .few = queue_few,
+                           .many = queue_many,
+                           .arg = &ways,
+                           .gone = gone,
+                           .owner = owner};
+    branch.x = outlook->right ? &p->b : &p->a;
+    branch.rows = outlook->right ? p->k : p->m;
+    branch.cols = outlook->right ? p->n : p->k;
+    lac_status_t status = ctx->backend->device->branch(ctx->exec, &branch);
+    return !status ? 1 : branch.touched ? -1 : 0;
+}
+
+int lac_record_product(lac_ctx_t *ctx, void *stream, const lac_recorded_product_t *product,
+                       const lac_outlook_t *outlook, void (*gone)(void *owner), void *owner)
+{
+    const lac_recorded_product_t *x = product;
+    lac_obj_t a = lac_column_obj(LAC_DEVICE, x->ta, x->m, x->k, x->a, 1, x->lda),
+              b = lac_column_obj(LAC_DEVICE, x->tb, x->k, x->n, x->b, 1, x->ldb),
+              c = lac_column_obj(LAC_DEVICE, LAC_NO_TRANS, x->m, x->n, x->c, 1, x->ldc);
+    lac_problem_t p;
+    bool can = ctx->backend->device && ctx->backend->device->branch && ctx->backend->prepare;
+    if (!can || lac_check_product(&a, &b, &c)) {
+        gone(owner);
+        return 0;
+    }
+    lac_problem_describe(&p, x->alpha, &a, &b, x->beta, &c);
+    p.math = ctx->policy.math;
+    p.strict_nan = ctx->policy.strict_nan;
+    int token = lac_enter(ctx);
+    int done = record(ctx, stream, &p, &x->addend, outlook, gone, owner);
+    lac_leave(ctx, token);
+    return done;
+}

@@ -1,0 +1,128 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A conditional node in a graph that is being captured. Both ways are recorded first, apart, so that where
+ * one of them cannot be, the capture is as it was. */
+#include "cuda_branch.h"
+#include "cuda_capture.h"
+#include "../base/status.h"
+
+#if CUDART_VERSION >= 13000
+
+#    define DRIVER_LEAST 12080 /* a condition with two ways */
+
+static lac_status_t record(lac_exec_t *exec, lac_work_fn work, void *arg, cudaGraph_t *graph)
+{
+    *graph = NULL;
+    lac_status_t status =
+        lac_cuda_told(cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeRelaxed), "branch");
+    if (status) return status;
+    status = work(arg);
+    cudaError_t ended = cudaStreamEndCapture(exec->stream, graph);
+    return status ? status : lac_cuda_told(ended, "branch");
+}
+
+/* Where the capture on a stream stands. */
+typedef struct front {
+    cudaGraph_t graph;
+    const cudaGraphNode_t *node;
+    const cudaGraphEdgeData *edge;
+    size_t count;
+} front_t;
+
+static lac_status_t find_front(cudaStream_t stream, front_t *front)
+{
+    enum cudaStreamCaptureStatus capturing;
+    unsigned long long id;
+    lac_status_t status = lac_cuda_told(cudaStreamGetCaptureInfo(stream, &capturing, &id, &front->graph,
+                                                                 &front->node, &front->edge, &front->count),
+                                        "branch");
+    if (!status && capturing != cudaStreamCaptureStatusActive)
+        status = lac_fail(LAC_ERR_VENDOR, "branch: the stream is not being captured");
+    return status;
+}
+
+/* The node with its two ways, behind whatever the stream's capture holds. */
+static lac_status_t add_node(cudaStream_t stream, cudaGraphConditionalHandle handle, const cudaGraph_t way[2])
+{
+    front_t front;
+    cudaGraphNode_t node, inner;
+    struct cudaGraphNodeParams params = {.type = cudaGraphNodeTypeConditional};
+    params.conditional.handle = handle;
+    params.conditional.type = cudaGraphCondTypeIf;
+    params.conditional.size = 2;
+    lac_status_t status = find_front(stream, &front);
+    if (!status)
+        status = lac_cuda_told(
+            cudaGraphAddNode(&node, front.graph, front.node, front.edge, front.count, &params), "branch");
+    for (int i = 0; !status && i < 2; i++)
+        status = lac_cuda_told(
+            cudaGraphAddChildGraphNode(&inner, params.conditional.phGraph_out[i], NULL, 0, way[i]), "branch");
+    if (!status)
+        status = lac_cuda_told(
+            cudaStreamUpdateCaptureDependencies(stream, &node, NULL, 1, cudaStreamSetCaptureDependencies),
+            "branch");
+    return status;
+}
+
+/* The graph sees to it from now on that branch->gone is called. */
+static lac_status_t hand_over(lac_branch_t *branch, cudaGraph_t graph, bool *owned)
+{
+    cudaUserObject_t owner = NULL;
+    lac_status_t status = lac_cuda_told(
+        cudaUserObjectCreate(&owner, branch->owner, branch->gone, 1, cudaUserObjectNoDestructorSync),
+        "branch");
+    if (status) return status;
+    *owned = true;
+    status = lac_cuda_told(cudaGraphRetainUserObject(graph, owner, 1, cudaGraphUserObjectMove), "branch");
+    if (status) cudaUserObjectRelease(owner, 1);
+    return status;
+}
+
+static lac_status_t add_branch(lac_branch_t *branch, const cudaGraph_t way[2], bool *owned)
+{
+    front_t front;
+    cudaGraphConditionalHandle handle;
+    const lac_operand_t *x = branch->x;
+    lac_cuda_matrix_t matrix = {x->dt, x->buf, branch->rows, branch->cols, x->rs, x->cs};
+    lac_status_t status = find_front(branch->stream, &front);
+    if (!status) status = hand_over(branch, front.graph, owned);
+    if (status) return status;
+    branch->touched = true;
+    status = lac_cuda_told(
+        cudaGraphConditionalHandleCreate(&handle, front.graph, 0, cudaGraphCondAssignDefault), "branch");
+    if (!status)
+        status = lac_cuda_launched(lac_cuda_probe_condition(&matrix, branch->limit, handle, branch->stream),
+                                   "branch");
+    return status ? status : add_node(branch->stream, handle, way);
+}
+
+lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
+{
+    int driver = 0;
+    bool owned = false;
+    cudaGraph_t way[2] = {NULL, NULL};
+    lac_status_t status = lac_cuda_told(cudaDriverGetVersion(&driver), "branch");
+    if (!status && driver < DRIVER_LEAST)
+        status = lac_fail(LAC_ERR_UNAVAILABLE, "branch: the driver is older than CUDA 12.8");
+    lac_cuda_recording_begin();
+    if (!status) status = record(exec, branch->few, branch->arg, &way[0]);
+    if (!status) status = record(exec, branch->many, branch->arg, &way[1]);
+    if (!status) status = add_branch(branch, way, &owned);
+    lac_cuda_recording_end();
+    for (int i = 0; i < 2; i++)
+        if (way[i]) cudaGraphDestroy(way[i]);
+    if (!owned) branch->gone(branch->owner);
+    cudaGetLastError();
+    return status;
+}
+
+#else
+
+lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
+{
+    (void)exec;
+    branch->gone(branch->owner);
+    return lac_fail(LAC_ERR_UNAVAILABLE, "branch: built with a CUDA older than 13");
+}
+
+#endif

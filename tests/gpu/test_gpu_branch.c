@@ -1,0 +1,165 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A product in somebody else's recording, both ways of it: right whatever the sparse operand turns into
+ * between two replays, and its owner told once when the recording is gone. */
+#include "gpu_support.h"
+#include "lacuna/dropin.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SHORT = 10, LONG = 5000, DEEP = 5000, CHECKED = 300 };
+
+typedef struct product {
+    lac_ctx_t *ours; /* whose workspace is in the recording */
+    void *stream;    /* that is captured                    */
+    lac_recorded_product_t call;
+    lac_outlook_t outlook;
+    int gone, recorded;
+    float *a, *b, *from, *bias; /* on the host */
+} product_t;
+
+static void count_gone(void *owner)
+{
+    ++*(int *)owner;
+}
+
+static float *random_matrix(int64_t count, double density, uint64_t seed)
+{
+    float *x = malloc((size_t)count * sizeof *x);
+    if (!x) abort();
+    for (int64_t i = 0; i < count; i++) {
+        double chance = (double)(gpu_random(&seed) >> 11) / 9007199254740992.0;
+        x[i] = chance < density ? (float)(gpu_random(&seed) >> 40) / 16777216.0f - 0.5f : 0.0f;
+    }
+    return x;
+}
+
+static lac_status_t record(void *arg)
+{
+    product_t *p = arg;
+    p->recorded = lac_record_product(p->ours, p->stream, &p->call, &p->outlook, count_gone, &p->gone);
+    return LAC_OK;
+}
+
+/* The sparse operand is B where the result is long and narrow, else A. */
+static void make(product_t *p, lac_ctx_t *ctx, bool right, bool added)
+{
+    lac_dim_t m = right ? LONG : SHORT, n = right ? SHORT : LONG;
+    *p = (product_t){.ours = gpu_ctx(), .stream = lac_device_stream(ctx), .outlook = {right, 0.001, 0.1}};
+    p->a = random_matrix(m * DEEP, right ? 1.0 : 0.001, 1);
+    p->b = random_matrix(n * DEEP, right ? 0.001 : 1.0, 2);
+    p->call = (lac_recorded_product_t){
+        .m = m, .n = n, .k = DEEP, .alpha = 2.0f, .lda = m, .ldb = DEEP, .ldc = m, .symbol = "test"};
+    p->call.a = gpu_upload(ctx, p->a, (size_t)(m * DEEP) * sizeof(float));
+    p->call.b = gpu_upload(ctx, p->b, (size_t)(n * DEEP) * sizeof(float));
+    p->call.c = gpu_upload(ctx, p->a, (size_t)(m * n) * sizeof(float));
+    if (!added) return;
+    p->from = random_matrix(m * n, 1.0, 3);
+    p->bias = random_matrix(m, 1.0, 4);
+    p->call.addend.from = gpu_upload(ctx, p->from, (size_t)(m * n) * sizeof(float));
+    p->call.addend.ldf = m;
+    p->call.addend.bias = gpu_upload(ctx, p->bias, (size_t)m * sizeof(float));
+}
+
+static void unmake(product_t *p, lac_ctx_t *ctx)
+{
+    lac_device_free(ctx, (void *)(uintptr_t)p->call.a);
+    lac_device_free(ctx, (void *)(uintptr_t)p->call.b);
+    lac_device_free(ctx, p->call.c);
+    lac_device_free(ctx, (void *)(uintptr_t)p->call.addend.from);
+    lac_device_free(ctx, (void *)(uintptr_t)p->call.addend.bias);
+    lac_ctx_free(p->ours);
+    free(p->a), free(p->b), free(p->from), free(p->bias);
+}
+
+/* Elements here and there, against sums in double. */
+static void check(const product_t *p, lac_ctx_t *ctx, double density)
+{
+    const lac_recorded_product_t *x = &p->call;
+    float *c = malloc((size_t)(x->m * x->n) * sizeof *c);
+    uint64_t seed = 5;
+    if (!c) abort();
+    gpu_expect(lac_device_download(ctx, c, x->c, (size_t)(x->m * x->n) * sizeof *c), LAC_OK, "download");
+    for (int i = 0; i < CHECKED; i++) {
+        lac_dim_t row = (lac_dim_t)(gpu_random(&seed) % (uint64_t)x->m),
+                  col = (lac_dim_t)(gpu_random(&seed) % (uint64_t)x->n);
+        double sum = 0.0, size = 0.0;
+        for (lac_dim_t k = 0; k < x->k; k++) {
+            double term = (double)p->a[row + k * x->lda] * (double)p->b[k + col * x->ldb];
+            sum += term, size += fabs(term);
+        }
+        sum *= 2.0, size *= 2.0;
+        if (p->from) sum += (double)p->from[row + col * x->m] + (double)p->bias[row], size += 1.0;
+        double wrong = fabs((double)c[row + col * x->ldc] - sum);
+        if (!(wrong <= 2e-5 * size + 1e-12)) { /* a NaN fails */
+            gpu_fail("density %g: (%lld, %lld) is off by %g of %g", density, (long long)row, (long long)col,
+                     wrong, size);
+            break;
+        }
+    }
+    free(c);
+}
+
+static void turn(product_t *p, lac_ctx_t *ctx, double density)
+{
+    bool right = p->outlook.right;
+    int64_t count = (int64_t)SHORT * DEEP;
+    float **host = right ? &p->b : &p->a;
+    free(*host);
+    *host = random_matrix(count, density, 7);
+    void *there = (void *)(uintptr_t)(right ? p->call.b : p->call.a);
+    gpu_expect(lac_device_upload(ctx, there, *host, (size_t)count * sizeof(float)), LAC_OK, "upload");
+}
+
+static void test_turning(lac_ctx_t *ctx)
+{
+    static const double densities[] = {0.001, 0.8, 0.0, 0.05, 1.0, 0.001};
+    for (int way = 0; way < 4; way++) {
+        product_t p;
+        lac_recording_t *recording;
+        make(&p, ctx, way & 1, way & 2);
+        if (!gpu_expect(lac_record(ctx, record, &p, 1, &recording), LAC_OK, "record")) return;
+        if (p.recorded != 1) {
+            printf("not recorded (%d): %s\n", p.recorded, lac_last_error());
+            if (p.recorded < 0) gpu_fail("the capture was spoilt");
+        }
+        for (size_t i = 0; p.recorded == 1 && i < GPU_COUNT(densities); i++) {
+            turn(&p, ctx, densities[i]);
+            gpu_expect(lac_replay(recording, 2, NULL), LAC_OK, "replay");
+            check(&p, ctx, densities[i]);
+        }
+        if (p.recorded == 1 && p.gone) gpu_fail("its owner was told too soon");
+        lac_recording_free(recording);
+        gpu_expect(lac_device_wait(ctx), LAC_OK, "wait");
+        for (int wait = 0; !p.gone && wait < 2000; wait++) lac_device_wait(ctx); /* told on another thread */
+        if (p.gone != 1) gpu_fail("its owner was told %d times", p.gone);
+        unmake(&p, ctx);
+    }
+}
+
+/* What each way takes, for people. */
+static void test_time(lac_ctx_t *ctx)
+{
+    static const double densities[] = {0.001, 0.8, 0.001};
+    product_t p;
+    lac_recording_t *recording;
+    make(&p, ctx, true, false);
+    if (gpu_expect(lac_record(ctx, record, &p, 1, &recording), LAC_OK, "record"))
+        for (size_t i = 0; p.recorded == 1 && i < GPU_COUNT(densities); i++) {
+            double us = 0.0;
+            turn(&p, ctx, densities[i]);
+            gpu_expect(lac_replay(recording, 20, NULL), LAC_OK, "replay");
+            gpu_expect(lac_replay(recording, 100, &us), LAC_OK, "replay");
+            printf("density %g: %.2f us a replay\n", densities[i], us);
+        }
+    lac_recording_free(recording);
+    unmake(&p, ctx);
+}
+
+int main(int argc, char **argv)
+{
+    static const gpu_test_t tests[] = {GPU_TEST(test_turning), GPU_TEST(test_time)};
+    return gpu_run(tests, GPU_COUNT(tests), argc, argv);
+}
