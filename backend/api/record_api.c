@@ -6,6 +6,7 @@
 #include "../base/status.h"
 #include "../data/check.h"
 #include "../dispatch/select.h"
+#include "../dispatch/timing.h"
 
 /* What a replay spends on choosing: 3 us on the look, 9 on the condition (H200, CUDA 13.0, 2026-11). */
 #define CHOOSING_US 12.0
@@ -26,9 +27,16 @@ int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *prod
     lac_sites_t sites = ctx->sites; /* looking leaves no trace in the real one's clock */
     const lac_site_t *site = lac_site_known(&sites, &at);
     if (!site || !site->route || site->route->role != LAC_ROLE_SPARSE) return 0;
-    const lac_seen_t *seen = site->route->side == LAC_SIDE_RIGHT ? &site->right : &site->left;
-    *outlook = (lac_outlook_t){site->route->side == LAC_SIDE_RIGHT, seen->density, seen->break_even};
-    return seen->density >= 0.0 && seen->density < seen->break_even;
+    bool right = site->route->side == LAC_SIDE_RIGHT;
+    const lac_seen_t *seen = right ? &site->right : &site->left;
+    if (seen->density < 0.0 || seen->density >= seen->break_even) return 0;
+    lac_problem_t p = site->shape;
+    lac_preference_t preference = {.factor = lac_timing_factors(ctx, site)};
+    p.a.density = p.b.density = -1.0;
+    *(right ? &p.b.density : &p.a.density) = seen->density;
+    lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, &p, &ctx->machine, &preference);
+    *outlook = (lac_outlook_t){right, seen->density, seen->break_even, choice.cost_us, choice.dense_us};
+    return choice.route->role == LAC_ROLE_SPARSE;
 }
 
 static lac_status_t queue(const ways_t *ways, const lac_route_t *route)
@@ -63,8 +71,9 @@ static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_
 }
 
 /* Room and handles for both ways, while the context's own stream may still be waited for. */
-static lac_status_t prepare(const ways_t *ways)
+static lac_status_t prepare(void *arg)
 {
+    const ways_t *ways = arg;
     const lac_backend_t *backend = ways->ctx->backend;
     lac_status_t status = backend->prepare(ways->ctx->exec, ways->few, ways->p);
     if (!status) status = backend->prepare(ways->ctx->exec, ways->many, ways->p);
@@ -75,15 +84,16 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_adde
                   const lac_outlook_t *outlook, void (*gone)(void *), void *owner)
 {
     lac_choice_t dense = select_at(ctx, p, NULL), sparse = select_at(ctx, p, outlook);
-    bool pays = sparse.route->role == LAC_ROLE_SPARSE && sparse.cost_us + CHOOSING_US < dense.cost_us &&
+    bool pays = sparse.route->role == LAC_ROLE_SPARSE && outlook->cost_us + CHOOSING_US < outlook->dense_us &&
                 (sparse.route->side == LAC_SIDE_RIGHT) == (outlook->right != 0);
     ways_t ways = {ctx, p, addend, sparse.route, dense.route};
-    if (!pays || prepare(&ways)) {
+    if (!pays) {
         gone(owner);
         return 0;
     }
     lac_branch_t branch = {.stream = stream,
                            .limit = outlook->limit,
+                           .prepare = prepare,
                            .few = queue_few,
                            .many = queue_many,
                            .arg = &ways,

@@ -101,9 +101,13 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
     int driver = 0;
     bool owned = false;
     cudaGraph_t way[2] = {NULL, NULL};
+    /* What is made here is no business of the capture, which may be one that forbids it. */
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    cudaThreadExchangeStreamCaptureMode(&mode);
     lac_status_t status = lac_cuda_told(cudaDriverGetVersion(&driver), "branch");
     if (!status && driver < DRIVER_LEAST)
         status = lac_fail(LAC_ERR_UNAVAILABLE, "branch: the driver is older than CUDA 12.8");
+    if (!status) status = branch->prepare(branch->arg);
     lac_cuda_recording_begin();
     if (!status) status = record(exec, branch->few, branch->arg, &way[0]);
     if (!status) status = record(exec, branch->many, branch->arg, &way[1]);
@@ -113,6 +117,7 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
         if (way[i]) cudaGraphDestroy(way[i]);
     if (!owned) branch->gone(branch->owner);
     cudaGetLastError();
+    cudaThreadExchangeStreamCaptureMode(&mode);
     return status;
 }
 

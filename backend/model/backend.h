@@ -22,7 +22,8 @@ typedef struct lac_branch {
     const lac_operand_t *x; /* rows x cols: `few` serves where less than `limit` of its elements is nonzero */
     lac_dim_t rows, cols;
     double limit;
-    lac_work_fn few, many; /* queue each way on the exec's own stream, where it is captured */
+    lac_work_fn prepare;   /* makes room for both ways, on the exec's own stream */
+    lac_work_fn few, many; /* queue each way there, where it is captured         */
     void *arg;
     void (*gone)(void *owner); /* called once, also on failure: nothing holds the recording any more. On any
                                   thread; may not call the device */
@@ -40,7 +41,7 @@ typedef struct lac_device {
     /* to[i * rs + j * cs] := beta to[i * rs + j * cs] + x[i * xrs + j * xcs], queued. */
     lac_status_t (*add)(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
                         lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs);
-    /* Adds them; the exec is prepared for both. NULL: cannot. */
+    /* Adds them. NULL: cannot. */
     lac_status_t (*branch)(lac_exec_t *exec, lac_branch_t *branch);
     void *(*stream)(const lac_exec_t *exec);
     bool (*capturing)(const lac_exec_t *exec); /* its stream is being recorded: nothing may wait */

@@ -86,9 +86,11 @@ typedef struct lac_recorded_product {
 
 /* What a context has seen of the operands of such products. */
 typedef struct lac_outlook {
-    int right;      /* the sparse operand is B, not A                          */
-    double density; /* last seen                                               */
-    double limit;   /* below this density the route that skips is the cheaper one */
+    int right;       /* the sparse operand is B, not A                             */
+    double density;  /* last seen                                                  */
+    double limit;    /* below this density the route that skips is the cheaper one */
+    double cost_us;  /* by that route, as far as measured there                    */
+    double dense_us; /* by the caller's own dense call                             */
 } lac_outlook_t;
 
 /* Nonzero, with the outlook, where a sparse route serves the site of this product on this context. */

@@ -47,7 +47,8 @@ static lac_status_t record(void *arg)
 static void make(product_t *p, lac_ctx_t *ctx, bool right, bool added)
 {
     lac_dim_t m = right ? LONG : SHORT, n = right ? SHORT : LONG;
-    *p = (product_t){.ours = gpu_ctx(), .stream = lac_device_stream(ctx), .outlook = {right, 0.001, 0.1}};
+    *p = (product_t){
+        .ours = gpu_ctx(), .stream = lac_device_stream(ctx), .outlook = {right, 0.001, 0.1, 5.0, 60.0}};
     p->a = random_matrix(m * DEEP, right ? 1.0 : 0.001, 1);
     p->b = random_matrix(n * DEEP, right ? 0.001 : 1.0, 2);
     p->call = (lac_recorded_product_t){

@@ -180,6 +180,7 @@ static lac_status_t branch(lac_exec_t *exec, lac_branch_t *two)
 {
     (void)exec;
     int64_t nonzeros = 0;
+    if (two->prepare(two->arg)) return LAC_ERR_INTERNAL;
     for (lac_dim_t i = 0; i < two->rows; i++)
         for (lac_dim_t j = 0; j < two->cols; j++) nonzeros += at(two->x, i, j) != 0.0;
     bool few = (double)nonzeros < two->limit * (double)(two->rows * two->cols);
