@@ -139,4 +139,10 @@ static inline bool gemm_batch_as_one(gemm_args_t *g)
     return true;
 }
 
+/* A batch of products that may be made one after the other: no C begins before the last one ends. */
+static inline bool gemm_batch_is_apart(const gemm_args_t *g)
+{
+    return g->stride_a >= 0 && g->stride_b >= 0 && g->stride_c >= (g->n - 1) * g->ldc + g->m;
+}
+
 #endif

@@ -55,6 +55,7 @@ bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t g)
     if (!g.f32) return unasked(ask, LAC_FORWARD_FORM);
     if (!gemm_is_proper(&g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
     bool one = gemm_batch_as_one(&g);
+    if (!one && !gemm_batch_is_apart(&g)) return unasked(ask, LAC_FORWARD_BATCH);
     if ((double)g.m * (double)g.n * (double)g.k < lac_device_least()) return unasked(ask, LAC_FORWARD_SMALL);
     if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_FORWARD_HANDLE);
     int math = g.math == MATH_OF_HANDLE ? state.math : g.math;

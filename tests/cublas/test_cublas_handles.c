@@ -150,21 +150,22 @@ static int strided_ex(const batch_t *s)
                                       CUBLAS_ALGO_DEFAULT);
 }
 
-static void test_batches_that_are_one_product(void **state)
+static void test_batches(void **state)
 {
     static const batch_t ones[] = {
         {0, M, K, M, {99, 98, 97}, 1},                  /* one member: its strides do not matter      */
         {0, M, K, M, {0, K * N, M * N}, COUNT},         /* one A; B and C side by side                */
         {1, M, N * COUNT, M, {0, N, M * N}, COUNT},     /* the same, B turned                         */
         {0, M * COUNT, K, M * COUNT, {M, 0, M}, COUNT}, /* one B; A and C one below the other         */
+        {0, M, K, M, {M * K, K * N, M * N}, COUNT},     /* separate products                          */
+        {0, M, K, M, {0, K * N + 1, M * N}, COUNT},     /* B leaves a gap                             */
+        {0, M, K, M, {0, K * N, M * N + 1}, COUNT},     /* C does                                     */
+        {1, M, N, M, {0, N, M * N}, COUNT},             /* the turned Bs overlap                      */
     };
     static const batch_t others[] = {
-        {0, M, K, M, {M * K, K * N, M * N}, COUNT}, /* separate products                          */
-        {0, M, K, M, {0, K * N + 1, M * N}, COUNT}, /* B leaves a gap                             */
-        {0, M, K, M, {0, K * N, M * N + 1}, COUNT}, /* C does                                     */
-        {1, M, N, M, {0, N, M * N}, COUNT},         /* the turned Bs overlap                      */
-        {0, M, K, M * COUNT, {M, 0, M}, COUNT},     /* the As overlap                             */
+        {0, M, K, M * COUNT, {M, 0, M}, COUNT}, /* the As overlap, the Cs lie in each other   */
         {0, M * COUNT, K, M * COUNT, {M, 0, M + 1}, COUNT},
+        {0, M, K, M, {-M, 0, M * N}, COUNT},    /* backwards: an error for cuBLAS to report   */
         {0, M * COUNT, K, M, {M, 0, M}, COUNT}, /* the Cs overlap                             */
         {0, M, K, M, {0, 0, M * N}, 0},         /* nothing at all: cuBLAS knows what that is  */
     };
@@ -258,7 +259,7 @@ int main(void)
         cmocka_unit_test_setup(test_what_a_handle_says, begin),
         cmocka_unit_test_setup(test_what_the_driver_says, begin),
         cmocka_unit_test_setup(test_types_and_arithmetic, begin),
-        cmocka_unit_test_setup(test_batches_that_are_one_product, begin),
+        cmocka_unit_test_setup(test_batches, begin),
         cmocka_unit_test_setup(test_null_arguments, begin),
         cmocka_unit_test_setup(test_vectors, begin),
         cmocka_unit_test_setup(test_more_streams_than_places, begin),
