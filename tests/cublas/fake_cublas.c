@@ -106,6 +106,7 @@ static int fake_lt_matmul(const char *name, const void *caller, LT_MATMUL_PARAMS
 static int attribute(const fake_attributes_t *from, int which, void *value, size_t bytes, size_t *written)
 {
     if (!from || which < 0 || which >= FAKE_ATTRIBUTES) return FAKE_STATUS;
+    if (from->value[which] == FAKE_UNREADABLE) return FAKE_STATUS;
     memcpy(value, &from->value[which], bytes);
     *written = bytes;
     return CUBLAS_SUCCESS;

@@ -203,6 +203,67 @@ static void test_lt_matmul_is_left(void **state)
     assert_memory_equal(d, was, sizeof d);
 }
 
+/* What cannot be read at all, whichever it is; but for an attribute that older versions have no word for. */
+static void test_lt_matmul_cannot_be_read(void **state)
+{
+    static const int of_product[] = {LT_COMPUTE, LT_SCALE_TYPE, LT_POINTER_MODE, LT_TRANS_A,
+                                     LT_TRANS_B, LT_TRANS_C,    LT_EPILOGUE},
+                     of_layout[] = {LT_TYPE, LT_ORDER, LT_ROWS, LT_COLS, LT_LD, LT_BATCH};
+    (void)state;
+    for (int which = 0; which < 5; which++) {
+        const int *attributes = which ? of_layout : of_product;
+        size_t count = which ? sizeof of_layout / sizeof *of_layout : sizeof of_product / sizeof *of_product;
+        for (size_t i = 0; i < count; i++) {
+            lt_call_t call = lt_call(0, 0);
+            fake_attributes_t *of[] = {&call.desc, &call.a, &call.b, &call.c, &call.d};
+            call.beta = 1.0f;
+            of[which]->value[attributes[i]] = FAKE_UNREADABLE;
+            begin();
+            assert_int_equal(run(&call), 1);
+            assert_memory_equal(d, was, sizeof d);
+        }
+    }
+    lt_call_t call = lt_call(0, 0);
+    begin();
+    call.a.value[LT_BATCH_MODE] = FAKE_UNREADABLE;
+    assert_int_equal(run(&call), 0);
+    check(0, 0, 2.0f, 0.0f, NULL, NULL);
+    add_bias(&call);
+    call.desc.value[LT_BIAS] = FAKE_UNREADABLE;
+    begin();
+    assert_int_equal(run(&call), 1);
+}
+
+static void test_lt_matmul_null_arguments(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 8; which++) {
+        lt_call_t call = lt_call(0, 0);
+        const void *p[] = {&call.desc, &call.alpha, &call.a, &call.b, &call.beta, &call.c, &call.d, c};
+        call.beta = 1.0f;
+        p[which] = NULL;
+        begin();
+        assert_int_equal(cublasLtMatmul(handle_memory, p[0], p[1], a, p[2], b, p[3], p[4], p[7], p[5], d,
+                                        p[6], NULL, NULL, 0, stream_memory),
+                         FAKE_STATUS);
+        assert_int_equal(take().calls, 1);
+        assert_memory_equal(d, was, sizeof d);
+    }
+}
+
+static void test_lt_matmul_arithmetic(void **state)
+{
+    static const int computes[] = {CUBLAS_COMPUTE_FP32, CUBLAS_COMPUTE_FP32_PEDANTIC, CUBLAS_COMPUTE_TF32};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        lt_call_t call = lt_call(0, 0);
+        call.desc.value[LT_COMPUTE] = computes[i];
+        begin();
+        assert_int_equal(run(&call), 0);
+        check(0, 0, 2.0f, 0.0f, NULL, NULL);
+    }
+}
+
 static void test_captured_is_left(void **state)
 {
     (void)state;
@@ -267,6 +328,9 @@ int main(void)
         cmocka_unit_test(test_strided),
         cmocka_unit_test(test_lt_matmul),
         cmocka_unit_test(test_lt_matmul_is_left),
+        cmocka_unit_test(test_lt_matmul_cannot_be_read),
+        cmocka_unit_test(test_lt_matmul_null_arguments),
+        cmocka_unit_test(test_lt_matmul_arithmetic),
         cmocka_unit_test(test_captured_is_left),
         cmocka_unit_test(test_captured),
     };
