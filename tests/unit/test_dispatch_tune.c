@@ -6,9 +6,11 @@
 
 #include <locale.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -189,6 +191,34 @@ static void test_unwritable(void **state)
     free(xdg);
 }
 
+/* A disk that takes nothing more: the old file stays, and nothing half done beside it. */
+static void test_full_disk(void **state)
+{
+    (void)state;
+    char written[512] = "untouched", left[600], line[64] = "";
+    lac_machine_t machine = odd_machine();
+    struct rlimit before, none;
+    unit_write(unit_path("old"), "as it was\n");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    none = before, none.rlim_cur = 0;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    lac_status_t status = lac_tune_save(&machine, 2, unit_path("old"), written, sizeof written);
+    lac_status_t tried = lac_tune_try(2, unit_path("old"));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    unit_expect(status, LAC_ERR_IO, "save");
+    unit_expect(tried, LAC_OK, "an empty file can be made");
+    assert_string_equal(written, "untouched");
+    snprintf(left, sizeof left, "%s.%ld.tmp", unit_path("old"), (long)getpid());
+    assert_int_not_equal(access(left, F_OK), 0);
+    FILE *file = fopen(unit_path("old"), "r");
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    assert_string_equal(line, "as it was\n");
+}
+
 static void test_decimal_comma(void **state)
 {
     (void)state;
@@ -234,10 +264,11 @@ static void test_home_is_not_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_named_file),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_unknown_names_and_missing_ones),
-        cmocka_unit_test(test_oversized),     cmocka_unit_test(test_unwritable),
-        cmocka_unit_test(test_decimal_comma), cmocka_unit_test(test_home_is_not_named)};
+        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_named_file),
+        cmocka_unit_test(test_damage),           cmocka_unit_test(test_unknown_names_and_missing_ones),
+        cmocka_unit_test(test_oversized),        cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_full_disk),        cmocka_unit_test(test_decimal_comma),
+        cmocka_unit_test(test_home_is_not_named)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

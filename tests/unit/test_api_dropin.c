@@ -1,0 +1,128 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The entries for drop-in libraries: what is added to a product on a device, and every way to decline. */
+#include "fake_device.h"
+
+#include "lacuna/dropin.h"
+
+#include <string.h>
+
+enum { M = 6, K = 8, N = 5, LDF = M + 2 };
+
+static float a[M * K], b[K * N], c[M * N], from[LDF * N], bias[M];
+
+static int setup(void **state)
+{
+    lac_ctx_t *ctx = fake_device_ctx();
+    unit_expect(lac_ctx_set(ctx, "backend", "event"), LAC_OK, "backend"); /* small ones too */
+    for (int i = 0; i < M * K; i++) a[i] = i % 3 ? 0.0f : (float)(i % 5 - 2);
+    for (int i = 0; i < K * N; i++) b[i] = (float)(i % 7 - 3);
+    for (int i = 0; i < LDF * N; i++) from[i] = (float)i;
+    for (int i = 0; i < M; i++) bias[i] = (float)(100 * i);
+    for (int i = 0; i < M * N; i++) c[i] = 1.0f;
+    *state = ctx;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    assert_int_equal(fake.inside, 0);
+    lac_ctx_free(*state);
+    return 0;
+}
+
+static int added(lac_ctx_t *ctx, float beta, const lac_addend_t *addend)
+{
+    return lac_sgemm_added_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, beta, c, M,
+                                      addend, "lt", NULL);
+}
+
+/* By columns. */
+static void expect(float beta, bool with_from, bool with_bias)
+{
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++) {
+            float sum = beta + (with_from ? from[i + j * LDF] : 0.0f) + (with_bias ? bias[i] : 0.0f);
+            for (int k = 0; k < K; k++) sum += a[i + k * M] * b[k + j * K];
+            assert_true(c[i + j * M] == sum);
+            c[i + j * M] = 1.0f;
+        }
+}
+
+static void test_addends(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        lac_addend_t addend = {.from = i & 1 ? from : NULL, .ldf = LDF, .bias = i & 2 ? bias : NULL};
+        float beta = i ? 0.0f : 2.0f;
+        assert_true(added(*state, beta, &addend));
+        expect(beta, i & 1, i & 2);
+    }
+}
+
+static void test_addends_that_fail(void **state)
+{
+    const lac_addend_t both = {.from = from, .ldf = LDF, .bias = bias};
+    for (int n = 1; n <= 2; n++) {
+        fake.fails = fake.calls + n;
+        assert_false(added(*state, 0.0f, &both)); /* cuBLAS then does all of it again */
+    }
+    assert_true(added(*state, 0.0f, &both));
+}
+
+static void test_declined(void **state)
+{
+    lac_ctx_t *ctx = *state, *host = unit_ctx();
+    const lac_addend_t both = {.from = from, .ldf = LDF, .bias = bias}, none = {.from = NULL};
+    assert_int_equal(added(NULL, 0.0f, &both), 0);
+    assert_int_equal(added(host, 0.0f, &both), 0); /* nothing is added on the host */
+    assert_int_equal(added(host, 0.0f, &none), 0); /* small */
+    assert_int_equal(lac_sgemm_or_decline(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f,
+                                          c, M, "sgemm_", NULL),
+                     0);
+    assert_int_equal(lac_sgemv_or_decline(NULL, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1, "s", NULL),
+                     0);
+    assert_int_equal(lac_sgemv_or_decline(host, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1, "s", NULL),
+                     0);
+    assert_int_equal(lac_sgemm_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, a,
+                                          M, "sgemm_", NULL),
+                     0); /* aliased: what the BLAS makes of it is its own affair */
+    assert_false(lac_sgemm_settled(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, M, K, 0, NULL));
+    assert_false(lac_sgemm_settled(ctx, LAC_TRANS, LAC_TRANS, M, N, K, K, N, 1, NULL));
+    assert_false(lac_awaits_forwarded(NULL));
+    lac_forwarded(ctx); /* nothing was being timed */
+    for (int i = 0; i < M * N; i++) assert_true(c[i] == 1.0f);
+    lac_ctx_free(host);
+}
+
+/* Vectors from either end. */
+static void test_vectors(void **state)
+{
+    for (int turned = 0; turned < 2; turned++)
+        for (int inc = -2; inc <= 2; inc++) {
+            if (!inc) continue;
+            const int rows = turned ? N : M, cols = turned ? M : N;
+            float y[2 * M] = {0};
+            assert_true(lac_sgemv_or_decline(*state, turned ? LAC_TRANS : LAC_NO_TRANS, M, N, 1.0f, a, M, b,
+                                             inc, 0.0f, y, -inc, "sgemv_", NULL));
+            for (int i = 0; i < rows; i++) {
+                float sum = 0.0f;
+                for (int k = 0; k < cols; k++)
+                    sum += a[turned ? k + i * M : i + k * M] * b[inc > 0 ? k * inc : (k - cols + 1) * inc];
+                assert_true(y[inc < 0 ? -i * inc : (rows - 1 - i) * inc] == sum);
+            }
+        }
+}
+
+#define DROPIN_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        DROPIN_TEST(test_addends),
+        DROPIN_TEST(test_addends_that_fail),
+        DROPIN_TEST(test_declined),
+        DROPIN_TEST(test_vectors),
+    };
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A site on a device, where samples answer late: it asks again instead of waiting, is sampled anew now and
+ * then while a sparse route serves it, and backs off where it turned out dense. */
+#include "fake_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { M = 4, K = 1024, N = 1024, REFRESH_CALLS = 64 };
+
+static float *a, *b, *c;
+static int asked, late; /* samples, and how many of the next find no answer */
+static double answer;
+
+static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+{
+    (void)exec, (void)x, (void)rows, (void)cols, (void)seed, (void)first;
+    assert_non_null(tag);
+    asked++;
+    if (late && late--) *samples = 0;
+    return (int64_t)(answer * (double)*samples);
+}
+
+static int setup(void **state)
+{
+    lac_ctx_t *ctx = fake_device_ctx();
+    lac_backend_t *backend = fake_device_backend();
+    backend->asynchronous = true;
+    backend->sample = sample;
+    lac_machine_default(&ctx->machine);
+    unit_expect(lac_ctx_set(ctx, "threads", "1"), LAC_OK, "threads");
+    a = calloc(M * K, sizeof *a), b = calloc(K * N, sizeof *b), c = calloc(M * N, sizeof *c);
+    for (int i = 0; i < M * K; i += 509) a[i] = 1.0f;
+    asked = late = 0;
+    *state = ctx;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    lac_ctx_free(*state);
+    free(a), free(b), free(c);
+    return 0;
+}
+
+static lac_decision_t call(lac_ctx_t *ctx)
+{
+    lac_obj_t oa = fake_device_matrix(M, K, a), ob = fake_device_matrix(K, N, b),
+              oc = fake_device_matrix(M, N, c);
+    lac_decision_t decision;
+    lac_call_t settings = {.size = sizeof settings, .decision = &decision};
+    unit_expect(lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &settings), LAC_OK, "gemm");
+    return decision;
+}
+
+static lac_site_t *only_site(const lac_ctx_t *ctx)
+{
+    for (int i = 0; i < LAC_SITES; i++)
+        if (ctx->sites.place[i].stamp) return &ctx->sites.place[i];
+    fail_msg("no site");
+    return NULL;
+}
+
+static bool is_sparse(const lac_decision_t *decision)
+{
+    return *decision->side != '\0';
+}
+
+static void test_asks_again(void **state)
+{
+    late = 1000, answer = 0.002;
+    for (int i = 1; i <= 5; i++) {
+        lac_decision_t decision = call(*state);
+        assert_false(is_sparse(&decision));
+        assert_true(asked >= i); /* each call asks what nobody has answered */
+        assert_true(only_site(*state)->left.pending || only_site(*state)->right.pending);
+        assert_int_equal(only_site(*state)->countdown, 0);
+    }
+    late = 0;
+    lac_decision_t decision = call(*state);
+    assert_true(is_sparse(&decision));
+    assert_string_equal(decision.known, "probed");
+    assert_false(only_site(*state)->left.pending);
+}
+
+static void test_backs_off(void **state)
+{
+    answer = 0.9;
+    lac_decision_t decision = call(*state);
+    assert_false(is_sparse(&decision));
+    int before = asked;
+    assert_true(only_site(*state)->countdown > 0);
+    decision = call(*state);
+    assert_false(is_sparse(&decision));
+    assert_int_equal(asked, before);
+}
+
+static void test_is_sampled_anew(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    answer = 0.002;
+    lac_decision_t decision = call(ctx);
+    assert_true(is_sparse(&decision));
+    const lac_site_t *site = only_site(ctx);
+    const lac_seen_t *seen = !strcmp(decision.side, "left") ? &site->left : &site->right;
+    int before = asked;
+    while (site->calls % REFRESH_CALLS != REFRESH_CALLS - 1) call(ctx);
+    assert_int_equal(asked, before); /* remembered */
+    late = 2;
+    call(ctx);
+    assert_true(seen->pending && asked > before);
+    before = asked;
+    call(ctx);
+    assert_true(asked > before); /* asks until it is answered */
+    late = 0, answer = 0.004;
+    call(ctx);
+    assert_false(seen->pending);
+    before = asked;
+    call(ctx);
+    assert_int_equal(asked, before);
+}
+
+static void test_nothing_is_sampled_unless_asked_for(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    unit_expect(lac_ctx_set(ctx, "detect", "registered"), LAC_OK, "detect");
+    for (int i = 0; i < 3; i++) {
+        lac_decision_t decision = call(ctx);
+        assert_false(is_sparse(&decision));
+    }
+    assert_int_equal(asked, 0);
+}
+
+#define PENDING_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PENDING_TEST(test_asks_again),
+        PENDING_TEST(test_backs_off),
+        PENDING_TEST(test_is_sampled_anew),
+        PENDING_TEST(test_nothing_is_sampled_unless_asked_for),
+    };
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What is told of a site at exit: gain, regret and the best that was to be had, why it is dense; and of calls
+ * that were never looked at, whose symbols are bounded. */
+#include "unit_support.h"
+#include "dispatch/statistics.h"
+#include "model/problem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { M = 8, K = 512, N = 256, CALLS = 10, DENSE_US = 1000 };
+
+static float a[M * K], b[K * N], c[M * N];
+
+static int row_named(const lac_ctx_t *ctx, const char *name, lac_side_t side)
+{
+    for (int i = 0; i < ctx->route_count; i++)
+        if (!strcmp(ctx->routes[i]->name, name) && ctx->routes[i]->side == side) return i;
+    fail_msg("no route %s", name);
+    return -1;
+}
+
+/* A site whose calls ran by `name`, of which the sparse side was seen last at 1 %. */
+static lac_site_t site_of(const lac_ctx_t *ctx, const char *name, lac_side_t side)
+{
+    lac_site_t site = {.key = {.m = M, .n = N, .k = K}, .symbol = "sgemm_", .dense_us = DENSE_US};
+    lac_obj_t oa = lac_obj_rowmajor(LAC_F32, M, K, a, K), ob = lac_obj_rowmajor(LAC_F32, K, N, b, N),
+              oc = lac_obj_rowmajor(LAC_F32, M, N, c, N);
+    lac_problem_describe(&site.shape, 1.0f, &oa, &ob, 0.0f, &oc);
+    site.shape.threads = 1;
+    site.route = ctx->routes[row_named(ctx, name, side)];
+    site.left = site.right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, false};
+    site.left.density = 0.01;
+    if (site.route->role == LAC_ROLE_SPARSE) {
+        site.sparse_calls = CALLS;
+        site.sparse_us_measured = 500.0, site.sparse_us_predicted = 400.0;
+    } else {
+        site.declined_calls = CALLS;
+    }
+    return site;
+}
+
+/* The cheapest of all calls, by the model times what was measured. */
+static double best_us(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    double best = site->dense_us;
+    for (int i = 0; i < ctx->route_count; i++) {
+        lac_problem_t p = site->shape;
+        const lac_route_t *route = ctx->routes[i];
+        p.a.density = site->left.density, p.b.density = site->right.density;
+        if (route->role != LAC_ROLE_SPARSE || route->applicable(route, &p) != LAC_FITS) continue;
+        double factor = site->factor[i] > 0.0f ? (double)site->factor[i] : 1.0;
+        double us = route->cost_us(route, &p, &ctx->machine) * factor + p.extra_us;
+        if (us < best) best = us;
+    }
+    return best;
+}
+
+static void test_sparse_site(void **state)
+{
+    const lac_ctx_t *ctx = *state;
+    lac_site_t site = site_of(ctx, "event", LAC_SIDE_LEFT);
+    lac_site_story_t story = lac_site_story(ctx, &site);
+    assert_string_equal(story.shape, "8x512x256");
+    assert_string_equal(story.symbol, "sgemm_");
+    assert_string_equal(story.route, "event");
+    assert_string_equal(story.why_dense, "");
+    assert_true(story.least_extent == M && story.density == 0.01);
+    assert_true(story.sparse_us == 50.0 && story.gained_us == CALLS * DENSE_US - 500.0);
+    assert_true(story.best_us == CALLS * best_us(ctx, &site) && story.best_us < CALLS * DENSE_US);
+    assert_true(story.regret_us == 500.0 - story.best_us);
+    site.sparse_us_measured = 0.0; /* better than anything that was predicted: no regret */
+    assert_true(lac_site_story(ctx, &site).regret_us == 0.0);
+    site.factor[row_named(ctx, "event", LAC_SIDE_LEFT)] = 1e6f; /* but the model was far off */
+    assert_true(lac_site_story(ctx, &site).best_us == CALLS * best_us(ctx, &site));
+    site.sparse_calls = 0;
+    assert_true(lac_site_story(ctx, &site).sparse_us == 0.0);
+}
+
+/* Where calls return before they are done, the few that were clocked stand for all. */
+static void test_clocked_site(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    const lac_backend_t *before = ctx->backend;
+    lac_backend_t asynchronous = *before;
+    asynchronous.asynchronous = true;
+    ctx->backend = &asynchronous;
+    lac_site_t site = site_of(ctx, "event", LAC_SIDE_LEFT);
+    int row = row_named(ctx, "event", LAC_SIDE_LEFT);
+    site.factor[row] = 3.0f;
+    site.shape.extra_us = 7.0;
+    lac_problem_t p = site.shape;
+    p.a.density = 0.01;
+    double us = ctx->routes[row]->cost_us(ctx->routes[row], &p, &ctx->machine) * 3.0 + 7.0;
+    lac_site_story_t story = lac_site_story(ctx, &site);
+    assert_true(story.measured_us == us * CALLS);
+    site.left.density = -1.0; /* a route that would not apply now: what the calls took on this side */
+    assert_true(lac_site_story(ctx, &site).measured_us == 500.0);
+    ctx->backend = before;
+}
+
+static void test_why_dense(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    lac_site_t site = site_of(ctx, "reference", LAC_SIDE_NONE);
+    assert_string_equal(lac_site_story(ctx, &site).why_dense, "pays at no density");
+    site.right.break_even = 0.02;
+    assert_string_equal(lac_site_story(ctx, &site).why_dense, "too dense");
+    site.left.break_even = 0.02, site.right.break_even = 0.0;
+    site.left.density = -1.0;
+    assert_string_equal(lac_site_story(ctx, &site).why_dense, "nothing seen yet");
+    site.right.sampled = 0.3;
+    assert_string_equal(lac_site_story(ctx, &site).why_dense, "too dense");
+    assert_true(lac_site_story(ctx, &site).density == 0.3);
+    site.left.sampled = 0.4;
+    assert_true(lac_site_story(ctx, &site).density == 0.3);
+    site.left.sampled = 0.2;
+    assert_true(lac_site_story(ctx, &site).density == 0.2);
+    unit_expect(lac_ctx_set(ctx, "detect", "registered"), LAC_OK, "detect");
+    assert_string_equal(lac_site_story(ctx, &site).why_dense, "not looked at");
+    site.looks = 1;
+    assert_string_equal(lac_site_story(ctx, &site).why_dense, "too dense");
+    site.route = NULL;
+    assert_string_equal(lac_site_story(ctx, &site).route, "dense");
+    unit_expect(lac_ctx_set(ctx, "detect", "probe"), LAC_OK, "detect");
+}
+
+/* ---- the tables ---- */
+
+static void test_tables(void **state)
+{
+    static lac_site_story_t stories[25];
+    (void)state;
+    unit_log();
+    lac_statistics_print_sites(stories, 25); /* nothing was called */
+    assert_string_equal(unit_log(), "");
+    for (int i = 0; i < 25; i++) {
+        static const double densities[] = {-1.0, 0.0005, 0.005, 0.05, 0.3, 0.9}, extents[] = {1, 16, 17, 129};
+        lac_site_story_t *s = &stories[i];
+        *s = (lac_site_story_t){.density = densities[i % 6], .least_extent = extents[i % 4], .why_dense = ""};
+        snprintf(s->shape, sizeof s->shape, "shape%d", i);
+        s->sparse = i % 2 ? 2 : 0, s->dense = 1, s->dense_us = i + 1.0;
+        s->best_us = i ? 1.0 : 0.0, s->regret_us = i == 1 ? 1.0 : 0.0;
+    }
+    stories[24].why_dense = "too dense";
+    stories[3].dense_us = stories[5].dense_us;
+    lac_statistics_print_sites(stories, 25);
+    const char *text = unit_log();
+    unit_expect_text(text, "lacuna: 24 calls by sparse routes, 25 by the dense one, at 25 sites");
+    unit_expect_text(text, "(5 more sites)");
+    unit_expect_text(text, ": too dense\n");
+    assert_non_null(strstr(text, "shape23"));
+    assert_true(strstr(text, "shape23") < strstr(text, "shape9")); /* by the time of all its calls */
+    assert_null(strstr(text, "shape0 "));
+    static const char *const words[] = {"a vector", "short, to 16", "short, to 128", "long",   "not seen",
+                                        "< 0.1 %",  "< 1 %",        "< 10 %",        "< 50 %", "dense"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) unit_expect_text(text, words[i]);
+}
+
+/* ---- calls that were not looked at ---- */
+
+static void child(void)
+{
+    static char names[40][16];
+    for (int i = 0; i < 40; i++) {
+        snprintf(names[i], sizeof names[i], "symbol%02d", i);
+        lac_tell_forwarded(names[i], LAC_FORWARD_SMALL);
+        lac_tell_forwarded(names[i], LAC_FORWARD_FORM);
+        lac_tell_forwarded(names[i], LAC_FORWARD_SMALL);
+    }
+    exit(0);
+}
+
+static void test_forwarded(void **state)
+{
+    (void)state;
+    static const char *const asked[] = {"LACUNA_STATS=1", NULL}, *const nothing[] = {NULL},
+                             *const disabled[] = {"LACUNA_STATS=1", "LACUNA_DISABLE=1", NULL},
+                             *const enabled[] = {"LACUNA_STATS=1", "LACUNA_DISABLE=0", NULL};
+    const char *text = unit_child("forwarded", asked);
+    unit_expect_text(text, "forwarded unseen: symbol00: 1 type, arithmetic or layout; 2 small\n");
+    unit_expect_text(text, "forwarded unseen: symbol31: ");
+    assert_int_equal(unit_lines(text), 32); /* more symbols than there are */
+    assert_int_equal(unit_lines(unit_child("forwarded", enabled)), 32);
+    assert_string_equal(unit_child("forwarded", nothing), "");
+    assert_string_equal(unit_child("forwarded", disabled), "");
+}
+
+static int setup(void **state)
+{
+    lac_ctx_t *ctx = unit_ctx();
+    lac_machine_default(&ctx->machine);
+    *state = ctx;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    lac_ctx_free(*state);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_sparse_site, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clocked_site, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_why_dense, setup, teardown),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_forwarded),
+    };
+    unit_begin();
+    if (unit_scenario(argc, argv)) child();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
