@@ -61,44 +61,78 @@ void cblas_sgemm(int, int, int, int, int, int, float, const float *, int, const 
                  int);
 
 static float a[M * K], b[K * N], expected[M * N];
+static float at[M * K], bt[K * N]; /* the transposes */
 
 static void make_operands(void)
 {
     for (int i = 0; i < M * K; i++) a[i] = i % 17 ? 0.0f : 2.0f;
     for (int i = 0; i < K * N; i++) b[i] = (float)(i % 7 - 3);
+    for (int i = 0; i < M * K; i++) at[i / M + i % M * K] = a[i];
+    for (int i = 0; i < K * N; i++) bt[i / K + i % K * N] = b[i];
     for (int j = 0; j < N; j++)
         for (int i = 0; i < M; i++)
             for (int k = 0; k < K; k++) expected[i + j * M] += a[i + k * M] * b[k + j * K];
 }
 
-static bool right(const float *c)
+static bool right(const float *result)
 {
-    return !memcmp(c, expected, sizeof expected);
+    return !memcmp(result, expected, sizeof expected);
 }
 
-static bool calls_are_right(void)
+static float c[M * N];
+
+static void spoil(void)
 {
-    static float c[M * N];
-    const int m = M, n = N, k = K, one = 1;
-    const float alpha = 1.0f, beta = 0.0f;
     memset(c, 0x7f, sizeof c);
+}
+
+static const int m = M, n = N, k = K, one = 1, back = -1;
+static const float alpha = 1.0f, beta = 0.0f;
+
+static bool plain_calls_are_right(void)
+{
+    spoil();
     sgemm_("N", "N", &m, &n, &k, &alpha, a, &m, b, &k, &beta, c, &m, 1, 1);
     if (!right(c)) return false;
-    memset(c, 0x7f, sizeof c);
+    spoil();
     for (int j = 0; j < N; j++)
         sgemv_("N", &m, &k, &alpha, a, &m, b + j * K, &one, &beta, c + j * M, &one, 1);
     if (!right(c)) return false;
-    memset(c, 0x7f, sizeof c);
+    spoil();
     cblas_sgemm(102, 111, 111, M, N, K, 1.0f, a, M, b, K, 0.0f, c, M);
     return right(c);
 }
 
-static fault_end_t child(long n, bool for_good)
+/* Transposes, vectors from their far end, and scalars of which one leaves C as it was. */
+static bool other_calls_are_right(void)
 {
-    count = 0, failing = n, lasting = for_good;
+    float reversed[K];
+    spoil();
+    sgemm_("T", "T", &m, &n, &k, &alpha, at, &k, bt, &n, &beta, c, &m, 1, 1);
+    if (!right(c)) return false;
+    sgemm_("N", "N", &m, &n, &k, &beta, a, &m, b, &k, &alpha, c, &m, 1, 1);
+    if (!right(c)) return false;
+    for (int j = 0; j < 2; j++) {
+        float *column = c + j * M;
+        memset(column, 0x7f, M * sizeof *column);
+        for (int l = 0; l < K; l++) reversed[l] = b[j * K + K - 1 - l];
+        sgemv_("T", &k, &m, &alpha, at, &k, reversed, &back, &beta, column, &one, 1);
+        sgemv_("T", &k, &m, &beta, at, &k, reversed, &back, &alpha, column, &one, 1);
+    }
+    return right(c);
+}
+
+static bool calls_are_right(void)
+{
+    return plain_calls_are_right() && other_calls_are_right();
+}
+
+static fault_end_t child(long nth, bool for_good)
+{
+    count = 0, failing = nth, lasting = for_good;
     bool good = calls_are_right() && calls_are_right();
     failing = 0;
-    return !good || !calls_are_right() ? FAULT_WRONG : count < n ? FAULT_DONE : FAULT_MET;
+    return !good || !calls_are_right() ? FAULT_WRONG : count < nth ? FAULT_DONE : FAULT_MET;
 }
 
 static void every_point(bool for_good)

@@ -182,6 +182,81 @@ static void test_bad_input(void **state)
     unit_expect(lac_gemm_batched_array(ctx, 0, NULL, NULL, 0, NULL, 0, NULL, NULL), LAC_OK, "none");
 }
 
+/* Views of an array, one of which is not as the first. */
+static void test_bad_views(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    make(&a, 3, 4, 2, 0, false, false, false);
+    make(&b, 4, 5, 2, 0, false, false, false);
+    make(&c, 3, 5, 2, 0, false, false, false);
+    before = c;
+    const lac_obj_t one_a = a.first, one_b = b.first, one_c = c.first;
+    lac_obj_t va[2] = {one_a, one_a}, vb[2] = {one_b, one_b}, vc[2] = {one_c, one_c};
+    vc[1].buf = c.f32 + 15;
+    va[0].m = -1;
+    refuse(lac_gemm_batched_array(ctx, 2, NULL, va, 1, vb, 1, NULL, vc), LAC_ERR_EXTENT, "a");
+    va[0] = one_a, va[1].dt = (lac_dt_t)9;
+    refuse(lac_gemm_batched_array(ctx, 2, NULL, va, 1, vb, 1, NULL, vc), LAC_ERR_TYPE, "a[1]");
+    va[1] = one_a, va[1].n = 3;
+    refuse(lac_gemm_batched_array(ctx, 2, NULL, va, 1, vb, 1, NULL, vc), LAC_ERR_EXTENT,
+           "a[1]: is not of the shape");
+    va[1] = one_a, vb[1].n = -5;
+    refuse(lac_gemm_batched_array(ctx, 2, NULL, va, 1, vb, 1, NULL, vc), LAC_ERR_EXTENT, "b[1]");
+    vb[1] = one_b, vb[1].m = 3;
+    refuse(lac_gemm_batched_array(ctx, 2, NULL, va, 1, vb, 1, NULL, vc), LAC_ERR_EXTENT,
+           "b[1]: is not of the shape");
+    vb[1] = one_b, vc[1].m = 2;
+    refuse(lac_gemm_batched_array(ctx, 2, NULL, va, 1, vb, 1, NULL, vc), LAC_ERR_EXTENT,
+           "c[1]: is not of the shape");
+    vc[1].m = 3, vc[1].n = 4;
+    refuse(lac_gemm_batched_array(ctx, 2, NULL, va, 1, vb, 1, NULL, vc), LAC_ERR_EXTENT,
+           "c[1]: is not of the shape");
+    vc[1].n = 5, vc[1].buf = a.f32 + 2;
+    refuse(lac_gemm_batched_array(ctx, 2, NULL, va, 1, vb, 1, NULL, vc), LAC_ERR_ALIAS,
+           "c[1]: overlaps a[1]");
+}
+
+static void test_strides_past_the_address_space(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    make(&a, 3, 4, 2, 0, false, false, false);
+    make(&b, 4, 5, 2, 0, false, false, false);
+    make(&c, 3, 5, 2, 0, false, false, false);
+    before = c;
+    const lac_obj_t *oa = &a.first, *ob = &b.first, *oc = &c.first;
+    static const lac_inc_t far[] = {INT64_MAX / 2, PTRDIFF_MAX / 8 + 1, -(PTRDIFF_MAX / 8) - 1, INT64_MIN};
+    for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+        lac_dim_t count = i ? 2 : 4;
+        refuse(lac_gemm_batched(ctx, count, NULL, oa, far[i], ob, 20, NULL, oc, 15), LAC_ERR_EXTENT,
+               "stride_a");
+        refuse(lac_gemm_batched(ctx, count, NULL, oa, 12, ob, far[i], NULL, oc, 15), LAC_ERR_EXTENT,
+               "stride_b");
+        refuse(lac_gemm_batched(ctx, count, NULL, oa, 12, ob, 20, NULL, oc, far[i]), LAC_ERR_EXTENT,
+               "stride_c");
+    }
+    lac_obj_t none = *oa, nothing = *ob;
+    none.m = 0, none.buf = NULL; /* needs no buffer under its stride */
+    nothing.n = 0, nothing.buf = NULL;
+    lac_obj_t out = *oc, narrow = *oc;
+    out.m = 0, narrow.n = 0;
+    unit_expect(lac_gemm_batched(ctx, 2, NULL, &none, 12, ob, 20, NULL, &out, 15), LAC_OK, "no rows");
+    unit_expect(lac_gemm_batched(ctx, 2, NULL, oa, 12, &nothing, 20, NULL, &narrow, 15), LAC_OK,
+                "no columns");
+    assert_memory_equal(c.f32, before.f32, sizeof c.f32);
+}
+
+/* From the last matrix to the first. */
+static void test_strides_that_go_back(void **state)
+{
+    make(&a, 3, 4, COUNT, 0, false, false, false);
+    make(&b, 4, 5, COUNT, 0, false, false, false);
+    make(&c, 3, 5, COUNT, 0, false, false, false);
+    lac_obj_t oa = a.first, ob = b.first, oc = c.first;
+    oa.buf = a.f32 + (COUNT - 1) * 12, ob.buf = b.f32 + (COUNT - 1) * 20, oc.buf = c.f32 + (COUNT - 1) * 15;
+    unit_expect(lac_gemm_batched(*state, COUNT, NULL, &oa, -12, &ob, -20, NULL, &oc, -15), LAC_OK, "back");
+    check(COUNT, 3, 5, 4, 1.0f, 0.0f, "back");
+}
+
 /* Two batches in one record each: their spans meet, their elements do not. */
 static void test_interleaved_records(void **state)
 {
@@ -213,8 +288,12 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_metadata),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_metadata),
                                        cmocka_unit_test(test_bad_input),
+                                       cmocka_unit_test(test_bad_views),
+                                       cmocka_unit_test(test_strides_past_the_address_space),
+                                       cmocka_unit_test(test_strides_that_go_back),
                                        cmocka_unit_test(test_interleaved_records)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, teardown);
