@@ -53,7 +53,9 @@ static lac_status_t place(int device, void **to, const void *from, size_t bytes)
 {
     (void)device;
     *to = malloc(bytes ? bytes : 1);
-    return copy(NULL, *to, from, bytes);
+    lac_status_t status = copy(NULL, *to, from, bytes);
+    if (status) free(*to);
+    return status;
 }
 
 static lac_status_t check(lac_exec_t *exec, const char *name, const void *buf)
@@ -157,8 +159,18 @@ static lac_status_t batched(lac_exec_t *exec, const lac_problem_t *p, const lac_
 lac_backend_t *fake_device_backend(void)
 {
     static const lac_memory_t memory = {fetch, place, free};
-    static const lac_device_t device = {alloc,  release,   copy,      copy,   wait,   add,
-                                        stream, capturing, time_work, record, replay, free};
+    static const lac_device_t device = {.alloc = alloc,
+                                        .release = release,
+                                        .upload = copy,
+                                        .download = copy,
+                                        .wait = wait,
+                                        .add = add,
+                                        .stream = stream,
+                                        .capturing = capturing,
+                                        .time = time_work,
+                                        .record = record,
+                                        .replay = replay,
+                                        .forget = free};
     static lac_backend_t backend;
     backend = lac_backend_host;
     backend.name = "fake";
