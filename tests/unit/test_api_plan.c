@@ -108,6 +108,37 @@ static void test_plan_of_other_shapes(void **state)
 }
 
 /* The route is kept only where it is legal: a sparse-only partner, a touched form. */
+/* One thing at a time is another than in the plan, of operands that would make a product. */
+static void test_every_difference(void **state)
+{
+    enum { DIFFERENCES = 12 };
+    static unsigned char bytes[2 * M * K + 2 * K * N];
+    static float room[4 * M * N];
+    make(29);
+    lac_plan_t *plan = plan_for(*state, NULL);
+    for (int i = 0; i < DIFFERENCES; i++) {
+        lac_obj_t a = t.oa, b = t.ob, c = t.oc;
+        if (i == 0) a.m = c.m = M - 1;
+        if (i == 1) b.n = c.n = N - 1;
+        if (i == 2) a.n = b.m = K - 1;
+        if (i == 3) c.buf = room, c.rs = N + 1;
+        if (i == 4) c.buf = room, c.rs = 2 * N, c.cs = 2;
+        if (i == 5) a.buf = bytes, a.dt = LAC_U8;
+        if (i == 6) b.buf = bytes, b.dt = LAC_U8;
+        if (i == 7) a.m = c.m = M - 2, a.rs = K + 1;
+        if (i == 8) a.rs = 1, a.cs = M;
+        if (i == 9) b.rs = 1, b.cs = K;
+        if (i == 10) b.m = a.n = K / 2, b.rs = 2 * N;
+        if (i == 11) c.buf = room, c.rs = 1, c.cs = M;
+        unit_expect(lac_plan_run(plan, NULL, &a, &b, NULL, &c), LAC_ERR_EXTENT, "another");
+        unit_expect_text(lac_last_error(), "differ from the plan's");
+    }
+    for (int i = 0; i < 4 * M * N; i++) assert_true(room[i] == 0.0f);
+    unit_expect(lac_plan_run(plan, NULL, &t.oa, &t.ob, NULL, &t.oc), LAC_OK, "the plan's own");
+    expect_product(1.0f, 0.0f);
+    lac_plan_destroy(plan);
+}
+
 static void test_plan_falls_back(void **state)
 {
     static const int32_t active[] = {1, 3, 200};
@@ -263,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_plan_runs),
                                        cmocka_unit_test(test_plan_of_other_shapes),
+                                       cmocka_unit_test(test_every_difference),
                                        cmocka_unit_test(test_plan_falls_back),
                                        cmocka_unit_test(test_explain_writes_nothing),
                                        cmocka_unit_test(test_decline),

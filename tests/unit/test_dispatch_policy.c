@@ -65,6 +65,7 @@ static const struct {
     {"compare", "reference:1e10", NULL},
     {"compare", ":2", NULL},
     {"compare", "auto", NULL},
+    {"compare", "a name that is longer than any backend's", NULL},
     {"compare", "nothing", NULL},
     {"verbose", "off", "off"},
     {"verbose", "0", "off"},
@@ -77,6 +78,10 @@ static const struct {
     {"verbose", "", NULL},
     {"verbose", "exec, meta", NULL},
     {"verbose", "all", NULL},
+    {"verbose",
+     "exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,exec,"
+     "exec,exec,exec,exec,exec,exec",
+     NULL},
     {"threads", "1", "1"},
     {"threads", "256", "256"},
     {"threads", "0", NULL},

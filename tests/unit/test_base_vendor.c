@@ -1,0 +1,63 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Which BLAS is behind: the one that LACUNA_BLAS names, where it is one; and what is told where it is none.
+ */
+#include "unit_support.h"
+
+#include "lacuna/dropin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print(void *arg, const char *key, const char *value)
+{
+    (void)arg;
+    if (!strncmp(key, "blas", 4)) fprintf(stderr, "%s: %s\n", key, value);
+}
+
+/* What a fresh process says of its BLAS, whether it finds a routine in it, and a product all the same. */
+static int child(void)
+{
+    static float a[64 * 64], b[64 * 64], c[64 * 64];
+    lac_ctx_t *ctx;
+    if (lac_ctx_create(&ctx) || lac_ctx_info(ctx, print, NULL)) return 3;
+    fprintf(stderr, "sgemv_: %s\n", lac_blas_symbol("sgemv_") ? "there" : "not there");
+    if (lac_blas_symbol(NULL)) return 4;
+    a[5] = 2.0f, b[5 * 64 + 7] = 3.0f;
+    lac_obj_t oa = lac_obj_rowmajor(LAC_F32, 64, 64, a, 64), ob = lac_obj_rowmajor(LAC_F32, 64, 64, b, 64),
+              oc = lac_obj_rowmajor(LAC_F32, 64, 64, c, 64);
+    lac_call_t call = {.size = sizeof call, .route = "event"};
+    if (lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call) || c[7] != 6.0f) return 5;
+    lac_ctx_free(ctx);
+    return 0;
+}
+
+static void expect(const char *blas, const char *first, const char *second, const char *third)
+{
+    char setting[4096];
+    snprintf(setting, sizeof setting, "LACUNA_BLAS=%s", blas);
+    const char *const settings[] = {setting, NULL}, *text = unit_child("facts", settings);
+    unit_expect_text(text, first);
+    unit_expect_text(text, second);
+    unit_expect_text(text, third);
+}
+
+static void test_named(void **state)
+{
+    (void)state;
+    expect(FAKE_BLIS, "blas: " FAKE_BLIS "\n", "blas version: BLIS of a test\n", "sgemv_: there\n");
+    expect("none", "blas: none\n", "blas missing: LACUNA_BLAS=none\n", "sgemv_: not there\n");
+    expect("/no/such/library", "blas: none\n", "LACUNA_BLAS: /no/such/library", "sgemv_: not there\n");
+    expect(FAKE_HALF_BLAS, "blas: none\n", FAKE_HALF_BLAS " has no sgemm_ and sgemv_\n", "not there\n");
+    expect("libm.so.6", "blas: none\n", "libm.so.6 has no sgemm_ and sgemv_\n", "not there\n");
+    expect(LACUNA_BLAS_LIBRARY, "blas: none\n", "is a Lacuna drop-in library\n", "not there\n");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_named)};
+    unit_begin();
+    if (unit_scenario(argc, argv)) return child();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
