@@ -183,7 +183,7 @@ lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const float *alph
     if (count == 1) return multiply(&call, a, b, c);
     if (lay_together(count, &oa, stride_a, &ob, stride_b, &oc, stride_c))
         return multiply(&call, &oa, &ob, &oc);
-    const lac_batch_t batch = {.count = count, .a_step = stride_a, .b_step = stride_b, .c_step = stride_c};
+    lac_batch_t batch = {.count = count, .a_step = stride_a, .b_step = stride_b, .c_step = stride_c};
     lac_problem_describe(&p, alpha ? *alpha : 1.0f, &oa, &ob, beta ? *beta : 0.0f, c);
     int token = lac_enter(ctx);
     status = lac_dispatch_batch(ctx, &p, &batch, call.symbol, &served);
@@ -241,7 +241,7 @@ static lac_status_t serve_set(const call_t *call, lac_dim_t count, const lac_obj
 {
     const void *places_a[LAC_BATCH_SET], *places_b[LAC_BATCH_SET];
     float *places_c[LAC_BATCH_SET];
-    lac_batch_t batch = {count, step_a, step_b, 1, places_a, places_b, places_c};
+    lac_batch_t batch = {count, step_a, step_b, 1, places_a, places_b, places_c, NULL, 0.0};
     bool all = count > 1, served = false;
     lac_status_t status = LAC_OK;
     for (lac_dim_t q = 0; all && q < count; q++) {

@@ -23,14 +23,25 @@ static void learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, cons
     if (site && choice.route) lac_history_learn(ctx, site, p, &choice, &seen);
 }
 
-lac_status_t lac_dispatch_batch(lac_ctx_t *ctx, lac_problem_t *p, const lac_batch_t *batch,
-                                const char *symbol, bool *served)
+static void choose_single(const lac_ctx_t *ctx, const lac_problem_t *p, lac_batch_t *batch)
+{
+    lac_preference_t preference = {.dense_bias = ctx->policy.dense_bias};
+    lac_problem_t one = *p;
+    one.threads = 1;
+    lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, &one, &ctx->machine, &preference);
+    batch->single = choice.route;
+    batch->single_us = choice.cost_us;
+}
+
+lac_status_t lac_dispatch_batch(lac_ctx_t *ctx, lac_problem_t *p, lac_batch_t *batch, const char *symbol,
+                                bool *served)
 {
     lac_batch_outcome_t out = {0};
     lac_request_t request = {.symbol = symbol};
     *served = false;
     if (!ctx->backend->batched || ctx->policy.backend || ctx->policy.compare) return LAC_OK;
     lac_site_t *site = lac_dispatch_recall(ctx, p, &request);
+    choose_single(ctx, p, batch);
     lac_status_t status = ctx->backend->batched(ctx->exec, p, batch, &out);
     if (status || !out.served) return status;
     *served = true;

@@ -9,7 +9,7 @@
 
 /* Serves the whole batch, or leaves all of it (*served false). p is the first product's, without metadata of
  * matrices that differ. */
-lac_status_t lac_dispatch_batch(lac_ctx_t *ctx, lac_problem_t *p, const lac_batch_t *batch,
-                                const char *symbol, bool *served);
+lac_status_t lac_dispatch_batch(lac_ctx_t *ctx, lac_problem_t *p, lac_batch_t *batch, const char *symbol,
+                                bool *served);
 
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The host as a backend: kernels of this processor, the system's BLAS, and scratch memory. */
 #include "host_backend.h"
+#include "host_batch.h"
 #include "host_convert.h"
 #include "forms.h"
 #include "host_sddmm.h"
@@ -93,6 +94,7 @@ const lac_backend_t lac_backend_host = {.name = "host",
                                         .sample = sample,
                                         .scan = scan,
                                         .sddmm = lac_host_sddmm,
+                                        .batched = lac_host_batched,
                                         .expand = lac_host_expand,
                                         .count = lac_host_count,
                                         .tune = lac_host_tune,

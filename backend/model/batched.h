@@ -16,6 +16,8 @@ typedef struct lac_batch {
     lac_inc_t a_step, b_step, c_step;
     const void *const *a_each, *const *b_each;
     float *const *c_each;
+    const lac_route_t *single; /* that one product alone would take, by one thread */
+    double single_us;          /* and its predicted time                          */
 } lac_batch_t;
 
 /* What served a batch as a whole. */

@@ -274,6 +274,49 @@ static void test_interleaved_records(void **state)
     check(COUNT, 3, 5, 4, 1.0f, 0.0f, "records");
 }
 
+/* Small products of events, each with weights of its own, are served as a whole, on either side, with the
+ * bits of any number of threads. */
+static void test_events_at_once(void **state)
+{
+    enum {
+        PRODUCTS = 40,
+        ROWS = 4,
+        K = 384,
+        COLS = 96,
+        EVENTS = ROWS * K,
+        WEIGHTS = K * COLS,
+        OUT = ROWS * COLS
+    };
+    static float events[PRODUCTS * EVENTS], weights[PRODUCTS * WEIGHTS], out[PRODUCTS * OUT],
+        again[PRODUCTS * OUT];
+    (void)state;
+    for (int p = 0; p < PRODUCTS * EVENTS; p++) events[p] = unit_between(&seed, 0, 29) ? 0.0f : 1.5f;
+    for (int p = 0; p < PRODUCTS * WEIGHTS; p++) weights[p] = (float)unit_between(&seed, -8, 8);
+    for (int right = 0; right < 2; right++)
+        for (int threads = 1; threads <= 3; threads += 2) {
+            lac_ctx_t *ctx = unit_ctx();
+            lac_obj_t e = lac_obj_rowmajor(LAC_F32, ROWS, K, events, K),
+                      w = lac_obj_rowmajor(LAC_F32, K, COLS, weights, COLS),
+                      o = lac_obj_rowmajor(LAC_F32, ROWS, COLS, threads == 1 ? out : again, COLS);
+            if (right) e.trans = w.trans = o.trans = LAC_TRANS;
+            unit_expect(lac_ctx_set(ctx, "threads", threads == 1 ? "1" : "3"), LAC_OK, "threads");
+            unit_expect(lac_ctx_set(ctx, "verbose", "exec"), LAC_OK, "verbose");
+            (void)unit_log();
+            unit_expect(right ? lac_gemm_batched(ctx, PRODUCTS, NULL, &w, WEIGHTS, &e, EVENTS, NULL, &o, OUT)
+                              : lac_gemm_batched(ctx, PRODUCTS, NULL, &e, EVENTS, &w, WEIGHTS, NULL, &o, OUT),
+                        LAC_OK, "at once");
+            unit_expect_text(unit_log(), "lacuna,1,batch,lac_gemm_batched,40,");
+            lac_ctx_free(ctx);
+            for (int p = 0; p < PRODUCTS * OUT; p++) {
+                const float *row = events + p / COLS * K, *column = weights + p / OUT * WEIGHTS + p % COLS;
+                double sum = 0.0;
+                for (int l = 0; l < K; l++) sum += (double)row[l] * (double)column[l * COLS];
+                assert_true(fabs((double)((float *)o.buf)[p] - sum) <= 1e-5 * (1.0 + fabs(sum)));
+            }
+            if (threads > 1) assert_memory_equal(out, again, sizeof out);
+        }
+}
+
 static int setup(void **state)
 {
     *state = unit_ctx();
@@ -294,7 +337,8 @@ int main(void)
                                        cmocka_unit_test(test_bad_views),
                                        cmocka_unit_test(test_strides_past_the_address_space),
                                        cmocka_unit_test(test_strides_that_go_back),
-                                       cmocka_unit_test(test_interleaved_records)};
+                                       cmocka_unit_test(test_interleaved_records),
+                                       cmocka_unit_test(test_events_at_once)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, teardown);
 }
