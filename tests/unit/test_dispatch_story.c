@@ -180,8 +180,8 @@ static void test_forwarded(void **state)
                              *const disabled[] = {"LACUNA_STATS=1", "LACUNA_DISABLE=1", NULL},
                              *const enabled[] = {"LACUNA_STATS=1", "LACUNA_DISABLE=0", NULL};
     const char *text = unit_child("forwarded", asked);
-    unit_expect_text(text, "forwarded unseen: symbol00: 1 type, arithmetic or layout; 2 small\n");
-    unit_expect_text(text, "forwarded unseen: symbol31: ");
+    unit_expect_text(text, "lacuna: symbol00 without a look: 1 type, arithmetic or layout; 2 small\n");
+    unit_expect_text(text, "lacuna: symbol31 without a look: ");
     assert_int_equal(unit_lines(text), 32); /* more symbols than there are */
     assert_int_equal(unit_lines(unit_child("forwarded", enabled)), 32);
     assert_string_equal(unit_child("forwarded", nothing), "");
