@@ -100,11 +100,12 @@ static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_o
     return !status && !request.declined;
 }
 
-int lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
-                      lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller)
+unsigned lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                           lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller,
+                           unsigned most)
 {
     lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, adds ? LAC_SITE_ADDS : 0, caller);
-    return ctx && lac_dispatch_settled(ctx, &at);
+    return ctx ? lac_dispatch_settled(ctx, &at, most) : 0;
 }
 
 static int product(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
@@ -125,7 +126,7 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
                          const void *caller)
 {
     if (!ctx || is_small(ctx, (double)m * (double)n * (double)k)) return 0;
-    if (lac_sgemm_settled(ctx, ta, tb, m, n, k, lda, ldb, 0, caller)) return 0;
+    if (lac_sgemm_settled(ctx, ta, tb, m, n, k, lda, ldb, 0, caller, 1)) return 0;
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, NULL, symbol, caller);
 }
 
@@ -155,7 +156,7 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
     lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
     lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
     at.ars = turned ? lda : 1, at.acs = turned ? 1 : lda;
-    if (lac_dispatch_settled(ctx, &at)) return 0;
+    if (lac_dispatch_settled(ctx, &at, 1)) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t oa = lac_column_obj(space, ta, rows, cols, a, 1, lda);
     lac_obj_t ox = lac_column_obj(space, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);

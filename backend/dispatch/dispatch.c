@@ -181,17 +181,18 @@ static void decline(lac_ctx_t *ctx, lac_site_t *site, lac_request_t *request)
     ctx->forwarded_at_us = lac_now_us();
 }
 
-bool lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key)
+unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most)
 {
-    if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return false;
+    if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return 0;
     lac_site_t *site = lac_site_known(&ctx->sites, key);
-    if (!site || site->countdown == 0 || lac_timing_wants(ctx, site, site->dense_row)) return false;
-    site->countdown--;
-    site->calls++;
-    site->declined_calls++;
-    site->spent_us += site->dense_us;
+    if (!site || site->countdown == 0 || lac_timing_wants(ctx, site, site->dense_row)) return 0;
+    unsigned calls = site->countdown < most ? site->countdown : most;
+    site->countdown -= calls;
+    site->calls += calls;
+    site->declined_calls += calls;
+    site->spent_us += calls * site->dense_us;
     ctx->forwarded = NULL;
-    return true;
+    return calls;
 }
 
 void lac_dispatch_forwarded(lac_ctx_t *ctx)

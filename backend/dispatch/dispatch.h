@@ -26,10 +26,10 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
  * where there is none. */
 lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request);
 
-/* True where a call of this site that may be declined is certain to be, without a look at it: the site is
- * dense, neither a look nor a measurement is due, and nobody asked to be told. The call then counts as
+/* How many calls of this site that may be declined, up to `most`, are certain to be, without a look at them:
+ * the site is dense, neither a look nor a measurement is due, and nobody asked to be told. They then count as
  * declined. */
-bool lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key);
+unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most);
 
 /* A call that was declined and is being timed (ctx->forwarded is set) has been served by the caller's BLAS.
  */

@@ -107,7 +107,9 @@ static bool look(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
     if (brings_density(x) || !x->buf || seen->break_even <= 0.0) return false;
     double density = sample(ctx, seen, x, rows, cols, site);
     if (density >= 0) seen->sampled = density;
-    if (density < 0 || density > SAMPLE_MARGIN * seen->break_even) return false;
+    double margin =
+        ctx->backend->asynchronous ? 1.0 : SAMPLE_MARGIN; /* there the sample is large, and no run counts */
+    if (density < 0 || density > margin * seen->break_even) return false;
     x->density = density < seen->break_even ? density : seen->break_even;
     x->k_active = -1.0;
     x->known = LAC_KNOWN_PROBED;

@@ -37,10 +37,12 @@ typedef struct lac_addend {
     const float *bias; /* m values: one for each row, in every column */
 } lac_addend_t;
 
-/* Nonzero where either of these two calls of this shape, from this caller, is certain to be declined: that
- * can be asked before the rest is known. The call then counts as declined. `adds`: something is added. */
-LAC_API int lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                              lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller);
+/* How many calls of either of these two of this shape, from this caller, the next one included, are certain
+ * to be declined: `most` at most. That can be asked before the rest is known, and the calls then count as
+ * declined. `adds`: something is added. */
+LAC_API unsigned lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                                   lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller,
+                                   unsigned most);
 
 /* Column-major C := beta C + alpha op(A) op(B) + from + bias, on a device. Returns as lac_sgemm_or_decline;
  * where beta = 0, a declined C may hold anything. The price of adding is weighed. */

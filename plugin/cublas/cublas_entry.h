@@ -88,6 +88,6 @@ static inline bool ask_leave(ask_t *ask, place_t *place, int done)
 }
 
 /* True where Lacuna has queued the product. */
-bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t g);
+bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g);
 
 #endif

@@ -4,8 +4,10 @@
 #include "cublas_entry.h"
 #include "cublas_handle.h"
 #include "cublas_recordings.h"
+#include "cublas_settled.h"
 
 _Thread_local int calls_in_progress __attribute__((tls_model("initial-exec")));
+_Thread_local settled_t settled_calls[SETTLED_KEPT] __attribute__((tls_model("initial-exec")));
 
 bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_addend_t *addend,
                    lac_forward_t why)
@@ -35,8 +37,12 @@ bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, con
     return done > 0 || unasked(ask, why);
 }
 
-static int ask_product(const ask_t *ask, lac_ctx_t *ctx, const gemm_args_t *g)
+static int ask_product(const ask_t *ask, lac_ctx_t *ctx, const void *handle, const gemm_args_t *g)
 {
+    unsigned calls = lac_sgemm_settled(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, g->lda,
+                                       g->ldb, 0, ask->caller, SETTLED_MOST);
+    if (calls) settled_grant(handle, ask->caller, g, 0, calls - 1);
+    if (calls) return 0;
     return lac_sgemm_or_decline(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha,
                                 g->a, g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, ask->symbol, ask->caller);
 }
@@ -49,54 +55,62 @@ static int ask_batch(const ask_t *ask, lac_ctx_t *ctx, const gemm_args_t *g)
                                         ask->symbol, ask->caller);
 }
 
-bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t g)
+bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g)
 {
     handle_state_t state;
-    if (!g.f32) return unasked(ask, LAC_FORWARD_FORM);
-    if (!gemm_is_proper(&g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
-    bool one = gemm_batch_as_one(&g);
-    if (!one && !gemm_batch_is_apart(&g)) return unasked(ask, LAC_FORWARD_BATCH);
-    if ((double)g.m * (double)g.n * (double)g.k < lac_device_least()) return unasked(ask, LAC_FORWARD_SMALL);
+    if (!g->f32) return unasked(ask, LAC_FORWARD_FORM);
+    if (!gemm_is_proper(g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
+    bool one = gemm_batch_as_one(g);
+    if (!one && !gemm_batch_is_apart(g)) return unasked(ask, LAC_FORWARD_BATCH);
+    if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
+        return unasked(ask, LAC_FORWARD_SMALL);
+    if (one && settled_take(handle, ask->caller, g, 0)) return false;
     if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_FORWARD_HANDLE);
-    int math = g.math == MATH_OF_HANDLE ? state.math : g.math;
+    int math = g->math == MATH_OF_HANDLE ? state.math : g->math;
     lac_forward_t why;
     place_t *place = ask_enter(state.stream, math, &why);
     if (!place && !one) return unasked(ask, why == LAC_FORWARD_CAPTURED ? LAC_FORWARD_BATCH : why);
-    if (!place) return ask_recording(ask, state.stream, math, &g, NULL, why);
-    return ask_leave(ask, place, one ? ask_product(ask, place->ctx, &g) : ask_batch(ask, place->ctx, &g));
+    if (!place) return ask_recording(ask, state.stream, math, g, NULL, why);
+    return ask_leave(ask, place,
+                     one ? ask_product(ask, place->ctx, handle, g) : ask_batch(ask, place->ctx, g));
 }
 
 int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
 {
     ask_t ask;
-    if (ask_begin(&ask, symbol, caller) && lacuna_gemm(&ask, handle, read_sgemm(symbol->wide, SGEMM_ARGS)))
-        return CUBLAS_SUCCESS;
+    if (ask_begin(&ask, symbol, caller)) {
+        gemm_args_t g = read_sgemm(symbol->wide, SGEMM_ARGS);
+        if (lacuna_gemm(&ask, handle, &g)) return CUBLAS_SUCCESS;
+    }
     return FORWARD(&ask, sgemm_fn, SGEMM_ARGS);
 }
 
 int enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS)
 {
     ask_t ask;
-    if (ask_begin(&ask, symbol, caller) &&
-        lacuna_gemm(&ask, handle, read_sgemm_strided(symbol->wide, SGEMM_STRIDED_ARGS)))
-        return CUBLAS_SUCCESS;
+    if (ask_begin(&ask, symbol, caller)) {
+        gemm_args_t g = read_sgemm_strided(symbol->wide, SGEMM_STRIDED_ARGS);
+        if (lacuna_gemm(&ask, handle, &g)) return CUBLAS_SUCCESS;
+    }
     return FORWARD(&ask, sgemm_strided_fn, SGEMM_STRIDED_ARGS);
 }
 
 int enter_gemm_ex(exported_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS)
 {
     ask_t ask;
-    if (ask_begin(&ask, symbol, caller) &&
-        lacuna_gemm(&ask, handle, read_gemm_ex(symbol->wide, GEMM_EX_ARGS)))
-        return CUBLAS_SUCCESS;
+    if (ask_begin(&ask, symbol, caller)) {
+        gemm_args_t g = read_gemm_ex(symbol->wide, GEMM_EX_ARGS);
+        if (lacuna_gemm(&ask, handle, &g)) return CUBLAS_SUCCESS;
+    }
     return FORWARD(&ask, gemm_ex_fn, GEMM_EX_ARGS);
 }
 
 int enter_gemm_strided_ex(exported_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS)
 {
     ask_t ask;
-    if (ask_begin(&ask, symbol, caller) &&
-        lacuna_gemm(&ask, handle, read_gemm_strided_ex(symbol->wide, GEMM_STRIDED_EX_ARGS)))
-        return CUBLAS_SUCCESS;
+    if (ask_begin(&ask, symbol, caller)) {
+        gemm_args_t g = read_gemm_strided_ex(symbol->wide, GEMM_STRIDED_EX_ARGS);
+        if (lacuna_gemm(&ask, handle, &g)) return CUBLAS_SUCCESS;
+    }
     return FORWARD(&ask, gemm_strided_ex_fn, GEMM_STRIDED_EX_ARGS);
 }

@@ -3,12 +3,16 @@
  * The matrix product of cuBLASLt, which PyTorch calls for a linear layer with a bias. */
 #include "cublas_entry.h"
 #include "cublas_lt_args.h"
+#include "cublas_settled.h"
 
 static int ask_lt(const ask_t *ask, lac_ctx_t *ctx, lt_args_t *args, LT_MATMUL_PARAMS)
 {
     const gemm_args_t *g = &args->gemm;
     lac_trans_t ta = (lac_trans_t)g->ta, tb = (lac_trans_t)g->tb;
-    if (lac_sgemm_settled(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb, args->adds, ask->caller)) return 0;
+    unsigned calls = lac_sgemm_settled(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb, args->adds, ask->caller,
+                                       SETTLED_MOST);
+    if (calls) settled_grant(stream, ask->caller, g, args->adds, calls - 1);
+    if (calls) return 0;
     if (!read_lt_rest(args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
     return lac_sgemm_added_or_decline(ctx, ta, tb, g->m, g->n, g->k, args->alpha, g->a, g->lda, g->b, g->ldb,
                                       args->beta, g->c, g->ldc, &args->addend, ask->symbol, ask->caller);
@@ -23,6 +27,7 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
         return unasked(ask, LAC_FORWARD_ARGUMENTS);
     if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
         return unasked(ask, LAC_FORWARD_SMALL);
+    if (settled_take(stream, ask->caller, g, args.adds)) return false;
     lac_forward_t why;
     place_t *place = ask_enter(stream, g->math, &why);
     if (place) return ask_leave(ask, place, ask_lt(ask, place->ctx, &args, LT_MATMUL_ARGS));

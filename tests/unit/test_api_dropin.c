@@ -86,8 +86,8 @@ static void test_declined(void **state)
     assert_int_equal(lac_sgemm_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, a,
                                           M, "sgemm_", NULL),
                      0); /* aliased: what the BLAS makes of it is its own affair */
-    assert_false(lac_sgemm_settled(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, M, K, 0, NULL));
-    assert_false(lac_sgemm_settled(ctx, LAC_TRANS, LAC_TRANS, M, N, K, K, N, 1, NULL));
+    assert_false(lac_sgemm_settled(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, M, K, 0, NULL, 1));
+    assert_false(lac_sgemm_settled(ctx, LAC_TRANS, LAC_TRANS, M, N, K, K, N, 1, NULL, 1));
     assert_false(lac_awaits_forwarded(NULL));
     lac_forwarded(ctx); /* nothing was being timed */
     for (int i = 0; i < M * N; i++) assert_true(c[i] == 1.0f);
