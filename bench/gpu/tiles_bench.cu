@@ -1,0 +1,218 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Times the product by tiles beside cuBLAS, preparation included, and compares the errors of both with fp64;
+ * JSON to a file. */
+#include <cublas_v2.h>
+
+#include "../../kernels/cuda/tiles.h"
+#include "graph_timing.cuh"
+
+namespace
+{
+
+/* Zeros of a in pieces of rows x cols, each kept with probability `density`. */
+struct Pattern {
+    const char *name;
+    int rows, cols;
+    double density;
+};
+
+__global__ void fill_pattern(float *x, int64_t rows, int64_t cols, Pattern p, int kind, uint64_t seed)
+{
+    const int spread = kind == 1 ? 8 : kind == 3 ? 30 : 0;
+    for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < rows * cols;
+         t += (int64_t)gridDim.x * blockDim.x) {
+        const uint64_t piece = mix(seed ^
+                                   mix((uint64_t)(t / cols / p.rows) << 32 ^ (uint64_t)(t % cols / p.cols))),
+                       bits = mix(seed + 1 + (uint64_t)t);
+        const float v = signed_unit(bits);
+        const bool kept = (double)(uint32_t)piece * 0x1p-32 < p.density;
+        const int e = (int)(mix(bits) % (unsigned)(2 * spread + 1)) - spread;
+        x[t] = !kept ? 0.0f : kind == 2 ? fabsf(v) : ldexpf(v, e);
+    }
+}
+
+struct Bench {
+    cublasHandle_t handle;
+    FILE *json;
+    bool first;
+    float *a, *b, *c;
+    void *workspace;
+    int64_t m, n, k;
+};
+
+void allocate(Bench &x, int64_t m, int64_t k, int64_t n)
+{
+    x.m = m, x.n = n, x.k = k;
+    CUDA_CHECK(cudaMalloc(&x.a, (size_t)(4 * m * k)));
+    CUDA_CHECK(cudaMalloc(&x.b, (size_t)(4 * k * n)));
+    CUDA_CHECK(cudaMalloc(&x.c, (size_t)(4 * m * n)));
+    CUDA_CHECK(cudaMalloc(&x.workspace, (size_t)lac_cuda_tiles_bytes(m, n, k)));
+}
+
+void release(Bench &x)
+{
+    for (void *p : {(void *)x.a, (void *)x.b, (void *)x.c, x.workspace}) CUDA_CHECK(cudaFree(p));
+}
+
+lac_cuda_tiles_t product(const Bench &x)
+{
+    return {x.m, x.n, x.k, {nullptr, 1.0f}, x.a, x.k, 1, x.b, x.n, {nullptr, 0.0f}, x.c, x.n, 1};
+}
+
+lac_status_t sgemm(const Bench &x)
+{
+    const float one = 1, zero = 0;
+    return cublasSgemm(x.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)x.n, (int)x.m, (int)x.k, &one, x.b, (int)x.n,
+                       x.a, (int)x.k, &zero, x.c, (int)x.n) == CUBLAS_STATUS_SUCCESS
+               ? LAC_OK
+               : LAC_ERR_VENDOR;
+}
+
+/* Calls in a graph, so that it takes some milliseconds. */
+int calls_for(const Bench &x)
+{
+    const double us = 2e-6 * (double)x.m * (double)x.n * (double)x.k / 50 + 10;
+    return us > 2000 ? 2 : us > 300 ? 5 : 20;
+}
+
+void time_problem(Bench &x, const Pattern &p, bool steps)
+{
+    const Pattern all = {"", 1, 1, 2.0};
+    fill_pattern<<<1024, 256>>>(x.a, x.m, x.k, p, 0, 11);
+    fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, all, 0, 12);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const lac_cuda_tiles_t t = product(x);
+    const int calls = calls_for(x);
+    const double dense = time_graph([&](int) { return sgemm(x); }, calls, 1),
+                 ours =
+                     time_graph([&](int) { return lac_cuda_tiles_run(&t, x.workspace, stream); }, calls, 1);
+    printf("  %lldx%lldx%lld %-12s %5.1f%%  cublas %9.1f  tiles %9.1f us  %.2fx", (long long)x.m,
+           (long long)x.k, (long long)x.n, p.name, 100 * std::min(p.density, 1.0), dense, ours, dense / ours);
+    fprintf(x.json,
+            "%s\n  {\"problem\": \"%lldx%lldx%lld %s %g%%\", \"route\": \"tiles\", \"warm_us\": %.1f, "
+            "\"cublas_us\": %.1f",
+            x.first ? "" : ",", (long long)x.m, (long long)x.k, (long long)x.n, p.name,
+            100 * std::min(p.density, 1.0), ours, dense);
+    if (steps) {
+        const double pack =
+            time_graph([&](int) { return lac_cuda_tiles_pack(&t, x.workspace, stream); }, calls, 1);
+        printf("  (preparation %.1f)", pack);
+        fprintf(x.json, ", \"preparation_us\": %.1f", pack);
+    }
+    printf("\n");
+    fprintf(x.json, "}");
+    x.first = false;
+    fflush(stdout);
+}
+
+/* Errors in units of 2^-24 |A||B|, of every step-th row. */
+__global__ void judge(lac_cuda_tiles_t p, int step, double *each)
+{
+    const int64_t j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, i = blockIdx.y * (int64_t)step;
+    if (j >= p.n) return;
+    double sum = 0, size = 0;
+    for (int64_t k = 0; k < p.k; k++) {
+        const double v = (double)p.a[i * p.ars + k] * (double)p.b[k * p.ldb + j];
+        sum += v, size += fabs(v);
+    }
+    each[blockIdx.y * p.n + j] = fabs((double)p.c[i * p.crs + j] - sum) / (0x1p-24 * size);
+}
+
+void errors(const Bench &x, int step, double *mean, double *worst)
+{
+    const int64_t rows = (x.m + step - 1) / step;
+    double *each;
+    CUDA_CHECK(cudaMalloc(&each, (size_t)(8 * rows * x.n)));
+    judge<<<dim3((unsigned)((x.n + 127) / 128), (unsigned)rows), 128, 0, stream>>>(product(x), step, each);
+    std::vector<double> all((size_t)(rows * x.n));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaMemcpy(all.data(), each, 8 * all.size(), cudaMemcpyDeviceToHost));
+    cudaFree(each);
+    *mean = *worst = 0;
+    for (double e : all) *worst = std::max(*worst, e), *mean += e / (double)all.size();
+}
+
+void judge_problem(Bench &x, int kind, const char *name)
+{
+    const Pattern all = {"", 1, 1, 2.0};
+    double ours[2], theirs[2];
+    const int step = x.k > 10000 ? 16 : 4;
+    fill_pattern<<<1024, 256>>>(x.a, x.m, x.k, all, kind, 21);
+    fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, all, kind, 22);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const lac_cuda_tiles_t t = product(x);
+    if (lac_cuda_tiles_run(&t, x.workspace, stream) != LAC_OK) exit(2);
+    errors(x, step, &ours[0], &ours[1]);
+    if (sgemm(x) != LAC_OK) exit(2);
+    errors(x, step, &theirs[0], &theirs[1]);
+    printf("  k=%-6lld %-9s mean %7.3f  max %8.2f   cublas %7.3f %8.2f\n", (long long)x.k, name, ours[0],
+           ours[1], theirs[0], theirs[1]);
+    fprintf(x.json,
+            ",\n  {\"problem\": \"%lldx%lldx%lld %s\", \"route\": \"tiles\", \"mean_error\": %.4g, "
+            "\"max_error\": %.4g, "
+            "\"cublas_mean_error\": %.4g, \"cublas_max_error\": %.4g}",
+            (long long)x.m, (long long)x.k, (long long)x.n, name, ours[0], ours[1], theirs[0], theirs[1]);
+}
+
+void bench_patterns(Bench &x)
+{
+    allocate(x, 4096, 4096, 4096);
+    time_problem(x, {"dense", 1, 1, 2.0}, true);
+    for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"block 32x8", 32, 8, d}, true);
+    for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"columns of 32", 32, 1, d}, true);
+    for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"columns of 64", 64, 1, d}, true);
+    for (double d : {0.5, 0.25, 0.1}) time_problem(x, {"whole columns", 4096, 1, d}, true);
+    for (double d : {0.25, 0.1, 0.05, 0.02, 0.01}) time_problem(x, {"unstructured", 1, 1, d}, true);
+    release(x);
+}
+
+void bench_sizes(Bench &x)
+{
+    static const int64_t sizes[][3] = {
+        {512, 512, 512},    {1000, 1000, 1000}, {1024, 1024, 1024}, {1536, 1536, 1536},
+        {2048, 2048, 2048}, {3000, 3000, 3000}, {8192, 8192, 8192}, {8192, 1024, 1024},
+        {1024, 8192, 1024}, {1024, 1024, 8192}, {256, 4096, 4096},  {4096, 4096, 256},
+        {4096, 256, 4096},  {5000, 5000, 1000}, {64, 8192, 8192},   {8192, 64, 8192}};
+    for (const auto &s : sizes) {
+        allocate(x, s[0], s[1], s[2]);
+        time_problem(x, {"dense", 1, 1, 2.0}, false);
+        release(x);
+    }
+}
+
+void bench_accuracy(Bench &x)
+{
+    static const char *const kinds[] = {"uniform", "2^+-8", "positive", "2^+-30"};
+    for (int64_t k : {128, 1024, 4096, 65536}) {
+        allocate(x, 512, k, 512);
+        for (int kind = 0; kind < 4; kind++) judge_problem(x, kind, kinds[kind]);
+        release(x);
+    }
+}
+
+} // namespace
+
+/* tiles_bench out.json */
+int main(int argc, char **argv)
+{
+    FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
+    if (!json) return 2;
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    cublasSetStream(handle, stream);
+    void *space;
+    CUDA_CHECK(cudaMalloc(&space, 64 << 20));
+    cublasSetWorkspace(handle, space, 64 << 20);
+    int version = 0;
+    cublasGetVersion(handle, &version);
+    write_provenance(json, version);
+    Bench x = {handle, json, true, nullptr, nullptr, nullptr, nullptr, 0, 0, 0};
+    bench_patterns(x);
+    bench_sizes(x);
+    bench_accuracy(x);
+    fprintf(json, "\n]}\n");
+    fclose(json);
+    return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the kernels of the product by tiles share: shapes, workspace, and the three bf16 pieces of a float. */
+#ifndef LACUNA_TILES_CUH
+#define LACUNA_TILES_CUH
+
+#include "device_common.cuh"
+#include "tiles.h"
+
+namespace lacuna
+{
+
+constexpr int kPieces = 3; /* bf16 numbers whose sum is a float                           */
+constexpr int kHalfRows = LAC_CUDA_TILES_ROWS; /* rows of a that share a list of active k */
+constexpr int kTileRows = 2 * kHalfRows; /* rows of a block: two halves, which share rows of b          */
+constexpr int kTileCols = LAC_CUDA_TILES_SIDE; /* columns of b */
+constexpr int kStep = LAC_CUDA_TILES_STEP; /* active k that are multiplied together                       */
+constexpr int kDepth = 16;                 /* k of one instruction                                        */
+constexpr int kFragment = kHalfRows * kDepth * 2;      /* bytes: one piece of a half's kDepth k  */
+constexpr int kFragments = kPieces * (kStep / kDepth); /* of a half's step, piece by piece       */
+constexpr int kStepBytes = kFragments * kFragment;
+
+static_assert(kTileRows == LAC_CUDA_TILES_SIDE, "a tile is square");
+
+/* Where things lie in the workspace. The k of a tile fall into those that are active in both halves and those
+ * that are in one only; `both` and `only` list them in ascending order, padded to whole steps with k whose
+ * pieces are zeros. The pieces of a half are those of the first list's k, then those of its own: step by
+ * step, in the order of wgmma's registers. */
+struct TilesSpace {
+    int tiles_m, tiles_n, words, room; /* words of `active` of one half; steps that a list has room for */
+    uint32_t *active;                  /* [half] a bit per k                                            */
+    int *both_steps, *only_steps;      /* [tile]; [half]                                                */
+    int *both, *only;                  /* [tile][room kStep]; [half][room kStep]                        */
+    int *failed, *failed_count;        /* tiles without a finite sum                                    */
+    unsigned char *pieces;             /* [half][room kStepBytes]                                       */
+    int splits;                        /* blocks that share the k of a tile                             */
+    float4 *parts;                     /* [split][tile][kTileRows kTileCols / 4], where there are some  */
+    int64_t bytes;
+};
+
+inline TilesSpace tiles_space(int64_t m, int64_t n, int64_t k, void *workspace)
+{
+    TilesSpace s = {};
+    s.tiles_m = (int)ceil_div(m, kTileRows), s.tiles_n = (int)ceil_div(n, kTileCols);
+    s.words = (int)ceil_div(k, 32), s.room = (int)ceil_div(k, kStep) + 1;
+    const int64_t tiles = s.tiles_m, halves = 2 * tiles, list = (int64_t)s.room * kStep * 4;
+    unsigned char *at = (unsigned char *)workspace;
+    const auto take = [&](int64_t bytes) {
+        unsigned char *mine = at;
+        at += round_up(bytes, 256);
+        return mine;
+    };
+    s.pieces = take(halves * s.room * kStepBytes);
+    s.active = (uint32_t *)take(halves * s.words * 4);
+    s.both = (int *)take(tiles * list);
+    s.only = (int *)take(halves * list);
+    s.both_steps = (int *)take(tiles * 4);
+    s.only_steps = (int *)take(halves * 4);
+    s.failed = (int *)take(tiles * s.tiles_n * 4);
+    s.failed_count = (int *)take(4);
+    s.splits = lac_cuda_tiles_splits(tiles * s.tiles_n, s.room - 1, current_device().sms);
+    s.parts = (float4 *)take(s.splits > 1 ? s.splits * tiles * s.tiles_n * kTileRows * kTileCols * 4 : 0);
+    s.bytes = at - (unsigned char *)workspace;
+    return s;
+}
+
+/* The bf16 numbers nearest to two floats: hi above, lo below. */
+__device__ inline uint32_t nearest_bf16(float lo, float hi)
+{
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(hi), "f"(lo));
+    return both;
+}
+
+/* Before they are split, floats are scaled so that every piece of every float, subnormals too, is a normal
+ * bf16. */
+constexpr float kScale = 0x1p24f, kUnscale = 0x1p-48f; /* of an operand; of a product */
+
+/* Three bf16 pieces of two scaled floats, rounded to nearest: their sum is the float, exactly. Inf, NaN and
+ * what overflows when it is scaled leave a NaN or Inf. */
+__device__ inline void split_pair(float lo, float hi, uint32_t (&piece)[kPieces])
+{
+    lo *= kScale, hi *= kScale;
+#pragma unroll
+    for (int p = 0; p < kPieces; p++) {
+        piece[p] = nearest_bf16(lo, hi);
+        lo -= __uint_as_float(piece[p] << 16);
+        hi -= __uint_as_float(piece[p] & 0xffff0000u);
+    }
+}
+
+} // namespace lacuna
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The product by tiles as a whole: where it can run, its workspace, and its steps, panel by panel of a. */
+#include "tiles.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int64_t kPanelBytes = 1 << 30; /* of pieces of a that the workspace holds at a time */
+constexpr int64_t kPanelTiles = 1 << 15;
+
+/* Rows of a that are prepared together. */
+int64_t panel_rows(int64_t m, int64_t k)
+{
+    const int64_t tile = most<int64_t>(1, ceil_div(k, kStep) + 1) * 2 * kStepBytes;
+    const int64_t tiles = least(kPanelTiles, most<int64_t>(1, kPanelBytes / tile));
+    return least(m, tiles * kTileRows);
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" bool lac_cuda_tiles_here(void)
+{
+    static std::atomic<int> majors[64]; /* as asked before, plus 1 */
+    int id = 0, major = 0;
+    if (cudaGetDevice(&id) != cudaSuccess) return cudaGetLastError() == cudaSuccess;
+    const bool kept = id >= 0 && id < 64;
+    if (kept && majors[id].load(std::memory_order_relaxed))
+        return majors[id].load(std::memory_order_relaxed) == 10;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id) != cudaSuccess)
+        return cudaGetLastError() == cudaSuccess;
+    if (kept) majors[id].store(major + 1, std::memory_order_relaxed);
+    return major == 9;
+}
+
+extern "C" int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k)
+{
+    return lacuna::tiles_space(lacuna::panel_rows(m, k), n, k, nullptr).bytes;
+}
+
+extern "C" int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors)
+{
+    using namespace lacuna;
+    constexpr int kMost = 16;
+    constexpr double kBlock = 6.0, kReduce = 6.0,
+                     kGain = 0.95; /* in steps: a block beside its own; the sum */
+    int best = 1;
+    double best_steps = 1e300;
+    for (int splits = 1; splits <= kMost && splits <= steps; splits++) {
+        const double waves = (double)ceil_div(tiles * splits, processors),
+                     took = waves * ((double)ceil_div(steps, splits) + kBlock) + (splits > 1 ? kReduce : 0.0);
+        if (took < kGain * best_steps) best_steps = took, best = splits;
+    }
+    return best;
+}
+
+extern "C" bool lac_cuda_tiles_aligned(const float *b, int64_t ldb)
+{
+    return lacuna::aligned(b, 16) && ldb % 4 == 0;
+}
+
+extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace,
+                                           lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!fits(p->m) || !fits(p->n) || !fits(p->k)) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const int64_t rows = panel_rows(p->m, p->k);
+    lac_status_t status = LAC_OK;
+    for (int64_t i = 0; status == LAC_OK && i < p->m; i += rows) {
+        lac_cuda_tiles_t panel = *p;
+        panel.m = least(rows, p->m - i);
+        panel.a += i * p->ars, panel.c += i * p->crs;
+        status = lac_cuda_tiles_pack(&panel, workspace, stream);
+        if (status == LAC_OK) status = lac_cuda_tiles_multiply(&panel, workspace, stream);
+        if (status == LAC_OK) status = lac_cuda_tiles_reduce(&panel, workspace, stream);
+        if (status == LAC_OK) status = lac_cuda_tiles_repair(&panel, workspace, stream);
+    }
+    return status;
+}

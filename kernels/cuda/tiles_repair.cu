@@ -1,0 +1,91 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Tiles whose bf16 pieces gave no finite sum, done again by fp32 multiply-adds: Inf, NaN and overflow as they
+ * are.
+ */
+#include "tiles.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kSide = 64, kDeep = 16, kThreads = 256,
+              kEach = 4; /* a block does kSide x kSide, a thread kEach^2 */
+constexpr int kPartsAcross = kTileCols / kSide, kParts = kPartsAcross * (kTileRows / kSide);
+static_assert(kTileRows % kSide == 0 && kThreads * kEach * kEach == kSide * kSide,
+              "a block per part of a tile");
+
+struct RepairArgs {
+    const float *a, *b;
+    int64_t ars, acs, ldb;
+    int m, n, k;
+    lac_cuda_scalar_t alpha, beta;
+    float *c;
+    int64_t crs, ccs;
+    TilesSpace s;
+};
+
+/* c := beta c + alpha a b for one part of a tile; k in ascending order, zeros of a skipped. */
+__device__ inline void repair_part(const RepairArgs &g, int row0, int col0, float (&a)[kDeep][kSide + 1],
+                                   float (&b)[kDeep][kSide])
+{
+    const int x = threadIdx.x % (kSide / kEach), y = threadIdx.x / (kSide / kEach);
+    float sum[kEach][kEach] = {};
+    for (int k0 = 0; k0 < g.k; k0 += kDeep) {
+        for (int t = threadIdx.x; t < kDeep * kSide; t += kThreads) {
+            const int l = t % kDeep, row = t / kDeep, line = t / kSide, col = t % kSide;
+            a[l][row] =
+                row0 + row < g.m && k0 + l < g.k ? g.a[(row0 + row) * g.ars + (k0 + l) * g.acs] : 0.0f;
+            b[line][col] = col0 + col < g.n && k0 + line < g.k ? g.b[(k0 + line) * g.ldb + col0 + col] : 0.0f;
+        }
+        __syncthreads();
+        for (int l = 0; l < kDeep; l++)
+#pragma unroll
+            for (int i = 0; i < kEach; i++) {
+                const float s = a[l][y * kEach + i];
+#pragma unroll
+                for (int j = 0; j < kEach; j++)
+                    if (s != 0.0f) sum[i][j] = fmaf(s, b[l][x + j * (kSide / kEach)], sum[i][j]);
+            }
+        __syncthreads();
+    }
+    const float alpha = load_scalar(g.alpha), beta = load_scalar(g.beta);
+#pragma unroll
+    for (int i = 0; i < kEach; i++)
+#pragma unroll
+        for (int j = 0; j < kEach; j++) {
+            const int row = row0 + y * kEach + i, col = col0 + x + j * (kSide / kEach);
+            if (row >= g.m || col >= g.n) continue;
+            store_scaled(g.c + row * g.crs + col * g.ccs, sum[i][j], alpha, beta);
+        }
+}
+
+/* One block per part of a failed tile, in turns; without any, a launch. */
+__global__ __launch_bounds__(kThreads) void repair_tiles(const __grid_constant__ RepairArgs g)
+{
+    __shared__ float a[kDeep][kSide + 1], b[kDeep][kSide];
+    dependency_wait();
+    const int parts = *g.s.failed_count * kParts;
+    for (int t = blockIdx.x; t < parts; t += gridDim.x) {
+        const int tile = g.s.failed[t / kParts];
+        const int part = t % kParts;
+        repair_part(g, tile / g.s.tiles_n * kTileRows + part / kPartsAcross * kSide,
+                    tile % g.s.tiles_n * kTileCols + part % kPartsAcross * kSide, a, b);
+    }
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_tiles_repair(const lac_cuda_tiles_t *p, void *workspace,
+                                              lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const RepairArgs g = {
+        p->a,      p->b,     p->ars,  p->acs, p->ldb, (int)p->m, (int)p->n,
+        (int)p->k, p->alpha, p->beta, p->c,   p->crs, p->ccs,    tiles_space(p->m, p->n, p->k, workspace)};
+    const int blocks = 4 * current_device().sms;
+    return launch(repair_tiles, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream},
+                  g);
+}
