@@ -12,11 +12,13 @@ static const size_t by_memory[] = {
     offsetof(lac_machine_t, cuda_dram_gbps),       offsetof(lac_machine_t, cuda_sector_gbps),
     offsetof(lac_machine_t, cuda_active_gbps),     offsetof(lac_machine_t, cuda_stream_gbps),
     offsetof(lac_machine_t, cuda_dense_gbps),      offsetof(lac_machine_t, cuda_dense_vector_gbps),
-    offsetof(lac_machine_t, cuda_gather_out_gbps), offsetof(lac_machine_t, cuda_spmm_out_gbps)};
+    offsetof(lac_machine_t, cuda_gather_out_gbps), offsetof(lac_machine_t, cuda_spmm_out_gbps),
+    offsetof(lac_machine_t, cuda_tiles_pack_gbps)};
 static const size_t by_processors[] = {
     offsetof(lac_machine_t, cuda_l2_gbps),       offsetof(lac_machine_t, cuda_gather_gbps),
     offsetof(lac_machine_t, cuda_narrow_gbps),   offsetof(lac_machine_t, cuda_stream_sums),
-    offsetof(lac_machine_t, cuda_stream_events), offsetof(lac_machine_t, cuda_spmm_events)};
+    offsetof(lac_machine_t, cuda_stream_events), offsetof(lac_machine_t, cuda_spmm_events),
+    offsetof(lac_machine_t, cuda_tiles_tflops)};
 
 static double rate(const lac_cuda_shape_t *x)
 {

@@ -22,6 +22,7 @@ extern const lac_route_t lac_cuda_route_event_left, lac_cuda_route_event_right;
 extern const lac_route_t lac_cuda_route_bitmask_left, lac_cuda_route_bitmask_right;
 extern const lac_route_t lac_cuda_route_csr_left, lac_cuda_route_csr_right;
 extern const lac_route_t lac_cuda_route_cusparse_left, lac_cuda_route_cusparse_right;
+extern const lac_route_t lac_cuda_route_tiles_left, lac_cuda_route_tiles_right;
 extern const lac_route_t lac_cuda_route_dense;
 extern const lac_route_t lac_cuda_route_plain;
 extern const lac_route_t lac_cuda_route_reference;

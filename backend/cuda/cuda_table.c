@@ -14,6 +14,8 @@ static const lac_route_t *const routes[] = {
     &lac_cuda_route_csr_right,   /* B sparse, any shape                                      */
     &lac_cuda_route_cusparse_left,  /* A sparse, its nonzeros counted: cuSPARSE              */
     &lac_cuda_route_cusparse_right, /* B sparse, its nonzeros counted                        */
+    &lac_cuda_route_tiles_left,  /* A dense with zeros, both sides long: tensor cores        */
+    &lac_cuda_route_tiles_right, /* the same of B                                            */
     &lac_cuda_route_reference,   /* summed in double; only when forced                       */
     &lac_cuda_route_dense,       /* cuBLAS                                                   */
     &lac_cuda_route_plain,       /* our own dense kernel, where there is no cuBLAS           */

@@ -8,15 +8,16 @@ namespace lacuna
 namespace
 {
 
-constexpr int64_t kPanelBytes = 1 << 30; /* of pieces of a that the workspace holds at a time */
-constexpr int64_t kPanelTiles = 1 << 15;
+constexpr int64_t kPanelBytes = 1 << 30; /* of pieces of a that the workspace holds at a time        */
+constexpr int64_t kPanelTiles = 1 << 12, kPanelBlocks = 1 << 24; /* tiles of rows; tiles of c */
 
 /* Rows of a that are prepared together. */
-int64_t panel_rows(int64_t m, int64_t k)
+int64_t panel_rows(int64_t m, int64_t n, int64_t k)
 {
-    const int64_t tile = most<int64_t>(1, ceil_div(k, kStep) + 1) * 2 * kStepBytes;
-    const int64_t tiles = least(kPanelTiles, most<int64_t>(1, kPanelBytes / tile));
-    return least(m, tiles * kTileRows);
+    const int64_t bytes = (ceil_div(k, kStep) + 1) * 2 * kStepBytes, across = ceil_div(n, kTileCols);
+    const int64_t tiles =
+        least(kPanelTiles, least(kPanelBytes / bytes, kPanelBlocks / most<int64_t>(1, across)));
+    return least(m, most<int64_t>(1, tiles) * kTileRows);
 }
 
 } // namespace
@@ -38,7 +39,7 @@ extern "C" bool lac_cuda_tiles_here(void)
 
 extern "C" int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k)
 {
-    return lacuna::tiles_space(lacuna::panel_rows(m, k), n, k, nullptr).bytes;
+    return lacuna::tiles_space(lacuna::panel_rows(m, n, k), n, k, nullptr).bytes;
 }
 
 extern "C" int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors)
@@ -68,7 +69,7 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
     using namespace lacuna;
     if (!fits(p->m) || !fits(p->n) || !fits(p->k)) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const int64_t rows = panel_rows(p->m, p->k);
+    const int64_t rows = panel_rows(p->m, p->n, p->k);
     lac_status_t status = LAC_OK;
     for (int64_t i = 0; status == LAC_OK && i < p->m; i += rows) {
         lac_cuda_tiles_t panel = *p;

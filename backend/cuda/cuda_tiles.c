@@ -1,0 +1,174 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The tiles route: both sides long, fp32-accurate products on tensor cores over the k that are active in some
+ * rows of S; where none is inactive, a dense product.
+
+ S is packed anew in every call. W is read by rows; by columns, it is turned first, or its copy is read. */
+#include "cuda_contents.h"
+#include "cuda_forms.h"
+#include "cuda_routes.h"
+#include "tiles.h"
+
+#include <math.h>
+
+#define WORK_MOST ((size_t)4 << 30) /* bytes; a context keeps its workspace */
+
+/* How W comes to the kernel. */
+typedef enum partner { AS_IT_LIES, COPIED, TURNED } partner_t;
+
+static partner_t partner_of(const lac_problem_t *p, const lac_sided_t *s)
+{
+    bool by_rows = s->w->dt == LAC_F32 && s->wrs >= 0 && (s->wcs == 1 || s->n == 1);
+    if (by_rows && lac_cuda_tiles_aligned(s->w->buf, s->wrs)) return AS_IT_LIES;
+    return lac_sided_slices(p, s) == LAC_SLICES_COPY && s->n % 4 == 0 ? COPIED : TURNED;
+}
+
+static int64_t turned_ld(const lac_sided_t *s)
+{
+    return (s->n + 3) / 4 * 4;
+}
+
+static size_t turned_bytes(const lac_sided_t *s, partner_t partner)
+{
+    return partner == TURNED ? lac_cuda_piece((size_t)s->k * (size_t)turned_ld(s) * sizeof(float)) : 0;
+}
+
+/* S may have any strides; only bytes and sparse forms are expanded. */
+static size_t expanded_bytes(const lac_problem_t *p, const lac_sided_t *s)
+{
+    return s->s == &p->b ? lac_cuda_contents_bytes(s->s, p->k, p->n, false)
+                         : lac_cuda_contents_bytes(s->s, p->m, p->k, false);
+}
+
+/* Beside a copy of W that is kept. */
+static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, partner_t partner)
+{
+    return turned_bytes(s, partner) + expanded_bytes(p, s) +
+           lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k));
+}
+
+static bool short_enough(int64_t x)
+{
+    return x < INT32_MAX;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n    ? LAC_REFUSED_TRIVIAL
+           : p->math == LAC_MATH_PEDANTIC                     ? LAC_REFUSED_PEDANTIC
+           : p->math == LAC_MATH_TF32 && !p->named            ? LAC_REFUSED_TF32
+           : p->strict_nan                                    ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                        ? LAC_REFUSED_PARTNER_SPARSE
+           : !s.s->buf && !(s.s->forms & LAC_FORMS_SPARSE)    ? LAC_REFUSED_NO_FORM
+           : s.s->density < 0                                 ? LAC_REFUSED_DENSITY_UNKNOWN
+           : !indices                                         ? LAC_REFUSED_INDEX_RANGE
+           : work_bytes(p, &s, partner_of(p, &s)) > WORK_MOST ? LAC_REFUSED_WORKSPACE
+           : !lac_cuda_tiles_here()                           ? LAC_REFUSED_NO_TENSOR_CORES
+                                                              : LAC_FITS;
+}
+
+/* Fraction of k that a list of active k holds. */
+static double active_fraction(const lac_sided_t *s)
+{
+    double rows = s->m < LAC_CUDA_TILES_ROWS ? (double)s->m : LAC_CUDA_TILES_ROWS;
+    double active = lac_active_fraction(s->s->density, rows);
+    return s->s->k_active >= 0 && s->s->k_active < active ? s->s->k_active : active;
+}
+
+/* Each block walks through the active k of its rows, in steps; the blocks of a wave end together. */
+static double multiply_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    double side = LAC_CUDA_TILES_SIDE, depth = LAC_CUDA_TILES_STEP;
+    double tiles = ceil((double)s->m / side) * ceil((double)s->n / side), steps = ceil((double)s->k / depth);
+    double splits = lac_cuda_tiles_splits((int64_t)tiles, (int64_t)steps, (int64_t)machine->cuda_processors);
+    double waves = ceil(tiles * splits / machine->cuda_processors);
+    double block =
+        2.0 * side * side * depth * active_fraction(s) * ceil(steps / splits) * machine->cuda_processors;
+    double parts = splits > 1.0 ? 2.0 * splits * 4.0 * tiles * side * side : 0.0;
+    return waves * (machine->cuda_tiles_block_us + block / (machine->cuda_tiles_tflops * 1e6)) +
+           parts / (machine->cuda_l2_gbps * 1e3);
+}
+
+/* Preparation reads S twice and writes six bytes for each of its active elements. Within a seventh for 64 to
+ * 8192 rows, columns and k (H200, 2026-11-21), and a third too dear where rows and columns are fewer than a
+ * tile's. */
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double copied = 2.0 * (double)turned_bytes(&s, partner_of(p, &s)) + 3.0 * (double)expanded_bytes(p, &s);
+    double packed = (8.0 + 6.0 * active_fraction(&s)) * (double)s.m * (double)s.k;
+    return machine->cuda_tiles_us + copied / (machine->cuda_dram_gbps * 1e3) +
+           packed / (machine->cuda_tiles_pack_gbps * 1e3) + multiply_us(&s, machine);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    partner_t partner = partner_of(p, &s);
+    size_t copy = partner == COPIED ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s)) : 0;
+    return copy + work_bytes(p, &s, partner);
+}
+
+/* S as the kernel reads it; expanded at *memory where it has to be. */
+static lac_status_t place_s(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, char **memory,
+                            lac_cuda_tiles_t *product)
+{
+    bool right = s->s == &p->b;
+    lac_cuda_contents_t found;
+    lac_status_t status =
+        lac_cuda_contents(exec, s->s, right ? p->k : p->m, right ? p->n : p->k, false, memory, &found);
+    product->a = found.buf;
+    product->ars = right ? found.cs : found.rs;
+    product->acs = right ? found.rs : found.cs;
+    return status;
+}
+
+/* W by aligned rows; turned at memory where it has to be. */
+static lac_status_t place_w(lac_exec_t *exec, const lac_sided_t *s, const lac_form_data_t *copy,
+                            partner_t partner, char *memory, lac_cuda_tiles_t *product)
+{
+    product->b = copy ? copy->val : s->w->buf;
+    product->ldb = copy ? s->n : s->wrs;
+    if (partner != TURNED) return LAC_OK;
+    lac_cuda_matrix_t w = {s->w->dt, s->w->buf, s->k, s->n, s->wrs, s->wcs};
+    float *turned = (float *)(void *)memory;
+    product->b = turned;
+    product->ldb = turned_ld(s);
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, turned, turned_ld(s), 1, exec->stream), "tiles");
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    partner_t partner = partner_of(p, &s);
+    lac_cuda_tiles_t product = {.m = s.m,
+                                .n = s.n,
+                                .k = s.k,
+                                .alpha = lac_cuda_alpha(p),
+                                .beta = lac_cuda_beta(p),
+                                .c = p->c,
+                                .crs = s.ors,
+                                .ccs = s.ocs};
+    const lac_form_data_t *copy = NULL;
+    size_t own = lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s.m, s.n, s.k));
+    char *workspace, *memory;
+    lac_status_t status = LAC_OK;
+    if (partner == COPIED) status = lac_cuda_form_now(exec, s.w, lac_sided_k_major(&s), &copy);
+    if (!status && partner == COPIED && !copy) partner = TURNED;
+    if (!status) status = lac_cuda_work(exec, work_bytes(p, &s, partner), (void **)&workspace);
+    if (status || exec->preparing) return status;
+    memory = workspace + own;
+    status = place_s(exec, p, &s, &memory, &product);
+    if (!status) status = place_w(exec, &s, copy, partner, memory, &product);
+    if (status) return status;
+    out->density = s.s->density; /* what is believed: the device counts nothing on the way */
+    return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
+}
+
+const lac_route_t lac_cuda_route_tiles_left = {
+    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run};
+const lac_route_t lac_cuda_route_tiles_right = {
+    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run};
