@@ -7,9 +7,9 @@
 #include <string.h>
 
 /* The linker has added the load address to what the section holds, or has not yet. */
-static const void *table(const struct link_map *map, ElfW(Sxword) tag)
+static const void *table(const struct link_map *map, Elf64_Sxword tag)
 {
-    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++)
+    for (const Elf64_Dyn *d = map->l_ld; d->d_tag != DT_NULL; d++)
         if (d->d_tag == tag)
             return (const void *)(d->d_un.d_ptr < map->l_addr ? d->d_un.d_ptr + map->l_addr : d->d_un.d_ptr);
     return NULL;
@@ -19,7 +19,7 @@ static const void *table(const struct link_map *map, ElfW(Sxword) tag)
 static uint32_t count_of(const uint32_t *hash)
 {
     uint32_t buckets = hash[0], first = hash[1], words = hash[2], last = 0;
-    const uint32_t *bucket = (const uint32_t *)((const ElfW(Addr) *)(hash + 4) + words);
+    const uint32_t *bucket = (const uint32_t *)((const Elf64_Addr *)(hash + 4) + words);
     for (uint32_t i = 0; i < buckets; i++)
         if (bucket[i] > last) last = bucket[i];
     if (last < first) return first;
@@ -30,7 +30,7 @@ static uint32_t count_of(const uint32_t *hash)
 
 uintptr_t map_function(const struct link_map *map, const char *name)
 {
-    const ElfW(Sym) *symbol = table(map, DT_SYMTAB);
+    const Elf64_Sym *symbol = table(map, DT_SYMTAB);
     const char *text = table(map, DT_STRTAB);
     const uint32_t *hash = table(map, DT_GNU_HASH);
     if (!symbol || !text || !hash) return 0;

@@ -68,7 +68,7 @@ void *object_symbol(const object_t *object, const char *name)
 
 bool object_defines(const object_t *object, const char *name)
 {
-    object_t holder;
+    object_t holder = {0};
     const void *symbol = object_symbol(object, name);
     return symbol && object_of(symbol, &holder) && holder.base == object->base;
 }
