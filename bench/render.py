@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import (BENCH, KERNELS, REGRET, caption, floor_us, in_words, lanes_of, microseconds,  # noqa: E402
+from report_reading import (BENCH, KERNELS, OPERATORS, REGRET, caption, floor_us, in_words, lanes_of, microseconds,  # noqa: E402
                             on_device, ratio, reports, timed, told_words, untold)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -152,6 +152,18 @@ def kernels_section(report):
                                  ">best speed"), rows)
 
 
+def operators_section(report):
+    """Slices, sampled products, batches: a row for each problem, a column for each way to serve it."""
+    times = {}
+    for row in report["results"]:
+        times.setdefault(row["problem"], {})[row["route"]] = row["us"]
+    routes = list(dict.fromkeys(row["route"] for row in report["results"]))
+    text = "Called directly, replayed from a graph, microseconds.\n\n"
+    return text + table(("", *(">" + route for route in routes)),
+                        [(problem, *(microseconds(ways[route]) if route in ways else "" for route in routes))
+                         for problem, ways in times.items()])
+
+
 def sections(files):
     """(path, report, text) of what the page shows: of reports on kernels only the newest of each bench."""
     newest = {path.name.split("_")[0]: path for path, report in files
@@ -159,7 +171,8 @@ def sections(files):
     for path, report in files:
         if report["schema"] == KERNELS and path not in newest.values():
             continue
-        yield path, report, {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section}[report["schema"]](report)
+        yield path, report, {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section,
+                             OPERATORS: operators_section}[report["schema"]](report)
 
 
 def performance_page(found):

@@ -3,7 +3,7 @@
 """What the raw reports in bench/results/ say: problems in words, a machine on one line, the floor of a problem."""
 import json
 
-BENCH, REGRET, KERNELS = "lacuna-bench-1", "lacuna-regret-1", "kernels"
+BENCH, REGRET, KERNELS, OPERATORS = "lacuna-bench-1", "lacuna-regret-1", "kernels", "lacuna-operators-1"
 TOLD = {"csr": "CSR given", "csc": "CSC given", "bits": "bitmask given", "active": "active list given",
         "density": "density given"}
 
@@ -15,7 +15,7 @@ def reports(root):
         report = json.loads(path.read_text(encoding="utf-8"))
         if "schema" not in report and "results" in report:
             report["schema"] = KERNELS  # what bench/gpu/*.cu writes
-        if report.get("schema") in (BENCH, REGRET, KERNELS):
+        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS):
             found.setdefault(path.parent.name, []).append((path, report))
     return dict(sorted(found.items(), key=lambda item: not any(on_device(report) for _, report in item[1])))
 
@@ -111,12 +111,12 @@ def floor_us(report, problem):
 
 def caption(report):
     """Machine, BLAS, date and commit on one line."""
-    if report["schema"] == KERNELS:
+    if report["schema"] in (KERNELS, OPERATORS):
         cublas = report.get("cublas", 0)
         driver, date = report["driver"] or "not recorded", report["date"] or "date not recorded"
         commit = f"commit `{report['commit']}`" if report["commit"] else "**commit not recorded**"
-        return (f"{report['device']}, cuBLAS {cublas // 10000}.{cublas % 10000 // 100}.{cublas % 100}, driver "
-                f"{driver}; {date}, {commit}")
+        blas = f", cuBLAS {cublas // 10000}.{cublas % 10000 // 100}.{cublas % 100}" if cublas else ""
+        return f"{report['device']}{blas}, driver {driver}; {date}, {commit}"
     machine = report["machine"]
     if on_device(report):
         facts = [machine["device"], *(f"{name} {machine[key]}" for name, key in (

@@ -40,7 +40,7 @@ float error_of(const lac_cuda_batch_t &b)
     return worst;
 }
 
-void bench_shape(cublasHandle_t handle, FILE *json, const Shape &s, double density, bool last)
+void bench_shape(cublasHandle_t handle, FILE *json, const Shape &s, double density, bool &first)
 {
     const int64_t sets = s.shared ? 1 : s.count;
     float *events = random_device<float>(sets * s.m * s.k, density, 1),
@@ -92,12 +92,12 @@ void bench_shape(cublasHandle_t handle, FILE *json, const Shape &s, double densi
     printf("%4lld x %lld x %lld x %lld %s %g%%: one launch %.2f, loop %.2f, cublas %.2f us%s\n",
            (long long)s.count, (long long)s.m, (long long)s.k, (long long)s.n, s.shared ? "one S" : "",
            100 * density, one, loop, dense, error < 40 ? "" : " WRONG");
-    fprintf(json,
-            "\n  {\"problem\": \"batch %lldx%lldx%lldx%lld%s\", \"density\": %g, \"one_launch_us\": %.3f, "
-            "\"loop_us\": %.3f, "
-            "\"cublas_us\": %.3f, \"worst_error\": %.3g}%s",
-            (long long)s.count, (long long)s.m, (long long)s.k, (long long)s.n, s.shared ? " one S" : "",
-            density, one, loop, dense, error, last ? "" : ",");
+    char name[96];
+    snprintf(name, sizeof name, "%lld x %lld x %lld x %lld%s, %g %%", (long long)s.count, (long long)s.m,
+             (long long)s.k, (long long)s.n, s.shared ? ", one S" : "", 100 * density);
+    write_time(json, first, name, "one launch", one);
+    write_time(json, first, name, "a loop of them", loop);
+    write_time(json, first, name, "cuBLAS strided", dense);
     for (void *x : {(void *)events, (void *)w, (void *)out}) cudaFree(x);
 }
 
@@ -117,11 +117,11 @@ int main(int argc, char **argv)
     cublasSetWorkspace(handle, space, 64 << 20);
     int version = 0;
     cublasGetVersion(handle, &version);
-    write_provenance(json, version);
-    const size_t shapes = sizeof kShapes / sizeof *kShapes;
-    for (size_t i = 0; i < shapes; i++)
+    write_provenance(json, version, kOperators);
+    bool first = true;
+    for (const Shape &s : kShapes)
         for (const double density : {0.001, 0.01, 0.05, 0.1, 0.3})
-            bench_shape(handle, json, kShapes[i], density, i + 1 == shapes && density == 0.3);
+            bench_shape(handle, json, s, density, first);
     fprintf(json, "\n]}\n");
     fclose(json);
     return 0;

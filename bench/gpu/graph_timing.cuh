@@ -49,21 +49,34 @@ double time_graph(const Call &call, int calls, int copies)
     return us[us.size() / 2];
 }
 
-/* The opening of a results file: what was measured on, with what, of which commit, when. */
-void write_provenance(FILE *file, int cublas)
+/* The opening of a results file: what was measured on, with what, of which commit, when. schema: of the rows
+ * that follow, where it is not that of the first benches. */
+void write_provenance(FILE *file, int cublas, const char *schema = nullptr)
 {
     cudaDeviceProp prop;
     CUDA_CHECK(cudaGetDeviceProperties(&prop, 0));
     int driver = 0, runtime = 0;
     cudaDriverGetVersion(&driver), cudaRuntimeGetVersion(&runtime);
     const auto given = [](const char *name) { return getenv(name) ? getenv(name) : ""; };
+    fprintf(file, "{");
+    if (schema) fprintf(file, "\"schema\": \"%s\", ", schema);
     fprintf(
         file,
-        "{\"device\": \"%s\", \"driver\": \"%s\", \"cuda_driver\": %d, \"cuda_runtime\": %d, \"cublas\": %d, "
+        "\"device\": \"%s\", \"driver\": \"%s\", \"cuda_driver\": %d, \"cuda_runtime\": %d, \"cublas\": %d, "
         "\"commit\": \"%s\", \"date\": \"%s\", \"replays\": %d, \"results\": [",
         prop.name, given("LACUNA_DRIVER"), driver, runtime, cublas, given("LACUNA_COMMIT"),
         given("LACUNA_DATE"), kReplays);
 }
+
+/* One way to serve a problem, as bench/render.py reads it. */
+void write_time(FILE *file, bool &first, const char *problem, const char *route, double us)
+{
+    fprintf(file, "%s\n  {\"problem\": \"%s\", \"route\": \"%s\", \"us\": %.3f}", first ? "" : ",", problem,
+            route, us);
+    first = false;
+}
+
+constexpr const char *kOperators = "lacuna-operators-1";
 
 } // namespace
 #endif

@@ -125,13 +125,12 @@ void bench_length(cublasHandle_t blas, cusparseHandle_t sparse, FILE *json, cons
         3, 1);
     printf("%lld^2 at %g%%, k = %lld: %.2f, cusparse %.2f, whole product %.2f us%s\n", (long long)s.m,
            100 * s.density, (long long)k, ours, theirs, whole, error < 40 ? "" : " WRONG");
-    fprintf(
-        json,
-        "%s\n  {\"problem\": \"sddmm %lldx%lldx%lld\", \"density\": %g, \"us\": %.3f, \"cusparse_us\": %.3f, "
-        "\"cublas_whole_us\": %.3f, \"worst_error\": %.3g}",
-        first ? "" : ",", (long long)s.m, (long long)s.n, (long long)k, s.density, ours, theirs, whole,
-        error);
-    first = false;
+    char name[96];
+    snprintf(name, sizeof name, "%lld x %lld at %g %%, k = %lld", (long long)s.m, (long long)s.n,
+             100 * s.density, (long long)k);
+    write_time(json, first, name, "lac_sddmm", ours);
+    write_time(json, first, name, "cuSPARSE", theirs);
+    write_time(json, first, name, "whole, cuBLAS", whole);
     for (void *x : {(void *)a, (void *)b, (void *)dense}) cudaFree(x);
 }
 
@@ -149,7 +148,7 @@ int main(int argc, char **argv)
     cublasSetStream(blas, stream), cusparseSetStream(sparse, stream);
     int version = 0;
     cublasGetVersion(blas, &version);
-    write_provenance(json, version);
+    write_provenance(json, version, kOperators);
     bool first = true;
     const struct {
         int64_t m;

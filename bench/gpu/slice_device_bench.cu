@@ -101,13 +101,10 @@ unsigned differences(int64_t rows, int64_t cols, const float *x, const float *y,
 void record(Bench &b, const char *what, double us, double bytes, unsigned wrong)
 {
     printf("  %-28s %8.2f us %6.0f GB/s%s\n", what, us, bytes / us * 1e-3, wrong ? " WRONG" : "");
-    fprintf(b.json,
-            "%s\n  {\"problem\": \"%lld of %lldx%lld, %lld per row%s\", \"route\": \"%s\", \"us\": %.3f, "
-            "\"bytes\": %.0f, "
-            "\"wrong\": %u}",
-            b.first ? "" : ",", (long long)b.s.count, (long long)b.s.m, (long long)b.s.n,
-            (long long)b.s.per_row, b.s.repeated ? ", repeated" : "", what, us, bytes, wrong);
-    b.first = false;
+    char name[96];
+    snprintf(name, sizeof name, "%lld of %lld x %lld, %lld each%s", (long long)b.s.count, (long long)b.s.m,
+             (long long)b.s.n, (long long)b.s.per_row, b.s.repeated ? ", repeated" : "");
+    write_time(b.json, b.first, name, what, us);
 }
 
 void make(Bench &b)
@@ -227,7 +224,7 @@ int main(int argc, char **argv)
     cusparseHandle_t handle;
     cusparseCreate(&handle);
     cusparseSetStream(handle, stream);
-    write_provenance(json, 0);
+    write_provenance(json, 0, kOperators);
     bool first = true;
     for (const Shape &s : kShapes) {
         Bench b = {};
