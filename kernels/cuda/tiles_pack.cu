@@ -117,12 +117,18 @@ __device__ inline uint64_t sums_before(uint64_t mine, uint64_t *all)
     return before + sum - mine;
 }
 
-/* Notes those k of a word that fall into this block's places. */
-__device__ inline void note_word(uint32_t bits, int k0, int place, int first, int *index)
+/* Notes those k of the lanes' words that fall into this block's places; word by word, a lane for each k. */
+__device__ inline void note_words(uint32_t bits, int k0, int place, int first, int *index)
 {
-    if (place >= first + kPlaces || place + __popc(bits) <= first) return;
-    for (; bits; bits &= bits - 1, place++)
-        if (place >= first && place < first + kPlaces) index[place - first] = k0 + __ffs((int)bits) - 1;
+    const int lane = threadIdx.x % kWarp;
+    unsigned wanted = __ballot_sync(kFull, place < first + kPlaces && place + __popc(bits) > first);
+    for (; wanted; wanted &= wanted - 1) {
+        const int from = __ffs((int)wanted) - 1;
+        const uint32_t word = __shfl_sync(kFull, bits, from);
+        const int k = __shfl_sync(kFull, k0, from) + lane,
+                  at = __shfl_sync(kFull, place, from) + __popc(word & lanes_below(lane)) - first;
+        if ((word >> lane & 1u) && at >= 0 && at < kPlaces) index[at] = k;
+    }
 }
 
 /* Which k have this block's places of the half's order: index[], -1 where there is none. Returns the half's
@@ -131,20 +137,19 @@ __device__ inline int find_places(const TilesSpace &s, int half, int first, int 
 {
     const uint32_t *mine = s.active + (int64_t)half * s.words,
                    *other = s.active + (int64_t)(half ^ 1) * s.words;
-    const int each = (int)ceil_div(s.words, kThreads), begin = least((int)threadIdx.x * each, s.words),
-              end = least(begin + each, s.words);
+    const int each = (int)ceil_div(s.words, kThreads), begin = (int)threadIdx.x * each;
     uint64_t count = 0, all;
     if (threadIdx.x < kPlaces) index[threadIdx.x] = -1;
-    for (int w = begin; w < end; w++)
+    for (int w = begin; w < least(begin + each, s.words); w++)
         count += (uint64_t)__popc(mine[w] & other[w]) << 32 | (unsigned)__popc(mine[w] & ~other[w]);
     const uint64_t before = sums_before(count, &all); /* its barrier also orders index[] */
     *both_places = (int)round_up((int64_t)(all >> 32), kStep);
     int both = (int)(before >> 32), only = *both_places + (int)(uint32_t)before;
-    for (int w = begin; w < end; w++) {
-        const uint32_t shared = mine[w] & other[w], own = mine[w] & ~other[w];
-        note_word(shared, w * 32, both, first, index);
-        note_word(own, w * 32, only, first, index);
-        both += __popc(shared), only += __popc(own);
+    for (int w = begin; w < begin + each; w++) { /* all lanes together */
+        const uint32_t bits = w < s.words ? mine[w] : 0, shared = w < s.words ? bits & other[w] : 0;
+        note_words(shared, w * 32, both, first, index);
+        note_words(bits & ~shared, w * 32, only, first, index);
+        both += __popc(shared), only += __popc(bits & ~shared);
     }
     __syncthreads();
     return *both_places + (int)round_up((int64_t)(uint32_t)all, kStep);
