@@ -152,38 +152,6 @@ def graphs():
     check("graph again", out, x, w)
 
 
-def recorded_layers():
-    """A step forward and backward through a layer, recorded, whose input turns dense and back."""
-    for bias in (False, True):
-        layer = torch.nn.Linear(4096, 4096, bias=bias, device="cuda")
-        x, gradient = events(0.002, 16, 4096, seed=3).requires_grad_(), torch.randn(16, 4096, device="cuda")
-
-        def step():
-            layer.zero_grad(set_to_none=True)
-            x.grad = None
-            out = layer(x)
-            out.backward(gradient)
-            return out
-
-        side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
-        with torch.cuda.stream(side):
-            often(5, step)
-        torch.cuda.synchronize()
-        with torch.cuda.graph(graph):
-            out = step()
-        w = layer.weight.detach()
-        added = layer.bias.detach().expand(16, 4096) if bias else None
-        for density in (0.002, 0.8, 0.0, 0.002):
-            with torch.no_grad():
-                x.copy_(events(density, 16, 4096, seed=4))
-            for _ in range(3):
-                graph.replay()
-            torch.cuda.synchronize()
-            check("recorded layer", out.detach(), x.detach(), w.t(), added)
-            check("recorded layer backward", x.grad, gradient, w)
-            check("recorded layer weight", layer.weight.grad, gradient.t(), x.detach())
-
-
 def streams_and_threads():
     w, results = events(1.0, 4096, 4096, seed=1), {}
     torch.cuda.synchronize()
@@ -250,7 +218,7 @@ def cupy():
 def run_all():
     """Every part, whatever became of the one before; the number of those that failed."""
     failed = 0
-    for part in (linear, graphs, recorded_layers, streams_and_threads, changing, tf32, cupy, products):
+    for part in (linear, graphs, streams_and_threads, changing, tf32, cupy, products):
         try:
             part()
             print("right:", part.__name__, flush=True)
