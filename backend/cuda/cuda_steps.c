@@ -9,12 +9,12 @@
 
 #define TILE_ROWS    128.0 /* of S, and                                                  */
 #define TILE_COLUMNS 256.0 /* of W: a block's                                            */
-#define STREAM_NS    17.0  /* a k of a tile, which comes from the last-level cache       */
-#define WALK_NS      12.5  /* or which is gone past, and                                 */
-#define EVENT_NS     3.6   /* each event of the tile with its columns                    */
+#define STREAM_NS    8.5   /* a k of a tile, which comes from the last-level cache       */
+#define WALK_NS      7.5   /* or which is gone past, and                                 */
+#define EVENT_NS     3.75  /* each event of the tile with its columns                    */
 #define MADE_US      27.0  /* steps of an empty S, and                                   */
 #define MADE_NS      0.024 /* each entry                                                 */
-#define PART         512.0 /* elements of S for which there is a step even if none of them is an entry */
+#define PART         64.0  /* elements of S for which there is a byte even if they are empty */
 #define ONCE_MOST    3e8   /* elements of S whose steps are made in the workspace        */
 #define INDEX_MOST   2e9
 
@@ -26,13 +26,13 @@ static lac_form_t form_of(const lac_sided_t *s)
 bool lac_cuda_steps_serve(const lac_sided_t *s, bool once)
 {
     double elements = (double)s->m * (double)s->k;
-    bool fills = s->s->density * PART >= 1.0;
+    double others = 4.0 * (double)s->n * ((double)s->m + (double)s->k); /* bytes of W and the output */
     bool both_long = (double)s->m >= TILE_ROWS && (double)s->n >= TILE_COLUMNS;
-    return both_long && fills && (double)s->m < INDEX_MOST && s->s->density * elements < INDEX_MOST &&
-           (!once || elements < ONCE_MOST);
+    return both_long && elements / PART <= others && (double)s->m < INDEX_MOST &&
+           s->s->density * elements < INDEX_MOST && (!once || elements < ONCE_MOST);
 }
 
-/* 4096^3 at 0.1 / 0.5 / 1 / 2 / 5 / 10 / 20 %: 270, 287, 305, 357, 577, 956, 1672 us, and 27 to 111 us for
+/* 4096^3 at 0.1 / 0.5 / 1 / 2 / 5 / 10 / 20 %: 138, 155, 183, 256, 504, 908, 1602 us, and 27 to 111 us for
  * making the steps (H200, 2026-11-21). */
 double lac_cuda_steps_us(const lac_sided_t *s, bool once, const lac_machine_t *machine)
 {

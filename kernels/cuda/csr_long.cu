@@ -25,28 +25,14 @@ struct Barriers {
     barrier_t full[kStages], empty[kStages];
 };
 
-__device__ inline void barrier_arrive_at(barrier_t *b, int rank)
+/* One thread: brings W, chunk by chunk. */
+__device__ void bring_chunks(const LongArgs &a, char *stages, Barriers &b, int j0)
 {
-#if __CUDA_ARCH__ >= 900
-    asm volatile(
-        "{\n .reg .b32 there;\n mapa.shared::cluster.u32 there, %0, %1;\n"
-        " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(shared_address(b)),
-        "r"(rank)
-        : "memory");
-#endif
-}
-
-/* One thread: brings this block's share of each chunk of W to all blocks of the cluster. */
-template <int kCluster> __device__ void bring_chunks(const LongArgs &a, char *stages, Barriers &b, int j0)
-{
-    constexpr int kShare = kStepChunk / kCluster; /* rows */
-    const int first = (int)(blockIdx.x % kCluster) * kShare;
     for (int c = 0; c < a.chunks; c++) {
         const int stage = c % kStages;
         if (c >= kStages) barrier_wait(&b.empty[stage], (c / kStages - 1) & 1);
         barrier_arrive_promise(&b.full[stage], kStageBytes);
-        copy_tile_cluster(stages + stage * kStageBytes + first * kStepColumns * 4, &a.w,
-                          c * kStepChunk + first, j0, &b.full[stage], kCluster);
+        copy_tile(stages + stage * kStageBytes, &a.w, c * kStepChunk, j0, &b.full[stage]);
     }
 }
 
@@ -60,7 +46,6 @@ __device__ inline void load_row(float (&w)[kStepMine], unsigned at)
 }
 
 /* Steps of one group of rows, from the first to the end. */
-template <int kCluster>
 __device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsigned stages, Barriers &b,
                           int lane)
 {
@@ -86,9 +71,7 @@ __device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsi
         if (s.what == kStepChunkOn) {
             if (chunk > 0) {
                 __syncwarp();
-                barrier_t *left = &b.empty[(chunk - 1) % kStages];
-                if (kCluster == 1 && lane == 0) barrier_arrive(left);
-                if (kCluster > 1 && lane < kCluster) barrier_arrive_at(left, lane);
+                if (lane == 0) barrier_arrive(&b.empty[(chunk - 1) % kStages]);
             }
             barrier_wait(&b.full[chunk % kStages], chunk / kStages & 1);
             base = stages + chunk % kStages * kStageBytes + lane * 16;
@@ -141,14 +124,13 @@ __device__ void store_group(const Picture &p, const StepMachine &s, const int *r
  *
  * Mapping   a block holds 128 rows of S and 256 columns of W, a warp 8 of those rows with all columns: 8 x 8
  * sums in the registers of each lane. One more warp has the copy engine bring W, 64 k at a time, 3 times as
- *           many ahead; two blocks, one below the other, bring half each, for both.
+ *           many ahead.
  * Layout    rows of W begin on 16 bytes; out with any strides.
- * Bytes     W once per 256 rows of S from the last-level cache, and once per 128 into shared memory; from
- * there each row of W once for the entries that 8 rows have in it; 8 per entry once per 256 columns. Order
- * the entries of a row in ascending k, one after the other: no atomics. Limit     up to 2 % the copies: 8.0
- * TB/s into all shared memories together, 262 us at 4096^3. Beyond, a jump per entry: 37 cycles of a
- * scheduler, 8 of the unit that jumps; 577 us at 5 %, 956 us at 10 % (H200, 2026-11-21). */
-template <int kCluster>
+ * Bytes     W once per 128 rows of S from the last-level cache into shared memory; from there each row of W
+ * once for the entries that 8 rows have in it; 8 per entry once per 256 columns. Order     the entries of a
+ * row in ascending k, one after the other: no atomics. Limit     4096^3 at 1, 2, 5, 10 %: 183, 256, 504, 908
+ * us. Below 1 % the copies; beyond, a jump per entry: 8 cycles of the unit that jumps, of which each
+ * multiprocessor has one (H200, 2026-11-21). */
 __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __grid_constant__ LongArgs a)
 {
     extern __shared__ __align__(1024) char stages[];
@@ -157,22 +139,19 @@ __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __
     const int tile = blockIdx.x % a.tiles, j0 = blockIdx.x / a.tiles * kStepColumns;
     if (threadIdx.x < kStages) {
         barrier_init(&barriers.full[threadIdx.x], 1);
-        barrier_init(&barriers.empty[threadIdx.x], kStepWarps * kCluster);
+        barrier_init(&barriers.empty[threadIdx.x], kStepWarps);
         barrier_init_fence();
     }
-    cluster_sync(kCluster);
+    __syncthreads();
     if (warp == kStepWarps) {
-        if (lane == 0) bring_chunks<kCluster>(a, stages, barriers, j0);
-        __syncwarp();
-        if (kCluster > 1) cluster_sync(kCluster);
+        if (lane == 0) bring_chunks(a, stages, barriers, j0);
         return;
     }
     const int group = tile * kStepWarps + warp;
     const unsigned queue = shared_address(stages + kStages * kStageBytes) + warp * kBatch * (int)sizeof(Step);
     StepMachine s = {};
-    carry_out<kCluster>(s, a.from.step + (int64_t)a.from.first[group] * kBatch, queue, shared_address(stages),
-                        barriers, lane);
-    if (kCluster > 1) cluster_sync(kCluster); /* nobody leaves while others write to its memory */
+    carry_out(s, a.from.step + (int64_t)a.from.first[group] * kBatch, queue, shared_address(stages), barriers,
+              lane);
     store_group(a.p, s, a.from.row + group * kStepRows, j0, lane);
 }
 
@@ -190,14 +169,12 @@ extern "C" lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const voi
                   (int)step_tiles(p->m),
                   (int)ceil_div(p->k, kStepChunk),
                   {}};
-    const int cluster = a.tiles == 1 ? 1 : kStepCluster;
-    if (!make_tensor_map(&a.w, p->w, p->k, p->n, p->ldw, kStepChunk / cluster, kStepColumns))
-        return LAC_ERR_VENDOR;
+    if (!make_tensor_map(&a.w, p->w, p->k, p->n, p->ldw, kStepChunk, kStepColumns)) return LAC_ERR_VENDOR;
     const Launch l = {dim3(unsigned(a.tiles * ceil_div(p->n, kStepColumns))),
                       dim3((kStepWarps + 1) * kWarp),
                       kShared,
-                      cluster,
+                      1,
                       false,
                       (cudaStream_t)stream};
-    return cluster == 1 ? launch(csr_long<1>, l, a) : launch(csr_long<kStepCluster>, l, a);
+    return launch(csr_long, l, a);
 }

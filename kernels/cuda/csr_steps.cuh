@@ -17,7 +17,6 @@ constexpr int kStepRows = 8;      /* of S, in a group: one warp's        */
 constexpr int kStepWarps = 16;    /* groups of a block                   */
 constexpr int kStepChunk = 64;    /* k that are in shared memory at once */
 constexpr int kStepColumns = 256; /* of W in a row of such a chunk       */
-constexpr int kStepCluster = 2;   /* blocks that share each chunk of W   */
 constexpr int kBatch = 32;        /* steps that a warp fetches at a time, the last of them the fetching */
 
 struct alignas(8) Step {
@@ -43,11 +42,10 @@ struct StepArrays {
     Step *step;
 };
 
-/* Tiles of rows, a whole number of clusters where there is more than one. */
+/* Tiles of rows: what one block takes. */
 __host__ __device__ inline int64_t step_tiles(int64_t m)
 {
-    const int64_t tiles = ceil_div(m, kStepRows * kStepWarps);
-    return tiles <= 1 ? tiles : round_up(tiles, kStepCluster);
+    return ceil_div(m, kStepRows * kStepWarps);
 }
 
 __host__ __device__ inline StepArrays step_arrays(void *memory, int64_t m)

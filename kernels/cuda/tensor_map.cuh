@@ -35,24 +35,14 @@ inline bool make_tensor_map(CUtensorMap *map, const float *w, int64_t rows, int6
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-/* Begins the copy of the tile at (row, col) to the same place in all blocks of the cluster, and tells the
- * barrier of each, at the same place; one thread. */
-__device__ inline void copy_tile_cluster(void *to, const CUtensorMap *map, int row, int col, barrier_t *done,
-                                         int cluster)
+/* Begins the copy of the tile at (row, col); one thread. All of the tile counts as bytes that come. */
+__device__ inline void copy_tile(void *to, const CUtensorMap *map, int row, int col, barrier_t *done)
 {
 #if __CUDA_ARCH__ >= 900
-    if (cluster == 1)
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
-                     "[%1, {%2, "
-                     "%3}], [%4];" ::"r"(shared_address(to)),
-                     "l"(map), "r"(col), "r"(row), "r"(shared_address(done))
-                     : "memory");
-    else
-        asm volatile(
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::"
-            "cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(to)),
-            "l"(map), "r"(col), "r"(row), "r"(shared_address(done)), "h"((uint16_t)((1 << cluster) - 1))
-            : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(to)),
+                 "l"(map), "r"(col), "r"(row), "r"(shared_address(done))
+                 : "memory");
 #endif
 }
 

@@ -157,7 +157,7 @@ static void test_choices(void **state)
         {{"rrr", "fp", 5000, 5000, 1, 0.05, -1}, "csr", LAC_SIDE_LEFT},
         {{"rrr", "fp", 5000, 5000, 8, 0.05, -1}, "csr", LAC_SIDE_LEFT},
         {{"rrr", "fp", 4096, 4096, 4096, 0.02, -1}, "csr", LAC_SIDE_LEFT},
-        {{"rrr", "fp", 4096, 4096, 4096, 0.001, -1}, "event", LAC_SIDE_LEFT},
+        {{"rrr", "fp", 4096, 4096, 4096, 0.001, -1}, "csr", LAC_SIDE_LEFT},
         {{"rrr", "fp", 4096, 4096, 4096, 0.1, -1}, "csr", LAC_SIDE_LEFT},
         {{"rrr", "fp", 20000, 2000, 256, 0.01, -1}, "csr", LAC_SIDE_LEFT},
         {{"rrr", "fp", 4096, 4096, 4096, 0.5, -1}, "tiles", LAC_SIDE_LEFT},
