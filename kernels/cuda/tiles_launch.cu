@@ -25,16 +25,17 @@ int64_t panel_rows(int64_t m, int64_t n, int64_t k)
 
 extern "C" bool lac_cuda_tiles_here(void)
 {
-    static std::atomic<int> majors[64]; /* as asked before, plus 1 */
+    constexpr int kKnown = 64;
+    static std::atomic<int> majors[kKnown]; /* asked before: plus 1 */
     int id = 0, major = 0;
-    if (cudaGetDevice(&id) != cudaSuccess) return cudaGetLastError() == cudaSuccess;
-    const bool kept = id >= 0 && id < 64;
+    cudaError_t error = cudaGetDevice(&id);
+    const bool kept = error == cudaSuccess && id < kKnown;
     if (kept && majors[id].load(std::memory_order_relaxed))
-        return majors[id].load(std::memory_order_relaxed) == 10;
-    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id) != cudaSuccess)
-        return cudaGetLastError() == cudaSuccess;
-    if (kept) majors[id].store(major + 1, std::memory_order_relaxed);
-    return major == 9;
+        return majors[id].load(std::memory_order_relaxed) == 9 + 1;
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
+    if (error != cudaSuccess) cudaGetLastError(); /* it has been told */
+    if (kept && error == cudaSuccess) majors[id].store(major + 1, std::memory_order_relaxed);
+    return error == cudaSuccess && major == 9;
 }
 
 extern "C" int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k)
