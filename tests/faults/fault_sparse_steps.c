@@ -124,8 +124,20 @@ static lac_status_t batch(lac_ctx_t *ctx, lac_obj_t *sparse)
     return lac_gemm_batched(ctx, COUNT, NULL, sparse, 0, &first, K * N, NULL, &to, M * N);
 }
 
+/* Into every other form, and from one of them into all of its places. */
+static lac_status_t converted(lac_ctx_t *ctx, lac_obj_t *sparse)
+{
+    int64_t count;
+    lac_obj_t to = lac_obj_rowmajor(LAC_F32, M, K, out, K);
+    size = M * K;
+    memcpy(right, s, sizeof s);
+    lac_status_t status = lac_meta_derive(ctx, sparse, LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE);
+    if (!status) status = lac_count(ctx, sparse, &count);
+    return status ? status : lac_to_dense(ctx, sparse, &to);
+}
+
 static lac_status_t (*const steps[])(lac_ctx_t *, lac_obj_t *) = {
-    rows, rows_gradient, rows_as_csr, sampled, gradient_of_all, sampled_of_sparse, batch};
+    rows, rows_gradient, rows_as_csr, sampled, gradient_of_all, sampled_of_sparse, batch, converted};
 enum { STEPS = 2 * sizeof steps / sizeof *steps };
 
 static int count_steps(void)
