@@ -125,8 +125,8 @@ void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool c
 {
     Bench b = {};
     char name[96];
-    snprintf(name, sizeof name, "%lldx%lldx%lld:%g%%%s", (long long)q.m, (long long)q.k, (long long)q.n,
-             100 * q.density, q.skewed ? ":skewed" : "");
+    snprintf(name, sizeof name, "left:%lldx%lldx%lld:%g%%%s", (long long)q.m, (long long)q.k, (long long)q.n,
+             100 * q.density, q.skewed ? " skewed" : "");
     b.name = name;
     b.checked = check && (double)q.m * (double)q.k * (double)q.n < 1e11;
     float *s = random_device<float>(q.m * q.k, q.skewed ? 1.0 : q.density, 11), *out, *val;

@@ -48,7 +48,8 @@ timeout 60 "$build/metadata_bench" "$out/metadata_bench.json" >"$out/metadata_be
 for t in slice_device_bench sddmm_bench batch_bench tiles_bench; do
     timeout 60 "$build/$t" "$out/$t.json" >"$out/$t.log" 2>&1
 done
-cat "$out/metadata_bench.log" "$out/event_bench.log" "$out/slice_device_bench.log" "$out/sddmm_bench.log" "$out/batch_bench.log" "$out/tiles_bench.log"
+timeout 60 "$build/csr_bench" "$out/csr_bench.json" check >"$out/csr_bench.log" 2>&1
+cat "$out/csr_bench.log" "$out/metadata_bench.log" "$out/event_bench.log" "$out/slice_device_bench.log" "$out/sddmm_bench.log" "$out/batch_bench.log" "$out/tiles_bench.log"
 if [ -n "${PROFILE:-}" ]; then # e.g. PROFILE="10:event_stream 7:event_ranges": counters of two launches each
     for what in $PROFILE; do
         i=${what%%:*}; kernel=${what#*:}

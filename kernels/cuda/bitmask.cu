@@ -96,14 +96,14 @@ template <int kColumns> __device__ inline void load_partner(float (&y)[kColumns]
 
 /* out := beta out + alpha S W for kColumns columns of W from j0 on; S[m, k] as bits and packed values.
  *
- * Mapping   one warp per kRows rows of S, kHeld elements at a time: lane l counts a word of bits, copies
- * values; then it takes k = l of each 32, its value lies behind those of the set bits below. W is in shared
- *           memory, as much as fits, for the whole block.
- * Layout    any; 16-byte aligned values are copied in pieces of 16 bytes.
+ * Mapping   one warp per kRows rows of S, kHeld elements at a time: lane l counts a word of bits and copies
+ *           values; then it takes k = l of each 32, its value lies behind those of the set bits below. W is
+ *           in shared memory, as much as fits, for the whole block.
+ * Layout    any; values are copied in pieces of 16 bytes.
  * Bytes     1/8 per element of S and 4 per nonzero, once; W once per block.
  * Order     the lanes' sums are added by a butterfly: one fixed order, no atomics.
- * Limit     one column: 2.6 TB/s at 50 %, 7 instructions for 32 elements of a row and as many stalls; 55 us
- * for 8192 x 8192, where cuBLAS takes 91; 66 to 138 us for four columns (H200, 2026-11-21). */
+ * Limit     one column: 2.6 TB/s at 50 %; a word of a row takes 7 instructions, and as many stalls. 54 us
+ *           for 8192 x 8192, where cuBLAS takes 91; 66 to 136 us for four columns (H200, 2026-11-21). */
 template <int kColumns, int kRows>
 __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_constant__ BitmaskArgs a)
 {

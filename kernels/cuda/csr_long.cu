@@ -123,14 +123,14 @@ __device__ void store_group(const Picture &p, const StepMachine &s, const int *r
 /* out := beta out + alpha S W, S[m, k] as steps, W[k, n] by rows.
  *
  * Mapping   a block holds 128 rows of S and 256 columns of W, a warp 8 of those rows with all columns: 8 x 8
- * sums in the registers of each lane. One more warp has the copy engine bring W, 64 k at a time, 3 times as
- *           many ahead.
+ *           sums in the registers of each lane. One more warp has the copy engine bring W, 64 k at a time, up
+ *           to 3 times as many ahead.
  * Layout    rows of W begin on 16 bytes; out with any strides.
  * Bytes     W once per 128 rows of S from the last-level cache into shared memory; from there each row of W
- * once for the entries that 8 rows have in it; 8 per entry once per 256 columns. Order     the entries of a
- * row in ascending k, one after the other: no atomics. Limit     4096^3 at 1, 2, 5, 10 %: 183, 256, 504, 908
- * us. Below 1 % the copies; beyond, a jump per entry: 8 cycles of the unit that jumps, of which each
- * multiprocessor has one (H200, 2026-11-21). */
+ *           once for the entries that 8 rows have in it; 8 per entry once per 256 columns.
+ * Order     the entries of a row in ascending k, one after the other: no atomics.
+ * Limit     4096^3 at 1, 2, 5, 10 %: 183, 256, 504, 908 us. Below 1 % the copies; beyond, a jump per entry,
+ *           8 cycles of the unit that jumps, of which a multiprocessor has one (H200, 2026-11-21). */
 __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __grid_constant__ LongArgs a)
 {
     extern __shared__ __align__(1024) char stages[];
