@@ -19,18 +19,18 @@ static uint64_t take(uint64_t *word)
 
 lac_status_t lac_cuda_slice_told(lac_exec_t *exec)
 {
-    uint64_t row = take(&exec->bad[LAC_CUDA_BAD_ROW]), pointer = take(&exec->bad[LAC_CUDA_BAD_POINTER]);
+    uint64_t row = take(&exec->bad[LAC_CUDA_BAD_ROW]);
     if (row != LAC_CUDA_NOTHING_BAD)
         return lac_fail(LAC_ERR_VALUE,
                         "rows[%" PRIu64 "]: was %" PRId32
-                        " in an earlier call, outside the operand; it was taken for "
+                        " in an earlier call, outside the operand; taken for "
                         "an empty row",
                         row >> 32, (int32_t)(uint32_t)row);
+    uint64_t pointer = take(&exec->bad[LAC_CUDA_BAD_POINTER]);
     if (pointer != LAC_CUDA_NOTHING_BAD)
         return lac_fail(LAC_ERR_SPARSE,
-                        "ptr[%" PRIu64 "]: was %" PRId32
-                        " in an earlier call: not what lac_slice_rows_count writes, or "
-                        "an overflow of int32_t",
+                        "ptr[%" PRIu64 "]: was %" PRId32 " in an earlier call: not what lac_slice_rows_count "
+                        "writes, or an overflow of int32_t",
                         pointer >> 32, (int32_t)(uint32_t)pointer);
     return LAC_OK;
 }
