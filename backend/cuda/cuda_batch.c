@@ -10,7 +10,7 @@
 _Static_assert(LAC_BATCH_SET <= LAC_CUDA_BATCH_SET, "one launch serves what is named one by one");
 
 #define NEVER  1e30
-#define ROW_US 0.0003 /* a row of S, whatever it holds: 512 x 32 rows of 128 (H200, 2026-11-21) */
+#define ROW_US 0.0004 /* a row of S, whatever it holds: 512 x 32 rows of 128 (H200, 2026-11-21) */
 /* Dense work of a product from which a launch of its own costs nothing beside it: 80 us. */
 #define LARGE_FLOPS 4e9
 

@@ -20,7 +20,6 @@ struct Places {
 
 struct BatchArgs {
     lac_cuda_batch_t b;
-    int row_warps;  /* warps to a row of S; a block has kMostWarps / row_warps rows */
     bool quads;     /* S in 16-byte (u8: 4-byte) loads */
     bool quads_out; /* out in 16-byte stores, where W is read so too */
 };
@@ -84,32 +83,29 @@ __device__ inline void store_columns(const BatchArgs &a, float *row, int j0, int
         }
 }
 
-/* out_q[i, :] := beta out_q[i, :] + alpha S_q[i, :] W_q.
+/* out_q[i, :] := beta out_q[i, :] + alpha S_q[i, :] W_q; block (q m + i, y) has the columns from 1024 y on.
  *
- * Mapping   row_warps warps to a row of S: each packs its share of the row's k, in order; the shares are put
- *           together, and warp w gathers every row_warps-th 128 columns from 128 w on; blockIdx.y has more.
+ * Mapping   each warp packs its share of the row's k, in order; the shares are put together, and warp w
+ *           gathers columns 128 w .. of the block's.
  * Layout    kWide: rows of W contiguous and 16-byte aligned, n a multiple of 4. Otherwise any.
- * Bytes     S once for every 128 row_warps columns, a row of W for each event, out once.
+ * Bytes     S once for every 1024 columns, a row of W for each event, out once.
  * Order     ascending k in each element: no atomics.
  * Limit     latency at 1 %: 64 products of 10 x 1000 x 1000 in 7 us; L1 and L2 above (H200, 2026-11-21). */
 template <typename T, bool kWide, typename Args>
 __global__ __launch_bounds__(kMostWarps *kWarp) void batch_events(const __grid_constant__ Args args)
 {
-    extern __shared__ Event packed[]; /* the shares, then all together */
-    __shared__ int counts[kMostWarps];
+    extern __shared__ Event packed[]; /* the shares, then all together, then how many each share has */
     const BatchArgs &a = common(args);
     const lac_cuda_batch_t &b = a.b;
-    const int lane = threadIdx.x % kWarp, warps = a.row_warps, group = threadIdx.x / kWarp / warps,
-              warp = threadIdx.x / kWarp % warps, k = (int)b.k;
-    const int64_t item = (int64_t)blockIdx.x * (kMostWarps / warps) + group;
-    const bool there = item < b.count * b.m;
-    const int64_t q = there ? item / b.m : 0, i = there ? item - q * b.m : 0;
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp,
+              k = (int)b.k;
+    const int64_t q = blockIdx.x / b.m, i = blockIdx.x - q * b.m;
     const Product x = product(args, q);
     const int share = (int)round_up(ceil_div(k, warps), 128), begin = warp * share,
-              end = there ? least(k, begin + share) : 0;
+              end = least(k, begin + share);
     const ScanRow<T> row = {(const T *)x.s + i * b.srs, b.scs, a.quads};
-    Event *shares = packed + 2 * group * share * warps, *mine = shares + begin,
-          *list = shares + share * warps;
+    Event *mine = packed + begin, *list = packed + share * warps;
+    int *counts = (int *)(list + share * warps);
     int count = 0;
     for (int base = begin; base < end; base += 128 * kRounds) {
         T v[kRounds][4];
@@ -119,19 +115,18 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void batch_events(const __grid_c
         for (int r = 0; r < kRounds; r++)
             count += scan_pack(v[r], row.quads, base + 128 * r, mine + count, lane);
     }
-    if (lane == 0) counts[group * warps + warp] = count;
+    if (lane == 0) counts[warp] = count;
     __syncthreads();
     int total = 0, before = 0;
     for (int w = 0; w < warps; w++) {
-        if (w < warp) before += counts[group * warps + w];
-        total += counts[group * warps + w];
+        if (w < warp) before += counts[w];
+        total += counts[w];
     }
     for (int e = lane; e < count; e += kWarp) list[before + e] = mine[e];
     __syncthreads();
 
-    const int step = warps * kTileColumns;
-    for (int j0 = (int)blockIdx.y * step + warp * kTileColumns; there && j0 < b.n;
-         j0 += (int)gridDim.y * step) {
+    for (int j0 = ((int)blockIdx.y * warps + warp) * kTileColumns; j0 < b.n;
+         j0 += (int)gridDim.y * warps * kTileColumns) {
         const Picture p = {(int)b.m, (int)b.n, k, {}, {}, x.w, (int)b.wks, (int)b.wjs, x.out, b.rs, b.cs};
         const LaneColumns<1, kWide> columns(p, j0, lane);
         float acc[kLaneColumns] = {};
@@ -144,11 +139,12 @@ template <typename Args>
 lac_status_t launch_batch(const Args &args, const BatchArgs &a, bool wide, cudaStream_t stream)
 {
     const lac_cuda_batch_t &b = a.b;
-    const int64_t rows = kMostWarps / a.row_warps, across = ceil_div(b.n, a.row_warps * kTileColumns);
-    const int64_t shared =
-        2 * (int64_t)sizeof(Event) * kMostWarps * round_up(ceil_div(b.k, a.row_warps), 128);
-    const Launch l = {dim3(unsigned(ceil_div(b.count * b.m, rows)), unsigned(least<int64_t>(across, 65535))),
-                      dim3(kMostWarps * kWarp),
+    const int64_t tiles = ceil_div(b.n, kTileColumns), scans = ceil_div(b.k, 128 * kRounds);
+    const int warps = (int)least<int64_t>(kMostWarps, most(tiles, scans));
+    const int64_t share = round_up(ceil_div(b.k, warps), 128);
+    const int64_t shared = (2 * (int64_t)sizeof(Event) * share + (int64_t)sizeof(int)) * warps;
+    const Launch l = {dim3(unsigned(b.count * b.m), unsigned(least<int64_t>(ceil_div(tiles, warps), 65535))),
+                      dim3(unsigned(warps * kWarp)),
                       (size_t)shared,
                       1,
                       false,
@@ -182,9 +178,7 @@ extern "C" lac_status_t lac_cuda_batch_events(const lac_cuda_batch_t *b, lac_cud
     if (b->count == 0 || b->m == 0 || b->n == 0) return LAC_OK;
     const bool wide = b->wjs == 1 && b->n % 4 == 0 && b->wks % 4 == 0 &&
                       all_aligned(b->w, (const void *const *)b->w_each, b->w_step, b->count, 4);
-    BatchArgs a = {*b, 1, false, false};
-    const int64_t tiles = ceil_div(b->n, kTileColumns), scans = ceil_div(b->k, 128 * kRounds);
-    while (a.row_warps < kMostWarps && a.row_warps < most(tiles, scans)) a.row_warps *= 2;
+    BatchArgs a = {*b, false, false};
     a.quads = b->scs == 1 && b->k % 4 == 0 && b->srs % 4 == 0 &&
               all_aligned(b->s, b->s_each, b->s_step, b->count, element);
     a.quads_out = b->cs == 1 && b->rs % 4 == 0 && b->n % 4 == 0 &&
