@@ -48,10 +48,10 @@ __device__ inline void store_value(const lac_cuda_sampled_t &p, int64_t e, float
     p.values[e] = p.beta == 0.0f ? p.alpha * sum : fmaf(p.beta, p.values[e], p.alpha * sum);
 }
 
-/* The entries [begin, begin + count) of one row, by a warp: kLanes lanes to an entry, each kVec pieces of
- * four along k. */
+/* `count` entries of one row from `begin` on, by a warp: kLanes lanes to an entry, each kVec pieces of four
+ * along k. */
 template <int kLanes, int kVec, int kUnroll>
-__device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin, int64_t count)
+__device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin, int count)
 {
     constexpr int kGroups = kWarp / kLanes;
     const lac_cuda_sampled_t &p = s.p;
@@ -61,26 +61,26 @@ __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin
 #pragma unroll
     for (int v = 0; v < kVec; v++) {
         const int at = l + v * 4 * kLanes;
-        a[v] = at < k && count ? __ldg((const float4 *)(p.a + row * p.lda + at)) : make_float4(0, 0, 0, 0);
+        a[v] = at < k ? __ldg((const float4 *)(p.a + row * p.lda + at)) : make_float4(0, 0, 0, 0);
     }
     int next[kUnroll]; /* columns of the entries to come; beyond the end any that there is */
 #pragma unroll
     for (int u = 0; u < kUnroll; u++)
         next[u] = u * kGroups + group < count ? __ldg(idx + u * kGroups + group) : 0;
-    for (int64_t e = 0; e < count; e += kGroups * kUnroll) {
+    for (int e = 0; e < count; e += kGroups * kUnroll) {
         float sum[kUnroll];
         float4 b[kUnroll][kVec];
 #pragma unroll
-        for (int u = 0; u < kUnroll; u++)
+        for (int u = 0; u < kUnroll; u++) {
+            const float *line = p.b + (int64_t)next[u] * p.ldb + l;
 #pragma unroll
-            for (int v = 0; v < kVec; v++) {
-                const float *line = p.b + (int64_t)next[u] * p.ldb + l;
+            for (int v = 0; v < kVec; v++)
                 b[u][v] = l + v * 4 * kLanes < k ? __ldg((const float4 *)(line + v * 4 * kLanes))
                                                  : make_float4(0, 0, 0, 0);
-            }
+        }
 #pragma unroll
         for (int u = 0; u < kUnroll; u++) {
-            const int64_t at = e + kGroups * (kUnroll + u) + group;
+            const int at = e + kGroups * (kUnroll + u) + group;
             next[u] = at < count ? __ldg(idx + at) : 0;
         }
 #pragma unroll
@@ -100,7 +100,7 @@ __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin
             for (int d = kLanes / 2; d > 0; d /= 2) sum[u] += __shfl_xor_sync(kFull, sum[u], d);
 #pragma unroll
         for (int u = 0; u < kUnroll; u++) {
-            const int64_t at = e + u * kGroups + group;
+            const int at = e + u * kGroups + group;
             if (l == 0 && at < count) store_value(p, begin + at, sum[u]);
         }
     }
@@ -109,22 +109,23 @@ __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin
 /* values[e] := beta values[e] + alpha sum over l of A[i, l] B[l, j] for the entries e = (i, j) of each row i.
  *
  * Mapping   a warp to a segment of a row. The warps of all rows walk from left to right at the same time, so
- *           that a column of B, once in the first-level cache, serves other rows on its way through: 64
- * resident warps at 10 % share it six times. Layout    lines of A and B 16-byte aligned, k a multiple of 4
- * and at most 4 kLanes kVec. Bytes     4 k per entry, of B, from cache; 8 per entry; A once a segment. Order
- * lane by lane along k, lanes by a butterfly: the same bits whatever the cut. Limit     the way from L2, less
- * what the first-level cache keeps. kUnroll kVec = 4: more loads in flight cost resident warps, and with them
- * the sharing (12 instead of 17 us for 4096^2, 1 %, k = 128, with 1 instead of 4 entries in flight; H200,
- * 2026-11-21). */
+ *           that a column of B, in the first-level cache, serves other rows on its way: 64 warps at 10 %
+ *           share it six times.
+ * Layout    lines of A and B 16-byte aligned, k a multiple of 4 and at most 4 kLanes kVec.
+ * Bytes     4 k per entry, of B, from cache; 8 per entry; A once a segment.
+ * Order     lane by lane along k, lanes by a butterfly: the same bits whatever the cut.
+ * Limit     the way from L2, less what the first-level cache keeps. kUnroll kVec = 4: more loads in flight
+ *           cost resident warps, and with them the sharing: 12 instead of 17 us for 4096^2, 1 %, k = 128,
+ *           with 1 instead of 4 entries in flight (H200, 2026-11-21). */
 template <int kLanes, int kVec, int kUnroll>
 __global__ __launch_bounds__(kThreads) void sddmm_rows(const __grid_constant__ SampledArgs s)
 {
     const int64_t segment = blockIdx.x / s.row_blocks,
                   row = (blockIdx.x - segment * s.row_blocks) * kWarps + threadIdx.x / kWarp;
     if (row >= s.p.m) return;
-    const int64_t row_begin = s.ptr[row], length = s.ptr[row + 1] - row_begin;
-    const int64_t begin = row_begin + length * segment / s.segments;
-    walk_row<kLanes, kVec, kUnroll>(s, row, begin, row_begin + length * (segment + 1) / s.segments - begin);
+    const int64_t begin = s.ptr[row], length = s.ptr[row + 1] - begin, step = ceil_div(length, s.segments);
+    const int count = (int)most<int64_t>(0, least(step, length - segment * step));
+    walk_row<kLanes, kVec, kUnroll>(s, row, begin + segment * step, count);
 }
 
 /* The same for rows of very different lengths: equal shares of all entries, whatever rows they fall into. */
@@ -136,7 +137,7 @@ __global__ __launch_bounds__(kThreads) void sddmm_shares(const __grid_constant__
     while (e < end) {
         row = row_of(s.ptr, row, s.p.m, e, threadIdx.x % kWarp);
         const int64_t row_end = least(end, s.ptr[row + 1]);
-        walk_row<kLanes, kVec, kUnroll>(s, row, e, row_end - e);
+        walk_row<kLanes, kVec, kUnroll>(s, row, e, (int)(row_end - e));
         e = row_end;
     }
 }
