@@ -23,6 +23,13 @@ static lac_form_t form_of(const lac_sided_t *s)
     return s->s_flipped ? LAC_FORM_STEPS_T : LAC_FORM_STEPS;
 }
 
+/* The kept steps of these rows, or NULL. */
+static const lac_form_data_t *kept(const lac_sided_t *s, const lac_form_data_t *rows)
+{
+    const lac_form_data_t *form = lac_meta_form(s->s->meta, form_of(s));
+    return form && form->made_of == rows->stamp ? form : NULL;
+}
+
 bool lac_cuda_steps_serve(const lac_sided_t *s, bool once)
 {
     double elements = (double)s->m * (double)s->k;
@@ -70,6 +77,7 @@ static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_form_
     void *steps, *scratch;
     lac_cuda_form_begin(rows->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
     data->count = rows->count;
+    data->made_of = rows->stamp;
     lac_status_t status =
         lac_cuda_form_own(data, 0, (size_t)lac_cuda_steps_bytes(s->m, s->k, rows->count), &steps);
     if (!status) status = lac_cuda_work(exec, (size_t)lac_cuda_steps_scratch(s->m), &scratch);
@@ -86,17 +94,17 @@ lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const la
                                 const void **steps)
 {
     lac_meta_t *meta = s->s->meta;
-    const lac_form_data_t *form = lac_meta_form(meta, form_of(s));
+    const lac_form_data_t *form = kept(s, rows);
     lac_status_t status = LAC_OK;
     *steps = NULL;
     if (!form && lac_cuda_capturing(exec)) return LAC_OK;
     if (!form) {
         pthread_mutex_lock(&meta->build);
-        if (!(form = lac_meta_form(meta, form_of(s)))) {
+        if (!(form = kept(s, rows))) {
             lac_form_data_t data;
             status = make(exec, s, rows, &data);
             if (!status) lac_meta_install(meta, form_of(s), &data);
-            form = lac_meta_form(meta, form_of(s));
+            form = kept(s, rows);
         }
         pthread_mutex_unlock(&meta->build);
     }

@@ -56,6 +56,7 @@ typedef struct lac_form_data {
     const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */
     const uint64_t *bits;          /* bits only                                                          */
     const void *steps;             /* steps only                                                         */
+    uint64_t made_of;              /* steps only: the stamp of the rows that they were made of             */
     void *owned[4];                /* what lac_meta_free must free                                       */
     void (*release)(void *memory); /* frees what is owned; NULL: the program's own memory          */
     size_t owned_bytes;
