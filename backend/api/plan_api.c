@@ -47,12 +47,8 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
     made->shape = p;
     made->scalars = settings.scalars;
     int token = lac_enter(ctx);
-    status = lac_dispatch_explain(ctx, &p, &request, &made->decision);
+    lac_dispatch_explain(ctx, &p, &request, &made->decision);
     lac_leave(ctx, token);
-    if (status) {
-        free(made);
-        return status;
-    }
     made->ctx = ctx;
     made->route = lac_dispatch_route(ctx, &made->decision);
     if ((status = prepare(ctx, made->route, &p))) {

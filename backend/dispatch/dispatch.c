@@ -265,8 +265,8 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     return LAC_OK;
 }
 
-lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,
-                                  lac_decision_t *decision)
+void lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,
+                          lac_decision_t *decision)
 {
     apply_policy(&ctx->policy, p);
     lac_site_t *site = site_of(ctx, p, request);
@@ -280,7 +280,6 @@ lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_re
     }
     lac_choice_t choice = choose(ctx, p, site, wanted_route(&ctx->policy, request->route));
     lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, decision);
-    return LAC_OK;
 }
 
 lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_route_t *route)

@@ -36,8 +36,8 @@ unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigne
 void lac_dispatch_forwarded(lac_ctx_t *ctx);
 
 /* Decides without running; the history learns nothing. */
-lac_status_t lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,
-                                  lac_decision_t *decision);
+void lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,
+                          lac_decision_t *decision);
 
 /* Runs a route that was chosen before, where it still applies; else any. Plans use it. */
 lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_route_t *route);
