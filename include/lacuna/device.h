@@ -19,8 +19,8 @@ LAC_API lac_status_t lac_device_alloc(lac_ctx_t *ctx, size_t bytes, void **memor
 /* Waits for the device, then frees. memory may be NULL. Errors: NULL, UNAVAILABLE, VENDOR. */
 LAC_API lac_status_t lac_device_free(lac_ctx_t *ctx, void *memory);
 
-/* Copies to and from the device in stream order, and waits. Errors: NULL, UNAVAILABLE, VENDOR; what an earlier
- * call of lacuna/slice.h found too late. */
+/* Copies to and from the device in stream order, and waits. Errors: NULL, UNAVAILABLE, VENDOR; what an
+ * earlier call of lacuna/slice.h found too late. */
 LAC_API lac_status_t lac_device_upload(lac_ctx_t *ctx, void *to, const void *from, size_t bytes);
 LAC_API lac_status_t lac_device_download(lac_ctx_t *ctx, void *to, const void *from, size_t bytes);
 

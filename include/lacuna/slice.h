@@ -11,11 +11,11 @@
  * arrays lie in the context's space and stay the caller's; what is written shares no memory with what is
  * read. On any error nothing is written. The results do not depend on the number of threads, to the bit.
  *
- * On a device the calls return before the list of rows was looked at. A row outside [0, m) then picks zeros (no
- * entries, no gradient), and the first place of one, of all calls since the last that told, is told by the next
- * call of this header on the context, which does nothing else, and by lac_device_wait, _upload and _download:
- * VALUE. So are row pointers that lac_slice_rows_count did not write (SPARSE), whose rows are left out. The
- * gradient to one value for all is added up in another order than on the host.
+ * On a device the calls return before the list of rows was looked at. A row outside [0, m) then picks zeros
+ * (no entries, no gradient), and the first place of one, of all calls since the last that told, is told by
+ * the next call of this header on the context, which does nothing else, and by lac_device_wait, _upload and
+ * _download: VALUE. So are row pointers that lac_slice_rows_count did not write (SPARSE), whose rows are left
+ * out. The gradient to one value for all is added up in another order than on the host.
  *
  * The gather is that of event-driven network simulators (csr_slice_rows of BrainEvent, with its gradient
  * rules); the operation is linear in the values, so that forward mode is the same call on the tangents, and
@@ -64,8 +64,9 @@ LAC_API lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, la
                                           const lac_slice_t *options);
 
 /* The entries, the second: ptr as the first call wrote it, idx[ptr[count]] of the same type, and
- * val[ptr[count]], or NULL where only the pattern is wanted (on a device idx may not be NULL). What comes out may be attached to metadata of a
- * count x n matrix. Errors: as lac_slice_rows; SPARSE where ptr is not what lac_slice_rows_count writes. */
+ * val[ptr[count]], or NULL where only the pattern is wanted (on a device idx may not be NULL). What comes out
+ * may be attached to metadata of a count x n matrix. Errors: as lac_slice_rows; SPARSE where ptr is not what
+ * lac_slice_rows_count writes. */
 LAC_API lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
                                         const void *rows, lac_it_t ptr_it, const void *ptr, void *idx,
                                         float *val, const lac_slice_t *options);
