@@ -2,10 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Times batches of small event products in one launch, beside a loop of single products and cuBLAS's strided
  * batch; JSON to a file. */
-#include <cublas_v2.h>
-
 #include "../../kernels/cuda/batch_kernels.h"
-#include "graph_timing.cuh"
+#include "bench_cublas.cuh"
 
 namespace
 {
@@ -108,15 +106,8 @@ int main(int argc, char **argv)
 {
     FILE *json = argc > 1 ? fopen(argv[1], "w") : nullptr;
     if (!json) return 2;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    cublasHandle_t handle;
-    cublasCreate(&handle);
-    cublasSetStream(handle, stream);
-    void *space;
-    CUDA_CHECK(cudaMalloc(&space, 64 << 20));
-    cublasSetWorkspace(handle, space, 64 << 20);
     int version = 0;
-    cublasGetVersion(handle, &version);
+    cublasHandle_t handle = open_cublas(&version);
     write_provenance(json, version, kOperators);
     bool first = true;
     for (const Shape &s : kShapes)

@@ -2,13 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Times the products of a CSR matrix with long sides beside cuBLAS and cuSPARSE in one run: CUDA graph
  * replays, medians, JSON to a file. */
-#include <cublas_v2.h>
 #include <cusparse.h>
 
 #include <cstring>
 #include <string>
 
-#include "graph_timing.cuh"
+#include "bench_cublas.cuh"
 
 namespace
 {
@@ -178,16 +177,10 @@ void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool c
 int main(int argc, char **argv)
 {
     if (argc < 2) return 2;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    cublasHandle_t dense;
-    cusparseHandle_t sparse;
-    cublasCreate(&dense), cusparseCreate(&sparse);
-    cublasSetStream(dense, stream), cusparseSetStream(sparse, stream);
-    void *space;
-    CUDA_CHECK(cudaMalloc(&space, 64 << 20));
-    cublasSetWorkspace(dense, space, 64 << 20);
     int version = 0;
-    cublasGetVersion(dense, &version);
+    cublasHandle_t dense = open_cublas(&version);
+    cusparseHandle_t sparse;
+    cusparseCreate(&sparse), cusparseSetStream(sparse, stream);
     json = fopen(argv[1], "w");
     if (!json) return 2;
     write_provenance(json, version);

@@ -2,15 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Times the event kernels beside cuBLAS in one run: CUDA graph replays, medians, warm and cold, JSON to a
  * file. */
-#include <cublas_v2.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "graph_timing.cuh"
+#include "bench_cublas.cuh"
 
 namespace
 {
@@ -248,15 +246,8 @@ int main(int argc, char **argv)
     if (argc < 2) return 2;
     const bool full = argc > 2 && !strcmp(argv[2], "full");
     const int begin = argc > 3 ? atoi(argv[3]) : 0, end = argc > 4 ? atoi(argv[4]) : 99;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    cublasHandle_t handle;
-    cublasCreate(&handle);
-    cublasSetStream(handle, stream);
-    void *space;
-    CUDA_CHECK(cudaMalloc(&space, 64 << 20));
-    cublasSetWorkspace(handle, space, 64 << 20);
     int version = 0;
-    cublasGetVersion(handle, &version);
+    cublasHandle_t handle = open_cublas(&version);
     json = fopen(argv[1], "w");
     if (!json) return 2;
     write_provenance(json, version);

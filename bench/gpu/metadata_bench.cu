@@ -1,9 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Times the metadata builders, the transposing copy and the bitmask product; JSON to a file. */
-#include <cublas_v2.h>
-
-#include "graph_timing.cuh"
+#include "bench_cublas.cuh"
 
 namespace
 {
@@ -106,15 +104,8 @@ int main(int argc, char **argv)
     if (argc < 2) return 2;
     FILE *json = fopen(argv[1], "w");
     if (!json) return 2;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    cublasHandle_t handle;
-    cublasCreate(&handle);
-    cublasSetStream(handle, stream);
-    void *space;
-    CUDA_CHECK(cudaMalloc(&space, 64 << 20));
-    cublasSetWorkspace(handle, space, 64 << 20);
     int version = 0;
-    cublasGetVersion(handle, &version);
+    cublasHandle_t handle = open_cublas(&version);
     write_provenance(json, version);
     bench_metadata(handle, json);
     fprintf(json, "\n]}\n");

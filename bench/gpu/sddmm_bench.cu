@@ -2,13 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Times sampled products beside cuSPARSE's and the whole product by cuBLAS; JSON to a file. Every result is
  * compared with sums in double first. */
-#include <cublas_v2.h>
 #include <cusparse.h>
 
 #include <cstring>
 
 #include "../../kernels/cuda/sddmm_kernels.h"
-#include "graph_timing.cuh"
+#include "bench_cublas.cuh"
 
 namespace
 {
@@ -141,13 +140,10 @@ int main(int argc, char **argv)
 {
     FILE *json = argc > 1 ? fopen(argv[1], "w") : nullptr;
     if (!json) return 2;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    cublasHandle_t blas;
-    cusparseHandle_t sparse;
-    cublasCreate(&blas), cusparseCreate(&sparse);
-    cublasSetStream(blas, stream), cusparseSetStream(sparse, stream);
     int version = 0;
-    cublasGetVersion(blas, &version);
+    cublasHandle_t blas = open_cublas(&version);
+    cusparseHandle_t sparse;
+    cusparseCreate(&sparse), cusparseSetStream(sparse, stream);
     write_provenance(json, version, kOperators);
     bool first = true;
     const struct {

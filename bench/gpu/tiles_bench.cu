@@ -2,10 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Times the product by tiles beside cuBLAS, preparation included, and compares the errors of both with fp64;
  * JSON to a file. */
-#include <cublas_v2.h>
-
 #include "../../kernels/cuda/tiles.h"
-#include "graph_timing.cuh"
+#include "bench_cublas.cuh"
 
 namespace
 {
@@ -198,15 +196,8 @@ int main(int argc, char **argv)
 {
     FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
     if (!json) return 2;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    cublasHandle_t handle;
-    cublasCreate(&handle);
-    cublasSetStream(handle, stream);
-    void *space;
-    CUDA_CHECK(cudaMalloc(&space, 64 << 20));
-    cublasSetWorkspace(handle, space, 64 << 20);
     int version = 0;
-    cublasGetVersion(handle, &version);
+    cublasHandle_t handle = open_cublas(&version);
     write_provenance(json, version);
     Bench x = {handle, json, true, nullptr, nullptr, nullptr, nullptr, 0, 0, 0};
     bench_patterns(x);
