@@ -66,7 +66,7 @@ static void every_point(bool for_good)
 {
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         steps = sets[i];
-        assert_true(fault_every_point(child, for_good, unit_quick() ? 13 : 1) > 50);
+        assert_true(fault_every_point(child, for_good, unit_quick() ? 26 : 1) > 50);
     }
 }
 
