@@ -21,7 +21,6 @@
 #define FUSED_TRIP  8192.0  /* elements of a row that one launch has in flight     */
 #define PACKED_TRIP 98304.0 /* the same of a packer, up to 8 slices of k            */
 #define TRIP_US     1.75
-#define LIST_SHARE  4   /* columns of a buffer that are scanned in the time of one of a list */
 #define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
 
 /* Where the events of S come from. */
@@ -33,14 +32,13 @@ typedef enum event_source {
     FROM_NOWHERE
 } event_source_t;
 
-/* The active list where it is the shorter way: its values lie column by column, the buffer's rows are read in
- * wider pieces. NULL: it is not, or there is none. */
+/* The active list of an S that has no buffer, or NULL. Where there is one, its rows are packed sooner than
+ * the list's values, which lie column by column: 8.8 us against 14.3 for 50 x 10000 x 10000, 0.1 % (H200,
+ * 2026-11-21). */
 static const lac_form_data_t *active_of(const lac_sided_t *s)
 {
-    if (!lac_sided_has_active(s) || s->m == 1) return NULL;
-    const lac_form_data_t *active = lac_meta_form(s->s->meta, LAC_FORM_ACTIVE);
-    bool shorter = active && (!s->s->buf || LIST_SHARE * active->count <= s->k);
-    return shorter ? active : NULL;
+    if (s->s->buf || !lac_sided_has_active(s) || s->m == 1) return NULL;
+    return lac_meta_form(s->s->meta, LAC_FORM_ACTIVE);
 }
 
 static event_source_t source_of(const lac_sided_t *s)
@@ -179,7 +177,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     how_t how = how_of(p, &s);
     double elements = (double)s.m * (double)s.k;
     bool given = how.source == FROM_CSR;
-    if (how.source == FROM_ACTIVE) elements = LIST_SHARE * (double)s.m * (double)active_of(&s)->count;
+    if (how.source == FROM_ACTIVE) elements = (double)s.m * (double)active_of(&s)->count;
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
     double launches = machine->cuda_launch_us + (chained ? machine->cuda_chain_us : 0.0);
     double scan = given ? 0.0 : scan_us(&s, how, machine);
