@@ -50,7 +50,7 @@ static bool begin(lac_exec_t *exec)
         cudaEventRecord(span->begin, exec->stream) == cudaSuccess) {
         open = clock->empties == EMPTIES;
         if (!open) {
-            close_span(exec, span, &(lac_run_mark_t){NULL, 0, -1, 0.0});
+            close_span(exec, span, &(lac_run_mark_t){0, -1, 0.0});
             clock->empties++;
         }
     }
@@ -79,7 +79,7 @@ static bool take(lac_cuda_clock_t *clock, lac_run_mark_t *mark, double *us)
     bool told = cudaEventElapsedTime(&ms, span->begin, span->end) == cudaSuccess;
     *us = 1e3 * (double)ms;
     if (!mark->site && told && (clock->own_us <= 0.0 || *us < clock->own_us)) clock->own_us = *us;
-    if (!told) mark->site = NULL;
+    if (!told) mark->site = 0;
     *us = *us > clock->own_us ? *us - clock->own_us : 0.0;
     return true;
 }
@@ -90,7 +90,7 @@ static bool done(lac_exec_t *exec, lac_run_mark_t *mark, double *us)
     if (clock->oldest == clock->newest || lac_cuda_capturing(exec)) return false;
     enum cudaStreamCaptureMode mode = relax(cudaStreamCaptureModeRelaxed);
     bool found = false;
-    while (!found && clock->oldest != clock->newest && take(clock, mark, us)) found = mark->site != NULL;
+    while (!found && clock->oldest != clock->newest && take(clock, mark, us)) found = mark->site != 0;
     cudaGetLastError();
     relax(mode);
     return found;

@@ -24,7 +24,7 @@ bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_
 void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
                            const lac_choice_t *choice)
 {
-    lac_run_mark_t mark = {site, site ? site->born : 0, choice->row, 0.0};
+    lac_run_mark_t mark = {site ? site->born : 0, choice->row, 0.0};
     if (site) mark.predicted_us = choice->route->cost_us(choice->route, p, &ctx->machine);
     ctx->backend->clock->end(ctx->exec, &mark);
 }
@@ -35,8 +35,7 @@ void lac_device_timing_collect(lac_ctx_t *ctx)
     double us;
     if (!has_clock(ctx)) return;
     while (ctx->backend->clock->done(ctx->exec, &mark, &us)) {
-        lac_site_t *site = (lac_site_t *)mark.site;
-        if (site->born == mark.born)
-            lac_history_timed(ctx, site, &site->shape, mark.row, mark.predicted_us, us);
+        lac_site_t *site = lac_site_numbered(&ctx->sites, mark.site); /* it may be gone by now */
+        if (site) lac_history_timed(ctx, site, &site->shape, mark.row, mark.predicted_us, us);
     }
 }

@@ -63,6 +63,13 @@ lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *f
     return oldest;
 }
 
+lac_site_t *lac_site_numbered(lac_sites_t *sites, uint64_t born)
+{
+    for (int i = 0; sites->place && i < LAC_SITES; i++)
+        if (sites->place[i].stamp && sites->place[i].born == born) return &sites->place[i];
+    return NULL;
+}
+
 void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most)
 {
     unsigned next = site->wait ? site->wait * 2 : least;
@@ -73,5 +80,5 @@ void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most)
 void lac_sites_free(lac_sites_t *sites)
 {
     lac_free(sites->place);
-    *sites = (lac_sites_t){0};
+    *sites = (lac_sites_t){.clock = sites->clock};
 }

@@ -32,7 +32,7 @@ typedef struct lac_seen {
 typedef struct lac_site {
     lac_site_key_t key;
     uint64_t calls, stamp; /* stamp: when it was last used; 0 marks an empty place */
-    uint64_t born;         /* no two sites of a context share it                    */
+    uint64_t born;         /* its number: never 0, and no two sites of a context ever share it */
     lac_seen_t left, right;
     lac_problem_t shape;      /* the first call's, for finding break-even again; without its metadata     */
     double dense_us;          /* predicted for the route that skips nothing, with what was measured       */
@@ -69,9 +69,13 @@ lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *f
 /* The site of a key where it is known already; NULL otherwise. */
 lac_site_t *lac_site_known(lac_sites_t *sites, const lac_site_key_t *key);
 
+/* The site of a number; NULL where it is gone. Looks at every place. */
+lac_site_t *lac_site_numbered(lac_sites_t *sites, uint64_t born);
+
 /* Doubles the wait of a site whose look was in vain, within [least, most]. */
 void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most);
 
+/* Forgets all sites; numbers go on. */
 void lac_sites_free(lac_sites_t *sites);
 
 #endif

@@ -53,8 +53,7 @@ typedef struct lac_device {
 
 /* Who wants to know what a run took. */
 typedef struct lac_run_mark {
-    const void *site; /* NULL: nobody any more                        */
-    uint64_t born;    /* tells whether the site is still the same one */
+    uint64_t site; /* its number in the context; 0: nobody any more */
     int row;
     double predicted_us;
 } lac_run_mark_t;

@@ -207,6 +207,13 @@ static void test_learning_off(void **state)
     lac_sites_free(&ctx.sites);
 }
 
+static lac_site_t *site_of(lac_ctx_t *ctx, uint64_t number)
+{
+    lac_site_t *site = lac_site_numbered(&ctx->sites, number);
+    assert_non_null(site);
+    return site;
+}
+
 /* The place of a site that was evicted while the device owed it an answer belongs to another one. */
 static void test_evicted_site(void **state)
 {
@@ -214,12 +221,31 @@ static void test_evicted_site(void **state)
     lac_ctx_t ctx = context(2.0, 3.0, 4.0);
     call_at(&ctx, 4, 1);
     assert_int_equal(owed_count, 1);
-    lac_site_t *site = (lac_site_t *)owed[0].mark.site;
-    site->born++;
+    lac_site_t *site = site_of(&ctx, owed[0].mark.site);
+    site->born = 1000;
     call_at(&ctx, 5, 1);
     lac_device_timing_collect(&ctx);
     assert_int_equal(owed_count, 1);
     assert_int_equal(site->runs[SPARSE], 0);
+    lac_sites_free(&ctx.sites);
+}
+
+/* So does the place of one that was forgotten with all others, as a changed option has it: the sites that
+ * come after have other numbers. */
+static void test_forgotten_sites(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(2.0, 3.0, 4.0);
+    call_at(&ctx, 4, 1);
+    uint64_t before = owed[0].mark.site;
+    lac_sites_free(&ctx.sites);
+    lac_device_timing_collect(&ctx);
+    call_at(&ctx, 4, 1); /* owed twice now: the older answer comes */
+    lac_device_timing_collect(&ctx);
+    assert_int_equal(owed_count, 1);
+    assert_true(owed[0].mark.site > before);
+    assert_int_equal(site_of(&ctx, owed[0].mark.site)->runs[SPARSE], 0);
+    assert_null(lac_site_numbered(&ctx.sites, before));
     lac_sites_free(&ctx.sites);
 }
 
@@ -231,7 +257,8 @@ int main(void)
                                        cmocka_unit_test(test_few_are_clocked),
                                        cmocka_unit_test(test_nothing_is_tried_in_a_capture),
                                        cmocka_unit_test(test_learning_off),
-                                       cmocka_unit_test(test_evicted_site)};
+                                       cmocka_unit_test(test_evicted_site),
+                                       cmocka_unit_test(test_forgotten_sites)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
