@@ -177,7 +177,6 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     how_t how = how_of(p, &s);
     double elements = (double)s.m * (double)s.k;
     bool given = how.source == FROM_CSR;
-    if (how.source == FROM_ACTIVE) elements = (double)s.m * (double)active_of(&s)->count;
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
     double launches = machine->cuda_launch_us + (chained ? machine->cuda_chain_us : 0.0);
     double scan = given ? 0.0 : scan_us(&s, how, machine);
