@@ -200,3 +200,17 @@ lac_obj_t fake_device_matrix(lac_dim_t m, lac_dim_t n, float *buf)
     x.space = LAC_DEVICE;
     return x;
 }
+
+int fake_device_teardown(void **state)
+{
+    assert_int_equal(fake.inside, 0);
+    assert_int_equal(fake.allocated, 0);
+    lac_ctx_free(*state);
+    return 0;
+}
+
+void fake_device_refuses(lac_status_t got, lac_status_t want, const char *words)
+{
+    unit_expect(got, want, words);
+    unit_expect_text(lac_last_error(), words);
+}

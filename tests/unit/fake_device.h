@@ -26,6 +26,12 @@ extern fake_device_t fake;
 /* A context on it, all of `fake` reset; free it with lac_ctx_free. */
 lac_ctx_t *fake_device_ctx(void);
 
+/* For the end of a test: nobody is inside, everything was given back; frees the context. */
+int fake_device_teardown(void **state);
+
+/* Expects a status and a message that holds these words. */
+void fake_device_refuses(lac_status_t got, lac_status_t want, const char *words);
+
 /* Its backend, as it is made anew by each call: for a test that leaves something out of it. */
 lac_backend_t *fake_device_backend(void);
 

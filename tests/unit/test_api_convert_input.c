@@ -31,18 +31,9 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    assert_int_equal(fake.inside, 0);
-    assert_int_equal(fake.allocated, 0);
-    lac_ctx_free(*state);
-    return 0;
-}
-
 static void refused(lac_status_t got, lac_status_t want, const char *words)
 {
-    unit_expect(got, want, words);
-    unit_expect_text(lac_last_error(), words);
+    fake_device_refuses(got, want, words);
     fake.elsewhere = NULL;
     for (int i = 0; i < M * N; i++) assert_true(out[i] == -77.0f);
 }
@@ -148,7 +139,7 @@ static void test_failures(void **state)
     assert_true(n > 1);
 }
 
-#define CONVERT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CONVERT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_device_teardown)
 
 int main(void)
 {

@@ -15,20 +15,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    assert_int_equal(fake.inside, 0);
-    assert_int_equal(fake.allocated, 0);
-    lac_ctx_free(*state);
-    return 0;
-}
-
-static void refused(lac_status_t got, lac_status_t want, const char *words)
-{
-    unit_expect(got, want, words);
-    unit_expect_text(lac_last_error(), words);
-}
-
 /* ---- memory ---- */
 
 static void test_memory(void **state)
@@ -52,19 +38,19 @@ static void test_memory_bad_input(void **state)
 {
     lac_ctx_t *ctx = *state, *host = unit_ctx();
     void *memory = &memory;
-    refused(lac_device_alloc(NULL, 8, &memory), LAC_ERR_NULL, "ctx: is NULL");
-    refused(lac_device_alloc(ctx, 8, NULL), LAC_ERR_NULL, "memory: is NULL");
-    refused(lac_device_alloc(host, 8, &memory), LAC_ERR_UNAVAILABLE, "computes on the host");
-    refused(lac_device_free(host, &memory), LAC_ERR_UNAVAILABLE, "computes on the host");
-    refused(lac_device_upload(host, &memory, a, 8), LAC_ERR_UNAVAILABLE, "computes on the host");
-    refused(lac_device_upload(ctx, NULL, a, 8), LAC_ERR_NULL, "to: is NULL");
-    refused(lac_device_download(ctx, &memory, NULL, 8), LAC_ERR_NULL, "from: is NULL");
-    refused(lac_device_wait(host), LAC_ERR_UNAVAILABLE, "computes on the host");
+    fake_device_refuses(lac_device_alloc(NULL, 8, &memory), LAC_ERR_NULL, "ctx: is NULL");
+    fake_device_refuses(lac_device_alloc(ctx, 8, NULL), LAC_ERR_NULL, "memory: is NULL");
+    fake_device_refuses(lac_device_alloc(host, 8, &memory), LAC_ERR_UNAVAILABLE, "computes on the host");
+    fake_device_refuses(lac_device_free(host, &memory), LAC_ERR_UNAVAILABLE, "computes on the host");
+    fake_device_refuses(lac_device_upload(host, &memory, a, 8), LAC_ERR_UNAVAILABLE, "computes on the host");
+    fake_device_refuses(lac_device_upload(ctx, NULL, a, 8), LAC_ERR_NULL, "to: is NULL");
+    fake_device_refuses(lac_device_download(ctx, &memory, NULL, 8), LAC_ERR_NULL, "from: is NULL");
+    fake_device_refuses(lac_device_wait(host), LAC_ERR_UNAVAILABLE, "computes on the host");
     assert_null(lac_device_stream(NULL));
     assert_null(lac_device_stream(host));
     assert_int_equal(fake.calls, 0);
     fake.fails = 1;
-    refused(lac_device_alloc(ctx, 8, &memory), LAC_ERR_VENDOR, "as the test wants it");
+    fake_device_refuses(lac_device_alloc(ctx, 8, &memory), LAC_ERR_VENDOR, "as the test wants it");
     assert_null(memory);
     lac_ctx_free(host);
 }
@@ -91,10 +77,11 @@ static void test_time(void **state)
     unit_expect(lac_device_time(ctx, count_call, &calls, 3, &us), LAC_OK, "time");
     assert_int_equal(calls, 3);
     assert_true(us == 2.0);
-    refused(lac_device_time(host, count_call, &calls, 3, &us), LAC_ERR_UNAVAILABLE, "on the host");
-    refused(lac_device_time(ctx, NULL, &calls, 3, &us), LAC_ERR_NULL, "work: is NULL");
-    refused(lac_device_time(ctx, count_call, &calls, 0, &us), LAC_ERR_VALUE, "calls: is 0");
-    refused(lac_device_time(ctx, count_call, &calls, 3, NULL), LAC_ERR_NULL, "us: is NULL");
+    fake_device_refuses(lac_device_time(host, count_call, &calls, 3, &us), LAC_ERR_UNAVAILABLE,
+                        "on the host");
+    fake_device_refuses(lac_device_time(ctx, NULL, &calls, 3, &us), LAC_ERR_NULL, "work: is NULL");
+    fake_device_refuses(lac_device_time(ctx, count_call, &calls, 0, &us), LAC_ERR_VALUE, "calls: is 0");
+    fake_device_refuses(lac_device_time(ctx, count_call, &calls, 3, NULL), LAC_ERR_NULL, "us: is NULL");
     unit_expect(lac_device_time(ctx, give_up, NULL, 3, &us), LAC_ERR_SPARSE, "the work's own");
     assert_int_equal(calls, 3);
     lac_ctx_free(host);
@@ -106,10 +93,11 @@ static void test_recordings(void **state)
     lac_recording_t *recording = NULL;
     int calls = 0;
     double us = 0.0;
-    refused(lac_record(host, count_call, &calls, 2, &recording), LAC_ERR_UNAVAILABLE, "on the host");
-    refused(lac_record(ctx, count_call, &calls, 2, NULL), LAC_ERR_NULL, "recording: is NULL");
-    refused(lac_record(ctx, NULL, &calls, 2, &recording), LAC_ERR_NULL, "work: is NULL");
-    refused(lac_record(ctx, count_call, &calls, -1, &recording), LAC_ERR_VALUE, "calls: is -1");
+    fake_device_refuses(lac_record(host, count_call, &calls, 2, &recording), LAC_ERR_UNAVAILABLE,
+                        "on the host");
+    fake_device_refuses(lac_record(ctx, count_call, &calls, 2, NULL), LAC_ERR_NULL, "recording: is NULL");
+    fake_device_refuses(lac_record(ctx, NULL, &calls, 2, &recording), LAC_ERR_NULL, "work: is NULL");
+    fake_device_refuses(lac_record(ctx, count_call, &calls, -1, &recording), LAC_ERR_VALUE, "calls: is -1");
     unit_expect(lac_record(ctx, give_up, NULL, 2, &recording), LAC_ERR_SPARSE, "the work's own");
     assert_null(recording);
     assert_int_equal(calls, 0);
@@ -118,14 +106,14 @@ static void test_recordings(void **state)
     unit_expect(lac_replay(recording, 5, &us), LAC_OK, "replay");
     assert_true(us == 3.0); /* a replay's 6, by its two calls */
     unit_expect(lac_replay(recording, 1, NULL), LAC_OK, "replay, not timed");
-    refused(lac_replay(recording, 0, &us), LAC_ERR_VALUE, "times: is 0");
-    refused(lac_replay(NULL, 1, &us), LAC_ERR_NULL, "recording: is NULL");
+    fake_device_refuses(lac_replay(recording, 0, &us), LAC_ERR_VALUE, "times: is 0");
+    fake_device_refuses(lac_replay(NULL, 1, &us), LAC_ERR_NULL, "recording: is NULL");
     lac_recording_free(recording);
     lac_recording_free(NULL);
     lac_ctx_free(host);
 }
 
-#define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_device_teardown)
 
 int main(void)
 {

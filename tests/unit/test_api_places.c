@@ -24,20 +24,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    assert_int_equal(fake.inside, 0);
-    assert_int_equal(fake.allocated, 0);
-    lac_ctx_free(*state);
-    return 0;
-}
-
-static void refused(lac_status_t got, lac_status_t want, const char *words)
-{
-    unit_expect(got, want, words);
-    unit_expect_text(lac_last_error(), words);
-}
-
 /* ---- where operands lie ---- */
 
 typedef struct view {
@@ -70,7 +56,7 @@ static void expect_product(float beta)
 
 static void elsewhere(lac_status_t status, const char *name)
 {
-    refused(status, LAC_ERR_SPACE, name);
+    fake_device_refuses(status, LAC_ERR_SPACE, name);
     fake.elsewhere = NULL;
     for (int i = 0; i < 2 * M * N; i++) assert_true(c[i] == 1.0f);
 }
@@ -160,13 +146,13 @@ static void test_metadata_of_the_other_side(void **state)
     lac_obj_t oa = lac_obj_rowmajor(LAC_F32, M, K, NULL, K), ob = lac_obj_rowmajor(LAC_F32, K, N, b, N),
               oc = lac_obj_rowmajor(LAC_F32, M, N, c, N);
     oa.meta = v.pattern.meta;
-    refused(lac_gemm(host, NULL, &oa, &ob, NULL, &oc), LAC_ERR_SPACE,
-            "a.meta: its arrays lie on a device, the operand on the host");
+    fake_device_refuses(lac_gemm(host, NULL, &oa, &ob, NULL, &oc), LAC_ERR_SPACE,
+                        "a.meta: its arrays lie on a device, the operand on the host");
     unit_expect(lac_meta_create_for(host, &oa.meta, M, K), LAC_OK, "meta");
     v.a.meta = oa.meta;
-    refused(lac_gemm(ctx, NULL, &v.a, &v.b, NULL, &v.c), LAC_ERR_SPACE,
-            "a.meta: its arrays lie on the host, the operand on a device");
-    refused(lac_meta_create_for(NULL, &oa.meta, M, K), LAC_ERR_NULL, "ctx: is NULL");
+    fake_device_refuses(lac_gemm(ctx, NULL, &v.a, &v.b, NULL, &v.c), LAC_ERR_SPACE,
+                        "a.meta: its arrays lie on the host, the operand on a device");
+    fake_device_refuses(lac_meta_create_for(NULL, &oa.meta, M, K), LAC_ERR_NULL, "ctx: is NULL");
     lac_meta_free(v.a.meta);
     lac_meta_free(v.pattern.meta);
     lac_ctx_free(host);
@@ -217,7 +203,7 @@ static void test_attaching_to_the_other_side(void **state)
     unit_expect(lac_meta_create(&v.a.meta, M, K), LAC_OK, "meta");
     unit_expect(lac_gemm(*state, NULL, &v.a, &v.b, NULL, &v.c), LAC_OK, "used on the device");
     for (int form = 0; form < 5; form++)
-        refused(attach(v.a.meta, form), LAC_ERR_SPACE, "meta: serves an operand on a device");
+        fake_device_refuses(attach(v.a.meta, form), LAC_ERR_SPACE, "meta: serves an operand on a device");
     lac_meta_free(v.a.meta);
     lac_meta_free(v.pattern.meta);
 }
@@ -230,15 +216,19 @@ static void test_scalars_lie_there(void **state)
     const float one = 1.0f, same = 1.0f;
     unit_expect(lac_gemm_ex(ctx, &one, &v.a, &v.b, &same, &v.c, &call), LAC_OK, "scalars on the device");
     expect_product(1.0f);
-    refused(lac_gemm_ex(ctx, NULL, &v.a, &v.b, &same, &v.c, &call), LAC_ERR_NULL, "alpha: is NULL; on the");
-    refused(lac_gemm_ex(ctx, &one, &v.a, &v.b, NULL, &v.c, &call), LAC_ERR_NULL, "beta: is NULL; on the");
+    fake_device_refuses(lac_gemm_ex(ctx, NULL, &v.a, &v.b, &same, &v.c, &call), LAC_ERR_NULL,
+                        "alpha: is NULL; on the");
+    fake_device_refuses(lac_gemm_ex(ctx, &one, &v.a, &v.b, NULL, &v.c, &call), LAC_ERR_NULL,
+                        "beta: is NULL; on the");
     fake.elsewhere = &one;
     elsewhere(lac_gemm_ex(ctx, &one, &v.a, &v.b, &same, &v.c, &call), "alpha: does not lie");
     fake.elsewhere = &same;
     elsewhere(lac_gemm_ex(ctx, &one, &v.a, &v.b, &same, &v.c, &call), "beta: does not lie");
-    refused(lac_gemm_ex(host, &one, &v.a, &v.b, &same, &v.c, &call), LAC_ERR_SPACE, "computes on the host");
+    fake_device_refuses(lac_gemm_ex(host, &one, &v.a, &v.b, &same, &v.c, &call), LAC_ERR_SPACE,
+                        "computes on the host");
     call.scalars = (lac_space_t)7;
-    refused(lac_gemm_ex(ctx, &one, &v.a, &v.b, &same, &v.c, &call), LAC_ERR_VALUE, "scalars: 7 is no space");
+    fake_device_refuses(lac_gemm_ex(ctx, &one, &v.a, &v.b, &same, &v.c, &call), LAC_ERR_VALUE,
+                        "scalars: 7 is no space");
     lac_meta_free(v.pattern.meta);
     lac_ctx_free(host);
 }
@@ -254,9 +244,9 @@ static void test_what_a_device_lacks(void **state)
     lac_backend_t *without = fake_device_backend();
     without->slicer = NULL;
     without->sddmm = NULL;
-    refused(lac_slice_rows(ctx, &v.pattern, LAC_I32, ROWS, picked, &out, NULL), LAC_ERR_UNAVAILABLE,
-            "slices no rows");
-    refused(lac_sddmm(ctx, NULL, &x, &y, NULL, &v.pattern, values), LAC_ERR_UNAVAILABLE, "ctx: ");
+    fake_device_refuses(lac_slice_rows(ctx, &v.pattern, LAC_I32, ROWS, picked, &out, NULL),
+                        LAC_ERR_UNAVAILABLE, "slices no rows");
+    fake_device_refuses(lac_sddmm(ctx, NULL, &x, &y, NULL, &v.pattern, values), LAC_ERR_UNAVAILABLE, "ctx: ");
     without->check = NULL;
     without->prepare = NULL;
     unit_expect(lac_gemm(ctx, NULL, &v.a, &v.b, NULL, &v.c), LAC_OK, "no checks");
@@ -272,18 +262,19 @@ static void test_plans_are_prepared(void **state)
     lac_call_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
     const float one = 1.0f;
     fake.fails = fake.calls + 1;
-    refused(lac_plan_create(ctx, &plan, &v.a, &v.b, &v.c, NULL), LAC_ERR_VENDOR, "as the test wants it");
+    fake_device_refuses(lac_plan_create(ctx, &plan, &v.a, &v.b, &v.c, NULL), LAC_ERR_VENDOR,
+                        "as the test wants it");
     assert_null(plan);
     unit_expect(lac_plan_create(ctx, &plan, &v.a, &v.b, &v.c, &call), LAC_OK, "plan");
     assert_int_equal(fake.prepared, 2);
     unit_expect(lac_plan_run(plan, &one, &v.a, &v.b, &one, &v.c), LAC_OK, "run");
     expect_product(1.0f);
-    refused(lac_plan_run(plan, NULL, &v.a, &v.b, &one, &v.c), LAC_ERR_NULL, "alpha: is NULL");
+    fake_device_refuses(lac_plan_run(plan, NULL, &v.a, &v.b, &one, &v.c), LAC_ERR_NULL, "alpha: is NULL");
     lac_plan_destroy(plan);
     lac_meta_free(v.pattern.meta);
 }
 
-#define PLACES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define PLACES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_device_teardown)
 
 int main(void)
 {
