@@ -29,6 +29,7 @@ static const char *const reasons[] = {
     [LAC_FORWARD_STREAM] = "per-thread stream, or too many streams",
     [LAC_FORWARD_CONTEXT] = "no context",
     [LAC_FORWARD_LATER] = "recorded both ways",
+    [LAC_FORWARD_ADDRESSES] = "addresses on the device",
 };
 enum { REASONS = sizeof reasons / sizeof *reasons };
 

@@ -119,7 +119,8 @@ typedef enum lac_forward {
     LAC_FORWARD_CAPTURED,  /* its stream is being captured                                */
     LAC_FORWARD_STREAM,    /* the per-thread default stream, or one too many              */
     LAC_FORWARD_CONTEXT,   /* no context could be made for it                             */
-    LAC_FORWARD_LATER      /* not forwarded: recorded both ways                           */
+    LAC_FORWARD_LATER,     /* not forwarded: recorded both ways                           */
+    LAC_FORWARD_ADDRESSES  /* where its matrices are is known on the device alone         */
 } lac_forward_t;
 
 /* Counts such a call for the tables at exit, where they are asked for. */

@@ -10,6 +10,7 @@
 #define SGEMM(name, wide)           EXPORT int name(SGEMM_PARAMS);
 #define SGEMV(name, wide)           EXPORT int name(SGEMV_PARAMS);
 #define SGEMM_STRIDED(name, wide)   EXPORT int name(SGEMM_STRIDED_PARAMS);
+#define SGEMM_BATCHED(name, wide)   EXPORT int name(SGEMM_BATCHED_PARAMS);
 #define GEMM_EX(name, wide)         EXPORT int name(GEMM_EX_PARAMS);
 #define GEMM_STRIDED_EX(name, wide) EXPORT int name(GEMM_STRIDED_EX_PARAMS);
 #define LT_MATMUL(name, wide)       EXPORT int name(LT_MATMUL_PARAMS);
@@ -17,6 +18,7 @@
 #undef SGEMM
 #undef SGEMV
 #undef SGEMM_STRIDED
+#undef SGEMM_BATCHED
 #undef GEMM_EX
 #undef GEMM_STRIDED_EX
 #undef LT_MATMUL
@@ -31,6 +33,7 @@
 #define SGEMM(name, wide)           ENTRY(name, wide, SGEMM_PARAMS, enter_sgemm, SGEMM_ARGS)
 #define SGEMV(name, wide)           ENTRY(name, wide, SGEMV_PARAMS, enter_sgemv, SGEMV_ARGS)
 #define SGEMM_STRIDED(name, wide)   ENTRY(name, wide, SGEMM_STRIDED_PARAMS, enter_sgemm_strided, SGEMM_STRIDED_ARGS)
+#define SGEMM_BATCHED(name, wide)   ENTRY(name, wide, SGEMM_BATCHED_PARAMS, enter_sgemm_batched, SGEMM_BATCHED_ARGS)
 #define GEMM_EX(name, wide)         ENTRY(name, wide, GEMM_EX_PARAMS, enter_gemm_ex, GEMM_EX_ARGS)
 #define GEMM_STRIDED_EX(name, wide) ENTRY(name, wide, GEMM_STRIDED_EX_PARAMS, enter_gemm_strided_ex, GEMM_STRIDED_EX_ARGS)
 #define LT_MATMUL(name, wide)       ENTRY(name, wide, LT_MATMUL_PARAMS, enter_lt_matmul, LT_MATMUL_ARGS)

@@ -18,6 +18,7 @@
 int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
 int enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS);
 int enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS);
+int enter_sgemm_batched(exported_symbol_t *symbol, const void *caller, SGEMM_BATCHED_PARAMS);
 int enter_gemm_ex(exported_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS);
 int enter_gemm_strided_ex(exported_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS);
 int enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS);

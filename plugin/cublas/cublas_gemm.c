@@ -95,6 +95,14 @@ int enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM_STR
     return FORWARD(&ask, sgemm_strided_fn, SGEMM_STRIDED_ARGS);
 }
 
+/* The addresses of the matrices lie on the device: to read them would be to wait for it. */
+int enter_sgemm_batched(exported_symbol_t *symbol, const void *caller, SGEMM_BATCHED_PARAMS)
+{
+    ask_t ask;
+    if (ask_begin(&ask, symbol, caller)) (void)unasked(&ask, LAC_FORWARD_ADDRESSES);
+    return FORWARD(&ask, sgemm_batched_fn, SGEMM_BATCHED_ARGS);
+}
+
 int enter_gemm_ex(exported_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS)
 {
     ask_t ask;

@@ -31,6 +31,12 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
 #define SGEMM_STRIDED_ARGS                                                                                   \
     handle, ta, tb, m, n, k, alpha, a, lda, stride_a, b, ldb, stride_b, beta, c, ldc, stride_c, count
 
+#define SGEMM_BATCHED_PARAMS                                                                                 \
+    void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *alpha,                       \
+        const float *const *a, int64_t lda, const float *const *b, int64_t ldb, const float *beta,           \
+        float *const *c, int64_t ldc, int64_t count
+#define SGEMM_BATCHED_ARGS handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, count
+
 #define GEMM_EX_PARAMS                                                                                       \
     void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha, const void *a,         \
         int a_type, int64_t lda, const void *b, int b_type, int64_t ldb, const void *beta, void *c,          \
@@ -58,6 +64,7 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
 typedef int sgemm_fn(SGEMM_PARAMS);
 typedef int sgemv_fn(SGEMV_PARAMS);
 typedef int sgemm_strided_fn(SGEMM_STRIDED_PARAMS);
+typedef int sgemm_batched_fn(SGEMM_BATCHED_PARAMS);
 typedef int gemm_ex_fn(GEMM_EX_PARAMS);
 typedef int gemm_strided_ex_fn(GEMM_STRIDED_EX_PARAMS);
 typedef int lt_matmul_fn(LT_MATMUL_PARAMS);

@@ -62,6 +62,14 @@ static int fake_sgemm_strided(const char *name, int w, const void *caller, SGEMM
                                       stride_c, INTEGER(count)});
 }
 
+static int fake_sgemm_batched(const char *name, int w, const void *caller, SGEMM_BATCHED_PARAMS)
+{
+    return note(name, caller,
+                (int64_t[FAKE_SLOTS]){ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k),
+                                      ADDRESS(alpha), ADDRESS(a), INTEGER(lda), ADDRESS(b), INTEGER(ldb),
+                                      ADDRESS(beta), ADDRESS(c), INTEGER(ldc), INTEGER(count)});
+}
+
 EXPORT sgemm_fn cublasSgemm_v2;
 
 static int fake_gemm_ex(const char *name, int w, const void *caller, GEMM_EX_PARAMS)
@@ -156,6 +164,7 @@ SETTER(cublasSetAtomicsMode)
 #define SGEMM(name, wide)           EXPORT sgemm_fn name;
 #define SGEMV(name, wide)           EXPORT sgemv_fn name;
 #define SGEMM_STRIDED(name, wide)   EXPORT sgemm_strided_fn name;
+#define SGEMM_BATCHED(name, wide)   EXPORT sgemm_batched_fn name;
 #define GEMM_EX(name, wide)         EXPORT gemm_ex_fn name;
 #define GEMM_STRIDED_EX(name, wide) EXPORT gemm_strided_ex_fn name;
 #define LT_MATMUL(name, wide)       EXPORT lt_matmul_fn name;
@@ -163,6 +172,7 @@ SETTER(cublasSetAtomicsMode)
 #undef SGEMM
 #undef SGEMV
 #undef SGEMM_STRIDED
+#undef SGEMM_BATCHED
 #undef GEMM_EX
 #undef GEMM_STRIDED_EX
 #undef LT_MATMUL
@@ -170,6 +180,7 @@ SETTER(cublasSetAtomicsMode)
 #define SGEMM(name, wide)           int name(SGEMM_PARAMS) { return fake_sgemm(#name, wide, CALLER, SGEMM_ARGS); }
 #define SGEMV(name, wide)           int name(SGEMV_PARAMS) { return fake_sgemv(#name, wide, CALLER, SGEMV_ARGS); }
 #define SGEMM_STRIDED(name, wide)   int name(SGEMM_STRIDED_PARAMS) { return fake_sgemm_strided(#name, wide, CALLER, SGEMM_STRIDED_ARGS); }
+#define SGEMM_BATCHED(name, wide)   int name(SGEMM_BATCHED_PARAMS) { return fake_sgemm_batched(#name, wide, CALLER, SGEMM_BATCHED_ARGS); }
 #define GEMM_EX(name, wide)         int name(GEMM_EX_PARAMS) { return fake_gemm_ex(#name, wide, CALLER, GEMM_EX_ARGS); }
 #define GEMM_STRIDED_EX(name, wide) int name(GEMM_STRIDED_EX_PARAMS) { return fake_gemm_strided_ex(#name, wide, CALLER, GEMM_STRIDED_EX_ARGS); }
 #define LT_MATMUL(name, wide)       int name(LT_MATMUL_PARAMS) { return fake_lt_matmul(#name, CALLER, LT_MATMUL_ARGS); }

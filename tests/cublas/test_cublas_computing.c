@@ -18,6 +18,7 @@ enum { M = 5, N = 4, K = 7, LD = 9, MOST = LD * LD };
 
 extern sgemm_fn cublasSgemm_v2;
 extern sgemm_strided_fn cublasSgemmStridedBatched;
+extern sgemm_batched_fn cublasSgemmBatched;
 extern lt_matmul_fn cublasLtMatmul;
 extern int fake_capturing;
 extern fake_handle_t fake_handle;
@@ -336,6 +337,20 @@ static void test_settled(void **state)
     assert_in_range(found_at, DENSE_CALLS, CALLS_MOST - 1);
 }
 
+/* Where a device has the addresses, they are not looked at. */
+static void test_batched_is_left(void **state)
+{
+    (void)state;
+    const float alpha = 2.0f, beta = -0.5f;
+    begin();
+    assert_int_equal(
+        cublasSgemmBatched(handle_memory, 0, 0, M, N, K, &alpha, NULL, LD, NULL, LD, &beta, NULL, LD, 3),
+        FAKE_STATUS);
+    fake_record_t record = take();
+    assert_int_equal(record.calls, 1);
+    assert_int_equal(record.getters, 0);
+}
+
 static int ready(void **state)
 {
     (void)state;
@@ -352,6 +367,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sgemm),
         cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_batched_is_left),
         cmocka_unit_test(test_lt_matmul),
         cmocka_unit_test(test_lt_matmul_is_left),
         cmocka_unit_test(test_lt_matmul_cannot_be_read),

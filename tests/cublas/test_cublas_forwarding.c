@@ -65,6 +65,15 @@ static int call_sgemm_strided(const way_t *w, void *fn, int wide)
                                     -7, SLOT(w->count));
 }
 
+static int call_sgemm_batched(const way_t *w, void *fn, int wide)
+{
+    static const float *const read[1] = {x};
+    static float *const written[1] = {y};
+    return ((sgemm_batched_fn *)fn)(handle, w->ta, w->tb, SLOT(w->m), SLOT(w->n), SLOT(w->k), w->alpha, read,
+                                    SLOT(w->ld), read, SLOT(w->ld), &beta, written, SLOT(w->ld),
+                                    SLOT(w->count));
+}
+
 static int call_gemm_ex(const way_t *w, void *fn, int wide)
 {
     return ((gemm_ex_fn *)fn)(handle, w->ta, w->tb, SLOT(w->m), SLOT(w->n), SLOT(w->k), w->alpha, x, w->type,
@@ -100,6 +109,7 @@ static const struct row {
 #define SGEMM(name, wide)           {#name, wide, call_sgemm},
 #define SGEMV(name, wide)           {#name, wide, call_sgemv},
 #define SGEMM_STRIDED(name, wide)   {#name, wide, call_sgemm_strided},
+#define SGEMM_BATCHED(name, wide)   {#name, wide, call_sgemm_batched},
 #define GEMM_EX(name, wide)         {#name, wide, call_gemm_ex},
 #define GEMM_STRIDED_EX(name, wide) {#name, wide, call_gemm_strided_ex},
 #define LT_MATMUL(name, wide)       {#name, wide, call_lt_matmul},
