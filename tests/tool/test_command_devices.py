@@ -69,6 +69,11 @@ class PretendedDevice(unittest.TestCase):
         self.assertIn("(against a product in double)", out)
         self.assertRegex(out, r"(?m)^  ok +event +event left")
 
+    def test_check_with_workers(self):
+        code, out, err = self.lacuna("check", "--quiet", "--jobs", "5", *20 * self.PROBLEMS)
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("140 problems: ", out)
+
     def test_check_by_the_devices_oracle(self):
         code, out, err = self.lacuna("check", "--route", "dense", "sgemm:TN:500x701x502:A=bern0.01:alpha=-2:beta=0.5")
         self.assertEqual(code, 0, out + err)

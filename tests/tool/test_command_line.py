@@ -190,6 +190,27 @@ class Check(unittest.TestCase):
         self.assertEqual(first, problems("7"))
         self.assertNotEqual(first, problems("8"))
 
+    def test_report_does_not_depend_on_the_workers(self):
+        """Forced routes give the same lines, in the order of the list, whoever checked what."""
+        def report(*more):
+            return lacuna("check", "--route", "event,csr,plain", "--fuzz", "60", "--seed", "3", *more)
+
+        first = report()
+        self.assertEqual(first[0], 0, first[1])
+        for jobs in ("2", "7", "256"):
+            self.assertEqual(first, report("--jobs", jobs))
+
+    def test_workers_report_failures(self):
+        code, out, _ = lacuna("check", "--quiet", "--self-test-corrupt", "--jobs", "4", "--fuzz", "40")
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"40 problems: \d+ passed, \d+ refused, [1-9]\d* failed")
+
+    def test_jobs_that_are_none(self):
+        for jobs in ("0", "-1", "257", "many"):
+            code, _, err = lacuna("check", "--jobs", jobs, SMALL)
+            self.assertEqual(code, 2, err)
+            self.assertIn("--jobs", err)
+
 
 class Tune(unittest.TestCase):
     def test_output(self):

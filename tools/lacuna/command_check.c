@@ -1,13 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * lacuna check: routes against the oracle. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "check_case.h"
-#include "command.h"
+#include "check_pool.h"
 #include "parse_number.h"
 #include "problem_list.h"
 #include "problem_random.h"
@@ -21,16 +18,9 @@ typedef struct check_arguments {
     const char *routes;
     int64_t fuzz;
     uint64_t seed;
+    int jobs;
+    const char *command;
 } check_arguments_t;
-
-typedef struct check_tally {
-    bool quiet;
-    const common_options_t *common;
-    long passed, refused, failed;
-    double worst;
-    char worst_problem[REF_PROBLEM_TEXT], worst_route[ROUTE_NAME];
-    char heading[REF_PROBLEM_TEXT]; /* the problem whose lines are being printed */
-} check_tally_t;
 
 static const struct argp_option check_table[] = {
     {"file", 'f', "LIST", 0,
@@ -40,6 +30,7 @@ static const struct argp_option check_table[] = {
      "points lac_sgemm, lac_sgemv and plans)",
      1},
     {"repeat", KEY_REPEAT, "N", 0, "run each route N times, for the same bits (default 2)", 1},
+    {"jobs", 'j', "N", 0, "check N problems at a time, each with contexts of its own (default 1)", 1},
     {"fuzz", KEY_FUZZ, "N", 0, "add N random small problems from the whole grammar", 1},
     {"seed", KEY_SEED, "S", 0, "the seed of --fuzz (default 1)", 1},
     {"self-test-corrupt", KEY_CORRUPT, NULL, OPTION_HIDDEN,
@@ -67,6 +58,9 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
         return 0;
     case 'r':
         a->routes = arg;
+        return 0;
+    case 'j':
+        a->jobs = (int)parse_integer(state, "--jobs", arg, 1, CHECK_JOBS_MOST);
         return 0;
     case KEY_FUZZ:
         a->fuzz = parse_integer(state, "--fuzz", arg, 1, 100000000);
@@ -97,67 +91,25 @@ static const char doc[] =
     "passed. "
     "Without a PROBLEM a few are built in.\v" EXIT_CODES_TEXT;
 
-static void print_line(check_tally_t *tally, const check_line_t *line)
-{
-    static const char *const word[] = {"ok", "refused", "FAILED"};
-    if (tally->quiet && line->status != CHECK_FAILED) return;
-    progress_clear();
-    if (strcmp(tally->heading, line->problem) != 0) {
-        snprintf(tally->heading, sizeof tally->heading, "%s", line->problem);
-        printf("%s   (against %s)\n", line->problem, line->oracle);
-    }
-    printf("  %-8s %-13s", word[line->status], line->route);
-    if (line->status == CHECK_REFUSED)
-        printf(" %s\n", line->why);
-    else
-        printf(" %-13s max %-9.3g mean %-9.3g %s\n", line->ran, line->max_error, line->mean_error, line->why);
-    if (line->status != CHECK_FAILED) return;
-    bool entry = strncmp(line->route, "lac_", 4) == 0 || line->route[0] == '(';
-    printf("           repeat: lacuna check ");
-    if (tally->common->on_device) printf("--device cuda:%d ", tally->common->device);
-    printf("--route %s '%s'\n", entry ? ROUTE_AUTO : line->route, line->problem);
-}
-
-static void count_line(void *arg, const check_line_t *line)
-{
-    check_tally_t *tally = arg;
-    print_line(tally, line);
-    if (line->status == CHECK_PASSED) tally->passed++;
-    if (line->status == CHECK_REFUSED) tally->refused++;
-    if (line->status == CHECK_FAILED) tally->failed++;
-    if (line->status != CHECK_PASSED || !(line->max_error > tally->worst)) return;
-    tally->worst = line->max_error;
-    snprintf(tally->worst_problem, sizeof tally->worst_problem, "%s", line->problem);
-    snprintf(tally->worst_route, sizeof tally->worst_route, "%s", line->route);
-}
-
 /* A random problem goes through its own text, so that what is checked is what the report lets one repeat. */
-static bool fuzz_problem(const check_arguments_t *a, uint64_t index, ref_problem_t *problem,
-                         const char *command)
+static bool fuzz_problem(const check_arguments_t *a, uint64_t index, ref_problem_t *problem)
 {
     char text[REF_PROBLEM_TEXT], error[REF_ERROR_TEXT];
     ref_problem_t random = problem_random_check(a->seed, index);
     ref_problem_print(&random, text, sizeof text);
     if (ref_problem_parse(text, problem, error, sizeof error)) return true;
-    complain(command, "fuzz %llu of seed %llu: '%s' does not read back: %s", (unsigned long long)index,
+    complain(a->command, "fuzz %llu of seed %llu: '%s' does not read back: %s", (unsigned long long)index,
              (unsigned long long)a->seed, text, error);
     return false;
 }
 
-static int check_problems(const check_arguments_t *a, check_tally_t *tally, const char *command)
+/* Those that were named, then the random ones. */
+static bool problem_of(const void *arguments, size_t index, ref_problem_t *problem)
 {
-    size_t all = a->problems.count + (size_t)a->fuzz;
-    for (size_t i = 0; i < all; i++) {
-        ref_problem_t problem;
-        progress("check: %zu of %zu", i + 1, all);
-        if (i < a->problems.count)
-            problem = a->problems.problem[i];
-        else if (!fuzz_problem(a, i - a->problems.count, &problem, command))
-            return EXIT_WRONG;
-        int code = check_case_run(&problem, &a->check, count_line, tally, command);
-        if (code != EXIT_OK) return code;
-    }
-    return EXIT_OK;
+    const check_arguments_t *a = arguments;
+    if (index >= a->problems.count) return fuzz_problem(a, index - a->problems.count, problem);
+    *problem = a->problems.problem[index];
+    return true;
 }
 
 static bool add_built_in(problem_list_t *list)
@@ -186,40 +138,35 @@ static void find_nan(void *arg, const char *key, const char *value)
     if (strcmp(key, "option nan") == 0) *strict = strncmp(value, "strict", 6) == 0;
 }
 
-/* Contexts and routes. */
-static int prepare(check_arguments_t *a, const char *command)
+/* What the library has to say: its routes, and how it takes zeros. */
+static int ask_library(check_arguments_t *a)
 {
     char error[512];
-    int code = common_context(&a->check.common, command, &a->check.ctx);
-    if (code == EXIT_OK) code = common_context(&a->check.common, command, &a->check.one);
-    if (code != EXIT_OK) return code;
-    if (lac_ctx_set(a->check.one, "threads", "1") != LAC_OK) {
-        complain(command, "threads: %s", lac_last_error());
-        return EXIT_UNAVAILABLE;
+    check_options_t asking = a->check;
+    int code = check_contexts_make(&asking, a->command);
+    if (code == EXIT_OK) {
+        lac_ctx_info(asking.ctx, find_nan, &a->check.strict_nan);
+        if (!route_set_parse(&a->check.routes, a->routes, asking.ctx, error, sizeof error)) {
+            complain(a->command, "%s", error);
+            code = EXIT_USAGE;
+        }
     }
-    lac_ctx_info(a->check.ctx, find_nan, &a->check.strict_nan);
-    if (!route_set_parse(&a->check.routes, a->routes, a->check.ctx, error, sizeof error)) {
-        complain(command, "%s", error);
-        return EXIT_USAGE;
-    }
-    if (a->problems.count > 0 || a->fuzz > 0 || add_built_in(&a->problems)) return EXIT_OK;
-    complain(command, "the built-in problems cannot be read");
-    return EXIT_UNAVAILABLE;
+    check_contexts_free(&asking);
+    return code;
 }
 
-static int run_check(check_arguments_t *a, const char *command)
+static int run_check(check_arguments_t *a)
 {
-    check_tally_t tally = {.quiet = a->check.common.quiet, .common = &a->check.common};
-    int code = check_problems(a, &tally, command);
+    check_tally_t tally = {.out = stdout, .common = &a->check.common};
+    check_work_t work = {.check = a->check, .jobs = a->jobs, .problem = problem_of, .list = a};
+    work.problems = a->problems.count + (size_t)a->fuzz;
+    work.command = a->command;
+    int code = check_pool_run(&work, &tally);
     progress_clear();
-    printf("%zu problems: %ld passed, %ld refused, %ld failed", a->problems.count + (size_t)a->fuzz,
-           tally.passed, tally.refused, tally.failed);
-    if (tally.passed > 0 && tally.worst > 0.0)
-        printf("; largest error %.3g (route %s, %s)", tally.worst, tally.worst_route, tally.worst_problem);
-    printf("\n");
+    check_tally_print(&tally, work.problems);
     if (code == EXIT_OK && tally.failed > 0) return EXIT_WRONG;
     if (code == EXIT_OK && tally.passed == 0) {
-        complain(command, "nothing was checked: every route refused");
+        complain(a->command, "nothing was checked: every route refused");
         return EXIT_WRONG;
     }
     return code;
@@ -229,13 +176,15 @@ int command_check(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {check_table, parse_check, "[PROBLEM...]", doc, children, NULL, NULL};
-    check_arguments_t a = {.check.runs = 2, .routes = "all", .seed = 1};
+    check_arguments_t a = {.check.runs = 2, .routes = "all", .seed = 1, .jobs = 1, .command = argv[0]};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     progress_begin(a.check.common.quiet);
-    int code = prepare(&a, argv[0]);
-    if (code == EXIT_OK) code = run_check(&a, argv[0]);
-    lac_ctx_free(a.check.ctx);
-    lac_ctx_free(a.check.one);
+    int code = ask_library(&a);
+    if (code == EXIT_OK && a.problems.count == 0 && a.fuzz == 0 && !add_built_in(&a.problems)) {
+        complain(a.command, "the built-in problems cannot be read");
+        code = EXIT_UNAVAILABLE;
+    }
+    if (code == EXIT_OK) code = run_check(&a);
     problem_list_free(&a.problems);
     return code;
 }

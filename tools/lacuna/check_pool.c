@@ -1,0 +1,157 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Checks a list of problems with one worker or several. */
+#include "check_pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "progress.h"
+
+#define KEPT_PER_JOB 16 /* problems that may be done before the one that the report waits for */
+
+/* One problem's report, kept until its turn. */
+typedef struct slot {
+    bool done;
+    int code;
+    char *text;
+    size_t size;
+    check_tally_t tally;
+} slot_t;
+
+typedef struct pool {
+    const check_work_t *work;
+    check_tally_t *sum;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t told_more;
+    size_t dealt, told; /* problems that a worker took, and that were reported */
+    int code;           /* the first of the list that is not EXIT_OK           */
+    size_t slots;
+    slot_t *slot;
+} pool_t;
+
+typedef struct worker {
+    pool_t *pool;
+    check_options_t check;
+    pthread_t thread;
+} worker_t;
+
+/* The next problem, once there is room for its report. False: there is no more to do. */
+static bool take(pool_t *pool, size_t *index)
+{
+    pthread_mutex_lock(&pool->lock);
+    while (pool->code == EXIT_OK && pool->dealt < pool->work->problems &&
+           pool->dealt - pool->told == pool->slots)
+        pthread_cond_wait(&pool->told_more, &pool->lock);
+    bool more = pool->code == EXIT_OK && pool->dealt < pool->work->problems;
+    if (more) *index = pool->dealt++;
+    pthread_mutex_unlock(&pool->lock);
+    return more;
+}
+
+static void tell(pool_t *pool, slot_t *slot)
+{
+    progress_clear();
+    if (slot->text) fwrite(slot->text, 1, slot->size, pool->sum->out);
+    check_tally_add(pool->sum, &slot->tally);
+    pool->code = slot->code;
+    free(slot->text);
+    *slot = (slot_t){0};
+    pool->told++;
+    progress("check: %zu of %zu", pool->told, pool->work->problems);
+}
+
+/* Hands a report in, and tells those whose turn it now is. */
+static void give(pool_t *pool, size_t index, const slot_t *report)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->slot[index % pool->slots] = *report;
+    while (pool->code == EXIT_OK && pool->slot[pool->told % pool->slots].done)
+        tell(pool, &pool->slot[pool->told % pool->slots]);
+    pthread_cond_broadcast(&pool->told_more);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void check_one(const worker_t *worker, size_t index, slot_t *report)
+{
+    const check_work_t *work = worker->pool->work;
+    ref_problem_t problem;
+    *report = (slot_t){.done = true, .code = EXIT_UNAVAILABLE, .tally.common = &work->check.common};
+    report->tally.out = open_memstream(&report->text, &report->size);
+    if (!report->tally.out) {
+        complain(work->command, "problem %zu: out of memory", index);
+        return;
+    }
+    report->code =
+        !work->problem(work->list, index, &problem)
+            ? EXIT_WRONG
+            : check_case_run(&problem, &worker->check, check_tally_line, &report->tally, work->command);
+    fclose(report->tally.out);
+}
+
+static void *work_on(void *arg)
+{
+    worker_t *worker = arg;
+    size_t index;
+    slot_t report;
+    while (take(worker->pool, &index)) {
+        check_one(worker, index, &report);
+        give(worker->pool, index, &report);
+    }
+    return NULL;
+}
+
+/* The first worker is the calling thread; where a thread cannot be had the others do its share. */
+static void work_together(worker_t *worker, int jobs)
+{
+    int threads = 1;
+    while (threads < jobs && pthread_create(&worker[threads].thread, NULL, work_on, &worker[threads]) == 0)
+        threads++;
+    work_on(&worker[0]);
+    for (int i = 1; i < threads; i++) pthread_join(worker[i].thread, NULL);
+}
+
+int check_contexts_make(check_options_t *check, const char *command)
+{
+    int code = common_context(&check->common, command, &check->ctx);
+    if (code == EXIT_OK) code = common_context(&check->common, command, &check->one);
+    if (code != EXIT_OK || lac_ctx_set(check->one, "threads", "1") == LAC_OK) return code;
+    complain(command, "threads: %s", lac_last_error());
+    return EXIT_UNAVAILABLE;
+}
+
+void check_contexts_free(check_options_t *check)
+{
+    lac_ctx_free(check->ctx);
+    lac_ctx_free(check->one);
+    check->ctx = check->one = NULL;
+}
+
+int check_pool_run(const check_work_t *work, check_tally_t *sum)
+{
+    int jobs = work->problems < 1                    ? 1
+               : work->problems < (size_t)work->jobs ? (int)work->problems
+                                                     : work->jobs;
+    pool_t pool = {.work = work, .sum = sum, .slots = KEPT_PER_JOB * (size_t)jobs};
+    worker_t *worker = calloc((size_t)jobs, sizeof *worker);
+    pool.slot = calloc(pool.slots, sizeof *pool.slot);
+    int code = worker && pool.slot ? EXIT_OK : EXIT_UNAVAILABLE;
+    if (code != EXIT_OK) complain(work->command, "--jobs: out of memory");
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_cond_init(&pool.told_more, NULL);
+    for (int i = 0; code == EXIT_OK && i < jobs; i++) {
+        worker[i] = (worker_t){.pool = &pool, .check = work->check};
+        code = check_contexts_make(&worker[i].check, work->command);
+    }
+    if (code == EXIT_OK) {
+        work_together(worker, jobs);
+        code = pool.code;
+    }
+    for (size_t i = 0; pool.slot && i < pool.slots; i++) free(pool.slot[i].text);
+    for (int i = 0; worker && i < jobs; i++) check_contexts_free(&worker[i].check);
+    pthread_cond_destroy(&pool.told_more);
+    pthread_mutex_destroy(&pool.lock);
+    free(pool.slot);
+    free(worker);
+    return code;
+}

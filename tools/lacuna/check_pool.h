@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Checks a list of problems with one worker or several.
+ *
+ * Each worker has contexts of its own and takes the next problem of the list; the report is in the order of
+ * the list, whoever checked what. */
+#ifndef TOOL_CHECK_POOL_H
+#define TOOL_CHECK_POOL_H
+
+#include "check_case.h"
+#include "check_tally.h"
+
+#define CHECK_JOBS_MOST 256
+
+typedef struct check_work {
+    check_options_t check; /* without contexts                      */
+    int jobs;              /* workers, at most CHECK_JOBS_MOST      */
+    size_t problems;
+    /* The problem of that index, for any worker at any time. False: there is none, and it is said why. */
+    bool (*problem)(const void *list, size_t index, ref_problem_t *problem);
+    const void *list;
+    const char *command;
+} check_work_t;
+
+/* Two contexts as check_options_t wants them. What was made is freed with check_contexts_free also where an
+ * exit code says that not all was, the reason printed. */
+int check_contexts_make(check_options_t *check, const char *command);
+void check_contexts_free(check_options_t *check);
+
+/* Checks all and prints into sum->out what there is to print. Returns EXIT_OK, or the first exit code of the
+ * list that is another: what lies behind it in the list is then not reported. */
+int check_pool_run(const check_work_t *work, check_tally_t *sum);
+
+#endif
