@@ -141,6 +141,29 @@ static void test_costs(void **state)
     }
 }
 
+/* What the plain kernel took on an H200 (bench/results/h200/regret.json, 2026-11-21), beside the start of a
+ * launch from a stream: where it is faster than cuBLAS, it has to be tried for that to be found out. */
+static void test_plain_costs(void **state)
+{
+    (void)state;
+    static const struct {
+        lac_dim_t m, k, n;
+        double us;
+    } took[] = {{4, 4, 31, 1.8},      {160, 29, 97, 2.7},  {145, 51, 379, 4.5},   {548, 232, 23, 11.0},
+                {75, 472, 150, 21.0}, {137, 2, 5401, 7.4}, {2779, 37, 135, 10.5}, {582, 3, 3069, 15.3}};
+    const lac_route_t *plain = row("plain", LAC_SIDE_NONE);
+    lac_problem_t p;
+    lac_meta_t *meta[2];
+    for (size_t i = 0; i < sizeof took / sizeof *took; i++) {
+        shape_t s = {"rrr", "pp", took[i].m, took[i].k, took[i].n, 1.0, 1.0};
+        describe(&s, &p, meta);
+        double ratio = plain->cost_us(plain, &p, &machine) / took[i].us;
+        if (!(ratio > 0.8 && ratio < 1.3))
+            fail_msg("%lldx%lldx%lld: %.2f of %g us", (long long)s.m, (long long)s.k, (long long)s.n, ratio,
+                     took[i].us);
+    }
+}
+
 /* The fastest of all on an H200 (2026-11-21), by a good margin; "tiles" where the device at hand has them,
  * and the dense route stands behind. */
 static void test_choices(void **state)
@@ -233,7 +256,8 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_costs),
-                                       cmocka_unit_test(test_choices), cmocka_unit_test(test_bytes)};
+                                       cmocka_unit_test(test_plain_costs), cmocka_unit_test(test_choices),
+                                       cmocka_unit_test(test_bytes)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, NULL);
 }
