@@ -10,7 +10,7 @@
 
 /* Of a device, which is faster than the clock of a short loop: calls, or microseconds, whichever is sooner.
  */
-#define DEVICE_STEADY_CALLS 512
+#define DEVICE_STEADY_CALLS 2048
 #define DEVICE_STEADY_US    20e3
 
 /* The C that a call left, against the baseline's. False with the reason in why. */
