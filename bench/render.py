@@ -6,7 +6,7 @@
 usage: render.py [--root FOLDER] [--verify]
 
 The README shows the dispatcher's rows of every targets*.json; docs/performance.md shows every report, with the
-picture beside it where bench/plot_roofline.py has drawn one.
+picture beside it where bench/plot_roofline.py or bench/plot_regret.py has drawn one.
 --verify changes nothing and ends with status 1 when a document is not what would be written."""
 import argparse
 import pathlib
@@ -185,7 +185,8 @@ def performance_page(found):
         parts.append(f"## {device}\n")
         for path, report, text in sections(files):
             picture = path.with_suffix(".png")
-            shown = f"![{path.stem}: fraction of the floor](../bench/results/{device}/{picture.name})\n\n"
+            what = "chosen route and regret over density and shape" if report["schema"] == REGRET else "fraction of the floor"
+            shown = f"![{path.stem}: {what}](../bench/results/{device}/{picture.name})\n\n"
             parts.append(f"### {path.stem}\n\n{caption(report)}\n\n{shown if picture.exists() else ''}{text}\n")
     if not found:
         parts.append("Nothing has been measured yet.\n")

@@ -28,15 +28,32 @@ def fields_of(problem):
     return dict(field.split("=", 1) for field in problem.split(":")[3:] if "=" in field)
 
 
-def density_words(pattern):
-    """'bern0.01' is '1 %', 'block4x8-0.1' '10 % (block4x8 blocks)', 'dense' ''."""
-    if pattern == "dense":
-        return ""
+def extents_of(problem):
+    """(m, k, n) of a problem string."""
+    return tuple(int(extent) for extent in problem.split(":")[2].split("x"))
+
+
+def split_pattern(pattern):
+    """'bern0.01' is ('bern', '0.01'), 'block4x8-0.1' ('4x8 blocks', '0.1')."""
     digits = next((i for i, c in enumerate(pattern) if c.isdigit()), len(pattern))
     structure, density = pattern[:digits], pattern[digits:]
     if structure == "block":
         size, density = density.split("-", 1)
         structure = f"{size} blocks"
+    return structure, density
+
+
+def density_of(problem, letter):
+    """The density that a problem string gives operand A or B; 1 where it is dense."""
+    density = split_pattern(fields_of(problem).get(letter, "dense").split("/")[0])[1]
+    return float(density) if density else 1.0
+
+
+def density_words(pattern):
+    """'bern0.01' is '1 %', 'block4x8-0.1' '10 % (4x8 blocks)', 'dense' ''."""
+    if pattern == "dense":
+        return ""
+    structure, density = split_pattern(pattern)
     share = f"{100 * float(density):g} %" if density else pattern
     return share if structure == "bern" else f"{share} ({structure})"
 
