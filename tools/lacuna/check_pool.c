@@ -129,9 +129,8 @@ void check_contexts_free(check_options_t *check)
 
 int check_pool_run(const check_work_t *work, check_tally_t *sum)
 {
-    int jobs = work->problems < 1                    ? 1
-               : work->problems < (size_t)work->jobs ? (int)work->problems
-                                                     : work->jobs;
+    int jobs = work->problems < (size_t)work->jobs ? (int)work->problems : work->jobs;
+    if (jobs < 1) jobs = 1;
     pool_t pool = {.work = work, .sum = sum, .slots = KEPT_PER_JOB * (size_t)jobs};
     worker_t *worker = calloc((size_t)jobs, sizeof *worker);
     pool.slot = calloc(pool.slots, sizeof *pool.slot);
