@@ -3,7 +3,8 @@
 """Builds the Debian packages, reads what they hold, unpacks them, runs what is inside and their maintainer scripts.
 
 usage: debian_packages.py cmake source-folder build-folder version
-Nothing is installed: scripts run before an update-alternatives that only writes down what it is told."""
+Nothing of the system is touched: the packages are installed and removed below a folder of the test, and their scripts
+run once more before an update-alternatives that only writes down what it is told."""
 import os
 import pathlib
 import shutil
@@ -97,6 +98,27 @@ def check_scripts(package, root, folder):
     expect(told("postinst", "abort-upgrade") == [], "an upgrade that failed registers again")
 
 
+def check_installing(packages, whole, root):
+    """dpkg itself puts the packages into a system that has nothing else, and takes them out again: nothing stays."""
+    for folder in ("var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers", "var/log", "etc/alternatives"):
+        (root / folder).mkdir(parents=True)
+    for name in ("status", "available"):
+        (root / "var/lib/dpkg" / name).touch()
+    dpkg = ("dpkg", f"--root={root}", "--force-depends", "--force-script-chrootless")
+    environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+    multiarch = out("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
+    link, chosen = root / f"usr/lib/{multiarch}/libblas.so.3", root / f"etc/alternatives/libblas.so.3-{multiarch}"
+    for attempt in ("first", "second"): # as an upgrade to the same version
+        out(*dpkg, "-i", *packages.values(), env=environment)
+        expect((root / "usr/bin/lacuna").is_file(), f"{attempt}: the tool is not there")
+        if whole: # the only BLAS of that system, so the one that is chosen
+            expect(link.is_symlink() and str(link.readlink()) == f"/etc/alternatives/{chosen.name}", f"{attempt}: {link}")
+            expect((root / str(chosen.readlink()).lstrip("/")).is_file(), f"{attempt}: {chosen} leads to nothing")
+    out(*dpkg, "-P", *packages, env=environment)
+    left = [path for path in root.rglob("*") if not path.is_dir() and root / "var" not in path.parents]
+    expect(not left, f"left behind: {left}")
+
+
 def check_running(root, folder, whole):
     libdir = next(root.glob("usr/lib/**/liblacuna_blas.so")).parent
     text = out(root / "usr/bin/lacuna", "check", "--quiet", "sgemm:NN:8x200x64:A=bern0.05")
@@ -141,6 +163,10 @@ def main(cmake, source, folder, version):
                 expect(path not in seen, f"{path} is in {name} and in {seen.get(path)}")
                 seen[path] = name
             out("dpkg-deb", "-x", package, root)
+        if os.geteuid() == 0:
+            check_installing(packages, whole, work / "system")
+        else:
+            print("not root: dpkg itself was not asked to install them")
         if whole:
             check_scripts(packages["liblacuna-blas"], root, work)
         check_running(root, work, whole)
