@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-# The library's installation, with a CMake package (lacuna::lacuna) and a pkg-config file. What else is installed
+# The library's installation, with a CMake package (lacuna::lacuna, lacuna::lacuna_static) and a pkg-config file. What else is installed
 # (the tool, the drop-in libraries, the CUDA backend) is installed by its own folder.
 
 include(CMakePackageConfigHelpers)
 
 install(TARGETS lacuna EXPORT lacunaTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         COMPONENT library NAMELINK_COMPONENT development)
+install(TARGETS lacuna_static EXPORT lacunaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 
 # The tool finds the library from wherever both were moved to.
 if(TARGET lacuna_tool)

@@ -14,8 +14,8 @@ import tempfile
 
 PACKAGES = {
     "liblacuna0": {"/liblacuna.so.0", "/man7/lacuna-environment.7"},
-    "liblacuna-dev": {"/include/lacuna/lacuna.h", "/liblacuna.so", "/pkgconfig/lacuna.pc", "/cmake/lacuna/lacunaConfig.cmake",
-                      "/examples/01_drop_in.c"},
+    "liblacuna-dev": {"/include/lacuna/lacuna.h", "/liblacuna.so", "/liblacuna.a", "/pkgconfig/lacuna.pc",
+                      "/cmake/lacuna/lacunaConfig.cmake", "/examples/01_drop_in.c"},
     "lacuna": {"/bin/lacuna", "/man1/lacuna.1"},
     "liblacuna-blas": {"/liblacuna_blas.so", "/lacuna/libblas.so.3"},
 }

@@ -17,6 +17,8 @@ echo "find_package:"
     >/dev/null
 "$cmake" --build "$work/consumer" >/dev/null
 "$work/consumer/consumer"
+"$work/consumer/static_consumer"
+! ldd "$work/consumer/static_consumer" | grep liblacuna || { echo "the archive was not taken"; exit 1; }
 
 echo "the installed examples:"
 "$cmake" -S "$prefix"/share/doc/*/examples -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" \
@@ -33,6 +35,10 @@ if [ -n "$pkg_config" ]; then
     # shellcheck disable=SC2046
     "$compiler" -o "$work/by_pkg_config" "$here/consumer/consumer.c" $("$pkg_config" --cflags --libs lacuna)
     LD_LIBRARY_PATH=$prefix/$libdir "$work/by_pkg_config"
+    # shellcheck disable=SC2046
+    "$compiler" -o "$work/static_by_pkg_config" "$here/consumer/consumer.c" $("$pkg_config" --cflags lacuna) \
+        $("$pkg_config" --static --libs lacuna | sed 's/-llacuna/-l:liblacuna.a/')
+    "$work/static_by_pkg_config"
 fi
 
 if [ -x "$prefix/bin/lacuna" ]; then
