@@ -3,6 +3,7 @@
  * The entry for drop-in libraries: nothing is looked at before a call's shape says that it could pay. */
 #include "column_product.h"
 #include "entry.h"
+#include "known_operands.h"
 #include "../base/env.h"
 #include "../base/status.h"
 #include "../data/check.h"
@@ -25,6 +26,7 @@ static pthread_once_t keyed = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool disabled, has_key, counted;
 static double device_least;
+static lac_policy_t settings; /* of contexts that nobody changes */
 static _Thread_local lac_ctx_t *mine;
 static _Thread_local bool tried;
 
@@ -37,14 +39,13 @@ static void free_mine(void *ctx)
 
 static void prepare(void)
 {
-    lac_policy_t policy;
     const char *off = lac_env("LACUNA_DISABLE");
     disabled = off && strcmp(off, "0") != 0;
     has_key = !pthread_key_create(&key, free_mine);
-    lac_policy_load(&policy);
-    counted = policy.stats && !disabled;
+    lac_policy_load(&settings);
+    counted = settings.stats && !disabled;
     if (counted) lac_statistics_begin();
-    bool all = policy.backend || lac_report_wanted(&policy);
+    bool all = settings.backend || lac_report_wanted(&settings);
     device_least = disabled ? (double)INFINITY : all ? 0.0 : DEVICE_SMALL;
 }
 
@@ -84,18 +85,37 @@ static double adding_us(const lac_ctx_t *ctx, const lac_addend_t *addend, const 
     return once * ((addend->from != NULL) + (addend->bias != NULL));
 }
 
-static int computed(lac_ctx_t *ctx, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
-                    const lac_obj_t *c, const lac_addend_t *addend, const char *symbol, const void *caller)
+static bool may_be_registered(const void *buf, lac_dim_t m, lac_dim_t n)
+{
+    lac_memory_id_t at;
+    bool ended;
+    return lac_policy_freezes(&settings, m, n) || (lac_registry_find(buf, &at, &ended) && !ended);
+}
+
+int lac_brings_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a, const float *b,
+                          const float *c, lac_inc_t ldc)
+{
+    pthread_once(&keyed, prepare);
+    if (!lac_registry_size && !settings.frozen_count) return 0;
+    lac_obj_t oc = lac_column_obj(LAC_HOST, LAC_NO_TRANS, m, n, c, 1, ldc);
+    lac_registry_written(&oc);
+    return may_be_registered(a, m, k) || may_be_registered(b, k, n);
+}
+
+static int computed(lac_ctx_t *ctx, float alpha, lac_obj_t *a, lac_obj_t *b, float beta, const lac_obj_t *c,
+                    const lac_addend_t *addend, const char *symbol, const void *caller)
 {
     lac_problem_t p;
     lac_request_t request = {.symbol = symbol, .caller = caller, .may_decline = true, .followed = true};
     if (lac_check_product(a, b, c)) return 0; /* aliased: what the BLAS makes of it is its own affair */
+    int token = lac_enter(ctx);
+    lac_known_t known = lac_known_take(ctx, a, b);
     lac_problem_describe(&p, alpha, a, b, beta, c);
     p.extra_us = addend ? adding_us(ctx, addend, &p) : 0.0;
     p.site_bits = addend ? LAC_SITE_ADDS : 0;
-    int token = lac_enter(ctx);
     lac_status_t status = lac_dispatch(ctx, &p, &request);
     if (!status && !request.declined && addend) status = lac_addend_queue(ctx, addend, &p);
+    lac_known_give_back(&known);
     lac_leave(ctx, token);
     return !status && !request.declined;
 }
@@ -125,8 +145,10 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
                          lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
                          const void *caller)
 {
-    if (!ctx || is_small(ctx, (double)m * (double)n * (double)k)) return 0;
-    if (lac_sgemm_settled(ctx, ta, tb, m, n, k, lda, ldb, 0, caller, 1)) return 0;
+    if (!ctx) return 0;
+    bool registered = lac_brings_registered(m, n, k, a, b, c, ldc);
+    if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
+    if (!registered && lac_sgemm_settled(ctx, ta, tb, m, n, k, lda, ldb, 0, caller, 1)) return 0;
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, NULL, symbol, caller);
 }
 
@@ -136,6 +158,7 @@ int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, l
                                const char *symbol, const void *caller)
 {
     bool adds = addend->from || addend->bias;
+    lac_brings_registered(m, n, k, a, b, c, ldc);
     if (!ctx || (adds && !ctx->backend->device) || is_small(ctx, (double)m * (double)n * (double)k)) return 0;
     addend = adds ? addend : NULL;
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, addend, symbol, caller);
@@ -151,12 +174,13 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
                          lac_inc_t incy, const char *symbol, const void *caller)
 {
     if (!ctx) return 0;
-    if (is_small(ctx, (double)m * (double)n)) return 0;
     bool turned = ta == LAC_TRANS;
     lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
+    bool registered = lac_brings_registered(1, rows, cols, x, a, y, incy < 0 ? -incy : incy);
+    if (is_small(ctx, (double)m * (double)n)) return 0;
     lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
     at.ars = turned ? lda : 1, at.acs = turned ? 1 : lda;
-    if (lac_dispatch_settled(ctx, &at, 1)) return 0;
+    if (!registered && lac_dispatch_settled(ctx, &at, 1)) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t oa = lac_column_obj(space, ta, rows, cols, a, 1, lda);
     lac_obj_t ox = lac_column_obj(space, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);

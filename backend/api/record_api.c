@@ -18,24 +18,47 @@ typedef struct ways {
     const lac_route_t *few, *many;
 } ways_t;
 
-int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *product, lac_outlook_t *outlook)
+/* A site of the product that a sparse route serves; the eager calls' operands may have been registered. */
+static const lac_site_t *sparse_site(const lac_ctx_t *ctx, const lac_recorded_product_t *x, uint64_t frozen)
 {
-    const lac_recorded_product_t *x = product;
     bool adds = x->addend.from || x->addend.bias;
-    lac_site_key_t at =
-        lac_column_key(x->ta, x->tb, x->m, x->n, x->k, x->lda, x->ldb, adds ? LAC_SITE_ADDS : 0, x->caller);
+    uint64_t bits = (adds ? LAC_SITE_ADDS : 0) | frozen;
+    lac_site_key_t at = lac_column_key(x->ta, x->tb, x->m, x->n, x->k, x->lda, x->ldb, bits, x->caller);
     lac_sites_t sites = ctx->sites; /* looking leaves no trace in the real one's clock */
     const lac_site_t *site = lac_site_known(&sites, &at);
-    if (!site || !site->route || site->route->role != LAC_ROLE_SPARSE) return 0;
-    bool right = site->route->side == LAC_SIDE_RIGHT;
-    const lac_seen_t *seen = right ? &site->right : &site->left;
-    if (seen->density < 0.0 || seen->density >= seen->break_even) return 0;
+    return site && site->route && site->route->role == LAC_ROLE_SPARSE ? site : NULL;
+}
+
+/* Without what is kept of a frozen operand, a recording pays from another density on, and what was measured
+ * with it does not count. */
+static double limit_when_recorded(const lac_ctx_t *ctx, const lac_site_t *site, bool right)
+{
+    lac_preference_t none = {0};
     lac_problem_t p = site->shape;
-    lac_preference_t preference = {.factor = lac_timing_factors(ctx, site)};
     p.a.density = p.b.density = -1.0;
-    *(right ? &p.b.density : &p.a.density) = seen->density;
+    double dense_us = lac_select(ctx->routes, ctx->route_count, &p, &ctx->machine, &none).cost_us;
+    return lac_break_even(ctx->routes, ctx->route_count, &p, &ctx->machine, NULL,
+                          right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT, dense_us / (1.0 + ctx->policy.dense_bias));
+}
+
+int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *product, lac_outlook_t *outlook)
+{
+    static const uint64_t frozen[] = {0, LAC_SITE_FROZEN_A, LAC_SITE_FROZEN_B,
+                                      LAC_SITE_FROZEN_A | LAC_SITE_FROZEN_B};
+    const lac_site_t *site = NULL;
+    size_t i = 0;
+    while (i < sizeof frozen / sizeof *frozen && !(site = sparse_site(ctx, product, frozen[i]))) i++;
+    if (!site) return 0;
+    bool right = site->route->side == LAC_SIDE_RIGHT;
+    lac_seen_t seen = right ? site->right : site->left;
+    if (i) seen.break_even = limit_when_recorded(ctx, site, right);
+    if (seen.density < 0.0 || seen.density >= seen.break_even) return 0;
+    lac_problem_t p = site->shape;
+    lac_preference_t preference = {.factor = i ? NULL : lac_timing_factors(ctx, site)};
+    p.a.density = p.b.density = -1.0;
+    *(right ? &p.b.density : &p.a.density) = seen.density;
     lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, &p, &ctx->machine, &preference);
-    *outlook = (lac_outlook_t){right, seen->density, seen->break_even, choice.cost_us, choice.dense_us};
+    *outlook = (lac_outlook_t){right, seen.density, seen.break_even, choice.cost_us, choice.dense_us};
     return choice.route->role == LAC_ROLE_SPARSE;
 }
 

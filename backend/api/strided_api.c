@@ -4,6 +4,7 @@
 #include "column_product.h"
 #include "entry.h"
 #include "../data/check.h"
+#include "../data/registry.h"
 #include "../dispatch/dispatch.h"
 #include "../dispatch/select.h"
 
@@ -49,6 +50,8 @@ int lac_sgemm_strided_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb,
     lac_request_t request = {
         .symbol = symbol, .caller = caller, .may_decline = true, .untried = true, .decision = &decision};
     if (!ctx || !ctx->backend->device) return 0;
+    for (lac_dim_t q = 0; lac_registry_size && q < batch->count; q++)
+        lac_brings_registered(m, n, k, a, b, c + q * batch->c, ldc);
     uint64_t bits = LAC_SITE_BATCH(batch->count);
     lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, bits, caller);
     if (lac_dispatch_settled(ctx, &at, 1)) return 0;

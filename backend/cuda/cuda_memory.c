@@ -7,6 +7,9 @@
 #include "cuda_slice.h"
 #include "../base/status.h"
 
+#include <cuda.h>
+#include <pthread.h>
+
 /* Makes a device current and settles what it has under way; -1: it was current. */
 static lac_status_t settle(int device, int *before)
 {
@@ -62,6 +65,29 @@ static void release(void *memory)
 }
 
 const lac_memory_t lac_cuda_memory = {fetch, place, release};
+
+/* The driver's own count, which runtimes linked statically and pools go through as well. */
+typedef CUresult (*ask_driver_t)(void *data, CUpointer_attribute attribute, CUdeviceptr address);
+static ask_driver_t ask_driver;
+static pthread_once_t sought = PTHREAD_ONCE_INIT;
+
+static void seek(void)
+{
+    void *found = NULL;
+    enum cudaDriverEntryPointQueryResult result;
+    cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuPointerGetAttribute", &found, 12000, cudaEnableDefault, &result);
+    if (error == cudaSuccess && result == cudaDriverEntryPointSuccess) ask_driver = (ask_driver_t)found;
+}
+
+uint64_t lac_cuda_allocation(lac_exec_t *exec, const void *buf)
+{
+    unsigned long long number = 0;
+    (void)exec;
+    pthread_once(&sought, seek);
+    if (!ask_driver || ask_driver(&number, CU_POINTER_ATTRIBUTE_BUFFER_ID, (CUdeviceptr)buf)) return 0;
+    return number;
+}
 
 static lac_status_t device_alloc(lac_exec_t *exec, size_t bytes, void **memory)
 {

@@ -41,6 +41,14 @@ static bool span_bytes(const lac_obj_t *obj, int64_t *low, int64_t *high)
     return *low >= -BYTES_MOST && *high <= BYTES_MOST;
 }
 
+void lac_obj_span(const lac_obj_t *obj, uintptr_t *low, uintptr_t *high)
+{
+    int64_t down = 0, up = 0;
+    span_bytes(obj, &down, &up);
+    *low = (uintptr_t)obj->buf + (uintptr_t)down;
+    *high = (uintptr_t)obj->buf + (uintptr_t)up;
+}
+
 /* True where two elements of the matrix may share an address: lines along the shorter stride must end before
  * the next one begins. Their span is known not to overflow. */
 static bool elements_overlap(const lac_obj_t *obj)

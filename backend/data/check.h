@@ -23,6 +23,9 @@ bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c);
 /* An array of `count` elements of `width` bytes as such a matrix: to be looked at, never written through. */
 lac_obj_t lac_view_array(const void *memory, int64_t count, size_t width);
 
+/* The bytes [low, high) from the first element of a checked operand's buffer to its last. */
+void lac_obj_span(const lac_obj_t *obj, uintptr_t *low, uintptr_t *high);
+
 /* Rows and columns as the call reads them, trans applied. */
 lac_dim_t lac_obj_rows(const lac_obj_t *obj);
 lac_dim_t lac_obj_cols(const lac_obj_t *obj);

@@ -125,6 +125,38 @@ static bool set_verbose(lac_policy_t *policy, const char *value)
     return true;
 }
 
+/* "4096x1024,512x512", or "off". */
+static bool set_frozen(lac_policy_t *policy, const char *value)
+{
+    lac_policy_t read = {.frozen_count = 0};
+    const char *at = value;
+    for (bool more = strcmp(value, "off") != 0; more; at += *at == ',') {
+        long long extent[2];
+        int used = 0;
+        if (read.frozen_count == LAC_FROZEN_MOST) return false;
+        if (*at < '0' || *at > '9' || sscanf(at, "%18lldx%n", &extent[0], &used) != 1 || !used) return false;
+        at += used;
+        if (*at < '0' || *at > '9' || sscanf(at, "%18lld%n", &extent[1], &used) != 1) return false;
+        at += used;
+        if (extent[0] < 1 || extent[1] < 1 || (*at && *at != ',')) return false;
+        for (int i = 0; i < 2; i++) read.frozen[read.frozen_count][i] = extent[i];
+        read.frozen_count++;
+        more = *at == ',';
+    }
+    memcpy(policy->frozen, read.frozen, sizeof read.frozen);
+    policy->frozen_count = read.frozen_count;
+    return true;
+}
+
+bool lac_policy_freezes(const lac_policy_t *policy, lac_dim_t m, lac_dim_t n)
+{
+    for (int i = 0; i < policy->frozen_count; i++) {
+        const lac_dim_t *extent = policy->frozen[i];
+        if ((extent[0] == m && extent[1] == n) || (extent[0] == n && extent[1] == m)) return true;
+    }
+    return false;
+}
+
 static bool set_word(const char *value, const char *const *words, int count, int *out)
 {
     int i = one_of(value, words, count);
@@ -151,6 +183,8 @@ static bool set_option(lac_policy_t *policy, int option, const char *value)
         if (!set_number(value, 0, 1000, &number)) return false;
         policy->dense_bias = number / 100.0;
         return true;
+    case OPTION_frozen:
+        return set_frozen(policy, value);
     case OPTION_threads:
         if (!set_count(value, 1, 256, &number)) return false;
         policy->threads = (int)number;
@@ -209,7 +243,8 @@ bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y)
 {
     return x->detect != y->detect || x->dense_bias != y->dense_bias || x->math != y->math ||
            x->strict_nan != y->strict_nan || x->threads != y->threads || x->may_copy != y->may_copy ||
-           x->learn != y->learn;
+           x->learn != y->learn || x->frozen_count != y->frozen_count ||
+           memcmp(x->frozen, y->frozen, sizeof x->frozen) != 0;
 }
 
 static void set_or_warn(lac_policy_t *policy, const char *shown, const char *option, const char *value,
@@ -304,6 +339,14 @@ static void print_percentage(double fraction, char *text, size_t size)
     lac_leave_plain_locale(before);
 }
 
+static void print_frozen(const lac_policy_t *policy, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", policy->frozen_count ? "" : "off");
+    for (int i = 0; i < policy->frozen_count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lldx%lld", i ? "," : "",
+                                 (long long)policy->frozen[i][0], (long long)policy->frozen[i][1]);
+}
+
 void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
 {
     static const char *const detects[] = {"off", "registered", "probe"}, *const maths[] = {"fp32", "pedantic",
@@ -344,6 +387,9 @@ void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
         break;
     case OPTION_learn:
         snprintf(text, size, "%s", policy->learn ? "on" : "off");
+        break;
+    case OPTION_frozen:
+        print_frozen(policy, text, size);
         break;
     case OPTION_stats:
         snprintf(text, size, "%d", policy->stats);

@@ -12,6 +12,8 @@ typedef enum lac_detect { LAC_DETECT_OFF = 0, LAC_DETECT_REGISTERED, LAC_DETECT_
 #define LAC_VERBOSE_EXEC     2u /* a line for every call                */
 #define LAC_VERBOSE_META     4u /* a line for every scan and probe      */
 
+#define LAC_FROZEN_MOST 16 /* extents that the option "frozen" names */
+
 typedef struct lac_policy {
     const char *backend; /* a route name, or NULL: auto                                   */
     bool backend_pinned; /* the environment's value ended in '!': no function changes it  */
@@ -25,6 +27,8 @@ typedef struct lac_policy {
     int threads;
     bool may_copy;
     bool stats;
+    lac_dim_t frozen[LAC_FROZEN_MOST][2]; /* extents of operands that stay as they are */
+    int frozen_count;
     bool learn;             /* measured times correct the predicted ones, site by site */
     const char *origin[16]; /* per option of options.def: "default", "config", "environment", "function" */
 } lac_policy_t;
@@ -37,6 +41,9 @@ void lac_policy_load(lac_policy_t *policy);
  * the option exists. */
 const char *lac_policy_set(lac_policy_t *policy, const char *option, const char *value, const char *origin,
                            bool *known);
+
+/* Whether an operand of these extents, or of their transpose, is one that option "frozen" names. */
+bool lac_policy_freezes(const lac_policy_t *policy, lac_dim_t m, lac_dim_t n);
 
 /* Puts the backend of `from`, with its pin and origin, into `policy`. */
 void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from);

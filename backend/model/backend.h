@@ -101,6 +101,10 @@ typedef struct lac_backend {
     /* That a buffer lies in the backend's space, as far as that can be known at no cost. NULL: it does. */
     lac_status_t (*check)(lac_exec_t *exec, const char *name, const void *buf);
 
+    /* The driver's number for the allocation that an address lies in: no two ever have the same; 0: none.
+     * NULL: nobody counts them. */
+    uint64_t (*allocation)(lac_exec_t *exec, const void *buf);
+
     /* Grows the workspace and builds the derived forms that a run will need, and runs nothing. NULL: a run
      * does so itself. */
     lac_status_t (*prepare)(lac_exec_t *exec, const lac_route_t *route, const lac_problem_t *p);

@@ -56,6 +56,12 @@ LAC_API int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, la
                                  const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta,
                                  float *y, lac_inc_t incy, const char *symbol, const void *caller);
 
+/* Nonzero where the operands of column-major C[m, n] := .. op(A) op(B) may be registered (lacuna/register.h),
+ * or frozen by their shape: a call that lac_sgemm_settled knows nothing of. Ends what was registered where C
+ * is to be. Costs next to nothing where nothing is. */
+LAC_API int lac_brings_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a, const float *b,
+                                  const float *c, lac_inc_t ldc);
+
 /* Nonzero where the call that was just declined on this context is being timed: nothing else may be called on
  * it before lac_forwarded. */
 LAC_API int lac_awaits_forwarded(const lac_ctx_t *ctx);

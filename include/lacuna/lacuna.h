@@ -12,6 +12,7 @@
 #include "lacuna/batch.h"
 #include "lacuna/slice.h"
 #include "lacuna/sddmm.h"
+#include "lacuna/register.h"
 #include "lacuna/dropin.h"
 #include "lacuna/device.h"
 

@@ -37,10 +37,12 @@ bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, con
     return done > 0 || unasked(ask, why);
 }
 
-static int ask_product(const ask_t *ask, lac_ctx_t *ctx, const void *handle, const gemm_args_t *g)
+static int ask_product(const ask_t *ask, lac_ctx_t *ctx, const void *handle, const gemm_args_t *g,
+                       bool registered)
 {
-    unsigned calls = lac_sgemm_settled(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, g->lda,
-                                       g->ldb, 0, ask->caller, SETTLED_MOST);
+    unsigned calls = registered ? 0
+                                : lac_sgemm_settled(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n,
+                                                    g->k, g->lda, g->ldb, 0, ask->caller, SETTLED_MOST);
     if (calls) settled_grant(handle, ask->caller, g, 0, calls - 1);
     if (calls) return 0;
     return lac_sgemm_or_decline(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha,
@@ -62,9 +64,10 @@ bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g)
     if (!gemm_is_proper(g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
     bool one = gemm_batch_as_one(g);
     if (!one && !gemm_batch_is_apart(g)) return unasked(ask, LAC_FORWARD_BATCH);
+    bool registered = lac_brings_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->ldc);
     if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
         return unasked(ask, LAC_FORWARD_SMALL);
-    if (one && settled_take(handle, ask->caller, g, 0)) return false;
+    if (one && !registered && settled_take(handle, ask->caller, g, 0)) return false;
     if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_FORWARD_HANDLE);
     int math = g->math == MATH_OF_HANDLE ? state.math : g->math;
     lac_forward_t why;
@@ -72,7 +75,8 @@ bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g)
     if (!place && !one) return unasked(ask, why == LAC_FORWARD_CAPTURED ? LAC_FORWARD_BATCH : why);
     if (!place) return ask_recording(ask, state.stream, math, g, NULL, why);
     return ask_leave(ask, place,
-                     one ? ask_product(ask, place->ctx, handle, g) : ask_batch(ask, place->ctx, g));
+                     one ? ask_product(ask, place->ctx, handle, g, registered)
+                         : ask_batch(ask, place->ctx, g));
 }
 
 int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)

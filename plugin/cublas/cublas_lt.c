@@ -5,12 +5,13 @@
 #include "cublas_lt_args.h"
 #include "cublas_settled.h"
 
-static int ask_lt(const ask_t *ask, lac_ctx_t *ctx, lt_args_t *args, LT_MATMUL_PARAMS)
+static int ask_lt(const ask_t *ask, lac_ctx_t *ctx, lt_args_t *args, bool registered, LT_MATMUL_PARAMS)
 {
     const gemm_args_t *g = &args->gemm;
     lac_trans_t ta = (lac_trans_t)g->ta, tb = (lac_trans_t)g->tb;
-    unsigned calls = lac_sgemm_settled(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb, args->adds, ask->caller,
-                                       SETTLED_MOST);
+    unsigned calls = registered ? 0
+                                : lac_sgemm_settled(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb, args->adds,
+                                                    ask->caller, SETTLED_MOST);
     if (calls) settled_grant(stream, ask->caller, g, args->adds, calls - 1);
     if (calls) return 0;
     if (!read_lt_rest(args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
@@ -27,10 +28,12 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
         return unasked(ask, LAC_FORWARD_ARGUMENTS);
     if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
         return unasked(ask, LAC_FORWARD_SMALL);
-    if (settled_take(stream, ask->caller, g, args.adds)) return false;
+    /* Where D's lines lie is not read yet: at least one behind the other. */
+    bool registered = lac_brings_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->m);
+    if (!registered && settled_take(stream, ask->caller, g, args.adds)) return false;
     lac_forward_t why;
     place_t *place = ask_enter(stream, g->math, &why);
-    if (place) return ask_leave(ask, place, ask_lt(ask, place->ctx, &args, LT_MATMUL_ARGS));
+    if (place) return ask_leave(ask, place, ask_lt(ask, place->ctx, &args, registered, LT_MATMUL_ARGS));
     if (!read_lt_rest(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
     return ask_recording(ask, stream, g->math, g, &args.addend, why);
 }

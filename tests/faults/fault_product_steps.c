@@ -216,6 +216,28 @@ static lac_status_t dropped_in(int i)
     return LAC_OK;
 }
 
+/* The same with the weight registered, by address or by its shape. Where it could not be, there is no harm.
+ */
+static lac_status_t registered(int i)
+{
+    lac_obj_t oa = obj_a();
+    lac_meta_t *meta = NULL;
+    lac_status_t status = i ? lac_ctx_set(ctx, "frozen", "96x16") : lac_meta_create(&oa.meta, M, K);
+    if (!i && !status) {
+        meta = oa.meta;
+        status = lac_meta_freeze(meta);
+        if (!status) status = lac_register(ctx, &oa);
+    }
+    lac_status_t there = status;
+    if (!status && !lac_sgemm_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, b, N, a, K, 0.0f, c,
+                                         N, "sgemm_", (void *)&ctx))
+        memcpy(c, expected, sizeof expected);
+    if (!there) lac_unregister(a);
+    lac_forwarded(ctx);
+    lac_meta_free(meta);
+    return status;
+}
+
 /* Without a device, but with memory or not: a status, and never a context or a recording. */
 static lac_status_t no_device(int i)
 {
@@ -248,6 +270,7 @@ static const struct {
              {compared, 3},
              {told, 1},
              {dropped_in, 3},
+             {registered, 2},
              {no_device, 1}};
 enum { KINDS = sizeof steps / sizeof *steps };
 

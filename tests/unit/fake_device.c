@@ -64,6 +64,12 @@ static lac_status_t check(lac_exec_t *exec, const char *name, const void *buf)
     return buf && buf == fake.elsewhere ? lac_fail(LAC_ERR_SPACE, "%s: is not here", name) : LAC_OK;
 }
 
+static uint64_t allocation(lac_exec_t *exec, const void *buf)
+{
+    (void)exec, (void)buf;
+    return fake.allocation;
+}
+
 /* ---- streams and time ---- */
 
 static lac_status_t wait(lac_exec_t *exec)
@@ -180,6 +186,7 @@ lac_backend_t *fake_device_backend(void)
     backend.enter = enter;
     backend.leave = leave;
     backend.check = check;
+    backend.allocation = allocation;
     backend.prepare = prepare;
     backend.batched = batched;
     return &backend;
