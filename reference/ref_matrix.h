@@ -68,4 +68,8 @@ bool ref_matrix_padding_intact(const ref_matrix_t *matrix, int64_t *where);
  * results, and for an operand that a call left alone. */
 uint64_t ref_matrix_checksum(const ref_matrix_t *matrix);
 
+/* The same for the result of a product: every NaN counts as one, for which of two NaN a sum keeps is the
+ * processor's choice, and the order of the two in an addition the compiler's. */
+uint64_t ref_matrix_result_checksum(const ref_matrix_t *matrix);
+
 #endif

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
 # For the scripts beside it: a client's own tests plain and under the plugin, which must give one list of results.
-# usage: client_*.sh liblacuna_blas.so; 77 where the client is not installed.
+# usage: client_*.sh liblacuna_blas.so; 77 where the client is not installed. LACUNA_TEST_QUICK=1: a part of its tests.
 set -u
 library=$(readlink -f "$1")
 here=$(dirname "$(readlink -f "$0")")

@@ -119,7 +119,7 @@ static outcome_t call_once(check_run_t *run, lac_ctx_t *ctx, entry_t entry, cons
     }
     if (out.status == LAC_OK && computes_on_device(ctx)) out.status = lac_device_wait(ctx);
     if (out.status == LAC_OK) out.status = operand_set_fetch(set);
-    out.bits = ref_matrix_checksum(&set->data.c);
+    out.bits = ref_matrix_result_checksum(&set->data.c);
     return out;
 }
 
