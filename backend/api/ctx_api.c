@@ -34,7 +34,11 @@ static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_pl
         free(made);
         return status;
     }
-    if (backend->estimate) backend->estimate(made->exec, &made->machine);
+    const char *estimated = backend->estimate ? backend->estimate(made->exec, &made->machine) : "as shipped";
+    snprintf(made->device_source, sizeof made->device_source, "%s", estimated);
+    made->device_name = place.name;
+    if (place.name)
+        lac_tune_load_device(&made->machine, place.name, made->device_source, sizeof made->device_source);
     made->backend = backend;
     made->device = place.device;
     made->routes = lac_route_table(backend, &made->route_count);
@@ -137,6 +141,10 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
     }
     lac_tune_place(ctx->machine_source, text, sizeof text);
     fact(arg, "constants", text);
+    if (ctx->device_name) {
+        lac_tune_place(ctx->device_source, text, sizeof text);
+        fact(arg, "device constants", text);
+    }
     for (int i = 0; i < lac_constant_count; i++) {
         snprintf(key, sizeof key, "constant %s", lac_constants[i].name);
         snprintf(text, sizeof text, "%.4g %s: %s", *lac_machine_value(&ctx->machine, i),
@@ -148,16 +156,18 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
 
 lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, void *arg)
 {
-    char written[sizeof ctx->machine_source];
+    char written[sizeof ctx->machine_source], *source;
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
-    lac_machine_t measured = ctx->machine;                         /* another backend's constants stay */
-    lac_status_t status = lac_tune_try(ctx->policy.threads, path); /* before seconds are spent on it */
+    lac_machine_t measured = ctx->machine;
+    lac_tune_key_t key = {ctx->policy.threads, ctx->device_name};
+    lac_status_t status = lac_tune_try(&key, path); /* before seconds are spent on it */
     if (!status) status = ctx->backend->tune(ctx->exec, ctx->policy.threads, &measured, progress, arg);
-    if (!status) status = lac_tune_save(&measured, ctx->policy.threads, path, written, sizeof written);
+    if (!status) status = lac_tune_save(&measured, &key, path, written, sizeof written);
     if (status) return status;
     ctx->machine = measured;
-    snprintf(ctx->machine_source, sizeof ctx->machine_source, "%s", written);
+    source = ctx->device_name ? ctx->device_source : ctx->machine_source;
+    snprintf(source, sizeof written, "%s", written);
     forget_sites(ctx);
     lac_statistics_enlist(ctx);
     return LAC_OK;

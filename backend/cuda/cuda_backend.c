@@ -10,6 +10,7 @@
 #include "cuda_sddmm.h"
 #include "cuda_slice.h"
 #include "cuda_spmm.h"
+#include "cuda_tune.h"
 #include "cuda_vendor.h"
 #include "../base/status.h"
 
@@ -26,15 +27,6 @@ static lac_status_t prepare(lac_exec_t *exec, const lac_route_t *route, const la
     lac_status_t status = route->run(route, exec, p, &out);
     exec->preparing = false;
     return status;
-}
-
-static lac_status_t tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
-                         void *arg)
-{
-    (void)exec, (void)threads, (void)machine, (void)progress, (void)arg;
-    return lac_fail(LAC_ERR_UNAVAILABLE,
-                    "ctx: a device's constants are not measured; they are settings of the "
-                    "tuning file");
 }
 
 static void describe(char *text, size_t size)
@@ -103,7 +95,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .count = lac_cuda_count,
                                       .batched = lac_cuda_batched,
                                       .scan = lac_cuda_scan,
-                                      .tune = tune,
+                                      .tune = lac_cuda_tune,
                                       .bytes = lac_cuda_bytes,
                                       .info = info};
 

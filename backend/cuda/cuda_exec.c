@@ -54,9 +54,9 @@ static int attribute(const lac_exec_t *exec, enum cudaDeviceAttr which)
     return value;
 }
 
-void lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine)
+const char *lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine)
 {
-    if (strstr(exec->name, "H200")) return; /* measured */
+    if (strstr(exec->name, "H200")) return "as shipped, measured on an H200";
     lac_cuda_shape_t shape = {.processors = attribute(exec, cudaDevAttrMultiProcessorCount),
                               .lanes = exec->major == 8 && exec->minor == 0 ? 64 : 128,
                               .clock_ghz = 1e-6 * attribute(exec, cudaDevAttrClockRate)};
@@ -64,6 +64,7 @@ void lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine)
     shape.memory_gbps = 2.0 * memory_ghz * attribute(exec, cudaDevAttrGlobalMemoryBusWidth) / 8.0;
     if (shape.processors > 0 && shape.clock_ghz > 0.0 && shape.memory_gbps > 0.0)
         lac_cuda_machine_scale(machine, &shape);
+    return "estimated from an H200's; run 'lacuna tune --device cuda' to measure them";
 }
 
 /* The runtime calls a driver that is not there too old for it. */
@@ -119,7 +120,10 @@ lac_status_t lac_cuda_open(lac_exec_t **exec, lac_place_t *place, const lac_mach
         status = make_stream(made, place->stream);
         lac_cuda_leave(made, token);
     }
-    if (!status) return LAC_OK;
+    if (!status) {
+        place->name = made->name;
+        return LAC_OK;
+    }
     lac_cuda_close(made);
     *exec = NULL;
     return status;

@@ -76,7 +76,7 @@ const char *lac_cuda_why_none(cudaError_t error);
 
 lac_status_t lac_cuda_open(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine);
 void lac_cuda_close(lac_exec_t *exec);
-void lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine);
+const char *lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine);
 int lac_cuda_enter(lac_exec_t *exec);
 void lac_cuda_leave(lac_exec_t *exec, int token);
 lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf);

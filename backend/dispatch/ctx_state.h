@@ -16,6 +16,8 @@ struct lac_ctx {
     int route_count;
     lac_machine_t machine;
     char machine_source[512]; /* where the constants come from: "defaults", or a file */
+    const char *device_name;  /* whose constants are kept under it; NULL on the host  */
+    char device_source[512];  /* where those come from                                */
     lac_policy_t policy;
     lac_sites_t sites;
     lac_site_t *forwarded; /* whose declined call is being timed, or NULL */

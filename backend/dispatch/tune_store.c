@@ -41,21 +41,29 @@ void lac_processor_name(char *name, size_t size)
     fclose(file);
 }
 
-/* "Xeon Processor", 2 threads -> "xeon-processor-2.tune" under the cache folder. */
-static bool default_path(int threads, char *path, size_t size)
+/* "Xeon Processor", 2 threads -> "xeon-processor-2.tune" under the cache folder; a device ->
+ * "nvidia-h200.tune".
+ */
+static bool default_path(const lac_tune_key_t *key, char *path, size_t size)
 {
     char name[256], slug[128], file[160];
     const char *named = lac_env("LACUNA_TUNE_CACHE");
     size_t used = 0;
     if (named) return (size_t)snprintf(path, size, "%s", named) < size;
-    lac_processor_name(name, sizeof name);
+    if (key->device)
+        snprintf(name, sizeof name, "%s", key->device);
+    else
+        lac_processor_name(name, sizeof name);
     for (const char *c = name; *c && used < sizeof slug - 1; c++)
         if (isalnum((unsigned char)*c))
             slug[used++] = (char)tolower((unsigned char)*c);
         else if (used && slug[used - 1] != '-')
             slug[used++] = '-';
     slug[used] = '\0';
-    snprintf(file, sizeof file, "%s-%d.tune", slug, threads);
+    if (key->device)
+        snprintf(file, sizeof file, "%s.tune", slug);
+    else
+        snprintf(file, sizeof file, "%s-%d.tune", slug, key->threads);
     return lac_settings_path("XDG_CACHE_HOME", ".cache", file, path, size);
 }
 
@@ -74,9 +82,9 @@ static int constant_named(const char *name)
     return -1;
 }
 
-/* Fills `machine` from an open file; returns NULL or what is wrong with it. Unknown names are left out: they
- * come from a newer or older version. */
-static const char *read_constants(FILE *file, lac_machine_t *machine)
+/* Fills `machine` from an open file, or its device constants only, and counts them; returns NULL or what is
+ * wrong with it. Unknown names are left out: they come from a newer or older version. */
+static const char *read_constants(FILE *file, lac_machine_t *machine, bool of_device, int *taken)
 {
     char line[256], name[64];
     double value;
@@ -90,30 +98,44 @@ static const char *read_constants(FILE *file, lac_machine_t *machine)
             return "a line is not 'name = value'";
         if (!(value >= VALUE_LEAST && value <= VALUE_MOST)) return "a value is out of range";
         int i = constant_named(name);
-        if (i >= 0) *lac_machine_value(machine, i) = value;
+        if (i < 0 || (of_device && !lac_constant_of_device(i))) continue;
+        *lac_machine_value(machine, i) = value;
+        ++*taken;
     }
     return NULL;
 }
 
-void lac_tune_load(lac_machine_t *machine, int threads, char *source, size_t size)
+static void load(lac_machine_t *machine, const lac_tune_key_t *key, char *source, size_t size)
 {
     char path[4096];
-    lac_machine_default(machine);
-    snprintf(source, size, "defaults; run 'lacuna tune' to measure this machine");
-    if (!default_path(threads, path, sizeof path)) return;
+    int taken = 0;
+    if (!default_path(key, path, sizeof path)) return;
     FILE *file = lac_settings_open(path);
     if (!file) return;
     lac_machine_t stored = *machine;
     locale_t before = lac_enter_plain_locale();
-    const char *wrong = read_constants(file, &stored);
+    const char *wrong = read_constants(file, &stored, key->device, &taken);
     lac_leave_plain_locale(before);
     fclose(file);
     if (wrong) {
         lac_warn("%s: %s; the default constants are used", path, wrong);
         return;
     }
+    if (key->device && !taken) return; /* a named file, with the host's alone */
     *machine = stored;
     snprintf(source, size, "%s", path);
+}
+
+void lac_tune_load(lac_machine_t *machine, int threads, char *source, size_t size)
+{
+    lac_machine_default(machine);
+    snprintf(source, size, "defaults; run 'lacuna tune' to measure this machine");
+    load(machine, &(lac_tune_key_t){threads, NULL}, source, size);
+}
+
+void lac_tune_load_device(lac_machine_t *machine, const char *device, char *source, size_t size)
+{
+    load(machine, &(lac_tune_key_t){0, device}, source, size);
 }
 
 /* Creates the folders above a file, private to the user. */
@@ -128,23 +150,28 @@ static void make_folders(const char *path)
     }
 }
 
-static bool write_constants(int fd, const lac_machine_t *machine, int threads)
+static bool write_constants(int fd, const lac_machine_t *machine, const lac_tune_key_t *key, bool shared)
 {
     char name[256];
     lac_machine_t copy = *machine;
     lac_processor_name(name, sizeof name);
-    bool good = dprintf(fd, HEADER "\n# %s, %d threads\n", name, threads) > 0;
-    for (int i = 0; i < lac_constant_count; i++)
-        good = good && dprintf(fd, "%s = %.6g\n", lac_constants[i].name, *lac_machine_value(&copy, i)) > 0;
+    bool good = key->device ? dprintf(fd, HEADER "\n# %s\n", key->device) > 0
+                            : dprintf(fd, HEADER "\n# %s, %d threads\n", name, key->threads) > 0;
+    for (int i = 0; i < lac_constant_count; i++) {
+        double value = *lac_machine_value(&copy, i);
+        bool own = lac_constant_of_device(i) == (key->device != NULL);
+        if (!own && !(shared && value != lac_constants[i].value)) continue;
+        good = good && dprintf(fd, "%s = %.6g\n", lac_constants[i].name, value) > 0;
+    }
     return good;
 }
 
 /* Opens a new file beside the one that it will replace; negative, with the thread's error, where it cannot.
  */
-static int open_beside(int threads, const char *path, char *target, char *temporary)
+static int open_beside(const lac_tune_key_t *key, const char *path, char *target, char *temporary)
 {
     if (path ? (size_t)snprintf(target, PATH_ROOM, "%s", path) >= PATH_ROOM
-             : !default_path(threads, target, PATH_ROOM)) {
+             : !default_path(key, target, PATH_ROOM)) {
         lac_fail(LAC_ERR_IO, "path: no place for the tuning file (set LACUNA_TUNE_CACHE or HOME)");
         return -1;
     }
@@ -155,24 +182,25 @@ static int open_beside(int threads, const char *path, char *target, char *tempor
     return fd;
 }
 
-lac_status_t lac_tune_try(int threads, const char *path)
+lac_status_t lac_tune_try(const lac_tune_key_t *key, const char *path)
 {
     char target[PATH_ROOM], temporary[PATH_ROOM + 32];
-    int fd = open_beside(threads, path, target, temporary);
+    int fd = open_beside(key, path, target, temporary);
     if (fd < 0) return LAC_ERR_IO;
     close(fd);
     unlink(temporary);
     return LAC_OK;
 }
 
-lac_status_t lac_tune_save(const lac_machine_t *machine, int threads, const char *path, char *written,
-                           size_t size)
+lac_status_t lac_tune_save(const lac_machine_t *machine, const lac_tune_key_t *key, const char *path,
+                           char *written, size_t size)
 {
     char target[PATH_ROOM], temporary[PATH_ROOM + 32];
-    int fd = open_beside(threads, path, target, temporary);
+    int fd = open_beside(key, path, target, temporary);
     if (fd < 0) return LAC_ERR_IO;
+    bool shared = path || lac_env("LACUNA_TUNE_CACHE");
     locale_t before = lac_enter_plain_locale();
-    bool good = write_constants(fd, machine, threads) && !fsync(fd);
+    bool good = write_constants(fd, machine, key, shared) && !fsync(fd);
     lac_leave_plain_locale(before);
     good = !close(fd) && good;
     if (!good || rename(temporary, target)) {

@@ -328,7 +328,8 @@ lac_status_t lac_host_tune(lac_exec_t *exec, int threads, lac_machine_t *machine
     bench_t b = {.exec = exec, .machine = machine, .threads = threads, .fits = true};
     int count = (int)(sizeof steps / sizeof *steps);
     char done[32];
-    lac_machine_default(machine);
+    for (int i = 0; i < lac_constant_count; i++)
+        if (!lac_constant_of_device(i)) *lac_machine_value(machine, i) = lac_constants[i].value;
     if (!allocate(&b)) {
         release(&b);
         return lac_fail(LAC_ERR_MEMORY, "tune: out of memory");

@@ -70,6 +70,9 @@ typedef struct lac_place {
     int device;   /* ordinal; -1 on the host       */
     void *stream; /* the caller's stream, or NULL   */
     int threads;  /* of the host, for measuring     */
+    /* Out: what the device is called, under which its constants are kept; NULL on the host. It lives as long
+     * as the exec. */
+    const char *name;
 } lac_place_t;
 
 typedef struct lac_backend {
@@ -90,8 +93,9 @@ typedef struct lac_backend {
     lac_status_t (*open)(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine);
     void (*close)(lac_exec_t *exec);
 
-    /* Constants that nobody measured, as far as the device's own description tells. NULL: as they are. */
-    void (*estimate)(const lac_exec_t *exec, lac_machine_t *machine);
+    /* Constants that nobody measured, as far as the device's own description tells. Returns where they come
+     * from, for people. NULL: as they are. */
+    const char *(*estimate)(const lac_exec_t *exec, lac_machine_t *machine);
 
     /* A public call begins and ends on this thread: the device is made current, and what was is put back.
      * NULL where there is nothing to do. */
@@ -136,7 +140,7 @@ typedef struct lac_backend {
     lac_status_t (*batched)(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,
                             lac_batch_outcome_t *out);
 
-    /* Measures the backend's machine constants. */
+    /* Measures the backend's machine constants; another backend's stay. */
     lac_status_t (*tune)(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
                          void *arg);
 

@@ -3,6 +3,8 @@
  * The table of machine constants. */
 #include "machine.h"
 
+#include <string.h>
+
 const lac_constant_t lac_constants[] = {
 #define LAC_CONSTANT(name, value, unit, text) {#name, value, unit, text},
 #include "machine.def"
@@ -16,6 +18,11 @@ _Static_assert(sizeof(lac_machine_t) == sizeof lac_constants / sizeof *lac_const
 double *lac_machine_value(lac_machine_t *machine, int i)
 {
     return (double *)(void *)machine + i;
+}
+
+bool lac_constant_of_device(int i)
+{
+    return !strncmp(lac_constants[i].name, "cuda_", 5);
 }
 
 void lac_machine_default(lac_machine_t *machine)

@@ -4,6 +4,8 @@
 #ifndef LACUNA_MODEL_MACHINE_H
 #define LACUNA_MODEL_MACHINE_H
 
+#include <stdbool.h>
+
 /* One member per line of machine.def, in its unit. */
 typedef struct lac_machine {
 #define LAC_CONSTANT(name, value, unit, text) double name;
@@ -23,6 +25,9 @@ extern const int lac_constant_count;
 
 /* Constant i of a machine. */
 double *lac_machine_value(lac_machine_t *machine, int i);
+
+/* True where constant i tells of a device, not of the host. */
+bool lac_constant_of_device(int i);
 
 /* The defaults of machine.def. */
 void lac_machine_default(lac_machine_t *machine);

@@ -53,9 +53,10 @@ class PretendedDevice(unittest.TestCase):
                 "sgemm:NT:12x40x8:A=bern0.2:metaA=active:layB=rowx2", "sgemm:NN:12x70x8:A=bern0.2:metaA=bits:frozenA=1",
                 "sgemm:NN:12x70x8:A=bern0.2:metaA=csc:s3", "sgemv:T:40x30:B=bern0.2:layB=row+1")
 
-    def lacuna(self, *arguments):
+    def lacuna(self, *arguments, **environment):
         folder = os.environ["PRETENDED_DEVICE"]
-        return lacuna(*arguments, "--device", "cuda", env={"LD_LIBRARY_PATH": folder, "LACUNA_TUNE_CACHE": "/dev/null/none"})
+        return lacuna(*arguments, "--device", "cuda",
+                      env={"LD_LIBRARY_PATH": folder, "LACUNA_TUNE_CACHE": "/dev/null/none", **environment})
 
     def test_info(self):
         code, out, err = self.lacuna("info")
@@ -116,15 +117,44 @@ class PretendedDevice(unittest.TestCase):
         self.assertEqual(code, 0, err)
         self.assertIn("4 problems", out)
 
-    def test_other_devices_and_tuning(self):
+    def test_other_devices(self):
         folder = os.environ["PRETENDED_DEVICE"]
         code, _, err = lacuna("info", "--device", "cuda:3", env={"LD_LIBRARY_PATH": folder})
         self.assertEqual(code, 3)
         self.assertIn("--device cuda:3: device: 3, and there are 1", err)
+
+    def constants(self, command, *args, **environment):
+        code, out, err = self.lacuna(command, *args, **environment)
+        self.assertEqual(code, 0, err)
+        return out
+
+    def test_tuning(self):
+        """Measured constants lie in a file of the device's name, serve it from then on, and are said to."""
+        with tempfile.TemporaryDirectory() as cache:
+            told = self.constants("info", XDG_CACHE_HOME=cache, LACUNA_TUNE_CACHE="")
+            self.assertRegex(told, r"(?m)^device constants +as shipped$")
+            self.assertIn("as shipped", self.constants("explain", SMALL, XDG_CACHE_HOME=cache, LACUNA_TUNE_CACHE=""))
+            self.assertRegex(self.constants("tune", XDG_CACHE_HOME=cache, LACUNA_TUNE_CACHE=""), r"(?m)^constant cuda_dram_gbps +12\.5 GB/s")
+            written = pathlib.Path(cache, "lacuna/a-pretended-device.tune")
+            text = written.read_text(encoding="utf-8")
+            self.assertIn("# A Pretended Device\n", text)
+            self.assertIn("\ncuda_dram_gbps = 12.5\n", text)
+            self.assertNotIn("\ndense_gflops", text)
+            for command in (("info",), ("explain", SMALL)):
+                told = self.constants(*command, XDG_CACHE_HOME=cache, LACUNA_TUNE_CACHE="")
+                self.assertRegex(told, rf"(?m)^ *device constants:? +{written}$")
+            code, out, err = lacuna("info", env={"XDG_CACHE_HOME": cache})
+            self.assertEqual(code, 0, err)
+            self.assertNotIn("device constants", out)
+
+    def test_tuning_into_a_named_file(self):
         with tempfile.TemporaryDirectory() as folder:
-            code, _, err = self.lacuna("tune", "--output", str(pathlib.Path(folder, "constants")))
-        self.assertEqual(code, 3)
-        self.assertIn("nothing to measure", err)
+            path = str(pathlib.Path(folder, "constants"))
+            self.constants("tune", "--output", path)
+            self.assertRegex(self.constants("info", LACUNA_TUNE_CACHE=path), rf"(?m)^device constants +{path}$")
+            code, _, err = self.lacuna("tune", "--output", "/no/such/folder/constants")
+            self.assertEqual(code, 3)
+            self.assertIn("/no/such/folder", err)
 
 
 if __name__ == "__main__":

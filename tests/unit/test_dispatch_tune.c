@@ -23,11 +23,14 @@ static lac_machine_t loaded(void)
     return machine;
 }
 
+static const lac_tune_key_t host = {2, NULL}, device = {2, "A Device 5"};
+
 static lac_machine_t odd_machine(void)
 {
     lac_machine_t machine;
     lac_machine_default(&machine);
-    for (int i = 0; i < lac_constant_count; i++) *lac_machine_value(&machine, i) = 0.125 + i * 17.03;
+    for (int i = 0; i < lac_constant_count; i++)
+        if (!lac_constant_of_device(i)) *lac_machine_value(&machine, i) = 0.125 + i * 17.03;
     return machine;
 }
 
@@ -55,7 +58,7 @@ static void test_round_trip(void **state)
     lac_machine_t machine = odd_machine();
     struct stat info;
     expect_default("nothing stored");
-    unit_expect(lac_tune_save(&machine, 2, NULL, written, sizeof written), LAC_OK, "save");
+    unit_expect(lac_tune_save(&machine, &host, NULL, written, sizeof written), LAC_OK, "save");
     unit_expect_text(written, "/lacuna/");
     expect_near(loaded(), machine);
     assert_string_equal(source, written);
@@ -69,18 +72,70 @@ static void test_round_trip(void **state)
     unit_expect_text(source, "defaults");
 }
 
+/* A device's constants lie in a file of their own, and the host's stay out of it. */
+static void test_devices_own_file(void **state)
+{
+    (void)state;
+    char written[512], from[512] = "estimated";
+    lac_machine_t shipped, machine = odd_machine(), got;
+    lac_machine_default(&shipped);
+    machine.cuda_dram_gbps = 321.5;
+    got = shipped;
+    lac_tune_load_device(&got, device.device, from, sizeof from);
+    assert_string_equal(from, "estimated");
+    unit_expect(lac_tune_save(&machine, &device, NULL, written, sizeof written), LAC_OK, "save");
+    unit_expect_text(written, "/lacuna/a-device-5.tune");
+    got.cuda_launch_us = 7.0; /* what an estimate says gives way to what was measured */
+    lac_tune_load_device(&got, device.device, from, sizeof from);
+    assert_string_equal(from, written);
+    lac_machine_t want = shipped;
+    want.cuda_dram_gbps = 321.5;
+    expect_near(got, want);
+    lac_tune_load_device(&got, "Another", from, sizeof from);
+    assert_string_equal(from, written);
+    unit_write(written, "# lacuna tuning 1\ncuda_dram_gbps = 1e9\n");
+    got = shipped;
+    lac_tune_load_device(&got, device.device, from, sizeof from);
+    unit_expect_text(unit_log(), "out of range");
+    expect_near(got, shipped);
+    remove(written);
+}
+
+/* A file with a name of its own serves both, whichever was measured first. */
+static void test_shared_file(void **state)
+{
+    (void)state;
+    char written[512], from[512] = "estimated";
+    lac_machine_t machine = odd_machine(), got;
+    setenv("LACUNA_TUNE_CACHE", unit_path("shared"), 1);
+    unit_expect(lac_tune_save(&machine, &host, NULL, written, sizeof written), LAC_OK, "host");
+    got = loaded();
+    lac_tune_load_device(&got, device.device, from, sizeof from);
+    assert_string_equal(from, "estimated"); /* the file has none of a device's */
+    got.cuda_dram_gbps = 321.5;
+    unit_expect(lac_tune_save(&got, &device, NULL, written, sizeof written), LAC_OK, "device");
+    machine.cuda_dram_gbps = 321.5;
+    expect_near(loaded(), machine);
+    machine.wake_us = 2.5;
+    unit_expect(lac_tune_save(&machine, &host, NULL, written, sizeof written), LAC_OK, "host again");
+    expect_near(loaded(), machine);
+    lac_tune_load_device(&got, device.device, from, sizeof from);
+    assert_string_equal(from, unit_path("shared"));
+    unsetenv("LACUNA_TUNE_CACHE");
+}
+
 static void test_named_file(void **state)
 {
     (void)state;
     char written[512];
     lac_machine_t machine = odd_machine();
     setenv("LACUNA_TUNE_CACHE", unit_path("deep/down/tuning"), 1);
-    unit_expect(lac_tune_save(&machine, 2, NULL, written, sizeof written), LAC_OK, "save");
+    unit_expect(lac_tune_save(&machine, &host, NULL, written, sizeof written), LAC_OK, "save");
     assert_string_equal(written, unit_path("deep/down/tuning"));
     expect_near(loaded(), machine);
     machine.wake_us = 2.5;
-    unit_expect(lac_tune_save(&machine, 2, unit_path("deep/down/tuning"), written, sizeof written), LAC_OK,
-                "save over it");
+    unit_expect(lac_tune_save(&machine, &host, unit_path("deep/down/tuning"), written, sizeof written),
+                LAC_OK, "save over it");
     expect_near(loaded(), machine);
     unsetenv("LACUNA_TUNE_CACHE");
 }
@@ -164,26 +219,26 @@ static void test_unwritable(void **state)
     char written[512] = "untouched", longer[5000];
     lac_machine_t machine = odd_machine();
     unit_write(unit_path("file"), "");
-    unit_expect(lac_tune_save(&machine, 2, unit_path("file/below"), written, sizeof written), LAC_ERR_IO,
+    unit_expect(lac_tune_save(&machine, &host, unit_path("file/below"), written, sizeof written), LAC_ERR_IO,
                 "below a file");
     unit_expect_text(lac_last_error(), "path: cannot write");
-    unit_expect(lac_tune_save(&machine, 2, unit_path("absent/below"), written, sizeof written), LAC_ERR_IO,
-                "in a folder that is not there");
+    unit_expect(lac_tune_save(&machine, &host, unit_path("absent/below"), written, sizeof written),
+                LAC_ERR_IO, "in a folder that is not there");
     assert_int_equal(mkdir(unit_path("folder"), 0700), 0);
     assert_int_equal(mkdir(unit_path("folder/full"), 0700), 0);
-    unit_expect(lac_tune_save(&machine, 2, unit_path("folder"), written, sizeof written), LAC_ERR_IO,
+    unit_expect(lac_tune_save(&machine, &host, unit_path("folder"), written, sizeof written), LAC_ERR_IO,
                 "onto a folder");
     char left[600];
     snprintf(left, sizeof left, "%s.%ld.tmp", unit_path("folder"), (long)getpid());
     assert_int_not_equal(access(left, F_OK), 0); /* nothing half done stays behind */
     memset(longer, 'x', sizeof longer - 1);
     longer[0] = '/', longer[sizeof longer - 1] = '\0';
-    unit_expect(lac_tune_save(&machine, 2, longer, written, sizeof written), LAC_ERR_IO, "a long path");
+    unit_expect(lac_tune_save(&machine, &host, longer, written, sizeof written), LAC_ERR_IO, "a long path");
     assert_string_equal(written, "untouched");
     char *home = strdup(getenv("HOME")), *xdg = strdup(getenv("XDG_CACHE_HOME"));
     unsetenv("HOME");
     unsetenv("XDG_CACHE_HOME");
-    unit_expect(lac_tune_save(&machine, 2, NULL, written, sizeof written), LAC_ERR_IO, "no home");
+    unit_expect(lac_tune_save(&machine, &host, NULL, written, sizeof written), LAC_ERR_IO, "no home");
     expect_default("no home");
     setenv("HOME", home, 1);
     setenv("XDG_CACHE_HOME", xdg, 1);
@@ -203,8 +258,8 @@ static void test_full_disk(void **state)
     none = before, none.rlim_cur = 0;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-    lac_status_t status = lac_tune_save(&machine, 2, unit_path("old"), written, sizeof written);
-    lac_status_t tried = lac_tune_try(2, unit_path("old"));
+    lac_status_t status = lac_tune_save(&machine, &host, unit_path("old"), written, sizeof written);
+    lac_status_t tried = lac_tune_try(&host, unit_path("old"));
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
     unit_expect(status, LAC_ERR_IO, "save");
@@ -230,7 +285,7 @@ static void test_decimal_comma(void **state)
     setenv("LOCPATH", unit_path("."), 1);
     setenv("LACUNA_TUNE_CACHE", unit_path("comma"), 1);
     bool comma = !made && setlocale(LC_ALL, "de_DE.UTF-8") && !strcmp(localeconv()->decimal_point, ",");
-    lac_status_t status = lac_tune_save(&machine, 2, NULL, written, sizeof written);
+    lac_status_t status = lac_tune_save(&machine, &host, NULL, written, sizeof written);
     setlocale(LC_ALL, "C");
     lac_machine_t plain = loaded();
     if (comma) setlocale(LC_ALL, "de_DE.UTF-8");
@@ -264,7 +319,8 @@ static void test_home_is_not_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_named_file),
+        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_devices_own_file),
+        cmocka_unit_test(test_shared_file),      cmocka_unit_test(test_named_file),
         cmocka_unit_test(test_damage),           cmocka_unit_test(test_unknown_names_and_missing_ones),
         cmocka_unit_test(test_oversized),        cmocka_unit_test(test_unwritable),
         cmocka_unit_test(test_full_disk),        cmocka_unit_test(test_decimal_comma),

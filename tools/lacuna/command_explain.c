@@ -89,6 +89,21 @@ static void print_candidates(const lac_decision_t *d)
     text_table_free(table);
 }
 
+#define SOURCE_TEXT 600
+
+/* Where the constants come from that the predictions rest on: on a device its own, which are told last. */
+static void keep_source(void *arg, const char *key, const char *value)
+{
+    if (!strcmp(key, "constants") || !strcmp(key, "device constants"))
+        snprintf(arg, SOURCE_TEXT, "%s: %s", key, value);
+}
+
+static void print_source(lac_ctx_t *ctx)
+{
+    char text[SOURCE_TEXT] = "";
+    if (lac_ctx_info(ctx, keep_source, text) == LAC_OK) printf("  %s\n", text);
+}
+
 static void print_decision(const char *problem, const lac_decision_t *d)
 {
     printf("%s\n  chosen: %s%s%s (%s), predicted %.2f us", problem, d->route, *d->side ? " " : "", d->side,
@@ -123,6 +138,7 @@ static int explain_one(const explain_arguments_t *a, const ref_problem_t *proble
         snprintf(verdict.why, sizeof verdict.why, "%s", lac_last_error());
     if (verdict.status == LAC_OK) {
         print_decision(set.text, &verdict.decision);
+        print_source(ctx);
         if (!verdict.applies) printf("  %s was asked for, and refused: %s\n", a->route, verdict.why);
     } else {
         complain(command, "%s: %s: %s", set.text, lac_status_text(verdict.status), verdict.why);

@@ -52,9 +52,9 @@ int command_tune(int argc, char **argv)
     static const struct argp argp = {
         .options = tune_table,
         .parser = parse_tune,
-        .doc = "Measures the constants of the cost model on this machine (some seconds; leave it otherwise "
-               "idle), "
-               "stores them, and prints them with the other facts of `lacuna info`.\v" EXIT_CODES_TEXT,
+        .doc = "Measures the constants of the cost model on this machine, or with --device on a device (some "
+               "seconds; leave it otherwise idle), stores them, and prints them with the other facts of "
+               "`lacuna info`.\v" EXIT_CODES_TEXT,
         .children = children,
     };
     tune_options_t options = {0};
