@@ -62,18 +62,38 @@ static int ascending(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-/* The median over batches of the host time of one call. */
-static double per_call_us(work_t *w, void (*call)(work_t *))
+static double batch_us(work_t *w, void (*call)(work_t *))
 {
-    static double took[BATCHES];
+    double begin = now_us();
+    for (int i = 0; i < BATCH; i++) call(w);
+    double took = (now_us() - begin) / BATCH;
+    must(lac_device_wait(w->ctx), "wait");
+    return took;
+}
+
+static double median(double *us)
+{
+    qsort(us, BATCHES, sizeof *us, ascending);
+    return us[BATCHES / 2];
+}
+
+/* Host time of one call, through the library and bare: medians over batches that take turns, so that what
+ * else the host does meets both alike, and the median of their differences. */
+typedef struct host_time {
+    double library, bare, difference;
+} host_time_t;
+
+static host_time_t per_call_us(work_t *w)
+{
+    static double library[BATCHES], alone[BATCHES], difference[BATCHES];
     for (int b = -5; b < BATCHES; b++) {
-        double begin = now_us();
-        for (int i = 0; i < BATCH; i++) call(w);
-        if (b >= 0) took[b] = (now_us() - begin) / BATCH;
-        must(lac_device_wait(w->ctx), "wait");
+        double first = batch_us(w, through_library), second = batch_us(w, bare);
+        if (b < 0) continue;
+        library[b] = first;
+        alone[b] = second;
+        difference[b] = first - second;
     }
-    qsort(took, BATCHES, sizeof *took, ascending);
-    return took[BATCHES / 2];
+    return (host_time_t){median(library), median(alone), median(difference)};
 }
 
 static void *matrix(lac_ctx_t *ctx, lac_dim_t count, double density)
@@ -119,10 +139,10 @@ static void compare(lac_ctx_t *ctx, lac_dim_t m, lac_dim_t k, lac_dim_t n, doubl
     }
     asking.decision = &decided;
     must(lac_gemm_ex(ctx, &one, &w.a, &w.b, &zero, &w.c, &asking), "lac_gemm");
-    double library = per_call_us(&w, through_library), launcher = per_call_us(&w, bare);
+    host_time_t us = per_call_us(&w);
     printf("%4lldx%lldx%lld %g %-6s ran %-6s lac_gemm %.2f us, bare launches %.2f us, difference %.2f us\n",
-           (long long)m, (long long)k, (long long)n, density, route ? route : "auto", decided.route, library,
-           launcher, library - launcher);
+           (long long)m, (long long)k, (long long)n, density, route ? route : "auto", decided.route,
+           us.library, us.bare, us.difference);
     lac_device_free(ctx, w.workspace);
     lac_device_free(ctx, w.a.buf);
     lac_device_free(ctx, w.b.buf);
