@@ -12,6 +12,8 @@
 #include <math.h>
 
 #define WORK_MOST ((size_t)4 << 30) /* bytes; a context keeps its workspace */
+#define LEAST_DEPTH                                                                                          \
+    16 /* of k: below, the tensor cores' truncations are more than the roundings of a plain sum */
 
 /* How W comes to the kernel. */
 typedef enum partner { AS_IT_LIES, COPIED, TURNED } partner_t;
@@ -64,6 +66,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : !s.s->buf && !(s.s->forms & LAC_FORMS_SPARSE)    ? LAC_REFUSED_NO_FORM
            : s.s->density < 0                                 ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                         ? LAC_REFUSED_INDEX_RANGE
+           : p->k < LEAST_DEPTH                               ? LAC_REFUSED_SHALLOW
            : work_bytes(p, &s, partner_of(p, &s)) > WORK_MOST ? LAC_REFUSED_WORKSPACE
            : !lac_cuda_tiles_here()                           ? LAC_REFUSED_NO_TENSOR_CORES
                                                               : LAC_FITS;

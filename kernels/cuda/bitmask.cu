@@ -34,17 +34,19 @@ __device__ inline float load_shared(unsigned at)
 }
 
 /* Begins to copy `count` values from `from` on; they will lie from to[the returned number] on. Lanes [0,
- * lanes). */
+ * lanes). Nothing is read that is not theirs or some other row's: what is no whole piece comes one by one. */
 __device__ inline int fetch_values(float *to, const float *from, const float *begin, int count, int lane,
                                    int lanes)
 {
-    const int skew = (int)((uintptr_t)from / sizeof(float) % 4);
+    const int skew = (int)((uintptr_t)from / sizeof(float) % 4), end = skew + count, whole = end / 4 * 4;
     from -= skew;
-    for (int q = 4 * lane; q < skew + count; q += 4 * lanes)
+    for (int q = 4 * lane; q < whole; q += 4 * lanes)
         if (from + q >= begin)
-            copy_async_part(to + q, from + q, 4 * least(4, skew + count - q));
+            copy_async16(to + q, from + q);
         else
-            for (int e = skew; e < least(4, skew + count); e++) copy_async4(to + e, from + e);
+            for (int e = skew; e < 4; e++) copy_async4(to + e, from + e);
+    const int rest = whole + lane;
+    if (rest >= skew && rest < end) copy_async4(to + rest, from + rest);
     return skew;
 }
 

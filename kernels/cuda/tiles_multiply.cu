@@ -221,6 +221,7 @@ __device__ inline void multiply_half(const Stages &st, const Tile &tile, int hal
         load_fragments(st.a + slot.at * kStageA + half * kStepBytes, a);
         multiply_step(acc, a, wgmma_further(b, slot.at * kStageB));
         wgmma_wait<0>();
+        __syncwarp(); /* all lanes have read their fragments */
         if (threadIdx.x % kWarp == 0) barrier_arrive(st.empty + slot.at);
         slot.next();
 #pragma unroll
