@@ -138,7 +138,7 @@ std::vector<lac_cuda_tile_t> tiles_for(int64_t m, int64_t k, const char *route, 
     std::vector<int> rows;
     for (int g : {1, 2, 4, 5, 10, 16}) {
         const int r = (int)((m + g - 1) / g);
-        if (r <= 32 && (r >= 5 || g == 1)) rows.push_back(r);
+        if (r <= 32 && (r >= 5 || g == 1 || m <= 10)) rows.push_back(r);
     }
     for (int vec : {1, 2})
         for (int r : rows)

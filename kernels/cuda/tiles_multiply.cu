@@ -218,6 +218,7 @@ __device__ inline void multiply_half(const Stages &st, const Tile &tile, int hal
         uint4 a[kFragments];
         pass_on(st, tile, half, &step, &slot);
         barrier_wait(st.full + slot.at, slot.parity);
+        __syncwarp(); /* racecheck credits the wait to one lane */
         load_fragments(st.a + slot.at * kStageA + half * kStepBytes, a);
         multiply_step(acc, a, wgmma_further(b, slot.at * kStageB));
         wgmma_wait<0>();
