@@ -283,6 +283,36 @@ static void check_inputs(check_run_t *run)
     run->report(run->arg, &line);
 }
 
+static void forget_oracle(check_run_t *run)
+{
+    for (int i = 0; i < 4; i++) ref_result_free(&run->oracle.result[i]);
+    run->sum_a = ref_matrix_checksum(&run->set.data.a);
+    run->sum_b = ref_matrix_checksum(&run->set.data.b);
+}
+
+static void check_generation(check_run_t *run, lac_status_t status, const char *name)
+{
+    check_line_t line = {.problem = run->set.text, .route = name, .ran = "", .status = CHECK_FAILED};
+    line.oracle = oracle_name(run);
+    line.why = lac_last_error();
+    if (status == LAC_OK)
+        check_entry(run, ENTRY_EX, ROUTE_AUTO, name);
+    else
+        run->report(run->arg, &line);
+}
+
+/* What was known of a buffer must not outlive its contents, and what is measured of the new ones must hold.
+ */
+static void check_generations(check_run_t *run)
+{
+    const operand_set_t *set = &run->set;
+    if (!(set->a.meta && set->a.buf) && !(set->b.meta && set->b.buf)) return;
+    lac_status_t status = operand_set_renew(&run->set);
+    forget_oracle(run);
+    check_generation(run, status, "(touched)");
+    check_generation(run, operand_set_scan(&run->set), "(scanned)");
+}
+
 int check_case_run(const ref_problem_t *problem, const check_options_t *options, check_line_fn report,
                    void *arg, const char *command)
 {
@@ -293,12 +323,12 @@ int check_case_run(const ref_problem_t *problem, const check_options_t *options,
         return EXIT_UNAVAILABLE;
     }
     run.device_oracle = device_oracle_serves(&run.set);
-    run.sum_a = ref_matrix_checksum(&run.set.data.a);
-    run.sum_b = ref_matrix_checksum(&run.set.data.b);
+    forget_oracle(&run);
     for (int i = 0; i < options->routes.count; i++) check_route(&run, options->routes.name[i]);
     if (route_set_has(&options->routes, ROUTE_AUTO)) check_entry_points(&run);
     if (run.set.copy_c.memory) check_inputs(&run);
-    for (int i = 0; i < 4; i++) ref_result_free(&run.oracle.result[i]);
+    if (route_set_has(&options->routes, ROUTE_AUTO)) check_generations(&run);
+    forget_oracle(&run);
     operand_set_free(&run.set);
     return EXIT_OK;
 }

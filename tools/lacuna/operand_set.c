@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RENEWED_SEED 0x72656e6577 /* told apart from the seeds of a list */
+
 unsigned operand_set_scan_mask(ref_meta_t meta)
 {
     switch (meta) {
@@ -243,4 +245,39 @@ lac_status_t operand_set_fetch_inputs(operand_set_t *set)
 {
     lac_status_t status = device_copy_fetch(&set->copy_a, &set->data.a);
     return status != LAC_OK ? status : device_copy_fetch(&set->copy_b, &set->data.b);
+}
+
+static lac_status_t renew(const attachment_t *know, const lac_obj_t *obj, const device_copy_t *copy,
+                          ref_matrix_t *contents, const ref_matrix_t *fresh)
+{
+    if (!obj->buf) return LAC_OK;
+    ref_matrix_restore(contents, fresh);
+    lac_status_t status = device_copy_put(copy, contents);
+    return status == LAC_OK && know->meta ? lac_meta_touch(know->meta) : status;
+}
+
+lac_status_t operand_set_renew(operand_set_t *set)
+{
+    ref_case_t fresh;
+    ref_problem_t other = set->problem;
+    other.seed += RENEWED_SEED;
+    if (!ref_case_make(&fresh, &other, OPERAND_SET_GUARD)) return LAC_ERR_MEMORY;
+    lac_status_t status = renew(&set->know_a, &set->a, &set->copy_a, &set->data.a, &fresh.a);
+    if (status == LAC_OK) status = renew(&set->know_b, &set->b, &set->copy_b, &set->data.b, &fresh.b);
+    ref_case_free(&fresh);
+    return status;
+}
+
+static lac_status_t scan(const attachment_t *know, const lac_obj_t *obj, const ref_operand_t *said)
+{
+    if (!obj->buf || !know->meta) return LAC_OK;
+    unsigned what = operand_set_scan_mask(said->meta);
+    lac_status_t status = what ? lac_meta_scan(know->ctx, obj, what) : LAC_OK;
+    return status == LAC_OK && said->frozen ? lac_meta_freeze(know->meta) : status;
+}
+
+lac_status_t operand_set_scan(operand_set_t *set)
+{
+    lac_status_t status = scan(&set->know_a, &set->a, &set->problem.a);
+    return status != LAC_OK ? status : scan(&set->know_b, &set->b, &set->problem.b);
 }

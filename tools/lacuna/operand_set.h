@@ -57,6 +57,14 @@ lac_status_t operand_set_fetch(operand_set_t *set);
 /* The same of A and B, to see whether a call wrote to them. */
 lac_status_t operand_set_fetch_inputs(operand_set_t *set);
 
+/* Other contents in the same buffers, and a new generation of what is known of them. An operand without a
+ * buffer stays as it is. Waits. Errors: MEMORY, those of lac_device_upload. */
+lac_status_t operand_set_renew(operand_set_t *set);
+
+/* What the problem attaches, measured by the library from what the buffers hold now, and frozen where the
+ * problem says so. Errors: those of lac_meta_scan. */
+lac_status_t operand_set_scan(operand_set_t *set);
+
 /* The forms to scan for where the library is to find out for itself what `meta` would tell it. */
 unsigned operand_set_scan_mask(ref_meta_t meta);
 
