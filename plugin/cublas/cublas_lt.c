@@ -5,6 +5,8 @@
 #include "cublas_lt_args.h"
 #include "cublas_settled.h"
 
+_Thread_local uint64_t settled_lt[SETTLED_KEPT] __attribute__((tls_model("initial-exec")));
+
 static int ask_lt(const ask_t *ask, lac_ctx_t *ctx, lt_args_t *args, bool registered, LT_MATMUL_PARAMS)
 {
     const gemm_args_t *g = &args->gemm;
@@ -23,6 +25,11 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
 {
     lt_args_t args;
     const gemm_args_t *g = &args.gemm;
+    settled_lt_t like = {stream, ask->caller, a, 0, 0};
+    /* What is frozen by its shape never settles, so that k does not matter. */
+    if (read_lt_result(&ask->behind->get, d_layout, &like.m, &like.n) &&
+        !lac_brings_registered(like.m, like.n, -1, a, b, d, like.m) && settled_lt_take(&like))
+        return false;
     if (!read_lt_shape(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
     if ((g->ta | g->tb) < 0 || g->m <= 0 || g->n <= 0 || g->k <= 0)
         return unasked(ask, LAC_FORWARD_ARGUMENTS);
@@ -30,7 +37,10 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
         return unasked(ask, LAC_FORWARD_SMALL);
     /* Where D's lines lie is not read yet: at least one behind the other. */
     bool registered = lac_brings_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->m);
-    if (!registered && settled_take(stream, ask->caller, g, args.adds)) return false;
+    if (!registered && settled_take(stream, ask->caller, g, args.adds)) {
+        settled_lt_keep(&like, g);
+        return false;
+    }
     lac_forward_t why;
     place_t *place = ask_enter(stream, g->math, &why);
     if (place) return ask_leave(ask, place, ask_lt(ask, place->ctx, &args, registered, LT_MATMUL_ARGS));

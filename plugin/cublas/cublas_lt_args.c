@@ -42,6 +42,14 @@ static int read_math(int compute)
                                                      : MATH_OF_HANDLE;
 }
 
+bool read_lt_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n)
+{
+    if (!get->lt_layout || !d_layout) return false;
+    *m = layout_extent(get, d_layout, LT_ROWS);
+    *n = layout_extent(get, d_layout, LT_COLS);
+    return *m > 0 && *n > 0;
+}
+
 bool read_lt_shape(lt_args_t *args, const getters_t *get, LT_MATMUL_PARAMS)
 {
     (void)handle, (void)b, (void)algo, (void)workspace, (void)workspace_bytes, (void)stream;

@@ -113,6 +113,7 @@ static int fake_lt_matmul(const char *name, const void *caller, LT_MATMUL_PARAMS
 /* Descriptions and layouts are what fake_cublas.h says. */
 static int attribute(const fake_attributes_t *from, int which, void *value, size_t bytes, size_t *written)
 {
+    record.attributes++;
     if (!from || which < 0 || which >= FAKE_ATTRIBUTES) return FAKE_STATUS;
     if (from->value[which] == FAKE_UNREADABLE) return FAKE_STATUS;
     memcpy(value, &from->value[which], bytes);

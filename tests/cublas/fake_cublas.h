@@ -11,7 +11,7 @@ enum { FAKE_SLOTS = 24, FAKE_STATUS = 7 }; /* what every call returns */
 
 /* This thread's calls since the last fake_take. */
 typedef struct fake_record {
-    int calls, getters, setters;
+    int calls, getters, setters, attributes;
     const char *first, *last; /* the first and the last function called                */
     bool through_plugin;      /* the last one was called by a drop-in library of ours  */
     int64_t slot[FAKE_SLOTS]; /* the last one's arguments, in the order of its parameters, narrowed */

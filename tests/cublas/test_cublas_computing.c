@@ -314,29 +314,6 @@ static void test_captured(void **state)
     }
 }
 
-/* A dense place: every call arrives, hardly one asks the handle; and data that turn sparse are found out. */
-static void test_settled(void **state)
-{
-    (void)state;
-    enum { SIDE = 128, DENSE_CALLS = 300, CALLS_MOST = 3000 };
-    static float x[SIDE * SIDE], w[SIDE * SIDE], out[SIDE * SIDE];
-    const float one = 1.0f, zero = 0.0f;
-    int getters = 0, found_at = 0;
-    fill(x, SIDE * SIDE, 0);
-    fill(w, SIDE * SIDE, 0);
-    take();
-    for (int i = 0; i < CALLS_MOST && !found_at; i++) {
-        if (i == DENSE_CALLS) memset(x, 0, sizeof x);
-        cublasSgemm_v2(handle_memory, 0, 0, SIDE, SIDE, SIDE, &one, x, SIDE, w, SIDE, &zero, out, SIDE);
-        fake_record_t record = take();
-        if (i < DENSE_CALLS) assert_int_equal(record.calls, 1);
-        if (i < DENSE_CALLS) getters += record.getters;
-        if (!record.calls) found_at = i;
-    }
-    assert_in_range(getters, 3, DENSE_CALLS / 2);
-    assert_in_range(found_at, DENSE_CALLS, CALLS_MOST - 1);
-}
-
 /* Where a device has the addresses, they are not looked at. */
 static void test_batched_is_left(void **state)
 {
@@ -359,10 +336,8 @@ static int ready(void **state)
     return take ? 0 : -1;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    const struct CMUnitTest chosen[] = {cmocka_unit_test(test_settled)};
-    if (argc > 1 && !strcmp(argv[1], "chosen")) return cmocka_run_group_tests(chosen, ready, NULL);
     setenv("LACUNA_BACKEND", "event", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sgemm),

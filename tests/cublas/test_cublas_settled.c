@@ -1,0 +1,96 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Places that are known to be dense, before a fake cuBLAS and a device that is the host: hardly a question is
+ * asked there, and what turns sparse is found out. */
+#include "fake_cublas.h"
+#include "../../plugin/cublas/cublas_shapes.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+extern sgemm_fn cublasSgemm_v2;
+extern lt_matmul_fn cublasLtMatmul;
+
+static fake_take_fn *take;
+static char handle_memory[64];
+
+static void fill(float *x, int count)
+{
+    for (int i = 0; i < count; i++) x[i] = (float)(i % 9 + 1);
+}
+
+/* A dense place: every call arrives, hardly one asks the handle; and data that turn sparse are found out. */
+static void test_settled(void **state)
+{
+    (void)state;
+    enum { SIDE = 128, DENSE_CALLS = 300, CALLS_MOST = 3000 };
+    static float x[SIDE * SIDE], w[SIDE * SIDE], out[SIDE * SIDE];
+    const float one = 1.0f, zero = 0.0f;
+    int getters = 0, found_at = 0;
+    fill(x, SIDE * SIDE);
+    fill(w, SIDE * SIDE);
+    take();
+    for (int i = 0; i < CALLS_MOST && !found_at; i++) {
+        if (i == DENSE_CALLS) memset(x, 0, sizeof x);
+        cublasSgemm_v2(handle_memory, 0, 0, SIDE, SIDE, SIDE, &one, x, SIDE, w, SIDE, &zero, out, SIDE);
+        fake_record_t record = take();
+        if (i < DENSE_CALLS) assert_int_equal(record.calls, 1);
+        if (i < DENSE_CALLS) getters += record.getters;
+        if (!record.calls) found_at = i;
+    }
+    assert_in_range(getters, 3, DENSE_CALLS / 2);
+    assert_in_range(found_at, DENSE_CALLS, CALLS_MOST - 1);
+}
+
+/* The same of products known by their descriptions: hardly one is asked for more than the extents of D.
+ * Others with the same ones but another A, and so perhaps another k, do not take their part. */
+static void test_settled_lt(void **state)
+{
+    (void)state;
+    enum { SIDE = 128, HALF = SIDE / 2, DENSE_CALLS = 300, CALLS_MOST = 3000 };
+    static float x[SIDE * SIDE], y[SIDE * HALF], w[SIDE * SIDE], out[SIDE * SIDE];
+    const float one = 1.0f, zero = 0.0f;
+    fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, 0, LT_EPILOGUE_NONE}};
+    const fake_attributes_t square = {{0, 0, SIDE, SIDE, SIDE, 1}}, narrow = {{0, 0, SIDE, HALF, SIDE, 1}},
+                            low = {{0, 0, HALF, SIDE, SIDE, 1}};
+    int attributes = 0, found_at = 0;
+    fill(x, SIDE * SIDE);
+    fill(y, SIDE * HALF);
+    fill(w, SIDE * SIDE);
+    take();
+    for (int i = 0; i < CALLS_MOST && !found_at; i++) {
+        if (i == DENSE_CALLS) memset(y, 0, sizeof y);
+        cublasLtMatmul(handle_memory, &desc, &one, x, &square, w, &square, &zero, out, &square, out, &square,
+                       NULL, NULL, 0, NULL);
+        fake_record_t record = take();
+        assert_int_equal(record.calls, 1);
+        attributes += i < DENSE_CALLS ? record.attributes : 0;
+        cublasLtMatmul(handle_memory, &desc, &one, y, &narrow, w, &low, &zero, out, &square, out, &square,
+                       NULL, NULL, 0, NULL);
+        record = take();
+        if (i < DENSE_CALLS) assert_int_equal(record.calls, 1);
+        if (!record.calls) found_at = i;
+    }
+    assert_in_range(attributes, 2 * DENSE_CALLS, 4 * DENSE_CALLS);
+    assert_in_range(found_at, DENSE_CALLS, CALLS_MOST - 1);
+}
+
+static int ready(void **state)
+{
+    (void)state;
+    void *fake = dlopen("libcublas.so.13", RTLD_NOW | RTLD_NOLOAD);
+    take = fake ? (fake_take_fn *)dlsym(fake, "fake_take") : NULL;
+    return take ? 0 : -1;
+}
+
+int main(void)
+{
+    setenv("LACUNA_DENSE_BIAS", "80", 1);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settled), cmocka_unit_test(test_settled_lt)};
+    return cmocka_run_group_tests(tests, ready, NULL);
+}
