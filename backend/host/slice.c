@@ -7,6 +7,7 @@
  the same whoever takes it. */
 #include "host_slice.h"
 #include "forms.h"
+#include "turn_form.h"
 #include "../base/status.h"
 
 #include <inttypes.h>
@@ -103,9 +104,32 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float 
     return LAC_OK;
 }
 
+static lac_status_t turned_form(lac_exec_t *exec, const lac_slicing_t *s, const lac_form_data_t **form)
+{
+    lac_meta_t *meta = s->a.meta;
+    bool by_rows = s->which == LAC_FORM_CSC; /* of the form that is there */
+    lac_status_t status = LAC_OK;
+    pthread_mutex_lock(&meta->build);
+    if (!(*form = lac_meta_form(meta, s->which))) {
+        lac_form_data_t data;
+        status = lac_form_turn(exec, lac_meta_form(meta, by_rows ? LAC_FORM_CSR : LAC_FORM_CSC),
+                               by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, &data);
+        if (!status) lac_meta_install(meta, s->which, &data);
+        *form = lac_meta_form(meta, s->which);
+    }
+    pthread_mutex_unlock(&meta->build);
+    return status;
+}
+
 static lac_status_t slice_form(lac_exec_t *exec, const lac_slicing_t *s, const lac_form_data_t **form)
 {
-    return lac_form_ensure(exec, &s->a, s->threads, s->which, form);
+    lac_status_t status = LAC_OK;
+    bool there = s->a.forms & 1u << s->which;
+    if (there || !lac_form_turns(&s->a, s->which))
+        status = lac_form_ensure(exec, &s->a, s->threads, s->which, form);
+    else
+        status = turned_form(exec, s, form);
+    return status;
 }
 
 const lac_slicer_t lac_host_slicer = {.form = slice_form,

@@ -137,6 +137,44 @@ static void test_dense_and_count(void **state)
     assert_int_equal(count, 3);
 }
 
+/* CSR with entries of value 0 and rows from empty to full, turned in several tiles by 1 and 3 threads: each
+ * entry stays one, and rows ascend in each column. */
+static void test_turned(void **state)
+{
+    enum { M = 60, N = 5000 };
+    static int32_t ptr[M + 1], idx[M * N];
+    static int64_t last[N];
+    static float val[M * N];
+    int32_t nnz = 0;
+    (void)state;
+    for (int32_t i = 0; i < M; ptr[++i] = nnz)
+        for (int32_t j = 0; j < N; j++)
+            if (i % 7 && (i % 7 == 1 || !unit_between(&seed, 0, 9)))
+                idx[nnz] = j, val[nnz++] = (float)unit_between(&seed, 0, 3);
+    for (int threads = 1; threads <= 3; threads += 2)
+        for (int ones = 0; ones < 2; ones++) {
+            lac_ctx_t *ctx = unit_ctx();
+            lac_obj_t a = lac_obj_rowmajor(LAC_F32, M, N, NULL, N);
+            lac_form_view_t csc;
+            unit_expect(lac_ctx_set(ctx, "threads", threads == 1 ? "1" : "3"), LAC_OK, "threads");
+            unit_expect(lac_meta_create(&a.meta, M, N), LAC_OK, "create");
+            unit_expect(lac_meta_attach_csr(a.meta, LAC_I32, ptr, idx, ones ? NULL : val), LAC_OK, "attach");
+            unit_expect(lac_meta_derive(ctx, &a, LAC_META_CSC), LAC_OK, "derive");
+            unit_expect(lac_meta_view(a.meta, LAC_META_CSC, &csc), LAC_OK, "view");
+            assert_int_equal(csc.count, nnz);
+            assert_true(!csc.val == !!ones);
+            for (int64_t j = 0; j < N; j++) last[j] = csc.ptr[j];
+            for (int32_t i = 0; i < M; i++)
+                for (int32_t e = ptr[i]; e < ptr[i + 1]; e++) {
+                    int64_t at = last[idx[e]]++;
+                    assert_true(at < csc.ptr[idx[e] + 1] && csc.idx[at] == i &&
+                                (ones || csc.val[at] == val[e]));
+                }
+            lac_meta_free(a.meta);
+            lac_ctx_free(ctx);
+        }
+}
+
 static void test_frozen_buffer(void **state)
 {
     float x[6] = {0, 2, 0, 1, 0, 3};
@@ -193,9 +231,10 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_form_from_every_other), cmocka_unit_test(test_dense_and_count),
-        cmocka_unit_test(test_frozen_buffer), cmocka_unit_test(test_bad_input)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_form_from_every_other),
+                                       cmocka_unit_test(test_dense_and_count), cmocka_unit_test(test_turned),
+                                       cmocka_unit_test(test_frozen_buffer),
+                                       cmocka_unit_test(test_bad_input)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -164,6 +164,7 @@ static void test_metadata(void **state)
     arg.a_view.meta = bare, arg.a_view.buf = contents;
     expect_refusal(ALL, LAC_ERR_EMPTY, "a.meta: holds no form that stands for it; attach CSR");
     arg.a_view.trans = LAC_TRANS, arg.dense = lac_obj_rowmajor(LAC_F32, COUNT, M, dense, M);
+    arg.a_view.meta = bare, arg.a_view.buf = contents;
     expect_refusal(ALL, LAC_ERR_EMPTY, "attach CSC");
     lac_meta_free(bare);
 }
