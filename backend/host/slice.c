@@ -14,6 +14,8 @@
 
 /* Elements of a piece, 256 KB of output: large beside the cost of taking it, small beside a share. */
 #define PIECE 65536
+/* Bytes of an output that is written past the caches: half of what a core's share of them may be. */
+#define PAST ((int64_t)16 << 20)
 /* Rows of a piece of an output that lies by columns, and its columns: its lines are then written whole. */
 #define TURNED_ROWS 64
 #define TURNED_COLS 16384
@@ -55,6 +57,7 @@ typedef struct dense {
     lac_picks_t picks;
     float *out;
     lac_inc_t rs, cs;
+    bool past;                  /* out is larger than caches                   */
     int64_t rows, cols, across; /* extents of a piece, and pieces side by side */
     lac_pieces_t pieces;
 } dense_t;
@@ -68,7 +71,8 @@ static void dense_part(void *arg, int part, int parts)
         int64_t i = piece / d->across * d->rows, j = piece % d->across * d->cols;
         int64_t m = d->picks.count - i < d->rows ? d->picks.count - i : d->rows;
         int64_t n = d->a.cols - j < d->cols ? d->a.cols - j : d->cols;
-        d->kernels->slice_rows(&d->a, d->weight, &d->picks, i, i + m, j, j + n, d->out, d->rs, d->cs);
+        d->kernels->slice_rows(&d->a, d->weight, &d->picks, i, i + m, j, j + n, d->out, d->rs, d->cs,
+                               d->past);
     }
 }
 
@@ -96,7 +100,8 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float 
                  .picks = lac_slice_picks(s),
                  .out = out,
                  .rs = rs,
-                 .cs = cs};
+                 .cs = cs,
+                 .past = s->count > PAST / 4 / s->n};
     double bytes = 4.0 * (double)s->count * (double)s->n;
     cut(&d);
     double serial = (bytes + 8.0 * lac_slice_expected(s)) / (machine->out_gbps * 1e3);

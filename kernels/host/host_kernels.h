@@ -48,12 +48,13 @@ typedef struct lac_rows {
  */
 typedef struct lac_picks {
     int64_t count;
-    const void *rows; /* [count] of int32_t, or of int64_t where wide */
+    const void *rows; /* [count] of int32_t, or of int64_t where wide; NULL: 0, 1, .. count - 1 */
     bool wide;
 } lac_picks_t;
 
 static inline int64_t lac_pick(const lac_picks_t *picks, int64_t i)
 {
+    if (!picks->rows) return i;
     return picks->wide ? ((const int64_t *)picks->rows)[i] : ((const int32_t *)picks->rows)[i];
 }
 
@@ -138,9 +139,10 @@ typedef struct lac_host_kernels {
 
     /* Rows picked out of S -------------------------------------------------------------------------------
      * out[i, j] := S[picks[i], j] for i in [i0, i1), j in [j0, j1); where s->val is NULL every entry is
-     * `weight`. Each element is written, zeros too. */
+     * `weight`. Each element is written, zeros too; past the caches where `past` says that out does not fit
+     * into them, and its rows are contiguous. */
     void (*slice_rows)(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
-                       int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs);
+                       int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past);
     /* Its adjoint, for entries [e0, e1) of S: grad[e] := sum over p in [first[r], first[r + 1]), ascending,
      * of g[place[p], idx[e]], r being the row of e; 0 where the range is empty. first is [s->rows + 1]. */
     void (*slice_grad)(const lac_rows_t *s, const int64_t *first, const int64_t *place, int64_t e0,

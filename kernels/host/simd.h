@@ -7,6 +7,7 @@
  *
  *     v_load / v_store            contiguous, any alignment
  *     v_load_n / v_store_n        the first n lanes, 1 <= n <= LANES; others read as 0, are not touched
+ *     v_stream, v_stream_end      v_store of an aligned vector past the caches; after the last of them
  *     v_load_strided(p, s)        lane l from p[l * s]
  *     v_load_indexed(p, idx)      lane l from p[idx[l]]
  *     v_fma(a, b, c), r_fma       a * b + c, rounded once where the processor can

@@ -61,6 +61,14 @@ static inline void v_store_n(real_t *p, vec_t v, int64_t n)
 {
     _mm256_maskstore_ps(p, first_lanes(n), v);
 }
+static inline void v_stream(real_t *p, vec_t v)
+{
+    _mm256_stream_ps(p, v);
+}
+static inline void v_stream_end(void)
+{
+    _mm_sfence();
+}
 static inline vec_t v_fma(vec_t a, vec_t b, vec_t c)
 {
     return _mm256_fmadd_ps(a, b, c);

@@ -53,6 +53,12 @@ static inline void v_store_n(real_t *p, vec_t v, int64_t n)
     for (int l = 0; l < n; l++) p[l] = v[l];
 }
 
+static inline void v_stream(real_t *p, vec_t v)
+{
+    v_store(p, v);
+}
+static inline void v_stream_end(void) {}
+
 /* One rounding where that is an instruction, two where it would be a library call: the same for a lane and
  * a scalar, so that no result depends on where a vector ended. */
 static inline real_t r_fma(real_t a, real_t b, real_t c)

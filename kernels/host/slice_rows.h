@@ -60,9 +60,40 @@ static void slice_clear(float *out, int64_t m, int64_t n, int64_t rs, int64_t cs
     }
 }
 
-static void slice_rows(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
-                       int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs)
+/* A tile to contiguous memory past the caches: nothing is read first, and nothing there makes way. */
+static void slice_stream(const float *tile, int64_t n, float *out)
 {
+    int64_t head = min_i64(n, (int64_t)(-(uintptr_t)out / sizeof *out % LANES));
+    int64_t j = head;
+    memcpy(out, tile, (size_t)head * sizeof *out);
+    for (; j + LANES <= n; j += LANES) v_stream(out + j, v_load(tile + j));
+    memcpy(out + j, tile + j, (size_t)(n - j) * sizeof *out);
+}
+
+/* Rows by rows, each tile put together aside. */
+static void slice_aside(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
+                        int64_t j0, int64_t j1, float *out, int64_t rs)
+{
+    float tile[SLICE_TILE];
+    for (int64_t i = i0; i < i1; i++) {
+        slice_cursor_t cursor = slice_open(s, lac_pick(picks, i), j0);
+        for (int64_t j = j0; j < j1; j += SLICE_TILE) {
+            int64_t n = min_i64(j1 - j, SLICE_TILE);
+            memset(tile, 0, (size_t)n * sizeof *tile);
+            slice_scatter(s, weight, &cursor, j, j + n, tile, 1);
+            slice_stream(tile, n, out + i * rs + j);
+        }
+    }
+    v_stream_end();
+}
+
+static void slice_rows(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
+                       int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past)
+{
+    if (past && cs == 1) {
+        slice_aside(s, weight, picks, i0, i1, j0, j1, out, rs);
+        return;
+    }
     slice_cursor_t cursor[SLICE_LINES];
     bool by_rows = (cs < 0 ? -cs : cs) <= (rs < 0 ? -rs : rs);
     int64_t lines = by_rows ? 1 : SLICE_LINES;
