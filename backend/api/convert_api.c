@@ -96,7 +96,8 @@ static lac_status_t by_way_of_dense(lac_ctx_t *ctx, const lac_obj_t *obj, unsign
     dense.meta = obj->meta;
     lac_status_t status = borrow(ctx, bytes, &dense.buf);
     if (status) return status;
-    status = ctx->backend->expand(ctx->exec, &x, obj->m, obj->n, dense.buf, dense.rs, dense.cs);
+    status = ctx->backend->expand(ctx->exec, &x, obj->m, obj->n, dense.buf, dense.rs, dense.cs,
+                                  ctx->policy.threads);
     if (!status) status = measure(ctx, &dense, what);
     give_back(ctx, dense.buf);
     return status;
@@ -194,8 +195,9 @@ lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *o
     lac_operand_t x = lac_operand_describe(a);
     bool turned = out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
-    status = ctx->backend->expand(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), out->buf,
-                                  turned ? out->cs : out->rs, turned ? out->rs : out->cs);
+    status =
+        ctx->backend->expand(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), out->buf,
+                             turned ? out->cs : out->rs, turned ? out->rs : out->cs, ctx->policy.threads);
     lac_leave(ctx, token);
     return status;
 }
@@ -211,7 +213,7 @@ lac_status_t lac_count(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count)
     if ((status = check_apart("count", a, &written))) return status;
     lac_operand_t x = lac_operand_describe(a);
     int token = lac_enter(ctx);
-    status = ctx->backend->count(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), count);
+    status = ctx->backend->count(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), count, ctx->policy.threads);
     lac_leave(ctx, token);
     return status;
 }

@@ -14,8 +14,9 @@ static lac_operand_t formed(const lac_operand_t *x)
 }
 
 lac_status_t lac_cuda_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                             float *out, lac_inc_t rs, lac_inc_t cs)
+                             float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
+    (void)threads;
     lac_operand_t y = formed(x);
     lac_cuda_matrix_t from = {y.dt, y.buf, rows, cols, y.rs, y.cs};
     lac_cuda_contents_t contents;
@@ -37,8 +38,9 @@ static lac_status_t take(lac_exec_t *exec, const int64_t *from, int64_t *count)
 }
 
 lac_status_t lac_cuda_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                            int64_t *count)
+                            int64_t *count, int threads)
 {
+    (void)threads;
     lac_operand_t y = formed(x);
     const lac_form_data_t *form;
     lac_cuda_contents_t contents = {y.buf, y.rs, y.cs};

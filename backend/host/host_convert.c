@@ -4,11 +4,33 @@
 #include "host_convert.h"
 #include "contents.h"
 #include "forms.h"
+#include "host_slice.h"
+
+/* A compressed form is a slice of all its lines. */
+static lac_status_t all_lines(lac_exec_t *exec, const lac_form_data_t *form, int64_t lines, int64_t length,
+                              int threads, float *out, lac_inc_t rs, lac_inc_t cs)
+{
+    lac_slicing_t s = {.form = form,
+                       .m = lines,
+                       .n = length,
+                       .count = lines,
+                       .val = form->val,
+                       .zero_rows = true,
+                       .threads = threads};
+    return lac_host_slicer.rows(exec, &s, out, rs, cs);
+}
 
 lac_status_t lac_host_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                             float *out, lac_inc_t rs, lac_inc_t cs)
+                             float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
     lac_contents_t from;
+    const lac_form_data_t *form;
+    if (x->forms & 1u << LAC_FORM_CSR && (form = lac_meta_form(x->meta, LAC_FORM_CSR)))
+        return all_lines(exec, form, x->meta->m, x->meta->n, threads, out, x->flipped ? cs : rs,
+                         x->flipped ? rs : cs);
+    if (x->forms & 1u << LAC_FORM_CSC && (form = lac_meta_form(x->meta, LAC_FORM_CSC)))
+        return all_lines(exec, form, x->meta->n, x->meta->m, threads, out, x->flipped ? rs : cs,
+                         x->flipped ? cs : rs);
     lac_operand_t formed = *x;
     if (x->forms & LAC_FORMS_SPARSE) formed.buf = NULL; /* the form is what stands for the contents */
     lac_status_t status = lac_contents(exec, &formed, rows, cols, false, LAC_WORK_A, &from);
@@ -32,7 +54,7 @@ static int64_t count_active(const lac_form_data_t *form, int64_t m)
 }
 
 lac_status_t lac_host_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                            int64_t *count)
+                            int64_t *count, int threads)
 {
     static const lac_form_t counted[] = {LAC_FORM_CSR, LAC_FORM_CSC, LAC_FORM_BITS};
     const lac_form_data_t *form;
@@ -46,6 +68,6 @@ lac_status_t lac_host_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t 
         return LAC_OK;
     }
     lac_stored_t stored = {x->dt, rows, cols, x->rs, x->cs, x->buf};
-    *count = rows && cols ? lac_count_nonzeros(exec, &stored, 1) : 0;
+    *count = rows && cols ? lac_count_nonzeros(exec, &stored, threads) : 0;
     return *count < 0 ? LAC_ERR_MEMORY : LAC_OK;
 }

@@ -7,8 +7,8 @@
 #include "host_exec.h"
 
 lac_status_t lac_host_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                             float *out, lac_inc_t rs, lac_inc_t cs);
+                             float *out, lac_inc_t rs, lac_inc_t cs, int threads);
 lac_status_t lac_host_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                            int64_t *count);
+                            int64_t *count, int threads);
 
 #endif

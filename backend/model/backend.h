@@ -131,9 +131,9 @@ typedef struct lac_backend {
     /* op(X), rows x cols, as a dense matrix in memory of the caller's; and the number of its nonzeros,
      * written in the backend's space. */
     lac_status_t (*expand)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                           float *out, lac_inc_t rs, lac_inc_t cs);
+                           float *out, lac_inc_t rs, lac_inc_t cs, int threads);
     lac_status_t (*count)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                          int64_t *count);
+                          int64_t *count, int threads);
 
     /* Serves a batch as a whole, or leaves all of it (out->served). p is the first product, with densities.
      * NULL: it never does. */
