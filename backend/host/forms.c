@@ -1,10 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Forms from a dense buffer: count, lay out, fill; and the transposed copy of a frozen weight. */
-#include "forms.h"
+#include "collect.h"
+#include "turn_form.h"
 #include "../base/status.h"
 
+#define SAMPLES      1024
+#define TURNED_SHARE 16 /* one element in so many is a nonzero: beyond, two readings cost less than turning  \
+                         */
+
 typedef struct build {
+    lac_exec_t *exec;
     const lac_host_kernels_t *kernels;
     const lac_stored_t *x;
     int64_t *count; /* per row: first its nonzeros, then where its entries begin */
@@ -72,33 +78,23 @@ static int64_t lay_out(int64_t *count, int64_t rows)
     return total;
 }
 
-/* One more allocation that the form will own; NULL with a message when there is no memory. */
-static void *own(lac_form_data_t *data, int slot, size_t bytes)
-{
-    data->owned[slot] = lac_alloc(bytes);
-    if (data->owned[slot])
-        data->owned_bytes += bytes;
-    else
-        lac_fail(LAC_ERR_MEMORY, "metadata: out of memory for %zu bytes", bytes);
-    return data->owned[slot];
-}
-
 static lac_status_t build_rows(build_t *b, int threads, bool with_bits, lac_form_data_t *data)
 {
+    if (lac_collects(b->x)) return lac_collect_rows(b->exec, b->x, threads, with_bits, data);
     int64_t rows = b->x->m, words = (b->x->n + 63) / 64;
-    int64_t *ptr = b->count = own(data, 0, (size_t)(rows + 1) * sizeof *ptr);
+    int64_t *ptr = b->count = lac_form_own(data, 0, (size_t)(rows + 1) * sizeof *ptr);
     if (!ptr) return LAC_ERR_MEMORY;
     lac_parallel(threads, count_part, b);
     data->count = ptr[rows] = lay_out(ptr, rows);
-    b->val = own(data, 1, (size_t)(data->count + 16) * sizeof *b->val);
+    b->val = lac_form_own(data, 1, (size_t)(data->count + 16) * sizeof *b->val);
     if (!b->val) return LAC_ERR_MEMORY;
     for (int64_t p = data->count; p < data->count + 16; p++) b->val[p] = 0.0f; /* what vectors may read */
     if (with_bits) {
-        b->bits = own(data, 2, (size_t)(rows * words) * sizeof *b->bits);
+        b->bits = lac_form_own(data, 2, (size_t)(rows * words) * sizeof *b->bits);
         if (!b->bits) return LAC_ERR_MEMORY;
         lac_parallel(threads, bits_part, b);
     } else {
-        b->idx = own(data, 2, (size_t)data->count * sizeof *b->idx);
+        b->idx = lac_form_own(data, 2, (size_t)data->count * sizeof *b->idx);
         if (!b->idx) return LAC_ERR_MEMORY;
     }
     lac_parallel(threads, fill_part, b);
@@ -106,10 +102,32 @@ static lac_status_t build_rows(build_t *b, int threads, bool with_bits, lac_form
     return LAC_OK;
 }
 
+/* Compressed majors that lie across the buffer's lines, of few entries: found line by line, then turned. */
+static bool turns_lines(const build_t *b, bool with_bits)
+{
+    const lac_stored_t *x = b->x, lines = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
+    if (with_bits || !lac_collects(&lines)) return false;
+    int64_t seen = x->dt == LAC_F32
+                       ? b->kernels->probe_f32(x->buf, lines.m, lines.n, lines.rs, lines.cs, SAMPLES, 1)
+                       : b->kernels->probe_u8(x->buf, lines.m, lines.n, lines.rs, lines.cs, SAMPLES, 1);
+    return seen <= SAMPLES / TURNED_SHARE;
+}
+
+static lac_status_t build_turned(const build_t *b, int threads, lac_form_data_t *data)
+{
+    const lac_stored_t *x = b->x, lines = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
+    lac_form_data_t found = {0};
+    lac_status_t status = lac_collect_rows(b->exec, &lines, threads, false, &found);
+    if (!status) status = lac_form_turn(b->exec, &found, lines.m, lines.n, threads, data);
+    if (!status) data->origin = LAC_ORIGIN_SCANNED;
+    for (int i = 0; i < 4; i++) lac_free(found.owned[i]);
+    return status;
+}
+
 static lac_status_t build_copy(build_t *b, int threads, lac_form_data_t *data)
 {
     if (b->x->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of f32 only");
-    b->copy = own(data, 0, (size_t)(b->x->m * b->x->n) * sizeof *b->copy);
+    b->copy = lac_form_own(data, 0, (size_t)(b->x->m * b->x->n) * sizeof *b->copy);
     if (!b->copy) return LAC_ERR_MEMORY;
     lac_parallel(threads, copy_part, b);
     data->val = b->copy;
@@ -122,11 +140,11 @@ static lac_status_t build_active(build_t *b, lac_form_data_t *data)
     const lac_stored_t *x = b->x;
     lac_stored_t turned = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
     lac_form_data_t columns = {0};
-    build_t columns_build = {.kernels = b->kernels, .x = &turned};
+    build_t columns_build = {.exec = b->exec, .kernels = b->kernels, .x = &turned};
     lac_status_t status = build_rows(&columns_build, 1, false, &columns);
     for (int64_t j = 0; !status && j < x->n; j++) data->count += columns.ptr[j + 1] > columns.ptr[j];
-    int32_t *idx = status ? NULL : own(data, 0, (size_t)data->count * sizeof *idx);
-    float *val = idx ? own(data, 1, (size_t)(data->count * x->m) * sizeof *val) : NULL;
+    int32_t *idx = status ? NULL : lac_form_own(data, 0, (size_t)data->count * sizeof *idx);
+    float *val = idx ? lac_form_own(data, 1, (size_t)(data->count * x->m) * sizeof *val) : NULL;
     if (val) {
         for (int64_t p = 0; p < data->count * x->m; p++) val[p] = 0.0f;
         for (int64_t j = 0, at = 0; j < x->n; j++) {
@@ -146,10 +164,11 @@ lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads
                             lac_form_data_t *data)
 {
     bool copy = form == LAC_FORM_COPY || form == LAC_FORM_COPY_T;
+    bool with_bits = form == LAC_FORM_BITS || form == LAC_FORM_BITS_T;
     /* A copy is written by the transposing kernel, so the one by rows reads the turned view. */
     bool turned = form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY;
     lac_stored_t view = turned ? (lac_stored_t){x->dt, x->n, x->m, x->cs, x->rs, x->buf} : *x;
-    build_t b = {.kernels = exec->kernels, .x = &view};
+    build_t b = {.exec = exec, .kernels = exec->kernels, .x = &view};
     *data = (lac_form_data_t){.origin = LAC_ORIGIN_SCANNED};
     if (!copy && (x->m > INT32_MAX || x->n > INT32_MAX))
         return lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices", (long long)x->m,
@@ -159,8 +178,10 @@ lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads
         status = build_copy(&b, threads, data);
     else if (form == LAC_FORM_ACTIVE)
         status = build_active(&b, data);
+    else if (turns_lines(&b, with_bits))
+        status = build_turned(&b, threads, data);
     else
-        status = build_rows(&b, threads, form == LAC_FORM_BITS || form == LAC_FORM_BITS_T, data);
+        status = build_rows(&b, threads, with_bits, data);
     if (!status) return LAC_OK;
     for (int i = 0; i < 4; i++) lac_free(data->owned[i]);
     *data = (lac_form_data_t){0};
@@ -169,7 +190,7 @@ lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads
 
 int64_t lac_count_nonzeros(lac_exec_t *exec, const lac_stored_t *x, int threads)
 {
-    build_t b = {.kernels = exec->kernels, .x = x};
+    build_t b = {.exec = exec, .kernels = exec->kernels, .x = x};
     b.count = lac_work(exec, LAC_WORK_ROWS, (size_t)x->m * sizeof *b.count);
     if (!b.count) return -1;
     lac_parallel(threads, count_part, &b);

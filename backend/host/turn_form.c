@@ -6,7 +6,7 @@
  tile is found in each major by a cursor, so that entries are read once to be counted and once to be laid.
  Tiles belong to one thread, and majors are walked in order: the same form however many threads there are. */
 #include "turn_form.h"
-#include "../base/status.h"
+#include "collect.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -127,16 +127,6 @@ static int64_t lay_out(int64_t *count, int64_t minors, int64_t *ptr)
     return longest;
 }
 
-static void *own(lac_form_data_t *data, int slot, size_t bytes)
-{
-    data->owned[slot] = lac_alloc(bytes);
-    if (data->owned[slot])
-        data->owned_bytes += bytes;
-    else
-        lac_fail(LAC_ERR_MEMORY, "metadata: out of memory for %zu bytes", bytes);
-    return data->owned[slot];
-}
-
 bool lac_form_turns(const lac_operand_t *x, lac_form_t which)
 {
     lac_form_t other = which == LAC_FORM_CSR ? LAC_FORM_CSC : LAC_FORM_CSR;
@@ -154,9 +144,9 @@ lac_status_t lac_form_turn(lac_exec_t *exec, const lac_form_data_t *from, int64_
     if (run > TILE_STREAMS) t.tile = run < (double)minors ? (int64_t)run : minors;
     t.ranges = parts > 1 ? (int64_t)parts * RANGES : 1;
     *to = (lac_form_data_t){.origin = LAC_ORIGIN_DERIVED, .count = nnz};
-    int64_t *ptr = own(to, 0, (size_t)(minors + 1) * sizeof *ptr);
-    t.idx = ptr ? own(to, 1, (size_t)nnz * sizeof *t.idx) : NULL;
-    t.val = t.idx && from->val ? own(to, 2, (size_t)(nnz + 16) * sizeof *t.val) : NULL;
+    int64_t *ptr = lac_form_own(to, 0, (size_t)(minors + 1) * sizeof *ptr);
+    t.idx = ptr ? lac_form_own(to, 1, (size_t)nnz * sizeof *t.idx) : NULL;
+    t.val = t.idx && from->val ? lac_form_own(to, 2, (size_t)(nnz + 16) * sizeof *t.val) : NULL;
     t.cursor = lac_work(exec, LAC_WORK_ROWS, (size_t)(parts * majors + 1) * sizeof *t.cursor);
     t.place = lac_work(exec, LAC_WORK_EVENTS, (size_t)(minors + 1) * sizeof *t.place);
     if (!t.idx || (from->val && !t.val) || !t.cursor || !t.place) {

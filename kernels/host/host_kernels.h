@@ -92,6 +92,13 @@ typedef struct lac_host_kernels {
                           const int64_t *start, int32_t *idx, float *val);
     void (*fill_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
                          const int64_t *start, int32_t *idx, float *val);
+    /* Rows [i0, i1), each contiguous, in one reading: their entries one after the other into idx (may be
+     * NULL) and val, which have room for (i1 - i0) * kk; how many each row has into count[i - i0]; and their
+     * bits as below, unless NULL. */
+    void (*collect_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int32_t *idx,
+                             float *val, uint64_t *bits, int64_t *count);
+    void (*collect_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int32_t *idx,
+                            float *val, uint64_t *bits, int64_t *count);
     /* Occupancy bits of rows [i0, i1), words = ceil(kk / 64) per row, unused high bits 0. */
     void (*fill_bits_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
                           uint64_t *bits);

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * count_rows, fill_rows, fill_bits and probe against plain loops, for every layout and element type. */
+ * count_rows, fill_rows, collect_rows, fill_bits and probe against plain loops, for every layout and element
+ * type. */
 #include "kernel_case.h"
 
 #include <math.h>
@@ -88,6 +89,33 @@ static void check_bits(const scan_case_t *t, const lac_bits_t *want, bool bytes)
     free(bits);
 }
 
+/* Rows by rows in one reading: entries without gaps, counts, and bits where they are wanted. */
+static void check_collect(const scan_case_t *t, const lac_rows_t *want, const lac_bits_t *bits, bool bytes,
+                          bool with_idx, bool with_bits)
+{
+    int64_t rows = t->i1 - t->i0, from = want->ptr[t->i0], total = want->ptr[t->i1] - from;
+    size_t room = (size_t)(rows * t->c->kk), length = (size_t)(rows * bits->words) * sizeof(uint64_t);
+    int32_t *idx = malloc(room * sizeof *idx + 1);
+    float *val = malloc(room * sizeof *val + 1);
+    uint64_t *words = malloc(length + 1);
+    int64_t *count = malloc((size_t)rows * sizeof *count + 1);
+    assert_true(idx && val && words && count);
+    int32_t *to_idx = with_idx ? idx : NULL;
+    uint64_t *to_bits = with_bits ? words : NULL;
+    if (bytes)
+        t->k->collect_rows_u8(t->bytes, t->i0, t->i1, t->c->kk, t->rs, to_idx, val, to_bits, count);
+    else
+        t->k->collect_rows_f32(t->s, t->i0, t->i1, t->c->kk, t->rs, to_idx, val, to_bits, count);
+    bool right = !with_bits || !memcmp(words, bits->bits + t->i0 * bits->words, length);
+    for (int64_t r = 0; r < rows; r++) right &= count[r] == want->ptr[t->i0 + r + 1] - want->ptr[t->i0 + r];
+    for (int64_t e = 0; e < total; e++) {
+        float value = bytes ? 1.0F : want->val[from + e];
+        right &= (!with_idx || idx[e] == want->idx[from + e]) && !memcmp(val + e, &value, sizeof value);
+    }
+    if (!right) fail_scan(t, "collect_rows", bytes);
+    free(idx), free(val), free(words), free(count);
+}
+
 static void check_range(const scan_case_t *t, const lac_rows_t *rows, const lac_bits_t *bits)
 {
     for (int bytes = 0; bytes < 2; bytes++) {
@@ -96,6 +124,8 @@ static void check_range(const scan_case_t *t, const lac_rows_t *rows, const lac_
         check_fill(t, rows, bytes, true, false);
         check_fill(t, rows, bytes, false, true);
         check_bits(t, bits, bytes);
+        for (int what = 0; t->cs == 1 && what < 4; what++)
+            check_collect(t, rows, bits, bytes, what & 1, what & 2);
     }
 }
 

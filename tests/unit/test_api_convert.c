@@ -3,6 +3,7 @@
  * Every form from every other, seen as dense again; counts; bad input. */
 #include "unit_support.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 70, ROOM = MOST * MOST };
@@ -175,6 +176,59 @@ static void test_turned(void **state)
         }
 }
 
+/* A buffer of more than caches hold, f32 or u8, few nonzeros or many, by rows or by columns. */
+static void check_large(lac_ctx_t *ctx, bool bytes, bool by_columns, int one_in)
+{
+    int64_t m = bytes ? 2100 : 1100, n = bytes ? 2050 : 1003, nnz = 0, at = 0, words = (n + 63) / 64;
+    size_t element = bytes ? 1 : sizeof(float);
+    char *buf = calloc((size_t)(m * n), element);
+    assert_non_null(buf);
+    lac_obj_t a = lac_obj_rowmajor(bytes ? LAC_U8 : LAC_F32, m, n, buf, n);
+    if (by_columns) a.rs = 1, a.cs = m;
+    for (int64_t p = 0; p < m * n; p++) {
+        if (unit_between(&seed, 1, one_in) > 1) continue;
+        if (bytes) buf[p] = (char)unit_between(&seed, 1, 9);
+        if (!bytes) ((float *)(void *)buf)[p] = (float)unit_between(&seed, 1, 9);
+        nnz++;
+    }
+    lac_form_view_t csr, csc, bitmask;
+    unit_expect(lac_meta_create(&a.meta, m, n), LAC_OK, "create");
+    unit_expect(lac_meta_scan(ctx, &a, LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK), LAC_OK, "scan");
+    unit_expect(lac_meta_freeze(a.meta), LAC_OK, "freeze");
+    unit_expect(lac_meta_view(a.meta, LAC_META_CSR, &csr), LAC_OK, "CSR");
+    unit_expect(lac_meta_view(a.meta, LAC_META_CSC, &csc), LAC_OK, "CSC");
+    unit_expect(lac_meta_view(a.meta, LAC_META_BITMASK, &bitmask), LAC_OK, "bitmask");
+    assert_true(csr.count == nnz && csc.count == nnz && bitmask.count == nnz && csr.ptr[m] == nnz);
+    int64_t *last = malloc((size_t)n * sizeof *last);
+    assert_non_null(last);
+    memcpy(last, csc.ptr, (size_t)n * sizeof *last);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            int64_t p = i * a.rs + j * a.cs;
+            float x = bytes ? (float)(buf[p] != 0) : ((float *)(void *)buf)[p];
+            assert_true((bitmask.bits[i * words + j / 64] >> (j % 64) & 1) == (x != 0.0f));
+            if (x == 0.0f) continue;
+            int64_t c = last[j]++;
+            assert_true(csr.idx[at] == j && csr.val[at] == x && bitmask.val[at] == x);
+            assert_true(csc.idx[c] == i && csc.val[c] == x && c < csc.ptr[j + 1]);
+            at++;
+        }
+    lac_meta_free(a.meta);
+    free(last), free(buf);
+}
+
+static void test_large_buffer(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        lac_ctx_t *ctx = unit_ctx();
+        unit_expect(lac_ctx_set(ctx, "threads", threads == 1 ? "1" : "3"), LAC_OK, "threads");
+        for (int round = 0; round < (unit_quick() ? 2 : 8); round++)
+            check_large(ctx, round & 1, round & 4, round & 2 ? 3 : 100);
+        lac_ctx_free(ctx);
+    }
+}
+
 static void test_frozen_buffer(void **state)
 {
     float x[6] = {0, 2, 0, 1, 0, 3};
@@ -232,7 +286,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_form_from_every_other),
-                                       cmocka_unit_test(test_dense_and_count), cmocka_unit_test(test_turned),
+                                       cmocka_unit_test(test_dense_and_count),
+                                       cmocka_unit_test(test_turned),
+                                       cmocka_unit_test(test_large_buffer),
                                        cmocka_unit_test(test_frozen_buffer),
                                        cmocka_unit_test(test_bad_input)};
     unit_begin();
