@@ -100,6 +100,32 @@ static void test_ones(void **state)
     for_each_case(ones_case);
 }
 
+/* An output larger than caches, most rows of which are empty: what lies between its rows stays. */
+static void test_large_output(void **state)
+{
+    enum { M = 4300, N = 1003, LD = 1005 };
+    static int64_t ptr[M + 1];
+    static int32_t idx[M];
+    static float w[2 * N];
+    float *out = malloc(sizeof(float) * M * LD), alpha = -0.5F;
+    const lac_host_kernels_t *k;
+    (void)state;
+    assert_non_null(out);
+    for (int i = 0; i < M; i++) idx[ptr[i]] = i % 2, ptr[i + 1] = ptr[i] + (i % 3 == 0);
+    for (int x = 0; x < 2 * N; x++) w[x] = (float)x;
+    lac_rows_t s = {M, 2, ptr, idx, NULL};
+    for (int isa = 0; (k = kernel_isa(isa)) != NULL; isa++) {
+        for (int64_t p = 0; p < M * LD; p++) out[p] = 7;
+        k->csr_rows(&s, 0, M, w, N, 0, N, alpha, 0, out, LD, 1, NULL);
+        for (int64_t i = 0; i < M; i++)
+            for (int64_t j = 0; j < LD; j++) {
+                float want = j >= N ? 7 : i % 3 ? alpha * 0 : alpha * w[i % 2 * N + j];
+                if (out[i * LD + j] != want) fail_msg("%s: element %ld, %ld", k->isa, (long)i, (long)j);
+            }
+    }
+    free(out);
+}
+
 /* Depths at which the packed panel narrows, and past which nothing is packed. */
 static void test_deep(void **state)
 {
@@ -118,10 +144,8 @@ static void test_deep(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csr_rows),
-        cmocka_unit_test(test_csr_cols),
-        cmocka_unit_test(test_ones),
-        cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_csr_rows),     cmocka_unit_test(test_csr_cols), cmocka_unit_test(test_ones),
+        cmocka_unit_test(test_large_output), cmocka_unit_test(test_deep),
     };
     return cmocka_run_group_tests_name("kernels: csr products", tests, NULL, NULL);
 }
