@@ -13,17 +13,22 @@
  * Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz), one thread on a loaded machine, 2026-11-21: for a
  *           slice of 5000 rows x 1000 entries of 10000 columns 1.6 to 2 times a copy of as many bytes. */
 
-enum { SLICE_BLOCK = 1024, SUM_LANES = 8 };
+enum { SLICE_BLOCK = 1024, SLICE_AHEAD = 256, SUM_LANES = 8 };
 
 /* One block of one row; `count` slices, at least one. */
 static void slice_grad_block(const int32_t *idx, int64_t nnz, const int64_t *place, int64_t count,
                              const float *g, int64_t rs, int64_t cs, float *grad)
 {
     const float *line = g + place[0] * rs;
-    for (int64_t e = 0; e < nnz; e++) grad[e] = line[idx[e] * cs];
+    int64_t e = 0;
+    for (; e + SLICE_AHEAD < nnz; e++) {
+        __builtin_prefetch(line + idx[e + SLICE_AHEAD] * cs);
+        grad[e] = line[idx[e] * cs];
+    }
+    for (; e < nnz; e++) grad[e] = line[idx[e] * cs];
     for (int64_t p = 1; p < count; p++) {
         line = g + place[p] * rs;
-        for (int64_t e = 0; e < nnz; e++) grad[e] += line[idx[e] * cs];
+        for (e = 0; e < nnz; e++) grad[e] += line[idx[e] * cs];
     }
 }
 
