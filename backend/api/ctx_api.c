@@ -5,6 +5,7 @@
 #include "../base/threads.h"
 #include "../dispatch/ctx_state.h"
 #include "../dispatch/loaded.h"
+#include "../dispatch/rivals.h"
 #include "../dispatch/statistics.h"
 #include "../dispatch/table.h"
 #include "../dispatch/tune_store.h"
@@ -72,6 +73,7 @@ void lac_ctx_free(lac_ctx_t *ctx)
     lac_statistics_retire(ctx);
     ctx->backend->close(ctx->exec);
     lac_sites_free(&ctx->sites);
+    lac_rivals_free(ctx->rivals);
     free(ctx);
 }
 

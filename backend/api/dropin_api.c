@@ -190,13 +190,15 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
 
 int lac_awaits_forwarded(const lac_ctx_t *ctx)
 {
-    return ctx && ctx->forwarded;
+    return ctx && (ctx->forwarded || ctx->rival.site);
 }
 
 void lac_forwarded(lac_ctx_t *ctx)
 {
     if (!lac_awaits_forwarded(ctx)) return;
     int token = lac_enter(ctx);
-    lac_dispatch_forwarded(ctx);
+    if (ctx->forwarded) lac_dispatch_forwarded(ctx);
+    if (ctx->rival.site) ctx->backend->clock->end(ctx->exec, &ctx->rival);
+    ctx->rival.site = 0;
     lac_leave(ctx, token);
 }

@@ -10,6 +10,7 @@
 #include "cuda_sddmm.h"
 #include "cuda_slice.h"
 #include "cuda_spmm.h"
+#include "cuda_spmm_arrays.h"
 #include "cuda_tune.h"
 #include "cuda_vendor.h"
 #include "../base/status.h"
@@ -91,6 +92,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .prepare = prepare,
                                       .sample = lac_cuda_sample,
                                       .sddmm = lac_cuda_sample_product,
+                                      .spmm = lac_cuda_spmm_arrays,
                                       .expand = lac_cuda_expand,
                                       .count = lac_cuda_count,
                                       .batched = lac_cuda_batched,

@@ -22,8 +22,10 @@ struct lac_ctx {
     lac_sites_t sites;
     lac_site_t *forwarded; /* whose declined call is being timed, or NULL */
     double forwarded_at_us;
-    uint64_t calls;       /* for LACUNA_COMPARE's every N-th */
-    struct lac_ctx *next; /* in the list for the statistics at exit */
+    struct lac_rivals *rivals; /* sites of lac_spmm_or_decline; NULL before the first        */
+    lac_run_mark_t rival;      /* of a declined call of theirs that is being clocked; 0: none */
+    uint64_t calls;            /* for LACUNA_COMPARE's every N-th */
+    struct lac_ctx *next;      /* in the list for the statistics at exit */
 };
 
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Stories of sites, kept when their contexts end, and told once at exit. */
 #include "statistics.h"
+#include "rivals.h"
 #include "../base/log.h"
 
 #include <pthread.h>
@@ -16,6 +17,8 @@ static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static lac_ctx_t *live;        /* contexts whose sites will be told of    */
 static lac_site_story_t *kept; /* of contexts that are gone already        */
 static size_t kept_count, kept_room;
+static lac_rivals_site_t *met; /* the same of rivals */
+static size_t met_count, met_room;
 static bool registered;
 
 static const char *const reasons[] = {
@@ -67,6 +70,49 @@ static void keep_sites(const lac_ctx_t *ctx)
     }
 }
 
+static void keep_rivals(const lac_rivals_site_t *site)
+{
+    if (met_count == met_room) {
+        size_t room = met_room ? met_room * 2 : 64;
+        lac_rivals_site_t *grown = realloc(met, room * sizeof *grown);
+        if (!grown) return;
+        met = grown;
+        met_room = room;
+    }
+    met[met_count++] = *site;
+}
+
+static void keep(const lac_ctx_t *ctx)
+{
+    keep_sites(ctx);
+    lac_rivals_visit(ctx->rivals, keep_rivals);
+}
+
+static void print_time(char *text, size_t size, const lac_rivals_site_t *site, lac_rival_t who)
+{
+    if (site->us[who] > 0.0)
+        snprintf(text, size, "%.1f us", site->us[who]);
+    else
+        snprintf(text, size, "not measured");
+}
+
+static void print_rivals(void)
+{
+    for (size_t i = 0; i < met_count; i++) {
+        const lac_rivals_site_t *site = &met[i];
+        char ours[32], theirs[32];
+        print_time(ours, sizeof ours, site, LAC_RIVAL_OURS);
+        print_time(theirs, sizeof theirs, site, LAC_RIVAL_THEIRS);
+        lac_log("lacuna: %s %lldx%lldx%lld, about %lld entries: %llu by csr (%s), %llu passed on (%s)",
+                site->symbol, (long long)site->key.m, (long long)site->key.k, (long long)site->key.n,
+                (long long)site->key.nnz, (unsigned long long)site->served[LAC_RIVAL_OURS], ours,
+                (unsigned long long)site->served[LAC_RIVAL_THEIRS], theirs);
+    }
+    free(met);
+    met = NULL;
+    met_count = met_room = 0;
+}
+
 static void print_forwarded(void)
 {
     for (int i = 0; i < SYMBOLS && forwarded[i].symbol; i++) {
@@ -83,8 +129,9 @@ static void print_forwarded(void)
 static void print_statistics(void)
 {
     pthread_mutex_lock(&guard);
-    for (const lac_ctx_t *ctx = live; ctx; ctx = ctx->next) keep_sites(ctx);
+    for (const lac_ctx_t *ctx = live; ctx; ctx = ctx->next) keep(ctx);
     lac_statistics_print_sites(kept, kept_count);
+    print_rivals();
     print_forwarded();
     free(kept);
     kept = NULL;
@@ -117,7 +164,7 @@ void lac_statistics_retire(lac_ctx_t *ctx)
     for (lac_ctx_t **at = &live; *at; at = &(*at)->next)
         if (*at == ctx) {
             *at = ctx->next;
-            keep_sites(ctx);
+            keep(ctx);
             break;
         }
     pthread_mutex_unlock(&guard);

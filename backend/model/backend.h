@@ -9,6 +9,7 @@
 #include "slicer.h"
 #include "lacuna/context.h"
 #include "lacuna/device.h"
+#include "lacuna/dropin.h"
 
 /* What a loaded backend borrows from the core, so that messages reach lac_last_error. */
 typedef struct lac_services {
@@ -127,6 +128,9 @@ typedef struct lac_backend {
      * m x n pattern; p->c and its strides are not set. NULL: it has no sampled products. */
     lac_status_t (*sddmm)(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,
                           float *values);
+
+    /* A product with CSR arrays of the caller's, queued; their entries are not in order. NULL: never. */
+    lac_status_t (*spmm)(lac_exec_t *exec, const lac_spmm_t *call);
 
     /* op(X), rows x cols, as a dense matrix in memory of the caller's; and the number of its nonzeros,
      * written in the backend's space. */

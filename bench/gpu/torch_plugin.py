@@ -132,6 +132,18 @@ def dense_product(m, k, n):
     return timed(lambda: torch.mm(a, b, out=c), 300, 100)
 
 
+def sparse_product(m, k, n, density, index):
+    """cusparseSpMM by PyTorch: CSR times a dense matrix by rows."""
+    import torch
+
+    torch.manual_seed(4)
+    s = torch.randn(m, k, device="cuda") * (torch.rand(m, k, device="cuda") < density)
+    csr, w = s.to_sparse_csr(), torch.randn(k, n, device="cuda")
+    kind = getattr(torch, index)
+    csr = torch.sparse_csr_tensor(csr.crow_indices().to(kind), csr.col_indices().to(kind), csr.values(), s.shape)
+    return timed(lambda: csr @ w, 100, 50)
+
+
 def host_time(n):
     """Host microseconds to queue a dense product, the queue never full: the least of many rounds."""
     import torch
@@ -160,6 +172,11 @@ PROGRAMS = {
     "dense training": dense_training,
     "dense mm 10x5000x5000": lambda: dense_product(10, 5000, 5000),
     "dense mm 1024x1024x1024": lambda: dense_product(1024, 1024, 1024),
+    "csr 10x5000 @ 5000x5000, 1 %, int32": lambda: sparse_product(10, 5000, 5000, 0.01, "int32"),
+    "csr 4096x4096 @ 4096x16, 1 %, int32": lambda: sparse_product(4096, 4096, 16, 0.01, "int32"),
+    "csr 4096x4096 @ 4096x16, 1 %, int64": lambda: sparse_product(4096, 4096, 16, 0.01, "int64"),
+    "csr 4096x4096 @ 4096x128, 1 %, int64": lambda: sparse_product(4096, 4096, 128, 0.01, "int64"),
+    "csr 4096x4096 @ 4096x1024, 5 %, int64": lambda: sparse_product(4096, 4096, 1024, 0.05, "int64"),
     "host time mm 256x256x256": lambda: host_time(256),
 }
 

@@ -7,7 +7,7 @@
 #ifndef LACUNA_DROPIN_H
 #define LACUNA_DROPIN_H
 
-#include "lacuna/types.h"
+#include "lacuna/meta.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -113,6 +113,28 @@ LAC_API int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product
  * thread; it may not call CUDA. */
 LAC_API int lac_record_product(lac_ctx_t *ctx, void *stream, const lac_recorded_product_t *product,
                                const lac_outlook_t *outlook, void (*gone)(void *owner), void *owner);
+
+/* C := beta C + alpha A B with A as the CSR arrays of somebody else's call, all on the context's device. The
+ * entries of a row may stand in any order, and more than once. */
+typedef struct lac_spmm {
+    lac_dim_t m, n, k, nnz;
+    lac_it_t ptr_type, idx_type; /* of ptr[m + 1] and idx[nnz], which begin at 0 */
+    const void *ptr, *idx;
+    const float *val; /* [nnz] */
+    const float *b;   /* k x n; one of its strides is 1 */
+    lac_inc_t rsb, csb;
+    float *c; /* m x n */
+    lac_inc_t rsc, csc;
+    const float *alpha, *beta; /* one float each ... */
+    lac_space_t scalars;       /* ... and where they lie */
+    int kind;                  /* what else tells the caller's own calls apart: their algorithm */
+} lac_spmm_t;
+
+/* Returns 1 when C has been queued, 0 when the call is declined: where lac_awaits_forwarded then says so, its
+ * time is wanted, to be told by lac_forwarded. At each place the caller's own call is clocked first, then
+ * ours, and the faster one serves. Arguments must have passed the checks of the caller's own call. */
+LAC_API int lac_spmm_or_decline(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol,
+                                const void *caller);
 
 /* Why a drop-in library passes a call on without asking. */
 typedef enum lac_forward {

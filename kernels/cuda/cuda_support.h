@@ -77,6 +77,8 @@ lac_status_t lac_cuda_list_bits(int64_t majors, int64_t minors, const lac_cuda_b
 lac_status_t lac_cuda_fill(int64_t count, float value, float *out, lac_cuda_stream_t stream);
 /* Row pointers of 32 bits for libraries that want them. */
 lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int32_t *to, lac_cuda_stream_t stream);
+/* Row pointers from libraries that have such. */
+lac_status_t lac_cuda_widen(int64_t count, const int32_t *from, int64_t *to, lac_cuda_stream_t stream);
 /* Nothing, for so long: what the host queues meanwhile runs without a gap. */
 lac_status_t lac_cuda_pause(double us, lac_cuda_stream_t stream);
 

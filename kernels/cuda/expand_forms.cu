@@ -94,6 +94,19 @@ __global__ __launch_bounds__(kExpandThreads) void narrow(const NarrowArgs a)
         a.to[i] = (int32_t)a.from[i];
 }
 
+struct WidenArgs {
+    int64_t count;
+    const int32_t *from;
+    int64_t *to;
+};
+
+__global__ __launch_bounds__(kExpandThreads) void widen(const WidenArgs a)
+{
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step)
+        a.to[i] = a.from[i];
+}
+
 struct FillArgs {
     int64_t count;
     float value;
@@ -163,6 +176,14 @@ extern "C" lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int3
     using namespace lacuna;
     const NarrowArgs a = {count, from, to};
     return launch(narrow, blocks(ceil_div(count, kExpandThreads), stream), a);
+}
+
+extern "C" lac_status_t lac_cuda_widen(int64_t count, const int32_t *from, int64_t *to,
+                                       lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const WidenArgs a = {count, from, to};
+    return launch(widen, blocks(ceil_div(count, kExpandThreads), stream), a);
 }
 
 extern "C" lac_status_t lac_cuda_fill(int64_t count, float value, float *out, lac_cuda_stream_t stream)

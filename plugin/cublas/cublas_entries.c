@@ -14,6 +14,7 @@
 #define GEMM_EX(name, wide)         EXPORT int name(GEMM_EX_PARAMS);
 #define GEMM_STRIDED_EX(name, wide) EXPORT int name(GEMM_STRIDED_EX_PARAMS);
 #define LT_MATMUL(name, wide)       EXPORT int name(LT_MATMUL_PARAMS);
+#define SPMM(name, wide)            EXPORT int name(SPMM_PARAMS);
 #include "cublas_symbols.def"
 #undef SGEMM
 #undef SGEMV
@@ -22,6 +23,7 @@
 #undef GEMM_EX
 #undef GEMM_STRIDED_EX
 #undef LT_MATMUL
+#undef SPMM
 
 #define CALLER __builtin_return_address(0)
 #define ENTRY(name, wide, params, handler, ...) \
@@ -37,5 +39,6 @@
 #define GEMM_EX(name, wide)         ENTRY(name, wide, GEMM_EX_PARAMS, enter_gemm_ex, GEMM_EX_ARGS)
 #define GEMM_STRIDED_EX(name, wide) ENTRY(name, wide, GEMM_STRIDED_EX_PARAMS, enter_gemm_strided_ex, GEMM_STRIDED_EX_ARGS)
 #define LT_MATMUL(name, wide)       ENTRY(name, wide, LT_MATMUL_PARAMS, enter_lt_matmul, LT_MATMUL_ARGS)
+#define SPMM(name, wide)            ENTRY(name, wide, SPMM_PARAMS, enter_spmm, SPMM_ARGS)
 #include "cublas_symbols.def"
 /* clang-format on */

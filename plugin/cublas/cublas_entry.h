@@ -22,6 +22,7 @@ int enter_sgemm_batched(exported_symbol_t *symbol, const void *caller, SGEMM_BAT
 int enter_gemm_ex(exported_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS);
 int enter_gemm_strided_ex(exported_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS);
 int enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS);
+int enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS);
 
 /* This thread's calls in progress through this library; above 0, a call is a cuBLAS's own. A call that is
  * left by longjmp would never be counted back: from then on that thread's calls are forwarded. */

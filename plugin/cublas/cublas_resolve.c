@@ -31,6 +31,29 @@ typedef struct quest {
     behind_t *answer;
 } quest_t;
 
+static bool is_of_cusparse(const char *name)
+{
+    return strncmp(name, "cusparse", 8) == 0;
+}
+
+/* cuSPARSE 11 has the calls without const alone. */
+static void *either(const object_t *object, const char *name, const char *older)
+{
+    void *found = object_symbol(object, name);
+    return found ? found : object_symbol(object, older);
+}
+
+static void take_sparse_getters(const object_t *object, sparse_getters_t *get)
+{
+    *(void **)&get->stream = object_symbol(object, "cusparseGetStream");
+    *(void **)&get->pointer_mode = object_symbol(object, "cusparseGetPointerMode");
+    *(void **)&get->format = object_symbol(object, "cusparseSpMatGetFormat");
+    *(void **)&get->sparse_batch = object_symbol(object, "cusparseSpMatGetStridedBatch");
+    *(void **)&get->csr = either(object, "cusparseConstCsrGet", "cusparseCsrGet");
+    *(void **)&get->dense_batch = object_symbol(object, "cusparseDnMatGetStridedBatch");
+    *(void **)&get->dense = either(object, "cusparseConstDnMatGet", "cusparseDnMatGet");
+}
+
 /* Takes fn as the answer, unless it is ours or another Lacuna library's. */
 static bool accept(quest_t *quest, void *fn)
 {
@@ -39,6 +62,10 @@ static bool accept(quest_t *quest, void *fn)
     if (!fn || !object_of(fn, &object) || object_defines(&object, "lacuna_cublas_marker")) return false;
     object_pin(&object);
     b->fn = fn;
+    if (is_of_cusparse(quest->name)) {
+        take_sparse_getters(&object, &b->get.sparse);
+        return true;
+    }
     *(void **)&b->get.stream = object_symbol(&object, "cublasGetStream_v2");
     *(void **)&b->get.pointer_mode = object_symbol(&object, "cublasGetPointerMode_v2");
     *(void **)&b->get.math_mode = object_symbol(&object, "cublasGetMathMode");
@@ -50,6 +77,11 @@ static bool accept(quest_t *quest, void *fn)
 static bool is_cublas(const object_t *object)
 {
     return name_begins(object, "libcublas.") || name_begins(object, "libcublasLt.");
+}
+
+static bool is_cusparse(const object_t *object)
+{
+    return name_begins(object, "libcusparse.");
 }
 
 static bool accept_loaded(const object_t *object, void *arg)
@@ -65,7 +97,7 @@ static void search(quest_t *quest, const object_t *caller)
 {
     if (accept(quest, dlsym(RTLD_NEXT, quest->name))) return;
     if (caller && accept(quest, object_symbol(caller, quest->name))) return;
-    objects_visit(is_cublas, accept_loaded, quest);
+    objects_visit(is_of_cusparse(quest->name) ? is_cusparse : is_cublas, accept_loaded, quest);
 }
 
 const behind_t *behind_search(exported_symbol_t *symbol, const void *caller)

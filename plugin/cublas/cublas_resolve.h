@@ -6,6 +6,19 @@
 
 #include "../objects/kept_answers.h"
 
+/* What is asked of a handle of cuSPARSE, and of its descriptions. */
+typedef struct sparse_getters {
+    int (*stream)(void *handle, void **stream);
+    int (*pointer_mode)(void *handle, int *mode);
+    int (*format)(const void *desc, int *format);
+    int (*sparse_batch)(const void *desc, int *count);
+    int (*csr)(const void *desc, int64_t *rows, int64_t *cols, int64_t *nnz, const void **ptr,
+               const void **idx, const void **val, int *ptr_type, int *idx_type, int *base, int *type);
+    int (*dense_batch)(const void *desc, int *count, int64_t *stride);
+    int (*dense)(const void *desc, int64_t *rows, int64_t *cols, int64_t *ld, const void **values, int *type,
+                 int *order);
+} sparse_getters_t;
+
 /* What is asked of a handle, a description or a layout. Nothing of it is ever set. */
 typedef struct getters {
     int (*stream)(void *handle, void **stream);
@@ -13,6 +26,7 @@ typedef struct getters {
     int (*math_mode)(void *handle, int *mode);
     int (*lt_product)(const void *desc, int attribute, void *value, size_t bytes, size_t *written);
     int (*lt_layout)(const void *layout, int attribute, void *value, size_t bytes, size_t *written);
+    sparse_getters_t sparse;
 } getters_t;
 
 typedef struct behind {

@@ -61,6 +61,12 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
     handle, desc, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout, algo, workspace,          \
         workspace_bytes, stream
 
+/* Of cuSPARSE; matrices by their descriptions. */
+#define SPMM_PARAMS                                                                                          \
+    void *handle, int op_a, int op_b, const void *alpha, const void *a, const void *b, const void *beta,     \
+        void *c, int type, int algo, void *buffer
+#define SPMM_ARGS handle, op_a, op_b, alpha, a, b, beta, c, type, algo, buffer
+
 typedef int sgemm_fn(SGEMM_PARAMS);
 typedef int sgemv_fn(SGEMV_PARAMS);
 typedef int sgemm_strided_fn(SGEMM_STRIDED_PARAMS);
@@ -68,6 +74,7 @@ typedef int sgemm_batched_fn(SGEMM_BATCHED_PARAMS);
 typedef int gemm_ex_fn(GEMM_EX_PARAMS);
 typedef int gemm_strided_ex_fn(GEMM_STRIDED_EX_PARAMS);
 typedef int lt_matmul_fn(LT_MATMUL_PARAMS);
+typedef int spmm_fn(SPMM_PARAMS);
 
 enum { CUBLAS_SUCCESS = 0, CUBLAS_NOT_INITIALIZED = 1, CUBLAS_EXECUTION_FAILED = 13 };
 enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 };
@@ -96,5 +103,9 @@ enum {
 enum { LT_TYPE = 0, LT_ORDER = 1, LT_ROWS = 2, LT_COLS = 3, LT_LD = 4, LT_BATCH = 5, LT_BATCH_MODE = 8 };
 enum { LT_EPILOGUE_NONE = 1, LT_EPILOGUE_BIAS = 4 };
 enum { LT_ORDER_COLUMNS = 0 };
+
+enum { SPARSE_CSR = 1 };
+enum { SPARSE_INDEX_32 = 2, SPARSE_INDEX_64 = 3 };
+enum { SPARSE_ORDER_COLUMNS = 1, SPARSE_ORDER_ROWS = 2 };
 
 #endif

@@ -169,6 +169,7 @@ SETTER(cublasSetAtomicsMode)
 #define GEMM_EX(name, wide)         EXPORT gemm_ex_fn name;
 #define GEMM_STRIDED_EX(name, wide) EXPORT gemm_strided_ex_fn name;
 #define LT_MATMUL(name, wide)       EXPORT lt_matmul_fn name;
+#define SPMM(name, wide) /* cuSPARSE's: fake_cusparse.c */
 #include "../../plugin/cublas/cublas_symbols.def"
 #undef SGEMM
 #undef SGEMV

@@ -113,6 +113,7 @@ static const struct row {
 #define GEMM_EX(name, wide)         {#name, wide, call_gemm_ex},
 #define GEMM_STRIDED_EX(name, wide) {#name, wide, call_gemm_strided_ex},
 #define LT_MATMUL(name, wide)       {#name, wide, call_lt_matmul},
+#define SPMM(name, wide)            /* cuSPARSE's: test_cublas_sparse.c */
 #include "../../plugin/cublas/cublas_symbols.def"
 };
 

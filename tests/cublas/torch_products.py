@@ -196,6 +196,36 @@ def tf32():
     torch.backends.cuda.matmul.allow_tf32 = False
 
 
+def sparse():
+    """cusparseSpMM: CSR times dense, either index type and order, often enough for both ways to have been clocked."""
+    for m, k, n in [(300, 2000, 16), (2000, 1500, 65), (4096, 4096, 256)]:
+        for density in (0.001, 0.05):
+            s, w, base = events(density, m, k, seed=11), events(1.0, k, n, seed=12), events(1.0, m, n, seed=13)
+            for kind in (torch.int32, torch.int64):
+                csr = s.to_sparse_csr()
+                csr = torch.sparse_csr_tensor(csr.crow_indices().to(kind), csr.col_indices().to(kind), csr.values(), s.shape)
+                for _ in range(12):
+                    check("csr", often(1, lambda: csr @ w), s, w)
+                    check("csr, by columns", often(1, lambda: csr @ w.t().contiguous().t()), s, w)
+                often(12, lambda: torch.addmm(base, csr, w, beta=0.5, alpha=2.0))
+                check("csr addmm", torch.addmm(base, csr, w, beta=0.5, alpha=2.0), 2.0 * s, w, 0.5 * base)
+
+
+def batched():
+    """cublasSgemmBatched is passed on."""
+    a, b, c = events(1.0, 4, 200, 300), events(1.0, 4, 300, 100, seed=1), torch.zeros(4, 200, 100, device="cuda")
+    where = [torch.tensor([x[i].data_ptr() for i in range(4)], device="cuda") for x in (a, b, c)]
+    one, zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
+    at = [ctypes.c_void_p(x.data_ptr()) for x in where]
+    status = ctypes.CDLL(None).cublasSgemmBatched(
+        ctypes.c_void_p(torch.cuda.current_blas_handle()), 0, 0, 100, 200, 300, ctypes.byref(one), at[1], 100, at[0], 300,
+        ctypes.byref(zero), at[2], 100, 4)
+    assert status == 0, status
+    torch.cuda.synchronize()
+    for i in range(4):
+        check("batched", c[i], a[i], b[i])
+
+
 def cupy():
     try:
         import cupy
@@ -218,7 +248,7 @@ def cupy():
 def run_all():
     """Every part, whatever became of the one before; the number of those that failed."""
     failed = 0
-    for part in (linear, graphs, streams_and_threads, changing, tf32, cupy, products):
+    for part in (linear, graphs, streams_and_threads, changing, tf32, sparse, batched, cupy, products):
         try:
             part()
             print("right:", part.__name__, flush=True)
@@ -239,6 +269,10 @@ def main(plugin):
     if done.returncode == 0 and not (ran and int(ran[1]) > 100):
         print("hardly a sparse route ran: nothing was tested")
         return 1
+    for told in ("cusparseSpMM 4096x4096x256", "cublasSgemmBatched without a look: 1 addresses on the device"):
+        if done.returncode == 0 and told not in done.stderr:
+            print("not in the statistics:", told)
+            return 1
     if done.returncode == 0 and "recorded both ways" not in done.stderr:
         print("nothing was recorded both ways: the CUDA or the driver is too old for it")
     return done.returncode

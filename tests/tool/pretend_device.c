@@ -246,6 +246,28 @@ static lac_status_t replay(lac_exec_t *exec, void *recording, int times, double 
     return LAC_OK;
 }
 
+static int64_t index_at(const void *list, lac_it_t type, int64_t i)
+{
+    return type == LAC_I64 ? ((const int64_t *)list)[i] : ((const int32_t *)list)[i];
+}
+
+static lac_status_t spmm(lac_exec_t *exec, const lac_spmm_t *x)
+{
+    (void)exec;
+    for (lac_dim_t i = 0; i < x->m; i++)
+        for (lac_dim_t j = 0; j < x->n; j++) {
+            float *c = x->c + i * x->rsc + j * x->csc;
+            double sum = 0.0;
+            int64_t end = index_at(x->ptr, x->ptr_type, i + 1);
+            for (int64_t e = index_at(x->ptr, x->ptr_type, i); e < end; e++) {
+                int64_t k = index_at(x->idx, x->idx_type, e);
+                sum += (double)x->val[e] * (double)x->b[k * x->rsb + j * x->csb];
+            }
+            *c = (float)((double)*x->alpha * sum + (*x->beta != 0.0f ? (double)(*x->beta * *c) : 0.0));
+        }
+    return LAC_OK;
+}
+
 /* The backend ------------------------------------------------------------------------------------------ */
 
 static lac_status_t open_device(lac_exec_t **exec, lac_place_t *where, const lac_machine_t *machine)
@@ -340,6 +362,7 @@ const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
                                           .close = close_device,
                                           .prepare = prepare,
                                           .sample = sample,
+                                          .spmm = spmm,
                                           .scan = scan,
                                           .tune = tune,
                                           .bytes = bytes,

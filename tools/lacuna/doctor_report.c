@@ -31,10 +31,10 @@ static bool is_taken(const taken_calls_t *taken, const char *name)
 /* Local functions come with the exported ones where a library was not stripped: only a BLAS's names count. */
 static void take_product(const char *name, void *arg)
 {
-    bool named =
-        strstr(name, "gemm") || strstr(name, "gemv") || strstr(name, "Gemm") || strstr(name, "cublasLt");
-    bool vendor = !strncmp(name, "cublas", 6) || !strncmp(name, "cblas_", 6) || !strncmp(name, "scipy_", 6) ||
-                  !strncmp(name, "sgem", 4);
+    bool named = strstr(name, "gemm") || strstr(name, "gemv") || strstr(name, "Gemm") ||
+                 strstr(name, "cublasLt") || strstr(name, "SpMM");
+    bool vendor = !strncmp(name, "cublas", 6) || !strncmp(name, "cusparse", 8) ||
+                  !strncmp(name, "cblas_", 6) || !strncmp(name, "scipy_", 6) || !strncmp(name, "sgem", 4);
     if (named && vendor && !is_taken(arg, name)) take_name(name, arg);
 }
 

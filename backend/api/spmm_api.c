@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A product of CSR arrays for drop-in libraries: who serves it is measured, not modelled. */
+#include "entry.h"
+#include "../base/status.h"
+#include "../dispatch/device_timing.h"
+#include "../dispatch/rivals.h"
+#include "lacuna/dropin.h"
+
+#include <string.h>
+
+/* Counts of entries within a sixteenth are alike. */
+static lac_dim_t rounded(lac_dim_t nnz)
+{
+    int shift = 0;
+    while (nnz >> shift >= 32) shift++;
+    return nnz >> shift << shift;
+}
+
+static lac_rivals_key_t key_of(const lac_spmm_t *x, const void *caller)
+{
+    uint64_t kind = (uint64_t)(uint32_t)x->kind << 8 | (uint64_t)x->ptr_type << 2 |
+                    (uint64_t)x->idx_type << 1 | (uint64_t)(x->scalars == LAC_DEVICE);
+    return (lac_rivals_key_t){x->m,   x->n,   x->k,   rounded(x->nnz), x->rsb,
+                              x->csb, x->rsc, x->csc, caller,          kind};
+}
+
+static bool served(const lac_ctx_t *ctx, const lac_spmm_t *call)
+{
+    bool done = !ctx->backend->spmm(ctx->exec, call);
+    lac_clear_error(); /* nobody asked for it: theirs serves */
+    return done;
+}
+
+/* Theirs, clocked from outside. */
+static void decline(lac_ctx_t *ctx, lac_rivals_site_t *site, bool clocked)
+{
+    site->served[LAC_RIVAL_THEIRS]++;
+    if (!clocked || !ctx->backend->clock->begin(ctx->exec)) return;
+    lac_rivals_asked(site, LAC_RIVAL_THEIRS);
+    ctx->rival = lac_rivals_mark(site, LAC_RIVAL_THEIRS);
+}
+
+static bool serve(lac_ctx_t *ctx, const lac_spmm_t *call, lac_rivals_site_t *site, bool clocked)
+{
+    lac_run_mark_t mark = lac_rivals_mark(site, LAC_RIVAL_OURS);
+    if (clocked) clocked = ctx->backend->clock->begin(ctx->exec);
+    bool done = served(ctx, call);
+    if (!done) mark.site = 0; /* the span is closed all the same */
+    if (clocked) ctx->backend->clock->end(ctx->exec, &mark);
+    if (clocked) lac_rivals_asked(site, LAC_RIVAL_OURS);
+    site->served[done ? LAC_RIVAL_OURS : LAC_RIVAL_THEIRS]++;
+    return done;
+}
+
+static bool decided(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, const void *caller)
+{
+    bool clocked;
+    const char *forced = ctx->policy.backend;
+    lac_rivals_key_t key = key_of(call, caller);
+    lac_rivals_site_t *site = lac_rivals_find(&ctx->rivals, &key, symbol);
+    if (!site) return false;
+    if (forced && !strcmp(forced, "csr")) return serve(ctx, call, site, false);
+    if (forced || !ctx->policy.learn || !ctx->backend->clock) {
+        decline(ctx, site, false);
+        return false;
+    }
+    lac_device_timing_collect(ctx);
+    if (lac_rivals_choose(site, ctx->policy.dense_bias, &clocked) == LAC_RIVAL_OURS)
+        return serve(ctx, call, site, clocked);
+    decline(ctx, site, clocked);
+    return false;
+}
+
+int lac_spmm_or_decline(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, const void *caller)
+{
+    if (!ctx || !ctx->backend->spmm) return 0;
+    ctx->rival.site = 0;
+    ctx->forwarded = NULL;
+    int token = lac_enter(ctx);
+    bool done = decided(ctx, call, symbol, caller);
+    lac_leave(ctx, token);
+    return done;
+}

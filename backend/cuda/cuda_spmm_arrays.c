@@ -1,0 +1,60 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The kernels that take the entries of a row as they come: neither is told that they are in order. */
+#include "cuda_spmm_arrays.h"
+#include "../base/status.h"
+
+/* Where the pieces of the workspace lie; empty ones take nothing. */
+typedef struct layout {
+    bool turned;
+    int64_t ldw; /* of a turned B */
+    size_t ptr, idx, w;
+} layout_t;
+
+static layout_t lay_out(const lac_spmm_t *x)
+{
+    layout_t l = {.turned = x->csb != 1 && x->n > LAC_CUDA_SHORT_MAX, .ldw = (x->n + 3) / 4 * 4};
+    if (x->ptr_type == LAC_I32) l.ptr = lac_cuda_piece((size_t)(x->m + 1) * sizeof(int64_t));
+    if (x->idx_type == LAC_I64) l.idx = lac_cuda_piece((size_t)x->nnz * sizeof(int32_t));
+    if (l.turned) l.w = lac_cuda_piece((size_t)x->k * (size_t)l.ldw * sizeof(float));
+    return l;
+}
+
+static lac_status_t place_rows(lac_exec_t *exec, const lac_spmm_t *x, const layout_t *l, char *memory,
+                               lac_cuda_csr_t *csr)
+{
+    int64_t *ptr = (int64_t *)(void *)memory;
+    int32_t *idx = (int32_t *)(void *)(memory + l->ptr);
+    lac_status_t status = LAC_OK;
+    *csr = (lac_cuda_csr_t){l->ptr ? ptr : x->ptr, l->idx ? idx : x->idx, x->val, x->nnz};
+    if (l->ptr) status = lac_cuda_widen(x->m + 1, x->ptr, ptr, exec->stream);
+    if (!status && l->idx) status = lac_cuda_narrow(x->nnz, x->idx, idx, exec->stream);
+    return lac_cuda_launched(status, "rows");
+}
+
+lac_status_t lac_cuda_spmm_arrays(lac_exec_t *exec, const lac_spmm_t *x)
+{
+    bool there = x->scalars == LAC_DEVICE, by_rows = x->csb == 1;
+    layout_t l = lay_out(x);
+    lac_cuda_csr_t csr;
+    char *memory;
+    lac_cuda_product_t product = {.m = x->m, .n = x->n, .k = x->k, .w = x->b, .out = x->c};
+    product.alpha = (lac_cuda_scalar_t){there ? x->alpha : NULL, there ? 1.0f : *x->alpha};
+    product.beta = (lac_cuda_scalar_t){there ? x->beta : NULL, there ? 1.0f : *x->beta};
+    product.rs = x->rsc, product.cs = x->csc;
+    product.order = by_rows || l.turned ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+    product.ldw = l.turned ? l.ldw : by_rows ? x->rsb : x->csb;
+    lac_status_t status = lac_cuda_work(exec, l.ptr + l.idx + l.w + 1, (void **)&memory);
+    if (!status) status = place_rows(exec, x, &l, memory, &csr);
+    if (!status && l.turned) {
+        lac_cuda_matrix_t b = {LAC_F32, x->b, x->k, x->n, x->rsb, x->csb};
+        float *w = (float *)(void *)(memory + l.ptr + l.idx);
+        product.w = w;
+        status = lac_cuda_launched(lac_cuda_copy(&b, 0.0f, w, l.ldw, 1, exec->stream), "csr");
+    }
+    if (status) return status;
+    return lac_cuda_launched(x->n <= LAC_CUDA_SHORT_MAX
+                                 ? lac_cuda_csr_short(&product, &csr, exec->stream)
+                                 : lac_cuda_event_csr(&product, &csr, NULL, exec->stream),
+                             "csr");
+}

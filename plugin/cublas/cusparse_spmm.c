@@ -1,0 +1,121 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * cuSPARSE's product of a sparse matrix with a dense one: its descriptions are read through its own getters,
+ * and the buffer that it asked for is left alone. */
+#include "cublas_entry.h"
+
+#define LEAST 65536.0 /* multiply-adds below which the host is busier than the device */
+
+typedef struct sparse_terms {
+    int64_t rows, cols, nnz;
+    const void *ptr, *idx, *val;
+    int ptr_type, idx_type, base, type;
+} sparse_terms_t;
+
+typedef struct dense_terms {
+    int64_t rows, cols, ld;
+    const void *values;
+    int type, order;
+} dense_terms_t;
+
+static bool read_sparse(const sparse_getters_t *get, const void *desc, sparse_terms_t *x)
+{
+    int format = 0, batch = 0;
+    if (!desc || get->format(desc, &format) || format != SPARSE_CSR) return false;
+    if (get->sparse_batch(desc, &batch) || batch > 1) return false;
+    return !get->csr(desc, &x->rows, &x->cols, &x->nnz, &x->ptr, &x->idx, &x->val, &x->ptr_type, &x->idx_type,
+                     &x->base, &x->type);
+}
+
+static bool read_dense(const sparse_getters_t *get, const void *desc, dense_terms_t *x)
+{
+    int batch = 0;
+    int64_t stride = 0;
+    if (!desc || get->dense_batch(desc, &batch, &stride) || batch > 1) return false;
+    return !get->dense(desc, &x->rows, &x->cols, &x->ld, &x->values, &x->type, &x->order);
+}
+
+static bool is_index(int type)
+{
+    return type == SPARSE_INDEX_32 || type == SPARSE_INDEX_64;
+}
+
+/* Steps from row to row and from column to column, the matrix read as `op` says. */
+static bool read_strides(const dense_terms_t *x, int op, int64_t *rs, int64_t *cs)
+{
+    bool by_rows = x->order == SPARSE_ORDER_ROWS;
+    if (!by_rows && x->order != SPARSE_ORDER_COLUMNS) return false;
+    bool along_rows = by_rows == (op == CUBLAS_OP_N); /* columns of op(X) lie side by side */
+    *rs = along_rows ? x->ld : 1;
+    *cs = along_rows ? 1 : x->ld;
+    return x->type == CUDA_TYPE_F32 && x->values && x->ld >= (by_rows ? x->cols : x->rows);
+}
+
+static bool read_spmm(const sparse_getters_t *get, lac_spmm_t *s, SPMM_PARAMS)
+{
+    sparse_terms_t x;
+    dense_terms_t y, z;
+    int scalars = -1;
+    (void)buffer;
+    if (op_a != CUBLAS_OP_N || type != CUDA_TYPE_F32 || !alpha || !beta) return false;
+    if (!read_sparse(get, a, &x) || !read_dense(get, b, &y) || !read_dense(get, c, &z)) return false;
+    if (get->pointer_mode(handle, &scalars)) return false;
+    bool plain = is_index(x.ptr_type) && is_index(x.idx_type) && x.base == 0 && x.type == CUDA_TYPE_F32;
+    int64_t k = op_b == CUBLAS_OP_N ? y.rows : y.cols, n = op_b == CUBLAS_OP_N ? y.cols : y.rows;
+    *s = (lac_spmm_t){.m = x.rows,
+                      .n = n,
+                      .k = k,
+                      .nnz = x.nnz,
+                      .ptr_type = x.ptr_type == SPARSE_INDEX_64 ? LAC_I64 : LAC_I32,
+                      .idx_type = x.idx_type == SPARSE_INDEX_64 ? LAC_I64 : LAC_I32,
+                      .ptr = x.ptr,
+                      .idx = x.idx,
+                      .val = x.val,
+                      .b = y.values,
+                      .c = (float *)(uintptr_t)z.values,
+                      .alpha = alpha,
+                      .beta = beta,
+                      .scalars = scalars == CUBLAS_SCALARS_ON_HOST ? LAC_HOST : LAC_DEVICE,
+                      .kind = algo};
+    bool fits = k == x.cols && z.rows == x.rows && z.cols == n && x.ptr && x.idx && x.val;
+    return plain && fits && read_strides(&y, op_b, &s->rsb, &s->csb) &&
+           read_strides(&z, CUBLAS_OP_N, &s->rsc, &s->csc);
+}
+
+static bool has_getters(const sparse_getters_t *get)
+{
+    return get->stream && get->pointer_mode && get->format && get->sparse_batch && get->csr &&
+           get->dense_batch && get->dense;
+}
+
+/* Bytes [low, high) of C: what is registered there is not as it was. */
+static void tell_written(const lac_spmm_t *s)
+{
+    bool by_rows = s->csc == 1;
+    lac_brings_registered(by_rows ? s->n : s->m, by_rows ? s->m : s->n, 1, NULL, NULL, s->c,
+                          by_rows ? s->rsc : s->csc);
+}
+
+static bool lacuna_spmm(ask_t *ask, SPMM_PARAMS)
+{
+    lac_spmm_t s;
+    void *stream = NULL;
+    const sparse_getters_t *get = &ask->behind->get.sparse;
+    if (!handle || !has_getters(get) || get->stream(handle, &stream)) return unasked(ask, LAC_FORWARD_HANDLE);
+    if (!read_spmm(get, &s, SPMM_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
+    tell_written(&s);
+    if (s.m <= 0 || s.n <= 0 || s.k <= 0 || s.nnz <= 0) return unasked(ask, LAC_FORWARD_ARGUMENTS);
+    if (lac_device_least() > 0.0 && (double)s.nnz * (double)s.n < LEAST)
+        return unasked(ask, LAC_FORWARD_SMALL);
+    lac_forward_t why;
+    place_t *place = ask_enter(stream, CUBLAS_MATH_DEFAULT, &why);
+    if (!place) return unasked(ask, why);
+    return ask_leave(ask, place, lac_spmm_or_decline(place->ctx, &s, ask->symbol, ask->caller));
+}
+
+int enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS)
+{
+    ask_t ask;
+    if (ask_begin(&ask, symbol, caller) && lacuna_spmm(&ask, SPMM_ARGS)) return CUBLAS_SUCCESS;
+    return FORWARD(&ask, spmm_fn, SPMM_ARGS);
+}

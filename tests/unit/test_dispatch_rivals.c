@@ -1,0 +1,258 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The choice between the caller's call and ours: first as numbers, then through lac_spmm_or_decline before a
+ * device whose clock says what the test wants. */
+#include "fake_device.h"
+#include "dispatch/rivals.h"
+
+#include "lacuna/dropin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the choice alone ---- */
+
+typedef struct tally {
+    int served[2], clocked[2];
+    double spent_us;
+} tally_t;
+
+/* So many calls that take so long, each answer there before the next call. */
+static tally_t play(lac_rivals_t **rivals, const lac_rivals_key_t *key, int calls, double theirs, double ours)
+{
+    tally_t t = {{0}, {0}, 0.0};
+    for (int i = 0; i < calls; i++) {
+        bool clocked;
+        lac_rivals_site_t *site = lac_rivals_find(rivals, key, "spmm");
+        assert_non_null(site);
+        lac_rival_t who = lac_rivals_choose(site, 0.05, &clocked);
+        double us = who == LAC_RIVAL_OURS ? ours : theirs;
+        t.served[who]++;
+        t.clocked[who] += clocked;
+        t.spent_us += us;
+        if (!clocked) continue;
+        lac_run_mark_t mark = lac_rivals_mark(site, who);
+        lac_rivals_asked(site, who);
+        lac_rivals_learn(*rivals, &mark, us);
+    }
+    return t;
+}
+
+static void test_the_faster_serves(void **state)
+{
+    (void)state;
+    static const struct {
+        double theirs, ours;
+        int few; /* whose calls are few: of 4000 */
+    } games[] = {{100, 50, LAC_RIVAL_THEIRS},
+                 {100, 94, LAC_RIVAL_THEIRS},
+                 {100, 97, LAC_RIVAL_OURS},
+                 {100, 150, LAC_RIVAL_OURS},
+                 {100, 100000, LAC_RIVAL_OURS}};
+    for (size_t i = 0; i < sizeof games / sizeof *games; i++) {
+        lac_rivals_t *rivals = NULL;
+        lac_rivals_key_t key = {.m = 5};
+        tally_t t = play(&rivals, &key, 4000, games[i].theirs, games[i].ours);
+        assert_in_range(t.served[games[i].few], 2, 10);
+        assert_in_range(t.clocked[0] + t.clocked[1], 6, 20);
+        double best = games[i].ours < games[i].theirs ? games[i].ours : games[i].theirs;
+        assert_true(t.spent_us - 4000 * best < 4000 * 6.0 + 3 * games[i].ours);
+        lac_rivals_free(rivals);
+    }
+}
+
+/* What changes is found out, both ways. */
+static void test_the_tide_turns(void **state)
+{
+    (void)state;
+    lac_rivals_t *rivals = NULL;
+    lac_rivals_key_t key = {.m = 5};
+    assert_in_range(play(&rivals, &key, 300, 100, 50).served[LAC_RIVAL_OURS], 280, 300);
+    assert_in_range(play(&rivals, &key, 30000, 100, 200).served[LAC_RIVAL_OURS], 0, 29000);
+    assert_in_range(play(&rivals, &key, 1000, 100, 200).served[LAC_RIVAL_OURS], 0, 10);
+    lac_rivals_free(rivals);
+}
+
+/* Many sites at once: some forget, and none is mistaken for another. */
+static void test_many_sites(void **state)
+{
+    (void)state;
+    lac_rivals_t *rivals = NULL;
+    for (int round = 0; round < 20; round++)
+        for (int i = 0; i < 200; i++) {
+            lac_rivals_key_t key = {.m = i, .n = i % 3, .nnz = 100 - i};
+            play(&rivals, &key, 1, 10, 5);
+        }
+    lac_rivals_key_t key = {.m = 7};
+    assert_in_range(play(&rivals, &key, 50, 10, 5).served[LAC_RIVAL_OURS], 40, 47);
+    lac_rivals_free(rivals);
+    lac_rivals_free(NULL);
+}
+
+/* While nothing comes back, theirs serves, and no more than a few are clocked. */
+static void test_no_answers(void **state)
+{
+    (void)state;
+    lac_rivals_t *rivals = NULL;
+    lac_rivals_key_t key = {.m = 5};
+    int asked = 0;
+    for (int i = 0; i < 1000; i++) {
+        bool clocked;
+        lac_rivals_site_t *site = lac_rivals_find(&rivals, &key, "spmm");
+        assert_int_equal(lac_rivals_choose(site, 0.05, &clocked), LAC_RIVAL_THEIRS);
+        if (clocked) lac_rivals_asked(site, LAC_RIVAL_THEIRS);
+        asked += clocked;
+    }
+    assert_int_equal(asked, 3);
+    lac_rivals_free(rivals);
+}
+
+/* ---- calls ---- */
+
+enum { M = 3, K = 4, N = 2 };
+static const int32_t ptr[M + 1] = {0, 2, 2, 3}, idx[3] = {3, 1, 0};
+static const float val[3] = {1, 2, 3}, one = 1.0f, zero = 0.0f;
+static float b[K * N], c[M * N];
+
+static struct {
+    lac_run_mark_t mark;
+    bool open, closed, fails;
+    int runs, spans;
+    double us[2];
+} fake_clock;
+
+static bool clock_begin(lac_exec_t *exec)
+{
+    (void)exec;
+    assert_false(fake_clock.open);
+    fake_clock.spans++;
+    return fake_clock.open = true;
+}
+
+static void clock_end(lac_exec_t *exec, const lac_run_mark_t *mark)
+{
+    (void)exec;
+    assert_true(fake_clock.open);
+    fake_clock.open = false;
+    fake_clock.closed = true;
+    fake_clock.mark = *mark;
+}
+
+static bool clock_done(lac_exec_t *exec, lac_run_mark_t *mark, double *us)
+{
+    (void)exec;
+    if (!fake_clock.closed) return false;
+    fake_clock.closed = false;
+    *mark = fake_clock.mark;
+    *us = fake_clock.us[mark->row - LAC_RIVALS_ROW];
+    return mark->site != 0;
+}
+
+static lac_status_t spmm(lac_exec_t *exec, const lac_spmm_t *call)
+{
+    (void)exec, (void)call;
+    fake_clock.runs++;
+    return fake_clock.fails ? LAC_ERR_MEMORY : LAC_OK;
+}
+
+static lac_ctx_t *clocked_ctx(double theirs, double ours)
+{
+    static const lac_run_clock_t run_clock = {clock_begin, clock_end, clock_done};
+    lac_ctx_t *ctx = fake_device_ctx();
+    lac_backend_t *backend = fake_device_backend();
+    memset(&fake_clock, 0, sizeof fake_clock);
+    fake_clock.us[LAC_RIVAL_THEIRS] = theirs, fake_clock.us[LAC_RIVAL_OURS] = ours;
+    backend->clock = &run_clock;
+    backend->spmm = spmm;
+    backend->asynchronous = true;
+    return ctx;
+}
+
+static int call(lac_ctx_t *ctx, int kind)
+{
+    const lac_spmm_t x = {.m = M,
+                          .n = N,
+                          .k = K,
+                          .nnz = 3,
+                          .ptr_type = LAC_I32,
+                          .idx_type = LAC_I32,
+                          .ptr = ptr,
+                          .idx = idx,
+                          .val = val,
+                          .b = b,
+                          .rsb = N,
+                          .csb = 1,
+                          .c = c,
+                          .rsc = N,
+                          .csc = 1,
+                          .alpha = &one,
+                          .beta = &zero,
+                          .kind = kind};
+    int done = lac_spmm_or_decline(ctx, &x, "cusparseSpMM", NULL);
+    assert_false(done && lac_awaits_forwarded(ctx));
+    if (!done) lac_forwarded(ctx);
+    assert_false(lac_awaits_forwarded(ctx));
+    assert_false(fake_clock.open);
+    return done;
+}
+
+static int served(lac_ctx_t *ctx, int calls)
+{
+    int count = 0;
+    for (int i = 0; i < calls; i++) count += call(ctx, 4);
+    return count;
+}
+
+static void test_calls_are_clocked(void **state)
+{
+    (void)state;
+    lac_ctx_t *ctx = clocked_ctx(20.0, 10.0);
+    assert_int_equal(served(ctx, 3), 0);
+    assert_int_equal(served(ctx, 97), 97);
+    assert_int_equal(fake_clock.spans, 6);
+    assert_int_equal(call(ctx, 5), 0); /* another algorithm is another place */
+    fake_device_teardown((void **)&ctx);
+    ctx = clocked_ctx(10.0, 20.0);
+    assert_in_range(served(ctx, 100), 2, 3);
+    assert_int_equal(call(NULL, 4), 0);
+    fake_device_teardown((void **)&ctx);
+}
+
+static void test_settings(void **state)
+{
+    (void)state;
+    lac_ctx_t *ctx = clocked_ctx(20.0, 10.0);
+    unit_expect(lac_ctx_set(ctx, "backend", "csr"), LAC_OK, "backend");
+    assert_int_equal(served(ctx, 10), 10);
+    unit_expect(lac_ctx_set(ctx, "backend", "cusparse"), LAC_OK, "backend");
+    assert_int_equal(served(ctx, 10), 0);
+    unit_expect(lac_ctx_set(ctx, "backend", "auto"), LAC_OK, "backend");
+    unit_expect(lac_ctx_set(ctx, "learn", "off"), LAC_OK, "learn");
+    assert_int_equal(served(ctx, 10), 0);
+    assert_int_equal(fake_clock.spans, 0);
+    fake_device_teardown((void **)&ctx);
+}
+
+/* Where ours cannot be queued, theirs serves, and no error is left behind. */
+static void test_ours_fails(void **state)
+{
+    (void)state;
+    lac_ctx_t *ctx = clocked_ctx(20.0, 10.0);
+    fake_clock.fails = true;
+    assert_int_equal(served(ctx, 100), 0);
+    assert_in_range(fake_clock.runs, 1, 5);
+    assert_string_equal(lac_last_error(), "");
+    fake_device_teardown((void **)&ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_faster_serves), cmocka_unit_test(test_the_tide_turns),
+        cmocka_unit_test(test_many_sites),        cmocka_unit_test(test_no_answers),
+        cmocka_unit_test(test_calls_are_clocked), cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_ours_fails),
+    };
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
