@@ -3,11 +3,12 @@
  * The tiles route: both sides long, fp32-accurate products on tensor cores over the k that are active in some
  * rows of S; where none is inactive, a dense product.
 
- S is packed anew in every call. W is read by rows; by columns, it is turned first, or its copy is read. */
+ S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is turned first, or
+ its copy is read. */
 #include "cuda_contents.h"
 #include "cuda_forms.h"
 #include "cuda_routes.h"
-#include "tiles.h"
+#include "cuda_tiles_kept.h"
 
 #include <math.h>
 
@@ -42,11 +43,11 @@ static size_t expanded_bytes(const lac_problem_t *p, const lac_sided_t *s)
                          : lac_cuda_contents_bytes(s->s, p->m, p->k, false);
 }
 
-/* Beside a copy of W that is kept. */
-static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, partner_t partner)
+/* Beside what is kept of S, where it is, and of W. */
+static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, partner_t partner, bool packed)
 {
     return turned_bytes(s, partner) + expanded_bytes(p, s) +
-           lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k));
+           lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k, packed));
 }
 
 static bool short_enough(int64_t x)
@@ -58,18 +59,18 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n    ? LAC_REFUSED_TRIVIAL
-           : p->math == LAC_MATH_PEDANTIC                     ? LAC_REFUSED_PEDANTIC
-           : p->math == LAC_MATH_TF32 && !p->named            ? LAC_REFUSED_TF32
-           : p->strict_nan                                    ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                        ? LAC_REFUSED_PARTNER_SPARSE
-           : !s.s->buf && !(s.s->forms & LAC_FORMS_SPARSE)    ? LAC_REFUSED_NO_FORM
-           : s.s->density < 0                                 ? LAC_REFUSED_DENSITY_UNKNOWN
-           : !indices                                         ? LAC_REFUSED_INDEX_RANGE
-           : p->k < LEAST_DEPTH                               ? LAC_REFUSED_SHALLOW
-           : work_bytes(p, &s, partner_of(p, &s)) > WORK_MOST ? LAC_REFUSED_WORKSPACE
-           : !lac_cuda_tiles_here()                           ? LAC_REFUSED_NO_TENSOR_CORES
-                                                              : LAC_FITS;
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n           ? LAC_REFUSED_TRIVIAL
+           : p->math == LAC_MATH_PEDANTIC                            ? LAC_REFUSED_PEDANTIC
+           : p->math == LAC_MATH_TF32 && !p->named                   ? LAC_REFUSED_TF32
+           : p->strict_nan                                           ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                               ? LAC_REFUSED_PARTNER_SPARSE
+           : !s.s->buf && !(s.s->forms & LAC_FORMS_SPARSE)           ? LAC_REFUSED_NO_FORM
+           : s.s->density < 0                                        ? LAC_REFUSED_DENSITY_UNKNOWN
+           : !indices                                                ? LAC_REFUSED_INDEX_RANGE
+           : p->k < LEAST_DEPTH                                      ? LAC_REFUSED_SHALLOW
+           : work_bytes(p, &s, partner_of(p, &s), false) > WORK_MOST ? LAC_REFUSED_WORKSPACE
+           : !lac_cuda_tiles_here()                                  ? LAC_REFUSED_NO_TENSOR_CORES
+                                                                     : LAC_FITS;
 }
 
 /* Fraction of k that a list of active k holds. */
@@ -94,14 +95,16 @@ static double multiply_us(const lac_sided_t *s, const lac_machine_t *machine)
            parts / (machine->cuda_l2_gbps * 1e3);
 }
 
-/* Preparation reads S twice and writes six bytes for each of its active elements. Within a seventh for 64 to
+/* Preparation reads S twice and writes six bytes for each of its active elements; of a frozen S once for all
+ * calls. Within a seventh for 64 to
  * 8192 rows, columns and k (H200, 2026-11-21), and a third too dear where rows and columns are fewer than a
  * tile's. */
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
     double copied = 2.0 * (double)turned_bytes(&s, partner_of(p, &s)) + 3.0 * (double)expanded_bytes(p, &s);
-    double packed = (8.0 + 6.0 * active_fraction(&s)) * (double)s.m * (double)s.k;
+    double packed =
+        lac_cuda_tiles_keeps(p, &s) ? 0.0 : (8.0 + 6.0 * active_fraction(&s)) * (double)s.m * (double)s.k;
     return machine->cuda_tiles_us + copied / (machine->cuda_dram_gbps * 1e3) +
            packed / (machine->cuda_tiles_pack_gbps * 1e3) + multiply_us(&s, machine);
 }
@@ -111,7 +114,9 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     lac_sided_t s = lac_sided(p, route->side);
     partner_t partner = partner_of(p, &s);
     size_t copy = partner == COPIED ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s)) : 0;
-    return copy + work_bytes(p, &s, partner);
+    bool keeps = lac_cuda_tiles_keeps(p, &s);
+    size_t kept = keeps ? lac_cuda_tiles_kept_bytes(&s, active_fraction(&s)) : 0;
+    return copy + kept + work_bytes(p, &s, partner, keeps);
 }
 
 /* S as the kernel reads it; expanded at *memory where it has to be. */
@@ -156,12 +161,19 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                                 .crs = s.ors,
                                 .ccs = s.ocs};
     const lac_form_data_t *copy = NULL;
-    size_t own = lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s.m, s.n, s.k));
     char *workspace, *memory;
     lac_status_t status = LAC_OK;
-    if (partner == COPIED) status = lac_cuda_form_now(exec, s.w, lac_sided_k_major(&s), &copy);
+    if (lac_cuda_tiles_keeps(p, &s)) {
+        product.a = s.s->buf;
+        product.ars = s.srs;
+        product.acs = s.scs;
+        status = lac_cuda_tiles_kept_now(exec, &s, &product);
+    }
+    if (!status && partner == COPIED) status = lac_cuda_form_now(exec, s.w, lac_sided_k_major(&s), &copy);
     if (!status && partner == COPIED && !copy) partner = TURNED;
-    if (!status) status = lac_cuda_work(exec, work_bytes(p, &s, partner), (void **)&workspace);
+    size_t own = lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s.m, s.n, s.k, product.packed));
+    if (!status)
+        status = lac_cuda_work(exec, work_bytes(p, &s, partner, product.packed), (void **)&workspace);
     if (status || exec->preparing) return status;
     memory = workspace + own;
     status = place_s(exec, p, &s, &memory, &product);

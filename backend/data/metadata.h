@@ -29,6 +29,8 @@ typedef enum lac_form {
     LAC_FORM_COPY_T,  /* the same of the transposed matrix: [n][m] (derived)               */
     LAC_FORM_STEPS,   /* compressed rows as a device's product of long sides takes them (derived) */
     LAC_FORM_STEPS_T, /* the same of the columns (derived)                                       */
+    LAC_FORM_TILES,   /* the rows as a device's product by tiles takes them (derived)          */
+    LAC_FORM_TILES_T, /* the same of the columns (derived)                                       */
     LAC_FORM_COUNT
 } lac_form_t;
 
@@ -49,13 +51,13 @@ typedef struct lac_form_data {
     lac_origin_t origin;
     uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
     uint64_t stamp;                /* no other form of this metadata has it, or ever had                 */
-    int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns                        */
+    int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns; tiles: their room     */
     int64_t longest;               /* CSR, CSC: entries of the longest major; 0: not known           */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
     const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */
     const uint64_t *bits;          /* bits only                                                          */
-    const void *steps;             /* steps only                                                         */
+    const void *steps;             /* steps and tiles only                                               */
     uint64_t made_of;              /* steps only: the stamp of the rows that they were made of             */
     void *owned[4];                /* what lac_meta_free must free                                       */
     void (*release)(void *memory); /* frees what is owned; NULL: the program's own memory          */

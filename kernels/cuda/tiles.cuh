@@ -22,45 +22,66 @@ constexpr int kStepBytes = kFragments * kFragment;
 
 static_assert(kTileRows == LAC_CUDA_TILES_SIDE, "a tile is square");
 
-/* Where things lie in the workspace. The k of a tile fall into those that are active in both halves and those
- * that are in one only; `both` and `only` list them in ascending order, padded to whole steps with k whose
- * pieces are zeros. The pieces of a half are those of the first list's k, then those of its own: step by
- * step, in the order of wgmma's registers. */
+/* Cuts memory up into pieces that are aligned to 256 bytes. */
+struct Cutter {
+    unsigned char *begin, *at;
+    unsigned char *take(int64_t bytes)
+    {
+        unsigned char *mine = at;
+        at += round_up(bytes, 256);
+        return mine;
+    }
+};
+
+/* Where things lie in what is made of a. The k of a tile fall into those that are active in both halves and
+ * those that are in one only; `both` and `only` list them in ascending order, padded to whole steps with k
+ * whose pieces are zeros. The pieces of a half are those of the first list's k, then those of its own: step
+ * by step, in the order of wgmma's registers. */
+struct TilesPacked {
+    int tiles_m, words, room;     /* words of `active` of one half; steps that a half has room for */
+    uint32_t *active;             /* [half] a bit per k                                            */
+    int *both_steps, *only_steps; /* [tile]; [half]                                                */
+    int *both, *only;             /* [tile][room kStep]; [half][room kStep]                        */
+    unsigned char *pieces;        /* [half][room kStepBytes]                                       */
+    int64_t bytes;
+};
+
+inline TilesPacked tiles_packed(int64_t m, int64_t k, int64_t room, void *memory)
+{
+    TilesPacked s = {};
+    s.tiles_m = (int)ceil_div(m, kTileRows), s.words = (int)ceil_div(k, 32), s.room = (int)room;
+    const int64_t tiles = s.tiles_m, halves = 2 * tiles, list = room * kStep * 4;
+    Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
+    s.pieces = cut.take(halves * room * kStepBytes);
+    s.active = (uint32_t *)cut.take(halves * s.words * 4);
+    s.both = (int *)cut.take(tiles * list);
+    s.only = (int *)cut.take(halves * list);
+    s.both_steps = (int *)cut.take(tiles * 4);
+    s.only_steps = (int *)cut.take(halves * 4);
+    s.bytes = cut.at - cut.begin;
+    return s;
+}
+
+/* Where things lie in the workspace of a product. */
 struct TilesSpace {
-    int tiles_m, tiles_n, words, room; /* words of `active` of one half; steps that a list has room for */
-    uint32_t *active;                  /* [half] a bit per k                                            */
-    int *both_steps, *only_steps;      /* [tile]; [half]                                                */
-    int *both, *only;                  /* [tile][room kStep]; [half][room kStep]                        */
-    int *failed, *failed_count;        /* tiles without a finite sum                                    */
-    unsigned char *pieces;             /* [half][room kStepBytes]                                       */
-    int splits;                        /* blocks that share the k of a tile                             */
-    float4 *parts;                     /* [split][tile][kTileRows kTileCols / 4], where there are some  */
+    int tiles_n;
+    int64_t tiles;              /* of c                                                         */
+    int *failed, *failed_count; /* tiles without a finite sum                                   */
+    int splits;                 /* blocks that share the k of a tile                            */
+    float4 *parts;              /* [split][tile][kTileRows kTileCols / 4], where there are some */
     int64_t bytes;
 };
 
 inline TilesSpace tiles_space(int64_t m, int64_t n, int64_t k, void *workspace)
 {
     TilesSpace s = {};
-    s.tiles_m = (int)ceil_div(m, kTileRows), s.tiles_n = (int)ceil_div(n, kTileCols);
-    s.words = (int)ceil_div(k, 32), s.room = (int)ceil_div(k, kStep) + 1;
-    const int64_t tiles = s.tiles_m, halves = 2 * tiles, list = (int64_t)s.room * kStep * 4;
-    unsigned char *at = (unsigned char *)workspace;
-    const auto take = [&](int64_t bytes) {
-        unsigned char *mine = at;
-        at += round_up(bytes, 256);
-        return mine;
-    };
-    s.pieces = take(halves * s.room * kStepBytes);
-    s.active = (uint32_t *)take(halves * s.words * 4);
-    s.both = (int *)take(tiles * list);
-    s.only = (int *)take(halves * list);
-    s.both_steps = (int *)take(tiles * 4);
-    s.only_steps = (int *)take(halves * 4);
-    s.failed = (int *)take(tiles * s.tiles_n * 4);
-    s.failed_count = (int *)take(4);
-    s.splits = lac_cuda_tiles_splits(tiles * s.tiles_n, s.room - 1, current_device().sms);
-    s.parts = (float4 *)take(s.splits > 1 ? s.splits * tiles * s.tiles_n * kTileRows * kTileCols * 4 : 0);
-    s.bytes = at - (unsigned char *)workspace;
+    s.tiles_n = (int)ceil_div(n, kTileCols), s.tiles = ceil_div(m, kTileRows) * s.tiles_n;
+    Cutter cut = {(unsigned char *)workspace, (unsigned char *)workspace};
+    s.failed = (int *)cut.take(s.tiles * 4);
+    s.failed_count = (int *)cut.take(4);
+    s.splits = lac_cuda_tiles_splits(s.tiles, ceil_div(k, kStep), current_device().sms);
+    s.parts = (float4 *)cut.take(s.splits > 1 ? s.splits * s.tiles * kTileRows * kTileCols * 4 : 0);
+    s.bytes = cut.at - cut.begin;
     return s;
 }
 

@@ -21,7 +21,9 @@ typedef struct lac_cuda_tiles {
     lac_cuda_scalar_t alpha;
     const float *a; /* any strides; k where all rows of a tile are zero are skipped */
     int64_t ars, acs;
-    const float *b; /* rows contiguous: element (k, j) at b[k * ldb + j] */
+    const void *packed; /* what lac_cuda_tiles_pack made of a, or NULL: it is made in the workspace */
+    int64_t room;       /* of packed */
+    const float *b;     /* rows contiguous: element (k, j) at b[k * ldb + j] */
     int64_t ldb;
     lac_cuda_scalar_t beta;
     float *c;
@@ -41,12 +43,24 @@ bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);
 /* Blocks that share the steps of a tile, so that all multiprocessors have work. */
 int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors);
 
-int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k);
+/* Lists of active k and pieces of a, at `memory`, which has `room` steps for each half tile of rows: for any
+ * a lac_cuda_tiles_room(k). All memory is aligned to 256 bytes. */
+int64_t lac_cuda_tiles_room(int64_t k);
+int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room);
+lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
+                                 lac_cuda_stream_t stream);
+/* *most := the room that what was packed needs; on the device. */
+lac_status_t lac_cuda_tiles_most(int64_t m, int64_t k, int64_t room, const void *memory, int *most,
+                                 lac_cuda_stream_t stream);
+/* True where one packing serves the whole product: a few gigabytes at most. */
+bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k);
 
-/* The three steps on one workspace (256-byte aligned): lists and pieces of a, products on tensor cores, and
- * the tiles that these could not do (Inf, NaN, overflow), by fp32 multiply-adds. */
+/* The whole product, and its workspace: where a is not packed, that is part of both. */
+int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k, bool packed);
 lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
-lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+/* Its steps where a is packed: products on tensor cores, sums of shared tiles, and the tiles that tensor
+ * cores could not do (Inf, NaN, overflow), by fp32 multiply-adds. */
+lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_repair(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);

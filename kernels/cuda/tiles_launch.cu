@@ -20,6 +20,13 @@ int64_t panel_rows(int64_t m, int64_t n, int64_t k)
     return least(m, most<int64_t>(1, tiles) * kTileRows);
 }
 
+/* Of any panel's product: the last one has fewer rows, and may share out its k instead. */
+int64_t space_bytes(int64_t m, int64_t n, int64_t k)
+{
+    const int64_t rows = panel_rows(m, n, k), last = m % most<int64_t>(1, rows);
+    return most(tiles_space(rows, n, k, nullptr).bytes, tiles_space(last, n, k, nullptr).bytes);
+}
+
 } // namespace
 } // namespace lacuna
 
@@ -38,9 +45,16 @@ extern "C" bool lac_cuda_tiles_here(void)
     return error == cudaSuccess && major == 9;
 }
 
-extern "C" int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k)
+extern "C" bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k)
 {
-    return lacuna::tiles_space(lacuna::panel_rows(m, n, k), n, k, nullptr).bytes;
+    return lacuna::panel_rows(m, n, k) == m;
+}
+
+extern "C" int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k, bool packed)
+{
+    using namespace lacuna;
+    const int64_t rows = panel_rows(m, n, k);
+    return space_bytes(m, n, k) + (packed ? 0 : lac_cuda_tiles_packed_bytes(rows, k, lac_cuda_tiles_room(k)));
 }
 
 extern "C" int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors)
@@ -70,13 +84,18 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
     using namespace lacuna;
     if (!fits(p->m) || !fits(p->n) || !fits(p->k)) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const int64_t rows = panel_rows(p->m, p->n, p->k);
-    lac_status_t status = LAC_OK;
+    const int64_t rows = panel_rows(p->m, p->n, p->k), room = lac_cuda_tiles_room(p->k);
+    void *const made = (char *)workspace + space_bytes(p->m, p->n, p->k);
+    lac_status_t status = p->packed && rows < p->m ? LAC_ERR_EXTENT : LAC_OK;
     for (int64_t i = 0; status == LAC_OK && i < p->m; i += rows) {
         lac_cuda_tiles_t panel = *p;
         panel.m = least(rows, p->m - i);
         panel.a += i * p->ars, panel.c += i * p->crs;
-        status = lac_cuda_tiles_pack(&panel, workspace, stream);
+        status = lac_cuda_tiles_begin(&panel, workspace, stream);
+        if (status == LAC_OK && !p->packed) {
+            status = lac_cuda_tiles_pack(&panel, room, made, stream);
+            panel.packed = made, panel.room = room;
+        }
         if (status == LAC_OK) status = lac_cuda_tiles_multiply(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_reduce(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_repair(&panel, workspace, stream);

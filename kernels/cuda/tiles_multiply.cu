@@ -30,6 +30,7 @@ struct MultiplyArgs {
     const float *b;
     int64_t ldb;
     TilesOut out;
+    TilesPacked packed;
     TilesSpace s;
 };
 
@@ -102,8 +103,9 @@ __device__ inline int load_index(const MultiplyArgs &g, const Tile &tile, int st
     if (step >= tile.end) return 0;
     int place;
     const int owner = tile.owner(step, &place), lane = threadIdx.x % kWarp;
-    const int64_t room = (int64_t)g.s.room * kStep;
-    const int *list = owner == 2 ? g.s.both + tile.m * room : g.s.only + (2 * tile.m + owner) * room;
+    const int64_t room = (int64_t)g.packed.room * kStep;
+    const int *list =
+        owner == 2 ? g.packed.both + tile.m * room : g.packed.only + (2 * tile.m + owner) * room;
     return list[place * kStep + lane];
 }
 
@@ -142,8 +144,9 @@ __device__ inline void bring_fragments(const MultiplyArgs &g, const Tile &tile, 
     barrier_arrive_promise(full, owner == 2 ? kStageA : kStepBytes);
     for (int half = 0; half < 2; half++) {
         if (owner == 1 - half) continue;
-        const int64_t at = (int64_t)(2 * tile.m + half) * g.s.room + (owner == 2 ? place : tile.both + place);
-        copy_bulk((float *)(stage + half * kStepBytes), (const float *)(g.s.pieces + at * kStepBytes),
+        const int64_t at =
+            (int64_t)(2 * tile.m + half) * g.packed.room + (owner == 2 ? place : tile.both + place);
+        copy_bulk((float *)(stage + half * kStepBytes), (const float *)(g.packed.pieces + at * kStepBytes),
                   kStepBytes, full);
     }
 }
@@ -258,12 +261,12 @@ __device__ inline void consume(const MultiplyArgs &g, const Stages &st, const Ti
 }
 
 /* The tile of this block: kRowsTogether tiles of rows, then the next column of tiles. */
-__device__ inline Tile find_tile(const TilesSpace &s)
+__device__ inline Tile find_tile(const TilesPacked &a, const TilesSpace &s)
 {
     const int group = kRowsTogether * s.tiles_n, first = (int)blockIdx.x / group * kRowsTogether;
-    const int rows = least(kRowsTogether, s.tiles_m - first), at = (int)blockIdx.x % group;
-    const int m = first + at % rows, both = s.both_steps[m], own = s.only_steps[2 * m],
-              other = s.only_steps[2 * m + 1];
+    const int rows = least(kRowsTogether, a.tiles_m - first), at = (int)blockIdx.x % group;
+    const int m = first + at % rows, both = a.both_steps[m], own = a.only_steps[2 * m],
+              other = a.only_steps[2 * m + 1];
     const int64_t steps = both + own + other, split = blockIdx.y;
     return {m,
             at / rows,
@@ -299,7 +302,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     }
     __syncthreads();
     dependency_wait();
-    const Tile tile = find_tile(g.s);
+    const Tile tile = find_tile(g.packed, g.s);
     if (threadIdx.x >= kConsumers * kGroup) {
         registers_fewer<kProducerRegisters>();
         const int turn = threadIdx.x / kGroup - kConsumers;
@@ -320,7 +323,8 @@ extern "C" lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void 
                                                 lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const MultiplyArgs g = {p->b, p->ldb, tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
-    const dim3 grid((unsigned)g.s.tiles_m * (unsigned)g.s.tiles_n, (unsigned)g.s.splits);
+    const MultiplyArgs g = {p->b, p->ldb, tiles_out(p), tiles_packed(p->m, p->k, p->room, (void *)p->packed),
+                            tiles_space(p->m, p->n, p->k, workspace)};
+    const dim3 grid((unsigned)g.s.tiles, (unsigned)g.s.splits);
     return launch(multiply_tiles, {grid, dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);
 }

@@ -19,7 +19,7 @@ struct PackArgs {
     int64_t ars, acs;
     int m;
     int64_t k;
-    TilesSpace s;
+    TilesPacked s;
 };
 
 /* How a lies: along k, so that a thread reads one element or four; or along the rows. */
@@ -71,8 +71,7 @@ __device__ inline void mark_by_one(const PackArgs &g, int row0, int64_t k0, int 
     }
 }
 
-/* active[half][k] := any a[row, k] != 0 among the half's rows. Grid (spans of k, halves). Bytes: a once. Also
- * clears the count of failed tiles. */
+/* active[half][k] := any a[row, k] != 0 among the half's rows. Grid (spans of k, halves). Bytes: a once. */
 template <Layout kLayout>
 __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ PackArgs g)
 {
@@ -84,7 +83,6 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
     dependency_wait();
     dependents_launch();
     __syncthreads();
-    if (blockIdx.x == 0 && half == 0 && threadIdx.x == 0) *g.s.failed_count = 0;
     if (kLayout == kByFour)
         mark_by_four(g, row0, k0, any);
     else
@@ -133,7 +131,7 @@ __device__ inline void note_words(uint32_t bits, int k0, int place, int first, i
 
 /* Which k have this block's places of the half's order: index[], -1 where there is none. Returns the half's
  * places. */
-__device__ inline int find_places(const TilesSpace &s, int half, int first, int *index, int *both_places)
+__device__ inline int find_places(const TilesPacked &s, int half, int first, int *index, int *both_places)
 {
     const uint32_t *mine = s.active + (int64_t)half * s.words,
                    *other = s.active + (int64_t)(half ^ 1) * s.words;
@@ -156,7 +154,7 @@ __device__ inline int find_places(const TilesSpace &s, int half, int first, int 
 }
 
 /* This block's part of the lists, and how many steps they have. */
-__device__ inline void write_lists(const TilesSpace &s, int half, int first, int places, int both_places,
+__device__ inline void write_lists(const TilesPacked &s, int half, int first, int places, int both_places,
                                    const int *index)
 {
     const int at = first + threadIdx.x, room = s.room * kStep;
@@ -221,14 +219,50 @@ __global__ __launch_bounds__(kThreads, 4) void pack_active(const __grid_constant
     }
 }
 
+struct MostArgs {
+    TilesPacked s;
+    int *most;
+};
+
+/* *most := steps of the half that has most; at least one. One block. */
+__global__ __launch_bounds__(kThreads) void most_steps(const __grid_constant__ MostArgs g)
+{
+    __shared__ int found;
+    if (threadIdx.x == 0) found = 1;
+    dependency_wait();
+    __syncthreads();
+    for (int half = (int)threadIdx.x; half < 2 * g.s.tiles_m; half += kThreads)
+        atomicMax(&found, g.s.both_steps[half / 2] + g.s.only_steps[half]);
+    __syncthreads();
+    if (threadIdx.x == 0) *g.most = found;
+}
+
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, void *workspace,
+extern "C" int64_t lac_cuda_tiles_room(int64_t k)
+{
+    return lacuna::ceil_div(k, lacuna::kStep) + 1;
+}
+
+extern "C" int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room)
+{
+    return lacuna::tiles_packed(m, k, room, nullptr).bytes;
+}
+
+extern "C" lac_status_t lac_cuda_tiles_most(int64_t m, int64_t k, int64_t room, const void *memory, int *most,
                                             lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const PackArgs g = {p->a, p->ars, p->acs, (int)p->m, p->k, tiles_space(p->m, p->n, p->k, workspace)};
+    const MostArgs g = {tiles_packed(m, k, room, (void *)memory), most};
+    return launch(most_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+}
+
+extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
+                                            lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const PackArgs g = {p->a, p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->m, p->k, room, memory)};
     const bool across = p->ars == 1 && p->acs != 1,
                four = p->acs == 1 && p->k % 4 == 0 && p->ars % 4 == 0 && aligned(p->a, 16);
     const unsigned halves = 2u * (unsigned)g.s.tiles_m;

@@ -45,6 +45,6 @@ extern "C" lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *w
     using namespace lacuna;
     const ReduceArgs g = {tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
     if (g.s.splits == 1) return LAC_OK;
-    const dim3 grid((unsigned)g.s.tiles_m * (unsigned)g.s.tiles_n);
+    const dim3 grid((unsigned)g.s.tiles);
     return launch(reduce_tiles, {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
 }

@@ -75,8 +75,24 @@ __global__ __launch_bounds__(kThreads) void repair_tiles(const __grid_constant__
     }
 }
 
+/* No tile has failed yet. */
+__global__ void none_failed(int *count)
+{
+    dependents_launch();
+    dependency_wait();
+    *count = 0;
+}
+
 } // namespace
 } // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace,
+                                             lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    return launch(none_failed, {dim3(1), dim3(1), 0, 1, true, (cudaStream_t)stream},
+                  tiles_space(p->m, p->n, p->k, workspace).failed_count);
+}
 
 extern "C" lac_status_t lac_cuda_tiles_repair(const lac_cuda_tiles_t *p, void *workspace,
                                               lac_cuda_stream_t stream)

@@ -42,8 +42,7 @@ __device__ inline void note_failed(const TilesSpace &s, int tile)
 /* Where a thread's part of one split's tile lies: kSums / 4 pieces of four, kHolders apart. */
 __device__ inline float4 *part_of(const TilesSpace &s, int tile, int split)
 {
-    const int64_t tiles = (int64_t)s.tiles_m * s.tiles_n;
-    return s.parts + (split * tiles + tile) * (kTileRows * kTileCols / 4) + threadIdx.x;
+    return s.parts + (split * s.tiles + tile) * (kTileRows * kTileCols / 4) + threadIdx.x;
 }
 
 __device__ inline void store_part(const TilesSpace &s, int tile, int split, const float (&sum)[kSums])

@@ -204,6 +204,39 @@ static void test_k_major_copy(lac_ctx_t *ctx)
     gpu_expect(lac_ctx_set(ctx, "kmajor", "on"), LAC_OK, "kmajor");
 }
 
+/* What the product by tiles makes of a frozen operand, on either side: made once, counted, freed by a touch;
+ * not made where copies are switched off. */
+static void test_kept_tiles(lac_ctx_t *ctx)
+{
+    static const char *const texts[] = {"sgemm:NN:300x500x200:A=bern0.3:frozenA=1:metaA=density:s4",
+                                        "sgemm:TN:300x500x200:A=col0.3:frozenA=1:metaA=density:s8",
+                                        "sgemm:NT:200x300x500:B=row0.1:frozenB=1:metaB=density:s12"};
+    for (size_t t = 0; t < GPU_COUNT(texts); t++)
+        for (int off = 0; off < 2; off++) {
+            gpu_case_t x;
+            lac_decision_t decision;
+            gpu_expect(lac_ctx_set(ctx, "kmajor", off ? "off" : "on"), LAC_OK, "kmajor");
+            if (gpu_case_make(&x, ctx, texts[t]) && gpu_case_takes(&x, "tiles")) {
+                lac_meta_t *meta = x.know_a.meta ? x.know_a.meta : x.know_b.meta;
+                size_t before = lac_meta_bytes(meta), held = 0;
+                for (int again = 0; again < 2; again++) {
+                    gpu_case_reset(&x);
+                    if (gpu_expect(gpu_case_run(&x, "tiles", &decision), LAC_OK, texts[t]))
+                        gpu_case_check(&x, &decision, false);
+                    if (again && lac_meta_bytes(meta) != held) gpu_fail("%s: made twice", texts[t]);
+                    held = lac_meta_bytes(meta);
+                }
+                if ((held == before) != off)
+                    gpu_fail("%s: kmajor %s: %zu bytes held, %zu before", texts[t], off ? "off" : "on", held,
+                             before);
+                gpu_expect(lac_meta_touch(meta), LAC_OK, "touch");
+                if (lac_meta_bytes(meta) != before) gpu_fail("%s: a touch keeps the tiles", texts[t]);
+            }
+            gpu_case_free(&x);
+        }
+    gpu_expect(lac_ctx_set(ctx, "kmajor", "on"), LAC_OK, "kmajor");
+}
+
 static void test_density_and_mistakes(lac_ctx_t *ctx)
 {
     gpu_case_t x;
@@ -237,6 +270,7 @@ int main(int argc, char **argv)
                                        GPU_TEST(test_bytes),
                                        GPU_TEST(test_hints),
                                        GPU_TEST(test_generations),
-                                       GPU_TEST(test_k_major_copy)};
+                                       GPU_TEST(test_k_major_copy),
+                                       GPU_TEST(test_kept_tiles)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

@@ -101,10 +101,11 @@ Operands make(const Case &c)
     fill_matrix<<<1024, 256>>>({o.a, c.m, c.k, ars, acs, c.zeros, c.kind, c.seed});
     fill_matrix<<<1024, 256>>>({o.b, c.k, c.n, ldb, 1, all, c.kind, c.seed + 7});
     if (c.beta != 0.0f) fill_matrix<<<1024, 256>>>({o.before, c.m, c.n, crs, ccs, all, c.kind, c.seed + 9});
-    const size_t bytes = (size_t)lac_cuda_tiles_bytes(c.m, c.n, c.k);
+    const size_t bytes = (size_t)lac_cuda_tiles_bytes(c.m, c.n, c.k, false);
     CUDA_CHECK(cudaMalloc(&o.workspace, bytes));
     CUDA_CHECK(cudaMemset(o.workspace, 0x5a, bytes));
-    o.p = {c.m, c.n, c.k, {nullptr, c.alpha}, o.a, ars, acs, o.b, ldb, {nullptr, c.beta}, o.c, crs, ccs};
+    o.p = {c.m, c.n, c.k, {nullptr, c.alpha}, o.a, ars, acs, nullptr,
+           0,   o.b, ldb, {nullptr, c.beta},  o.c, crs, ccs};
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
 }
@@ -204,6 +205,33 @@ bool run_twice(const Case &c, const Operands &o, std::vector<float> &first)
     return status == LAC_OK;
 }
 
+/* With a packed beforehand, in as much memory as it takes, the bits are the same. */
+void check_packed(const Case &c, const Operands &o, const std::vector<float> &want)
+{
+    const size_t bytes = sizeof(float) * (size_t)o.c_count;
+    std::vector<float> got((size_t)o.c_count);
+    const int64_t any = lac_cuda_tiles_room(c.k);
+    lac_cuda_tiles_t p = o.p;
+    int *most, room = 0;
+    void *packed[2];
+    CUDA_CHECK(cudaMalloc(&most, sizeof *most));
+    CUDA_CHECK(cudaMalloc(&packed[0], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, any)));
+    lac_status_t status = lac_cuda_tiles_pack(&p, any, packed[0], stream);
+    if (status == LAC_OK) status = lac_cuda_tiles_most(c.m, c.k, any, packed[0], most, stream);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaMemcpy(&room, most, sizeof room, cudaMemcpyDeviceToHost));
+    if (room < 1 || room > any) fail("room", text(c));
+    CUDA_CHECK(cudaMalloc(&packed[1], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, room)));
+    if (status == LAC_OK) status = lac_cuda_tiles_pack(&p, room, packed[1], stream);
+    CUDA_CHECK(cudaMemcpyAsync(o.c, o.before, bytes, cudaMemcpyDeviceToDevice, stream));
+    p.packed = packed[1], p.room = room;
+    if (status == LAC_OK) status = lac_cuda_tiles_run(&p, o.workspace, stream);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaMemcpy(got.data(), o.c, bytes, cudaMemcpyDeviceToHost));
+    if (status != LAC_OK || memcmp(got.data(), want.data(), bytes)) fail("packed", text(c));
+    for (void *x : {(void *)most, packed[0], packed[1]}) cudaFree(x);
+}
+
 /* What lies between the lines of c is as it was. */
 void check_padding(const Case &c, const Operands &o, const std::vector<float> &got)
 {
@@ -227,6 +255,7 @@ void check(const Case &c)
             fail("error", text(c));
         }
         check_padding(c, o, got);
+        check_packed(c, o, got);
     }
     release(o);
 }

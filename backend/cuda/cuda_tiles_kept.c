@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Lists of active k and pieces of a frozen S: made once, in as much memory as they turn out to need. */
+#include "cuda_tiles_kept.h"
+#include "cuda_capture.h"
+#include "cuda_forms.h"
+
+#include <math.h>
+
+static lac_form_t form_of(const lac_sided_t *s)
+{
+    return s->s_flipped ? LAC_FORM_TILES_T : LAC_FORM_TILES;
+}
+
+bool lac_cuda_tiles_keeps(const lac_problem_t *p, const lac_sided_t *s)
+{
+    const lac_operand_t *x = s->s;
+    return p->may_copy && x->frozen && x->meta && x->buf && x->dt == LAC_F32 &&
+           lac_cuda_tiles_whole(s->m, s->n, s->k);
+}
+
+size_t lac_cuda_tiles_kept_bytes(const lac_sided_t *s, double active)
+{
+    const lac_form_data_t *form = lac_meta_form(s->s->meta, form_of(s));
+    if (form) return form->owned_bytes;
+    int64_t steps = (int64_t)ceil(active * (double)s->k / LAC_CUDA_TILES_STEP) + 1,
+            most = lac_cuda_tiles_room(s->k);
+    return (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, steps < most ? steps : most);
+}
+
+/* How many steps the half with most of them has: packed once as if it had all k, and counted. */
+static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_tiles_t *product,
+                              int64_t *room)
+{
+    int64_t any = lac_cuda_tiles_room(s->k);
+    lac_form_data_t scratch;
+    void *memory, *found;
+    int most = 0;
+    lac_cuda_form_begin(LAC_ORIGIN_SCANNED, &scratch);
+    lac_status_t status =
+        lac_cuda_form_own(&scratch, 0, (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, any), &memory);
+    if (!status) status = lac_cuda_form_own(&scratch, 1, sizeof most, &found);
+    if (!status)
+        status = lac_cuda_launched(lac_cuda_tiles_pack(product, any, memory, exec->stream), "metadata");
+    if (!status)
+        status =
+            lac_cuda_launched(lac_cuda_tiles_most(s->m, s->k, any, memory, found, exec->stream), "metadata");
+    if (!status)
+        status = lac_cuda_told(
+            cudaMemcpyAsync(&most, found, sizeof most, cudaMemcpyDeviceToHost, exec->stream), "metadata");
+    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    lac_cuda_form_drop(&scratch);
+    *room = most;
+    return status;
+}
+
+static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_tiles_t *product,
+                         lac_form_data_t *data)
+{
+    void *memory;
+    lac_cuda_form_begin(LAC_ORIGIN_SCANNED, data);
+    lac_status_t status = find_room(exec, s, product, &data->count);
+    if (!status)
+        status =
+            lac_cuda_form_own(data, 0, (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, data->count), &memory);
+    if (!status)
+        status =
+            lac_cuda_launched(lac_cuda_tiles_pack(product, data->count, memory, exec->stream), "metadata");
+    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    if (status) lac_cuda_form_drop(data);
+    data->steps = status ? NULL : memory;
+    return status;
+}
+
+lac_status_t lac_cuda_tiles_kept_now(lac_exec_t *exec, const lac_sided_t *s, lac_cuda_tiles_t *product)
+{
+    lac_meta_t *meta = s->s->meta;
+    lac_form_t which = form_of(s);
+    const lac_form_data_t *form = lac_meta_form(meta, which);
+    lac_status_t status = LAC_OK;
+    if (!form && lac_cuda_capturing(exec)) return LAC_OK;
+    if (!form) {
+        pthread_mutex_lock(&meta->build);
+        if (!lac_meta_form(meta, which)) {
+            lac_form_data_t data;
+            status = make(exec, s, product, &data);
+            if (!status) lac_meta_install(meta, which, &data);
+        }
+        form = lac_meta_form(meta, which);
+        pthread_mutex_unlock(&meta->build);
+    }
+    product->packed = form ? form->steps : NULL;
+    product->room = form ? form->count : 0;
+    return status;
+}
