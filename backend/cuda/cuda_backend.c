@@ -6,6 +6,7 @@
 #include "cuda_clock.h"
 #include "cuda_exec.h"
 #include "cuda_expand.h"
+#include "cuda_finish.h"
 #include "cuda_routes.h"
 #include "cuda_sddmm.h"
 #include "cuda_slice.h"
@@ -95,6 +96,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .spmm = lac_cuda_spmm_arrays,
                                       .expand = lac_cuda_expand,
                                       .count = lac_cuda_count,
+                                      .finish = lac_cuda_finish,
                                       .batched = lac_cuda_batched,
                                       .scan = lac_cuda_scan,
                                       .tune = lac_cuda_tune,

@@ -4,6 +4,7 @@
 #include "host_backend.h"
 #include "host_batch.h"
 #include "host_convert.h"
+#include "host_finish.h"
 #include "forms.h"
 #include "host_sddmm.h"
 #include "host_tune.h"
@@ -94,6 +95,7 @@ const lac_backend_t lac_backend_host = {.name = "host",
                                         .sample = sample,
                                         .scan = scan,
                                         .sddmm = lac_host_sddmm,
+                                        .finish = lac_host_finish,
                                         .batched = lac_host_batched,
                                         .expand = lac_host_expand,
                                         .count = lac_host_count,

@@ -6,6 +6,7 @@
 #define LACUNA_MODEL_BACKEND_H
 
 #include "batched.h"
+#include "finish.h"
 #include "slicer.h"
 #include "lacuna/context.h"
 #include "lacuna/device.h"
@@ -138,6 +139,9 @@ typedef struct lac_backend {
                            float *out, lac_inc_t rs, lac_inc_t cs, int threads);
     lac_status_t (*count)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                           int64_t *count, int threads);
+
+    /* Bias and activation of an output that the backend's runs wrote. NULL: it has none. */
+    lac_status_t (*finish)(lac_exec_t *exec, const lac_finish_t *finish, int threads);
 
     /* Serves a batch as a whole, or leaves all of it (out->served). p is the first product, with densities.
      * NULL: it never does. */

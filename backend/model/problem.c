@@ -22,7 +22,7 @@ static lac_source_t source_of(const lac_meta_t *meta)
 {
     if (!meta || meta->nnz < 0) return LAC_KNOWN_NOT;
     if (meta->frozen) return LAC_KNOWN_FROZEN;
-    return meta->density_origin == LAC_ORIGIN_ATTACHED ? LAC_KNOWN_ATTACHED : LAC_KNOWN_SCANNED;
+    return meta->density_origin >= LAC_ORIGIN_ATTACHED ? LAC_KNOWN_ATTACHED : LAC_KNOWN_SCANNED;
 }
 
 double lac_active_density(double fraction, double rows)

@@ -10,6 +10,7 @@
 #include "lacuna/convert.h"
 #include "lacuna/gemm.h"
 #include "lacuna/batch.h"
+#include "lacuna/layer.h"
 #include "lacuna/slice.h"
 #include "lacuna/sddmm.h"
 #include "lacuna/register.h"

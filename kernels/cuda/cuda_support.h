@@ -10,6 +10,8 @@
 
 #include "cuda_kernels.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,6 +31,18 @@ lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, 
 /* out := beta out + x, converted to f32, whatever the strides of both. */
 lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs, int64_t cs,
                            lac_cuda_stream_t stream);
+
+/* out[i, j] := x where x or, of magnitudes, |x| is above limit or NaN, else 0; x = out[i, j] + bias[i or j].
+ */
+typedef struct lac_cuda_finish {
+    int64_t m, n;
+    float *out;
+    int64_t rs, cs;
+    const float *bias; /* NULL: none */
+    bool bias_of_rows, magnitude;
+    float limit; /* NaN: all stay */
+} lac_cuda_finish_t;
+lac_status_t lac_cuda_finish_output(const lac_cuda_finish_t *f, lac_cuda_stream_t stream);
 
 /* Counts nonzeros at pseudo-random places of x (all of x where it has no more than LAC_CUDA_PROBE_SAMPLES
  * elements) and writes, into pinned host memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | nonzeros seen by

@@ -1,0 +1,123 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * lac_gemm_layer: a product by any route, then bias and activation, then the forms of what was written. */
+#include "entry.h"
+#include "../base/status.h"
+#include "../data/check.h"
+#include "lacuna/layer.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ALL_FORMS (LAC_META_DENSITY | LAC_META_BITMASK | LAC_META_CSR | LAC_META_CSC | LAC_META_ACTIVE)
+
+static lac_status_t read_epilogue(const lac_epilogue_t *epilogue, lac_epilogue_t *copy)
+{
+    *copy = (lac_epilogue_t){0};
+    if (!epilogue) return LAC_OK;
+    if (epilogue->size < sizeof *copy)
+        return lac_fail(LAC_ERR_VALUE, "epilogue.size: is %zu; set it to sizeof(lac_epilogue_t)",
+                        epilogue->size);
+    memcpy(copy, epilogue, sizeof *copy);
+    return LAC_OK;
+}
+
+static lac_status_t check_values(const lac_epilogue_t *e)
+{
+    bool limited = e->act == LAC_ACT_THRESHOLD || e->act == LAC_ACT_MAGNITUDE;
+    if (e->act < LAC_ACT_NONE || e->act > LAC_ACT_MAGNITUDE)
+        return lac_fail(LAC_ERR_VALUE, "epilogue.act: %d is no activation", (int)e->act);
+    if (limited && isnan(e->threshold)) return lac_fail(LAC_ERR_VALUE, "epilogue.threshold: is NaN");
+    if (e->act == LAC_ACT_MAGNITUDE && e->threshold < 0.0f)
+        return lac_fail(LAC_ERR_VALUE, "epilogue.threshold: %g is no magnitude", (double)e->threshold);
+    if (e->forms & ~ALL_FORMS)
+        return lac_fail(LAC_ERR_VALUE, "epilogue.forms: 0x%x is not made of LAC_META_ bits", e->forms);
+    return LAC_OK;
+}
+
+static lac_status_t check_bias(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_obj_t *c)
+{
+    if (!e->bias) return LAC_OK;
+    lac_dim_t count = e->bias_of_rows ? lac_obj_rows(c) : lac_obj_cols(c);
+    lac_obj_t array = lac_view_array(e->bias, count, sizeof *e->bias);
+    if (lac_share_memory(&array, c)) return lac_fail(LAC_ERR_ALIAS, "epilogue.bias: overlaps c");
+    if (!ctx->backend->check || !ctx->backend->check(ctx->exec, "epilogue.bias", e->bias)) return LAC_OK;
+    return lac_fail(LAC_ERR_SPACE, "epilogue.bias: does not lie on the context's device");
+}
+
+/* The epilogue of a call whose operands are checked already. */
+static lac_status_t check_epilogue(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_obj_t *a,
+                                   const lac_obj_t *b, const lac_obj_t *c)
+{
+    const lac_device_t *device = ctx->backend->device;
+    lac_status_t status = check_values(e);
+    if (!status) status = check_bias(ctx, e, c);
+    if (status) return status;
+    if (!ctx->backend->finish)
+        return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend has no epilogues", ctx->backend->name);
+    if (e->forms && !c->meta)
+        return lac_fail(LAC_ERR_NULL, "c.meta: is NULL, and epilogue.forms asks for forms");
+    if (c->meta && (c->meta == a->meta || c->meta == b->meta))
+        return lac_fail(LAC_ERR_ALIAS, "c.meta: is that of %s", c->meta == a->meta ? "a" : "b");
+    if (e->forms && device && device->capturing(ctx->exec))
+        return lac_fail(LAC_ERR_UNAVAILABLE,
+                        "epilogue.forms: cannot be measured while the stream is captured");
+    return LAC_OK;
+}
+
+static lac_status_t finish(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p)
+{
+    bool all = e->act == LAC_ACT_NONE;
+    if ((all && !e->bias) || !p->m || !p->n) return LAC_OK;
+    lac_finish_t f = {.m = p->m,
+                      .n = p->n,
+                      .out = p->c,
+                      .rs = p->crs,
+                      .cs = p->ccs,
+                      .bias = e->bias,
+                      .bias_of_rows = e->bias_of_rows,
+                      .magnitude = e->act == LAC_ACT_MAGNITUDE,
+                      .limit = all                      ? NAN
+                               : e->act == LAC_ACT_RELU ? 0.0f
+                                                        : e->threshold};
+    return ctx->backend->finish(ctx->exec, &f, ctx->policy.threads);
+}
+
+/* What was measured of an output stands until its owner says otherwise, as what is attached does. */
+static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned what)
+{
+    lac_meta_t *meta = c->meta;
+    lac_obj_t stored = *c;
+    stored.trans = LAC_NO_TRANS;
+    pthread_mutex_lock(&meta->build);
+    lac_status_t status = ctx->backend->scan(ctx->exec, &stored, what, ctx->policy.threads);
+    for (int i = 0; i < LAC_FORM_COUNT; i++) {
+        if (meta->form[i].origin != LAC_ORIGIN_SCANNED) continue;
+        meta->form[i].origin = LAC_ORIGIN_DERIVED;
+    }
+    if (!status) meta->density_origin = LAC_ORIGIN_DERIVED;
+    pthread_mutex_unlock(&meta->build);
+    return status;
+}
+
+lac_status_t lac_gemm_layer(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                            const float *beta, const lac_obj_t *c, const lac_epilogue_t *epilogue,
+                            lac_call_t *call)
+{
+    lac_problem_t p;
+    lac_call_t settings;
+    lac_epilogue_t e;
+    const char *route;
+    lac_status_t status = lac_read_call(call, &settings, &route);
+    if (!status) status = read_epilogue(epilogue, &e);
+    if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
+    if (!status) status = check_epilogue(ctx, &e, a, b, c);
+    if (!status) status = lac_gemm_ex(ctx, alpha, a, b, beta, c, call);
+    if (status || (settings.may_decline && call->declined)) return status;
+    if (c->meta) status = lac_meta_touch(c->meta);
+    int token = lac_enter(ctx);
+    if (!status) status = finish(ctx, &e, &p);
+    if (!status && c->meta && e.forms) status = measure(ctx, c, e.forms);
+    lac_leave(ctx, token);
+    return status;
+}

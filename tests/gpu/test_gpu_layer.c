@@ -1,0 +1,134 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Layers on a device against the host's, bit by bit: values are small whole numbers, so that every order of
+ * summation gives the same. Each takes the output of the one before with its metadata. */
+#include "gpu_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEP = 3, FORMS = LAC_META_CSR | LAC_META_BITMASK };
+
+static uint64_t seed = 37;
+
+static float *numbers(int64_t count, uint64_t one_in)
+{
+    float *x = malloc(sizeof *x * (size_t)count);
+    if (!x) exit(1);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = gpu_random(&seed) % one_in ? 0.0f : (float)(int)(gpu_random(&seed) % 9) - 4.0f;
+    return x;
+}
+
+/* A matrix on the host and the same on the device. */
+typedef struct pair {
+    lac_obj_t host, device;
+    size_t bytes;
+} pair_t;
+
+static pair_t make(lac_ctx_t *ctx, int64_t m, int64_t n, uint64_t one_in, bool by_columns)
+{
+    int64_t ld = (by_columns ? m : n) + 4, count = ld * (by_columns ? n : m);
+    float *x = numbers(count, one_in);
+    pair_t p = {.bytes = sizeof *x * (size_t)count};
+    p.host = by_columns ? lac_obj_colmajor(LAC_F32, m, n, x, ld) : lac_obj_rowmajor(LAC_F32, m, n, x, ld);
+    p.device = p.host;
+    p.device.space = LAC_DEVICE;
+    p.device.buf = gpu_upload(ctx, x, p.bytes);
+    gpu_expect(lac_meta_create(&p.host.meta, m, n), LAC_OK, "metadata");
+    gpu_expect(lac_meta_create_for(ctx, &p.device.meta, m, n), LAC_OK, "metadata");
+    return p;
+}
+
+static void release(lac_ctx_t *ctx, pair_t *p)
+{
+    free(p->host.buf);
+    lac_device_free(ctx, p->device.buf);
+    lac_meta_free(p->host.meta), lac_meta_free(p->device.meta);
+}
+
+static void same(lac_ctx_t *ctx, const void *there, const void *here, size_t bytes, const char *what)
+{
+    void *got = malloc(bytes + 1);
+    if (!got) exit(1);
+    gpu_expect(lac_device_download(ctx, got, there, bytes), LAC_OK, "download");
+    if (memcmp(got, here, bytes)) gpu_fail("%s", what);
+    free(got);
+}
+
+static void check_forms(lac_ctx_t *ctx, const pair_t *c, const char *what)
+{
+    lac_form_view_t h, d;
+    gpu_expect(lac_meta_view(c->host.meta, LAC_META_CSR, &h), LAC_OK, what);
+    if (!gpu_expect(lac_meta_view(c->device.meta, LAC_META_CSR, &d), LAC_OK, what)) return;
+    if (h.count != d.count)
+        gpu_fail("%s: %lld entries, expected %lld", what, (long long)d.count, (long long)h.count);
+    same(ctx, d.idx, h.idx, sizeof *h.idx * (size_t)h.count, what);
+    same(ctx, d.val, h.val, sizeof *h.val * (size_t)h.count, what);
+    gpu_expect(lac_meta_view(c->host.meta, LAC_META_BITMASK, &h), LAC_OK, what);
+    gpu_expect(lac_meta_view(c->device.meta, LAC_META_BITMASK, &d), LAC_OK, what);
+    same(ctx, d.bits, h.bits, sizeof *h.bits * (size_t)(c->host.m * ((c->host.n + 63) / 64)), what);
+}
+
+static void run_layer(lac_ctx_t *ctx, lac_ctx_t *host, const pair_t *a, const pair_t *b, const pair_t *c,
+                      lac_epilogue_t e, const char *route)
+{
+    char what[96];
+    int64_t count = e.bias_of_rows ? c->host.m : c->host.n;
+    float *bias = numbers(count, 1), *there = gpu_upload(ctx, bias, sizeof *bias * (size_t)count);
+    lac_call_t call = {.size = sizeof call, .route = route};
+    snprintf(what, sizeof what, "%lldx%lldx%lld act %d route %s", (long long)c->host.m, (long long)a->host.n,
+             (long long)c->host.n, (int)e.act, route ? route : "auto");
+    e.bias = bias;
+    gpu_expect(lac_gemm_layer(host, NULL, &a->host, &b->host, NULL, &c->host, &e, NULL), LAC_OK, what);
+    e.bias = there;
+    gpu_expect(lac_gemm_layer(ctx, NULL, &a->device, &b->device, NULL, &c->device, &e, &call), LAC_OK, what);
+    same(ctx, c->device.buf, c->host.buf, c->bytes, what);
+    if (e.forms & LAC_META_CSR) check_forms(ctx, c, what);
+    lac_device_free(ctx, there);
+    free(bias);
+}
+
+static void test_chains(lac_ctx_t *ctx)
+{
+    static const int64_t widths[][DEEP + 2] = {
+        {1, 300, 200, 100, 50}, {33, 70, 65, 31, 9}, {140, 260, 300, 129, 128}};
+    static const char *const routes[] = {NULL, "event", "csr", "bitmask", "tiles", "cublas"};
+    lac_ctx_t *host;
+    gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
+    for (size_t w = 0; w < GPU_COUNT(widths); w++)
+        for (size_t r = 0; r < GPU_COUNT(routes); r += gpu_quick() ? 4 : 1) {
+            pair_t x[DEEP + 1], v[DEEP];
+            x[0] = make(ctx, widths[w][0], widths[w][1], 12, false);
+            for (int l = 0; l < DEEP; l++) {
+                lac_epilogue_t e = {
+                    .size = sizeof e, .act = (lac_act_t)(1 + l), .threshold = 1.0f, .forms = FORMS};
+                e.bias_of_rows = l == 1;
+                v[l] = make(ctx, widths[w][l + 1], widths[w][l + 2], 8, l == 1);
+                x[l + 1] = make(ctx, widths[w][0], widths[w][l + 2], 1, l == 1);
+                run_layer(ctx, host, &x[l], &v[l], &x[l + 1], e, routes[r]);
+            }
+            for (int l = 0; l <= DEEP; l++) release(ctx, &x[l]);
+            for (int l = 0; l < DEEP; l++) release(ctx, &v[l]);
+        }
+    lac_ctx_free(host);
+}
+
+/* Bias that lies on the host is refused, and nothing is written. */
+static void test_places(lac_ctx_t *ctx)
+{
+    pair_t a = make(ctx, 8, 8, 2, false), b = make(ctx, 8, 8, 2, false), c = make(ctx, 8, 8, 1, false);
+    float bias[8] = {0};
+    lac_epilogue_t e = {.size = sizeof e, .bias = bias, .act = LAC_ACT_RELU, .forms = FORMS};
+    gpu_expect_error(lac_gemm_layer(ctx, NULL, &a.device, &b.device, NULL, &c.device, &e, NULL),
+                     LAC_ERR_SPACE, "epilogue.bias", "bias on the host");
+    same(ctx, c.device.buf, c.host.buf, c.bytes, "what was refused");
+    release(ctx, &a), release(ctx, &b), release(ctx, &c);
+}
+
+int main(int argc, char **argv)
+{
+    static const gpu_test_t tests[] = {GPU_TEST(test_chains), GPU_TEST(test_places)};
+    return gpu_run(tests, GPU_COUNT(tests), argc, argv);
+}
