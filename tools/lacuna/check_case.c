@@ -6,12 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check_calls.h"
 #include "device_oracle.h"
 
 #define RAN_TEXT 64
-
-/* The entry points beside lac_gemm_ex; they decide for themselves. */
-typedef enum entry { ENTRY_EX, ENTRY_BARE, ENTRY_PLAN } entry_t;
 
 typedef struct oracle {
     ref_result_t result[4]; /* by ref_nan_t flags; empty until it is needed */
@@ -73,50 +71,14 @@ static int readings(const check_run_t *run, const lac_decision_t *d, unsigned re
     return 3;
 }
 
-static lac_status_t call_bare(lac_ctx_t *ctx, const operand_set_t *set)
-{
-    const ref_problem_t *p = &set->problem;
-    const lac_obj_t *a = &set->a, *b = &set->b, *c = &set->c;
-    const float *x = a->buf, *y = b->buf;
-    if (p->op == REF_SGEMV)
-        return lac_sgemv(ctx, a->trans, a->m, a->n, p->alpha, x, a->rs, a->cs, y, b->rs, p->beta, c->buf,
-                         c->rs);
-    return lac_sgemm(ctx, a->trans, b->trans, p->m, p->n, p->k, p->alpha, x, a->rs, a->cs, y, b->rs, b->cs,
-                     p->beta, c->buf, c->rs, c->cs);
-}
-
-static lac_status_t call_plan(lac_ctx_t *ctx, const operand_set_t *set, lac_call_t *call,
-                              lac_decision_t *decision)
-{
-    lac_plan_t *plan;
-    lac_status_t status = lac_plan_create(ctx, &plan, &set->a, &set->b, &set->c, call);
-    if (status != LAC_OK) return status;
-    status = lac_plan_run(plan, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &set->c);
-    if (status == LAC_OK) status = lac_plan_explain(plan, decision);
-    lac_plan_destroy(plan);
-    return status;
-}
-
 static outcome_t call_once(check_run_t *run, lac_ctx_t *ctx, entry_t entry, const char *route)
 {
     outcome_t out = {0};
     operand_set_t *set = &run->set;
-    lac_call_t call = {.size = sizeof call, .route = strcmp(route, ROUTE_AUTO) == 0 ? NULL : route};
-    call.decision = &out.decision;
     out.status = operand_set_reset(set);
-    if (out.status != LAC_OK) return out;
-    switch (entry) {
-    case ENTRY_EX:
+    if (out.status == LAC_OK)
         out.status =
-            lac_gemm_ex(ctx, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &set->c, &call);
-        break;
-    case ENTRY_BARE:
-        out.status = call_bare(ctx, set);
-        break;
-    case ENTRY_PLAN:
-        out.status = call_plan(ctx, set, &call, &out.decision);
-        break;
-    }
+            check_call(ctx, set, entry, strcmp(route, ROUTE_AUTO) == 0 ? NULL : route, &out.decision);
     if (out.status == LAC_OK && computes_on_device(ctx)) out.status = lac_device_wait(ctx);
     if (out.status == LAC_OK) out.status = operand_set_fetch(set);
     out.bits = ref_matrix_result_checksum(&set->data.c);
@@ -266,6 +228,8 @@ static void check_entry_points(check_run_t *run)
     bool bare = p->a.dt == LAC_F32 && p->b.dt == LAC_F32 && !p->a.only && !p->b.only;
     if (bare) check_entry(run, ENTRY_BARE, ROUTE_AUTO, p->op == REF_SGEMV ? "lac_sgemv" : "lac_sgemm");
     check_entry(run, ENTRY_PLAN, ROUTE_AUTO, "lac_plan_run");
+    if (run->set.a.buf && !has_special_values(p))
+        check_entry(run, ENTRY_BATCHED, ROUTE_AUTO, "lac_gemm_batched");
 }
 
 /* What a route did to A or B shows in their bits on the device. */
