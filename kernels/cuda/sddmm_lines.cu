@@ -11,21 +11,22 @@ namespace
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
-/* Where B is larger, the rows' warps keep together better in parts of so many entries, on average: 197
- * instead of 218 us for 10000^2, 5 %, k = 128; for 4096^2, 10 %, k = 32 it is 27 instead of 22 us (H200,
+constexpr int kBlocks = 4; /* of a multiprocessor: 64 registers, so that nothing is spilled */
+/* Segments of a row: two where B is larger than kNear, and as many as there are kSegment bytes of B for its
+ * entries. At 4096^2, 10 %, k = 512, 263, 246, 241 us for 1, 4, 8; at k = 32, 23.4, 24.7, 26.8 (H200,
  * 2026-11-21). */
-constexpr int64_t kNear = 2 << 20;
-constexpr int kSegment = 128;
-constexpr int kUneven = 8; /* times the average and kSegment: from there on a row is very long         */
-constexpr int kHeld = 512; /* elements along k of a line of A that are held in registers               */
-constexpr int kShare = 64; /* entries of a warp where A is not held                                    */
+constexpr int64_t kNear = 3 << 20, kSegment = 100 << 10;
+constexpr int kUneven = 8; /* times the average and kFew: from there on a row is very long */
+constexpr int kFew = 128;
+constexpr int kShare = 64; /* entries of a warp whose rows are not walked side by side     */
 
 struct SampledArgs {
     lac_cuda_sampled_t p;
     const int64_t *ptr;
     const int32_t *idx;
-    int64_t nnz, row_blocks;
-    int segments; /* equal parts of each row */
+    int64_t nnz;
+    int row_blocks, segments; /* equal parts of each row */
+    int ldb;                  /* for walk_row, which needs it in 32 bits */
 };
 
 /* The row, from `row` on, that holds entry e: 32 ways at a time, by a warp. */
@@ -48,61 +49,61 @@ __device__ inline void store_value(const lac_cuda_sampled_t &p, int64_t e, float
     p.values[e] = p.beta == 0.0f ? p.alpha * sum : fmaf(p.beta, p.values[e], p.alpha * sum);
 }
 
+/* Pieces of four along k, of which a lane has every kLanes-th; zeros from k on. */
+template <int kLanes, int kVec>
+__device__ inline void load_line(float4 (&x)[kVec], const float *line, int l, int k, bool there)
+{
+#pragma unroll
+    for (int v = 0; v < kVec; v++)
+        x[v] = there && l + v * 4 * kLanes < k ? __ldg((const float4 *)(line + v * 4 * kLanes))
+                                               : make_float4(0, 0, 0, 0);
+}
+
 /* `count` entries of one row from `begin` on, by a warp: kLanes lanes to an entry, each kVec pieces of four
- * along k. */
-template <int kLanes, int kVec, int kUnroll>
+ * along k, kUnroll entries in flight. 32 entries at a time: a lane holds the column and the sum of one of
+ * them, of those that its team works on; k goes in as many pieces as it takes, one where kOnce. */
+template <int kLanes, int kVec, int kUnroll, bool kOnce>
 __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin, int count)
 {
-    constexpr int kGroups = kWarp / kLanes;
+    constexpr int kTeams = kWarp / kLanes, kPiece = 4 * kLanes * kVec;
     const lac_cuda_sampled_t &p = s.p;
-    const int lane = threadIdx.x % kWarp, group = lane / kLanes, l = lane % kLanes * 4, k = (int)p.k;
+    const int lane = threadIdx.x % kWarp, member = lane % kLanes, l = 4 * member, k = (int)p.k;
+    const int place = member * kTeams + lane / kLanes; /* among the 32 */
     const int32_t *idx = s.idx + begin;
+    const float *line = p.a + row * p.lda + l;
+    int next = place < count ? __ldg(idx + place) : -1;
     float4 a[kVec];
+    if (kOnce) load_line<kLanes>(a, line, l, k, true);
+    for (int first = 0; first < count; first += kWarp) {
+        const int column = next, here = least(kWarp, count - first), at = first + place;
+        next = at + kWarp < count ? __ldg(idx + at + kWarp) : -1;
+        float mine = 0.0f;
+        for (int k0 = 0; k0 < (kOnce ? 1 : k); k0 += kPiece) {
+            if (!kOnce) load_line<kLanes>(a, line + k0, k0 + l, k, true);
+            for (int turn = 0; turn * kTeams < here; turn += kUnroll) {
+                float4 b[kUnroll][kVec];
 #pragma unroll
-    for (int v = 0; v < kVec; v++) {
-        const int at = l + v * 4 * kLanes;
-        a[v] = at < k ? __ldg((const float4 *)(p.a + row * p.lda + at)) : make_float4(0, 0, 0, 0);
-    }
-    int next[kUnroll]; /* columns of the entries to come; beyond the end any that there is */
+                for (int u = 0; u < kUnroll; u++) {
+                    const int c = __shfl_sync(kFull, column, turn + u, kLanes);
+                    load_line<kLanes>(b[u], p.b + (int64_t)c * s.ldb + k0 + l, k0 + l, k, c >= 0);
+                }
 #pragma unroll
-    for (int u = 0; u < kUnroll; u++)
-        next[u] = u * kGroups + group < count ? __ldg(idx + u * kGroups + group) : 0;
-    for (int e = 0; e < count; e += kGroups * kUnroll) {
-        float sum[kUnroll];
-        float4 b[kUnroll][kVec];
+                for (int u = 0; u < kUnroll; u++) {
+                    float sum = 0.0f;
 #pragma unroll
-        for (int u = 0; u < kUnroll; u++) {
-            const float *line = p.b + (int64_t)next[u] * p.ldb + l;
+                    for (int v = 0; v < kVec; v++) {
+                        sum = fmaf(a[v].x, b[u][v].x, sum);
+                        sum = fmaf(a[v].y, b[u][v].y, sum);
+                        sum = fmaf(a[v].z, b[u][v].z, sum);
+                        sum = fmaf(a[v].w, b[u][v].w, sum);
+                    }
 #pragma unroll
-            for (int v = 0; v < kVec; v++)
-                b[u][v] = l + v * 4 * kLanes < k ? __ldg((const float4 *)(line + v * 4 * kLanes))
-                                                 : make_float4(0, 0, 0, 0);
-        }
-#pragma unroll
-        for (int u = 0; u < kUnroll; u++) {
-            const int at = e + kGroups * (kUnroll + u) + group;
-            next[u] = at < count ? __ldg(idx + at) : 0;
-        }
-#pragma unroll
-        for (int u = 0; u < kUnroll; u++) {
-            sum[u] = 0.0f;
-#pragma unroll
-            for (int v = 0; v < kVec; v++) {
-                sum[u] = fmaf(a[v].x, b[u][v].x, sum[u]);
-                sum[u] = fmaf(a[v].y, b[u][v].y, sum[u]);
-                sum[u] = fmaf(a[v].z, b[u][v].z, sum[u]);
-                sum[u] = fmaf(a[v].w, b[u][v].w, sum[u]);
+                    for (int d = kLanes / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
+                    if (member == turn + u) mine += sum;
+                }
             }
         }
-#pragma unroll
-        for (int u = 0; u < kUnroll; u++)
-#pragma unroll
-            for (int d = kLanes / 2; d > 0; d /= 2) sum[u] += __shfl_xor_sync(kFull, sum[u], d);
-#pragma unroll
-        for (int u = 0; u < kUnroll; u++) {
-            const int at = e + u * kGroups + group;
-            if (l == 0 && at < count) store_value(p, begin + at, sum[u]);
-        }
+        if (at < count) store_value(p, begin + at, mine);
     }
 }
 
@@ -111,33 +112,36 @@ __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin
  * Mapping   a warp to a segment of a row. The warps of all rows walk from left to right at the same time, so
  *           that a column of B, in the first-level cache, serves other rows on its way: 64 warps at 10 %
  *           share it six times.
- * Layout    lines of A and B 16-byte aligned, k a multiple of 4 and at most 4 kLanes kVec.
- * Bytes     4 k per entry, of B, from cache; 8 per entry; A once a segment.
+ * Layout    lines of A and B 16-byte aligned, k a multiple of 4.
+ * Bytes     4 k per entry, of B, from cache; 8 per entry, of 32 at a time; A once a segment.
  * Order     lane by lane along k, lanes by a butterfly: the same bits whatever the cut.
- * Limit     the way from L2, less what the first-level cache keeps. kUnroll kVec = 4: more loads in flight
- *           cost resident warps, and with them the sharing: 12 instead of 17 us for 4096^2, 1 %, k = 128,
- *           with 1 instead of 4 entries in flight (H200, 2026-11-21). */
-template <int kLanes, int kVec, int kUnroll>
-__global__ __launch_bounds__(kThreads) void sddmm_rows(const __grid_constant__ SampledArgs s)
+ * Limit     the way from L2, less what the first-level cache keeps: 4096^2, 1 %, k = 512, 343 MB of columns
+ *           in 39 us, 8.8 TB/s (H200, 2026-11-21). More loads in flight cost resident warps, and with them
+ *           the sharing. */
+template <int kLanes, int kVec, int kUnroll, bool kOnce>
+__global__ __launch_bounds__(kThreads, kBlocks) void sddmm_rows(const __grid_constant__ SampledArgs s)
 {
-    const int64_t segment = blockIdx.x / s.row_blocks,
-                  row = (blockIdx.x - segment * s.row_blocks) * kWarps + threadIdx.x / kWarp;
+    dependency_wait();
+    const int segment = (int)blockIdx.x / s.row_blocks,
+              row = ((int)blockIdx.x - segment * s.row_blocks) * kWarps + (int)threadIdx.x / kWarp;
     if (row >= s.p.m) return;
-    const int64_t begin = s.ptr[row], length = s.ptr[row + 1] - begin, step = ceil_div(length, s.segments);
-    const int count = (int)most<int64_t>(0, least(step, length - segment * step));
-    walk_row<kLanes, kVec, kUnroll>(s, row, begin + segment * step, count);
+    const int64_t begin = s.ptr[row];
+    const int length = (int)(s.ptr[row + 1] - begin), step = (length + s.segments - 1) / s.segments;
+    const int count = least(step, length - segment * step);
+    if (count > 0) walk_row<kLanes, kVec, kUnroll, kOnce>(s, row, begin + segment * step, count);
 }
 
 /* The same for rows of very different lengths: equal shares of all entries, whatever rows they fall into. */
-template <int kLanes, int kVec, int kUnroll>
-__global__ __launch_bounds__(kThreads) void sddmm_shares(const __grid_constant__ SampledArgs s)
+template <int kLanes, int kVec, int kUnroll, bool kOnce>
+__global__ __launch_bounds__(kThreads, kBlocks - 1) void sddmm_shares(const __grid_constant__ SampledArgs s)
 {
+    dependency_wait();
     int64_t e = ((int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp) * kShare, row = 0;
     const int64_t end = least(s.nnz, e + kShare);
     while (e < end) {
         row = row_of(s.ptr, row, s.p.m, e, threadIdx.x % kWarp);
         const int64_t row_end = least(end, s.ptr[row + 1]);
-        walk_row<kLanes, kVec, kUnroll>(s, row, e, (int)(row_end - e));
+        walk_row<kLanes, kVec, kUnroll, kOnce>(s, row, e, (int)(row_end - e));
         e = row_end;
     }
 }
@@ -145,6 +149,7 @@ __global__ __launch_bounds__(kThreads) void sddmm_shares(const __grid_constant__
 /* A warp to an entry, any k and alignment. */
 __global__ __launch_bounds__(kThreads) void sddmm_any(const __grid_constant__ SampledArgs s)
 {
+    dependency_wait();
     const lac_cuda_sampled_t &p = s.p;
     const int lane = threadIdx.x % kWarp;
     int64_t e = ((int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp) * kShare;
@@ -162,11 +167,19 @@ __global__ __launch_bounds__(kThreads) void sddmm_any(const __grid_constant__ Sa
     }
 }
 
-template <int kLanes, int kVec, int kUnroll>
+template <int kLanes, int kVec, int kUnroll, bool kOnce = true>
 lac_status_t launch_held(const SampledArgs &s, const Launch &l, bool shares)
 {
-    return shares ? launch(sddmm_shares<kLanes, kVec, kUnroll>, l, s)
-                  : launch(sddmm_rows<kLanes, kVec, kUnroll>, l, s);
+    return shares ? launch(sddmm_shares<kLanes, kVec, kUnroll, kOnce>, l, s)
+                  : launch(sddmm_rows<kLanes, kVec, kUnroll, kOnce>, l, s);
+}
+
+/* Equal parts of each row; where rows are few, more of them, until every multiprocessor has some. */
+int64_t segments_of(const lac_cuda_sampled_t *p, int64_t average, int64_t row_blocks)
+{
+    const int64_t columns = 4 * p->k * average, wanted = ceil_div(3 * current_device().sms, row_blocks);
+    const int64_t parts = most<int64_t>(4 * p->n * p->k > kNear ? 2 : 1, columns / kSegment);
+    return least<int64_t>(1024, most(wanted, parts));
 }
 
 } // namespace
@@ -178,28 +191,21 @@ extern "C" lac_status_t lac_cuda_sddmm(const lac_cuda_sampled_t *p, const lac_cu
     using namespace lacuna;
     if (!fits(p->m) || !fits(p->n) || !fits(p->k)) return LAC_ERR_EXTENT;
     if (pattern->nnz == 0) return LAC_OK;
-    SampledArgs s = {*p, pattern->ptr, pattern->idx, pattern->nnz, ceil_div(p->m, kWarps), 1};
-    Launch l = {dim3(1), dim3(kThreads), 0, 1, false, (cudaStream_t)stream};
-    const bool held = p->k <= kHeld && p->k % 4 == 0 && p->lda % 4 == 0 && p->ldb % 4 == 0 &&
+    const int64_t row_blocks = ceil_div(p->m, kWarps), average = pattern->nnz / p->m;
+    const int64_t shares = ceil_div(pattern->nnz, (int64_t)kShare * kWarps);
+    const bool held = p->k % 4 == 0 && p->lda % 4 == 0 && p->ldb % 4 == 0 && fits(p->ldb) &&
                       aligned(p->a, 16) && aligned(p->b, 16);
-    const int64_t average = pattern->nnz / p->m, shares = ceil_div(pattern->nnz, (int64_t)kShare * kWarps);
-    const bool uneven = p->longest > kUneven * (average + kSegment);
-    if (!held || uneven) {
-        if (!fits(shares)) return LAC_ERR_EXTENT;
-        l.grid = dim3(unsigned(shares));
-    }
+    const bool uneven = p->longest > kUneven * (average + kFew);
+    SampledArgs s = {*p, pattern->ptr, pattern->idx, pattern->nnz, (int)row_blocks, 1, (int)p->ldb};
+    if (held && !uneven) s.segments = (int)segments_of(p, average, row_blocks);
+    const int64_t blocks = held && !uneven ? row_blocks * s.segments : shares;
+    if (!fits(blocks)) return LAC_ERR_EXTENT;
+    const Launch l = {dim3(unsigned(blocks)), dim3(kThreads), 0, 1, true, (cudaStream_t)stream};
     if (!held) return launch(sddmm_any, l, s);
-    if (!uneven) {
-        /* Few rows: more segments for each, until every multiprocessor has some. */
-        const int64_t wanted = ceil_div(4 * current_device().sms, s.row_blocks);
-        const int64_t parts = 4 * p->n * p->k > kNear ? average / kSegment : 1;
-        s.segments = (int)least<int64_t>(1024, most(wanted, most<int64_t>(1, parts)));
-        if (!fits(s.row_blocks * s.segments)) return LAC_ERR_EXTENT;
-        l.grid = dim3(unsigned(s.row_blocks * s.segments));
-    }
-    return p->k <= 32    ? launch_held<4, 2, 2>(s, l, uneven)
+    return p->k <= 32    ? launch_held<8, 1, 4>(s, l, uneven)
            : p->k <= 64  ? launch_held<8, 2, 2>(s, l, uneven)
            : p->k <= 128 ? launch_held<8, 4, 1>(s, l, uneven)
            : p->k <= 256 ? launch_held<16, 4, 1>(s, l, uneven)
-                         : launch_held<32, 4, 1>(s, l, uneven);
+           : p->k <= 512 ? launch_held<32, 4, 1>(s, l, uneven)
+                         : launch_held<32, 4, 1, false>(s, l, uneven);
 }
