@@ -156,8 +156,21 @@ def kernels_section(report):
                                  ">best speed"), rows)
 
 
+def host_operators_section(report):
+    """Operators on the host, each beside a copy that moves as many bytes as it must."""
+    times = {}
+    for row in report["results"]:
+        times.setdefault(row["problem"], []).append(row["us"])
+    return "Each in turns with a copy that moves as many bytes as must move; medians.\n\n" + table(
+        ("", ">ours", ">copy", ">times the copy"),
+        [(problem, microseconds(ours), microseconds(copy), f"{ours / copy:.2f}")
+         for problem, (ours, copy) in times.items()])
+
+
 def operators_section(report):
     """Slices, sampled products, batches: a row for each problem, a column for each way to serve it."""
+    if "processor" in report:
+        return host_operators_section(report)
     times = {}
     for row in report["results"]:
         times.setdefault(row["problem"], {})[row["route"]] = row["us"]

@@ -128,6 +128,9 @@ def floor_us(report, problem):
 
 def caption(report):
     """Machine, BLAS, date and commit on one line."""
+    if "processor" in report:
+        threads = f"{report['threads']} thread{'s' if report['threads'] > 1 else ''}"
+        return f"{report['processor']}, {threads}; {report['date']}, commit `{report['commit']}`"
     if report["schema"] in (KERNELS, OPERATORS):
         cublas = report.get("cublas", 0)
         driver, date = report["driver"] or "not recorded", report["date"] or "date not recorded"
