@@ -31,18 +31,49 @@ static lac_status_t check_scalars(const lac_ctx_t *ctx, lac_space_t space, const
     return status ? status : check_scalar(ctx, "beta", beta);
 }
 
-lac_status_t lac_describe_call_at(const lac_ctx_t *ctx, lac_space_t scalars, const float *alpha,
-                                  const lac_obj_t *a, const lac_obj_t *b, const float *beta,
-                                  const lac_obj_t *c, lac_problem_t *p)
+static bool same_view(const lac_obj_t *x, const lac_obj_t *y)
+{
+    return x->buf == y->buf && x->m == y->m && x->n == y->n && x->rs == y->rs && x->cs == y->cs &&
+           x->dt == y->dt && x->space == y->space && x->trans == y->trans && x->meta == y->meta;
+}
+
+/* Where these views would be kept; NULL where they say too little: what metadata says may change. */
+static lac_checked_t *place_of(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
+{
+    if (!a || !b || !c || a->meta || b->meta || c->meta || !c->buf) return NULL;
+    uintptr_t mixed = (uintptr_t)a->buf ^ (uintptr_t)b->buf >> 3 ^ (uintptr_t)c->buf >> 5;
+    return &ctx->checked[(mixed >> 8 ^ mixed >> 13) % LAC_CHECKED_CALLS];
+}
+
+static lac_status_t check_call(const lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b,
+                               const lac_obj_t *c)
+{
+    lac_status_t status;
+    if ((status = lac_check_operand("a", a, false, ctx->backend->space))) return status;
+    if ((status = lac_check_operand("b", b, false, ctx->backend->space))) return status;
+    if ((status = lac_check_operand("c", c, true, ctx->backend->space))) return status;
+    return lac_check_product(a, b, c);
+}
+
+/* The same, but the views of a call that was in order need no second look, which took a fifth of a
+ * call's time. */
+static lac_status_t check_views(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
+{
+    lac_checked_t *place = place_of(ctx, a, b, c);
+    if (place && same_view(&place->c, c) && same_view(&place->a, a) && same_view(&place->b, b)) return LAC_OK;
+    lac_status_t status = check_call(ctx, a, b, c);
+    if (place && !status) *place = (lac_checked_t){*a, *b, *c};
+    return status;
+}
+
+lac_status_t lac_describe_call_at(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
+                                  const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
 {
     lac_status_t status;
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
     if ((status = check_scalars(ctx, scalars, alpha, beta))) return status;
-    if ((status = lac_check_operand("a", a, false, ctx->backend->space))) return status;
-    if ((status = lac_check_operand("b", b, false, ctx->backend->space))) return status;
-    if ((status = lac_check_operand("c", c, true, ctx->backend->space))) return status;
-    if ((status = lac_check_product(a, b, c))) return status;
+    if ((status = check_views(ctx, a, b, c))) return status;
     if ((status = check_buffer(ctx, "a", a))) return status;
     if ((status = check_buffer(ctx, "b", b))) return status;
     if ((status = check_buffer(ctx, "c", c))) return status;
@@ -56,8 +87,8 @@ lac_status_t lac_describe_call_at(const lac_ctx_t *ctx, lac_space_t scalars, con
     return LAC_OK;
 }
 
-lac_status_t lac_describe_call(const lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
-                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
+lac_status_t lac_describe_call(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                               const float *beta, const lac_obj_t *c, lac_problem_t *p)
 {
     return lac_describe_call_at(ctx, LAC_HOST, alpha, a, b, beta, c, p);
 }

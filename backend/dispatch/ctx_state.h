@@ -8,6 +8,12 @@
 #include "site.h"
 #include "../model/backend.h"
 
+#define LAC_CHECKED_CALLS 4 /* of which a context knows that their operands are in order */
+
+typedef struct lac_checked {
+    lac_obj_t a, b, c; /* c.buf NULL: none */
+} lac_checked_t;
+
 struct lac_ctx {
     const lac_backend_t *backend;
     lac_exec_t *exec;
@@ -22,6 +28,7 @@ struct lac_ctx {
     lac_sites_t sites;
     lac_site_t *forwarded; /* whose declined call is being timed, or NULL */
     double forwarded_at_us;
+    lac_checked_t checked[LAC_CHECKED_CALLS];
     struct lac_rivals *rivals; /* sites of lac_spmm_or_decline; NULL before the first        */
     lac_run_mark_t rival;      /* of a declined call of theirs that is being clocked; 0: none */
     uint64_t calls;            /* for LACUNA_COMPARE's every N-th */

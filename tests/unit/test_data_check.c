@@ -128,6 +128,8 @@ static void test_operand_alone(void **state)
     char what[128], word[8];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int x = 0; x < 3; x++) {
+            make(&t); /* a good call before, whose views are remembered */
+            unit_expect(lac_gemm(t.ctx, NULL, &t.op[0], &t.op[1], NULL, &t.op[2]), LAC_OK, "good");
             make(&t);
             cases[i].spoil(&t.op[x]);
             snprintf(what, sizeof what, "%s of %s", cases[i].what, names[x]);
@@ -171,6 +173,20 @@ static void test_c_is_f32(void **state)
     make(&t);
     t.op[2].dt = LAC_U8;
     expect_bad(&t, LAC_ERR_TYPE, "c.dt", "c u8");
+}
+
+/* A view may be good for itself, and the call good but for where its output lies. */
+static void test_overlap_after_a_good_call(void **state)
+{
+    bad_call_t t = {.ctx = *state};
+    make(&t);
+    unit_expect(lac_gemm(t.ctx, NULL, &t.op[0], &t.op[1], NULL, &t.op[2]), LAC_OK, "good");
+    make(&t);
+    t.op[0].buf = t.c;
+    expect_bad(&t, LAC_ERR_ALIAS, "c", "a in c");
+    make(&t);
+    t.op[1].buf = t.c + 1;
+    expect_bad(&t, LAC_ERR_ALIAS, "c", "b in c");
 }
 
 static void test_extents_that_do_not_fit(void **state)
@@ -352,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_operand_alone),
                                        cmocka_unit_test(test_null_pointers),
                                        cmocka_unit_test(test_c_is_f32),
+                                       cmocka_unit_test(test_overlap_after_a_good_call),
                                        cmocka_unit_test(test_extents_that_do_not_fit),
                                        cmocka_unit_test(test_metadata_of_another_matrix),
                                        cmocka_unit_test(test_sparse_only),
