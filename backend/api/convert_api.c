@@ -202,6 +202,45 @@ lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *o
     return status;
 }
 
+/* What is written, and where; the words of a row of tiles are filled in. */
+static lac_status_t check_tiling(const lac_ctx_t *ctx, const lac_obj_t *a, lac_tiling_t *t)
+{
+    lac_status_t status;
+    lac_dim_t rows = lac_obj_rows(a), cols = lac_obj_cols(a);
+    if (t->rows < 1) return lac_fail(LAC_ERR_VALUE, "tile_rows: %" PRId64 " is below 1", t->rows);
+    if (t->cols < 1) return lac_fail(LAC_ERR_VALUE, "tile_cols: %" PRId64 " is below 1", t->cols);
+    if (!t->bits) return lac_fail(LAC_ERR_NULL, "bits: is NULL");
+    if ((status = check_place(ctx, "bits", t->bits))) return status;
+    if ((status = check_place(ctx, "count", t->count))) return status;
+    lac_dim_t down = rows / t->rows + (rows % t->rows > 0), along = cols / t->cols + (cols % t->cols > 0);
+    t->words = along / 64 + (along % 64 > 0);
+    int64_t all;
+    if (__builtin_mul_overflow(down, t->words, &all) || all > PTRDIFF_MAX / (int64_t)sizeof *t->bits)
+        return lac_fail(LAC_ERR_EXTENT, "bits: %" PRId64 " x %" PRId64 " words overflow memory", down,
+                        t->words);
+    lac_obj_t bits = lac_view_array(t->bits, all, sizeof *t->bits),
+              count = lac_view_array(t->count, t->count != NULL, sizeof *t->count);
+    if ((status = check_apart("bits", a, &bits))) return status;
+    if ((status = check_apart("count", a, &count))) return status;
+    return lac_share_memory(&bits, &count) ? lac_fail(LAC_ERR_ALIAS, "count: overlaps bits") : LAC_OK;
+}
+
+lac_status_t lac_tile_occupancy(lac_ctx_t *ctx, const lac_obj_t *a, lac_dim_t tile_rows, lac_dim_t tile_cols,
+                                uint64_t *bits, int64_t *count)
+{
+    lac_tiling_t tiling = {.rows = tile_rows, .cols = tile_cols, .bits = bits, .count = count};
+    lac_status_t status = check_input(ctx, "a", a);
+    if (!status) status = check_tiling(ctx, a, &tiling);
+    if (status) return status;
+    if (!ctx->backend->occupancy) return no_conversions(ctx);
+    lac_operand_t x = lac_operand_describe(a);
+    if (x.forms & LAC_FORMS_SPARSE) x.buf = NULL; /* the form is what stands for the contents */
+    int token = lac_enter(ctx);
+    status = ctx->backend->occupancy(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), &tiling);
+    lac_leave(ctx, token);
+    return status;
+}
+
 lac_status_t lac_count(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count)
 {
     lac_status_t status = check_input(ctx, "a", a);

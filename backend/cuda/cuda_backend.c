@@ -7,6 +7,7 @@
 #include "cuda_exec.h"
 #include "cuda_expand.h"
 #include "cuda_finish.h"
+#include "cuda_occupancy.h"
 #include "cuda_routes.h"
 #include "cuda_sddmm.h"
 #include "cuda_slice.h"
@@ -97,6 +98,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .expand = lac_cuda_expand,
                                       .count = lac_cuda_count,
                                       .finish = lac_cuda_finish,
+                                      .occupancy = lac_cuda_occupancy,
                                       .batched = lac_cuda_batched,
                                       .scan = lac_cuda_scan,
                                       .tune = lac_cuda_tune,

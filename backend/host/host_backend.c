@@ -5,6 +5,7 @@
 #include "host_batch.h"
 #include "host_convert.h"
 #include "host_finish.h"
+#include "host_occupancy.h"
 #include "forms.h"
 #include "host_sddmm.h"
 #include "host_tune.h"
@@ -99,6 +100,7 @@ const lac_backend_t lac_backend_host = {.name = "host",
                                         .batched = lac_host_batched,
                                         .expand = lac_host_expand,
                                         .count = lac_host_count,
+                                        .occupancy = lac_host_occupancy,
                                         .tune = lac_host_tune,
                                         .bytes = workspace_bytes,
                                         .info = info};

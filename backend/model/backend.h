@@ -33,6 +33,14 @@ typedef struct lac_branch {
     bool touched; /* out: the recording is not what it was */
 } lac_branch_t;
 
+/* Tiles of rows x cols, and where it is written which of them hold a nonzero: `words` words of bits for each
+ * row of tiles, and their number (NULL: not wanted). */
+typedef struct lac_tiling {
+    lac_dim_t rows, cols, words;
+    uint64_t *bits;
+    int64_t *count;
+} lac_tiling_t;
+
 /* Device memory and timing, for those who have no other way to them: what lacuna/device.h offers. */
 typedef struct lac_device {
     lac_status_t (*alloc)(lac_exec_t *exec, size_t bytes, void **memory);
@@ -133,12 +141,14 @@ typedef struct lac_backend {
     /* A product with CSR arrays of the caller's, queued; their entries are not in order. NULL: never. */
     lac_status_t (*spmm)(lac_exec_t *exec, const lac_spmm_t *call);
 
-    /* op(X), rows x cols, as a dense matrix in memory of the caller's; and the number of its nonzeros,
-     * written in the backend's space. */
+    /* op(X), rows x cols, as a dense matrix in memory of the caller's; the number of its nonzeros, and
+     * which tiles of it hold any, written in the backend's space. */
     lac_status_t (*expand)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                            float *out, lac_inc_t rs, lac_inc_t cs, int threads);
     lac_status_t (*count)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                           int64_t *count, int threads);
+    lac_status_t (*occupancy)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                              const lac_tiling_t *tiling);
 
     /* Bias and activation of an output that the backend's runs wrote. NULL: it has none. */
     lac_status_t (*finish)(lac_exec_t *exec, const lac_finish_t *finish, int threads);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * From one form of an operand to another: dense, CSR, CSC, bitmask, active list; and how many nonzeros it
- * has.
+ * From one form of an operand to another: dense, CSR, CSC, bitmask, active list; how many nonzeros it has,
+ * and which tiles of it hold any.
  *
  * An operand's contents are those of a form that stands for it (attached, or made while it is frozen),
  * otherwise its buffer's. A dense buffer is measured into forms by lac_meta_scan; here one form is made of
@@ -45,6 +45,15 @@ LAC_API lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_
 /* *count := the nonzeros of A (entries, where it is sparse only), written in the context's space: on a device
  * nobody waits for it. Errors: those of operands; SPACE; ALIAS; MEMORY; EXTENT. */
 LAC_API lac_status_t lac_count(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count);
+
+/* Which tiles of A hold a nonzero, A cut into tiles of tile_rows x tile_cols from its first element on (the
+ * last ones of a row or column may be smaller). With words = ceil(ceil(columns / tile_cols) / 64): bit
+ * (t % 64) of bits[i * words + t / 64] is set where tile (i, t) does; unused high bits are 0. *count := the
+ * tiles that do; count may be NULL. Both are written in the context's space: on a device nobody waits for
+ * them. A zero kept as an entry of a form is no nonzero. Errors: those of operands; NULL (bits); VALUE
+ * (tile_rows or tile_cols below 1); SPACE; ALIAS; MEMORY; EXTENT. */
+LAC_API lac_status_t lac_tile_occupancy(lac_ctx_t *ctx, const lac_obj_t *a, lac_dim_t tile_rows,
+                                        lac_dim_t tile_cols, uint64_t *bits, int64_t *count);
 
 #ifdef __cplusplus
 }

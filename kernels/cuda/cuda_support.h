@@ -43,6 +43,15 @@ typedef struct lac_cuda_finish {
     float limit; /* NaN: all stay */
 } lac_cuda_finish_t;
 lac_status_t lac_cuda_finish_output(const lac_cuda_finish_t *f, lac_cuda_stream_t stream);
+/* Which tiles of rows x cols of x hold a nonzero, `words` words of bits for each row of tiles; and, where
+ * count is not NULL, how many do. */
+typedef struct lac_cuda_tiling {
+    int64_t rows, cols, words;
+    uint64_t *bits;
+    int64_t *count;
+} lac_cuda_tiling_t;
+lac_status_t lac_cuda_tile_bits(const lac_cuda_matrix_t *x, const lac_cuda_tiling_t *t,
+                                lac_cuda_stream_t stream);
 
 /* Counts nonzeros at pseudo-random places of x (all of x where it has no more than LAC_CUDA_PROBE_SAMPLES
  * elements) and writes, into pinned host memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | nonzeros seen by

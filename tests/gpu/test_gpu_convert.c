@@ -63,6 +63,29 @@ static void check_dense(lac_ctx_t *ctx, csr_pair_t *x, bool turned)
     free(want);
 }
 
+/* Tiles of the sparse operand and of its dense contents by rows and by columns, against the host's. */
+static void check_tiles(lac_ctx_t *ctx, csr_pair_t *x, int64_t rows, int64_t cols)
+{
+    int64_t words = ((x->n + cols - 1) / cols + 63) / 64, bytes = (x->m + rows - 1) / rows * words * 8, count;
+    uint64_t *want = csr_pair_poison((size_t)bytes);
+    void *there = gpu_upload(ctx, want, (size_t)bytes), *count_there = gpu_upload(ctx, &count, sizeof count);
+    size_t elements = (size_t)(x->m * x->n) * sizeof(float);
+    float *poison = csr_pair_poison(elements);
+    lac_obj_t dense = lac_obj_rowmajor(LAC_F32, x->m, x->n, gpu_upload(ctx, poison, elements), x->n);
+    dense.space = LAC_DEVICE;
+    gpu_expect(lac_tile_occupancy(x->host, &x->on_host, rows, cols, want, &count), LAC_OK, "host");
+    for (int form = 0; form < 3; form++) {
+        if (form == 2) dense.rs = 1, dense.cs = x->m;
+        if (form > 0) gpu_expect(lac_to_dense(ctx, &x->on_device, &dense), LAC_OK, "dense");
+        const lac_obj_t *a = form > 0 ? &dense : &x->on_device;
+        gpu_expect(lac_tile_occupancy(ctx, a, rows, cols, there, count_there), LAC_OK, "device");
+        same(ctx, there, want, bytes, "tiles", x);
+        same(ctx, count_there, &count, sizeof count, "the tiles' count", x);
+    }
+    lac_device_free(ctx, dense.buf), lac_device_free(ctx, there), lac_device_free(ctx, count_there);
+    free(poison), free(want);
+}
+
 static void test_conversions(lac_ctx_t *ctx)
 {
     static const int64_t shapes[][2] = {{1, 1}, {5, 70}, {64, 64}, {130, 33}, {200, 300}};
@@ -75,6 +98,9 @@ static void test_conversions(lac_ctx_t *ctx)
             check_forms(ctx, &x);
             check_dense(ctx, &x, false);
             check_dense(ctx, &x, true);
+            x.on_host.trans = x.on_device.trans = LAC_NO_TRANS;
+            for (int t = 0; t < 4; t++) check_tiles(ctx, &x, t & 1 ? 64 : 3, t & 2 ? 1 : 8);
+            check_tiles(ctx, &x, 1000, 1000);
             csr_pair_free(&x);
         }
     lac_ctx_free(host);

@@ -229,6 +229,57 @@ static void test_large_buffer(void **state)
     }
 }
 
+/* One tile after the other, by its elements. */
+static void expect_tiles(const uint64_t *got, int64_t count, const float *x, int64_t m, int64_t n, int64_t rs,
+                         int64_t cs, int64_t rows, int64_t cols)
+{
+    int64_t across = (n + cols - 1) / cols, words = (across + 63) / 64, set = 0;
+    for (int64_t i = 0; i * rows < m; i++)
+        for (int64_t t = 0; t < 64 * words; t++) {
+            bool any = false;
+            for (int64_t r = i * rows; r < m && r < (i + 1) * rows; r++)
+                for (int64_t c = t * cols; t < across && c < n && c < (t + 1) * cols; c++)
+                    any |= x[r * rs + c * cs] != 0.0f;
+            assert_int_equal(got[i * words + t / 64] >> t % 64 & 1, any);
+            set += any;
+        }
+    assert_int_equal(count, set);
+}
+
+static void test_tile_occupancy(void **state)
+{
+    static const int64_t tiles[][2] = {{1, 1}, {3, 2}, {64, 1}, {1, 64}, {8, 32}, {INT64_MAX, INT64_MAX}};
+    static source_t s;
+    static uint64_t found[2 * ROOM];
+    for (int from = 0; from <= FORMS; from++)
+        for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++) {
+            int64_t count = -1, rows = tiles[t][0], cols = tiles[t][1];
+            make(&s, bits[from % FORMS]);
+            bool turned = t & 1;
+            lac_obj_t dense = lac_obj_rowmajor(LAC_F32, s.m, s.n, s.dense, s.n),
+                      *a = from < FORMS ? &s.a : &dense;
+            if (turned) a->trans = LAC_TRANS;
+            int64_t m = turned ? s.n : s.m, n = turned ? s.m : s.n;
+            memset(found, 0xff, sizeof found);
+            unit_expect(lac_tile_occupancy(*state, a, rows, cols, found, &count), LAC_OK, "tiles");
+            rows = rows < m ? rows : m, cols = cols < n ? cols : n;
+            expect_tiles(found, count, s.dense, m, n, turned ? 1 : s.n, turned ? s.n : 1, rows, cols);
+            unit_expect(lac_tile_occupancy(*state, a, rows, cols, found, NULL), LAC_OK, "no count");
+            lac_meta_free(s.a.meta);
+        }
+    uint8_t events[6] = {0, 7, 0, 0, 255, 0};
+    float kept[] = {0.0f, 2.0f};
+    int32_t ptr[] = {0, 1, 2}, idx[] = {0, 1};
+    lac_obj_t e = lac_obj_rowmajor(LAC_U8, 2, 3, events, 3), z = lac_obj_rowmajor(LAC_F32, 2, 3, NULL, 3);
+    unit_expect(lac_tile_occupancy(*state, &e, 2, 2, found, NULL), LAC_OK, "events");
+    assert_int_equal(found[0], 1);
+    unit_expect(lac_meta_create(&z.meta, 2, 3), LAC_OK, "meta");
+    unit_expect(lac_meta_attach_csr(z.meta, LAC_I32, ptr, idx, kept), LAC_OK, "attach");
+    unit_expect(lac_tile_occupancy(*state, &z, 1, 3, found, NULL), LAC_OK, "a kept zero");
+    assert_true(found[0] == 0 && found[1] == 1);
+    lac_meta_free(z.meta);
+}
+
 static void test_frozen_buffer(void **state)
 {
     float x[6] = {0, 2, 0, 1, 0, 3};
@@ -289,6 +340,7 @@ int main(void)
                                        cmocka_unit_test(test_dense_and_count),
                                        cmocka_unit_test(test_turned),
                                        cmocka_unit_test(test_large_buffer),
+                                       cmocka_unit_test(test_tile_occupancy),
                                        cmocka_unit_test(test_frozen_buffer),
                                        cmocka_unit_test(test_bad_input)};
     unit_begin();

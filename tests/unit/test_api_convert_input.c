@@ -97,6 +97,36 @@ static void test_bad_input(void **state)
     lac_meta_free(x.meta);
 }
 
+static void test_bad_tiles(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    lac_obj_t x = sparse(ctx), full = fake_device_matrix(M, N, dense), bad = full,
+              long_one = fake_device_matrix(INT64_C(1) << 60, 1, dense);
+    uint64_t found[M] = {5, 5, 5, 5};
+    int64_t count = -1;
+    long_one.dt = LAC_U8;
+    refused(lac_tile_occupancy(NULL, &x, 1, 1, found, &count), LAC_ERR_NULL, "ctx: is NULL");
+    refused(lac_tile_occupancy(ctx, NULL, 1, 1, found, &count), LAC_ERR_NULL, "a: is NULL");
+    refused(lac_tile_occupancy(ctx, &x, 0, 1, found, &count), LAC_ERR_VALUE, "tile_rows: 0 is below 1");
+    refused(lac_tile_occupancy(ctx, &x, 1, -3, found, &count), LAC_ERR_VALUE, "tile_cols: -3 is below 1");
+    refused(lac_tile_occupancy(ctx, &x, 1, 1, NULL, &count), LAC_ERR_NULL, "bits: is NULL");
+    refused(lac_tile_occupancy(ctx, &x, 1, 1, found, (int64_t *)found), LAC_ERR_ALIAS,
+            "count: overlaps bits");
+    refused(lac_tile_occupancy(ctx, &full, 1, 1, (uint64_t *)dense, NULL), LAC_ERR_ALIAS, "bits: overlaps a");
+    refused(lac_tile_occupancy(ctx, &long_one, 1, 1, found, NULL), LAC_ERR_EXTENT, "words overflow memory");
+    bad.rs = 1;
+    refused(lac_tile_occupancy(ctx, &bad, 1, 1, found, &count), LAC_ERR_STRIDE, "a: strides");
+    fake.elsewhere = found;
+    refused(lac_tile_occupancy(ctx, &x, 1, 1, found, &count), LAC_ERR_SPACE, "bits: is not here");
+    fake.elsewhere = &count;
+    refused(lac_tile_occupancy(ctx, &x, 1, 1, found, &count), LAC_ERR_SPACE, "count: is not here");
+    fake_device_backend()->occupancy = NULL;
+    refused(lac_tile_occupancy(ctx, &x, 1, 1, found, &count), LAC_ERR_UNAVAILABLE, "converts nothing");
+    for (int i = 0; i < M; i++) assert_int_equal(found[i], 5);
+    assert_int_equal(count, -1);
+    lac_meta_free(x.meta);
+}
+
 static void test_nothing_stands_for_the_contents(void **state)
 {
     lac_ctx_t *ctx = *state;
@@ -146,7 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CONVERT_TEST(test_places),    CONVERT_TEST(test_turned),
         CONVERT_TEST(test_bad_input), CONVERT_TEST(test_nothing_stands_for_the_contents),
-        CONVERT_TEST(test_failures),
+        CONVERT_TEST(test_bad_tiles), CONVERT_TEST(test_failures),
     };
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,12 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Which tiles of an operand on the device hold a nonzero. */
+#ifndef LACUNA_CUDA_OCCUPANCY_H
+#define LACUNA_CUDA_OCCUPANCY_H
+
+#include "cuda_exec.h"
+
+lac_status_t lac_cuda_occupancy(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                                const lac_tiling_t *tiling);
+
+#endif
