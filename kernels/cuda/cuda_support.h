@@ -43,6 +43,7 @@ typedef struct lac_cuda_finish {
     float limit; /* NaN: all stay */
 } lac_cuda_finish_t;
 lac_status_t lac_cuda_finish_output(const lac_cuda_finish_t *f, lac_cuda_stream_t stream);
+
 /* Which tiles of rows x cols of x hold a nonzero, `words` words of bits for each row of tiles; and, where
  * count is not NULL, how many do. */
 typedef struct lac_cuda_tiling {

@@ -87,29 +87,29 @@ inline bool has_many(const lac_cuda_product_t *p, double density)
 }
 
 /* Fills the fields that the caller left 0. density: expected, or 0. The numbers are what won on an H200
- * (2026-11-20) over 1 .. 128 rows of 4096 .. 10000: many rows per block where they share slices of W in L1,
- * one where getting started is all of the work (2.5 instead of 2.8 us for 10 x 5000 x 5000, 0.1 %); k in
- * slices until there are some 1600 warps, within a block (cheap to add up); 3200 across a cluster where a row
- * has many events. given: as CSR; no packer runs before, so that blocks of ten rows settle evenly: 11.7
- * instead of 12.8 us for 10 x 10000 x 10000, 1 %. */
+ * (2026-11-21) over 1 .. 128 rows of 4096 .. 10000: many rows per block where they share slices of W in L1; k
+ * in slices until there are some 1600 warps, 3200 where a row has many events. A block holds the slices of
+ * few rows (cheap to add up; 8.9 instead of 9.9 us for 10 x 10000 x 10000, 1 %), a cluster those of one row
+ * or of many. given: as CSR; no packer runs before, so that blocks of ten rows settle evenly. */
 inline lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_t t, double density,
                                      bool given, const Device &device)
 {
     const int limit = range_warps(wide_loads(p));
     const bool shared_slices = (double)p->m * density > 0.8, many = has_many(p, density);
+    const bool few_rows = p->m > 1 && p->m <= 10 && !shared_slices;
     if (!t.row_warps) {
         const int64_t most_rows = shared_slices                  ? limit
-                                  : !many && p->m <= 10          ? 1
+                                  : few_rows                     ? 1
                                   : p->m > 10 || (given && many) ? 10
                                                                  : 5;
         t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, most_rows));
     }
     const int64_t whole = p->m * ceil_div(p->n, kTileColumns);
     const int64_t wanted = many ? 3200 : 1600;
-    const int most_slices = shared_slices || !many ? 8 : 4;
+    const int most_slices = shared_slices || !many || few_rows ? 8 : 4;
     int slices = 1;
     while (slices < most_slices && 2 * whole * slices <= wanted) slices *= 2;
-    const int per_block = shared_slices ? 1 : many ? least(slices, given ? 1 : 2) : slices;
+    const int per_block = shared_slices ? 1 : many && !few_rows ? least(slices, given ? 1 : 2) : slices;
     if (!device.hopper) t.cluster = 1;
     if (!t.k_warps)
         t.k_warps = most(1, least(t.cluster ? slices / t.cluster : per_block, limit / t.row_warps));
