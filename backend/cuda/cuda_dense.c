@@ -5,8 +5,9 @@
 #include "cuda_routes.h"
 #include "cuda_vendor.h"
 
-/* 1 x 1 with k = 1e9 took 3 ms, with k = 2^31 + 10 it did not end (cuBLAS 13.1, H200, 2026-11-21). */
-#define K_MOST ((lac_dim_t)1 << 30)
+/* 1 x 1 with k = 1e9 took 3 ms, with k = 2^31 + 10 it did not end, nor in pieces of 2^30 that were told the
+ * whole leading dimension (cuBLAS 13.1, H200, 2026-11-21). */
+#define K_MOST ((lac_dim_t)1 << 29)
 
 static bool fits_32(const lac_problem_t *p)
 {
@@ -102,17 +103,27 @@ static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const floa
                                         (int)a.ld, b.buf, (int)b.ld, beta, c, (int)ld);
 }
 
+/* Elements [k0, k0 + length) along k, which are next to each other (`contiguous`) or one a line. A line that
+ * is alone needs no leading dimension, which may be more than cuBLAS's faster kernels can take. */
+static blas_operand_t piece_of(const blas_operand_t *x, bool contiguous, lac_dim_t lines, lac_dim_t k0,
+                               lac_dim_t length)
+{
+    blas_operand_t piece = {x->buf + k0 * (contiguous ? 1 : x->ld), x->trans, x->ld};
+    if (contiguous && lines == 1) piece.ld = length;
+    return piece;
+}
+
 /* C = beta C + alpha A B, all by columns as the BLAS sees them; a very long k in pieces. */
 static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha,
                              blas_operand_t a, blas_operand_t b, const float *beta, float *c, lac_inc_t ldc)
 {
     static const float one = 1.0f;
     int64_t ld = at_least(n == 1 ? 1 : ldc, m);
-    int64_t a_step = a.trans == LAC_CUBLAS_N ? a.ld : 1, b_step = b.trans == LAC_CUBLAS_N ? 1 : b.ld;
     int status = 0;
     for (lac_dim_t k0 = 0; !status && k0 < k; k0 += K_MOST) {
         lac_dim_t length = k - k0 < K_MOST ? k - k0 : K_MOST;
-        blas_operand_t a0 = {a.buf + k0 * a_step, a.trans, a.ld}, b0 = {b.buf + k0 * b_step, b.trans, b.ld};
+        blas_operand_t a0 = piece_of(&a, a.trans != LAC_CUBLAS_N, m, k0, length),
+                       b0 = piece_of(&b, b.trans == LAC_CUBLAS_N, n, k0, length);
         status = sgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one : beta, c, ld);
     }
     return lac_cublas_told(status, "sgemm");
