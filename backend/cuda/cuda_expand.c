@@ -4,6 +4,7 @@
  * waited for. */
 #include "cuda_expand.h"
 #include "cuda_contents.h"
+#include "slice_kernels.h"
 
 /* x without the buffer that a form stands for. */
 static lac_operand_t formed(const lac_operand_t *x)
@@ -13,10 +14,29 @@ static lac_operand_t formed(const lac_operand_t *x)
     return y;
 }
 
+/* A compressed form is a slice of all its lines. */
+static lac_status_t all_lines(lac_exec_t *exec, const lac_form_data_t *form, int64_t lines, int64_t length,
+                              float *out, lac_inc_t rs, lac_inc_t cs)
+{
+    lac_cuda_slice_t s = {.m = lines,
+                          .n = length,
+                          .count = lines,
+                          .ptr = form->ptr,
+                          .idx = form->idx,
+                          .val = form->val,
+                          .nnz = form->count};
+    return lac_cuda_launched(lac_cuda_slice_rows(&s, out, rs, cs, exec->stream), "dense contents");
+}
+
 lac_status_t lac_cuda_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                              float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
     (void)threads;
+    const lac_form_data_t *form;
+    if (x->forms & 1u << LAC_FORM_CSR && (form = lac_meta_form(x->meta, LAC_FORM_CSR)))
+        return all_lines(exec, form, x->meta->m, x->meta->n, out, x->flipped ? cs : rs, x->flipped ? rs : cs);
+    if (x->forms & 1u << LAC_FORM_CSC && (form = lac_meta_form(x->meta, LAC_FORM_CSC)))
+        return all_lines(exec, form, x->meta->n, x->meta->m, out, x->flipped ? rs : cs, x->flipped ? cs : rs);
     lac_operand_t y = formed(x);
     lac_cuda_matrix_t from = {y.dt, y.buf, rows, cols, y.rs, y.cs};
     lac_cuda_contents_t contents;

@@ -22,7 +22,8 @@ extern "C" {
 
 typedef struct lac_cuda_slice {
     int64_t m, n, count;
-    const void *rows; /* [count] in any order, each as often as wanted: int64_t where wide, else int32_t */
+    const void *rows; /* [count] in any order, each as often as wanted: int64_t where wide, else int32_t;
+                         NULL: 0, 1, .. count - 1, for lac_cuda_slice_rows */
     bool wide;
     const int64_t *ptr;  /* [m + 1]                                                   */
     const int32_t *idx;  /* [nnz]                                                     */

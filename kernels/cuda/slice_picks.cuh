@@ -12,6 +12,7 @@ namespace lacuna
 
 __device__ inline int64_t pick(const lac_cuda_slice_t &s, int64_t i)
 {
+    if (!s.rows) return i;
     return s.wide ? ((const int64_t *)s.rows)[i] : ((const int32_t *)s.rows)[i];
 }
 
