@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { M = 24, K = 40, N = 12, PICKED = 9, COUNT = 3, MOST = 4096 };
+enum { M = 24, K = 40, N = 12, PICKED = 9, COUNT = 3, MOST = 4096, LARGE = 1050 };
 #define POISON (-77.0f)
 
 static float s[M * K], val[M * K];   /* the sparse matrix, and its values  */
@@ -138,8 +138,30 @@ static lac_status_t converted(lac_ctx_t *ctx, lac_obj_t *sparse)
     return status ? status : lac_to_dense(ctx, sparse, &to);
 }
 
+/* A buffer that no cache holds, whose nonzeros are found in one reading, by lines and across them. */
+static lac_status_t large(lac_ctx_t *ctx, lac_obj_t *sparse)
+{
+    static float buffer[LARGE * LARGE];
+    lac_obj_t all = lac_obj_rowmajor(LAC_F32, LARGE, LARGE, buffer, LARGE);
+    lac_form_view_t csr = {0}, csc = {0};
+    size = 0;
+    if (!sparse->buf) return LAC_OK; /* once is enough */
+    size = 4;
+    for (int i = 0; i < 3; i++) buffer[i * (LARGE + 1) * 100] = right[i] = (float)(i + 1);
+    right[3] = 3.0f;
+    lac_status_t status = lac_meta_create(&all.meta, LARGE, LARGE);
+    if (!status) status = lac_meta_scan(ctx, &all, LAC_META_CSR | LAC_META_CSC);
+    if (!status) status = lac_meta_freeze(all.meta);
+    if (!status) status = lac_meta_view(all.meta, LAC_META_CSR, &csr);
+    if (!status) status = lac_meta_view(all.meta, LAC_META_CSC, &csc);
+    for (int i = 0; !status && i < 3; i++) out[i] = csr.val[i] == csc.val[i] ? csr.val[i] : POISON;
+    if (!status) out[3] = (float)csc.count;
+    lac_meta_free(all.meta);
+    return status;
+}
+
 static lac_status_t (*const steps[])(lac_ctx_t *, lac_obj_t *) = {
-    rows, rows_gradient, rows_as_csr, sampled, gradient_of_all, sampled_of_sparse, batch, converted};
+    rows, rows_gradient, rows_as_csr, sampled, gradient_of_all, sampled_of_sparse, batch, converted, large};
 enum { STEPS = 2 * sizeof steps / sizeof *steps };
 
 static int count_steps(void)
