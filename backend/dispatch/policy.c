@@ -1,18 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * One parser for three sources of settings. */
+ * The options: what each accepts, and its value as text. */
 #include "policy.h"
-#include "../base/env.h"
-#include "../base/log.h"
 #include "../base/plain_locale.h"
-#include "../base/settings_file.h"
-#include "../base/threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CONFIG_LINES_MOST 1000
 
 enum {
 #define LAC_OPTION(name, variable, accepted) OPTION_##name,
@@ -247,73 +241,6 @@ bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y)
            memcmp(x->frozen, y->frozen, sizeof x->frozen) != 0;
 }
 
-static void set_or_warn(lac_policy_t *policy, const char *shown, const char *option, const char *value,
-                        const char *origin)
-{
-    bool known;
-    const char *accepted = lac_policy_set(policy, option, value, origin, &known);
-    if (!known)
-        lac_warn("%s: no such option; accepted: %s", shown, lac_policy_names());
-    else if (accepted)
-        lac_warn("%s: '%s' is not accepted; expected %s", shown, value, accepted);
-}
-
-/* One "option = value" line; '#' begins a comment. */
-static void read_line(lac_policy_t *policy, const char *path, int number, char *line)
-{
-    char option[64], value[256], shown[512];
-    int used = 0;
-    line[strcspn(line, "#\r\n")] = '\0';
-    if (line[strspn(line, " \t")] == '\0') return;
-    snprintf(shown, sizeof shown, "%.400s:%d", path, number);
-    bool whole = sscanf(line, " %63[a-z_] = %255[^ \t] %n", option, value, &used) == 2 && !line[used];
-    if (whole)
-        set_or_warn(policy, shown, option, value, "config");
-    else
-        lac_warn("%s: expected 'option = value'", shown);
-}
-
-static void read_config(lac_policy_t *policy)
-{
-    char path[4096], line[1024];
-    const char *named = lac_env("LACUNA_CONFIG");
-    if (named ? (size_t)snprintf(path, sizeof path, "%s", named) >= sizeof path
-              : !lac_settings_path("XDG_CONFIG_HOME", ".config", "config", path, sizeof path))
-        return;
-    FILE *file = lac_settings_open(path);
-    if (!file) {
-        if (named) lac_warn("LACUNA_CONFIG: cannot read %s", path);
-        return;
-    }
-    int number = 0;
-    while (number < CONFIG_LINES_MOST && fgets(line, sizeof line, file))
-        read_line(policy, path, ++number, line);
-    if (number == CONFIG_LINES_MOST) lac_warn("%s: what follows line %d is left out", path, number);
-    fclose(file);
-}
-
-/* LACUNA_THREADS, or the number that the program gives to OpenMP, or every processor. */
-static int default_threads(void)
-{
-    const char *omp = lac_env("OMP_NUM_THREADS");
-    int processors = lac_processors(), asked = omp ? atoi(omp) : 0;
-    if (asked > 0 && asked < processors) return asked;
-    return processors < 256 ? processors : 256;
-}
-
-void lac_policy_load(lac_policy_t *policy)
-{
-    *policy = (lac_policy_t){
-        .detect = LAC_DETECT_PROBE, .dense_bias = 0.05, .compare_every = 1, .may_copy = true, .learn = true};
-    policy->threads = default_threads();
-    for (int i = 0; i < OPTION_COUNT; i++) policy->origin[i] = "default";
-    read_config(policy);
-    for (int i = 0; i < OPTION_COUNT; i++) {
-        const char *value = lac_env(options[i].variable);
-        if (value) set_or_warn(policy, options[i].variable, options[i].name, value, "environment");
-    }
-}
-
 int lac_policy_count(void)
 {
     return OPTION_COUNT;
@@ -321,6 +248,11 @@ int lac_policy_count(void)
 const char *lac_policy_name(int i)
 {
     return options[i].name;
+}
+
+const char *lac_policy_variable(int i)
+{
+    return options[i].variable;
 }
 
 const char *lac_policy_names(void)

@@ -51,9 +51,10 @@ void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from);
 /* True where two policies may decide differently on the same call, backends aside. */
 bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y);
 
-/* The value of option i as text, for printing; option names; their number. */
+/* The value of option i as text, for printing; option names and environment variables; their number. */
 int lac_policy_count(void);
 const char *lac_policy_name(int i);
+const char *lac_policy_variable(int i);
 void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size);
 
 /* A backend name as the environment spells it ("blas", "cublas", "event", ...) as a route name; *accepted is
