@@ -47,36 +47,45 @@ static void test_settled(void **state)
     assert_in_range(found_at, DENSE_CALLS, CALLS_MOST - 1);
 }
 
+enum { HALF = 64, WHOLE = 2 * HALF };
+static float x[WHOLE * WHOLE], y[WHOLE * HALF], w[WHOLE * WHOLE], out[WHOLE * WHOLE];
+
+/* out := A w by its description, A with so many columns. */
+static fake_record_t lt_matmul(const float *a, int k)
+{
+    static const float one = 1.0f, zero = 0.0f;
+    const fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, 0, LT_EPILOGUE_NONE}},
+                            of_a = {{0, 0, WHOLE, k, WHOLE, 1}}, of_b = {{0, 0, k, WHOLE, WHOLE, 1}},
+                            of_d = {{0, 0, WHOLE, WHOLE, WHOLE, 1}};
+    cublasLtMatmul(handle_memory, &desc, &one, a, &of_a, w, &of_b, &zero, out, &of_d, out, &of_d, NULL, NULL,
+                   0, NULL);
+    return take();
+}
+
 /* The same of products known by their descriptions: hardly one is asked for more than the extents of D.
- * Others with the same ones but another A, and so perhaps another k, do not take their part. */
+ * Another with the same ones, but with another A and k, does not take their part. */
 static void test_settled_lt(void **state)
 {
     (void)state;
-    enum { SIDE = 128, HALF = SIDE / 2, DENSE_CALLS = 300, CALLS_MOST = 3000 };
-    static float x[SIDE * SIDE], y[SIDE * HALF], w[SIDE * SIDE], out[SIDE * SIDE];
-    const float one = 1.0f, zero = 0.0f;
-    fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, 0, LT_EPILOGUE_NONE}};
-    const fake_attributes_t square = {{0, 0, SIDE, SIDE, SIDE, 1}}, narrow = {{0, 0, SIDE, HALF, SIDE, 1}},
-                            low = {{0, 0, HALF, SIDE, SIDE, 1}};
+    enum { DENSE_CALLS = 300, CALLS_MOST = 3000 };
     int attributes = 0, found_at = 0;
-    fill(x, SIDE * SIDE);
-    fill(y, SIDE * HALF);
-    fill(w, SIDE * SIDE);
+    fill(x, WHOLE * WHOLE);
+    fill(y, WHOLE * HALF);
+    fill(w, WHOLE * WHOLE);
     take();
-    for (int i = 0; i < CALLS_MOST && !found_at; i++) {
-        if (i == DENSE_CALLS) memset(y, 0, sizeof y);
-        cublasLtMatmul(handle_memory, &desc, &one, x, &square, w, &square, &zero, out, &square, out, &square,
-                       NULL, NULL, 0, NULL);
-        fake_record_t record = take();
+    for (int i = 0; i < DENSE_CALLS; i++) {
+        fake_record_t record = lt_matmul(x, WHOLE);
         assert_int_equal(record.calls, 1);
-        attributes += i < DENSE_CALLS ? record.attributes : 0;
-        cublasLtMatmul(handle_memory, &desc, &one, y, &narrow, w, &low, &zero, out, &square, out, &square,
-                       NULL, NULL, 0, NULL);
-        record = take();
-        if (i < DENSE_CALLS) assert_int_equal(record.calls, 1);
-        if (!record.calls) found_at = i;
+        attributes += record.attributes;
     }
     assert_in_range(attributes, 2 * DENSE_CALLS, 4 * DENSE_CALLS);
+    for (int i = 0; i < CALLS_MOST && !found_at; i++) {
+        if (i == DENSE_CALLS) memset(y, 0, sizeof y);
+        assert_int_equal(lt_matmul(x, WHOLE).calls, 1);
+        int calls = lt_matmul(y, HALF).calls;
+        if (i < DENSE_CALLS) assert_int_equal(calls, 1);
+        if (!calls) found_at = i;
+    }
     assert_in_range(found_at, DENSE_CALLS, CALLS_MOST - 1);
 }
 
