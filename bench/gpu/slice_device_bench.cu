@@ -167,7 +167,7 @@ double time_cusparse(const Bench &b, cusparseHandle_t handle)
 double time_stream(const Bench &b, double in, double out)
 {
     const int64_t pieces_in = (int64_t)(in / 16), pieces_out = (int64_t)(out / 16);
-    const unsigned blocks = (unsigned)std::max<int64_t>(1, (pieces_in + pieces_out) / 4096);
+    const unsigned blocks = (unsigned)(std::max(pieces_in, pieces_out) / 2560 + 1);
     return time_graph(
         [&](int) {
             stream_pieces<<<blocks, 512, 0, stream>>>(
