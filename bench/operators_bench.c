@@ -26,6 +26,7 @@ static float *val, *out, *values, *few;
 static lac_obj_t a, b, pattern;      /* of a sampled product                      */
 static lac_obj_t events, weights, c; /* of a batch: the first of each             */
 static lac_meta_t *made;
+static lac_obj_t masked; /* d as a bitmask alone */
 
 static void must(lac_status_t status)
 {
@@ -64,15 +65,25 @@ static void build_sparse(void)
     must(lac_meta_attach_csr(s.meta, LAC_I32, ptr, idx, val));
 }
 
-/* A hundredth of the elements, in a buffer. */
+/* A hundredth of the elements, in a buffer and as a bitmask. */
 static void build_dense(void)
 {
+    lac_form_view_t view;
     few = bench_need((int64_t)ROWS * COLS * 4);
     memset(few, 0, (size_t)ROWS * COLS * 4);
     for (int64_t e = 0; e < (int64_t)ROWS * COLS / 100; e++)
         few[e * 100 + (int64_t)(bench_random() % 100)] = 1.5F;
     d = lac_obj_rowmajor(LAC_F32, ROWS, COLS, few, COLS);
     must(lac_meta_create(&d.meta, ROWS, COLS));
+    lac_meta_t *bits;
+    must(lac_meta_create(&bits, ROWS, COLS));
+    masked = d, d.meta = bits;
+    must(lac_meta_scan(ctx, &d, LAC_META_BITMASK));
+    must(lac_meta_freeze(bits));
+    must(lac_meta_view(bits, LAC_META_BITMASK, &view));
+    d.meta = masked.meta, masked.buf = NULL;
+    must(lac_meta_create(&masked.meta, ROWS, COLS));
+    must(lac_meta_attach_bitmask(masked.meta, view.bits, view.val));
 }
 
 static void build_sampled(void)
@@ -167,6 +178,23 @@ static void csr_to_dense(void)
     lac_obj_t o = lac_obj_rowmajor(LAC_F32, ROWS, COLS, out, COLS);
     must(lac_to_dense(ctx, &s, &o));
 }
+/* Of the same elements as 16 rows, a seventh of whose columns are active. */
+static void dense_to_active(void)
+{
+    lac_obj_t flat = lac_obj_rowmajor(LAC_F32, 16, ROWS * COLS / 16, few, ROWS * COLS / 16);
+    flat.meta = made;
+    must(lac_meta_scan(ctx, &flat, LAC_META_ACTIVE));
+}
+static void flat_meta(void)
+{
+    lac_meta_free(made);
+    must(lac_meta_create(&made, 16, ROWS * COLS / 16));
+}
+static void bits_to_dense(void)
+{
+    lac_obj_t o = lac_obj_rowmajor(LAC_F32, ROWS, COLS, out, COLS);
+    must(lac_to_dense(ctx, &masked, &o));
+}
 static void dense_to_csr(void)
 {
     must(lac_meta_scan(ctx, &d, LAC_META_CSR));
@@ -214,6 +242,9 @@ static const struct {
     {"dense_to_csr", "10000 x 10000, 1 %: dense to CSR", dense_to_csr, from_dense, MATRIX * 1.02},
     {"dense_to_csc", "the same: dense to CSC", dense_to_csc, from_dense, MATRIX * 1.02},
     {"dense_to_bits", "the same: dense to bitmask", dense_to_bits, from_dense, MATRIX * 1.04125},
+    {"dense_to_active", "as 16 rows, 15 % of columns active: dense to active list", dense_to_active,
+     flat_meta, MATRIX + 0.15 * (17.0 / 16.0) * MATRIX},
+    {"bits_to_dense", "the same: bitmask to dense", bits_to_dense, NULL, MATRIX * 1.04125},
     {"count", "the same: count of nonzeros", count_dense, NULL, MATRIX},
 };
 

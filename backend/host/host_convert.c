@@ -6,6 +6,8 @@
 #include "forms.h"
 #include "host_slice.h"
 
+#define PAST ((int64_t)4 << 20) /* elements of an output that is written past the caches */
+
 /* A compressed form is a slice of all its lines. */
 static lac_status_t all_lines(lac_exec_t *exec, const lac_form_data_t *form, int64_t lines, int64_t length,
                               int threads, float *out, lac_inc_t rs, lac_inc_t cs)
@@ -20,6 +22,48 @@ static lac_status_t all_lines(lac_exec_t *exec, const lac_form_data_t *form, int
     return lac_host_slicer.rows(exec, &s, out, rs, cs);
 }
 
+typedef struct spread {
+    const lac_host_kernels_t *kernels;
+    const lac_form_data_t *form;
+    int64_t lines, length;
+    int32_t *idx; /* [parts * length] */
+    float *out;
+    lac_inc_t rs, cs;
+    lac_pieces_t pieces;
+} spread_t;
+
+/* A line of a bitmask is a line of CSR once its places are listed. */
+static void spread_part(void *arg, int part, int parts)
+{
+    spread_t *s = arg;
+    int64_t words = (s->length + 63) / 64, i0, i1;
+    int32_t *idx = s->idx + part * s->length;
+    (void)parts;
+    while (lac_pieces_take(&s->pieces, &i0, &i1))
+        for (int64_t i = i0; i < i1; i++) {
+            int64_t ptr[2] = {0, 0};
+            for (int64_t w = 0; w < words; w++)
+                for (uint64_t set = s->form->bits[i * words + w]; set; set &= set - 1)
+                    idx[ptr[1]++] = (int32_t)(64 * w + __builtin_ctzll(set));
+            lac_rows_t line = {1, s->length, ptr, idx, s->form->val ? s->form->val + s->form->ptr[i] : NULL};
+            lac_picks_t first = {.count = 1};
+            s->kernels->slice_rows(&line, 1.0f, &first, 0, 1, 0, s->length, s->out + i * s->rs, s->rs, s->cs,
+                                   s->lines * s->length > PAST);
+        }
+}
+
+static lac_status_t all_bits(lac_exec_t *exec, const lac_form_data_t *form, int64_t lines, int64_t length,
+                             int threads, float *out, lac_inc_t rs, lac_inc_t cs)
+{
+    spread_t s = {exec->kernels, form, lines, length, NULL, out, rs, cs, {.extent = lines, .grain = 16}};
+    double serial = 4.0 * (double)lines * (double)length / (exec->machine->out_gbps * 1e3);
+    int parts = lac_host_parts(threads, serial, exec->machine->wake_us);
+    s.idx = lac_work(exec, LAC_WORK_EVENTS, (size_t)parts * (size_t)length * sizeof *s.idx + 1);
+    if (!s.idx) return LAC_ERR_MEMORY;
+    lac_parallel(parts, spread_part, &s);
+    return LAC_OK;
+}
+
 lac_status_t lac_host_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                              float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
@@ -31,6 +75,9 @@ lac_status_t lac_host_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t
     if (x->forms & 1u << LAC_FORM_CSC && (form = lac_meta_form(x->meta, LAC_FORM_CSC)))
         return all_lines(exec, form, x->meta->n, x->meta->m, threads, out, x->flipped ? rs : cs,
                          x->flipped ? cs : rs);
+    if (x->forms & 1u << LAC_FORM_BITS && (form = lac_meta_form(x->meta, LAC_FORM_BITS)))
+        return all_bits(exec, form, x->meta->m, x->meta->n, threads, out, x->flipped ? cs : rs,
+                        x->flipped ? rs : cs);
     lac_operand_t formed = *x;
     if (x->forms & LAC_FORMS_SPARSE) formed.buf = NULL; /* the form is what stands for the contents */
     lac_status_t status = lac_contents(exec, &formed, rows, cols, false, LAC_WORK_A, &from);
