@@ -52,6 +52,7 @@ typedef struct lac_form_data {
     uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
     uint64_t stamp;                /* no other form of this metadata has it, or ever had                 */
     int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns; tiles: their room     */
+    int64_t nonzeros;              /* active, where it was scanned on the host: those among its values   */
     int64_t longest;               /* CSR, CSC: entries of the longest major; 0: not known           */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */

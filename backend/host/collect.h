@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The nonzeros of a large dense buffer, found in one reading. */
+ * The nonzeros of a dense buffer, found in one reading. */
 #ifndef LACUNA_HOST_COLLECT_H
 #define LACUNA_HOST_COLLECT_H
 
@@ -13,6 +13,9 @@ bool lac_collects(const lac_stored_t *x);
  * is to be freed. Errors: MEMORY. */
 lac_status_t lac_collect_rows(lac_exec_t *exec, const lac_stored_t *x, int threads, bool with_bits,
                               lac_form_data_t *data);
+
+/* The active columns of x with the values of every row, as above. */
+lac_status_t lac_collect_active(lac_exec_t *exec, const lac_stored_t *x, int threads, lac_form_data_t *data);
 
 /* One more allocation that the form will own; NULL with a message when there is no memory. */
 void *lac_form_own(lac_form_data_t *data, int slot, size_t bytes);

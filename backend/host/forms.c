@@ -5,9 +5,10 @@
 #include "turn_form.h"
 #include "../base/status.h"
 
-#define SAMPLES      1024
-#define TURNED_SHARE 16 /* one element in so many is a nonzero: beyond, two readings cost less than turning  \
-                         */
+#define SAMPLES 1024
+#define TURNED_SHARE                                                                                         \
+    16 /* one element in so many is a nonzero: beyond, two readings cost less than turning                   \
+        */
 
 typedef struct build {
     lac_exec_t *exec;
@@ -134,32 +135,6 @@ static lac_status_t build_copy(build_t *b, int threads, lac_form_data_t *data)
     return LAC_OK;
 }
 
-/* Active columns with the values of every row: a form to hand on, so it is written for clarity. */
-static lac_status_t build_active(build_t *b, lac_form_data_t *data)
-{
-    const lac_stored_t *x = b->x;
-    lac_stored_t turned = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
-    lac_form_data_t columns = {0};
-    build_t columns_build = {.exec = b->exec, .kernels = b->kernels, .x = &turned};
-    lac_status_t status = build_rows(&columns_build, 1, false, &columns);
-    for (int64_t j = 0; !status && j < x->n; j++) data->count += columns.ptr[j + 1] > columns.ptr[j];
-    int32_t *idx = status ? NULL : lac_form_own(data, 0, (size_t)data->count * sizeof *idx);
-    float *val = idx ? lac_form_own(data, 1, (size_t)(data->count * x->m) * sizeof *val) : NULL;
-    if (val) {
-        for (int64_t p = 0; p < data->count * x->m; p++) val[p] = 0.0f;
-        for (int64_t j = 0, at = 0; j < x->n; j++) {
-            for (int64_t p = columns.ptr[j]; p < columns.ptr[j + 1]; p++)
-                val[at * x->m + columns.idx[p]] = columns.val[p];
-            if (columns.ptr[j + 1] > columns.ptr[j]) idx[at++] = (int32_t)j;
-        }
-    } else if (!status) {
-        status = LAC_ERR_MEMORY;
-    }
-    data->idx = idx, data->val = val;
-    for (int i = 0; i < 4; i++) lac_free(columns.owned[i]);
-    return status;
-}
-
 lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads, lac_form_t form,
                             lac_form_data_t *data)
 {
@@ -177,7 +152,7 @@ lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads
     if (copy)
         status = build_copy(&b, threads, data);
     else if (form == LAC_FORM_ACTIVE)
-        status = build_active(&b, data);
+        status = lac_collect_active(exec, x, threads, data);
     else if (turns_lines(&b, with_bits))
         status = build_turned(&b, threads, data);
     else

@@ -60,15 +60,18 @@ static lac_status_t scan_density(lac_exec_t *exec, const lac_stored_t *x, lac_me
 static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)
 {
     lac_stored_t x = {obj->dt, obj->m, obj->n, obj->rs, obj->cs, obj->buf};
+    bool counted = false;
     for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
         lac_form_data_t data;
         if (!(what & scans[i].bit)) continue;
         lac_status_t status = lac_form_build(exec, &x, threads, scans[i].form, &data);
         if (status) return status;
         lac_meta_install(obj->meta, scans[i].form, &data);
+        counted = true;
+        if (scans[i].form != LAC_FORM_ACTIVE) continue;
+        obj->meta->nnz = data.nonzeros;
+        obj->meta->density_origin = LAC_ORIGIN_SCANNED;
     }
-    /* CSR, CSC and the bitmask count as they are built. */
-    bool counted = what & (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK);
     return counted ? LAC_OK : scan_density(exec, &x, obj->meta, threads);
 }
 

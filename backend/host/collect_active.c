@@ -1,0 +1,135 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The active columns of a dense buffer with the values of every row, found in one reading.
+
+ A few columns at a time are turned into events, which are in order of columns, and laid behind what the
+ thread found before; where all threads' columns go is known at the end. */
+#include "collect.h"
+#include "../base/status.h"
+
+#include <string.h>
+
+#define BLOCK_ELEMENTS ((int64_t)1 << 15) /* of the buffer, turned into events at once */
+#define FIRST_COLUMNS  1024               /* room to begin with                        */
+
+typedef struct found {
+    int64_t count, room, nonzeros; /* columns, and events */
+    int32_t *idx;
+    float *val; /* [room * m] */
+    bool failed;
+    char padding[16]; /* of a cache line */
+} found_t;
+
+typedef struct activity {
+    const lac_host_kernels_t *kernels;
+    const lac_stored_t *x;
+    int64_t block; /* columns */
+    char *events;  /* [parts * event_bytes] */
+    size_t event_bytes;
+    found_t *found; /* [parts] */
+    int32_t *idx;
+    float *val;
+} activity_t;
+
+static lac_events_t events_of(const activity_t *g, int part)
+{
+    lac_events_t ev = {.capacity = g->block * g->x->m};
+    ev.first = (int64_t *)(void *)(g->events + (size_t)part * g->event_bytes);
+    ev.val = (float *)(void *)(ev.first + g->block + 1);
+    ev.row = (int32_t *)(void *)(ev.val + ev.capacity);
+    ev.k = ev.row + ev.capacity;
+    return ev;
+}
+
+/* Room for so many more columns. */
+static bool grow(found_t *f, int64_t columns, int64_t m)
+{
+    if (f->room - f->count >= columns) return true;
+    int64_t room = f->room + columns > 2 * f->room ? f->room + columns : 2 * f->room;
+    room = room < FIRST_COLUMNS ? FIRST_COLUMNS : room;
+    int32_t *idx = lac_alloc((size_t)room * sizeof *idx);
+    float *val = lac_alloc((size_t)room * (size_t)m * sizeof *val);
+    f->failed = !idx || !val;
+    if (!f->failed && f->count) {
+        memcpy(idx, f->idx, (size_t)f->count * sizeof *idx);
+        memcpy(val, f->val, (size_t)f->count * (size_t)m * sizeof *val);
+    }
+    lac_free(f->failed ? (void *)idx : (void *)f->idx);
+    lac_free(f->failed ? (void *)val : (void *)f->val);
+    if (!f->failed) f->idx = idx, f->val = val, f->room = room;
+    return !f->failed;
+}
+
+static void lay(found_t *f, const lac_events_t *ev, int64_t m)
+{
+    memcpy(f->idx + f->count, ev->k, (size_t)ev->active * sizeof *f->idx);
+    memset(f->val + f->count * m, 0, (size_t)ev->active * (size_t)m * sizeof *f->val);
+    for (int64_t a = 0; a < ev->active; a++, f->count++)
+        for (int64_t e = ev->first[a]; e < ev->first[a + 1]; e++)
+            f->val[f->count * m + ev->row[e]] = ev->val[e];
+    f->nonzeros += ev->count;
+}
+
+static void find_part(void *arg, int part, int parts)
+{
+    const activity_t *g = arg;
+    const lac_stored_t *x = g->x;
+    found_t *f = g->found + part;
+    lac_events_t ev = events_of(g, part);
+    long long j0, j1;
+    lac_share(x->n, 64, part, parts, &j0, &j1);
+    for (int64_t j = j0; j < j1 && !f->failed; j += g->block) {
+        int64_t end = j1 - j < g->block ? j1 : j + g->block;
+        ev.active = ev.count = ev.first[0] = 0;
+        if (x->dt == LAC_F32)
+            g->kernels->scan_events_f32(x->buf, x->m, j, end, x->rs, x->cs, &ev);
+        else
+            g->kernels->scan_events_u8(x->buf, x->m, j, end, x->rs, x->cs, &ev);
+        if (grow(f, ev.active, x->m)) lay(f, &ev, x->m);
+    }
+}
+
+static void place_part(void *arg, int part, int parts)
+{
+    const activity_t *g = arg;
+    const found_t *f = g->found + part;
+    int64_t at = 0;
+    (void)parts;
+    for (int p = 0; p < part; p++) at += g->found[p].count;
+    if (!f->count) return;
+    memcpy(g->idx + at, f->idx, (size_t)f->count * sizeof *f->idx);
+    memcpy(g->val + at * g->x->m, f->val, (size_t)f->count * (size_t)g->x->m * sizeof *f->val);
+}
+
+static lac_status_t place(activity_t *g, int threads, lac_form_data_t *data)
+{
+    bool failed = false;
+    for (int p = 0; p < threads; p++) {
+        failed |= g->found[p].failed;
+        data->count += g->found[p].count;
+        data->nonzeros += g->found[p].nonzeros;
+    }
+    if (failed) return lac_fail(LAC_ERR_MEMORY, "metadata: out of memory for what was found");
+    g->idx = lac_form_own(data, 0, (size_t)data->count * sizeof *g->idx);
+    g->val = g->idx ? lac_form_own(data, 1, (size_t)(data->count * g->x->m) * sizeof *g->val) : NULL;
+    if (!g->val) return LAC_ERR_MEMORY;
+    lac_parallel(threads, place_part, g);
+    data->idx = g->idx, data->val = g->val;
+    return LAC_OK;
+}
+
+lac_status_t lac_collect_active(lac_exec_t *exec, const lac_stored_t *x, int threads, lac_form_data_t *data)
+{
+    activity_t g = {.kernels = exec->kernels, .x = x, .block = 64};
+    if (x->m && x->m < BLOCK_ELEMENTS / 64) g.block = BLOCK_ELEMENTS / x->m / 64 * 64;
+    size_t words = (size_t)g.block * (size_t)x->m * 8 + (size_t)(g.block + 1) * 8 + (size_t)g.block * 4;
+    g.event_bytes = (words + LAC_ALIGN - 1) / LAC_ALIGN * LAC_ALIGN;
+    g.events = lac_work(exec, LAC_WORK_EVENTS, (size_t)threads * g.event_bytes);
+    g.found = g.events ? lac_work(exec, LAC_WORK_ROWS, (size_t)threads * sizeof *g.found) : NULL;
+    if (!g.found) return LAC_ERR_MEMORY;
+    memset(g.found, 0, (size_t)threads * sizeof *g.found);
+    lac_parallel(threads, find_part, &g);
+    lac_status_t status = place(&g, threads, data);
+    for (int p = 0; p < threads; p++) lac_free(g.found[p].idx), lac_free(g.found[p].val);
+    return status;
+}
