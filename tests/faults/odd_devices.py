@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A CUDA backend that is none, or of another version; no driver; and where a device is, vendor's libraries that are none.
 
-usage: odd_devices.py lacuna-tool liblacuna other-backend [unittest argument...]
-other-backend is one of another version. Every case ends with right products by what is left, or with a sentence that
+usage: odd_devices.py lacuna-tool liblacuna other-backend broken-cublas [unittest argument...]
+other-backend is one of another version, broken-cublas makes no handles. Every case ends with right products by what is left, or with a sentence that
 names what was wrong."""
 import os
 import pathlib
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-TOOL, LIBRARY, OTHER = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+TOOL, LIBRARY, OTHER, BROKEN = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
 SMALL, DENSE = "sgemm:NN:8x200x64:A=bern0.05", "sgemm:NN:60x70x80:A=dense"
 SECONDS = 120
 
@@ -87,7 +87,7 @@ class Vendor(Odd):
         self.assertRegex(out, rf"(?m)^{library} missing +.*{reason}")
         code, out, err = lacuna("check", "--device", "cuda", SMALL, DENSE, LD_LIBRARY_PATH=self.folder)
         self.assertEqual(0, code, out + err)
-        self.assertRegex(out, rf"(?m)^  refused +{library} ")
+        self.assertRegex(out, rf"(?m)^  refused +{'dense' if library == 'cublas' else library} ")
         self.assertRegex(out, r"2 problems: [1-9]\d* passed, \d+ refused, 0 failed")
 
     def test_no_library(self):
@@ -103,7 +103,18 @@ class Vendor(Odd):
             with self.subTest(library=library):
                 self.expect_without(library, lambda path: shutil.copy(other, path), "has no ")
 
+    def test_a_cublas_of_another_version(self):
+        """Its products end in an error that says so; those of our own go on."""
+        for version in (".so", ".so.12", ".so.13"):
+            shutil.copy(BROKEN, self.folder / f"libcublas{version}")
+        code, out, err = lacuna("check", "--device", "cuda", "--route", "event,csr,tiles,plain,reference", SMALL, DENSE,
+                                LD_LIBRARY_PATH=self.folder)
+        self.assertEqual(0, code, out + err)
+        code, out, err = lacuna("check", "--device", "cuda", "--route", "cublas", DENSE, LD_LIBRARY_PATH=self.folder)
+        self.assertEqual(1, code, out + err)
+        self.assertRegex(out, "FAILED +cublas .*create: cuBLAS status 1")
+
 
 if __name__ == "__main__":
-    result = unittest.main(argv=[sys.argv[0], *sys.argv[4:]], exit=False).result
+    result = unittest.main(argv=[sys.argv[0], *sys.argv[5:]], exit=False).result
     sys.exit(0 if result.wasSuccessful() and len(result.skipped) < result.testsRun else 77 if result.wasSuccessful() else 1)
