@@ -49,26 +49,35 @@ def record(step):
 
 
 def relu_network(bias, graph=False, width=4096, batch=16, share=0.03):
-    """Four layers whose ReLUs leave about `share` of their inputs."""
+    """Four layers, each behind a ReLU that leaves `share` of what comes: its threshold is the bias, or its own."""
     import torch
 
     torch.manual_seed(1)
-    quantile = torch.distributions.Normal(0.0, 1.0).icdf(torch.tensor(1.0 - share)).item()
-    weights = [torch.nn.Linear(width, width, bias=bias, device="cuda") for _ in range(4)]
-    for layer in weights:
-        torch.nn.init.normal_(layer.weight)
-        if bias:
-            torch.nn.init.zeros_(layer.bias)
-    x = torch.randn(batch, width, device="cuda")
+    layers = [torch.nn.Linear(width, width, bias=bias, device="cuda") for _ in range(4)]
+    thresholds = []
 
-    def step():
-        y = torch.relu(x / x.std() - quantile)
-        for layer in weights:
-            y = layer(y)
-            y = torch.relu(y / y.std() - quantile)
-        return y
+    def activate(y, i):
+        return torch.relu(y) if bias else torch.nn.functional.threshold(y, thresholds[i], 0.0)
 
     with torch.no_grad():
+        x = torch.randn(batch, width, device="cuda")
+        x = y = torch.relu(x - torch.quantile(x, 1.0 - share))
+        for i, layer in enumerate(layers):
+            if bias:
+                layer.bias.zero_()
+            y = layer(y)
+            thresholds.append(torch.quantile(y, 1.0 - share).item())
+            if bias:
+                layer.bias.fill_(-thresholds[-1])
+                y = y - thresholds[-1]
+            y = activate(y, i)
+
+        def step():
+            y = x
+            for i, layer in enumerate(layers):
+                y = activate(layer(y), i)
+            return y
+
         if not graph:
             return timed(step, 100, 50)
         return timed(record(step).replay, 20, 50)
