@@ -88,6 +88,7 @@ static lac_status_t choose_device(lac_exec_t *exec, lac_place_t *place)
     if (place->device >= count)
         return lac_fail(LAC_ERR_UNAVAILABLE, "device: %d, and there are %d", place->device, count);
     exec->device = place->device;
+    exec->only_device = count == 1;
     return describe(exec);
 }
 
@@ -151,7 +152,7 @@ void lac_cuda_close(lac_exec_t *exec)
 int lac_cuda_enter(lac_exec_t *exec)
 {
     int before = -1;
-    if (cudaGetDevice(&before) != cudaSuccess || before == exec->device) return -1;
+    if (exec->only_device || cudaGetDevice(&before) != cudaSuccess || before == exec->device) return -1;
     cudaSetDevice(exec->device);
     return before;
 }

@@ -38,6 +38,7 @@ typedef struct lac_cuda_clock {
 
 struct lac_exec {
     int device;
+    bool only_device; /* no other can be the current one */
     cudaStream_t stream;
     bool own_stream;
     bool preparing; /* a run lays out and builds what it needs, and returns before the first launch */
