@@ -11,11 +11,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define TILE_STREAMS 1024 /* minors of a tile, at least                                            */
-#define TILE_RUN     16   /* entries of a major in a tile on average, at least, where tiles are many */
-#define AHEAD        8    /* majors whose entries are asked for before they are read */
-#define LINE         16   /* elements of a cache line */
-#define RANGES       4    /* of minors for each thread: columns differ in how full they are         */
+#define TILE_STREAMS 512   /* minors of a tile, at least, where entries are laid                    */
+#define TILE_RUN     16    /* entries of a major in a tile on average, at least, where tiles are many */
+#define TILE_LINES   4     /* cache lines of a run that are asked for                            */
+#define COUNTED      65536 /* minors that are counted at once: their counts stay in L2          */
+#define AHEAD        8     /* majors whose entries are asked for before they are read */
+#define LINE         16    /* elements of a cache line */
+#define RANGES       4     /* of minors for each thread: columns differ in how full they are         */
 
 typedef struct turning {
     const lac_form_data_t *from;
@@ -41,14 +43,12 @@ static int64_t first_from(const lac_form_data_t *form, int64_t major, int64_t mi
 }
 
 /* What the tile reads of a major that comes soon: too short a run for the processor to see it coming. */
-static void fetch(const turning_t *t, const int64_t *cursor, int64_t major, bool values)
+static void fetch(const turning_t *t, const int64_t *cursor, int64_t major)
 {
     if (major >= t->majors) return;
-    __builtin_prefetch(t->from->idx + cursor[major]);
-    __builtin_prefetch(t->from->idx + cursor[major] + LINE);
-    if (!values) return;
-    __builtin_prefetch(t->from->val + cursor[major]);
-    __builtin_prefetch(t->from->val + cursor[major] + LINE);
+    for (int64_t l = 0; l < TILE_LINES; l++) __builtin_prefetch(t->from->idx + cursor[major] + l * LINE);
+    for (int64_t l = 0; t->val && l < TILE_LINES; l++)
+        __builtin_prefetch(t->from->val + cursor[major] + l * LINE);
 }
 
 static void count_tile(const turning_t *t, int64_t *cursor, int64_t limit)
@@ -58,7 +58,6 @@ static void count_tile(const turning_t *t, int64_t *cursor, int64_t limit)
     int64_t *place = t->place;
     for (int64_t i = 0; i < t->majors; i++) {
         int64_t e = cursor[i], end = ptr[i + 1];
-        fetch(t, cursor, i + AHEAD, false);
         for (; e < end && idx[e] < limit; e++) place[idx[e]]++;
         cursor[i] = e;
     }
@@ -74,7 +73,7 @@ static void lay_tile(const turning_t *t, int64_t *cursor, int64_t limit)
     float *to_val = t->val;
     for (int64_t i = 0; i < t->majors; i++) {
         int64_t e = cursor[i], end = ptr[i + 1];
-        fetch(t, cursor, i + AHEAD, val);
+        fetch(t, cursor, i + AHEAD);
         if (val)
             for (; e < end && idx[e] < limit; e++) {
                 int64_t at = place[idx[e]]++;
@@ -156,7 +155,10 @@ lac_status_t lac_form_turn(lac_exec_t *exec, const lac_form_data_t *from, int64_
     }
     memset(t.place, 0, (size_t)(minors + 1) * sizeof *t.place);
     for (int p = 0; t.val && p < 16; p++) t.val[nnz + p] = 0.0f; /* what vectors may read */
+    int64_t tile = t.tile;
+    t.tile = tile < COUNTED ? COUNTED : tile;
     lac_parallel(parts, count_part, &t);
+    t.tile = tile;
     to->longest = lay_out(t.place, minors, ptr);
     atomic_store(&t.next, 0);
     lac_parallel(parts, lay_part, &t);
