@@ -120,6 +120,15 @@ __device__ void store_group(const Picture &p, const StepMachine &s, const int *r
     }
 }
 
+/* The tiles of rows and of columns of a block. Blocks of the tiles that take much longer begin first; of the
+ * others, those follow each other that read the same columns of W. */
+__device__ inline int2 place_block(int block, int tiles, int columns, int early)
+{
+    const int rest = block - early * columns;
+    return rest < 0 ? make_int2(block / columns, block % columns)
+                    : make_int2(early + rest % (tiles - early), rest / (tiles - early));
+}
+
 /* out := beta out + alpha S W, S[m, k] as steps, W[k, n] by rows.
  *
  * Mapping   a block holds 128 rows of S and 256 columns of W, a warp 8 of those rows with all columns: 8 x 8
@@ -136,7 +145,8 @@ __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __
     extern __shared__ __align__(1024) char stages[];
     __shared__ Barriers barriers;
     const int lane = threadIdx.x % kWarp, warp = __shfl_sync(kFull, threadIdx.x / kWarp, 0);
-    const int tile = blockIdx.x % a.tiles, j0 = blockIdx.x / a.tiles * kStepColumns;
+    const int2 place = place_block((int)blockIdx.x, a.tiles, (int)gridDim.x / a.tiles, *a.from.early);
+    const int tile = place.x, j0 = place.y * kStepColumns;
     if (threadIdx.x < kStages) {
         barrier_init(&barriers.full[threadIdx.x], 1);
         barrier_init(&barriers.empty[threadIdx.x], kStepWarps);

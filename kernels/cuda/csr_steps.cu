@@ -38,6 +38,19 @@ __global__ __launch_bounds__(kThreads) void measure_rows(const StepsArgs a)
     a.source[i] = i;
 }
 
+/* How many of the first tiles, which have the longest rows, have much more steps than an average one. One
+ * thread, which sees what its block has written. */
+__device__ inline int early_tiles(const StepsArgs &a, int batches)
+{
+    const int tiles = a.groups / kStepWarps;
+    int early = 0;
+    for (; early < kEarlyMost && early + 1 < tiles; early++) {
+        const int64_t mine = a.to.first[(early + 1) * kStepWarps] - a.to.first[early * kStepWarps];
+        if (2 * mine * tiles <= 3 * (int64_t)batches) break;
+    }
+    return early;
+}
+
 /* Deals the rows out to the groups, forth and back, and lays the groups' batches one behind the other. */
 __global__ __launch_bounds__(kPlaceThreads) void place_groups(const StepsArgs a)
 {
@@ -60,6 +73,7 @@ __global__ __launch_bounds__(kPlaceThreads) void place_groups(const StepsArgs a)
         base += all;
         __syncthreads();
     }
+    if (threadIdx.x == 0) *a.to.early = early_tiles(a, base);
 }
 
 /* Step number `at` of a group: its value beside it, what it does in the step before. */

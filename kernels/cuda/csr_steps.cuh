@@ -17,6 +17,7 @@ constexpr int kStepRows = 8;      /* of S, in a group: one warp's        */
 constexpr int kStepWarps = 16;    /* groups of a block                   */
 constexpr int kStepChunk = 64;    /* k that are in shared memory at once */
 constexpr int kStepColumns = 256; /* of W in a row of such a chunk       */
+constexpr int kEarlyMost = 4;     /* tiles of rows whose blocks may begin first */
 constexpr int kBatch = 32;        /* steps that a warp fetches at a time, the last of them the fetching */
 
 struct alignas(8) Step {
@@ -39,6 +40,7 @@ static_assert(kStepEnd <= kStepOp && kStepColumns * 4 > kStepOp, "fields do not 
 struct StepArrays {
     int *row;   /* [groups * kStepRows]: of S, or -1       */
     int *first; /* [groups]: batch                         */
+    int *early; /* [1]: tiles of rows that take much longer than others; they come first */
     Step *step;
 };
 
@@ -51,9 +53,9 @@ __host__ __device__ inline int64_t step_tiles(int64_t m)
 __host__ __device__ inline StepArrays step_arrays(void *memory, int64_t m)
 {
     const int64_t groups = step_tiles(m) * kStepWarps;
-    char *at = (char *)memory;
-    return {(int *)at, (int *)(at + round_up(4 * groups * kStepRows, 256)),
-            (Step *)(at + round_up(4 * groups * kStepRows, 256) + round_up(4 * groups, 256))};
+    char *const rows = (char *)memory, *const first = rows + round_up(4 * groups * kStepRows, 256),
+                *const early = first + round_up(4 * groups, 256);
+    return {(int *)rows, (int *)first, (int *)early, (Step *)(early + 256)};
 }
 
 } // namespace lacuna
