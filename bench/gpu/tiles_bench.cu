@@ -75,34 +75,40 @@ int calls_for(const Bench &x)
     return us > 2000 ? 2 : us > 300 ? 5 : 20;
 }
 
-void time_problem(Bench &x, const Pattern &p, bool steps)
+double time_tiles(const Bench &x, const lac_cuda_tiles_t &t)
 {
-    const Pattern all = {"", 1, 1, 2.0};
+    return time_graph([&](int) { return lac_cuda_tiles_run(&t, x.workspace, stream); }, calls_for(x), 1);
+}
+
+/* With a packed beforehand, and what packing takes. */
+void time_parts(const Bench &x, const lac_cuda_tiles_t &t)
+{
+    lac_cuda_tiles_t kept = t;
+    kept.packed = x.packed, kept.room = lac_cuda_tiles_room(x.k);
+    const double pack = time_graph([&](int) { return lac_cuda_tiles_pack(&t, kept.room, x.packed, stream); },
+                                   calls_for(x), 1);
+    const double frozen = time_tiles(x, kept);
+    printf("  (frozen %.1f, preparation %.1f)", frozen, pack);
+    fprintf(x.json, ", \"frozen_us\": %.1f, \"preparation_us\": %.1f", frozen, pack);
+}
+
+void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = {"", 1, 1, 2.0})
+{
+    char what[96];
     fill_pattern<<<1024, 256>>>(x.a, x.m, x.k, p, 0, 11);
-    fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, all, 0, 12);
+    fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, of_b, 0, 12);
     CUDA_CHECK(cudaDeviceSynchronize());
+    int used = snprintf(what, sizeof what, "%lldx%lldx%lld %s %g%%", (long long)x.m, (long long)x.k,
+                        (long long)x.n, p.name, 100 * std::min(p.density, 1.0));
+    if (*of_b.name)
+        snprintf(what + used, sizeof what - (size_t)used, ", B %s %g%%", of_b.name, 100 * of_b.density);
     const lac_cuda_tiles_t t = product(x);
-    const int calls = calls_for(x);
-    const double dense = time_graph([&](int) { return sgemm(x); }, calls, 1),
-                 ours =
-                     time_graph([&](int) { return lac_cuda_tiles_run(&t, x.workspace, stream); }, calls, 1);
-    printf("  %lldx%lldx%lld %-12s %5.1f%%  cublas %9.1f  tiles %9.1f us  %.2fx", (long long)x.m,
-           (long long)x.k, (long long)x.n, p.name, 100 * std::min(p.density, 1.0), dense, ours, dense / ours);
+    const double dense = time_graph([&](int) { return sgemm(x); }, calls_for(x), 1), ours = time_tiles(x, t);
+    printf("  %-52s cublas %9.1f  tiles %9.1f us  %.2fx", what, dense, ours, dense / ours);
     fprintf(x.json,
-            "%s\n  {\"problem\": \"%lldx%lldx%lld %s %g%%\", \"route\": \"tiles\", \"warm_us\": %.1f, "
-            "\"cublas_us\": %.1f",
-            x.first ? "" : ",", (long long)x.m, (long long)x.k, (long long)x.n, p.name,
-            100 * std::min(p.density, 1.0), ours, dense);
-    if (steps) {
-        lac_cuda_tiles_t kept = t;
-        kept.packed = x.packed, kept.room = lac_cuda_tiles_room(x.k);
-        const double pack =
-            time_graph([&](int) { return lac_cuda_tiles_pack(&t, kept.room, x.packed, stream); }, calls, 1);
-        const double frozen =
-            time_graph([&](int) { return lac_cuda_tiles_run(&kept, x.workspace, stream); }, calls, 1);
-        printf("  (frozen %.1f, preparation %.1f)", frozen, pack);
-        fprintf(x.json, ", \"frozen_us\": %.1f, \"preparation_us\": %.1f", frozen, pack);
-    }
+            "%s\n  {\"problem\": \"%s\", \"route\": \"tiles\", \"warm_us\": %.1f, \"cublas_us\": %.1f",
+            x.first ? "" : ",", what, ours, dense);
+    if (parts) time_parts(x, t);
     printf("\n");
     fprintf(x.json, "}");
     x.first = false;
@@ -163,6 +169,8 @@ void bench_patterns(Bench &x)
     allocate(x, 4096, 4096, 4096);
     time_problem(x, {"dense", 1, 1, 2.0}, true);
     for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"block 32x8", 32, 8, d}, true);
+    for (double d : {0.5, 0.25, 0.125})
+        time_problem(x, {"block 32x8", 32, 8, d}, false, {"block 8x32", 8, 32, 0.5});
     for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"columns of 32", 32, 1, d}, true);
     for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"columns of 64", 64, 1, d}, true);
     for (double d : {0.5, 0.25, 0.1}) time_problem(x, {"whole columns", 4096, 1, d}, true);
