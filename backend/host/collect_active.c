@@ -85,7 +85,7 @@ static void find_part(void *arg, int part, int parts)
             g->kernels->scan_events_f32(x->buf, x->m, j, end, x->rs, x->cs, &ev);
         else
             g->kernels->scan_events_u8(x->buf, x->m, j, end, x->rs, x->cs, &ev);
-        if (grow(f, ev.active, x->m)) lay(f, &ev, x->m);
+        if (ev.active && grow(f, ev.active, x->m)) lay(f, &ev, x->m);
     }
 }
 
