@@ -65,8 +65,8 @@ __device__ inline void publish()
  * Bytes     8 per entry (4 where all have one value), once; 4 per element of out, once, by one bulk copy.
  * Order     columns of a row are distinct: each element is stored by one thread.
  * Limit     DRAM: 5000 rows of 1000 entries and 10000 columns, 240 MB, in 63 us, as long as a plain kernel
- *           that reads and writes as many bytes in order, and 83 % of what reads alone reach; 47 us where rows
- *           are nearly empty, as long as a memset (H200, 2026-11-21). */
+ *           that reads and writes as many bytes in order, and 83 % of what reads alone reach; 47 us where
+ * rows are nearly empty, as long as a memset (H200, 2026-11-21). */
 template <int kUnit>
 __global__ __launch_bounds__(kThreads) void slice_lines(const __grid_constant__ SliceArgs a)
 {
