@@ -8,12 +8,12 @@
 #include "lacuna/gemm.h"
 
 /* A call's scalars and operands, checked and described: what lac_gemm_ex, lac_explain and the plans share. */
-lac_status_t lac_describe_call(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
-                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p);
+lac_status_t lac_describe_call(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                               const float *beta, const lac_obj_t *c, lac_problem_t *p);
 /* The same with the scalars in that space. */
-lac_status_t lac_describe_call_at(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha,
-                                  const lac_obj_t *a, const lac_obj_t *b, const float *beta,
-                                  const lac_obj_t *c, lac_problem_t *p);
+lac_status_t lac_describe_call_at(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
+                                  const lac_obj_t *b, const float *beta, const lac_obj_t *c,
+                                  lac_problem_t *p);
 
 /* Between these the context's device is the thread's current one. */
 static inline int lac_enter(const lac_ctx_t *ctx)

@@ -7,8 +7,8 @@
 #include "host_exec.h"
 #include "lacuna/context.h"
 
-/* Fills every constant of the host, in some seconds. Each is the least of several runs, on operands larger than
- * the caches where the constant is about memory. Errors: MEMORY. */
+/* Fills every constant of the host, in some seconds. Each is the least of several runs, on operands larger
+ * than the caches where the constant is about memory. Errors: MEMORY. */
 lac_status_t lac_host_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
                            void *arg);
 

@@ -49,10 +49,10 @@ LAC_API lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg);
 /* Bytes this context holds for its work (workspace and site table); derived forms belong to lac_meta_t. */
 LAC_API size_t lac_ctx_bytes(const lac_ctx_t *ctx);
 
-/* Measures the machine constants of the cost model on this machine, or on the context's device (some seconds),
- * uses them from now on and stores them in `path`, or in the user's cache folder when path is NULL. progress may
- * be NULL; it receives the step's name and "done/total". On a device the context's stream is waited for, and may
- * not be the default stream. Errors: NULL, MEMORY, IO, UNAVAILABLE, VENDOR. */
+/* Measures the machine constants of the cost model on this machine, or on the context's device (some
+ * seconds), uses them from now on and stores them in `path`, or in the user's cache folder when path is NULL.
+ * progress may be NULL; it receives the step's name and "done/total". On a device the context's stream is
+ * waited for, and may not be the default stream. Errors: NULL, MEMORY, IO, UNAVAILABLE, VENDOR. */
 LAC_API lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, void *arg);
 
 /* "major.minor.patch" of the library that is loaded. */

@@ -207,14 +207,6 @@ __device__ inline void pass_on(const Stages &st, const Tile &tile, int half, int
     }
 }
 
-/* A lane's number, from that lane: what all lanes did before comes before what it does then. A __syncwarp
- * says the same, and is left out by the compiler where it knows the lanes to be together; racecheck sees none
- * then. */
-__device__ inline unsigned named_by_all(int lane)
-{
-    return __shfl_sync(kFull, threadIdx.x % kWarp, lane);
-}
-
 /* sum := a b of this warpgroup's half. */
 __device__ inline void multiply_half(const Stages &st, const Tile &tile, int half, float (&sum)[kSums])
 {
@@ -230,10 +222,10 @@ __device__ inline void multiply_half(const Stages &st, const Tile &tile, int hal
         pass_on(st, tile, half, &step, &slot);
         barrier_wait(st.full + slot.at, slot.parity);
         load_fragments(st.a + slot.at * kStageA + half * kStepBytes, a);
-        const unsigned leader = named_by_all(0);
         multiply_step(acc, a, wgmma_further(b, slot.at * kStageB));
         wgmma_wait<0>();
-        if (threadIdx.x % kWarp == leader) barrier_arrive(st.empty + slot.at);
+        __syncwarp(); /* all lanes have read their fragments */
+        if (threadIdx.x % kWarp == 0) barrier_arrive(st.empty + slot.at);
         slot.next();
 #pragma unroll
         for (int i = 0; i < kSums; i++) sum[i] += acc[i];

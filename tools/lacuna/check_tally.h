@@ -18,7 +18,7 @@ typedef struct check_tally {
 } check_tally_t;
 
 /* Counts a line of one problem and prints it. A check_line_fn: tally is a check_tally_t. */
-void check_tally_line(void *tally, const check_line_t *line);
+void check_tally_line(void *arg, const check_line_t *line);
 
 /* Adds the counts of one problem to those of the problems before it. */
 void check_tally_add(check_tally_t *sum, const check_tally_t *one);
