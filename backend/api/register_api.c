@@ -85,16 +85,28 @@ static void meet_by_shape(lac_ctx_t *ctx, const lac_obj_t *x)
     add_by_shape(ctx, x, now);
 }
 
+/* A device answers later: until then the owner's word counts. */
+static bool looks_the_same(const lac_ctx_t *ctx, lac_registered_t *found, const lac_obj_t *x)
+{
+    bool asks;
+    uint64_t print;
+    lac_operand_t stored = {.dt = x->dt, .buf = x->buf, .rs = x->rs, .cs = x->cs};
+    if (!ctx->backend->print || !lac_registered_watch(found, &asks)) return true;
+    if (!ctx->backend->print(ctx->exec, &stored, x->m, x->n, found, asks, &print)) return true;
+    return lac_registered_compare(found, print);
+}
+
 static lac_registered_t *take(lac_ctx_t *ctx, lac_obj_t *x)
 {
     lac_obj_t call = *x;
     lac_memory_id_t at = {ctx->backend->space == LAC_HOST ? -1 : ctx->device, 0};
     lac_registered_t *found = lac_registry_borrow(x, at.device);
     if (!found || !ctx->backend->allocation) return found;
-    if (ctx->backend->allocation(ctx->exec, x->buf) == lac_registered_allocation(found)) return found;
-    lac_registered_end(found);
+    bool there = ctx->backend->allocation(ctx->exec, x->buf) == lac_registered_allocation(found);
+    if (there && looks_the_same(ctx, found, x)) return found;
+    if (!there) lac_registered_end(found);
     lac_registry_give_back(found);
-    tell(ctx, &call, "freed since it was registered");
+    tell(ctx, &call, there ? "changed since it was registered" : "freed since it was registered");
     *x = call;
     return NULL;
 }

@@ -42,10 +42,9 @@ static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, in
     return true;
 }
 
-static bool ask(lac_exec_t *exec, lac_cuda_sample_t *sample, const lac_operand_t *x, lac_dim_t rows,
-                lac_dim_t cols, uint64_t seed)
+/* Readies a place for an answer about so many elements. */
+static bool prepare(lac_exec_t *exec, lac_cuda_sample_t *sample, lac_dim_t rows, lac_dim_t cols)
 {
-    lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
     double elements = (double)rows * (double)cols;
     if (lac_cuda_capturing(exec)) return false;
     if (!++exec->mark) exec->mark = 1; /* 0 is what fresh memory holds */
@@ -53,6 +52,14 @@ static bool ask(lac_exec_t *exec, lac_cuda_sample_t *sample, const lac_operand_t
     sample->rows = rows;
     sample->cols = cols;
     sample->looked_at = elements < LAC_CUDA_PROBE_SAMPLES ? rows * cols : LAC_CUDA_PROBE_SAMPLES;
+    return true;
+}
+
+static bool ask(lac_exec_t *exec, lac_cuda_sample_t *sample, const lac_operand_t *x, lac_dim_t rows,
+                lac_dim_t cols, uint64_t seed)
+{
+    lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
+    if (!prepare(exec, sample, rows, cols)) return false;
     return lac_cuda_probe_marked(&matrix, seed, sample->mark, words_of(exec, sample), exec->stream) == LAC_OK;
 }
 
@@ -76,4 +83,24 @@ int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows
     sample->tag = NULL;
     *samples = sample->looked_at;
     return seen;
+}
+
+bool lac_cuda_contents_print(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                             const void *tag, bool asks, uint64_t *print)
+{
+    lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
+    lac_cuda_sample_t *sample = find(exec, tag);
+    int64_t sum = 0;
+    if (!sample || (!asks && sample->tag != tag)) return false;
+    bool asked = sample->tag == tag && sample->rows == rows && sample->cols == cols;
+    if (!asked) {
+        sample->tag = NULL;
+        if (!asks || !prepare(exec, sample, rows, cols)) return false;
+        if (lac_cuda_fingerprint(&matrix, sample->mark, words_of(exec, sample), exec->stream)) return false;
+        sample->tag = tag;
+    }
+    if (!answered(exec, sample, &sum)) return false;
+    sample->tag = NULL;
+    *print = (uint64_t)sum;
+    return true;
 }

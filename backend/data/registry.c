@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WATCHED = 16, STEPS = 256 }; /* elements that are remembered; how far each is looked for */
+/* Elements that are remembered; how far each is looked for; calls between two looks of a device. */
+enum { WATCHED = 16, STEPS = 256, WATCH_EVERY = 64 };
 
 struct lac_registered {
     lac_obj_t obj; /* the stored matrix */
@@ -16,6 +17,8 @@ struct lac_registered {
     lac_memory_id_t at;
     bool owned, ended;
     int users;
+    uint64_t calls, print; /* on a device */
+    bool asked, printed;
     int watched; /* on the host */
     const uint32_t *where[WATCHED];
     uint32_t bits[WATCHED];
@@ -212,6 +215,29 @@ void lac_registered_end(lac_registered_t *entry)
     pthread_mutex_lock(&guard);
     entry->ended = true;
     pthread_mutex_unlock(&guard);
+}
+
+bool lac_registered_watch(lac_registered_t *entry, bool *asks)
+{
+    pthread_mutex_lock(&guard);
+    uint64_t calls = ++entry->calls;
+    *asks = calls < WATCH_EVERY ? (calls & (calls - 1)) == 0 : calls % WATCH_EVERY == 0;
+    entry->asked |= *asks;
+    bool owed = entry->asked;
+    pthread_mutex_unlock(&guard);
+    return owed;
+}
+
+bool lac_registered_compare(lac_registered_t *entry, uint64_t print)
+{
+    pthread_mutex_lock(&guard);
+    bool same = !entry->printed || entry->print == print;
+    entry->print = print;
+    entry->printed = true;
+    entry->asked = false;
+    entry->ended |= !same;
+    pthread_mutex_unlock(&guard);
+    return same;
 }
 
 int lac_registry_written(const lac_obj_t *c)

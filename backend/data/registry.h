@@ -40,6 +40,13 @@ void lac_registry_give_back(lac_registered_t *borrowed);
 uint64_t lac_registered_allocation(const lac_registered_t *entry);
 void lac_registered_end(lac_registered_t *entry);
 
+/* Whether a device is to be watched in this call: now and then it is asked for what its contents look like
+ * (*asks), and until it has answered. */
+bool lac_registered_watch(lac_registered_t *entry, bool *asks);
+
+/* The answer: the first one is what later ones must be. False where it is another; then it has ended. */
+bool lac_registered_compare(lac_registered_t *entry, uint64_t print);
+
 /* Ends those that share an element with c; their number. */
 int lac_registry_written(const lac_obj_t *c);
 

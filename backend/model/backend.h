@@ -119,6 +119,12 @@ typedef struct lac_backend {
      * NULL: nobody counts them. */
     uint64_t (*allocation)(lac_exec_t *exec, const void *buf);
 
+    /* A number made of up to 65536 elements of op(X), always the same ones: true where it is there. `asks`:
+     * the device is asked for it where it is not owing one for this tag; a later call finds it. NULL: no
+     * such. */
+    bool (*print)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, const void *tag,
+                  bool asks, uint64_t *print);
+
     /* Grows the workspace and builds the derived forms that a run will need, and runs nothing. NULL: a run
      * does so itself. */
     lac_status_t (*prepare)(lac_exec_t *exec, const lac_route_t *route, const lac_problem_t *p);

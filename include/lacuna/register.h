@@ -21,8 +21,8 @@ extern "C" {
  *
  * Unregister before the memory is changed or freed. As a net below that, the registration ends by itself
  * where a drop-in product is written into the matrix; on a device, where the driver says that the memory is
- * another allocation than it was; on the host, where one of 16 elements that were remembered has changed.
- * None of these sees a kernel, or a pool that hands the same memory out again.
+ * another allocation than it was, and some calls after the contents changed; on the host, where one of 16
+ * elements that were remembered has. Until a change is seen, products may be those of the old contents.
  *
  * ctx says where the matrix lies. Errors: NULL (obj.meta too), EMPTY (obj.buf), EXTENT, STRIDE, TYPE (not
  * f32), SPACE, VALUE (obj.meta is neither frozen nor attached), ALIAS (the memory is registered already),

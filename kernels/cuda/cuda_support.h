@@ -62,6 +62,11 @@ lac_status_t lac_cuda_tile_bits(const lac_cuda_matrix_t *x, const lac_cuda_tilin
 lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark, uint64_t *words,
                                    lac_cuda_stream_t stream);
 
+/* The same with numbers in place of nonzeros that elements always at the same places make: other contents,
+ * other numbers. */
+lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_t mark, uint64_t *words,
+                                  lac_cuda_stream_t stream);
+
 /* Sets a graph's condition (a cudaGraphConditionalHandle) to 1 where less than `limit` of 4096 elements of x,
  * always the same, is nonzero, else to 0. Extents below 2^31. CUDA 12.4 and later. */
 lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, double limit, unsigned long long handle,

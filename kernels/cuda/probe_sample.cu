@@ -27,9 +27,20 @@ __device__ inline uint64_t scramble(uint64_t x)
     return x ^ x >> 33;
 }
 
+/* What a sample adds: 1 where it is no zero; or a number that its bits and its place are mixed into. */
+template <bool kContents> __device__ inline unsigned weigh(float x, int64_t at)
+{
+    return kContents ? (unsigned)scramble((uint64_t)at << 32 | __float_as_uint(x)) : x != 0.0f;
+}
+template <bool kContents> __device__ inline unsigned weigh(uint8_t x, int64_t at)
+{
+    return kContents ? (unsigned)scramble((uint64_t)at << 32 | x) : x != 0;
+}
+
 /* Stratified: sample i lies at a pseudo-random place of the i-th of equal shares of x. One word per block, so
  * that no counter has to be zeroed before. Limit: latency, about 2 us. */
-template <typename T> __global__ __launch_bounds__(kProbeThreads) void probe_sample(const ProbeArgs a)
+template <typename T, bool kContents>
+__global__ __launch_bounds__(kProbeThreads) void probe_sample(const ProbeArgs a)
 {
     __shared__ unsigned total;
     if (threadIdx.x == 0) total = 0;
@@ -42,10 +53,11 @@ template <typename T> __global__ __launch_bounds__(kProbeThreads) void probe_sam
         const int64_t i = ((int64_t)blockIdx.x * kPerThread + s) * kProbeThreads + threadIdx.x;
         const int64_t at =
             share <= 1 ? i : i * (int64_t)share + (int64_t)(scramble(a.seed + (uint64_t)i) % share);
-        if (at < elements && ((const T *)a.x)[at / a.cols * a.rs + at % a.cols * a.cs] != T(0)) seen++;
+        if (at < elements)
+            seen += weigh<kContents>(((const T *)a.x)[at / a.cols * a.rs + at % a.cols * a.cs], at);
     }
     seen = __reduce_add_sync(kFull, seen);
-    if (threadIdx.x % kWarp == 0) atomicAdd(&total, seen); /* a count: the order does not matter */
+    if (threadIdx.x % kWarp == 0) atomicAdd(&total, seen); /* whole numbers: the order does not matter */
     __syncthreads();
     if (threadIdx.x == 0) {
         *(volatile uint64_t *)(a.words + blockIdx.x) = (uint64_t)a.mark << 32 | total;
@@ -140,5 +152,16 @@ extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64
     using namespace lacuna;
     const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, seed << 20, words, mark};
     const Launch l = {dim3(LAC_CUDA_PROBE_WORDS), dim3(kProbeThreads), 0, 1, false, (cudaStream_t)stream};
-    return x->dt == LAC_U8 ? launch(probe_sample<uint8_t>, l, a) : launch(probe_sample<float>, l, a);
+    return x->dt == LAC_U8 ? launch(probe_sample<uint8_t, false>, l, a)
+                           : launch(probe_sample<float, false>, l, a);
+}
+
+extern "C" lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_t mark, uint64_t *words,
+                                             lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, 0, words, mark};
+    const Launch l = {dim3(LAC_CUDA_PROBE_WORDS), dim3(kProbeThreads), 0, 1, false, (cudaStream_t)stream};
+    return x->dt == LAC_U8 ? launch(probe_sample<uint8_t, true>, l, a)
+                           : launch(probe_sample<float, true>, l, a);
 }

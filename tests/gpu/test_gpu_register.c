@@ -131,6 +131,25 @@ static void test_freed_and_reused(lac_ctx_t *ctx)
     if (!reused) gpu_fail("no address came back: nothing was tested");
 }
 
+/* Written by somebody else while it is registered: found out within 64 calls and the time of an answer. */
+static void test_changed(lac_ctx_t *ctx)
+{
+    int calls = 0;
+    fill(ctx);
+    lie_t lie = lie_make(ctx);
+    lac_obj_t x = weight(lie.meta);
+    gpu_expect(lac_ctx_set(ctx, "backend", "csr"), LAC_OK, "backend");
+    gpu_expect(lac_register(ctx, &x), LAC_OK, "register");
+    for (int i = 0; i < 200; i++) expect_times(ctx, 10, "unchanged");
+    for (int i = 0; i < M * K; i++) w[i] *= 2.0f;
+    gpu_expect(lac_device_upload(ctx, on_w, w, sizeof w), LAC_OK, "upload");
+    while (times(ctx) != 1 && calls < 100) calls++;
+    if (calls < 1 || calls > 66) gpu_fail("a change was noticed after %d calls", calls);
+    gpu_expect(lac_unregister(on_w), LAC_OK, "unregister");
+    lie_free(ctx, &lie);
+    release(ctx);
+}
+
 /* Frozen by its shape: what routes make of it is kept, and right; in other memory it is met anew. */
 static void test_frozen_by_shape(lac_ctx_t *ctx)
 {
@@ -151,6 +170,6 @@ static void test_frozen_by_shape(lac_ctx_t *ctx)
 int main(int argc, char **argv)
 {
     static const gpu_test_t tests[] = {GPU_TEST(test_known_by_address), GPU_TEST(test_freed_and_reused),
-                                       GPU_TEST(test_frozen_by_shape)};
+                                       GPU_TEST(test_changed), GPU_TEST(test_frozen_by_shape)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

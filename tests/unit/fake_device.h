@@ -15,6 +15,8 @@ typedef struct fake_device {
     int inside;                /* public calls that have been entered and not left                 */
     int allocated;             /* pieces of device memory that were not released                   */
     uint64_t allocation;       /* that all memory belongs to                                       */
+    bool owes_print;           /* of contents                                                      */
+    int prints;                /* that it was asked for                                            */
     int prepared;              /* plans that were                                                  */
     bool capturing;            /* its stream is                                                    */
     lac_batch_outcome_t takes; /* what it answers to a batch; one that it serves is all 7.0f   */
