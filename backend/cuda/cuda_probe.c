@@ -14,16 +14,6 @@ static double now_us(void)
     return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
-static lac_cuda_sample_t *find(lac_exec_t *exec, const void *tag)
-{
-    lac_cuda_sample_t *empty = NULL;
-    for (int i = 0; i < LAC_CUDA_SAMPLES; i++) {
-        if (exec->sample[i].tag == tag) return &exec->sample[i];
-        if (!exec->sample[i].tag && !empty) empty = &exec->sample[i];
-    }
-    return empty;
-}
-
 static uint64_t *words_of(const lac_exec_t *exec, const lac_cuda_sample_t *sample)
 {
     return exec->answers + (sample - exec->sample) * LAC_CUDA_PROBE_WORDS;
@@ -40,6 +30,21 @@ static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, in
         *seen += (int64_t)(word & UINT32_MAX);
     }
     return true;
+}
+
+/* Who asked may never come back for the answer: where all places are taken, one that was answered is free. */
+static lac_cuda_sample_t *find(lac_exec_t *exec, const void *tag)
+{
+    lac_cuda_sample_t *empty = NULL, *left = NULL;
+    int64_t unread;
+    for (int i = 0; i < LAC_CUDA_SAMPLES; i++) {
+        if (exec->sample[i].tag == tag) return &exec->sample[i];
+        if (!exec->sample[i].tag && !empty) empty = &exec->sample[i];
+    }
+    for (int i = 0; !empty && !left && i < LAC_CUDA_SAMPLES; i++)
+        if (answered(exec, &exec->sample[i], &unread)) left = &exec->sample[i];
+    if (left) left->tag = NULL;
+    return empty ? empty : left;
 }
 
 /* Readies a place for an answer about so many elements. */
