@@ -19,7 +19,7 @@ static lac_dim_t rounded(lac_dim_t nnz)
 
 static lac_rivals_key_t key_of(const lac_spmm_t *x, const void *caller)
 {
-    uint64_t kind = (uint64_t)(uint32_t)x->kind << 8 | (uint64_t)x->ptr_type << 2 |
+    uint64_t kind = (uint64_t)(uint32_t)x->kind << 8 | (uint64_t)x->trans << 3 | (uint64_t)x->ptr_type << 2 |
                     (uint64_t)x->idx_type << 1 | (uint64_t)(x->scalars == LAC_DEVICE);
     return (lac_rivals_key_t){x->m,   x->n,   x->k,   rounded(x->nnz), x->rsb,
                               x->csb, x->rsc, x->csc, caller,          kind};

@@ -6,8 +6,8 @@
 
 #include "cuda_exec.h"
 
-/* Queues it. What our kernels do not read as it is, 32-bit row pointers, 64-bit indices, a long B by columns,
- * is brought into the workspace first, in every call. Errors: EXTENT, MEMORY, VENDOR. */
+/* Queues it. What our kernels do not read as it is, 32-bit row pointers, 64-bit indices, a transposed A, a
+ * long B by columns, is brought into the workspace first, in every call. Errors: EXTENT, MEMORY, VENDOR. */
 lac_status_t lac_cuda_spmm_arrays(lac_exec_t *exec, const lac_spmm_t *x);
 
 #endif

@@ -57,12 +57,15 @@ static bool read_spmm(const sparse_getters_t *get, lac_spmm_t *s, SPMM_PARAMS)
     dense_terms_t y, z;
     int scalars = -1;
     (void)buffer;
-    if (op_a != CUBLAS_OP_N || type != CUDA_TYPE_F32 || !alpha || !beta) return false;
+    int trans = read_trans(op_a);
+    if (trans == BAD_TRANS || read_trans(op_b) == BAD_TRANS || type != CUDA_TYPE_F32 || !alpha || !beta)
+        return false;
     if (!read_sparse(get, a, &x) || !read_dense(get, b, &y) || !read_dense(get, c, &z)) return false;
     if (get->pointer_mode(handle, &scalars)) return false;
     bool plain = is_index(x.ptr_type) && is_index(x.idx_type) && x.base == 0 && x.type == CUDA_TYPE_F32;
     int64_t k = op_b == CUBLAS_OP_N ? y.rows : y.cols, n = op_b == CUBLAS_OP_N ? y.cols : y.rows;
-    *s = (lac_spmm_t){.m = x.rows,
+    *s = (lac_spmm_t){.m = trans == LAC_TRANS ? x.cols : x.rows,
+                      .trans = (lac_trans_t)trans,
                       .n = n,
                       .k = k,
                       .nnz = x.nnz,
@@ -77,7 +80,8 @@ static bool read_spmm(const sparse_getters_t *get, lac_spmm_t *s, SPMM_PARAMS)
                       .beta = beta,
                       .scalars = scalars == CUBLAS_SCALARS_ON_HOST ? LAC_HOST : LAC_DEVICE,
                       .kind = algo};
-    bool fits = k == x.cols && z.rows == x.rows && z.cols == n && x.ptr && x.idx && x.val;
+    bool fits = k == (trans == LAC_TRANS ? x.rows : x.cols) && z.rows == s->m && z.cols == n && x.ptr &&
+                x.idx && x.val;
     return plain && fits && read_strides(&y, op_b, &s->rsb, &s->csb) &&
            read_strides(&z, CUBLAS_OP_N, &s->rsc, &s->csc);
 }

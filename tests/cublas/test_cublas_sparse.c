@@ -119,6 +119,25 @@ static void test_computed(void **state)
     computed(call(), false);
 }
 
+/* C[K, N] := .. A^T B[M, N], either way to say so. */
+static void test_transposed(void **state)
+{
+    for (int op = 1; op < 3; op++) {
+        begin(state);
+        b.rows = M, c.rows = K;
+        assert_int_equal(call_with(op, 0, CUDA_TYPE_F32, &alpha), 0);
+        assert_int_equal(take().calls, 0);
+        float want[K * LD];
+        memcpy(want, was, sizeof want);
+        for (int i = 0; i < K; i++)
+            for (int j = 0; j < N; j++) want[i * LD + j] *= beta;
+        for (int r = 0; r < M; r++)
+            for (int e = ptr32[r]; e < ptr32[r + 1]; e++)
+                for (int j = 0; j < N; j++) want[idx32[e] * LD + j] += alpha * val[e] * in[r * LD + j];
+        assert_memory_equal(out, want, sizeof want);
+    }
+}
+
 /* One thing at a time that is not understood, or not there. */
 static void test_left(void **state)
 {
@@ -145,7 +164,9 @@ static void test_left(void **state)
         left(call());
     }
     begin(state);
-    left(call_with(1, 0, CUDA_TYPE_F32, &alpha));
+    left(call_with(1, 0, CUDA_TYPE_F32, &alpha)); /* the extents are of the other */
+    left(call_with(3, 0, CUDA_TYPE_F32, &alpha));
+    left(call_with(0, 3, CUDA_TYPE_F32, &alpha));
     left(call_with(0, 0, 1, &alpha));
     left(call_with(0, 0, CUDA_TYPE_F32, NULL));
     a.nnz = 0;
@@ -193,7 +214,8 @@ int main(int argc, char **argv)
                                          cmocka_unit_test(test_verbatim_without_descriptions)};
     if (argc > 1 && !strcmp(argv[1], "unasked")) return cmocka_run_group_tests(unasked, ready, NULL);
     setenv("LACUNA_BACKEND", "csr", 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_computed), cmocka_unit_test(test_left),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_computed), cmocka_unit_test(test_transposed),
+                                       cmocka_unit_test(test_left),
                                        cmocka_unit_test(test_verbatim_without_descriptions)};
     return cmocka_run_group_tests(tests, ready, NULL);
 }

@@ -226,6 +226,22 @@ def batched():
         check("batched", c[i], a[i], b[i])
 
 
+def cupy_sparse(cupy, w):
+    """CSR, and its transpose, times dense: as CuPy calls cusparseSpMM."""
+    import cupyx.scipy.sparse
+
+    for density in (0.001, 0.03):
+        s = cupyx.scipy.sparse.random(3000, 3000, density, format="csr", dtype=cupy.float32)
+        for name, x in (("cupy csr", s), ("cupy csr turned", s.T)):
+            for _ in range(12):
+                c = x @ w
+                cupy.cuda.Device().synchronize()
+            want = x.astype(cupy.float64) @ w.astype(cupy.float64)
+            scale = abs(x).astype(cupy.float64) @ cupy.abs(w).astype(cupy.float64) + 1e-30
+            worst[name] = max(worst.get(name, 0.0), float((cupy.abs(c - want) / scale).max() / FLOOR))
+            assert worst[name] < 40, worst[name]
+
+
 def cupy():
     try:
         import cupy
@@ -233,6 +249,7 @@ def cupy():
         print("no CuPy")
         return
     w = cupy.random.standard_normal((3000, 2000), dtype=cupy.float32)
+    cupy_sparse(cupy, w[:, :100].copy())
     for density in (0.001, 1.0):
         s = cupy.random.standard_normal((10, 3000), dtype=cupy.float32)
         s *= cupy.random.random(s.shape) < density

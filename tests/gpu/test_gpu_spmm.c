@@ -13,7 +13,7 @@ typedef struct operands {
     int m, n, k, nnz;
     int64_t ptr64[M_MOST + 1], idx64[NNZ_MOST];
     int32_t ptr32[M_MOST + 1], idx32[NNZ_MOST];
-    float val[NNZ_MOST], b[K_MOST * N_MOST], c[M_MOST * N_MOST], got[M_MOST * N_MOST];
+    float val[NNZ_MOST], b[M_MOST * N_MOST], c[M_MOST * N_MOST], got[M_MOST * N_MOST];
 } operands_t;
 
 static operands_t x;
@@ -29,12 +29,30 @@ static void make(uint64_t *state, int m, int k, int n)
         }
         x.ptr64[i + 1] = x.ptr32[i + 1] = x.nnz;
     }
-    for (int i = 0; i < K_MOST * N_MOST; i++) x.b[i] = (float)(gpu_random(state) % 7) - 3.0f;
+    for (int i = 0; i < M_MOST * N_MOST; i++) x.b[i] = (float)(gpu_random(state) % 7) - 3.0f;
     for (int i = 0; i < M_MOST * N_MOST; i++) x.c[i] = (float)(gpu_random(state) % 9) - 4.0f;
+}
+
+/* The arrays hold A^T: C[k, n] from B[m, n], where m and k are theirs. */
+static bool right_turned(const lac_spmm_t *call, float alpha, float beta)
+{
+    static float sum[K_MOST * N_MOST];
+    memset(sum, 0, sizeof sum);
+    for (int r = 0; r < x.m; r++)
+        for (int e = x.ptr32[r]; e < x.ptr32[r + 1]; e++)
+            for (int j = 0; j < x.n; j++)
+                sum[x.idx32[e] * x.n + j] += x.val[e] * x.b[r * call->rsb + j * call->csb];
+    for (int i = 0; i < x.k; i++)
+        for (int j = 0; j < x.n; j++) {
+            int64_t at = i * call->rsc + j * call->csc;
+            if (x.got[at] != alpha * sum[i * x.n + j] + beta * x.c[at]) return false;
+        }
+    return true;
 }
 
 static bool right(const lac_spmm_t *call, float alpha, float beta)
 {
+    if (call->trans == LAC_TRANS) return right_turned(call, alpha, beta);
     for (int i = 0; i < x.m; i++)
         for (int j = 0; j < x.n; j++) {
             float sum = 0.0f;
@@ -54,14 +72,16 @@ static void product(lac_ctx_t *ctx, float alpha, float beta)
          *idx[2] = {gpu_upload(ctx, x.idx32, sizeof x.idx32), gpu_upload(ctx, x.idx64, sizeof x.idx64)},
          *val = gpu_upload(ctx, x.val, sizeof x.val), *b = gpu_upload(ctx, x.b, sizeof x.b),
          *c = gpu_upload(ctx, x.c, sizeof x.c), *both = gpu_upload(ctx, scalars, sizeof scalars);
-    for (int way = 0; way < 32; way++) {
+    for (int way = 0; way < 64; way++) {
         int b_rows = way & 1, c_rows = way >> 1 & 1, ptr_type = way >> 2 & 1, idx_type = way >> 3 & 1;
         const float *where = way & 16 ? both : scalars;
-        lac_spmm_t call = {.m = x.m, .n = x.n, .k = x.k, .nnz = x.nnz, .val = val, .b = b, .c = c};
+        int turned = way >> 5, m = turned ? x.k : x.m, k = turned ? x.m : x.k;
+        lac_spmm_t call = {.m = m, .n = x.n, .k = k, .nnz = x.nnz, .val = val, .b = b, .c = c};
+        call.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
         call.ptr_type = ptr_type ? LAC_I64 : LAC_I32, call.idx_type = idx_type ? LAC_I64 : LAC_I32;
         call.ptr = ptr[ptr_type], call.idx = idx[idx_type];
-        call.rsb = b_rows ? x.n : 1, call.csb = b_rows ? 1 : x.k;
-        call.rsc = c_rows ? x.n : 1, call.csc = c_rows ? 1 : x.m;
+        call.rsb = b_rows ? x.n : 1, call.csb = b_rows ? 1 : k;
+        call.rsc = c_rows ? x.n : 1, call.csc = c_rows ? 1 : m;
         call.alpha = where, call.beta = where + 1, call.scalars = way & 16 ? LAC_DEVICE : LAC_HOST;
         gpu_expect(lac_device_upload(ctx, c, x.c, sizeof x.c), LAC_OK, "upload");
         if (!lac_spmm_or_decline(ctx, &call, "cusparseSpMM", NULL))

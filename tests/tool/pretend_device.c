@@ -251,19 +251,29 @@ static int64_t index_at(const void *list, lac_it_t type, int64_t i)
     return type == LAC_I64 ? ((const int64_t *)list)[i] : ((const int32_t *)list)[i];
 }
 
+/* The sum over the entries of row i of A, wherever they are stored. */
+static double sparse_row(const lac_spmm_t *x, lac_dim_t i, lac_dim_t j)
+{
+    bool turned = x->trans == LAC_TRANS;
+    double sum = 0.0;
+    for (lac_dim_t r = turned ? 0 : i; r < (turned ? x->k : i + 1); r++) {
+        int64_t end = index_at(x->ptr, x->ptr_type, r + 1);
+        for (int64_t e = index_at(x->ptr, x->ptr_type, r); e < end; e++) {
+            int64_t at = index_at(x->idx, x->idx_type, e), k = turned ? r : at;
+            if (!turned || at == i) sum += (double)x->val[e] * (double)x->b[k * x->rsb + j * x->csb];
+        }
+    }
+    return sum;
+}
+
 static lac_status_t spmm(lac_exec_t *exec, const lac_spmm_t *x)
 {
     (void)exec;
     for (lac_dim_t i = 0; i < x->m; i++)
         for (lac_dim_t j = 0; j < x->n; j++) {
             float *c = x->c + i * x->rsc + j * x->csc;
-            double sum = 0.0;
-            int64_t end = index_at(x->ptr, x->ptr_type, i + 1);
-            for (int64_t e = index_at(x->ptr, x->ptr_type, i); e < end; e++) {
-                int64_t k = index_at(x->idx, x->idx_type, e);
-                sum += (double)x->val[e] * (double)x->b[k * x->rsb + j * x->csb];
-            }
-            *c = (float)((double)*x->alpha * sum + (*x->beta != 0.0f ? (double)(*x->beta * *c) : 0.0));
+            double before = *x->beta != 0.0f ? (double)(*x->beta * *c) : 0.0;
+            *c = (float)((double)*x->alpha * sparse_row(x, i, j) + before);
         }
     return LAC_OK;
 }
