@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 32 };
+enum { SYMBOLS = 32, RIVALS_TOLD = 20 };
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static lac_ctx_t *live;        /* contexts whose sites will be told of    */
@@ -96,9 +96,19 @@ static void print_time(char *text, size_t size, const lac_rivals_site_t *site, l
         snprintf(text, size, "not measured");
 }
 
+static int by_calls(const void *x, const void *y)
+{
+    const lac_rivals_site_t *a = x, *b = y;
+    uint64_t of_a = a->served[0] + a->served[1], of_b = b->served[0] + b->served[1];
+    return (of_a < of_b) - (of_a > of_b);
+}
+
 static void print_rivals(void)
 {
-    for (size_t i = 0; i < met_count; i++) {
+    if (met_count) qsort(met, met_count, sizeof *met, by_calls);
+    if (met_count > RIVALS_TOLD)
+        lac_log("lacuna: the most frequent %d of %zu places that call cuSPARSE:", RIVALS_TOLD, met_count);
+    for (size_t i = 0; i < met_count && i < RIVALS_TOLD; i++) {
         const lac_rivals_site_t *site = &met[i];
         char ours[32], theirs[32];
         print_time(ours, sizeof ours, site, LAC_RIVAL_OURS);
