@@ -80,7 +80,7 @@ static double median(double *us)
 /* Host time of one call, through the library and bare: medians over batches that take turns, so that what
  * else the host does meets both alike, and the median of their differences. */
 typedef struct host_time {
-    double library, bare, difference;
+    double through, bare, difference;
 } host_time_t;
 
 static host_time_t per_call_us(work_t *w)
@@ -142,7 +142,7 @@ static void compare(lac_ctx_t *ctx, lac_dim_t m, lac_dim_t k, lac_dim_t n, doubl
     host_time_t us = per_call_us(&w);
     printf("%4lldx%lldx%lld %g %-6s ran %-6s lac_gemm %.2f us, bare launches %.2f us, difference %.2f us\n",
            (long long)m, (long long)k, (long long)n, density, route ? route : "auto", decided.route,
-           us.library, us.bare, us.difference);
+           us.through, us.bare, us.difference);
     lac_device_free(ctx, w.workspace);
     lac_device_free(ctx, w.a.buf);
     lac_device_free(ctx, w.b.buf);

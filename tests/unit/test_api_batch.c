@@ -317,18 +317,6 @@ static void test_events_at_once(void **state)
         }
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
@@ -340,5 +328,5 @@ int main(void)
                                        cmocka_unit_test(test_interleaved_records),
                                        cmocka_unit_test(test_events_at_once)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -322,18 +322,6 @@ static void test_bad_input(void **state)
     lac_meta_free(s.a.meta);
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_form_from_every_other),
@@ -344,5 +332,5 @@ int main(void)
                                        cmocka_unit_test(test_frozen_buffer),
                                        cmocka_unit_test(test_bad_input)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -279,23 +279,11 @@ static void test_symbol(void **state)
     assert_memory_equal(out, x, sizeof out);
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_differences),
                                        cmocka_unit_test(test_second_order), cmocka_unit_test(test_bad_input),
                                        cmocka_unit_test(test_symbol)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

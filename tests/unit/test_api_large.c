@@ -154,23 +154,11 @@ static void test_many_bytes(void **state)
     lac_meta_free(meta);
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_far_strides), cmocka_unit_test(test_sparse_row),
                                        cmocka_unit_test(test_many_elements), cmocka_unit_test(test_long_k),
                                        cmocka_unit_test(test_many_bytes)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -219,23 +219,11 @@ static void test_bad_input(void **state)
     lac_meta_free(meta), lac_meta_free(before.A.meta), lac_meta_free(square.meta);
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_activations), cmocka_unit_test(test_specials),
                                        cmocka_unit_test(test_forms), cmocka_unit_test(test_chain),
                                        cmocka_unit_test(test_bad_input)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

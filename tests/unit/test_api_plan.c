@@ -278,18 +278,6 @@ static void test_no_memory(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_plan_runs),
@@ -302,5 +290,5 @@ int main(void)
                                        cmocka_unit_test(test_sparse_only_by_derived_forms),
                                        cmocka_unit_test(test_no_memory)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

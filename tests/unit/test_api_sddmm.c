@@ -282,18 +282,6 @@ static void test_unavailable(void **state)
     lac_meta_free(op.meta);
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,5 +289,5 @@ int main(void)
         cmocka_unit_test(test_in_place),     cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_sparse_alias), cmocka_unit_test(test_unavailable)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -92,22 +92,10 @@ static void test_pattern_without_rows(void **state)
     lac_meta_free(p.meta);
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_operands), cmocka_unit_test(test_pattern),
                                        cmocka_unit_test(test_pattern_without_rows)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -205,22 +205,10 @@ static void test_drop_in(void **state)
     unit_expect(lac_ctx_set(ctx, "backend", "auto"), LAC_OK, "backend");
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sgemm), cmocka_unit_test(test_sgemv),
                                        cmocka_unit_test(test_bad_vectors), cmocka_unit_test(test_drop_in)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -351,18 +351,6 @@ static void test_status_texts(void **state)
     assert_string_equal(lac_status_text((lac_status_t)77), "unknown status");
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_operand_alone),
@@ -379,5 +367,5 @@ int main(void)
                                        cmocka_unit_test(test_message_is_forgotten),
                                        cmocka_unit_test(test_status_texts)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

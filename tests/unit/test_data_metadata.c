@@ -285,18 +285,6 @@ static void test_derived_forms(void **state)
     lac_meta_free(meta);
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
@@ -309,5 +297,5 @@ int main(void)
                                        cmocka_unit_test(test_empty_matrices),
                                        cmocka_unit_test(test_threads_ensure_forms)};
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -114,18 +114,6 @@ static void test_extents_of_one(void **state)
         }
 }
 
-static int setup(void **state)
-{
-    *state = unit_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    lac_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,5 +123,5 @@ int main(void)
         cmocka_unit_test(test_extents_of_one),
     };
     unit_begin();
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

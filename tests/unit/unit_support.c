@@ -180,3 +180,15 @@ lac_ctx_t *unit_ctx(void)
     unit_expect(lac_ctx_create(&ctx), LAC_OK, "lac_ctx_create");
     return ctx;
 }
+
+int unit_setup(void **state)
+{
+    *state = unit_ctx();
+    return 0;
+}
+
+int unit_teardown(void **state)
+{
+    lac_ctx_free(*state);
+    return 0;
+}

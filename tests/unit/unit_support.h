@@ -47,6 +47,10 @@ void unit_expect(lac_status_t got, lac_status_t want, const char *what);
 /* A context, or a failed test. */
 lac_ctx_t *unit_ctx(void);
 
+/* One of them as the state of a group of tests, and its end. */
+int unit_setup(void **state);
+int unit_teardown(void **state);
+
 /* A generator for tests: the same numbers each time. */
 static inline uint64_t unit_random(uint64_t *state)
 {
