@@ -143,6 +143,18 @@ class Render(unittest.TestCase):
         self.assertIn("| 33 % |", page)  # 8 MB at 4000 GB/s are 2 us, of 6
         self.assertIn("| 60.0 µs | 5.00 µs | 12x |", page)
 
+    def test_map_of_regret(self):
+        """Problems lie in cells by their sparser operand and their result's smaller extent, both ends included."""
+        texts = ["sgemm:NN:1x5x9000:A=bern0.0001:s1", "sgemm:TN:3x5x7:A=dense:B=block4x2-0.00011:s2",
+                 "sgemm:NN:8192x5x2000:s3", "sgemm:NN:64x5x63:A=row0.5:B=power0.01/f:s4"]
+        program = ("import json, plot_regret, sys\n"
+                   "found = plot_regret.cells({'problems': [{'problem': text} for text in sys.argv[1:]]})\n"
+                   "print(json.dumps([[*at, len(problems)] for at, problems in found.items()]))")
+        done = subprocess.run([sys.executable, "-B", "-c", program, *texts], cwd=SOURCE / "bench", capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout), [[0, 0, 2], [5, 7, 1], [2, 4, 1]])
+
     def test_this_tree_is_rendered(self):
         done = self.run_render(SOURCE, "--verify")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
