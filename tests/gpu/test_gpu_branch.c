@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { SHORT = 10, LONG = 5000, DEEP = 5000, CHECKED = 300 };
 
@@ -134,7 +135,7 @@ static void test_turning(lac_ctx_t *ctx)
         if (p.recorded == 1 && p.gone) gpu_fail("its owner was told too soon");
         lac_recording_free(recording);
         gpu_expect(lac_device_wait(ctx), LAC_OK, "wait");
-        for (int wait = 0; !p.gone && wait < 2000; wait++) lac_device_wait(ctx); /* told on another thread */
+        for (int wait = 0; !p.gone && wait < 5000; wait++) usleep(1000); /* told on another thread */
         if (p.gone != 1) gpu_fail("its owner was told %d times", p.gone);
         unmake(&p, ctx);
     }
