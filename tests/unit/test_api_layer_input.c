@@ -1,0 +1,107 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Layers that are refused or declined, before a device that is none: bias that lies elsewhere, forms while
+ * the stream is captured, a backend without epilogues. Nothing is written, and C's metadata stays as it was.
+ */
+#include "fake_device.h"
+
+#include "lacuna/layer.h"
+
+enum { N = 4 };
+
+static float a[N * N], b[N * N], c[N * N], bias[N];
+
+typedef struct layer {
+    lac_obj_t a, b, c;
+    lac_epilogue_t e;
+    uint64_t generation;
+} layer_t;
+
+static layer_t make(lac_ctx_t *ctx)
+{
+    layer_t x = {
+        fake_device_matrix(N, N, a), fake_device_matrix(N, N, b), fake_device_matrix(N, N, c), {0}, 0};
+    x.e = (lac_epilogue_t){
+        .size = sizeof x.e, .bias = bias, .act = LAC_ACT_RELU, .forms = LAC_META_CSR | LAC_META_DENSITY};
+    for (int i = 0; i < N * N; i++) a[i] = (float)(i % 3), b[i] = (float)(1 - i % 2), c[i] = -77.0f;
+    unit_expect(lac_meta_create_for(ctx, &x.c.meta, N, N), LAC_OK, "meta");
+    x.generation = lac_meta_generation(x.c.meta);
+    return x;
+}
+
+static lac_status_t run(lac_ctx_t *ctx, const layer_t *x, lac_call_t *call)
+{
+    return lac_gemm_layer(ctx, NULL, &x->a, &x->b, NULL, &x->c, &x->e, call);
+}
+
+static void untouched(const layer_t *x)
+{
+    for (int i = 0; i < N * N; i++) assert_true(c[i] == -77.0f);
+    assert_true(lac_meta_generation(x->c.meta) == x->generation);
+    fake.elsewhere = NULL;
+}
+
+static void test_refusals(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    layer_t x = make(ctx);
+    fake.elsewhere = bias;
+    fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_SPACE, "epilogue.bias: does not lie");
+    untouched(&x);
+    fake.elsewhere = c;
+    fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_SPACE, "c: is not here");
+    untouched(&x);
+    fake.capturing = true;
+    fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_UNAVAILABLE, "epilogue.forms: cannot be measured");
+    untouched(&x);
+    fake.capturing = false;
+    fake_device_backend()->finish = NULL;
+    fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_UNAVAILABLE, "has no epilogues");
+    untouched(&x);
+    lac_meta_free(x.c.meta);
+}
+
+/* A recording may hold a layer that asks for no forms; C's metadata then says nothing of it. */
+static void test_captured(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    layer_t x = make(ctx);
+    x.e.forms = 0;
+    fake.capturing = true;
+    unit_expect(run(ctx, &x, NULL), LAC_OK, "captured");
+    fake.capturing = false;
+    assert_true(lac_meta_generation(x.c.meta) > x.generation);
+    assert_true(lac_meta_density(x.c.meta) < 0);
+    x.e.forms = LAC_META_CSR;
+    unit_expect(run(ctx, &x, NULL), LAC_OK, "not captured");
+    assert_true(lac_meta_density(x.c.meta) > 0);
+    lac_meta_free(x.c.meta);
+}
+
+/* So small a product is left to the caller's BLAS, and so is what follows it. */
+static void test_declined(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    layer_t x = make(ctx);
+    lac_call_t call = {.size = sizeof call, .may_decline = 1};
+    unit_expect(run(ctx, &x, &call), LAC_OK, "declined");
+    assert_true(call.declined);
+    untouched(&x);
+    lac_meta_free(x.c.meta);
+}
+
+static int setup(void **state)
+{
+    *state = fake_device_ctx();
+    return 0;
+}
+
+#define LAYER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_device_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {LAYER_TEST(test_refusals), LAYER_TEST(test_captured),
+                                       LAYER_TEST(test_declined)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
