@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TRIALS = 16, INPUTS = 256, HIDDEN = 512, OUTPUTS = 64 };
+enum { TRIALS = 16, INPUTS = 256, HIDDEN = 512, OUTPUTS = 256 };
 
 static float input[TRIALS * INPUTS], first[INPUTS * HIDDEN], second[HIDDEN * OUTPUTS], bias[HIDDEN];
 static float hidden[TRIALS * HIDDEN], output[TRIALS * OUTPUTS];
@@ -26,7 +26,8 @@ static float number(int many)
 {
     static unsigned state;
     state = state * 1664525u + 1013904223u;
-    return (float)((int)(state >> 16) % many - many / 2);
+    int low = many / 2, x = (int)(state >> 16) % many - low;
+    return (float)x;
 }
 
 static float sum_of(const float *a, const float *b, int i, int j, int depth, int columns)
@@ -60,7 +61,7 @@ int main(void)
     for (int i = 0; i < TRIALS * INPUTS; i++) input[i] = number(5);
     for (int i = 0; i < INPUTS * HIDDEN; i++) first[i] = number(7);
     for (int i = 0; i < HIDDEN * OUTPUTS; i++) second[i] = number(3);
-    for (int i = 0; i < HIDDEN; i++) bias[i] = -60.0f;
+    for (int i = 0; i < HIDDEN; i++) bias[i] = -100.0f;
     lac_obj_t vi = lac_obj_rowmajor(LAC_F32, TRIALS, INPUTS, input, INPUTS);
     lac_obj_t v1 = lac_obj_rowmajor(LAC_F32, INPUTS, HIDDEN, first, HIDDEN);
     lac_obj_t vh = lac_obj_rowmajor(LAC_F32, TRIALS, HIDDEN, hidden, HIDDEN);
