@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""Renders bench/results/<device>/*.json into the README's tables and docs/performance.md: no figure is typed.
+"""Renders bench/results/<machine>/*.json into the README's tables and docs/performance: no figure is typed.
 
 usage: render.py [--root FOLDER] [--verify]
 
-The README shows the dispatcher's rows of every targets*.json; docs/performance.md shows every report, with the
-picture beside it where bench/plot_roofline.py or bench/plot_regret.py has drawn one.
+The README shows the dispatcher's rows of every targets*.json. docs/performance.md says how to read the pages
+docs/performance/<machine>.md, which show every report, with the picture beside it where bench/plot_roofline.py or
+bench/plot_regret.py has drawn one.
 --verify changes nothing and ends with status 1 when a document is not what would be written."""
 import argparse
 import pathlib
@@ -192,18 +193,21 @@ def sections(files):
                              OPERATORS: operators_section}[report["schema"]](report)
 
 
-def performance_page(found):
-    parts = [HEAD]
-    for device, files in found.items():
-        parts.append(f"## {device}\n")
-        for path, report, text in sections(files):
-            picture = path.with_suffix(".png")
-            what = "chosen route and regret over density and shape" if report["schema"] == REGRET else "fraction of the floor"
-            shown = f"![{path.stem}: {what}](../bench/results/{device}/{picture.name})\n\n"
-            parts.append(f"### {path.stem}\n\n{caption(report)}\n\n{shown if picture.exists() else ''}{text}\n")
-    if not found:
-        parts.append("Nothing has been measured yet.\n")
+def machine_page(machine, files):
+    parts = [f"# Performance: {machine}\n\nHow it was measured, and what the columns mean: [performance](../performance.md).\n"]
+    for path, report, text in sections(files):
+        picture = path.with_suffix(".png")
+        what = "chosen route and regret over density and shape" if report["schema"] == REGRET else "fraction of the floor"
+        shown = f"![{path.stem}: {what}](../../bench/results/{machine}/{picture.name})\n\n"
+        parts.append(f"## {path.stem}\n\n{caption(report)}\n\n{shown if picture.exists() else ''}{text}\n")
     return "\n".join(parts)
+
+
+def overview(found):
+    """How to read the pages of the machines, and what each holds."""
+    rows = [(f"[{machine}](performance/{machine}.md)", ", ".join(path.stem for path, _, _ in sections(files)))
+            for machine, files in found.items()]
+    return HEAD + "\n" + (table(("machine", "reports"), rows) if rows else "Nothing has been measured yet.") + "\n"
 
 
 def with_table(readme, inside):
@@ -219,15 +223,17 @@ def main():
     parser.add_argument("--verify", action="store_true", help="change nothing; status 1 when a document is stale")
     options = parser.parse_args()
     found = reports(options.root)
-    readme, page = options.root / "README.md", options.root / "docs/performance.md"
+    readme, pages = options.root / "README.md", options.root / "docs/performance"
     written = {readme: with_table(readme.read_text(encoding="utf-8"), readme_table(found)),
-               page: performance_page(found)}
+               pages.with_suffix(".md"): overview(found)}
+    written |= {pages / f"{machine}.md": machine_page(machine, files) for machine, files in found.items()}
     stale = [path for path, text in written.items()
              if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if options.verify:
             print(f"{path.name} is not what bench/render.py writes")
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(written[path], encoding="utf-8")
     return 1 if options.verify and stale else 0
 

@@ -105,13 +105,15 @@ class Render(unittest.TestCase):
             done = self.run_render(root)
             self.assertEqual(done.returncode, 0, done.stderr)
             readme = (root / "README.md").read_text(encoding="utf-8")
-            page = (root / "docs/performance.md").read_text(encoding="utf-8")
+            page = (root / "docs/performance/some-processor.md").read_text(encoding="utf-8")
+            overview = (root / "docs/performance.md").read_text(encoding="utf-8")
             self.assertEqual(self.run_render(root, "--verify").returncode, 0)
             (root / "README.md").write_text(readme.replace("before", "BEFORE").replace("|", "!", 1), encoding="utf-8")
             self.assertEqual(self.run_render(root, "--verify").returncode, 1)
         self.assertNotIn("old", readme)
         self.assertTrue(readme.startswith("before\n") and readme.endswith("after\n"))
         self.assertIn("8 x 200 x 64", page)
+        self.assertIn("| [some-processor](performance/some-processor.md) | targets |", overview)
 
     def test_table_of_a_device(self):
         """What is told of one product shares its line; kernels called directly get a table beside cuBLAS."""
@@ -137,7 +139,7 @@ class Render(unittest.TestCase):
             done = self.run_render(root)
             self.assertEqual(done.returncode, 0, done.stderr)
             readme = (root / "README.md").read_text(encoding="utf-8")
-            page = (root / "docs/performance.md").read_text(encoding="utf-8")
+            page = (root / "docs/performance/some-device.md").read_text(encoding="utf-8")
         self.assertIn("Some Device, cuBLAS 13.1.0; 2026-01-01", readme)
         self.assertIn("| A 1 % | 60.0 µs | 20.0 µs | 6.00 µs | **10x** | event | 4.00 µs (A CSR given) | 15x |", readme)
         self.assertIn("| 33 % |", page)  # 8 MB at 4000 GB/s are 2 us, of 6
