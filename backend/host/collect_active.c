@@ -41,12 +41,21 @@ static lac_events_t events_of(const activity_t *g, int part)
     return ev;
 }
 
+/* Columns to have room for, when `columns` more are found behind the first `looked` of `all`: twice as many
+ * as before, or, once some have been looked at, what the rest will hold if it is like them. */
+static int64_t room_for(const found_t *f, int64_t columns, int64_t looked, int64_t all)
+{
+    int64_t least = f->count + columns, twice = 2 * f->room > FIRST_COLUMNS ? 2 * f->room : FIRST_COLUMNS;
+    double expected = 1.05 * (double)least * (double)all / (double)looked;
+    if (looked > all / 32 && expected < (double)all) twice = (int64_t)expected;
+    return least > twice ? least : twice;
+}
+
 /* Room for so many more columns. */
-static bool grow(found_t *f, int64_t columns, int64_t m)
+static bool grow(found_t *f, int64_t columns, int64_t m, int64_t looked, int64_t all)
 {
     if (f->room - f->count >= columns) return true;
-    int64_t room = f->room + columns > 2 * f->room ? f->room + columns : 2 * f->room;
-    room = room < FIRST_COLUMNS ? FIRST_COLUMNS : room;
+    int64_t room = room_for(f, columns, looked, all);
     int32_t *idx = lac_alloc((size_t)room * sizeof *idx);
     float *val = lac_alloc((size_t)room * (size_t)m * sizeof *val);
     f->failed = !idx || !val;
@@ -85,7 +94,7 @@ static void find_part(void *arg, int part, int parts)
             g->kernels->scan_events_f32(x->buf, x->m, j, end, x->rs, x->cs, &ev);
         else
             g->kernels->scan_events_u8(x->buf, x->m, j, end, x->rs, x->cs, &ev);
-        if (ev.active && grow(f, ev.active, x->m)) lay(f, &ev, x->m);
+        if (ev.active && grow(f, ev.active, x->m, end - j0, j1 - j0)) lay(f, &ev, x->m);
     }
 }
 
@@ -101,6 +110,15 @@ static void place_part(void *arg, int part, int parts)
     memcpy(g->val + at * g->x->m, f->val, (size_t)f->count * (size_t)g->x->m * sizeof *f->val);
 }
 
+/* What one thread found is where it belongs. */
+static void hand_over(found_t *f, int64_t m, lac_form_data_t *data)
+{
+    data->owned[0] = f->idx, data->owned[1] = f->val;
+    data->owned_bytes += (size_t)f->room * (size_t)(m + 1) * sizeof *f->val;
+    data->idx = f->idx, data->val = f->val;
+    f->idx = NULL, f->val = NULL;
+}
+
 static lac_status_t place(activity_t *g, int threads, lac_form_data_t *data)
 {
     bool failed = false;
@@ -110,6 +128,10 @@ static lac_status_t place(activity_t *g, int threads, lac_form_data_t *data)
         data->nonzeros += g->found[p].nonzeros;
     }
     if (failed) return lac_fail(LAC_ERR_MEMORY, "metadata: out of memory for what was found");
+    if (threads == 1 && data->count) {
+        hand_over(g->found, g->x->m, data);
+        return LAC_OK;
+    }
     g->idx = lac_form_own(data, 0, (size_t)data->count * sizeof *g->idx);
     g->val = g->idx ? lac_form_own(data, 1, (size_t)(data->count * g->x->m) * sizeof *g->val) : NULL;
     if (!g->val) return LAC_ERR_MEMORY;
