@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A small pool: workers spin briefly for the next task, then sleep.
+ * A small pool: workers spin briefly for the next task, then sleep. Parts are claimed one by one, by the
+caller
+ * too, so that nobody waits for a worker that is still asleep: it finds nothing left.
 
 OpenMP would serve as well, but its run time keeps idle threads spinning against the BLAS's own pool, cannot
 be used in a forked child, and is opaque to the thread sanitizer; this library lives inside other people's
@@ -12,7 +14,7 @@ programs and needs all three. */
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
+#include <stdint.h>
 
 #define MAX_WORKERS 255
 #define SPINS       2000 /* about 20 us: longer than the gap between two calls of one hot loop */
@@ -22,14 +24,18 @@ static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;  /* guards sleeping on 
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
-static int workers;          /* threads started; only the owner changes it  */
-static atomic_uint round_no; /* a new value releases the workers            */
+static int workers; /* threads started; only the owner changes it */
 static atomic_int sleepers;
-static atomic_int pending;     /* workers that have not finished this round   */
-static lac_task_fn round_task; /* written before round_no, read after it     */
-static void *round_arg;
-static int round_parts;
-static unsigned first_round[MAX_WORKERS + 1]; /* the round before a worker's first */
+
+/* The round and the next part of it that nobody has claimed. A part is claimed by raising it: whoever does
+ * that knows the task, since the next round is not set before all parts of this one are done. */
+#define PART_BITS 16
+static _Atomic uint64_t ticket;
+static atomic_int done; /* parts of this round that workers have finished */
+static _Atomic lac_task_fn round_task;
+static void *_Atomic round_arg;
+static atomic_int round_parts;
+static uint64_t first_round[MAX_WORKERS + 1]; /* the round before a worker's first */
 
 static inline void relax(void)
 {
@@ -40,30 +46,54 @@ static inline void relax(void)
 #endif
 }
 
-static unsigned wait_for_round(unsigned seen)
+static uint64_t round_of(uint64_t t)
 {
+    return t >> PART_BITS;
+}
+
+static uint64_t wait_for_round(uint64_t seen)
+{
+    uint64_t now;
     for (int spin = 0; spin < SPINS; spin++) {
-        unsigned now = atomic_load_explicit(&round_no, memory_order_acquire);
+        now = round_of(atomic_load_explicit(&ticket, memory_order_acquire));
         if (now != seen) return now;
         relax();
     }
     pthread_mutex_lock(&gate);
     atomic_fetch_add(&sleepers, 1);
-    unsigned now;
-    while ((now = atomic_load(&round_no)) == seen) pthread_cond_wait(&wake, &gate);
+    while ((now = round_of(atomic_load(&ticket))) == seen) pthread_cond_wait(&wake, &gate);
     atomic_fetch_sub(&sleepers, 1);
     pthread_mutex_unlock(&gate);
     return now;
 }
 
+/* Runs parts of a round that nobody has claimed until there are none; returns how many. */
+static int run_unclaimed(uint64_t round)
+{
+    int ran = 0;
+    uint64_t t = atomic_load_explicit(&ticket, memory_order_acquire);
+    while (round_of(t) == round) {
+        lac_task_fn task = atomic_load_explicit(&round_task, memory_order_relaxed);
+        void *arg = atomic_load_explicit(&round_arg, memory_order_relaxed);
+        int parts = atomic_load_explicit(&round_parts, memory_order_relaxed);
+        int part = (int)(t & ((1u << PART_BITS) - 1));
+        if (part >= parts) break;
+        if (!atomic_compare_exchange_weak_explicit(&ticket, &t, t + 1, memory_order_acquire,
+                                                   memory_order_acquire))
+            continue;
+        task(arg, part, parts);
+        ran++;
+        t = atomic_load_explicit(&ticket, memory_order_acquire);
+    }
+    return ran;
+}
+
 static void *work(void *arg)
 {
-    int part = (int)(long)arg;
-    unsigned seen = first_round[part];
+    uint64_t seen = first_round[(long)arg];
     for (;;) {
         seen = wait_for_round(seen);
-        if (part < round_parts) round_task(round_arg, part, round_parts);
-        atomic_fetch_sub_explicit(&pending, 1, memory_order_release);
+        atomic_fetch_add_explicit(&done, run_unclaimed(seen), memory_order_release);
     }
     return NULL;
 }
@@ -81,7 +111,7 @@ static void in_child(void)
 {
     workers = 0;
     atomic_store(&sleepers, 0);
-    atomic_store(&pending, 0);
+    atomic_store(&done, 0);
     pthread_cond_init(&wake, NULL);
     in_parent();
 }
@@ -103,7 +133,7 @@ static void start_workers(int count)
     pthread_sigmask(SIG_BLOCK, &all, &old);
     while (workers < count) {
         pthread_t thread;
-        first_round[workers + 1] = atomic_load(&round_no);
+        first_round[workers + 1] = round_of(atomic_load(&ticket));
         if (pthread_create(&thread, &attr, work, (void *)(long)(workers + 1))) break;
         workers++;
     }
@@ -113,18 +143,20 @@ static void start_workers(int count)
 
 static void run_round(int parts, lac_task_fn task, void *arg)
 {
-    round_task = task;
-    round_arg = arg;
-    round_parts = parts;
-    atomic_store(&pending, workers);
-    atomic_fetch_add(&round_no, 1);
+    uint64_t round = round_of(atomic_load_explicit(&ticket, memory_order_relaxed)) + 1;
+    atomic_store_explicit(&round_task, task, memory_order_relaxed);
+    atomic_store_explicit(&round_arg, arg, memory_order_relaxed);
+    atomic_store_explicit(&round_parts, parts, memory_order_relaxed);
+    atomic_store_explicit(&done, 0, memory_order_relaxed);
+    atomic_store(&ticket, round << PART_BITS | 1); /* the first part is the caller's */
     if (atomic_load(&sleepers)) {
         pthread_mutex_lock(&gate);
         pthread_cond_broadcast(&wake);
         pthread_mutex_unlock(&gate);
     }
     task(arg, 0, parts);
-    for (int spin = 0; atomic_load_explicit(&pending, memory_order_acquire); spin++) {
+    int others = parts - 1 - run_unclaimed(round);
+    for (int spin = 0; atomic_load_explicit(&done, memory_order_acquire) < others; spin++) {
         if (spin < SPINS)
             relax();
         else
