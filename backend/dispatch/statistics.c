@@ -53,32 +53,34 @@ void lac_statistics_forwarded(const char *symbol, lac_forward_t why)
     pthread_mutex_unlock(&guard);
 }
 
+/* The array with room for one more; NULL without memory, and then it stays as it is. */
+static void *with_room(void *array, size_t count, size_t *room, size_t size)
+{
+    if (count < *room) return array;
+    size_t more = *room ? *room * 2 : 64;
+    void *grown = realloc(array, more * size);
+    if (grown) *room = more;
+    return grown;
+}
+
 /* Called with the guard held. Without memory a site is forgotten. */
 static void keep_sites(const lac_ctx_t *ctx)
 {
     const lac_sites_t *sites = &ctx->sites;
     for (int i = 0; sites->place && i < LAC_SITES; i++) {
         if (!sites->place[i].stamp) continue;
-        if (kept_count == kept_room) {
-            size_t room = kept_room ? kept_room * 2 : 64;
-            lac_site_story_t *grown = realloc(kept, room * sizeof *grown);
-            if (!grown) return;
-            kept = grown;
-            kept_room = room;
-        }
+        lac_site_story_t *grown = with_room(kept, kept_count, &kept_room, sizeof *kept);
+        if (!grown) return;
+        kept = grown;
         kept[kept_count++] = lac_site_story(ctx, &sites->place[i]);
     }
 }
 
 static void keep_rivals(const lac_rivals_site_t *site)
 {
-    if (met_count == met_room) {
-        size_t room = met_room ? met_room * 2 : 64;
-        lac_rivals_site_t *grown = realloc(met, room * sizeof *grown);
-        if (!grown) return;
-        met = grown;
-        met_room = room;
-    }
+    lac_rivals_site_t *grown = with_room(met, met_count, &met_room, sizeof *met);
+    if (!grown) return;
+    met = grown;
     met[met_count++] = *site;
 }
 

@@ -4,7 +4,9 @@
 #ifndef LACUNA_FAKE_CUBLAS_H
 #define LACUNA_FAKE_CUBLAS_H
 
+#include <dlfcn.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { FAKE_SLOTS = 24, FAKE_STATUS = 7 }; /* what every call returns */
@@ -34,5 +36,12 @@ typedef struct fake_attributes {
 
 /* Exported by every fake cuBLAS, and found with dlsym. */
 typedef fake_record_t fake_take_fn(void);
+
+/* What a library that is loaded already exports; NULL: nothing of that name. */
+static inline void *fake_symbol(const char *library, const char *symbol)
+{
+    void *fake = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+    return fake ? dlsym(fake, symbol) : NULL;
+}
 
 #endif

@@ -257,11 +257,7 @@ Case random_case(uint64_t seed, int64_t largest)
 /* event_test [cases] [largest n, k] [first seed] */
 int main(int argc, char **argv)
 {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        printf("skipped: no CUDA device\n");
-        return 77;
-    }
+    if (no_device()) return 77;
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CUDA_CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
     const int cases = argc > 1 ? atoi(argv[1]) : 200;

@@ -21,6 +21,15 @@ inline void cuda_check(cudaError_t e, const char *what, int line)
 }
 #define CUDA_CHECK(x) cuda_check((x), #x, __LINE__)
 
+/* True, and said so, where there is none: the test is skipped. */
+inline bool no_device()
+{
+    int devices = 0;
+    if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return false;
+    printf("skipped: no CUDA device\n");
+    return true;
+}
+
 __host__ __device__ inline uint64_t mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15ull;

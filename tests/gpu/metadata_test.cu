@@ -139,11 +139,7 @@ void check_transpose()
 /* metadata_test [cases] [first seed] */
 int main(int argc, char **argv)
 {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        printf("skipped: no CUDA device\n");
-        return 77;
-    }
+    if (no_device()) return 77;
     const int cases = argc > 1 ? atoi(argv[1]) : 60;
     const uint64_t first = argc > 2 ? strtoull(argv[2], nullptr, 10) : 1;
     for (seed = first; seed < first + (uint64_t)cases; seed++) {

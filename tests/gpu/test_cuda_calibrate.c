@@ -2,12 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A device's constants from what products take: on a device that takes exactly what the cost model says with
  * other constants, those are found. Needs no device: nothing here runs. */
+#include "cuda_table_support.h"
 #include "unit_support.h"
-#include "base/library.h"
-#include "base/log.h"
 #include "base/status.h"
 #include "cuda/cuda_calibrate.h"
-#include "model/backend.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,15 +97,7 @@ static void test_failure_is_passed_on(void **state)
 static int setup(void **state)
 {
     (void)state;
-    static const lac_services_t services = {lac_fail, lac_log};
-    static const char *const names[] = {LACUNA_CUDA_BACKEND, NULL};
-    char why[512] = "";
-    void *library = lac_library_open(names, why, sizeof why);
-    void *symbol = library ? lac_library_symbol(library, "lac_cuda_backend", why, sizeof why) : NULL;
-    lac_backend_entry_t entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    if (!symbol) fail_msg("%s", why);
-    table = entry(&services)->routes(&count);
+    table = cuda_table(&count);
     return 0;
 }
 

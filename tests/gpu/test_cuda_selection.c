@@ -2,12 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The CUDA backend's route table weighed on the constants of an H200: refusals, memory, and the choices that
  * were the fastest there. Needs no device: nothing here runs. */
+#include "cuda_table_support.h"
 #include "unit_support.h"
-#include "base/library.h"
-#include "base/log.h"
-#include "base/status.h"
 #include "dispatch/select.h"
-#include "model/backend.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -237,15 +234,7 @@ static void test_bytes(void **state)
 static int setup(void **state)
 {
     (void)state;
-    static const lac_services_t services = {lac_fail, lac_log};
-    static const char *const names[] = {LACUNA_CUDA_BACKEND, NULL};
-    char why[512] = "";
-    void *library = lac_library_open(names, why, sizeof why);
-    void *symbol = library ? lac_library_symbol(library, "lac_cuda_backend", why, sizeof why) : NULL;
-    lac_backend_entry_t entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    if (!symbol) fail_msg("%s", why);
-    table = entry(&services)->routes(&count);
+    table = cuda_table(&count);
     lac_machine_default(&machine);
     shape_t frozen = {"rrr", "fp", 10, 10, 10, 0.1, -1.0};
     has_tiles = refusal(&frozen, "tiles", LAC_SIDE_LEFT, true) == LAC_FITS;

@@ -357,11 +357,7 @@ void check_special()
 /* tiles_test [shapes beyond every seventh] [longest k] */
 int main(int argc, char **argv)
 {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        printf("skipped: no CUDA device\n");
-        return 77;
-    }
+    if (no_device()) return 77;
     if (!lac_cuda_tiles_here()) {
         printf("skipped: the device has no warpgroup products\n");
         return 77;
