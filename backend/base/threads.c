@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A small pool: workers spin briefly for the next task, then sleep. Parts are claimed one by one, by the
-caller
- * too, so that nobody waits for a worker that is still asleep: it finds nothing left.
-
-OpenMP would serve as well, but its run time keeps idle threads spinning against the BLAS's own pool, cannot
-be used in a forked child, and is opaque to the thread sanitizer; this library lives inside other people's
-programs and needs all three. */
+ * caller too, so that nobody waits for a worker that is still asleep: it finds nothing left.
+ *
+ * OpenMP would serve as well, but its run time keeps idle threads spinning against the BLAS's own pool,
+ * cannot be used in a forked child, and is opaque to the thread sanitizer; this library lives inside other
+ * people's programs and needs all three. */
 #include "threads.h"
 
 #include <limits.h>
@@ -27,14 +26,17 @@ static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static int workers; /* threads started; only the owner changes it */
 static atomic_int sleepers;
 
-/* The round and the next part of it that nobody has claimed. A part is claimed by raising it: whoever does
- * that knows the task, since the next round is not set before all parts of this one are done. */
-#define PART_BITS 16
+/* The round, how many parts it has, and the next of them that nobody has claimed: all in one word, since a
+ * part is claimed by raising it. Whoever does that has read this round's task, for the next one's is not set
+ * before every part of this one is done; how many parts there are must not be read beside the word, or the
+ * next round's count would open this round again before its ticket is out. */
+#define PART_BITS 12
+#define PART_MASK ((1u << PART_BITS) - 1)
+_Static_assert(MAX_WORKERS + 1 <= PART_MASK, "a ticket has room for every part");
 static _Atomic uint64_t ticket;
 static atomic_int done; /* parts of this round that workers have finished */
 static _Atomic lac_task_fn round_task;
 static void *_Atomic round_arg;
-static atomic_int round_parts;
 static uint64_t first_round[MAX_WORKERS + 1]; /* the round before a worker's first */
 
 static inline void relax(void)
@@ -48,7 +50,12 @@ static inline void relax(void)
 
 static uint64_t round_of(uint64_t t)
 {
-    return t >> PART_BITS;
+    return t >> 2 * PART_BITS;
+}
+
+static uint64_t first_ticket(uint64_t round, int parts)
+{
+    return round << 2 * PART_BITS | (uint64_t)parts << PART_BITS | 1; /* part 0 is the caller's */
 }
 
 static uint64_t wait_for_round(uint64_t seen)
@@ -75,8 +82,7 @@ static int run_unclaimed(uint64_t round)
     while (round_of(t) == round) {
         lac_task_fn task = atomic_load_explicit(&round_task, memory_order_relaxed);
         void *arg = atomic_load_explicit(&round_arg, memory_order_relaxed);
-        int parts = atomic_load_explicit(&round_parts, memory_order_relaxed);
-        int part = (int)(t & ((1u << PART_BITS) - 1));
+        int parts = (int)(t >> PART_BITS & PART_MASK), part = (int)(t & PART_MASK);
         if (part >= parts) break;
         if (!atomic_compare_exchange_weak_explicit(&ticket, &t, t + 1, memory_order_acquire,
                                                    memory_order_acquire))
@@ -146,9 +152,8 @@ static void run_round(int parts, lac_task_fn task, void *arg)
     uint64_t round = round_of(atomic_load_explicit(&ticket, memory_order_relaxed)) + 1;
     atomic_store_explicit(&round_task, task, memory_order_relaxed);
     atomic_store_explicit(&round_arg, arg, memory_order_relaxed);
-    atomic_store_explicit(&round_parts, parts, memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
-    atomic_store(&ticket, round << PART_BITS | 1); /* the first part is the caller's */
+    atomic_store(&ticket, first_ticket(round, parts));
     if (atomic_load(&sleepers)) {
         pthread_mutex_lock(&gate);
         pthread_cond_broadcast(&wake);

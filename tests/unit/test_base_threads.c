@@ -59,6 +59,23 @@ static void test_every_part_once(void **state)
     assert_true(ran_once(&none, 0));
 }
 
+/* A worker that finds a round used up must not take a part of the next one before that is given out. What it
+ * would run is then run twice, the second time perhaps when its caller has gone. Rare: many short rounds. */
+static void test_rounds_of_changing_size(void **state)
+{
+    (void)state;
+    int rounds = unit_quick() ? 2000 : 1000000;
+#ifdef UNDER_TSAN
+    rounds = 20000;
+#endif
+    for (int i = 0; i < rounds; i++) {
+        int parts = i % 2 ? 2 : 3 + i % 3;
+        tally_t t = {0};
+        lac_parallel(parts, count, &t);
+        if (!ran_once(&t, parts)) fail_msg("%d parts, round %d", parts, i);
+    }
+}
+
 /* After a pause the workers sleep; they are woken. */
 static void test_after_sleep(void **state)
 {
@@ -198,6 +215,7 @@ static void test_shares(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_part_once),
+                                       cmocka_unit_test(test_rounds_of_changing_size),
                                        cmocka_unit_test(test_after_sleep),
                                        cmocka_unit_test(test_several_callers),
                                        cmocka_unit_test(test_nested),
