@@ -7,6 +7,7 @@
  * cannot be used in a forked child, and is opaque to the thread sanitizer; this library lives inside other
  * people's programs and needs all three. */
 #include "threads.h"
+#include "arithmetic_mode.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -37,6 +38,7 @@ static _Atomic uint64_t ticket;
 static atomic_int done; /* parts of this round that workers have finished */
 static _Atomic lac_task_fn round_task;
 static void *_Atomic round_arg;
+static _Atomic uint64_t round_mode; /* the caller's rounding: a result must not tell who computed it */
 static uint64_t first_round[MAX_WORKERS + 1]; /* the round before a worker's first */
 
 static inline void relax(void)
@@ -82,11 +84,13 @@ static int run_unclaimed(uint64_t round)
     while (round_of(t) == round) {
         lac_task_fn task = atomic_load_explicit(&round_task, memory_order_relaxed);
         void *arg = atomic_load_explicit(&round_arg, memory_order_relaxed);
+        uint64_t mode = atomic_load_explicit(&round_mode, memory_order_relaxed);
         int parts = (int)(t >> PART_BITS & PART_MASK), part = (int)(t & PART_MASK);
         if (part >= parts) break;
         if (!atomic_compare_exchange_weak_explicit(&ticket, &t, t + 1, memory_order_acquire,
                                                    memory_order_acquire))
             continue;
+        lac_enter_arithmetic_mode(mode);
         task(arg, part, parts);
         ran++;
         t = atomic_load_explicit(&ticket, memory_order_acquire);
@@ -152,6 +156,7 @@ static void run_round(int parts, lac_task_fn task, void *arg)
     uint64_t round = round_of(atomic_load_explicit(&ticket, memory_order_relaxed)) + 1;
     atomic_store_explicit(&round_task, task, memory_order_relaxed);
     atomic_store_explicit(&round_arg, arg, memory_order_relaxed);
+    atomic_store_explicit(&round_mode, lac_arithmetic_mode(), memory_order_relaxed);
     atomic_store_explicit(&done, 0, memory_order_relaxed);
     atomic_store(&ticket, first_ticket(round, parts));
     if (atomic_load(&sleepers)) {

@@ -7,7 +7,7 @@
 /* Runs task(arg, part, parts) for part = 0 .. parts - 1 and returns when all are done; part 0 runs on the
  * calling thread, and after it whatever no worker has claimed. Where the pool is busy with another caller's
  * work, or cannot be started, that is every part: their results must not depend on who runs them, or in what
- * order, and none may wait for another.
+ * order, and none may wait for another. Each is run with the caller's rounding mode.
  * Allocates only when the pool first grows to `parts` threads. */
 typedef void (*lac_task_fn)(void *arg, int part, int parts);
 void lac_parallel(int parts, lac_task_fn task, void *arg);

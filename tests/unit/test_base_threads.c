@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The pool: every part runs once, from several callers at once, nested, and in a forked child. */
 #include "unit_support.h"
+#include "base/arithmetic_mode.h"
 #include "base/threads.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -131,6 +133,41 @@ static void test_nested(void **state)
     }
 }
 
+typedef struct modes {
+    uint64_t seen[4];
+    bool others[4]; /* ran on a thread that is not the caller's */
+    pthread_t caller;
+} modes_t;
+
+static void see_mode(void *arg, int part, int parts)
+{
+    modes_t *m = arg;
+    (void)parts;
+    m->seen[part] = lac_arithmetic_mode();
+    m->others[part] = !pthread_equal(pthread_self(), m->caller);
+    for (volatile int i = 0; i < 20000; i++) {
+    }
+}
+
+/* The workers are there before the caller rounds otherwise, and so they have modes of their own. */
+static void test_mode_of_the_caller(void **state)
+{
+    (void)state;
+    static const int modes[] = {FE_UPWARD, FE_TONEAREST};
+    modes_t m = {.caller = pthread_self()};
+    lac_parallel(4, see_mode, &m);
+    for (int i = 0, helped = 0; i < (unit_quick() ? 20 : 2000) && helped < 20; i++) {
+        assert_int_equal(fesetround(modes[i % 2]), 0);
+        uint64_t mine = lac_arithmetic_mode();
+        lac_parallel(4, see_mode, &m);
+        assert_int_equal(fesetround(FE_TONEAREST), 0);
+        for (int p = 0; p < 4; p++) {
+            assert_int_equal(m.seen[p], mine);
+            helped += m.others[p];
+        }
+    }
+}
+
 /* 0 where a child's parts all ran. */
 static int child_status(void)
 {
@@ -219,6 +256,7 @@ int main(void)
                                        cmocka_unit_test(test_after_sleep),
                                        cmocka_unit_test(test_several_callers),
                                        cmocka_unit_test(test_nested),
+                                       cmocka_unit_test(test_mode_of_the_caller),
                                        cmocka_unit_test(test_fork),
                                        cmocka_unit_test(test_fork_beside_a_caller),
                                        cmocka_unit_test(test_shares)};
