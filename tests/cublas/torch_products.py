@@ -4,9 +4,8 @@
 
 usage: torch_products.py <liblacuna_cublas.so>
 
-Error of a product, over |A| |B| elementwise against fp64, at most twice that of cuBLAS on the same data (or twice FLOOR): the calls of
-PyTorch go through the plugin, and cuBLAS's own answer is fetched past it, by an address that dlsym gives. Starts
-itself again with the library preloaded. Exits with 77 where PyTorch or a device is missing."""
+What is right is said in torch_check.py; the same operations with their gradients, in CUDA graphs, on two threads, are in
+torch_steps.py. Starts itself again with the library preloaded. Exits with 77 where PyTorch or a device is missing."""
 import ctypes
 import os
 import re
@@ -19,64 +18,8 @@ try:
 except ImportError:
     sys.exit(77)
 
-FLOOR = 2.0 ** -22  # sums of a few events: cuBLAS may happen to round less often than once an event
-worst = {}
-
-
-def device_missing():
-    return not torch.cuda.is_available()
-
-
-class Vendor:
-    """cublasSgemm_v2 as cuBLAS has it."""
-
-    def __init__(self):
-        maps = open("/proc/self/maps", encoding="utf-8").read()
-        self.library = ctypes.CDLL(re.search(r"/\S*libcublas\.so\.\d+", maps)[0])
-
-    def product(self, a, b):
-        """a[m, k] b[k, n], both contiguous by rows."""
-        (m, k), n = a.shape, b.shape[1]
-        c = torch.empty(m, n, device="cuda")
-        one, zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
-        status = self.library.cublasSgemm_v2(
-            ctypes.c_void_p(torch.cuda.current_blas_handle()), 0, 0, n, m, k, ctypes.byref(one),
-            ctypes.c_void_p(b.data_ptr()), n, ctypes.c_void_p(a.data_ptr()), k, ctypes.byref(zero),
-            ctypes.c_void_p(c.data_ptr()), n)
-        assert status == 0, status
-        return c
-
-
-def events(density, *shape, seed=0):
-    generator = torch.Generator("cuda").manual_seed(seed)
-    x = torch.randn(*shape, device="cuda", generator=generator)
-    return x * (torch.rand(*shape, device="cuda", generator=generator) < density)
-
-
-def error(c, a, b, added=None):
-    """(largest error, its scale-free size) of c = a b + added."""
-    want = a.double() @ b.double()
-    scale = a.double().abs() @ b.double().abs()
-    if added is not None:
-        want, scale = want + added.double(), scale + added.double().abs()
-    return ((c.double() - want).abs() / (scale + 1e-30)).max().item()
-
-
-def check(name, c, a, b, added=None):
-    bare = VENDOR.product(a.contiguous(), b.contiguous())
-    mine, theirs = error(c, a, b, added), error(bare, a, b)
-    ratio = mine / max(theirs, FLOOR)
-    worst[name] = max(worst.get(name, 0.0), ratio)
-    if not ratio <= 2.0:  # NaN fails
-        raise AssertionError(f"{name} {tuple(a.shape)} x {tuple(b.shape)}: error {mine:.3g}, cuBLAS's {theirs:.3g}")
-
-
-def often(times, call):
-    for _ in range(times):
-        result = call()
-        torch.cuda.synchronize()
-    return result
-
+from torch_check import FLOOR, check, error, events, often, worst
+from torch_steps import steps
 
 SHAPES = [(1, 2048, 3000), (10, 5000, 5000), (64, 4096, 1024), (300, 1111, 517), (2, 3, 5)]
 DENSITIES = [0.0, 0.001, 0.02, 0.3, 1.0]
@@ -265,7 +208,7 @@ def cupy():
 def run_all():
     """Every part, whatever became of the one before; the number of those that failed."""
     failed = 0
-    for part in (linear, graphs, streams_and_threads, changing, tf32, sparse, batched, cupy, products):
+    for part in (linear, graphs, steps, streams_and_threads, changing, tf32, sparse, batched, cupy, products):
         try:
             part()
             print("right:", part.__name__, flush=True)
@@ -277,7 +220,7 @@ def run_all():
 
 
 def main(plugin):
-    if device_missing():
+    if not torch.cuda.is_available():
         return 77
     environment = dict(os.environ, LD_PRELOAD=os.path.abspath(plugin), LACUNA_STATS="1", UNDER_LACUNA="1")
     done = subprocess.run([sys.executable, __file__, plugin], env=environment, capture_output=True, text=True, check=False)
@@ -290,14 +233,14 @@ def main(plugin):
         if done.returncode == 0 and told not in done.stderr:
             print("not in the statistics:", told)
             return 1
-    if done.returncode == 0 and "recorded both ways" not in done.stderr:
-        print("nothing was recorded both ways: the CUDA or the driver is too old for it")
+    recorded = sum(int(calls) for calls in re.findall(r"(\d+) recorded both ways", done.stderr))
+    print(recorded, "products recorded both ways" if recorded else "recorded both ways: CUDA or the driver is too old for it")
     return done.returncode
 
 
 if __name__ == "__main__":
     if "UNDER_LACUNA" in os.environ:
-        VENDOR, GRADIENT = Vendor(), torch.randn(16, 2000, device="cuda")
+        GRADIENT = torch.randn(16, 2000, device="cuda")
         sys.exit(1 if run_all() else 0)
     else:
         sys.exit(main(sys.argv[1]))
