@@ -8,7 +8,6 @@
 #include "../base/settings_file.h"
 #include "../base/status.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -41,6 +40,12 @@ void lac_processor_name(char *name, size_t size)
     fclose(file);
 }
 
+/* A letter or a digit in every locale: the Turkish one has another small I. */
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
 /* "Xeon Processor", 2 threads -> "xeon-processor-2.tune" under the cache folder; a device ->
  * "nvidia-h200.tune".
  */
@@ -55,8 +60,8 @@ static bool default_path(const lac_tune_key_t *key, char *path, size_t size)
     else
         lac_processor_name(name, sizeof name);
     for (const char *c = name; *c && used < sizeof slug - 1; c++)
-        if (isalnum((unsigned char)*c))
-            slug[used++] = (char)tolower((unsigned char)*c);
+        if (is_plain(*c))
+            slug[used++] = (char)(*c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
         else if (used && slug[used - 1] != '-')
             slug[used++] = '-';
     slug[used] = '\0';
@@ -175,9 +180,14 @@ static int open_beside(const lac_tune_key_t *key, const char *path, char *target
         lac_fail(LAC_ERR_IO, "path: no place for the tuning file (set LACUNA_TUNE_CACHE or HOME)");
         return -1;
     }
+    struct stat there;
+    if (!stat(target, &there) && !S_ISREG(there.st_mode)) { /* /dev/null would be no more */
+        lac_fail(LAC_ERR_IO, "path: cannot write %.400s: no regular file", target);
+        return -1;
+    }
     if (!path) make_folders(target);
-    snprintf(temporary, PATH_ROOM + 32, "%s.%ld.tmp", target, (long)getpid());
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    snprintf(temporary, PATH_ROOM + 32, "%s.XXXXXX", target);
+    int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0) lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", temporary, strerror(errno));
     return fd;
 }

@@ -4,6 +4,8 @@
 #include "unit_support.h"
 #include "dispatch/tune_store.h"
 
+#include <ctype.h>
+#include <glob.h>
 #include <locale.h>
 #include <math.h>
 #include <signal.h>
@@ -213,6 +215,49 @@ static void test_oversized(void **state)
     unsetenv("LACUNA_TUNE_CACHE");
 }
 
+/* Nothing lies there whose name begins with this one's and a dot. */
+static bool alone(const char *name)
+{
+    char pattern[600];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s.*", unit_path(name));
+    int none = glob(pattern, 0, NULL, &found);
+    globfree(&found);
+    return none == GLOB_NOMATCH;
+}
+
+/* What a process of the same number left when it was killed is in nobody's way. */
+static void test_left_over(void **state)
+{
+    (void)state;
+    char written[512], left[64];
+    lac_machine_t machine = odd_machine();
+    snprintf(left, sizeof left, "beside.%ld.tmp", (long)getpid());
+    unit_write(unit_path(left), "");
+    unit_expect(lac_tune_save(&machine, &host, unit_path("beside"), written, sizeof written), LAC_OK, "save");
+    assert_int_equal(remove(unit_path(left)), 0);
+    assert_true(alone("beside"));
+}
+
+/* Whoever says /dev/null does not want it replaced by a file. */
+static void test_no_regular_file(void **state)
+{
+    (void)state;
+    char written[512] = "untouched";
+    lac_machine_t machine = odd_machine();
+    struct stat info;
+    assert_int_equal(mkfifo(unit_path("pipe"), 0600), 0);
+    setenv("LACUNA_TUNE_CACHE", unit_path("pipe"), 1);
+    unit_expect(lac_tune_try(&host, NULL), LAC_ERR_IO, "try");
+    unit_expect(lac_tune_save(&machine, &host, NULL, written, sizeof written), LAC_ERR_IO, "save");
+    unsetenv("LACUNA_TUNE_CACHE");
+    unit_expect_text(lac_last_error(), "no regular file");
+    assert_string_equal(written, "untouched");
+    assert_int_equal(stat(unit_path("pipe"), &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    assert_true(alone("pipe"));
+}
+
 static void test_unwritable(void **state)
 {
     (void)state;
@@ -228,9 +273,7 @@ static void test_unwritable(void **state)
     assert_int_equal(mkdir(unit_path("folder/full"), 0700), 0);
     unit_expect(lac_tune_save(&machine, &host, unit_path("folder"), written, sizeof written), LAC_ERR_IO,
                 "onto a folder");
-    char left[600];
-    snprintf(left, sizeof left, "%s.%ld.tmp", unit_path("folder"), (long)getpid());
-    assert_int_not_equal(access(left, F_OK), 0); /* nothing half done stays behind */
+    assert_true(alone("folder")); /* nothing half done stays behind */
     memset(longer, 'x', sizeof longer - 1);
     longer[0] = '/', longer[sizeof longer - 1] = '\0';
     unit_expect(lac_tune_save(&machine, &host, longer, written, sizeof written), LAC_ERR_IO, "a long path");
@@ -250,7 +293,7 @@ static void test_unwritable(void **state)
 static void test_full_disk(void **state)
 {
     (void)state;
-    char written[512] = "untouched", left[600], line[64] = "";
+    char written[512] = "untouched", line[64] = "";
     lac_machine_t machine = odd_machine();
     struct rlimit before, none;
     unit_write(unit_path("old"), "as it was\n");
@@ -265,8 +308,7 @@ static void test_full_disk(void **state)
     unit_expect(status, LAC_ERR_IO, "save");
     unit_expect(tried, LAC_OK, "an empty file can be made");
     assert_string_equal(written, "untouched");
-    snprintf(left, sizeof left, "%s.%ld.tmp", unit_path("old"), (long)getpid());
-    assert_int_not_equal(access(left, F_OK), 0);
+    assert_true(alone("old"));
     FILE *file = fopen(unit_path("old"), "r");
     assert_non_null(file);
     assert_non_null(fgets(line, sizeof line, file));
@@ -299,6 +341,28 @@ static void test_decimal_comma(void **state)
     if (!comma) skip();
 }
 
+/* Where the small letter of I is no ASCII letter, the file is still that of the processor. */
+static void test_turkish_letters(void **state)
+{
+    (void)state;
+    char command[512], written[512], from[512] = "estimated";
+    lac_machine_t machine = odd_machine(), got = machine;
+    lac_tune_key_t key = {2, "INTEL"};
+    snprintf(command, sizeof command, "localedef -i tr_TR -f ISO-8859-9 %s >/dev/null 2>&1",
+             unit_path("tr_TR"));
+    int made = system(command);
+    setenv("LOCPATH", unit_path("."), 1);
+    bool turkish = !made && setlocale(LC_ALL, "tr_TR") && tolower('I') != 'i';
+    lac_status_t status = lac_tune_save(&machine, &key, NULL, written, sizeof written);
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+    unit_expect(status, LAC_OK, "save");
+    lac_tune_load_device(&got, key.device, from, sizeof from);
+    assert_string_equal(from, written);
+    assert_int_equal(remove(written), 0);
+    if (!turkish) skip();
+}
+
 static void test_home_is_not_named(void **state)
 {
     (void)state;
@@ -319,12 +383,13 @@ static void test_home_is_not_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_devices_own_file),
-        cmocka_unit_test(test_shared_file),      cmocka_unit_test(test_named_file),
-        cmocka_unit_test(test_damage),           cmocka_unit_test(test_unknown_names_and_missing_ones),
-        cmocka_unit_test(test_oversized),        cmocka_unit_test(test_unwritable),
-        cmocka_unit_test(test_full_disk),        cmocka_unit_test(test_decimal_comma),
-        cmocka_unit_test(test_home_is_not_named)};
+        cmocka_unit_test(test_round_trip),      cmocka_unit_test(test_devices_own_file),
+        cmocka_unit_test(test_shared_file),     cmocka_unit_test(test_named_file),
+        cmocka_unit_test(test_damage),          cmocka_unit_test(test_unknown_names_and_missing_ones),
+        cmocka_unit_test(test_oversized),       cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_decimal_comma),
+        cmocka_unit_test(test_left_over),       cmocka_unit_test(test_no_regular_file),
+        cmocka_unit_test(test_turkish_letters), cmocka_unit_test(test_home_is_not_named)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
