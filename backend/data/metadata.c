@@ -120,10 +120,17 @@ static void remove_form(lac_meta_t *meta, int form)
     drop_form(&meta->form[form]);
 }
 
+/* What a form that is attached makes obsolete: what followed from another, and what was measured before
+ * and is nobody's promise. */
+static bool outlives_attaching(const lac_meta_t *meta, lac_origin_t origin)
+{
+    return origin == LAC_ORIGIN_ATTACHED || (origin == LAC_ORIGIN_SCANNED && meta->frozen);
+}
+
 void lac_meta_install(lac_meta_t *meta, lac_form_t form, const lac_form_data_t *data)
 {
     for (int i = 0; data->origin == LAC_ORIGIN_ATTACHED && i < LAC_FORM_COUNT; i++)
-        if (meta->form[i].origin == LAC_ORIGIN_DERIVED) remove_form(meta, i);
+        if (!outlives_attaching(meta, meta->form[i].origin)) remove_form(meta, i);
     remove_form(meta, (int)form);
     meta->form[form] = *data;
     meta->form[form].generation = meta->generation;

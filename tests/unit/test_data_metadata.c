@@ -110,6 +110,54 @@ static void test_scan_is_trusted_while_frozen(void **state)
     lac_meta_free(meta);
 }
 
+/* What was scanned before a form was attached, of contents that nobody promised to keep, is not looked at:
+ * neither by routes that expand the operand, nor where rows are picked of its columns. */
+static void test_attach_outdates_a_scan(void **state)
+{
+    static const char *const routes[] = {"plain", "reference", "csr"};
+    static const int32_t at[] = {0};
+    static const int64_t starts[] = {0, 1, 1}, first[] = {0};
+    static const float two[] = {2.0f, 0.0f}, unit[] = {1.0f, 0.0f, 0.0f, 1.0f};
+    float x[4] = {5.0f, 5.0f, 5.0f, 5.0f}, c[4], identity[4], picked[2];
+    memcpy(identity, unit, sizeof unit);
+    lac_meta_t *meta = fresh(2, 2);
+    lac_obj_t obj = lac_obj_rowmajor(LAC_F32, 2, 2, x, 2), ob = lac_obj_rowmajor(LAC_F32, 2, 2, identity, 2),
+              oc = lac_obj_rowmajor(LAC_F32, 2, 2, c, 2), out = lac_obj_rowmajor(LAC_F32, 1, 2, picked, 2);
+    obj.meta = meta;
+    unit_expect(lac_meta_scan(*state, &obj, LAC_META_CSR | LAC_META_CSC), LAC_OK, "scan");
+    obj.buf = NULL;
+    unit_expect(lac_meta_attach_active(meta, 1, at, two), LAC_OK, "active");
+    for (size_t r = 0; r < sizeof routes / sizeof *routes; r++) {
+        lac_call_t call = {.size = sizeof call, .route = routes[r]};
+        unit_expect(lac_gemm_ex(*state, NULL, &obj, &ob, NULL, &oc, &call), LAC_OK, routes[r]);
+        assert_true(c[0] == 2.0f && c[1] == 0.0f && c[2] == 0.0f && c[3] == 0.0f);
+    }
+    unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
+    obj.buf = x;
+    unit_expect(lac_meta_scan(*state, &obj, LAC_META_CSR), LAC_OK, "scan");
+    obj.buf = NULL;
+    unit_expect(lac_meta_attach_csc(meta, LAC_I64, starts, first, two), LAC_OK, "csc");
+    unit_expect(lac_slice_rows(*state, &obj, LAC_I32, 1, at, &out, NULL), LAC_OK, "slice");
+    assert_true(picked[0] == 2.0f && picked[1] == 0.0f);
+    lac_meta_free(meta);
+}
+
+/* The promise holds for what was scanned, too: it stays. */
+static void test_attach_beside_a_frozen_scan(void **state)
+{
+    matrix_t x;
+    lac_meta_t *meta = fresh(M, N);
+    int64_t starts[N + 1] = {0};
+    memset(x.data, 0, sizeof x.data);
+    x.obj = lac_obj_rowmajor(LAC_F32, M, N, x.data, N);
+    x.obj.meta = meta;
+    unit_expect(lac_meta_scan(*state, &x.obj, LAC_META_CSR), LAC_OK, "scan");
+    unit_expect(lac_meta_freeze(meta), LAC_OK, "freeze");
+    unit_expect(lac_meta_attach_csc(meta, LAC_I64, starts, NULL, NULL), LAC_OK, "csc");
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC);
+    lac_meta_free(meta);
+}
+
 static void test_scan_arguments(void **state)
 {
     matrix_t x;
@@ -292,6 +340,8 @@ int main(void)
                                        cmocka_unit_test(test_attach_again_replaces),
                                        cmocka_unit_test(test_derived_forms),
                                        cmocka_unit_test(test_scan_is_trusted_while_frozen),
+                                       cmocka_unit_test(test_attach_outdates_a_scan),
+                                       cmocka_unit_test(test_attach_beside_a_frozen_scan),
                                        cmocka_unit_test(test_scan_arguments),
                                        cmocka_unit_test(test_forms_of_any_strides),
                                        cmocka_unit_test(test_empty_matrices),
