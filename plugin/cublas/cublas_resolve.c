@@ -90,12 +90,24 @@ static bool accept_loaded(const object_t *object, void *arg)
     return accept(quest, object_symbol(object, quest->name));
 }
 
+/* The linker goes by the versions that cuBLAS gives its symbols: what was linked against another version than
+ * the global scope has reaches its own. */
+static void *by_version(const object_t *caller, const char *name)
+{
+    object_t global = {0}, local = {0};
+    void *next = dlsym(RTLD_NEXT, name), *own = next && caller ? object_symbol(caller, name) : NULL;
+    if (!own || !object_of(next, &global) || !object_of(own, &local)) return next;
+    bool other = is_vendor(&global) && is_vendor(&local) &&
+                 strcmp(object_file_name(&global), object_file_name(&local)) != 0;
+    return other ? own : next;
+}
+
 /* The scopes in the linker's order: what was loaded after this library in the global scope; then the caller's
  * own scope, which is where a Python extension (RTLD_LOCAL) has its cuBLAS. A caller that brought none (it
  * was handed this function's address) gets one that is loaded. */
 static void search(quest_t *quest, const object_t *caller)
 {
-    if (accept(quest, dlsym(RTLD_NEXT, quest->name))) return;
+    if (accept(quest, by_version(caller, quest->name))) return;
     if (caller && accept(quest, object_symbol(caller, quest->name))) return;
     objects_visit(is_of_cusparse(quest->name) ? is_cusparse : is_cublas, accept_loaded, quest);
 }

@@ -144,6 +144,22 @@ static void test_linked_call_is_intercepted(void **state)
     assert_true(take().through_plugin);
 }
 
+/* What is loaded later and was linked against another version than this program: each to its own, as the
+ * linker would have it by the versions of the symbols. */
+static void test_versions_are_kept_apart(void **state)
+{
+    (void)state;
+    void *later = dlopen("./cublas_caller_b.so", RTLD_NOW | RTLD_LOCAL);
+    sgemm_fn *call = later ? (sgemm_fn *)dlsym(later, "caller_sgemm") : NULL;
+    fake_take_fn *take_other = (fake_take_fn *)fake_symbol("libcublas.so.12", "fake_take");
+    assert_true(call && take_other);
+    call(handle, 0, 0, 2, 2, 2, &alpha, x, 2, x, 2, &beta, y, 2);
+    assert_int_equal(take().calls, 0);
+    fake_record_t record = take_other();
+    assert_int_equal(record.calls, 1);
+    assert_true(record.through_plugin);
+}
+
 /* The inner call comes to the plugin too, and goes on unread. */
 static void test_nested_call(void **state)
 {
@@ -170,6 +186,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verbatim),
         cmocka_unit_test(test_linked_call_is_intercepted),
+        cmocka_unit_test(test_versions_are_kept_apart),
         cmocka_unit_test(test_nested_call),
     };
     return cmocka_run_group_tests(tests, ready, NULL);
