@@ -15,6 +15,9 @@ lac_status_t lac_describe_call_at(lac_ctx_t *ctx, lac_space_t scalars, const flo
                                   const lac_obj_t *b, const float *beta, const lac_obj_t *c,
                                   lac_problem_t *p);
 
+/* Whether scalars may lie there. Errors: VALUE, SPACE. */
+lac_status_t lac_check_scalar_space(const lac_ctx_t *ctx, lac_space_t space);
+
 /* Between these the context's device is the thread's current one. */
 static inline int lac_enter(const lac_ctx_t *ctx)
 {

@@ -20,14 +20,20 @@ static lac_status_t check_scalar(const lac_ctx_t *ctx, const char *name, const f
     return lac_fail(LAC_ERR_SPACE, "%s: does not lie on the context's device", name);
 }
 
-static lac_status_t check_scalars(const lac_ctx_t *ctx, lac_space_t space, const float *alpha,
-                                  const float *beta)
+lac_status_t lac_check_scalar_space(const lac_ctx_t *ctx, lac_space_t space)
 {
     if (space == LAC_HOST) return LAC_OK;
     if (space != LAC_DEVICE) return lac_fail(LAC_ERR_VALUE, "call.scalars: %d is no space", (int)space);
-    if (ctx->backend->space != LAC_DEVICE)
-        return lac_fail(LAC_ERR_SPACE, "call.scalars: on a device, and the context computes on the host");
-    lac_status_t status = check_scalar(ctx, "alpha", alpha);
+    if (ctx->backend->space == LAC_DEVICE) return LAC_OK;
+    return lac_fail(LAC_ERR_SPACE, "call.scalars: on a device, and the context computes on the host");
+}
+
+static lac_status_t check_scalars(const lac_ctx_t *ctx, lac_space_t space, const float *alpha,
+                                  const float *beta)
+{
+    lac_status_t status = lac_check_scalar_space(ctx, space);
+    if (status || space == LAC_HOST) return status;
+    status = check_scalar(ctx, "alpha", alpha);
     return status ? status : check_scalar(ctx, "beta", beta);
 }
 

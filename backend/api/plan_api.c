@@ -40,6 +40,7 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
     *plan = NULL;
     lac_status_t status = lac_read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call(ctx, NULL, a, b, NULL, c, &p);
+    if (!status) status = lac_check_scalar_space(ctx, settings.scalars);
     if (!status && settings.scalars == LAC_DEVICE) p.alpha_at = p.beta_at = &any_scalar;
     if (status) return status;
     lac_plan_t *made = calloc(1, sizeof *made);

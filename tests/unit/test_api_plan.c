@@ -211,12 +211,18 @@ static void test_scalars_elsewhere(void **state)
 {
     const float one = 1.0f;
     make(1);
+    lac_plan_t *plan;
     lac_call_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
     unit_expect(lac_gemm_ex(*state, &one, &t.oa, &t.ob, &one, &t.oc, &call), LAC_ERR_SPACE, "host context");
+    unit_expect_text(lac_last_error(), "call.scalars");
+    unit_expect(lac_plan_create(*state, &plan, &t.oa, &t.ob, &t.oc, &call), LAC_ERR_SPACE, "host plan");
     unit_expect_text(lac_last_error(), "call.scalars");
     call.scalars = (lac_space_t)-1;
     unit_expect(lac_gemm_ex(*state, &one, &t.oa, &t.ob, &one, &t.oc, &call), LAC_ERR_VALUE, "no space");
     unit_expect_text(lac_last_error(), "call.scalars");
+    unit_expect(lac_plan_create(*state, &plan, &t.oa, &t.ob, &t.oc, &call), LAC_ERR_VALUE, "no space");
+    unit_expect_text(lac_last_error(), "call.scalars");
+    assert_null(plan);
     assert_true(t.c[0] == 1.0f); /* untouched */
     lac_call_t shorter = {.size = offsetof(lac_call_t, scalars), .may_decline = 1, .route = "blas"};
     unit_expect(lac_gemm_ex(*state, NULL, &t.oa, &t.ob, NULL, &t.oc, &shorter), LAC_OK, "shorter");
