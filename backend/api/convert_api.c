@@ -90,6 +90,7 @@ static lac_status_t by_way_of_dense(lac_ctx_t *ctx, const lac_obj_t *obj, unsign
     lac_operand_t x = lac_operand_describe(obj);
     lac_obj_t dense = lac_obj_rowmajor(LAC_F32, obj->m, obj->n, NULL, obj->n);
     size_t bytes;
+    if (!ctx->backend->expand) return no_conversions(ctx);
     if (__builtin_mul_overflow((size_t)obj->m, (size_t)obj->n * sizeof(float), &bytes))
         return lac_fail(LAC_ERR_MEMORY, "obj: its dense contents overflow memory");
     dense.space = obj->space;

@@ -247,6 +247,9 @@ static void test_what_a_device_lacks(void **state)
     fake_device_refuses(lac_slice_rows(ctx, &v.pattern, LAC_I32, ROWS, picked, &out, NULL),
                         LAC_ERR_UNAVAILABLE, "slices no rows");
     fake_device_refuses(lac_sddmm(ctx, NULL, &x, &y, NULL, &v.pattern, values), LAC_ERR_UNAVAILABLE, "ctx: ");
+    without->expand = NULL;
+    fake_device_refuses(lac_meta_derive(ctx, &v.pattern, LAC_META_BITMASK), LAC_ERR_UNAVAILABLE,
+                        "converts nothing");
     without->check = NULL;
     without->prepare = NULL;
     unit_expect(lac_gemm(ctx, NULL, &v.a, &v.b, NULL, &v.c), LAC_OK, "no checks");
