@@ -186,7 +186,7 @@ static void time_host(bench_case_t *bench)
 static double time_scan(lac_ctx_t *ctx, const lac_obj_t *plain, ref_meta_t meta)
 {
     double sample[SCANS];
-    unsigned what = operand_set_scan_mask(meta);
+    unsigned what = attachment_scan_mask(meta);
     if (what == 0) return -1.0;
     for (int i = 0; i < SCANS; i++) {
         lac_obj_t obj = *plain;

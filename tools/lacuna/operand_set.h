@@ -7,25 +7,11 @@
 
 #include <stdbool.h>
 
+#include "attachment.h"
 #include "device_copy.h"
 #include "lacuna/lacuna.h"
 #include "ref_generate.h"
 #include "ref_problem.h"
-#include "ref_sparse.h"
-
-#define ATTACHED_ARRAYS 3
-
-/* What the caller of the library knows of one operand, and the arrays that it keeps alive. */
-typedef struct attachment {
-    lac_meta_t *meta;             /* or NULL: nothing is known                              */
-    lac_ctx_t *ctx;               /* where the arrays lie                                   */
-    void *array[ATTACHED_ARRAYS]; /* on a device: what is attached                          */
-    int arrays;
-    ref_compressed_t compressed;
-    ref_bits_t bits;
-    ref_active_t active;
-    void *narrow; /* row pointers of 32 bits, or indices of 64: the API wants one type for both */
-} attachment_t;
 
 typedef struct operand_set {
     ref_problem_t problem;
@@ -64,8 +50,5 @@ lac_status_t operand_set_renew(operand_set_t *set);
 /* What the problem attaches, measured by the library from what the buffers hold now, and frozen where the
  * problem says so. Errors: those of lac_meta_scan. */
 lac_status_t operand_set_scan(operand_set_t *set);
-
-/* The forms to scan for where the library is to find out for itself what `meta` would tell it. */
-unsigned operand_set_scan_mask(ref_meta_t meta);
 
 #endif

@@ -5,28 +5,6 @@
 
 #include <math.h>
 
-#include "ref_random.h"
-
-typedef struct dice {
-    uint64_t stream, index;
-} dice_t;
-
-static uint64_t below(dice_t *dice, uint64_t bound)
-{
-    return ref_random(dice->stream, dice->index++) % bound;
-}
-
-static double unit(dice_t *dice)
-{
-    return (double)(ref_random(dice->stream, dice->index++) >> 11) * 0x1p-53;
-}
-
-static int64_t log_uniform(dice_t *dice, int64_t largest)
-{
-    int64_t v = (int64_t)exp(unit(dice) * log((double)largest + 1.0));
-    return v < 1 ? 1 : v > largest ? largest : v;
-}
-
 /* Two significant digits, so that a printed problem stays short and reads back as itself. */
 static double short_density(double d)
 {
@@ -41,15 +19,15 @@ static int64_t check_extent(dice_t *dice)
 {
     static const int64_t awkward[] = {0,  1,  2,  3,  7,  8,   15,  16,  17, 31,
                                       32, 33, 63, 64, 65, 127, 128, 129, 200};
-    if (below(dice, 3) == 0) return awkward[below(dice, sizeof awkward / sizeof *awkward)];
-    return log_uniform(dice, 150);
+    if (dice_below(dice, 3) == 0) return awkward[dice_below(dice, sizeof awkward / sizeof *awkward)];
+    return dice_log_uniform(dice, 150);
 }
 
-static ref_layout_t check_layout(dice_t *dice)
+ref_layout_t problem_random_layout(dice_t *dice)
 {
-    ref_layout_t layout = {.by_columns = below(dice, 2) == 0, .step = 1};
-    if (below(dice, 4) == 0) layout.step = 1 + (int64_t)below(dice, 3);
-    if (below(dice, 3) == 0) layout.pad = (int64_t)below(dice, 20);
+    ref_layout_t layout = {.by_columns = dice_below(dice, 2) == 0, .step = 1};
+    if (dice_below(dice, 4) == 0) layout.step = 1 + (int64_t)dice_below(dice, 3);
+    if (dice_below(dice, 3) == 0) layout.pad = (int64_t)dice_below(dice, 20);
     return layout;
 }
 
@@ -59,8 +37,8 @@ static ref_pattern_t random_pattern(dice_t *dice, ref_structure_t structure, dou
     if (structure == REF_DENSE) p.density = 1.0;
     if (structure == REF_ZERO) p.density = 0.0;
     if (structure == REF_BLOCK) {
-        p.block_rows = (int64_t)1 << below(dice, 6);
-        p.block_cols = (int64_t)1 << below(dice, 6);
+        p.block_rows = (int64_t)1 << dice_below(dice, 6);
+        p.block_cols = (int64_t)1 << dice_below(dice, 6);
     }
     return p;
 }
@@ -68,15 +46,15 @@ static ref_pattern_t random_pattern(dice_t *dice, ref_structure_t structure, dou
 static ref_operand_t check_operand(dice_t *dice, lac_dt_t dt)
 {
     static const double density[] = {0.0, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 1.0};
-    ref_operand_t x = {.dt = dt, .layout = check_layout(dice)};
-    x.pattern = random_pattern(dice, (ref_structure_t)below(dice, REF_POWER + 1),
-                               density[below(dice, sizeof density / sizeof *density)]);
-    x.pattern.values = (ref_values_t)below(dice, REF_SPECIAL + 1);
+    ref_operand_t x = {.dt = dt, .layout = problem_random_layout(dice)};
+    x.pattern = random_pattern(dice, (ref_structure_t)dice_below(dice, REF_POWER + 1),
+                               density[dice_below(dice, sizeof density / sizeof *density)]);
+    x.pattern.values = (ref_values_t)dice_below(dice, REF_SPECIAL + 1);
     if (dt == LAC_U8 && x.pattern.values != REF_ONES) x.pattern.values = REF_UNIFORM;
-    if (below(dice, 2) == 0) return x;
-    x.meta = (ref_meta_t)below(dice, REF_META_ACTIVE + 1);
-    x.frozen = below(dice, 3) == 0;
-    x.only = x.meta >= REF_META_CSR && below(dice, 4) == 0;
+    if (dice_below(dice, 2) == 0) return x;
+    x.meta = (ref_meta_t)dice_below(dice, REF_META_ACTIVE + 1);
+    x.frozen = dice_below(dice, 3) == 0;
+    x.only = x.meta >= REF_META_CSR && dice_below(dice, 4) == 0;
     return x;
 }
 
@@ -84,19 +62,19 @@ ref_problem_t problem_random_check(uint64_t seed, uint64_t index)
 {
     static const float factor[] = {1.0f, 1.0f, 0.0f, -1.0f, 0.5f, 2.0f};
     dice_t dice = {.stream = ref_stream(seed, index)};
-    ref_problem_t p = {.op = below(&dice, 6) == 0 ? REF_SGEMV : REF_SGEMM};
-    p.trans_a = below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
-    p.trans_b = p.op == REF_SGEMV || below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
+    ref_problem_t p = {.op = dice_below(&dice, 6) == 0 ? REF_SGEMV : REF_SGEMM};
+    p.trans_a = dice_below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
+    p.trans_b = p.op == REF_SGEMV || dice_below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
     p.m = check_extent(&dice);
     p.k = check_extent(&dice);
     p.n = p.op == REF_SGEMV ? 1 : check_extent(&dice);
-    p.alpha = factor[below(&dice, sizeof factor / sizeof *factor)];
-    p.beta = below(&dice, 2) == 0 ? 0.0f : factor[below(&dice, sizeof factor / sizeof *factor)];
-    uint64_t binary = below(&dice, 6);
+    p.alpha = factor[dice_below(&dice, sizeof factor / sizeof *factor)];
+    p.beta = dice_below(&dice, 2) == 0 ? 0.0f : factor[dice_below(&dice, sizeof factor / sizeof *factor)];
+    uint64_t binary = dice_below(&dice, 6);
     p.a = check_operand(&dice, binary == 0 ? LAC_U8 : LAC_F32);
     p.b = check_operand(&dice, binary == 1 ? LAC_U8 : LAC_F32);
     if (p.a.only) p.b.only = false;
-    p.c = (ref_operand_t){.layout = check_layout(&dice), .pattern = {.density = 1.0}};
+    p.c = (ref_operand_t){.layout = problem_random_layout(&dice), .pattern = {.density = 1.0}};
     p.seed = 1 + index;
     return p;
 }
@@ -106,8 +84,9 @@ static ref_operand_t bench_operand(dice_t *dice, bool sparse)
     static const ref_structure_t structure[] = {REF_BERNOULLI, REF_BLOCK, REF_ROW, REF_COLUMN, REF_POWER};
     ref_operand_t x = {.layout = {.step = 1}, .pattern = {.density = 1.0}};
     if (!sparse) return x;
-    double density = short_density(exp(log(1e-4) * unit(dice)));
-    x.pattern = random_pattern(dice, structure[below(dice, sizeof structure / sizeof *structure)], density);
+    double density = short_density(exp(log(1e-4) * dice_unit(dice)));
+    x.pattern =
+        random_pattern(dice, structure[dice_below(dice, sizeof structure / sizeof *structure)], density);
     return x;
 }
 
@@ -115,14 +94,14 @@ ref_problem_t problem_random_bench(uint64_t seed, uint64_t index, int64_t max_ex
 {
     dice_t dice = {.stream = ref_stream(seed, index)};
     ref_problem_t p = {.op = REF_SGEMM, .alpha = 1.0f, .seed = 1 + index};
-    p.trans_a = below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
-    p.trans_b = below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
+    p.trans_a = dice_below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
+    p.trans_b = dice_below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
     do {
-        p.m = log_uniform(&dice, max_extent);
-        p.k = log_uniform(&dice, max_extent);
-        p.n = log_uniform(&dice, max_extent);
+        p.m = dice_log_uniform(&dice, max_extent);
+        p.k = dice_log_uniform(&dice, max_extent);
+        p.n = dice_log_uniform(&dice, max_extent);
     } while (2.0 * (double)p.m * (double)p.k * (double)p.n > max_flops);
-    uint64_t sides = below(&dice, 5);
+    uint64_t sides = dice_below(&dice, 5);
     p.a = bench_operand(&dice, sides != 1 && sides != 2);
     p.b = bench_operand(&dice, sides != 0 && sides != 3);
     p.c = bench_operand(&dice, false);
