@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check_calls.h"
+#include "check_trials.h"
 #include "device_oracle.h"
 
 #define RAN_TEXT 64
@@ -290,6 +291,7 @@ int check_case_run(const ref_problem_t *problem, const check_options_t *options,
     forget_oracle(&run);
     for (int i = 0; i < options->routes.count; i++) check_route(&run, options->routes.name[i]);
     if (route_set_has(&options->routes, ROUTE_AUTO)) check_entry_points(&run);
+    if (route_set_has(&options->routes, ROUTE_AUTO)) check_trials(&run.set, options, report, arg);
     if (run.set.copy_c.memory) check_inputs(&run);
     if (route_set_has(&options->routes, ROUTE_AUTO)) check_generations(&run);
     forget_oracle(&run);

@@ -12,7 +12,7 @@ static void print_line(check_tally_t *tally, const check_line_t *line)
     if (tally->common->quiet && line->status != CHECK_FAILED) return;
     if (!tally->headed) fprintf(out, "%s   (against %s)\n", line->problem, line->oracle);
     tally->headed = true;
-    fprintf(out, "  %-8s %-13s", word[line->status], line->route);
+    fprintf(out, "  %-8s %-22s", word[line->status], line->route);
     if (line->status == CHECK_REFUSED)
         fprintf(out, " %s\n", line->why);
     else

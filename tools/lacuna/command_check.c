@@ -27,7 +27,7 @@ static const struct argp_option check_table[] = {
      "read problems from LIST, one a line, '#' begins a comment ('-': standard input)", 1},
     {"route", 'r', "NAMES", 0,
      "check these routes, set apart by commas (default all; 'auto' includes the entry "
-     "points lac_sgemm, lac_sgemv and plans)",
+     "points lac_sgemm, lac_sgemv and plans, and every other public call)",
      1},
     {"repeat", KEY_REPEAT, "N", 0, "run each route N times, for the same bits (default 2)", 1},
     {"jobs", 'j', "N", 0, "check N problems at a time, each with contexts of its own (default 1)", 1},
@@ -89,6 +89,8 @@ static const char doc[] =
     "thread (on a device: on another stream) must give the same bits. A route that refuses is shown with its "
     "reason and is not counted as "
     "passed. "
+    "Every other public call is tried on the same operands: conversions, slices, sampled products, gradients, "
+    "layers, batches, registered operands, attached forms that are wrong, and bad arguments. "
     "Without a PROBLEM a few are built in.\v" EXIT_CODES_TEXT;
 
 /* A random problem goes through its own text, so that what is checked is what the report lets one repeat. */

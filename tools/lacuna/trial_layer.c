@@ -1,0 +1,150 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A layer tried: product, bias, activation, and the forms of what was written. */
+#include <float.h>
+#include <math.h>
+
+#include "ref_compare.h"
+#include "trial.h"
+
+typedef struct layer {
+    placed_matrix_t bias;
+    lac_epilogue_t epilogue;
+    lac_obj_t c;
+} layer_t;
+
+static lac_status_t throw_layer(trial_t *t, layer_t *layer)
+{
+    static const float threshold[] = {0.0f, 0.25f, 1.0f, 3.0f};
+    static const unsigned form[] = {LAC_META_DENSITY, LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK,
+                                    LAC_META_ACTIVE};
+    const ref_layout_t line = {.step = 1};
+    const ref_pattern_t full = {.structure = REF_DENSE, .density = 1.0};
+    const ref_matrix_t *c = &t->set->data.c;
+    lac_epilogue_t *e = &layer->epilogue;
+    *e = (lac_epilogue_t){.size = sizeof *e, .bias_of_rows = (int)dice_below(&t->dice, 2)};
+    e->act = (lac_act_t)dice_below(&t->dice, LAC_ACT_MAGNITUDE + 1);
+    e->threshold = threshold[dice_below(&t->dice, sizeof threshold / sizeof *threshold)];
+    for (int i = 0; i < 5; i++)
+        if (dice_below(&t->dice, 3) == 0) e->forms |= form[i];
+    layer->c = t->set->c;
+    lac_status_t status = lac_meta_create_for(t->ctx, &layer->c.meta, c->m, c->n);
+    if (status != LAC_OK || dice_below(&t->dice, 3) == 0) return status;
+    status = placed_matrix_make(&layer->bias, t->ctx, 1, e->bias_of_rows ? c->m : c->n, &line, &full,
+                                t->dice.stream);
+    e->bias = layer->bias.obj.buf;
+    return status;
+}
+
+/* Whether the activation leaves a value alone. */
+static bool passes(const lac_epilogue_t *e, double x)
+{
+    if (isnan(x) || e->act == LAC_ACT_NONE) return true;
+    if (e->act == LAC_ACT_MAGNITUDE) return fabs(x) > (double)e->threshold;
+    return x > (e->act == LAC_ACT_RELU ? 0.0 : (double)e->threshold);
+}
+
+/* Whether a sum that is only known to within `error` may fall on either side of the threshold. */
+static bool in_doubt(const lac_epilogue_t *e, double x, double error)
+{
+    return !isfinite(x) || !isfinite(error) || passes(e, x - error) != passes(e, x + error) ||
+           passes(e, x) != passes(e, x + error);
+}
+
+/* From the sum of a layer to its output. Where rounding, or an overflow on the way, decides, the output is
+ * taken at its word: a 0, or a number that passes. */
+static void activate(const lac_epilogue_t *e, ref_result_t *want, const ref_matrix_t *got, double bound)
+{
+    for (int64_t i = 0; i < want->m; i++)
+        for (int64_t j = 0; j < want->n; j++) {
+            double *value = &want->value[i * want->n + j], *magnitude = &want->magnitude[i * want->n + j];
+            double error = bound * (0x1p-24 * *magnitude + 0x1p-149);
+            float x = ref_matrix_at(got, i, j);
+            bool doubt = in_doubt(e, *value, error) && *magnitude < INFINITY;
+            if (doubt ? x != 0.0f : passes(e, *value)) continue;
+            *value = *magnitude = 0.0;
+        }
+}
+
+static void add_bias(const layer_t *layer, ref_result_t *want)
+{
+    if (!layer->epilogue.bias) return;
+    for (int64_t i = 0; i < want->m; i++)
+        for (int64_t j = 0; j < want->n; j++) {
+            double bias = (double)ref_matrix_at(&layer->bias.host, 0, layer->epilogue.bias_of_rows ? i : j);
+            want->value[i * want->n + j] += bias;
+            want->magnitude[i * want->n + j] += fabs(bias);
+        }
+}
+
+/* What an activation has passed is what passes it. */
+static trial_end_t judge_activation(trial_t *t, const lac_epilogue_t *e, const ref_matrix_t *c)
+{
+    for (int64_t i = 0; i < c->m; i++)
+        for (int64_t j = 0; j < c->n; j++) {
+            float x = ref_matrix_at(c, i, j);
+            if (x != 0.0f && !passes(e, (double)x))
+                return trial_fail(t, "c(%lld, %lld) is %.9g, which the activation makes 0", (long long)i,
+                                  (long long)j, (double)x);
+        }
+    return TRIAL_PASSED;
+}
+
+static trial_end_t judge_values(trial_t *t, const layer_t *layer)
+{
+    const operand_set_t *set = t->set;
+    const ref_problem_t *p = &set->problem;
+    ref_case_t before = set->data;
+    before.c = set->c_before;
+    trial_end_t end = TRIAL_FAILED;
+    for (int i = 0; i < TRIAL_READINGS && end != TRIAL_PASSED; i++) {
+        ref_result_t want;
+        if (!ref_gemm_case(p, &before, trial_reading[i], &want))
+            return trial_fail(t, "the oracle is out of memory");
+        add_bias(layer, &want);
+        activate(&layer->epilogue, &want, &set->data.c, ref_bound(p->k + 1));
+        end = trial_compare(t, &set->data.c, &want, p->k + 1);
+        ref_result_free(&want);
+    }
+    return end;
+}
+
+static trial_end_t judge_forms(trial_t *t, const layer_t *layer)
+{
+    static const unsigned form[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
+    const ref_matrix_t *c = &t->set->data.c;
+    double elements = (double)c->m * (double)c->n, density = lac_meta_density(layer->c.meta);
+    double counted = elements > 0 ? (double)ref_matrix_nonzeros(c) / elements : 0.0;
+    if (layer->epilogue.forms && density != counted)
+        return trial_fail(t, "the density is said to be %.9g and is %.9g", density, counted);
+    trial_end_t end = TRIAL_PASSED;
+    for (int i = 0; end == TRIAL_PASSED && i < 4; i++)
+        if (layer->epilogue.forms & form[i]) end = trial_form(t, layer->c.meta, form[i], c);
+    return end;
+}
+
+static trial_end_t judge_layer(trial_t *t, const layer_t *layer)
+{
+    trial_end_t end = trial_padding(t, &t->set->data.c, "c");
+    if (end == TRIAL_PASSED) end = judge_values(t, layer);
+    if (end == TRIAL_PASSED) end = judge_activation(t, &layer->epilogue, &t->set->data.c);
+    return end == TRIAL_PASSED ? judge_forms(t, layer) : end;
+}
+
+/* By any route, so that nothing is said of the bits. */
+trial_end_t trial_layer(trial_t *t)
+{
+    operand_set_t *set = t->set;
+    layer_t layer = {0};
+    lac_status_t status = throw_layer(t, &layer);
+    if (status == LAC_OK) status = operand_set_reset(set);
+    if (status == LAC_OK)
+        status = lac_gemm_layer(t->ctx, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &layer.c,
+                                &layer.epilogue, NULL);
+    status = trial_call(t, status);
+    if (status == LAC_OK) status = trial_fetch_c(t);
+    trial_end_t end = status == LAC_OK ? judge_layer(t, &layer) : trial_stop(t, status, "lac_gemm_layer");
+    lac_meta_free(layer.c.meta);
+    placed_matrix_free(&layer.bias);
+    return end;
+}

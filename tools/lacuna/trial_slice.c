@@ -1,0 +1,318 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Row slices tried: dense, as CSR, and the gradient to the values. Values are copied and sums have one order,
+ * so that all but the gradient to one value for all is compared to the bit. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "index_list.h"
+#include "problem_random.h"
+#include "trial.h"
+
+#define ROWS_MOST 50
+
+typedef struct slice {
+    trial_operand_t x;
+    ref_compressed_t rows_of; /* the compressed rows of op(X) */
+    int64_t m, n, count, row[ROWS_MOST];
+    lac_it_t it;
+    bool stands;  /* a form that the rows can be taken from */
+    bool outside; /* a row that there is not, and no leave for it */
+    lac_slice_t options, *options_at;
+    placed_array_t rows;
+    placed_matrix_t val;         /* options.val, where it is given */
+    placed_matrix_t dense, grad; /* of the gather, or of its adjoint */
+    placed_array_t ptr, idx;     /* of the CSR                       */
+    ref_matrix_t want;
+} slice_t;
+
+static void throw_rows(dice_t *dice, slice_t *s)
+{
+    bool anywhere = dice_below(dice, 4) == 0;
+    s->count = s->m > 0 || anywhere ? (int64_t)dice_below(dice, ROWS_MOST + 1) : 0;
+    s->it = dice_below(dice, 2) == 0 ? LAC_I32 : LAC_I64;
+    s->options = (lac_slice_t){.size = sizeof s->options, .zero_rows = dice_below(dice, 2) == 0};
+    for (int64_t i = 0; i < s->count; i++) {
+        s->row[i] = anywhere ? (int64_t)dice_below(dice, (uint64_t)s->m + 4) - 2
+                             : (int64_t)dice_below(dice, (uint64_t)s->m);
+        s->outside |= !s->options.zero_rows && (s->row[i] < 0 || s->row[i] >= s->m);
+    }
+}
+
+static lac_status_t place_rows(trial_t *t, slice_t *s)
+{
+    int64_t list[ROWS_MOST];
+    for (int64_t i = 0; i < s->count; i++) index_store(list, s->it, i, s->row[i]);
+    return placed_array_make(&s->rows, t->ctx, (size_t)s->count * index_width(s->it), list);
+}
+
+/* Now and then values of the call's own, or one for all. */
+static lac_status_t place_values(trial_t *t, slice_t *s)
+{
+    const ref_pattern_t pattern = {.structure = REF_DENSE, .density = 1.0};
+    const ref_layout_t line = {.step = 1};
+    bool own = dice_below(&t->dice, 3) == 0;
+    s->options.homogeneous = dice_below(&t->dice, 4) == 0;
+    int64_t count = s->options.homogeneous ? 1 : s->rows_of.nnz;
+    s->options_at = &s->options;
+    if (!own) return LAC_OK;
+    lac_status_t status = placed_matrix_make(&s->val, t->ctx, 1, count, &line, &pattern, t->dice.stream);
+    s->options.val = s->val.obj.buf;
+    return status;
+}
+
+static lac_status_t begin(trial_t *t, slice_t *s)
+{
+    *s = (slice_t){.x = trial_operand(t)};
+    const lac_obj_t *x = &s->x.obj;
+    ref_matrix_t op = ref_matrix_op(s->x.stored, x->trans);
+    if (!ref_csr_make(&s->rows_of, &op)) return LAC_ERR_MEMORY;
+    s->m = op.m;
+    s->n = op.n;
+    s->stands = trial_stands(x, LAC_META_CSR) || trial_stands(x, LAC_META_CSC) ||
+                (x->meta && s->x.said->frozen && x->buf);
+    throw_rows(&t->dice, s);
+    lac_status_t status = place_rows(t, s);
+    return status != LAC_OK ? status : place_values(t, s);
+}
+
+static void end(slice_t *s)
+{
+    ref_compressed_free(&s->rows_of);
+    ref_matrix_free(&s->want);
+    placed_array_free(&s->rows);
+    placed_array_free(&s->ptr);
+    placed_array_free(&s->idx);
+    placed_matrix_free(&s->val);
+    placed_matrix_free(&s->dense);
+    placed_matrix_free(&s->grad);
+}
+
+/* The value of an entry, as the options have it. */
+static float value_of(const slice_t *s, int64_t entry)
+{
+    const float *own = s->options.val ? s->val.host.data : NULL;
+    if (s->options.homogeneous) return own ? *own : 1.0f;
+    return own ? own[entry] : s->rows_of.val[entry];
+}
+
+/* Entries of the i-th row of the slice: [*from, *to) of those of op(X). */
+static void entries_of(const slice_t *s, int64_t i, int64_t *from, int64_t *to)
+{
+    bool inside = s->row[i] >= 0 && s->row[i] < s->m;
+    *from = inside ? s->rows_of.ptr[s->row[i]] : 0;
+    *to = inside ? s->rows_of.ptr[s->row[i] + 1] : 0;
+}
+
+/* False where the call went as it must and there is more to compare; true with the trial's end. */
+static bool settled(trial_t *t, const slice_t *s, lac_status_t status, trial_end_t *result)
+{
+    bool nothing = s->m == 0 || s->n == 0; /* which the call may find out first */
+    if (!s->stands && (!nothing || status == LAC_ERR_EMPTY))
+        *result = trial_expect_refusal(t, status, LAC_ERR_EMPTY, "a");
+    else if (s->outside)
+        *result = trial_expect_refusal(t, status, LAC_ERR_VALUE, "rows");
+    else if (status != LAC_OK)
+        *result = trial_stop(t, status, "the call");
+    else
+        return false;
+    return true;
+}
+
+/* What a refused call was to write; on a device a row outside is told after the others are written. */
+static trial_end_t unwritten(trial_t *t, const slice_t *s, const ref_matrix_t *x, uint64_t before,
+                             trial_end_t result)
+{
+    bool late = computes_on_device(t->ctx) && s->outside;
+    if (result != TRIAL_REFUSED || late || ref_matrix_checksum(x) == before) return result;
+    return trial_fail(t, "the call was refused and has written");
+}
+
+static lac_status_t expect_dense(slice_t *s)
+{
+    const ref_layout_t rows = {.step = 1};
+    if (!ref_matrix_alloc(&s->want, LAC_F32, s->count, s->n, &rows, 0)) return LAC_ERR_MEMORY;
+    float *want = s->want.data;
+    int64_t from, to;
+    for (int64_t at = 0; at < s->count * s->n; at++) want[at] = 0.0f;
+    for (int64_t i = 0; i < s->count; i++)
+        for (entries_of(s, i, &from, &to); from < to; from++)
+            want[i * s->n + s->rows_of.idx[from]] = value_of(s, from);
+    return LAC_OK;
+}
+
+static trial_end_t judge_dense(trial_t *t, slice_t *s, lac_status_t status, uint64_t before)
+{
+    trial_end_t result;
+    lac_status_t fetched = trial_fetch_matrix(t, &s->dense);
+    if (settled(t, s, status, &result)) return unwritten(t, s, &s->dense.host, before, result);
+    if (fetched == LAC_OK) fetched = expect_dense(s);
+    if (fetched != LAC_OK) return trial_stop(t, fetched, "out");
+    result = trial_padding(t, &s->dense.host, "out");
+    return result != TRIAL_PASSED ? result : trial_same(t, &s->dense.host, &s->want, "out");
+}
+
+trial_end_t trial_slice_rows(trial_t *t)
+{
+    slice_t s;
+    lac_status_t status = begin(t, &s);
+    ref_layout_t layout = problem_random_layout(&t->dice);
+    if (status == LAC_OK) status = placed_matrix_make(&s.dense, t->ctx, s.count, s.n, &layout, NULL, 0);
+    trial_end_t result;
+    if (status != LAC_OK) {
+        result = trial_stop(t, status, "what the call is given");
+    } else {
+        uint64_t before = ref_matrix_checksum(&s.dense.host);
+        status = lac_slice_rows(t->ctx, &s.x.obj, s.it, s.count, placed_array_at(&s.rows), &s.dense.obj,
+                                s.options_at);
+        result = judge_dense(t, &s, trial_call(t, status), before);
+    }
+    end(&s);
+    return result;
+}
+
+/* The sums in float, in the order of the list; those to one value for all in double. */
+static lac_status_t expect_gradient(slice_t *s, ref_result_t *one)
+{
+    const ref_layout_t line = {.step = 1};
+    int64_t from, to;
+    if (!ref_matrix_alloc(&s->want, LAC_F32, 1, s->rows_of.nnz, &line, 0)) return LAC_ERR_MEMORY;
+    float *want = s->want.data;
+    for (int64_t e = 0; e < s->rows_of.nnz; e++) want[e] = 0.0f;
+    for (int64_t i = 0; i < s->count; i++)
+        for (entries_of(s, i, &from, &to); from < to; from++) {
+            float g = ref_matrix_at(&s->dense.host, i, s->rows_of.idx[from]);
+            want[from] += g;
+            *one->value += (double)g;
+            *one->magnitude += fabs((double)g);
+        }
+    return LAC_OK;
+}
+
+static trial_end_t judge_gradient(trial_t *t, slice_t *s, lac_status_t status, uint64_t before)
+{
+    double sum = 0.0, magnitude = 0.0;
+    ref_result_t one = {.m = 1, .n = 1, .k = 0, .value = &sum, .magnitude = &magnitude};
+    trial_end_t result;
+    lac_status_t fetched = trial_fetch_matrix(t, &s->grad);
+    if (settled(t, s, status, &result)) return unwritten(t, s, &s->grad.host, before, result);
+    if (fetched == LAC_OK) fetched = expect_gradient(s, &one);
+    if (fetched != LAC_OK) return trial_stop(t, fetched, "grad_val");
+    result = trial_padding(t, &s->grad.host, "grad_val");
+    if (result != TRIAL_PASSED) return result;
+    if (!s->options.homogeneous) return trial_same(t, &s->grad.host, &s->want, "grad_val");
+    t->bits = ref_matrix_result_checksum(&s->grad.host);
+    return trial_compare(t, &s->grad.host, &one, 0);
+}
+
+trial_end_t trial_slice_grad(trial_t *t)
+{
+    const ref_layout_t line = {.step = 1};
+    const ref_pattern_t pattern = {.structure = REF_BERNOULLI, .density = 0.7};
+    slice_t s;
+    lac_status_t status = begin(t, &s);
+    ref_layout_t layout = problem_random_layout(&t->dice);
+    int64_t entries = s.options.homogeneous ? 1 : s.rows_of.nnz;
+    if (status == LAC_OK)
+        status = placed_matrix_make(&s.dense, t->ctx, s.count, s.n, &layout, &pattern, t->dice.stream + 1);
+    if (status == LAC_OK) status = placed_matrix_make(&s.grad, t->ctx, 1, entries, &line, NULL, 0);
+    trial_end_t result;
+    if (status != LAC_OK) {
+        result = trial_stop(t, status, "what the call is given");
+    } else {
+        uint64_t before = ref_matrix_checksum(&s.grad.host);
+        status = lac_slice_rows_grad(t->ctx, &s.x.obj, s.it, s.count, placed_array_at(&s.rows), &s.dense.obj,
+                                     s.grad.obj.buf, s.options_at);
+        result = judge_gradient(t, &s, trial_call(t, status), before);
+    }
+    end(&s);
+    return result;
+}
+
+/* The pointers are those of the slice, and say how many entries there are. */
+static trial_end_t judge_pointers(trial_t *t, slice_t *s, lac_it_t it, lac_status_t status, int64_t *entries)
+{
+    trial_end_t result;
+    int64_t from, to;
+    lac_status_t fetched = trial_fetch_array(t, &s->ptr);
+    bool refused = settled(t, s, status, &result);
+    if (refused && result == TRIAL_REFUSED && !placed_array_untouched(&s->ptr) && !computes_on_device(t->ctx))
+        return trial_fail(t, "the call was refused and has written");
+    if (refused) return result;
+    if (fetched != LAC_OK) return trial_stop(t, fetched, "ptr");
+    *entries = 0;
+    for (int64_t i = 0; i <= s->count; i++) {
+        int64_t got = index_load(placed_array_host(&s->ptr), it, i);
+        if (got != *entries)
+            return trial_fail(t, "ptr[%lld] is %lld and must be %lld", (long long)i, (long long)got,
+                              (long long)*entries);
+        if (i < s->count) entries_of(s, i, &from, &to);
+        if (i < s->count) *entries += to - from;
+    }
+    return placed_array_guarded(&s->ptr) ? TRIAL_PASSED : trial_fail(t, "wrote outside ptr");
+}
+
+static lac_status_t expect_entries(slice_t *s, int64_t entries)
+{
+    const ref_layout_t line = {.step = 1};
+    int64_t from, to, at = 0;
+    if (!ref_matrix_alloc(&s->want, LAC_F32, 1, entries, &line, 0)) return LAC_ERR_MEMORY;
+    for (int64_t i = 0; i < s->count; i++)
+        for (entries_of(s, i, &from, &to); from < to; from++)
+            ((float *)s->want.data)[at++] = value_of(s, from);
+    return LAC_OK;
+}
+
+static trial_end_t judge_entries(trial_t *t, slice_t *s, lac_it_t it, bool valued)
+{
+    int64_t from, to, at = 0;
+    for (int64_t i = 0; i < s->count; i++)
+        for (entries_of(s, i, &from, &to); from < to; from++, at++) {
+            int64_t got = index_load(placed_array_host(&s->idx), it, at);
+            if (got != s->rows_of.idx[from])
+                return trial_fail(t, "idx[%lld] is %lld and must be %lld", (long long)at, (long long)got,
+                                  (long long)s->rows_of.idx[from]);
+        }
+    if (!placed_array_guarded(&s->idx)) return trial_fail(t, "wrote outside idx");
+    trial_end_t result = trial_padding(t, &s->dense.host, "val");
+    return result == TRIAL_PASSED && valued ? trial_same(t, &s->dense.host, &s->want, "val") : result;
+}
+
+/* The second call, with room for so many entries. */
+static trial_end_t fill_entries(trial_t *t, slice_t *s, lac_it_t it, int64_t entries)
+{
+    const ref_layout_t line = {.step = 1};
+    bool valued = dice_below(&t->dice, 4) != 0;
+    lac_status_t status = placed_array_make(&s->idx, t->ctx, (size_t)entries * index_width(it), NULL);
+    if (status == LAC_OK) status = placed_matrix_make(&s->dense, t->ctx, 1, entries, &line, NULL, 0);
+    if (status == LAC_OK)
+        status = lac_slice_rows_csr(t->ctx, &s->x.obj, s->it, s->count, placed_array_at(&s->rows), it,
+                                    placed_array_at(&s->ptr), placed_array_at(&s->idx),
+                                    valued ? s->dense.obj.buf : NULL, s->options_at);
+    status = trial_call(t, status);
+    if (status == LAC_OK) status = trial_fetch_array(t, &s->idx);
+    if (status == LAC_OK) status = trial_fetch_matrix(t, &s->dense);
+    if (status == LAC_OK) status = expect_entries(s, entries);
+    return status != LAC_OK ? trial_stop(t, status, "the second call") : judge_entries(t, s, it, valued);
+}
+
+trial_end_t trial_slice_csr(trial_t *t)
+{
+    slice_t s;
+    int64_t entries = -1;
+    lac_status_t status = begin(t, &s);
+    lac_it_t it = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
+    if (status == LAC_OK)
+        status = placed_array_make(&s.ptr, t->ctx, (size_t)(s.count + 1) * index_width(it), NULL);
+    trial_end_t result;
+    if (status != LAC_OK) {
+        result = trial_stop(t, status, "what the call is given");
+    } else {
+        status = lac_slice_rows_count(t->ctx, &s.x.obj, s.it, s.count, placed_array_at(&s.rows), it,
+                                      placed_array_at(&s.ptr), s.options_at);
+        result = judge_pointers(t, &s, it, trial_call(t, status), &entries);
+        if (result == TRIAL_PASSED && entries >= 0) result = fill_entries(t, &s, it, entries);
+    }
+    end(&s);
+    return result;
+}
