@@ -26,6 +26,7 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
     lt_args_t args;
     const gemm_args_t *g = &args.gemm;
     settled_lt_t like = {stream, ask->caller, a, 0, 0};
+    if (!handle) return unasked(ask, LAC_FORWARD_ARGUMENTS);
     /* What is frozen by its shape never settles, so that k does not matter. */
     if (read_lt_result(&ask->behind->get, d_layout, &like.m, &like.n) &&
         !lac_brings_registered(like.m, like.n, -1, a, b, d, like.m) && settled_lt_take(&like))

@@ -11,6 +11,14 @@ static int product_attribute(const getters_t *get, const void *desc, int attribu
     return get->lt_product(desc, attribute, &value, sizeof value, &written) ? -1 : value;
 }
 
+/* NULL also where it cannot be read: older versions have no word for some. */
+static const void *product_pointer(const getters_t *get, const void *desc, int attribute)
+{
+    const void *value = NULL;
+    size_t written;
+    return get->lt_product(desc, attribute, &value, sizeof value, &written) ? NULL : value;
+}
+
 static int layout_attribute(const getters_t *get, const void *layout, int attribute)
 {
     int value = -1;
@@ -75,23 +83,37 @@ bool read_lt_shape(lt_args_t *args, const getters_t *get, LT_MATMUL_PARAMS)
     return true;
 }
 
-/* Where the bias lies, if there is one. */
-static bool read_bias(lt_args_t *args, const getters_t *get, const void *desc)
+/* All of D, as the product gives it: no matrix has a factor of its own, and nothing is asked of the result.
+ */
+static bool is_plain_product(const getters_t *get, const void *desc)
 {
-    size_t written;
-    if (product_attribute(get, desc, LT_EPILOGUE) != LT_EPILOGUE_BIAS) return true;
-    return !get->lt_product(desc, LT_BIAS, &args->addend.bias, sizeof args->addend.bias, &written) &&
-           args->addend.bias;
+    static const int beside[] = {LT_SCALE_A,   LT_SCALE_B,   LT_SCALE_C,  LT_SCALE_D,
+                                 LT_LARGEST_D, LT_SCALE_OUT, LT_EMULATION};
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (product_pointer(get, desc, beside[i])) return false;
+    return product_attribute(get, desc, LT_FILL) == LT_FILL_ALL &&
+           product_attribute(get, desc, LT_TRANS_C) == CUBLAS_OP_N;
 }
 
-/* Where beta C comes from. A bias on top of D as it was could not be taken back. */
+/* Where the bias lies, if there is one. Its type is D's unless it is said. */
+static bool read_bias(lt_args_t *args, const getters_t *get, const void *desc)
+{
+    if (product_attribute(get, desc, LT_EPILOGUE) != LT_EPILOGUE_BIAS) return true;
+    int type = product_attribute(get, desc, LT_BIAS_TYPE);
+    args->addend.bias = product_pointer(get, desc, LT_BIAS);
+    return args->addend.bias && (type == -1 || type == CUDA_TYPE_F32);
+}
+
+/* Where beta C comes from; C has to fit even where beta is 0. A bias on top of D as it was could not be taken
+ * back. */
 static bool read_addend(lt_args_t *args, const getters_t *get, const void *c, const void *c_layout)
 {
-    if (args->beta == 0.0f) return true;
-    if (!c || !is_plain_layout(get, c_layout)) return false;
     int64_t ld = layout_extent(get, c_layout, LT_LD), rows = layout_extent(get, c_layout, LT_ROWS);
-    if (rows != args->gemm.m || layout_extent(get, c_layout, LT_COLS) != args->gemm.n || ld < rows)
+    if (!is_plain_layout(get, c_layout) || rows != args->gemm.m ||
+        layout_extent(get, c_layout, LT_COLS) != args->gemm.n || ld < rows)
         return false;
+    if (args->beta == 0.0f) return true;
+    if (!c) return false;
     if (c == args->gemm.c) return ld == args->gemm.ldc && !args->addend.bias;
     args->addend.from = c;
     args->addend.ldf = ld;
@@ -111,10 +133,11 @@ bool read_lt_rest(lt_args_t *args, const getters_t *get, LT_MATMUL_PARAMS)
         layout_extent(get, b_layout, g->tb ? LT_COLS : LT_ROWS) != g->k ||
         layout_extent(get, b_layout, g->tb ? LT_ROWS : LT_COLS) != g->n)
         return false;
-    if (product_attribute(get, desc, LT_TRANS_C) != CUBLAS_OP_N || !read_bias(args, get, desc)) return false;
+    if (!is_plain_product(get, desc) || !read_bias(args, get, desc)) return false;
     g->ldc = layout_extent(get, d_layout, LT_LD);
     g->alpha = &args->alpha, g->beta = &args->beta;
     g->count = 1;
     g->f32 = true;
-    return read_addend(args, get, c, c_layout) && gemm_is_proper(g);
+    bool c_is_d = c_layout == d_layout && args->beta == 0.0f; /* read already */
+    return (c_is_d || read_addend(args, get, c, c_layout)) && gemm_is_proper(g);
 }

@@ -97,12 +97,21 @@ enum {
     LT_TRANS_A = 3,
     LT_TRANS_B = 4,
     LT_TRANS_C = 5,
+    LT_FILL = 6,
     LT_EPILOGUE = 7,
-    LT_BIAS = 8
+    LT_BIAS = 8,
+    LT_SCALE_A = 17,
+    LT_SCALE_B = 18,
+    LT_SCALE_C = 19,
+    LT_SCALE_D = 20,
+    LT_LARGEST_D = 21,
+    LT_BIAS_TYPE = 26,
+    LT_SCALE_OUT = 36,
+    LT_EMULATION = 38
 };
 enum { LT_TYPE = 0, LT_ORDER = 1, LT_ROWS = 2, LT_COLS = 3, LT_LD = 4, LT_BATCH = 5, LT_BATCH_MODE = 8 };
 enum { LT_EPILOGUE_NONE = 1, LT_EPILOGUE_BIAS = 4 };
-enum { LT_ORDER_COLUMNS = 0 };
+enum { LT_ORDER_COLUMNS = 0, LT_FILL_ALL = 2 };
 
 enum { SPARSE_CSR = 1 };
 enum { SPARSE_INDEX_32 = 2, SPARSE_INDEX_64 = 3 };

@@ -29,7 +29,7 @@ typedef struct fake_handle {
 
 /* A description of a product, or a layout: its attributes by number. One that is FAKE_UNREADABLE is not to be
  * had. */
-enum { FAKE_ATTRIBUTES = 16, FAKE_UNREADABLE = -12345 };
+enum { FAKE_ATTRIBUTES = 40, FAKE_UNREADABLE = -12345 };
 typedef struct fake_attributes {
     int64_t value[FAKE_ATTRIBUTES];
 } fake_attributes_t;

@@ -182,7 +182,11 @@ static void test_lt_matmul_is_left(void **state)
                    {3, LT_TYPE, 14},        {4, LT_BATCH, 2},
                    {1, LT_BATCH_MODE, 1},   {1, LT_LD, M - 1},
                    {2, LT_ROWS, K + 1},     {3, LT_COLS, N - 1},
-                   {4, LT_ROWS, M - 1}};
+                   {4, LT_ROWS, M - 1},     {0, LT_FILL, 1},
+                   {0, LT_SCALE_A, 64},     {0, LT_SCALE_B, 64},
+                   {0, LT_SCALE_C, 64},     {0, LT_SCALE_D, 64},
+                   {0, LT_LARGEST_D, 64},   {0, LT_SCALE_OUT, 64},
+                   {0, LT_EMULATION, 64}};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         lt_call_t call = lt_call(0, 0);
         fake_attributes_t *of[] = {&call.desc, &call.a, &call.b, &call.c, &call.d};
@@ -194,6 +198,13 @@ static void test_lt_matmul_is_left(void **state)
     }
     lt_call_t call = lt_call(0, 0);
     begin();
+    call.c.value[LT_ROWS] = M + 1; /* an error, though beta is 0 */
+    assert_int_equal(run(&call), 1);
+    call = lt_call(0, 0);
+    add_bias(&call);
+    call.desc.value[LT_BIAS_TYPE] = 14; /* bf16 */
+    assert_int_equal(run(&call), 1);
+    call = lt_call(0, 0);
     call.beta = 0.5f;
     call.from = c; /* would have to be scaled */
     assert_int_equal(run(&call), 1);
@@ -207,7 +218,7 @@ static void test_lt_matmul_is_left(void **state)
 static void test_lt_matmul_cannot_be_read(void **state)
 {
     static const int of_product[] = {LT_COMPUTE, LT_SCALE_TYPE, LT_POINTER_MODE, LT_TRANS_A,
-                                     LT_TRANS_B, LT_TRANS_C,    LT_EPILOGUE},
+                                     LT_TRANS_B, LT_TRANS_C,    LT_FILL,         LT_EPILOGUE},
                      of_layout[] = {LT_TYPE, LT_ORDER, LT_ROWS, LT_COLS, LT_LD, LT_BATCH};
     (void)state;
     for (int which = 0; which < 5; which++) {
@@ -226,6 +237,7 @@ static void test_lt_matmul_cannot_be_read(void **state)
     lt_call_t call = lt_call(0, 0);
     begin();
     call.a.value[LT_BATCH_MODE] = FAKE_UNREADABLE;
+    call.desc.value[LT_LARGEST_D] = call.desc.value[LT_BIAS_TYPE] = FAKE_UNREADABLE;
     assert_int_equal(run(&call), 0);
     check(0, 0, 2.0f, 0.0f, NULL, NULL);
     add_bias(&call);
@@ -237,14 +249,15 @@ static void test_lt_matmul_cannot_be_read(void **state)
 static void test_lt_matmul_null_arguments(void **state)
 {
     (void)state;
-    for (int which = 0; which < 8; which++) {
+    for (int which = 0; which < 9; which++) {
         lt_call_t call = lt_call(0, 0);
-        const void *p[] = {&call.desc, &call.alpha, &call.a, &call.b, &call.beta, &call.c, &call.d, c};
+        const void *p[] = {&call.desc, &call.alpha, &call.a, &call.b,      &call.beta,
+                           &call.c,    &call.d,     c,       handle_memory};
         call.beta = 1.0f;
         p[which] = NULL;
         begin();
-        assert_int_equal(cublasLtMatmul(handle_memory, p[0], p[1], a, p[2], b, p[3], p[4], p[7], p[5], d,
-                                        p[6], NULL, NULL, 0, stream_memory),
+        assert_int_equal(cublasLtMatmul((void *)p[8], p[0], p[1], a, p[2], b, p[3], p[4], p[7], p[5], d, p[6],
+                                        NULL, NULL, 0, stream_memory),
                          FAKE_STATUS);
         assert_int_equal(take().calls, 1);
         assert_memory_equal(d, was, sizeof d);

@@ -33,7 +33,7 @@ static int sgemm(void)
 
 static int lt_matmul(void)
 {
-    fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, 0, LT_EPILOGUE_BIAS}},
+    fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, LT_FILL_ALL, LT_EPILOGUE_BIAS}},
                       layout = {{0, 0, SIDE, SIDE, SIDE, 1}};
     desc.value[LT_BIAS] = (int64_t)bias;
     return cublasLtMatmul(handle, &desc, &one, w, &layout, x, &layout, &zero, out, &layout, out, &layout,

@@ -53,7 +53,7 @@ static float x[WHOLE * WHOLE], y[WHOLE * HALF], w[WHOLE * WHOLE], out[WHOLE * WH
 static fake_record_t lt_matmul(const float *a, int k)
 {
     static const float one = 1.0f, zero = 0.0f;
-    const fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, 0, LT_EPILOGUE_NONE}},
+    const fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, LT_FILL_ALL, LT_EPILOGUE_NONE}},
                             of_a = {{0, 0, WHOLE, k, WHOLE, 1}}, of_b = {{0, 0, k, WHOLE, WHOLE, 1}},
                             of_d = {{0, 0, WHOLE, WHOLE, WHOLE, 1}};
     cublasLtMatmul(handle_memory, &desc, &one, a, &of_a, w, &of_b, &zero, out, &of_d, out, &of_d, NULL, NULL,
