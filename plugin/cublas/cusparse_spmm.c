@@ -35,6 +35,13 @@ static bool read_dense(const sparse_getters_t *get, const void *desc, dense_term
     return !get->dense(desc, &x->rows, &x->cols, &x->ld, &x->values, &x->type, &x->order);
 }
 
+/* The algorithms for CSR. The third promises the same bits every time, which two kernels in turn could not
+ * keep; the others are none for CSR, and cuSPARSE says so. */
+static bool is_free(int algo)
+{
+    return algo == SPARSE_ALGO_DEFAULT || algo == SPARSE_ALGO_CSR_1 || algo == SPARSE_ALGO_CSR_2;
+}
+
 static bool is_index(int type)
 {
     return type == SPARSE_INDEX_32 || type == SPARSE_INDEX_64;
@@ -58,7 +65,8 @@ static bool read_spmm(const sparse_getters_t *get, lac_spmm_t *s, SPMM_PARAMS)
     int scalars = -1;
     (void)buffer;
     int trans = read_trans(op_a);
-    if (trans == BAD_TRANS || read_trans(op_b) == BAD_TRANS || type != CUDA_TYPE_F32 || !alpha || !beta)
+    if (trans == BAD_TRANS || read_trans(op_b) == BAD_TRANS || type != CUDA_TYPE_F32 || !is_free(algo) ||
+        !alpha || !beta)
         return false;
     if (!read_sparse(get, a, &x) || !read_dense(get, b, &y) || !read_dense(get, c, &z)) return false;
     if (get->pointer_mode(handle, &scalars)) return false;

@@ -20,6 +20,7 @@ extern int fake_capturing;
 
 static fake_sparse_take_fn *take;
 static char stream_memory[64], buffer[64];
+static int algo;
 static fake_sparse_handle_t handle;
 static fake_sparse_matrix_t a;
 static fake_dense_matrix_t b, c;
@@ -50,6 +51,7 @@ static int begin(void **state)
     b = (fake_dense_matrix_t){.rows = K, .cols = N, .ld = LD, .values = in, .order = SPARSE_ORDER_ROWS};
     c = (fake_dense_matrix_t){.rows = M, .cols = N, .ld = LD, .values = out, .order = SPARSE_ORDER_ROWS};
     fake_capturing = 0;
+    algo = SPARSE_ALGO_CSR_1;
     take();
     return 0;
 }
@@ -57,7 +59,7 @@ static int begin(void **state)
 /* One place in the code, wherever it is called from. */
 __attribute__((noinline)) static int call_with(int op_a, int op_b, int type, const void *by)
 {
-    return cusparseSpMM(&handle, op_a, op_b, by, &a, &b, &beta, &c, type, 4, buffer);
+    return cusparseSpMM(&handle, op_a, op_b, by, &a, &b, &beta, &c, type, algo, buffer);
 }
 
 static int call(void)
@@ -77,7 +79,7 @@ static void left(int status)
     assert_int_equal(record.slot[5], (int64_t)(uintptr_t)&b);
     assert_int_equal(record.slot[6], (int64_t)(uintptr_t)&beta);
     assert_int_equal(record.slot[7], (int64_t)(uintptr_t)&c);
-    assert_int_equal(record.slot[9], 4);
+    assert_int_equal(record.slot[9], algo);
     assert_int_equal(record.slot[10], (int64_t)(uintptr_t)buffer);
     assert_memory_equal(out, was, sizeof out);
 }
@@ -117,6 +119,23 @@ static void test_computed(void **state)
     a.batch = b.batch = c.batch = 1;
     handle.scalars = 1; /* on the device, which here is the host */
     computed(call(), false);
+}
+
+/* One that promises bits, those of other formats, and none. */
+static void test_algorithms(void **state)
+{
+    static const int ours[] = {SPARSE_ALGO_DEFAULT, SPARSE_ALGO_CSR_1, SPARSE_ALGO_CSR_2},
+                     others[] = {12, 1, 2, 3, 5, 13, 14, 99, -1};
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        begin(state);
+        algo = ours[i];
+        computed(call(), false);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        begin(state);
+        algo = others[i];
+        left(call());
+    }
 }
 
 /* C[K, N] := .. A^T B[M, N], either way to say so. */
@@ -215,7 +234,7 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "unasked")) return cmocka_run_group_tests(unasked, ready, NULL);
     setenv("LACUNA_BACKEND", "csr", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_computed), cmocka_unit_test(test_transposed),
-                                       cmocka_unit_test(test_left),
+                                       cmocka_unit_test(test_algorithms), cmocka_unit_test(test_left),
                                        cmocka_unit_test(test_verbatim_without_descriptions)};
     return cmocka_run_group_tests(tests, ready, NULL);
 }
