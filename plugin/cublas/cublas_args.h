@@ -22,6 +22,7 @@ typedef struct gemm_args {
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c, count;
     bool f32; /* every type is f32, and nothing asks for an algorithm by name */
+    bool f32_result;
 } gemm_args_t;
 
 /* y := beta y + alpha op(A) x, A stored m x n. */
@@ -63,7 +64,8 @@ static inline gemm_args_t read_sgemm_strided(bool wide, SGEMM_STRIDED_PARAMS)
                          .stride_b = stride_b,
                          .stride_c = stride_c,
                          .count = read_slot(count, wide),
-                         .f32 = true};
+                         .f32 = true,
+                         .f32_result = true};
 }
 
 static inline gemm_args_t read_sgemm(bool wide, SGEMM_PARAMS)
@@ -79,6 +81,7 @@ static inline gemm_args_t read_gemm_strided_ex(bool wide, GEMM_STRIDED_EX_PARAMS
     bool known = compute == CUBLAS_COMPUTE_FP32 || compute == CUBLAS_COMPUTE_FP32_PEDANTIC ||
                  compute == CUBLAS_COMPUTE_TF32;
     bool free = algo == CUBLAS_ALGO_DEFAULT || algo == CUBLAS_ALGO_DEFAULT_TENSOR;
+    g.f32_result = c_type == CUDA_TYPE_F32;
     g.f32 = known && free && a_type == CUDA_TYPE_F32 && b_type == CUDA_TYPE_F32 && c_type == CUDA_TYPE_F32;
     if (compute == CUBLAS_COMPUTE_FP32_PEDANTIC) g.math = CUBLAS_MATH_PEDANTIC;
     if (compute == CUBLAS_COMPUTE_TF32) g.math = CUBLAS_MATH_TF32;

@@ -57,14 +57,35 @@ static int ask_batch(const ask_t *ask, lac_ctx_t *ctx, const gemm_args_t *g)
                                         ask->symbol, ask->caller);
 }
 
+/* What is registered where C is to be is not as it was, whoever computes it. Of a batch, all between the
+ * first C and the end of the last. */
+static void tell_written(const gemm_args_t *g)
+{
+    int64_t apart = g->stride_c < 0 ? 0 : g->stride_c, one = (g->n - 1) * g->ldc + g->m;
+    if (!g->f32_result || g->m <= 0 || g->n <= 0 || g->ldc < g->m || g->count <= 0) return;
+    if (g->count == 1)
+        lac_brings_registered(g->m, g->n, -1, NULL, NULL, g->c, g->ldc);
+    else
+        lac_brings_registered((g->count - 1) * apart + one, 1, -1, NULL, NULL, g->c,
+                              (g->count - 1) * apart + one);
+}
+
+/* False, for the caller's sake: cuBLAS's own, and it writes. */
+static bool not_ours(const ask_t *ask, const gemm_args_t *g, lac_forward_t why)
+{
+    tell_written(g);
+    return unasked(ask, why);
+}
+
 bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g)
 {
     handle_state_t state;
-    if (!g->f32) return unasked(ask, LAC_FORWARD_FORM);
-    if (!gemm_is_proper(g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
+    if (!g->f32) return not_ours(ask, g, LAC_FORWARD_FORM);
+    if (!gemm_is_proper(g)) return not_ours(ask, g, LAC_FORWARD_ARGUMENTS);
     bool one = gemm_batch_as_one(g);
-    if (!one && !gemm_batch_is_apart(g)) return unasked(ask, LAC_FORWARD_BATCH);
-    bool registered = lac_brings_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->ldc);
+    if (!one && !gemm_batch_is_apart(g)) return not_ours(ask, g, LAC_FORWARD_BATCH);
+    bool registered = one && lac_brings_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->ldc);
+    if (!one) tell_written(g);
     if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
         return unasked(ask, LAC_FORWARD_SMALL);
     if (one && !registered && settled_take(handle, ask->caller, g, 0)) return false;

@@ -4,10 +4,18 @@
 #include "cublas_entry.h"
 #include "cublas_handle.h"
 
+/* What is registered where y is to be is not as it was, whoever computes it. */
+static void tell_written(const gemv_args_t *g)
+{
+    int64_t step = g->incy < 0 ? -g->incy : g->incy;
+    lac_brings_registered(1, g->ta ? g->n : g->m, -1, NULL, NULL, g->y, step);
+}
+
 static bool lacuna_gemv(ask_t *ask, void *handle, const gemv_args_t *g)
 {
     handle_state_t state;
     if (!gemv_is_proper(g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
+    tell_written(g);
     if ((double)g->m * (double)g->n < lac_device_least()) return unasked(ask, LAC_FORWARD_SMALL);
     if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_FORWARD_HANDLE);
     lac_forward_t why;

@@ -28,8 +28,9 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
     settled_lt_t like = {stream, ask->caller, a, 0, 0};
     if (!handle) return unasked(ask, LAC_FORWARD_ARGUMENTS);
     /* What is frozen by its shape never settles, so that k does not matter. */
-    if (read_lt_result(&ask->behind->get, d_layout, &like.m, &like.n) &&
-        !lac_brings_registered(like.m, like.n, -1, a, b, d, like.m) && settled_lt_take(&like))
+    bool f32;
+    if (read_lt_result(&ask->behind->get, d_layout, &like.m, &like.n, &f32) &&
+        !lac_brings_registered(like.m, like.n, -1, a, b, f32 ? d : NULL, like.m) && settled_lt_take(&like))
         return false;
     if (!read_lt_shape(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
     if ((g->ta | g->tb) < 0 || g->m <= 0 || g->n <= 0 || g->k <= 0)
@@ -37,7 +38,7 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
     if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
         return unasked(ask, LAC_FORWARD_SMALL);
     /* Where D's lines lie is not read yet: at least one behind the other. */
-    bool registered = lac_brings_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->m);
+    bool registered = lac_brings_registered(g->m, g->n, g->k, g->a, g->b, f32 ? g->c : NULL, g->m);
     if (!registered && settled_take(stream, ask->caller, g, args.adds)) {
         settled_lt_keep(&like, g);
         return false;

@@ -50,11 +50,13 @@ static int read_math(int compute)
                                                      : MATH_OF_HANDLE;
 }
 
-bool read_lt_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n)
+bool read_lt_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n, bool *f32)
 {
+    *f32 = false;
     if (!get->lt_layout || !d_layout) return false;
     *m = layout_extent(get, d_layout, LT_ROWS);
     *n = layout_extent(get, d_layout, LT_COLS);
+    *f32 = layout_attribute(get, d_layout, LT_TYPE) == CUDA_TYPE_F32;
     return *m > 0 && *n > 0;
 }
 

@@ -18,8 +18,8 @@ typedef struct lt_args {
     float alpha, beta;
 } lt_args_t;
 
-/* The extents of D. False where they cannot be read. */
-bool read_lt_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n);
+/* The extents of D, and whether its type is f32. False where they cannot be read. */
+bool read_lt_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n, bool *f32);
 
 /* The shape of a product: its extents, leading dimensions and transposes, and whether something is added to
  * it beside D. All that a place which is known to be dense needs. False where it is none for us. */

@@ -54,7 +54,7 @@ static inline void settled_grant(const void *handle, const void *caller, const g
 }
 
 /* A product that is known by its descriptions: whose calls they were that had this A, and a D of these
- * extents. Two questions in place of eleven; the descriptions' own addresses are used again for others. */
+ * extents. Three questions in place of eleven; the descriptions' own addresses are used again for others. */
 typedef struct settled_lt {
     const void *stream, *caller, *a;
     int64_t m, n;

@@ -76,6 +76,26 @@ static void test_sgemm(void **state)
     }
 }
 
+/* What a factor of 0 stands before is not read: not a NaN of it shows. */
+static void test_factors_of_zero(void **state)
+{
+    const float half = 0.5f, zero = 0.0f;
+    (void)state;
+    begin();
+    for (int i = 0; i < MOST; i++) d[i] = NAN;
+    memcpy(was, d, sizeof d);
+    assert_int_equal(cublasSgemm_v2(handle_memory, 0, 0, M, N, K, &half, a, LD, b, LD, &zero, d, LD), 0);
+    assert_int_equal(take().calls, 0);
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++) assert_true(d[i + j * LD] == d[i + j * LD]);
+    begin();
+    for (int i = 0; i < MOST; i++) a[i] = i % 2 ? NAN : INFINITY;
+    assert_int_equal(cublasSgemm_v2(handle_memory, 0, 0, M, N, K, &zero, a, LD, b, LD, &half, d, LD), 0);
+    assert_int_equal(take().calls, 0);
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++) assert_true(d[i + j * LD] == half * was[i + j * LD]);
+}
+
 /* Matrices with gaps between them, A one for all or one each. */
 static void test_strided(void **state)
 {
@@ -352,6 +372,7 @@ int main(void)
     setenv("LACUNA_BACKEND", "event", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sgemm),
+        cmocka_unit_test(test_factors_of_zero),
         cmocka_unit_test(test_strided),
         cmocka_unit_test(test_batched_is_left),
         cmocka_unit_test(test_lt_matmul),

@@ -18,12 +18,18 @@
 enum { SIDE = 104, SETTLES = 12 };
 
 extern sgemm_fn cublasSgemm_v2;
+extern sgemv_fn cublasSgemv_v2;
+extern sgemm_strided_fn cublasSgemmStridedBatched;
+extern gemm_ex_fn cublasGemmEx;
+extern gemm_strided_ex_fn cublasGemmStridedBatchedEx;
 extern lt_matmul_fn cublasLtMatmul;
 
 static fake_take_fn *take;
 static char handle[64];
 static const float one = 1.0f, zero = 0.0f;
-static float w[SIDE * SIDE], x[SIDE * SIDE], bias[SIDE], out[SIDE * SIDE];
+static float memory[SIDE + SIDE * SIDE], *const w = memory + SIDE; /* something lies before it */
+static float x[SIDE * SIDE], bias[SIDE], out[SIDE * SIDE];
+static lac_ctx_t *ctx;
 static int32_t ptr[SIDE + 1], idx[SIDE];
 
 static int sgemm(void)
@@ -58,49 +64,96 @@ static void check_product(void)
         }
 }
 
-static void test_at_a_dense_place(void **state)
+static lac_obj_t registered(void)
 {
-    (void)state;
-    int (*const calls[])(void) = {sgemm, lt_matmul};
-    lac_ctx_t *ctx;
-    assert_int_equal(lac_ctx_create_cuda(&ctx, -1, NULL), LAC_OK);
-    lac_obj_t weight = lac_obj_colmajor(LAC_F32, SIDE, SIDE, w, SIDE);
-    weight.space = LAC_DEVICE;
-    assert_int_equal(lac_meta_create_for(ctx, &weight.meta, SIDE, SIDE), LAC_OK);
-    assert_int_equal(lac_meta_attach_csr(weight.meta, LAC_I32, ptr, idx, NULL), LAC_OK);
-    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
-        for (int i = 0; i < SETTLES; i++) assert_int_equal(calls_behind(calls[c]), 1);
-        assert_int_equal(lac_register(ctx, &weight), LAC_OK);
-        for (int i = 0; i < SETTLES; i++) {
-            assert_int_equal(calls_behind(calls[c]), 0);
-            check_product();
-        }
-        assert_int_equal(lac_unregister(w), LAC_OK);
-        assert_int_equal(calls_behind(calls[c]), 1);
-    }
-    lac_meta_free(weight.meta);
-    lac_ctx_free(ctx);
-}
-
-/* Where cuBLAS writes, nothing is as it was registered. */
-static void test_written_over(void **state)
-{
-    (void)state;
-    lac_ctx_t *ctx;
-    assert_int_equal(lac_ctx_create_cuda(&ctx, -1, NULL), LAC_OK);
     lac_obj_t weight = lac_obj_colmajor(LAC_F32, SIDE, SIDE, w, SIDE);
     weight.space = LAC_DEVICE;
     assert_int_equal(lac_meta_create_for(ctx, &weight.meta, SIDE, SIDE), LAC_OK);
     assert_int_equal(lac_meta_attach_csr(weight.meta, LAC_I32, ptr, idx, NULL), LAC_OK);
     assert_int_equal(lac_register(ctx, &weight), LAC_OK);
-    assert_int_equal(calls_behind(sgemm), 0);
-    take();
-    cublasSgemm_v2(handle, 0, 0, 1, 1, 1, &one, x, 1, x, 1, &zero, w + SIDE * SIDE - 1, 1);
-    assert_int_equal(take().calls, 1);
-    assert_int_equal(calls_behind(sgemm), 1);
+    return weight;
+}
+
+static void unregistered(const lac_obj_t *weight)
+{
     assert_int_equal(lac_unregister(w), LAC_OK);
-    lac_meta_free(weight.meta);
-    lac_ctx_free(ctx);
+    lac_meta_free(weight->meta);
+}
+
+static void test_at_a_dense_place(void **state)
+{
+    (void)state;
+    int (*const calls[])(void) = {sgemm, lt_matmul};
+    for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+        for (int i = 0; i < SETTLES; i++) assert_int_equal(calls_behind(calls[c]), 1);
+        lac_obj_t weight = registered();
+        for (int i = 0; i < SETTLES; i++) {
+            assert_int_equal(calls_behind(calls[c]), 0);
+            check_product();
+        }
+        unregistered(&weight);
+        assert_int_equal(calls_behind(calls[c]), 1);
+    }
+}
+
+static int one_by_one(void)
+{
+    return cublasSgemm_v2(handle, 0, 0, 1, 1, 1, &one, x, 1, x, 1, &zero, w + SIDE * SIDE - 1, 1);
+}
+
+static int nothing_but_beta(void)
+{
+    return cublasSgemm_v2(handle, 0, 0, 2, 2, 0, &one, x, 2, x, 2, &zero, w, 2);
+}
+
+static int vector(void)
+{
+    return cublasSgemv_v2(handle, 0, 2, 2, &one, x, 2, x, 1, &zero, w + 5, -3);
+}
+
+/* Halves into f32: the second of two, the first lies before what is registered. */
+static int halves(void)
+{
+    return cublasGemmStridedBatchedEx(handle, 0, 0, 2, 2, 2, &one, x, 2, 2, 0, x, 2, 2, 0, &zero, memory, 0,
+                                      2, SIDE, 2, CUBLAS_COMPUTE_FP32, CUBLAS_ALGO_DEFAULT);
+}
+
+static int members(void)
+{
+    return cublasSgemmStridedBatched(handle, 0, 0, 2, 2, 2, &one, x, 2, 1, x, 2, 1, &zero, memory, 2, SIDE,
+                                     2);
+}
+
+/* Where anybody writes, nothing is as it was registered. */
+static void test_written_over(void **state)
+{
+    int (*const writes[])(void) = {one_by_one, nothing_but_beta, vector, halves, members};
+    (void)state;
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        lac_obj_t weight = registered();
+        assert_int_equal(calls_behind(sgemm), 0);
+        take();
+        writes[i]();
+        assert_int_equal(take().calls, 1);
+        assert_int_equal(calls_behind(sgemm), 1);
+        unregistered(&weight);
+    }
+}
+
+/* Halves of which twice as many fit before what is registered. */
+static void test_written_beside(void **state)
+{
+    enum { ROWS = SIDE };
+    const fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, LT_FILL_ALL, LT_EPILOGUE_NONE}},
+                            of_x = {{2, 0, ROWS, ROWS, ROWS, 1}}, of_d = {{2, 0, ROWS, 2, ROWS, 1}};
+    (void)state;
+    lac_obj_t weight = registered();
+    cublasLtMatmul(handle, &desc, &one, x, &of_x, x, &of_d, &zero, memory, &of_d, memory, &of_d, NULL, NULL,
+                   0, NULL);
+    cublasGemmEx(handle, 0, 0, ROWS, 2, ROWS, &one, x, 2, ROWS, x, 2, ROWS, &zero, memory, 2, ROWS,
+                 CUBLAS_COMPUTE_FP32, CUBLAS_ALGO_DEFAULT);
+    assert_int_equal(calls_behind(sgemm), 0);
+    unregistered(&weight);
 }
 
 static int ready(void **state)
@@ -109,7 +162,14 @@ static int ready(void **state)
     take = (fake_take_fn *)fake_symbol("libcublas.so.13", "fake_take");
     for (int i = 0; i < SIDE * SIDE; i++) w[i] = (float)(i % 5 + 1), x[i] = (float)(i % 3 + 1);
     for (int i = 0; i < SIDE; i++) ptr[i + 1] = i + 1, idx[i] = i;
-    return take ? 0 : -1;
+    return take && !lac_ctx_create_cuda(&ctx, -1, NULL) ? 0 : -1;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    lac_ctx_free(ctx);
+    return 0;
 }
 
 int main(void)
@@ -117,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_at_a_dense_place),
         cmocka_unit_test(test_written_over),
+        cmocka_unit_test(test_written_beside),
     };
-    return cmocka_run_group_tests(tests, ready, NULL);
+    return cmocka_run_group_tests(tests, ready, finish);
 }
