@@ -71,7 +71,7 @@ static void give_back(lac_ctx_t *ctx, void *memory)
 static lac_status_t measure(lac_ctx_t *ctx, const lac_obj_t *dense, unsigned what)
 {
     lac_meta_t *meta = dense->meta;
-    pthread_mutex_lock(&meta->build);
+    lac_meta_lock(meta);
     int64_t nnz = meta->nnz;
     lac_origin_t origin = meta->density_origin;
     lac_status_t status = ctx->backend->scan(ctx->exec, dense, what, ctx->policy.threads);
@@ -81,7 +81,7 @@ static lac_status_t measure(lac_ctx_t *ctx, const lac_obj_t *dense, unsigned wha
         meta->nnz = nnz;
         meta->density_origin = origin;
     }
-    pthread_mutex_unlock(&meta->build);
+    lac_meta_unlock(meta);
     return status;
 }
 
@@ -138,9 +138,9 @@ lac_status_t lac_meta_derive(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what
     status = compress(ctx, &stored, missing(obj, what));
     what = missing(obj, what);
     if (!status && what && stored.buf && obj->meta->frozen) {
-        pthread_mutex_lock(&obj->meta->build);
+        lac_meta_lock(obj->meta);
         status = ctx->backend->scan(ctx->exec, &stored, what, ctx->policy.threads);
-        pthread_mutex_unlock(&obj->meta->build);
+        lac_meta_unlock(obj->meta);
     } else if (!status && what)
         status = by_way_of_dense(ctx, &stored, what);
     lac_leave(ctx, token);

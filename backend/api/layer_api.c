@@ -89,14 +89,14 @@ static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned w
     lac_meta_t *meta = c->meta;
     lac_obj_t stored = *c;
     stored.trans = LAC_NO_TRANS;
-    pthread_mutex_lock(&meta->build);
+    lac_meta_lock(meta);
     lac_status_t status = ctx->backend->scan(ctx->exec, &stored, what, ctx->policy.threads);
     for (int i = 0; i < LAC_FORM_COUNT; i++) {
         if (meta->form[i].origin != LAC_ORIGIN_SCANNED) continue;
         meta->form[i].origin = LAC_ORIGIN_DERIVED;
     }
     if (!status) meta->density_origin = LAC_ORIGIN_DERIVED;
-    pthread_mutex_unlock(&meta->build);
+    lac_meta_unlock(meta);
     return status;
 }
 

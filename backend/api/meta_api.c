@@ -37,9 +37,9 @@ lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
     if (obj->buf && ctx->backend->check) status = ctx->backend->check(ctx->exec, "obj", obj->buf);
     if (status) return status;
     int token = lac_enter(ctx);
-    pthread_mutex_lock(&obj->meta->build);
+    lac_meta_lock(obj->meta);
     status = ctx->backend->scan(ctx->exec, obj, what, ctx->policy.threads);
-    pthread_mutex_unlock(&obj->meta->build);
+    lac_meta_unlock(obj->meta);
     lac_leave(ctx, token);
     if (!status && ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,scan,%lldx%lld,%lld nonzero", (long long)obj->m, (long long)obj->n,

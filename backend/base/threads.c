@@ -14,7 +14,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define MAX_WORKERS 255
 #define SPINS       2000 /* about 20 us: longer than the gap between two calls of one hot loop */
@@ -23,6 +25,11 @@ static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* held by the caller 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;  /* guards sleeping on `wake`          */
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+/* Shared by those who hold a lock that a child would find locked for ever. Taken before the pool's, which
+ * they may use meanwhile; a fork that waits comes before those who ask after it. */
+static const pthread_rwlock_t nobody = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static pthread_rwlock_t forkable = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static _Thread_local bool defers;
 
 static int workers; /* threads started; only the owner changes it */
 static atomic_int sleepers;
@@ -111,11 +118,17 @@ static void *work(void *arg)
 /* A forked child has none of the workers: it begins again. */
 static void before_fork(void)
 {
+    if (!defers) pthread_rwlock_wrlock(&forkable); /* nobody waits for itself */
     pthread_mutex_lock(&owner), pthread_mutex_lock(&gate);
+}
+static void release_pool(void)
+{
+    pthread_mutex_unlock(&gate), pthread_mutex_unlock(&owner);
 }
 static void in_parent(void)
 {
-    pthread_mutex_unlock(&gate), pthread_mutex_unlock(&owner);
+    release_pool();
+    if (!defers) pthread_rwlock_unlock(&forkable);
 }
 static void in_child(void)
 {
@@ -123,12 +136,27 @@ static void in_child(void)
     atomic_store(&sleepers, 0);
     atomic_store(&done, 0);
     pthread_cond_init(&wake, NULL);
-    in_parent();
+    release_pool();
+    memcpy(&forkable, &nobody, sizeof forkable);
+    if (defers) pthread_rwlock_rdlock(&forkable);
 }
 
 static void prepare(void)
 {
     pthread_atfork(before_fork, in_parent, in_child);
+}
+
+void lac_defer_forks(void)
+{
+    pthread_once(&prepared, prepare);
+    pthread_rwlock_rdlock(&forkable);
+    defers = true;
+}
+
+void lac_allow_forks(void)
+{
+    defers = false;
+    pthread_rwlock_unlock(&forkable);
 }
 
 /* Starts workers until `count` are there; signals stay with the program's own threads. */

@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What the objects shared with the core call for messages goes to the core, whose thread-local text it is. */
+ * What the objects shared with the core call for messages goes to the core, whose thread-local text it is,
+ * and so do their locks' announcements to forks. */
 #include "core_services.h"
 #include "../base/log.h"
 #include "../base/status.h"
+#include "../base/threads.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +35,16 @@ void lac_log(const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     core->log("%s", text);
+}
+
+void lac_defer_forks(void)
+{
+    core->defer_forks();
+}
+
+void lac_allow_forks(void)
+{
+    core->allow_forks();
 }
 
 /* Public entry points clear the message, and they are all in the core. */

@@ -133,9 +133,9 @@ static lac_status_t settle(lac_meta_t *meta)
 static void install(lac_meta_t *meta, lac_form_t form, lac_form_data_t *data)
 {
     data->origin = LAC_ORIGIN_ATTACHED;
-    pthread_mutex_lock(&meta->build);
+    lac_meta_lock(meta);
     lac_meta_install(meta, form, data);
-    pthread_mutex_unlock(&meta->build);
+    lac_meta_unlock(meta);
 }
 
 static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t majors, int64_t minors,

@@ -4,6 +4,7 @@
 #include "metadata.h"
 #include "../base/memory.h"
 #include "../base/status.h"
+#include "../base/threads.h"
 
 #include <stdlib.h>
 
@@ -44,13 +45,25 @@ void lac_meta_free(lac_meta_t *meta)
     free(meta);
 }
 
+void lac_meta_lock(lac_meta_t *meta)
+{
+    lac_defer_forks();
+    pthread_mutex_lock(&meta->build);
+}
+
+void lac_meta_unlock(lac_meta_t *meta)
+{
+    pthread_mutex_unlock(&meta->build);
+    lac_allow_forks();
+}
+
 lac_status_t lac_meta_freeze(lac_meta_t *meta)
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
-    pthread_mutex_lock(&meta->build);
+    lac_meta_lock(meta);
     meta->frozen = true;
-    pthread_mutex_unlock(&meta->build);
+    lac_meta_unlock(meta);
     return LAC_OK;
 }
 
@@ -58,13 +71,13 @@ lac_status_t lac_meta_touch(lac_meta_t *meta)
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
-    pthread_mutex_lock(&meta->build);
+    lac_meta_lock(meta);
     meta->frozen = false;
     meta->generation++;
     meta->density_origin = LAC_ORIGIN_NONE; /* the number stays, as a hint */
     atomic_store(&meta->ready, 0);
     for (int i = 0; i < LAC_FORM_COUNT; i++) drop_form(&meta->form[i]);
-    pthread_mutex_unlock(&meta->build);
+    lac_meta_unlock(meta);
     return LAC_OK;
 }
 

@@ -84,6 +84,10 @@ struct lac_meta {
     lac_form_data_t form[LAC_FORM_COUNT];
 };
 
+/* Takes and gives back `build`; a fork waits meanwhile. */
+void lac_meta_lock(lac_meta_t *meta);
+void lac_meta_unlock(lac_meta_t *meta);
+
 /* The form, or NULL where it is absent or of an older generation. Safe beside a concurrent build. */
 const lac_form_data_t *lac_meta_form(const lac_meta_t *meta, lac_form_t form);
 

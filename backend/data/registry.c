@@ -26,6 +26,7 @@ struct lac_registered {
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static lac_registered_t **entries; /* by address; no two meet */
 static int room;
 _Atomic int lac_registry_size;
@@ -72,6 +73,27 @@ static lac_registered_t *beginning_at(const void *buf)
     return i < lac_registry_size && entries[i]->obj.buf == buf ? entries[i] : NULL;
 }
 
+/* A forked child has none of the threads that used an entry. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&guard);
+}
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&guard);
+}
+static void in_child(void)
+{
+    for (int i = 0; i < lac_registry_size; i++) entries[i]->users = 0;
+    pthread_cond_init(&idle, NULL);
+    in_parent();
+}
+
+static void prepare(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
 static bool make_room(void)
 {
     if (lac_registry_size < room) return true;
@@ -104,6 +126,7 @@ lac_status_t lac_registry_add(const lac_obj_t *obj, lac_memory_id_t at, bool own
     entry->obj.trans = LAC_NO_TRANS;
     lac_obj_span(obj, &entry->low, &entry->high);
     if (at.device < 0) remember(entry);
+    pthread_once(&prepared, prepare);
     pthread_mutex_lock(&guard);
     lac_status_t status = insert(entry);
     pthread_mutex_unlock(&guard);

@@ -5,6 +5,7 @@
 #include "../base/library.h"
 #include "../base/log.h"
 #include "../base/status.h"
+#include "../base/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ static char missing[512];
 
 static void look(void)
 {
-    static const lac_services_t services = {lac_fail, lac_log};
+    static const lac_services_t services = {lac_fail, lac_log, lac_defer_forks, lac_allow_forks};
     static const char here;
     char beside[1024], why[512];
     lac_library_beside(&here, NAME, beside, sizeof beside);

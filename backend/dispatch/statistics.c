@@ -14,6 +14,7 @@
 enum { SYMBOLS = 32, RIVALS_TOLD = 20 };
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static lac_ctx_t *live;        /* contexts whose sites will be told of    */
 static lac_site_story_t *kept; /* of contexts that are gone already        */
 static size_t kept_count, kept_room;
@@ -152,8 +153,23 @@ static void print_statistics(void)
     pthread_mutex_unlock(&guard);
 }
 
+static void before_fork(void)
+{
+    pthread_mutex_lock(&guard);
+}
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&guard);
+}
+
+static void prepare(void)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+}
+
 void lac_statistics_begin(void)
 {
+    pthread_once(&prepared, prepare);
     pthread_mutex_lock(&guard);
     if (!registered) registered = !atexit(print_statistics);
     pthread_mutex_unlock(&guard);

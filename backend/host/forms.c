@@ -189,13 +189,13 @@ lac_status_t lac_form_ensure(lac_exec_t *exec, const lac_operand_t *x, int threa
     lac_stored_t stored = {
         x->dt, x->meta->m, x->meta->n, x->flipped ? x->cs : x->rs, x->flipped ? x->rs : x->cs, x->buf};
     lac_status_t status = LAC_OK;
-    pthread_mutex_lock(&x->meta->build);
+    lac_meta_lock(x->meta);
     if (!(*form = lac_meta_form(x->meta, which))) {
         lac_form_data_t data;
         status = lac_form_build(exec, &stored, threads, which, &data);
         if (!status) lac_meta_install(x->meta, which, &data);
         *form = lac_meta_form(x->meta, which);
     }
-    pthread_mutex_unlock(&x->meta->build);
+    lac_meta_unlock(x->meta);
     return status;
 }

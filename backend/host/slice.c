@@ -114,7 +114,7 @@ static lac_status_t turned_form(lac_exec_t *exec, const lac_slicing_t *s, const 
     lac_meta_t *meta = s->a.meta;
     bool by_rows = s->which == LAC_FORM_CSC; /* of the form that is there */
     lac_status_t status = LAC_OK;
-    pthread_mutex_lock(&meta->build);
+    lac_meta_lock(meta);
     if (!(*form = lac_meta_form(meta, s->which))) {
         lac_form_data_t data;
         status = lac_form_turn(exec, lac_meta_form(meta, by_rows ? LAC_FORM_CSR : LAC_FORM_CSC),
@@ -122,7 +122,7 @@ static lac_status_t turned_form(lac_exec_t *exec, const lac_slicing_t *s, const 
         if (!status) lac_meta_install(meta, s->which, &data);
         *form = lac_meta_form(meta, s->which);
     }
-    pthread_mutex_unlock(&meta->build);
+    lac_meta_unlock(meta);
     return status;
 }
 

@@ -12,10 +12,11 @@
 #include "lacuna/device.h"
 #include "lacuna/dropin.h"
 
-/* What a loaded backend borrows from the core, so that messages reach lac_last_error. */
+/* What a loaded backend borrows from the core, so that messages reach lac_last_error, and forks wait. */
 typedef struct lac_services {
     lac_status_t (*fail)(lac_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
     void (*log)(const char *format, ...) __attribute__((format(printf, 1, 2)));
+    void (*defer_forks)(void), (*allow_forks)(void);
 } lac_services_t;
 
 /* Two ways in a recording that somebody else is making on `stream`, and what chooses between them. */

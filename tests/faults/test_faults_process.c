@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What a process may do around a running product: fork, take signals all the time, unload the library. */
 #include "../unit/unit_support.h"
+#include "lacuna/dropin.h"
+#include "lacuna/register.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -127,6 +129,83 @@ static void test_fork_while_others_compute(void **state)
     assert_int_equal(pthread_join(thread, &right), 0);
     assert_non_null(right);
     assert_true(atomic_load(&rounds) > 0);
+    lac_ctx_free(ctx);
+}
+
+/* What threads share beside the pool: metadata that one of them measures, and operands known by address. */
+typedef struct shared {
+    lac_obj_t measured, registered;
+} shared_t;
+
+static void multiply_registered(lac_ctx_t *ctx, const shared_t *s)
+{
+    float c[M * N];
+    lac_sgemm_or_decline(ctx, LAC_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, s->registered.buf, K, b, K, 0.0f, c, M,
+                         "test", NULL);
+}
+
+static void *keep_measuring(void *arg)
+{
+    const shared_t *s = arg;
+    lac_ctx_t *ctx = unit_ctx();
+    while (!atomic_load(&ended)) {
+        lac_meta_touch(s->measured.meta);
+        lac_meta_scan(ctx, &s->measured, LAC_META_CSR);
+    }
+    lac_ctx_free(ctx);
+    return NULL;
+}
+
+static void *keep_multiplying(void *arg)
+{
+    lac_ctx_t *ctx = unit_ctx();
+    while (!atomic_load(&ended)) multiply_registered(ctx, arg);
+    lac_ctx_free(ctx);
+    return NULL;
+}
+
+/* Whatever the others held when the process forked, nobody holds it in the child. */
+static int use_what_was_shared(lac_ctx_t *ctx, const shared_t *s)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(200);
+    multiply_registered(ctx, s);
+    return lac_meta_freeze(s->measured.meta) || lac_unregister(s->registered.buf);
+}
+
+static void test_fork_beside_shared_operands(void **state)
+{
+    (void)state;
+#ifdef UNDER_TSAN
+    skip();
+#endif
+    enum { OTHERS = 3 };
+    pthread_t thread[OTHERS];
+    shared_t s;
+    lac_ctx_t *ctx = unit_ctx();
+    s.measured = lac_obj_rowmajor(LAC_F32, M, K, a, K);
+    s.registered = lac_obj_rowmajor(LAC_F32, M, K, a, K);
+    unit_expect(lac_meta_create(&s.measured.meta, M, K), LAC_OK, "create");
+    unit_expect(lac_meta_create(&s.registered.meta, M, K), LAC_OK, "create");
+    unit_expect(lac_meta_freeze(s.registered.meta), LAC_OK, "freeze");
+    unit_expect(lac_register(ctx, &s.registered), LAC_OK, "register");
+    atomic_store(&ended, false);
+    for (int i = 0; i < OTHERS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, i ? keep_multiplying : keep_measuring, &s), 0);
+    for (int i = 0; i < (unit_quick() ? 5 : 300); i++) {
+        int status = -1;
+        usleep((useconds_t)(i * 37 % 500));
+        pid_t pid = fork();
+        if (pid == 0) _exit(use_what_was_shared(ctx, &s));
+        assert_true(pid > 0);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&ended, true);
+    for (int i = 0; i < OTHERS; i++) assert_int_equal(pthread_join(thread[i], NULL), 0);
+    unit_expect(lac_unregister(a), LAC_OK, "unregister");
+    lac_meta_free(s.measured.meta);
+    lac_meta_free(s.registered.meta);
     lac_ctx_free(ctx);
 }
 
@@ -311,6 +390,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fork_after_init),
         cmocka_unit_test(test_fork_while_others_compute),
+        cmocka_unit_test(test_fork_beside_shared_operands),
         cmocka_unit_test(test_signals_all_the_time),
         cmocka_unit_test(test_no_line_is_lost_to_a_signal),
         cmocka_unit_test(test_unload_while_a_thread_calls),

@@ -6,12 +6,13 @@
 #include "base/library.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/threads.h"
 
 #include <string.h>
 
 const lac_route_t *const *cuda_table(int *count)
 {
-    static const lac_services_t services = {lac_fail, lac_log};
+    static const lac_services_t services = {lac_fail, lac_log, lac_defer_forks, lac_allow_forks};
     static const char *const names[] = {LACUNA_CUDA_BACKEND, NULL};
     char why[512] = "";
     void *library = lac_library_open(names, why, sizeof why);
