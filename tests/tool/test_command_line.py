@@ -178,6 +178,15 @@ class Check(unittest.TestCase):
         code, out, _ = lacuna("check", "--quiet", "--repeat", "20", SMALL)
         self.assertEqual(code, 0, out)
 
+    def test_other_calls(self):
+        """They are tried on any problem, unless products alone are asked for."""
+        for more, tried in (((), True), (("--products",), False), (("--route", "event"), False)):
+            code, out, _ = lacuna("check", *more, "sgemm:NN:8x40x12:A=bern0.3:metaA=csr")
+            self.assertEqual(code, 0, out)
+            self.assertRegex(out, r"(?m)^  ok +event ")
+            for call in ("lac_to_dense", "lac_sddmm", "lac_gemm_layer", r"\(bad input\)"):
+                (self.assertRegex if tried else self.assertNotRegex)(out, rf"(?m)^  ok +{call} ")
+
     def test_fuzz_is_repeatable(self):
         """The same problems; the dispatcher, which learns from the clock, may choose other routes."""
         def problems(seed):

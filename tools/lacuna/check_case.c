@@ -291,7 +291,8 @@ int check_case_run(const ref_problem_t *problem, const check_options_t *options,
     forget_oracle(&run);
     for (int i = 0; i < options->routes.count; i++) check_route(&run, options->routes.name[i]);
     if (route_set_has(&options->routes, ROUTE_AUTO)) check_entry_points(&run);
-    if (route_set_has(&options->routes, ROUTE_AUTO)) check_trials(&run.set, options, report, arg);
+    if (route_set_has(&options->routes, ROUTE_AUTO) && !options->products)
+        check_trials(&run.set, options, report, arg);
     if (run.set.copy_c.memory) check_inputs(&run);
     if (route_set_has(&options->routes, ROUTE_AUTO)) check_generations(&run);
     forget_oracle(&run);

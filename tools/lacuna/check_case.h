@@ -19,6 +19,7 @@ typedef struct check_options {
     route_set_t routes;
     bool corrupt;    /* self-test: spoil one element before it is compared              */
     bool strict_nan; /* the library keeps 0 * Inf and 0 * NaN                            */
+    bool products;   /* nothing but products: the other public calls are not tried       */
     int runs;        /* of each route, that must give the same bits; 2 at least          */
     lac_ctx_t *ctx;  /* as the settings say                                              */
     lac_ctx_t *one;  /* the same with one thread; on a device, another stream            */

@@ -25,12 +25,16 @@ static const struct {
               {"lac_gemm_grad_b", trial_grad_b},
               {"lac_gemm_layer", trial_layer},
               {"lac_gemm_batched_array", trial_batch},
+              {"(increments)", trial_vector},
               {"lac_register", trial_register},
+              {"lac_spmm_or_decline", trial_spmm},
               {"(bad input)", trial_bad_input}};
 
-static trial_end_t make(trial_t *t, size_t which, operand_set_t *set, lac_ctx_t *ctx, bool corrupt)
+static trial_end_t make(trial_t *t, size_t which, operand_set_t *set, lac_ctx_t *ctx,
+                        const check_options_t *options)
 {
-    *t = (trial_t){.ctx = ctx, .set = set, .corrupt = corrupt};
+    *t = (trial_t){.ctx = ctx, .set = set, .corrupt = options->corrupt};
+    t->may_force = options->common.settings == 0;
     t->dice.stream = ref_stream(set->problem.seed, UINT64_C(0x747269616c) + which);
     return trials[which].make(t);
 }
@@ -40,8 +44,8 @@ static void check_one(size_t which, operand_set_t *set, const check_options_t *o
 {
     static const check_status_t as_reported[] = {CHECK_PASSED, CHECK_REFUSED, CHECK_FAILED};
     trial_t first, again;
-    trial_end_t end = make(&first, which, set, options->ctx, options->corrupt);
-    if (end == TRIAL_PASSED && make(&again, which, set, options->one, options->corrupt) == TRIAL_FAILED)
+    trial_end_t end = make(&first, which, set, options->ctx, options);
+    if (end == TRIAL_PASSED && make(&again, which, set, options->one, options) == TRIAL_FAILED)
         end = trial_fail(&first, "in the other context: %.400s", again.why);
     else if (end == TRIAL_PASSED && again.bits != first.bits)
         end = trial_fail(&first, "the other context gave other bits");

@@ -10,7 +10,7 @@
 #include "problem_random.h"
 #include "progress.h"
 
-enum { KEY_FUZZ = 256, KEY_SEED, KEY_CORRUPT, KEY_REPEAT };
+enum { KEY_FUZZ = 256, KEY_SEED, KEY_CORRUPT, KEY_REPEAT, KEY_PRODUCTS };
 
 typedef struct check_arguments {
     check_options_t check;
@@ -33,6 +33,7 @@ static const struct argp_option check_table[] = {
     {"jobs", 'j', "N", 0, "check N problems at a time, each with contexts of its own (default 1)", 1},
     {"fuzz", KEY_FUZZ, "N", 0, "add N random small problems from the whole grammar", 1},
     {"seed", KEY_SEED, "S", 0, "the seed of --fuzz (default 1)", 1},
+    {"products", KEY_PRODUCTS, NULL, 0, "check products alone, and no other public call", 1},
     {"self-test-corrupt", KEY_CORRUPT, NULL, OPTION_HIDDEN,
      "spoil one element of each result: the check must fail", 1},
     {0},
@@ -71,6 +72,9 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
     case KEY_SEED:
         a->seed = (uint64_t)parse_integer(state, "--seed", arg, 0, INT64_MAX);
         return 0;
+    case KEY_PRODUCTS:
+        a->check.products = true;
+        return 0;
     case KEY_CORRUPT:
         a->check.corrupt = true;
         return 0;
@@ -89,7 +93,8 @@ static const char doc[] =
     "thread (on a device: on another stream) must give the same bits. A route that refuses is shown with its "
     "reason and is not counted as "
     "passed. "
-    "Every other public call is tried on the same operands: conversions, slices, sampled products, gradients, "
+    "Every other public call is tried on the same operands: conversions, slices, sampled products, "
+    "gradients, "
     "layers, batches, registered operands, attached forms that are wrong, and bad arguments. "
     "Without a PROBLEM a few are built in.\v" EXIT_CODES_TEXT;
 

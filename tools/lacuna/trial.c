@@ -124,6 +124,21 @@ trial_end_t trial_compare(trial_t *t, const ref_matrix_t *got, const ref_result_
     return ok ? TRIAL_PASSED : TRIAL_FAILED;
 }
 
+trial_end_t trial_product(trial_t *t, const ref_matrix_t *got, const ref_matrix_t *x, const ref_matrix_t *y,
+                          const ref_matrix_t *before)
+{
+    const ref_problem_t *p = &t->set->problem;
+    trial_end_t end = TRIAL_FAILED;
+    for (int i = 0; i < TRIAL_READINGS && end == TRIAL_FAILED; i++) {
+        ref_result_t want;
+        if (!ref_gemm(x, y, before, p->alpha, p->beta, trial_reading[i], &want))
+            return trial_fail(t, "the oracle is out of memory");
+        end = trial_compare(t, got, &want, want.k);
+        ref_result_free(&want);
+    }
+    return end;
+}
+
 trial_end_t trial_padding(trial_t *t, const ref_matrix_t *x, const char *name)
 {
     int64_t where;

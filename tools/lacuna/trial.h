@@ -21,6 +21,7 @@ typedef enum trial_end { TRIAL_PASSED, TRIAL_REFUSED, TRIAL_FAILED } trial_end_t
 typedef struct trial {
     lac_ctx_t *ctx;
     operand_set_t *set; /* A and B stay as they are */
+    bool may_force;     /* the contexts' backend is auto, and may be another for a while         */
     bool corrupt;       /* self-test: what is fetched is spoiled, and the trial must fail */
     dice_t dice;
     uint64_t bits; /* of what was written, where the bits are promised; otherwise 0 */
@@ -44,7 +45,9 @@ trial_end_t trial_occupancy(trial_t *t);
 trial_end_t trial_derive(trial_t *t);
 trial_end_t trial_layer(trial_t *t);
 trial_end_t trial_batch(trial_t *t);
+trial_end_t trial_vector(trial_t *t);
 trial_end_t trial_register(trial_t *t);
+trial_end_t trial_spmm(trial_t *t);
 trial_end_t trial_attach(trial_t *t);
 trial_end_t trial_bad_input(trial_t *t);
 
@@ -81,12 +84,17 @@ trial_operand_t trial_operand(trial_t *t);
 /* Whether that form of an operand stands for its contents. */
 bool trial_stands(const lac_obj_t *obj, unsigned form);
 
-/* Every reading of 0 * Inf that a product by some route may have. */
-#define TRIAL_READINGS 4
-extern const unsigned trial_reading[TRIAL_READINGS];
-
 /* Compares with the oracle and keeps the errors. */
 trial_end_t trial_compare(trial_t *t, const ref_matrix_t *got, const ref_result_t *want, int64_t k);
+
+/* Compares with beta before + alpha x y (views as the product reads them), under the first reading of 0 * Inf
+ * that fits: a product by any route may have any. */
+trial_end_t trial_product(trial_t *t, const ref_matrix_t *got, const ref_matrix_t *x, const ref_matrix_t *y,
+                          const ref_matrix_t *before);
+
+/* The readings. */
+#define TRIAL_READINGS 4
+extern const unsigned trial_reading[TRIAL_READINGS];
 
 /* That padding and guards of a matrix hold. */
 trial_end_t trial_padding(trial_t *t, const ref_matrix_t *x, const char *name);
