@@ -39,9 +39,31 @@ static void read_line(lac_policy_t *policy, const char *path, int number, char *
         lac_warn("%s: expected 'option = value'", shown);
 }
 
+/* What does not fit into `line` is no line of its own. A cut line counts where its comment was cut. */
+static void read_lines(lac_policy_t *policy, const char *path, FILE *file)
+{
+    char line[1024] = "";
+    int number = 0;
+    bool cut = false;
+    for (int pieces = 0; fgets(line, sizeof line, file); pieces++) {
+        if (pieces == CONFIG_LINES_MOST) {
+            lac_warn("%s: what follows line %d is left out", path, number);
+            return;
+        }
+        bool begins = !cut;
+        cut = !memchr(line, '\n', sizeof line) && !feof(file);
+        number += begins;
+        if (begins && cut && !strchr(line, '#'))
+            lac_warn("%.400s:%d: is too long; expected 'option = value'", path, number);
+        else if (begins)
+            read_line(policy, path, number, line);
+        memset(line, 0, sizeof line); /* so that zeros in the next one hide no end */
+    }
+}
+
 static void read_config(lac_policy_t *policy)
 {
-    char path[4096], line[1024];
+    char path[4096];
     const char *named = lac_env("LACUNA_CONFIG");
     if (named ? (size_t)snprintf(path, sizeof path, "%s", named) >= sizeof path
               : !lac_settings_path("XDG_CONFIG_HOME", ".config", "config", path, sizeof path))
@@ -51,10 +73,7 @@ static void read_config(lac_policy_t *policy)
         if (named) lac_warn("LACUNA_CONFIG: cannot read %s", path);
         return;
     }
-    int number = 0;
-    while (number < CONFIG_LINES_MOST && fgets(line, sizeof line, file))
-        read_line(policy, path, ++number, line);
-    if (number == CONFIG_LINES_MOST) lac_warn("%s: what follows line %d is left out", path, number);
+    read_lines(policy, path, file);
     fclose(file);
 }
 

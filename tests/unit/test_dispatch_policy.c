@@ -279,6 +279,33 @@ static void test_bad_values_warn_once(void **state)
     assert_string_equal(log, "lacuna: LACUNA_NAN: 'loose' is not accepted; expected strict or fast\n");
 }
 
+/* A line is read as one however long it is, and what is behind a long one too. */
+static void test_long_lines_of_config(void **state)
+{
+    (void)state;
+    char text[8192], comment[1400];
+    memset(comment, ' ', sizeof comment);
+    memcpy(comment + 1100, "threads = 3", 11);
+    comment[sizeof comment - 1] = '\0';
+    snprintf(text, sizeof text, "#%s\nnan = strict #%s\nkmajor = %s off\nlearn = off\n", comment, comment,
+             comment);
+    unit_write(unit_path("long"), text);
+    setenv("LACUNA_CONFIG", unit_path("long"), 1);
+    lac_ctx_t *ctx = unit_ctx();
+    const char *log = unit_log();
+    unit_expect_text(log, "long:3: is too long");
+    assert_int_equal(unit_lines(log), 1);
+    assert_string_equal(fact_of(ctx, "option nan"), "strict (config)");
+    assert_string_equal(fact_of(ctx, "option learn"), "off (config)");
+    lac_ctx_free(ctx);
+    for (size_t used = 0, i = 0; i < 1000; i++) used += (size_t)snprintf(text + used, 3, "\n");
+    unit_write(unit_path("thousand"), text);
+    setenv("LACUNA_CONFIG", unit_path("thousand"), 1);
+    lac_ctx_free(unit_ctx());
+    assert_string_equal(unit_log(), ""); /* nothing is left out */
+    unsetenv("LACUNA_CONFIG");
+}
+
 static void test_config_file(void **state)
 {
     (void)state;
@@ -365,6 +392,7 @@ int main(void)
                                        cmocka_unit_test(test_backend_of_a_call),
                                        cmocka_unit_test(test_bad_values_warn_once),
                                        cmocka_unit_test(test_config_file),
+                                       cmocka_unit_test(test_long_lines_of_config),
                                        cmocka_unit_test(test_default_threads),
                                        cmocka_unit_test(test_decimal_comma)};
     unit_begin();
