@@ -24,24 +24,21 @@ static void mark_compressed(const lac_tiling_t *t, const lac_form_data_t *form, 
         }
 }
 
-static bool mark_form(const lac_tiling_t *t, const lac_operand_t *x)
+static bool is_compressed(const lac_operand_t *x)
 {
-    const lac_form_data_t *form;
-    if (x->forms & 1u << LAC_FORM_CSR && (form = lac_meta_form(x->meta, LAC_FORM_CSR)))
-        mark_compressed(t, form, x->meta->m, x->flipped);
-    else if (x->forms & 1u << LAC_FORM_CSC && (form = lac_meta_form(x->meta, LAC_FORM_CSC)))
-        mark_compressed(t, form, x->meta->n, !x->flipped);
-    else
-        return false;
-    return true;
+    return x->forms & (1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC);
 }
 
-static lac_status_t mark_dense(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                               const lac_tiling_t *t)
+static void mark_form(const lac_tiling_t *t, const lac_operand_t *x)
 {
-    lac_contents_t from;
-    lac_status_t status = lac_contents(exec, x, rows, cols, false, LAC_WORK_A, &from);
-    if (status) return status;
+    if (x->forms & 1u << LAC_FORM_CSR)
+        mark_compressed(t, lac_meta_form(x->meta, LAC_FORM_CSR), x->meta->m, x->flipped);
+    else
+        mark_compressed(t, lac_meta_form(x->meta, LAC_FORM_CSC), x->meta->n, !x->flipped);
+}
+
+static void mark_dense(const lac_tiling_t *t, lac_dim_t rows, lac_dim_t cols, lac_contents_t from)
+{
     bool by_rows = (from.cs < 0 ? -from.cs : from.cs) <= (from.rs < 0 ? -from.rs : from.rs);
     lac_dim_t outer = by_rows ? rows : cols, inner = by_rows ? cols : rows;
     for (lac_dim_t i = 0; i < outer; i++)
@@ -49,17 +46,22 @@ static lac_status_t mark_dense(lac_exec_t *exec, const lac_operand_t *x, lac_dim
             lac_dim_t r = by_rows ? i : j, c = by_rows ? j : i;
             if (from.buf[r * from.rs + c * from.cs] != 0.0f) mark(t, r, c);
         }
-    return LAC_OK;
 }
 
 lac_status_t lac_host_occupancy(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                                 const lac_tiling_t *tiling)
 {
     int64_t words = (rows / tiling->rows + (rows % tiling->rows > 0)) * tiling->words, count = 0;
-    lac_status_t status = LAC_OK;
+    lac_contents_t from;
+    bool some = rows && cols, dense = some && !is_compressed(x);
+    lac_status_t status = dense ? lac_contents(exec, x, rows, cols, false, LAC_WORK_A, &from) : LAC_OK;
+    if (status) return status;
     memset(tiling->bits, 0, (size_t)words * sizeof *tiling->bits);
-    if (rows && cols && !mark_form(tiling, x)) status = mark_dense(exec, x, rows, cols, tiling);
+    if (dense)
+        mark_dense(tiling, rows, cols, from);
+    else if (some)
+        mark_form(tiling, x);
     for (int64_t w = 0; w < words; w++) count += __builtin_popcountll(tiling->bits[w]);
-    if (!status && tiling->count) *tiling->count = count;
-    return status;
+    if (tiling->count) *tiling->count = count;
+    return LAC_OK;
 }

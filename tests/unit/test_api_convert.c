@@ -322,6 +322,23 @@ static void test_bad_input(void **state)
     lac_meta_free(s.a.meta);
 }
 
+/* There is no memory for what these need: nothing is written. */
+static void test_too_large(void **state)
+{
+    int64_t count = -77;
+    uint64_t tile = 77;
+    static char last; /* of events that are not reached */
+    lac_obj_t x = lac_obj_rowmajor(LAC_F32, 1, INT64_C(1) << 62, NULL, 0);
+    unit_expect(lac_meta_create(&x.meta, x.m, x.n), LAC_OK, "create");
+    unit_expect(lac_meta_attach_active(x.meta, 0, NULL, NULL), LAC_OK, "attach");
+    unit_expect(lac_tile_occupancy(*state, &x, 1, x.n, &tile, &count), LAC_ERR_MEMORY, "tiles");
+    lac_meta_free(x.meta);
+    x = lac_obj_colmajor(LAC_U8, INT64_C(1) << 60, 1, &last, INT64_C(1) << 60);
+    x.rs = -1;
+    unit_expect(lac_count(*state, &x, &count), LAC_ERR_MEMORY, "count");
+    assert_true(count == -77 && tile == 77);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_form_from_every_other),
@@ -329,6 +346,7 @@ int main(void)
                                        cmocka_unit_test(test_turned),
                                        cmocka_unit_test(test_large_buffer),
                                        cmocka_unit_test(test_tile_occupancy),
+                                       cmocka_unit_test(test_too_large),
                                        cmocka_unit_test(test_frozen_buffer),
                                        cmocka_unit_test(test_bad_input)};
     unit_begin();
