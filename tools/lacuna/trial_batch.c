@@ -16,7 +16,7 @@ static lac_obj_t part(const lac_obj_t *x, bool rows, int64_t from, int64_t count
     lac_obj_t p = *x;
     bool down = rows == (x->trans == LAC_NO_TRANS); /* along the stored rows */
     int64_t width = x->dt == LAC_U8 ? 1 : (int64_t)sizeof(float);
-    p.buf = (char *)x->buf + from * (down ? x->rs : x->cs) * width;
+    if (x->m > 0 && x->n > 0) p.buf = (char *)x->buf + from * (down ? x->rs : x->cs) * width;
     p.meta = NULL;
     *(down ? &p.m : &p.n) = count;
     return p;
