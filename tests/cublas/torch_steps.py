@@ -207,4 +207,5 @@ def steps():
 
 if __name__ == "__main__":
     steps()
-    print(len(worst), "kinds of products are right")
+    for kind in sorted(worst):
+        print("right:", kind)
