@@ -1,0 +1,207 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A device that is none: the host's routes behind the face of one whose memory nobody can touch but its own
+ * calls. A host address that is given for a device's is refused, a device's that the host reads is a fault.
+ * Built as liblacuna_cuda.so; it computes at once, and records nothing. */
+#include "base/status.h"
+#include "host/host_backend.h"
+#include "model/backend.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define STRING(x)  #x
+#define TEXT_OF(x) STRING(x)
+
+enum { PIECES_MOST = 1 << 16, PAGE = 4096 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static struct {
+    char *at; /* NULL: a free place */
+    size_t bytes;
+} piece[PIECES_MOST];
+static int pieces, inside;
+
+static const lac_services_t *core;
+
+/* The host's routes say what went wrong to the core, not to the copy of it that they are linked with. */
+lac_status_t lac_fail(lac_status_t status, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return core->fail(status, "%s", text);
+}
+
+void lac_clear_error(void) {}
+
+/* Memory ----------------------------------------------------------------------------------------------- */
+
+static void protect(int rights)
+{
+    for (int i = 0; i < pieces; i++)
+        if (piece[i].at && mprotect(piece[i].at, piece[i].bytes, rights)) abort();
+}
+
+/* Open while anybody is inside a call. */
+static int enter(lac_exec_t *exec)
+{
+    (void)exec;
+    pthread_mutex_lock(&lock);
+    if (inside++ == 0) protect(PROT_READ | PROT_WRITE);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+static void leave(lac_exec_t *exec, int token)
+{
+    (void)exec, (void)token;
+    pthread_mutex_lock(&lock);
+    if (--inside == 0) protect(PROT_NONE);
+    pthread_mutex_unlock(&lock);
+}
+
+static lac_status_t alloc(lac_exec_t *exec, size_t bytes, void **memory)
+{
+    (void)exec;
+    size_t whole = (bytes / PAGE + 1) * PAGE;
+    int i = 0;
+    pthread_mutex_lock(&lock);
+    int rights = inside ? PROT_READ | PROT_WRITE : PROT_NONE;
+    *memory = mmap(NULL, whole, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    while (i < pieces && piece[i].at) i++;
+    if (*memory == MAP_FAILED || i == PIECES_MOST) abort();
+    piece[i].at = *memory;
+    piece[i].bytes = whole;
+    if (i == pieces) pieces++;
+    pthread_mutex_unlock(&lock);
+    return LAC_OK;
+}
+
+static void drop(void *memory)
+{
+    int i = 0;
+    if (!memory) return;
+    pthread_mutex_lock(&lock);
+    while (i < pieces && piece[i].at != memory) i++;
+    if (i == pieces) abort(); /* it is none of ours */
+    munmap(piece[i].at, piece[i].bytes);
+    piece[i].at = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+static lac_status_t release(lac_exec_t *exec, void *memory)
+{
+    (void)exec;
+    drop(memory);
+    return LAC_OK;
+}
+
+static lac_status_t copy(lac_exec_t *exec, void *to, const void *from, size_t bytes)
+{
+    enter(exec);
+    memcpy(to, from, bytes);
+    leave(exec, 0);
+    return LAC_OK;
+}
+
+static lac_status_t fetch(int device, void *to, const void *from, size_t bytes)
+{
+    (void)device;
+    return copy(NULL, to, from, bytes);
+}
+
+static lac_status_t place(int device, void **to, const void *from, size_t bytes)
+{
+    (void)device;
+    alloc(NULL, bytes, to);
+    return copy(NULL, *to, from, bytes);
+}
+
+/* The values of a form that the host's routes have made lie in memory of theirs. */
+static lac_status_t check(lac_exec_t *exec, const char *name, const void *buf)
+{
+    (void)exec;
+    const char *at = buf;
+    bool here = !buf || strcmp(name, "options.val") == 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; !here && i < pieces; i++)
+        here = piece[i].at && at >= piece[i].at && at < piece[i].at + piece[i].bytes;
+    pthread_mutex_unlock(&lock);
+    return here ? LAC_OK : core->fail(LAC_ERR_SPACE, "%s: does not lie on the device", name);
+}
+
+/* Streams ---------------------------------------------------------------------------------------------- */
+
+static lac_status_t wait(lac_exec_t *exec)
+{
+    (void)exec;
+    return LAC_OK;
+}
+
+static void *stream(const lac_exec_t *exec)
+{
+    return (void *)(uintptr_t)exec;
+}
+
+static bool capturing(const lac_exec_t *exec)
+{
+    (void)exec;
+    return false;
+}
+
+/* The backend ------------------------------------------------------------------------------------------ */
+
+static lac_status_t open_device(lac_exec_t **exec, lac_place_t *where, const lac_machine_t *machine)
+{
+    lac_status_t status = lac_backend_host.open(exec, where, machine);
+    where->device = 0;
+    where->name = "A Guarded Device";
+    return status;
+}
+
+static void describe(char *text, size_t size)
+{
+    snprintf(text, size, "loaded, guards its memory");
+}
+
+static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
+{
+    (void)exec;
+    fact(arg, "device", "guarded");
+}
+
+__attribute__((visibility("default"))) const lac_backend_t *lac_cuda_backend(const lac_services_t *services);
+
+const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
+{
+    static const lac_memory_t memory = {fetch, place, drop};
+    static const lac_device_t device = {.alloc = alloc,
+                                        .release = release,
+                                        .upload = copy,
+                                        .download = copy,
+                                        .wait = wait,
+                                        .stream = stream,
+                                        .capturing = capturing};
+    static lac_backend_t backend;
+    core = services;
+    backend = lac_backend_host;
+    backend.name = "cuda";
+    backend.space = LAC_DEVICE;
+    backend.version = TEXT_OF(LACUNA_VERSION);
+    backend.memory = &memory;
+    backend.device = &device;
+    backend.enter = enter;
+    backend.leave = leave;
+    backend.check = check;
+    backend.open = open_device;
+    backend.describe = describe;
+    backend.info = info;
+    return &backend;
+}
