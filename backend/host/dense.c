@@ -14,17 +14,6 @@ static bool nothing(const lac_problem_t *p)
     return !p->k || p->alpha == 0.0f || !p->m || !p->n;
 }
 
-static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
-{
-    (void)route;
-    bool fits = p->a.rs <= INT32_MAX && p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX &&
-                p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
-    return nothing(p)           ? LAC_REFUSED_TRIVIAL
-           : !lac_blas()->sgemm ? LAC_REFUSED_NO_BLAS
-           : !fits              ? LAC_REFUSED_INDEX_RANGE
-                                : LAC_FITS;
-}
-
 /* c can be written by the BLAS where one stride is 1 and the other spans a whole line. */
 static bool c_by_columns(const lac_problem_t *p)
 {
@@ -33,6 +22,26 @@ static bool c_by_columns(const lac_problem_t *p)
 static bool c_by_rows(const lac_problem_t *p)
 {
     return (p->ccs == 1 || p->n == 1) && (p->crs >= p->n || p->m == 1);
+}
+
+/* A copy lies by rows: its strides are its columns. */
+static bool copies_fit(const lac_problem_t *p)
+{
+    bool a = p->k <= INT32_MAX || !lac_contents_bytes(&p->a, p->m, p->k, true);
+    bool b_and_c = p->n <= INT32_MAX ||
+                   (!lac_contents_bytes(&p->b, p->k, p->n, true) && (c_by_columns(p) || c_by_rows(p)));
+    return a && b_and_c;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    bool fits = p->a.rs <= INT32_MAX && p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX &&
+                p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
+    return nothing(p)                ? LAC_REFUSED_TRIVIAL
+           : !lac_blas()->sgemm      ? LAC_REFUSED_NO_BLAS
+           : !fits || !copies_fit(p) ? LAC_REFUSED_INDEX_RANGE
+                                     : LAC_FITS;
 }
 
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
@@ -102,8 +111,8 @@ static bool multiply_vector(const lac_blas_t *blas, lac_dim_t m, lac_dim_t k, fl
     if (m > INT32_MAX || k > INT32_MAX || incx < 1 || inc < 1 || incx > INT32_MAX || inc > INT32_MAX)
         return false;
     int32_t rows = (int32_t)(a.trans == 'N' ? m : k), cols = (int32_t)(a.trans == 'N' ? k : m);
-    int32_t ix = (int32_t)incx, iy = (int32_t)inc;
-    blas->sgemv(&a.trans, &rows, &cols, &alpha, a.buf, &a.ld, x, &ix, &beta, out, &iy, 1);
+    int32_t ix = (int32_t)incx, iy = (int32_t)inc, ld = at_least(a.ld, rows); /* more than sgemm's CHUNK */
+    blas->sgemv(&a.trans, &rows, &cols, &alpha, a.buf, &ld, x, &ix, &beta, out, &iy, 1);
     return true;
 }
 

@@ -3,6 +3,7 @@
  * What the BLAS is asked for and what not: strides that its integers cannot hold, a product of nothing, C
  * that it cannot write, and the layouts that it can. */
 #include "unit_support.h"
+#include "host/host_exec.h"
 #include "host/host_routes.h"
 #include "model/problem.h"
 
@@ -41,6 +42,53 @@ static void test_strides_of_64_bits(void **state)
         *strides[i] = INT32_MAX + INT64_C(1);
         assert_int_equal(asked(&p), LAC_REFUSED_INDEX_RANGE);
     }
+}
+
+/* What is copied for the BLAS lies by rows, as long as they are. */
+static void test_copies_of_64_bits(void **state)
+{
+    (void)state;
+    lac_problem_t p = problem();
+    if (asked(&p) == LAC_REFUSED_NO_BLAS) skip();
+    for (int i = 0; i < 3; i++)
+        for (int too_long = 0; too_long < 2; too_long++) {
+            p = problem();
+            p.a.rs = p.b.rs = p.crs = INT32_MAX;
+            if (i == 0) p.a.dt = LAC_U8;
+            if (i == 1) p.b.dt = LAC_U8;
+            if (i == 2) p.ccs = 2;
+            *(i ? &p.n : &p.k) = INT32_MAX + (int64_t)too_long;
+            assert_int_equal(asked(&p), too_long ? LAC_REFUSED_INDEX_RANGE : LAC_FITS);
+        }
+}
+
+static int vectors;
+
+static void take_vector(const char *ta, const int32_t *m, const int32_t *n, const float *alpha,
+                        const float *x, const int32_t *lda, const float *y, const int32_t *incx,
+                        const float *beta, float *out, const int32_t *incy, size_t length)
+{
+    (void)ta, (void)n, (void)alpha, (void)x, (void)y, (void)incx, (void)beta, (void)out, (void)incy;
+    assert_int_equal(length, 1);
+    assert_true(*lda >= *m);
+    vectors++;
+}
+
+/* One column of more elements than one sgemm is given. */
+static void test_long_vectors(void **state)
+{
+    (void)state;
+    const lac_blas_t blas = {.sgemv = take_vector};
+    lac_exec_t exec = {.blas = &blas};
+    lac_outcome_t out;
+    for (int i = 0; i < 2; i++) {
+        lac_problem_t p = problem();
+        p.m = p.n = p.k = 1;
+        *(i ? &p.n : &p.m) = INT32_MAX;
+        p.a.rs = p.b.rs = p.crs = i ? INT32_MAX : 1;
+        assert_int_equal(lac_route_dense.run(&lac_route_dense, &exec, &p, &out), LAC_OK);
+    }
+    assert_int_equal(vectors, 2);
 }
 
 static void test_products_of_nothing(void **state)
@@ -118,6 +166,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strides_of_64_bits),
+        cmocka_unit_test(test_copies_of_64_bits),
+        cmocka_unit_test(test_long_vectors),
         cmocka_unit_test(test_products_of_nothing),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_extents_of_one),
