@@ -100,12 +100,24 @@ static bool has_getters(const sparse_getters_t *get)
            get->dense_batch && get->dense;
 }
 
-/* Bytes [low, high) of C: what is registered there is not as it was. */
-static void tell_written(const lac_spmm_t *s)
+/* What is registered where C is to be is not as it was, whoever computes it. Of a batch, all from the first C
+ * to the end of the last. */
+static void tell_written(const sparse_getters_t *get, const void *c)
 {
-    bool by_rows = s->csc == 1;
-    lac_brings_registered(by_rows ? s->n : s->m, by_rows ? s->m : s->n, 1, NULL, NULL, s->c,
-                          by_rows ? s->rsc : s->csc);
+    dense_terms_t z;
+    int batch = 0;
+    int64_t apart = 0;
+    if (!c || get->dense_batch(c, &batch, &apart) ||
+        get->dense(c, &z.rows, &z.cols, &z.ld, &z.values, &z.type, &z.order) || z.type != CUDA_TYPE_F32)
+        return;
+    int64_t line = z.order == SPARSE_ORDER_ROWS ? z.cols : z.rows, lines = z.rows + z.cols - line;
+    int64_t all = (lines - 1) * z.ld + line;
+    if (line <= 0 || lines <= 0 || z.ld < line) return;
+    if (batch > 1 && apart > 0)
+        lac_brings_registered((batch - 1) * apart + all, 1, -1, NULL, NULL, z.values,
+                              (batch - 1) * apart + all);
+    else
+        lac_brings_registered(line, lines, -1, NULL, NULL, z.values, z.ld);
 }
 
 static bool lacuna_spmm(ask_t *ask, SPMM_PARAMS)
@@ -114,8 +126,8 @@ static bool lacuna_spmm(ask_t *ask, SPMM_PARAMS)
     void *stream = NULL;
     const sparse_getters_t *get = &ask->behind->get.sparse;
     if (!handle || !has_getters(get) || get->stream(handle, &stream)) return unasked(ask, LAC_FORWARD_HANDLE);
+    tell_written(get, c);
     if (!read_spmm(get, &s, SPMM_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
-    tell_written(&s);
     if (s.m <= 0 || s.n <= 0 || s.k <= 0 || s.nnz <= 0) return unasked(ask, LAC_FORWARD_ARGUMENTS);
     if (lac_device_least() > 0.0 && (double)s.nnz * (double)s.n < LEAST)
         return unasked(ask, LAC_FORWARD_SMALL);

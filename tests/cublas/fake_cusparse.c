@@ -81,7 +81,7 @@ int cusparseConstCsrGet(const fake_sparse_matrix_t *x, int64_t *rows, int64_t *c
 EXPORT int cusparseDnMatGetStridedBatch(const fake_dense_matrix_t *x, int *count, int64_t *stride);
 int cusparseDnMatGetStridedBatch(const fake_dense_matrix_t *x, int *count, int64_t *stride)
 {
-    *count = x->batch, *stride = 0;
+    *count = x->batch, *stride = x->stride;
     return 0;
 }
 

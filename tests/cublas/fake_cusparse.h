@@ -32,7 +32,7 @@ typedef struct fake_sparse_matrix {
 typedef struct fake_dense_matrix {
     bool fails;
     int batch;
-    int64_t rows, cols, ld;
+    int64_t stride, rows, cols, ld;
     void *values;
     int type, order;
 } fake_dense_matrix_t;

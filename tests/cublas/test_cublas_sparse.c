@@ -5,6 +5,9 @@
 #include "fake_cusparse.h"
 #include "../../plugin/cublas/cublas_shapes.h"
 
+#include "lacuna/dropin.h"
+#include "lacuna/lacuna.h"
+
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +28,8 @@ static fake_sparse_handle_t handle;
 static fake_sparse_matrix_t a;
 static fake_dense_matrix_t b, c;
 static const float alpha = 2.0f, beta = -0.5f;
-static float in[MOST], out[MOST], was[MOST];
+static float in[MOST], before_out[LD + MOST], *const out = before_out + LD, was[MOST];
+static const int32_t nothing[M + 1];
 
 /* Neither in order, nor each only once. */
 static const int32_t ptr32[M + 1] = {0, 3, 3, 5, 8}, idx32[] = {4, 0, 2, 5, 5, 3, 1, 0};
@@ -81,7 +85,7 @@ static void left(int status)
     assert_int_equal(record.slot[7], (int64_t)(uintptr_t)&c);
     assert_int_equal(record.slot[9], algo);
     assert_int_equal(record.slot[10], (int64_t)(uintptr_t)buffer);
-    assert_memory_equal(out, was, sizeof out);
+    assert_memory_equal(out, was, sizeof was);
 }
 
 static void computed(int status, bool b_turned)
@@ -136,6 +140,30 @@ static void test_algorithms(void **state)
         algo = others[i];
         left(call());
     }
+}
+
+/* Whether C is still registered, after a call that is made by us, by cuSPARSE, or of two matrices. */
+static void test_written(void **state)
+{
+    lac_ctx_t *ctx;
+    assert_int_equal(lac_ctx_create_cuda(&ctx, -1, NULL), LAC_OK);
+    for (int way = 0; way < 4; way++) {
+        begin(state);
+        lac_obj_t held = lac_obj_rowmajor(LAC_F32, M, N, out, LD);
+        held.space = LAC_DEVICE;
+        assert_int_equal(lac_meta_create_for(ctx, &held.meta, M, N), LAC_OK);
+        assert_int_equal(lac_meta_attach_csr(held.meta, LAC_I32, nothing, nothing, NULL), LAC_OK);
+        assert_int_equal(lac_register(ctx, &held), LAC_OK);
+        if (way == 1) a.format = 3;
+        if (way == 2) c.values = before_out, c.batch = 2, c.stride = LD;
+        if (way == 3) c.type = 2; /* halves: none of ours */
+        call();
+        take();
+        assert_int_equal(lac_brings_registered(M, N, -1, out, NULL, NULL, M) != 0, way == 3);
+        assert_int_equal(lac_unregister(out), LAC_OK);
+        lac_meta_free(held.meta);
+    }
+    lac_ctx_free(ctx);
 }
 
 /* C[K, N] := .. A^T B[M, N], either way to say so. */
@@ -233,8 +261,9 @@ int main(int argc, char **argv)
                                          cmocka_unit_test(test_verbatim_without_descriptions)};
     if (argc > 1 && !strcmp(argv[1], "unasked")) return cmocka_run_group_tests(unasked, ready, NULL);
     setenv("LACUNA_BACKEND", "csr", 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_computed), cmocka_unit_test(test_transposed),
-                                       cmocka_unit_test(test_algorithms), cmocka_unit_test(test_left),
-                                       cmocka_unit_test(test_verbatim_without_descriptions)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_computed),   cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_algorithms), cmocka_unit_test(test_written),
+        cmocka_unit_test(test_left),       cmocka_unit_test(test_verbatim_without_descriptions)};
     return cmocka_run_group_tests(tests, ready, NULL);
 }
