@@ -186,6 +186,7 @@ unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigne
     if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return 0;
     lac_site_t *site = lac_site_known(&ctx->sites, key);
     if (!site || site->countdown == 0 || lac_timing_wants(ctx, site, site->dense_row)) return 0;
+    if (lac_timing_forgive_due(ctx, site)) return 0;
     unsigned calls = site->countdown < most ? site->countdown : most;
     site->countdown -= calls;
     site->calls += calls;

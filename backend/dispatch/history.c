@@ -15,6 +15,7 @@
 #define WAIT_MOST      1024u
 #define SAMPLES_LEAST  64
 #define SAMPLES_MOST   1024
+#define SAMPLES_FIRST  8    /* times as many in the first look, on which the first routes to be tried rest */
 #define REFRESH_CALLS  64   /* a device's site is sampled anew after so many calls of a sparse route */
 #define SAMPLE_MARGIN  1.25 /* a sample is rough: a density this far above break-even is still tried    */
 
@@ -89,6 +90,8 @@ static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t
 {
     int64_t samples = (int64_t)(site->dense_us * LOOK_SHARE * 100.0); /* about 10 ns each */
     samples = samples < SAMPLES_LEAST ? SAMPLES_LEAST : samples > SAMPLES_MOST ? SAMPLES_MOST : samples;
+    if (site->looks <= 1 && !ctx->backend->asynchronous)
+        samples = samples * SAMPLES_FIRST < SAMPLES_MOST ? samples * SAMPLES_FIRST : SAMPLES_MOST;
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
     int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed, kept, site->calls <= 1);
     kept->pending = samples == 0;
@@ -116,12 +119,16 @@ static bool look(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
     return true;
 }
 
-static bool remember(const lac_seen_t *seen, lac_operand_t *x)
+/* What was counted or, on the side that no route has served yet, sampled: there may be the cheaper route. No
+ * run on a device counts what it saw, so that a sample there would be believed for ever. */
+static bool remember(const lac_ctx_t *ctx, const lac_seen_t *seen, lac_operand_t *x)
 {
-    if (brings_density(x) || seen->density < 0 || !x->buf) return false;
-    x->density = seen->density;
-    x->k_active = seen->k_active;
-    x->known = LAC_KNOWN_REMEMBERED;
+    bool counted = seen->density >= 0;
+    if (brings_density(x) || !x->buf) return false;
+    if (!counted && (ctx->backend->asynchronous || seen->sampled < 0)) return false;
+    x->density = counted ? seen->density : seen->sampled;
+    x->k_active = counted ? seen->k_active : -1.0;
+    x->known = counted ? LAC_KNOWN_REMEMBERED : LAC_KNOWN_PROBED;
     return true;
 }
 
@@ -146,8 +153,18 @@ static unsigned least_wait(const lac_ctx_t *ctx, const lac_site_t *site)
     return least < 1.0 ? 1u : least > WAIT_MOST ? WAIT_MOST : (unsigned)least;
 }
 
+/* Break-even densities once more, after what was measured has changed. What was too dense before may pay now:
+ * then the next look is due. */
+static void look_anew(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+{
+    double left = site->left.break_even, right = site->right.break_even;
+    find_break_even(ctx, site, p);
+    if (site->left.break_even > left || site->right.break_even > right) site->wait = site->countdown = 0;
+}
+
 bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
+    if (lac_timing_forgive_due(ctx, site) && lac_timing_forgive(ctx, site)) look_anew(ctx, site, p);
     doubt_hint(site, &site->left, &p->a);
     doubt_hint(site, &site->right, &p->b);
     bool hopeful = brings_density(&p->a) || brings_density(&p->b);
@@ -155,8 +172,8 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
     if (site->route && site->route->side != LAC_SIDE_NONE && site->wait == 0) {
         refresh(ctx, site, &site->left, &p->a, p->m, p->k);
         refresh(ctx, site, &site->right, &p->b, p->k, p->n);
-        hopeful |= remember(&site->left, &p->a);
-        hopeful |= remember(&site->right, &p->b);
+        hopeful |= remember(ctx, &site->left, &p->a);
+        hopeful |= remember(ctx, &site->right, &p->b);
         return hopeful;
     }
     if (ctx->policy.detect != LAC_DETECT_PROBE) return hopeful;
@@ -186,6 +203,8 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     bool trial = !strcmp(choice->reason, "trial"); /* says nothing of which route serves the site */
     if (sided && outcome->declined) {
         seen->density = -1.0;
+        if (seen->sampled < seen->break_even) seen->sampled = seen->break_even;
+        if (trial) return;
         site->route = NULL;
         lac_site_back_off(site, 1, WAIT_MOST);
         return;
@@ -213,8 +232,5 @@ void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
 {
     if (!lac_timing_factors(ctx, site) || row < 0) return;
     if (!lac_timing_learn(site, row, predicted_us, took_us)) return;
-    double left = site->left.break_even, right = site->right.break_even;
-    find_break_even(ctx, site, p);
-    /* What was too dense before may pay now: the next look is due. */
-    if (site->left.break_even > left || site->right.break_even > right) site->wait = site->countdown = 0;
+    look_anew(ctx, site, p);
 }

@@ -24,7 +24,8 @@ typedef struct lac_site_key {
 /* What was seen of one operand of a site. */
 typedef struct lac_seen {
     double density, k_active; /* last counted or sampled; negative: never    */
-    double sampled;           /* by the last look, whatever came of it; negative: none */
+    double sampled;           /* by the last look, whatever came of it, or what a scan that gave up saw at
+                               * least; negative: none */
     double break_even;        /* below this density some sparse route wins; 0: it need not be looked at */
     bool pending;             /* a device was asked and has not answered                                  */
 } lac_seen_t;
@@ -44,12 +45,13 @@ typedef struct lac_site {
     bool looked;              /* in the call that is under way                                            */
     lac_choice_memo_t memo;   /* of the call before                                                       */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
-     * rest on, and how many measured runs there were, up to a few. */
-    float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES];
+     * rest on, the least one of the first runs while there are few, and how many there were, up to a few. */
+    float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES], first[LAC_SITE_ROUTES];
     unsigned char runs[LAC_SITE_ROUTES];
     unsigned learned;          /* counts the changes of the factors                     */
     uint64_t again_at;         /* calls at which routes that lost may be measured again */
     double spent_us, tried_us; /* time of all calls, as far as measured or predicted; of trials            */
+    double lost_us;            /* by the first runs of routes, beyond what the dense one would have taken  */
     /* For the statistics at exit. */
     char symbol[24]; /* a copy: the caller's text need not live so long */
     uint64_t sparse_calls, declined_calls, looks;

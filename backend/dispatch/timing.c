@@ -13,6 +13,7 @@
 #define DRIFT       1.3  /* a factor that moved this far changes the break-even densities      */
 #define AGAIN_FIRST 64   /* calls after which the routes that lost are measured again ...      */
 #define AGAIN_TIMES 4    /* ... and then each time that the calls have grown so many times     */
+#define LOSS_MOST   3.0  /* dense calls: what a run counts for that took longer was interrupted */
 
 /* Calls return before their work is done: the host's clock says nothing of them. */
 static bool is_asynchronous(const lac_ctx_t *ctx)
@@ -40,19 +41,54 @@ bool lac_timing_is_known(const lac_site_t *site, int row)
     return row < 0 || row >= LAC_SITE_ROUTES || site->runs[row] >= RUNS_KNOWN;
 }
 
+static bool is_sparse(const lac_route_t *route)
+{
+    return route->role == LAC_ROLE_SPARSE;
+}
+
 static bool can_be_tried(const lac_route_t *route)
 {
-    return route->role == LAC_ROLE_SPARSE || route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_PLAIN;
+    return is_sparse(route) || route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_PLAIN;
+}
+
+static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)
+{
+    for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++)
+        if (ctx->routes[i] == route) return i;
+    return -1;
+}
+
+bool lac_timing_forgive_due(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return lac_timing_every_call(ctx) && site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
 }
 
 /* What a route lost by may have been the machine's bad moment: now and then it may show better times. */
-static void forgive(lac_site_t *site, int chosen)
+static void forgive(lac_site_t *site, int serving)
 {
-    if (site->again_at == 0) site->again_at = AGAIN_FIRST;
-    if (site->calls < site->again_at) return;
-    site->again_at *= AGAIN_TIMES;
+    site->again_at = (site->again_at ? site->again_at : AGAIN_FIRST) * AGAIN_TIMES;
     for (int i = 0; i < LAC_SITE_ROUTES; i++)
-        if (i != chosen && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
+        if (i != serving && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
+}
+
+bool lac_timing_forgive(const lac_ctx_t *ctx, lac_site_t *site)
+{
+    if (TRIAL_SHARE * site->spent_us < site->tried_us + site->lost_us) {
+        site->again_at = 2 * site->calls; /* what was tried has cost enough for now */
+        return false;
+    }
+    int serving = row_of(ctx, site->route);
+    bool changed = false;
+    forgive(site, serving);
+    /* Where a sparse route serves, trials find the others. Where none does, nobody counts, and no route can
+     * be tried of which no density is known: it takes a look, and what the model alone says, to find them. */
+    if (serving >= 0 && is_sparse(ctx->routes[serving])) return false;
+    for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
+        if (!is_sparse(ctx->routes[i]) || site->factor[i] <= 1.0f) continue;
+        site->factor[i] = site->settled[i] = 0.0f;
+        changed = true;
+    }
+    return changed;
 }
 
 /* A device's calls are too short to ask each time. */
@@ -67,7 +103,8 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
 {
     double budget = TRIAL_SHARE * site->spent_us - site->tried_us, best = TRIAL_REACH * choice->cost_us;
     int row = -1;
-    if (learns(ctx)) forgive(site, choice->row);
+    bool again = site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
+    if (learns(ctx) && is_asynchronous(ctx) && again) forgive(site, choice->row);
     if (!learns(ctx) || site->calls < HOT_CALLS || choice->cost_us > budget || !may_ask(ctx, site))
         return false;
     for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
@@ -89,21 +126,44 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
     return true;
 }
 
+/* What a run that was to find out about a route took beyond the dense product. */
+static void count_loss(lac_site_t *site, double took_us)
+{
+    double most = LOSS_MOST * site->dense_us, counted = took_us < most ? took_us : most;
+    if (counted > site->dense_us) site->lost_us += counted - site->dense_us;
+}
+
+/* A run of a route that is not known yet. The first is cold: page faults, workspace, a sleeping pool. Of the
+ * next ones the least counts, and not before there are enough: one alone may have been interrupted. */
+static void learn_first(lac_site_t *site, int row, float now, double took_us)
+{
+    float *first = &site->first[row], *factor = &site->factor[row];
+    if (++site->runs[row] < 2) return;
+    count_loss(site, took_us);
+    if (*first <= 0.0f || now < *first) *first = now;
+    if (site->runs[row] < RUNS_KNOWN) return;
+    if (*factor <= 0.0f || *first < *factor) *factor = *first;
+    *first = 0.0f;
+}
+
+/* What is faster than expected is the truth sooner than what is slower. */
+static float followed(float before, float now)
+{
+    if (now < before) return before + 0.3f * (now - before);
+    return before + 0.05f * ((now < 2.0f * before ? now : 2.0f * before) - before);
+}
+
 bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double took_us)
 {
     site->spent_us += took_us;
     site->learned++;
     if (row < 0 || row >= LAC_SITE_ROUTES || predicted_us <= 0.0) return false;
-    bool known = site->runs[row] >= RUNS_KNOWN;
-    float now = (float)(took_us / predicted_us), before = site->factor[row];
-    if (!known) site->runs[row]++;
-    if (site->runs[row] < 2) return false; /* cold: page faults, workspace, a sleeping pool */
-    if (before <= 0.0f || (!known && now < before))
-        site->factor[row] = now;
-    else if (known) /* what is faster than expected is the truth sooner than what is slower */
-        site->factor[row] += now < before ? 0.3f * (now - before)
-                                          : 0.05f * ((now < 2.0f * before ? now : 2.0f * before) - before);
-    if (site->runs[row] < RUNS_KNOWN) return false;
+    float now = (float)(took_us / predicted_us);
+    if (lac_timing_is_known(site, row))
+        site->factor[row] = followed(site->factor[row], now);
+    else
+        learn_first(site, row, now, took_us);
+    if (!lac_timing_is_known(site, row)) return false;
     double drift = site->settled[row] > 0.0f ? (double)(site->factor[row] / site->settled[row]) : DRIFT;
     if (drift < DRIFT && drift > 1.0 / DRIFT) return false;
     site->settled[row] = site->factor[row];

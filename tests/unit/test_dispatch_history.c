@@ -104,6 +104,35 @@ static void test_sparse_is_found_and_remembered(void **state)
     assert_int_equal(only_site(t)->looks, 1);
 }
 
+static double cost_of(const lac_decision_t *d, const char *route, const char *side)
+{
+    for (int i = 0; i < d->count; i++)
+        if (!strcmp(d->candidate[i].route, route) && !strcmp(d->candidate[i].side, side))
+            return d->candidate[i].cost_us;
+    return -1.0;
+}
+
+/* Where both operands are sparse, the side that did not serve first stays in the choice. */
+static void test_the_other_side_is_kept_in_mind(void **state)
+{
+    enum { COLS = 64 };
+    product_t *t = *state;
+    float *x = calloc(N * COLS, sizeof *x), *out = malloc(sizeof *out * K * COLS);
+    for (int i = 0; i < K * N; i++) t->w[i] = i % 211 ? 0.0f : 1.0f;
+    for (int i = 0; i < N * COLS; i += 53) x[i] = 1.0f;
+    t->a = lac_obj_rowmajor(LAC_F32, K, N, t->w, N);
+    t->b = lac_obj_rowmajor(LAC_F32, N, COLS, x, COLS);
+    t->c = lac_obj_rowmajor(LAC_F32, K, COLS, out, COLS);
+    for (int i = 0; i < 3; i++) {
+        t->call = (lac_call_t){.size = sizeof t->call, .decision = &t->last};
+        unit_expect(lac_gemm_ex(t->ctx, NULL, &t->a, &t->b, NULL, &t->c, &t->call), LAC_OK, "gemm");
+        if (cost_of(&t->last, "csr", "left") < 0.0) fail_msg("call %d: the left side is forgotten", i);
+        if (cost_of(&t->last, "csr", "right") < 0.0) fail_msg("call %d: the right side is forgotten", i);
+    }
+    assert_int_equal(only_site(t)->looks, 1);
+    free(x), free(out);
+}
+
 static void test_dense_backs_off(void **state)
 {
     product_t *t = *state;
@@ -242,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sparse_is_found_and_remembered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_other_side_is_kept_in_mind, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dense_backs_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_turning_dense_and_sparse_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forced_does_not_give_up, setup, teardown),
