@@ -153,10 +153,13 @@ static bool dispose(lac_registered_t *entry)
 bool lac_registry_remove(const void *buf)
 {
     lac_registered_t *entry;
+    int cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable); /* or it would end with the lock */
     pthread_mutex_lock(&guard);
     while ((entry = beginning_at(buf)) && entry->users) pthread_cond_wait(&idle, &guard);
     if (entry) take_out(entry);
     pthread_mutex_unlock(&guard);
+    pthread_setcancelstate(cancellable, &cancellable);
     return dispose(entry);
 }
 

@@ -338,7 +338,7 @@ static void *unregister(void *arg)
     return lac_unregister(w) ? w : NULL;
 }
 
-/* The one who takes it back waits for those who use it. */
+/* The one who takes it back waits for those who use it, even where it is cancelled meanwhile. */
 static void test_taken_back_in_use(void **state)
 {
     (void)state;
@@ -354,6 +354,7 @@ static void test_taken_back_in_use(void **state)
     assert_int_equal(call.trans, LAC_TRANS);
     assert_false(lac_registry_drop_owned(w));
     assert_int_equal(pthread_create(&thread, NULL, unregister, NULL), 0);
+    assert_int_equal(pthread_cancel(thread), 0);
     assert_int_equal(lac_registry_size, 1);
     lac_registry_give_back(borrowed);
     assert_int_equal(pthread_join(thread, &failed), 0);
