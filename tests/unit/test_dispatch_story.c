@@ -6,6 +6,7 @@
 #include "dispatch/statistics.h"
 #include "model/problem.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,24 @@ static void test_tables(void **state)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) unit_expect_text(text, words[i]);
 }
 
+/* Numbers in the tables have points, whatever the program's locale has. */
+static void test_decimal_comma(void **state)
+{
+    (void)state;
+    char command[512];
+    lac_site_story_t story = {.density = 0.0125, .least_extent = 4, .sparse = 1, .why_dense = ""};
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s >/dev/null 2>&1",
+             unit_path("de_DE.UTF-8"));
+    int made = system(command);
+    setenv("LOCPATH", unit_path("."), 1);
+    bool comma = !made && setlocale(LC_ALL, "de_DE.UTF-8") && !strcmp(localeconv()->decimal_point, ",");
+    lac_statistics_print_sites(&story, 1);
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+    unit_expect_text(unit_log(), " 1.250% ");
+    if (!comma) skip();
+}
+
 /* ---- calls that were not looked at ---- */
 
 static void child(void)
@@ -209,6 +228,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_clocked_site, setup, teardown),
         cmocka_unit_test_setup_teardown(test_why_dense, setup, teardown),
         cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_decimal_comma),
         cmocka_unit_test(test_forwarded),
     };
     unit_begin();
