@@ -145,7 +145,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     float *turned = (float *)(void *)memory, *c = (float *)(void *)(memory + turned_bytes(&s));
     status = find_rows(exec, &s, memory + turned_bytes(&s) + out_bytes(p, &s), &csr, &key);
     if (status) return status;
-    if (!csr.ptr) return (out->declined = true), LAC_OK;
+    /* What was believed of the density may be wrong: more entries than 32-bit row pointers count. */
+    if (!csr.ptr || csr.nnz > INT32_MAX) return (out->declined = true), LAC_OK;
     out->density = (double)csr.nnz / ((double)s.m * (double)s.k);
 
     bool direct = out_serves(p, &s);

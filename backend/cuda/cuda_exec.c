@@ -229,7 +229,10 @@ lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory)
     /* Gathers load the first slots of a list before they know how many it has: garbage that is thrown away.
      */
     if (!status) status = lac_cuda_told(cudaMemsetAsync(made, 0, grown, exec->stream), "workspace");
-    if (status) return status;
+    if (status) {
+        cudaFree(made);
+        return status;
+    }
     if (exec->work) { /* a recording may still use the old one, and so may what is under way */
         exec->retired[exec->retired_count++] = exec->work;
         exec->retired_bytes += exec->work_bytes;

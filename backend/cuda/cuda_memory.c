@@ -10,7 +10,7 @@
 #include <cuda.h>
 #include <pthread.h>
 
-/* Makes a device current and settles what it has under way; -1: it was current. */
+/* Makes a device current and settles what it has under way. *before: the one to go back to; -1: not known. */
 static lac_status_t settle(int device, int *before)
 {
     *before = -1;
@@ -32,7 +32,7 @@ static lac_status_t fetch(int device, void *to, const void *from, size_t bytes)
         cudaGetLastError();
         status = lac_fail(LAC_ERR_SPACE, "an attached array does not lie on device %d", device);
     }
-    cudaSetDevice(before);
+    if (before >= 0) cudaSetDevice(before);
     return status;
 }
 
@@ -53,8 +53,11 @@ static lac_status_t place(int device, void **to, const void *from, size_t bytes)
     lac_status_t status = settle(device, &before);
     if (!status) status = lac_cuda_told(cudaMalloc(to, bytes ? bytes : 1), "metadata");
     if (!status) status = put(*to, from, bytes);
-    if (status && *to) cudaFree(*to);
-    cudaSetDevice(before);
+    if (status && *to) {
+        cudaFree(*to);
+        *to = NULL; /* its owner would give it back once more */
+    }
+    if (before >= 0) cudaSetDevice(before);
     return status;
 }
 
@@ -197,8 +200,9 @@ static lac_status_t record(lac_exec_t *exec, lac_work_fn work, void *arg, int ca
     if (!status) status = lac_cuda_told(cudaGraphInstantiate(&made, graph, 0), "recording");
     if (!status) status = lac_cuda_told(cudaGraphUpload(made, exec->stream), "recording");
     if (graph) cudaGraphDestroy(graph);
+    if (status && made) cudaGraphExecDestroy(made);
     cudaGetLastError();
-    *recording = made;
+    *recording = status ? NULL : made;
     return status;
 }
 

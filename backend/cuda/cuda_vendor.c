@@ -68,11 +68,15 @@ lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle)
         *handle = NULL;
         return status;
     }
-    exec->blas = *handle;
     status = lac_cublas_told(blas->set_stream(*handle, exec->stream), "stream");
     if (!status)
         status = lac_cublas_told(blas->set_workspace(*handle, exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE),
                                  "workspace");
+    if (status) { /* on another stream it would compute too soon */
+        blas->destroy(*handle);
+        *handle = NULL;
+    }
+    exec->blas = *handle;
     return status;
 }
 
@@ -82,8 +86,9 @@ lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math)
                : math == LAC_MATH_PEDANTIC ? LAC_CUBLAS_PEDANTIC_MATH
                                            : LAC_CUBLAS_DEFAULT_MATH;
     if (exec->blas_math == mode) return LAC_OK;
-    exec->blas_math = mode;
-    return lac_cublas_told(lac_cublas()->set_math(handle, mode), "math mode");
+    lac_status_t status = lac_cublas_told(lac_cublas()->set_math(handle, mode), "math mode");
+    if (!status) exec->blas_math = mode;
+    return status;
 }
 
 void lac_cuda_vendor_close(lac_exec_t *exec)
