@@ -202,6 +202,7 @@ __device__ inline void pass_on(const Stages &st, const Tile &tile, int half, int
 {
     for (int place; *step < tile.end && tile.owner(*step, &place) == 1 - half; ++*step) {
         barrier_wait(st.full + slot->at, slot->parity);
+        __syncwarp(); /* a lane that still waited would miss this phase once the stage is full again */
         if (threadIdx.x % kWarp == 0) barrier_arrive(st.empty + slot->at);
         slot->next();
     }
