@@ -4,9 +4,14 @@
  * through the library and once bare, a batch at a time, so short that the queue of the device never fills.
  *
  * Build: cmake --build build-cuda --target host_overhead_bench. Prints microseconds of host time per call:
- * through lac_gemm, bare, and the difference, which is the library's own. */
+ * through lac_gemm, bare, and the difference, which is the library's own, with its quartiles over the
+ * batches. All cases are warm before any is timed, and take turns batch by batch, as do library and bare
+ * launches, each as often the first: what else the machine does meets all alike. That both launch as much is
+ * looked up in a recording of either. */
 #include "cuda_kernels.h"
 #include <lacuna/lacuna.h>
+
+#include <cuda_runtime_api.h>
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,16 +19,21 @@
 #include <time.h>
 
 #define BATCH   64 /* calls between two waits: the device is done with each in a few microseconds */
-#define BATCHES 200
+#define BATCHES 400
+#define WARM    100 /* batches before those that count */
 
 typedef struct work {
     lac_ctx_t *ctx;
+    lac_dim_t m, k, n;
+    double density;
+    const char *route; /* NULL: decided by the library */
     lac_obj_t a, b, c;
-    lac_call_t call;
     lac_cuda_product_t product;
     lac_cuda_dense_t dense;
     void *workspace;
     bool fused;
+    lac_decision_t decided;
+    double through[BATCHES], bare[BATCHES], difference[BATCHES];
 } work_t;
 
 static void must(lac_status_t status, const char *what)
@@ -43,8 +53,8 @@ static double now_us(void)
 static void through_library(work_t *w)
 {
     float alpha = 1.0f, beta = 0.0f;
-    must(lac_gemm_ex(w->ctx, &alpha, &w->a, &w->b, &beta, &w->c, w->call.route ? &w->call : NULL),
-         "lac_gemm");
+    lac_call_t call = {.size = sizeof call, .route = w->route};
+    must(lac_gemm_ex(w->ctx, &alpha, &w->a, &w->b, &beta, &w->c, w->route ? &call : NULL), "lac_gemm");
 }
 
 static void bare(work_t *w)
@@ -71,29 +81,37 @@ static double batch_us(work_t *w, void (*call)(work_t *))
     return took;
 }
 
-static double median(double *us)
+/* Of so many batches the p-th part; sorts them. */
+static double quantile(double *us, double p)
 {
     qsort(us, BATCHES, sizeof *us, ascending);
-    return us[BATCHES / 2];
+    return us[(int)(p * (BATCHES - 1) + 0.5)];
 }
 
-/* Host time of one call, through the library and bare: medians over batches that take turns, so that what
- * else the host does meets both alike, and the median of their differences. */
-typedef struct host_time {
-    double through, bare, difference;
-} host_time_t;
-
-static host_time_t per_call_us(work_t *w)
+/* One batch through the library and one bare, whose turn it is first. */
+static void take_turns(work_t *w, int batch)
 {
-    static double library[BATCHES], alone[BATCHES], difference[BATCHES];
-    for (int b = -5; b < BATCHES; b++) {
-        double first = batch_us(w, through_library), second = batch_us(w, bare);
-        if (b < 0) continue;
-        library[b] = first;
-        alone[b] = second;
-        difference[b] = first - second;
-    }
-    return (host_time_t){median(library), median(alone), median(difference)};
+    bool library_first = batch % 2 == 0;
+    double first = batch_us(w, library_first ? through_library : bare),
+           second = batch_us(w, library_first ? bare : through_library);
+    if (batch < 0) return;
+    w->through[batch] = library_first ? first : second;
+    w->bare[batch] = library_first ? second : first;
+    w->difference[batch] = w->through[batch] - w->bare[batch];
+}
+
+/* Launches of one call, as a recording of the stream has them; 0 where it cannot be recorded. */
+static size_t launches(work_t *w, void (*call)(work_t *))
+{
+    cudaStream_t stream = lac_device_stream(w->ctx);
+    cudaGraph_t graph = NULL;
+    size_t count = 0;
+    if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) return 0;
+    call(w);
+    if (cudaStreamEndCapture(stream, &graph) != cudaSuccess || !graph) return 0;
+    if (cudaGraphGetNodes(graph, NULL, &count) != cudaSuccess) count = 0;
+    cudaGraphDestroy(graph);
+    return count;
 }
 
 static void *matrix(lac_ctx_t *ctx, lac_dim_t count, double density)
@@ -110,55 +128,86 @@ static void *matrix(lac_ctx_t *ctx, lac_dim_t count, double density)
     return device;
 }
 
-static void compare(lac_ctx_t *ctx, lac_dim_t m, lac_dim_t k, lac_dim_t n, double density, const char *route)
+static void describe(work_t *w)
 {
-    work_t w = {.ctx = ctx, .call = {.size = sizeof w.call, .route = route}, .fused = m == 1};
-    w.a = lac_obj_rowmajor(LAC_F32, m, k, matrix(ctx, m * k, density), k);
-    w.b = lac_obj_rowmajor(LAC_F32, k, n, matrix(ctx, k * n, 1.0), n);
-    w.c = lac_obj_rowmajor(LAC_F32, m, n, matrix(ctx, m * n, 1.0), n);
-    w.a.space = w.b.space = w.c.space = LAC_DEVICE;
-    w.product = (lac_cuda_product_t){.m = m,
-                                     .n = n,
-                                     .k = k,
-                                     .alpha = {NULL, 1.0f},
-                                     .w = w.b.buf,
-                                     .ldw = n,
-                                     .order = LAC_CUDA_ROWS,
-                                     .beta = {NULL, 0.0f},
-                                     .out = w.c.buf,
-                                     .rs = n,
-                                     .cs = 1};
-    w.dense = (lac_cuda_dense_t){LAC_F32, w.a.buf, k, 1, density};
-    must(lac_device_alloc(ctx, (size_t)lac_cuda_event_slots_bytes(m, k), &w.workspace), "memory");
-    lac_decision_t decided;
-    lac_call_t asking = w.call;
+    lac_dim_t m = w->m, k = w->k, n = w->n;
+    w->fused = m == 1;
+    w->a = lac_obj_rowmajor(LAC_F32, m, k, matrix(w->ctx, m * k, w->density), k);
+    w->b = lac_obj_rowmajor(LAC_F32, k, n, matrix(w->ctx, k * n, 1.0), n);
+    w->c = lac_obj_rowmajor(LAC_F32, m, n, matrix(w->ctx, m * n, 1.0), n);
+    w->a.space = w->b.space = w->c.space = LAC_DEVICE;
+    w->product = (lac_cuda_product_t){.m = m,
+                                      .n = n,
+                                      .k = k,
+                                      .alpha = {NULL, 1.0f},
+                                      .w = w->b.buf,
+                                      .ldw = n,
+                                      .order = LAC_CUDA_ROWS,
+                                      .beta = {NULL, 0.0f},
+                                      .out = w->c.buf,
+                                      .rs = n,
+                                      .cs = 1};
+    w->dense = (lac_cuda_dense_t){LAC_F32, w->a.buf, k, 1, w->density};
+    must(lac_device_alloc(w->ctx, (size_t)lac_cuda_event_slots_bytes(m, k), &w->workspace), "memory");
+}
+
+/* The site settles: its density is known, its routes have been measured. */
+static void settle(work_t *w)
+{
     float one = 1.0f, zero = 0.0f;
-    for (int i = 0; i < 200; i++) { /* the site settles */
-        through_library(&w);
-        must(lac_device_wait(ctx), "wait");
+    lac_call_t asking = {.size = sizeof asking, .route = w->route, .decision = &w->decided};
+    for (int i = 0; i < 200; i++) {
+        through_library(w);
+        must(lac_device_wait(w->ctx), "wait");
     }
-    asking.decision = &decided;
-    must(lac_gemm_ex(ctx, &one, &w.a, &w.b, &zero, &w.c, &asking), "lac_gemm");
-    host_time_t us = per_call_us(&w);
-    printf("%4lldx%lldx%lld %g %-6s ran %-6s lac_gemm %.2f us, bare launches %.2f us, difference %.2f us\n",
-           (long long)m, (long long)k, (long long)n, density, route ? route : "auto", decided.route,
-           us.through, us.bare, us.difference);
-    lac_device_free(ctx, w.workspace);
-    lac_device_free(ctx, w.a.buf);
-    lac_device_free(ctx, w.b.buf);
-    lac_device_free(ctx, w.c.buf);
+    must(lac_gemm_ex(w->ctx, &one, &w->a, &w->b, &zero, &w->c, &asking), "lac_gemm");
+    must(lac_device_wait(w->ctx), "wait");
+}
+
+static void tell(work_t *w)
+{
+    size_t mine = launches(w, through_library), bares = launches(w, bare);
+    printf("%4lldx%lldx%lld %g %-5s ran %-6s lac_gemm %.2f us, bare %.2f us, difference %.2f us (%.2f to "
+           "%.2f)%s\n",
+           (long long)w->m, (long long)w->k, (long long)w->n, w->density, w->route ? w->route : "auto",
+           w->decided.route, quantile(w->through, 0.5), quantile(w->bare, 0.5), quantile(w->difference, 0.5),
+           quantile(w->difference, 0.25), quantile(w->difference, 0.75),
+           mine == bares ? "" : ": NOT the same launches");
+    if (mine != bares) printf("     lac_gemm makes %zu launches, bare are %zu\n", mine, bares);
+}
+
+static void release(work_t *w)
+{
+    lac_device_free(w->ctx, w->workspace);
+    lac_device_free(w->ctx, w->a.buf);
+    lac_device_free(w->ctx, w->b.buf);
+    lac_device_free(w->ctx, w->c.buf);
 }
 
 int main(void)
 {
+    static work_t work[] = {{.m = 10, .k = 1024, .n = 1024, .density = 0.001, .route = "event"},
+                            {.m = 10, .k = 1024, .n = 1024, .density = 0.001},
+                            {.m = 10, .k = 5000, .n = 5000, .density = 0.001, .route = "event"},
+                            {.m = 10, .k = 5000, .n = 5000, .density = 0.001},
+                            {.m = 1, .k = 5000, .n = 5000, .density = 0.001}};
+    const int cases = (int)(sizeof work / sizeof *work);
     lac_ctx_t *ctx;
     if (lac_ctx_create_cuda(&ctx, 0, LAC_STREAM_NEW)) {
         fprintf(stderr, "skipped: %s\n", lac_last_error());
         return 77;
     }
-    compare(ctx, 10, 1024, 1024, 0.001, "event");
-    compare(ctx, 10, 5000, 5000, 0.001, NULL);
-    compare(ctx, 1, 5000, 5000, 0.001, NULL);
+    for (int i = 0; i < cases; i++) {
+        work[i].ctx = ctx;
+        describe(&work[i]);
+        settle(&work[i]);
+    }
+    for (int b = -WARM; b < BATCHES; b++)
+        for (int i = 0; i < cases; i++) take_turns(&work[i], b);
+    for (int i = 0; i < cases; i++) {
+        tell(&work[i]);
+        release(&work[i]);
+    }
     lac_ctx_free(ctx);
     return 0;
 }
