@@ -27,6 +27,12 @@ __device__ inline uint64_t scramble(uint64_t x)
     return x ^ x >> 33;
 }
 
+/* `of` times a fraction of 2^32; of < 2^32. */
+__device__ inline int64_t share_of(uint32_t fraction, int64_t of)
+{
+    return (int64_t)((uint64_t)fraction * (uint64_t)of >> 32);
+}
+
 /* What a sample adds: 1 where it is no zero; or a number that its bits and its place are mixed into. */
 template <bool kContents> __device__ inline unsigned weigh(float x, int64_t at)
 {
@@ -35,6 +41,13 @@ template <bool kContents> __device__ inline unsigned weigh(float x, int64_t at)
 template <bool kContents> __device__ inline unsigned weigh(uint8_t x, int64_t at)
 {
     return kContents ? (unsigned)scramble((uint64_t)at << 32 | x) : x != 0;
+}
+
+/* The places of sample i of `elements`: [i elements / LAC_CUDA_PROBE_SAMPLES, (i + 1) elements / ..), which
+ * together are all of x. Below 2^47 elements. */
+__device__ inline int64_t share_begin(int64_t i, int64_t elements)
+{
+    return (int64_t)((uint64_t)i * (uint64_t)elements / LAC_CUDA_PROBE_SAMPLES);
 }
 
 /* Stratified: sample i lies at a pseudo-random place of the i-th of equal shares of x. One word per block, so
@@ -46,13 +59,14 @@ __global__ __launch_bounds__(kProbeThreads) void probe_sample(const ProbeArgs a)
     if (threadIdx.x == 0) total = 0;
     __syncthreads();
     const int64_t elements = a.rows * a.cols;
-    const uint64_t share = (uint64_t)elements / LAC_CUDA_PROBE_SAMPLES;
+    const bool all = elements <= LAC_CUDA_PROBE_SAMPLES;
     unsigned seen = 0;
 #pragma unroll 8
     for (int s = 0; s < kPerThread; s++) {
         const int64_t i = ((int64_t)blockIdx.x * kPerThread + s) * kProbeThreads + threadIdx.x;
+        const int64_t begin = share_begin(i, elements), share = share_begin(i + 1, elements) - begin;
         const int64_t at =
-            share <= 1 ? i : i * (int64_t)share + (int64_t)(scramble(a.seed + (uint64_t)i) % share);
+            all ? i : begin + share_of((uint32_t)(scramble(a.seed + (uint64_t)i) >> 32), share);
         if (at < elements)
             seen += weigh<kContents>(((const T *)a.x)[at / a.cols * a.rs + at % a.cols * a.cs], at);
     }
@@ -82,12 +96,6 @@ __device__ inline uint32_t scramble32(uint32_t x)
 {
     x *= 0x9e3779b9u, x ^= x >> 16, x *= 0x85ebca6bu, x ^= x >> 13, x *= 0xc2b2ae35u;
     return x ^ x >> 16;
-}
-
-/* `of` times a fraction of 2^32. */
-__device__ inline int64_t share_of(uint32_t fraction, int64_t of)
-{
-    return (int64_t)((uint64_t)fraction * (uint64_t)of >> 32);
 }
 
 /* Sample i of an x with more elements than samples: rows in turn, columns without a pattern. No division:

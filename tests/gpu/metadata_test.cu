@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "../../kernels/cuda/cuda_support.h"
 #include "gpu_harness.cuh"
 
 namespace
@@ -134,6 +135,32 @@ void check_transpose()
     cudaFree(src), cudaFree(dst);
 }
 
+/* A sample looks at all of x, its last elements too: where the nonzeros are a piece at the end, the shares
+ * that lie in it are told exactly, but for the one that it begins in. */
+void check_sample()
+{
+    const uint64_t r = mix(seed + 7);
+    const int64_t rows = 1 + (int64_t)(r % 700), cols = 1 + (int64_t)((r >> 16) % 700), count = rows * cols;
+    const int64_t zeros = (int64_t)((r >> 32) % (uint64_t)count);
+    const double looked_at = (double)std::min<int64_t>(count, LAC_CUDA_PROBE_SAMPLES);
+    float *x = random_device<float>(count, 1.0, seed);
+    uint64_t *words, total = 0;
+    CUDA_CHECK(cudaMemset(x, 0, sizeof(float) * (size_t)zeros));
+    CUDA_CHECK(cudaHostAlloc(&words, sizeof(uint64_t) * LAC_CUDA_PROBE_WORDS, cudaHostAllocDefault));
+    const lac_cuda_matrix_t matrix = {LAC_F32, x, rows, cols, cols, 1};
+    expect(lac_cuda_probe_marked(&matrix, seed, 17, words, nullptr) == LAC_OK, "sample");
+    CUDA_CHECK(cudaDeviceSynchronize());
+    bool marked = true;
+    for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) {
+        marked &= words[i] >> 32 == 17;
+        total += words[i] & 0xffffffffu;
+    }
+    expect(marked, "sample marks");
+    expect(fabs((double)total - looked_at * (double)(count - zeros) / (double)count) <= 1.0,
+           "sample of the end");
+    cudaFree(x), cudaFreeHost(words);
+}
+
 } // namespace
 
 /* metadata_test [cases] [first seed] */
@@ -148,6 +175,7 @@ int main(int argc, char **argv)
         else
             check_builders<uint8_t>(true);
         check_transpose();
+        check_sample();
     }
     printf("metadata_test: %d checks, %d failures\n", checks, failures);
     return failures != 0;
