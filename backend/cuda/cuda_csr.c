@@ -176,7 +176,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     const void *steps = NULL;
     lac_cuda_csr_t csr;
     char *memory;
-    if (how.kernel == STEPPED && exec->major < 9) how.kernel = GATHERED;
+    if (how.kernel == STEPPED && !exec->takes_steps) how.kernel = GATHERED;
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
     lac_status_t status = find_forms(exec, &s, how, &rows, &copy, &out->declined);

@@ -193,9 +193,12 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
 
 template <int kColumns, int kRows> lac_status_t launch_rows(const BitmaskArgs &a, cudaStream_t stream)
 {
-    const int64_t tasks = ceil_div(a.p.m, kRows), sms = current_device().sms;
-    const int warps = (int)ceil_div(tasks, sms * ceil_div(tasks, sms * kMostWarps));
-    const size_t shared = sizeof(float) * kPartnerFloats + sizeof(WarpMemory<kRows>) * size_t(warps);
+    const Device device = current_device();
+    const int64_t tasks = ceil_div(a.p.m, kRows), sms = device.sms, partner = sizeof(float) * kPartnerFloats;
+    const int64_t room = (device.shared - partner) / (int64_t)sizeof(WarpMemory<kRows>);
+    const int64_t fit = most<int64_t>(1, least<int64_t>(kMostWarps, room));
+    const int warps = (int)ceil_div(tasks, sms * ceil_div(tasks, sms * fit));
+    const size_t shared = size_t(partner) + sizeof(WarpMemory<kRows>) * size_t(warps);
     return launch(
         bitmask<kColumns, kRows>,
         {dim3(unsigned(ceil_div(tasks, warps))), dim3(unsigned(warps * kWarp)), shared, 1, false, stream}, a);

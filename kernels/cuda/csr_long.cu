@@ -24,6 +24,7 @@ struct LongArgs {
 struct Barriers {
     barrier_t full[kStages], empty[kStages];
 };
+static_assert(kShared + sizeof(Barriers) <= LAC_CUDA_LONG_SHARED, "as the caller was told");
 
 /* One thread: brings W, chunk by chunk. */
 __device__ void bring_chunks(const LongArgs &a, char *stages, Barriers &b, int j0)

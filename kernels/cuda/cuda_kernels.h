@@ -123,9 +123,10 @@ lac_status_t lac_cuda_csr_short(const lac_cuda_product_t *p, const lac_cuda_csr_
                                 lac_cuda_stream_t stream);
 
 /* The same where both sides are long, in two calls: S is made into steps, and the steps are multiplied with
- * any W of k rows. Compute 9.0; W by rows, w and ldw multiples of 16 bytes (LAC_ERR_VALUE otherwise). steps:
- * lac_cuda_steps_bytes(m, k, nnz) bytes, workspace: lac_cuda_steps_scratch(m) bytes, both 256-byte aligned;
- * nnz is at least the number of entries. */
+ * any W of k rows. Compute 9.0, LAC_CUDA_LONG_SHARED bytes of shared memory for a block; W by rows, w and ldw
+ * multiples of 16 bytes (LAC_ERR_VALUE otherwise). steps: lac_cuda_steps_bytes(m, k, nnz) bytes, workspace:
+ * lac_cuda_steps_scratch(m) bytes, both 256-byte aligned; nnz is at least the number of entries. */
+#define LAC_CUDA_LONG_SHARED (200 * 1024)
 lac_status_t lac_cuda_steps(int64_t m, int64_t k, const lac_cuda_csr_t *s, void *steps, void *workspace,
                             lac_cuda_stream_t stream);
 int64_t lac_cuda_steps_bytes(int64_t m, int64_t k, int64_t nnz);

@@ -17,6 +17,7 @@ constexpr int kWarps = 16;
 constexpr int kUnroll = 2;  /* records per lane and step                                                */
 constexpr int kColumns = 4; /* of W per warp: 8 loads in flight per lane; 1 where W has fewer than this */
 constexpr int kRound = 32;  /* units of columns between two sums over the parts of the list             */
+constexpr int kPlan = 4 * (kMaxWindow + kWarp + 2); /* bytes of shared memory for the window's plan     */
 
 /* The records of one group of rows: chunk c holds count[c] of them from record (c * kPackK) on, ascending in
  * k. A record is `quads` float4: k (as bits), then one value per row, 0 where the row has no event. */
@@ -280,15 +281,17 @@ template <int kQuads> lac_status_t pack(const ActiveArgs &a, lac_dt_t dt, cudaSt
  * instead of 84 us for 10 x 10000 x 10000, 1 % (H200, 2026-11-21). */
 template <int kQuads, int kCols> lac_status_t product(ActiveArgs a, double density, cudaStream_t stream)
 {
+    const Device device = current_device();
     const int64_t units = ceil_div(a.p.n, kCols);
-    a.blocks = (int)least(most<int64_t>(1, current_device().sms / a.list.groups), units);
+    a.blocks = (int)least(most<int64_t>(1, device.sms / a.list.groups), units);
     const double active = (density > 0 ? 1 - pow(1 - density, a.list.rows) : 0.1) * a.p.k;
     const double steps = active / (kUnroll * kWarp), room = least(1.3 * active + 256, a.p.k + 128.0);
     a.parts = steps >= 8 ? 4 : steps >= 1.5 ? 2 : 1;
-    a.capacity = (int)round_up((int64_t)least<double>(room, kMostRecords), kPackK);
     const int64_t warps = least(kWarps / a.parts, (int)ceil_div(units, a.blocks)) * a.parts;
-    const size_t shared = (size_t)a.capacity * kQuads * sizeof(float4) +
-                          sizeof(float) * size_t(a.parts > 1 ? kRound * a.parts * a.list.rows * kCols : 0);
+    const int64_t partial = a.parts > 1 ? 4 * kRound * a.parts * a.list.rows * kCols : 0;
+    const int64_t fit = (device.shared - kPlan - partial) / (kPackK * kQuads * (int64_t)sizeof(float4));
+    a.capacity = (int)least(round_up((int64_t)least<double>(room, kMostRecords), kPackK), fit * kPackK);
+    const size_t shared = (size_t)a.capacity * kQuads * sizeof(float4) + size_t(partial);
     return launch(
         event_active<kQuads, kCols>,
         {dim3(unsigned(a.blocks * a.list.groups)), dim3(unsigned(warps * kWarp)), shared, 1, true, stream},

@@ -126,7 +126,7 @@ extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const 
     const size_t shared = received + sizeof(Event) * size_t(warps * a.queue);
     const dim3 grid(unsigned(cluster * ceil_div(p->n, kTileColumns * t.vec)),
                     unsigned(ceil_div(p->m, t.row_warps)));
-    if (warps > kMaxWarps || grid.y > 65535 || shared > 227 * 1024) return LAC_ERR_EXTENT;
+    if (warps > kMaxWarps || grid.y > 65535 || shared > (size_t)device.shared) return LAC_ERR_EXTENT;
     const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, cluster, true, (cudaStream_t)stream};
     return s->dt == LAC_U8 ? launch_type<uint8_t>(a, t.vec, wide_loads(p), l)
                            : launch_type<float>(a, t.vec, wide_loads(p), l);

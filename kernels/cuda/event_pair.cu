@@ -12,7 +12,7 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
 constexpr int kRound = kWarps * 128; /* elements or events of S taken at once     */
 constexpr int kAhead = 4;            /* rows of W in flight                    */
-constexpr int kSums = 32768;         /* columns of out that a block holds         */
+constexpr int kSums = 32768;         /* columns of out that a block holds at most */
 constexpr int kMaxParts = 16;        /* blocks that share a row of S              */
 constexpr int kLeastSlice = 256;     /* k per block, below which sharing is waste */
 
@@ -28,7 +28,7 @@ constexpr size_t kFixed =
 static_assert(kFixed + sizeof(float) * kSums <= 163 * 1024, "shared memory of an Ampere");
 
 struct PairArgs {
-    int m, n, k, parts, slice;
+    int m, n, k, parts, slice, sums; /* sums: columns of a block */
     lac_cuda_scalar_t alpha, beta;
     const void *s; /* dense S, or NULL: rows */
     int64_t srs, scs;
@@ -110,7 +110,7 @@ __device__ inline void scatter(float *sums, const Row *rows, int count, const la
 
 /* out := beta out + alpha S W, S[m, k] dense with zeros or CSR, W[k, n] as CSR.
  *
- * Mapping   grid (parts of k or of the row's events, rows of S, tiles of kSums columns); the threads of a
+ * Mapping   grid (parts of k or of the row's events, rows of S, tiles of columns); the threads of a
  * block take the entries of one row of W side by side, and the events one after the other. Bytes     S once,
  * 8 per entry of an active row of W and event, out once; the partial sums of a divided row twice. Order
  * events ascending, parts ascending: no atomics. Limit     latency: one barrier and one trip to memory per
@@ -123,7 +123,7 @@ __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ P
     Event *queue = (Event *)(rows + kRound);
     int *counts = (int *)(queue + kRound);
     float *sums = (float *)(counts + kWarps);
-    const int part = blockIdx.x, i = blockIdx.y, j0 = blockIdx.z * kSums, j1 = least(a.n, j0 + kSums);
+    const int part = blockIdx.x, i = blockIdx.y, j0 = blockIdx.z * a.sums, j1 = least(a.n, j0 + a.sums);
     for (int j = threadIdx.x; j < j1 - j0; j += kThreads) sums[j] = 0.0f;
     if (a.s) {
         const ScanRow<T> row = {(const T *)a.s + i * a.srs, a.scs, a.quads};
@@ -171,10 +171,17 @@ __global__ __launch_bounds__(kThreads) void add_parts(const __grid_constant__ Pa
     }
 }
 
+/* Columns of a block, as many as its shared memory has room for. */
+int64_t sums_of(const Device &device)
+{
+    return least<int64_t>(kSums, (device.shared - (int64_t)kFixed) / 4 / kThreads * kThreads);
+}
+
 /* How many blocks share a row: enough to give every multiprocessor two. */
 int parts_of(int64_t m, int64_t n, int64_t k)
 {
-    const int64_t blocks = m * ceil_div(n, kSums), wanted = 2 * current_device().sms;
+    const Device device = current_device();
+    const int64_t blocks = m * ceil_div(n, sums_of(device)), wanted = 2 * device.sms;
     const int64_t parts =
         least<int64_t>(kMaxParts, least(ceil_div(wanted, blocks), ceil_div(k, kLeastSlice)));
     return int(most<int64_t>(1, parts));
@@ -199,8 +206,9 @@ extern "C" lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const l
     if (!fits(p->m) || !fits(p->n) || !fits(p->k) || p->m > 65535) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const int parts = parts_of(p->m, p->n, p->k);
+    const int64_t sums = sums_of(current_device());
     PairArgs a = {};
-    a.m = (int)p->m, a.n = (int)p->n, a.k = (int)p->k, a.parts = parts;
+    a.m = (int)p->m, a.n = (int)p->n, a.k = (int)p->k, a.parts = parts, a.sums = (int)sums;
     a.slice = (int)round_up(ceil_div(p->k, parts), 4);
     a.alpha = p->alpha, a.beta = p->beta, a.w = *w;
     if (rows) a.rows = *rows;
@@ -212,11 +220,11 @@ extern "C" lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const l
         a.s = s->data, a.srs = s->rs, a.scs = s->cs;
         a.quads = s->cs == 1 && p->k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * element);
     }
-    const int64_t tiles = ceil_div(p->n, kSums);
+    const int64_t tiles = ceil_div(p->n, sums);
     if (tiles > 65535) return LAC_ERR_EXTENT;
     const Launch l = {dim3(unsigned(parts), unsigned(p->m), unsigned(tiles)),
                       dim3(kThreads),
-                      kFixed + sizeof(float) * size_t(least<int64_t>(p->n, kSums)),
+                      kFixed + sizeof(float) * size_t(least(p->n, sums)),
                       1,
                       false,
                       (cudaStream_t)stream};

@@ -241,6 +241,13 @@ template <Copy kCopy> lac_status_t launch_columns(const StreamArgs &a, cudaStrea
     return launch_rows<kCopy, 1>(a, stream);
 }
 
+/* Whether a block can have its stages; where not, the slots are gathered, whose workspace is a part of this.
+ */
+bool has_room()
+{
+    return current_device().shared >= (int)(sizeof(float) * kStages * kStageFloats + sizeof(Barriers));
+}
+
 /* k per slot. Short slots, packed by many blocks at once, where registers will hold most events of a row;
  * else one slot per stage, which is quicker to read again. */
 int64_t slice_of(int64_t m, int64_t k, double density)
@@ -267,6 +274,7 @@ extern "C" lac_status_t lac_cuda_event_stream(const lac_cuda_product_t *p, const
     if (p->order != LAC_CUDA_COLS) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     if (p->k == 0) return LAC_ERR_EXTENT;
+    if (!has_room()) return lac_cuda_event_slots(p, s, nullptr, workspace, stream);
     const int slice = (int)slice_of(p->m, p->k, s->density);
     StreamArgs a = {};
     a.p = make_picture(p);
