@@ -3,6 +3,7 @@
  * A device that is none: its memory is the host's, its routes are plain loops, and a recording is a list of
  * products. Built as liblacuna_cuda.so, so that the command line's way with devices is tested where there is
  * none. */
+#include "plain_device.h"
 #include "model/backend.h"
 
 #include <stdio.h>
@@ -163,18 +164,6 @@ static lac_status_t wait(lac_exec_t *exec)
     return LAC_OK;
 }
 
-static lac_status_t add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
-                        lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs)
-{
-    (void)exec;
-    for (lac_dim_t i = 0; i < m; i++)
-        for (lac_dim_t j = 0; j < n; j++) {
-            float *at = &to[i * rs + j * cs];
-            *at = (beta != 0.0f ? beta * *at : 0.0f) + x[i * xrs + j * xcs];
-        }
-    return LAC_OK;
-}
-
 /* Replayed at once, and given up. */
 static lac_status_t branch(lac_exec_t *exec, lac_branch_t *two)
 {
@@ -243,38 +232,6 @@ static lac_status_t replay(lac_exec_t *exec, void *recording, int times, double 
     for (int t = 0; t < times; t++)
         for (int i = 0; i < made->count; i++) multiply(&made->product[i]);
     if (us) *us = (now_us() - begin) / times;
-    return LAC_OK;
-}
-
-static int64_t index_at(const void *list, lac_it_t type, int64_t i)
-{
-    return type == LAC_I64 ? ((const int64_t *)list)[i] : ((const int32_t *)list)[i];
-}
-
-/* The sum over the entries of row i of A, wherever they are stored. */
-static double sparse_row(const lac_spmm_t *x, lac_dim_t i, lac_dim_t j)
-{
-    bool turned = x->trans == LAC_TRANS;
-    double sum = 0.0;
-    for (lac_dim_t r = turned ? 0 : i; r < (turned ? x->k : i + 1); r++) {
-        int64_t end = index_at(x->ptr, x->ptr_type, r + 1);
-        for (int64_t e = index_at(x->ptr, x->ptr_type, r); e < end; e++) {
-            int64_t at = index_at(x->idx, x->idx_type, e), k = turned ? r : at;
-            if (!turned || at == i) sum += (double)x->val[e] * (double)x->b[k * x->rsb + j * x->csb];
-        }
-    }
-    return sum;
-}
-
-static lac_status_t spmm(lac_exec_t *exec, const lac_spmm_t *x)
-{
-    (void)exec;
-    for (lac_dim_t i = 0; i < x->m; i++)
-        for (lac_dim_t j = 0; j < x->n; j++) {
-            float *c = x->c + i * x->rsc + j * x->csc;
-            double before = *x->beta != 0.0f ? (double)(*x->beta * *c) : 0.0;
-            *c = (float)((double)*x->alpha * sparse_row(x, i, j) + before);
-        }
     return LAC_OK;
 }
 
@@ -352,7 +309,7 @@ const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
                                         .upload = copy,
                                         .download = copy,
                                         .wait = wait,
-                                        .add = add,
+                                        .add = plain_device_add,
                                         .branch = branch,
                                         .stream = stream,
                                         .capturing = capturing,
@@ -372,7 +329,7 @@ const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
                                           .close = close_device,
                                           .prepare = prepare,
                                           .sample = sample,
-                                          .spmm = spmm,
+                                          .spmm = plain_device_spmm,
                                           .scan = scan,
                                           .tune = tune,
                                           .bytes = bytes,

@@ -47,6 +47,8 @@ trial_end_t trial_layer(trial_t *t);
 trial_end_t trial_batch(trial_t *t);
 trial_end_t trial_vector(trial_t *t);
 trial_end_t trial_register(trial_t *t);
+trial_end_t trial_added(trial_t *t);
+trial_end_t trial_strided(trial_t *t);
 trial_end_t trial_spmm(trial_t *t);
 trial_end_t trial_attach(trial_t *t);
 trial_end_t trial_bad_input(trial_t *t);
@@ -95,6 +97,15 @@ trial_end_t trial_product(trial_t *t, const ref_matrix_t *got, const ref_matrix_
 /* The readings. */
 #define TRIAL_READINGS 4
 extern const unsigned trial_reading[TRIAL_READINGS];
+
+/* Of a product that may be declined: how often it is called, since a site learns; C of a call that is done,
+ * computed as the product or left as it was before. */
+#define TRIAL_CALLS 3
+trial_end_t trial_judge_product(trial_t *t, lac_status_t status, int computed);
+
+/* Small ones are declined unless a backend is forced: mostly one is, until unforced. */
+void trial_force(trial_t *t);
+void trial_unforce(const trial_t *t);
 
 /* That padding and guards of a matrix hold. */
 trial_end_t trial_padding(trial_t *t, const ref_matrix_t *x, const char *name);

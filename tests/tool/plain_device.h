@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What devices that are none compute by plain loops, for the places of a backend that the host's has not. */
+#ifndef PLAIN_DEVICE_H
+#define PLAIN_DEVICE_H
+
+#include "model/backend.h"
+
+/* to := beta to + x. */
+lac_status_t plain_device_add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
+                              lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs);
+
+/* Somebody else's CSR product. */
+lac_status_t plain_device_spmm(lac_exec_t *exec, const lac_spmm_t *x);
+
+#endif
