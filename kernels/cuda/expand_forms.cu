@@ -81,30 +81,19 @@ template <typename T> __global__ __launch_bounds__(kExpandThreads) void active_v
         a.val[t] = value_of(((const T *)a.x)[t % a.m * a.rs + a.idx[t / a.m] * a.cs]);
 }
 
-struct NarrowArgs {
+template <typename From, typename To> struct RetypeArgs {
     int64_t count;
-    const int64_t *from;
-    int32_t *to;
+    const From *from;
+    To *to;
 };
 
-__global__ __launch_bounds__(kExpandThreads) void narrow(const NarrowArgs a)
+/* Row pointers of another width. */
+template <typename From, typename To>
+__global__ __launch_bounds__(kExpandThreads) void retype(const RetypeArgs<From, To> a)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step)
-        a.to[i] = (int32_t)a.from[i];
-}
-
-struct WidenArgs {
-    int64_t count;
-    const int32_t *from;
-    int64_t *to;
-};
-
-__global__ __launch_bounds__(kExpandThreads) void widen(const WidenArgs a)
-{
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step)
-        a.to[i] = a.from[i];
+        a.to[i] = (To)a.from[i];
 }
 
 struct FillArgs {
@@ -128,6 +117,13 @@ Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
             1,
             false,
             (cudaStream_t)stream};
+}
+
+template <typename From, typename To>
+lac_status_t launch_retype(int64_t count, const From *from, To *to, lac_cuda_stream_t stream)
+{
+    const RetypeArgs<From, To> a = {count, from, to};
+    return launch(retype<From, To>, blocks(ceil_div(count, kExpandThreads), stream), a);
 }
 
 } // namespace
@@ -174,16 +170,14 @@ extern "C" lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int3
                                         lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const NarrowArgs a = {count, from, to};
-    return launch(narrow, blocks(ceil_div(count, kExpandThreads), stream), a);
+    return launch_retype(count, from, to, stream);
 }
 
 extern "C" lac_status_t lac_cuda_widen(int64_t count, const int32_t *from, int64_t *to,
                                        lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const WidenArgs a = {count, from, to};
-    return launch(widen, blocks(ceil_div(count, kExpandThreads), stream), a);
+    return launch_retype(count, from, to, stream);
 }
 
 extern "C" lac_status_t lac_cuda_fill(int64_t count, float value, float *out, lac_cuda_stream_t stream)
