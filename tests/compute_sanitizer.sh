@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs a program under compute-sanitizer's tools, one after the other; 77 where the sanitizer cannot work here.
-# usage: compute_sanitizer.sh program argument...
+# usage: [LACUNA_SANITIZER_TOOLS="memcheck racecheck"] compute_sanitizer.sh program argument...
 set -u
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 command -v compute-sanitizer >/dev/null 2>&1 || { echo "skipped: no compute-sanitizer"; exit 77; }
-for tool in memcheck racecheck initcheck synccheck; do
+for tool in ${LACUNA_SANITIZER_TOOLS:-memcheck racecheck initcheck synccheck}; do
     status=0
     extra=
     [ $tool != racecheck ] || extra='--kernel-name kns=lacuna' # a vendor's kernels take minutes, and are the vendor's
