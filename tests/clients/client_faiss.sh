@@ -31,4 +31,4 @@ for width in (32, 100, 256):
         print(width, density, "transform", repr(turned.apply_py(asked).astype(np.float64).sum()))
 SUITE
 plain_and_under faiss "$python" suite.py
-same faiss 36 50 "searches and transforms, exact"
+same faiss 36 20 "searches and transforms, exact"
