@@ -99,19 +99,19 @@ lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_requ
     return site;
 }
 
+static bool is_trial(const lac_choice_t *choice)
+{
+    return !strcmp(choice->reason, "trial");
+}
+
 /* A scan may stop where its operand turns out too full, unless the route is forced or its density is a fact.
  */
 static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice_t *choice, bool forced)
 {
     lac_side_t side = choice->route->side;
-    if (forced || !site || side == LAC_SIDE_NONE) return;
+    if (forced || !site || side == LAC_SIDE_NONE || is_trial(choice)) return; /* a trial finds out */
     double limit = side == LAC_SIDE_LEFT ? site->left.break_even : site->right.break_even;
     if (limit > 0.0 && limit < 1.0) p->density_limit = limit;
-}
-
-static bool is_trial(const lac_choice_t *choice)
-{
-    return !strcmp(choice->reason, "trial");
 }
 
 /* In front of another BLAS, that BLAS is the dense route, and knows best how to do nothing. Where it cannot

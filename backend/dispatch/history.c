@@ -6,6 +6,7 @@
 #include "timing.h"
 #include "../base/log.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #define SAMPLES_FIRST  8    /* times as many in the first look, on which the first routes to be tried rest */
 #define REFRESH_CALLS  64   /* a device's site is sampled anew after so many calls of a sparse route */
 #define SAMPLE_MARGIN  1.25 /* a sample is rough: a density this far above break-even is still tried    */
+#define REACH          2.0  /* dense calls: a route of which the model says no more is worth a trial    */
 
 /* An operand whose density the call itself brings needs no look. */
 static bool brings_density(const lac_operand_t *x)
@@ -47,23 +49,30 @@ static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
     return (lac_site_key_t){p->m, p->n, p->k, p->a.rs, p->a.cs, p->b.rs, p->b.cs, caller, types};
 }
 
+/* Where the caller waits for each call, a trial tells what a prediction that is too high hides. */
+static void find_side(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
+                      const lac_problem_t *bare, lac_side_t side)
+{
+    const float *factor = lac_timing_factors(ctx, site);
+    double than = site->dense_us / (1.0 + ctx->policy.dense_bias);
+    seen->break_even = lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side, than);
+    seen->reach = !lac_timing_every_call(ctx)
+                      ? seen->break_even
+                      : lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side,
+                                       REACH * site->dense_us);
+}
+
 /* The densities below which a sparse route would be chosen, counting the scan of an operand not seen yet. */
 static void find_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
 {
     lac_problem_t bare = *p;
     bare.a.density = bare.b.density = -1.0;
-    const float *factor = lac_timing_factors(ctx, site);
-    lac_preference_t preference = {.factor = factor};
+    lac_preference_t preference = {.factor = lac_timing_factors(ctx, site)};
     lac_choice_t dense = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &preference);
     site->dense_us = dense.cost_us;
     site->dense_row = dense.row;
-    double than = site->dense_us / (1.0 + ctx->policy.dense_bias);
-    if (!brings_fact(&p->a))
-        site->left.break_even =
-            lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, factor, LAC_SIDE_LEFT, than);
-    if (!brings_fact(&p->b))
-        site->right.break_even =
-            lac_break_even(ctx->routes, ctx->route_count, &bare, &ctx->machine, factor, LAC_SIDE_RIGHT, than);
+    if (!brings_fact(&p->a)) find_side(ctx, site, &site->left, &bare, LAC_SIDE_LEFT);
+    if (!brings_fact(&p->b)) find_side(ctx, site, &site->right, &bare, LAC_SIDE_RIGHT);
 }
 
 lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller)
@@ -103,20 +112,22 @@ static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t
     return seen ? density : 0.5 / (double)samples;
 }
 
-/* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route. */
+/* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route, or for the trial
+ * of one. */
 static bool look(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, lac_operand_t *x,
                  lac_dim_t rows, lac_dim_t cols)
 {
-    if (brings_density(x) || !x->buf || seen->break_even <= 0.0) return false;
+    if (brings_density(x) || !x->buf || seen->reach <= 0.0) return false;
     double density = sample(ctx, seen, x, rows, cols, site);
     if (density >= 0) seen->sampled = density;
     double margin =
         ctx->backend->asynchronous ? 1.0 : SAMPLE_MARGIN; /* there the sample is large, and no run counts */
-    if (density < 0 || density > margin * seen->break_even) return false;
-    x->density = density < seen->break_even ? density : seen->break_even;
+    if (density < 0 || density > fmax(seen->reach, margin * seen->break_even)) return false;
+    bool pays = density <= margin * seen->break_even;
+    x->density = pays && density > seen->break_even ? seen->break_even : density;
     x->k_active = -1.0;
     x->known = LAC_KNOWN_PROBED;
-    return true;
+    return pays || lac_timing_affords(ctx, site);
 }
 
 /* What was counted or, on the side that no route has served yet, sampled: there may be the cheaper route. No
@@ -188,8 +199,7 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
     if (left || right) return true;
     if (site->left.pending || site->right.pending) return hopeful; /* the next call asks again */
     lac_site_back_off(site, least_wait(ctx, site), WAIT_MOST);
-    if (site->left.break_even <= 0 && site->right.break_even <= 0)
-        site->countdown = ~0u; /* nothing to look for */
+    if (site->left.reach <= 0 && site->right.reach <= 0) site->countdown = ~0u; /* nothing to look for */
     return hopeful;
 }
 
@@ -204,7 +214,6 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     if (sided && outcome->declined) {
         seen->density = -1.0;
         if (seen->sampled < seen->break_even) seen->sampled = seen->break_even;
-        if (trial) return;
         site->route = NULL;
         lac_site_back_off(site, 1, WAIT_MOST);
         return;

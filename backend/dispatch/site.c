@@ -59,7 +59,7 @@ lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *f
     sites->evicted += oldest->stamp != 0;
     *oldest = (lac_site_t){.key = *key, .stamp = ++sites->clock};
     oldest->born = oldest->stamp;
-    oldest->left = oldest->right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, false};
+    oldest->left = oldest->right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
     return oldest;
 }
 

@@ -26,7 +26,9 @@ typedef struct lac_seen {
     double density, k_active; /* last counted or sampled; negative: never    */
     double sampled;           /* by the last look, whatever came of it, or what a scan that gave up saw at
                                * least; negative: none */
-    double break_even;        /* below this density some sparse route wins; 0: it need not be looked at */
+    double break_even;        /* below this density some sparse route wins; 0: at none */
+    double reach;             /* below this one it might, were the model wrong by its usual error; 0: it need
+                               * not be looked at */
     bool pending;             /* a device was asked and has not answered                                  */
 } lac_seen_t;
 

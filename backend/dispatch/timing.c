@@ -99,6 +99,12 @@ static bool may_ask(const lac_ctx_t *ctx, const lac_site_t *site)
     return site->calls % every == 0 && !ctx->backend->device->capturing(ctx->exec);
 }
 
+bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return lac_timing_every_call(ctx) && site->calls >= HOT_CALLS &&
+           site->dense_us <= TRIAL_SHARE * site->spent_us - site->tried_us;
+}
+
 bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
 {
     double budget = TRIAL_SHARE * site->spent_us - site->tried_us, best = TRIAL_REACH * choice->cost_us;

@@ -17,6 +17,9 @@ bool lac_timing_every_call(const lac_ctx_t *ctx);
 /* True where the route in `row` was measured often enough at this site. */
 bool lac_timing_is_known(const lac_site_t *site, int row);
 
+/* True where the site can afford the trial of a route that takes as long as the dense one. */
+bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site);
+
 /* Replaces a choice by a route that was never measured at this site, where that could pay and where trials
  * have cost the site little so far. Returns true when it did. */
 bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);

@@ -3,7 +3,8 @@
  * What a site learns over many calls: sparse is found and remembered, dense is left alone, and both may
  * change. */
 #include "unit_support.h"
-#include "dispatch/ctx_state.h"
+#include "dispatch/history.h"
+#include "dispatch/timing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,44 @@ static void test_the_other_side_is_kept_in_mind(void **state)
     }
     assert_int_equal(only_site(t)->looks, 1);
     free(x), free(out);
+}
+
+/* The site of the product as if called from `caller`, and what a look there comes to. */
+static lac_site_t *looked_at(product_t *t, const void *caller, bool *hopeful, lac_choice_t *choice)
+{
+    lac_problem_t p;
+    lac_problem_describe(&p, 1.0f, &t->a, &t->b, 0.0f, &t->c);
+    p.threads = 1;
+    lac_site_t *site = lac_history_site(t->ctx, &p, "test", caller);
+    site->spent_us = 1e9, site->calls = 60;
+    *hopeful = lac_history_recall(t->ctx, site, &p);
+    *choice = (lac_choice_t){t->ctx->routes[site->dense_row], site->dense_row, "cheapest", site->dense_us,
+                             site->dense_us};
+    lac_timing_trial(t->ctx, site, &p, choice);
+    return site;
+}
+
+/* What the model foresees to lose by little is looked at and tried; by much, left alone. */
+static void test_near_losers_are_tried(void **state)
+{
+    product_t *t = *state;
+    lac_choice_t choice;
+    bool hopeful;
+    fill(t, 501);
+    unit_expect(lac_ctx_set(t->ctx, "learn", "on"), LAC_OK, "learn");
+    lac_site_t *site = looked_at(t, "pays", &hopeful, &choice);
+    assert_true(hopeful && site->left.break_even > 0.0);
+    double dense_us = site->dense_us;
+    t->ctx->machine.route_us = 1.5 * dense_us;
+    site = looked_at(t, "nearly", &hopeful, &choice);
+    assert_true(site->left.break_even <= 0.0 && site->left.reach > 0.0);
+    assert_true(hopeful);
+    assert_string_equal(choice.reason, "trial");
+    assert_int_equal(choice.route->role, LAC_ROLE_SPARSE);
+    t->ctx->machine.route_us = 2.5 * dense_us;
+    site = looked_at(t, "never", &hopeful, &choice);
+    assert_true(site->left.reach <= 0.0 && !hopeful && site->countdown > 1000);
+    assert_true(choice.route->role != LAC_ROLE_SPARSE);
 }
 
 static void test_dense_backs_off(void **state)
@@ -272,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sparse_is_found_and_remembered, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_other_side_is_kept_in_mind, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_near_losers_are_tried, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dense_backs_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_turning_dense_and_sparse_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forced_does_not_give_up, setup, teardown),

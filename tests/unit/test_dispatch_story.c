@@ -32,7 +32,7 @@ static lac_site_t site_of(const lac_ctx_t *ctx, const char *name, lac_side_t sid
     lac_problem_describe(&site.shape, 1.0f, &oa, &ob, 0.0f, &oc);
     site.shape.threads = 1;
     site.route = ctx->routes[row_named(ctx, name, side)];
-    site.left = site.right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, false};
+    site.left = site.right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
     site.left.density = 0.01;
     if (site.route->role == LAC_ROLE_SPARSE) {
         site.sparse_calls = CALLS;
