@@ -102,8 +102,7 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
     bool owned = false;
     cudaGraph_t way[2] = {NULL, NULL};
     /* What is made here is no business of the capture, which may be one that forbids it. */
-    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    cudaThreadExchangeStreamCaptureMode(&mode);
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
     lac_status_t status = lac_cuda_told(cudaDriverGetVersion(&driver), "branch");
     if (!status && driver < DRIVER_LEAST)
         status = lac_fail(LAC_ERR_UNAVAILABLE, "branch: the driver is older than CUDA 12.8");
@@ -117,7 +116,7 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
         if (way[i]) cudaGraphDestroy(way[i]);
     if (!owned) branch->gone(branch->owner);
     cudaGetLastError();
-    cudaThreadExchangeStreamCaptureMode(&mode);
+    lac_cuda_unrelax(mode);
     return status;
 }
 

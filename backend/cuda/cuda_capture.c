@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A lock that recordings share. */
+ * A lock that recordings share, and the calls that recordings of others forbid. */
 #include "cuda_capture.h"
 
 #include <pthread.h>
@@ -26,4 +26,16 @@ bool lac_cuda_alone_begin(void)
 void lac_cuda_alone_end(void)
 {
     pthread_rwlock_unlock(&device);
+}
+
+enum cudaStreamCaptureMode lac_cuda_relax(void)
+{
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+}
+
+void lac_cuda_unrelax(enum cudaStreamCaptureMode mode)
+{
+    cudaThreadExchangeStreamCaptureMode(&mode);
 }

@@ -7,6 +7,8 @@
 #ifndef LACUNA_CUDA_CAPTURE_H
 #define LACUNA_CUDA_CAPTURE_H
 
+#include <cuda_runtime_api.h>
+
 #include <stdbool.h>
 
 /* Around a recording. Recordings may overlap, in one thread too. */
@@ -17,5 +19,11 @@ void lac_cuda_recording_end(void);
  * end, in a thread that is recording itself. */
 bool lac_cuda_alone_begin(void);
 void lac_cuda_alone_end(void);
+
+/* Around what may not be called while anybody records in the mode for which that is everybody's business (to
+ * allocate, to ask for an event): says that here it is no business of theirs, whose recording would end in an
+ * error. relax returns what unrelax restores. */
+enum cudaStreamCaptureMode lac_cuda_relax(void);
+void lac_cuda_unrelax(enum cudaStreamCaptureMode mode);
 
 #endif

@@ -6,17 +6,10 @@
  while a clocked run is queued: for a short run, the pause costs more than the run itself, but few are
  clocked. */
 #include "cuda_clock.h"
+#include "cuda_capture.h"
 
 #define PAUSE_US 20.0 /* cuBLAS queues a product in 8 to 12 us, an event route in 4 to 8 (H200, 2026-11) */
 #define EMPTIES  4    /* pairs with nothing in between, of which the shortest is the clock's own time */
-
-/* Another thread may be recording in the mode in which nobody may ask about events, unless he says that it is
- * no business of that recording. */
-static enum cudaStreamCaptureMode relax(enum cudaStreamCaptureMode mode)
-{
-    cudaThreadExchangeStreamCaptureMode(&mode);
-    return mode;
-}
 
 static bool make(lac_cuda_span_t *span)
 {
@@ -44,7 +37,7 @@ static bool begin(lac_exec_t *exec)
     lac_cuda_clock_t *clock = &exec->clock;
     bool open = false;
     if (lac_cuda_capturing(exec)) return false;
-    enum cudaStreamCaptureMode mode = relax(cudaStreamCaptureModeRelaxed);
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
     lac_cuda_span_t *span = next(clock);
     if (span && lac_cuda_pause(PAUSE_US, exec->stream) == LAC_OK &&
         cudaEventRecord(span->begin, exec->stream) == cudaSuccess) {
@@ -55,17 +48,17 @@ static bool begin(lac_exec_t *exec)
         }
     }
     cudaGetLastError();
-    relax(mode);
+    lac_cuda_unrelax(mode);
     return open;
 }
 
 static void end(lac_exec_t *exec, const lac_run_mark_t *mark)
 {
     lac_cuda_clock_t *clock = &exec->clock;
-    enum cudaStreamCaptureMode mode = relax(cudaStreamCaptureModeRelaxed);
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
     close_span(exec, &clock->span[clock->newest % LAC_CUDA_SPANS], mark);
     cudaGetLastError();
-    relax(mode);
+    lac_cuda_unrelax(mode);
 }
 
 /* The oldest span where it is done; its time without the clock's own. */
@@ -88,11 +81,11 @@ static bool done(lac_exec_t *exec, lac_run_mark_t *mark, double *us)
 {
     lac_cuda_clock_t *clock = &exec->clock;
     if (clock->oldest == clock->newest || lac_cuda_capturing(exec)) return false;
-    enum cudaStreamCaptureMode mode = relax(cudaStreamCaptureModeRelaxed);
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
     bool found = false;
     while (!found && clock->oldest != clock->newest && take(clock, mark, us)) found = mark->site != 0;
     cudaGetLastError();
-    relax(mode);
+    lac_cuda_unrelax(mode);
     return found;
 }
 

@@ -119,7 +119,9 @@ lac_status_t lac_cuda_open(lac_exec_t **exec, lac_place_t *place, const lac_mach
     lac_status_t status = choose_device(made, place);
     if (!status) {
         int token = lac_cuda_enter(made);
+        enum cudaStreamCaptureMode mode = lac_cuda_relax();
         status = make_stream(made, place->stream);
+        lac_cuda_unrelax(mode);
         lac_cuda_leave(made, token);
     }
     if (!status) {
@@ -135,6 +137,7 @@ void lac_cuda_close(lac_exec_t *exec)
 {
     if (!exec) return;
     int token = lac_cuda_enter(exec);
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
     if (exec->answers) cudaStreamSynchronize(exec->stream); /* what is under way uses what is freed here */
     bool alone = lac_cuda_alone_begin();
     lac_cuda_spmm_close(exec);
@@ -146,6 +149,7 @@ void lac_cuda_close(lac_exec_t *exec)
     lac_cuda_clock_close(exec);
     if (exec->own_stream && exec->stream) cudaStreamDestroy(exec->stream);
     cudaGetLastError();
+    lac_cuda_unrelax(mode);
     lac_cuda_leave(exec, token);
     free(exec);
 }
@@ -212,6 +216,17 @@ lac_status_t lac_cuda_may_allocate(const lac_exec_t *exec, const char *what)
         what);
 }
 
+/* Gathers load the first slots of a list before they know how many it has, garbage that is thrown away: so it
+ * is cleared. */
+static lac_status_t allocate_work(const lac_exec_t *exec, size_t bytes, void **made)
+{
+    *made = NULL;
+    lac_status_t status = lac_cuda_told(cudaMalloc(made, bytes), "workspace");
+    if (!status) status = lac_cuda_told(cudaMemsetAsync(*made, 0, bytes, exec->stream), "workspace");
+    if (status) cudaFree(*made);
+    return status;
+}
+
 lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory)
 {
     *memory = exec->work;
@@ -219,21 +234,17 @@ lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory)
     lac_status_t status = lac_cuda_may_allocate(exec, "workspace");
     if (status) return status;
     size_t grown = bytes > 2 * exec->work_bytes ? bytes : 2 * exec->work_bytes;
-    void *made = NULL;
+    void *made;
     if (exec->retired_count == LAC_CUDA_RETIRED)
         return lac_fail(LAC_ERR_INTERNAL, "workspace: grew too often");
-    status = lac_cuda_told(cudaMalloc(&made, grown), "workspace");
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    status = allocate_work(exec, grown, &made);
     if (status && grown > bytes) {
         grown = bytes;
-        status = lac_cuda_told(cudaMalloc(&made, grown), "workspace");
+        status = allocate_work(exec, grown, &made);
     }
-    /* Gathers load the first slots of a list before they know how many it has: garbage that is thrown away.
-     */
-    if (!status) status = lac_cuda_told(cudaMemsetAsync(made, 0, grown, exec->stream), "workspace");
-    if (status) {
-        cudaFree(made);
-        return status;
-    }
+    lac_cuda_unrelax(mode);
+    if (status) return status;
     if (exec->work) { /* a recording may still use the old one, and so may what is under way */
         exec->retired[exec->retired_count++] = exec->work;
         exec->retired_bytes += exec->work_bytes;

@@ -3,6 +3,7 @@
  * Forms from a dense buffer on the device: count, scan, fill; one number travels to the host, the entries'
  * count. */
 #include "cuda_forms.h"
+#include "cuda_capture.h"
 #include "../base/status.h"
 
 #include <math.h>
@@ -178,8 +179,10 @@ lac_status_t lac_cuda_form_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_
     pthread_mutex_lock(&x->meta->build);
     if (!(*form = lac_meta_form(x->meta, which))) {
         lac_form_data_t data;
+        enum cudaStreamCaptureMode mode = lac_cuda_relax();
         status = lac_cuda_form_converts(x, which) ? lac_cuda_form_convert(exec, x, which, &data)
                                                   : build(exec, &stored, which, &data);
+        lac_cuda_unrelax(mode);
         if (!status) lac_meta_install(x->meta, which, &data);
         *form = lac_meta_form(x->meta, which);
     }
@@ -220,9 +223,8 @@ static lac_status_t scan_density(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
     return LAC_OK;
 }
 
-lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)
+static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what)
 {
-    (void)threads;
     lac_cuda_matrix_t x = {obj->dt, obj->buf, obj->m, obj->n, obj->rs, obj->cs};
     for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
         lac_form_data_t data;
@@ -235,4 +237,13 @@ lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what
     if (counted) return LAC_OK;
     lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
     return status ? status : scan_density(exec, &x, obj->meta);
+}
+
+lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)
+{
+    (void)threads;
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    lac_status_t status = scan(exec, obj, what);
+    lac_cuda_unrelax(mode);
+    return status;
 }

@@ -63,8 +63,10 @@ static lac_status_t place(int device, void **to, const void *from, size_t bytes)
 
 static void release(void *memory)
 {
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
     cudaFree(memory);
     cudaGetLastError();
+    lac_cuda_unrelax(mode);
 }
 
 const lac_memory_t lac_cuda_memory = {fetch, place, release};
@@ -95,13 +97,20 @@ uint64_t lac_cuda_allocation(lac_exec_t *exec, const void *buf)
 static lac_status_t device_alloc(lac_exec_t *exec, size_t bytes, void **memory)
 {
     lac_status_t status = lac_cuda_may_allocate(exec, "memory");
-    return status ? status : lac_cuda_told(cudaMalloc(memory, bytes ? bytes : 1), "memory");
+    if (status) return status;
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    status = lac_cuda_told(cudaMalloc(memory, bytes ? bytes : 1), "memory");
+    lac_cuda_unrelax(mode);
+    return status;
 }
 
 static lac_status_t device_release(lac_exec_t *exec, void *memory)
 {
     for (int i = 0; i < LAC_CUDA_SEEN; i++) exec->seen[i] = NULL; /* the address may come back elsewhere */
-    return lac_cuda_told(cudaFree(memory), "memory");
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    lac_status_t status = lac_cuda_told(cudaFree(memory), "memory");
+    lac_cuda_unrelax(mode);
+    return status;
 }
 
 static lac_status_t wait(lac_exec_t *exec)

@@ -9,6 +9,7 @@
  * 641 at 70 %), which speaks for atomics where a row is divided (H200, CUDA 13.0, cuSPARSE 12.6; 2026-11-21).
  */
 #include "cuda_spmm.h"
+#include "cuda_capture.h"
 #include "../base/library.h"
 #include "../base/status.h"
 
@@ -212,8 +213,8 @@ static lac_status_t multiply_once(lac_exec_t *exec, const lac_cuda_spmm_key_t *k
     return status;
 }
 
-lac_status_t lac_cuda_spmm(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const lac_cuda_csr_t *a,
-                           float alpha, const float *b, float beta, float *c, bool *declined)
+static lac_status_t run(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const lac_cuda_csr_t *a,
+                        float alpha, const float *b, float beta, float *c, bool *declined)
 {
     bool fixed = lac_cuda_capturing(exec);
     if (fixed && !exec->sparse) return (*declined = true), LAC_OK;
@@ -228,6 +229,15 @@ lac_status_t lac_cuda_spmm(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, con
     place->used = ++exec->sparse->clock;
     place->captured |= fixed;
     return exec->preparing ? LAC_OK : multiply(exec, place, alpha, b, beta, c);
+}
+
+lac_status_t lac_cuda_spmm(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const lac_cuda_csr_t *a,
+                           float alpha, const float *b, float beta, float *c, bool *declined)
+{
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    lac_status_t status = run(exec, key, a, alpha, b, beta, c, declined);
+    lac_cuda_unrelax(mode);
+    return status;
 }
 
 int lac_cuda_spmm_version(lac_exec_t *exec)

@@ -102,7 +102,9 @@ lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const la
         pthread_mutex_lock(&meta->build);
         if (!(form = kept(s, rows))) {
             lac_form_data_t data;
+            enum cudaStreamCaptureMode mode = lac_cuda_relax();
             status = make(exec, s, rows, &data);
+            lac_cuda_unrelax(mode);
             if (!status) lac_meta_install(meta, form_of(s), &data);
             form = kept(s, rows);
         }

@@ -83,7 +83,9 @@ lac_status_t lac_cuda_tiles_kept_now(lac_exec_t *exec, const lac_sided_t *s, lac
         pthread_mutex_lock(&meta->build);
         if (!lac_meta_form(meta, which)) {
             lac_form_data_t data;
+            enum cudaStreamCaptureMode mode = lac_cuda_relax();
             status = make(exec, s, product, &data);
+            lac_cuda_unrelax(mode);
             if (!status) lac_meta_install(meta, which, &data);
         }
         form = lac_meta_form(meta, which);

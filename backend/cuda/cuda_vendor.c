@@ -51,31 +51,37 @@ lac_status_t lac_cublas_told(int status, const char *what)
     return status ? lac_fail(LAC_ERR_VENDOR, "%s: cuBLAS status %d", what, status) : LAC_OK;
 }
 
-lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle)
+static lac_status_t create(lac_exec_t *exec, void **handle)
 {
-    *handle = exec->blas;
-    if (exec->blas) return LAC_OK;
     const lac_cublas_t *blas = lac_cublas();
-    if (!blas->found) return lac_fail(LAC_ERR_UNAVAILABLE, "cuBLAS: %s", blas->missing);
-    lac_status_t status = lac_cuda_may_allocate(exec, "cuBLAS handle");
-    if (!status && !exec->blas_workspace)
+    lac_status_t status = LAC_OK;
+    if (!exec->blas_workspace)
         status =
             lac_cuda_told(cudaMalloc(&exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
-    bool alone = !status && lac_cuda_alone_begin();
-    if (!status) status = lac_cublas_told(blas->create(handle), "create");
+    if (status) return status;
+    bool alone = lac_cuda_alone_begin();
+    status = lac_cublas_told(blas->create(handle), "create");
     if (alone) lac_cuda_alone_end();
-    if (status) {
-        *handle = NULL;
-        return status;
-    }
+    if (status) return status;
     status = lac_cublas_told(blas->set_stream(*handle, exec->stream), "stream");
     if (!status)
         status = lac_cublas_told(blas->set_workspace(*handle, exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE),
                                  "workspace");
-    if (status) { /* on another stream it would compute too soon */
-        blas->destroy(*handle);
-        *handle = NULL;
-    }
+    if (status) blas->destroy(*handle); /* on another stream it would compute too soon */
+    return status;
+}
+
+lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle)
+{
+    *handle = exec->blas;
+    if (exec->blas) return LAC_OK;
+    if (!lac_cublas()->found) return lac_fail(LAC_ERR_UNAVAILABLE, "cuBLAS: %s", lac_cublas()->missing);
+    lac_status_t status = lac_cuda_may_allocate(exec, "cuBLAS handle");
+    if (status) return status;
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    status = create(exec, handle);
+    lac_cuda_unrelax(mode);
+    if (status) *handle = NULL;
     exec->blas = *handle;
     return status;
 }

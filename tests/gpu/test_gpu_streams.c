@@ -3,6 +3,7 @@
  * Contexts on streams of their own, at once and from several threads: the bits that each makes alone. */
 #include "gpu_case.h"
 
+#include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -208,10 +209,37 @@ static void test_given_streams(lac_ctx_t *ctx)
     }
 }
 
+/* Somebody records on a stream of his own, in the mode in which nobody may allocate or wait: calls that have
+ * to make all they need, forms, workspace and handles, neither fail nor end his recording. */
+static void test_beside_a_recording(lac_ctx_t *unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < PROBLEMS; i++) {
+        gpu_case_t x;
+        lac_decision_t decision;
+        cudaStream_t stream;
+        cudaGraph_t graph = NULL;
+        lac_ctx_t *ctx = gpu_ctx();
+        if (gpu_case_make(&x, ctx, problems[i].text) &&
+            cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess) {
+            cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+            lac_status_t status = gpu_case_run(&x, problems[i].route, &decision);
+            cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+            if (ended != cudaSuccess)
+                gpu_fail("%s: the recording: %s", problems[i].text, cudaGetErrorString(ended));
+            if (gpu_expect(status, LAC_OK, problems[i].text)) gpu_case_check(&x, &decision, false);
+            if (graph) cudaGraphDestroy(graph);
+            cudaStreamDestroy(stream);
+        }
+        gpu_case_free(&x);
+        lac_ctx_free(ctx);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_streams_at_once), GPU_TEST(test_threads),
-                                       GPU_TEST(test_contexts_come_and_go), GPU_TEST(test_shared_metadata),
-                                       GPU_TEST(test_given_streams)};
+    static const gpu_test_t tests[] = {
+        GPU_TEST(test_streams_at_once), GPU_TEST(test_threads),       GPU_TEST(test_contexts_come_and_go),
+        GPU_TEST(test_shared_metadata), GPU_TEST(test_given_streams), GPU_TEST(test_beside_a_recording)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }
