@@ -17,7 +17,7 @@ static float a[MOST], b[MOST], d[MOST], bias[M];
 static cublasLtMatmulDesc_t desc;
 static cublasLtMatrixLayout_t of_a, of_b, of_d;
 
-static void done(int status)
+static void done(cublasStatus_t status)
 {
     assert_int_equal(status, CUBLAS_STATUS_SUCCESS);
 }
@@ -51,7 +51,7 @@ static int end(void **state)
     return 0;
 }
 
-static int multiply(void)
+static cublasStatus_t multiply(void)
 {
     static char no_handle[65536];
     const float one = 1.0f, zero = 0.0f;
@@ -59,7 +59,7 @@ static int multiply(void)
                           d, of_d, NULL, NULL, 0, NULL);
 }
 
-static void computed(int status, int biased)
+static void computed(cublasStatus_t status, int biased)
 {
     done(status);
     for (int j = 0; j < N; j++)
@@ -70,7 +70,7 @@ static void computed(int status, int biased)
         }
 }
 
-static void left(int status)
+static void left(cublasStatus_t status)
 {
     assert_int_not_equal(status, CUBLAS_STATUS_SUCCESS);
     for (int i = 0; i < MOST; i++) assert_true(d[i] == -77.0f);
