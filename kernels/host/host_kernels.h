@@ -82,8 +82,9 @@ typedef struct lac_host_kernels {
                            lac_events_t *ev);
 
     /* Number of nonzeros in each of rows [i0, i1) of an m x kk matrix, into count[i - i0]; and the same
-     * rows written as CSR entries from idx + start[i - i0] on (idx or val may be NULL: only the other is
-     * written, as for the packed values of lac_bits_t). Nothing past a row's last entry is written. */
+     * rows written as CSR entries, row i from idx + start[i - i0] up to start[i - i0 + 1] (idx or val may be
+     * NULL: only the other is written, as for the packed values of lac_bits_t). Nothing past that is written,
+     * though S has changed since it was counted; entries that are gone since are zeros of column 0. */
     void (*count_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
                            int64_t *count);
     void (*count_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,

@@ -36,6 +36,18 @@ static void ELEM(count_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk
     }
 }
 
+#if !defined(LAC_FILL_SHARED)
+#    define LAC_FILL_SHARED
+/* Entries that were counted and are there no more. */
+static void fill_rest(int32_t *idx, float *val, int64_t e, int64_t end)
+{
+    for (; e < end; e++) {
+        if (idx) idx[e] = 0;
+        if (val) val[e] = 0;
+    }
+}
+#endif
+
 /* n <= 16 elements of one row, the first at position k: returns how many entries were written. */
 static inline int64_t ELEM(fill_chunk)(const elem_t *p, int64_t k, uint32_t bits, int32_t *idx, float *val)
 {
@@ -43,16 +55,19 @@ static inline int64_t ELEM(fill_chunk)(const elem_t *p, int64_t k, uint32_t bits
     return __builtin_popcount(bits);
 }
 
-static void ELEM(fill_row)(const elem_t *row, int64_t kk, int32_t *idx, float *val)
+static void ELEM(fill_row)(const elem_t *row, int64_t kk, int64_t room, int32_t *idx, float *val)
 {
-    for (int64_t k = 0; k < kk; k += 64) {
+    for (int64_t k = 0; k < kk && room > 0; k += 64) {
         uint64_t bits = kk - k >= 64 ? ELEM(nz64)(row + k) : ELEM(nz_part)(row + k, kk - k);
+        while (__builtin_popcountll(bits) > room) bits ^= UINT64_C(1) << (63 - __builtin_clzll(bits));
+        room -= __builtin_popcountll(bits);
         for (int64_t o = 0; bits; bits >>= 16, o += 16) {
             int64_t n = ELEM(fill_chunk)(row + k + o, k + o, (uint32_t)(bits & 0xFFFFU), idx, val);
             idx = idx ? idx + n : NULL;
             val = val ? val + n : NULL;
         }
     }
+    fill_rest(idx, val, 0, room);
 }
 
 static void ELEM(fill_columns)(const elem_t *s, int64_t i0, int64_t n, int64_t kk, int64_t cs,
@@ -64,11 +79,13 @@ static void ELEM(fill_columns)(const elem_t *s, int64_t i0, int64_t n, int64_t k
         const elem_t *column = s + k * cs + i0;
         for (uint64_t bits = ELEM(nz_part)(column, n); bits; bits &= bits - 1) {
             int i = __builtin_ctzll(bits);
+            if (next[i] == start[i + 1]) continue;
             int64_t e = next[i]++;
             if (idx) idx[e] = (int32_t)k;
             if (val) val[e] = ELEM(value)(column[i]);
         }
     }
+    for (int64_t i = 0; i < n; i++) fill_rest(idx, val, next[i], start[i + 1]);
 }
 
 static void ELEM(fill_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
@@ -81,17 +98,19 @@ static void ELEM(fill_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk,
     }
     for (int64_t i = i0; i < i1; i++) {
         int64_t e = start[i - i0];
+        int64_t end = start[i - i0 + 1];
         if (cs == 1) {
-            ELEM(fill_row)(s + i * rs, kk, idx ? idx + e : NULL, val ? val + e : NULL);
+            ELEM(fill_row)(s + i * rs, kk, end - e, idx ? idx + e : NULL, val ? val + e : NULL);
             continue;
         }
-        for (int64_t k = 0; k < kk; k++) {
+        for (int64_t k = 0; k < kk && e < end; k++) {
             elem_t x = s[i * rs + k * cs];
             if (x == 0) continue;
             if (idx) idx[e] = (int32_t)k;
             if (val) val[e] = ELEM(value)(x);
             e++;
         }
+        fill_rest(idx, val, e, end);
     }
 }
 

@@ -39,12 +39,13 @@ static void check_count(const scan_case_t *t, const lac_rows_t *want, bool bytes
     free(count);
 }
 
-/* Entries of the rows, at places with one untouched entry between rows. */
-static void check_fill(const scan_case_t *t, const lac_rows_t *want, bool bytes, bool with_idx, bool with_val)
+/* Entries of the rows, with room for `more` in each than there are: what is too much is zeros of column 0,
+ * and what is too little are the first ones. */
+static void check_fill(const scan_case_t *t, const lac_rows_t *want, bool bytes, bool with_idx, bool with_val,
+                       int64_t more)
 {
-    int64_t rows = t->i1 - t->i0;
-    int64_t total = want->ptr[t->i1] - want->ptr[t->i0] + rows;
-    int64_t *start = malloc((size_t)rows * sizeof *start + 1);
+    int64_t rows = t->i1 - t->i0, total = want->ptr[t->i1] - want->ptr[t->i0] + rows + 1;
+    int64_t *start = malloc((size_t)(rows + 1) * sizeof *start);
     int32_t *idx = malloc((size_t)total * sizeof *idx + 1);
     float *val = malloc((size_t)total * sizeof *val + 1);
     assert_true(start && idx && val);
@@ -52,7 +53,11 @@ static void check_fill(const scan_case_t *t, const lac_rows_t *want, bool bytes,
         idx[e] = -1;
         val[e] = -99;
     }
-    for (int64_t r = 0; r < rows; r++) start[r] = want->ptr[t->i0 + r] - want->ptr[t->i0] + r;
+    start[0] = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t room = want->ptr[t->i0 + r + 1] - want->ptr[t->i0 + r] + more;
+        start[r + 1] = start[r] + (room > 0 ? room : 0);
+    }
     int32_t *to_idx = with_idx ? idx : NULL;
     float *to_val = with_val ? val : NULL;
     if (bytes)
@@ -62,14 +67,15 @@ static void check_fill(const scan_case_t *t, const lac_rows_t *want, bool bytes,
     for (int64_t r = 0; r < rows; r++) {
         int64_t from = want->ptr[t->i0 + r];
         int64_t nnz = want->ptr[t->i0 + r + 1] - from;
-        for (int64_t e = 0; e <= nnz; e++) {
-            float value = bytes || e == nnz ? 1.0F : want->val[from + e];
-            bool idx_ok = idx[start[r] + e] == (with_idx && e < nnz ? want->idx[from + e] : -1);
-            float got = val[start[r] + e];
-            bool val_ok = with_val && e < nnz ? memcmp(&got, &value, sizeof got) == 0 : got == -99;
+        for (int64_t e = 0; e < start[r + 1] - start[r]; e++) {
+            float value = e >= nnz ? 0.0F : bytes ? 1.0F : want->val[from + e], got = val[start[r] + e];
+            bool idx_ok = idx[start[r] + e] == (!with_idx ? -1 : e < nnz ? want->idx[from + e] : 0);
+            bool val_ok = with_val ? memcmp(&got, &value, sizeof got) == 0 : got == -99;
             if (!idx_ok || !val_ok) fail_scan(t, "fill_rows", bytes);
         }
     }
+    for (int64_t e = start[rows]; e < total; e++)
+        if (idx[e] != -1 || val[e] != -99) fail_scan(t, "fill_rows: past the end", bytes);
     free(start);
     free(idx);
     free(val);
@@ -120,9 +126,9 @@ static void check_range(const scan_case_t *t, const lac_rows_t *rows, const lac_
 {
     for (int bytes = 0; bytes < 2; bytes++) {
         check_count(t, rows, bytes);
-        check_fill(t, rows, bytes, true, true);
-        check_fill(t, rows, bytes, true, false);
-        check_fill(t, rows, bytes, false, true);
+        for (int64_t more = -1; more <= 1; more++) check_fill(t, rows, bytes, true, true, more);
+        check_fill(t, rows, bytes, true, false, 1);
+        check_fill(t, rows, bytes, false, true, 1);
         check_bits(t, bits, bytes);
         for (int what = 0; t->cs == 1 && what < 4; what++)
             check_collect(t, rows, bits, bytes, what & 1, what & 2);
