@@ -36,6 +36,7 @@ static trial_end_t make(trial_t *t, size_t which, operand_set_t *set, lac_ctx_t 
                         const check_options_t *options)
 {
     *t = (trial_t){.ctx = ctx, .set = set, .corrupt = options->corrupt};
+    t->readings = options->strict_nan ? 1 : TRIAL_READINGS;
     t->may_force = options->common.settings == 0;
     t->dice.stream = ref_stream(set->problem.seed, UINT64_C(0x747269616c) + which);
     return trials[which].make(t);

@@ -129,7 +129,7 @@ trial_end_t trial_product(trial_t *t, const ref_matrix_t *got, const ref_matrix_
 {
     const ref_problem_t *p = &t->set->problem;
     trial_end_t end = TRIAL_FAILED;
-    for (int i = 0; i < TRIAL_READINGS && end == TRIAL_FAILED; i++) {
+    for (int i = 0; i < t->readings && end == TRIAL_FAILED; i++) {
         ref_result_t want;
         if (!ref_gemm(x, y, before, p->alpha, p->beta, trial_reading[i], &want))
             return trial_fail(t, "the oracle is out of memory");

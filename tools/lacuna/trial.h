@@ -21,6 +21,7 @@ typedef enum trial_end { TRIAL_PASSED, TRIAL_REFUSED, TRIAL_FAILED } trial_end_t
 typedef struct trial {
     lac_ctx_t *ctx;
     operand_set_t *set; /* A and B stay as they are */
+    int readings;       /* of 0 * Inf, the first so many, that a product may have               */
     bool may_force;     /* the contexts' backend is auto, and may be another for a while         */
     bool corrupt;       /* self-test: what is fetched is spoiled, and the trial must fail */
     dice_t dice;
@@ -94,7 +95,7 @@ trial_end_t trial_compare(trial_t *t, const ref_matrix_t *got, const ref_result_
 trial_end_t trial_product(trial_t *t, const ref_matrix_t *got, const ref_matrix_t *x, const ref_matrix_t *y,
                           const ref_matrix_t *before);
 
-/* The readings. */
+/* The readings, REF_STRICT first. */
 #define TRIAL_READINGS 4
 extern const unsigned trial_reading[TRIAL_READINGS];
 
