@@ -78,17 +78,19 @@ random_problems() {
     local part=20000 seed seen=0
     for ((seed = 2001; seen < problems; seed++, seen += part)); do
         [ $((problems - seen)) -ge $part ] || part=$((problems - seen))
-        "$build/bin/lacuna" check --quiet --device cuda --fuzz $part --seed $seed --jobs "$workers" || return
+        "$build/bin/lacuna" check --quiet --device cuda --products --fuzz $part --seed $seed --jobs "$workers" || return
         echo "$((seen + part)) problems, to seed $seed"
     done
 }
-export -f tests random_problems
+public_calls() { "$build/bin/lacuna" check --quiet --device cuda --fuzz 5000 --seed 2101 --jobs "$workers"; }
+export -f tests random_problems public_calls
 export build problems workers
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1
 step 'host time of a call' 60 'difference .*' "$build/bin/host_overhead_bench"
 step 'tests' 600 '[0-9]+% tests passed.*' tests -LE large -E sanitizer
 step "$problems random problems" 900 '[0-9]+ problems, to.*|.*(differ|fail|error).*' random_problems
+step 'every public call' 200 '[0-9]+ problems: .* failed' public_calls
 for tool in memcheck racecheck synccheck initcheck; do sanitizer $tool 150; done
 step 'large operands' 600 '[0-9]+% tests passed.*' tests -L large
 step speeds 300 '.+' "$build/bin/lacuna" bench --device cuda --min-time 0.05 --file "$source/bench/problems/targets_gpu.txt" \
