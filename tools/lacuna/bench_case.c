@@ -14,6 +14,10 @@
 
 #define SCANS 5
 
+/* Of the dispatcher on the host, within the bound on the time of all warm-up calls: by then routes that first
+ * were measured in a bad moment have been measured again (after 64 and 256 calls). */
+#define HOST_LEARNING_CALLS 1024
+
 /* Cold, on a device: a call comes with a sweep of some tens of microseconds, so fewer of them. */
 #define DEVICE_COLD_CALLS  8
 #define DEVICE_COLD_ROUNDS 31
@@ -118,13 +122,15 @@ static void describe_lanes(bench_case_t *bench, bench_cache_t cache)
     bool replays = on_device(bench) && cache != BENCH_QUEUED;
     for (int i = 0; i < bench->lanes; i++) {
         bench_lane_t *lane = &bench->lane[i];
+        bool is_auto = strcmp(lane->route, ROUTE_AUTO) == 0;
         timed[i] = (timed_lane_t){.run = bench_lane_run,
                                   .reset = bench_lane_reset,
                                   .measure = measure_of(bench, cache),
                                   .measured = &lane->device,
                                   .arg = lane,
                                   .lingers = runs_blas(lane),
-                                  .keep = i == 0 || strcmp(lane->route, ROUTE_AUTO) == 0};
+                                  .warmup = is_auto && !on_device(bench) ? HOST_LEARNING_CALLS : 0,
+                                  .keep = i == 0 || is_auto};
         timed[i].dropped = lane->status != BENCH_OK || (replays && !lane->replays);
     }
 }

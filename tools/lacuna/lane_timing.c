@@ -32,8 +32,9 @@ static double settle_after(const timed_lane_t *lane, double call_us)
 static bool warm_up(timed_lane_t *lane, const timing_plan_t *plan)
 {
     double spent = 0.0;
+    int calls = lane->warmup > plan->warmup ? lane->warmup : plan->warmup;
     if (lane->reset) lane->reset(lane->arg);
-    for (int i = 0; i < plan->warmup && (i < 3 || spent < WARMUP_US); i++) {
+    for (int i = 0; i < calls && (i < 3 || spent < WARMUP_US); i++) {
         double begin = stopwatch_us();
         if (!lane->run(lane->arg)) return false;
         double took = stopwatch_us() - begin;

@@ -22,6 +22,7 @@ typedef struct timed_lane {
     void *arg;
     bool lingers;   /* runs in a BLAS whose threads go on spinning for a while: the next lane waits that out
                      */
+    int warmup;     /* calls before its first sample, where those are more than the plan's        */
     bool keep;      /* never dropped for being slow                                     */
     bool dropped;   /* out: failed, or slower than drop_factor times the fastest        */
     bool failed;    /* out                                                              */
