@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define HYSTERESIS      0.10 /* a challenger must be this much cheaper than the route that served last */
+#define CHOSEN_MARGIN   1.1 /* a scan goes on up to so many times the density that its route was chosen at  */
 #define ASSUMED_DENSITY 0.10 /* where a route is forced on an operand of which nothing is known        */
 
 static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
@@ -111,6 +112,8 @@ static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice
     lac_side_t side = choice->route->side;
     if (forced || !site || side == LAC_SIDE_NONE || is_trial(choice)) return; /* a trial finds out */
     double limit = side == LAC_SIDE_LEFT ? site->left.break_even : site->right.break_even;
+    double chosen_at = CHOSEN_MARGIN * (side == LAC_SIDE_LEFT ? p->a.density : p->b.density);
+    if (limit > 0.0 && chosen_at > limit) limit = chosen_at; /* hysteresis chose it beyond break-even */
     if (limit > 0.0 && limit < 1.0) p->density_limit = limit;
 }
 

@@ -105,6 +105,19 @@ static void test_sparse_is_found_and_remembered(void **state)
     assert_int_equal(only_site(t)->looks, 1);
 }
 
+/* What serves by hysteresis, at a density a little beyond break-even, is not given up each time for that. */
+static void test_what_is_chosen_is_not_given_up(void **state)
+{
+    product_t *t = *state;
+    fill(t, 501);
+    for (int i = 0; i < 2; i++) assert_string_equal(run(t), "event");
+    only_site(t)->left.break_even = 0.95 * t->last.density;
+    assert_string_equal(run(t), "event");
+    fill(t, 1);
+    assert_true(serves_dense(run(t)));
+    assert_string_equal(t->last.reason, "denser than expected");
+}
+
 static double cost_of(const lac_decision_t *d, const char *route, const char *side)
 {
     for (int i = 0; i < d->count; i++)
@@ -310,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sparse_is_found_and_remembered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_chosen_is_not_given_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_other_side_is_kept_in_mind, setup, teardown),
         cmocka_unit_test_setup_teardown(test_near_losers_are_tried, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dense_backs_off, setup, teardown),
