@@ -124,9 +124,9 @@ static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, c
 {
     const lac_route_t *route = choice->route;
     bool plain = route->role == LAC_ROLE_PLAIN && !forced;
+    if (!request->may_decline) return false;
     if (ctx->backend->clock && is_trial(choice) && !request->followed) return false;
-    return request->may_decline &&
-           (route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain);
+    return route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain;
 }
 
 static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, const char *reason,

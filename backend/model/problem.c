@@ -50,12 +50,14 @@ lac_operand_t lac_operand_describe(const lac_obj_t *obj)
         .dt = obj->dt, .flipped = flipped, .buf = obj->buf, .meta = obj->meta, .k_active = -1.0};
     x.rs = flipped ? obj->cs : obj->rs;
     x.cs = flipped ? obj->rs : obj->cs;
-    x.frozen = obj->meta && obj->meta->frozen;
+    x.known = LAC_KNOWN_NOT;
+    x.density = -1.0;
+    if (!obj->meta) return x;
+    x.frozen = obj->meta->frozen;
     x.forms = lac_meta_trusted(obj->meta);
     x.known = source_of(obj->meta);
     x.density = lac_meta_density(obj->meta);
-    if (obj->meta && x.forms & 1u << LAC_FORM_ACTIVE)
-        describe_active_list(&x, lac_meta_form(obj->meta, LAC_FORM_ACTIVE));
+    if (x.forms & 1u << LAC_FORM_ACTIVE) describe_active_list(&x, lac_meta_form(obj->meta, LAC_FORM_ACTIVE));
     return x;
 }
 
