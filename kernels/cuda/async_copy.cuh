@@ -14,11 +14,6 @@ namespace lacuna
  */
 typedef uint64_t barrier_t;
 
-__device__ inline unsigned shared_address(const void *p)
-{
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
 __device__ inline void barrier_init(barrier_t *b, int arrivals)
 {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(arrivals) : "memory");

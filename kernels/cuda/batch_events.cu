@@ -94,7 +94,7 @@ __device__ inline void store_columns(const BatchArgs &a, float *row, int j0, int
 template <typename T, bool kWide, typename Args>
 __global__ __launch_bounds__(kMostWarps *kWarp) void batch_events(const __grid_constant__ Args args)
 {
-    extern __shared__ Event packed[]; /* the shares, then all together, then how many each share has */
+    LACUNA_DYNAMIC_SHARED(Event, packed); /* the shares, then all together, then how many each share has */
     const BatchArgs &a = common(args);
     const lac_cuda_batch_t &b = a.b;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp,

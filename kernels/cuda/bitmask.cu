@@ -111,7 +111,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
 {
     constexpr int kStrip = kHeld / kRows, kWords = kStrip / kWarp;
     constexpr int kPartner = kPartnerFloats / kColumns / kStrip * kStrip; /* k of W at a time */
-    extern __shared__ float4 memory[];
+    LACUNA_DYNAMIC_SHARED(float4, memory);
     const Picture &p = a.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     unsigned bit,

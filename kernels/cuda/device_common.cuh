@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Device helpers shared by the kernels: clusters, programmatic launch, scalars, launch of a configured grid.
- */
+ * Device helpers shared by the kernels: extents, scalars, launch of a configured grid. */
 #ifndef LACUNA_DEVICE_COMMON_CUH
 #define LACUNA_DEVICE_COMMON_CUH
 
-#include <cuda_runtime.h>
+#include "primitives.cuh"
 
 #include <atomic>
 
@@ -50,86 +49,6 @@ __device__ inline void store_scaled(float *at, float sum, float alpha, float bet
 __device__ inline unsigned lanes_below(int lane)
 {
     return (1u << lane) - 1u;
-}
-
-/* A cluster of one is an ordinary block: then the barrier is __syncthreads and addresses stay local. Below
- * compute 9.0 there are no clusters and the launchers never ask for one. */
-__device__ inline void cluster_arrive_relaxed(int cluster)
-{
-#if __CUDA_ARCH__ >= 900
-    if (cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-#endif
-}
-
-__device__ inline void cluster_wait(int cluster)
-{
-#if __CUDA_ARCH__ >= 900
-    if (cluster > 1) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
-
-__device__ inline void cluster_sync(int cluster)
-{
-#if __CUDA_ARCH__ >= 900
-    if (cluster > 1) {
-        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-        return;
-    }
-#endif
-    __syncthreads();
-}
-
-/* The address, in block `rank` of the cluster, of what `p` is in this block's shared memory. */
-__device__ inline unsigned cluster_address(const void *p, int rank, int cluster)
-{
-    unsigned local = (unsigned)__cvta_generic_to_shared(p);
-#if __CUDA_ARCH__ >= 900
-    if (cluster > 1) {
-        unsigned remote;
-        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(local), "r"(rank));
-        return remote;
-    }
-#endif
-    return local;
-}
-
-__device__ inline void cluster_store(unsigned address, float x)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
-#else
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
-#endif
-}
-
-__device__ inline void cluster_store(unsigned address, float4 x)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y),
-                 "f"(x.z), "f"(x.w)
-                 : "memory");
-#else
-    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y), "f"(x.z),
-                 "f"(x.w)
-                 : "memory");
-#endif
-}
-
-/* Programmatic dependent launch: let the next kernel of the stream begin; wait for the previous one's writes.
- */
-__device__ inline void dependents_launch()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
-
-__device__ inline void dependency_wait()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
 }
 
 struct Device {

@@ -96,14 +96,6 @@ __device__ int plan_window(const ActiveList &list, const int *count, int chunk, 
     return taken;
 }
 
-/* W passes through once: it must not displace S and the list in the first cache. */
-__device__ inline float load_once(const float *p)
-{
-    float x;
-    asm volatile("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(x) : "l"(p));
-    return x;
-}
-
 /* acc[i][c] += v[i] * W[k, column c] for kUnroll records of this lane. Rows without an event are left out:
  * their value 0 times an Inf of W would not be 0. */
 template <int kQuads, int kCols>
@@ -222,7 +214,7 @@ __device__ void join_parts(const Picture &p, const Share &h, int unit0, const fl
 template <int kQuads, int kCols>
 __global__ __launch_bounds__(kWarps *kWarp, 1) void event_active(const __grid_constant__ ActiveArgs a)
 {
-    extern __shared__ float4 records[];
+    LACUNA_DYNAMIC_SHARED(float4, records);
     __shared__ int begin[kMaxWindow + kWarp + 1], taken;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     const Share share = share_of<kCols>(a);

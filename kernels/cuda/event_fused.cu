@@ -37,7 +37,7 @@ struct FusedArgs {
 template <typename T, int kVec, bool kWide>
 __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_constant__ FusedArgs a)
 {
-    extern __shared__ float4 shared[];
+    LACUNA_DYNAMIC_SHARED(float4, shared);
     const Picture &p = a.p;
     const int cluster = a.split.cluster, rows = a.split.row_warps, slices = a.split.k_warps * cluster;
     const int owned = kTileColumns * kVec / cluster;

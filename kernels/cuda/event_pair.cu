@@ -118,7 +118,7 @@ __device__ inline void scatter(float *sums, const Row *rows, int count, const la
 template <typename T>
 __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ PairArgs a)
 {
-    extern __shared__ float4 shared[];
+    LACUNA_DYNAMIC_SHARED(float4, shared);
     Row *rows = (Row *)shared;
     Event *queue = (Event *)(rows + kRound);
     int *counts = (int *)(queue + kRound);

@@ -44,7 +44,7 @@ template <typename Source, bool kWide>
 __global__ __launch_bounds__(range_warps(kWide) *
                              kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
 {
-    extern __shared__ float4 shared[];
+    LACUNA_DYNAMIC_SHARED(float4, shared);
     const Picture &p = a.p;
     const int cluster = a.split.cluster, rows = a.split.row_warps;
     const int slices = a.split.k_warps * cluster, owned = kTileColumns / cluster;

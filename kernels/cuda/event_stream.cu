@@ -142,7 +142,7 @@ template <Copy kCopy, int kCols, int kRows>
 __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
                              1) void event_stream(const __grid_constant__ StreamArgs a)
 {
-    extern __shared__ float4 memory[];
+    LACUNA_DYNAMIC_SHARED(float4, memory);
     __shared__ Barriers barriers;
     const Picture &p = a.p;
     const Slots &s = a.from;

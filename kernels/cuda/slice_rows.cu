@@ -70,7 +70,7 @@ __device__ inline void publish()
 template <int kUnit>
 __global__ __launch_bounds__(kThreads) void slice_lines(const __grid_constant__ SliceArgs a)
 {
-    extern __shared__ float4 memory[];
+    LACUNA_DYNAMIC_SHARED(float4, memory);
     const lac_cuda_slice_t &s = a.s;
     const int thread = threadIdx.x % kUnit, lane = threadIdx.x % kWarp, pitch = (int)round_up(a.width + 4, 4);
     const int64_t item = (int64_t)blockIdx.x * (kThreads / kUnit) + threadIdx.x / kUnit;
@@ -112,7 +112,7 @@ __global__ __launch_bounds__(kThreads) void slice_lines(const __grid_constant__ 
 /* The same for an output of any strides: tiles of kTileRows x kTileCols, written along the nearer extent. */
 __global__ __launch_bounds__(kThreads) void slice_tiles(const __grid_constant__ SliceArgs a)
 {
-    extern __shared__ float4 memory[];
+    LACUNA_DYNAMIC_SHARED(float4, memory);
     float(*tile)[kTileRows + 1] = (float(*)[kTileRows + 1]) memory; /* [column][row] */
     const lac_cuda_slice_t &s = a.s;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
