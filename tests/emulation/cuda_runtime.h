@@ -1,0 +1,241 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Stands in for CUDA's header of this name where kernels are compiled for the host: the words of CUDA C and
+ * of its run time that the kernels use, on the threads of emulator.h. */
+#ifndef LACUNA_EMULATED_CUDA_RUNTIME_H
+#define LACUNA_EMULATED_CUDA_RUNTIME_H
+
+#include "emulator.h"
+
+#include <math.h>
+#include <string.h>
+
+#define __global__ static
+#define __device__
+#define __host__
+#define __shared__ static thread_local /* a block is a thread of the host */
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(n) alignas(n)
+
+struct EmulatedCoordinate {
+    EmulatedIndex (*of)();
+    unsigned EmulatedIndex::*axis;
+    operator unsigned() const { return of().*axis; }
+};
+struct EmulatedVector {
+    EmulatedCoordinate x, y, z;
+    constexpr explicit EmulatedVector(EmulatedIndex (*of)())
+        : x{of, &EmulatedIndex::x}, y{of, &EmulatedIndex::y}, z{of, &EmulatedIndex::z}
+    {
+    }
+};
+inline constexpr EmulatedVector threadIdx(emulated_thread_index), blockIdx(emulated_block_index),
+    blockDim(emulated_block_dim), gridDim(emulated_grid_dim);
+
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
+struct alignas(4) uchar4 {
+    unsigned char x, y, z, w;
+};
+
+inline float4 make_float4(float x, float y, float z, float w)
+{
+    return {x, y, z, w};
+}
+inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+
+template <typename To, typename From> inline To same_bits(From from)
+{
+    static_assert(sizeof(To) == sizeof(From), "another type of the same size");
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+inline unsigned __float_as_uint(float x)
+{
+    return same_bits<unsigned>(x);
+}
+inline float __uint_as_float(unsigned x)
+{
+    return same_bits<float>(x);
+}
+inline int __float_as_int(float x)
+{
+    return same_bits<int>(x);
+}
+inline float __int_as_float(int x)
+{
+    return same_bits<float>(x);
+}
+
+template <typename T> inline T __ldg(const T *p)
+{
+    return *p;
+}
+inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+inline int __popcll(unsigned long long x)
+{
+    return __builtin_popcountll(x);
+}
+inline int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+
+/* Every lane of the warp must come: the kernels have no use for other masks. */
+template <typename T> struct Lanes {
+    T of[32];
+    explicit Lanes(T mine)
+    {
+        static_assert(sizeof(T) <= sizeof(uint64_t), "one word per lane");
+        uint64_t word = 0, words[32];
+        memcpy(&word, &mine, sizeof mine);
+        emulated_exchange(word, words);
+        for (int l = 0; l < 32; l++) memcpy(&of[l], &words[l], sizeof mine);
+    }
+};
+
+inline int emulated_lane()
+{
+    return int(threadIdx.x % 32);
+}
+inline void __syncwarp(unsigned = ~0u)
+{
+    Lanes<int>(0);
+}
+inline unsigned __ballot_sync(unsigned, int predicate)
+{
+    const Lanes<int> all(predicate);
+    unsigned bits = 0;
+    for (int l = 0; l < 32; l++) bits |= unsigned(all.of[l] != 0) << l;
+    return bits;
+}
+inline int __any_sync(unsigned mask, int predicate)
+{
+    return __ballot_sync(mask, predicate) != 0;
+}
+template <typename T> inline T __shfl_sync(unsigned, T x, int lane)
+{
+    return Lanes<T>(x).of[lane & 31];
+}
+template <typename T> inline T __shfl_xor_sync(unsigned, T x, int mask)
+{
+    return Lanes<T>(x).of[emulated_lane() ^ mask];
+}
+template <typename T> inline T __shfl_up_sync(unsigned, T x, int by)
+{
+    const Lanes<T> all(x);
+    return emulated_lane() < by ? x : all.of[emulated_lane() - by];
+}
+template <typename T> inline T __reduce_add_sync(unsigned, T x)
+{
+    const Lanes<T> all(x);
+    T sum = 0;
+    for (T y : all.of) sum += y;
+    return sum;
+}
+template <typename T> inline T __reduce_max_sync(unsigned, T x)
+{
+    const Lanes<T> all(x);
+    for (T y : all.of) x = x < y ? y : x;
+    return x;
+}
+template <typename T> inline T __reduce_min_sync(unsigned, T x)
+{
+    const Lanes<T> all(x);
+    for (T y : all.of) x = y < x ? y : x;
+    return x;
+}
+inline void __syncthreads()
+{
+    emulated_sync_block();
+}
+
+/* The run time ------------------------------------------------------------------------------------------- */
+
+typedef void *cudaStream_t;
+typedef enum cudaError { cudaSuccess = 0, cudaErrorInvalidValue = 1 } cudaError_t;
+typedef enum cudaDeviceAttr {
+    cudaDevAttrMultiProcessorCount,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin,
+    cudaDevAttrComputeCapabilityMajor
+} cudaDeviceAttr;
+typedef enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize,
+    cudaFuncAttributeNonPortableClusterSizeAllowed
+} cudaFuncAttribute;
+typedef enum cudaLaunchAttributeID {
+    cudaLaunchAttributeClusterDimension,
+    cudaLaunchAttributeProgrammaticStreamSerialization
+} cudaLaunchAttributeID;
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    struct {
+        dim3 clusterDim;
+        int programmaticStreamSerializationAllowed;
+    } val;
+};
+
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+
+inline cudaError_t cudaGetDevice(int *device)
+{
+    *device = emulated_device;
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int device)
+{
+    const EmulatedDevice &d = kEmulatedDevices[device];
+    *value = what == cudaDevAttrMultiProcessorCount            ? d.multiprocessors
+             : what == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)d.shared
+                                                               : d.major;
+    return cudaSuccess;
+}
+inline cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute what, int value)
+{
+    const bool too_large = what == cudaFuncAttributeMaxDynamicSharedMemorySize &&
+                           (size_t)value > kEmulatedDevices[emulated_device].shared;
+    return too_large ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+/* Runs the kernel to its end. */
+template <typename Args>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(Args), Args args)
+{
+    EmulatedGrid grid = {{config->gridDim.x, config->gridDim.y, config->gridDim.z},
+                         {config->blockDim.x, config->blockDim.y, config->blockDim.z},
+                         config->dynamicSmemBytes,
+                         1};
+    for (unsigned a = 0; a < config->numAttrs; a++)
+        if (config->attrs[a].id == cudaLaunchAttributeClusterDimension)
+            grid.cluster = (int)config->attrs[a].val.clusterDim.x;
+    return emulated_run(grid, [&] { kernel(args); }) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+#endif

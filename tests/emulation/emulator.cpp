@@ -1,0 +1,293 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Fibers, blocks and clusters. */
+#include "emulator.h"
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES] = {
+    {132, 9, 227 * 1024},
+    {4, 9, 227 * 1024},
+    {20, 8, 163 * 1024},
+};
+int emulated_device;
+uint64_t emulated_schedule = 1;
+
+namespace
+{
+
+constexpr int kWarp = 32, kMostThreads = 1024;
+constexpr size_t kStack = 64 * 1024;
+constexpr int kTurns = 24; /* of a warp before another's, at most */
+
+struct Fiber {
+    ucontext_t start;
+    jmp_buf place; /* once it has run: swapcontext would ask the system for the signal mask each time */
+    bool begun = false, done = false;
+    std::unique_ptr<char[]> stack;
+    unsigned thread;
+    bool (*ready)(const void *, unsigned) = nullptr; /* what it waits for */
+    const void *object;
+    unsigned value;
+    std::deque<std::function<void()>> later;
+
+    bool may_run() const { return !done && (!ready || ready(object, value)); }
+};
+
+/* A meeting of `expected` threads; the number of the meeting tells who has been to which. */
+struct Meeting {
+    std::atomic<int> come{0};
+    std::atomic<unsigned> number{0};
+
+    void attend(int expected)
+    {
+        const unsigned mine = number;
+        if (++come == expected) {
+            come = 0;
+            number++;
+        } else {
+            const auto over = [](const void *object, unsigned value) {
+                return ((const Meeting *)object)->number != value;
+            };
+            emulated_wait(over, this, mine);
+        }
+    }
+};
+
+struct Warp {
+    Meeting meeting;
+    uint64_t words[2][kWarp]; /* of this exchange, and of the one before, which some still read */
+    unsigned exchanges[kWarp] = {};
+};
+
+struct Cluster;
+
+struct Block {
+    const EmulatedGrid *grid;
+    EmulatedIndex index;
+    Cluster *cluster;
+    std::unique_ptr<float[]> shared; /* its own allocation: a sanitizer sees what lies beyond */
+    std::vector<Warp> warps;
+    Meeting meeting;
+};
+
+struct Cluster {
+    std::vector<std::unique_ptr<Block>> blocks;
+    Meeting meeting;
+};
+
+thread_local Block *block;
+thread_local Fiber *fiber;
+thread_local jmp_buf scheduler;
+thread_local const std::function<void()> *body;
+
+int threads_of(const EmulatedGrid &g)
+{
+    return int(g.block.x * g.block.y * g.block.z);
+}
+
+void begin_fiber()
+{
+    (*body)();
+    fiber->done = true;
+    _longjmp(scheduler, 1);
+}
+
+[[noreturn]] void go_on()
+{
+    if (fiber->begun) _longjmp(fiber->place, 1);
+    fiber->begun = true;
+    setcontext(&fiber->start);
+    abort();
+}
+
+/* Lets a fiber go on until it waits or ends. */
+__attribute__((noinline)) void resume(Fiber &f)
+{
+    fiber = &f;
+    if (!_setjmp(scheduler)) go_on();
+}
+
+/* Does the oldest thing that a fiber left for later, if there is one. */
+bool do_later(Fiber &f)
+{
+    if (f.later.empty()) return false;
+    const std::function<void()> then = std::move(f.later.front());
+    f.later.pop_front();
+    then();
+    return true;
+}
+
+void prepare(std::vector<Fiber> &fibers)
+{
+    unsigned thread = 0;
+    for (Fiber &f : fibers) {
+        f.thread = thread++;
+        f.stack.reset(new char[kStack]);
+        getcontext(&f.start);
+        f.start.uc_stack.ss_sp = f.stack.get();
+        f.start.uc_stack.ss_size = kStack;
+        f.start.uc_link = nullptr;
+        makecontext(&f.start, begin_fiber, 0);
+    }
+}
+
+/* Lets the lanes of a warp that may go on do so; whether there was one. */
+bool run_lanes(Fiber *lanes)
+{
+    bool ran = false;
+    for (int lane = 0; lane < kWarp; lane++)
+        if (lanes[lane].may_run()) resume(lanes[lane]), ran = true;
+    return ran;
+}
+
+/* Runs all threads of a block; `order` draws which warp goes on, for how long, and what of that which was
+ * left for later comes now: mostly nothing, until nobody can go on without. */
+void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
+{
+    std::mt19937_64 order(seed);
+    const size_t threads = (size_t)threads_of(*b.grid), warps = threads / kWarp;
+    std::vector<Fiber> fibers(threads);
+    block = &b, body = &kernel;
+    prepare(fibers);
+    const auto running = [&fibers] {
+        for (const Fiber &f : fibers)
+            if (!f.done) return true;
+        return false;
+    };
+    bool some = true;
+    for (size_t idle = 0; some || running(); idle++) {
+        const size_t warp = order() % warps;
+        some = run_lanes(&fibers[warp * kWarp]);
+        for (int turn = int(order() % kTurns); some && turn > 0 && run_lanes(&fibers[warp * kWarp]); turn--)
+            continue;
+        if (some) idle = 0;
+        if (order() % 4 == 0) do_later(fibers[order() % threads]);
+        if (idle < 4 * warps) continue;
+        bool came = false; /* everybody waits: for copies, or for other blocks */
+        for (size_t first = order() % threads, f = 0; f < threads && !came; f++)
+            came = do_later(fibers[(first + f) % threads]);
+        if (!came) std::this_thread::yield();
+    }
+    for (Fiber &f : fibers) EMULATED_REQUIRE(f.later.empty()); /* a kernel waits for what it copies */
+}
+
+} // namespace
+
+void emulated_fail(const char *what, const char *file, int line)
+{
+    fprintf(stderr, "%s:%d: block %u, thread %u: not so: %s\n", file, line, block ? block->index.x : 0,
+            fiber ? fiber->thread : 0, what);
+    abort();
+}
+
+bool emulated_run(const EmulatedGrid &g, const std::function<void()> &kernel)
+{
+    const int threads = threads_of(g);
+    if (threads < 1 || threads > kMostThreads || threads % kWarp || g.grid.x % (unsigned)g.cluster ||
+        g.grid.y > 65535 || g.grid.z > 65535 || g.shared > kEmulatedDevices[emulated_device].shared)
+        return false;
+    uint64_t seed = emulated_schedule;
+    for (unsigned z = 0; z < g.grid.z; z++)
+        for (unsigned y = 0; y < g.grid.y; y++)
+            for (unsigned x = 0; x < g.grid.x; x += (unsigned)g.cluster) {
+                Cluster c;
+                for (unsigned r = 0; r < (unsigned)g.cluster; r++) {
+                    std::unique_ptr<Block> b(new Block);
+                    b->grid = &g, b->index = {x + r, y, z}, b->cluster = &c;
+                    b->shared.reset(new float[g.shared / sizeof(float) + 1]);
+                    for (size_t f = 0; f < g.shared / sizeof(float); f++) b->shared[f] = __builtin_nanf("");
+                    b->warps = std::vector<Warp>((size_t)(threads / kWarp));
+                    c.blocks.push_back(std::move(b));
+                }
+                std::vector<std::thread> others;
+                for (int r = 1; r < g.cluster; r++)
+                    others.emplace_back(run_block, std::ref(*c.blocks[(size_t)r]), std::cref(kernel), ++seed);
+                run_block(*c.blocks[0], kernel, ++seed);
+                for (std::thread &t : others) t.join();
+            }
+    return true;
+}
+
+void emulated_wait(bool (*ready)(const void *, unsigned), const void *object, unsigned value)
+{
+    fiber->ready = ready, fiber->object = object, fiber->value = value;
+    if (!_setjmp(fiber->place)) _longjmp(scheduler, 1);
+    fiber->ready = nullptr;
+}
+
+EmulatedIndex emulated_thread_index()
+{
+    const EmulatedIndex &n = block->grid->block;
+    return {fiber->thread % n.x, fiber->thread / n.x % n.y, fiber->thread / n.x / n.y};
+}
+
+EmulatedIndex emulated_block_index()
+{
+    return block->index;
+}
+
+EmulatedIndex emulated_block_dim()
+{
+    return block->grid->block;
+}
+
+EmulatedIndex emulated_grid_dim()
+{
+    return block->grid->grid;
+}
+
+void emulated_exchange(uint64_t mine, uint64_t (&all)[32])
+{
+    Warp &w = block->warps[fiber->thread / kWarp];
+    const unsigned lane = fiber->thread % kWarp, now = w.exchanges[lane]++ % 2;
+    w.words[now][lane] = mine;
+    w.meeting.attend(kWarp);
+    for (int l = 0; l < kWarp; l++) all[l] = w.words[now][l];
+}
+
+void emulated_sync_block()
+{
+    block->meeting.attend(threads_of(*block->grid));
+}
+
+void emulated_sync_cluster()
+{
+    block->cluster->meeting.attend(threads_of(*block->grid) * block->grid->cluster);
+}
+
+char *emulated_shared()
+{
+    return (char *)block->shared.get();
+}
+
+char *emulated_shared_of(int rank)
+{
+    return (char *)block->cluster->blocks[(size_t)rank]->shared.get();
+}
+
+size_t emulated_shared_bytes()
+{
+    return block->grid->shared;
+}
+
+void emulated_later(std::function<void()> then)
+{
+    fiber->later.push_back(std::move(then));
+}
+
+void emulated_wait_for_later()
+{
+    const auto none = [](const void *object, unsigned) { return ((const Fiber *)object)->later.empty(); };
+    emulated_wait(none, fiber, 0);
+}

@@ -1,0 +1,261 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Event kernels on the emulator, against fp64: random shapes, orders, strides, scalars, densities and
+ * devices; poisoned outputs; each product twice, in two orders of its warps, for the same bits. */
+#include "cuda_kernels.h"
+#include "emulator.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr double kTolerance = 12.0; /* units of 2^-24 |S||W|, elementwise worst */
+int checks, failures;
+
+struct Case {
+    int64_t m, n, k;
+    double density;
+    bool u8, s_kmajor, w_cols, w_padded, out_transposed, device_scalars;
+    float alpha, beta;
+    int device;
+    unsigned seed;
+};
+
+/* 16-byte aligned, of exactly this many elements: a sanitizer sees what lies beyond. */
+template <typename T> struct Buffer {
+    std::unique_ptr<T, void (*)(void *)> memory;
+    size_t count;
+    explicit Buffer(int64_t n)
+        : memory((T *)aligned_alloc(256, (sizeof(T) * (size_t)n + 255) / 256 * 256), free), count((size_t)n)
+    {
+    }
+    T *data() const { return memory.get(); }
+    T &operator[](int64_t i) const { return memory.get()[i]; }
+};
+
+struct Operands {
+    Buffer<float> s, w, before, out, val;
+    Buffer<uint8_t> bytes, workspace;
+    Buffer<int64_t> ptr;
+    Buffer<int32_t> idx;
+    std::vector<double> sum, magnitude; /* of S W and |S||W| */
+    float scalars[2];
+    lac_cuda_product_t p;
+    lac_cuda_dense_t dense;
+    lac_cuda_csr_t csr;
+};
+
+std::string text(const Case &c, const char *what)
+{
+    char b[256];
+    snprintf(b, sizeof b, "%s:%lldx%lldx%lld:d=%g:%s:s=%s:w=%s%s:out=%s:alpha=%g:beta=%g%s:device=%d:seed=%u",
+             what, (long long)c.m, (long long)c.k, (long long)c.n, c.density, c.u8 ? "u8" : "f32",
+             c.s_kmajor ? "kmajor" : "rows", c.w_cols ? "cols" : "rows", c.w_padded ? "+pad" : "",
+             c.out_transposed ? "trans" : "rows", c.alpha, c.beta, c.device_scalars ? ":dev" : "", c.device,
+             c.seed);
+    return b;
+}
+
+int64_t workspace_bytes(int64_t m, int64_t k)
+{
+    int64_t most = 0;
+    for (int64_t bytes : {lac_cuda_event_slots_bytes(m, k), lac_cuda_event_stream_bytes(m, k),
+                          lac_cuda_event_active_bytes(m, k), lac_cuda_event_panel_bytes(m, k)})
+        most = bytes > most ? bytes : most;
+    return most;
+}
+
+/* W is NaN in the rows that no row of S has an event for. */
+std::unique_ptr<Operands> make(const Case &c)
+{
+    std::mt19937 random(c.seed);
+    const auto uniform = [&random] { return (float)(random() % 20001) / 10000.0f - 1.0f; };
+    const int64_t ldw = (c.w_cols ? c.k : c.n) + (c.w_padded ? 5 : 0), lines = c.w_cols ? c.n : c.k;
+    const int64_t nnz_most = c.m * c.k;
+    std::unique_ptr<Operands> o(new Operands{Buffer<float>(c.m * c.k),
+                                             Buffer<float>(ldw * lines),
+                                             Buffer<float>(c.m * c.n),
+                                             Buffer<float>(c.m * c.n),
+                                             Buffer<float>(nnz_most),
+                                             Buffer<uint8_t>(c.m * c.k),
+                                             Buffer<uint8_t>(workspace_bytes(c.m, c.k)),
+                                             Buffer<int64_t>(c.m + 1),
+                                             Buffer<int32_t>(nnz_most),
+                                             std::vector<double>((size_t)(c.m * c.n)),
+                                             std::vector<double>((size_t)(c.m * c.n)),
+                                             {c.alpha, c.beta},
+                                             {},
+                                             {},
+                                             {}});
+    const int64_t rs = c.s_kmajor ? 1 : c.k, cs = c.s_kmajor ? c.m : 1;
+    const int64_t ks = c.w_cols ? 1 : ldw, js = c.w_cols ? ldw : 1;
+    const bool full_rows = c.seed % 3 == 0; /* now and then */
+    std::vector<bool> active((size_t)c.k);
+    int64_t nnz = 0;
+    o->ptr[0] = 0;
+    for (int64_t i = 0; i < c.m; i++) {
+        for (int64_t k = 0; k < c.k; k++) {
+            const bool event = (full_rows && i % 7 == 3) || random() % 100000 < c.density * 100000;
+            const float x = !event ? (random() % 2 ? 0.0f : -0.0f) : c.u8 ? 1.0f : uniform() + 2.0f;
+            o->s[i * rs + k * cs] = x, o->bytes[i * rs + k * cs] = event ? (uint8_t)(1 + random() % 255) : 0;
+            if (event) o->idx[nnz] = (int32_t)k, o->val[nnz++] = x, active[(size_t)k] = true;
+        }
+        o->ptr[i + 1] = nnz;
+    }
+    for (size_t e = 0; e < o->w.count; e++) o->w.data()[e] = NAN;
+    for (int64_t k = 0; k < c.k; k++)
+        for (int64_t j = 0; j < c.n; j++)
+            if (active[(size_t)k]) o->w[k * ks + j * js] = uniform();
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t e = o->ptr[i]; e < o->ptr[i + 1]; e++)
+            for (int64_t j = 0; j < c.n; j++) {
+                const double x = (double)o->val[e] * (double)o->w[o->idx[e] * ks + j * js];
+                o->sum[(size_t)(i * c.n + j)] += x, o->magnitude[(size_t)(i * c.n + j)] += fabs(x);
+            }
+    for (int64_t e = 0; e < c.m * c.n; e++) o->before[e] = c.beta == 0.0f ? NAN : uniform();
+    o->p = {c.m,
+            c.n,
+            c.k,
+            {nullptr, c.alpha},
+            o->w.data(),
+            ldw,
+            c.w_cols ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
+            {nullptr, c.beta},
+            o->out.data(),
+            c.out_transposed ? 1 : c.n,
+            c.out_transposed ? c.m : 1};
+    if (c.device_scalars) o->p.alpha = {o->scalars, 99.0f}, o->p.beta = {o->scalars + 1, 99.0f};
+    o->dense = {c.u8 ? LAC_U8 : LAC_F32, c.u8 ? (const void *)o->bytes.data() : o->s.data(), rs, cs,
+                c.seed % 2 ? c.density : 0.0};
+    o->csr = {o->ptr.data(), o->idx.data(), c.u8 ? nullptr : o->val.data(), nnz};
+    return o;
+}
+
+double worst_error(const Case &c, const Operands &o)
+{
+    double worst = 0;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            const int64_t at = i * o.p.rs + j * o.p.cs;
+            double expected = (double)c.alpha * o.sum[(size_t)(i * c.n + j)],
+                   unit = fabs((double)c.alpha) * o.magnitude[(size_t)(i * c.n + j)];
+            if (c.beta != 0.0f) {
+                expected += (double)c.beta * (double)o.before[at];
+                unit += fabs((double)c.beta * (double)o.before[at]);
+            }
+            const double error = fabs((double)o.out[at] - expected) / (unit * 0x1p-24 + 1e-30);
+            if (!(error <= worst)) worst = error;
+        }
+    return worst;
+}
+
+void check(const Case &c, Operands &o, const char *what, const std::function<lac_status_t()> &run)
+{
+    const size_t bytes = sizeof(float) * (size_t)(c.m * c.n);
+    std::vector<float> first((size_t)(c.m * c.n));
+    for (int again = 0; again < 2; again++) {
+        memcpy(o.out.data(), o.before.data(), bytes);
+        emulated_schedule = c.seed * 1000003u + (unsigned)again;
+        const lac_status_t status = run();
+        if (status != LAC_OK) {
+            printf("FAIL status %d %s\n", (int)status, text(c, what).c_str());
+            failures++;
+            return;
+        }
+        if (!again) memcpy(first.data(), o.out.data(), bytes);
+    }
+    const double error = worst_error(c, o);
+    checks++;
+    if (!(error <= kTolerance)) printf("FAIL error %g %s\n", error, text(c, what).c_str()), failures++;
+    if (memcmp(first.data(), o.out.data(), bytes))
+        printf("FAIL repeat %s\n", text(c, what).c_str()), failures++;
+}
+
+lac_cuda_tile_t random_tile(unsigned seed, bool clusters)
+{
+    std::mt19937 random(seed * 77);
+    lac_cuda_tile_t t = {};
+    t.vec = 1 + int(random() % 2), t.row_warps = 1 + int(random() % 7), t.k_warps = 1 + int(random() % 2);
+    t.cluster = clusters ? 1 << random() % 4 : 1, t.slice = 128 << random() % 3;
+    return t;
+}
+
+void check_rows(const Case &c, Operands &o)
+{
+    const bool hopper = kEmulatedDevices[c.device].major >= 9;
+    const lac_cuda_product_t *p = &o.p;
+    const lac_cuda_tile_t tile = random_tile(c.seed, hopper);
+    lac_cuda_dense_t packed = o.dense;
+    packed.data = nullptr;
+    void *work = o.workspace.data();
+    check(c, o, "fused", [&] { return lac_cuda_event_fused(p, &o.dense, nullptr, nullptr); });
+    check(c, o, "fused-tile", [&] { return lac_cuda_event_fused(p, &o.dense, &tile, nullptr); });
+    check(c, o, "slots", [&] { return lac_cuda_event_slots(p, &o.dense, nullptr, work, nullptr); });
+    check(c, o, "slots-tile", [&] { return lac_cuda_event_slots(p, &o.dense, &tile, work, nullptr); });
+    check(c, o, "packed", [&] { return lac_cuda_event_slots(p, &packed, &tile, work, nullptr); });
+    check(c, o, "csr", [&] { return lac_cuda_event_csr(p, &o.csr, nullptr, nullptr); });
+    check(c, o, "csr-tile", [&] { return lac_cuda_event_csr(p, &o.csr, &tile, nullptr); });
+    if (!hopper || c.w_cols || o.p.n % 4 || o.p.ldw % 4) return;
+    check(c, o, "panel", [&] { return lac_cuda_event_panel(p, &o.dense, 0, work, nullptr); });
+    check(c, o, "panel-cluster",
+          [&] { return lac_cuda_event_panel(p, &packed, tile.cluster, work, nullptr); });
+    check(c, o, "panel-csr", [&] { return lac_cuda_event_panel_csr(p, &o.csr, tile.cluster, nullptr); });
+}
+
+void check_columns(const Case &c, Operands &o)
+{
+    lac_cuda_dense_t packed = o.dense;
+    packed.data = nullptr;
+    void *work = o.workspace.data();
+    if (!c.w_cols) return;
+    check(c, o, "stream", [&] { return lac_cuda_event_stream(&o.p, &o.dense, work, nullptr); });
+    check(c, o, "stream-packed", [&] { return lac_cuda_event_stream(&o.p, &packed, work, nullptr); });
+    check(c, o, "active", [&] { return lac_cuda_event_active(&o.p, &o.dense, work, nullptr); });
+    check(c, o, "active-packed", [&] { return lac_cuda_event_active(&o.p, &packed, work, nullptr); });
+}
+
+Case random_case(unsigned seed, unsigned largest)
+{
+    std::mt19937 random(seed);
+    const double densities[] = {0.0, 0.002, 0.02, 0.1, 0.5, 1.0};
+    Case c = {};
+    c.m = 1 + random() % (seed % 3 ? 20 : 140), c.n = 1 + random() % largest,
+    c.k = 1 + random() % (3 * largest);
+    if (random() % 4) c.n = (c.n + 3) / 4 * 4, c.k = (c.k + 3) / 4 * 4;
+    c.density = densities[random() % 6];
+    c.u8 = random() % 2, c.s_kmajor = random() % 2, c.w_cols = random() % 3 == 0,
+    c.w_padded = random() % 4 == 0;
+    c.out_transposed = random() % 2, c.device_scalars = random() % 2;
+    c.alpha = random() % 2 ? 1.0f : -0.75f, c.beta = random() % 2 ? 0.0f : 0.5f;
+    c.device = int(random() % EMULATED_DEVICES), c.seed = seed;
+    return c;
+}
+
+} // namespace
+
+/* test_emulated_events [cases] [largest n, a third of the largest k] [first seed] */
+int main(int argc, char **argv)
+{
+    const bool quick = getenv("LACUNA_TEST_QUICK") != nullptr;
+    const int cases = argc > 1 ? atoi(argv[1]) : quick ? 4 : 24;
+    const unsigned largest = argc > 2 ? (unsigned)atoi(argv[2]) : 200;
+    const unsigned first = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
+    for (int t = 0; t < cases; t++) {
+        const Case c = random_case(first + (unsigned)t, largest);
+        emulated_device = c.device;
+        const std::unique_ptr<Operands> o = make(c);
+        check_rows(c, *o);
+        check_columns(c, *o);
+    }
+    printf("test_emulated_events: %d checks, %d failures\n", checks, failures);
+    return failures != 0 || checks == 0;
+}
