@@ -138,7 +138,8 @@ static trial_end_t judge_added(trial_t *t, const added_t *x, bool turned, lac_st
     trial_end_t end = trial_padding(t, &set->data.c, "c");
     ref_case_t operands = set->data;
     operands.c = set->c_before;
-    if (end != TRIAL_PASSED || !computed) return end;
+    if (end != TRIAL_PASSED) return end;
+    if (!computed) return trial_refuse(t, "declined, so that C may hold anything");
     end = TRIAL_FAILED;
     for (int i = 0; i < t->readings && end == TRIAL_FAILED; i++) {
         ref_result_t want;
@@ -160,12 +161,13 @@ trial_end_t trial_added(trial_t *t)
     lac_status_t status = throw_addend(t, &v, &x);
     trial_end_t end = status == LAC_OK ? TRIAL_PASSED : trial_stop(t, status, "what is added");
     trial_force(t);
-    for (int i = 0; end == TRIAL_PASSED && i < TRIAL_CALLS; i++) {
+    for (int i = 0; end != TRIAL_FAILED && i < TRIAL_CALLS; i++) {
         status = operand_set_reset(t->set);
         int computed = status == LAC_OK &&
                        lac_sgemm_added_or_decline(t->ctx, v.ta, v.tb, v.m, v.n, v.k, p->alpha, v.a, v.lda,
                                                   v.b, v.ldb, p->beta, v.c, v.ldc, &x.addend, "trial", NULL);
-        end = judge_added(t, &x, v.turned, status, computed);
+        trial_end_t one = judge_added(t, &x, v.turned, status, computed);
+        if (i == 0 || one != TRIAL_REFUSED) end = one;
     }
     trial_unforce(t);
     placed_matrix_free(&x.from);
