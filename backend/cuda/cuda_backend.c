@@ -5,6 +5,7 @@
 #include "cuda_batch.h"
 #include "cuda_clock.h"
 #include "cuda_exec.h"
+#include "cuda_life.h"
 #include "cuda_expand.h"
 #include "cuda_finish.h"
 #include "cuda_occupancy.h"

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Compressed forms from other sparse forms, for operands that have no buffer to scan. */
-#include "cuda_forms.h"
+#include "cuda_convert.h"
+#include "cuda_form_memory.h"
 #include "../base/status.h"
 
 /* The compressed form of the other extent. */

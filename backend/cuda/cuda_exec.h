@@ -73,16 +73,9 @@ lac_status_t lac_cuda_told(cudaError_t error, const char *what);
 /* The same for a launcher's status, which brings no message. */
 lac_status_t lac_cuda_launched(lac_status_t status, const char *what);
 
-/* Why cudaGetDeviceCount failed, for people. */
-const char *lac_cuda_why_none(cudaError_t error);
-
-lac_status_t lac_cuda_open(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine);
-void lac_cuda_close(lac_exec_t *exec);
-const char *lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine);
 int lac_cuda_enter(lac_exec_t *exec);
 void lac_cuda_leave(lac_exec_t *exec, int token);
 lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf);
-size_t lac_cuda_bytes(const lac_exec_t *exec);
 
 bool lac_cuda_capturing(const lac_exec_t *exec);
 /* A status with a message where the stream is captured, so that `what` cannot be made now. */

@@ -25,14 +25,4 @@ lac_status_t lac_cuda_form_now(lac_exec_t *exec, const lac_operand_t *x, lac_for
  * Pure. */
 size_t lac_cuda_form_bytes(const lac_operand_t *x, lac_form_t which);
 
-/* A compressed form from the operand's other sparse forms: whether that can be, and doing it. */
-bool lac_cuda_form_converts(const lac_operand_t *x, lac_form_t which);
-lac_status_t lac_cuda_form_convert(lac_exec_t *exec, const lac_operand_t *x, lac_form_t which,
-                                   lac_form_data_t *data);
-
-/* What makers of forms share: an empty form, one more allocation that it owns, and giving up. */
-void lac_cuda_form_begin(lac_origin_t origin, lac_form_data_t *data);
-lac_status_t lac_cuda_form_own(lac_form_data_t *data, int slot, size_t bytes, void **memory);
-void lac_cuda_form_drop(lac_form_data_t *data);
-
 #endif

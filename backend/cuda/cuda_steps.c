@@ -3,7 +3,7 @@
  * When steps pay, what they cost, and the keeping of them. */
 #include "cuda_steps.h"
 #include "cuda_capture.h"
-#include "cuda_forms.h"
+#include "cuda_form_memory.h"
 
 #include <math.h>
 

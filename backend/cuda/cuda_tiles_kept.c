@@ -3,7 +3,7 @@
  * Lists of active k and pieces of a frozen S: made once, in as much memory as they turn out to need. */
 #include "cuda_tiles_kept.h"
 #include "cuda_capture.h"
-#include "cuda_forms.h"
+#include "cuda_form_memory.h"
 
 #include <math.h>
 

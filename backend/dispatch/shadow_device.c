@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Comparing on a device: both routes run on a copy of c there, and are timed by the device's own clock. */
-#include "shadow.h"
+#include "shadow_device.h"
 #include "../base/log.h"
 #include "../base/memory.h"
 

@@ -1,0 +1,13 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What makers of forms share: an empty form, one more allocation that it owns, and giving up. */
+#ifndef LACUNA_CUDA_FORM_MEMORY_H
+#define LACUNA_CUDA_FORM_MEMORY_H
+
+#include "cuda_exec.h"
+
+void lac_cuda_form_begin(lac_origin_t origin, lac_form_data_t *data);
+lac_status_t lac_cuda_form_own(lac_form_data_t *data, int slot, size_t bytes, void **memory);
+void lac_cuda_form_drop(lac_form_data_t *data);
+
+#endif
