@@ -161,11 +161,11 @@ static double time_us(void (*run)(kernel_work_t *), kernel_work_t *x, int repeat
     double begin = now_us();
     int done = 0;
     run(x);
-    while (done < repeats && (done < 3 || now_us() - begin < LONGEST_US)) {
+    do {
         double from = now_us();
         for (int i = 0; i < inner; i++) run(x);
         t[done++] = (now_us() - from) / inner;
-    }
+    } while (done < repeats && (done < 3 || now_us() - begin < LONGEST_US));
     qsort(t, (size_t)done, sizeof t[0], by_value);
     return smallest ? t[0] : t[done / 2];
 }
