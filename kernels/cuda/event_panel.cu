@@ -263,8 +263,8 @@ __device__ inline void multiply_panels(float (&acc)[kRows][kLaneColumns], Feed<k
  *           two chunks ahead.
  * Bytes     W once per group of rows; the events once per 128 columns; out once.
  * Order     events of a row in ascending k, the shares of k in ascending order: no atomics.
- * Limit     shared memory: four wavefronts for 128 columns of an event and half a one for the event: 20 us
- * for 128 x 4096 x 4096, 5 %, where W takes 16 from DRAM. */
+ * Limit     counted, not measured: shared memory, four wavefronts for 128 columns of an event and half a one
+ *           for the event: 20 us for 128 x 4096 x 4096, 5 %, where W should take 16 from DRAM. */
 template <template <int> class Feed, int kRows>
 __global__
 __launch_bounds__(kWarps *kWarp,
