@@ -35,6 +35,9 @@ static lac_status_t expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t r
     else if ((form = lac_meta_form(meta, LAC_FORM_BITS)))
         status = lac_cuda_expand_bits(meta->m, meta->n, form->bits, form->ptr, form->val, to, down, along,
                                       exec->stream);
+    else if ((form = lac_meta_form(meta, LAC_FORM_BITS_T)))
+        status = lac_cuda_expand_bits(meta->n, meta->m, form->bits, form->ptr, form->val, to, along, down,
+                                      exec->stream);
     else if ((form = lac_meta_form(meta, LAC_FORM_ACTIVE)))
         status =
             lac_cuda_expand_active(meta->m, form->count, form->idx, form->val, to, down, along, exec->stream);

@@ -50,10 +50,13 @@ static lac_cuda_slice_t described(const lac_exec_t *exec, const lac_slicing_t *s
                               .bad = s->zero_rows ? NULL : &exec->bad[LAC_CUDA_BAD_ROW]};
 }
 
+/* Of compressed rows or columns, or of a frozen buffer: what a slice takes does not depend on where it is
+ * taken, so a bitmask, which would do here, is not asked. */
 static lac_status_t slice_form(lac_exec_t *exec, const lac_slicing_t *s, const lac_form_data_t **form)
 {
+    const bool stands = s->a.forms & (1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC) || (s->a.frozen && s->a.buf);
     lac_status_t status = lac_cuda_slice_told(exec);
-    return status ? status : lac_cuda_form_ensure(exec, &s->a, s->which, form);
+    return status || !stands ? status : lac_cuda_form_ensure(exec, &s->a, s->which, form);
 }
 
 static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs,

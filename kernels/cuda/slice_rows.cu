@@ -156,7 +156,7 @@ lac_status_t launch_lines(SliceArgs &a, cudaStream_t stream)
 
 lac_status_t launch_tiles(SliceArgs &a, cudaStream_t stream)
 {
-    a.across = ceil_div(a.s.n, kTileCols);
+    a.across = most<int64_t>(1, ceil_div(a.s.n, kTileCols)); /* without columns rows are still looked at */
     a.items = a.across * ceil_div(a.s.count, kTileRows);
     const Launch l = {dim3(unsigned(least<int64_t>(a.items, 1 << 16))),
                       dim3(kThreads),
@@ -180,8 +180,8 @@ extern "C" lac_status_t lac_cuda_slice_rows(const lac_cuda_slice_t *s, float *ou
 {
     using namespace lacuna;
     if (!fits(s->m) || !fits(s->n) || !fits(s->count)) return LAC_ERR_EXTENT;
-    if (s->count == 0 || s->n == 0) return LAC_OK;
+    if (s->count == 0 || (s->n == 0 && !s->bad)) return LAC_OK;
     SliceArgs a = {*s, out, rs, cs, 0, 1, 0, magnitude(cs) <= magnitude(rs)};
-    return cs == 1 || s->n == 1 ? launch_lines(a, (cudaStream_t)stream)
-                                : launch_tiles(a, (cudaStream_t)stream);
+    const bool lines = s->n == 1 || (s->n > 0 && cs == 1);
+    return lines ? launch_lines(a, (cudaStream_t)stream) : launch_tiles(a, (cudaStream_t)stream);
 }

@@ -119,6 +119,28 @@ static void test_bytes(lac_ctx_t *ctx)
     gpu_case_free(&x);
 }
 
+/* A frozen operand of which no more than the bits along its columns were derived: they stand for it in what
+ * is asked of it then. */
+static void test_bits_of_columns(lac_ctx_t *ctx)
+{
+    gpu_case_t x;
+    int64_t nothing = -1, *count = gpu_upload(ctx, &nothing, sizeof nothing), got[2] = {0, 0}, tiles = 0;
+    if (gpu_case_make(&x, ctx, "sgemm:TN:300x700x9:A=bern0.4:frozenA=1:metaA=density:s13") &&
+        gpu_expect(gpu_case_run(&x, "bitmask", NULL), LAC_OK, "product")) {
+        gpu_case_check(&x, NULL, false);
+        gpu_expect(lac_count(ctx, &x.a, count), LAC_OK, "count");
+        gpu_expect(lac_device_download(ctx, &got[0], count, sizeof *got), LAC_OK, "download");
+        gpu_expect(lac_tile_occupancy(ctx, &x.a, 1, 1, NULL, count), LAC_OK, "tiles");
+        gpu_expect(lac_device_download(ctx, &got[1], count, sizeof *got), LAC_OK, "download");
+        tiles = ref_matrix_nonzeros(&x.host.a);
+        if (got[0] != tiles || got[1] != tiles)
+            gpu_fail("%lld nonzeros, %lld tiles of one, expected %lld", (long long)got[0], (long long)got[1],
+                     (long long)tiles);
+    }
+    lac_device_free(ctx, count);
+    gpu_case_free(&x);
+}
+
 /* What was measured of an operand that is not frozen is a hint: the product follows the buffer. */
 static void test_hints(lac_ctx_t *ctx)
 {
@@ -268,6 +290,7 @@ int main(int argc, char **argv)
                                        GPU_TEST(test_scanned_forms),
                                        GPU_TEST(test_attached_forms),
                                        GPU_TEST(test_bytes),
+                                       GPU_TEST(test_bits_of_columns),
                                        GPU_TEST(test_hints),
                                        GPU_TEST(test_generations),
                                        GPU_TEST(test_k_major_copy),

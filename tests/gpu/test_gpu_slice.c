@@ -242,6 +242,54 @@ static void test_strays_are_told(lac_ctx_t *ctx)
     lac_ctx_free(host);
 }
 
+/* An operand without columns has rows all the same: one that there is not is told. */
+static void test_no_columns(lac_ctx_t *ctx)
+{
+    static const int64_t rows[] = {0, 4, 5}, ptr[6] = {0};
+    float value = 0.0f;
+    lac_meta_t *meta = NULL;
+    lac_obj_t a = lac_obj_rowmajor(LAC_F32, 5, 0, NULL, 1), o = lac_obj_rowmajor(LAC_F32, 2, 0, NULL, 1);
+    void *list = gpu_upload(ctx, rows, sizeof rows), *starts = gpu_upload(ctx, ptr, sizeof ptr),
+         *none = gpu_upload(ctx, &value, sizeof value);
+    a.space = o.space = LAC_DEVICE;
+    gpu_expect(lac_meta_create_for(ctx, &meta, 5, 0), LAC_OK, "metadata");
+    gpu_expect(lac_meta_attach_csr(meta, LAC_I64, starts, none, none), LAC_OK, "attach");
+    a.meta = meta;
+    gpu_expect(lac_slice_rows(ctx, &a, LAC_I64, 2, list, &o, NULL), LAC_OK, "rows that there are");
+    gpu_expect(lac_device_wait(ctx), LAC_OK, "nothing to tell");
+    o.m = 3;
+    gpu_expect(lac_slice_rows(ctx, &a, LAC_I64, 3, list, &o, NULL), LAC_OK, "queued");
+    gpu_expect_error(lac_device_wait(ctx), LAC_ERR_VALUE, "rows[2]: was 5", "waited");
+    lac_meta_free(meta);
+    lac_device_free(ctx, list), lac_device_free(ctx, starts), lac_device_free(ctx, none);
+}
+
+/* A bitmask alone is no compressed rows, here as on the host, though products may make some of it. */
+static void test_bits_are_no_rows(lac_ctx_t *ctx)
+{
+    const int64_t row = 0;
+    const uint64_t bits = 5;
+    const float values[] = {1.0f, 2.0f};
+    float out[3] = {0};
+    lac_meta_t *meta = NULL;
+    void *list = gpu_upload(ctx, &row, sizeof row), *words = gpu_upload(ctx, &bits, sizeof bits),
+         *val = gpu_upload(ctx, values, sizeof values), *there = gpu_upload(ctx, out, sizeof out);
+    lac_obj_t a = lac_obj_rowmajor(LAC_F32, 1, 3, NULL, 3), o = lac_obj_rowmajor(LAC_F32, 1, 3, there, 3);
+    a.space = o.space = LAC_DEVICE;
+    gpu_expect(lac_meta_create_for(ctx, &meta, 1, 3), LAC_OK, "metadata");
+    gpu_expect(lac_meta_attach_bitmask(meta, words, val), LAC_OK, "attach");
+    a.meta = meta;
+    gpu_expect_error(lac_slice_rows(ctx, &a, LAC_I64, 1, list, &o, NULL), LAC_ERR_EMPTY,
+                     "a.meta: holds no form", "bits");
+    gpu_expect(lac_meta_derive(ctx, &a, LAC_META_CSR), LAC_OK, "derive");
+    gpu_expect(lac_slice_rows(ctx, &a, LAC_I64, 1, list, &o, NULL), LAC_OK, "with rows");
+    gpu_expect(lac_device_download(ctx, out, there, sizeof out), LAC_OK, "download");
+    if (out[0] != 1.0f || out[1] != 0.0f || out[2] != 2.0f) gpu_fail("not the row");
+    lac_meta_free(meta);
+    lac_device_free(ctx, list), lac_device_free(ctx, words), lac_device_free(ctx, val),
+        lac_device_free(ctx, there);
+}
+
 /* A recorded slice and gradient, replayed on other rows. */
 typedef struct recorded {
     const csr_pair_t *x;
@@ -301,7 +349,8 @@ static void test_recorded(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_shapes), GPU_TEST(test_long_lists),
-                                       GPU_TEST(test_strays_are_told), GPU_TEST(test_recorded)};
+    static const gpu_test_t tests[] = {GPU_TEST(test_shapes),           GPU_TEST(test_long_lists),
+                                       GPU_TEST(test_strays_are_told),  GPU_TEST(test_no_columns),
+                                       GPU_TEST(test_bits_are_no_rows), GPU_TEST(test_recorded)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }
