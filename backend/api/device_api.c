@@ -84,7 +84,7 @@ void *lac_device_stream(const lac_ctx_t *ctx)
     return ctx && ctx->backend->device ? ctx->backend->device->stream(ctx->exec) : NULL;
 }
 
-static lac_status_t check_work(lac_work_fn work, int calls)
+static lac_status_t check_timed(lac_work_fn work, int calls)
 {
     if (!work) return lac_fail(LAC_ERR_NULL, "work: is NULL");
     return calls >= 1 ? LAC_OK : lac_fail(LAC_ERR_VALUE, "calls: is %d, not positive", calls);
@@ -94,7 +94,7 @@ lac_status_t lac_device_time(lac_ctx_t *ctx, lac_work_fn work, void *arg, int ca
 {
     const lac_device_t *device;
     lac_status_t status = device_of(ctx, &device);
-    if (!status) status = check_work(work, calls);
+    if (!status) status = check_timed(work, calls);
     if (!status && !us) status = lac_fail(LAC_ERR_NULL, "us: is NULL");
     if (status) return status;
     int token = lac_enter(ctx);
@@ -110,7 +110,7 @@ lac_status_t lac_record(lac_ctx_t *ctx, lac_work_fn work, void *arg, int calls, 
     if (status) return status;
     if (!recording) return lac_fail(LAC_ERR_NULL, "recording: is NULL");
     *recording = NULL;
-    if ((status = check_work(work, calls))) return status;
+    if ((status = check_timed(work, calls))) return status;
     lac_recording_t *made = calloc(1, sizeof *made);
     if (!made) return lac_fail(LAC_ERR_MEMORY, "recording: out of memory");
     int token = lac_enter(ctx);

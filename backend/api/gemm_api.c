@@ -51,8 +51,8 @@ static lac_checked_t *place_of(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj
     return &ctx->checked[(mixed >> 8 ^ mixed >> 13) % LAC_CHECKED_CALLS];
 }
 
-static lac_status_t check_call(const lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b,
-                               const lac_obj_t *c)
+static lac_status_t check_objects(const lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b,
+                                  const lac_obj_t *c)
 {
     lac_status_t status;
     if ((status = lac_check_operand("a", a, false, ctx->backend->space))) return status;
@@ -67,7 +67,7 @@ static lac_status_t check_views(lac_ctx_t *ctx, const lac_obj_t *a, const lac_ob
 {
     lac_checked_t *place = place_of(ctx, a, b, c);
     if (place && same_view(&place->c, c) && same_view(&place->a, a) && same_view(&place->b, b)) return LAC_OK;
-    lac_status_t status = check_call(ctx, a, b, c);
+    lac_status_t status = check_objects(ctx, a, b, c);
     if (place && !status) *place = (lac_checked_t){*a, *b, *c};
     return status;
 }

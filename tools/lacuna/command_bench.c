@@ -79,14 +79,6 @@ static const struct argp_option bench_table[] = {
     {0},
 };
 
-static void add_problem(bench_arguments_t *a, const char *text, bool is_file, struct argp_state *state)
-{
-    char error[3 * REF_PROBLEM_TEXT];
-    bool ok = is_file ? problem_list_read(&a->problems, text, error, sizeof error)
-                      : problem_list_add(&a->problems, text, error, sizeof error);
-    if (!ok) argp_error(state, "%s", error);
-}
-
 static error_t parse_bench(int key, char *arg, struct argp_state *state)
 {
     bench_arguments_t *a = state->input;
@@ -95,7 +87,7 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &a->bench.common;
         return 0;
     case 'f':
-        add_problem(a, arg, true, state);
+        problem_list_file(&a->problems, arg, state);
         return 0;
     case 'r':
         a->routes = arg;
@@ -144,7 +136,7 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
         a->regret_options.max_flops = parse_real(state, "--max-flops", arg, 2.0, 1e15);
         return 0;
     case ARGP_KEY_ARG:
-        add_problem(a, arg, false, state);
+        problem_list_argument(&a->problems, arg, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

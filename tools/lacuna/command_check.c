@@ -39,14 +39,6 @@ static const struct argp_option check_table[] = {
     {0},
 };
 
-static void add_problem(check_arguments_t *a, const char *text, bool is_file, struct argp_state *state)
-{
-    char error[3 * REF_PROBLEM_TEXT];
-    bool ok = is_file ? problem_list_read(&a->problems, text, error, sizeof error)
-                      : problem_list_add(&a->problems, text, error, sizeof error);
-    if (!ok) argp_error(state, "%s", error);
-}
-
 static error_t parse_check(int key, char *arg, struct argp_state *state)
 {
     check_arguments_t *a = state->input;
@@ -55,7 +47,7 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &a->check.common;
         return 0;
     case 'f':
-        add_problem(a, arg, true, state);
+        problem_list_file(&a->problems, arg, state);
         return 0;
     case 'r':
         a->routes = arg;
@@ -79,7 +71,7 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
         a->check.corrupt = true;
         return 0;
     case ARGP_KEY_ARG:
-        add_problem(a, arg, false, state);
+        problem_list_argument(&a->problems, arg, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -73,6 +73,18 @@ bool problem_list_read(problem_list_t *list, const char *path, char *error, size
     return ok;
 }
 
+void problem_list_argument(problem_list_t *list, const char *text, const struct argp_state *state)
+{
+    char error[3 * REF_PROBLEM_TEXT];
+    if (!problem_list_add(list, text, error, sizeof error)) argp_error(state, "%s", error);
+}
+
+void problem_list_file(problem_list_t *list, const char *path, const struct argp_state *state)
+{
+    char error[3 * REF_PROBLEM_TEXT];
+    if (!problem_list_read(list, path, error, sizeof error)) argp_error(state, "%s", error);
+}
+
 void problem_list_free(problem_list_t *list)
 {
     free(list->problem);

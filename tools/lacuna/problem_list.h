@@ -4,6 +4,7 @@
 #ifndef TOOL_PROBLEM_LIST_H
 #define TOOL_PROBLEM_LIST_H
 
+#include <argp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,6 +24,10 @@ bool problem_list_push(problem_list_t *list, const ref_problem_t *problem);
 /* Adds every line of a file; blank lines and what follows a '#' are skipped. "-" is the standard input.
  * The error names file and line. */
 bool problem_list_read(problem_list_t *list, const char *path, char *error, size_t error_size);
+
+/* The same for a command line, whose parser says what is not understood and ends the program. */
+void problem_list_argument(problem_list_t *list, const char *text, const struct argp_state *state);
+void problem_list_file(problem_list_t *list, const char *path, const struct argp_state *state);
 
 void problem_list_free(problem_list_t *list);
 
