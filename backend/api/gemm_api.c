@@ -47,8 +47,9 @@ static bool same_view(const lac_obj_t *x, const lac_obj_t *y)
 static lac_checked_t *place_of(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
 {
     if (!a || !b || !c || a->meta || b->meta || c->meta || !c->buf) return NULL;
-    uintptr_t mixed = (uintptr_t)a->buf ^ (uintptr_t)b->buf >> 3 ^ (uintptr_t)c->buf >> 5;
-    return &ctx->checked[(mixed >> 8 ^ mixed >> 13) % LAC_CHECKED_CALLS];
+    uint64_t mixed = (uintptr_t)a->buf ^ (uintptr_t)b->buf >> 3 ^ (uintptr_t)c->buf >> 5;
+    mixed *= UINT64_C(0x9E3779B97F4A7C15); /* a device's allocations begin at multiples of 2 MB */
+    return &ctx->checked[(mixed >> 32) % LAC_CHECKED_CALLS];
 }
 
 static lac_status_t check_objects(const lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b,

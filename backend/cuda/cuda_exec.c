@@ -46,9 +46,17 @@ static const char *place_of(const struct cudaPointerAttributes *found)
 }
 
 /* Asking the driver takes about a microsecond, so the answers are kept. */
+/* Large allocations begin at multiples of 2 MB, small ones at a few places of such a block: all bits count.
+ */
+static const void **place_of_seen(lac_exec_t *exec, const void *buf)
+{
+    uint64_t mixed = (uint64_t)(uintptr_t)buf * UINT64_C(0x9E3779B97F4A7C15);
+    return &exec->seen[(mixed >> 32) % LAC_CUDA_SEEN];
+}
+
 lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf)
 {
-    const void **seen = &exec->seen[((uintptr_t)buf >> 4 ^ (uintptr_t)buf >> 13) % LAC_CUDA_SEEN];
+    const void **seen = place_of_seen(exec, buf);
     struct cudaPointerAttributes found;
     if (*seen == buf) return LAC_OK;
     lac_status_t status = lac_cuda_told(cudaPointerGetAttributes(&found, buf), name);
