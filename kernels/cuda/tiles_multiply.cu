@@ -202,8 +202,7 @@ __device__ inline void pass_on(const Stages &st, const Tile &tile, int half, int
 {
     for (int place; *step < tile.end && tile.owner(*step, &place) == 1 - half; ++*step) {
         barrier_wait(st.full + slot->at, slot->parity);
-        __syncwarp(); /* a lane that still waited would miss this phase once the stage is full again */
-        if (threadIdx.x % kWarp == 0) barrier_arrive(st.empty + slot->at);
+        barrier_arrive(st.empty + slot->at);
         slot->next();
     }
 }
@@ -225,8 +224,7 @@ __device__ inline void multiply_half(const Stages &st, const Tile &tile, int hal
         load_fragments(st.a + slot.at * kStageA + half * kStepBytes, a);
         multiply_step(acc, a, wgmma_further(b, slot.at * kStageB));
         wgmma_wait<0>();
-        __syncwarp(); /* all lanes have read their fragments */
-        if (threadIdx.x % kWarp == 0) barrier_arrive(st.empty + slot.at);
+        barrier_arrive(st.empty + slot.at); /* each lane for itself: only then does racecheck see its reads */
         slot.next();
 #pragma unroll
         for (int i = 0; i < kSums; i++) sum[i] += acc[i];
@@ -296,7 +294,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     if (threadIdx.x == 0) {
         for (int i = 0; i < kStages; i++) {
             barrier_init(full + i, kGroup / kWarp + 1);
-            barrier_init(empty + i, kConsumers * kGroup / kWarp);
+            barrier_init(empty + i, kConsumers * kGroup);
         }
         barrier_init_fence();
     }
