@@ -5,7 +5,8 @@
  *
  * Build: cmake --build build-cuda --target host_overhead_bench. Prints microseconds of host time per call:
  * through lac_gemm, bare, and the difference, which is the library's own, with its quartiles over the
- * batches. All cases are warm before any is timed, and take turns batch by batch, as do library and bare
+ * batches. Each case has a context of its own, so that none meets another one's site. All are warm before any
+ * is timed, and take turns batch by batch, as do library and bare
  * launches, each as often the first: what else the machine does meets all alike. That both launch as much is
  * looked up in a recording of either. */
 #include "cuda_kernels.h"
@@ -182,6 +183,7 @@ static void release(work_t *w)
     lac_device_free(w->ctx, w->a.buf);
     lac_device_free(w->ctx, w->b.buf);
     lac_device_free(w->ctx, w->c.buf);
+    lac_ctx_free(w->ctx);
 }
 
 int main(void)
@@ -192,13 +194,11 @@ int main(void)
                             {.m = 10, .k = 5000, .n = 5000, .density = 0.001},
                             {.m = 1, .k = 5000, .n = 5000, .density = 0.001}};
     const int cases = (int)(sizeof work / sizeof *work);
-    lac_ctx_t *ctx;
-    if (lac_ctx_create_cuda(&ctx, 0, LAC_STREAM_NEW)) {
-        fprintf(stderr, "skipped: %s\n", lac_last_error());
-        return 77;
-    }
     for (int i = 0; i < cases; i++) {
-        work[i].ctx = ctx;
+        if (lac_ctx_create_cuda(&work[i].ctx, 0, LAC_STREAM_NEW)) {
+            fprintf(stderr, "skipped: %s\n", lac_last_error());
+            return 77;
+        }
         describe(&work[i]);
         settle(&work[i]);
     }
@@ -208,6 +208,5 @@ int main(void)
         tell(&work[i]);
         release(&work[i]);
     }
-    lac_ctx_free(ctx);
     return 0;
 }
