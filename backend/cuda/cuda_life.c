@@ -40,8 +40,8 @@ const char *lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine)
 {
     if (strstr(exec->name, "H200")) return "as shipped, measured on an H200";
     lac_cuda_shape_t shape = {.processors = attribute(exec, cudaDevAttrMultiProcessorCount),
-                              .lanes = exec->major == 8 && exec->minor == 0 ? 64 : 128,
                               .clock_ghz = 1e-6 * attribute(exec, cudaDevAttrClockRate)};
+    lac_cuda_machine_cores(exec->major, exec->minor, &shape);
     double memory_ghz = 1e-6 * attribute(exec, cudaDevAttrMemoryClockRate);
     shape.memory_gbps = 2.0 * memory_ghz * attribute(exec, cudaDevAttrGlobalMemoryBusWidth) / 8.0;
     if (shape.processors > 0 && shape.clock_ghz > 0.0 && shape.memory_gbps > 0.0)

@@ -80,6 +80,13 @@ double time_tiles(const Bench &x, const lac_cuda_tiles_t &t)
     return time_graph([&](int) { return lac_cuda_tiles_run(&t, x.workspace, stream); }, calls_for(x), 1);
 }
 
+/* By the kernel of devices without warpgroup products. */
+double time_portable(const Bench &x, lac_cuda_tiles_t t)
+{
+    t.portable = true;
+    return time_tiles(x, t);
+}
+
 /* With a packed beforehand, and what packing takes. */
 void time_parts(const Bench &x, const lac_cuda_tiles_t &t)
 {
@@ -103,11 +110,14 @@ void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = 
     if (*of_b.name)
         snprintf(what + used, sizeof what - (size_t)used, ", B %s %g%%", of_b.name, 100 * of_b.density);
     const lac_cuda_tiles_t t = product(x);
-    const double dense = time_graph([&](int) { return sgemm(x); }, calls_for(x), 1), ours = time_tiles(x, t);
-    printf("  %-52s cublas %9.1f  tiles %9.1f us  %.2fx", what, dense, ours, dense / ours);
+    const double dense = time_graph([&](int) { return sgemm(x); }, calls_for(x), 1), ours = time_tiles(x, t),
+                 portable = time_portable(x, t);
+    printf("  %-52s cublas %9.1f  tiles %9.1f us  %.2fx  by mma.sync %9.1f us", what, dense, ours,
+           dense / ours, portable);
     fprintf(x.json,
-            "%s\n  {\"problem\": \"%s\", \"route\": \"tiles\", \"warm_us\": %.1f, \"cublas_us\": %.1f",
-            x.first ? "" : ",", what, ours, dense);
+            "%s\n  {\"problem\": \"%s\", \"route\": \"tiles\", \"warm_us\": %.1f, \"cublas_us\": %.1f, "
+            "\"portable_us\": %.1f",
+            x.first ? "" : ",", what, ours, dense, portable);
     if (parts) time_parts(x, t);
     printf("\n");
     fprintf(x.json, "}");
@@ -145,23 +155,27 @@ void errors(const Bench &x, int step, double *mean, double *worst)
 void judge_problem(Bench &x, int kind, const char *name)
 {
     const Pattern all = {"", 1, 1, 2.0};
-    double ours[2], theirs[2];
+    double ours[2], portable[2], theirs[2];
     const int step = x.k > 10000 ? 16 : 4;
     fill_pattern<<<1024, 256>>>(x.a, x.m, x.k, all, kind, 21);
     fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, all, kind, 22);
     CUDA_CHECK(cudaDeviceSynchronize());
-    const lac_cuda_tiles_t t = product(x);
+    lac_cuda_tiles_t t = product(x);
     if (lac_cuda_tiles_run(&t, x.workspace, stream) != LAC_OK) exit(2);
     errors(x, step, &ours[0], &ours[1]);
+    t.portable = true;
+    if (lac_cuda_tiles_run(&t, x.workspace, stream) != LAC_OK) exit(2);
+    errors(x, step, &portable[0], &portable[1]);
     if (sgemm(x) != LAC_OK) exit(2);
     errors(x, step, &theirs[0], &theirs[1]);
-    printf("  k=%-6lld %-9s mean %7.3f  max %8.2f   cublas %7.3f %8.2f\n", (long long)x.k, name, ours[0],
-           ours[1], theirs[0], theirs[1]);
+    printf("  k=%-6lld %-9s mean %7.3f  max %8.2f   by mma.sync %7.3f %8.2f   cublas %7.3f %8.2f\n",
+           (long long)x.k, name, ours[0], ours[1], portable[0], portable[1], theirs[0], theirs[1]);
     fprintf(x.json,
             ",\n  {\"problem\": \"%lldx%lldx%lld %s\", \"route\": \"tiles\", \"mean_error\": %.4g, "
-            "\"max_error\": %.4g, "
+            "\"max_error\": %.4g, \"portable_mean_error\": %.4g, \"portable_max_error\": %.4g, "
             "\"cublas_mean_error\": %.4g, \"cublas_max_error\": %.4g}",
-            (long long)x.m, (long long)x.k, (long long)x.n, name, ours[0], ours[1], theirs[0], theirs[1]);
+            (long long)x.m, (long long)x.k, (long long)x.n, name, ours[0], ours[1], portable[0], portable[1],
+            theirs[0], theirs[1]);
 }
 
 void bench_patterns(Bench &x)

@@ -40,6 +40,24 @@ __device__ inline float load_once(const float *p)
     return x;
 }
 
+/* The same of four; 16-byte aligned. */
+__device__ inline float4 load_once4(const float *p)
+{
+    float4 x;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "l"(p));
+    return x;
+}
+
+/* The bf16 numbers nearest to two floats: hi above, lo below. */
+__device__ inline uint32_t nearest_bf16(float lo, float hi)
+{
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(hi), "f"(lo));
+    return both;
+}
+
 /* A cluster of one is an ordinary block: then the barrier is __syncthreads and addresses stay local. Below
  * compute 9.0 there are no clusters and the launchers never ask for one. */
 __device__ inline void cluster_arrive_relaxed(int cluster)

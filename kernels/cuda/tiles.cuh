@@ -85,14 +85,6 @@ inline TilesSpace tiles_space(int64_t m, int64_t n, int64_t k, void *workspace)
     return s;
 }
 
-/* The bf16 numbers nearest to two floats: hi above, lo below. */
-__device__ inline uint32_t nearest_bf16(float lo, float hi)
-{
-    uint32_t both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(hi), "f"(lo));
-    return both;
-}
-
 /* Before they are split, floats are scaled so that every piece of every float, subnormals too, is a normal
  * bf16. */
 constexpr float kScale = 0x1p24f, kUnscale = 0x1p-48f; /* of an operand; of a product */
@@ -109,6 +101,11 @@ __device__ inline void split_pair(float lo, float hi, uint32_t (&piece)[kPieces]
         hi -= __uint_as_float(piece[p] & 0xffff0000u);
     }
 }
+
+/* The products on tensor cores of lac_cuda_tiles_multiply. By warpgroup products (wgmma): compute capability
+ * 9.0 alone. By those of a warp (mma.sync): every device from 8.0 on. */
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 
 } // namespace lacuna
 #endif

@@ -4,7 +4,7 @@
  *
  *     c[i, j] := beta c[i, j] + alpha * sum over k of a[i, k] * b[k, j]      i < m, j < n
  *
- * The conventions are those of cuda_kernels.h. Needs compute capability 9.0. */
+ * The conventions are those of cuda_kernels.h. Needs compute capability 8.0. */
 #ifndef LACUNA_TILES_H
 #define LACUNA_TILES_H
 
@@ -28,9 +28,10 @@ typedef struct lac_cuda_tiles {
     lac_cuda_scalar_t beta;
     float *c;
     int64_t crs, ccs;
+    bool portable; /* by the kernel of other devices, also where there are warpgroup products: to test it */
 } lac_cuda_tiles_t;
 
-/* True where the thread's current device has the instructions: compute capability 9. */
+/* True where the thread's current device has the instructions: compute capability 8.0. */
 bool lac_cuda_tiles_here(void);
 /* True where b can be read as it lies: rows of 16-byte pieces. */
 bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);

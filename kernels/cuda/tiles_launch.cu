@@ -27,10 +27,8 @@ int64_t space_bytes(int64_t m, int64_t n, int64_t k)
     return most(tiles_space(rows, n, k, nullptr).bytes, tiles_space(last, n, k, nullptr).bytes);
 }
 
-} // namespace
-} // namespace lacuna
-
-extern "C" bool lac_cuda_tiles_here(void)
+/* Of the thread's current device; 0 where that cannot be asked. */
+int major_capability()
 {
     constexpr int kKnown = 64;
     static std::atomic<int> majors[kKnown]; /* asked before: plus 1 */
@@ -38,11 +36,27 @@ extern "C" bool lac_cuda_tiles_here(void)
     cudaError_t error = cudaGetDevice(&id);
     const bool kept = error == cudaSuccess && id < kKnown;
     if (kept && majors[id].load(std::memory_order_relaxed))
-        return majors[id].load(std::memory_order_relaxed) == 9 + 1;
+        return majors[id].load(std::memory_order_relaxed) - 1;
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
     if (error != cudaSuccess) cudaGetLastError(); /* it has been told */
     if (kept && error == cudaSuccess) majors[id].store(major + 1, std::memory_order_relaxed);
-    return error == cudaSuccess && major == 9;
+    return error == cudaSuccess ? major : 0;
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" bool lac_cuda_tiles_here(void)
+{
+    return lacuna::major_capability() >= 8;
+}
+
+extern "C" lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void *workspace,
+                                                lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const bool warpgroups = major_capability() == 9 && !p->portable; /* wgmma went as it had come */
+    return warpgroups ? multiply_by_wgmma(p, workspace, stream) : multiply_by_mma(p, workspace, stream);
 }
 
 extern "C" bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k)

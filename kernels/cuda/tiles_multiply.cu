@@ -315,14 +315,13 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
 }
 
 } // namespace
-} // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void *workspace,
-                                                lac_cuda_stream_t stream)
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream)
 {
-    using namespace lacuna;
     const MultiplyArgs g = {p->b, p->ldb, tiles_out(p), tiles_packed(p->m, p->k, p->room, (void *)p->packed),
                             tiles_space(p->m, p->n, p->k, workspace)};
     const dim3 grid((unsigned)g.s.tiles, (unsigned)g.s.splits);
     return launch(multiply_tiles, {grid, dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);
 }
+
+} // namespace lacuna

@@ -42,6 +42,12 @@ struct alignas(8) float2 {
 struct alignas(16) int4 {
     int x, y, z, w;
 };
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
 struct alignas(4) uchar4 {
     unsigned char x, y, z, w;
 };
@@ -51,6 +57,14 @@ inline float4 make_float4(float x, float y, float z, float w)
     return {x, y, z, w};
 }
 inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+{
+    return {x, y, z, w};
+}
+inline uint2 make_uint2(unsigned x, unsigned y)
 {
     return {x, y};
 }
@@ -164,6 +178,30 @@ inline void __syncthreads()
 {
     emulated_sync_block();
 }
+inline int __syncthreads_and(int predicate)
+{
+    static thread_local int against; /* of the block */
+    emulated_sync_block();           /* all have read what came of the last one */
+    against = 0;
+    emulated_sync_block();
+    against += !predicate;
+    emulated_sync_block();
+    return against == 0;
+}
+
+/* Blocks run one after the other, but for those of a cluster, which have no use for these. */
+inline int atomicAdd(int *at, int x)
+{
+    const int was = *at;
+    *at += x;
+    return was;
+}
+inline int atomicMax(int *at, int x)
+{
+    const int was = *at;
+    if (x > was) *at = x;
+    return was;
+}
 
 /* The run time ------------------------------------------------------------------------------------------- */
 
@@ -211,10 +249,15 @@ inline cudaError_t cudaGetDevice(int *device)
 }
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int device)
 {
+    EMULATED_REQUIRE(device >= 0 && device < EMULATED_DEVICES);
     const EmulatedDevice &d = kEmulatedDevices[device];
     *value = what == cudaDevAttrMultiProcessorCount            ? d.multiprocessors
              : what == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)d.shared
                                                                : d.major;
+    return cudaSuccess;
+}
+inline cudaError_t cudaGetLastError()
+{
     return cudaSuccess;
 }
 inline cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute what, int value)

@@ -1,14 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Included before a kernel that is compiled for the host: stands in for primitives.cuh and async_copy.cuh. */
+ * Included before a kernel that is compiled for the host: stands in for primitives.cuh, async_copy.cuh and
+ * mma.cuh. */
 #ifndef LACUNA_EMULATED_PRIMITIVES_H
 #define LACUNA_EMULATED_PRIMITIVES_H
 #define LACUNA_PRIMITIVES_CUH
 #define LACUNA_ASYNC_COPY_CUH
+#define LACUNA_MMA_CUH
 
 #include <cuda_runtime.h>
 
 #include <stdint.h>
+
+#include <algorithm>
+#include <cmath>
 
 #define LACUNA_DYNAMIC_SHARED(type, name) type *name = (type *)emulated_shared()
 
@@ -54,6 +59,22 @@ inline float4 read_now(unsigned address)
 inline float load_once(const float *p)
 {
     return *p;
+}
+
+inline float4 load_once4(const float *p)
+{
+    EMULATED_REQUIRE((uintptr_t)p % 16 == 0);
+    return {p[0], p[1], p[2], p[3]};
+}
+
+inline uint32_t bf16_of(float x)
+{
+    const uint32_t bits = __float_as_uint(x), odd = bits >> 16 & 1;
+    return x == x ? (bits + 0x7fff + odd) >> 16 : 0x7fff;
+}
+inline uint32_t nearest_bf16(float lo, float hi)
+{
+    return bf16_of(hi) << 16 | bf16_of(lo);
 }
 
 inline void cluster_sync(int cluster)
@@ -152,6 +173,64 @@ inline void copy_bulk(float *to, const float *from, unsigned bytes, barrier_t *d
         done->bytes -= bytes;
         done->settle();
     });
+}
+
+/* mma.cuh */
+
+inline uint4 load_turned(unsigned address)
+{
+    const Lanes<unsigned> rows(address);
+    const int lane = emulated_lane();
+    unsigned word[4];
+    for (int i = 0; i < 4; i++) {
+        const int row = 8 * i + lane % 4 * 2, column = lane / 4;
+        const uint16_t *low = (const uint16_t *)at_address<uint4>(rows.of[row]),
+                       *high = (const uint16_t *)at_address<uint4>(rows.of[row + 1]);
+        word[i] = (unsigned)high[column] << 16 | low[column];
+    }
+    return {word[0], word[1], word[2], word[3]};
+}
+
+/* Products are exact; of each term is cut off what lies two bits below the largest one's last as a float, as
+ * tensor cores do in one way or another, and the sum is cut off to a float. */
+inline float truncated_sum(const double *term, int count)
+{
+    double largest = 0.0, sum = 0.0;
+    for (int i = 0; i < count; i++) {
+        if (!std::isfinite(term[i]))
+            return (float)(term[0] - term[0] + term[i]); /* Inf or NaN, in this test */
+        largest = std::max(largest, fabs(term[i]));
+    }
+    if (largest == 0.0) return 0.0f;
+    int exponent;
+    frexp(largest, &exponent);
+    const double unit = ldexp(1.0, exponent - 26);
+    for (int i = 0; i < count; i++) sum += trunc(term[i] / unit) * unit;
+    float rounded = (float)sum;
+    if (std::isfinite(rounded) && fabs((double)rounded) > fabs(sum)) rounded = nextafterf(rounded, 0.0f);
+    return rounded;
+}
+
+inline float bf16_at(uint64_t words, int word, int half)
+{
+    return __uint_as_float((unsigned)(words >> (32 * word + 16 * half) & 0xffff) << 16);
+}
+
+inline void mma_bf16(float (&d)[4], uint4 a, uint32_t b0, uint32_t b1)
+{
+    const Lanes<uint64_t> left((uint64_t)a.y << 32 | a.x), right((uint64_t)a.w << 32 | a.z),
+        b((uint64_t)b1 << 32 | b0);
+    const int lane = emulated_lane();
+    for (int e = 0; e < 4; e++) {
+        const int row = lane / 4, high = e / 2, column = lane % 4 * 2 + e % 2;
+        double term[17] = {(double)d[e]};
+        for (int k = 0; k < 16; k++) {
+            const Lanes<uint64_t> &pieces = k < 8 ? left : right;
+            term[1 + k] = (double)bf16_at(pieces.of[row * 4 + k % 8 / 2], high, k % 2) *
+                          (double)bf16_at(b.of[column * 4 + k % 8 / 2], k / 8, k % 2);
+        }
+        d[e] = truncated_sum(term, 17);
+    }
 }
 
 } // namespace lacuna

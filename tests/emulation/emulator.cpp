@@ -19,6 +19,7 @@ const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES] = {
     {132, 9, 227 * 1024},
     {4, 9, 227 * 1024},
     {20, 8, 163 * 1024},
+    {58, 8, 99 * 1024},
 };
 int emulated_device;
 uint64_t emulated_schedule = 1;
@@ -156,10 +157,11 @@ bool run_lanes(Fiber *lanes)
 void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
 {
     std::mt19937_64 order(seed);
-    const size_t threads = (size_t)threads_of(*b.grid), warps = threads / kWarp;
-    std::vector<Fiber> fibers(threads);
+    const size_t threads = (size_t)threads_of(*b.grid), warps = b.warps.size();
+    std::vector<Fiber> fibers(warps * kWarp); /* the last warp may be short */
     block = &b, body = &kernel;
     prepare(fibers);
+    for (size_t f = threads; f < fibers.size(); f++) fibers[f].done = true;
     const auto running = [&fibers] {
         for (const Fiber &f : fibers)
             if (!f.done) return true;
@@ -194,8 +196,8 @@ void emulated_fail(const char *what, const char *file, int line)
 bool emulated_run(const EmulatedGrid &g, const std::function<void()> &kernel)
 {
     const int threads = threads_of(g);
-    if (threads < 1 || threads > kMostThreads || threads % kWarp || g.grid.x % (unsigned)g.cluster ||
-        g.grid.y > 65535 || g.grid.z > 65535 || g.shared > kEmulatedDevices[emulated_device].shared)
+    if (threads < 1 || threads > kMostThreads || g.grid.x % (unsigned)g.cluster || g.grid.y > 65535 ||
+        g.grid.z > 65535 || g.shared > kEmulatedDevices[emulated_device].shared)
         return false;
     uint64_t seed = emulated_schedule;
     for (unsigned z = 0; z < g.grid.z; z++)
@@ -207,7 +209,7 @@ bool emulated_run(const EmulatedGrid &g, const std::function<void()> &kernel)
                     b->grid = &g, b->index = {x + r, y, z}, b->cluster = &c;
                     b->shared.reset(new float[g.shared / sizeof(float) + 1]);
                     for (size_t f = 0; f < g.shared / sizeof(float); f++) b->shared[f] = __builtin_nanf("");
-                    b->warps = std::vector<Warp>((size_t)(threads / kWarp));
+                    b->warps = std::vector<Warp>((size_t)((threads + kWarp - 1) / kWarp));
                     c.blocks.push_back(std::move(b));
                 }
                 std::vector<std::thread> others;
@@ -250,6 +252,7 @@ EmulatedIndex emulated_grid_dim()
 void emulated_exchange(uint64_t mine, uint64_t (&all)[32])
 {
     Warp &w = block->warps[fiber->thread / kWarp];
+    EMULATED_REQUIRE(threads_of(*block->grid) % kWarp == 0);
     const unsigned lane = fiber->thread % kWarp, now = w.exchanges[lane]++ % 2;
     w.words[now][lane] = mine;
     w.meeting.attend(kWarp);

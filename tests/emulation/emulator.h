@@ -27,7 +27,7 @@ struct EmulatedDevice {
     int multiprocessors, major;
     size_t shared; /* bytes that a block may have */
 };
-enum { EMULATED_H200, EMULATED_SMALL_HOPPER, EMULATED_A100, EMULATED_DEVICES };
+enum { EMULATED_H200, EMULATED_SMALL_HOPPER, EMULATED_A100, EMULATED_L4, EMULATED_DEVICES };
 extern const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES];
 extern int emulated_device;        /* the current one            */
 extern uint64_t emulated_schedule; /* seed of the order of warps */

@@ -14,6 +14,7 @@ namespace
 {
 
 int failures, checks;
+bool portable; /* the kernel of other devices, on one that has warpgroup products */
 cudaStream_t stream;
 
 void fail(const char *what, const char *text)
@@ -105,7 +106,7 @@ Operands make(const Case &c)
     CUDA_CHECK(cudaMalloc(&o.workspace, bytes));
     CUDA_CHECK(cudaMemset(o.workspace, 0x5a, bytes));
     o.p = {c.m, c.n, c.k, {nullptr, c.alpha}, o.a, ars, acs, nullptr,
-           0,   o.b, ldb, {nullptr, c.beta},  o.c, crs, ccs};
+           0,   o.b, ldb, {nullptr, c.beta},  o.c, crs, ccs, portable};
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
 }
@@ -118,11 +119,11 @@ void release(Operands &o)
 const char *text(const Case &c)
 {
     static char line[256];
-    snprintf(line, sizeof line,
-             "%lldx%lldx%lld a=%s c=%s%s alpha=%g beta=%g zeros=%dx%d-%g kind=%d seed=%llu", (long long)c.m,
-             (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
-             c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.alpha, c.beta, c.zeros.rows,
-             c.zeros.cols, c.zeros.density, c.kind, (unsigned long long)c.seed);
+    snprintf(
+        line, sizeof line, "%s%lldx%lldx%lld a=%s c=%s%s alpha=%g beta=%g zeros=%dx%d-%g kind=%d seed=%llu",
+        portable ? "portable " : "", (long long)c.m, (long long)c.k, (long long)c.n,
+        c.a_by_columns ? "cols" : "rows", c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "",
+        c.alpha, c.beta, c.zeros.rows, c.zeros.cols, c.zeros.density, c.kind, (unsigned long long)c.seed);
     return line;
 }
 
@@ -354,18 +355,24 @@ void check_special()
 
 } // namespace
 
-/* tiles_test [shapes beyond every seventh] [longest k] */
+/* tiles_test [shapes beyond every seventh] [longest k] [1: only the kernel of other devices than 9.0] */
 int main(int argc, char **argv)
 {
     if (no_device()) return 77;
     if (!lac_cuda_tiles_here()) {
-        printf("skipped: the device has no warpgroup products\n");
+        printf("skipped: the device has no bf16 tensor cores\n");
         return 77;
     }
+    int major = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    check_shapes(argc > 1 ? atoi(argv[1]) : 1000);
-    check_special();
-    check_accuracy(argc > 2 ? atoll(argv[2]) : 65536);
+    for (int kernel = major == 9 && argc <= 3 ? 0 : 1; kernel < 2; kernel++) { /* both, where there are two */
+        portable = kernel == 1;
+        printf("by %s\n", portable ? "products of a warp" : "warpgroup products");
+        check_shapes(argc > 1 ? atoi(argv[1]) : 1000);
+        check_special();
+        check_accuracy(argc > 2 ? atoll(argv[2]) : 65536);
+    }
     printf("%d products, %d failures\n", checks, failures);
     return failures != 0;
 }

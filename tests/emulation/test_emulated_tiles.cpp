@@ -1,0 +1,237 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The product by tiles on the emulator, as devices without warpgroup products do it, against fp64: random
+ * shapes, orders, strides, scalars, patterns of zeros, data and devices, and special values; poison wherever
+ * nothing may be read; each product twice, in two orders of its warps and with a packed beforehand, for the
+ * same bits. */
+#include "emulator.h"
+#include "tiles.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace lacuna
+{
+/* Nobody emulates these: the tests ask for the other kernel. */
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *, void *, lac_cuda_stream_t)
+{
+    return LAC_ERR_VENDOR;
+}
+} // namespace lacuna
+
+namespace
+{
+
+int checks, failures;
+
+struct Case {
+    int64_t m, n, k;
+    bool a_by_columns, padded, c_by_columns, device_scalars;
+    float alpha, beta;
+    int zero_rows, zero_cols; /* zeros of a come in pieces of so many elements */
+    double density;           /* of pieces that are no zeros                   */
+    int spread;               /* of exponents, to either side                  */
+    float special;            /* put somewhere into a or b, where it is not 0  */
+    int device;
+    unsigned seed;
+};
+
+std::string text(const Case &c)
+{
+    char b[256];
+    snprintf(
+        b, sizeof b,
+        "%lldx%lldx%lld a=%s c=%s%s%s alpha=%g beta=%g zeros=%dx%d-%g spread=%d special=%g device=%d seed=%u",
+        (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
+        c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "", c.alpha,
+        c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device, c.seed);
+    return b;
+}
+
+void fail(const char *what, const Case &c)
+{
+    printf("FAIL %s %s\n", what, text(c).c_str());
+    failures++;
+}
+
+/* Aligned to 256 bytes, of exactly this many bytes: a sanitizer sees what lies beyond. */
+template <typename T> std::unique_ptr<T, void (*)(void *)> memory(int64_t count)
+{
+    return {(T *)aligned_alloc(256, (sizeof(T) * (size_t)count + 255) / 256 * 256), free};
+}
+
+struct Operands {
+    std::vector<float> a, before, out;
+    std::unique_ptr<float, void (*)(void *)> b;
+    std::unique_ptr<uint8_t, void (*)(void *)> workspace;
+    float scalars[2];
+    lac_cuda_tiles_t p;
+};
+
+/* Between lines lies NaN, and in those rows of b that no row of a has use for. */
+std::unique_ptr<Operands> make(const Case &c)
+{
+    std::mt19937 random(c.seed);
+    const auto draw = [&] {
+        const float x = (float)(random() % 20001) / 10000.0f - 1.0f;
+        return ldexpf(x, c.spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0);
+    };
+    const int64_t pad = c.padded ? 3 : 0, ldb = (c.n + 3) / 4 * 4 + (c.padded ? 4 : 0);
+    const int64_t ars = c.a_by_columns ? 1 : c.k + pad, acs = c.a_by_columns ? c.m + pad : 1,
+                  crs = c.c_by_columns ? 1 : c.n + pad, ccs = c.c_by_columns ? c.m + pad : 1;
+    std::unique_ptr<Operands> o(new Operands{std::vector<float>((size_t)((c.m + pad) * (c.k + pad)), NAN),
+                                             std::vector<float>((size_t)((c.m + pad) * (c.n + pad)), NAN),
+                                             {},
+                                             memory<float>(c.k * ldb),
+                                             {nullptr, free},
+                                             {c.alpha, c.beta},
+                                             {}});
+    const int64_t across = (c.k + c.zero_cols - 1) / c.zero_cols,
+                  down = (c.m + c.zero_rows - 1) / c.zero_rows;
+    std::vector<bool> kept((size_t)(across * down)), active((size_t)c.k);
+    for (size_t t = 0; t < kept.size(); t++) kept[t] = random() % 100000 < c.density * 100000;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t k = 0; k < c.k; k++) {
+            const bool here = kept[(size_t)(i / c.zero_rows * across + k / c.zero_cols)];
+            const float x = here ? draw() : random() % 2 ? 0.0f : -0.0f;
+            o->a[(size_t)(i * ars + k * acs)] = x;
+            if (x != 0.0f) active[(size_t)k] = true;
+        }
+    float *b = o->b.get();
+    for (int64_t e = 0; e < c.k * ldb; e++) b[e] = NAN;
+    for (int64_t k = 0; k < c.k; k++)
+        for (int64_t j = 0; j < c.n && active[(size_t)k]; j++) b[k * ldb + j] = draw();
+    if (c.special != 0.0f && random() % 2) {
+        o->a[(size_t)(random() % c.m * (uint64_t)ars + random() % c.k * (uint64_t)acs)] = c.special;
+    } else if (c.special != 0.0f) {
+        b[random() % c.k * (uint64_t)ldb + random() % c.n] = c.special;
+    }
+    for (int64_t k = 0; k < c.k && c.special != 0.0f; k++) /* a row of b may have got use now */
+        for (int64_t j = 0; j < c.n; j++)
+            if (!active[(size_t)k] && std::isnan(b[k * ldb + j])) b[k * ldb + j] = 1.0f;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++)
+            if (c.beta != 0.0f) o->before[(size_t)(i * crs + j * ccs)] = draw();
+    const int64_t bytes = lac_cuda_tiles_bytes(c.m, c.n, c.k, false);
+    o->workspace = memory<uint8_t>(bytes);
+    memset(o->workspace.get(), 0x5a, (size_t)bytes);
+    o->p = {};
+    o->p.m = c.m, o->p.n = c.n, o->p.k = c.k;
+    o->p.alpha = {c.device_scalars ? o->scalars : nullptr, c.device_scalars ? 99.0f : c.alpha};
+    o->p.beta = {c.device_scalars ? o->scalars + 1 : nullptr, c.device_scalars ? 99.0f : c.beta};
+    o->p.a = o->a.data(), o->p.ars = ars, o->p.acs = acs;
+    o->p.b = b, o->p.ldb = ldb;
+    o->p.crs = crs, o->p.ccs = ccs;
+    o->p.portable = true;
+    return o;
+}
+
+/* Every element against fp64, zeros of a skipped, within so many units of 2^-24 (|A||B| + |beta C|) as a
+ * plain sum, which a repaired tile is, may be off; what lies between the lines of c is as it was. */
+void judge(const Case &c, const Operands &o)
+{
+    const lac_cuda_tiles_t &p = o.p;
+    std::vector<bool> inside(o.out.size());
+    double worst = 0.0;
+    bool special = true;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            const size_t at = (size_t)(i * p.crs + j * p.ccs);
+            double sum = 0.0, size = 0.0;
+            for (int64_t k = 0; k < c.k; k++) {
+                const double x = p.a[i * p.ars + k * p.acs], y = p.b[k * p.ldb + j];
+                if (x != 0.0) sum += x * y, size += fabs(x * y);
+            }
+            const double was = c.beta == 0.0f ? 0.0 : (double)c.beta * (double)o.before[at],
+                         want = (double)c.alpha * sum + was, got = (double)o.out[at];
+            inside[at] = true;
+            if (!std::isfinite((float)want))
+                special &= std::isnan(want) ? std::isnan(got) : got == (double)(float)want;
+            else {
+                const double unit = 0x1p-24 * (fabs((double)c.alpha) * size + fabs(was)) + 0x1p-149,
+                             error = fabs(got - want) / unit;
+                if (!(error <= worst)) worst = error;
+            }
+        }
+    if (!(worst <= 4.0 + std::sqrt((double)c.k))) printf("     error %g\n", worst), fail("error", c);
+    if (!special) fail("special", c);
+    for (size_t t = 0; t < o.out.size(); t++)
+        if (!inside[t] && !std::isnan(o.out[t])) return fail("padding", c);
+}
+
+/* a packed beforehand, in as much memory as it takes. */
+lac_status_t pack(lac_cuda_tiles_t *p, std::unique_ptr<uint8_t, void (*)(void *)> *packed)
+{
+    const int64_t any = lac_cuda_tiles_room(p->k);
+    int most = 0;
+    *packed = memory<uint8_t>(lac_cuda_tiles_packed_bytes(p->m, p->k, any));
+    lac_status_t status = lac_cuda_tiles_pack(p, any, packed->get(), nullptr);
+    if (status == LAC_OK) status = lac_cuda_tiles_most(p->m, p->k, any, packed->get(), &most, nullptr);
+    if (status != LAC_OK || most < 1 || most > any) return LAC_ERR_EXTENT;
+    *packed = memory<uint8_t>(lac_cuda_tiles_packed_bytes(p->m, p->k, most));
+    status = lac_cuda_tiles_pack(p, most, packed->get(), nullptr);
+    p->packed = packed->get(), p->room = most;
+    return status;
+}
+
+void check(const Case &c)
+{
+    emulated_device = c.device;
+    const std::unique_ptr<Operands> o = make(c);
+    const size_t bytes = sizeof(float) * o->before.size();
+    std::unique_ptr<uint8_t, void (*)(void *)> packed(nullptr, free);
+    std::vector<float> first;
+    for (int again = 0; again < 2; again++) {
+        o->out = o->before;
+        o->p.c = o->out.data();
+        emulated_schedule = c.seed * 1000003u + (unsigned)again;
+        lac_status_t status = again ? pack(&o->p, &packed) : LAC_OK;
+        if (status == LAC_OK) status = lac_cuda_tiles_run(&o->p, o->workspace.get(), nullptr);
+        if (status != LAC_OK) return fail("status", c);
+        if (!again) first = o->out;
+    }
+    checks++;
+    judge(c, *o);
+    if (memcmp(first.data(), o->out.data(), bytes)) fail("repeat", c);
+}
+
+Case random_case(unsigned seed, unsigned largest)
+{
+    static const double densities[] = {0.0, 0.05, 0.3, 0.5, 1.0};
+    static const int pieces[][2] = {{1, 1}, {32, 8}, {64, 1}, {1 << 20, 1}, {40, 3}};
+    static const float specials[] = {INFINITY, -INFINITY, NAN, 3.4028235e38f, -3.4e38f, 1e-45f, 1.1e-38f};
+    std::mt19937 random(seed);
+    Case c = {};
+    c.m = 1 + random() % largest, c.n = 1 + random() % largest, c.k = 1 + random() % largest;
+    if (seed % 5 == 0) c.m = 1 + random() % 70;
+    c.a_by_columns = random() % 2, c.padded = random() % 2, c.c_by_columns = random() % 2;
+    c.device_scalars = random() % 2;
+    c.alpha = random() % 2 ? 1.0f : -0.75f, c.beta = random() % 2 ? 0.0f : 0.5f;
+    const unsigned piece = random() % 5;
+    c.zero_rows = pieces[piece][0], c.zero_cols = pieces[piece][1];
+    c.density = densities[random() % 5];
+    c.spread = random() % 3 == 0 ? 8 : 0;
+    c.special = seed % 4 == 3 ? specials[seed / 4 % 7] : 0.0f;
+    c.device = int(random() % EMULATED_DEVICES), c.seed = seed;
+    return c;
+}
+
+} // namespace
+
+/* test_emulated_tiles [cases] [largest extent] [first seed] */
+int main(int argc, char **argv)
+{
+    const bool quick = getenv("LACUNA_TEST_QUICK") != nullptr;
+    const int cases = argc > 1 ? atoi(argv[1]) : quick ? 6 : 24;
+    const unsigned largest = argc > 2 ? (unsigned)atoi(argv[2]) : quick ? 150 : 280;
+    const unsigned first = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
+    for (int t = 0; t < cases; t++) check(random_case(first + (unsigned)t, largest));
+    printf("test_emulated_tiles: %d checks, %d failures\n", checks, failures);
+    return failures != 0 || checks == 0;
+}
