@@ -106,7 +106,8 @@ Operands make(const Case &c)
     CUDA_CHECK(cudaMalloc(&o.workspace, bytes));
     CUDA_CHECK(cudaMemset(o.workspace, 0x5a, bytes));
     o.p = {c.m, c.n, c.k, {nullptr, c.alpha}, o.a, ars, acs, nullptr,
-           0,   o.b, ldb, {nullptr, c.beta},  o.c, crs, ccs, portable};
+           0,   o.b, ldb, {nullptr, c.beta},  o.c, crs, ccs};
+    o.p.portable = portable;
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
 }
