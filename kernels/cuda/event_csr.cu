@@ -47,6 +47,7 @@ extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const la
     const RangeArgs<CsrSource> a = {make_picture(p),
                                     {t.row_warps, t.k_warps, t.cluster},
                                     {s->ptr, s->idx, s->val, t.cluster * t.k_warps},
-                                    1};
+                                    1,
+                                    false};
     return run_ranges(a, wide_loads(p), begins_early(p, density), (cudaStream_t)stream);
 }

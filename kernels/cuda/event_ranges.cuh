@@ -20,7 +20,8 @@ template <typename Source> struct RangeArgs {
     Picture p;
     Split split;
     Source source;
-    int per_warp; /* ranges of one row that a warp takes in turn */
+    int per_warp; /* ranges of one row that a warp takes in turn            */
+    bool at_once; /* a warp holds the whole sums of its row: it stores them */
 };
 
 /* Warps per block: without 16-byte loads the addresses need more registers. */
@@ -31,6 +32,19 @@ constexpr int range_warps(bool wide)
 
 constexpr int kRangeQueue = 128; /* events that a warp holds at once */
 
+/* This lane's four sums of row i, from column j on, to an out by rows in 16-byte pieces. */
+__device__ inline void store_lane(const Picture &p, const float (&acc)[kLaneColumns], int i, int j)
+{
+    if (i >= p.m || j >= p.n) return;
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    float4 *at = (float4 *)(p.out + i * p.rs + j);
+    float x[kLaneColumns];
+    if (beta != 0.0f) load_quad(x, (const float *)at);
+#pragma unroll
+    for (int c = 0; c < kLaneColumns; c++) store_scaled(x + c, 0.0f + acc[c], alpha, beta);
+    *at = make_float4(x[0], x[1], x[2], x[3]);
+}
+
 /* out := beta out + alpha S W with the events of S given by rows.
  *
  * Mapping   as the fused kernel; the warps of a block walk the same part of W together and may find each
@@ -38,7 +52,7 @@ constexpr int kRangeQueue = 128; /* events that a warp holds at once */
  * Source    open(i, part, lane) finds a range, event(range, e) reads one event.
  * Bytes     each slice of W once per event, from DRAM once per active k when the rows keep pace; out once.
  * Order     events of a range in order, ranges in order, slices in ascending order: no atomics.
- * Limit     latency below some 10 MB of slices (2.5 us for 10 x 5000 x 5000, 0.1 %), then L2: 45 us for
+ * Limit     latency below some 10 MB of slices (2.5 us for 10 x 5000 x 5000, 0.1 %), then L2: 46 us for
  *           50 x 10000 x 10000, 1 %, at 71 % of DRAM and 78 % of L2 throughput (H200, 2026-11-20). */
 template <typename Source, bool kWide>
 __global__ __launch_bounds__(range_warps(kWide) *
@@ -74,6 +88,10 @@ __global__ __launch_bounds__(range_warps(kWide) *
         }
     }
     dependents_launch(); /* not before: blocks of the next kernel that come early are spread unevenly */
+    if (kWide && a.at_once) {
+        store_lane(p, acc, i0 + row, j0 + kLaneColumns * lane);
+        return;
+    }
     cluster_wait(cluster);
     push_partial<1, kWide>(received, acc, slice, row, rows, cluster, lane);
     cluster_sync(cluster);
@@ -126,8 +144,10 @@ inline bool begins_early(const lac_cuda_product_t *p, double density)
 }
 
 template <typename Source>
-lac_status_t run_ranges(const RangeArgs<Source> &a, bool wide, bool early, cudaStream_t stream)
+lac_status_t run_ranges(RangeArgs<Source> a, bool wide, bool early, cudaStream_t stream)
 {
+    a.at_once =
+        a.split.cluster * a.split.k_warps == 1 && a.p.cs == 1 && a.p.rs % 4 == 0 && aligned(a.p.out, 16);
     const int rows = a.split.row_warps, warps = rows * a.split.k_warps;
     const size_t shared = size_t(warps) * (sizeof(float) * kTileColumns + sizeof(Event) * kRangeQueue);
     const int64_t groups = ceil_div(a.p.m, rows);

@@ -40,7 +40,7 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
         lac_status_t status = pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), stream, list);
         if (status != LAC_OK) return status;
     }
-    RangeArgs<SlotSource> a = {make_picture(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0};
+    RangeArgs<SlotSource> a = {make_picture(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0, false};
     a.per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
     return run_ranges(a, wide_loads(p), s->data || begins_early(p, s->density), stream);
 }
