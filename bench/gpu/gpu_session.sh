@@ -15,12 +15,12 @@ for f in kernels/cuda/*.cu; do
     case $f in */tiles_multiply.cu) nvcc $wgmma -c "$f" -o "$o" & ;; *) nvcc $flags -c "$f" -o "$o" & ;; esac
 done
 for f in tests/gpu/event_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
-    bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/tiles_bench bench/gpu/encoding_bench; do
+    bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/csr_bench bench/gpu/tiles_bench bench/gpu/encoding_bench; do
     nvcc $flags -c $f.cu -o "$build/$(basename $f).o" &
 done
 wait
 for t in event_test metadata_test tiles_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
-for t in event_bench metadata_bench slice_device_bench sddmm_bench batch_bench tiles_bench encoding_bench; do
+for t in event_bench metadata_bench slice_device_bench sddmm_bench batch_bench csr_bench tiles_bench encoding_bench; do
     nvcc $flags $objects "$build/$t.o" -lcublas -lcusparse -o "$build/$t" || exit 1
 done
 LACUNA_COMMIT=${4:-$(git rev-parse --short HEAD 2>/dev/null)}; LACUNA_DATE=$(date -u +%Y-%m-%d)
