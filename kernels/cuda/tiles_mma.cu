@@ -62,17 +62,6 @@ struct Slot {
 constexpr int kRowsEach = kStep / kProducerWarps, kRowsEachStage = kDepth / kProducerWarps;
 static_assert(kTileCols == 4 * kWarp, "a warp loads a row");
 
-/* Four columns of b; kWhole: none of them is beyond the last. */
-template <bool kWhole> __device__ inline float4 load_quad(const float *at, int left)
-{
-    if (kWhole || left > 3) return load_once4(at);
-    float4 x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (left > 0) x.x = at[0];
-    if (left > 1) x.y = at[1];
-    if (left > 2) x.z = at[2];
-    return x;
-}
-
 /* This warp's rows of a step; `index` is what the step's list says in this lane's place. */
 template <bool kWhole>
 __device__ inline void load_rows(const MultiplyArgs &g, const Tile &tile, int index, float4 (&x)[kRowsEach])

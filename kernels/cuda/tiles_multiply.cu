@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The product by tiles: six bf16 products on tensor cores over the active k of each half tile of rows. */
+#include "tiles_walk.cuh"
 #include "tiles_write.cuh"
 #include "wgmma.cuh"
 
@@ -24,7 +25,6 @@ constexpr int kPieceB = kBlock * (kTileCols / 64), kStageB = kPieces * kPieceB;
 constexpr int kStageA = 2 * kStepBytes;
 constexpr int kAlignment = 1024; /* of the swizzled layout */
 constexpr int kShared = kStages * (kStageA + kStageB) + kAlignment;
-constexpr int kRowsTogether = 8; /* tiles of rows whose blocks follow each other: they share b in the cache */
 
 struct MultiplyArgs {
     const float *b;
@@ -32,27 +32,6 @@ struct MultiplyArgs {
     TilesOut out;
     TilesPacked packed;
     TilesSpace s;
-};
-
-/* The tile of a block and its steps: those of both halves, then those of one, in turns as long as both have
- * some. The block does those from `begin` to `end`. */
-struct Tile {
-    int m, n, both, only[2], begin, end;
-    __device__ int turns() const { return 2 * least(only[0], only[1]); }
-    /* Whose step it is: 0 or 1, or 2 for both; and its place in that list. */
-    __device__ int owner(int step, int *place) const
-    {
-        const int t = step - both;
-        *place = t < 0 ? step : t < turns() ? t / 2 : t - turns() / 2;
-        return t < 0 ? 2 : t < turns() ? t % 2 : only[1] > only[0];
-    }
-    /* Steps before this one that are a half's. */
-    __device__ int places(int step, int half) const
-    {
-        const int t = step - both,
-                  alone = t > turns() && (only[1] > only[0]) == (half == 1) ? t - turns() : 0;
-        return t <= 0 ? step : both + (least(t, turns()) + 1 - half) / 2 + alone;
-    }
 };
 
 struct Stages {
@@ -79,34 +58,6 @@ static_assert(kQuads == kWarp, "a warp loads a row");
 __device__ inline int swizzled(int line, int chunk)
 {
     return chunk / 8 * kBlock + line * kLine + (chunk % 8 ^ line % 8) * 16;
-}
-
-/* Four columns of b; kWhole: none of them is beyond the last. */
-template <bool kWhole> __device__ inline float4 load_quad(const float *at, int left)
-{
-    float4 x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (kWhole || left > 3) {
-        asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
-                     : "l"(at));
-    } else {
-        if (left > 0) x.x = at[0];
-        if (left > 1) x.y = at[1];
-        if (left > 2) x.z = at[2];
-    }
-    return x;
-}
-
-/* Which row of b this lane's place of a step names. */
-__device__ inline int load_index(const MultiplyArgs &g, const Tile &tile, int step)
-{
-    if (step >= tile.end) return 0;
-    int place;
-    const int owner = tile.owner(step, &place), lane = threadIdx.x % kWarp;
-    const int64_t room = (int64_t)g.packed.room * kStep;
-    const int *list =
-        owner == 2 ? g.packed.both + tile.m * room : g.packed.only + (2 * tile.m + owner) * room;
-    return list[place * kStep + lane];
 }
 
 template <bool kWhole>
@@ -144,10 +95,8 @@ __device__ inline void bring_fragments(const MultiplyArgs &g, const Tile &tile, 
     barrier_arrive_promise(full, owner == 2 ? kStageA : kStepBytes);
     for (int half = 0; half < 2; half++) {
         if (owner == 1 - half) continue;
-        const int64_t at =
-            (int64_t)(2 * tile.m + half) * g.packed.room + (owner == 2 ? place : tile.both + place);
-        copy_bulk((float *)(stage + half * kStepBytes), (const float *)(g.packed.pieces + at * kStepBytes),
-                  kStepBytes, full);
+        copy_bulk((float *)(stage + half * kStepBytes),
+                  (const float *)step_pieces(g.packed, tile, half, owner, place), kStepBytes, full);
     }
 }
 
@@ -159,10 +108,10 @@ __device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Ti
 {
     float4 x[kPasses];
     Slot slot = {turn, 1};
-    int index = load_index(g, tile, tile.begin + turn);
+    int index = listed_row(g.packed, tile, tile.begin + turn);
     for (int s = tile.begin + turn; s < tile.end; s += kProducers) {
         load_step<kWhole>(g, tile, index, x);
-        index = load_index(g, tile, s + kProducers);
+        index = listed_row(g.packed, tile, s + kProducers);
         barrier_wait(st.empty + slot.at, slot.parity);
         if (threadIdx.x % kGroup == 0)
             bring_fragments(g, tile, s, st.a + slot.at * kStageA, st.full + slot.at);
@@ -256,22 +205,6 @@ __device__ inline void consume(const MultiplyArgs &g, const Stages &st, const Ti
         write_tile(g.out, tile.m, tile.n, sum);
     else if (threadIdx.x == 0)
         note_failed(g.s, number);
-}
-
-/* The tile of this block: kRowsTogether tiles of rows, then the next column of tiles. */
-__device__ inline Tile find_tile(const TilesPacked &a, const TilesSpace &s)
-{
-    const int group = kRowsTogether * s.tiles_n, first = (int)blockIdx.x / group * kRowsTogether;
-    const int rows = least(kRowsTogether, a.tiles_m - first), at = (int)blockIdx.x % group;
-    const int m = first + at % rows, both = a.both_steps[m], own = a.only_steps[2 * m],
-              other = a.only_steps[2 * m + 1];
-    const int64_t steps = both + own + other, split = blockIdx.y;
-    return {m,
-            at / rows,
-            both,
-            {own, other},
-            (int)(steps * split / s.splits),
-            (int)(steps * (split + 1) / s.splits)};
 }
 
 /* c := beta c + alpha a b for one tile of c; a[m, k] as packed pieces of its active k, b[k, n] by rows.

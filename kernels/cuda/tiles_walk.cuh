@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The way of a block through the product by tiles: which tile, which of its steps, whose they are. */
+ * The way of a block through the product by tiles: which tile, which of its steps, whose they are, which rows
+ * of b and pieces of a they name. */
 #ifndef LACUNA_TILES_WALK_CUH
 #define LACUNA_TILES_WALK_CUH
 
@@ -22,6 +23,13 @@ struct Tile {
         const int t = step - both;
         *place = t < 0 ? step : t < turns() ? t / 2 : t - turns() / 2;
         return t < 0 ? 2 : t < turns() ? t % 2 : only[1] > only[0];
+    }
+    /* Steps before this one that are a half's. */
+    __device__ int places(int step, int half) const
+    {
+        const int t = step - both,
+                  alone = t > turns() && (only[1] > only[0]) == (half == 1) ? t - turns() : 0;
+        return t <= 0 ? step : both + (least(t, turns()) + 1 - half) / 2 + alone;
     }
 };
 
@@ -58,6 +66,20 @@ __device__ inline const unsigned char *step_pieces(const TilesPacked &a, const T
 {
     const int64_t at = (int64_t)(2 * tile.m + half) * a.room + (owner == 2 ? place : tile.both + place);
     return a.pieces + at * kStepBytes;
+}
+
+/* Four columns of a row of b, of which `left` are inside; kWhole: all. */
+template <bool kWhole> __device__ inline float4 load_quad(const float *at, int left)
+{
+    float4 x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (kWhole || left > 3) {
+        x = load_once4(at);
+    } else {
+        if (left > 0) x.x = at[0];
+        if (left > 1) x.y = at[1];
+        if (left > 2) x.z = at[2];
+    }
+    return x;
 }
 
 } // namespace lacuna
