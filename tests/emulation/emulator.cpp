@@ -153,7 +153,7 @@ bool run_lanes(Fiber *lanes)
 }
 
 /* Runs all threads of a block; `order` draws which warp goes on, for how long, and what of that which was
- * left for later comes now: mostly nothing, until nobody can go on without. */
+ * left for later comes now: mostly nothing, until nobody can go on without, or all. */
 void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
 {
     std::mt19937_64 order(seed);
@@ -167,6 +167,7 @@ void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
             if (!f.done) return true;
         return false;
     };
+    const bool at_once = order() % 2; /* in one block of two, as soon as the warp waits */
     bool some = true;
     for (size_t idle = 0; some || running(); idle++) {
         const size_t warp = order() % warps;
@@ -174,7 +175,11 @@ void run_block(Block &b, const std::function<void()> &kernel, uint64_t seed)
         for (int turn = int(order() % kTurns); some && turn > 0 && run_lanes(&fibers[warp * kWarp]); turn--)
             continue;
         if (some) idle = 0;
-        if (order() % 4 == 0) do_later(fibers[order() % threads]);
+        if (at_once)
+            for (int lane = 0; lane < kWarp; lane++)
+                while (do_later(fibers[warp * kWarp + (size_t)lane])) continue;
+        else if (order() % 4 == 0)
+            do_later(fibers[order() % threads]);
         if (idle < 4 * warps) continue;
         bool came = false; /* everybody waits: for copies, or for other blocks */
         for (size_t first = order() % threads, f = 0; f < threads && !came; f++)
