@@ -4,7 +4,7 @@
 #ifndef LACUNA_API_ENTRY_H
 #define LACUNA_API_ENTRY_H
 
-#include "../dispatch/ctx_state.h"
+#include "../dispatch/dispatch.h"
 #include "lacuna/gemm.h"
 
 /* A call's scalars and operands, checked and described: what lac_gemm_ex, lac_explain and the plans share. */
@@ -27,6 +27,10 @@ static inline void lac_leave(const lac_ctx_t *ctx, int token)
 {
     if (ctx->backend->leave) ctx->backend->leave(ctx->exec, token);
 }
+
+/* Runs what was described as lac_gemm_ex does; request->route is set by lac_read_call. */
+lac_status_t lac_run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_t *settings,
+                          lac_request_t *request, lac_call_t *call);
 
 /* The members of a caller's lac_call_t that its size says are there; the rest zero. Errors: VALUE. */
 lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char **route);

@@ -4,7 +4,6 @@
 #include "entry.h"
 #include "../base/status.h"
 #include "../data/check.h"
-#include "../dispatch/dispatch.h"
 
 #include <string.h>
 
@@ -116,25 +115,30 @@ lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char 
     return LAC_OK;
 }
 
+lac_status_t lac_run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_t *settings,
+                          lac_request_t *request, lac_call_t *call)
+{
+    request->symbol = settings->symbol ? settings->symbol : "lac_gemm";
+    request->decision = settings->decision;
+    request->caller = settings->caller;
+    request->may_decline = settings->may_decline;
+    int token = lac_enter(ctx);
+    lac_status_t status = lac_dispatch(ctx, p, request);
+    lac_leave(ctx, token);
+    if (call && call->size >= offsetof(lac_call_t, declined) + sizeof call->declined)
+        call->declined = request->declined;
+    return status;
+}
+
 lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
                          const float *beta, const lac_obj_t *c, lac_call_t *call)
 {
     lac_problem_t p;
     lac_call_t settings;
-    lac_request_t request = {.symbol = "lac_gemm"};
+    lac_request_t request = {0};
     lac_status_t status = lac_read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
-    if (status) return status;
-    request.decision = settings.decision;
-    request.caller = settings.caller;
-    request.may_decline = settings.may_decline;
-    if (settings.symbol) request.symbol = settings.symbol;
-    int token = lac_enter(ctx);
-    status = lac_dispatch(ctx, &p, &request);
-    lac_leave(ctx, token);
-    if (call && call->size >= offsetof(lac_call_t, declined) + sizeof call->declined)
-        call->declined = request.declined;
-    return status;
+    return status ? status : lac_run_call(ctx, &p, &settings, &request, call);
 }
 
 lac_status_t lac_gemm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * lac_gemm_layer: a product by any route, then bias and activation, then the forms of what was written. */
+ * lac_gemm_layer: a product by any route, bias and activation by it or behind it, then the forms of what was
+ * written. */
 #include "entry.h"
 #include "../base/status.h"
 #include "../data/check.h"
@@ -65,22 +66,30 @@ static lac_status_t check_epilogue(const lac_ctx_t *ctx, const lac_epilogue_t *e
     return LAC_OK;
 }
 
-static lac_status_t finish(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p)
+/* Reads and writes C once. On the host every route leaves it to be done. */
+static double pass_us(const lac_ctx_t *ctx, const lac_problem_t *p)
+{
+    double bytes = 8.0 * (double)p->m * (double)p->n;
+    return ctx->backend->device ? ctx->machine.cuda_launch_us + bytes / (ctx->machine.cuda_dram_gbps * 1e3)
+                                : 0.0;
+}
+
+static lac_finish_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p)
 {
     bool all = e->act == LAC_ACT_NONE;
-    if ((all && !e->bias) || !p->m || !p->n) return LAC_OK;
-    lac_finish_t f = {.m = p->m,
-                      .n = p->n,
-                      .out = p->c,
-                      .rs = p->crs,
-                      .cs = p->ccs,
-                      .bias = e->bias,
-                      .bias_of_rows = e->bias_of_rows,
-                      .magnitude = e->act == LAC_ACT_MAGNITUDE,
-                      .limit = all                      ? NAN
-                               : e->act == LAC_ACT_RELU ? 0.0f
-                                                        : e->threshold};
-    return ctx->backend->finish(ctx->exec, &f, ctx->policy.threads);
+    return (lac_finish_t){.any = !all || e->bias,
+                          .bias = e->bias,
+                          .bias_of_rows = e->bias_of_rows,
+                          .magnitude = e->act == LAC_ACT_MAGNITUDE,
+                          .limit = all                      ? NAN
+                                   : e->act == LAC_ACT_RELU ? 0.0f
+                                                            : e->threshold,
+                          .pass_us = pass_us(ctx, p)};
+}
+
+static lac_status_t finish(const lac_ctx_t *ctx, const lac_problem_t *p)
+{
+    return p->after.any && p->m && p->n ? ctx->backend->finish(ctx->exec, p) : LAC_OK;
 }
 
 /* What was measured of an output stands until its owner says otherwise, as what is attached does. */
@@ -107,16 +116,19 @@ lac_status_t lac_gemm_layer(lac_ctx_t *ctx, const float *alpha, const lac_obj_t 
     lac_problem_t p;
     lac_call_t settings;
     lac_epilogue_t e;
-    const char *route;
-    lac_status_t status = lac_read_call(call, &settings, &route);
+    lac_request_t request = {0};
+    lac_status_t status = lac_read_call(call, &settings, &request.route);
     if (!status) status = read_epilogue(epilogue, &e);
     if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (!status) status = check_epilogue(ctx, &e, a, b, c);
-    if (!status) status = lac_gemm_ex(ctx, alpha, a, b, beta, c, call);
-    if (status || (settings.may_decline && call->declined)) return status;
+    if (status) return status;
+    p.after = describe(ctx, &e, &p);
+    if (p.after.any) p.site_bits |= LAC_SITE_FINISHED;
+    status = lac_run_call(ctx, &p, &settings, &request, call);
+    if (status || request.declined) return status;
     if (c->meta) status = lac_meta_touch(c->meta);
     int token = lac_enter(ctx);
-    if (!status) status = finish(ctx, &e, &p);
+    if (!status && !request.finished) status = finish(ctx, &p);
     if (!status && c->meta && e.forms) status = measure(ctx, c, e.forms);
     lac_leave(ctx, token);
     return status;

@@ -177,5 +177,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return status ? status : back;
 }
 
-const lac_route_t lac_cuda_route_dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable, cost_us, bytes,
-                                          run};
+const lac_route_t lac_cuda_route_dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable,
+                                          cost_us, bytes,          run,           NULL};

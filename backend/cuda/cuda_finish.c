@@ -1,13 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Bias and activation of an output on the device: queued behind the product. */
+ * Bias and activation of an output on the device: queued behind the product, or handed to its kernels. */
 #include "cuda_finish.h"
 
-lac_status_t lac_cuda_finish(lac_exec_t *exec, const lac_finish_t *finish, int threads)
+lac_cuda_after_t lac_cuda_after(const lac_problem_t *p, lac_side_t side)
 {
-    (void)threads;
-    lac_cuda_finish_t f = {finish->m,    finish->n,    finish->out,          finish->rs,
-                           finish->cs,   finish->bias, finish->bias_of_rows, finish->magnitude,
-                           finish->limit};
+    const lac_finish_t *f = &p->after;
+    bool of_rows = f->bias_of_rows != (side == LAC_SIDE_RIGHT); /* of the transposed product */
+    return (lac_cuda_after_t){f->bias, f->any, of_rows, f->magnitude, f->limit};
+}
+
+lac_status_t lac_cuda_finish(lac_exec_t *exec, const lac_problem_t *p)
+{
+    lac_cuda_finish_t f = {p->m, p->n, p->c, p->crs, p->ccs, lac_cuda_after(p, LAC_SIDE_LEFT)};
     return lac_cuda_launched(lac_cuda_finish_output(&f, exec->stream), "epilogue");
 }

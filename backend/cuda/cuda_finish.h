@@ -1,12 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Bias and activation on a device: the backend's hook. */
+ * Bias and activation on a device: the backend's hook, and what routes need that finish by themselves. */
 #ifndef LACUNA_CUDA_FINISH_H
 #define LACUNA_CUDA_FINISH_H
 
-#include "../model/finish.h"
+#include "../model/sided.h"
 #include "cuda_exec.h"
 
-lac_status_t lac_cuda_finish(lac_exec_t *exec, const lac_finish_t *finish, int threads);
+lac_status_t lac_cuda_finish(lac_exec_t *exec, const lac_problem_t *p);
+
+/* p->after as kernels take it that write the output of a route on this side. */
+lac_cuda_after_t lac_cuda_after(const lac_problem_t *p, lac_side_t side);
 
 #endif

@@ -6,6 +6,7 @@
  S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is turned first, or
  its copy is read. */
 #include "cuda_contents.h"
+#include "cuda_finish.h"
 #include "cuda_forms.h"
 #include "cuda_routes.h"
 #include "cuda_tiles_kept.h"
@@ -159,7 +160,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                                 .beta = lac_cuda_beta(p),
                                 .c = p->c,
                                 .crs = s.ors,
-                                .ccs = s.ocs};
+                                .ccs = s.ocs,
+                                .after = lac_cuda_after(p, route->side)};
     const lac_form_data_t *copy = NULL;
     char *workspace, *memory;
     lac_status_t status = LAC_OK;
@@ -183,7 +185,13 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
 }
 
-const lac_route_t lac_cuda_route_tiles_left = {
-    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run};
+static bool finishes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return true;
+}
+
+const lac_route_t lac_cuda_route_tiles_left = {"tiles", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
+                                               cost_us, bytes,           run,           finishes};
 const lac_route_t lac_cuda_route_tiles_right = {
-    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run};
+    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, finishes};

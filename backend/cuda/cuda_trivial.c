@@ -33,4 +33,4 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_trivial = {
-    "trivial", LAC_ROLE_TRIVIAL, LAC_SIDE_NONE, applicable, cost_us, bytes, run};
+    "trivial", LAC_ROLE_TRIVIAL, LAC_SIDE_NONE, applicable, cost_us, bytes, run, NULL};

@@ -218,14 +218,17 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
                           lac_choice_t *choice)
 {
     lac_shadow_t shadow = {0};
+    lac_problem_t product = *p;
     const lac_route_t *decided = choice->route;
     bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
+    if (compared) product.after.any = false, p = &product; /* products are compared, not what follows */
     bool learns = site && lac_timing_every_call(ctx), clocked = lac_device_timing_begin(ctx, site, choice);
     bool timed = compared || lac_report_wanted(&ctx->policy) || learns;
     double begin = timed ? lac_now_us() : 0.0;
     lac_status_t status = run_choice(ctx, site, p, request, choice);
     double took = timed ? lac_now_us() - begin : 0.0;
     bool gave_up = choice->route != decided || request->declined;
+    request->finished = p->after.any && !request->declined && lac_route_finishes(choice->route, p);
     if (clocked) lac_device_timing_end(ctx, status || gave_up ? NULL : site, p, choice);
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
@@ -241,7 +244,7 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
 lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request)
 {
     const char *wanted = wanted_route(&ctx->policy, request->route);
-    request->declined = false;
+    request->declined = request->finished = false;
     ctx->forwarded = NULL;
     apply_policy(&ctx->policy, p);
     lac_device_timing_collect(ctx);

@@ -17,6 +17,7 @@ typedef struct lac_request {
     bool followed;    /* lac_dispatch_forwarded will follow where it is declined and ctx->forwarded is set  */
     bool untried;     /* the route is for more than this call: no trials                                    */
     bool declined;    /* out                                                */
+    bool finished;    /* out: what p->after says is done too; else it is left to the caller  */
 } lac_request_t;
 
 /* Computes the described problem by the best route. */

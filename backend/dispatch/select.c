@@ -22,7 +22,7 @@ static double corrected(const lac_route_t *route, const lac_problem_t *p, const 
 {
     double cost = route->cost_us(route, p, machine);
     if (factor && factor[row] > 0.0f) cost *= (double)factor[row];
-    return is_sparse(route) ? cost + p->extra_us : cost;
+    return cost + lac_route_extra_us(route, p);
 }
 
 /* Our dense kernel stands in for a vendor's. Beside one it serves only where it was seen to be faster: a

@@ -18,8 +18,7 @@ static double cost_at(const lac_ctx_t *ctx, const lac_site_t *site, int row)
     p.a.density = site->left.density, p.b.density = site->right.density;
     if (!route || row >= LAC_SITE_ROUTES || route->applicable(route, &p) != LAC_FITS) return -1.0;
     double factor = site->factor[row] > 0.0f ? (double)site->factor[row] : 1.0;
-    double extra = route->role == LAC_ROLE_SPARSE ? p.extra_us : 0.0;
-    return route->cost_us(route, &p, &ctx->machine) * factor + extra;
+    return route->cost_us(route, &p, &ctx->machine) * factor + lac_route_extra_us(route, &p);
 }
 
 static double best_at(const lac_ctx_t *ctx, const lac_site_t *site)

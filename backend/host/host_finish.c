@@ -25,21 +25,22 @@ static void finish_line(const lac_finish_t *f, float *out, int64_t count, lac_in
 
 static void finish_part(void *arg, int part, int parts)
 {
-    const lac_finish_t *f = arg;
-    bool by_rows = (f->cs < 0 ? -f->cs : f->cs) <= (f->rs < 0 ? -f->rs : f->rs);
-    int64_t lines = by_rows ? f->m : f->n, count = by_rows ? f->n : f->m;
+    const lac_problem_t *p = arg;
+    const lac_finish_t *f = &p->after;
+    bool by_rows = (p->ccs < 0 ? -p->ccs : p->ccs) <= (p->crs < 0 ? -p->crs : p->crs);
+    int64_t lines = by_rows ? p->m : p->n, count = by_rows ? p->n : p->m;
     for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; i++) {
         bool each = f->bias_of_rows != by_rows;
         const float *add = !f->bias ? NULL : each ? f->bias : f->bias + i;
-        finish_line(f, f->out + i * (by_rows ? f->rs : f->cs), count, by_rows ? f->cs : f->rs, add, each);
+        finish_line(f, p->c + i * (by_rows ? p->crs : p->ccs), count, by_rows ? p->ccs : p->crs, add, each);
     }
 }
 
-lac_status_t lac_host_finish(lac_exec_t *exec, const lac_finish_t *finish, int threads)
+lac_status_t lac_host_finish(lac_exec_t *exec, const lac_problem_t *p)
 {
     (void)exec;
-    double worth = (double)finish->m * (double)finish->n / ELEMENTS_EACH;
-    lac_finish_t f = *finish;
-    lac_parallel(worth < 2.0 ? 1 : worth < threads ? (int)worth : threads, finish_part, &f);
+    double worth = (double)p->m * (double)p->n / ELEMENTS_EACH;
+    lac_problem_t product = *p;
+    lac_parallel(worth < 2.0 ? 1 : worth < p->threads ? (int)worth : p->threads, finish_part, &product);
     return LAC_OK;
 }

@@ -4,9 +4,8 @@
 #ifndef LACUNA_HOST_FINISH_H
 #define LACUNA_HOST_FINISH_H
 
-#include "../model/finish.h"
 #include "host_exec.h"
 
-lac_status_t lac_host_finish(lac_exec_t *exec, const lac_finish_t *finish, int threads);
+lac_status_t lac_host_finish(lac_exec_t *exec, const lac_problem_t *p);
 
 #endif

@@ -41,5 +41,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_route_reference = {
-    "reference", LAC_ROLE_ORACLE, LAC_SIDE_NONE, applicable, cost_us, bytes, run};
+const lac_route_t lac_route_reference = {"reference", LAC_ROLE_ORACLE, LAC_SIDE_NONE, applicable,
+                                         cost_us,     bytes,           run,           NULL};

@@ -36,5 +36,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_route_trivial = {"trivial", LAC_ROLE_TRIVIAL, LAC_SIDE_NONE, applicable, cost_us, bytes,
-                                       run};
+const lac_route_t lac_route_trivial = {
+    "trivial", LAC_ROLE_TRIVIAL, LAC_SIDE_NONE, applicable, cost_us, bytes, run, NULL};

@@ -157,8 +157,8 @@ typedef struct lac_backend {
     lac_status_t (*occupancy)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                               const lac_tiling_t *tiling);
 
-    /* Bias and activation of an output that the backend's runs wrote. NULL: it has none. */
-    lac_status_t (*finish)(lac_exec_t *exec, const lac_finish_t *finish, int threads);
+    /* p->after, in a pass over a p->c that the backend's runs wrote. NULL: it has none. */
+    lac_status_t (*finish)(lac_exec_t *exec, const lac_problem_t *p);
 
     /* Serves a batch as a whole, or leaves all of it (out->served). p is the first product, with densities.
      * NULL: it never does. */

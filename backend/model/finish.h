@@ -4,20 +4,16 @@
 #ifndef LACUNA_MODEL_FINISH_H
 #define LACUNA_MODEL_FINISH_H
 
-#include "lacuna/types.h"
-
 #include <stdbool.h>
 
-/* out[i, j] := x where x or, of magnitudes, |x| is above limit or NaN, else 0; x = out[i, j] + bias[i or j].
- */
+/* c[i, j] := x where x or, of magnitudes, |x| is above limit or NaN, else 0; x = c[i, j] + bias[i or j]. */
 typedef struct lac_finish {
-    lac_dim_t m, n;
-    float *out;
-    lac_inc_t rs, cs;
-    const float *bias; /* NULL: none */
-    bool bias_of_rows;
+    bool any;          /* false: nothing follows */
+    bool bias_of_rows; /* of c */
     bool magnitude;
-    float limit; /* NaN: all stay */
+    float limit;       /* NaN: all stay */
+    const float *bias; /* NULL: none */
+    double pass_us;    /* of a pass over c that does it, behind a route that does not */
 } lac_finish_t;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Texts of the refusals. */
+ * Texts of the refusals; what a route leaves to be done. */
 #include "route.h"
 
 const char *lac_refusal_text(lac_refusal_t refusal)
@@ -12,4 +12,15 @@ const char *lac_refusal_text(lac_refusal_t refusal)
 #undef LAC_REFUSAL
     };
     return texts[refusal];
+}
+
+bool lac_route_finishes(const lac_route_t *route, const lac_problem_t *p)
+{
+    return !p->after.any || (route->finishes && route->finishes(route, p));
+}
+
+double lac_route_extra_us(const lac_route_t *route, const lac_problem_t *p)
+{
+    double skipped = route->role == LAC_ROLE_SPARSE ? p->extra_us : 0.0;
+    return lac_route_finishes(route, p) ? skipped : skipped + p->after.pass_us;
 }

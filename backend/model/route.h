@@ -48,6 +48,13 @@ struct lac_route {
     size_t (*bytes)(const lac_route_t *route, const lac_problem_t *p); /* beyond the operands */
     lac_status_t (*run)(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out);
+    /* True where run does what p->after says on its way; NULL: never. */
+    bool (*finishes)(const lac_route_t *route, const lac_problem_t *p);
 };
+
+/* True where nothing is left to be done of p->after once the route has run. */
+bool lac_route_finishes(const lac_route_t *route, const lac_problem_t *p);
+/* What the call adds to the route's own cost. */
+double lac_route_extra_us(const lac_route_t *route, const lac_problem_t *p);
 
 #endif

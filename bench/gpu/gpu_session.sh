@@ -14,13 +14,13 @@ for f in kernels/cuda/*.cu; do
     o=$build/$(basename "$f" .cu).o; objects="$objects $o"
     case $f in */tiles_multiply.cu) nvcc $wgmma -c "$f" -o "$o" & ;; *) nvcc $flags -c "$f" -o "$o" & ;; esac
 done
-for f in tests/gpu/event_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
-    bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/csr_bench bench/gpu/tiles_bench bench/gpu/encoding_bench; do
+for f in tests/gpu/event_test tests/gpu/finish_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
+    bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/csr_bench bench/gpu/tiles_bench bench/gpu/layer_bench bench/gpu/encoding_bench; do
     nvcc $flags -c $f.cu -o "$build/$(basename $f).o" &
 done
 wait
-for t in event_test metadata_test tiles_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
-for t in event_bench metadata_bench slice_device_bench sddmm_bench batch_bench csr_bench tiles_bench encoding_bench; do
+for t in event_test finish_test metadata_test tiles_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
+for t in event_bench metadata_bench slice_device_bench sddmm_bench batch_bench csr_bench tiles_bench layer_bench encoding_bench; do
     nvcc $flags $objects "$build/$t.o" -lcublas -lcusparse -o "$build/$t" || exit 1
 done
 LACUNA_COMMIT=${4:-$(git rev-parse --short HEAD 2>/dev/null)}; LACUNA_DATE=$(date -u +%Y-%m-%d)
@@ -28,11 +28,14 @@ LACUNA_DRIVER=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader)
 export LACUNA_COMMIT LACUNA_DATE LACUNA_DRIVER
 timeout 60 "$build/event_test" 200 3000 1 2>&1 | tee "$out/event_test.log" | tail -15
 timeout 60 "$build/metadata_test" 2>&1 | tee "$out/metadata_test.log" | tail -15
+timeout 60 "$build/finish_test" 2>&1 | tee "$out/finish_test.log" | tail -15
 timeout 60 "$build/tiles_test" 2>&1 | tee "$out/tiles_test.log" | tail -25
 if [ "$sanitize" = sanitize ]; then
     for tool in memcheck racecheck initcheck synccheck; do
         timeout 100 compute-sanitizer --tool $tool "$build/event_test" 6 300 7 >"$out/sanitizer_$tool.log" 2>&1
         echo "$tool event_test: $(tail -1 "$out/sanitizer_$tool.log")"
+        timeout 100 compute-sanitizer --tool $tool "$build/finish_test" 1 >"$out/sanitizer_finish_$tool.log" 2>&1
+        echo "$tool finish_test: $(tail -1 "$out/sanitizer_finish_$tool.log")"
         timeout 100 compute-sanitizer --tool $tool "$build/metadata_test" 2 >"$out/sanitizer_meta_$tool.log" 2>&1
         echo "$tool metadata_test: $(tail -1 "$out/sanitizer_meta_$tool.log")"
         timeout 100 compute-sanitizer --tool $tool "$build/tiles_test" 0 128 >"$out/sanitizer_tiles_$tool.log" 2>&1
@@ -45,11 +48,11 @@ if [ "$mode" = full ]; then # every way to cut each launch, to choose the defaul
 fi
 timeout 100 "$build/event_bench" "$out/event_bench.json" quick >"$out/event_bench.log" 2>&1
 timeout 60 "$build/metadata_bench" "$out/metadata_bench.json" >"$out/metadata_bench.log" 2>&1
-for t in slice_device_bench sddmm_bench batch_bench tiles_bench encoding_bench; do
+for t in slice_device_bench sddmm_bench batch_bench tiles_bench layer_bench encoding_bench; do
     timeout 60 "$build/$t" "$out/$t.json" >"$out/$t.log" 2>&1
 done
 timeout 60 "$build/csr_bench" "$out/csr_bench.json" check >"$out/csr_bench.log" 2>&1
-cat "$out/csr_bench.log" "$out/metadata_bench.log" "$out/event_bench.log" "$out/slice_device_bench.log" "$out/sddmm_bench.log" "$out/batch_bench.log" "$out/tiles_bench.log" "$out/encoding_bench.log"
+cat "$out/csr_bench.log" "$out/metadata_bench.log" "$out/event_bench.log" "$out/slice_device_bench.log" "$out/sddmm_bench.log" "$out/batch_bench.log" "$out/tiles_bench.log" "$out/layer_bench.log" "$out/encoding_bench.log"
 if [ -n "${PROFILE:-}" ]; then # e.g. PROFILE="10:event_stream 7:event_ranges": counters of two launches each
     for what in $PROFILE; do
         i=${what%%:*}; kernel=${what#*:}

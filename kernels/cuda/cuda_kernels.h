@@ -23,6 +23,8 @@
 
 #include <lacuna/types.h>
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,6 +36,16 @@ typedef struct lac_cuda_scalar {
     const float *device;
     float value;
 } lac_cuda_scalar_t;
+
+/* What becomes of an element x of an output once it is computed: x + bias, or 0 where that, or its magnitude,
+ * is not above limit. One f32 addition, whoever does it. */
+typedef struct lac_cuda_after {
+    const float *bias; /* NULL: none */
+    bool any;          /* false: x stays as it is */
+    bool of_rows;      /* a bias for each row of the output; else for each column */
+    bool magnitude;
+    float limit; /* NaN: all stay */
+} lac_cuda_after_t;
 
 typedef enum lac_cuda_order {
     LAC_CUDA_ROWS = 0, /* rows of W contiguous: element (k, j) at w[k * ldw + j]               */

@@ -32,15 +32,12 @@ lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, 
 lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs, int64_t cs,
                            lac_cuda_stream_t stream);
 
-/* out[i, j] := x where x or, of magnitudes, |x| is above limit or NaN, else 0; x = out[i, j] + bias[i or j].
- */
+/* out := what follows, for every element of it: where the kernel that wrote it did not. */
 typedef struct lac_cuda_finish {
     int64_t m, n;
     float *out;
     int64_t rs, cs;
-    const float *bias; /* NULL: none */
-    bool bias_of_rows, magnitude;
-    float limit; /* NaN: all stay */
+    lac_cuda_after_t after;
 } lac_cuda_finish_t;
 lac_status_t lac_cuda_finish_output(const lac_cuda_finish_t *f, lac_cuda_stream_t stream);
 

@@ -38,12 +38,16 @@ __device__ inline float load_scalar(lac_cuda_scalar_t s)
     return s.device ? *s.device : s.value;
 }
 
-/* at := beta at + alpha sum, as BLAS has it: with alpha = 0 the sum is not looked at, with beta = 0 what was
- * there is not. */
-__device__ inline void store_scaled(float *at, float sum, float alpha, float beta)
+/* beta at + alpha sum, as BLAS has it: with alpha = 0 the sum is not looked at, with beta = 0 what was there
+ * is not. */
+__device__ inline float scaled(const float *at, float sum, float alpha, float beta)
 {
     const float x = alpha == 0.0f ? 0.0f : alpha * sum;
-    *at = beta == 0.0f ? x : fmaf(beta, *at, x);
+    return beta == 0.0f ? x : fmaf(beta, *at, x);
+}
+__device__ inline void store_scaled(float *at, float sum, float alpha, float beta)
+{
+    *at = scaled(at, sum, alpha, beta);
 }
 
 __device__ inline unsigned lanes_below(int lane)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Bias and activation of an output, in a pass of their own. */
 #include "cuda_support.h"
-#include "device_common.cuh"
+#include "finish.cuh"
 
 namespace lacuna
 {
@@ -14,13 +14,11 @@ constexpr int64_t kLinesAtOnce = 1 << 15; /* grid.y; further lines are taken in 
 
 struct FinishArgs {
     float *out;
-    const float *bias;
     int64_t lines, count, line_stride, stride;
-    bool bias_of_lines, magnitude;
-    float limit;
+    lac_cuda_after_t after; /* its rows are lines */
 };
 
-/* out := out + bias where that, or its magnitude, is not <= limit, else 0.
+/* out := what follows.
  * Mapping   a thread per element of a line, which lies along the shorter stride; lines in turns.
  * Bytes     out read and written once. Limit: DRAM, or the launch. */
 __global__ __launch_bounds__(kThreads) void finish_output(const __grid_constant__ FinishArgs g)
@@ -28,11 +26,11 @@ __global__ __launch_bounds__(kThreads) void finish_output(const __grid_constant_
     const int64_t j = blockIdx.x * (int64_t)kThreads + threadIdx.x;
     dependency_wait();
     if (j >= g.count) return;
-    const float of_place = g.bias && !g.bias_of_lines ? g.bias[j] : 0.0f;
+    const bool of_lines = g.after.of_rows;
+    const float of_place = of_lines ? 0.0f : bias_at(g.after, 0, j);
     for (int64_t i = blockIdx.y; i < g.lines; i += gridDim.y) {
         float *at = g.out + i * g.line_stride + j * g.stride;
-        const float x = *at + (g.bias && g.bias_of_lines ? g.bias[i] : of_place);
-        *at = (g.magnitude ? fabsf(x) : x) <= g.limit ? 0.0f : x;
+        *at = finished(g.after, *at, of_lines ? bias_at(g.after, i, j) : of_place);
     }
 }
 
@@ -44,15 +42,13 @@ extern "C" lac_status_t lac_cuda_finish_output(const lac_cuda_finish_t *f, lac_c
     using namespace lacuna;
     if (f->m == 0 || f->n == 0) return LAC_OK;
     const bool by_rows = (f->cs < 0 ? -f->cs : f->cs) <= (f->rs < 0 ? -f->rs : f->rs);
-    const FinishArgs g = {f->out,
-                          f->bias,
-                          by_rows ? f->m : f->n,
-                          by_rows ? f->n : f->m,
-                          by_rows ? f->rs : f->cs,
-                          by_rows ? f->cs : f->rs,
-                          f->bias_of_rows == by_rows,
-                          f->magnitude,
-                          f->limit};
+    FinishArgs g = {f->out,
+                    by_rows ? f->m : f->n,
+                    by_rows ? f->n : f->m,
+                    by_rows ? f->rs : f->cs,
+                    by_rows ? f->cs : f->rs,
+                    f->after};
+    g.after.of_rows = f->after.of_rows == by_rows;
     const int64_t blocks = ceil_div(g.count, kThreads);
     if (blocks >= INT32_MAX) return LAC_ERR_EXTENT;
     const dim3 grid((unsigned)blocks, (unsigned)least(g.lines, kLinesAtOnce));

@@ -28,6 +28,7 @@ typedef struct lac_cuda_tiles {
     lac_cuda_scalar_t beta;
     float *c;
     int64_t crs, ccs;
+    lac_cuda_after_t after; /* what follows, done where c is written */
     bool portable; /* by the kernel of other devices, also where there are warpgroup products: to test it */
 } lac_cuda_tiles_t;
 

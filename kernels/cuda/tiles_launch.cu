@@ -105,6 +105,7 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         lac_cuda_tiles_t panel = *p;
         panel.m = least(rows, p->m - i);
         panel.a += i * p->ars, panel.c += i * p->crs;
+        if (p->after.bias && p->after.of_rows) panel.after.bias += i;
         status = lac_cuda_tiles_begin(&panel, workspace, stream);
         if (status == LAC_OK && !p->packed) {
             status = lac_cuda_tiles_pack(&panel, room, made, stream);

@@ -13,8 +13,8 @@ struct ReduceArgs {
     TilesSpace s;
 };
 
-/* c := beta c + alpha (the sum of a tile's parts). One block per tile, a thread as in the product; parts in
- * ascending order. Bytes: 4 per element of c and split read, from cache. */
+/* c := beta c + alpha (the sum of a tile's parts), and what follows. One block per tile, a thread as in the
+ * product; parts in ascending order. Bytes: 4 per element of c and split read, from cache. */
 __global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__ ReduceArgs g)
 {
     const int tile = blockIdx.x;

@@ -3,7 +3,7 @@
  * Tiles whose bf16 pieces gave no finite sum, done again by fp32 multiply-adds: Inf, NaN and overflow as they
  * are.
  */
-#include "tiles.cuh"
+#include "tiles_write.cuh"
 
 namespace lacuna
 {
@@ -19,14 +19,20 @@ static_assert(kTileRows % kSide == 0 && kThreads * kEach * kEach == kSide * kSid
 struct RepairArgs {
     const float *a, *b;
     int64_t ars, acs, ldb;
-    int m, n, k;
-    lac_cuda_scalar_t alpha, beta;
-    float *c;
-    int64_t crs, ccs;
+    int k;
+    TilesOut out;
     TilesSpace s;
 };
 
-/* c := beta c + alpha a b for one part of a tile; k in ascending order, zeros of a skipped. */
+/* c := beta c + alpha a b, and what follows, for one element. */
+__device__ inline void write_element(const TilesOut &g, const TilesScale &s, int row, int col, float sum)
+{
+    float *const at = g.c + row * g.crs + col * g.ccs;
+    *at = g.after.any ? tiles_value<true>(g, s, at, sum, bias_at(g.after, row, col))
+                      : tiles_value<false>(g, s, at, sum, 0.0f);
+}
+
+/* One part of a tile; k in ascending order, zeros of a skipped. */
 __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, float (&a)[kDeep][kSide + 1],
                                    float (&b)[kDeep][kSide])
 {
@@ -36,8 +42,9 @@ __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, floa
         for (int t = threadIdx.x; t < kDeep * kSide; t += kThreads) {
             const int l = t % kDeep, row = t / kDeep, line = t / kSide, col = t % kSide;
             a[l][row] =
-                row0 + row < g.m && k0 + l < g.k ? g.a[(row0 + row) * g.ars + (k0 + l) * g.acs] : 0.0f;
-            b[line][col] = col0 + col < g.n && k0 + line < g.k ? g.b[(k0 + line) * g.ldb + col0 + col] : 0.0f;
+                row0 + row < g.out.m && k0 + l < g.k ? g.a[(row0 + row) * g.ars + (k0 + l) * g.acs] : 0.0f;
+            b[line][col] =
+                col0 + col < g.out.n && k0 + line < g.k ? g.b[(k0 + line) * g.ldb + col0 + col] : 0.0f;
         }
         __syncthreads();
         for (int l = 0; l < kDeep; l++)
@@ -50,14 +57,13 @@ __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, floa
             }
         __syncthreads();
     }
-    const float alpha = load_scalar(g.alpha), beta = load_scalar(g.beta);
+    const TilesScale scale = tiles_scale(g.out);
 #pragma unroll
     for (int i = 0; i < kEach; i++)
 #pragma unroll
         for (int j = 0; j < kEach; j++) {
             const int row = row0 + y * kEach + i, col = col0 + x + j * (kSide / kEach);
-            if (row >= g.m || col >= g.n) continue;
-            store_scaled(g.c + row * g.crs + col * g.ccs, sum[i][j], alpha, beta);
+            if (row < g.out.m && col < g.out.n) write_element(g.out, scale, row, col, sum[i][j]);
         }
 }
 
@@ -98,9 +104,8 @@ extern "C" lac_status_t lac_cuda_tiles_repair(const lac_cuda_tiles_t *p, void *w
                                               lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const RepairArgs g = {
-        p->a,      p->b,     p->ars,  p->acs, p->ldb, (int)p->m, (int)p->n,
-        (int)p->k, p->alpha, p->beta, p->c,   p->crs, p->ccs,    tiles_space(p->m, p->n, p->k, workspace)};
+    const RepairArgs g = {p->a,   p->b,      p->ars,       p->acs,
+                          p->ldb, (int)p->k, tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
     const int blocks = 4 * current_device().sms;
     return launch(repair_tiles, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream},
                   g);

@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A finished tile of the product by tiles, as wgmma leaves it in registers: judged, stored, written to c. */
+ * A finished tile of the product by tiles, as wgmma leaves it in registers: judged, stored, written to c with
+ * the bias and activation that follow. */
 #ifndef LACUNA_TILES_WRITE_CUH
 #define LACUNA_TILES_WRITE_CUH
 
+#include "finish.cuh"
 #include "tiles.cuh"
 
 namespace lacuna
@@ -18,11 +20,12 @@ struct TilesOut {
     lac_cuda_scalar_t alpha, beta;
     float *c;
     int64_t crs, ccs;
+    lac_cuda_after_t after;
 };
 
 inline TilesOut tiles_out(const lac_cuda_tiles_t *p)
 {
-    return {(int)p->m, (int)p->n, p->alpha, p->beta, p->c, p->crs, p->ccs};
+    return {(int)p->m, (int)p->n, p->alpha, p->beta, p->c, p->crs, p->ccs, p->after};
 }
 
 __device__ inline bool all_finite(const float (&sum)[kSums])
@@ -53,39 +56,82 @@ __device__ inline void store_part(const TilesSpace &s, int tile, int split, cons
         at[j * kHolders] = make_float4(sum[4 * j], sum[4 * j + 1], sum[4 * j + 2], sum[4 * j + 3]);
 }
 
-/* c := beta c + alpha sum for two neighbours of a row, of which `left` are inside. */
-__device__ inline void write_pair(float *at, int64_t ccs, int left, bool pairs, float alpha, float beta,
-                                  float x, float y)
+/* What all elements of c are scaled by; pairs: two neighbours of a row are written at once. */
+struct TilesScale {
+    float alpha, beta;
+    bool pairs;
+};
+
+__device__ inline TilesScale tiles_scale(const TilesOut &g)
 {
-    if (pairs && left > 1) {
-        float2 v = beta == 0.0f ? make_float2(0.0f, 0.0f) : *(const float2 *)at;
-        store_scaled(&v.x, x, alpha, beta);
-        store_scaled(&v.y, y, alpha, beta);
+    return {load_scalar(g.alpha), load_scalar(g.beta),
+            g.ccs == 1 && g.crs % 2 == 0 && ((uintptr_t)g.c & 7) == 0};
+}
+
+/* What is written at `at`: kAfter: with what follows. */
+template <bool kAfter>
+__device__ inline float tiles_value(const TilesOut &g, const TilesScale &s, const float *at, float x,
+                                    float bias)
+{
+    const float v = scaled(at, x, s.alpha, s.beta);
+    return kAfter ? finished(g.after, v, bias) : v;
+}
+
+/* The biases of two neighbours of a row; columns that there are not have any. */
+__device__ inline float2 bias_pair(const TilesOut &g, int row, int col)
+{
+    const int m = g.m - 1, n = g.n - 1;
+    return make_float2(bias_at(g.after, least(row, m), least(col, n)),
+                       bias_at(g.after, least(row, m), least(col + 1, n)));
+}
+
+/* c := beta c + alpha {x, y}, and what follows, for two neighbours of a row, as far as they are inside. */
+template <bool kAfter>
+__device__ inline void write_pair(const TilesOut &g, const TilesScale &s, int row, int col, float x, float y,
+                                  float2 bias)
+{
+    float *const at = g.c + row * g.crs + col * g.ccs;
+    const int left = g.n - col;
+    if (s.pairs && left > 1) {
+        float2 v = s.beta == 0.0f ? make_float2(0.0f, 0.0f) : *(const float2 *)at;
+        v.x = tiles_value<kAfter>(g, s, &v.x, x, bias.x);
+        v.y = tiles_value<kAfter>(g, s, &v.y, y, bias.y);
         *(float2 *)at = v;
         return;
     }
-    if (left > 0) store_scaled(at, x, alpha, beta);
-    if (left > 1) store_scaled(at + ccs, y, alpha, beta);
+    if (left > 0) *at = tiles_value<kAfter>(g, s, at, x, bias.x);
+    if (left > 1) at[g.ccs] = tiles_value<kAfter>(g, s, at + g.ccs, y, bias.y);
 }
 
-/* c := beta c + alpha sum for this thread's part of the tile. */
-__device__ inline void write_tile(const TilesOut &g, int tile_m, int tile_n, const float (&sum)[kSums])
+/* This thread's part of the tile. */
+template <bool kAfter>
+__device__ inline void write_sums(const TilesOut &g, int tile_m, int tile_n, const float (&sum)[kSums])
 {
-    const bool pairs = g.ccs == 1 && g.crs % 2 == 0 && ((uintptr_t)g.c & 7) == 0;
-    const float alpha = load_scalar(g.alpha), beta = load_scalar(g.beta);
+    const TilesScale s = tiles_scale(g);
     const int lane = threadIdx.x % kWarp, row0 = tile_m * kTileRows + threadIdx.x / kWarp * 16 + lane / 4,
               col0 = tile_n * kTileCols + lane % 4 * 2;
+    const bool of_rows = kAfter && g.after.of_rows;
+    float2 bias[2] = {}; /* of both rows, or of two columns */
+    if (of_rows) bias[0] = bias_pair(g, row0, col0), bias[1] = bias_pair(g, row0 + 8, col0);
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const int row = row0 + 8 * h;
-        if (row >= g.m) break;
+    for (int j = 0; j < kTileCols / 8; j++) {
+        const int col = col0 + 8 * j;
+        if (kAfter && !of_rows) bias[0] = bias[1] = bias_pair(g, row0, col);
 #pragma unroll
-        for (int j = 0; j < kTileCols / 8; j++) {
-            const int col = col0 + 8 * j;
-            write_pair(g.c + row * g.crs + col * g.ccs, g.ccs, g.n - col, pairs, alpha, beta,
-                       kUnscale * sum[4 * j + 2 * h], kUnscale * sum[4 * j + 2 * h + 1]);
-        }
+        for (int h = 0; h < 2; h++)
+            if (row0 + 8 * h < g.m)
+                write_pair<kAfter>(g, s, row0 + 8 * h, col, kUnscale * sum[4 * j + 2 * h],
+                                   kUnscale * sum[4 * j + 2 * h + 1], bias[h]);
     }
+}
+
+/* c := beta c + alpha sum, and what follows, for this thread's part of the tile. */
+__device__ inline void write_tile(const TilesOut &g, int tile_m, int tile_n, const float (&sum)[kSums])
+{
+    if (g.after.any)
+        write_sums<true>(g, tile_m, tile_n, sum);
+    else
+        write_sums<false>(g, tile_m, tile_n, sum);
 }
 
 } // namespace lacuna

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Layers on a device against the host's, bit by bit: values are small whole numbers, so that every order of
- * summation gives the same. Each takes the output of the one before with its metadata. */
+ * summation gives the same. Each takes the output of the one before with its metadata. And layers by routes
+ * that do bias and activation themselves against the product and a pass behind it, of any values. */
 #include "gpu_support.h"
 
 #include <stdio.h>
@@ -115,6 +116,107 @@ static void test_chains(lac_ctx_t *ctx)
     lac_ctx_free(host);
 }
 
+/* Operands and outputs of a layer whose values are any; C: by rows, by columns, or a transposed view. */
+typedef struct any {
+    int64_t m, n, k, count; /* floats of C */
+    lac_obj_t a, b, c, other;
+    float *before, *bias;
+} any_t;
+
+static float *any_numbers(int64_t count, uint64_t one_in)
+{
+    float *x = malloc(sizeof *x * (size_t)count);
+    if (!x) exit(1);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = gpu_random(&seed) % one_in ? 0.0f : (float)(int32_t)gpu_random(&seed) * 0x1p-28f;
+    return x;
+}
+
+static lac_obj_t any_matrix(lac_ctx_t *ctx, int64_t m, int64_t n, uint64_t one_in, float special)
+{
+    float *x = any_numbers(m * n, one_in);
+    if (special != 0.0f) x[m * n / 2] = special;
+    lac_obj_t obj = lac_obj_rowmajor(LAC_F32, m, n, gpu_upload(ctx, x, sizeof *x * (size_t)(m * n)), n);
+    obj.space = LAC_DEVICE;
+    free(x);
+    gpu_expect(lac_meta_create_for(ctx, &obj.meta, m, n), LAC_OK, "metadata");
+    return obj;
+}
+
+static any_t make_any(lac_ctx_t *ctx, const int64_t *extents, int layout, bool right, float special)
+{
+    any_t x = {.m = extents[0], .k = extents[1], .n = extents[2]};
+    int64_t ld = (layout ? x.m : x.n) + 3;
+    x.count = ld * (layout ? x.n : x.m);
+    x.a = any_matrix(ctx, x.m, x.k, right ? 1 : 9, special);
+    x.b = any_matrix(ctx, x.k, x.n, right ? 9 : 1, 0.0f);
+    gpu_expect(lac_meta_scan(ctx, right ? &x.b : &x.a, LAC_META_CSR), LAC_OK, "scan");
+    x.before = any_numbers(x.count, 1);
+    float *bias = any_numbers(x.m + x.n, 1);
+    x.bias = gpu_upload(ctx, bias, sizeof *bias * (size_t)(x.m + x.n));
+    free(bias);
+    x.c = layout ? lac_obj_colmajor(LAC_F32, x.m, x.n, NULL, ld)
+                 : lac_obj_rowmajor(LAC_F32, x.m, x.n, NULL, ld);
+    if (layout == 2) x.c = lac_obj_rowmajor(LAC_F32, x.n, x.m, NULL, ld), x.c.trans = LAC_TRANS;
+    x.c.space = LAC_DEVICE;
+    x.other = x.c;
+    x.c.buf = gpu_upload(ctx, x.before, sizeof(float) * (size_t)x.count);
+    x.other.buf = gpu_upload(ctx, x.before, sizeof(float) * (size_t)x.count);
+    return x;
+}
+
+static void release_any(lac_ctx_t *ctx, any_t *x)
+{
+    void *buffers[] = {x->a.buf, x->b.buf, x->c.buf, x->other.buf, x->bias};
+    for (size_t i = 0; i < GPU_COUNT(buffers); i++) lac_device_free(ctx, buffers[i]);
+    lac_meta_free(x->a.meta), lac_meta_free(x->b.meta);
+    free(x->before);
+}
+
+/* The layer, and the product with a layer of no product behind it: the same bits, also between the rows. */
+static void compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *route, float beta,
+                        const char *what)
+{
+    const float alpha = -1.5f, one = 1.0f, none = 0.0f;
+    size_t bytes = sizeof(float) * (size_t)x->count;
+    lac_call_t call = {.size = sizeof call, .route = route};
+    float *want = malloc(bytes);
+    if (!want) exit(1);
+    gpu_expect(lac_device_upload(ctx, x->c.buf, x->before, bytes), LAC_OK, "upload");
+    gpu_expect(lac_device_upload(ctx, x->other.buf, x->before, bytes), LAC_OK, "upload");
+    gpu_expect(lac_gemm_layer(ctx, &alpha, &x->a, &x->b, &beta, &x->c, &e, &call), LAC_OK, what);
+    gpu_expect(lac_gemm_ex(ctx, &alpha, &x->a, &x->b, &beta, &x->other, &call), LAC_OK, what);
+    gpu_expect(lac_gemm_layer(ctx, &none, &x->a, &x->b, &one, &x->other, &e, NULL), LAC_OK, what);
+    gpu_expect(lac_device_download(ctx, want, x->other.buf, bytes), LAC_OK, "download");
+    same(ctx, x->c.buf, want, bytes, what);
+    free(want);
+}
+
+static void test_finishing_routes(lac_ctx_t *ctx)
+{
+    static const int64_t extents[][3] = {{200, 300, 260}, {300, 64, 260}, {130, 20, 1}, {65, 2000, 129}};
+    static const char *const routes[] = {"tiles", "csr"};
+    static const float specials[] = {0.0f, 1.0f / 0.0f};
+    for (int shape = 0; shape < (gpu_quick() ? 1 : 4); shape++)
+        for (int way = 0; way < 24; way++) { /* layout, side, special, frozen */
+            const int layout = way % 3, right = way / 3 % 2, frozen = way / 6 % 2;
+            any_t x = make_any(ctx, extents[shape], layout, right, specials[way / 12]);
+            if (frozen) gpu_expect(lac_meta_freeze(right ? x.b.meta : x.a.meta), LAC_OK, "freeze");
+            for (int each = 0; each < 24; each++) {
+                char what[128];
+                lac_epilogue_t e = {.size = sizeof e, .act = (lac_act_t)(each % 4), .threshold = 0.25f};
+                e.bias = each / 4 % 3 ? x.bias : NULL, e.bias_of_rows = each / 4 % 3 == 2;
+                for (size_t r = 0; r < GPU_COUNT(routes); r++) {
+                    snprintf(what, sizeof what,
+                             "shape %d layout %d %s frozen %d special %d act %d bias %d %s", shape, layout,
+                             right ? "right" : "left", frozen, way / 12, each % 4, each / 4 % 3, routes[r]);
+                    compare_any(ctx, &x, e, routes[r], each < 12 ? 0.0f : 0.5f, what);
+                }
+            }
+            release_any(ctx, &x);
+        }
+}
+
 /* Bias that lies on the host is refused, and nothing is written. */
 static void test_places(lac_ctx_t *ctx)
 {
@@ -129,6 +231,7 @@ static void test_places(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_chains), GPU_TEST(test_places)};
+    static const gpu_test_t tests[] = {GPU_TEST(test_chains), GPU_TEST(test_finishing_routes),
+                                       GPU_TEST(test_places)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Layers that are refused or declined, before a device that is none: bias that lies elsewhere, forms while
- * the stream is captured, a backend without epilogues. Nothing is written, and C's metadata stays as it was.
- */
+ * Layers before a device that is none. Refused or declined (bias that lies elsewhere, forms while the stream
+ * is captured, a backend without epilogues), nothing is written, and C's metadata stays as it was; and a
+ * route that does bias and activation by itself is not followed by a pass. */
 #include "fake_device.h"
 
 #include "lacuna/layer.h"
@@ -90,6 +90,77 @@ static void test_declined(void **state)
     lac_meta_free(x.c.meta);
 }
 
+static int finishing_runs, passes;
+
+static lac_refusal_t always_fits(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return LAC_FITS;
+}
+
+static double costs_one(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route, (void)p, (void)machine;
+    return 1.0;
+}
+
+static size_t takes_none(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return 0;
+}
+
+static lac_status_t finishing_run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                                  lac_outcome_t *out)
+{
+    (void)route, (void)exec, (void)out;
+    finishing_runs += p->after.any && p->after.bias == bias && p->after.limit == 0.0f;
+    for (int i = 0; i < N * N; i++) p->c[i] = 5.0f;
+    return LAC_OK;
+}
+
+static bool finishes_by_rows(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    return p->after.bias_of_rows;
+}
+
+static lac_status_t counted_pass(lac_exec_t *exec, const lac_problem_t *p)
+{
+    (void)exec;
+    passes += p->after.any && p->c == c;
+    return LAC_OK;
+}
+
+static void run_expecting(lac_ctx_t *ctx, const layer_t *x, int runs, int passes_behind)
+{
+    finishing_runs = passes = 0;
+    unit_expect(run(ctx, x, NULL), LAC_OK, "layer");
+    assert_int_equal(finishing_runs, runs);
+    assert_int_equal(passes, passes_behind);
+}
+
+/* Where routes are compared their products are, and what follows is done behind. */
+static void test_route_that_finishes(void **state)
+{
+    static const lac_route_t self = {"self",    LAC_ROLE_DENSE, LAC_SIDE_NONE, always_fits,
+                                     costs_one, takes_none,     finishing_run, finishes_by_rows};
+    static const lac_route_t *const table[] = {&self};
+    lac_ctx_t *ctx = *state;
+    layer_t x = make(ctx);
+    ctx->routes = table, ctx->route_count = 1;
+    fake_device_backend()->finish = counted_pass;
+    x.e.bias_of_rows = 1;
+    run_expecting(ctx, &x, 1, 0);
+    x.e.bias_of_rows = 0;
+    run_expecting(ctx, &x, 1, 1);
+    x.e.bias_of_rows = 1;
+    ctx->policy.compare = "self", ctx->policy.compare_every = 1;
+    run_expecting(ctx, &x, 0, 1);
+    ctx->policy.compare = NULL;
+    lac_meta_free(x.c.meta);
+}
+
 static int setup(void **state)
 {
     *state = fake_device_ctx();
@@ -101,7 +172,7 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {LAYER_TEST(test_refusals), LAYER_TEST(test_captured),
-                                       LAYER_TEST(test_declined)};
+                                       LAYER_TEST(test_declined), LAYER_TEST(test_route_that_finishes)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

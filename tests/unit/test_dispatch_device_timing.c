@@ -56,7 +56,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 
 #define ROUTE(name, role, side)                                                                              \
     {                                                                                                        \
-        name, role, side, applicable, cost_us, bytes, run                                                    \
+        name, role, side, applicable, cost_us, bytes, run, NULL                                              \
     }
 static const lac_route_t sparse = ROUTE("sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
                          rival = ROUTE("rival", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),

@@ -41,7 +41,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 
 #define FAKE(name, role, side, base, slope)                                                                  \
     {                                                                                                        \
-        {name, role, side, applicable, cost_us, bytes, NULL}, base, slope, LAC_FITS                          \
+        {name, role, side, applicable, cost_us, bytes, NULL, NULL}, base, slope, LAC_FITS                    \
     }
 
 static fake_t left = FAKE("one", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, 1.0, 100.0);
@@ -159,6 +159,31 @@ static void test_hysteresis_is_for_the_incumbent(void **state)
     }
 }
 
+static bool always(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return true;
+}
+
+/* A pass behind the product counts for those that leave one to be done. */
+static void test_what_follows_counts(void **state)
+{
+    (void)state;
+    static const lac_machine_t machine;
+    static const lac_preference_t none;
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1, .after = {.pass_us = 3.0}};
+    p.a.density = 0.7, p.b.density = -1.0;
+    other.route.finishes = always;
+    expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, "cheapest"); /* 12 against 10 */
+    p.after.any = true;
+    lac_choice_t choice = lac_select(table, COUNT, &p, &machine, &none); /* against 13 */
+    expect_route(choice, &other, "cheapest");
+    assert_true(choice.cost_us == 12.0 && choice.dense_us == 13.0);
+    assert_true(lac_route_finishes(&other.route, &p) && !lac_route_finishes(&dense.route, &p));
+    other.route.finishes = NULL;
+    expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, "cheapest");
+}
+
 static void test_forced(void **state)
 {
     (void)state;
@@ -255,6 +280,7 @@ int main(void)
                                        cmocka_unit_test_setup(test_plain_stands_back_until_measured, reset),
                                        cmocka_unit_test_setup(test_bias_is_for_dense, reset),
                                        cmocka_unit_test_setup(test_hysteresis_is_for_the_incumbent, reset),
+                                       cmocka_unit_test_setup(test_what_follows_counts, reset),
                                        cmocka_unit_test_setup(test_forced, reset),
                                        cmocka_unit_test_setup(test_oracle_is_never_free, reset),
                                        cmocka_unit_test_setup(test_record, reset),

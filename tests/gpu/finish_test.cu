@@ -1,0 +1,159 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Bias and activation done where a product is written, against the pass behind it: the same bits, for shapes,
+ * layouts, scalars, shared and repaired tiles, and panels. */
+#include <cstring>
+#include <vector>
+
+#include "../../kernels/cuda/cuda_support.h"
+#include "../../kernels/cuda/tiles.h"
+#include "gpu_harness.cuh"
+
+namespace
+{
+
+int failures, checks;
+cudaStream_t stream;
+
+enum Layout { kRows, kRowsPadded, kColumns, kApart, kLayouts };
+enum Special { kNone, kNanInA, kNanInB, kInfInA, kSpecials };
+
+struct Shape {
+    int64_t m, n, k;
+};
+
+struct Case {
+    Shape shape;
+    Layout layout;
+    Special special;
+    float alpha, beta;
+    uint64_t seed;
+};
+
+struct Operands {
+    float *a, *b, *c, *before, *bias;
+    void *workspace;
+    size_t bytes; /* of c */
+    lac_cuda_tiles_t p;
+};
+
+void put(float *x, int64_t at, float value)
+{
+    CUDA_CHECK(cudaMemcpy(x + at, &value, sizeof value, cudaMemcpyHostToDevice));
+}
+
+/* Rows of a have zeros in pieces of 64, so that some outputs are sums of nothing. */
+__global__ void clear_rows(float *a, int64_t m, int64_t k)
+{
+    for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < m * k;
+         t += (int64_t)gridDim.x * blockDim.x)
+        if (mix((uint64_t)(t / k)) % 3 == 0 || mix((uint64_t)(t / k / 64) << 20 ^ (uint64_t)(t % k)) % 2)
+            a[t] = 0.0f;
+}
+
+Operands make(const Case &x)
+{
+    const auto [m, n, k] = x.shape;
+    const int64_t ldb = (n + 3) / 4 * 4;
+    const int64_t strides[kLayouts][2] = {{n, 1}, {n + 5, 1}, {1, m + 3}, {3 * n + 1, 3}};
+    const int64_t crs = strides[x.layout][0], ccs = strides[x.layout][1],
+                  count = (m - 1) * crs + (n - 1) * ccs + 1;
+    Operands o = {random_device<float>(m * k, 1.0, x.seed),
+                  random_device<float>(k * ldb, 1.0, x.seed + 1),
+                  nullptr,
+                  random_device<float>(count, 0.9, x.seed + 2),
+                  random_device<float>(m + n, 0.9, x.seed + 3),
+                  nullptr,
+                  sizeof(float) * (size_t)count,
+                  {}};
+    clear_rows<<<1024, 256>>>(o.a, m, k);
+    if (x.special == kNanInA) put(o.a, (m - 1) * k + k / 2, NAN);
+    if (x.special == kInfInA) put(o.a, m / 2 * k, INFINITY);
+    if (x.special == kNanInB) put(o.b, k / 2 * ldb + n / 2, NAN);
+    CUDA_CHECK(cudaMalloc(&o.c, o.bytes));
+    CUDA_CHECK(cudaMalloc(&o.workspace, (size_t)lac_cuda_tiles_bytes(m, n, k, false)));
+    o.p = {m, n,   k,   {nullptr, x.alpha}, o.a, k,   1,   nullptr,
+           0, o.b, ldb, {nullptr, x.beta},  o.c, crs, ccs, {}};
+    CUDA_CHECK(cudaDeviceSynchronize());
+    return o;
+}
+
+void release(Operands &o)
+{
+    for (void *x : {(void *)o.a, (void *)o.b, (void *)o.c, (void *)o.before, (void *)o.bias, o.workspace})
+        cudaFree(x);
+}
+
+/* c as it comes out: with what follows done by the product, or by a pass behind it. */
+std::vector<uint32_t> result(const Operands &o, const lac_cuda_after_t &after, bool behind)
+{
+    std::vector<uint32_t> got(o.bytes / sizeof(uint32_t));
+    lac_cuda_tiles_t p = o.p;
+    CUDA_CHECK(cudaMemcpyAsync(o.c, o.before, o.bytes, cudaMemcpyDeviceToDevice, stream));
+    if (!behind) p.after = after;
+    lac_status_t status = lac_cuda_tiles_run(&p, o.workspace, stream);
+    const lac_cuda_finish_t pass = {p.m, p.n, p.c, p.crs, p.ccs, after};
+    if (status == LAC_OK && behind) status = lac_cuda_finish_output(&pass, stream);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaMemcpy(got.data(), o.c, o.bytes, cudaMemcpyDeviceToHost));
+    if (status != LAC_OK) printf("FAIL status %d\n", (int)status), failures++;
+    return got;
+}
+
+void check_after(const Case &x, const Operands &o, const lac_cuda_after_t &after)
+{
+    const std::vector<uint32_t> want = result(o, after, true), got = result(o, after, false);
+    size_t at = 0;
+    checks++;
+    while (at < want.size() && got[at] == want[at]) at++;
+    if (at == want.size()) return;
+    failures++;
+    printf("FAIL %lldx%lldx%lld layout %d special %d alpha %g beta %g bias %s magnitude %d limit %g: element "
+           "%zu is %08x, expected %08x\n",
+           (long long)x.shape.m, (long long)x.shape.k, (long long)x.shape.n, x.layout, x.special, x.alpha,
+           x.beta,
+           !after.bias     ? "none"
+           : after.of_rows ? "rows"
+                           : "columns",
+           after.magnitude, after.limit, at, got[at], want[at]);
+}
+
+/* Each bias with each activation: all stay, ReLU, a threshold, a magnitude. */
+void check(const Case &x)
+{
+    static const float limits[] = {NAN, 0.0f, -0.3f, 0.5f};
+    Operands o = make(x);
+    for (int act = 0; act < 4; act++)
+        for (int bias = act ? 0 : 1; bias < 3; bias++)
+            check_after(x, o, {bias ? o.bias : nullptr, true, bias == 2, act == 3, limits[act]});
+    release(o);
+}
+
+} // namespace
+
+/* finish_test [most shapes] */
+int main(int argc, char **argv)
+{
+    /* Shared out k and not, edges within a tile, more rows than a panel. */
+    static const Shape shapes[] = {{200, 300, 100}, {1, 1, 16},       {64, 130, 500}, {1500, 1500, 64},
+                                   {129, 999, 48},  {300, 200, 2000}, {524488, 6, 16}};
+    static const float scalars[][2] = {{1, 0}, {-1.5f, 0}, {1, 1}, {2.25f, -0.5f}, {0, 1}};
+    if (no_device()) return 77;
+    if (!lac_cuda_tiles_here()) {
+        printf("skipped: the device has no warpgroup products\n");
+        return 77;
+    }
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    int left = argc > 1 ? atoi(argv[1]) : 100, at = 0;
+    for (const Shape &shape : shapes) {
+        if (left-- == 0) break;
+        for (int layout = 0; layout < kLayouts; layout++)
+            for (int special = 0; special < kSpecials; special++, at++) {
+                const float *s = scalars[at % 5];
+                if (shape.m > 100000 && (layout || special)) continue;
+                check({shape, (Layout)layout, (Special)special, s[0], s[1], (uint64_t)at});
+            }
+    }
+    printf("%d outputs, %d failures\n", checks, failures);
+    return failures != 0;
+}
