@@ -6,6 +6,7 @@
  share what is read of W between rows. Both want W's rows, so a long W by columns is turned first. The rows of
  an operand that may change are built in the workspace, in every call. */
 #include "cuda_contents.h"
+#include "cuda_finish.h"
 #include "cuda_gather.h"
 #include "cuda_routes.h"
 #include "cuda_rows.h"
@@ -179,6 +180,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     if (how.kernel == STEPPED && !exec->takes_steps) how.kernel = GATHERED;
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
+    product.after = lac_cuda_after(p, route->side);
     lac_status_t status = find_forms(exec, &s, how, &rows, &copy, &out->declined);
     if (status || out->declined) return status;
     if (rows && how.kernel == STEPPED) status = lac_cuda_steps_now(exec, &s, rows, &steps);
@@ -197,6 +199,6 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_csr_left = {"csr",   LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                             cost_us, bytes,           run,           NULL};
+                                             cost_us, bytes,           run,           lac_cuda_finishes};
 const lac_route_t lac_cuda_route_csr_right = {
-    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, NULL};
+    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_finishes};

@@ -185,13 +185,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
 }
 
-static bool finishes(const lac_route_t *route, const lac_problem_t *p)
-{
-    (void)route, (void)p;
-    return true;
-}
-
 const lac_route_t lac_cuda_route_tiles_left = {"tiles", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                               cost_us, bytes,           run,           finishes};
+                                               cost_us, bytes,           run,           lac_cuda_finishes};
 const lac_route_t lac_cuda_route_tiles_right = {
-    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, finishes};
+    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_finishes};

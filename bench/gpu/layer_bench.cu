@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Times a layer by tiles: the product alone, with bias and ReLU done where it is written, and with a pass
- * behind it; JSON to a file. */
+ * Times a layer by tiles, by steps and by events: the product alone, with bias and ReLU done where it is
+ * written, and with a pass behind it; JSON to a file. */
 #include "../../kernels/cuda/cuda_support.h"
 #include "../../kernels/cuda/tiles.h"
 #include "graph_timing.cuh"
@@ -9,14 +9,20 @@
 namespace
 {
 
-/* a with whole columns of zeros, and b. */
+/* a[m, k] with zeros, b[k, n], c[m, n], all by rows. */
 struct Layer {
-    int64_t side;
-    double density;
+    int64_t m, n, k;
     float *a, *b, *c, *bias;
-    void *workspace;
-    lac_cuda_tiles_t p;
+    lac_cuda_csr_t rows; /* of a */
+    void *steps, *workspace;
 };
+
+void *device_bytes(int64_t bytes)
+{
+    void *p;
+    CUDA_CHECK(cudaMalloc(&p, (size_t)bytes + 256));
+    return p;
+}
 
 __global__ void clear_columns(float *x, int64_t rows, int64_t cols, double density)
 {
@@ -25,65 +31,152 @@ __global__ void clear_columns(float *x, int64_t rows, int64_t cols, double densi
         if ((double)(uint32_t)mix((uint64_t)(t % cols)) * 0x1p-32 >= density) x[t] = 0.0f;
 }
 
-Layer make(int64_t n, double density)
+/* Zeros anywhere, or in whole columns. */
+Layer make(int64_t m, int64_t k, int64_t n, double density, bool columns)
 {
-    Layer x = {n,
-               density,
-               random_device<float>(n * n, 1.0, 1),
-               random_device<float>(n * n, 1.0, 2),
-               random_device<float>(n * n, 1.0, 3),
+    Layer x = {m,
+               n,
+               k,
+               random_device<float>(m * k, columns ? 1.0 : density, 1),
+               random_device<float>(k * n, 1.0, 2),
+               random_device<float>(m * n, 1.0, 3),
                random_device<float>(n, 1.0, 4),
+               {},
                nullptr,
-               {}};
-    clear_columns<<<1024, 256>>>(x.a, n, n, density);
-    CUDA_CHECK(cudaMalloc(&x.workspace, (size_t)lac_cuda_tiles_bytes(n, n, n, false)));
-    x.p = {n, n, n, {nullptr, 1.0f}, x.a, n, 1, nullptr, 0, x.b, n, {nullptr, 0.0f}, x.c, n, 1, {}};
+               nullptr};
+    if (columns) clear_columns<<<1024, 256>>>(x.a, m, k, density);
+    int64_t bytes = 1 << 20;
+    for (int64_t each : {lac_cuda_tiles_bytes(m, n, k, false), lac_cuda_csr_bytes(m),
+                         lac_cuda_steps_scratch(m), lac_cuda_event_slots_bytes(m, k)})
+        bytes = std::max(bytes, each);
+    x.workspace = device_bytes(bytes);
     CUDA_CHECK(cudaDeviceSynchronize());
     return x;
 }
 
+/* The forms that the product by steps reads. */
+bool make_steps(Layer &x)
+{
+    const lac_cuda_dense_t a = {LAC_F32, x.a, x.k, 1, 0.0};
+    int64_t *ptr = (int64_t *)device_bytes(8 * (x.m + 1));
+    if (lac_cuda_csr_ptr(x.m, x.k, &a, ptr, x.workspace, stream)) return false;
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaMemcpy(&x.rows.nnz, ptr + x.m, 8, cudaMemcpyDeviceToHost));
+    int32_t *idx = (int32_t *)device_bytes(4 * x.rows.nnz);
+    float *val = (float *)device_bytes(4 * x.rows.nnz);
+    x.rows.ptr = ptr, x.rows.idx = idx, x.rows.val = val;
+    x.steps = device_bytes(lac_cuda_steps_bytes(x.m, x.k, x.rows.nnz));
+    return !lac_cuda_csr_fill(x.m, x.k, &a, ptr, idx, val, stream) &&
+           !lac_cuda_steps(x.m, x.k, &x.rows, x.steps, x.workspace, stream);
+}
+
 void release(Layer &x)
 {
-    for (void *p : {(void *)x.a, (void *)x.b, (void *)x.c, (void *)x.bias, x.workspace})
-        CUDA_CHECK(cudaFree(p));
+    for (const void *p : {(const void *)x.a, (const void *)x.b, (const void *)x.c, (const void *)x.bias,
+                          (const void *)x.rows.ptr, (const void *)x.rows.idx, (const void *)x.rows.val,
+                          (const void *)x.steps, (const void *)x.workspace})
+        CUDA_CHECK(cudaFree((void *)p));
+}
+
+using Product = lac_status_t (*)(const Layer &x, const lac_cuda_after_t &after);
+
+lac_status_t by_tiles(const Layer &x, const lac_cuda_after_t &after)
+{
+    const lac_cuda_tiles_t p = {x.m, x.n, x.k, {nullptr, 1.0f}, x.a, x.k, 1, nullptr,
+                                0,   x.b, x.n, {nullptr, 0.0f}, x.c, x.n, 1, after};
+    return lac_cuda_tiles_run(&p, x.workspace, stream);
+}
+
+lac_cuda_product_t product(const Layer &x, const lac_cuda_after_t &after)
+{
+    return {x.m, x.n, x.k, {nullptr, 1.0f}, x.b, x.n, LAC_CUDA_ROWS, {nullptr, 0.0f}, x.c, x.n, 1, after};
+}
+
+lac_status_t by_steps(const Layer &x, const lac_cuda_after_t &after)
+{
+    const lac_cuda_product_t p = product(x, after);
+    return lac_cuda_csr_long(&p, x.steps, stream);
+}
+
+lac_status_t by_events(const Layer &x, const lac_cuda_after_t &after)
+{
+    const lac_cuda_product_t p = product(x, after);
+    const lac_cuda_dense_t a = {LAC_F32, x.a, x.k, 1, 0.0};
+    return lac_cuda_event_slots(&p, &a, nullptr, x.workspace, stream);
 }
 
 enum Way { kProduct, kFused, kBehind, kWays };
 
-lac_status_t run(const Layer &x, Way way)
+lac_status_t run(const Layer &x, Product by, int way)
 {
-    const lac_cuda_after_t relu = {x.bias, true, false, false, 0.0f};
-    lac_cuda_tiles_t p = x.p;
-    if (way == kFused) p.after = relu;
-    const lac_status_t status = lac_cuda_tiles_run(&p, x.workspace, stream);
-    const lac_cuda_finish_t pass = {p.m, p.n, p.c, p.crs, p.ccs, relu};
+    const lac_cuda_after_t relu = {x.bias, true, false, false, 0.0f}, none = {};
+    const lac_status_t status = by(x, way == kFused ? relu : none);
+    const lac_cuda_finish_t pass = {x.m, x.n, x.c, x.n, 1, relu};
     return status == LAC_OK && way == kBehind ? lac_cuda_finish_output(&pass, stream) : status;
 }
 
+struct Report {
+    FILE *json;
+    bool first;
+};
+
 /* The three in turns, so that the device is as warm for one as for another. */
-void bench(FILE *json, bool &first, int64_t n, double density)
+void time_ways(Report &out, const char *what, const Layer &x, Product by)
 {
     static const char *const names[kWays] = {"product", "fused", "pass behind"};
     constexpr int kRounds = 3;
-    Layer x = make(n, density);
-    const int calls = n > 2000 ? 5 : 20;
+    const int calls = x.m * x.k * x.n > 2000000000 ? 5 : 20;
     std::vector<double> us[kWays];
     for (int round = 0; round < kRounds; round++)
         for (int way = 0; way < kWays; way++)
-            us[way].push_back(time_graph([&](int) { return run(x, (Way)way); }, calls, 1));
-    char problem[96];
-    snprintf(problem, sizeof problem, "%lldx%lldx%lld whole columns %g%% bias relu", (long long)n,
-             (long long)n, (long long)n, 100 * density);
-    printf("  %-46s", problem);
+            us[way].push_back(time_graph([&](int) { return run(x, by, way); }, calls, 1));
+    char problem[128];
+    snprintf(problem, sizeof problem, "%lldx%lldx%lld %s bias relu", (long long)x.m, (long long)x.k,
+             (long long)x.n, what);
+    printf("  %-50s", problem);
     for (int way = 0; way < kWays; way++) {
         std::sort(us[way].begin(), us[way].end());
         printf("  %s %.1f (%.1f to %.1f)", names[way], us[way][kRounds / 2], us[way][0],
                us[way][kRounds - 1]);
-        write_time(json, first, problem, names[way], us[way][kRounds / 2]);
+        write_time(out.json, out.first, problem, names[way], us[way][kRounds / 2]);
     }
     printf(" us\n");
     fflush(stdout);
-    release(x);
+}
+
+void bench_tiles(Report &out)
+{
+    for (int64_t n : {4096, 2048, 1024})
+        for (double density : {1.0, 0.25, 0.1}) {
+            char what[64];
+            snprintf(what, sizeof what, "tiles whole columns %g%%", 100 * density);
+            Layer x = make(n, n, n, density, true);
+            time_ways(out, what, x, by_tiles);
+            release(x);
+        }
+}
+
+void bench_steps(Report &out)
+{
+    for (int64_t n : {4096, 1024})
+        for (double density : {0.01, 0.05}) {
+            char what[64];
+            snprintf(what, sizeof what, "steps %g%%", 100 * density);
+            Layer x = make(n, n, n, density, false);
+            if (!make_steps(x)) exit(2);
+            time_ways(out, what, x, by_steps);
+            release(x);
+        }
+}
+
+void bench_events(Report &out)
+{
+    static const int64_t extents[][3] = {{1, 1000, 1000}, {32, 1024, 1024}, {64, 4096, 4096}};
+    for (const auto &e : extents) {
+        Layer x = make(e[0], e[1], e[2], 0.01, false);
+        time_ways(out, "events 1%", x, by_events);
+        release(x);
+    }
 }
 
 } // namespace
@@ -91,14 +184,14 @@ void bench(FILE *json, bool &first, int64_t n, double density)
 /* layer_bench out.json */
 int main(int argc, char **argv)
 {
-    FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
-    if (!json) return 2;
-    bool first = true;
+    Report out = {argc > 1 ? fopen(argv[1], "w") : NULL, true};
+    if (!out.json) return 2;
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    write_provenance(json, 0, kOperators);
-    for (int64_t n : {4096, 2048, 1024})
-        for (double density : {1.0, 0.25, 0.1}) bench(json, first, n, density);
-    fprintf(json, "\n]}\n");
-    fclose(json);
+    write_provenance(out.json, 0, kOperators);
+    bench_tiles(out);
+    bench_steps(out);
+    bench_events(out);
+    fprintf(out.json, "\n]}\n");
+    fclose(out.json);
     return 0;
 }

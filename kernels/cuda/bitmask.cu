@@ -187,7 +187,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
 #pragma unroll
             for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
             if (lane != c || c >= p.n - a.j0 || row0 + r >= p.m) continue;
-            store_scaled(p.out + (row0 + r) * p.rs + (a.j0 + c) * p.cs, sum, alpha, beta);
+            store_sum(p, (int)row0 + r, a.j0 + c, sum, alpha, beta);
         }
 }
 

@@ -95,6 +95,18 @@ __device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsi
     }
 }
 
+/* out[i, j .. j + 3] := alpha sums, and what follows. */
+__device__ inline void store_four(const Picture &p, int i, int j, const float *sum, float alpha)
+{
+    float x[4];
+#pragma unroll
+    for (int q = 0; q < 4; q++) {
+        x[q] = alpha * sum[q];
+        if (p.after.any) x[q] = finished(p.after, x[q], bias_at(p.after, i, j + q));
+    }
+    *(float4 *)(p.out + i * p.rs + j) = make_float4(x[0], x[1], x[2], x[3]);
+}
+
 /* Writes the sums of a group. */
 __device__ void store_group(const Picture &p, const StepMachine &s, const int *rows, int j0, int lane)
 {
@@ -110,13 +122,11 @@ __device__ void store_group(const Picture &p, const StepMachine &s, const int *r
         for (int c = 0; c < kStepMine; c += 4) {
             const int j = j0 + 4 * lane + kWarp * c;
             const float *x = &s.sum[r][c];
-            float *at = p.out + i * p.rs + j * p.cs;
-            if (quads && j < p.n)
-                *(float4 *)at = make_float4(alpha * x[0], alpha * x[1], alpha * x[2], alpha * x[3]);
+            if (quads && j < p.n) store_four(p, i, j, x, alpha);
             if (quads) continue;
 #pragma unroll
-            for (int q = 0; q < 4; q++, at += p.cs)
-                if (j + q < p.n) store_scaled(at, x[q], alpha, beta);
+            for (int q = 0; q < 4; q++)
+                if (j + q < p.n) store_sum(p, i, j + q, x[q], alpha, beta);
         }
     }
 }

@@ -86,7 +86,7 @@ __global__ __launch_bounds__(kWarps *kWarp) void csr_short(const __grid_constant
         if (i >= p.m || c >= p.n) continue;
         float sum = 0;
         for (int w = 0; w < shares; w++) sum += partial[r * shares + w][c];
-        store_scaled(p.out + i * p.rs + c * p.cs, sum, alpha, beta);
+        store_sum(p, (int)i, c, sum, alpha, beta);
     }
 }
 

@@ -6,7 +6,7 @@
  *
  *     out[i, j] := beta * out[i, j] + alpha * sum over k of S[i, k] * W[k, j]      i < m, j < n, k < kk
  *
- * S is the sparse operand, W its dense partner. A right-hand sparse operand is the same picture with the
+ * and what `after` says of each element is done where it is written.  * S is the sparse operand, W its dense partner. A right-hand sparse operand is the same picture with the
  * product transposed. Strides are in elements; element (r, c) of X lies at X[r * rs + c * cs].
  *
  * Common to all launchers:
@@ -62,6 +62,7 @@ typedef struct lac_cuda_product {
     lac_cuda_scalar_t beta;
     float *out;
     int64_t rs, cs; /* strides of out */
+    lac_cuda_after_t after;
 } lac_cuda_product_t;
 
 /* S as it lies in memory: dense with zeros. */

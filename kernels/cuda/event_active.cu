@@ -157,11 +157,25 @@ template <int kQuads> __device__ int pad_list(float4 *records, int total)
     return steps;
 }
 
+/* Of a window of the list; what follows the product is done with the last. */
+struct Scale {
+    float alpha, beta;
+    bool last;
+};
+
+__device__ inline void store_part(const Picture &p, int i, int j, float sum, const Scale &s)
+{
+    if (s.last)
+        store_sum(p, i, j, sum, s.alpha, s.beta);
+    else
+        store_scaled(p.out + i * p.rs + j * p.cs, sum, s.alpha, s.beta);
+}
+
 /* Multiplies this warp's part of the list with the columns of one unit: directly into out, or into partial
  * where the list has more than one part. */
 template <int kQuads, int kCols>
 __device__ void multiply_unit(const Picture &p, const Share &h, int unit, const float4 *records, int steps,
-                              float *partial, float alpha, float beta)
+                              float *partial, const Scale &scale)
 {
     const int lane = threadIdx.x % kWarp, column = lane / (kWarp / kCols);
     const int fresh = (h.first + unit * h.stride) * kCols, j = least(fresh, p.n - kCols);
@@ -177,14 +191,14 @@ __device__ void multiply_unit(const Picture &p, const Share &h, int unit, const 
         if (h.parts > 1)
             partial[(unit % kRound * h.parts + h.part) * h.rows * kCols + i * kCols + column] = sum;
         else if (j + column >= fresh)
-            store_sum(p, h.i0 + i, j + column, sum, alpha, beta);
+            store_part(p, h.i0 + i, j + column, sum, scale);
     }
 }
 
 /* Adds the parts of the units from `unit0` on, in order. All threads. */
 template <int kCols>
-__device__ void join_parts(const Picture &p, const Share &h, int unit0, const float *partial, float alpha,
-                           float beta)
+__device__ void join_parts(const Picture &p, const Share &h, int unit0, const float *partial,
+                           const Scale &scale)
 {
     const int tile = h.rows * kCols, units = least(kRound, h.units - unit0);
     __syncthreads();
@@ -194,7 +208,7 @@ __device__ void join_parts(const Picture &p, const Share &h, int unit0, const fl
         const int j = least(fresh, p.n - kCols) + at % kCols;
         float sum = 0;
         for (int q = 0; q < h.parts; q++) sum += partial[(unit * h.parts + q) * tile + at];
-        if (j >= fresh) store_sum(p, h.i0 + at / kCols, j, sum, alpha, beta);
+        if (j >= fresh) store_part(p, h.i0 + at / kCols, j, sum, scale);
     }
     __syncthreads();
 }
@@ -237,12 +251,12 @@ __global__ __launch_bounds__(kWarps *kWarp, 1) void event_active(const __grid_co
         }
         const int steps = pad_list<kQuads>(records, begin[taken]);
         __syncthreads();
-        const float scale = window ? 1.0f : beta;
+        const Scale scale = {alpha, window ? 1.0f : beta, chunk + taken >= a.list.chunks};
         for (int unit0 = 0; unit0 < share.units; unit0 += kRound) {
             for (int unit = unit0 + share.unit0; unit < least(unit0 + kRound, share.units);
                  unit += share.unit_step)
-                multiply_unit<kQuads, kCols>(a.p, share, unit, records, steps, partial, alpha, scale);
-            if (share.parts > 1) join_parts<kCols>(a.p, share, unit0, partial, alpha, scale);
+                multiply_unit<kQuads, kCols>(a.p, share, unit, records, steps, partial, scale);
+            if (share.parts > 1) join_parts<kCols>(a.p, share, unit0, partial, scale);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What the event products for W by columns share: sums across the lanes of a warp, stores. */
+ * What the event products for W by columns share: sums across the lanes of a warp. */
 #ifndef LACUNA_EVENT_COLUMNS_CUH
 #define LACUNA_EVENT_COLUMNS_CUH
 
@@ -26,11 +26,6 @@ template <int kCols> __device__ inline float reduce_columns(float (&x)[kCols], i
 #pragma unroll
     for (; offset > 0; offset /= 2) x[0] += __shfl_xor_sync(kFull, x[0], offset);
     return x[0];
-}
-
-__device__ inline void store_sum(const Picture &p, int i, int j, float sum, float alpha, float beta)
-{
-    store_scaled(p.out + i * p.rs + j * p.cs, sum, alpha, beta);
 }
 
 } // namespace lacuna

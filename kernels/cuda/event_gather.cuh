@@ -5,7 +5,7 @@
 #ifndef LACUNA_EVENT_GATHER_CUH
 #define LACUNA_EVENT_GATHER_CUH
 
-#include "device_common.cuh"
+#include "finish.cuh"
 
 namespace lacuna
 {
@@ -24,6 +24,7 @@ struct Picture {
     int wks, wjs;
     float *out;
     int64_t rs, cs;
+    lac_cuda_after_t after;
 };
 
 /* How a launch is cut: a block holds row_warps x k_warps warps, a cluster of blocks one tile of out. */
@@ -210,6 +211,12 @@ __device__ inline void push_partial(float *received, const float (&acc)[kLaneCol
     }
 }
 
+/* out[i, j] := beta out[i, j] + alpha sum, and what follows. */
+__device__ inline void store_sum(const Picture &p, int i, int j, float sum, float alpha, float beta)
+{
+    store_finished(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.after, i, j);
+}
+
 /* Sums the received partials [slice][row][column] in slice order and writes out the rows [i0, i1) that lie in
  * [0, rows) and the columns from j0 on. */
 __device__ inline void store_sums(const Picture &p, const float *received, int slices, int rows, int owned,
@@ -224,7 +231,7 @@ __device__ inline void store_sums(const Picture &p, const float *received, int s
         float sum = 0;
 #pragma unroll 8
         for (int s = 0; s < slices; s++) sum += received[(s * rows + row) * owned + column];
-        store_scaled(p.out + i * p.rs + j * p.cs, sum, alpha, beta);
+        store_sum(p, i, j, sum, alpha, beta);
     }
 }
 
@@ -244,7 +251,8 @@ inline Picture make_picture(const lac_cuda_product_t *p)
             by_rows ? 1 : (int)p->ldw,
             p->out,
             p->rs,
-            p->cs};
+            p->cs,
+            p->after};
 }
 
 inline bool wide_loads(const lac_cuda_product_t *p)

@@ -23,5 +23,13 @@ __device__ inline float finished(const lac_cuda_after_t &after, float x, float b
     return (after.magnitude ? fabsf(x) : x) <= after.limit ? 0.0f : x;
 }
 
+/* at := beta at + alpha sum, and what follows; at is element (row, col) of the output. */
+__device__ inline void store_finished(float *at, float sum, float alpha, float beta,
+                                      const lac_cuda_after_t &after, int64_t row, int64_t col)
+{
+    const float x = scaled(at, sum, alpha, beta);
+    *at = after.any ? finished(after, x, bias_at(after, row, col)) : x;
+}
+
 } // namespace lacuna
 #endif

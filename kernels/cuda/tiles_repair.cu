@@ -24,15 +24,8 @@ struct RepairArgs {
     TilesSpace s;
 };
 
-/* c := beta c + alpha a b, and what follows, for one element. */
-__device__ inline void write_element(const TilesOut &g, const TilesScale &s, int row, int col, float sum)
-{
-    float *const at = g.c + row * g.crs + col * g.ccs;
-    *at = g.after.any ? tiles_value<true>(g, s, at, sum, bias_at(g.after, row, col))
-                      : tiles_value<false>(g, s, at, sum, 0.0f);
-}
-
-/* One part of a tile; k in ascending order, zeros of a skipped. */
+/* c := beta c + alpha a b, and what follows, for one part of a tile; k in ascending order, zeros of a
+ * skipped. */
 __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, float (&a)[kDeep][kSide + 1],
                                    float (&b)[kDeep][kSide])
 {
@@ -57,13 +50,15 @@ __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, floa
             }
         __syncthreads();
     }
-    const TilesScale scale = tiles_scale(g.out);
+    const float alpha = load_scalar(g.out.alpha), beta = load_scalar(g.out.beta);
 #pragma unroll
     for (int i = 0; i < kEach; i++)
 #pragma unroll
         for (int j = 0; j < kEach; j++) {
             const int row = row0 + y * kEach + i, col = col0 + x + j * (kSide / kEach);
-            if (row < g.out.m && col < g.out.n) write_element(g.out, scale, row, col, sum[i][j]);
+            if (row >= g.out.m || col >= g.out.n) continue;
+            store_finished(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j], alpha, beta, g.out.after,
+                           row, col);
         }
 }
 

@@ -97,6 +97,10 @@ template <typename T> inline T __ldg(const T *p)
 {
     return *p;
 }
+inline float __fadd_rn(float x, float y)
+{
+    return x + y;
+}
 inline int __popc(unsigned x)
 {
     return __builtin_popcount(x);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Event kernels on the emulator, against fp64: random shapes, orders, strides, scalars, densities and
- * devices; poisoned outputs; each product twice, in two orders of its warps, for the same bits. */
+ * devices; poisoned outputs; each product twice, in two orders of its warps, for the same bits, and once with
+ * bias and activation. */
 #include "cuda_kernels.h"
 #include "emulator.h"
 
@@ -132,7 +133,8 @@ std::unique_ptr<Operands> make(const Case &c)
             {nullptr, c.beta},
             o->out.data(),
             c.out_transposed ? 1 : c.n,
-            c.out_transposed ? c.m : 1};
+            c.out_transposed ? c.m : 1,
+            {}};
     if (c.device_scalars) o->p.alpha = {o->scalars, 99.0f}, o->p.beta = {o->scalars + 1, 99.0f};
     o->dense = {c.u8 ? LAC_U8 : LAC_F32, c.u8 ? (const void *)o->bytes.data() : o->s.data(), rs, cs,
                 c.seed % 2 ? c.density : 0.0};
@@ -158,6 +160,34 @@ double worst_error(const Case &c, const Operands &o)
     return worst;
 }
 
+/* The same run with bias and activation: what these make of the plain result, bit by bit. */
+void check_after(const Case &c, Operands &o, const char *what, const std::function<lac_status_t()> &run,
+                 const std::vector<float> &plain)
+{
+    static const float limits[] = {NAN, 0.0f, -0.25f, 0.5f};
+    const unsigned draw = c.seed + (unsigned)checks;
+    const bool of_rows = draw % 2, magnitude = draw % 4 == 3;
+    const Buffer<float> bias(of_rows ? c.m : c.n);
+    for (size_t e = 0; e < bias.count; e++) bias.data()[e] = (float)((e * 37 + draw) % 101) / 50.0f - 1.0f;
+    const lac_cuda_after_t after = {draw % 3 ? bias.data() : nullptr, true, of_rows, magnitude,
+                                    limits[draw % 4]};
+    memcpy(o.out.data(), o.before.data(), sizeof(float) * plain.size());
+    o.p.after = after;
+    const lac_status_t status = run();
+    o.p.after = {};
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            const int64_t at = i * o.p.rs + j * o.p.cs;
+            const float x = plain[(size_t)at] + (after.bias ? after.bias[of_rows ? i : j] : 0.0f);
+            const float want = (magnitude ? fabsf(x) : x) <= after.limit ? 0.0f : x;
+            if (status == LAC_OK && !memcmp(&o.out[at], &want, sizeof want)) continue;
+            printf("FAIL after: %g, not %g, at %lld,%lld %s\n", (double)o.out[at], (double)want, (long long)i,
+                   (long long)j, text(c, what).c_str());
+            failures++;
+            return;
+        }
+}
+
 void check(const Case &c, Operands &o, const char *what, const std::function<lac_status_t()> &run)
 {
     const size_t bytes = sizeof(float) * (size_t)(c.m * c.n);
@@ -178,6 +208,7 @@ void check(const Case &c, Operands &o, const char *what, const std::function<lac
     if (!(error <= kTolerance)) printf("FAIL error %g %s\n", error, text(c, what).c_str()), failures++;
     if (memcmp(first.data(), o.out.data(), bytes))
         printf("FAIL repeat %s\n", text(c, what).c_str()), failures++;
+    check_after(c, o, what, run, first);
 }
 
 lac_cuda_tile_t random_tile(unsigned seed, bool clusters)

@@ -150,7 +150,7 @@ static any_t make_any(lac_ctx_t *ctx, const int64_t *extents, int layout, bool r
     x.count = ld * (layout ? x.n : x.m);
     x.a = any_matrix(ctx, x.m, x.k, right ? 1 : 9, special);
     x.b = any_matrix(ctx, x.k, x.n, right ? 9 : 1, 0.0f);
-    gpu_expect(lac_meta_scan(ctx, right ? &x.b : &x.a, LAC_META_CSR), LAC_OK, "scan");
+    gpu_expect(lac_meta_scan(ctx, right ? &x.b : &x.a, LAC_META_CSR | LAC_META_BITMASK), LAC_OK, "scan");
     x.before = any_numbers(x.count, 1);
     float *bias = any_numbers(x.m + x.n, 1);
     x.bias = gpu_upload(ctx, bias, sizeof *bias * (size_t)(x.m + x.n));
@@ -173,31 +173,37 @@ static void release_any(lac_ctx_t *ctx, any_t *x)
     free(x->before);
 }
 
-/* The layer, and the product with a layer of no product behind it: the same bits, also between the rows. */
-static void compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *route, float beta,
+/* The layer, and the product with a layer of no product behind it: the same bits, also between the rows.
+ * False where the route does not serve. */
+static bool compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *route, float beta,
                         const char *what)
 {
     const float alpha = -1.5f, one = 1.0f, none = 0.0f;
     size_t bytes = sizeof(float) * (size_t)x->count;
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_decision_t decision;
+    lac_call_t call = {.size = sizeof call, .route = route, .decision = &decision};
+    gpu_expect(lac_device_upload(ctx, x->c.buf, x->before, bytes), LAC_OK, "upload");
+    gpu_expect(lac_gemm_layer(ctx, &alpha, &x->a, &x->b, &beta, &x->c, &e, &call), LAC_OK, what);
+    if (strcmp(decision.route, route)) return false;
     float *want = malloc(bytes);
     if (!want) exit(1);
-    gpu_expect(lac_device_upload(ctx, x->c.buf, x->before, bytes), LAC_OK, "upload");
     gpu_expect(lac_device_upload(ctx, x->other.buf, x->before, bytes), LAC_OK, "upload");
-    gpu_expect(lac_gemm_layer(ctx, &alpha, &x->a, &x->b, &beta, &x->c, &e, &call), LAC_OK, what);
     gpu_expect(lac_gemm_ex(ctx, &alpha, &x->a, &x->b, &beta, &x->other, &call), LAC_OK, what);
     gpu_expect(lac_gemm_layer(ctx, &none, &x->a, &x->b, &one, &x->other, &e, NULL), LAC_OK, what);
     gpu_expect(lac_device_download(ctx, want, x->other.buf, bytes), LAC_OK, "download");
     same(ctx, x->c.buf, want, bytes, what);
     free(want);
+    return true;
 }
 
 static void test_finishing_routes(lac_ctx_t *ctx)
 {
-    static const int64_t extents[][3] = {{200, 300, 260}, {300, 64, 260}, {130, 20, 1}, {65, 2000, 129}};
-    static const char *const routes[] = {"tiles", "csr"};
+    static const int64_t extents[][3] = {
+        {200, 300, 260}, {300, 64, 260}, {130, 20, 1}, {65, 2000, 129}, {12, 500, 700}};
+    static const char *const routes[] = {"tiles", "csr", "event", "bitmask"};
+    int compared[GPU_COUNT(routes)] = {0};
     static const float specials[] = {0.0f, 1.0f / 0.0f};
-    for (int shape = 0; shape < (gpu_quick() ? 1 : 4); shape++)
+    for (int shape = 0; shape < (gpu_quick() ? 1 : 5); shape++)
         for (int way = 0; way < 24; way++) { /* layout, side, special, frozen */
             const int layout = way % 3, right = way / 3 % 2, frozen = way / 6 % 2;
             any_t x = make_any(ctx, extents[shape], layout, right, specials[way / 12]);
@@ -210,11 +216,12 @@ static void test_finishing_routes(lac_ctx_t *ctx)
                     snprintf(what, sizeof what,
                              "shape %d layout %d %s frozen %d special %d act %d bias %d %s", shape, layout,
                              right ? "right" : "left", frozen, way / 12, each % 4, each / 4 % 3, routes[r]);
-                    compare_any(ctx, &x, e, routes[r], each < 12 ? 0.0f : 0.5f, what);
+                    compared[r] += compare_any(ctx, &x, e, routes[r], each < 12 ? 0.0f : 0.5f, what);
                 }
             }
             release_any(ctx, &x);
         }
+    for (size_t r = 0; r < GPU_COUNT(routes); r++) printf("  %s: %d layers\n", routes[r], compared[r]);
 }
 
 /* Bias that lies on the host is refused, and nothing is written. */
