@@ -95,39 +95,47 @@ __device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsi
     }
 }
 
-/* out[i, j .. j + 3] := alpha sums, and what follows. */
-__device__ inline void store_four(const Picture &p, int i, int j, const float *sum, float alpha)
+/* out[i, j .. j + 3] := beta out + alpha sums, and what follows, as far as there are columns. quads: all at
+ * once; beta is 0 then, and alpha is not. */
+__device__ inline void store_four(const Picture &p, int i, int j, const float *sum, const float *bias,
+                                  bool quads, float alpha, float beta)
 {
-    float x[4];
+    float *const at = p.out + i * p.rs + j * p.cs;
+    if (quads && j < p.n) {
+        float x[4];
 #pragma unroll
-    for (int q = 0; q < 4; q++) {
-        x[q] = alpha * sum[q];
-        if (p.after.any) x[q] = finished(p.after, x[q], bias_at(p.after, i, j + q));
+        for (int q = 0; q < 4; q++) x[q] = followed(p.after, alpha * sum[q], bias[q]);
+        *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
     }
-    *(float4 *)(p.out + i * p.rs + j) = make_float4(x[0], x[1], x[2], x[3]);
+    if (quads) return;
+#pragma unroll
+    for (int q = 0; q < 4; q++)
+        if (j + q < p.n)
+            at[q * p.cs] = followed(p.after, scaled(at + q * p.cs, sum[q], alpha, beta), bias[q]);
 }
 
-/* Writes the sums of a group. */
+/* Writes the sums of a group. The biases of columns are read before anything is stored, all at once. */
 __device__ void store_group(const Picture &p, const StepMachine &s, const int *rows, int j0, int lane)
 {
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const bool quads = p.cs == 1 && p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0 &&
                        alpha != 0.0f && beta == 0.0f;
-    const int mine = lane < kStepRows ? rows[lane] : -1;
+    const int mine = lane < kStepRows ? rows[lane] : -1, mine0 = j0 + 4 * lane;
+    float bias[kStepMine] = {};
+#pragma unroll
+    for (int c = 0; c < kStepMine; c++)
+        if (p.after.any && !p.after.of_rows)
+            bias[c] = bias_at(p.after, 0, least(mine0 + kWarp * (c / 4 * 4) + c % 4, p.n - 1));
 #pragma unroll
     for (int r = 0; r < kStepRows; r++) {
         const int i = __shfl_sync(kFull, mine, r);
         if (i < 0) continue;
+        if (p.after.any && p.after.of_rows)
 #pragma unroll
-        for (int c = 0; c < kStepMine; c += 4) {
-            const int j = j0 + 4 * lane + kWarp * c;
-            const float *x = &s.sum[r][c];
-            if (quads && j < p.n) store_four(p, i, j, x, alpha);
-            if (quads) continue;
+            for (int c = 0; c < kStepMine; c++) bias[c] = bias_at(p.after, i, 0);
 #pragma unroll
-            for (int q = 0; q < 4; q++)
-                if (j + q < p.n) store_sum(p, i, j + q, x[q], alpha, beta);
-        }
+        for (int c = 0; c < kStepMine; c += 4)
+            store_four(p, i, mine0 + kWarp * c, &s.sum[r][c], bias + c, quads, alpha, beta);
     }
 }
 

@@ -23,6 +23,12 @@ __device__ inline float finished(const lac_cuda_after_t &after, float x, float b
     return (after.magnitude ? fabsf(x) : x) <= after.limit ? 0.0f : x;
 }
 
+/* x with what follows, if anything does. */
+__device__ inline float followed(const lac_cuda_after_t &after, float x, float bias)
+{
+    return after.any ? finished(after, x, bias) : x;
+}
+
 /* at := beta at + alpha sum, and what follows; at is element (row, col) of the output. */
 __device__ inline void store_finished(float *at, float sum, float alpha, float beta,
                                       const lac_cuda_after_t &after, int64_t row, int64_t col)

@@ -77,22 +77,15 @@ __device__ inline float tiles_value(const TilesOut &g, const TilesScale &s, cons
     return kAfter ? finished(g.after, v, bias) : v;
 }
 
-/* The biases of two neighbours of a row; columns that there are not have any. */
-__device__ inline float2 bias_pair(const TilesOut &g, int row, int col)
-{
-    const int m = g.m - 1, n = g.n - 1;
-    return make_float2(bias_at(g.after, least(row, m), least(col, n)),
-                       bias_at(g.after, least(row, m), least(col + 1, n)));
-}
-
 /* c := beta c + alpha {x, y}, and what follows, for two neighbours of a row, as far as they are inside. */
-template <bool kAfter>
+template <bool kAfter, bool kInside>
 __device__ inline void write_pair(const TilesOut &g, const TilesScale &s, int row, int col, float x, float y,
                                   float2 bias)
 {
-    float *const at = g.c + row * g.crs + col * g.ccs;
+    const int64_t ccs = kInside ? 1 : g.ccs;
+    float *const at = g.c + row * g.crs + col * ccs;
     const int left = g.n - col;
-    if (s.pairs && left > 1) {
+    if (kInside || (s.pairs && left > 1)) {
         float2 v = s.beta == 0.0f ? make_float2(0.0f, 0.0f) : *(const float2 *)at;
         v.x = tiles_value<kAfter>(g, s, &v.x, x, bias.x);
         v.y = tiles_value<kAfter>(g, s, &v.y, y, bias.y);
@@ -100,38 +93,60 @@ __device__ inline void write_pair(const TilesOut &g, const TilesScale &s, int ro
         return;
     }
     if (left > 0) *at = tiles_value<kAfter>(g, s, at, x, bias.x);
-    if (left > 1) at[g.ccs] = tiles_value<kAfter>(g, s, at + g.ccs, y, bias.y);
+    if (left > 1) at[ccs] = tiles_value<kAfter>(g, s, at + ccs, y, bias.y);
 }
 
-/* This thread's part of the tile. */
-template <bool kAfter>
-__device__ inline void write_sums(const TilesOut &g, int tile_m, int tile_n, const float (&sum)[kSums])
+/* The bias of a row or column, which there need not be. */
+__device__ inline float bias_near(const TilesOut &g, int row, int col)
 {
-    const TilesScale s = tiles_scale(g);
+    return bias_at(g.after, least(row, g.m - 1), least(col, g.n - 1));
+}
+
+/* This thread's part of the tile. kInside: all of it is inside, in pairs, and beta is 0. Biases are read so
+ * many at a time, and before anything is stored that they are added to: one by one, each would wait for
+ * memory. */
+template <bool kAfter, bool kInside>
+__device__ inline void write_sums(const TilesOut &g, const TilesScale &s, int tile_m, int tile_n,
+                                  const float (&sum)[kSums])
+{
+    constexpr int kAhead = 8;
     const int lane = threadIdx.x % kWarp, row0 = tile_m * kTileRows + threadIdx.x / kWarp * 16 + lane / 4,
               col0 = tile_n * kTileCols + lane % 4 * 2;
-    const bool of_rows = kAfter && g.after.of_rows;
-    float2 bias[2] = {}; /* of both rows, or of two columns */
-    if (of_rows) bias[0] = bias_pair(g, row0, col0), bias[1] = bias_pair(g, row0 + 8, col0);
+    const bool of_rows = kAfter && g.after.of_rows, of_columns = kAfter && !of_rows;
+    float row_bias[2] = {};
+    float2 bias[kAhead] = {};
+    if (of_rows) row_bias[0] = bias_near(g, row0, 0), row_bias[1] = bias_near(g, row0 + 8, 0);
 #pragma unroll
     for (int j = 0; j < kTileCols / 8; j++) {
         const int col = col0 + 8 * j;
-        if (kAfter && !of_rows) bias[0] = bias[1] = bias_pair(g, row0, col);
+        if (of_columns && j % kAhead == 0) {
+#pragma unroll
+            for (int t = 0; t < kAhead; t++)
+                bias[t] = make_float2(bias_near(g, 0, col + 8 * t), bias_near(g, 0, col + 8 * t + 1));
+        }
 #pragma unroll
         for (int h = 0; h < 2; h++)
-            if (row0 + 8 * h < g.m)
-                write_pair<kAfter>(g, s, row0 + 8 * h, col, kUnscale * sum[4 * j + 2 * h],
-                                   kUnscale * sum[4 * j + 2 * h + 1], bias[h]);
+            if (kInside || row0 + 8 * h < g.m)
+                write_pair<kAfter, kInside>(
+                    g, s, row0 + 8 * h, col, kUnscale * sum[4 * j + 2 * h], kUnscale * sum[4 * j + 2 * h + 1],
+                    of_rows ? make_float2(row_bias[h], row_bias[h]) : bias[j % kAhead]);
     }
 }
 
 /* c := beta c + alpha sum, and what follows, for this thread's part of the tile. */
 __device__ inline void write_tile(const TilesOut &g, int tile_m, int tile_n, const float (&sum)[kSums])
 {
-    if (g.after.any)
-        write_sums<true>(g, tile_m, tile_n, sum);
+    const TilesScale s = tiles_scale(g), plain = {s.alpha, 0.0f, true};
+    const bool inside =
+        s.pairs && s.beta == 0.0f && (tile_m + 1) * kTileRows <= g.m && (tile_n + 1) * kTileCols <= g.n;
+    if (inside && g.after.any)
+        write_sums<true, true>(g, plain, tile_m, tile_n, sum);
+    else if (inside)
+        write_sums<false, true>(g, plain, tile_m, tile_n, sum);
+    else if (g.after.any)
+        write_sums<true, false>(g, s, tile_m, tile_n, sum);
     else
-        write_sums<false>(g, tile_m, tile_n, sum);
+        write_sums<false, false>(g, s, tile_m, tile_n, sum);
 }
 
 } // namespace lacuna
