@@ -6,8 +6,9 @@
  *
  *     out[i, j] := beta * out[i, j] + alpha * sum over k of S[i, k] * W[k, j]      i < m, j < n, k < kk
  *
- * and what `after` says of each element is done where it is written.  * S is the sparse operand, W its dense partner. A right-hand sparse operand is the same picture with the
- * product transposed. Strides are in elements; element (r, c) of X lies at X[r * rs + c * cs].
+ * and what `after` says of each element is done where it is written. S is the sparse operand, W its dense
+ * partner. A right-hand sparse operand is the same picture with the product transposed. Strides are in
+ * elements; element (r, c) of X lies at X[r * rs + c * cs].
  *
  * Common to all launchers:
  *  - all pointers are device pointers; work is queued on `stream`; nothing is allocated, synchronised or

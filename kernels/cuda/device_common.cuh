@@ -45,10 +45,6 @@ __device__ inline float scaled(const float *at, float sum, float alpha, float be
     const float x = alpha == 0.0f ? 0.0f : alpha * sum;
     return beta == 0.0f ? x : fmaf(beta, *at, x);
 }
-__device__ inline void store_scaled(float *at, float sum, float alpha, float beta)
-{
-    *at = scaled(at, sum, alpha, beta);
-}
 
 __device__ inline unsigned lanes_below(int lane)
 {

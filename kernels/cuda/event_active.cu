@@ -165,10 +165,11 @@ struct Scale {
 
 __device__ inline void store_part(const Picture &p, int i, int j, float sum, const Scale &s)
 {
+    float *const at = p.out + i * p.rs + j * p.cs;
     if (s.last)
-        store_sum(p, i, j, sum, s.alpha, s.beta);
+        store_finished(at, sum, s.alpha, s.beta, p.after, i, j);
     else
-        store_scaled(p.out + i * p.rs + j * p.cs, sum, s.alpha, s.beta);
+        *at = scaled(at, sum, s.alpha, s.beta);
 }
 
 /* Multiplies this warp's part of the list with the columns of one unit: directly into out, or into partial
