@@ -3,7 +3,7 @@
  * The product by tiles on the emulator, as devices without warpgroup products do it, against fp64: random
  * shapes, orders, strides, scalars, patterns of zeros, data and devices, and special values; poison wherever
  * nothing may be read; each product twice, in two orders of its warps and with a packed beforehand, for the
- * same bits. */
+ * same bits, and once with bias and activation. */
 #include "emulator.h"
 #include "tiles.h"
 
@@ -180,6 +180,30 @@ lac_status_t pack(lac_cuda_tiles_t *p, std::unique_ptr<uint8_t, void (*)(void *)
     return status;
 }
 
+/* The same with bias and activation: what these make of the plain result, bit by bit, and nothing between the
+ * lines of c. */
+void check_after(const Case &c, Operands &o, const std::vector<float> &plain)
+{
+    static const float limits[] = {NAN, 0.0f, -0.25f, 0.5f};
+    const bool of_rows = c.seed / 2 % 2, magnitude = c.seed % 4 == 3;
+    const auto bias = memory<float>(of_rows ? c.m : c.n);
+    for (int64_t e = 0; e < (of_rows ? c.m : c.n); e++) bias.get()[e] = (float)(e * 37 % 101) / 50.0f - 1.0f;
+    o.out = o.before;
+    o.p.c = o.out.data();
+    o.p.after = {c.seed % 3 ? bias.get() : nullptr, true, of_rows, magnitude, limits[c.seed % 4]};
+    if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status after", c);
+    std::vector<float> want = plain;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            float &x = want[(size_t)(i * o.p.crs + j * o.p.ccs)];
+            x += o.p.after.bias ? bias.get()[of_rows ? i : j] : 0.0f;
+            if ((magnitude ? fabsf(x) : x) <= o.p.after.limit) x = 0.0f;
+        }
+    for (size_t t = 0; t < want.size(); t++)
+        if (memcmp(&want[t], &o.out[t], sizeof want[t]) && !(std::isnan(want[t]) && std::isnan(o.out[t])))
+            return fail("after", c);
+}
+
 void check(const Case &c)
 {
     emulated_device = c.device;
@@ -199,6 +223,7 @@ void check(const Case &c)
     checks++;
     judge(c, *o);
     if (memcmp(first.data(), o->out.data(), bytes)) fail("repeat", c);
+    check_after(c, *o, first);
 }
 
 Case random_case(unsigned seed, unsigned largest)

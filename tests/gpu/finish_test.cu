@@ -26,6 +26,7 @@ struct Case {
     Shape shape;
     Layout layout;
     Special special;
+    bool portable; /* the kernel of devices without warpgroup products */
     float alpha, beta;
     uint64_t seed;
 };
@@ -72,8 +73,8 @@ Operands make(const Case &x)
     if (x.special == kNanInB) put(o.b, k / 2 * ldb + n / 2, NAN);
     CUDA_CHECK(cudaMalloc(&o.c, o.bytes));
     CUDA_CHECK(cudaMalloc(&o.workspace, (size_t)lac_cuda_tiles_bytes(m, n, k, false)));
-    o.p = {m, n,   k,   {nullptr, x.alpha}, o.a, k,   1,   nullptr,
-           0, o.b, ldb, {nullptr, x.beta},  o.c, crs, ccs, {}};
+    o.p = {m,   n,   k,  {nullptr, x.alpha}, o.a, k, 1, nullptr, 0, o.b, ldb, {nullptr, x.beta}, o.c,
+           crs, ccs, {}, x.portable};
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
 }
@@ -108,14 +109,15 @@ void check_after(const Case &x, const Operands &o, const lac_cuda_after_t &after
     while (at < want.size() && got[at] == want[at]) at++;
     if (at == want.size()) return;
     failures++;
-    printf("FAIL %lldx%lldx%lld layout %d special %d alpha %g beta %g bias %s magnitude %d limit %g: element "
-           "%zu is %08x, expected %08x\n",
-           (long long)x.shape.m, (long long)x.shape.k, (long long)x.shape.n, x.layout, x.special, x.alpha,
-           x.beta,
-           !after.bias     ? "none"
-           : after.of_rows ? "rows"
-                           : "columns",
-           after.magnitude, after.limit, at, got[at], want[at]);
+    printf(
+        "FAIL %s%lldx%lldx%lld layout %d special %d alpha %g beta %g bias %s magnitude %d limit %g: element "
+        "%zu is %08x, expected %08x\n",
+        x.portable ? "portable " : "", (long long)x.shape.m, (long long)x.shape.k, (long long)x.shape.n,
+        x.layout, x.special, x.alpha, x.beta,
+        !after.bias     ? "none"
+        : after.of_rows ? "rows"
+                        : "columns",
+        after.magnitude, after.limit, at, got[at], want[at]);
 }
 
 /* Each bias with each activation: all stay, ReLU, a threshold, a magnitude. */
@@ -140,7 +142,7 @@ int main(int argc, char **argv)
     static const float scalars[][2] = {{1, 0}, {-1.5f, 0}, {1, 1}, {2.25f, -0.5f}, {0, 1}};
     if (no_device()) return 77;
     if (!lac_cuda_tiles_here()) {
-        printf("skipped: the device has no warpgroup products\n");
+        printf("skipped: the device has no bf16 tensor cores\n");
         return 77;
     }
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
@@ -151,7 +153,8 @@ int main(int argc, char **argv)
             for (int special = 0; special < kSpecials; special++, at++) {
                 const float *s = scalars[at % 5];
                 if (shape.m > 100000 && (layout || special)) continue;
-                check({shape, (Layout)layout, (Special)special, s[0], s[1], (uint64_t)at});
+                for (int portable = 0; portable < 2; portable++)
+                    check({shape, (Layout)layout, (Special)special, portable == 1, s[0], s[1], (uint64_t)at});
             }
     }
     printf("%d outputs, %d failures\n", checks, failures);
