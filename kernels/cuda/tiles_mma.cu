@@ -55,9 +55,10 @@ struct Slot {
     }
 };
 
-/* Producers: 16-byte chunks of a row of b's stage are exchanged by xor with the row modulo 8, so that neither
- * stores nor loads of eight rows meet in a bank. -----------------------------------------------------------
- */
+/* Producers --------------------------------------------------------------------------------------------- */
+
+/* Sixteen-byte chunks of a row of b's stage are exchanged by xor with the row modulo 8, so that neither
+ * stores nor loads of eight rows meet in a bank. */
 
 constexpr int kRowsEach = kStep / kProducerWarps, kRowsEachStage = kDepth / kProducerWarps;
 static_assert(kTileCols == 4 * kWarp, "a warp loads a row");
@@ -124,8 +125,7 @@ __device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Ti
             bring_pieces(g.packed, tile, step, d, stage);
             barrier_arrive_copied(st.full + slot.at);
             split_rows(stage + 2 * kStageHalf, x + d * kRowsEachStage);
-            __syncwarp();
-            if (threadIdx.x % kWarp == 0) barrier_arrive(st.full + slot.at);
+            barrier_arrive(st.full + slot.at);
             slot.next();
         }
 #pragma unroll
@@ -133,10 +133,9 @@ __device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Ti
     }
 }
 
-/* Consumers -------------------------------------------------------------------------------------------------
- */
+/* Consumers --------------------------------------------------------------------------------------------- */
 
-/* Where a consumer warp works: rows 32 down of its half, columns 64 side of the tile. */
+/* Where a consumer warp works: from row 32 down of its half on, from column 64 side of the tile on. */
 struct Place {
     int half, down, side;
 };
@@ -196,8 +195,7 @@ __device__ inline void consume(const Stages &st, const Tile &tile, float (&sum)[
         const bool mine = tile.owner(t / kStagesOfStep, &place) != 1 - at.half;
         barrier_wait(st.full + slot.at, slot.parity);
         if (mine) multiply_stage(sum, st.memory + slot.at * kStage, at);
-        __syncwarp(); /* all lanes have read; and none still waits when the stage is full again */
-        if (threadIdx.x % kWarp == 0) barrier_arrive(st.empty + slot.at);
+        barrier_arrive(st.empty + slot.at); /* each lane for itself: only then does racecheck see its reads */
         slot.next();
     }
 }
@@ -236,7 +234,7 @@ __device__ inline void exchange(unsigned char *memory, const float (&sum)[kDown]
  * Order     k of both halves' list, then of the half's own, each ascending: 16 at a time in the tensor cores,
  *           the sums of these by fp32 additions; parts in ascending order.
  * Limit     what these tensor cores do of such instructions, and what is brought beside: on an H200, which
- * has better ones, 4096^3 dense in 2220 us, the tensor cores busy for 57 % of them; 1830 us without what
+ * has better ones, 4096^3 dense in 2190 us, the tensor cores busy for 57 % of them; 1830 us without what
  * producers do (2026-11-22). Not measured on a device that needs it. */
 __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_mma(const __grid_constant__ MultiplyArgs g)
 {
@@ -246,8 +244,8 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_mma(const __grid_c
     const Stages st = {memory, full, empty};
     if (threadIdx.x == 0) {
         for (int i = 0; i < kStages; i++) {
-            barrier_init(full + i, kProducers + kProducerWarps);
-            barrier_init(empty + i, kConsumerWarps);
+            barrier_init(full + i, 2 * kProducers);
+            barrier_init(empty + i, kConsumers);
         }
         barrier_init_fence();
     }
