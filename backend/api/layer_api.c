@@ -92,6 +92,14 @@ static lac_status_t finish(const lac_ctx_t *ctx, const lac_problem_t *p)
     return p->after.any && p->m && p->n ? ctx->backend->finish(ctx->exec, p) : LAC_OK;
 }
 
+/* The forms that these bits ask for; their memory serves again. */
+static unsigned forms_of(unsigned bits)
+{
+    return (bits & LAC_META_CSR ? 1u << LAC_FORM_CSR : 0) | (bits & LAC_META_CSC ? 1u << LAC_FORM_CSC : 0) |
+           (bits & LAC_META_BITMASK ? 1u << LAC_FORM_BITS : 0) |
+           (bits & LAC_META_ACTIVE ? 1u << LAC_FORM_ACTIVE : 0);
+}
+
 /* What was measured of an output stands until its owner says otherwise, as what is attached does. */
 static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned what)
 {
@@ -126,9 +134,9 @@ lac_status_t lac_gemm_layer(lac_ctx_t *ctx, const float *alpha, const lac_obj_t 
     if (p.after.any) p.site_bits |= LAC_SITE_FINISHED;
     status = lac_run_call(ctx, &p, &settings, &request, call);
     if (status || request.declined) return status;
-    if (c->meta) status = lac_meta_touch(c->meta);
+    if (c->meta) lac_meta_renew(c->meta, forms_of(e.forms));
     int token = lac_enter(ctx);
-    if (!status && !request.finished) status = finish(ctx, &p);
+    if (!request.finished) status = finish(ctx, &p);
     if (!status && c->meta && e.forms) status = measure(ctx, c, e.forms);
     lac_leave(ctx, token);
     return status;

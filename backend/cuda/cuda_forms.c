@@ -34,6 +34,36 @@ static lac_status_t count_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, int
     return status ? status : read_count(exec, first + x->rows, count);
 }
 
+static lac_status_t copy_piece(lac_exec_t *exec, void *to, const void *from, size_t bytes)
+{
+    return lac_cuda_told(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, exec->stream),
+                         "metadata");
+}
+
+/* A bitmask beside the CSR of the same contents: its values lie in the same order. */
+static lac_status_t build_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, const lac_form_data_t *rows,
+                               lac_form_data_t *data)
+{
+    void *first, *val, *bits;
+    size_t words = (size_t)x->rows * (size_t)((x->cols + 63) / 64),
+           starts = (size_t)(x->rows + 1) * sizeof(int64_t), values = (size_t)rows->count * sizeof(float);
+    lac_cuda_dense_t dense = as_dense(x);
+    lac_status_t status = lac_cuda_form_own(data, 0, starts, &first);
+    if (!status) status = lac_cuda_form_own(data, 1, values, &val);
+    if (!status) status = lac_cuda_form_own(data, 2, words * sizeof(uint64_t), &bits);
+    if (!status) status = copy_piece(exec, first, rows->ptr, starts);
+    if (!status) status = copy_piece(exec, val, rows->val, values);
+    if (!status)
+        status =
+            lac_cuda_launched(lac_cuda_fill_bits(x->rows, x->cols, &dense, bits, exec->stream), "metadata");
+    if (status) return status;
+    data->count = rows->count;
+    data->ptr = first;
+    data->val = val;
+    data->bits = bits;
+    return LAC_OK;
+}
+
 /* A bitmask is filled by way of CSR: its indices live only meanwhile. */
 static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, bool with_bits,
                                lac_form_data_t *data)
@@ -106,23 +136,24 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
     return LAC_OK;
 }
 
-/* `x` is the stored matrix. The form is complete when this returns: another stream may use it at once. */
+/* `x` is the stored matrix, *data begun. rows: its CSR, or NULL. The form is complete when this returns:
+ * another stream may use it at once. */
 static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_t form,
-                          lac_form_data_t *data)
+                          const lac_form_data_t *rows, lac_form_data_t *data)
 {
     bool turns = form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY_T;
     lac_cuda_matrix_t view = *x;
     if (turns) view = (lac_cuda_matrix_t){x->dt, x->data, x->cols, x->rows, x->cs, x->rs};
-    lac_cuda_form_begin(LAC_ORIGIN_SCANNED, data);
     bool copy = form == LAC_FORM_COPY || form == LAC_FORM_COPY_T;
-    if (!copy && (x->rows > INT32_MAX || x->cols > INT32_MAX))
-        return lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices", (long long)x->rows,
-                        (long long)x->cols);
     lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
+    if (!status && !copy && (x->rows > INT32_MAX || x->cols > INT32_MAX))
+        status = lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices",
+                          (long long)x->rows, (long long)x->cols);
     if (!status)
-        status = copy ? build_copy(exec, &view, data)
-                 : form == LAC_FORM_ACTIVE
-                     ? build_active(exec, &view, data)
+        status = copy                      ? build_copy(exec, &view, data)
+                 : form == LAC_FORM_ACTIVE ? build_active(exec, &view, data)
+                 : form == LAC_FORM_BITS && rows
+                     ? build_bits(exec, &view, rows, data)
                      : build_rows(exec, &view, form == LAC_FORM_BITS || form == LAC_FORM_BITS_T, data);
     if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
     if (status) lac_cuda_form_drop(data);
@@ -162,8 +193,9 @@ lac_status_t lac_cuda_form_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_
     if (!(*form = lac_meta_form(x->meta, which))) {
         lac_form_data_t data;
         enum cudaStreamCaptureMode mode = lac_cuda_relax();
+        lac_cuda_form_begin(LAC_ORIGIN_SCANNED, &data);
         status = lac_cuda_form_converts(x, which) ? lac_cuda_form_convert(exec, x, which, &data)
-                                                  : build(exec, &stored, which, &data);
+                                                  : build(exec, &stored, which, NULL, &data);
         lac_cuda_unrelax(mode);
         if (!status) lac_meta_install(x->meta, which, &data);
         *form = lac_meta_form(x->meta, which);
@@ -208,17 +240,19 @@ static lac_status_t scan_density(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
 static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what)
 {
     lac_cuda_matrix_t x = {obj->dt, obj->buf, obj->m, obj->n, obj->rs, obj->cs};
-    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+    lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
+    for (size_t i = 0; !status && i < sizeof scans / sizeof *scans; i++) {
         lac_form_data_t data;
         if (!(what & scans[i].bit)) continue;
-        lac_status_t status = build(exec, &x, scans[i].form, &data);
-        if (status) return status;
-        lac_meta_install(obj->meta, scans[i].form, &data);
+        /* the CSR comes first: by then it is of these contents */
+        const lac_form_data_t *rows = what & LAC_META_CSR ? lac_meta_form(obj->meta, LAC_FORM_CSR) : NULL;
+        lac_cuda_form_begin(LAC_ORIGIN_SCANNED, &data);
+        lac_cuda_form_inherit(obj->meta, scans[i].form, &data);
+        status = build(exec, &x, scans[i].form, rows, &data);
+        if (!status) lac_meta_install(obj->meta, scans[i].form, &data);
     }
     bool counted = what & (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK);
-    if (counted) return LAC_OK;
-    lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
-    return status ? status : scan_density(exec, &x, obj->meta);
+    return status || counted ? status : scan_density(exec, &x, obj->meta);
 }
 
 lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)

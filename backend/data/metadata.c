@@ -16,6 +16,21 @@ static void drop_form(lac_form_data_t *form)
     *form = (lac_form_data_t){0};
 }
 
+/* Leaves of a form its memory, as far as its size is known. */
+static void keep_memory(lac_form_data_t *form)
+{
+    lac_form_data_t kept = {.release = form->release};
+    for (int i = 0; i < 4; i++) {
+        if (!form->room[i]) continue;
+        kept.owned[i] = form->owned[i];
+        kept.room[i] = form->room[i];
+        kept.owned_bytes += form->room[i];
+        form->owned[i] = NULL;
+    }
+    drop_form(form);
+    *form = kept;
+}
+
 static _Atomic uint64_t serials;
 
 lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n)
@@ -67,17 +82,26 @@ lac_status_t lac_meta_freeze(lac_meta_t *meta)
     return LAC_OK;
 }
 
-lac_status_t lac_meta_touch(lac_meta_t *meta)
+void lac_meta_renew(lac_meta_t *meta, unsigned keep)
 {
-    lac_clear_error();
-    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
     lac_meta_lock(meta);
     meta->frozen = false;
     meta->generation++;
     meta->density_origin = LAC_ORIGIN_NONE; /* the number stays, as a hint */
     atomic_store(&meta->ready, 0);
-    for (int i = 0; i < LAC_FORM_COUNT; i++) drop_form(&meta->form[i]);
+    for (int i = 0; i < LAC_FORM_COUNT; i++)
+        if (keep & 1u << i)
+            keep_memory(&meta->form[i]);
+        else
+            drop_form(&meta->form[i]);
     lac_meta_unlock(meta);
+}
+
+lac_status_t lac_meta_touch(lac_meta_t *meta)
+{
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    lac_meta_renew(meta, 0);
     return LAC_OK;
 }
 

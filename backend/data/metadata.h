@@ -61,6 +61,7 @@ typedef struct lac_form_data {
     const void *steps;             /* steps and tiles only                                               */
     uint64_t made_of;              /* steps only: the stamp of the rows that they were made of             */
     void *owned[4];                /* what lac_meta_free must free                                       */
+    size_t room[4];                /* bytes of each; 0: not known, and of use to nobody else             */
     void (*release)(void *memory); /* frees what is owned; NULL: the program's own memory          */
     size_t owned_bytes;
 } lac_form_data_t;
@@ -94,6 +95,10 @@ const lac_form_data_t *lac_meta_form(const lac_meta_t *meta, lac_form_t form);
 /* The set of forms that may stand for the contents now: attached ones and what was derived from them, and
  * scanned ones while frozen. */
 unsigned lac_meta_trusted(const lac_meta_t *meta);
+
+/* Begins a new generation, as lac_meta_touch does. Forms of the set `keep` leave their memory to those that
+ * are made of the same kind next. */
+void lac_meta_renew(lac_meta_t *meta, unsigned keep);
 
 /* Settles where the arrays lie; false where they lie elsewhere already. */
 bool lac_meta_settle(lac_meta_t *meta, lac_space_t space);

@@ -116,6 +116,34 @@ static void test_chains(lac_ctx_t *ctx)
     lac_ctx_free(host);
 }
 
+/* The forms of one output again and again, with more and fewer nonzeros: those of what was written last, in
+ * the memory of the ones before where that is large enough. */
+static void test_forms_again(lac_ctx_t *ctx)
+{
+    static const uint64_t one_in[] = {3, 50, 9, 2, 1000000, 4};
+    lac_ctx_t *host;
+    gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
+    pair_t a = make(ctx, 60, 150, 3, false), b = make(ctx, 150, 130, 20, false),
+           c = make(ctx, 60, 130, 1, false);
+    int64_t before = 0, most = 0;
+    for (size_t r = 0; r < GPU_COUNT(one_in); r++) {
+        lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_MAGNITUDE, .threshold = 4.5f, .forms = FORMS};
+        lac_form_view_t v;
+        float *x = numbers((int64_t)(a.bytes / sizeof *x), one_in[r]);
+        memcpy(a.host.buf, x, a.bytes);
+        gpu_expect(lac_device_upload(ctx, a.device.buf, x, a.bytes), LAC_OK, "upload");
+        free(x);
+        run_layer(ctx, host, &a, &b, &c, e, NULL);
+        gpu_expect(lac_meta_view(c.device.meta, LAC_META_CSR, &v), LAC_OK, "view");
+        int64_t bytes = (int64_t)lac_meta_bytes(c.device.meta);
+        if (v.count <= most && bytes != before) gpu_fail("round %zu: memory of its own", r);
+        if (v.count > most) most = v.count;
+        before = bytes;
+    }
+    release(ctx, &a), release(ctx, &b), release(ctx, &c);
+    lac_ctx_free(host);
+}
+
 /* Operands and outputs of a layer whose values are any; C: by rows, by columns, or a transposed view. */
 typedef struct any {
     int64_t m, n, k, count; /* floats of C */
@@ -240,7 +268,7 @@ static void test_places(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_chains), GPU_TEST(test_finishing_routes),
-                                       GPU_TEST(test_places)};
+    static const gpu_test_t tests[] = {GPU_TEST(test_chains), GPU_TEST(test_forms_again),
+                                       GPU_TEST(test_finishing_routes), GPU_TEST(test_places)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }
