@@ -19,18 +19,32 @@ struct FinishArgs {
 };
 
 /* out := what follows.
- * Mapping   a thread per element of a line, which lies along the shorter stride; lines in turns.
+ * Mapping   a thread per element of a line, or per four where they lie in 16-byte pieces (kQuads): only then
+ *           enough is under way for DRAM. Lines along the shorter stride, in turns.
  * Bytes     out read and written once. Limit: DRAM, or the launch. */
+template <bool kQuads>
 __global__ __launch_bounds__(kThreads) void finish_output(const __grid_constant__ FinishArgs g)
 {
-    const int64_t j = blockIdx.x * (int64_t)kThreads + threadIdx.x;
+    constexpr int kEach = kQuads ? 4 : 1;
+    const int64_t j = (blockIdx.x * (int64_t)kThreads + threadIdx.x) * kEach;
     dependency_wait();
     if (j >= g.count) return;
-    const bool of_lines = g.after.of_rows;
-    const float of_place = of_lines ? 0.0f : bias_at(g.after, 0, j);
+    float bias[kEach];
+#pragma unroll
+    for (int c = 0; c < kEach; c++) bias[c] = g.after.of_rows ? 0.0f : bias_at(g.after, 0, j + c);
     for (int64_t i = blockIdx.y; i < g.lines; i += gridDim.y) {
-        float *at = g.out + i * g.line_stride + j * g.stride;
-        *at = finished(g.after, *at, of_lines ? bias_at(g.after, i, j) : of_place);
+        float *const at = g.out + i * g.line_stride + j * g.stride;
+        const float of_line = g.after.of_rows ? bias_at(g.after, i, 0) : 0.0f;
+        if constexpr (kQuads) {
+            const float4 q = *(const float4 *)at;
+            float x[kEach] = {q.x, q.y, q.z, q.w};
+#pragma unroll
+            for (int c = 0; c < kEach; c++)
+                x[c] = finished(g.after, x[c], g.after.of_rows ? of_line : bias[c]);
+            *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
+        } else {
+            *at = finished(g.after, *at, g.after.of_rows ? of_line : bias[0]);
+        }
     }
 }
 
@@ -49,8 +63,10 @@ extern "C" lac_status_t lac_cuda_finish_output(const lac_cuda_finish_t *f, lac_c
                     by_rows ? f->cs : f->rs,
                     f->after};
     g.after.of_rows = f->after.of_rows == by_rows;
-    const int64_t blocks = ceil_div(g.count, kThreads);
+    const bool quads = g.stride == 1 && g.count % 4 == 0 && g.line_stride % 4 == 0 && aligned(g.out, 16);
+    const int64_t blocks = ceil_div(quads ? g.count / 4 : g.count, kThreads);
     if (blocks >= INT32_MAX) return LAC_ERR_EXTENT;
     const dim3 grid((unsigned)blocks, (unsigned)least(g.lines, kLinesAtOnce));
-    return launch(finish_output, {grid, dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+    const Launch l = {grid, dim3(kThreads), 0, 1, true, (cudaStream_t)stream};
+    return quads ? launch(finish_output<true>, l, g) : launch(finish_output<false>, l, g);
 }
