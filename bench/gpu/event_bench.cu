@@ -182,8 +182,7 @@ Bench make_bench(const Problem &q, cublasHandle_t handle)
     CUDA_CHECK(cudaMalloc(&b.before, sizeof(float) * (size_t)(rows * cols)));
     b.p.out = b.out;
     const size_t bytes =
-        (size_t)std::max({lac_cuda_event_stream_bytes(rows, q.k), lac_cuda_event_active_bytes(rows, q.k),
-                          lac_cuda_event_panel_bytes(rows, q.k)});
+        (size_t)std::max(lac_cuda_event_stream_bytes(rows, q.k), lac_cuda_event_active_bytes(rows, q.k));
     CUDA_CHECK(cudaMalloc(&b.workspace, bytes));
     CUDA_CHECK(cudaMemset(b.workspace, 0, bytes));
     std::vector<float> s((size_t)count);
@@ -302,19 +301,6 @@ int main(int argc, char **argv)
             given_us = std::min(given_us, sweep(b, named("csr").c_str(), tiles("csr"), calls, [&](P p, T t) {
                                               return lac_cuda_event_csr(&p, &b.csr, &t, stream);
                                           }).warm);
-            if (b.p.order == LAC_CUDA_ROWS &&
-                rows >= 16) { /* the cluster of a tile, and nothing else of it */
-                const std::vector<lac_cuda_tile_t> clusters = {
-                    {}, {0, 0, 0, 1, 0}, {0, 0, 0, 2, 0}, {0, 0, 0, 4, 0}, {0, 0, 0, 8, 0}};
-                dense_us = std::min(dense_us,
-                                    sweep(b, named("panel").c_str(), clusters, calls, [&](P p, T t) {
-                                        return lac_cuda_event_panel(&p, &b.s, t.cluster, b.workspace, stream);
-                                    }).warm);
-                given_us =
-                    std::min(given_us, sweep(b, named("panel-csr").c_str(), clusters, calls, [&](P p, T t) {
-                                           return lac_cuda_event_panel_csr(&p, &b.csr, t.cluster, stream);
-                                       }).warm);
-            }
             if (!q.right) {
                 given_us = std::min(
                     given_us, sweep(b, named("packed").c_str(), tiles("packed"), calls, packed, [&](T t) {

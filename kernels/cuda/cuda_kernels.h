@@ -110,16 +110,6 @@ int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k);
 lac_status_t lac_cuda_event_listed(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
                                    const int32_t *list, void *workspace, lac_cuda_stream_t stream);
 
-/* Event products for many rows of S: W passes once through shared memory for up to 128 rows at a time.
- * Compute 9.0; W by rows, n, w and ldw multiples of 16 bytes (LAC_ERR_VALUE otherwise). cluster: blocks that
- * share k, 1, 2, 4, 8, or 0: choose. s->data == NULL as for the slots. Workspace of the first (256-byte
- * aligned): lac_cuda_event_panel_bytes(m, k) bytes. */
-lac_status_t lac_cuda_event_panel(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, int cluster,
-                                  void *workspace, lac_cuda_stream_t stream);
-int64_t lac_cuda_event_panel_bytes(int64_t m, int64_t k);
-lac_status_t lac_cuda_event_panel_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s, int cluster,
-                                      lac_cuda_stream_t stream);
-
 /* Event products for W by columns (order must be LAC_CUDA_COLS, k > 0), two chained launches each. s->data ==
  * NULL: the workspace already holds what an earlier call of the same function for the same m, k and density
  * packed there. Workspaces are 256-byte aligned.

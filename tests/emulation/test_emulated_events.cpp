@@ -70,7 +70,7 @@ int64_t workspace_bytes(int64_t m, int64_t k)
 {
     int64_t most = 0;
     for (int64_t bytes : {lac_cuda_event_slots_bytes(m, k), lac_cuda_event_stream_bytes(m, k),
-                          lac_cuda_event_active_bytes(m, k), lac_cuda_event_panel_bytes(m, k)})
+                          lac_cuda_event_active_bytes(m, k)})
         most = bytes > most ? bytes : most;
     return most;
 }
@@ -235,11 +235,6 @@ void check_rows(const Case &c, Operands &o)
     check(c, o, "packed", [&] { return lac_cuda_event_slots(p, &packed, &tile, work, nullptr); });
     check(c, o, "csr", [&] { return lac_cuda_event_csr(p, &o.csr, nullptr, nullptr); });
     check(c, o, "csr-tile", [&] { return lac_cuda_event_csr(p, &o.csr, &tile, nullptr); });
-    if (!hopper || c.w_cols || o.p.n % 4 || o.p.ldw % 4) return;
-    check(c, o, "panel", [&] { return lac_cuda_event_panel(p, &o.dense, 0, work, nullptr); });
-    check(c, o, "panel-cluster",
-          [&] { return lac_cuda_event_panel(p, &packed, tile.cluster, work, nullptr); });
-    check(c, o, "panel-csr", [&] { return lac_cuda_event_panel_csr(p, &o.csr, tile.cluster, nullptr); });
 }
 
 void check_columns(const Case &c, Operands &o)

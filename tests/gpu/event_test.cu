@@ -92,8 +92,7 @@ template <typename T> Operands<T> make(const Case &c)
     CUDA_CHECK(cudaMemcpy(o.scalars, ab, 8, cudaMemcpyHostToDevice));
     if (c.device_scalars) o.p.alpha = {o.scalars, 99.0f}, o.p.beta = {o.scalars + 1, 99.0f};
     const size_t bytes =
-        (size_t)std::max({lac_cuda_event_stream_bytes(c.m, c.k), lac_cuda_event_active_bytes(c.m, c.k),
-                          lac_cuda_event_panel_bytes(c.m, c.k)});
+        (size_t)std::max({lac_cuda_event_stream_bytes(c.m, c.k), lac_cuda_event_active_bytes(c.m, c.k)});
     CUDA_CHECK(cudaMalloc(&o.workspace, bytes));
     CUDA_CHECK(cudaMemset(o.workspace, 0x5a, bytes));
 
@@ -190,24 +189,6 @@ template <typename T> void check_columns(const Case &c, Operands<T> &o, const la
               [&](cudaStream_t q) { return lac_cuda_event_active(&o.p, from, o.workspace, q); });
 }
 
-/* By panels of W, the blocks of a cluster sharing k. */
-template <typename T>
-void check_panels(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, const lac_cuda_csr_t &csr,
-                  int cluster)
-{
-    int major = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-    if (major < 9 || c.cols || c.n % 4 || o.p.ldw % 4) return;
-    lac_cuda_dense_t packed = s;
-    packed.data = nullptr;
-    check(c, o, "panel", [&](cudaStream_t q) { return lac_cuda_event_panel(&o.p, &s, 0, o.workspace, q); });
-    check(c, o, "panel-packed",
-          [&](cudaStream_t q) { return lac_cuda_event_panel(&o.p, &packed, cluster, o.workspace, q); });
-    check(c, o, "panel-csr", [&](cudaStream_t q) { return lac_cuda_event_panel_csr(&o.p, &csr, 0, q); });
-    check(c, o, "panel-csr-cluster",
-          [&](cudaStream_t q) { return lac_cuda_event_panel_csr(&o.p, &csr, cluster, q); });
-}
-
 /* Made into steps first. */
 template <typename T> void check_long(const Case &c, Operands<T> &o, const lac_cuda_csr_t &csr)
 {
@@ -249,7 +230,6 @@ template <typename T> void run_case(const Case &c)
           [&](cudaStream_t q) { return lac_cuda_event_slots(&o.p, &packed, &t, o.workspace, q); });
     check(c, o, "csr", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, nullptr, q); });
     check(c, o, "csr-tile", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, &t, q); });
-    check_panels(c, o, s, csr, 1 << (r >> 24) % 4);
     check_long(c, o, csr);
     if (c.cols) check_columns(c, o, s);
     release(o);
