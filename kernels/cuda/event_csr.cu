@@ -10,6 +10,7 @@ namespace
 
 /* Slice `part` of a row is an equal share of its events, whatever their k. */
 struct CsrSource {
+    static constexpr bool kParts = true;
     const int64_t *ptr;
     const int32_t *idx;
     const float *val;

@@ -21,7 +21,7 @@ template <typename Source> struct RangeArgs {
     Split split;
     Source source;
     int per_warp; /* ranges of one row that a warp takes in turn            */
-    bool at_once; /* a warp holds the whole sums of its row: it stores them */
+    bool at_once; /* the warps of a row are in one block: the first of them stores */
 };
 
 /* Warps per block: without 16-byte loads the addresses need more registers. */
@@ -55,7 +55,7 @@ __device__ inline void store_lane(const Picture &p, const float (&acc)[kLaneColu
  * Order     events of a range in order, ranges in order, slices in ascending order: no atomics.
  * Limit     latency below some 10 MB of slices (2.5 us for 10 x 5000 x 5000, 0.1 %), then L2: 46 us for
  *           50 x 10000 x 10000, 1 %, at 71 % of DRAM and 78 % of L2 throughput (H200, 2026-11-20). */
-template <typename Source, bool kWide>
+template <typename Source, bool kWide, bool kParts>
 __global__ __launch_bounds__(range_warps(kWide) *
                              kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
 {
@@ -90,6 +90,20 @@ __global__ __launch_bounds__(range_warps(kWide) *
     }
     dependents_launch(); /* not before: blocks of the next kernel that come early are spread unevenly */
     if (kWide && a.at_once) {
+        if (kParts) {
+            float *of_row = received + row * kTileColumns + kLaneColumns * lane;
+            const int step = rows * kTileColumns;
+            if (slice > 0) *(float4 *)(of_row + slice * step) = make_float4(acc[0], acc[1], acc[2], acc[3]);
+            __syncthreads();
+            if (slice > 0) return;
+#pragma unroll 4
+            for (int s = 1; s < slices; s++) {
+                float x[kLaneColumns];
+                load_quad(x, of_row + s * step);
+#pragma unroll
+                for (int c = 0; c < kLaneColumns; c++) acc[c] += x[c];
+            }
+        }
         store_lane(p, acc, i0 + row, j0 + kLaneColumns * lane);
         return;
     }
@@ -127,7 +141,9 @@ inline lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_
     const int64_t wanted = many ? 3200 : 1600;
     const int most_slices = shared_slices || !many || few_rows ? 8 : 4;
     int slices = 1;
-    while (slices < most_slices && 2 * whole * slices <= wanted) slices *= 2;
+    const double events = (double)p->k * density; /* of a row; where many, ten or more for each slice */
+    while (slices < most_slices && 2 * whole * slices <= wanted && (!many || events >= 20.0 * slices))
+        slices *= 2;
     const int per_block = shared_slices ? 1 : many && !few_rows ? least(slices, given ? 1 : 2) : slices;
     if (!device.hopper) t.cluster = 1;
     if (!t.k_warps)
@@ -147,15 +163,18 @@ inline bool begins_early(const lac_cuda_product_t *p, double density)
 template <typename Source>
 lac_status_t run_ranges(RangeArgs<Source> a, bool wide, bool early, cudaStream_t stream)
 {
-    a.at_once =
-        a.split.cluster * a.split.k_warps == 1 && a.p.cs == 1 && a.p.rs % 4 == 0 && aligned(a.p.out, 16);
+    a.at_once = a.split.cluster == 1 && (Source::kParts || a.split.k_warps == 1) && a.p.cs == 1 &&
+                a.p.rs % 4 == 0 && aligned(a.p.out, 16);
     const int rows = a.split.row_warps, warps = rows * a.split.k_warps;
     const size_t shared = size_t(warps) * (sizeof(float) * kTileColumns + sizeof(Event) * kRangeQueue);
     const int64_t groups = ceil_div(a.p.m, rows);
     if (warps > range_warps(wide) || groups > 65535) return LAC_ERR_EXTENT;
     const dim3 grid(unsigned(a.split.cluster * ceil_div(a.p.n, kTileColumns)), unsigned(groups));
     const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, a.split.cluster, early, stream};
-    return wide ? launch(event_ranges<Source, true>, l, a) : launch(event_ranges<Source, false>, l, a);
+    if (a.at_once && wide && Source::kParts && a.split.k_warps > 1)
+        return launch(event_ranges<Source, true, Source::kParts>, l, a);
+    return wide ? launch(event_ranges<Source, true, false>, l, a)
+                : launch(event_ranges<Source, false, false>, l, a);
 }
 
 } // namespace lacuna

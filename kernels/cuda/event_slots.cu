@@ -11,6 +11,7 @@ namespace
 
 /* Reads count and first events together: a slot's memory is there whether or not it holds events. */
 struct SlotSource {
+    static constexpr bool kParts = false; /* the gather would be 2 to 7 % slower (H200, 2026-11-22) */
     Slots from;
 
     __device__ Range open(int row, int part, int m, int lane) const
