@@ -32,7 +32,8 @@ cache can be above 100 %. Repeat any row with `lacuna bench --route all 'PROBLEM
 # What bench/gpu/event_bench.cu times: lane, and what its caller has.
 LANES = {"fused": "one kernel", "slots": "compact, gather", "stream": "stream all", "packed": "active list given",
          "csr": "CSR given", "fused-frozen": "frozen, one kernel", "slots-frozen": "frozen, compact, gather",
-         "csr-frozen": "frozen, CSC given", "gather": "CSR given, gather", "steps": "CSR given, steps",
+         "csr-frozen": "frozen, CSC given", "gather": "CSR given, gather", "wide": "CSR given, wide gather",
+         "steps": "CSR given, steps",
          "cusparse": "cuSPARSE", "building": "making steps"}
 NOT_OURS = ("cublas", "cusparse", "building")  # lanes that are no product of ours
 

@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The csr route on a device: S by rows times W, for rows too many for the event route and for sparse weights.
 
- Three kernels: a warp or more per row where W is short; where it is long, gathered slices of W, or steps that
- share what is read of W between rows. Both want W's rows, so a long W by columns is turned first. The rows of
- an operand that may change are built in the workspace, in every call. */
+ Four kernels: a warp or more per row where W is short; where it is long, gathered slices of W, wide ones for
+ many rows of few nonzeros, or steps that share what is read of W between rows. These want W's rows, so a long
+ W by columns is turned first. The rows of an operand that may change are built in the workspace, in every
+ call. */
 #include "cuda_contents.h"
 #include "cuda_finish.h"
 #include "cuda_gather.h"
@@ -32,6 +33,7 @@ typedef struct how {
     lac_cuda_rows_source_t source;
     partner_t partner;
     kernel_t kernel;
+    bool wide; /* gathered, where there are no steps, in wide slices */
 } how_t;
 
 /* The leading dimension of a W that is turned. */
@@ -40,14 +42,17 @@ static int64_t padded(int64_t n)
     return (n + 3) / 4 * 4;
 }
 
-/* The copy engine wants rows of W that begin on 16 bytes. */
-static bool steps_serve(const lac_sided_t *s, how_t how)
+/* Whether rows of W begin on 16 bytes, as the copy engine wants them, and loads of 16 bytes. */
+static bool w_aligned(const lac_sided_t *s, how_t how)
 {
-    bool aligned = how.partner == TURNED ? true
-                   : how.partner == COPIED
-                       ? s->n % 4 == 0
-                       : s->wrs >= s->n && s->wrs % 4 == 0 && (uintptr_t)s->w->buf % 16 == 0;
-    return aligned && lac_cuda_steps_serve(s, how.source == LAC_CUDA_ROWS_BUILT);
+    return how.partner == TURNED   ? true
+           : how.partner == COPIED ? s->n % 4 == 0
+                                   : s->wrs >= s->n && s->wrs % 4 == 0 && (uintptr_t)s->w->buf % 16 == 0;
+}
+
+static double gathered_us(const lac_sided_t *s, bool wide, const lac_machine_t *machine)
+{
+    return wide ? lac_cuda_wide_us(s, machine) : lac_cuda_gather_us(s, machine);
 }
 
 /* machine == NULL: the way that takes the most memory. */
@@ -59,10 +64,13 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     partner_t partner = slices == LAC_SLICES_COPY                         ? COPIED
                         : !lies || (slices == LAC_SLICES_COLS && !narrow) ? TURNED
                                                                           : AS_IT_LIES;
-    how_t how = {lac_cuda_rows_source(s), partner, narrow ? SHARED_ROWS : GATHERED};
-    if (narrow || !steps_serve(s, how)) return how;
-    bool once = how.source == LAC_CUDA_ROWS_BUILT;
-    if (!machine || lac_cuda_steps_us(s, once, machine) < lac_cuda_gather_us(s, machine))
+    how_t how = {lac_cuda_rows_source(s), partner, narrow ? SHARED_ROWS : GATHERED, false};
+    if (narrow || !w_aligned(s, how)) return how;
+    bool once = how.source == LAC_CUDA_ROWS_BUILT, stepped = lac_cuda_steps_serve(s, once);
+    double m = (double)s->m, k = (double)s->k;
+    how.wide =
+        machine && s->n % 4 == 0 && lac_cuda_wide_wins(m, (double)s->n, k, s->s->density * m * k, machine);
+    if (stepped && (!machine || lac_cuda_steps_us(s, once, machine) < gathered_us(s, how.wide, machine)))
         how.kernel = STEPPED;
     return how;
 }
@@ -75,6 +83,12 @@ static size_t turned_bytes(const lac_sided_t *s, how_t how)
 static size_t steps_bytes(const lac_sided_t *s, how_t how)
 {
     return how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_BUILT ? lac_cuda_steps_work(s) : 0;
+}
+
+/* Sums of parts of k. */
+static size_t partial_bytes(const lac_sided_t *s, how_t how)
+{
+    return how.kernel == STEPPED ? lac_cuda_piece((size_t)lac_cuda_csr_long_bytes(s->m, s->n, s->k)) : 0;
 }
 
 static bool short_enough(int64_t x)
@@ -116,7 +130,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double product =
         how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_slices(p, &s) == LAC_SLICES_COLS, machine)
         : how.kernel == STEPPED   ? lac_cuda_steps_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
-                                  : lac_cuda_gather_us(&s, machine);
+                                  : gathered_us(&s, how.wide, machine);
     return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + turned + product;
 }
 
@@ -126,8 +140,8 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     how_t how = how_of(p, &s, NULL);
     size_t copy = how.partner == COPIED ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s)) : 0;
     size_t kept = how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORM ? lac_cuda_steps_kept(&s) : 0;
-    return copy + kept + turned_bytes(&s, how) + steps_bytes(&s, how) + lac_cuda_rows_bytes(&s) +
-           lac_cuda_form_bytes(s.s, lac_sided_by_rows(&s));
+    return copy + kept + turned_bytes(&s, how) + steps_bytes(&s, how) + partial_bytes(&s, how) +
+           lac_cuda_rows_bytes(&s) + lac_cuda_form_bytes(s.s, lac_sided_by_rows(&s));
 }
 
 /* What the call wants of metadata; *declined where it is not there and cannot be made now. */
@@ -160,10 +174,11 @@ static lac_status_t place_w(lac_exec_t *exec, const lac_problem_t *p, const lac_
 }
 
 static lac_status_t multiply(lac_exec_t *exec, how_t how, const lac_cuda_product_t *product,
-                             const lac_cuda_csr_t *csr, const void *steps)
+                             const lac_cuda_csr_t *csr, const void *steps, void *partial)
 {
     if (how.kernel == SHARED_ROWS) return lac_cuda_csr_short(product, csr, exec->stream);
-    if (steps) return lac_cuda_csr_long(product, steps, exec->stream);
+    if (steps) return lac_cuda_csr_long(product, steps, partial, exec->stream);
+    if (how.wide) return lac_cuda_csr_wide(product, csr, exec->stream);
     return lac_cuda_event_csr(product, csr, NULL, exec->stream);
 }
 
@@ -184,18 +199,19 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_status_t status = find_forms(exec, &s, how, &rows, &copy, &out->declined);
     if (status || out->declined) return status;
     if (rows && how.kernel == STEPPED) status = lac_cuda_steps_now(exec, &s, rows, &steps);
-    size_t turned = turned_bytes(&s, how), stepped = steps_bytes(&s, how);
-    if (!status) status = lac_cuda_work(exec, turned + stepped + lac_cuda_rows_bytes(&s), (void **)&memory);
+    size_t turned = turned_bytes(&s, how), stepped = steps_bytes(&s, how), partial = partial_bytes(&s, how);
+    size_t rows_at = turned + stepped + partial;
+    if (!status) status = lac_cuda_work(exec, rows_at + lac_cuda_rows_bytes(&s), (void **)&memory);
     if (status || exec->preparing) return status;
     if (rows)
         csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
     else
-        status = lac_cuda_rows_build(exec, &s, memory + turned + stepped, &csr);
+        status = lac_cuda_rows_build(exec, &s, memory + rows_at, &csr);
     if (!status && stepped) status = lac_cuda_steps_once(exec, &s, &csr, memory + turned, &steps);
     if (!status) status = place_w(exec, p, &s, how, copy, memory, &product);
     if (status) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    return lac_cuda_launched(multiply(exec, how, &product, &csr, steps), "csr");
+    return lac_cuda_launched(multiply(exec, how, &product, &csr, steps, memory + turned + stepped), "csr");
 }
 
 const lac_route_t lac_cuda_route_csr_left = {"csr",   LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The kernels that take the entries of a row as they come: neither is told that they are in order. */
 #include "cuda_spmm_arrays.h"
+#include "cuda_gather.h"
 #include "../base/status.h"
 
 /* Where the pieces of the workspace lie; empty ones take nothing. */
@@ -64,6 +65,18 @@ static lac_status_t place_rows(lac_exec_t *exec, const lac_spmm_t *x, const layo
     return lac_cuda_launched(status, "rows");
 }
 
+/* B by rows, of any length. */
+static lac_status_t multiply(lac_exec_t *exec, const lac_spmm_t *x, const lac_cuda_product_t *p,
+                             const lac_cuda_csr_t *csr)
+{
+    if (x->n <= LAC_CUDA_SHORT_MAX) return lac_cuda_csr_short(p, csr, exec->stream);
+    bool aligned = p->order == LAC_CUDA_ROWS && x->n % 4 == 0 && p->ldw % 4 == 0 && (uintptr_t)p->w % 16 == 0;
+    if (aligned &&
+        lac_cuda_wide_wins((double)x->m, (double)x->n, (double)x->k, (double)x->nnz, exec->machine))
+        return lac_cuda_csr_wide(p, csr, exec->stream);
+    return lac_cuda_event_csr(p, csr, NULL, exec->stream);
+}
+
 lac_status_t lac_cuda_spmm_arrays(lac_exec_t *exec, const lac_spmm_t *x)
 {
     bool there = x->scalars == LAC_DEVICE, by_rows = x->csb == 1;
@@ -85,8 +98,5 @@ lac_status_t lac_cuda_spmm_arrays(lac_exec_t *exec, const lac_spmm_t *x)
         status = lac_cuda_launched(lac_cuda_copy(&b, 0.0f, w, l.ldw, 1, exec->stream), "csr");
     }
     if (status) return status;
-    return lac_cuda_launched(x->n <= LAC_CUDA_SHORT_MAX
-                                 ? lac_cuda_csr_short(&product, &csr, exec->stream)
-                                 : lac_cuda_event_csr(&product, &csr, NULL, exec->stream),
-                             "csr");
+    return lac_cuda_launched(multiply(exec, x, &product, &csr), "csr");
 }

@@ -12,6 +12,8 @@
 #define STREAM_NS    8.5   /* a k of a tile, which comes from the last-level cache       */
 #define WALK_NS      7.5   /* or which is gone past, and                                 */
 #define EVENT_NS     3.75  /* each event of the tile with its columns                    */
+#define JOINED_US    8.0   /* to add up parts of k, and                                */
+#define PART_US      1.2   /* each of them                                             */
 #define MADE_US      27.0  /* steps of an empty S, and                                   */
 #define MADE_NS      0.024 /* each entry                                                 */
 #define PART         64.0  /* elements of S for which there is a byte even if they are empty */
@@ -40,14 +42,18 @@ bool lac_cuda_steps_serve(const lac_sided_t *s, bool once)
 }
 
 /* 4096^3 at 0.1 / 0.5 / 1 / 2 / 5 / 10 / 20 %: 138, 155, 183, 256, 504, 908, 1602 us, and 27 to 111 us for
- * making the steps (H200, 2026-11-21). */
+ * making the steps (H200, 2026-11-21). At 5 %, 512 x 4096 x 4096 in two parts of k, 1024^3 in four and 128 x
+ * 4096 x 4096 in eight: 75, 20 and 34 us (2026-11-22). */
 double lac_cuda_steps_us(const lac_sided_t *s, bool once, const lac_machine_t *machine)
 {
     double down = ceil((double)s->m / TILE_ROWS), tiles = down * ceil((double)s->n / TILE_COLUMNS);
     double nnz = s->s->density * (double)s->m * (double)s->k;
     double streamed = STREAM_NS * (double)s->k, worked = WALK_NS * (double)s->k + EVENT_NS * nnz / down;
-    double product = ceil(tiles / machine->cuda_processors) * (streamed > worked ? streamed : worked) * 1e-3;
-    return product + (once ? MADE_US + MADE_NS * nnz * 1e-3 : 0.0);
+    double parts = lac_cuda_csr_long_parts(s->m, s->n, s->k, (int)machine->cuda_processors);
+    double waves = ceil(tiles * parts / machine->cuda_processors);
+    double product = waves * (streamed > worked ? streamed : worked) / parts * 1e-3;
+    return product + (parts > 1.0 ? JOINED_US + PART_US * parts : 0.0) +
+           (once ? MADE_US + MADE_NS * nnz * 1e-3 : 0.0);
 }
 
 size_t lac_cuda_steps_work(const lac_sided_t *s)

@@ -19,12 +19,13 @@ struct Problem {
 };
 
 const Problem kProblems[] = {
-    {4096, 4096, 4096, 0.001, false}, {4096, 4096, 4096, 0.005, false}, {4096, 4096, 4096, 0.01, false},
-    {4096, 4096, 4096, 0.02, false},  {4096, 4096, 4096, 0.05, false},  {4096, 4096, 4096, 0.1, false},
-    {4096, 4096, 4096, 0.2, false},   {4096, 4096, 4096, 0.01, true},   {4096, 4096, 4096, 0.05, true},
-    {8192, 8192, 8192, 0.01, false},  {2048, 2048, 2048, 0.05, false},  {1024, 1024, 1024, 0.05, false},
-    {512, 4096, 4096, 0.05, false},   {4096, 4096, 512, 0.05, false},   {10000, 1000, 3000, 0.02, false},
-    {128, 4096, 4096, 0.05, false},
+    {4096, 4096, 4096, 0.001, false}, {4096, 4096, 4096, 0.005, false},  {4096, 4096, 4096, 0.01, false},
+    {4096, 4096, 4096, 0.02, false},  {4096, 4096, 4096, 0.05, false},   {4096, 4096, 4096, 0.1, false},
+    {4096, 4096, 4096, 0.2, false},   {4096, 4096, 4096, 0.01, true},    {4096, 4096, 4096, 0.05, true},
+    {8192, 8192, 8192, 0.01, false},  {2048, 2048, 2048, 0.05, false},   {1024, 1024, 1024, 0.05, false},
+    {512, 4096, 4096, 0.05, false},   {4096, 4096, 512, 0.05, false},    {10000, 1000, 3000, 0.02, false},
+    {128, 4096, 4096, 0.05, false},   {4096, 4096, 4096, 0.0005, false}, {4096, 4096, 4096, 0.002, false},
+    {4096, 4096, 4096, 0.001, true},
 };
 
 struct Bench {
@@ -107,26 +108,32 @@ void time_cusparse(Bench &b, cusparseHandle_t handle)
 void time_steps(Bench &b)
 {
     const lac_cuda_product_t &p = b.p;
-    void *steps, *space;
+    void *steps, *space, *partial;
     CUDA_CHECK(cudaMalloc(&steps, (size_t)lac_cuda_steps_bytes(p.m, p.k, b.csr.nnz)));
     CUDA_CHECK(cudaMalloc(&space, (size_t)lac_cuda_steps_scratch(p.m)));
+    CUDA_CHECK(cudaMalloc(&partial, (size_t)lac_cuda_csr_long_bytes(p.m, p.n, p.k) + 1));
     const Call build = [&](int) { return lac_cuda_steps(p.m, p.k, &b.csr, steps, space, stream); };
     if (build(0) == LAC_OK) {
         report(
-            b, "steps", [&](int) { return lac_cuda_csr_long(&p, steps, stream); }, 3);
+            b, "steps", [&](int) { return lac_cuda_csr_long(&p, steps, partial, stream); }, 3);
         b.checked = false;
         report(b, "building", build, 3);
     }
-    cudaFree(steps), cudaFree(space);
+    cudaFree(steps), cudaFree(space), cudaFree(partial);
+}
+
+std::string name_of(const Problem &q)
+{
+    char name[96];
+    snprintf(name, sizeof name, "left:%lldx%lldx%lld:%g%%%s", (long long)q.m, (long long)q.k, (long long)q.n,
+             100 * q.density, q.skewed ? " skewed" : "");
+    return name;
 }
 
 void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool check)
 {
     Bench b = {};
-    char name[96];
-    snprintf(name, sizeof name, "left:%lldx%lldx%lld:%g%%%s", (long long)q.m, (long long)q.k, (long long)q.n,
-             100 * q.density, q.skewed ? " skewed" : "");
-    b.name = name;
+    b.name = name_of(q);
     b.checked = check && (double)q.m * (double)q.k * (double)q.n < 1e11;
     float *s = random_device<float>(q.m * q.k, q.skewed ? 1.0 : q.density, 11), *out, *val;
     const float *w = random_device<float>(q.k * q.n, 1.0, 12);
@@ -150,7 +157,7 @@ void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool c
     lac_cuda_csr_fill(q.m, q.k, &b.s, ptr, idx, val, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     b.csr = {ptr, idx, val, nnz};
-    printf("%s: %lld nonzeros\n", name, (long long)nnz);
+    printf("%s: %lld nonzeros\n", b.name.c_str(), (long long)nnz);
 
     time_steps(b);
     const float one = 1, zero = 0;
@@ -166,6 +173,8 @@ void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool c
     time_cusparse(b, sparse);
     report(
         b, "gather", [&](int) { return lac_cuda_event_csr(&b.p, &b.csr, nullptr, stream); }, 3);
+    report(
+        b, "wide", [&](int) { return lac_cuda_csr_wide(&b.p, &b.csr, stream); }, 3);
     for (const void *x : {(const void *)s, (const void *)w, (const void *)out, (const void *)ptr,
                           (const void *)idx, (const void *)val, (const void *)space})
         cudaFree((void *)x);
@@ -173,7 +182,7 @@ void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool c
 
 } // namespace
 
-/* csr_bench out.json [check] */
+/* csr_bench out.json [check|plain] [only problems whose name contains this] */
 int main(int argc, char **argv)
 {
     if (argc < 2) return 2;
@@ -184,7 +193,9 @@ int main(int argc, char **argv)
     json = fopen(argv[1], "w");
     if (!json) return 2;
     write_provenance(json, version);
-    for (const Problem &q : kProblems) run(q, dense, sparse, argc > 2 && !strcmp(argv[2], "check"));
+    const bool check = argc > 2 && !strcmp(argv[2], "check");
+    for (const Problem &q : kProblems)
+        if (argc < 4 || name_of(q).find(argv[3]) != std::string::npos) run(q, dense, sparse, check);
     fprintf(json, "\n]}\n");
     fclose(json);
     return 0;

@@ -46,8 +46,9 @@ Layer make(int64_t m, int64_t k, int64_t n, double density, bool columns)
                nullptr};
     if (columns) clear_columns<<<1024, 256>>>(x.a, m, k, density);
     int64_t bytes = 1 << 20;
-    for (int64_t each : {lac_cuda_tiles_bytes(m, n, k, false), lac_cuda_csr_bytes(m),
-                         lac_cuda_steps_scratch(m), lac_cuda_event_slots_bytes(m, k)})
+    for (int64_t each :
+         {lac_cuda_tiles_bytes(m, n, k, false), lac_cuda_csr_bytes(m), lac_cuda_steps_scratch(m),
+          lac_cuda_csr_long_bytes(m, n, k), lac_cuda_event_slots_bytes(m, k)})
         bytes = std::max(bytes, each);
     x.workspace = device_bytes(bytes);
     CUDA_CHECK(cudaDeviceSynchronize());
@@ -95,7 +96,7 @@ lac_cuda_product_t product(const Layer &x, const lac_cuda_after_t &after)
 lac_status_t by_steps(const Layer &x, const lac_cuda_after_t &after)
 {
     const lac_cuda_product_t p = product(x, after);
-    return lac_cuda_csr_long(&p, x.steps, stream);
+    return lac_cuda_csr_long(&p, x.steps, x.workspace, stream);
 }
 
 lac_status_t by_events(const Layer &x, const lac_cuda_after_t &after)

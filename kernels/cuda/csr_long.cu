@@ -18,7 +18,14 @@ struct LongArgs {
     Picture p;
     StepArrays from;
     int tiles, chunks; /* of rows of S, of k */
+    int parts;         /* of k */
+    float *partial;    /* with more than one part: [part][tile's row][width], the sums of the parts */
+    int width;
     CUtensorMap w;
+};
+
+struct alignas(1024) Line { /* as the copy engine likes them aligned */
+    char bytes[1024];
 };
 
 struct Barriers {
@@ -26,50 +33,41 @@ struct Barriers {
 };
 static_assert(kShared + sizeof(Barriers) <= LAC_CUDA_LONG_SHARED, "as the caller was told");
 
+/* What a block does: chunks [begin, end) of a tile, and its first column. */
+struct Work {
+    int tile, part, begin, end, j0;
+};
+
 /* One thread: brings W, chunk by chunk. */
-__device__ void bring_chunks(const LongArgs &a, char *stages, Barriers &b, int j0)
+__device__ void bring_chunks(const LongArgs &a, char *stages, Barriers &b, const Work &work)
 {
-    for (int c = 0; c < a.chunks; c++) {
+    for (int c = 0; c < work.end - work.begin; c++) {
         const int stage = c % kStages;
         if (c >= kStages) barrier_wait(&b.empty[stage], (c / kStages - 1) & 1);
         barrier_arrive_promise(&b.full[stage], kStageBytes);
-        copy_tile(stages + stage * kStageBytes, &a.w, c * kStepChunk, j0, &b.full[stage]);
+        copy_tile(stages + stage * kStageBytes, &a.w, (work.begin + c) * kStepChunk, work.j0, &b.full[stage]);
     }
 }
 
-__device__ inline void load_row(float (&w)[kStepMine], unsigned at)
+/* Steps of one group of rows, from number `entry` on, which opens a chunk, through `chunks` chunks. */
+__device__ void carry_out(StepMachine &s, const Step *from, int entry, int chunks, unsigned queue,
+                          unsigned stages, Barriers &b, int lane)
 {
-#pragma unroll
-    for (int c = 0; c < kStepMine; c += 4)
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(w[c]), "=f"(w[c + 1]), "=f"(w[c + 2]), "=f"(w[c + 3])
-                     : "r"(at + 128 * c));
-}
-
-/* Steps of one group of rows, from the first to the end. */
-__device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsigned stages, Barriers &b,
-                          int lane)
-{
-    const auto keep = [&](Step x) {
-        asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(queue + lane * 8), "r"(x.next),
-                     "r"(__float_as_uint(x.value))
-                     : "memory");
-    };
-    const auto take = [&] {
-        asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(s.next), "=r"(s.value) : "r"(s.at) : "memory");
-    };
+    const unsigned mine = queue + lane * (int)sizeof(Step);
+    from += entry / (kBatch - 1) * kBatch;
     Step held = from[lane];
-    keep(held);
+    keep_step(mine, held);
     held = from[kBatch + lane], from += 2 * kBatch;
     __syncwarp();
-    s.at = queue, s.what = kStepChunkOn;
-    take();
+    s.at = queue + entry % (kBatch - 1) * (int)sizeof(Step), s.what = kStepChunkOn;
+    take_step(s);
     unsigned base = stages + lane * 16;
     for (int chunk = 0;;) {
         if (s.what < kStepChunkOn) run_steps(s, base);
         if (s.what == kStepEnd) break;
         const unsigned next = s.next;
         if (s.what == kStepChunkOn) {
+            if (chunk == chunks) break;
             if (chunk > 0) {
                 __syncwarp();
                 if (lane == 0) barrier_arrive(&b.empty[(chunk - 1) % kStages]);
@@ -80,12 +78,12 @@ __device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsi
             s.at += 8;
         } else {
             __syncwarp();
-            keep(held);
+            keep_step(mine, held);
             held = from[lane], from += kBatch;
             __syncwarp();
             s.at = queue;
         }
-        take();
+        take_step(s);
         s.what = next & kStepOp;
         if (!(next & kStepFresh)) continue;
         if (s.what < kStepOther)
@@ -95,37 +93,15 @@ __device__ void carry_out(StepMachine &s, const Step *from, unsigned queue, unsi
     }
 }
 
-/* out[i, j .. j + 3] := beta out + alpha sums, and what follows, as far as there are columns. quads: all at
- * once; beta is 0 then, and alpha is not. */
-__device__ inline void store_four(const Picture &p, int i, int j, const float *sum, const float *bias,
-                                  bool quads, float alpha, float beta)
-{
-    float *const at = p.out + i * p.rs + j * p.cs;
-    if (quads && j < p.n) {
-        float x[4];
-#pragma unroll
-        for (int q = 0; q < 4; q++) x[q] = followed(p.after, alpha * sum[q], bias[q]);
-        *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
-    }
-    if (quads) return;
-#pragma unroll
-    for (int q = 0; q < 4; q++)
-        if (j + q < p.n)
-            at[q * p.cs] = followed(p.after, scaled(at + q * p.cs, sum[q], alpha, beta), bias[q]);
-}
-
 /* Writes the sums of a group. The biases of columns are read before anything is stored, all at once. */
 __device__ void store_group(const Picture &p, const StepMachine &s, const int *rows, int j0, int lane)
 {
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    const bool quads = p.cs == 1 && p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0 &&
-                       alpha != 0.0f && beta == 0.0f;
+    const bool fours = stores_fours(p, alpha, beta);
     const int mine = lane < kStepRows ? rows[lane] : -1, mine0 = j0 + 4 * lane;
-    float bias[kStepMine] = {};
+    float bias[kStepMine];
 #pragma unroll
-    for (int c = 0; c < kStepMine; c++)
-        if (p.after.any && !p.after.of_rows)
-            bias[c] = bias_at(p.after, 0, least(mine0 + kWarp * (c / 4 * 4) + c % 4, p.n - 1));
+    for (int c = 0; c < kStepMine; c += 4) read_biases<4>(bias + c, p, mine0 + kWarp * c);
 #pragma unroll
     for (int r = 0; r < kStepRows; r++) {
         const int i = __shfl_sync(kFull, mine, r);
@@ -135,8 +111,50 @@ __device__ void store_group(const Picture &p, const StepMachine &s, const int *r
             for (int c = 0; c < kStepMine; c++) bias[c] = bias_at(p.after, i, 0);
 #pragma unroll
         for (int c = 0; c < kStepMine; c += 4)
-            store_four(p, i, mine0 + kWarp * c, &s.sum[r][c], bias + c, quads, alpha, beta);
+            store_four<false>(p, i, mine0 + kWarp * c, &s.sum[r][c], bias + c, fours, alpha, beta);
     }
+}
+
+constexpr int kTileRows = kStepWarps * kStepRows;
+
+/* Keeps the sums of a group over a part of k. */
+__device__ void keep_group(const LongArgs &a, const StepMachine &s, const Work &work, int warp, int lane)
+{
+    const int64_t row = ((int64_t)work.part * a.tiles + work.tile) * kTileRows + warp * kStepRows;
+    float *at = a.partial + row * a.width + work.j0 + 4 * lane;
+#pragma unroll
+    for (int r = 0; r < kStepRows; r++, at += a.width)
+#pragma unroll
+        for (int c = 0; c < kStepMine; c += 4)
+            *(float4 *)(at + kWarp * c) =
+                make_float4(s.sum[r][c], s.sum[r][c + 1], s.sum[r][c + 2], s.sum[r][c + 3]);
+}
+
+constexpr int kAddThreads = 256;
+
+/* Adds up the parts of k in their order and writes. A thread has four columns of a row. */
+__global__ __launch_bounds__(kAddThreads) void add_parts(const __grid_constant__ LongArgs a)
+{
+    const int quads = a.width / 4;
+    const int64_t t = (int64_t)blockIdx.x * kAddThreads + threadIdx.x, slot = t / quads;
+    const int j = (int)(t % quads) * 4;
+    const int64_t rows = (int64_t)a.tiles * kTileRows;
+    if (slot >= rows || j >= a.p.n) return;
+    const int i = a.from.row[slot];
+    if (i < 0) return;
+    const float alpha = load_scalar(a.p.alpha), beta = load_scalar(a.p.beta);
+    float sum[4] = {}, bias[4];
+    read_biases<4>(bias, a.p, j);
+    dependency_wait();
+#pragma unroll 4
+    for (int part = 0; part < a.parts; part++) {
+        const float4 x = *(const float4 *)(a.partial + (part * rows + slot) * a.width + j);
+        sum[0] += x.x, sum[1] += x.y, sum[2] += x.z, sum[3] += x.w;
+    }
+    if (a.p.after.any && a.p.after.of_rows)
+#pragma unroll
+        for (int q = 0; q < 4; q++) bias[q] = bias_at(a.p.after, i, 0);
+    store_four<false>(a.p, i, j, sum, bias, stores_fours(a.p, alpha, beta), alpha, beta);
 }
 
 /* The tiles of rows and of columns of a block. Blocks of the tiles that take much longer begin first; of the
@@ -146,6 +164,15 @@ __device__ inline int2 place_block(int block, int tiles, int columns, int early)
     const int rest = block - early * columns;
     return rest < 0 ? make_int2(block / columns, block % columns)
                     : make_int2(early + rest % (tiles - early), rest / (tiles - early));
+}
+
+/* What comes to a block as number `block` of all. */
+__device__ inline Work find_work(const LongArgs &a, int block, int blocks)
+{
+    const int part = block % a.parts, each = kStepParts / a.parts, rest = block / a.parts;
+    const int2 place = place_block(rest, a.tiles, blocks / a.parts / a.tiles, *a.from.early);
+    return {place.x, part, part_chunk(part * each, a.chunks), part_chunk((part + 1) * each, a.chunks),
+            place.y * kStepColumns};
 }
 
 /* out := beta out + alpha S W, S[m, k] as steps, W[k, n] by rows.
@@ -161,49 +188,101 @@ __device__ inline int2 place_block(int block, int tiles, int columns, int early)
  *           8 cycles of the unit that jumps, of which a multiprocessor has one (H200, 2026-11-21). */
 __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __grid_constant__ LongArgs a)
 {
-    extern __shared__ __align__(1024) char stages[];
+    LACUNA_DYNAMIC_SHARED(Line, lines);
+    char *const stages = (char *)lines;
     __shared__ Barriers barriers;
     const int lane = threadIdx.x % kWarp, warp = __shfl_sync(kFull, threadIdx.x / kWarp, 0);
-    const int2 place = place_block((int)blockIdx.x, a.tiles, (int)gridDim.x / a.tiles, *a.from.early);
-    const int tile = place.x, j0 = place.y * kStepColumns;
     if (threadIdx.x < kStages) {
         barrier_init(&barriers.full[threadIdx.x], 1);
         barrier_init(&barriers.empty[threadIdx.x], kStepWarps);
         barrier_init_fence();
     }
     __syncthreads();
+    if (a.parts > 1) dependents_launch();
+    const Work work = find_work(a, (int)blockIdx.x, (int)gridDim.x);
     if (warp == kStepWarps) {
-        if (lane == 0) bring_chunks(a, stages, barriers, j0);
+        if (lane == 0) bring_chunks(a, stages, barriers, work);
         return;
     }
-    const int group = tile * kStepWarps + warp;
+    const int64_t group = (int64_t)work.tile * kStepWarps + warp;
     const unsigned queue = shared_address(stages + kStages * kStageBytes) + warp * kBatch * (int)sizeof(Step);
     StepMachine s = {};
-    carry_out(s, a.from.step + (int64_t)a.from.first[group] * kBatch, queue, shared_address(stages), barriers,
-              lane);
-    store_group(a.p, s, a.from.row + group * kStepRows, j0, lane);
+    if (work.end > work.begin)
+        carry_out(s, a.from.step + (int64_t)a.from.first[group] * kBatch,
+                  a.from.entry[group * kStepParts + work.part * (kStepParts / a.parts)],
+                  work.end - work.begin, queue, shared_address(stages), barriers, lane);
+    if (a.parts > 1)
+        keep_group(a, s, work, warp, lane);
+    else
+        store_group(a.p, s, a.from.row + group * kStepRows, work.j0, lane);
+}
+
+int64_t tiles_of(int64_t m, int64_t n)
+{
+    return step_tiles(m) * ceil_div(n, kStepColumns);
+}
+
+int parts_of(int64_t m, int64_t n, int64_t k)
+{
+    return lac_cuda_csr_long_parts(m, n, k, current_device().sms);
 }
 
 } // namespace
 } // namespace lacuna
-extern "C" lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const void *steps,
+
+/* As many as it takes to fill the device with tiles. A chunk takes 0.6 to 4 us, to begin and end a tile 3; to
+ * keep the parts and add them up, what is left of 75, 20 and 34 us (csr_bench: 512 x 4096 x 4096 in two
+ * parts, 1024^3 in four, 128 x 4096 x 4096 in eight; H200, 2026-11-22). */
+extern "C" int lac_cuda_csr_long_parts(int64_t m, int64_t n, int64_t k, int processors)
+{
+    using namespace lacuna;
+    const int64_t chunks = ceil_div(k, kStepChunk);
+    int best = 1;
+    double best_us = 0;
+    for (int parts = 1; parts <= kStepParts && parts <= chunks; parts *= 2) {
+        const int64_t waves = ceil_div(tiles_of(m, n) * parts, processors);
+        const double us =
+            (double)waves * (1.2 * (double)chunks / parts + 3) + (parts > 1 ? 7 + 1.2 * parts : 0);
+        if (parts == 1 || us < best_us) best = parts, best_us = us;
+    }
+    return best;
+}
+
+extern "C" int64_t lac_cuda_csr_long_bytes(int64_t m, int64_t n, int64_t k)
+{
+    using namespace lacuna;
+    const int parts = parts_of(m, n, k);
+    return parts > 1 ? 4 * parts * tiles_of(m, n) * kTileRows * kStepColumns : 0;
+}
+
+extern "C" lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const void *steps, void *workspace,
                                           lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (p->order != LAC_CUDA_ROWS || p->ldw % 4 || !aligned(p->w, 16)) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
+    const int64_t tiles = tiles_of(p->m, p->n), width = round_up(p->n, kStepColumns);
     LongArgs a = {make_picture(p),
                   step_arrays((void *)steps, p->m),
                   (int)step_tiles(p->m),
                   (int)ceil_div(p->k, kStepChunk),
+                  parts_of(p->m, p->n, p->k),
+                  (float *)workspace,
+                  (int)width,
                   {}};
+    if (!fits(tiles * a.parts) || !fits(width)) return LAC_ERR_EXTENT;
     if (!make_tensor_map(&a.w, p->w, p->k, p->n, p->ldw, kStepChunk, kStepColumns)) return LAC_ERR_VENDOR;
-    const Launch l = {dim3(unsigned(a.tiles * ceil_div(p->n, kStepColumns))),
+    const Launch l = {dim3(unsigned(tiles * a.parts)),
                       dim3((kStepWarps + 1) * kWarp),
                       kShared,
                       1,
                       false,
                       (cudaStream_t)stream};
-    return launch(csr_long, l, a);
+    const lac_status_t status = launch(csr_long, l, a);
+    if (status != LAC_OK || a.parts == 1) return status;
+    const int64_t quads = step_tiles(p->m) * kTileRows * width / 4;
+    const Launch add = {
+        dim3(unsigned(ceil_div(quads, kAddThreads))), dim3(kAddThreads), 0, 1, true, (cudaStream_t)stream};
+    return launch(add_parts, add, a);
 }

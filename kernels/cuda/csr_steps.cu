@@ -6,6 +6,8 @@
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
+#include <limits.h>
+
 namespace lacuna
 {
 namespace
@@ -84,6 +86,13 @@ __device__ inline void put_step(Step *step, int64_t at, uint32_t what, float val
     if (at > 0) step[slot - 1].next = what;
 }
 
+/* Remembers a chunk's first step where parts of k begin with that chunk. */
+__device__ inline void note_parts(const StepsArgs &a, int64_t group, int chunk, int64_t at)
+{
+    for (int part = 0; part < kStepParts; part++)
+        if (part_chunk(part, a.chunks) == chunk) a.to.entry[group * kStepParts + part] = (int)at;
+}
+
 /* A row's entries below `limit`, from `p` on: calls each(p, k) and returns the first one that is not. */
 template <typename Each>
 __device__ inline int64_t walk_row(const StepsArgs &a, int64_t p, int64_t end, int64_t limit, int lane,
@@ -150,7 +159,10 @@ __global__ __launch_bounds__(kThreads) void make_steps(const StepsArgs a)
         if (threadIdx.x % kChunkThreads == 0) other = 0;
         int at, all;
         Scan(scratch).ExclusiveSum(count, at, all);
-        if (opens) put_step(step, base + at++, kStepChunkOn, 0.0f);
+        if (opens) {
+            note_parts(a, group, (int)chunk, base + at);
+            put_step(step, base + at++, kStepChunkOn, 0.0f);
+        }
 #pragma unroll
         for (int j = 0; j < kMine; j++) {
             const uint32_t set = rows_of[(mine + j) / kPerWord] >> kStepRows * (j % kPerWord) & kSet;
@@ -164,7 +176,7 @@ __global__ __launch_bounds__(kThreads) void make_steps(const StepsArgs a)
                 const int in = (int)(k - k0), row = warp * kWarpRows + r;
                 const uint32_t set = rows_of[in / kPerWord] >> kStepRows * (in % kPerWord) & kSet;
                 const uint32_t before = set & ((1u << row) - 1), where = place[in];
-                const uint32_t what = (uint32_t)row + (where >> 31 ? kStepOther : 0) |
+                const uint32_t what = ((uint32_t)row + (where >> 31 ? kStepOther : 0)) |
                                       (uint32_t)(k % kStepChunk) * kStepColumns * 4 |
                                       (before ? 0 : kStepFresh);
                 put_step(step, base + (where & ~(1u << 31)) + __popc(before), what,

@@ -18,6 +18,7 @@ constexpr int kStepWarps = 16;    /* groups of a block                   */
 constexpr int kStepChunk = 64;    /* k that are in shared memory at once */
 constexpr int kStepColumns = 256; /* of W in a row of such a chunk       */
 constexpr int kEarlyMost = 4;     /* tiles of rows whose blocks may begin first */
+constexpr int kStepParts = 8;     /* of k, at most: blocks that share a tile of rows and columns */
 constexpr int kBatch = 32;        /* steps that a warp fetches at a time, the last of them the fetching */
 
 struct alignas(8) Step {
@@ -41,6 +42,7 @@ struct StepArrays {
     int *row;   /* [groups * kStepRows]: of S, or -1       */
     int *first; /* [groups]: batch                         */
     int *early; /* [1]: tiles of rows that take much longer than others; they come first */
+    int *entry; /* [groups * kStepParts]: the step, of the group's, that opens a part's first chunk */
     Step *step;
 };
 
@@ -50,12 +52,19 @@ __host__ __device__ inline int64_t step_tiles(int64_t m)
     return ceil_div(m, kStepRows * kStepWarps);
 }
 
+/* The first chunk of a part of k. */
+__host__ __device__ inline int part_chunk(int part, int chunks)
+{
+    return (int)((int64_t)part * chunks / kStepParts);
+}
+
 __host__ __device__ inline StepArrays step_arrays(void *memory, int64_t m)
 {
     const int64_t groups = step_tiles(m) * kStepWarps;
     char *const rows = (char *)memory, *const first = rows + round_up(4 * groups * kStepRows, 256),
-                *const early = first + round_up(4 * groups, 256);
-    return {(int *)rows, (int *)first, (int *)early, (Step *)(early + 256)};
+                *const early = first + round_up(4 * groups, 256), *const entry = early + 256,
+                *const steps = entry + round_up(4 * groups * kStepParts, 256);
+    return {(int *)rows, (int *)first, (int *)early, (int *)entry, (Step *)steps};
 }
 
 } // namespace lacuna

@@ -136,16 +136,26 @@ lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_
 lac_status_t lac_cuda_csr_short(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
                                 lac_cuda_stream_t stream);
 
+/* The same for many rows of S with few nonzeros each and a long W by rows; n, w and ldw multiples of 16 bytes
+ * (LAC_ERR_VALUE otherwise). */
+lac_status_t lac_cuda_csr_wide(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                               lac_cuda_stream_t stream);
+
 /* The same where both sides are long, in two calls: S is made into steps, and the steps are multiplied with
  * any W of k rows. Compute 9.0, LAC_CUDA_LONG_SHARED bytes of shared memory for a block; W by rows, w and ldw
  * multiples of 16 bytes (LAC_ERR_VALUE otherwise). steps: lac_cuda_steps_bytes(m, k, nnz) bytes, workspace:
- * lac_cuda_steps_scratch(m) bytes, both 256-byte aligned; nnz is at least the number of entries. */
+ * lac_cuda_steps_scratch(m) bytes, both 256-byte aligned; nnz is at least the number of entries. The
+ * product's workspace, as aligned: lac_cuda_csr_long_bytes(m, n, k) bytes for the current device, none where
+ * k is not cut into parts. lac_cuda_csr_long_parts: how many those are, with so many multiprocessors. */
 #define LAC_CUDA_LONG_SHARED (200 * 1024)
 lac_status_t lac_cuda_steps(int64_t m, int64_t k, const lac_cuda_csr_t *s, void *steps, void *workspace,
                             lac_cuda_stream_t stream);
 int64_t lac_cuda_steps_bytes(int64_t m, int64_t k, int64_t nnz);
 int64_t lac_cuda_steps_scratch(int64_t m);
-lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const void *steps, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const void *steps, void *workspace,
+                               lac_cuda_stream_t stream);
+int64_t lac_cuda_csr_long_bytes(int64_t m, int64_t n, int64_t k);
+int lac_cuda_csr_long_parts(int64_t m, int64_t n, int64_t k, int processors);
 
 /* Events times a sparse W, given by its rows: W[k, :] has entries [w->ptr[k], w->ptr[k + 1]), columns
  * distinct. p->w, ldw and order are not looked at. S is dense where s->data != NULL, else the CSR of `rows`.

@@ -217,6 +217,45 @@ __device__ inline void store_sum(const Picture &p, int i, int j, float sum, floa
     store_finished(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.after, i, j);
 }
 
+/* Whether four columns of the output are written at once: nothing is read, and they lie together. */
+__device__ inline bool stores_fours(const Picture &p, float alpha, float beta)
+{
+    return p.cs == 1 && p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0 && alpha != 0.0f &&
+           beta == 0.0f;
+}
+
+/* The biases of the columns from j on, as far as there are columns; 0 where rows have them. */
+template <int kCount> __device__ inline void read_biases(float *bias, const Picture &p, int j)
+{
+#pragma unroll
+    for (int q = 0; q < kCount; q++)
+        bias[q] = p.after.any && !p.after.of_rows ? bias_at(p.after, 0, least(j + q, p.n - 1)) : 0.0f;
+}
+
+/* out[i, j .. j + 3] := beta out + alpha sums, and what follows, as far as there are columns. fours: all at
+ * once; kPast: past the caches then. */
+template <bool kPast>
+__device__ inline void store_four(const Picture &p, int i, int j, const float *sum, const float *bias,
+                                  bool fours, float alpha, float beta)
+{
+    float *const at = p.out + i * p.rs + j * p.cs;
+    if (fours && j < p.n) {
+        float x[4];
+#pragma unroll
+        for (int q = 0; q < 4; q++) x[q] = followed(p.after, alpha * sum[q], bias[q]);
+        const float4 four = make_float4(x[0], x[1], x[2], x[3]);
+        if (kPast)
+            __stcs((float4 *)at, four);
+        else
+            *(float4 *)at = four;
+    }
+    if (fours) return;
+#pragma unroll
+    for (int q = 0; q < 4; q++)
+        if (j + q < p.n)
+            at[q * p.cs] = followed(p.after, scaled(at + q * p.cs, sum[q], alpha, beta), bias[q]);
+}
+
 /* Sums the received partials [slice][row][column] in slice order and writes out the rows [i0, i1) that lie in
  * [0, rows) and the columns from j0 on. */
 __device__ inline void store_sums(const Picture &p, const float *received, int slices, int rows, int owned,

@@ -7,6 +7,7 @@
 
 #include "emulator.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -48,6 +49,9 @@ struct alignas(16) uint4 {
 struct alignas(8) uint2 {
     unsigned x, y;
 };
+struct alignas(8) int2 {
+    int x, y;
+};
 struct alignas(4) uchar4 {
     unsigned char x, y, z, w;
 };
@@ -55,6 +59,10 @@ struct alignas(4) uchar4 {
 inline float4 make_float4(float x, float y, float z, float w)
 {
     return {x, y, z, w};
+}
+inline int2 make_int2(int x, int y)
+{
+    return {x, y};
 }
 inline float2 make_float2(float x, float y)
 {
@@ -154,10 +162,10 @@ template <typename T> inline T __shfl_xor_sync(unsigned, T x, int mask)
 {
     return Lanes<T>(x).of[emulated_lane() ^ mask];
 }
-template <typename T> inline T __shfl_up_sync(unsigned, T x, int by)
+template <typename T> inline T __shfl_up_sync(unsigned, T x, int by, int width = 32)
 {
     const Lanes<T> all(x);
-    return emulated_lane() < by ? x : all.of[emulated_lane() - by];
+    return emulated_lane() % width < by ? x : all.of[emulated_lane() - by];
 }
 template <typename T> inline T __reduce_add_sync(unsigned, T x)
 {
@@ -205,6 +213,27 @@ inline int atomicMax(int *at, int x)
     const int was = *at;
     if (x > was) *at = x;
     return was;
+}
+
+inline int __syncthreads_or(int predicate)
+{
+    static thread_local int any[2]; /* of this meeting, and of the next */
+    static thread_local unsigned meetings, met;
+    if (met++ % (blockDim.x * blockDim.y * blockDim.z) == 0) any[++meetings % 2] = 0;
+    int &mine = any[meetings % 2];
+    mine |= predicate != 0;
+    emulated_sync_block();
+    return mine;
+}
+template <typename T> inline void __stcs(T *at, T x)
+{
+    *at = x;
+}
+inline unsigned atomicOr(unsigned *at, unsigned bits)
+{
+    const unsigned before = *at;
+    *at |= bits;
+    return before;
 }
 
 /* The run time ------------------------------------------------------------------------------------------- */

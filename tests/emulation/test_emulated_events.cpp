@@ -220,6 +220,16 @@ lac_cuda_tile_t random_tile(unsigned seed, bool clusters)
     return t;
 }
 
+/* Made into steps first. */
+void check_steps(const Case &c, Operands &o)
+{
+    Buffer<uint8_t> steps(lac_cuda_steps_bytes(c.m, c.k, o.csr.nnz)), scratch(lac_cuda_steps_scratch(c.m)),
+        partial(lac_cuda_csr_long_bytes(c.m, c.n, c.k));
+    memset(steps.data(), 0x5a, steps.count);
+    if (lac_cuda_steps(c.m, c.k, &o.csr, steps.data(), scratch.data(), nullptr) != LAC_OK) failures++;
+    check(c, o, "long", [&] { return lac_cuda_csr_long(&o.p, steps.data(), partial.data(), nullptr); });
+}
+
 void check_rows(const Case &c, Operands &o)
 {
     const bool hopper = kEmulatedDevices[c.device].major >= 9;
@@ -235,6 +245,10 @@ void check_rows(const Case &c, Operands &o)
     check(c, o, "packed", [&] { return lac_cuda_event_slots(p, &packed, &tile, work, nullptr); });
     check(c, o, "csr", [&] { return lac_cuda_event_csr(p, &o.csr, nullptr, nullptr); });
     check(c, o, "csr-tile", [&] { return lac_cuda_event_csr(p, &o.csr, &tile, nullptr); });
+    if (c.w_cols || o.p.ldw % 4) return;
+    if (hopper) check_steps(c, o);
+    if (o.p.n % 4) return;
+    check(c, o, "wide", [&] { return lac_cuda_csr_wide(p, &o.csr, nullptr); });
 }
 
 void check_columns(const Case &c, Operands &o)

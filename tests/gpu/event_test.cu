@@ -189,22 +189,30 @@ template <typename T> void check_columns(const Case &c, Operands<T> &o, const la
               [&](cudaStream_t q) { return lac_cuda_event_active(&o.p, from, o.workspace, q); });
 }
 
+/* Wide slices of W, a warp for a row or a block for a long one. */
+template <typename T> void check_wide(const Case &c, Operands<T> &o, const lac_cuda_csr_t &csr)
+{
+    if (c.cols || c.n % 4 || o.p.ldw % 4) return;
+    check(c, o, "wide", [&](cudaStream_t q) { return lac_cuda_csr_wide(&o.p, &csr, q); });
+}
+
 /* Made into steps first. */
 template <typename T> void check_long(const Case &c, Operands<T> &o, const lac_cuda_csr_t &csr)
 {
     int major = 0;
     CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
     if (major < 9 || c.cols || o.p.ldw % 4) return;
-    void *steps, *scratch;
+    void *steps, *scratch, *partial;
     const size_t bytes = (size_t)lac_cuda_steps_bytes(c.m, c.k, o.nnz);
     CUDA_CHECK(cudaMalloc(&steps, bytes));
     CUDA_CHECK(cudaMalloc(&scratch, (size_t)lac_cuda_steps_scratch(c.m)));
+    CUDA_CHECK(cudaMalloc(&partial, (size_t)lac_cuda_csr_long_bytes(c.m, c.n, c.k) + 1));
     CUDA_CHECK(cudaMemset(steps, 0x5a, bytes));
     check(c, o, "long", [&](cudaStream_t q) {
         const lac_status_t status = lac_cuda_steps(c.m, c.k, &csr, steps, scratch, q);
-        return status == LAC_OK ? lac_cuda_csr_long(&o.p, steps, q) : status;
+        return status == LAC_OK ? lac_cuda_csr_long(&o.p, steps, partial, q) : status;
     });
-    cudaFree(steps), cudaFree(scratch);
+    cudaFree(steps), cudaFree(scratch), cudaFree(partial);
 }
 
 template <typename T> void run_case(const Case &c)
@@ -230,6 +238,7 @@ template <typename T> void run_case(const Case &c)
           [&](cudaStream_t q) { return lac_cuda_event_slots(&o.p, &packed, &t, o.workspace, q); });
     check(c, o, "csr", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, nullptr, q); });
     check(c, o, "csr-tile", [&](cudaStream_t q) { return lac_cuda_event_csr(&o.p, &csr, &t, q); });
+    check_wide(c, o, csr);
     check_long(c, o, csr);
     if (c.cols) check_columns(c, o, s);
     release(o);
