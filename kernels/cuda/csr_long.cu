@@ -179,13 +179,17 @@ __device__ inline Work find_work(const LongArgs &a, int block, int blocks)
  *
  * Mapping   a block holds 128 rows of S and 256 columns of W, a warp 8 of those rows with all columns: 8 x 8
  *           sums in the registers of each lane. One more warp has the copy engine bring W, 64 k at a time, up
- *           to 3 times as many ahead.
+ *           to 3 times as many ahead. Where that makes few blocks, each takes a part of k, and another kernel
+ *           adds up the parts.
  * Layout    rows of W begin on 16 bytes; out with any strides.
  * Bytes     W once per 128 rows of S from the last-level cache into shared memory; from there each row of W
- *           once for the entries that 8 rows have in it; 8 per entry once per 256 columns.
- * Order     the entries of a row in ascending k, one after the other: no atomics.
- * Limit     4096^3 at 1, 2, 5, 10 %: 183, 256, 504, 908 us. Below 1 % the copies; beyond, a jump per entry,
- *           8 cycles of the unit that jumps, of which a multiprocessor has one (H200, 2026-11-21). */
+ *           once for the entries that 8 rows have in it; 8 per entry once per 256 columns. Parts of k: their
+ *           sums once out and in.
+ * Order     the entries of a row, or of its part of k, in ascending k, one after the other; the parts in
+ *           order: no atomics.
+ * Limit     4096^3 at 1, 2, 5, 10 %: 195, 274, 526, 929 us. Below 1 % the copies; then the banks of shared
+ *           memory, busy for 80 % of the cycles at 1 %; at 10 % also a jump per entry, 8 cycles of the unit
+ *           that jumps, of which a multiprocessor has one (H200, 2026-11-22). */
 __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __grid_constant__ LongArgs a)
 {
     LACUNA_DYNAMIC_SHARED(Line, lines);

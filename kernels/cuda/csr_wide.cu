@@ -66,7 +66,8 @@ __device__ inline void store_wide(const Picture &p, int i, int j0, int lane, con
  * Layout    n, ldw and w multiples of 16 bytes; out with any strides.
  * Bytes     512 columns of W once per nonzero from the last-level cache, from memory once; out once.
  * Order     the nonzeros of a row, or of each part of a long one, in order; the parts in order: no atomics.
- */
+ * Limit     4096^3 at 0.05, 0.1, 0.2, 0.5 %: 41, 49, 72, 159 us. With few nonzeros memory, W in and out out
+ * once: 30 us; with more the last-level cache, at 5 to 9 TB/s (H200, 2026-11-22). */
 __global__ __launch_bounds__(kWarps *kWarp, 4) void csr_wide(const __grid_constant__ WideArgs a)
 {
     __shared__ float parts[kWarps][kColumns];
