@@ -17,6 +17,9 @@
 #define LEAST_DEPTH                                                                                          \
     16 /* of k: below, the tensor cores' truncations are more than the roundings of a plain sum */
 
+#define BRINGING                                                                                             \
+    0.58 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-22 */
+
 /* How W comes to the kernel. */
 typedef enum partner { AS_IT_LIES, COPIED, TURNED } partner_t;
 
@@ -74,12 +77,20 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
                                                                      : LAC_FITS;
 }
 
-/* Fraction of k that a list of active k holds. */
-static double active_fraction(const lac_sided_t *s)
+/* Fraction of k that some of so many rows of S have active. */
+static double active_fraction(const lac_sided_t *s, double rows)
 {
-    double rows = s->m < LAC_CUDA_TILES_ROWS ? (double)s->m : LAC_CUDA_TILES_ROWS;
-    double active = lac_active_fraction(s->s->density, rows);
+    double active = lac_active_fraction(s->s->density, (double)s->m < rows ? (double)s->m : rows);
     return s->s->k_active >= 0 && s->s->k_active < active ? s->s->k_active : active;
+}
+
+/* Of that which a dense product takes: rows of W are brought for a whole tile of rows of S, and multiplied
+ * with those quarters of it that have them active. */
+static double busy_fraction(const lac_sided_t *s)
+{
+    double multiplied = active_fraction(s, LAC_CUDA_TILES_ROWS),
+           brought = active_fraction(s, LAC_CUDA_TILES_SIDE);
+    return multiplied + BRINGING * (brought - multiplied);
 }
 
 /* Each block walks through the active k of its rows, in steps; the blocks of a wave end together. */
@@ -90,7 +101,7 @@ static double multiply_us(const lac_sided_t *s, const lac_machine_t *machine)
     double splits = lac_cuda_tiles_splits((int64_t)tiles, (int64_t)steps, (int64_t)machine->cuda_processors);
     double waves = ceil(tiles * splits / machine->cuda_processors);
     double block =
-        2.0 * side * side * depth * active_fraction(s) * ceil(steps / splits) * machine->cuda_processors;
+        2.0 * side * side * depth * busy_fraction(s) * ceil(steps / splits) * machine->cuda_processors;
     double parts = splits > 1.0 ? 2.0 * splits * 4.0 * tiles * side * side : 0.0;
     return waves * (machine->cuda_tiles_block_us + block / (machine->cuda_tiles_tflops * 1e6)) +
            parts / (machine->cuda_l2_gbps * 1e3);
@@ -104,8 +115,9 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     lac_sided_t s = lac_sided(p, route->side);
     double copied = 2.0 * (double)turned_bytes(&s, partner_of(p, &s)) + 3.0 * (double)expanded_bytes(p, &s);
-    double packed =
-        lac_cuda_tiles_keeps(p, &s) ? 0.0 : (8.0 + 6.0 * active_fraction(&s)) * (double)s.m * (double)s.k;
+    double packed = lac_cuda_tiles_keeps(p, &s)
+                        ? 0.0
+                        : (8.0 + 6.0 * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
     return machine->cuda_tiles_us + copied / (machine->cuda_dram_gbps * 1e3) +
            packed / (machine->cuda_tiles_pack_gbps * 1e3) + multiply_us(&s, machine);
 }
@@ -116,7 +128,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     partner_t partner = partner_of(p, &s);
     size_t copy = partner == COPIED ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s)) : 0;
     bool keeps = lac_cuda_tiles_keeps(p, &s);
-    size_t kept = keeps ? lac_cuda_tiles_kept_bytes(&s, active_fraction(&s)) : 0;
+    size_t kept = keeps ? lac_cuda_tiles_kept_bytes(&s, active_fraction(&s, LAC_CUDA_TILES_ROWS)) : 0;
     return copy + kept + work_bytes(p, &s, partner, keeps);
 }
 

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#define LEFT 4 /* steps that hold what sets of quarters have beyond whole steps */
+
 static lac_form_t form_of(const lac_sided_t *s)
 {
     return s->s_flipped ? LAC_FORM_TILES_T : LAC_FORM_TILES;
@@ -23,12 +25,12 @@ size_t lac_cuda_tiles_kept_bytes(const lac_sided_t *s, double active)
 {
     const lac_form_data_t *form = lac_meta_form(s->s->meta, form_of(s));
     if (form) return form->owned_bytes;
-    int64_t steps = (int64_t)ceil(active * (double)s->k / LAC_CUDA_TILES_STEP) + 1,
+    int64_t steps = (int64_t)ceil(active * (double)s->k / LAC_CUDA_TILES_STEP) + LEFT,
             most = lac_cuda_tiles_room(s->k);
     return (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, steps < most ? steps : most);
 }
 
-/* How many steps the half with most of them has: packed once as if it had all k, and counted. */
+/* How many steps the quarter with most of them has: packed once as if it had all k, and counted. */
 static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_tiles_t *product,
                               int64_t *room)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * What a kernel asks of the machine and CUDA C has no word for: shared memory by address, clusters,
- * programmatic launch, loads with a hint. */
+ * programmatic launch, loads with a hint, bf16. */
 #ifndef LACUNA_PRIMITIVES_CUH
 #define LACUNA_PRIMITIVES_CUH
 

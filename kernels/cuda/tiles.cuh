@@ -10,15 +10,20 @@
 namespace lacuna
 {
 
-constexpr int kPieces = 3; /* bf16 numbers whose sum is a float                           */
-constexpr int kHalfRows = LAC_CUDA_TILES_ROWS; /* rows of a that share a list of active k */
-constexpr int kTileRows = 2 * kHalfRows; /* rows of a block: two halves, which share rows of b          */
-constexpr int kTileCols = LAC_CUDA_TILES_SIDE; /* columns of b */
-constexpr int kStep = LAC_CUDA_TILES_STEP; /* active k that are multiplied together                       */
-constexpr int kDepth = 16;                 /* k of one instruction                                        */
-constexpr int kFragment = kHalfRows * kDepth * 2;      /* bytes: one piece of a half's kDepth k  */
-constexpr int kFragments = kPieces * (kStep / kDepth); /* of a half's step, piece by piece       */
-constexpr int kStepBytes = kFragments * kFragment;
+constexpr int kPieces = 3; /* bf16 numbers whose sum is a float */
+constexpr int kQuarters = 4,
+              kQuarterRows = LAC_CUDA_TILES_ROWS; /* of a tile; rows of a that are active together */
+constexpr int kTileRows = kQuarters * kQuarterRows, kTileCols = LAC_CUDA_TILES_SIDE; /* of a; of b */
+constexpr int kStep = LAC_CUDA_TILES_STEP; /* k that are multiplied together */
+constexpr int kDepth = 16;                 /* k of one instruction           */
+constexpr int kAll = (1 << kQuarters) - 1; /* the set of all quarters        */
+
+/* A quarter's pieces of a step: cores of 8 rows x 8 k, a row's 8 k contiguous; the cores of a piece along k
+ * follow each other, then come the pieces, then the next eight rows. */
+constexpr int kCore = 8, kCoreBytes = kCore * kCore * 2;
+constexpr int kPieceCores = kStep / kCore, kPieceBytes = kPieceCores * kCoreBytes;
+constexpr int kEightRows = kPieces * kPieceBytes; /* bytes from eight rows to the next */
+constexpr int kStepBytes = kQuarterRows / kCore * kEightRows;
 
 static_assert(kTileRows == LAC_CUDA_TILES_SIDE, "a tile is square");
 
@@ -33,31 +38,33 @@ struct Cutter {
     }
 };
 
-/* Where things lie in what is made of a. The k of a tile fall into those that are active in both halves and
- * those that are in one only; `both` and `only` list them in ascending order, padded to whole steps with k
- * whose pieces are zeros. The pieces of a half are those of the first list's k, then those of its own: step
- * by step, in the order of wgmma's registers. */
+/* Where things lie in what is made of a. Each k of a tile has a set of quarters that it is active in. Steps
+ * are whole steps of one set's k; what is left of a set's k goes to a larger set, at last to that of all
+ * quarters, whose last step alone may have places without a k: their pieces are zeros. */
 struct TilesPacked {
-    int tiles_m, words, room;     /* words of `active` of one half; steps that a half has room for */
-    uint32_t *active;             /* [half] a bit per k                                            */
-    int *both_steps, *only_steps; /* [tile]; [half]                                                */
-    int *both, *only;             /* [tile][room kStep]; [half][room kStep]                        */
-    unsigned char *pieces;        /* [half][room kStepBytes]                                       */
+    int tiles_m, words, room,
+        lines;        /* words of `active` of a quarter; steps that a quarter, a tile has room for */
+    uint32_t *active; /* [quarter] a bit per k                                                   */
+    int *tile_steps, *quarter_steps; /* [tile]; [quarter] */
+    int4 *places;          /* [tile][lines] a step's place among each quarter's, -1: it is not there   */
+    int *rows;             /* [tile][lines kStep] of b; ~row: a place without a k                      */
+    unsigned char *pieces; /* [quarter][room kStepBytes]                                              */
     int64_t bytes;
 };
 
 inline TilesPacked tiles_packed(int64_t m, int64_t k, int64_t room, void *memory)
 {
     TilesPacked s = {};
-    s.tiles_m = (int)ceil_div(m, kTileRows), s.words = (int)ceil_div(k, 32), s.room = (int)room;
-    const int64_t tiles = s.tiles_m, halves = 2 * tiles, list = room * kStep * 4;
+    s.tiles_m = (int)ceil_div(m, kTileRows), s.words = (int)ceil_div(k, 32);
+    s.room = (int)room, s.lines = (int)ceil_div(k, kStep);
+    const int64_t tiles = s.tiles_m, quarters = kQuarters * tiles;
     Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
-    s.pieces = cut.take(halves * room * kStepBytes);
-    s.active = (uint32_t *)cut.take(halves * s.words * 4);
-    s.both = (int *)cut.take(tiles * list);
-    s.only = (int *)cut.take(halves * list);
-    s.both_steps = (int *)cut.take(tiles * 4);
-    s.only_steps = (int *)cut.take(halves * 4);
+    s.pieces = cut.take(quarters * room * kStepBytes);
+    s.active = (uint32_t *)cut.take(quarters * s.words * 4);
+    s.places = (int4 *)cut.take(tiles * s.lines * 16);
+    s.rows = (int *)cut.take(tiles * s.lines * kStep * 4);
+    s.tile_steps = (int *)cut.take(tiles * 4);
+    s.quarter_steps = (int *)cut.take(quarters * 4);
     s.bytes = cut.at - cut.begin;
     return s;
 }

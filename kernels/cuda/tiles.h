@@ -37,16 +37,16 @@ bool lac_cuda_tiles_here(void);
 /* True where b can be read as it lies: rows of 16-byte pieces. */
 bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);
 
-/* A tile of c is LAC_CUDA_TILES_SIDE square; LAC_CUDA_TILES_ROWS rows of a share a list of active k, which
- * are multiplied LAC_CUDA_TILES_STEP at a time. */
+/* A tile of c is LAC_CUDA_TILES_SIDE square; LAC_CUDA_TILES_ROWS rows of a, a quarter, are active at a k or
+ * not, and k are multiplied LAC_CUDA_TILES_STEP at a time. */
 #define LAC_CUDA_TILES_SIDE 128
-#define LAC_CUDA_TILES_ROWS 64
+#define LAC_CUDA_TILES_ROWS 32
 #define LAC_CUDA_TILES_STEP 32
 /* Blocks that share the steps of a tile, so that all multiprocessors have work. */
 int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors);
 
-/* Lists of active k and pieces of a, at `memory`, which has `room` steps for each half tile of rows: for any
- * a lac_cuda_tiles_room(k). All memory is aligned to 256 bytes. */
+/* Lists of active k and pieces of a, at `memory`, which has `room` steps for each quarter tile of rows: for
+ * any a lac_cuda_tiles_room(k). All memory is aligned to 256 bytes. */
 int64_t lac_cuda_tiles_room(int64_t k);
 int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room);
 lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,

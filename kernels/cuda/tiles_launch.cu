@@ -14,7 +14,7 @@ constexpr int64_t kPanelTiles = 1 << 12, kPanelBlocks = 1 << 24; /* tiles of row
 /* Rows of a that are prepared together. */
 int64_t panel_rows(int64_t m, int64_t n, int64_t k)
 {
-    const int64_t bytes = (ceil_div(k, kStep) + 1) * 2 * kStepBytes, across = ceil_div(n, kTileCols);
+    const int64_t bytes = (ceil_div(k, kStep) + 1) * kQuarters * kStepBytes, across = ceil_div(n, kTileCols);
     const int64_t tiles =
         least(kPanelTiles, least(kPanelBytes / bytes, kPanelBlocks / most<int64_t>(1, across)));
     return least(m, most<int64_t>(1, tiles) * kTileRows);

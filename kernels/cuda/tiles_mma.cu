@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The product by tiles on devices without warpgroup products: six bf16 products by mma.sync over the active k
- * of each half tile of rows. */
+ * The product by tiles on devices without warpgroup products: six bf16 products by mma.sync over the steps of
+ * each tile, each by the quarters that it is for. */
 #include "async_copy.cuh"
 #include "mma.cuh"
 #include "tiles_walk.cuh"
@@ -15,22 +15,23 @@ namespace
 constexpr int kConsumers = kHolders, kProducers = 128, kThreads = kConsumers + kProducers;
 constexpr int kConsumerWarps = kConsumers / kWarp, kProducerWarps = kProducers / kWarp;
 
-/* A consumer's part of its half: as many mma tiles of 16 x 8. */
+/* A consumer's part of a quarter: as many mma tiles of 16 x 8. */
 constexpr int kWarpRows = 32, kWarpCols = 64, kDown = kWarpRows / 16, kAcross = kWarpCols / 8;
-static_assert(kHalfRows / kWarpRows * (kTileCols / kWarpCols) == kConsumerWarps / 2 &&
-                  kDown * kAcross * 4 == kSums && kDown == 2 && kTileCols == 2 * kWarpCols,
-              "a half's consumers cover it; pairs of them exchange halves of theirs");
+static_assert(kWarpRows == kQuarterRows && kQuarters * (kTileCols / kWarpCols) == kConsumerWarps &&
+                  kDown * kAcross * 4 == kSums,
+              "a quarter's consumers cover it");
 
-/* A stage holds kDepth k: a's pieces of either half, b's rows. */
-constexpr int kStages = 4, kStagesOfStep = kStep / kDepth;
-constexpr int kStageHalf = kPieces * kFragment;
+/* A stage holds kDepth k: a's pieces of each quarter, b's rows. Pieces are cores of 8 x 8 as packed. */
+constexpr int kStages = 4, kStagesOfStep = kStep / kDepth, kStageCores = kDepth / kCore;
+constexpr int kStagePiece = kQuarterRows * kDepth * 2, kStageQuarter = kPieces * kStagePiece;
 constexpr int kLine = kTileCols * 2, kPieceB = kDepth * kLine; /* bytes of a row of b, of one piece */
-constexpr int kStage = 2 * kStageHalf + kPieces * kPieceB;
+constexpr int kStageA = kQuarters * kStageQuarter, kStage = kStageA + kPieces * kPieceB;
 constexpr int kShared = kStages * kStage;
+constexpr int kPitch = kTileCols + 8; /* floats of a row, when sums are exchanged: fewer meet in a bank */
 static_assert(kShared <= 98 * 1024,
               "what a block may have on every device from 8.0 on, but for a few barriers");
-static_assert(kShared >= kConsumers * kSums / 2 * 4, "half of a tile's sums, when they are exchanged");
-static_assert(kFragment == kProducers * 16, "each producer copies 16 bytes of a fragment");
+static_assert(kShared >= kTileRows * kPitch * 4, "a tile's sums, when they are exchanged");
+static_assert(2 * kStagePiece == kProducers * 16, "each producer copies 16 bytes of two quarters");
 
 struct MultiplyArgs {
     const float *b;
@@ -65,9 +66,9 @@ static_assert(kTileCols == 4 * kWarp, "a warp loads a row");
 
 /* This warp's rows of a step; `index` is what the step's list says in this lane's place. */
 template <bool kWhole>
-__device__ inline void load_rows(const MultiplyArgs &g, const Tile &tile, int index, float4 (&x)[kRowsEach])
+__device__ inline void load_rows(const MultiplyArgs &g, const Work &work, int index, float4 (&x)[kRowsEach])
 {
-    const int warp = threadIdx.x / kWarp - kConsumerWarps, j = tile.n * kTileCols + threadIdx.x % kWarp * 4;
+    const int warp = threadIdx.x / kWarp - kConsumerWarps, j = work.n * kTileCols + threadIdx.x % kWarp * 4;
 #pragma unroll
     for (int i = 0; i < kRowsEach; i++)
         x[i] = load_quad<kWhole>(g.b + __shfl_sync(kFull, index, i * kProducerWarps + warp) * g.ldb + j,
@@ -90,41 +91,43 @@ __device__ inline void split_rows(unsigned char *b, const float4 *x)
     }
 }
 
-/* Begins to copy a's pieces of a stage: those of each half whose step it is. */
-__device__ inline void bring_pieces(const TilesPacked &a, const Tile &tile, int step, int depth,
-                                    unsigned char *stage)
+/* Begins to copy a's pieces of a stage: those of each quarter whose step it is. */
+__device__ inline void bring_pieces(const TilesPacked &a, int m, int step, int depth, unsigned char *stage)
 {
-    const int mine = ((int)threadIdx.x - kConsumers) * 16;
-    int place;
-    const int owner = tile.owner(step, &place);
-    for (int half = 0; half < 2; half++) {
-        if (owner == 1 - half) continue;
-        const unsigned char *from = step_pieces(a, tile, half, owner, place) + depth * kFragment + mine;
+    constexpr int kChunks = kStagePiece / 16;
+    const int mine = (int)threadIdx.x - kConsumers, chunk = mine % kChunks;
+    const int eight = chunk / (kStageCores * kCore), core = chunk / kCore % kStageCores + depth * kStageCores;
+    for (int q = mine / kChunks; q < kQuarters; q += kProducers / kChunks) {
+        const int64_t at = pieces_at(a, m, step, q);
+        if (at < 0) continue;
+        const unsigned char *from =
+            a.pieces + at * kStepBytes + eight * kEightRows + core * kCoreBytes + chunk % kCore * 16;
 #pragma unroll
         for (int p = 0; p < kPieces; p++)
-            copy_async16((float *)(stage + half * kStageHalf + p * kFragment + mine),
-                         (const float *)(from + p * kStagesOfStep * kFragment));
+            copy_async16((float *)(stage + q * kStageQuarter + p * kStagePiece + chunk * 16),
+                         (const float *)(from + p * kPieceBytes));
     }
 }
 
 /* Fills the stages with a's pieces and with the rows of b that the steps name, loaded a step ahead. */
 template <bool kWhole>
-__device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Tile &tile)
+__device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Work &work)
 {
+    const auto row_of = [&](int step) { return step < work.end ? listed_row(g.packed, work.m, step) : 0; };
     float4 x[kRowsEach], next[kRowsEach];
     Slot slot = {0, 1};
-    load_rows<kWhole>(g, tile, listed_row(g.packed, tile, tile.begin), x);
-    int index = listed_row(g.packed, tile, tile.begin + 1);
-    for (int step = tile.begin; step < tile.end; step++) {
-        load_rows<kWhole>(g, tile, index, next);
-        index = listed_row(g.packed, tile, step + 2);
+    load_rows<kWhole>(g, work, row_of(work.begin), x);
+    int row = row_of(work.begin + 1);
+    for (int step = work.begin; step < work.end; step++) {
+        load_rows<kWhole>(g, work, row, next);
+        row = row_of(step + 2);
 #pragma unroll
         for (int d = 0; d < kStagesOfStep; d++) {
             unsigned char *stage = st.memory + slot.at * kStage;
             barrier_wait(st.empty + slot.at, slot.parity);
-            bring_pieces(g.packed, tile, step, d, stage);
+            bring_pieces(g.packed, work.m, step, d, stage);
             barrier_arrive_copied(st.full + slot.at);
-            split_rows(stage + 2 * kStageHalf, x + d * kRowsEachStage);
+            split_rows(stage + kStageA, x + d * kRowsEachStage);
             barrier_arrive(st.full + slot.at);
             slot.next();
         }
@@ -135,15 +138,15 @@ __device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Ti
 
 /* Consumers --------------------------------------------------------------------------------------------- */
 
-/* Where a consumer warp works: from row 32 down of its half on, from column 64 side of the tile on. */
+/* Where a consumer warp works: its quarter, and columns 64 side of the tile. */
 struct Place {
-    int half, down, side;
+    int quarter, side;
 };
 
 __device__ inline Place my_place()
 {
     const int warp = threadIdx.x / kWarp;
-    return {warp / (kConsumerWarps / 2), warp % (kConsumerWarps / 2) / 2, warp % 2};
+    return {warp / 2, warp % 2};
 }
 
 /* sum += the six products of a stage, the smallest first: a sum of few is what the tensor cores' truncation
@@ -152,14 +155,16 @@ __device__ inline void multiply_stage(float (&sum)[kDown][kAcross][4], const uns
 {
     constexpr int kA[6] = {2, 0, 1, 1, 0, 0}, kB[6] = {0, 2, 1, 0, 1, 0}, kTogether = 2;
     const int lane = threadIdx.x % kWarp;
-    const unsigned b = shared_address(stage + 2 * kStageHalf) + lane % 16 * kLine + at.side * kWarpCols * 2;
+    const unsigned b = shared_address(stage + kStageA) + lane % 16 * kLine + at.side * kWarpCols * 2;
+    /* matrix 2 g + h of 16 rows: rows 8 h, k 8 g further */
+    const unsigned a0 = shared_address(stage + at.quarter * kStageQuarter) +
+                        (lane / 8 % 2 * kStageCores + lane / 16) * kCoreBytes + lane % 8 * 16;
     uint4 a[kDown][kPieces];
 #pragma unroll
     for (int i = 0; i < kDown; i++)
 #pragma unroll
         for (int p = 0; p < kPieces; p++)
-            a[i][p] = *(const uint4 *)(stage + at.half * kStageHalf + p * kFragment +
-                                       ((at.down * kDown + i) * kWarp + lane) * 16);
+            a[i][p] = load_matrices(a0 + p * kStagePiece + i * 2 * kStageCores * kCoreBytes);
 #pragma unroll
     for (int j = 0; j < kAcross; j += kTogether) {
         float acc[kDown][kTogether][4] = {};
@@ -183,56 +188,62 @@ __device__ inline void multiply_stage(float (&sum)[kDown][kAcross][4], const uns
     }
 }
 
-/* sum := a b of this warp's part of the tile. Stages of the other half's steps are given back unread. */
-__device__ inline void consume(const Stages &st, const Tile &tile, float (&sum)[kDown][kAcross][4])
+/* sum := a b of this warp's part of the tile. Stages of other quarters' steps are given back unread. */
+__device__ inline void consume(const MultiplyArgs &g, const Stages &st, const Work &work,
+                               float (&sum)[kDown][kAcross][4])
 {
     const Place at = my_place();
     Slot slot = {0, 0};
 #pragma unroll
     for (int e = 0; e < kSums; e++) sum[e / (4 * kAcross)][e / 4 % kAcross][e % 4] = 0.0f;
-    for (int t = tile.begin * kStagesOfStep; t < tile.end * kStagesOfStep; t++) {
-        int place;
-        const bool mine = tile.owner(t / kStagesOfStep, &place) != 1 - at.half;
-        barrier_wait(st.full + slot.at, slot.parity);
-        if (mine) multiply_stage(sum, st.memory + slot.at * kStage, at);
-        barrier_arrive(st.empty + slot.at); /* each lane for itself: only then does racecheck see its reads */
-        slot.next();
+    for (int step = work.begin; step < work.end; step++) {
+        const bool mine = pieces_at(g.packed, work.m, step, at.quarter) >= 0;
+        for (int d = 0; d < kStagesOfStep; d++) {
+            barrier_wait(st.full + slot.at, slot.parity);
+            if (mine) multiply_stage(sum, st.memory + slot.at * kStage, at);
+            barrier_arrive(st.empty +
+                           slot.at); /* each lane for itself: only then does racecheck see its reads */
+            slot.next();
+        }
     }
 }
 
-/* Gives the sums the order that tiles_write.cuh wants: of each 32 x 128 of two warps, the first takes the
- * upper 16 rows and the second the lower ones. All threads of the block come. */
-__device__ inline void exchange(unsigned char *memory, const float (&sum)[kDown][kAcross][4],
-                                float (&whole)[kSums])
+/* Gives the sums the order that tiles_write.cuh wants. All threads of the block come. */
+__device__ inline void exchange(float *memory, const float (&sum)[kDown][kAcross][4], float (&whole)[kSums])
 {
-    constexpr int kHalf = kSums / 2;
-    float *mine = (float *)memory + threadIdx.x, *other = (float *)memory + (threadIdx.x ^ kWarp);
-    const bool consumer = threadIdx.x < kConsumers, second = threadIdx.x / kWarp % 2 == 1;
+    const bool consumer = threadIdx.x < kConsumers;
+    const int lane = threadIdx.x % kWarp;
+    const Place at = my_place();
     __syncthreads(); /* the stages are free */
+    float *mine =
+        memory + (at.quarter * kQuarterRows + lane / 4) * kPitch + at.side * kWarpCols + lane % 4 * 2;
     if (consumer)
 #pragma unroll
-        for (int e = 0; e < kHalf; e++)
-            mine[e * kConsumers] = second ? sum[0][e / 4][e % 4] : sum[1][e / 4][e % 4];
+        for (int e = 0; e < kSums; e += 2)
+            *(float2 *)(mine + (e / (4 * kAcross) * 16 + e % 4 / 2 * 8) * kPitch + e / 4 % kAcross * 8) =
+                make_float2(sum[e / (4 * kAcross)][e / 4 % kAcross][e % 4],
+                            sum[e / (4 * kAcross)][e / 4 % kAcross][e % 4 + 1]);
     __syncthreads();
+    const float *from = memory + lane % 4 * 2 * kPitch + threadIdx.x / kWarp * 16 + lane / 4 * 2;
     if (consumer)
 #pragma unroll
-        for (int e = 0; e < kHalf; e++) {
-            const float got = other[e * kConsumers],
-                        kept = second ? sum[1][e / 4][e % 4] : sum[0][e / 4][e % 4];
-            whole[e] = second ? got : kept;
-            whole[kHalf + e] = second ? kept : got;
-        }
+        for (int j = 0; j < kSums / 4; j++)
+#pragma unroll
+            for (int c = 0; c < 2; c++) {
+                const float2 x = *(const float2 *)(from + (8 * j + c) * kPitch);
+                whole[4 * j + c] = x.x, whole[4 * j + 2 + c] = x.y;
+            }
 }
 
 /* c := beta c + alpha a b for one tile of c; a[m, k] as packed pieces of its active k, b[k, n] by rows.
  *
  * Mapping   a block per tile of 128 x 128 and, where k is shared out, per part of its steps. Four warps fill
  *           stages of 16 k: rows of b that a step names, split on the way, and a's pieces by asynchronous
- *           copies; eight multiply, four for each half of the rows, 32 x 64 each.
- * Bytes     per step of 32 k: 16 KiB of b, and 12 KiB of a for each half whose step it is; mostly from cache.
- *           96 KiB of shared memory.
- * Order     k of both halves' list, then of the half's own, each ascending: 16 at a time in the tensor cores,
- *           the sums of these by fp32 additions; parts in ascending order.
+ *           copies; eight multiply, two for each quarter of the rows, 32 x 64 each.
+ * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a for each quarter whose step it is; mostly from
+ *           cache. 96 KiB of shared memory.
+ * Order     steps as listed: 16 k at a time in the tensor cores, the sums of these by fp32 additions; parts
+ *           in ascending order.
  * Limit     what these tensor cores do of such instructions, and what is brought beside: on an H200, which
  * has better ones, 4096^3 dense in 2190 us, the tensor cores busy for 57 % of them; 1830 us without what
  * producers do (2026-11-22). Not measured on a device that needs it. */
@@ -251,24 +262,24 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_mma(const __grid_c
     }
     __syncthreads();
     dependency_wait();
-    const Tile tile = find_tile(g.packed, g.s);
+    const Work work = find_work(g.packed, g.s, (int)(blockIdx.y * g.s.tiles + blockIdx.x));
     const bool consumer = threadIdx.x < kConsumers;
     float sum[kDown][kAcross][4], whole[kSums];
     if (consumer)
-        consume(st, tile, sum);
-    else if ((tile.n + 1) * kTileCols <= g.out.n)
-        produce<true>(g, st, tile);
+        consume(g, st, work, sum);
+    else if ((work.n + 1) * kTileCols <= g.out.n)
+        produce<true>(g, st, work);
     else
-        produce<false>(g, st, tile);
-    exchange(memory, sum, whole);
-    const int number = tile.m * g.s.tiles_n + tile.n;
+        produce<false>(g, st, work);
+    exchange((float *)memory, sum, whole);
+    const int number = work.m * g.s.tiles_n + work.n;
     const bool finite = g.s.splits > 1 || __syncthreads_and(!consumer || all_finite(whole));
     if (!finite && threadIdx.x == 0) note_failed(g.s, number);
     if (!finite || !consumer) return;
     if (g.s.splits > 1)
-        store_part(g.s, number, blockIdx.y, whole);
+        store_part(g.s, number, work.split, whole);
     else
-        write_tile(g.out, tile.m, tile.n, whole);
+        write_tile(g.out, work.m, work.n, whole);
 }
 
 } // namespace

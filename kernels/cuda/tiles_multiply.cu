@@ -1,249 +1,205 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The product by tiles: six bf16 products on tensor cores over the active k of each half tile of rows. */
-#include "tiles_walk.cuh"
-#include "tiles_write.cuh"
-#include "wgmma.cuh"
+ * The product by tiles on devices with warpgroup products: six bf16 products on tensor cores over the steps
+ * of each tile, each by the quarters that it is for. */
+#include "tiles_fill.cuh"
 
 namespace lacuna
 {
 namespace
 {
 
-constexpr int kConsumers = 2, kProducers = 2; /* warpgroups: one for each half; one for each second step */
-constexpr int kThreads = (kConsumers + kProducers) * kGroup;
-constexpr int kConsumerRegisters = 176, kProducerRegisters = 80;
-static_assert(kHalfRows == kWgmmaRows && kTileCols == kWgmmaCols && kDepth == kWgmmaDepth &&
-                  kSums == kWgmmaSums && kHolders == kConsumers * kGroup,
-              "an instruction's shape");
-static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters <= 512, "65536 registers");
-
-constexpr int kStages = 4;
-constexpr int kLine = 128;            /* bytes of 64 bf16, a line of the swizzled layout  */
-constexpr int kBlock = kStep * kLine; /* bytes of 64 columns of one piece of b in a stage */
-constexpr int kPieceB = kBlock * (kTileCols / 64), kStageB = kPieces * kPieceB;
-constexpr int kStageA = 2 * kStepBytes;
-constexpr int kAlignment = 1024; /* of the swizzled layout */
-constexpr int kShared = kStages * (kStageA + kStageB) + kAlignment;
-
-struct MultiplyArgs {
-    const float *b;
-    int64_t ldb;
-    TilesOut out;
-    TilesPacked packed;
-    TilesSpace s;
-};
-
-struct Stages {
-    unsigned char *b, *a; /* kStages of each */
-    barrier_t *full, *empty;
-};
-
-/* Position in the ring of stages. */
-struct Slot {
-    int at;
-    unsigned parity;
-    __device__ void next(int steps = 1)
-    {
-        at += steps;
-        if (at >= kStages) at -= kStages, parity ^= 1;
-    }
-};
-
-constexpr int kQuads = kTileCols / 4; /* pieces of four columns in a row of b's tile */
-constexpr int kRowsAtOnce = kGroup / kQuads, kPasses = kStep / kRowsAtOnce;
-static_assert(kQuads == kWarp, "a warp loads a row");
-
-/* Byte of 16-byte chunk `chunk` of line `line` of a piece. */
-__device__ inline int swizzled(int line, int chunk)
+/* The fragments of b that this thread holds. */
+__device__ inline void load_fragments(const unsigned char *split, uint4 (&b)[kFragments])
 {
-    return chunk / 8 * kBlock + line * kLine + (chunk % 8 ^ line % 8) * 16;
-}
-
-template <bool kWhole>
-__device__ inline void load_step(const MultiplyArgs &g, const Tile &tile, int index, float4 (&x)[kPasses])
-{
-    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
-              j = tile.n * kTileCols + lane * 4;
-    const float *b = g.b + j;
+    const int lane = threadIdx.x % kWarp, at = fragment_at((int)threadIdx.x / kWarp, lane / 4, lane % 4);
 #pragma unroll
-    for (int i = 0; i < kPasses; i++)
-        x[i] = load_quad<kWhole>(b + __shfl_sync(kFull, index, i * kRowsAtOnce + warp) * g.ldb, g.out.n - j);
+    for (int f = 0; f < kFragments; f++) b[f] = *(const uint4 *)(split + f * kFragmentBytes + at);
 }
 
-/* Splits a step's rows of b into a stage. */
-__device__ inline void split_step(unsigned char *stage, const float4 (&x)[kPasses])
-{
-    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp;
-#pragma unroll
-    for (int i = 0; i < kPasses; i++) {
-        uint32_t low[kPieces], high[kPieces];
-        split_pair(x[i].x, x[i].y, low);
-        split_pair(x[i].z, x[i].w, high);
-        unsigned char *at = stage + swizzled(i * kRowsAtOnce + warp, lane / 2) + lane % 2 * 8;
-#pragma unroll
-        for (int p = 0; p < kPieces; p++) *(uint2 *)(at + p * kPieceB) = make_uint2(low[p], high[p]);
-    }
-}
-
-/* Begins to copy a's fragments of a step into a stage: those of each half whose step it is. */
-__device__ inline void bring_fragments(const MultiplyArgs &g, const Tile &tile, int step,
-                                       unsigned char *stage, barrier_t *full)
-{
-    int place;
-    const int owner = tile.owner(step, &place);
-    barrier_arrive_promise(full, owner == 2 ? kStageA : kStepBytes);
-    for (int half = 0; half < 2; half++) {
-        if (owner == 1 - half) continue;
-        copy_bulk((float *)(stage + half * kStepBytes),
-                  (const float *)step_pieces(g.packed, tile, half, owner, place), kStepBytes, full);
-    }
-}
-
-/* Fills the stages of every second step with the rows of b that it names, and a's fragments. Nothing is being
- * loaded when the fence is reached, since it waits for loads too; so two warpgroups take turns, and one loads
- * while the other splits. */
-template <bool kWhole>
-__device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Tile &tile, int turn)
-{
-    float4 x[kPasses];
-    Slot slot = {turn, 1};
-    int index = listed_row(g.packed, tile, tile.begin + turn);
-    for (int s = tile.begin + turn; s < tile.end; s += kProducers) {
-        load_step<kWhole>(g, tile, index, x);
-        index = listed_row(g.packed, tile, s + kProducers);
-        barrier_wait(st.empty + slot.at, slot.parity);
-        if (threadIdx.x % kGroup == 0)
-            bring_fragments(g, tile, s, st.a + slot.at * kStageA, st.full + slot.at);
-        split_step(st.b + slot.at * kStageB, x);
-        stores_to_wgmma_fence();
-        __syncwarp();
-        if (threadIdx.x % kWarp == 0) barrier_arrive(st.full + slot.at);
-        slot.next(kProducers);
-    }
-}
-
-/* The fragments of a that this thread holds, from a stage. */
-__device__ inline void load_fragments(const unsigned char *stage, uint4 (&a)[kFragments])
-{
-#pragma unroll
-    for (int f = 0; f < kFragments; f++)
-        a[f] = *(const uint4 *)(stage + f * kFragment + threadIdx.x % kGroup * 16);
-}
-
-/* acc := the six products of a step, the smallest first: a sum of few is what the tensor cores' truncation
- * allows. */
-__device__ inline void multiply_step(float (&acc)[kSums], const uint4 (&a)[kFragments], uint64_t b)
+/* acc := the six products of a step for some neighbours, the smallest first: a sum of few is what the tensor
+ * cores' truncation allows. */
+template <int kCount>
+__device__ inline void multiply_quarters(float (&acc)[kCount], const uint4 (&b)[kFragments], uint64_t a)
 {
     constexpr int kA[6] = {2, 0, 1, 1, 0, 0}, kB[6] = {0, 2, 1, 0, 1, 0};
-    wgmma_fence();
 #pragma unroll
     for (int i = 0; i < 6; i++)
 #pragma unroll
-        for (int d = 0; d < kStep / kDepth; d++)
-            wgmma_bf16(acc, a[kA[i] * (kStep / kDepth) + d],
-                       wgmma_further(b, kB[i] * kPieceB + d * kDepth * kLine), i || d);
-    wgmma_commit();
+        for (int d = 0; d < kDepths; d++)
+            wgmma_bf16(acc, b[kB[i] * kDepths + d],
+                       wgmma_further(a, kA[i] * kPieceBytes + d * (kDepth / kCore) * kCoreBytes), i || d);
 }
 
-/* Gives back, unread, the stages of the other half's steps up to this half's next one, or to the end. */
-__device__ inline void pass_on(const Stages &st, const Tile &tile, int half, int *step, Slot *slot)
+/* Sums of a quarter that a thread holds. */
+constexpr int kQuarterSums = kSums / kQuarters;
+
+__device__ constexpr int first_of(int set)
 {
-    for (int place; *step < tile.end && tile.owner(*step, &place) == 1 - half; ++*step) {
-        barrier_wait(st.full + slot->at, slot->parity);
-        barrier_arrive(st.empty + slot->at);
-        slot->next();
+    return set & 1 ? 0 : 1 + first_of(set >> 1);
+}
+__device__ constexpr int run_of(int set) /* of a set that begins at its first quarter */
+{
+    return set & 1 ? 1 + run_of(set >> 1) : 0;
+}
+constexpr int kEarlyQuarters = 4; /* with so many, there are registers for the next step's fragments */
+
+/* sum += a step's products for the quarters of kSet, neighbours together; meanwhile() while they run. */
+template <int kSet, typename Meanwhile>
+__device__ inline void multiply_set(float (&sum)[kSums], uint4 (&b)[kFragments], uint64_t a,
+                                    const Meanwhile &meanwhile)
+{
+    constexpr int kFirst = first_of(kSet), kRun = run_of(kSet >> kFirst);
+    constexpr int kRest = kSet & ~(((1 << kRun) - 1) << kFirst), kFirst2 = kRest ? first_of(kRest) : 0,
+                  kRun2 = kRest ? run_of(kRest >> kFirst2) : 1;
+    constexpr bool kEarly = kRun + (kRest ? kRun2 : 0) <= kEarlyQuarters;
+    float acc[kRun * kQuarterSums], more[kRun2 * kQuarterSums];
+    wgmma_fence();
+    multiply_quarters(acc, b, wgmma_further(a, kFirst * kStepBytes));
+    if constexpr (kRest != 0) multiply_quarters(more, b, wgmma_further(a, kFirst2 * kStepBytes));
+    wgmma_commit();
+    if (kEarly) meanwhile();
+    wgmma_wait<0>();
+    keep(b);
+#pragma unroll
+    for (int i = 0; i < kRun * kQuarterSums; i++) sum[kFirst * kQuarterSums + i] += acc[i];
+    if constexpr (kRest != 0) {
+#pragma unroll
+        for (int i = 0; i < kRun2 * kQuarterSums; i++) sum[kFirst2 * kQuarterSums + i] += more[i];
+    }
+    if (!kEarly) meanwhile();
+}
+
+template <typename Meanwhile>
+__device__ inline void multiply_step(int set, float (&sum)[kSums], uint4 (&b)[kFragments], uint64_t a,
+                                     const Meanwhile &meanwhile)
+{
+    switch (set) {
+    case 1:
+        return multiply_set<1>(sum, b, a, meanwhile);
+    case 2:
+        return multiply_set<2>(sum, b, a, meanwhile);
+    case 3:
+        return multiply_set<3>(sum, b, a, meanwhile);
+    case 4:
+        return multiply_set<4>(sum, b, a, meanwhile);
+    case 5:
+        return multiply_set<5>(sum, b, a, meanwhile);
+    case 6:
+        return multiply_set<6>(sum, b, a, meanwhile);
+    case 7:
+        return multiply_set<7>(sum, b, a, meanwhile);
+    case 8:
+        return multiply_set<8>(sum, b, a, meanwhile);
+    case 9:
+        return multiply_set<9>(sum, b, a, meanwhile);
+    case 10:
+        return multiply_set<10>(sum, b, a, meanwhile);
+    case 11:
+        return multiply_set<11>(sum, b, a, meanwhile);
+    case 12:
+        return multiply_set<12>(sum, b, a, meanwhile);
+    case 13:
+        return multiply_set<13>(sum, b, a, meanwhile);
+    case 14:
+        return multiply_set<14>(sum, b, a, meanwhile);
+    default:
+        return multiply_set<kAll>(sum, b, a, meanwhile);
     }
 }
 
-/* sum := a b of this warpgroup's half. */
-__device__ inline void multiply_half(const Stages &st, const Tile &tile, int half, float (&sum)[kSums])
+/* Waits for a step, and takes its fragments; returns its set. */
+__device__ inline int take_step(const Stages &st, const Slot &slot, uint4 (&b)[kFragments])
 {
-    const int steps = tile.places(tile.end, half) - tile.places(tile.begin, half);
-    const uint64_t b = wgmma_matrix(shared_address(st.b), kBlock);
-    int step = tile.begin;
-    Slot slot = {0, 0};
+    barrier_wait(st.full + slot.at, slot.parity);
+    load_fragments(st.b + slot.at * kStageB, b);
+    return st.sets[slot.at];
+}
+
+/* One step, whose fragments are in `b`; those of the next one, if there is, come into `next` meanwhile.
+ * Returns that one's set. */
+__device__ inline int consume_step(const Stages &st, uint64_t a, int set, bool last, Slot *slot,
+                                   float (&sum)[kSums], uint4 (&b)[kFragments], uint4 (&next)[kFragments])
+{
+    const int now = slot->at;
+    int later = 0;
+    slot->next();
+    multiply_step(set, sum, b, wgmma_further(a, now * kStageA), [&] {
+        if (!last) later = take_step(st, *slot, next);
+    });
+    barrier_arrive(st.empty + now); /* each lane for itself: only then does racecheck see its reads */
+    return later;
+}
+
+/* sum := the products of some steps, for this warpgroup's columns of b. */
+__device__ inline void consume_steps(const Stages &st, int steps, Slot *slot, float (&sum)[kSums])
+{
+    const uint64_t a = wgmma_matrix(shared_address(st.a), kCoreBytes, kEightRows);
+    uint4 b[2][kFragments];
 #pragma unroll
     for (int i = 0; i < kSums; i++) sum[i] = 0.0f;
-    for (int done = 0; done < steps; done++, step++) {
-        float acc[kSums];
-        uint4 a[kFragments];
-        pass_on(st, tile, half, &step, &slot);
-        barrier_wait(st.full + slot.at, slot.parity);
-        load_fragments(st.a + slot.at * kStageA + half * kStepBytes, a);
-        multiply_step(acc, a, wgmma_further(b, slot.at * kStageB));
-        wgmma_wait<0>();
-        barrier_arrive(st.empty + slot.at); /* each lane for itself: only then does racecheck see its reads */
-        slot.next();
-#pragma unroll
-        for (int i = 0; i < kSums; i++) sum[i] += acc[i];
+    if (steps == 0) return;
+    int set = take_step(st, *slot, b[0]);
+    for (int done = 0; done < steps; done += 2) {
+        set = consume_step(st, a, set, done + 1 == steps, slot, sum, b[0], b[1]);
+        if (done + 1 < steps) set = consume_step(st, a, set, done + 2 == steps, slot, sum, b[1], b[0]);
     }
-    pass_on(st, tile, half, &step, &slot);
 }
 
-/* True in every consumer where it is in any. */
-__device__ inline bool any_consumer(bool mine)
+__device__ inline void consume(const MultiplyArgs &g, const Stages &st)
 {
-    int any;
-    asm volatile(
-        "{\n.reg .pred p, q;\nsetp.ne.b32 p, %1, 0;\nbar.red.or.pred q, 1, %2, p;\nselp.b32 %0, 1, 0, q;\n}"
-        : "=r"(any)
-        : "r"((int)mine), "n"(kConsumers * kGroup)
-        : "memory");
-    return any != 0;
+    Slot slot = {0, 0};
+    for (int item = (int)blockIdx.x; item < (int)g.s.tiles * g.s.splits; item += (int)gridDim.x) {
+        const Work work = find_work(g.packed, g.s, item);
+        const int number = work.m * g.s.tiles_n + work.n;
+        float sum[kSums];
+        consume_steps(st, work.end - work.begin, &slot, sum);
+        if (g.s.splits > 1)
+            store_part(g.s, number, work.split, sum);
+        else if (!any_of<1, kHolders>(!all_finite(sum)))
+            write_tile(g.out, work.m, work.n, sum);
+        else if (threadIdx.x == 0)
+            note_failed(g.s, number);
+    }
 }
 
-__device__ inline void consume(const MultiplyArgs &g, const Stages &st, const Tile &tile)
-{
-    const int half = threadIdx.x / kGroup;
-    float sum[kSums];
-    multiply_half(st, tile, half, sum);
-    const int number = tile.m * g.s.tiles_n + tile.n;
-    if (g.s.splits > 1)
-        store_part(g.s, number, blockIdx.y, sum);
-    else if (!any_consumer(!all_finite(sum)))
-        write_tile(g.out, tile.m, tile.n, sum);
-    else if (threadIdx.x == 0)
-        note_failed(g.s, number);
-}
-
-/* c := beta c + alpha a b for one tile of c; a[m, k] as packed pieces of its active k, b[k, n] by rows.
+/* c := beta c + alpha a b; a[m, k] as the packed pieces of its steps, b[k, n] by rows.
  *
- * Mapping   a block per tile of 128 x 128 and, where k is shared out, per part of its steps. Two warpgroups
- *           fill stages in turns: rows of b that a step names, split on the way, and a's fragments by bulk
- *           copies; two multiply, each one half of the rows.
- * Bytes     per step of 32 k: 16 KiB of b, and 12 KiB of a for each half whose step it is; mostly from cache.
- * Order     k of both halves' list, then of the half's own, each ascending: 32 at a time in the tensor cores,
- *           the sums of these by fp32 additions; parts in ascending order.
- * Limit     bringing b beside the tensor cores: 4096^3 dense in 1260 us, 1080 without loads and splitting,
- *           1044 at the 790 TFLOP/s of bf16 that cuBLAS reaches. More so where halves have lists of their
- *           own (H200, 2026-11-21). */
+ * Mapping   a block per multiprocessor does tile after tile of 128 x 128 or, where k is shared out, parts of
+ *           their steps. Two warpgroups fill stages in turns: rows of b that a step names, split into
+ *           registers of wgmma's first operand, and a's pieces, its second, by bulk copies. Two multiply,
+ *           each 64 columns of b, those quarters of a that want the step.
+ * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a for each quarter whose step it is; mostly from
+ *           cache.
+ * Order     steps as listed: 32 k at a time in the tensor cores, the sums of these by fp32 additions; parts
+ * in ascending order. */
+template <bool kWhole>
 __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_constant__ MultiplyArgs g)
 {
-    extern __shared__ unsigned char dynamic[];
+    LACUNA_DYNAMIC_SHARED(unsigned char, dynamic);
     __shared__ barrier_t full[kStages], empty[kStages];
+    __shared__ int sets[kStages];
     unsigned char *const stages = dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment;
-    const Stages st = {stages, stages + kStages * kStageB, full, empty};
+    unsigned char *const raw = stages + kStages * (kStageB + kStageA);
+    const Stages st = {stages, stages + kStages * kStageB,
+                       raw,    (Listing *)(raw + kProducers * kRaws * kRawBytes),
+                       sets,   full,
+                       empty};
     if (threadIdx.x == 0) {
         for (int i = 0; i < kStages; i++) {
-            barrier_init(full + i, kGroup / kWarp + 1);
+            barrier_init(full + i, kGroup + 1);
             barrier_init(empty + i, kConsumers * kGroup);
         }
         barrier_init_fence();
     }
     __syncthreads();
     dependency_wait();
-    const Tile tile = find_tile(g.packed, g.s);
     if (threadIdx.x >= kConsumers * kGroup) {
         registers_fewer<kProducerRegisters>();
-        const int turn = threadIdx.x / kGroup - kConsumers;
-        if ((tile.n + 1) * kTileCols <= g.out.n)
-            produce<true>(g, st, tile, turn);
-        else
-            produce<false>(g, st, tile, turn);
+        produce<kWhole>(g, st, (int)threadIdx.x / kGroup - kConsumers);
     } else {
         registers_more<kConsumerRegisters>();
-        consume(g, st, tile);
+        consume(g, st);
     }
 }
 
@@ -253,8 +209,9 @@ lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_c
 {
     const MultiplyArgs g = {p->b, p->ldb, tiles_out(p), tiles_packed(p->m, p->k, p->room, (void *)p->packed),
                             tiles_space(p->m, p->n, p->k, workspace)};
-    const dim3 grid((unsigned)g.s.tiles, (unsigned)g.s.splits);
-    return launch(multiply_tiles, {grid, dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);
+    const int64_t blocks = least<int64_t>(current_device().sms, g.s.tiles * g.s.splits);
+    return launch(p->n % kTileCols ? multiply_tiles<false> : multiply_tiles<true>,
+                  {dim3((unsigned)blocks), dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);
 }
 
 } // namespace lacuna

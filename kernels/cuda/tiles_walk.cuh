@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The way of a block through the product by tiles: which tile, which of its steps, whose they are, which rows
- * of b and pieces of a they name. */
+ * The way of a block through the product by tiles: which tile, which of its steps, whose they are. */
 #ifndef LACUNA_TILES_WALK_CUH
 #define LACUNA_TILES_WALK_CUH
 
@@ -12,60 +11,38 @@ namespace lacuna
 
 constexpr int kRowsTogether = 8; /* tiles of rows whose blocks follow each other: they share b in the cache */
 
-/* The tile of a block and its steps: those of both halves, then those of one, in turns as long as both have
- * some. The block does those from `begin` to `end`. */
-struct Tile {
-    int m, n, both, only[2], begin, end;
-    __device__ int turns() const { return 2 * least(only[0], only[1]); }
-    /* Whose step it is: 0 or 1, or 2 for both; and its place in that list. */
-    __device__ int owner(int step, int *place) const
-    {
-        const int t = step - both;
-        *place = t < 0 ? step : t < turns() ? t / 2 : t - turns() / 2;
-        return t < 0 ? 2 : t < turns() ? t % 2 : only[1] > only[0];
-    }
-    /* Steps before this one that are a half's. */
-    __device__ int places(int step, int half) const
-    {
-        const int t = step - both,
-                  alone = t > turns() && (only[1] > only[0]) == (half == 1) ? t - turns() : 0;
-        return t <= 0 ? step : both + (least(t, turns()) + 1 - half) / 2 + alone;
-    }
+/* A tile and its steps, or a part of them. */
+struct Work {
+    int m, n, split, begin, end;
 };
 
-/* The tile of this block: kRowsTogether tiles of rows, then the next column of tiles. */
-__device__ inline Tile find_tile(const TilesPacked &a, const TilesSpace &s)
+/* Of tiles x splits: kRowsTogether tiles of rows, then the next column of tiles. */
+__device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int item)
 {
-    const int group = kRowsTogether * s.tiles_n, first = (int)blockIdx.x / group * kRowsTogether;
-    const int rows = least(kRowsTogether, a.tiles_m - first), at = (int)blockIdx.x % group;
-    const int m = first + at % rows, both = a.both_steps[m], own = a.only_steps[2 * m],
-              other = a.only_steps[2 * m + 1];
-    const int64_t steps = both + own + other, split = blockIdx.y;
-    return {m,
-            at / rows,
-            both,
-            {own, other},
-            (int)(steps * split / s.splits),
-            (int)(steps * (split + 1) / s.splits)};
+    const int tiles = (int)s.tiles, split = item / tiles, index = item % tiles;
+    const int group = kRowsTogether * s.tiles_n, first = index / group * kRowsTogether;
+    const int rows = least(kRowsTogether, a.tiles_m - first), at = index % group, m = first + at % rows;
+    const int64_t steps = a.tile_steps[m];
+    return {m, at / rows, split, (int)(steps * split / s.splits), (int)(steps * (split + 1) / s.splits)};
 }
 
-/* Which row of b this lane's place of a step names; beyond the last step, some row. */
-__device__ inline int listed_row(const TilesPacked &a, const Tile &tile, int step)
+/* Of b, as a list names it; a place without a k names a row, too. */
+__device__ inline int listed_row(int row)
 {
-    if (step >= tile.end) return 0;
-    int place;
-    const int owner = tile.owner(step, &place), lane = threadIdx.x % kWarp;
-    const int64_t room = (int64_t)a.room * kStep;
-    const int *list = owner == 2 ? a.both + tile.m * room : a.only + (2 * tile.m + owner) * room;
-    return list[place * kStep + lane];
+    return row < 0 ? ~row : row;
 }
 
-/* A half's pieces of a step that has this owner and this place. */
-__device__ inline const unsigned char *step_pieces(const TilesPacked &a, const Tile &tile, int half,
-                                                   int owner, int place)
+/* Which row of b this lane's place of a step names. */
+__device__ inline int listed_row(const TilesPacked &a, int m, int step)
 {
-    const int64_t at = (int64_t)(2 * tile.m + half) * a.room + (owner == 2 ? place : tile.both + place);
-    return a.pieces + at * kStepBytes;
+    return listed_row(a.rows[((int64_t)m * a.lines + step) * kStep + threadIdx.x % kWarp]);
+}
+
+/* Where a quarter's pieces of a step are, in steps; -1: it is not the quarter's. */
+__device__ inline int64_t pieces_at(const TilesPacked &a, int m, int step, int quarter)
+{
+    const int place = ((const int *)(a.places + (int64_t)m * a.lines + step))[quarter];
+    return place < 0 ? -1 : ((int64_t)m * kQuarters + quarter) * a.room + place;
 }
 
 /* Four columns of a row of b, of which `left` are inside; kWhole: all. */

@@ -11,8 +11,8 @@
 namespace lacuna
 {
 
-/* Thread t of the kHolders that hold a tile, lane l of warp w of half t / 128, has at sum[4 j + 2 h + c] row
- * 16 w + l / 4 + 8 h of the half and column 8 j + 2 (l % 4) + c. */
+/* Thread t of the kHolders that hold a tile, lane l of warp w = t / 32, has at sum[4 j + 2 h + c] row
+ * 8 j + 2 (l % 4) + c and column 16 w + 2 (l / 4) + h of the tile. */
 constexpr int kHolders = 256, kSums = kTileRows * kTileCols / kHolders;
 
 struct TilesOut {
@@ -56,16 +56,18 @@ __device__ inline void store_part(const TilesSpace &s, int tile, int split, cons
         at[j * kHolders] = make_float4(sum[4 * j], sum[4 * j + 1], sum[4 * j + 2], sum[4 * j + 3]);
 }
 
-/* What all elements of c are scaled by; pairs: two neighbours of a row are written at once. */
+/* What all elements of c are scaled by; across, down: two neighbours of a row, of a column are written at
+ * once. */
 struct TilesScale {
     float alpha, beta;
-    bool pairs;
+    bool across, down;
 };
 
 __device__ inline TilesScale tiles_scale(const TilesOut &g)
 {
-    return {load_scalar(g.alpha), load_scalar(g.beta),
-            g.ccs == 1 && g.crs % 2 == 0 && ((uintptr_t)g.c & 7) == 0};
+    const bool even = ((uintptr_t)g.c & 7) == 0;
+    return {load_scalar(g.alpha), load_scalar(g.beta), even && g.ccs == 1 && g.crs % 2 == 0,
+            even && g.crs == 1 && g.ccs % 2 == 0};
 }
 
 /* What is written at `at`: kAfter: with what follows. */
@@ -77,23 +79,39 @@ __device__ inline float tiles_value(const TilesOut &g, const TilesScale &s, cons
     return kAfter ? finished(g.after, v, bias) : v;
 }
 
-/* c := beta c + alpha {x, y}, and what follows, for two neighbours of a row, as far as they are inside. */
+/* c := beta c + alpha {x, y}, and what follows, for two neighbours in memory. */
+template <bool kAfter>
+__device__ inline void write_pair(const TilesOut &g, const TilesScale &s, float *at, float x, float y,
+                                  float bias_x, float bias_y)
+{
+    float2 v = s.beta == 0.0f ? make_float2(0.0f, 0.0f) : *(const float2 *)at;
+    v.x = tiles_value<kAfter>(g, s, &v.x, x, bias_x);
+    v.y = tiles_value<kAfter>(g, s, &v.y, y, bias_y);
+    *(float2 *)at = v;
+}
+
+/* The same for two rows of two columns, x[row][column], as far as they are inside. */
 template <bool kAfter, bool kInside>
-__device__ inline void write_pair(const TilesOut &g, const TilesScale &s, int row, int col, float x, float y,
-                                  float2 bias)
+__device__ inline void write_four(const TilesOut &g, const TilesScale &s, int row, int col,
+                                  const float (&x)[2][2], const float (&bias)[2][2])
 {
     const int64_t ccs = kInside ? 1 : g.ccs;
     float *const at = g.c + row * g.crs + col * ccs;
-    const int left = g.n - col;
-    if (kInside || (s.pairs && left > 1)) {
-        float2 v = s.beta == 0.0f ? make_float2(0.0f, 0.0f) : *(const float2 *)at;
-        v.x = tiles_value<kAfter>(g, s, &v.x, x, bias.x);
-        v.y = tiles_value<kAfter>(g, s, &v.y, y, bias.y);
-        *(float2 *)at = v;
-        return;
+    const bool all = kInside || (row + 1 < g.m && col + 1 < g.n);
+    if (kInside || (all && s.across)) {
+        write_pair<kAfter>(g, s, at, x[0][0], x[0][1], bias[0][0], bias[0][1]);
+        write_pair<kAfter>(g, s, at + g.crs, x[1][0], x[1][1], bias[1][0], bias[1][1]);
+    } else if (all && s.down) {
+        write_pair<kAfter>(g, s, at, x[0][0], x[1][0], bias[0][0], bias[1][0]);
+        write_pair<kAfter>(g, s, at + ccs, x[0][1], x[1][1], bias[0][1], bias[1][1]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (row + i / 2 < g.m && col + i % 2 < g.n) {
+                float *const one = at + i / 2 * g.crs + i % 2 * ccs;
+                *one = tiles_value<kAfter>(g, s, one, x[i / 2][i % 2], bias[i / 2][i % 2]);
+            }
     }
-    if (left > 0) *at = tiles_value<kAfter>(g, s, at, x, bias.x);
-    if (left > 1) at[ccs] = tiles_value<kAfter>(g, s, at + ccs, y, bias.y);
 }
 
 /* The bias of a row or column, which there need not be. */
@@ -110,35 +128,35 @@ __device__ inline void write_sums(const TilesOut &g, const TilesScale &s, int ti
                                   const float (&sum)[kSums])
 {
     constexpr int kAhead = 8;
-    const int lane = threadIdx.x % kWarp, row0 = tile_m * kTileRows + threadIdx.x / kWarp * 16 + lane / 4,
-              col0 = tile_n * kTileCols + lane % 4 * 2;
+    const int lane = threadIdx.x % kWarp, row0 = tile_m * kTileRows + lane % 4 * 2,
+              col = tile_n * kTileCols + threadIdx.x / kWarp * 16 + lane / 4 * 2;
     const bool of_rows = kAfter && g.after.of_rows, of_columns = kAfter && !of_rows;
-    float row_bias[2] = {};
-    float2 bias[kAhead] = {};
-    if (of_rows) row_bias[0] = bias_near(g, row0, 0), row_bias[1] = bias_near(g, row0 + 8, 0);
+    float across[2] = {}, down[kAhead][2] = {};
+    if (of_columns) across[0] = bias_near(g, 0, col), across[1] = bias_near(g, 0, col + 1);
 #pragma unroll
-    for (int j = 0; j < kTileCols / 8; j++) {
-        const int col = col0 + 8 * j;
-        if (of_columns && j % kAhead == 0) {
+    for (int j = 0; j < kTileRows / 8; j++) {
+        const int row = row0 + 8 * j;
+        if (of_rows && j % kAhead == 0) {
 #pragma unroll
-            for (int t = 0; t < kAhead; t++)
-                bias[t] = make_float2(bias_near(g, 0, col + 8 * t), bias_near(g, 0, col + 8 * t + 1));
+            for (int t = 0; t < 2 * kAhead; t++)
+                down[t / 2][t % 2] = bias_near(g, row + t / 2 * 8 + t % 2, 0);
         }
+        float x[2][2], bias[2][2];
 #pragma unroll
-        for (int h = 0; h < 2; h++)
-            if (kInside || row0 + 8 * h < g.m)
-                write_pair<kAfter, kInside>(
-                    g, s, row0 + 8 * h, col, kUnscale * sum[4 * j + 2 * h], kUnscale * sum[4 * j + 2 * h + 1],
-                    of_rows ? make_float2(row_bias[h], row_bias[h]) : bias[j % kAhead]);
+        for (int i = 0; i < 4; i++) {
+            x[i % 2][i / 2] = kUnscale * sum[4 * j + i];
+            bias[i % 2][i / 2] = of_rows ? down[j % kAhead][i % 2] : across[i / 2];
+        }
+        write_four<kAfter, kInside>(g, s, row, col, x, bias);
     }
 }
 
 /* c := beta c + alpha sum, and what follows, for this thread's part of the tile. */
 __device__ inline void write_tile(const TilesOut &g, int tile_m, int tile_n, const float (&sum)[kSums])
 {
-    const TilesScale s = tiles_scale(g), plain = {s.alpha, 0.0f, true};
+    const TilesScale s = tiles_scale(g), plain = {s.alpha, 0.0f, true, false};
     const bool inside =
-        s.pairs && s.beta == 0.0f && (tile_m + 1) * kTileRows <= g.m && (tile_n + 1) * kTileCols <= g.n;
+        s.across && s.beta == 0.0f && (tile_m + 1) * kTileRows <= g.m && (tile_n + 1) * kTileCols <= g.n;
     if (inside && g.after.any)
         write_sums<true, true>(g, plain, tile_m, tile_n, sum);
     else if (inside)

@@ -77,6 +77,11 @@ inline uint2 make_uint2(unsigned x, unsigned y)
     return {x, y};
 }
 
+inline int4 make_int4(int x, int y, int z, int w)
+{
+    return {x, y, z, w};
+}
+
 template <typename To, typename From> inline To same_bits(From from)
 {
     static_assert(sizeof(To) == sizeof(From), "another type of the same size");

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Included before a kernel that is compiled for the host: stands in for primitives.cuh, async_copy.cuh and
- * mma.cuh. */
+ * mma.cuh; and, by
+ * emulated_wgmma.h, for wgmma.cuh. */
 #ifndef LACUNA_EMULATED_PRIMITIVES_H
 #define LACUNA_EMULATED_PRIMITIVES_H
 #define LACUNA_PRIMITIVES_CUH
@@ -165,6 +166,15 @@ inline void copy_async16(float *to, const float *from)
 {
     copy_later<float4>(to, from);
 }
+inline void copy_async16(float *to, const float *from, unsigned bytes)
+{
+    EMULATED_REQUIRE((uintptr_t)from % 16 == 0 && bytes <= 16);
+    float4 *into = at_address<float4>(shared_address(to));
+    emulated_later([=] {
+        *into = {};
+        memcpy(into, from, bytes);
+    });
+}
 inline void copy_async4(float *to, const float *from)
 {
     copy_later<float>(to, from);
@@ -201,6 +211,16 @@ inline uint4 load_turned(unsigned address)
                        *high = (const uint16_t *)at_address<uint4>(rows.of[row + 1]);
         word[i] = (unsigned)high[column] << 16 | low[column];
     }
+    return {word[0], word[1], word[2], word[3]};
+}
+
+inline uint4 load_matrices(unsigned address)
+{
+    const Lanes<unsigned> rows(address);
+    const int lane = emulated_lane();
+    unsigned word[4];
+    for (int i = 0; i < 4; i++)
+        word[i] = ((const unsigned *)at_address<uint4>(rows.of[8 * i + lane / 4]))[lane % 4];
     return {word[0], word[1], word[2], word[3]};
 }
 
@@ -247,4 +267,6 @@ inline void mma_bf16(float (&d)[4], uint4 a, uint32_t b0, uint32_t b1)
 }
 
 } // namespace lacuna
+
+#include "emulated_wgmma.h"
 #endif

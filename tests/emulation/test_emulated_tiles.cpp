@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The product by tiles on the emulator, as devices without warpgroup products do it, against fp64: random
- * shapes, orders, strides, scalars, patterns of zeros, data and devices, and special values; poison wherever
- * nothing may be read; each product twice, in two orders of its warps and with a packed beforehand, for the
- * same bits, and once with bias and activation. */
+ * The product by tiles on the emulator, by products of a warpgroup and by those of a warp, against fp64:
+ * random shapes, orders, strides, scalars, patterns of zeros, data and devices, and special values; poison
+ * wherever nothing may be read; each product twice, in two orders of its warps and with a packed beforehand,
+ * for the same bits, and once with bias and activation. */
 #include "emulator.h"
 #include "tiles.h"
 
@@ -15,15 +15,6 @@
 #include <random>
 #include <string>
 #include <vector>
-
-namespace lacuna
-{
-/* Nobody emulates these: the tests ask for the other kernel. */
-lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *, void *, lac_cuda_stream_t)
-{
-    return LAC_ERR_VENDOR;
-}
-} // namespace lacuna
 
 namespace
 {
@@ -39,18 +30,20 @@ struct Case {
     int spread;               /* of exponents, to either side                  */
     float special;            /* put somewhere into a or b, where it is not 0  */
     int device;
+    bool portable; /* not by warpgroup products, on a device that has them */
     unsigned seed;
 };
 
 std::string text(const Case &c)
 {
     char b[256];
-    snprintf(
-        b, sizeof b,
-        "%lldx%lldx%lld a=%s c=%s%s%s alpha=%g beta=%g zeros=%dx%d-%g spread=%d special=%g device=%d seed=%u",
-        (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
-        c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "", c.alpha,
-        c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device, c.seed);
+    snprintf(b, sizeof b,
+             "%lldx%lldx%lld a=%s c=%s%s%s alpha=%g beta=%g zeros=%dx%d-%g spread=%d special=%g device=%d%s "
+             "seed=%u",
+             (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
+             c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "",
+             c.alpha, c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device,
+             c.portable ? " portable" : "", c.seed);
     return b;
 }
 
@@ -128,7 +121,7 @@ std::unique_ptr<Operands> make(const Case &c)
     o->p.a = o->a.data(), o->p.ars = ars, o->p.acs = acs;
     o->p.b = b, o->p.ldb = ldb;
     o->p.crs = crs, o->p.ccs = ccs;
-    o->p.portable = true;
+    o->p.portable = c.portable;
     return o;
 }
 
@@ -243,6 +236,7 @@ Case random_case(unsigned seed, unsigned largest)
     c.density = densities[random() % 5];
     c.spread = random() % 3 == 0 ? 8 : 0;
     c.special = seed % 4 == 3 ? specials[seed / 4 % 7] : 0.0f;
+    c.portable = random() % 3 == 0;
     c.device = int(random() % EMULATED_DEVICES), c.seed = seed;
     return c;
 }

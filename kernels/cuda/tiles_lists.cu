@@ -1,0 +1,268 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Preparation of a for the product by tiles: which k are active in each quarter of a tile's rows, and the
+ * tile's steps by sets of quarters. */
+#include "tiles_pack.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+constexpr int kSpan = 128;                        /* k whose activity a block finds   */
+constexpr int kTogether = 2;                      /* quarters                         */
+constexpr int kMarked = kTogether * kQuarterRows; /* rows                             */
+static_assert(kSpan / kWarp * kTogether <= kWarps, "whole words, a warp each");
+
+/* How a lies: along k, so that a thread reads one element or four; or along the rows. */
+enum Layout { kByOne, kByFour, kAcross };
+
+/* any[quarter][k] := 1 where an element of this thread's part of the rows is not zero. All loads are under
+ * way together. */
+__device__ inline void mark_by_four(const PackArgs &g, int row0, int64_t k0, int (*any)[kSpan])
+{
+    constexpr int kLoads = kMarked / kWarps;
+    const int at = threadIdx.x % kWarp * 4, warp = threadIdx.x / kWarp;
+    float4 x[kLoads];
+#pragma unroll
+    for (int u = 0; u < kLoads; u++) {
+        const int row = row0 + warp + u * kWarps;
+        const bool inside = row < g.m && k0 + at < g.k; /* k is a multiple of four */
+        x[u] = inside ? __ldg((const float4 *)(g.a + row * g.ars + k0 + at)) : make_float4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int q = 0; q < kTogether; q++) {
+        bool active[4] = {};
+#pragma unroll
+        for (int u = q * kLoads / kTogether; u < (q + 1) * kLoads / kTogether; u++)
+            active[0] |= x[u].x != 0.0f, active[1] |= x[u].y != 0.0f, active[2] |= x[u].z != 0.0f,
+                active[3] |= x[u].w != 0.0f;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (active[i]) any[q][at + i] = 1;
+    }
+}
+
+template <bool kAlongRows>
+__device__ inline void mark_by_one(const PackArgs &g, int row0, int64_t k0, int (*any)[kSpan])
+{
+    constexpr int kInner = kAlongRows ? kMarked : kSpan, kAtOnce = 16, kTurns = kMarked * kSpan / kThreads;
+#pragma unroll
+    for (int turn = 0; turn < kTurns; turn += kAtOnce) {
+        float x[kAtOnce];
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++) {
+            const int e = (turn + u) * kThreads + threadIdx.x, inner = e % kInner, outer = e / kInner;
+            const int row = row0 + (kAlongRows ? inner : outer);
+            const int64_t k = k0 + (kAlongRows ? outer : inner);
+            x[u] = row < g.m && k < g.k ? __ldg(g.a + row * g.ars + k * g.acs) : 0.0f;
+        }
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++) {
+            const int e = (turn + u) * kThreads + threadIdx.x, inner = e % kInner, outer = e / kInner;
+            if (x[u] != 0.0f)
+                any[(kAlongRows ? inner : outer) / kQuarterRows][kAlongRows ? outer : inner] = 1;
+        }
+    }
+}
+
+/* active[quarter][k] := any a[row, k] != 0 among the quarter's rows. Grid (spans of k, twos of quarters).
+ * Bytes: a once. */
+template <Layout kLayout>
+__global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ PackArgs g)
+{
+    __shared__ int any[kTogether][kSpan];
+    const int64_t k0 = (int64_t)blockIdx.x * kSpan;
+    const int row0 = (int)blockIdx.y * kMarked, warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    if (threadIdx.x < kTogether * kSpan) any[threadIdx.x / kSpan][threadIdx.x % kSpan] = 0;
+    dependency_wait();
+    dependents_launch();
+    __syncthreads();
+    if (kLayout == kByFour)
+        mark_by_four(g, row0, k0, any);
+    else
+        mark_by_one<kLayout == kAcross>(g, row0, k0, any);
+    __syncthreads();
+    if (warp >= kSpan / kWarp * kTogether) return;
+    const int q = warp / (kSpan / kWarp), part = warp % (kSpan / kWarp);
+    const int64_t word = k0 / 32 + part;
+    const unsigned bits = __ballot_sync(kFull, any[q][part * kWarp + lane]);
+    if (lane == 0 && word < g.s.words)
+        g.s.active[((int64_t)blockIdx.y * kTogether + q) * g.s.words + word] = bits;
+}
+
+/* Sets of quarters as bits. What is left of a set's k goes to a set with one quarter more, of neighbours
+ * where that can be; those that go somewhere come before those that they go to. */
+constexpr int kSets = kAll + 1;
+__device__ constexpr int kInOrder[kAll] = {1, 2, 4, 8, 3, 5, 6, 9, 10, 12, 7, 11, 13, 14, 15};
+__device__ constexpr int kNext[kSets] = {0, 3, 3, 7, 12, 13, 14, 15, 12, 11, 11, 15, 14, 15, 15, 15};
+
+constexpr int kListThreads = 1024, kListWarps = kListThreads / kWarp;
+static_assert(kSets <= kListWarps && kListWarps == kWarp, "a warp for each set; a lane for each warp");
+
+/* Of each set, in the shared memory of one block. */
+struct Sets {
+    int next[kSets];              /* where what is left goes                                    */
+    int left_from[kSets];         /* place in that list of the first that is left               */
+    int steps[kSets];             /* of its list                                                */
+    int first[kSets];             /* of its steps among the tile's                              */
+    int before[kSets][kQuarters]; /* steps of a quarter in front of them                        */
+    int last;                     /* places with a k in the last step of all quarters; 0: whole */
+    int all_steps, quarter_steps[kQuarters];
+};
+
+/* The lists' lengths and where they lie, all quarters' last. One thread. */
+__device__ inline void arrange_sets(Sets &s, const int (&count)[kSets])
+{
+    int total[kSets], steps = 0, of_quarter[kQuarters] = {};
+#pragma unroll
+    for (int set = 0; set < kSets; set++) total[set] = count[set];
+#pragma unroll
+    for (int i = 0; i < kAll; i++) {
+        const int set = kInOrder[i], next = kNext[set],
+                  mine = set == kAll ? (int)ceil_div(total[set], kStep) : total[set] / kStep;
+        s.next[set] = next, s.left_from[set] = total[next], s.steps[set] = mine, s.first[set] = steps;
+        if (set != kAll) total[next] += total[set] % kStep;
+        steps += mine;
+#pragma unroll
+        for (int q = 0; q < kQuarters; q++) {
+            s.before[set][q] = of_quarter[q];
+            if (set >> q & 1) of_quarter[q] += mine;
+        }
+    }
+    s.last = total[kAll] % kStep, s.all_steps = steps;
+#pragma unroll
+    for (int q = 0; q < kQuarters; q++) s.quarter_steps[q] = of_quarter[q];
+}
+
+/* Place among the tile's of the k that is `rank`th of its set. */
+__device__ inline int place_in(const Sets &s, int set, int rank)
+{
+    while (set != kAll && rank >= s.steps[set] * kStep)
+        rank += s.left_from[set] - s.steps[set] * kStep, set = s.next[set];
+    return s.first[set] * kStep + rank;
+}
+
+/* A word of each quarter: a bit for each of 32 k. */
+struct Words {
+    uint32_t of[kQuarters];
+    __device__ Words(const TilesPacked &g, int tile, int word)
+    {
+#pragma unroll
+        for (int q = 0; q < kQuarters; q++)
+            of[q] = g.active[((int64_t)tile * kQuarters + q) * g.words + word];
+    }
+    /* The k whose set this is. */
+    __device__ uint32_t in(int set) const
+    {
+        uint32_t all = kFull;
+#pragma unroll
+        for (int q = 0; q < kQuarters; q++) all &= set >> q & 1 ? of[q] : ~of[q];
+        return all;
+    }
+    __device__ int set_of(int k) const
+    {
+        int set = 0;
+#pragma unroll
+        for (int q = 0; q < kQuarters; q++) set |= (int)(of[q] >> k & 1u) << q;
+        return set;
+    }
+};
+
+/* The tile's rows of b, step after step: a warp takes the words from begin to end, a lane a k, and lane l
+ * knows how many k with set l came before. */
+__device__ inline void write_rows(const TilesPacked &g, int tile, const Sets &s, int begin, int end,
+                                  int before)
+{
+    const int lane = threadIdx.x % kWarp;
+    int *rows = g.rows + (int64_t)tile * g.lines * kStep;
+#pragma unroll 4
+    for (int w = begin; w < end; w++) {
+        const Words words(g, tile, w);
+        const int set = words.set_of(lane),
+                  rank = __shfl_sync(kFull, before, set) + __popc(words.in(set)&lanes_below(lane));
+        if (set) rows[place_in(s, set, rank)] = w * 32 + lane;
+        before += __popc(words.in(lane % kSets));
+    }
+}
+
+/* Where each quarter's pieces of a step lie; a thread for each step. */
+__device__ inline void write_places(const TilesPacked &g, int tile, const Sets &s)
+{
+    for (int step = (int)threadIdx.x; step < g.lines; step += kListThreads) {
+        int set = 0;
+#pragma unroll
+        for (int i = 1; i < kSets; i++)
+            if (step >= s.first[i] && step < s.first[i] + s.steps[i]) set = i;
+        int place[kQuarters];
+#pragma unroll
+        for (int q = 0; q < kQuarters; q++)
+            place[q] = set >> q & 1 ? s.before[set][q] + step - s.first[set] : -1;
+        g.places[(int64_t)tile * g.lines + step] = make_int4(place[0], place[1], place[2], place[3]);
+    }
+    if (threadIdx.x < kQuarters)
+        g.quarter_steps[tile * kQuarters + (int)threadIdx.x] = s.quarter_steps[threadIdx.x];
+    if (threadIdx.x == 0) g.tile_steps[tile] = s.all_steps;
+}
+
+/* Steps of one tile: their rows of b, and where each quarter's pieces of them lie. Grid: tiles. Within a set,
+ * k stay in ascending order. */
+__global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant__ PackArgs g)
+{
+    __shared__ int of_warp[kListWarps][kSets + 1], count[kSets]; /* a column more: banks */
+    __shared__ Sets sets;
+    const int tile = blockIdx.x, warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, words = g.s.words;
+    const int each = (int)ceil_div(words, kListWarps), begin = least(warp * each, words),
+              end = least(begin + each, words);
+    int mine = 0;
+    dependency_wait();
+    dependents_launch();
+#pragma unroll 4
+    for (int w = begin; w < end; w++) mine += __popc(Words(g.s, tile, w).in(lane % kSets));
+    if (lane < kSets) of_warp[warp][lane] = lane ? mine : 0;
+    __syncthreads();
+    if (warp < kSets) { /* counts become those of the warps before */
+        mine = of_warp[lane][warp];
+        int sum = mine;
+        for (int d = 1; d < kWarp; d *= 2) {
+            const int other = __shfl_up_sync(kFull, sum, d);
+            if (lane >= d) sum += other;
+        }
+        of_warp[lane][warp] = sum - mine;
+        if (lane == kWarp - 1) count[warp] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) arrange_sets(sets, count);
+    __syncthreads();
+    write_places(g.s, tile, sets);
+    write_rows(g.s, tile, sets, begin, end, of_warp[warp][lane % kSets]);
+    for (int step = sets.all_steps + warp; step < g.s.lines; step += kListWarps) /* there are no such steps */
+        g.s.rows[((int64_t)tile * g.s.lines + step) * kStep + lane] = -1;
+    __syncthreads();
+    if (warp > 0 || sets.last == 0 || lane < sets.last) return;
+    int *const step = g.s.rows + ((int64_t)tile * g.s.lines + sets.all_steps - 1) * kStep;
+    step[lane] = ~step[0]; /* the rest of the last step of all quarters */
+}
+
+} // namespace
+} // namespace lacuna
+
+lac_status_t lacuna::list_tiles(const PackArgs &g, cudaStream_t stream)
+{
+    const bool across = g.ars == 1 && g.acs != 1,
+               four = g.acs == 1 && g.k % 4 == 0 && g.ars % 4 == 0 && aligned(g.a, 16);
+    const Launch mark = {
+        dim3(unsigned(ceil_div(g.k, kSpan)), (unsigned)(g.s.tiles_m * kQuarters / kTogether)),
+        dim3(kThreads),
+        0,
+        1,
+        true,
+        stream};
+    const Launch list = {dim3((unsigned)g.s.tiles_m), dim3(kListThreads), 0, 1, true, stream};
+    const lac_status_t status = launch(across ? mark_active<kAcross>
+                                       : four ? mark_active<kByFour>
+                                              : mark_active<kByOne>,
+                                       mark, g);
+    return status ? status : launch(list_sets, list, g);
+}

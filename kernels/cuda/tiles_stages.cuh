@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What those who fill stages of the product by tiles and those who empty them have in common, on devices with
+ * warpgroup products: shapes, shared memory, the layout of b's fragments. */
+#ifndef LACUNA_TILES_STAGES_CUH
+#define LACUNA_TILES_STAGES_CUH
+
+#include "tiles_walk.cuh"
+#include "tiles_write.cuh"
+#include "wgmma.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kConsumers = 2, kProducers = 2; /* warpgroups: 64 columns of b each; every second step each */
+constexpr int kThreads = (kConsumers + kProducers) * kGroup;
+constexpr int kConsumerRegisters = 184, kProducerRegisters = 72;
+static_assert(kTileCols == kConsumers * kWgmmaRows && kDepth == kWgmmaDepth &&
+                  kHolders == kConsumers * kGroup,
+              "an instruction's shape");
+static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters <= 512, "65536 registers");
+
+constexpr int kStages = 3;
+constexpr int kDepths = kStep / kDepth;
+constexpr int kFragments = kPieces * kDepths; /* of b in a step: piece by piece, 16 k each */
+constexpr int kFragmentBytes = kDepth * kTileCols * 2;
+constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kQuarters * kStepBytes;
+constexpr int kRaws = 2, kRawBytes = kStep * kTileCols * 4; /* steps of b as they lie, of each producer */
+
+/* What the lists say of a step, as it comes: of each of a producer's warps its own. */
+struct Listing {
+    int rows[kStep];       /* of b                                                    */
+    int places[kQuarters]; /* of each quarter's pieces, -1: it is not the quarter's   */
+    int m, n;              /* tile; m < 0: there is no such step                      */
+    int unused[2];
+};
+constexpr int kListings = 4, kProducerWarps = kProducers * kGroup / kWarp;
+static_assert(sizeof(Listing) % 16 == 0, "copied by 16 bytes");
+
+constexpr int kAlignment = 128;
+constexpr int kShared = kStages * (kStageA + kStageB) + kProducers * kRaws * kRawBytes +
+                        kProducerWarps * kListings * (int)sizeof(Listing) + kAlignment;
+static_assert(kShared <= 226 * 1024, "what a block may have, but for a few barriers");
+
+struct MultiplyArgs {
+    const float *b;
+    int64_t ldb;
+    TilesOut out;
+    TilesPacked packed;
+    TilesSpace s;
+};
+
+struct Stages {
+    unsigned char *b, *a, *raw; /* kStages of b and a; kRaws of each producer */
+    Listing *listings;          /* kListings of each producer's warp          */
+    int *sets;                  /* of quarters that want them  */
+    barrier_t *full, *empty;
+};
+
+/* Position in the ring of stages. */
+struct Slot {
+    int at;
+    unsigned parity;
+    __device__ void next(int steps = 1)
+    {
+        at += steps;
+        if (at >= kStages) at -= kStages, parity ^= 1;
+    }
+};
+
+/* Where a thread's registers of a fragment lie: those of row (of wgmma's first operand) 16 w + r and 8
+ * further, k 2 c and 8 further. Column 16 w + 2 r + h of b is its row 16 w + r + 8 h. Neither those who store
+ * nor those who load meet in a bank. */
+__device__ inline int fragment_at(int w, int r, int c)
+{
+    const int line = w * 4 + r / 2;
+    return line * 128 + ((c + r % 2 * 4) ^ line % 8) * 16;
+}
+
+} // namespace
+} // namespace lacuna
+#endif

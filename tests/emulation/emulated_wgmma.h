@@ -1,0 +1,78 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The part of emulated_primitives.h that stands in for wgmma.cuh. The layouts of fragments and of matrices in
+ * shared memory are those of the PTX manual. */
+#ifndef LACUNA_EMULATED_WGMMA_H
+#define LACUNA_EMULATED_WGMMA_H
+#define LACUNA_WGMMA_CUH
+
+namespace lacuna
+{
+
+constexpr int kGroup = 128, kWgmmaRows = 64, kWgmmaDepth = 16;
+
+inline uint64_t wgmma_matrix(unsigned address, unsigned next_k, unsigned next_columns)
+{
+    EMULATED_REQUIRE(address % 16 == 0 && next_k % 16 == 0 && next_columns % 16 == 0);
+    return (uint64_t)(next_columns >> 4) << 32 | (uint64_t)(next_k >> 4) << 16 | (address >> 4);
+}
+
+inline uint64_t wgmma_further(uint64_t matrix, int bytes)
+{
+    EMULATED_REQUIRE(bytes % 16 == 0);
+    return matrix + (unsigned)(bytes >> 4);
+}
+
+inline void wgmma_fence() {}
+inline void wgmma_commit() {}
+template <int kLeft> inline void wgmma_wait() {}
+template <int kCount> inline void keep(uint4 (&)[kCount]) {}
+
+/* Element (k, column) of B. */
+inline float wgmma_element(uint64_t matrix, int k, int column)
+{
+    const unsigned start = unsigned(matrix & 0x3fff) << 4, next_k = unsigned(matrix >> 16 & 0x3fff) << 4,
+                   next_columns = unsigned(matrix >> 32 & 0x3fff) << 4;
+    return __uint_as_float((uint32_t)*at_address<uint16_t>(start + unsigned(k / 8) * next_k +
+                                                           unsigned(column / 8) * next_columns +
+                                                           unsigned(column % 8 * 16 + k % 8 * 2))
+                           << 16);
+}
+
+template <int kSums> inline void wgmma_bf16(float (&d)[kSums], uint4 a, uint64_t b, bool add)
+{
+    const Lanes<uint64_t> low(uint64_t(a.y) << 32 | a.x), high(uint64_t(a.w) << 32 | a.z);
+    const int lane = emulated_lane();
+    for (int i = 0; i < kSums; i++) {
+        const int h = i / 2 % 2, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        double term[17] = {add ? (double)d[i] : 0.0};
+        for (int k = 0; k < 16; k++)
+            term[1 + k] = (double)bf16_at((k < 8 ? low : high).of[lane / 4 * 4 + k % 8 / 2], h, k % 2) *
+                          (double)wgmma_element(b, k, column);
+        d[i] = truncated_sum(term, 17);
+    }
+}
+
+template <int kRegisters> inline void registers_fewer() {}
+template <int kRegisters> inline void registers_more() {}
+
+template <int kName, int kThreads> inline bool any_of(bool mine)
+{
+    static thread_local struct {
+        int come;
+        unsigned number;
+        bool any[2];
+    } meeting;
+    const unsigned number = meeting.number;
+    if (meeting.come == 0) meeting.any[number % 2] = false;
+    meeting.any[number % 2] |= mine;
+    if (++meeting.come == kThreads)
+        meeting.come = 0, meeting.number++;
+    else
+        emulated_wait([](const void *of, unsigned value) { return *(const unsigned *)of != value; },
+                      &meeting.number, number);
+    return meeting.any[number % 2];
+}
+
+} // namespace lacuna
+#endif
