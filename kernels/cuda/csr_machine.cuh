@@ -46,8 +46,9 @@ __device__ inline void take_step(StepMachine &s)
 
 /* One step: sums a += value * w. Meanwhile the row of W that the next step wants is fetched into o, where it
  * is another, and the next step itself; then on to where that one says. %80: at, %81: next, %82: value, %83:
- * what, %84: this lane's place in the first row of the chunk, %85: 0, but not known to be: it keeps the value
- * in a register of each lane, from where a multiply-add takes it sooner than from a uniform one. */
+ * what, %84: this lane's place in the first row of the chunk, %85: 0, but not known to be. value | %85 & %82
+ * is the value, in a register of each lane (a uniform one would be another move) and not in that of the value
+ * in use (the load would wait for the multiply-adds). */
 #define LAC_STEP(label, a0, a1, a2, a3, a4, a5, a6, a7, w0, w1, w2, w3, w4, w5, w6, w7, o0, o1, o2, o3, o4,  \
                  o5, o6, o7)                                                                                 \
     label ":\n"                                                                                              \
@@ -57,6 +58,7 @@ __device__ inline void take_step(StepMachine &s)
           " add.u32 place, place, %84;\n"                                                                    \
           " @fresh ld.shared.v4.f32 {" o0 ", " o1 ", " o2 ", " o3 "}, [place];\n"                            \
           " @fresh ld.shared.v4.f32 {" o4 ", " o5 ", " o6 ", " o7 "}, [place+512];\n"                        \
+          " ld.shared.v2.b32 {%81, value}, [%80+8];\n"                                                       \
           " fma.rn.f32 " a0 ", %82, " w0 ", " a0 ";\n"                                                       \
           " fma.rn.f32 " a1 ", %82, " w1 ", " a1 ";\n"                                                       \
           " fma.rn.f32 " a2 ", %82, " w2 ", " a2 ";\n"                                                       \
@@ -65,8 +67,7 @@ __device__ inline void take_step(StepMachine &s)
           " fma.rn.f32 " a5 ", %82, " w5 ", " a5 ";\n"                                                       \
           " fma.rn.f32 " a6 ", %82, " w6 ", " a6 ";\n"                                                       \
           " fma.rn.f32 " a7 ", %82, " w7 ", " a7 ";\n"                                                       \
-          " ld.shared.v2.b32 {%81, value}, [%80+8];\n"                                                       \
-          " or.b32 %82, value, %85;\n"                                                                       \
+          " lop3.b32 %82, value, %85, %82, 0xf8;\n"                                                          \
           " add.u32 %80, %80, 8;\n"                                                                          \
           " brx.idx.uni %83, $lac_steps;\n"
 #define LAC_STEP_ROW(r, a0, a1, a2, a3, a4, a5, a6, a7)                                                      \
