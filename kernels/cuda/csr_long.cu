@@ -187,9 +187,10 @@ __device__ inline Work find_work(const LongArgs &a, int block, int blocks)
  *           sums once out and in.
  * Order     the entries of a row, or of its part of k, in ascending k, one after the other; the parts in
  *           order: no atomics.
- * Limit     4096^3 at 1, 2, 5, 10 %: 195, 274, 526, 929 us. Below 1 % the copies; then the banks of shared
- *           memory, busy for 80 % of the cycles at 1 %; at 10 % also a jump per entry, 8 cycles of the unit
- *           that jumps, of which a multiprocessor has one (H200, 2026-11-22). */
+ * Limit     4096^3 at 1, 2, 5, 10 %: 181, 253, 497, 872 us with this machine code of a step, before k
+ *           could be in parts. Below 1 % the copies; then the banks of shared memory, busy for 80 % of
+ *           the cycles at 1 %; at 10 % also a jump per entry, 8 cycles of the unit that jumps, of which
+ *           a multiprocessor has one (H200, 2026-11-22). */
 __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __grid_constant__ LongArgs a)
 {
     LACUNA_DYNAMIC_SHARED(Line, lines);
