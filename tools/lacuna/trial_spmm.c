@@ -94,6 +94,7 @@ trial_end_t trial_spmm(trial_t *t)
     lac_status_t status = place_loose(t, &x, &form);
     ref_compressed_free(&form);
     trial_end_t end = status == LAC_OK ? TRIAL_PASSED : trial_stop(t, status, "CSR");
+    t->readings = TRIAL_READINGS; /* what is not stored is not multiplied, whatever the context says of NaN */
     trial_force(t);
     for (int i = 0; end == TRIAL_PASSED && i < TRIAL_CALLS; i++) {
         describe_loose(t, &x);
