@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The tiles route: both sides long, fp32-accurate products on tensor cores over the k that are active in some
  * rows of S; where none is inactive, a dense product.
-
- S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is turned first, or
- its copy is read. */
+ *
+ * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is turned first, or
+ * its copy is read. */
 #include "cuda_contents.h"
 #include "cuda_finish.h"
 #include "cuda_forms.h"

@@ -67,14 +67,6 @@ __device__ inline void copy_async16(float *to, const float *from)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory");
 }
 
-/* Of which only the first `bytes` are read; the others become 0. */
-__device__ inline void copy_async16(float *to, const float *from, unsigned bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
-                 "r"(bytes)
-                 : "memory");
-}
-
 __device__ inline void copy_async4(float *to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");

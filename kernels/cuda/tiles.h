@@ -34,7 +34,7 @@ typedef struct lac_cuda_tiles {
 
 /* True where the thread's current device has the instructions: compute capability 8.0. */
 bool lac_cuda_tiles_here(void);
-/* True where b can be read as it lies: rows of 16-byte pieces. */
+/* True where b can be read as it lies: rows of 16-byte pieces, less than 4 GiB from each other. */
 bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);
 
 /* A tile of c is LAC_CUDA_TILES_SIDE square; LAC_CUDA_TILES_ROWS rows of a, a quarter, are active at a k or

@@ -13,10 +13,19 @@ namespace lacuna
 namespace
 {
 
-/* Every kProducers-th step of all that the block does. */
+/* A warp's rows are places c to c + 3 and c + 8 to c + 11 of a step, as its listing has them; it splits them
+ * in turns. */
+constexpr int kTurns = 2, kRowsEach = 4;
+static_assert(kMine == kTurns * kRowsEach && kTileCols == 4 * kWarp, "a warp brings a row at a time");
+/* Lanes that copy a listing, by 16 bytes: so many bring rows, the next one places. */
+constexpr int kRowLanes = kMine / 4;
+static_assert(kQuarters * sizeof(int) == 16, "a copy brings all places");
+
+/* A producer's way: every kProducers-th step of all that the block does. */
 struct Walk {
-    int item, step;
+    int item, step, known; /* known: steps that the lists were asked for */
     Work work;
+    const char *from; /* what this lane copies of the step's listing */
     __device__ bool over(const MultiplyArgs &g) const { return item >= (int)g.s.tiles * g.s.splits; }
     /* Goes on to where `step` lies in what is done. */
     __device__ void settle(const MultiplyArgs &g)
@@ -28,28 +37,45 @@ struct Walk {
             work = find_work(g.packed, g.s, item);
             step = work.begin + beyond;
         }
+        find_listing(g.packed);
+    }
+    __device__ void find_listing(const TilesPacked &a)
+    {
+        const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
+                  c = warp / 2 * kDepth + warp % 2 * 4;
+        const int64_t line = (int64_t)work.m * a.lines + step;
+        from = lane < kRowLanes ? (const char *)(a.rows + line * kStep + c + lane * 8)
+                                : (const char *)(a.places + line);
     }
 };
 
-constexpr int kTurns = 2, kRowsEach = 4,
-              kMine = kTurns * kRowsEach; /* a warp's rows: so many times so many */
-static_assert(kStep == kMine * (kGroup / kWarp) && kTileCols == 4 * kWarp, "a warp brings a row at a time");
-
-/* Begins to copy what the lists say of the step that the walk is at; goes on. */
+/* Begins to copy what the lists say of the step that the walk is at, if there is one; goes on. */
 __device__ inline void bring_listing(const MultiplyArgs &g, Walk *w, Listing *to)
 {
-    const bool over = w->over(g);
-    const int64_t line = (int64_t)w->work.m * g.packed.lines + w->step;
+    if (w->over(g)) return;
     const int lane = threadIdx.x % kWarp;
-    if (!over && lane < kStep / 4)
-        copy_async16((float *)(to->rows + lane * 4),
-                     (const float *)(g.packed.rows + line * kStep + lane * 4));
-    if (!over && lane == kStep / 4)
-        copy_async16((float *)to->places, (const float *)(g.packed.places + line));
-    if (lane == 0) to->m = over ? -1 : w->work.m, to->n = w->work.n;
-    if (over) return;
+    if (lane <= kRowLanes) copy_async16((float *)to + lane * 4, (const float *)w->from);
+    if (lane == 0) to->m = w->work.m, to->n = w->work.n;
+    w->known++;
+    w->from += kProducers * (lane < kRowLanes ? kStep : kQuarters) * (int)sizeof(int);
     w->step += kProducers;
-    w->settle(g);
+    if (w->step >= w->work.end) w->settle(g);
+}
+
+/* Four columns of a row of b, of which `left` are inside: by single ones where not all are, for no more than
+ * those may be read. */
+template <bool kWhole> __device__ inline void bring_quad(float *to, const float *from, int left)
+{
+    if (kWhole || left > 3) {
+        copy_async16(to, from);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (i < left)
+                copy_async4(to + i, from + i);
+            else
+                to[i] = 0.0f;
+    }
 }
 
 /* Begins to copy this warp's rows of a step as they lie; each thread will read what it copied. */
@@ -58,48 +84,46 @@ __device__ inline void bring_rows(const MultiplyArgs &g, const Listing &s, unsig
 {
     const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
               col = s.n * kTileCols + lane * 4;
-    const int left = kWhole ? 4 : most(0, least(4, g.out.n - col));
+    const char *const b = (const char *)(g.b + col);
     float *to = (float *)(raw + warp * kMine * kTileCols * 4 + lane * 16);
-    int row[kMine];
+    int4 row[kMine / 4];
+#pragma unroll
+    for (int i = 0; i < kMine / 4; i++) row[i] = *((const int4 *)s.rows + i);
 #pragma unroll
     for (int i = 0; i < kMine; i++) {
-        const int turn = i / kRowsEach, c = warp % 2 * kTurns + turn;
-        row[i] = s.rows[warp / 2 * kDepth + c * 2 + i % 2 + i % kRowsEach / 2 * 8];
-    }
-#pragma unroll
-    for (int i = 0; i < kMine; i++) {
-        const float *from = g.b + listed_row(row[i]) * g.ldb + col;
-        if (kWhole)
-            copy_async16(to + i * kTileCols, from);
-        else
-            copy_async16(to + i * kTileCols, left > 0 ? from : g.b, left * 4);
+        const int4 four = row[i % 4 / 2]; /* k 2 c and further; k 2 c + 8 and further */
+        const int at = i / kRowsEach ? (i % 2 ? four.w : four.z) : (i % 2 ? four.y : four.x);
+        bring_quad<kWhole>(to + i * kTileCols,
+                           (const float *)(b + (uint64_t)(unsigned)listed_row(at) * g.pitch), g.out.n - col);
     }
 }
 
-/* Splits a turn's rows into a stage. */
-__device__ inline void split_rows(const unsigned char *raw, unsigned char *stage, int turn)
+/* What this thread copied of a turn's rows. */
+__device__ inline void load_rows(const unsigned char *raw, int turn, float (&x)[kRowsEach][4])
 {
     const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp;
-    float in[kRowsEach][4];
 #pragma unroll
     for (int i = 0; i < kRowsEach; i++) {
-        const float4 x =
+        const float4 row =
             *(const float4 *)(raw + (warp * kMine + turn * kRowsEach + i) * kTileCols * 4 + lane * 16);
-        in[i][0] = x.x, in[i][1] = x.y, in[i][2] = x.z, in[i][3] = x.w;
+        x[i][0] = row.x, x[i][1] = row.y, x[i][2] = row.z, x[i][3] = row.w;
     }
+}
+
+/* Splits two columns of a turn's rows into a stage. */
+__device__ inline void split_columns(const float (&x)[kRowsEach][4], unsigned char *stage, int turn, int pair)
+{
+    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp;
+    uint32_t word[4][kPieces]; /* 2 g + h */
 #pragma unroll
-    for (int pair = 0; pair < 2; pair++) {
-        uint32_t word[4][kPieces]; /* 2 g + h */
+    for (int w = 0; w < 4; w++)
+        split_pair(x[w / 2 * 2][2 * pair + w % 2], x[w / 2 * 2 + 1][2 * pair + w % 2], word[w]);
+    unsigned char *at = stage + warp / 2 * kFragmentBytes +
+                        fragment_at(lane / 4, lane % 4 * 2 + pair, warp % 2 * kTurns + turn);
 #pragma unroll
-        for (int w = 0; w < 4; w++)
-            split_pair(in[w / 2 * 2][2 * pair + w % 2], in[w / 2 * 2 + 1][2 * pair + w % 2], word[w]);
-        unsigned char *at = stage + warp / 2 * kFragmentBytes +
-                            fragment_at(lane / 4, lane % 4 * 2 + pair, warp % 2 * kTurns + turn);
-#pragma unroll
-        for (int p = 0; p < kPieces; p++)
-            *(uint4 *)(at + p * kDepths * kFragmentBytes) =
-                make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
-    }
+    for (int p = 0; p < kPieces; p++)
+        *(uint4 *)(at + p * kDepths * kFragmentBytes) =
+            make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
 }
 
 /* Begins to copy the pieces of a of a step, and says whose step it is; a warp, a lane for each quarter. */
@@ -119,43 +143,59 @@ __device__ inline void bring_pieces(const MultiplyArgs &g, const Listing &s, con
                   kStepBytes, st.full + stage);
 }
 
+/* A stage that holds no step: the first one of them is behind the last step. */
+__device__ inline void end_steps(const Stages &st, const Slot &slot)
+{
+    const int stage = slot.at();
+    barrier_wait(st.empty + stage, slot.freed());
+    if (threadIdx.x % kGroup == 0) {
+        st.sets[stage] = kNoStep;
+        barrier_arrive_promise(st.full + stage, 0);
+    }
+    barrier_arrive(st.full + stage);
+}
+
 /* Fills the stages of every second step with the rows of b that it names, split on the way into wgmma's
- * registers, and a's pieces. The rows of the next kRaws of its steps are on their way meanwhile, and so is
- * what the lists say of later ones: nobody waits for what comes from afar. */
+ * registers, and a's pieces, which a warp brings each in its turn. The rows of the next of its steps come
+ * meanwhile, and what the lists say of later ones: nobody waits for what comes from afar. */
 template <bool kWhole> __device__ inline void produce(const MultiplyArgs &g, const Stages &st, int turn)
 {
-    static_assert(kListings == kRaws + 2, "a listing has come when two more copies were waited for");
-    Slot slot = {turn, 1};
-    Walk walk = {(int)blockIdx.x, 0, find_work(g.packed, g.s, (int)blockIdx.x)};
+    constexpr int kWarps = kGroup / kWarp;
+    const int warp = threadIdx.x % kGroup / kWarp;
+    unsigned char *const raw = st.raw + turn * kRawBytes;
+    Listing *const listings = st.listings + (threadIdx.x / kWarp - kConsumers * kWarps) * kListings;
+    Slot slot = {(unsigned)turn};
+    Walk walk = {(int)blockIdx.x, 0, 0, find_work(g.packed, g.s, (int)blockIdx.x), nullptr};
     walk.step = walk.work.begin + turn;
     walk.settle(g);
-    unsigned char *const raws = st.raw + turn * kRaws * kRawBytes;
-    Listing *const listings = st.listings + (threadIdx.x / kWarp - kConsumers * kGroup / kWarp) * kListings;
     for (int i = 0; i < kListings; i++) bring_listing(g, &walk, listings + i);
     copies_commit();
     copies_wait<0>();
     __syncwarp();
-    for (int i = 0; i < kRaws; i++) {
-        if (listings[i].m >= 0) bring_rows<kWhole>(g, listings[i], raws + i * kRawBytes);
-        copies_commit();
-    }
-    for (int at = 0; listings[at % kListings].m >= 0; at++) {
-        const Listing &later = listings[(at + kRaws) % kListings];
-        unsigned char *const raw = raws + at % kRaws * kRawBytes;
-        copies_wait<kRaws - 1>();
-        __syncwarp(); /* the lanes have what each of them copied of a listing */
-        barrier_wait(st.empty + slot.at, slot.parity);
-        if (threadIdx.x % kGroup < kWarp) bring_pieces(g, listings[at % kListings], st, slot.at);
-#pragma unroll
-        for (int t = 0; t < kTurns; t++) split_rows(raw, st.b + slot.at * kStageB, t);
-        barrier_arrive(st.full + slot.at);
-        slot.next(kProducers);
-        if (later.m >= 0) bring_rows<kWhole>(g, later, raw);
+    if (walk.known > 0) bring_rows<kWhole>(g, listings[0], raw);
+    copies_commit();
+    for (int at = 0; at < walk.known; at++) {
+        const int stage = slot.at();
+        unsigned char *const b = st.b + stage * kStageB;
+        float first[kRowsEach][4], second[kRowsEach][4];
+        copies_wait<0>();
+        __syncwarp(); /* the lanes have what each of them copied of listings */
+        load_rows(raw, 0, first);
+        barrier_wait(st.empty + stage, slot.freed());
+        if (warp == at % kWarps) bring_pieces(g, listings[at % kListings], st, stage);
+        split_columns(first, b, 0, 0);
+        load_rows(raw, 1, second);
+        split_columns(first, b, 0, 1);
+        split_columns(second, b, 1, 0);
+        if (at + 1 < walk.known) bring_rows<kWhole>(g, listings[(at + 1) % kListings], raw);
+        split_columns(second, b, 1, 1);
+        barrier_arrive(st.full + stage);
+        slot.step += kProducers;
         __syncwarp(); /* all have read this step's listing */
         bring_listing(g, &walk, listings + at % kListings);
         copies_commit();
-        __syncwarp();
     }
+    end_steps(st, slot);
 }
 
 } // namespace

@@ -89,7 +89,7 @@ extern "C" int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t proce
 
 extern "C" bool lac_cuda_tiles_aligned(const float *b, int64_t ldb)
 {
-    return lacuna::aligned(b, 16) && ldb % 4 == 0;
+    return lacuna::aligned(b, 16) && ldb % 4 == 0 && ldb >= 0 && ldb <= UINT32_MAX / 4;
 }
 
 extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace,

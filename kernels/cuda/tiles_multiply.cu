@@ -9,6 +9,9 @@ namespace lacuna
 namespace
 {
 
+/* A call would end what the tensor cores do meanwhile. */
+#define LACUNA_INLINE __attribute__((always_inline))
+
 /* The fragments of b that this thread holds. */
 __device__ inline void load_fragments(const unsigned char *split, uint4 (&b)[kFragments])
 {
@@ -42,23 +45,20 @@ __device__ constexpr int run_of(int set) /* of a set that begins at its first qu
 {
     return set & 1 ? 1 + run_of(set >> 1) : 0;
 }
-constexpr int kEarlyQuarters = 4; /* with so many, there are registers for the next step's fragments */
-
 /* sum += a step's products for the quarters of kSet, neighbours together; meanwhile() while they run. */
 template <int kSet, typename Meanwhile>
-__device__ inline void multiply_set(float (&sum)[kSums], uint4 (&b)[kFragments], uint64_t a,
-                                    const Meanwhile &meanwhile)
+__device__ __forceinline__ void multiply_set(float (&sum)[kSums], uint4 (&b)[kFragments], uint64_t a,
+                                             const Meanwhile &meanwhile)
 {
     constexpr int kFirst = first_of(kSet), kRun = run_of(kSet >> kFirst);
     constexpr int kRest = kSet & ~(((1 << kRun) - 1) << kFirst), kFirst2 = kRest ? first_of(kRest) : 0,
                   kRun2 = kRest ? run_of(kRest >> kFirst2) : 1;
-    constexpr bool kEarly = kRun + (kRest ? kRun2 : 0) <= kEarlyQuarters;
     float acc[kRun * kQuarterSums], more[kRun2 * kQuarterSums];
     wgmma_fence();
     multiply_quarters(acc, b, wgmma_further(a, kFirst * kStepBytes));
     if constexpr (kRest != 0) multiply_quarters(more, b, wgmma_further(a, kFirst2 * kStepBytes));
     wgmma_commit();
-    if (kEarly) meanwhile();
+    meanwhile();
     wgmma_wait<0>();
     keep(b);
 #pragma unroll
@@ -67,93 +67,107 @@ __device__ inline void multiply_set(float (&sum)[kSums], uint4 (&b)[kFragments],
 #pragma unroll
         for (int i = 0; i < kRun2 * kQuarterSums; i++) sum[kFirst2 * kQuarterSums + i] += more[i];
     }
-    if (!kEarly) meanwhile();
 }
 
-template <typename Meanwhile>
-__device__ inline void multiply_step(int set, float (&sum)[kSums], uint4 (&b)[kFragments], uint64_t a,
-                                     const Meanwhile &meanwhile)
+/* How far those who multiply have come: the next step's fragments and set are here. */
+struct Taken {
+    uint64_t a; /* wgmma's second operand in the first stage */
+    Slot slot;
+    int set;
+    bool odd; /* which fragments */
+    uint4 b[2][kFragments];
+};
+
+/* Waits for a step, and takes its fragments; returns its set. */
+__device__ __forceinline__ int take_step(const Stages &st, const Slot &slot, uint4 (&b)[kFragments])
 {
-    switch (set) {
-    case 1:
-        return multiply_set<1>(sum, b, a, meanwhile);
-    case 2:
-        return multiply_set<2>(sum, b, a, meanwhile);
-    case 3:
-        return multiply_set<3>(sum, b, a, meanwhile);
-    case 4:
-        return multiply_set<4>(sum, b, a, meanwhile);
-    case 5:
-        return multiply_set<5>(sum, b, a, meanwhile);
-    case 6:
-        return multiply_set<6>(sum, b, a, meanwhile);
-    case 7:
-        return multiply_set<7>(sum, b, a, meanwhile);
-    case 8:
-        return multiply_set<8>(sum, b, a, meanwhile);
-    case 9:
-        return multiply_set<9>(sum, b, a, meanwhile);
-    case 10:
-        return multiply_set<10>(sum, b, a, meanwhile);
-    case 11:
-        return multiply_set<11>(sum, b, a, meanwhile);
-    case 12:
-        return multiply_set<12>(sum, b, a, meanwhile);
-    case 13:
-        return multiply_set<13>(sum, b, a, meanwhile);
-    case 14:
-        return multiply_set<14>(sum, b, a, meanwhile);
-    default:
-        return multiply_set<kAll>(sum, b, a, meanwhile);
+    barrier_wait(st.full + slot.at(), slot.filled());
+    const int set = st.sets[slot.at()];
+    load_fragments(st.b + slot.at() * kStageB, b);
+    return set;
+}
+
+/* sum += one step's products, whose fragments are in `b`; the next one's come into `next` meanwhile. */
+template <int kSet>
+__device__ __forceinline__ void consume_step(const Stages &st, Taken *t, float (&sum)[kSums],
+                                             uint4 (&b)[kFragments], uint4 (&next)[kFragments])
+{
+    const int stage = t->slot.at();
+    t->slot.step++;
+    multiply_set<kSet>(sum, b, wgmma_further(t->a, stage * kStageA),
+                       [&]() LACUNA_INLINE { t->set = take_step(st, t->slot, next); });
+    keep(t->set);                     /* nobody waits for it before the products are done */
+    barrier_arrive(st.empty + stage); /* each lane for itself: only then does racecheck see its reads */
+    t->odd = !t->odd;
+}
+
+/* Does nothing: a set is never negative. But the compiler sees the fragments used here, after the products
+ * that read them, and gives their registers to nothing else while they do. */
+__device__ __forceinline__ void hold_fragments(const Stages &st, const Taken &t)
+{
+    if (t.set >= 0) return;
+#pragma unroll
+    for (int i = 0; i < kFragments; i++) {
+        *((uint4 *)st.b + i * kHolders + threadIdx.x) = t.b[0][i];
+        *((uint4 *)st.a + i * kHolders + threadIdx.x) = t.b[1][i];
     }
 }
 
-/* Waits for a step, and takes its fragments; returns its set. */
-__device__ inline int take_step(const Stages &st, const Slot &slot, uint4 (&b)[kFragments])
+/* The steps of one set, of which the lists have many behind each other, as far as there are any of `left`. */
+template <int kSet>
+__device__ __forceinline__ void consume_run(const Stages &st, Taken *t, int *left, float (&sum)[kSums])
 {
-    barrier_wait(st.full + slot.at, slot.parity);
-    load_fragments(st.b + slot.at * kStageB, b);
-    return st.sets[slot.at];
-}
-
-/* One step, whose fragments are in `b`; those of the next one, if there is, come into `next` meanwhile.
- * Returns that one's set. */
-__device__ inline int consume_step(const Stages &st, uint64_t a, int set, bool last, Slot *slot,
-                                   float (&sum)[kSums], uint4 (&b)[kFragments], uint4 (&next)[kFragments])
-{
-    const int now = slot->at;
-    int later = 0;
-    slot->next();
-    multiply_step(set, sum, b, wgmma_further(a, now * kStageA), [&] {
-        if (!last) later = take_step(st, *slot, next);
-    });
-    barrier_arrive(st.empty + now); /* each lane for itself: only then does racecheck see its reads */
-    return later;
+    for (bool even = !t->odd;; even = true) {
+        if (even) {
+            consume_step<kSet>(st, t, sum, t->b[0], t->b[1]);
+            if (--*left == 0 || t->set != kSet) break;
+        }
+        consume_step<kSet>(st, t, sum, t->b[1], t->b[0]);
+        if (--*left == 0 || t->set != kSet) break;
+    }
+    hold_fragments(st, *t);
 }
 
 /* sum := the products of some steps, for this warpgroup's columns of b. */
-__device__ inline void consume_steps(const Stages &st, int steps, Slot *slot, float (&sum)[kSums])
+__device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int steps, float (&sum)[kSums])
 {
-    const uint64_t a = wgmma_matrix(shared_address(st.a), kCoreBytes, kEightRows);
-    uint4 b[2][kFragments];
 #pragma unroll
     for (int i = 0; i < kSums; i++) sum[i] = 0.0f;
-    if (steps == 0) return;
-    int set = take_step(st, *slot, b[0]);
-    for (int done = 0; done < steps; done += 2) {
-        set = consume_step(st, a, set, done + 1 == steps, slot, sum, b[0], b[1]);
-        if (done + 1 < steps) set = consume_step(st, a, set, done + 2 == steps, slot, sum, b[1], b[0]);
-    }
+    while (steps > 0) switch (t->set) {
+#define LACUNA_SET(set)                                                                                      \
+    case set:                                                                                                \
+        consume_run<set>(st, t, &steps, sum);                                                                \
+        break
+            LACUNA_SET(1);
+            LACUNA_SET(2);
+            LACUNA_SET(3);
+            LACUNA_SET(4);
+            LACUNA_SET(5);
+            LACUNA_SET(6);
+            LACUNA_SET(7);
+            LACUNA_SET(8);
+            LACUNA_SET(9);
+            LACUNA_SET(10);
+            LACUNA_SET(11);
+            LACUNA_SET(12);
+            LACUNA_SET(13);
+            LACUNA_SET(14);
+        default:
+            consume_run<kAll>(st, t, &steps, sum);
+#undef LACUNA_SET
+        }
 }
 
-__device__ inline void consume(const MultiplyArgs &g, const Stages &st)
+__device__ __forceinline__ void consume(const MultiplyArgs &g, const Stages &st)
 {
-    Slot slot = {0, 0};
+    Taken t = {wgmma_matrix(shared_address(st.a), kCoreBytes, kEightRows), {0}, kNoStep, false, {}};
+    keep(t.a);
+    t.set = take_step(st, t.slot, t.b[0]);
     for (int item = (int)blockIdx.x; item < (int)g.s.tiles * g.s.splits; item += (int)gridDim.x) {
         const Work work = find_work(g.packed, g.s, item);
         const int number = work.m * g.s.tiles_n + work.n;
         float sum[kSums];
-        consume_steps(st, work.end - work.begin, &slot, sum);
+        consume_steps(st, &t, work.end - work.begin, sum);
         if (g.s.splits > 1)
             store_part(g.s, number, work.split, sum);
         else if (!any_of<1, kHolders>(!all_finite(sum)))
@@ -168,7 +182,8 @@ __device__ inline void consume(const MultiplyArgs &g, const Stages &st)
  * Mapping   a block per multiprocessor does tile after tile of 128 x 128 or, where k is shared out, parts of
  *           their steps. Two warpgroups fill stages in turns: rows of b that a step names, split into
  *           registers of wgmma's first operand, and a's pieces, its second, by bulk copies. Two multiply,
- *           each 64 columns of b, those quarters of a that want the step.
+ *           each 64 columns of b, those quarters of a that want the step; they take the next step, be it the
+ *           next tile's, while the tensor cores do one.
  * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a for each quarter whose step it is; mostly from
  *           cache.
  * Order     steps as listed: 32 k at a time in the tensor cores, the sums of these by fp32 additions; parts
@@ -181,10 +196,9 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     __shared__ int sets[kStages];
     unsigned char *const stages = dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment;
     unsigned char *const raw = stages + kStages * (kStageB + kStageA);
-    const Stages st = {stages, stages + kStages * kStageB,
-                       raw,    (Listing *)(raw + kProducers * kRaws * kRawBytes),
-                       sets,   full,
-                       empty};
+    const Stages st = {
+        stages, stages + kStages * kStageB, raw, (Listing *)(raw + kProducers * kRawBytes), sets, full,
+        empty};
     if (threadIdx.x == 0) {
         for (int i = 0; i < kStages; i++) {
             barrier_init(full + i, kGroup + 1);
@@ -207,7 +221,8 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
 
 lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream)
 {
-    const MultiplyArgs g = {p->b, p->ldb, tiles_out(p), tiles_packed(p->m, p->k, p->room, (void *)p->packed),
+    const MultiplyArgs g = {p->b, (unsigned)(4 * p->ldb), tiles_out(p),
+                            tiles_packed(p->m, p->k, p->room, (void *)p->packed),
                             tiles_space(p->m, p->n, p->k, workspace)};
     const int64_t blocks = least<int64_t>(current_device().sms, g.s.tiles * g.s.splits);
     return launch(p->n % kTileCols ? multiply_tiles<false> : multiply_tiles<true>,

@@ -22,52 +22,51 @@ static_assert(kTileCols == kConsumers * kWgmmaRows && kDepth == kWgmmaDepth &&
               "an instruction's shape");
 static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters <= 512, "65536 registers");
 
-constexpr int kStages = 3;
+constexpr int kStages = 4;
 constexpr int kDepths = kStep / kDepth;
 constexpr int kFragments = kPieces * kDepths; /* of b in a step: piece by piece, 16 k each */
 constexpr int kFragmentBytes = kDepth * kTileCols * 2;
 constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kQuarters * kStepBytes;
-constexpr int kRaws = 2, kRawBytes = kStep * kTileCols * 4; /* steps of b as they lie, of each producer */
+constexpr int kRawBytes = kStep * kTileCols * 4; /* a step of b as it lies, of each producer */
 
-/* What the lists say of a step, as it comes: of each of a producer's warps its own. */
-struct Listing {
-    int rows[kStep];       /* of b                                                    */
+/* What the lists say of a step that concerns a warp of those who fill stages. */
+constexpr int kProducerWarps = kProducers * kGroup / kWarp, kMine = kStep / (kGroup / kWarp);
+struct alignas(16) Listing {
+    int rows[kMine];       /* of b                                                    */
     int places[kQuarters]; /* of each quarter's pieces, -1: it is not the quarter's   */
-    int m, n;              /* tile; m < 0: there is no such step                      */
-    int unused[2];
+    int m, n;              /* tile                                                    */
 };
-constexpr int kListings = 4, kProducerWarps = kProducers * kGroup / kWarp;
-static_assert(sizeof(Listing) % 16 == 0, "copied by 16 bytes");
+constexpr int kListings = 4;
 
 constexpr int kAlignment = 128;
-constexpr int kShared = kStages * (kStageA + kStageB) + kProducers * kRaws * kRawBytes +
+constexpr int kShared = kStages * (kStageA + kStageB) + kProducers * kRawBytes +
                         kProducerWarps * kListings * (int)sizeof(Listing) + kAlignment;
-static_assert(kShared <= 226 * 1024, "what a block may have, but for a few barriers");
+static_assert(kShared + 256 <= 227 * 1024, "what a block may have, and a few barriers");
+
+constexpr int kNoStep = 0; /* the set that ends all steps */
 
 struct MultiplyArgs {
     const float *b;
-    int64_t ldb;
+    unsigned pitch; /* bytes from a row of b to the next */
     TilesOut out;
     TilesPacked packed;
     TilesSpace s;
 };
 
 struct Stages {
-    unsigned char *b, *a, *raw; /* kStages of b and a; kRaws of each producer */
-    Listing *listings;          /* kListings of each producer's warp          */
-    int *sets;                  /* of quarters that want them  */
+    unsigned char *b, *a, *raw; /* kStages of b and a; one of each producer */
+    Listing *listings;          /* kListings of each producer's warp        */
+    int *sets;                  /* of quarters that want them; kNoStep      */
     barrier_t *full, *empty;
 };
 
-/* Position in the ring of stages. */
+/* Position in the ring of stages: of the step of that number among all that the block does. */
 struct Slot {
-    int at;
-    unsigned parity;
-    __device__ void next(int steps = 1)
-    {
-        at += steps;
-        if (at >= kStages) at -= kStages, parity ^= 1;
-    }
+    unsigned step;
+    static_assert((kStages & (kStages - 1)) == 0, "the numbers may go round");
+    __device__ int at() const { return (int)(step % kStages); }
+    __device__ unsigned filled() const { return step / kStages % 2; } /* parity of full that says so  */
+    __device__ unsigned freed() const { return filled() ^ 1; }        /* ... of empty, for this step */
 };
 
 /* Where a thread's registers of a fragment lie: those of row (of wgmma's first operand) 16 w + r and 8

@@ -22,8 +22,8 @@ __device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int 
     const int tiles = (int)s.tiles, split = item / tiles, index = item % tiles;
     const int group = kRowsTogether * s.tiles_n, first = index / group * kRowsTogether;
     const int rows = least(kRowsTogether, a.tiles_m - first), at = index % group, m = first + at % rows;
-    const int64_t steps = a.tile_steps[m];
-    return {m, at / rows, split, (int)(steps * split / s.splits), (int)(steps * (split + 1) / s.splits)};
+    const unsigned steps = (unsigned)a.tile_steps[m], parts = (unsigned)s.splits; /* 2^26 times 16 at most */
+    return {m, at / rows, split, (int)(steps * split / parts), (int)(steps * (split + 1) / parts)};
 }
 
 /* Of b, as a list names it; a place without a k names a row, too. */

@@ -124,6 +124,16 @@ template <int kCount> __device__ inline void keep(uint4 (&x)[kCount])
         asm volatile("" : "+r"(x[i].x), "+r"(x[i].y), "+r"(x[i].z), "+r"(x[i].w));
 }
 
+/* Up to here this is not computed anew, nor looked at before. */
+__device__ inline void keep(int &x)
+{
+    asm volatile("" : "+r"(x));
+}
+__device__ inline void keep(uint64_t &x)
+{
+    asm volatile("" : "+l"(x));
+}
+
 /* Registers of the threads of this warpgroup from now on. */
 template <int kRegisters> __device__ inline void registers_fewer()
 {

@@ -14,7 +14,8 @@
 #define __global__ static
 #define __device__
 #define __host__
-#define __shared__ static thread_local /* a block is a thread of the host */
+#define __forceinline__ inline __attribute__((always_inline))
+#define __shared__      static thread_local /* a block is a thread of the host */
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) alignas(n)

@@ -166,18 +166,15 @@ inline void copy_async16(float *to, const float *from)
 {
     copy_later<float4>(to, from);
 }
-inline void copy_async16(float *to, const float *from, unsigned bytes)
-{
-    EMULATED_REQUIRE((uintptr_t)from % 16 == 0 && bytes <= 16);
-    float4 *into = at_address<float4>(shared_address(to));
-    emulated_later([=] {
-        *into = {};
-        memcpy(into, from, bytes);
-    });
-}
 inline void copy_async4(float *to, const float *from)
 {
     copy_later<float>(to, from);
+}
+inline void copy_async4(float *to, const float *from, unsigned bytes)
+{
+    static const float zero = 0.0f;
+    EMULATED_REQUIRE(bytes == 0 || bytes == 4);
+    copy_later<float>(to, bytes ? from : &zero);
 }
 
 inline void copies_commit() {}

@@ -27,6 +27,8 @@ inline void wgmma_fence() {}
 inline void wgmma_commit() {}
 template <int kLeft> inline void wgmma_wait() {}
 template <int kCount> inline void keep(uint4 (&)[kCount]) {}
+inline void keep(int &) {}
+inline void keep(uint64_t &) {}
 
 /* Element (k, column) of B. */
 inline float wgmma_element(uint64_t matrix, int k, int column)
