@@ -133,8 +133,8 @@ typedef struct lac_spmm {
 
 /* Returns 1 when C has been queued, 0 when the call is declined: where lac_awaits_forwarded then says so, its
  * time is wanted, to be told by lac_forwarded. At each place the caller's own call is clocked first, then
- * ours, and the faster one serves. Arguments must have passed the checks of the caller's own call. Entries that
- * are not stored are not multiplied, as in theirs, whatever the context's setting of NaN says. */
+ * ours, and the faster one serves. Arguments must have passed the checks of the caller's own call. Entries
+ * that are not stored are not multiplied, as in theirs, whatever the context's setting of NaN says. */
 LAC_API int lac_spmm_or_decline(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol,
                                 const void *caller);
 
