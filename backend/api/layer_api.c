@@ -74,7 +74,15 @@ static double pass_us(const lac_ctx_t *ctx, const lac_problem_t *p)
                                 : 0.0;
 }
 
-static lac_finish_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p)
+/* Bits make these forms, by rows; columns are read from C itself, and then tell the density as well. */
+static bool asks_for_bits(const lac_ctx_t *ctx, const lac_epilogue_t *e)
+{
+    bool by_rows = e->forms & (LAC_META_CSR | LAC_META_BITMASK) || !(e->forms & LAC_META_CSC);
+    return e->forms && by_rows && ctx->backend->scan_bits;
+}
+
+static lac_finish_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p,
+                             const lac_obj_t *c)
 {
     bool all = e->act == LAC_ACT_NONE;
     return (lac_finish_t){.any = !all || e->bias,
@@ -84,7 +92,9 @@ static lac_finish_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, cons
                           .limit = all                      ? NAN
                                    : e->act == LAC_ACT_RELU ? 0.0f
                                                             : e->threshold,
-                          .pass_us = pass_us(ctx, p)};
+                          .pass_us = pass_us(ctx, p),
+                          .bits = asks_for_bits(ctx, e),
+                          .bits_turned = c->trans == LAC_TRANS};
 }
 
 static lac_status_t finish(const lac_ctx_t *ctx, const lac_problem_t *p)
@@ -100,14 +110,16 @@ static unsigned forms_of(unsigned bits)
            (bits & LAC_META_ACTIVE ? 1u << LAC_FORM_ACTIVE : 0);
 }
 
-/* What was measured of an output stands until its owner says otherwise, as what is attached does. */
-static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned what)
+/* What was measured of an output stands until its owner says otherwise, as what is attached does. bits: of
+ * C, where the product told them. */
+static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned what, const uint64_t *bits)
 {
     lac_meta_t *meta = c->meta;
     lac_obj_t stored = *c;
     stored.trans = LAC_NO_TRANS;
     lac_meta_lock(meta);
-    lac_status_t status = ctx->backend->scan(ctx->exec, &stored, what, ctx->policy.threads);
+    lac_status_t status = bits ? ctx->backend->scan_bits(ctx->exec, &stored, what, bits)
+                               : ctx->backend->scan(ctx->exec, &stored, what, ctx->policy.threads);
     for (int i = 0; i < LAC_FORM_COUNT; i++) {
         if (meta->form[i].origin != LAC_ORIGIN_SCANNED) continue;
         meta->form[i].origin = LAC_ORIGIN_DERIVED;
@@ -130,14 +142,14 @@ lac_status_t lac_gemm_layer(lac_ctx_t *ctx, const float *alpha, const lac_obj_t 
     if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (!status) status = check_epilogue(ctx, &e, a, b, c);
     if (status) return status;
-    p.after = describe(ctx, &e, &p);
+    p.after = describe(ctx, &e, &p, c);
     if (p.after.any) p.site_bits |= LAC_SITE_FINISHED;
     status = lac_run_call(ctx, &p, &settings, &request, call);
     if (status || request.declined) return status;
     if (c->meta) lac_meta_renew(c->meta, forms_of(e.forms));
     int token = lac_enter(ctx);
     if (!request.finished) status = finish(ctx, &p);
-    if (!status && c->meta && e.forms) status = measure(ctx, c, e.forms);
+    if (!status && c->meta && e.forms) status = measure(ctx, c, e.forms, request.bits);
     lac_leave(ctx, token);
     return status;
 }

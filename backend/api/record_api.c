@@ -64,7 +64,7 @@ int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *prod
 
 static lac_status_t queue(const ways_t *ways, const lac_route_t *route)
 {
-    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
     lac_status_t status = route->run(route, ways->ctx->exec, ways->p, &out);
     if (!status && out.declined) return lac_fail(LAC_ERR_INTERNAL, "recording: a route gave up");
     return status ? status : lac_addend_queue(ways->ctx, ways->addend, ways->p);

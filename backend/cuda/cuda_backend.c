@@ -25,7 +25,7 @@
 
 static lac_status_t prepare(lac_exec_t *exec, const lac_route_t *route, const lac_problem_t *p)
 {
-    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
     if (route->applicable(route, p) != LAC_FITS) return LAC_OK;
     exec->preparing = true;
     lac_status_t status = route->run(route, exec, p, &out);
@@ -103,6 +103,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .occupancy = lac_cuda_occupancy,
                                       .batched = lac_cuda_batched,
                                       .scan = lac_cuda_scan,
+                                      .scan_bits = lac_cuda_scan_bits,
                                       .tune = lac_cuda_tune,
                                       .bytes = lac_cuda_bytes,
                                       .info = info};

@@ -125,3 +125,21 @@ lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory)
     exec->work_bytes = grown;
     return LAC_OK;
 }
+
+uint64_t *lac_cuda_output_bits(lac_exec_t *exec, lac_dim_t m, lac_dim_t n)
+{
+    size_t bytes = (size_t)m * (size_t)((n + 63) / 64) * sizeof *exec->bits;
+    if (bytes <= exec->bits_bytes) return exec->bits;
+    if (lac_cuda_capturing(exec)) return NULL;
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    cudaFree(exec->bits); /* waits for whoever uses it */
+    exec->bits = NULL;
+    exec->bits_bytes = 0;
+    bool made = cudaMalloc((void **)&exec->bits, bytes) == cudaSuccess;
+    if (made)
+        exec->bits_bytes = bytes;
+    else
+        exec->bits = NULL, cudaGetLastError();
+    lac_cuda_unrelax(mode);
+    return exec->bits;
+}

@@ -53,6 +53,9 @@ struct lac_exec {
     int retired_count;
     size_t retired_bytes;
 
+    uint64_t *bits; /* what is not zero of the output of the last run that was asked for it */
+    size_t bits_bytes;
+
     void *blas, *blas_workspace; /* a cublasHandle_t with an explicit workspace; NULL before its first use */
     int blas_math;               /* the mode that is set in it */
 
@@ -84,6 +87,10 @@ lac_status_t lac_cuda_may_allocate(const lac_exec_t *exec, const char *what);
 /* At least `bytes` of workspace, 256-byte aligned, whose contents nobody keeps; the run's only one. */
 lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory);
 
+/* Room for the bits of an output, m rows of whole words, that stays the run's until the next one's; NULL
+ * where there is none, which is nobody's error: they are looked for in the output then. */
+uint64_t *lac_cuda_output_bits(lac_exec_t *exec, lac_dim_t m, lac_dim_t n);
+
 /* `bytes` rounded up so that the next piece of a workspace is aligned too. */
 static inline size_t lac_cuda_piece(size_t bytes)
 {
@@ -97,6 +104,7 @@ bool lac_cuda_contents_print(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t
                              const void *tag, bool asks, uint64_t *print);
 uint64_t lac_cuda_allocation(lac_exec_t *exec, const void *buf);
 lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads);
+lac_status_t lac_cuda_scan_bits(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *bits);
 extern const lac_device_t lac_cuda_device;
 extern const lac_memory_t lac_cuda_memory;
 

@@ -22,16 +22,35 @@ static lac_cuda_dense_t as_dense(const lac_cuda_matrix_t *x)
     return (lac_cuda_dense_t){x->dt, x->data, x->rs, x->cs, 0.0};
 }
 
-/* first[rows + 1] of x, with the sum read back. */
-static lac_status_t count_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, int64_t *first, int64_t *count)
+/* first[rows + 1] of x, queued; of its bits where they are known. */
+static lac_status_t sum_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
+                             int64_t *first, void *scratch)
+{
+    lac_cuda_dense_t dense = as_dense(x);
+    lac_status_t status =
+        known ? lac_cuda_csr_ptr_of_bits(x->rows, x->cols, known, first, scratch, exec->stream)
+              : lac_cuda_csr_ptr(x->rows, x->cols, &dense, first, scratch, exec->stream);
+    return lac_cuda_launched(status, "metadata");
+}
+
+/* The same with the sum read back. */
+static lac_status_t count_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
+                               int64_t *first, int64_t *count)
 {
     void *scratch;
-    lac_cuda_dense_t dense = as_dense(x);
     lac_status_t status = lac_cuda_work(exec, (size_t)lac_cuda_csr_bytes(x->rows), &scratch);
-    if (!status)
-        status = lac_cuda_launched(lac_cuda_csr_ptr(x->rows, x->cols, &dense, first, scratch, exec->stream),
-                                   "metadata");
+    if (!status) status = sum_rows(exec, x, known, first, scratch);
     return status ? status : read_count(exec, first + x->rows, count);
+}
+
+static lac_status_t fill_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
+                              const int64_t *first, int32_t *idx, float *val)
+{
+    lac_cuda_dense_t dense = as_dense(x);
+    lac_status_t status = known ? lac_cuda_csr_fill_of_bits(x->rows, x->cols, known, x->data, x->rs, x->cs,
+                                                            first, idx, val, exec->stream)
+                                : lac_cuda_csr_fill(x->rows, x->cols, &dense, first, idx, val, exec->stream);
+    return lac_cuda_launched(status, "metadata");
 }
 
 static lac_status_t copy_piece(lac_exec_t *exec, void *to, const void *from, size_t bytes)
@@ -40,22 +59,31 @@ static lac_status_t copy_piece(lac_exec_t *exec, void *to, const void *from, siz
                          "metadata");
 }
 
+static size_t bits_bytes(const lac_cuda_matrix_t *x)
+{
+    return (size_t)x->rows * (size_t)((x->cols + 63) / 64) * sizeof(uint64_t);
+}
+
+static lac_status_t fill_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
+                              uint64_t *bits)
+{
+    lac_cuda_dense_t dense = as_dense(x);
+    if (known) return copy_piece(exec, bits, known, bits_bytes(x));
+    return lac_cuda_launched(lac_cuda_fill_bits(x->rows, x->cols, &dense, bits, exec->stream), "metadata");
+}
+
 /* A bitmask beside the CSR of the same contents: its values lie in the same order. */
-static lac_status_t build_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, const lac_form_data_t *rows,
-                               lac_form_data_t *data)
+static lac_status_t build_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
+                               const lac_form_data_t *rows, lac_form_data_t *data)
 {
     void *first, *val, *bits;
-    size_t words = (size_t)x->rows * (size_t)((x->cols + 63) / 64),
-           starts = (size_t)(x->rows + 1) * sizeof(int64_t), values = (size_t)rows->count * sizeof(float);
-    lac_cuda_dense_t dense = as_dense(x);
+    size_t starts = (size_t)(x->rows + 1) * sizeof(int64_t), values = (size_t)rows->count * sizeof(float);
     lac_status_t status = lac_cuda_form_own(data, 0, starts, &first);
     if (!status) status = lac_cuda_form_own(data, 1, values, &val);
-    if (!status) status = lac_cuda_form_own(data, 2, words * sizeof(uint64_t), &bits);
+    if (!status) status = lac_cuda_form_own(data, 2, bits_bytes(x), &bits);
     if (!status) status = copy_piece(exec, first, rows->ptr, starts);
     if (!status) status = copy_piece(exec, val, rows->val, values);
-    if (!status)
-        status =
-            lac_cuda_launched(lac_cuda_fill_bits(x->rows, x->cols, &dense, bits, exec->stream), "metadata");
+    if (!status) status = fill_bits(exec, x, known, bits);
     if (status) return status;
     data->count = rows->count;
     data->ptr = first;
@@ -64,26 +92,21 @@ static lac_status_t build_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, con
     return LAC_OK;
 }
 
-/* A bitmask is filled by way of CSR: its indices live only meanwhile. */
-static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, bool with_bits,
-                               lac_form_data_t *data)
+/* A bitmask is filled by way of CSR: its indices live only meanwhile, if at all. */
+static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
+                               bool with_bits, lac_form_data_t *data)
 {
     void *first, *val = NULL, *idx = NULL, *bits = NULL;
-    size_t words = (size_t)x->rows * (size_t)((x->cols + 63) / 64);
-    lac_cuda_dense_t dense = as_dense(x);
     lac_status_t status = lac_cuda_form_own(data, 0, (size_t)(x->rows + 1) * sizeof(int64_t), &first);
-    if (!status) status = count_rows(exec, x, first, &data->count);
+    if (!status) status = count_rows(exec, x, known, first, &data->count);
     if (!status) status = lac_cuda_form_own(data, 1, (size_t)data->count * sizeof(float), &val);
-    if (!status && with_bits) status = lac_cuda_form_own(data, 2, words * sizeof(uint64_t), &bits);
-    if (!status && with_bits) status = lac_cuda_work(exec, (size_t)data->count * sizeof(int32_t), &idx);
+    if (!status && with_bits) status = lac_cuda_form_own(data, 2, bits_bytes(x), &bits);
+    if (!status && with_bits && !known)
+        status = lac_cuda_work(exec, (size_t)data->count * sizeof(int32_t), &idx);
     if (!status && !with_bits)
         status = lac_cuda_form_own(data, 2, (size_t)data->count * sizeof(int32_t), &idx);
-    if (!status)
-        status = lac_cuda_launched(lac_cuda_csr_fill(x->rows, x->cols, &dense, first, idx, val, exec->stream),
-                                   "metadata");
-    if (!status && with_bits)
-        status =
-            lac_cuda_launched(lac_cuda_fill_bits(x->rows, x->cols, &dense, bits, exec->stream), "metadata");
+    if (!status) status = fill_rows(exec, x, known, first, idx, val);
+    if (!status && with_bits) status = fill_bits(exec, x, known, bits);
     if (status) return status;
     data->ptr = first;
     data->val = val;
@@ -136,14 +159,14 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
     return LAC_OK;
 }
 
-/* `x` is the stored matrix, *data begun. rows: its CSR, or NULL. The form is complete when this returns:
- * another stream may use it at once. */
-static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_t form,
-                          const lac_form_data_t *rows, lac_form_data_t *data)
+/* `x` is the stored matrix, *data begun. known: its bits, or NULL. rows: its CSR, or NULL. The form is
+ * complete when this returns: another stream may use it at once. */
+static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
+                          lac_form_t form, const lac_form_data_t *rows, lac_form_data_t *data)
 {
     bool turns = form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY_T;
     lac_cuda_matrix_t view = *x;
-    if (turns) view = (lac_cuda_matrix_t){x->dt, x->data, x->cols, x->rows, x->cs, x->rs};
+    if (turns) view = (lac_cuda_matrix_t){x->dt, x->data, x->cols, x->rows, x->cs, x->rs}, known = NULL;
     bool copy = form == LAC_FORM_COPY || form == LAC_FORM_COPY_T;
     lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
     if (!status && !copy && (x->rows > INT32_MAX || x->cols > INT32_MAX))
@@ -153,8 +176,8 @@ static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form
         status = copy                      ? build_copy(exec, &view, data)
                  : form == LAC_FORM_ACTIVE ? build_active(exec, &view, data)
                  : form == LAC_FORM_BITS && rows
-                     ? build_bits(exec, &view, rows, data)
-                     : build_rows(exec, &view, form == LAC_FORM_BITS || form == LAC_FORM_BITS_T, data);
+                     ? build_bits(exec, &view, known, rows, data)
+                     : build_rows(exec, &view, known, form == LAC_FORM_BITS || form == LAC_FORM_BITS_T, data);
     if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
     if (status) lac_cuda_form_drop(data);
     return status;
@@ -195,7 +218,7 @@ lac_status_t lac_cuda_form_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_
         enum cudaStreamCaptureMode mode = lac_cuda_relax();
         lac_cuda_form_begin(LAC_ORIGIN_SCANNED, &data);
         status = lac_cuda_form_converts(x, which) ? lac_cuda_form_convert(exec, x, which, &data)
-                                                  : build(exec, &stored, which, NULL, &data);
+                                                  : build(exec, &stored, NULL, which, NULL, &data);
         lac_cuda_unrelax(mode);
         if (!status) lac_meta_install(x->meta, which, &data);
         *form = lac_meta_form(x->meta, which);
@@ -219,17 +242,16 @@ static const struct {
              {LAC_META_BITMASK, LAC_FORM_BITS},
              {LAC_META_ACTIVE, LAC_FORM_ACTIVE}};
 
-static lac_status_t scan_density(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_meta_t *meta)
+static lac_status_t scan_density(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
+                                 lac_meta_t *meta)
 {
     size_t starts = lac_cuda_piece((size_t)(x->rows + 1) * sizeof(int64_t));
-    lac_cuda_dense_t dense = as_dense(x);
     char *memory;
     int64_t nnz = 0;
     lac_status_t status = lac_cuda_work(exec, starts + (size_t)lac_cuda_csr_bytes(x->rows), (void **)&memory);
     if (status) return status;
     int64_t *first = (int64_t *)(void *)memory;
-    status = lac_cuda_launched(
-        lac_cuda_csr_ptr(x->rows, x->cols, &dense, first, memory + starts, exec->stream), "metadata");
+    status = sum_rows(exec, x, known, first, memory + starts);
     if (!status) status = read_count(exec, first + x->rows, &nnz);
     if (status) return status;
     meta->nnz = nnz;
@@ -237,7 +259,7 @@ static lac_status_t scan_density(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
     return LAC_OK;
 }
 
-static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what)
+static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *known)
 {
     lac_cuda_matrix_t x = {obj->dt, obj->buf, obj->m, obj->n, obj->rs, obj->cs};
     lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
@@ -248,18 +270,23 @@ static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what)
         const lac_form_data_t *rows = what & LAC_META_CSR ? lac_meta_form(obj->meta, LAC_FORM_CSR) : NULL;
         lac_cuda_form_begin(LAC_ORIGIN_SCANNED, &data);
         lac_cuda_form_inherit(obj->meta, scans[i].form, &data);
-        status = build(exec, &x, scans[i].form, rows, &data);
+        status = build(exec, &x, known, scans[i].form, rows, &data);
         if (!status) lac_meta_install(obj->meta, scans[i].form, &data);
     }
     bool counted = what & (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK);
-    return status || counted ? status : scan_density(exec, &x, obj->meta);
+    return status || counted ? status : scan_density(exec, &x, known, obj->meta);
+}
+
+lac_status_t lac_cuda_scan_bits(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *bits)
+{
+    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    lac_status_t status = scan(exec, obj, what, bits);
+    lac_cuda_unrelax(mode);
+    return status;
 }
 
 lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)
 {
     (void)threads;
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
-    lac_status_t status = scan(exec, obj, what);
-    lac_cuda_unrelax(mode);
-    return status;
+    return lac_cuda_scan_bits(exec, obj, what, NULL);
 }

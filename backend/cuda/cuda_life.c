@@ -125,6 +125,7 @@ void lac_cuda_close(lac_exec_t *exec)
     lac_cuda_vendor_close(exec);
     if (alone) lac_cuda_alone_end();
     cudaFree(exec->work);
+    cudaFree(exec->bits);
     for (int i = 0; i < exec->retired_count; i++) cudaFree(exec->retired[i]);
     cudaFreeHost(exec->answers);
     lac_cuda_clock_close(exec);
@@ -137,6 +138,7 @@ void lac_cuda_close(lac_exec_t *exec)
 
 size_t lac_cuda_bytes(const lac_exec_t *exec)
 {
-    return exec->work_bytes + exec->retired_bytes + (exec->blas_workspace ? LAC_CUDA_BLAS_WORKSPACE : 0) +
-           lac_cuda_spmm_held(exec) + (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS * sizeof(uint64_t);
+    return exec->work_bytes + exec->retired_bytes + exec->bits_bytes +
+           (exec->blas_workspace ? LAC_CUDA_BLAS_WORKSPACE : 0) + lac_cuda_spmm_held(exec) +
+           (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS * sizeof(uint64_t);
 }

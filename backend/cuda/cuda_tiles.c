@@ -160,6 +160,17 @@ static lac_status_t place_w(lac_exec_t *exec, const lac_sided_t *s, const lac_fo
     return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, turned, turned_ld(s), 1, exec->stream), "tiles");
 }
 
+/* Has the product tell the output's bits, where they are asked for and there is room. */
+static void place_bits(lac_exec_t *exec, const lac_problem_t *p, lac_side_t side, lac_cuda_tiles_t *product)
+{
+    if (!p->after.bits) return;
+    product->bits_turned = p->after.bits_turned != (side == LAC_SIDE_RIGHT);
+    lac_dim_t lines = product->bits_turned ? product->n : product->m,
+              across = product->bits_turned ? product->m : product->n;
+    product->bits_words = (across + 63) / 64;
+    product->bits = lac_cuda_output_bits(exec, lines, across);
+}
+
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
@@ -194,6 +205,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     if (!status) status = place_w(exec, &s, copy, partner, memory, &product);
     if (status) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
+    place_bits(exec, p, route->side, &product);
+    out->bits = product.bits;
     return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
 }
 

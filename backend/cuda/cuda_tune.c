@@ -28,7 +28,7 @@ typedef struct tuning {
 static lac_status_t run(void *arg)
 {
     work_t *w = arg;
-    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
     if (w->route) return w->route->run(w->route, w->exec, w->p, &out);
     size_t bytes = (size_t)w->p->m * (size_t)w->p->n * sizeof(float);
     return lac_cuda_told(cudaMemsetAsync(w->p->c, 0x3f, bytes, w->exec->stream), "tune");

@@ -134,7 +134,7 @@ static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, const char
 {
     lac_problem_t bare = *p;
     lac_preference_t none = {0};
-    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
     bare.a.density = bare.b.density = -1.0;
     *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &none);
     choice->reason = reason;
@@ -155,7 +155,7 @@ static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
 static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
                                lac_request_t *request, lac_choice_t *choice)
 {
-    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
     const char *why = "denser than expected";
     lac_status_t status = choice->route->run(choice->route, ctx->exec, p, &out);
     if (lacks_memory(status, choice)) {
@@ -164,6 +164,7 @@ static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_probl
     } else {
         if (status) return status;
         if (site) lac_history_learn(ctx, site, p, choice, &out);
+        request->bits = out.bits;
         if (!out.declined) return LAC_OK;
     }
     if (!request->may_decline) return run_dense(ctx, p, why, choice);
@@ -221,7 +222,10 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     lac_problem_t product = *p;
     const lac_route_t *decided = choice->route;
     bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
-    if (compared) product.after.any = false, p = &product; /* products are compared, not what follows */
+    if (compared) { /* products are compared, not what follows */
+        product.after.any = product.after.bits = false;
+        p = &product;
+    }
     bool learns = site && lac_timing_every_call(ctx), clocked = lac_device_timing_begin(ctx, site, choice);
     bool timed = compared || lac_report_wanted(&ctx->policy) || learns;
     double begin = timed ? lac_now_us() : 0.0;
@@ -229,6 +233,7 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     double took = timed ? lac_now_us() - begin : 0.0;
     bool gave_up = choice->route != decided || request->declined;
     request->finished = p->after.any && !request->declined && lac_route_finishes(choice->route, p);
+    if (p->after.any && !request->finished) request->bits = NULL; /* they are of what is not finished */
     if (clocked) lac_device_timing_end(ctx, status || gave_up ? NULL : site, p, choice);
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
@@ -245,6 +250,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
 {
     const char *wanted = wanted_route(&ctx->policy, request->route);
     request->declined = request->finished = false;
+    request->bits = NULL;
     ctx->forwarded = NULL;
     apply_policy(&ctx->policy, p);
     lac_device_timing_collect(ctx);
@@ -263,7 +269,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     set_limit(p, site, &choice, forced);
     if (!leaves_to_caller(ctx, &choice, request, forced)) return serve(ctx, site, p, request, &choice);
 
-    lac_outcome_t unseen = {false, -1.0, -1.0};
+    lac_outcome_t unseen = {false, -1.0, -1.0, NULL};
     if (site) lac_history_learn(ctx, site, p, &choice, &unseen);
     decline(ctx, site, request);
     bool clocked = site && is_trial(&choice) && choice.row == site->dense_row && ctx->backend->clock;

@@ -28,7 +28,7 @@ static void end_host(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *
                      const lac_request_t *request, const lac_choice_t *choice, const lac_choice_t *second,
                      double took_us)
 {
-    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
     lac_problem_t again = *p;
     again.c = shadow->c;
     again.crs = p->n;

@@ -38,7 +38,7 @@ typedef struct timed {
 static lac_status_t call(void *arg)
 {
     const timed_t *t = arg;
-    lac_outcome_t out = {false, -1.0, -1.0};
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
     return t->route->run(t->route, t->ctx->exec, t->p, &out);
 }
 

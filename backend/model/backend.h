@@ -140,6 +140,9 @@ typedef struct lac_backend {
      */
     lac_status_t (*scan)(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads);
 
+    /* The same of an output, of which the run that wrote it told the bits. NULL: none does. */
+    lac_status_t (*scan_bits)(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *bits);
+
     /* values[e] := beta values[e] + alpha (a b)[i, j] at the entries e = (i, j) of the compressed rows of an
      * m x n pattern; p->c and its strides are not set. NULL: it has no sampled products. */
     lac_status_t (*sddmm)(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,

@@ -14,6 +14,8 @@ typedef struct lac_finish {
     float limit;       /* NaN: all stay */
     const float *bias; /* NULL: none */
     double pass_us;    /* of a pass over c that does it, behind a route that does not */
+    bool bits;         /* which elements of c are not zero is asked for afterwards: lac_outcome_t.bits     */
+    bool bits_turned;  /* along the columns of c: the rows of the matrix as it is stored, else along rows  */
 } lac_finish_t;
 
 #endif

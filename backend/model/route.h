@@ -21,9 +21,11 @@ const char *lac_refusal_text(lac_refusal_t refusal);
 
 /* What a run saw on its way. */
 typedef struct lac_outcome {
-    bool declined;   /* the route gave up before it wrote to c: another must serve    */
-    double density;  /* of the operand it took as sparse, counted; negative: not seen */
-    double k_active; /* fraction of k with any event; negative: not seen              */
+    bool declined;        /* the route gave up before it wrote to c: another must serve    */
+    double density;       /* of the operand it took as sparse, counted; negative: not seen */
+    double k_active;      /* fraction of k with any event; negative: not seen              */
+    const uint64_t *bits; /* in the backend's space until its next run: what is not zero of the c that was
+                             written, as p->after asks for it; NULL: not seen */
 } lac_outcome_t;
 
 /* What a route is for: policy rests on this, never on a name. */

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Times a layer by tiles, by steps and by events: the product alone, with bias and ReLU done where it is
- * written, and with a pass behind it; JSON to a file. */
+ * written, and with a pass behind it; and by tiles what becomes of its output, of the bits that it tells and
+ * of a look at all of it; JSON to a file. */
 #include "../../kernels/cuda/cuda_support.h"
 #include "../../kernels/cuda/tiles.h"
 #include "graph_timing.cuh"
@@ -121,21 +122,18 @@ struct Report {
     bool first;
 };
 
-/* The three in turns, so that the device is as warm for one as for another. */
-void time_ways(Report &out, const char *what, const Layer &x, Product by)
+/* So many rounds of all ways in turns, so that the device is as warm for one as for another: medians. */
+void time_in_turns(Report &out, const char *problem, const Layer &x, int ways, const char *const *names,
+                   const std::function<lac_status_t(int way)> &run)
 {
-    static const char *const names[kWays] = {"product", "fused", "pass behind"};
     constexpr int kRounds = 3;
     const int calls = x.m * x.k * x.n > 2000000000 ? 5 : 20;
-    std::vector<double> us[kWays];
+    std::vector<std::vector<double>> us((size_t)ways);
     for (int round = 0; round < kRounds; round++)
-        for (int way = 0; way < kWays; way++)
-            us[way].push_back(time_graph([&](int) { return run(x, by, way); }, calls, 1));
-    char problem[128];
-    snprintf(problem, sizeof problem, "%lldx%lldx%lld %s bias relu", (long long)x.m, (long long)x.k,
-             (long long)x.n, what);
+        for (int way = 0; way < ways; way++)
+            us[way].push_back(time_graph([&](int) { return run(way); }, calls, 1));
     printf("  %-50s", problem);
-    for (int way = 0; way < kWays; way++) {
+    for (int way = 0; way < ways; way++) {
         std::sort(us[way].begin(), us[way].end());
         printf("  %s %.1f (%.1f to %.1f)", names[way], us[way][kRounds / 2], us[way][0],
                us[way][kRounds - 1]);
@@ -143,6 +141,106 @@ void time_ways(Report &out, const char *what, const Layer &x, Product by)
     }
     printf(" us\n");
     fflush(stdout);
+}
+
+void time_ways(Report &out, const char *what, const Layer &x, Product by)
+{
+    static const char *const names[kWays] = {"product", "fused", "pass behind"};
+    char problem[128];
+    snprintf(problem, sizeof problem, "%lldx%lldx%lld %s bias relu", (long long)x.m, (long long)x.k,
+             (long long)x.n, what);
+    time_in_turns(out, problem, x, kWays, names, [&](int way) { return run(x, by, way); });
+}
+
+/* What the next layer needs of c, beside c. */
+struct Forms {
+    uint64_t *bits;
+    int64_t *ptr;
+    int32_t *idx;
+    float *val;
+    void *workspace;
+};
+
+enum FormsWay {
+    kNoForms,
+    kBitsBehind,
+    kBitsTold,
+    kCountBehind,
+    kCountOfBits,
+    kAllBehind,
+    kAllOfBits,
+    kFormsWays
+};
+
+/* The layer by tiles, and its bits; or the number of its nonzeros; or bits and CSR. */
+lac_status_t run_forms(const Layer &x, const Forms &f, const lac_cuda_after_t &after, int way)
+{
+    const bool told = way == kBitsTold || way == kCountOfBits || way == kAllOfBits;
+    const lac_cuda_tiles_t p = {x.m,
+                                x.n,
+                                x.k,
+                                {nullptr, 1.0f},
+                                x.a,
+                                x.k,
+                                1,
+                                nullptr,
+                                0,
+                                x.b,
+                                x.n,
+                                {nullptr, 0.0f},
+                                x.c,
+                                x.n,
+                                1,
+                                after,
+                                false,
+                                told ? f.bits : nullptr,
+                                (x.n + 63) / 64,
+                                false};
+    const lac_cuda_dense_t c = {LAC_F32, x.c, x.n, 1, 0.0};
+    lac_status_t status = lac_cuda_tiles_run(&p, x.workspace, stream);
+    if (status == LAC_OK && (way == kCountBehind || way == kAllBehind))
+        status = lac_cuda_csr_ptr(x.m, x.n, &c, f.ptr, f.workspace, stream);
+    if (status == LAC_OK && (way == kCountOfBits || way == kAllOfBits))
+        status = lac_cuda_csr_ptr_of_bits(x.m, x.n, f.bits, f.ptr, f.workspace, stream);
+    if (status == LAC_OK && way == kAllBehind)
+        status = lac_cuda_csr_fill(x.m, x.n, &c, f.ptr, f.idx, f.val, stream);
+    if (status == LAC_OK && way == kAllOfBits)
+        status = lac_cuda_csr_fill_of_bits(x.m, x.n, f.bits, x.c, x.n, 1, f.ptr, f.idx, f.val, stream);
+    if (status == LAC_OK && (way == kBitsBehind || way == kAllBehind))
+        status = lac_cuda_fill_bits(x.m, x.n, &c, f.bits, stream);
+    return status;
+}
+
+/* A limit that so much of the output is above. */
+float limit_for(const Layer &x, double density)
+{
+    const lac_cuda_after_t bias = {x.bias, true, false, false, NAN};
+    std::vector<float> row((size_t)x.n);
+    if (by_tiles(x, bias) != LAC_OK) exit(2);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaMemcpy(row.data(), x.c + x.m / 2 * x.n, 4 * row.size(), cudaMemcpyDeviceToHost));
+    std::sort(row.begin(), row.end());
+    return row[(size_t)((1.0 - density) * (double)(x.n - 1))];
+}
+
+void time_forms(Report &out, const char *what, const Layer &x)
+{
+    static const char *const names[kFormsWays] = {"fused",        "bits behind",   "with bits",
+                                                  "count behind", "count of bits", "forms behind",
+                                                  "forms of bits"};
+    const Forms f = {(uint64_t *)device_bytes(x.m * ((x.n + 63) / 64) * 8),
+                     (int64_t *)device_bytes(8 * (x.m + 1)), (int32_t *)device_bytes(4 * x.m * x.n),
+                     (float *)device_bytes(4 * x.m * x.n), device_bytes(lac_cuda_csr_bytes(x.m))};
+    for (double density : {0.5, 0.05}) {
+        char problem[128];
+        snprintf(problem, sizeof problem, "%lldx%lldx%lld %s, output %g%%", (long long)x.m, (long long)x.k,
+                 (long long)x.n, what, 100 * density);
+        const lac_cuda_after_t after = {x.bias, true, false, false, limit_for(x, density)};
+        time_in_turns(out, problem, x, kFormsWays, names,
+                      [&](int way) { return run_forms(x, f, after, way); });
+    }
+    for (void *p : {(void *)f.bits, (void *)f.ptr, (void *)f.idx, (void *)f.val, f.workspace})
+        CUDA_CHECK(cudaFree(p));
 }
 
 void bench_tiles(Report &out)
@@ -153,6 +251,7 @@ void bench_tiles(Report &out)
             snprintf(what, sizeof what, "tiles whole columns %g%%", 100 * density);
             Layer x = make(n, n, n, density, true);
             time_ways(out, what, x, by_tiles);
+            time_forms(out, what, x);
             release(x);
         }
 }

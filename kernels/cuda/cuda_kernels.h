@@ -200,6 +200,14 @@ lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_dense_t *s, 
                                int32_t *idx, float *val, lac_cuda_stream_t stream);
 int64_t lac_cuda_csr_bytes(int64_t m);
 
+/* The same from bits as in lac_cuda_bits_t, and of an f32 S those elements alone that they tell of. idx may
+ * be NULL, too. Workspace as above. */
+lac_status_t lac_cuda_csr_ptr_of_bits(int64_t m, int64_t k, const uint64_t *bits, int64_t *ptr,
+                                      void *workspace, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_csr_fill_of_bits(int64_t m, int64_t k, const uint64_t *bits, const float *s, int64_t rs,
+                                       int64_t cs, const int64_t *ptr, int32_t *idx, float *val,
+                                       lac_cuda_stream_t stream);
+
 /* Occupancy bits of all rows, as in lac_cuda_bits_t; with ptr and val of a CSR they make its bitmask form. */
 lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_dense_t *s, uint64_t *bits,
                                 lac_cuda_stream_t stream);

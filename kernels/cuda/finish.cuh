@@ -29,12 +29,12 @@ __device__ inline float followed(const lac_cuda_after_t &after, float x, float b
     return after.any ? finished(after, x, bias) : x;
 }
 
-/* at := beta at + alpha sum, and what follows; at is element (row, col) of the output. */
-__device__ inline void store_finished(float *at, float sum, float alpha, float beta,
-                                      const lac_cuda_after_t &after, int64_t row, int64_t col)
+/* at := beta at + alpha sum, and what follows; at is element (row, col) of the output. Returns it. */
+__device__ inline float store_finished(float *at, float sum, float alpha, float beta,
+                                       const lac_cuda_after_t &after, int64_t row, int64_t col)
 {
     const float x = scaled(at, sum, alpha, beta);
-    *at = after.any ? finished(after, x, bias_at(after, row, col)) : x;
+    return *at = after.any ? finished(after, x, bias_at(after, row, col)) : x;
 }
 
 } // namespace lacuna

@@ -32,6 +32,15 @@ __device__ inline float4 read_now(unsigned address)
     return x;
 }
 
+/* threadIdx.x, read at this place: for what it is needed only behind a loop whose registers are all in use.
+ */
+__device__ inline int thread_here()
+{
+    int x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return x;
+}
+
 /* For what passes through once, and must not displace other things in the first cache. */
 __device__ inline float load_once(const float *p)
 {

@@ -76,6 +76,7 @@ struct TilesSpace {
     int *failed, *failed_count; /* tiles without a finite sum                                   */
     int splits;                 /* blocks that share the k of a tile                            */
     float4 *parts;              /* [split][tile][kTileRows kTileCols / 4], where there are some */
+    uint2 *occupied;            /* [tile][kHolders] which of its sums a thread wrote as no zeros */
     int64_t bytes;
 };
 
@@ -88,6 +89,7 @@ inline TilesSpace tiles_space(int64_t m, int64_t n, int64_t k, void *workspace)
     s.failed_count = (int *)cut.take(4);
     s.splits = lac_cuda_tiles_splits(s.tiles, ceil_div(k, kStep), current_device().sms);
     s.parts = (float4 *)cut.take(s.splits > 1 ? s.splits * s.tiles * kTileRows * kTileCols * 4 : 0);
+    s.occupied = (uint2 *)cut.take(s.tiles * kTileRows * kTileCols / 8);
     s.bytes = cut.at - cut.begin;
     return s;
 }

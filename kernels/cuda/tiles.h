@@ -29,7 +29,11 @@ typedef struct lac_cuda_tiles {
     float *c;
     int64_t crs, ccs;
     lac_cuda_after_t after; /* what follows, done where c is written */
-    bool portable; /* by the kernel of other devices, also where there are warpgroup products: to test it */
+    bool portable;  /* by the kernel of other devices, also where there are warpgroup products: to test it */
+    uint64_t *bits; /* NULL, or where the occupancy of what is written to c goes, as in lac_cuda_bits_t; NaN
+                       is not zero */
+    int64_t bits_words; /* from one row of bits to the next: ceil(n / 64) */
+    bool bits_turned;   /* a row of bits for each column of c, then of ceil(m / 64) words */
 } lac_cuda_tiles_t;
 
 /* True where the thread's current device has the instructions: compute capability 8.0. */
@@ -66,6 +70,8 @@ lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace, la
 lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_repair(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+/* The bits, from what the steps above left of them in the workspace. */
+lac_status_t lac_cuda_tiles_occupied(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 
 #ifdef __cplusplus
 }

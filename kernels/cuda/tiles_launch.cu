@@ -106,6 +106,7 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         panel.m = least(rows, p->m - i);
         panel.a += i * p->ars, panel.c += i * p->crs;
         if (p->after.bias && p->after.of_rows) panel.after.bias += i;
+        if (p->bits) panel.bits += p->bits_turned ? i / 64 : i * p->bits_words;
         status = lac_cuda_tiles_begin(&panel, workspace, stream);
         if (status == LAC_OK && !p->packed) {
             status = lac_cuda_tiles_pack(&panel, room, made, stream);
@@ -114,6 +115,7 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         if (status == LAC_OK) status = lac_cuda_tiles_multiply(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_reduce(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_repair(&panel, workspace, stream);
+        if (status == LAC_OK) status = lac_cuda_tiles_occupied(&panel, workspace, stream);
     }
     return status;
 }

@@ -247,6 +247,7 @@ __device__ inline void exchange(float *memory, const float (&sum)[kDown][kAcross
  * Limit     what these tensor cores do of such instructions, and what is brought beside: on an H200, which
  * has better ones, 4096^3 dense in 2190 us, the tensor cores busy for 57 % of them; 1830 us without what
  * producers do (2026-11-22). Not measured on a device that needs it. */
+template <bool kBits>
 __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_mma(const __grid_constant__ MultiplyArgs g)
 {
     LACUNA_DYNAMIC_SHARED(uint4, dynamic);
@@ -279,7 +280,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_mma(const __grid_c
     if (g.s.splits > 1)
         store_part(g.s, number, work.split, whole);
     else
-        write_tile(g.out, work.m, work.n, whole);
+        write_tile<kBits>(g.out, g.s, work.m, work.n, whole);
 }
 
 } // namespace
@@ -289,7 +290,8 @@ lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cud
     const MultiplyArgs g = {p->b, p->ldb, tiles_out(p), tiles_packed(p->m, p->k, p->room, (void *)p->packed),
                             tiles_space(p->m, p->n, p->k, workspace)};
     const dim3 grid((unsigned)g.s.tiles, (unsigned)g.s.splits);
-    return launch(multiply_tiles_mma, {grid, dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);
+    return launch(p->bits ? multiply_tiles_mma<true> : multiply_tiles_mma<false>,
+                  {grid, dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);
 }
 
 } // namespace lacuna

@@ -158,7 +158,7 @@ __device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int st
         }
 }
 
-__device__ __forceinline__ void consume(const MultiplyArgs &g, const Stages &st)
+template <bool kBits> __device__ __forceinline__ void consume(const MultiplyArgs &g, const Stages &st)
 {
     Taken t = {wgmma_matrix(shared_address(st.a), kCoreBytes, kEightRows), {0}, kNoStep, false, {}};
     keep(t.a);
@@ -171,7 +171,7 @@ __device__ __forceinline__ void consume(const MultiplyArgs &g, const Stages &st)
         if (g.s.splits > 1)
             store_part(g.s, number, work.split, sum);
         else if (!any_of<1, kHolders>(!all_finite(sum)))
-            write_tile(g.out, work.m, work.n, sum);
+            write_tile<kBits>(g.out, g.s, work.m, work.n, sum);
         else if (threadIdx.x == 0)
             note_failed(g.s, number);
     }
@@ -188,7 +188,7 @@ __device__ __forceinline__ void consume(const MultiplyArgs &g, const Stages &st)
  *           cache.
  * Order     steps as listed: 32 k at a time in the tensor cores, the sums of these by fp32 additions; parts
  * in ascending order. */
-template <bool kWhole>
+template <bool kWhole, bool kBits>
 __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_constant__ MultiplyArgs g)
 {
     LACUNA_DYNAMIC_SHARED(unsigned char, dynamic);
@@ -213,7 +213,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
         produce<kWhole>(g, st, (int)threadIdx.x / kGroup - kConsumers);
     } else {
         registers_more<kConsumerRegisters>();
-        consume(g, st);
+        consume<kBits>(g, st);
     }
 }
 
@@ -225,7 +225,10 @@ lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_c
                             tiles_packed(p->m, p->k, p->room, (void *)p->packed),
                             tiles_space(p->m, p->n, p->k, workspace)};
     const int64_t blocks = least<int64_t>(current_device().sms, g.s.tiles * g.s.splits);
-    return launch(p->n % kTileCols ? multiply_tiles<false> : multiply_tiles<true>,
+    const bool whole = p->n % kTileCols == 0;
+    return launch(p->bits ? whole ? multiply_tiles<true, true> : multiply_tiles<false, true>
+                  : whole ? multiply_tiles<true, false>
+                          : multiply_tiles<false, false>,
                   {dim3((unsigned)blocks), dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);
 }
 

@@ -15,6 +15,7 @@ struct ReduceArgs {
 
 /* c := beta c + alpha (the sum of a tile's parts), and what follows. One block per tile, a thread as in the
  * product; parts in ascending order. Bytes: 4 per element of c and split read, from cache. */
+template <bool kBits>
 __global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__ ReduceArgs g)
 {
     const int tile = blockIdx.x;
@@ -31,7 +32,7 @@ __global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__
         }
     }
     if (__syncthreads_and(all_finite(sum)))
-        write_tile(g.out, tile / g.s.tiles_n, tile % g.s.tiles_n, sum);
+        write_tile<kBits>(g.out, g.s, tile / g.s.tiles_n, tile % g.s.tiles_n, sum);
     else if (threadIdx.x == 0)
         note_failed(g.s, tile);
 }
@@ -46,5 +47,6 @@ extern "C" lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *w
     const ReduceArgs g = {tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
     if (g.s.splits == 1) return LAC_OK;
     const dim3 grid((unsigned)g.s.tiles);
-    return launch(reduce_tiles, {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
+    return launch(p->bits ? reduce_tiles<true> : reduce_tiles<false>,
+                  {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
 }

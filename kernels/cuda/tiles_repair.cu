@@ -11,7 +11,8 @@ namespace
 {
 
 constexpr int kSide = 64, kDeep = 16, kThreads = 256,
-              kEach = 4; /* a block does kSide x kSide, a thread kEach^2 */
+              kEach = 4;                  /* a block does kSide x kSide, a thread kEach^2 */
+constexpr int kPieceBits = kSide / kEach; /* of a row: columns that half a warp has */
 constexpr int kPartsAcross = kTileCols / kSide, kParts = kPartsAcross * (kTileRows / kSide);
 static_assert(kTileRows % kSide == 0 && kThreads * kEach * kEach == kSide * kSide,
               "a block per part of a tile");
@@ -20,14 +21,34 @@ struct RepairArgs {
     const float *a, *b;
     int64_t ars, acs, ldb;
     int k;
+    bool bits;
     TilesOut out;
     TilesSpace s;
 };
 
+/* Which elements of a part are not zero, by rows. */
+using Pieces = uint16_t[kSide][kSide / kPieceBits];
+
+/* The same as the threads that hold a tile have it (tiles_write.cuh): a warp for each piece, one of their two
+ * words for each 64 rows. */
+__device__ inline void write_occupied(const TilesSpace &s, int tile, int part, const Pieces &piece)
+{
+    static_assert(kSide == 64 && kPieceBits == 16, "rows of a word, columns of a warp");
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    if (warp >= kSide / kPieceBits) return;
+    uint32_t own = 0;
+#pragma unroll
+    for (int r = 0; r < 16; r++)
+        own |= (piece[r / 2 * 8 + lane % 4 * 2 + r % 2][warp] >> lane / 4 * 2 & 3u) << (2 * r);
+    const int thread = (part % kPartsAcross * (kSide / kPieceBits) + warp) * kWarp + lane;
+    uint2 *const at = s.occupied + tile * (int64_t)kHolders + thread;
+    (part / kPartsAcross ? at->y : at->x) = own;
+}
+
 /* c := beta c + alpha a b, and what follows, for one part of a tile; k in ascending order, zeros of a
  * skipped. */
 __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, float (&a)[kDeep][kSide + 1],
-                                   float (&b)[kDeep][kSide])
+                                   float (&b)[kDeep][kSide], Pieces &piece)
 {
     const int x = threadIdx.x % (kSide / kEach), y = threadIdx.x / (kSide / kEach);
     float sum[kEach][kEach] = {};
@@ -56,9 +77,13 @@ __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, floa
 #pragma unroll
         for (int j = 0; j < kEach; j++) {
             const int row = row0 + y * kEach + i, col = col0 + x + j * (kSide / kEach);
-            if (row >= g.out.m || col >= g.out.n) continue;
-            store_finished(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j], alpha, beta, g.out.after,
-                           row, col);
+            const float is = row < g.out.m && col < g.out.n
+                                 ? store_finished(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j],
+                                                  alpha, beta, g.out.after, row, col)
+                                 : 0.0f;
+            if (!g.bits) continue;
+            const unsigned both = __ballot_sync(kFull, is != 0.0f);
+            if (x == 0) piece[y * kEach + i][j] = (uint16_t)(y % 2 ? both >> kPieceBits : both);
         }
 }
 
@@ -66,13 +91,17 @@ __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, floa
 __global__ __launch_bounds__(kThreads) void repair_tiles(const __grid_constant__ RepairArgs g)
 {
     __shared__ float a[kDeep][kSide + 1], b[kDeep][kSide];
+    __shared__ Pieces piece;
     dependency_wait();
     const int parts = *g.s.failed_count * kParts;
     for (int t = blockIdx.x; t < parts; t += gridDim.x) {
         const int tile = g.s.failed[t / kParts];
         const int part = t % kParts;
         repair_part(g, tile / g.s.tiles_n * kTileRows + part / kPartsAcross * kSide,
-                    tile % g.s.tiles_n * kTileCols + part % kPartsAcross * kSide, a, b);
+                    tile % g.s.tiles_n * kTileCols + part % kPartsAcross * kSide, a, b, piece);
+        if (!g.bits) continue;
+        __syncthreads();
+        write_occupied(g.s, tile, part, piece); /* read before the next part's products are summed */
     }
 }
 
@@ -99,8 +128,15 @@ extern "C" lac_status_t lac_cuda_tiles_repair(const lac_cuda_tiles_t *p, void *w
                                               lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const RepairArgs g = {p->a,   p->b,      p->ars,       p->acs,
-                          p->ldb, (int)p->k, tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
+    const RepairArgs g = {p->a,
+                          p->b,
+                          p->ars,
+                          p->acs,
+                          p->ldb,
+                          (int)p->k,
+                          p->bits != nullptr,
+                          tiles_out(p),
+                          tiles_space(p->m, p->n, p->k, workspace)};
     const int blocks = 4 * current_device().sms;
     return launch(repair_tiles, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream},
                   g);

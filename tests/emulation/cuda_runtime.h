@@ -299,6 +299,11 @@ inline cudaError_t cudaGetLastError()
 {
     return cudaSuccess;
 }
+inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t = nullptr)
+{
+    memset(to, value, bytes);
+    return cudaSuccess;
+}
 inline cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute what, int value)
 {
     const bool too_large = what == cudaFuncAttributeMaxDynamicSharedMemorySize &&

@@ -57,6 +57,11 @@ inline float4 read_now(unsigned address)
     return *at_address<float4>(address);
 }
 
+inline int thread_here()
+{
+    return (int)threadIdx.x;
+}
+
 inline float load_once(const float *p)
 {
     return *p;

@@ -3,7 +3,7 @@
  * The product by tiles on the emulator, by products of a warpgroup and by those of a warp, against fp64:
  * random shapes, orders, strides, scalars, patterns of zeros, data and devices, and special values; poison
  * wherever nothing may be read; each product twice, in two orders of its warps and with a packed beforehand,
- * for the same bits, and once with bias and activation. */
+ * for the same bits, with bias and activation, and each with the bits of what is not zero. */
 #include "emulator.h"
 #include "tiles.h"
 
@@ -175,6 +175,60 @@ lac_status_t pack(lac_cuda_tiles_t *p, std::unique_ptr<uint8_t, void (*)(void *)
     return status;
 }
 
+/* CSR of c, of which the bits are known. */
+void check_rows(const Case &c, const Operands &o, const uint64_t *bits)
+{
+    std::vector<int64_t> want(1, 0);
+    const auto ptr = memory<int64_t>(c.m + 1);
+    const auto scratch = memory<uint8_t>(8 * c.m + 4096);
+    for (int64_t i = 0; i < c.m; i++) {
+        want.push_back(want.back());
+        for (int64_t j = 0; j < c.n; j++) want.back() += o.out[(size_t)(i * o.p.crs + j * o.p.ccs)] != 0.0f;
+    }
+    if (lac_cuda_csr_ptr_of_bits(c.m, c.n, bits, ptr.get(), scratch.get(), nullptr) != LAC_OK ||
+        memcmp(ptr.get(), want.data(), sizeof(int64_t) * want.size()))
+        return fail("row starts", c);
+    std::vector<int32_t> idx((size_t)want.back() + 1, -1);
+    std::vector<float> val((size_t)want.back() + 1, NAN);
+    if (lac_cuda_csr_fill_of_bits(c.m, c.n, bits, o.out.data(), o.p.crs, o.p.ccs, ptr.get(),
+                                  c.seed % 5 ? idx.data() : nullptr, val.data(), nullptr) != LAC_OK)
+        return fail("status rows", c);
+    size_t e = 0;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            const float &x = o.out[(size_t)(i * o.p.crs + j * o.p.ccs)];
+            if (x == 0.0f) continue;
+            if (memcmp(&x, &val[e], sizeof x) || (c.seed % 5 && idx[e] != j)) return fail("rows", c);
+            e++;
+        }
+    if (idx[e] != -1 || !std::isnan(val[e])) fail("behind the rows", c);
+}
+
+/* The same with bits of what is not zero: c as before, and its bits, nothing in the rest of a row's last word
+ * and nothing behind the last row. `follows`: with o.p.after; else without. */
+void check_bits(const Case &c, Operands &o, bool follows, const char *what)
+{
+    const std::vector<float> want = o.out;
+    const lac_cuda_after_t after = o.p.after;
+    const bool turned = (c.seed + follows) % 2; /* by columns */
+    const int64_t lines = turned ? c.n : c.m, across = turned ? c.m : c.n, words = (across + 63) / 64;
+    const int64_t lrs = turned ? o.p.ccs : o.p.crs, lcs = turned ? o.p.crs : o.p.ccs;
+    const auto bits = memory<uint64_t>(lines * words);
+    memset(bits.get(), 0x5a, sizeof(uint64_t) * (size_t)(lines * words));
+    o.out = o.before;
+    o.p.c = o.out.data(), o.p.bits = bits.get(), o.p.bits_words = words, o.p.bits_turned = turned;
+    if (!follows) o.p.after = {};
+    if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status bits", c);
+    o.p.after = after, o.p.bits = nullptr;
+    if (memcmp(want.data(), o.out.data(), sizeof(float) * want.size())) fail(what, c);
+    for (int64_t i = 0; i < lines; i++)
+        for (int64_t j = 0; j < 64 * words; j++) {
+            const bool is = bits.get()[i * words + j / 64] >> j % 64 & 1;
+            if (is != (j < across && o.out[(size_t)(i * lrs + j * lcs)] != 0.0f)) return fail(what, c);
+        }
+    if (!turned) check_rows(c, o, bits.get());
+}
+
 /* The same with bias and activation: what these make of the plain result, bit by bit, and nothing between the
  * lines of c. */
 void check_after(const Case &c, Operands &o, const std::vector<float> &plain)
@@ -197,6 +251,7 @@ void check_after(const Case &c, Operands &o, const std::vector<float> &plain)
     for (size_t t = 0; t < want.size(); t++)
         if (memcmp(&want[t], &o.out[t], sizeof want[t]) && !(std::isnan(want[t]) && std::isnan(o.out[t])))
             return fail("after", c);
+    check_bits(c, o, true, "bits after");
 }
 
 void check(const Case &c)
@@ -218,6 +273,7 @@ void check(const Case &c)
     checks++;
     judge(c, *o);
     if (memcmp(first.data(), o->out.data(), bytes)) fail("repeat", c);
+    check_bits(c, *o, false, "bits");
     check_after(c, *o, first);
 }
 

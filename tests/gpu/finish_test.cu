@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Bias and activation done where a product is written, against the pass behind it: the same bits, for shapes,
- * layouts, scalars, shared and repaired tiles, and panels. */
+ * layouts, scalars, shared and repaired tiles, and panels; and what the product tells of its zeros. */
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Case {
 struct Operands {
     float *a, *b, *c, *before, *bias;
     void *workspace;
+    uint64_t *bits;
     size_t bytes; /* of c */
     lac_cuda_tiles_t p;
 };
@@ -65,6 +67,7 @@ Operands make(const Case &x)
                   random_device<float>(count, 0.9, x.seed + 2),
                   random_device<float>(m + n, 0.9, x.seed + 3),
                   nullptr,
+                  nullptr,
                   sizeof(float) * (size_t)count,
                   {}};
     clear_rows<<<1024, 256>>>(o.a, m, k);
@@ -72,26 +75,35 @@ Operands make(const Case &x)
     if (x.special == kInfInA) put(o.a, m / 2 * k, INFINITY);
     if (x.special == kNanInB) put(o.b, k / 2 * ldb + n / 2, NAN);
     CUDA_CHECK(cudaMalloc(&o.c, o.bytes));
+    const bool turned = (x.seed / 5 + x.portable) % 2; /* bits by columns */
+    const int64_t words = ((turned ? m : n) + 63) / 64;
+    CUDA_CHECK(cudaMalloc(&o.bits, (size_t)((turned ? n : m) * words * 8)));
     CUDA_CHECK(cudaMalloc(&o.workspace, (size_t)lac_cuda_tiles_bytes(m, n, k, false)));
-    o.p = {m,   n,   k,  {nullptr, x.alpha}, o.a, k, 1, nullptr, 0, o.b, ldb, {nullptr, x.beta}, o.c,
-           crs, ccs, {}, x.portable};
+    o.p = {
+        m,   n,   k,  {nullptr, x.alpha}, o.a,     k,     1,     nullptr, 0, o.b, ldb, {nullptr, x.beta}, o.c,
+        crs, ccs, {}, x.portable,         nullptr, words, turned};
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
 }
 
 void release(Operands &o)
 {
-    for (void *x : {(void *)o.a, (void *)o.b, (void *)o.c, (void *)o.before, (void *)o.bias, o.workspace})
+    for (void *x : {(void *)o.a, (void *)o.b, (void *)o.c, (void *)o.before, (void *)o.bias, (void *)o.bits,
+                    o.workspace})
         cudaFree(x);
 }
 
-/* c as it comes out: with what follows done by the product, or by a pass behind it. */
-std::vector<uint32_t> result(const Operands &o, const lac_cuda_after_t &after, bool behind)
+enum Way { kBehind, kFused, kWithBits };
+
+/* c as it comes out: with what follows done by a pass behind the product, or by itself, or with bits. */
+std::vector<uint32_t> result(const Operands &o, const lac_cuda_after_t &after, Way way)
 {
+    const bool behind = way == kBehind;
     std::vector<uint32_t> got(o.bytes / sizeof(uint32_t));
     lac_cuda_tiles_t p = o.p;
     CUDA_CHECK(cudaMemcpyAsync(o.c, o.before, o.bytes, cudaMemcpyDeviceToDevice, stream));
     if (!behind) p.after = after;
+    if (way == kWithBits) p.bits = o.bits;
     lac_status_t status = lac_cuda_tiles_run(&p, o.workspace, stream);
     const lac_cuda_finish_t pass = {p.m, p.n, p.c, p.crs, p.ccs, after};
     if (status == LAC_OK && behind) status = lac_cuda_finish_output(&pass, stream);
@@ -101,12 +113,43 @@ std::vector<uint32_t> result(const Operands &o, const lac_cuda_after_t &after, b
     return got;
 }
 
+/* The same c, and a bit for each element that is no zero; none behind the last. */
+bool check_bits(const Case &x, const Operands &o, const lac_cuda_after_t &after,
+                const std::vector<uint32_t> &want)
+{
+    const bool turned = o.p.bits_turned;
+    const int64_t words = o.p.bits_words, lines = turned ? o.p.n : o.p.m, across = turned ? o.p.m : o.p.n;
+    const int64_t lrs = turned ? o.p.ccs : o.p.crs, lcs = turned ? o.p.crs : o.p.ccs;
+    std::vector<uint64_t> bits((size_t)(lines * words));
+    CUDA_CHECK(cudaMemset(o.bits, 0x5a, 8 * bits.size()));
+    const bool same = result(o, after, kWithBits) == want;
+    CUDA_CHECK(cudaMemcpy(bits.data(), o.bits, 8 * bits.size(), cudaMemcpyDeviceToHost));
+    for (int64_t i = 0; i < lines; i++)
+        for (int64_t w = 0; w < words; w++) {
+            uint64_t word = 0;
+            for (int64_t j = 64 * w; j < std::min(across, 64 * w + 64); j++)
+                word |= (uint64_t)((want[(size_t)(i * lrs + j * lcs)] & 0x7fffffffu) != 0) << j % 64;
+            if (same && word == bits[(size_t)(i * words + w)]) continue;
+            failures++;
+            printf("FAIL bits %s%lldx%lldx%lld layout %d special %d alpha %g beta %g any %d limit %g: word "
+                   "%lld of "
+                   "row %lld is %016llx, expected %016llx\n",
+                   x.portable ? "portable " : "", (long long)x.shape.m, (long long)x.shape.k,
+                   (long long)x.shape.n, x.layout, x.special, x.alpha, x.beta, after.any, after.limit,
+                   (long long)w, (long long)i, (unsigned long long)bits[(size_t)(i * words + w)],
+                   (unsigned long long)word);
+            return false;
+        }
+    return true;
+}
+
 void check_after(const Case &x, const Operands &o, const lac_cuda_after_t &after)
 {
-    const std::vector<uint32_t> want = result(o, after, true), got = result(o, after, false);
+    const std::vector<uint32_t> want = result(o, after, kBehind), got = result(o, after, kFused);
     size_t at = 0;
     checks++;
     while (at < want.size() && got[at] == want[at]) at++;
+    if (!check_bits(x, o, after, want)) return;
     if (at == want.size()) return;
     failures++;
     printf(
@@ -125,6 +168,7 @@ void check(const Case &x)
 {
     static const float limits[] = {NAN, 0.0f, -0.3f, 0.5f};
     Operands o = make(x);
+    check_bits(x, o, {}, result(o, {}, kFused));
     for (int act = 0; act < 4; act++)
         for (int bias = act ? 0 : 1; bias < 3; bias++)
             check_after(x, o, {bias ? o.bias : nullptr, true, bias == 2, act == 3, limits[act]});

@@ -83,6 +83,23 @@ static lac_status_t count(gpu_case_t *x)
     return status ? status : freed ? freed : run(x);
 }
 
+/* Into memory of its own: where forms lack memory, C is written all the same. */
+static lac_status_t layer(gpu_case_t *x)
+{
+    lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_RELU, .forms = LAC_META_CSR | LAC_META_BITMASK};
+    lac_call_t by = {.size = sizeof by, .route = route};
+    void *memory;
+    lac_status_t status = lac_device_alloc(x->ctx, sizeof(float) * (size_t)(x->c.m * x->c.n), &memory);
+    if (status) return status;
+    lac_obj_t c = lac_obj_rowmajor(LAC_F32, x->c.m, x->c.n, memory, x->c.n);
+    c.space = LAC_DEVICE;
+    status = lac_meta_create_for(x->ctx, &c.meta, c.m, c.n);
+    if (!status) status = lac_gemm_layer(x->ctx, NULL, &x->a, &x->b, NULL, &c, &e, &by);
+    lac_meta_free(c.meta);
+    lac_status_t freed = lac_device_free(x->ctx, memory);
+    return status ? status : freed ? freed : run(x);
+}
+
 static lac_status_t timed(gpu_case_t *x)
 {
     double us;
@@ -114,6 +131,7 @@ static const struct step {
     {"scan", "event", "sgemm:NN:40x130x60:A=bern0.1:frozenA=1:s4", scan},
     {"derive", "event", "sgemm:NN:40x130x60:A=bern0.1:metaA=csr:s5", derive},
     {"count", "event", "sgemm:NN:40x130x60:A=bern0.1:s5", count},
+    {"layer", "tiles", "sgemm:NN:256x512x256:A=bern0.3:s16", layer},
     {"timed", "event", "sgemm:NN:40x130x60:A=bern0.1:s5", timed},
 };
 

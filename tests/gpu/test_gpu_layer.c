@@ -58,6 +58,16 @@ static void same(lac_ctx_t *ctx, const void *there, const void *here, size_t byt
     free(got);
 }
 
+/* The same of two places there. */
+static void same_there(lac_ctx_t *ctx, const void *there, const void *other, size_t bytes, const char *what)
+{
+    void *want = malloc(bytes + 1);
+    if (!want) exit(1);
+    gpu_expect(lac_device_download(ctx, want, other, bytes), LAC_OK, "download");
+    same(ctx, there, want, bytes, what);
+    free(want);
+}
+
 static void check_forms(lac_ctx_t *ctx, const pair_t *c, const char *what)
 {
     lac_form_view_t h, d;
@@ -188,6 +198,7 @@ static any_t make_any(lac_ctx_t *ctx, const int64_t *extents, int layout, bool r
     if (layout == 2) x.c = lac_obj_rowmajor(LAC_F32, x.n, x.m, NULL, ld), x.c.trans = LAC_TRANS;
     x.c.space = LAC_DEVICE;
     x.other = x.c;
+    gpu_expect(lac_meta_create_for(ctx, &x.c.meta, x.c.m, x.c.n), LAC_OK, "metadata");
     x.c.buf = gpu_upload(ctx, x.before, sizeof(float) * (size_t)x.count);
     x.other.buf = gpu_upload(ctx, x.before, sizeof(float) * (size_t)x.count);
     return x;
@@ -198,7 +209,34 @@ static void release_any(lac_ctx_t *ctx, any_t *x)
     void *buffers[] = {x->a.buf, x->b.buf, x->c.buf, x->other.buf, x->bias};
     for (size_t i = 0; i < GPU_COUNT(buffers); i++) lac_device_free(ctx, buffers[i]);
     lac_meta_free(x->a.meta), lac_meta_free(x->b.meta);
+    lac_meta_free(x->c.meta);
     free(x->before);
+}
+
+/* The forms that came with C, and those of a look at the same contents elsewhere: the same. */
+static void compare_forms(lac_ctx_t *ctx, const any_t *x, unsigned forms, const char *what)
+{
+    lac_obj_t seen = x->other;
+    static const unsigned kinds[] = {LAC_META_CSR, LAC_META_BITMASK};
+    gpu_expect(lac_meta_create_for(ctx, &seen.meta, seen.m, seen.n), LAC_OK, "metadata");
+    gpu_expect(lac_meta_scan(ctx, &seen, forms), LAC_OK, what);
+    gpu_expect(lac_meta_freeze(seen.meta), LAC_OK, what); /* only then forms may be seen */
+    double got = lac_meta_density(x->c.meta), want = lac_meta_density(seen.meta);
+    if (got != want) gpu_fail("%s: density %g, expected %g", what, got, want);
+    for (int i = 0; i < 2; i++) {
+        lac_form_view_t v, w;
+        if (!(forms & kinds[i])) continue;
+        if (!gpu_expect(lac_meta_view(x->c.meta, kinds[i], &v), LAC_OK, what)) continue;
+        if (!gpu_expect(lac_meta_view(seen.meta, kinds[i], &w), LAC_OK, what)) continue;
+        if (v.count != w.count)
+            gpu_fail("%s: %lld entries, expected %lld", what, (long long)v.count, (long long)w.count);
+        same_there(ctx, v.ptr, w.ptr, sizeof *v.ptr * (size_t)(x->c.m + (i == 0)), what);
+        same_there(ctx, v.val, w.val, sizeof *v.val * (size_t)w.count, what);
+        if (i == 0) same_there(ctx, v.idx, w.idx, sizeof *v.idx * (size_t)w.count, what);
+        if (i == 1)
+            same_there(ctx, v.bits, w.bits, sizeof *v.bits * (size_t)(x->c.m * ((x->c.n + 63) / 64)), what);
+    }
+    lac_meta_free(seen.meta);
 }
 
 /* The layer, and the product with a layer of no product behind it: the same bits, also between the rows.
@@ -217,10 +255,13 @@ static bool compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *
     if (!want) exit(1);
     gpu_expect(lac_device_upload(ctx, x->other.buf, x->before, bytes), LAC_OK, "upload");
     gpu_expect(lac_gemm_ex(ctx, &alpha, &x->a, &x->b, &beta, &x->other, &call), LAC_OK, what);
-    gpu_expect(lac_gemm_layer(ctx, &none, &x->a, &x->b, &one, &x->other, &e, NULL), LAC_OK, what);
+    lac_epilogue_t bare = e;
+    bare.forms = 0;
+    gpu_expect(lac_gemm_layer(ctx, &none, &x->a, &x->b, &one, &x->other, &bare, NULL), LAC_OK, what);
     gpu_expect(lac_device_download(ctx, want, x->other.buf, bytes), LAC_OK, "download");
     same(ctx, x->c.buf, want, bytes, what);
     free(want);
+    if (e.forms) compare_forms(ctx, x, e.forms, what);
     return true;
 }
 
@@ -233,6 +274,7 @@ static void test_finishing_routes(lac_ctx_t *ctx)
     gpu_expect(lac_ctx_set(ctx, "detect", "off"), LAC_OK,
                "detect"); /* samples would move how kernels are cut */
     static const float specials[] = {0.0f, 1.0f / 0.0f};
+    static const unsigned forms[] = {FORMS, LAC_META_DENSITY, LAC_META_BITMASK, LAC_META_CSR, 0};
     for (int shape = 0; shape < (gpu_quick() ? 1 : 5); shape++)
         for (int way = 0; way < 24; way += gpu_quick() ? 5 : 1) { /* layout, side, special, frozen */
             const int layout = way % 3, right = way / 3 % 2, frozen = way / 6 % 2;
@@ -242,6 +284,7 @@ static void test_finishing_routes(lac_ctx_t *ctx)
                 char what[128];
                 lac_epilogue_t e = {.size = sizeof e, .act = (lac_act_t)(each % 4), .threshold = 0.25f};
                 e.bias = each / 4 % 3 ? x.bias : NULL, e.bias_of_rows = each / 4 % 3 == 2;
+                e.forms = forms[(each + way) % 5];
                 for (size_t r = 0; r < GPU_COUNT(routes); r++) {
                     snprintf(what, sizeof what,
                              "shape %d layout %d %s frozen %d special %d act %d bias %d %s", shape, layout,
