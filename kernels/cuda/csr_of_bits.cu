@@ -1,10 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * CSR of a dense matrix whose occupancy bits are known: of its elements only those are read that are kept. */
-#include <cub/device/device_scan.cuh>
-
 #include "cuda_support.h"
-#include "device_common.cuh"
+#include "row_sums.cuh"
 
 namespace lacuna
 {
@@ -76,13 +74,6 @@ __global__ __launch_bounds__(kWarps *kWarp) void gather_bits(const __grid_consta
     }
 }
 
-size_t scan_bytes(int64_t m)
-{
-    size_t bytes = 0;
-    cub::DeviceScan::InclusiveSum(nullptr, bytes, (int64_t *)nullptr, (int64_t *)nullptr, m);
-    return bytes;
-}
-
 Launch plain(int64_t blocks, lac_cuda_stream_t stream)
 {
     return {dim3((unsigned)blocks), dim3(kWarps * kWarp), 0, 1, true, (cudaStream_t)stream};
@@ -102,13 +93,7 @@ extern "C" lac_status_t lac_cuda_csr_ptr_of_bits(int64_t m, int64_t k, const uin
     BitsArgs a = {};
     a.bits = bits, a.words = ceil_div(k, 64), a.m = m, a.count = (int64_t *)workspace, a.first = ptr;
     const lac_status_t status = launch(count_bits, plain(ceil_div(m, kWarps), stream), a);
-    if (status != LAC_OK) return status;
-    size_t bytes = scan_bytes(m);
-    void *temporary = (char *)workspace + round_up(8 * m, 256);
-    return cub::DeviceScan::InclusiveSum(temporary, bytes, a.count, ptr + 1, m, (cudaStream_t)stream) ==
-                   cudaSuccess
-               ? LAC_OK
-               : LAC_ERR_VENDOR;
+    return status == LAC_OK ? sum_rows(m, workspace, ptr, stream) : status;
 }
 
 extern "C" lac_status_t lac_cuda_csr_fill_of_bits(int64_t m, int64_t k, const uint64_t *bits, const float *x,

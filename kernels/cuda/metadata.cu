@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Builds what is known of a dense operand's zeros: counts, probe, CSR, occupancy bits, active list. */
-#include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
 #include "event_gather.cuh"
+#include "row_sums.cuh"
 
 namespace lacuna
 {
@@ -174,13 +174,6 @@ lac_status_t count_rows_of(const MetaArgs &a, lac_dt_t dt, lac_cuda_stream_t str
     return dt == LAC_U8 ? launch(count_rows<uint8_t>, l, a) : launch(count_rows<float>, l, a);
 }
 
-size_t scan_bytes(int64_t m)
-{
-    size_t bytes = 0;
-    cub::DeviceScan::InclusiveSum(nullptr, bytes, (int64_t *)nullptr, (int64_t *)nullptr, m);
-    return bytes;
-}
-
 size_t select_bytes(int64_t k)
 {
     size_t bytes = 0;
@@ -216,8 +209,7 @@ extern "C" lac_status_t lac_cuda_probe(int64_t m, int64_t k, const lac_cuda_dens
 
 extern "C" int64_t lac_cuda_csr_bytes(int64_t m)
 {
-    using namespace lacuna;
-    return round_up(8 * m, 256) + round_up((int64_t)scan_bytes(m), 256);
+    return lacuna::row_sums_bytes(m);
 }
 
 extern "C" lac_status_t lac_cuda_csr_ptr(int64_t m, int64_t k, const lac_cuda_dense_t *s, int64_t *ptr,
@@ -231,12 +223,7 @@ extern "C" lac_status_t lac_cuda_csr_ptr(int64_t m, int64_t k, const lac_cuda_de
     MetaArgs a = make_args(m, k, s);
     a.count = (int64_t *)workspace;
     const lac_status_t status = count_rows_of(a, s->dt, stream);
-    if (status != LAC_OK) return status;
-    size_t bytes = scan_bytes(m);
-    void *temporary = (char *)workspace + round_up(8 * m, 256);
-    return cub::DeviceScan::InclusiveSum(temporary, bytes, a.count, ptr + 1, m, q) == cudaSuccess
-               ? LAC_OK
-               : LAC_ERR_VENDOR;
+    return status == LAC_OK ? sum_rows(m, workspace, ptr, stream) : status;
 }
 
 extern "C" lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_dense_t *s, const int64_t *ptr,
