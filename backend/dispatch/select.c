@@ -32,12 +32,24 @@ static bool stands_back(const lac_route_t *route, bool vendor_fits, const float 
     return route->role == LAC_ROLE_PLAIN && vendor_fits && !(factor && factor[row] > 0.0f);
 }
 
-/* What a route's cost counts for, once bias and hysteresis are in. */
-static double weighed(const lac_route_t *route, double cost, const lac_preference_t *preference)
+/* True where the site knows what the vendor's product takes, and does not only foresee it. */
+static bool vendor_measured(const lac_route_t *const *table, int count, const float *factor)
 {
-    if (is_sparse(route)) cost *= 1.0 + preference->dense_bias;
-    if (route == preference->incumbent) cost *= 1.0 - preference->hysteresis;
-    return cost;
+    for (int i = 0; factor && i < count; i++)
+        if (table[i]->role == LAC_ROLE_DENSE && factor[i] > 0.0f) return true;
+    return false;
+}
+
+/* What a route's cost counts for, once bias and hysteresis are in. Hysteresis bridges what predictions lack;
+ * beside a vendor's product that was measured it takes the bias back from a sparse route that serves, and no
+ * more: one that was seen to be slower does not stay. */
+static double weighed(const lac_route_t *route, double cost, const lac_preference_t *preference,
+                      bool measured)
+{
+    double weight = route == preference->incumbent ? 1.0 - preference->hysteresis : 1.0;
+    if (!is_sparse(route)) return weight * cost;
+    weight *= 1.0 + preference->dense_bias;
+    return measured && weight < 1.0 ? cost : weight * cost;
 }
 
 /* The cheapest among the routes of one name, or among all free ones when name is NULL. */
@@ -48,7 +60,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
     lac_choice_t best = {NULL, -1, "cheapest", -1.0, -1.0};
     double best_weight = 0.0;
     int fitting = 0;
-    bool vendor_fits = false;
+    bool vendor_fits = false, measured = vendor_measured(table, count, preference->factor);
     for (int i = 0; i < count; i++) {
         const lac_route_t *route = table[i];
         if (name ? strcmp(route->name, name) != 0 : forced_only(route)) continue;
@@ -57,7 +69,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
         if (!name && stands_back(route, vendor_fits, preference->factor, i)) continue;
         vendor_fits |= route->role == LAC_ROLE_DENSE;
         double cost = corrected(route, p, machine, preference->factor, i),
-               weight = weighed(route, cost, preference);
+               weight = weighed(route, cost, preference, measured);
         if (route->role != LAC_ROLE_SPARSE && (best.dense_us < 0 || cost < best.dense_us))
             best.dense_us = cost;
         if (best.route && weight >= best_weight) continue;

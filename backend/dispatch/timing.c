@@ -7,6 +7,7 @@
 #define HOT_CALLS   8    /* a site that was not called this often is not worth a trial         */
 #define TRIAL_REACH 3.0  /* predictions are not off by more: what costs more is not tried      */
 #define TRIAL_SHARE 0.01 /* of the time spent at a site so far that trials may take            */
+#define DENSE_DOUBT 0.1  /* of a vendor's time that a prediction of it may be wrong by         */
 #define ASK_EVERY   8    /* calls of a device's site between two that ask what else there is to try ...   */
 #define ASK_SELDOM  256  /* ... and once the site is known: asking costs a microsecond, as much as a call */
 #define SITE_KNOWN  1024 /* calls                                                                         */
@@ -105,26 +106,38 @@ bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site)
            site->dense_us <= TRIAL_SHARE * site->spent_us - site->tried_us;
 }
 
+/* What a trial may lose. A vendor's product is foreseen well enough for what it takes beyond the route that
+ * serves to count alone: it is what the caller must never be slower than, so it is tried early where it is
+ * close. Of any other route all that it takes counts, for it may take far more. */
+static double risk_us(const lac_route_t *route, double cost_us, double serving_us)
+{
+    if (route->role != LAC_ROLE_DENSE) return cost_us;
+    double doubt = DENSE_DOUBT * cost_us, beyond = cost_us - serving_us;
+    return beyond > doubt ? beyond : doubt;
+}
+
 bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
 {
     double budget = TRIAL_SHARE * site->spent_us - site->tried_us, best = TRIAL_REACH * choice->cost_us;
+    double risk = 0.0;
     int row = -1;
     bool again = site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
     if (learns(ctx) && is_asynchronous(ctx) && again) forgive(site, choice->row);
-    if (!learns(ctx) || site->calls < HOT_CALLS || choice->cost_us > budget || !may_ask(ctx, site))
-        return false;
+    if (!learns(ctx) || site->calls < HOT_CALLS || budget <= 0.0 || !may_ask(ctx, site)) return false;
     for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
         const lac_route_t *route = ctx->routes[i];
         if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
         if (route->applicable(route, p) != LAC_FITS) continue;
         double cost = route->cost_us(route, p, &ctx->machine);
         if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
-        if (cost >= best || cost > budget) continue;
+        double risked = risk_us(route, cost, choice->cost_us);
+        if (cost >= best || risked > budget) continue;
         best = cost;
+        risk = risked;
         row = i;
     }
     if (row < 0) return false;
-    site->tried_us += best;
+    site->tried_us += risk;
     choice->route = ctx->routes[row];
     choice->row = row;
     choice->cost_us = best;

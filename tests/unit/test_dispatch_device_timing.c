@@ -175,6 +175,17 @@ static void test_better_rival(void **state)
     lac_sites_free(&ctx.sites);
 }
 
+/* Of two that are close the vendor's product is found to be the faster one, and serves, though the other one
+ * served first. */
+static void test_close_to_the_vendor(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(3.7, 9.0, 3.6);
+    call_at(&ctx, 4, 512);
+    assert_true(served(&ctx, DENSE) >= 980);
+    lac_sites_free(&ctx.sites);
+}
+
 static void test_few_are_clocked(void **state)
 {
     (void)state;
@@ -251,14 +262,12 @@ static void test_forgotten_sites(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wrong_prediction),
-                                       cmocka_unit_test(test_the_callers_product_is_timed),
-                                       cmocka_unit_test(test_better_rival),
-                                       cmocka_unit_test(test_few_are_clocked),
-                                       cmocka_unit_test(test_nothing_is_tried_in_a_capture),
-                                       cmocka_unit_test(test_learning_off),
-                                       cmocka_unit_test(test_evicted_site),
-                                       cmocka_unit_test(test_forgotten_sites)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wrong_prediction), cmocka_unit_test(test_the_callers_product_is_timed),
+        cmocka_unit_test(test_better_rival),     cmocka_unit_test(test_close_to_the_vendor),
+        cmocka_unit_test(test_few_are_clocked),  cmocka_unit_test(test_nothing_is_tried_in_a_capture),
+        cmocka_unit_test(test_learning_off),     cmocka_unit_test(test_evicted_site),
+        cmocka_unit_test(test_forgotten_sites)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

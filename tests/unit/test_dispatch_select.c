@@ -53,7 +53,8 @@ static fake_t plain = FAKE("plain", LAC_ROLE_PLAIN, LAC_SIDE_NONE, 40.0, 0.0);
 
 static const lac_route_t *const table[] = {&left.route,   &right.route, &other.route,
                                            &oracle.route, &dense.route, &plain.route};
-enum { COUNT = sizeof table / sizeof *table };
+enum { DENSE = 4, PLAIN, COUNT };
+_Static_assert(COUNT == sizeof table / sizeof *table, "a row for each route");
 
 static int reset(void **state)
 {
@@ -122,9 +123,9 @@ static void test_plain_stands_back_until_measured(void **state)
     dense.base = 50.0; /* plain costs 40 */
     expect_route(choose(-1, -1, NULL), &dense, "cheapest");
     expect_route(choose(-1, -1, &preference), &dense, "cheapest");
-    factor[COUNT - 1] = 1.0f;
+    factor[PLAIN] = 1.0f;
     expect_route(choose(-1, -1, &preference), &plain, "cheapest");
-    factor[COUNT - 1] = 1.5f;
+    factor[PLAIN] = 1.5f;
     expect_route(choose(-1, -1, &preference), &dense, "cheapest");
 }
 
@@ -157,6 +158,23 @@ static void test_hysteresis_is_for_the_incumbent(void **state)
         lac_preference_t stay = {.incumbent = choose(d, -1, NULL).route, .hysteresis = 0.1};
         assert_ptr_equal(choose(d, -1, &stay).route, stay.incumbent);
     }
+}
+
+/* What was measured to be slower than the vendor's product does not stay, though it served last; what is as
+ * fast does, bias or not. */
+static void test_hysteresis_ends_where_the_vendor_was_measured(void **state)
+{
+    (void)state;
+    float factor[COUNT] = {0};
+    lac_preference_t stay = {
+        .incumbent = &other.route, .hysteresis = 0.1, .dense_bias = 0.05, .factor = factor};
+    expect_route(choose(0.55, -1, &stay), &other, "cheapest"); /* 10.5 counts for 9.9 against 10 */
+    factor[DENSE] = 1.0f;
+    expect_route(choose(0.55, -1, &stay), &dense, "cheapest");
+    expect_route(choose(0.49, -1, &stay), &other, "cheapest"); /* 9.9 */
+    stay.incumbent = &dense.route;
+    expect_route(choose(0.49, -1, &stay), &dense, "cheapest"); /* 10.4 against 9 */
+    expect_route(choose(0.35, -1, &stay), &other, "cheapest"); /* 8.9 */
 }
 
 static bool always(const lac_route_t *route, const lac_problem_t *p)
@@ -274,18 +292,20 @@ static void test_break_even(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_cheapest, reset),
-                                       cmocka_unit_test_setup(test_only, reset),
-                                       cmocka_unit_test_setup(test_ties_go_to_the_first, reset),
-                                       cmocka_unit_test_setup(test_plain_stands_back_until_measured, reset),
-                                       cmocka_unit_test_setup(test_bias_is_for_dense, reset),
-                                       cmocka_unit_test_setup(test_hysteresis_is_for_the_incumbent, reset),
-                                       cmocka_unit_test_setup(test_what_follows_counts, reset),
-                                       cmocka_unit_test_setup(test_forced, reset),
-                                       cmocka_unit_test_setup(test_oracle_is_never_free, reset),
-                                       cmocka_unit_test_setup(test_record, reset),
-                                       cmocka_unit_test_setup(test_long_tables_are_cut, reset),
-                                       cmocka_unit_test_setup(test_break_even, reset)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_cheapest, reset),
+        cmocka_unit_test_setup(test_only, reset),
+        cmocka_unit_test_setup(test_ties_go_to_the_first, reset),
+        cmocka_unit_test_setup(test_plain_stands_back_until_measured, reset),
+        cmocka_unit_test_setup(test_bias_is_for_dense, reset),
+        cmocka_unit_test_setup(test_hysteresis_is_for_the_incumbent, reset),
+        cmocka_unit_test_setup(test_hysteresis_ends_where_the_vendor_was_measured, reset),
+        cmocka_unit_test_setup(test_what_follows_counts, reset),
+        cmocka_unit_test_setup(test_forced, reset),
+        cmocka_unit_test_setup(test_oracle_is_never_free, reset),
+        cmocka_unit_test_setup(test_record, reset),
+        cmocka_unit_test_setup(test_long_tables_are_cut, reset),
+        cmocka_unit_test_setup(test_break_even, reset)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

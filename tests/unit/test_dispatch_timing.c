@@ -149,6 +149,29 @@ static void test_trials(void **state)
     assert_int_equal(site.runs[RIVAL], 3);
 }
 
+/* A vendor's product that is foreseen to take about as long as what serves loses little where it is tried: it
+ * waits for a tenth of its time to be affordable, the others for all of theirs. */
+static void test_a_close_vendor_is_tried_early(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(true);
+    lac_site_t site = {.calls = 100, .spent_us = 59.0};
+    assert_string_equal(served(&ctx, &site, SPARSE).reason, "cheapest");
+    site.spent_us = 61.0;
+    lac_choice_t choice = served(&ctx, &site, SPARSE);
+    assert_int_equal(choice.row, DENSE);
+    assert_string_equal(choice.reason, "trial");
+    assert_true(choice.cost_us == 6.0 && fabs(site.tried_us - 0.6) < 1e-9);
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    lac_site_t far = {.calls = 100, .spent_us = 290.0}; /* 3 against 6: a trial would lose 3 */
+    lac_choice_t cheap = {&sparse, SPARSE, "cheapest", 3.0, 6.0};
+    assert_false(lac_timing_trial(&ctx, &far, &p, &cheap));
+    far.spent_us = 310.0;
+    assert_true(lac_timing_trial(&ctx, &far, &p, &cheap));
+    assert_int_equal(cheap.row, DENSE);
+    assert_true(far.tried_us == 3.0);
+}
+
 /* A route half as fast as the model says is found to be just that by its trials, not a quarter. */
 static void test_trials_find_the_truth(void **state)
 {
@@ -261,6 +284,7 @@ int main(void)
                                        cmocka_unit_test(test_follows_a_change),
                                        cmocka_unit_test(test_no_row),
                                        cmocka_unit_test(test_trials),
+                                       cmocka_unit_test(test_a_close_vendor_is_tried_early),
                                        cmocka_unit_test(test_trials_find_the_truth),
                                        cmocka_unit_test(test_losers_are_tried_again),
                                        cmocka_unit_test(test_losers_are_looked_for),
