@@ -207,7 +207,7 @@ template <typename T> void check_long(const Case &c, Operands<T> &o, const lac_c
     CUDA_CHECK(cudaMalloc(&steps, bytes));
     CUDA_CHECK(cudaMalloc(&scratch, (size_t)lac_cuda_steps_scratch(c.m)));
     CUDA_CHECK(cudaMalloc(&partial, (size_t)lac_cuda_csr_long_bytes(c.m, c.n, c.k) + 1));
-    CUDA_CHECK(cudaMemset(steps, 0x5a, bytes));
+    CUDA_CHECK(cudaMemsetAsync(steps, 0x5a, bytes, stream));
     check(c, o, "long", [&](cudaStream_t q) {
         const lac_status_t status = lac_cuda_steps(c.m, c.k, &csr, steps, scratch, q);
         return status == LAC_OK ? lac_cuda_csr_long(&o.p, steps, partial, q) : status;

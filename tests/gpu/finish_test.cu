@@ -121,7 +121,7 @@ bool check_bits(const Case &x, const Operands &o, const lac_cuda_after_t &after,
     const int64_t words = o.p.bits_words, lines = turned ? o.p.n : o.p.m, across = turned ? o.p.m : o.p.n;
     const int64_t lrs = turned ? o.p.ccs : o.p.crs, lcs = turned ? o.p.crs : o.p.ccs;
     std::vector<uint64_t> bits((size_t)(lines * words));
-    CUDA_CHECK(cudaMemset(o.bits, 0x5a, 8 * bits.size()));
+    CUDA_CHECK(cudaMemsetAsync(o.bits, 0x5a, 8 * bits.size(), stream));
     const bool same = result(o, after, kWithBits) == want;
     CUDA_CHECK(cudaMemcpy(bits.data(), o.bits, 8 * bits.size(), cudaMemcpyDeviceToHost));
     for (int64_t i = 0; i < lines; i++)

@@ -188,22 +188,41 @@ lac_status_t run_captured(const Operands &o)
     return status;
 }
 
+/* In the stream's order: a copy on the default stream is under way when the call returns, and a stream that
+ * does not wait for that one would overtake it. */
+void copy_before(const Operands &o)
+{
+    CUDA_CHECK(
+        cudaMemcpyAsync(o.c, o.before, sizeof(float) * (size_t)o.c_count, cudaMemcpyDeviceToDevice, stream));
+}
+
+void fail_repeat(const Case &c, const std::vector<float> &first, const std::vector<float> &second)
+{
+    size_t differ = 0, at = 0;
+    for (size_t t = 0; t < first.size(); t++)
+        if (memcmp(&first[t], &second[t], sizeof first[t]) && !differ++) at = t;
+    char what[128];
+    snprintf(what, sizeof what, "repeat: %zu of %zu differ, the first at %zu, %.9g and %.9g:", differ,
+             first.size(), at, first[at], second[at]);
+    fail(what, text(c));
+}
+
 /* Runs the product twice, from the same c; the first result is left in `first`. */
 bool run_twice(const Case &c, const Operands &o, std::vector<float> &first)
 {
     const size_t bytes = sizeof(float) * (size_t)o.c_count;
     std::vector<float> second((size_t)o.c_count);
     first.resize((size_t)o.c_count);
-    CUDA_CHECK(cudaMemcpy(o.c, o.before, bytes, cudaMemcpyDeviceToDevice));
+    copy_before(o);
     lac_status_t status = lac_cuda_tiles_run(&o.p, o.workspace, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMemcpy(first.data(), o.c, bytes, cudaMemcpyDeviceToHost));
-    CUDA_CHECK(cudaMemcpy(o.c, o.before, bytes, cudaMemcpyDeviceToDevice));
+    copy_before(o);
     if (status == LAC_OK) status = run_captured(o);
     CUDA_CHECK(cudaMemcpy(second.data(), o.c, bytes, cudaMemcpyDeviceToHost));
     checks++;
     if (status != LAC_OK) fail("status", text(c));
-    if (memcmp(first.data(), second.data(), bytes)) fail("repeat", text(c));
+    if (memcmp(first.data(), second.data(), bytes)) fail_repeat(c, first, second);
     return status == LAC_OK;
 }
 
@@ -225,7 +244,7 @@ void check_packed(const Case &c, const Operands &o, const std::vector<float> &wa
     if (room < 1 || room > any) fail("room", text(c));
     CUDA_CHECK(cudaMalloc(&packed[1], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, room)));
     if (status == LAC_OK) status = lac_cuda_tiles_pack(&p, room, packed[1], stream);
-    CUDA_CHECK(cudaMemcpyAsync(o.c, o.before, bytes, cudaMemcpyDeviceToDevice, stream));
+    copy_before(o);
     p.packed = packed[1], p.room = room;
     if (status == LAC_OK) status = lac_cuda_tiles_run(&p, o.workspace, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
