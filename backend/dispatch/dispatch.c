@@ -63,7 +63,7 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
     for (int assumed = 0; assumed < 2; assumed++) {
         if (assumed) assume_forced(p);
         lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
-        if (choice.route->side != LAC_SIDE_NONE && !strcmp(choice.reason, "forced")) return choice;
+        if (choice.route->side != LAC_SIDE_NONE && choice.why == LAC_WHY_FORCED) return choice;
     }
     *p = known; /* what serves instead is not chosen by an assumption */
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
@@ -81,7 +81,7 @@ static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_sit
         site->memo = (lac_choice_memo_t){facts, choose(ctx, p, site, wanted)};
         return site->memo.choice;
     }
-    if (wanted && before->route->side != LAC_SIDE_NONE && !strcmp(before->reason, "forced")) assume_forced(p);
+    if (wanted && before->route->side != LAC_SIDE_NONE && before->why == LAC_WHY_FORCED) assume_forced(p);
     return *before;
 }
 
@@ -102,7 +102,7 @@ lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_requ
 
 static bool is_trial(const lac_choice_t *choice)
 {
-    return !strcmp(choice->reason, "trial");
+    return choice->why == LAC_WHY_TRIAL;
 }
 
 /* A scan may stop where its operand turns out too full, unless the route is forced or its density is a fact.
@@ -129,15 +129,14 @@ static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, c
     return route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain;
 }
 
-static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, const char *reason,
-                              lac_choice_t *choice)
+static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_why_t why, lac_choice_t *choice)
 {
     lac_problem_t bare = *p;
     lac_preference_t none = {0};
     lac_outcome_t out = {false, -1.0, -1.0, NULL};
     bare.a.density = bare.b.density = -1.0;
     *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &none);
-    choice->reason = reason;
+    choice->why = why;
     return choice->route->run(choice->route, ctx->exec, p, &out);
 }
 
@@ -145,7 +144,7 @@ static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, const char
  * stream is captured and none may be allocated. */
 static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
 {
-    bool asked_for = !strcmp(choice->reason, "forced") || !strcmp(choice->reason, "planned");
+    bool asked_for = choice->why == LAC_WHY_FORCED || choice->why == LAC_WHY_PLANNED;
     return status == LAC_ERR_MEMORY && choice->route->role == LAC_ROLE_SPARSE && !asked_for;
 }
 
@@ -156,10 +155,10 @@ static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_probl
                                lac_request_t *request, lac_choice_t *choice)
 {
     lac_outcome_t out = {false, -1.0, -1.0, NULL};
-    const char *why = "denser than expected";
+    lac_why_t why = LAC_WHY_DENSER;
     lac_status_t status = choice->route->run(choice->route, ctx->exec, p, &out);
     if (lacks_memory(status, choice)) {
-        why = "no memory for the cheapest";
+        why = LAC_WHY_NO_ROOM;
         lac_clear_error();
     } else {
         if (status) return status;
@@ -169,7 +168,7 @@ static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_probl
     }
     if (!request->may_decline) return run_dense(ctx, p, why, choice);
     request->declined = true;
-    choice->reason = why;
+    choice->why = why;
     return LAC_OK;
 }
 
@@ -206,7 +205,7 @@ void lac_dispatch_forwarded(lac_ctx_t *ctx)
     lac_problem_t p = site->shape;
     ctx->forwarded = NULL;
     if (ctx->backend->clock) {
-        lac_choice_t dense = {ctx->routes[site->dense_row], site->dense_row, "trial", -1.0, -1.0};
+        lac_choice_t dense = {ctx->routes[site->dense_row], site->dense_row, LAC_WHY_TRIAL, -1.0, -1.0};
         lac_device_timing_end(ctx, site, &p, &dense);
         return;
     }
@@ -219,10 +218,11 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
                           lac_choice_t *choice)
 {
     lac_shadow_t shadow = {0};
-    lac_problem_t product = *p;
+    lac_problem_t product;
     const lac_route_t *decided = choice->route;
     bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
     if (compared) { /* products are compared, not what follows */
+        product = *p;
         product.after.any = product.after.bits = false;
         p = &product;
     }
@@ -265,7 +265,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     if (!wanted && site && !request->untried) lac_timing_trial(ctx, site, p, &choice);
     if (request->decision)
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
-    bool forced = wanted && !strcmp(choice.reason, "forced");
+    bool forced = wanted && choice.why == LAC_WHY_FORCED;
     set_limit(p, site, &choice, forced);
     if (!leaves_to_caller(ctx, &choice, request, forced)) return serve(ctx, site, p, request, &choice);
 
@@ -298,7 +298,7 @@ void lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t 
 lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_route_t *route)
 {
     lac_request_t request = {.symbol = "lac_plan_run"};
-    lac_choice_t choice = {route, -1, "planned", -1.0, -1.0};
+    lac_choice_t choice = {route, -1, LAC_WHY_PLANNED, -1.0, -1.0};
     apply_policy(&ctx->policy, p);
     lac_problem_t known = *p;
     if (route->side != LAC_SIDE_NONE) assume_forced(p);

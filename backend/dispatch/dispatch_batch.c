@@ -16,7 +16,7 @@ static const lac_route_t *route_like(const lac_ctx_t *ctx, const lac_batch_outco
 
 static void learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_batch_outcome_t *out)
 {
-    lac_choice_t choice = {route_like(ctx, out), -1, "batched", -1.0, -1.0};
+    lac_choice_t choice = {route_like(ctx, out), -1, LAC_WHY_BATCHED, -1.0, -1.0};
     lac_outcome_t seen = {false, -1.0, -1.0, NULL};
     if (out->side == LAC_SIDE_LEFT) seen.density = p->a.density;
     if (out->side == LAC_SIDE_RIGHT) seen.density = p->b.density;

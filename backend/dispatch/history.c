@@ -210,7 +210,7 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     bool sided = route->side != LAC_SIDE_NONE;
     lac_seen_t *seen = route->side == LAC_SIDE_RIGHT ? &site->right : &site->left;
     const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
-    bool trial = !strcmp(choice->reason, "trial"); /* says nothing of which route serves the site */
+    bool trial = choice->why == LAC_WHY_TRIAL; /* says nothing of which route serves the site */
     if (sided && outcome->declined) {
         seen->density = -1.0;
         if (seen->sampled < seen->break_even) seen->sampled = seen->break_even;

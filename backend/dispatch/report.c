@@ -40,7 +40,7 @@ static void log_call(const char *device, const lac_problem_t *p, const lac_reque
     lac_log("lacuna,1,exec,%s,%s,%s,%c%c,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%s,%s%s", request->symbol, caller,
             device, letter(p->a.rs, p->a.cs), letter(p->b.rs, p->b.cs), (long long)p->m, (long long)p->n,
             (long long)p->k, lac_source_name(x->known), x->density, choice->cost_us, choice->dense_us,
-            request->declined ? "dense" : choice->route->name, choice->reason,
+            request->declined ? "dense" : choice->route->name, lac_why_text(choice->why),
             request->declined ? " (declined)" : "");
 }
 

@@ -5,6 +5,22 @@
 
 #include <string.h>
 
+const char *lac_why_text(lac_why_t why)
+{
+    static const char *const text[LAC_WHYS] = {
+        [LAC_WHY_CHEAPEST] = "cheapest",
+        [LAC_WHY_ONLY] = "only",
+        [LAC_WHY_FORCED] = "forced",
+        [LAC_WHY_UNFIT] = "forced route does not apply",
+        [LAC_WHY_TRIAL] = "trial",
+        [LAC_WHY_PLANNED] = "planned",
+        [LAC_WHY_BATCHED] = "batched",
+        [LAC_WHY_DENSER] = "denser than expected",
+        [LAC_WHY_NO_ROOM] = "no memory for the cheapest",
+    };
+    return text[why];
+}
+
 /* Serves only where it is asked for by name. */
 static bool forced_only(const lac_route_t *route)
 {
@@ -57,7 +73,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
                              const lac_machine_t *machine, const lac_preference_t *preference,
                              const char *name)
 {
-    lac_choice_t best = {NULL, -1, "cheapest", -1.0, -1.0};
+    lac_choice_t best = {NULL, -1, LAC_WHY_CHEAPEST, -1.0, -1.0};
     double best_weight = 0.0;
     int fitting = 0;
     bool vendor_fits = false, measured = vendor_measured(table, count, preference->factor);
@@ -78,7 +94,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
         best.cost_us = cost;
         best_weight = weight;
     }
-    if (fitting == 1) best.reason = "only";
+    if (fitting == 1) best.why = LAC_WHY_ONLY;
     return best;
 }
 
@@ -89,10 +105,10 @@ lac_choice_t lac_select(const lac_route_t *const *table, int count, const lac_pr
     if (!preference->forced) return best;
     lac_choice_t forced = cheapest(table, count, p, machine, preference, preference->forced);
     if (!forced.route) {
-        best.reason = "forced route does not apply";
+        best.why = LAC_WHY_UNFIT;
         return best;
     }
-    forced.reason = "forced";
+    forced.why = LAC_WHY_FORCED;
     forced.dense_us = best.dense_us;
     return forced;
 }
@@ -106,7 +122,7 @@ void lac_select_record(const lac_route_t *const *table, int count, const lac_pro
         sparse = &p->b;
     *record = (lac_decision_t){.route = choice->route->name,
                                .side = lac_side_name(choice->route->side),
-                               .reason = choice->reason,
+                               .reason = lac_why_text(choice->why),
                                .known = lac_source_name(sparse->known),
                                .density = sparse->density,
                                .cost_us = choice->cost_us,

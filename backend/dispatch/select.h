@@ -17,10 +17,27 @@ typedef struct lac_preference {
                                      never measured; or NULL                                          */
 } lac_preference_t;
 
+/* Why a route was chosen. */
+typedef enum lac_why {
+    LAC_WHY_CHEAPEST,
+    LAC_WHY_ONLY,    /* no other fits                                       */
+    LAC_WHY_FORCED,  /* by name                                             */
+    LAC_WHY_UNFIT,   /* the one that was named does not apply               */
+    LAC_WHY_TRIAL,   /* its time is to be known                             */
+    LAC_WHY_PLANNED, /* long before                                         */
+    LAC_WHY_BATCHED, /* with others at once                                 */
+    LAC_WHY_DENSER,  /* the one that was chosen counted more than expected  */
+    LAC_WHY_NO_ROOM, /* ... lacked memory                                   */
+    LAC_WHYS
+} lac_why_t;
+
+/* The same for people; lives for ever. */
+const char *lac_why_text(lac_why_t why);
+
 typedef struct lac_choice {
     const lac_route_t *route; /* never NULL as long as one route of the table fits */
     int row;                  /* its place in the table                            */
-    const char *reason;
+    lac_why_t why;
     double cost_us, dense_us; /* dense_us: the cheapest route that takes no side; negative: none */
 } lac_choice_t;
 

@@ -141,7 +141,7 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
     choice->route = ctx->routes[row];
     choice->row = row;
     choice->cost_us = best;
-    choice->reason = "trial";
+    choice->why = LAC_WHY_TRIAL;
     return true;
 }
 

@@ -156,8 +156,8 @@ static lac_site_t *looked_at(product_t *t, const void *caller, bool *hopeful, la
     lac_site_t *site = lac_history_site(t->ctx, &p, "test", caller);
     site->spent_us = 1e9, site->calls = 60;
     *hopeful = lac_history_recall(t->ctx, site, &p);
-    *choice = (lac_choice_t){t->ctx->routes[site->dense_row], site->dense_row, "cheapest", site->dense_us,
-                             site->dense_us};
+    *choice = (lac_choice_t){t->ctx->routes[site->dense_row], site->dense_row, LAC_WHY_CHEAPEST,
+                             site->dense_us, site->dense_us};
     lac_timing_trial(t->ctx, site, &p, choice);
     return site;
 }
@@ -177,7 +177,7 @@ static void test_near_losers_are_tried(void **state)
     site = looked_at(t, "nearly", &hopeful, &choice);
     assert_true(site->left.break_even <= 0.0 && site->left.reach > 0.0);
     assert_true(hopeful);
-    assert_string_equal(choice.reason, "trial");
+    assert_int_equal(choice.why, LAC_WHY_TRIAL);
     assert_int_equal(choice.route->role, LAC_ROLE_SPARSE);
     t->ctx->machine.route_us = 2.5 * dense_us;
     site = looked_at(t, "never", &hopeful, &choice);

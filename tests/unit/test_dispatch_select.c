@@ -75,22 +75,22 @@ static lac_choice_t choose(double a, double b, const lac_preference_t *preferenc
     return lac_select(table, COUNT, &p, &machine, preference ? preference : &none);
 }
 
-static void expect_route(lac_choice_t choice, const fake_t *want, const char *reason)
+static void expect_route(lac_choice_t choice, const fake_t *want, lac_why_t why)
 {
-    if (choice.route != &want->route || strcmp(choice.reason, reason))
-        fail_msg("%s (%s), expected %s (%s)", choice.route ? choice.route->name : "nothing", choice.reason,
-                 want->route.name, reason);
+    if (choice.route != &want->route || choice.why != why)
+        fail_msg("%s (%s), expected %s (%s)", choice.route ? choice.route->name : "nothing",
+                 lac_why_text(choice.why), want->route.name, lac_why_text(why));
 }
 
 static void test_cheapest(void **state)
 {
     (void)state;
-    expect_route(choose(0.01, -1, NULL), &left, "cheapest");
-    expect_route(choose(-1, 0.01, NULL), &right, "cheapest");
-    expect_route(choose(0.02, 0.01, NULL), &right, "cheapest");
-    expect_route(choose(0.2, -1, NULL), &other, "cheapest"); /* 21, 7 */
-    expect_route(choose(0.9, -1, NULL), &dense, "cheapest");
-    expect_route(choose(-1, -1, NULL), &dense, "cheapest");
+    expect_route(choose(0.01, -1, NULL), &left, LAC_WHY_CHEAPEST);
+    expect_route(choose(-1, 0.01, NULL), &right, LAC_WHY_CHEAPEST);
+    expect_route(choose(0.02, 0.01, NULL), &right, LAC_WHY_CHEAPEST);
+    expect_route(choose(0.2, -1, NULL), &other, LAC_WHY_CHEAPEST); /* 21, 7 */
+    expect_route(choose(0.9, -1, NULL), &dense, LAC_WHY_CHEAPEST);
+    expect_route(choose(-1, -1, NULL), &dense, LAC_WHY_CHEAPEST);
     lac_choice_t choice = choose(0.01, -1, NULL);
     assert_true(choice.cost_us == 2.0 && choice.dense_us == 10.0);
 }
@@ -99,7 +99,7 @@ static void test_only(void **state)
 {
     (void)state;
     dense.refusal = LAC_REFUSED_NO_BLAS;
-    expect_route(choose(-1, -1, NULL), &plain, "only");
+    expect_route(choose(-1, -1, NULL), &plain, LAC_WHY_ONLY);
     assert_true(choose(0.01, -1, NULL).dense_us == 40.0);
     plain.refusal = LAC_REFUSED_TRIVIAL;
     lac_choice_t nothing = choose(-1, -1, NULL);
@@ -110,9 +110,9 @@ static void test_only(void **state)
 static void test_ties_go_to_the_first(void **state)
 {
     (void)state;
-    expect_route(choose(0.01, 0.01, NULL), &left, "cheapest");
+    expect_route(choose(0.01, 0.01, NULL), &left, LAC_WHY_CHEAPEST);
     dense.base = 40.0;
-    expect_route(choose(-1, -1, NULL), &dense, "cheapest");
+    expect_route(choose(-1, -1, NULL), &dense, LAC_WHY_CHEAPEST);
 }
 
 static void test_plain_stands_back_until_measured(void **state)
@@ -121,21 +121,21 @@ static void test_plain_stands_back_until_measured(void **state)
     float factor[COUNT] = {0};
     lac_preference_t preference = {.factor = factor};
     dense.base = 50.0; /* plain costs 40 */
-    expect_route(choose(-1, -1, NULL), &dense, "cheapest");
-    expect_route(choose(-1, -1, &preference), &dense, "cheapest");
+    expect_route(choose(-1, -1, NULL), &dense, LAC_WHY_CHEAPEST);
+    expect_route(choose(-1, -1, &preference), &dense, LAC_WHY_CHEAPEST);
     factor[PLAIN] = 1.0f;
-    expect_route(choose(-1, -1, &preference), &plain, "cheapest");
+    expect_route(choose(-1, -1, &preference), &plain, LAC_WHY_CHEAPEST);
     factor[PLAIN] = 1.5f;
-    expect_route(choose(-1, -1, &preference), &dense, "cheapest");
+    expect_route(choose(-1, -1, &preference), &dense, LAC_WHY_CHEAPEST);
 }
 
 static void test_bias_is_for_dense(void **state)
 {
     (void)state;
     lac_preference_t preference = {.dense_bias = 0.5};
-    expect_route(choose(0.055, -1, NULL), &other, "cheapest");        /* 6.5, 5.55 against 10 */
-    expect_route(choose(0.055, -1, &preference), &other, "cheapest"); /* 8.3 */
-    expect_route(choose(0.2, -1, &preference), &dense, "cheapest");   /* 7 becomes 10.5 */
+    expect_route(choose(0.055, -1, NULL), &other, LAC_WHY_CHEAPEST);        /* 6.5, 5.55 against 10 */
+    expect_route(choose(0.055, -1, &preference), &other, LAC_WHY_CHEAPEST); /* 8.3 */
+    expect_route(choose(0.2, -1, &preference), &dense, LAC_WHY_CHEAPEST);   /* 7 becomes 10.5 */
     preference.dense_bias = 10.0 / 7.0 - 1.0;
     assert_true(choose(0.2, -1, &preference).cost_us > 0.0); /* the told cost is without bias */
     preference.dense_bias = 0.1;
@@ -147,12 +147,12 @@ static void test_hysteresis_is_for_the_incumbent(void **state)
     (void)state;
     lac_preference_t sparse = {.incumbent = &other.route, .hysteresis = 0.1},
                      vendor = {.incumbent = &dense.route, .hysteresis = 0.1};
-    expect_route(choose(0.55, -1, NULL), &dense, "cheapest");    /* 10.5 against 10 */
-    expect_route(choose(0.55, -1, &sparse), &other, "cheapest"); /* 9.45 */
-    expect_route(choose(0.62, -1, &sparse), &dense, "cheapest"); /* 10.08 */
-    expect_route(choose(0.45, -1, NULL), &other, "cheapest");    /* 9.5 against 10 */
-    expect_route(choose(0.45, -1, &vendor), &dense, "cheapest"); /* against 9 */
-    expect_route(choose(0.35, -1, &vendor), &other, "cheapest"); /* 8.5 */
+    expect_route(choose(0.55, -1, NULL), &dense, LAC_WHY_CHEAPEST);    /* 10.5 against 10 */
+    expect_route(choose(0.55, -1, &sparse), &other, LAC_WHY_CHEAPEST); /* 9.45 */
+    expect_route(choose(0.62, -1, &sparse), &dense, LAC_WHY_CHEAPEST); /* 10.08 */
+    expect_route(choose(0.45, -1, NULL), &other, LAC_WHY_CHEAPEST);    /* 9.5 against 10 */
+    expect_route(choose(0.45, -1, &vendor), &dense, LAC_WHY_CHEAPEST); /* against 9 */
+    expect_route(choose(0.35, -1, &vendor), &other, LAC_WHY_CHEAPEST); /* 8.5 */
     /* No density flips back and forth: what one side has won it keeps. */
     for (double d = 0.0; d <= 1.0; d += 0.01) {
         lac_preference_t stay = {.incumbent = choose(d, -1, NULL).route, .hysteresis = 0.1};
@@ -168,13 +168,13 @@ static void test_hysteresis_ends_where_the_vendor_was_measured(void **state)
     float factor[COUNT] = {0};
     lac_preference_t stay = {
         .incumbent = &other.route, .hysteresis = 0.1, .dense_bias = 0.05, .factor = factor};
-    expect_route(choose(0.55, -1, &stay), &other, "cheapest"); /* 10.5 counts for 9.9 against 10 */
+    expect_route(choose(0.55, -1, &stay), &other, LAC_WHY_CHEAPEST); /* 10.5 counts for 9.9 against 10 */
     factor[DENSE] = 1.0f;
-    expect_route(choose(0.55, -1, &stay), &dense, "cheapest");
-    expect_route(choose(0.49, -1, &stay), &other, "cheapest"); /* 9.9 */
+    expect_route(choose(0.55, -1, &stay), &dense, LAC_WHY_CHEAPEST);
+    expect_route(choose(0.49, -1, &stay), &other, LAC_WHY_CHEAPEST); /* 9.9 */
     stay.incumbent = &dense.route;
-    expect_route(choose(0.49, -1, &stay), &dense, "cheapest"); /* 10.4 against 9 */
-    expect_route(choose(0.35, -1, &stay), &other, "cheapest"); /* 8.9 */
+    expect_route(choose(0.49, -1, &stay), &dense, LAC_WHY_CHEAPEST); /* 10.4 against 9 */
+    expect_route(choose(0.35, -1, &stay), &other, LAC_WHY_CHEAPEST); /* 8.9 */
 }
 
 static bool always(const lac_route_t *route, const lac_problem_t *p)
@@ -192,28 +192,28 @@ static void test_what_follows_counts(void **state)
     lac_problem_t p = {.m = 1, .n = 1, .k = 1, .after = {.pass_us = 3.0}};
     p.a.density = 0.7, p.b.density = -1.0;
     other.route.finishes = always;
-    expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, "cheapest"); /* 12 against 10 */
+    expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, LAC_WHY_CHEAPEST); /* 12 against 10 */
     p.after.any = true;
     lac_choice_t choice = lac_select(table, COUNT, &p, &machine, &none); /* against 13 */
-    expect_route(choice, &other, "cheapest");
+    expect_route(choice, &other, LAC_WHY_CHEAPEST);
     assert_true(choice.cost_us == 12.0 && choice.dense_us == 13.0);
     assert_true(lac_route_finishes(&other.route, &p) && !lac_route_finishes(&dense.route, &p));
     other.route.finishes = NULL;
-    expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, "cheapest");
+    expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, LAC_WHY_CHEAPEST);
 }
 
 static void test_forced(void **state)
 {
     (void)state;
     lac_preference_t one = {.forced = "one"}, truth = {.forced = "truth"}, unknown = {.forced = "three"};
-    expect_route(choose(0.9, 0.8, &one), &right, "forced"); /* the cheaper of its sides */
-    expect_route(choose(0.9, -1, &one), &left, "forced");
+    expect_route(choose(0.9, 0.8, &one), &right, LAC_WHY_FORCED); /* the cheaper of its sides */
+    expect_route(choose(0.9, -1, &one), &left, LAC_WHY_FORCED);
     assert_true(choose(0.9, -1, &one).dense_us == 10.0);
-    expect_route(choose(-1, -1, &truth), &oracle, "forced");
-    expect_route(choose(-1, -1, &one), &dense, "forced route does not apply");
-    expect_route(choose(0.01, -1, &unknown), &left, "forced route does not apply");
+    expect_route(choose(-1, -1, &truth), &oracle, LAC_WHY_FORCED);
+    expect_route(choose(-1, -1, &one), &dense, LAC_WHY_UNFIT);
+    expect_route(choose(0.01, -1, &unknown), &left, LAC_WHY_UNFIT);
     left.refusal = right.refusal = LAC_REFUSED_STRICT_NAN;
-    expect_route(choose(0.2, 0.2, &one), &other, "forced route does not apply");
+    expect_route(choose(0.2, 0.2, &one), &other, LAC_WHY_UNFIT);
 }
 
 static void test_oracle_is_never_free(void **state)

@@ -112,7 +112,7 @@ static void test_no_row(void **state)
 static lac_choice_t served(const lac_ctx_t *ctx, lac_site_t *site, int row)
 {
     lac_problem_t p = {.m = 1, .n = 1, .k = 1};
-    lac_choice_t choice = {table[row], row, "cheapest", 6.0, 6.0};
+    lac_choice_t choice = {table[row], row, LAC_WHY_CHEAPEST, 6.0, 6.0};
     lac_timing_trial(ctx, site, &p, &choice);
     return choice;
 }
@@ -134,17 +134,17 @@ static void test_trials(void **state)
     lac_choice_t choice = tried(&ctx, &site);
     assert_ptr_equal(choice.route, &sparse);
     assert_int_equal(choice.row, SPARSE);
-    assert_string_equal(choice.reason, "trial");
+    assert_int_equal(choice.why, LAC_WHY_TRIAL);
     assert_true(choice.cost_us == 4.0 && site.tried_us == 4.0);
     const lac_route_t *never[] = {&refused, &oracle};
     for (int i = 0; i < 50; i++) {
         choice = tried(&ctx, &site);
-        if (strcmp(choice.reason, "trial")) break;
+        if (choice.why != LAC_WHY_TRIAL) break;
         assert_ptr_not_equal(choice.route, never[0]);
         assert_ptr_not_equal(choice.route, never[1]);
         teach(&site, choice.row, 1.0);
     }
-    assert_string_equal(choice.reason, "cheapest"); /* all are known: no more trials */
+    assert_int_equal(choice.why, LAC_WHY_CHEAPEST); /* all are known: no more trials */
     assert_int_equal(site.runs[SPARSE], 3);
     assert_int_equal(site.runs[RIVAL], 3);
 }
@@ -156,15 +156,15 @@ static void test_a_close_vendor_is_tried_early(void **state)
     (void)state;
     lac_ctx_t ctx = context(true);
     lac_site_t site = {.calls = 100, .spent_us = 59.0};
-    assert_string_equal(served(&ctx, &site, SPARSE).reason, "cheapest");
+    assert_int_equal(served(&ctx, &site, SPARSE).why, LAC_WHY_CHEAPEST);
     site.spent_us = 61.0;
     lac_choice_t choice = served(&ctx, &site, SPARSE);
     assert_int_equal(choice.row, DENSE);
-    assert_string_equal(choice.reason, "trial");
+    assert_int_equal(choice.why, LAC_WHY_TRIAL);
     assert_true(choice.cost_us == 6.0 && fabs(site.tried_us - 0.6) < 1e-9);
     lac_problem_t p = {.m = 1, .n = 1, .k = 1};
     lac_site_t far = {.calls = 100, .spent_us = 290.0}; /* 3 against 6: a trial would lose 3 */
-    lac_choice_t cheap = {&sparse, SPARSE, "cheapest", 3.0, 6.0};
+    lac_choice_t cheap = {&sparse, SPARSE, LAC_WHY_CHEAPEST, 3.0, 6.0};
     assert_false(lac_timing_trial(&ctx, &far, &p, &cheap));
     far.spent_us = 310.0;
     assert_true(lac_timing_trial(&ctx, &far, &p, &cheap));
@@ -183,7 +183,7 @@ static void test_trials_find_the_truth(void **state)
         for (int run = 0; run < 20; run++) {
             double factor = (double)site.factor[SPARSE];
             lac_choice_t choice = tried(&ctx, &site);
-            if (strcmp(choice.reason, "trial")) continue;
+            if (choice.why != LAC_WHY_TRIAL) continue;
             if (choice.row == SPARSE && factor > 0.0) assert_true(choice.cost_us == 4.0 * factor);
             teach(&site, choice.row, truths[i]);
         }
@@ -205,12 +205,12 @@ static void test_losers_are_tried_again(void **state)
     lac_site_t site = {.calls = 10, .spent_us = 1e6, .route = &sparse};
     for (int i = 0; i < 3; i++) teach(&site, SPARSE, 2.0), teach(&site, RIVAL, 2.0);
     for (int i = 0; i < 3; i++) teach(&site, DENSE, 2.0);
-    assert_string_equal(served(&ctx, &site, SPARSE).reason, "cheapest");
+    assert_int_equal(served(&ctx, &site, SPARSE).why, LAC_WHY_CHEAPEST);
     int trials = 0;
     for (site.calls = 10; site.calls < 1000; site.calls++) {
         assert_false(forgiven(&ctx, &site));
         lac_choice_t choice = served(&ctx, &site, SPARSE);
-        if (strcmp(choice.reason, "trial")) continue;
+        if (choice.why != LAC_WHY_TRIAL) continue;
         trials++;
         teach(&site, choice.row, 1.0);
     }
