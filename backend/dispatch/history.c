@@ -49,17 +49,16 @@ static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
     return (lac_site_key_t){p->m, p->n, p->k, p->a.rs, p->a.cs, p->b.rs, p->b.cs, caller, types};
 }
 
-/* Where the caller waits for each call, a trial tells what a prediction that is too high hides. */
+/* Where routes are measured, a trial tells what a prediction that is too high hides. */
 static void find_side(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
                       const lac_problem_t *bare, lac_side_t side)
 {
     const float *factor = lac_timing_factors(ctx, site);
     double than = site->dense_us / (1.0 + ctx->policy.dense_bias);
     seen->break_even = lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side, than);
-    seen->reach = !lac_timing_every_call(ctx)
-                      ? seen->break_even
-                      : lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side,
-                                       REACH * site->dense_us);
+    seen->reach = !factor ? seen->break_even
+                          : lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side,
+                                           REACH * site->dense_us);
 }
 
 /* The densities below which a sparse route would be chosen, counting the scan of an operand not seen yet. */

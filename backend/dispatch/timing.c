@@ -92,17 +92,19 @@ bool lac_timing_forgive(const lac_ctx_t *ctx, lac_site_t *site)
     return changed;
 }
 
-/* A device's calls are too short to ask each time. */
+/* A device's calls are too short to ask each time. What was looked at in this call is known in this call
+ * alone, where the dense route serves. */
 static bool may_ask(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     if (!is_asynchronous(ctx)) return true;
     uint64_t every = site->calls < SITE_KNOWN ? ASK_EVERY : ASK_SELDOM;
-    return site->calls % every == 0 && !ctx->backend->device->capturing(ctx->exec);
+    bool due = site->looked || site->calls % every == 0;
+    return due && !ctx->backend->device->capturing(ctx->exec);
 }
 
 bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    return lac_timing_every_call(ctx) && site->calls >= HOT_CALLS &&
+    return learns(ctx) && site->calls >= HOT_CALLS &&
            site->dense_us <= TRIAL_SHARE * site->spent_us - site->tried_us;
 }
 

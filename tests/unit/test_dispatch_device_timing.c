@@ -12,8 +12,9 @@
 
 enum { SPARSE, RIVAL, DENSE, ROUTES, OWED = 4 };
 
-static double truth_us[ROUTES];  /* what a run takes                          */
-static int ran[ROUTES], clocked; /* runs in all, and those between two events */
+static double truth_us[ROUTES];         /* what a run takes                          */
+static int bad_runs;                    /* so many first ones of a sparse route take longer */
+static int ran[ROUTES], clocked, looks; /* runs in all, and those between two events */
 static bool capturing, open_span;
 static struct {
     lac_run_mark_t mark;
@@ -23,8 +24,7 @@ static int owed_count, last_row;
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
-    (void)route, (void)p;
-    return LAC_FITS;
+    return route->side != LAC_SIDE_NONE && p->a.density < 0 ? LAC_REFUSED_DENSITY_UNKNOWN : LAC_FITS;
 }
 
 /* The model: sparse 2, its rival 3, dense 4 microseconds. */
@@ -77,7 +77,8 @@ static void clock_end(lac_exec_t *exec, const lac_run_mark_t *mark)
     open_span = false;
     clocked++;
     owed[owed_count].mark = *mark;
-    owed[owed_count++].us = truth_us[last_row];
+    bool bad = last_row != DENSE && ran[last_row] <= bad_runs;
+    owed[owed_count++].us = bad ? 2.0 * truth_us[DENSE] : truth_us[last_row];
 }
 
 /* The oldest, once two are owed: an answer comes after the next call. */
@@ -97,10 +98,20 @@ static bool is_capturing(const lac_exec_t *exec)
     return capturing;
 }
 
+/* A look, whose answer is there at once: a tenth is not zero. */
+static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+{
+    (void)exec, (void)x, (void)rows, (void)cols, (void)seed, (void)tag, (void)first;
+    looks++;
+    *samples = 1000;
+    return 100;
+}
+
 static const lac_run_clock_t made_up_clock = {clock_begin, clock_end, clock_done};
 static const lac_device_t device = {.capturing = is_capturing};
 static const lac_backend_t backend = {
-    .name = "made up", .asynchronous = true, .clock = &made_up_clock, .device = &device};
+    .name = "made up", .asynchronous = true, .clock = &made_up_clock, .device = &device, .sample = sample};
 
 static lac_ctx_t context(double sparse_us, double rival_us, double dense_us)
 {
@@ -109,7 +120,7 @@ static lac_ctx_t context(double sparse_us, double rival_us, double dense_us)
     ctx.policy.detect = LAC_DETECT_OFF;
     truth_us[SPARSE] = sparse_us, truth_us[RIVAL] = rival_us, truth_us[DENSE] = dense_us;
     memset(ran, 0, sizeof ran);
-    clocked = owed_count = 0;
+    clocked = owed_count = looks = bad_runs = 0;
     capturing = open_span = false;
     return ctx;
 }
@@ -120,8 +131,9 @@ static void call_by(lac_ctx_t *ctx, lac_dim_t m, int times, bool drop_in)
     for (int i = 0; i < times; i++) {
         lac_request_t request = {.symbol = "test", .may_decline = drop_in, .followed = drop_in};
         lac_problem_t p = {.m = m, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = 4, .ccs = 1};
-        p.a.density = 0.1;
-        p.a.known = LAC_KNOWN_ATTACHED;
+        bool told = ctx->policy.detect == LAC_DETECT_OFF;
+        p.a.density = told ? 0.1 : -1.0;
+        p.a.known = told ? LAC_KNOWN_ATTACHED : LAC_KNOWN_NOT;
         p.a.buf = p.b.buf = c;
         p.b.density = p.a.k_active = p.b.k_active = -1.0;
         unit_expect(lac_dispatch(ctx, &p, &request), LAC_OK, "dispatch");
@@ -184,6 +196,39 @@ static void test_close_to_the_vendor(void **state)
     call_at(&ctx, 4, 512);
     assert_true(served(&ctx, DENSE) >= 980);
     lac_sites_free(&ctx.sites);
+}
+
+/* Where the vendor's product serves nobody tells a density. A route whose first runs fell into a bad moment
+ * is found all the same, by trials behind looks. */
+static void test_looks_lead_to_trials(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        lac_ctx_t ctx = context(9.0, 1.5, 2.5);
+        ctx.policy.detect = LAC_DETECT_PROBE;
+        bad_runs = 6;
+        call_by(&ctx, 4, 8000, drop_in);
+        int before = ran[RIVAL];
+        call_by(&ctx, 4, 1000, drop_in);
+        assert_true(ran[RIVAL] - before >= 950);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
+/* Where none pays there are few looks, and fewer trials. */
+static void test_vain_trials_are_few(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        lac_ctx_t ctx = context(4.0, 4.0, 2.5);
+        ctx.policy.detect = LAC_DETECT_PROBE;
+        call_by(&ctx, 4, 1000, drop_in);
+        int before = ran[SPARSE] + ran[RIVAL];
+        call_by(&ctx, 4, 9000, drop_in);
+        assert_true(ran[SPARSE] + ran[RIVAL] - before <= 9000 / 400);
+        assert_true(looks <= 40);
+        lac_sites_free(&ctx.sites);
+    }
 }
 
 static void test_few_are_clocked(void **state)
@@ -263,10 +308,11 @@ static void test_forgotten_sites(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_prediction), cmocka_unit_test(test_the_callers_product_is_timed),
-        cmocka_unit_test(test_better_rival),     cmocka_unit_test(test_close_to_the_vendor),
-        cmocka_unit_test(test_few_are_clocked),  cmocka_unit_test(test_nothing_is_tried_in_a_capture),
-        cmocka_unit_test(test_learning_off),     cmocka_unit_test(test_evicted_site),
+        cmocka_unit_test(test_wrong_prediction),     cmocka_unit_test(test_the_callers_product_is_timed),
+        cmocka_unit_test(test_better_rival),         cmocka_unit_test(test_close_to_the_vendor),
+        cmocka_unit_test(test_looks_lead_to_trials), cmocka_unit_test(test_vain_trials_are_few),
+        cmocka_unit_test(test_few_are_clocked),      cmocka_unit_test(test_nothing_is_tried_in_a_capture),
+        cmocka_unit_test(test_learning_off),         cmocka_unit_test(test_evicted_site),
         cmocka_unit_test(test_forgotten_sites)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
