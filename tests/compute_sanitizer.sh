@@ -10,6 +10,8 @@ command -v compute-sanitizer >/dev/null 2>&1 || { echo "skipped: no compute-sani
 for tool in ${LACUNA_SANITIZER_TOOLS:-memcheck racecheck initcheck synccheck}; do
     status=0
     extra=
+    # Rows of a sparse operand leave shared memory by bulk copies, which initcheck does not see; here kernels read them.
+    case $tool:$1 in initcheck:*/test_gpu_convert) echo "initcheck: left out"; continue ;; esac
     [ $tool != racecheck ] || extra='--kernel-name kns=lacuna' # a vendor's kernels take minutes, and are the vendor's
     [ $tool != memcheck ] || extra='--report-api-errors no' # the tests provoke some, and look at what comes of them
     compute-sanitizer --tool "$tool" $extra --error-exitcode 9 "$@" >"$log" 2>&1 || status=$?

@@ -276,11 +276,11 @@ static void test_finishing_routes(lac_ctx_t *ctx)
     static const float specials[] = {0.0f, 1.0f / 0.0f};
     static const unsigned forms[] = {FORMS, LAC_META_DENSITY, LAC_META_BITMASK, LAC_META_CSR, 0};
     for (int shape = 0; shape < (gpu_quick() ? 1 : 5); shape++)
-        for (int way = 0; way < 24; way += gpu_quick() ? 5 : 1) { /* layout, side, special, frozen */
+        for (int way = 0; way < 24; way += gpu_quick() ? 7 : 1) { /* layout, side, special, frozen */
             const int layout = way % 3, right = way / 3 % 2, frozen = way / 6 % 2;
             any_t x = make_any(ctx, extents[shape], layout, right, specials[way / 12]);
             if (frozen) gpu_expect(lac_meta_freeze(right ? x.b.meta : x.a.meta), LAC_OK, "freeze");
-            for (int each = 0; each < 24; each += gpu_quick() ? 5 : 1) {
+            for (int each = 0; each < 24; each += gpu_quick() ? 7 : 1) {
                 char what[128];
                 lac_epilogue_t e = {.size = sizeof e, .act = (lac_act_t)(each % 4), .threshold = 0.25f};
                 e.bias = each / 4 % 3 ? x.bias : NULL, e.bias_of_rows = each / 4 % 3 == 2;
