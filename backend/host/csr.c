@@ -53,18 +53,20 @@ static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac
     double out = lac_sided_out_us(s, machine);
     bool by_columns = lac_sided_slices(p, s) == LAC_SLICES_COLS && !turns(p, s);
     if (by_columns) return out + (m * n * machine->csr_dot_ns + nonzeros * n * machine->csr_ns) * 1e-3;
-    /* A panel is packed where enough rows use it; turning always reads and writes all of W. */
-    double used = nonzeros < k && !turns(p, s) ? nonzeros : k;
-    double pack = 4.0 * used * n / (machine->pack_gbps * 1e3);
-    return out + pack + (nonzeros * machine->csr_ns + m * machine->csr_row_ns) * vectors * 1e-3;
+    double whole = 4.0 * k * n / (machine->pack_gbps * 1e3), prepared = turns(p, s) ? whole : 0.0;
+    double arithmetic = (nonzeros * machine->csr_ns + m * machine->csr_row_ns) * vectors * 1e-3;
+    if (lac_csr_packs(s->m, s->k, (int64_t)nonzeros)) return out + prepared + whole + arithmetic;
+    double touched = 4.0 * n * (nonzeros < k ? nonzeros : k); /* bytes of W */
+    double moved = touched < machine->near_mb * 1e6 ? 0.0 : 4.0 * nonzeros * n / (machine->row_gbps * 1e3);
+    return out + prepared + (moved > arithmetic ? moved : arithmetic);
 }
 
 static double prepare_us(const lac_sided_t *s, const lac_machine_t *machine, double nonzeros)
 {
-    double element = s->s->dt == LAC_F32 ? 4.0 : 1.0;
+    double element = s->s->dt == LAC_F32 ? 4.0 : 1.0, passes = s->scs == 1 ? 2.0 : 4.0; /* across: slower */
     switch (lac_rows_source(s)) {
     case LAC_ROWS_SCAN:
-        return 2.0 * (double)s->m * (double)s->k * element / (machine->scan_gbps * 1e3) +
+        return passes * lac_scan_us((double)s->m * (double)s->k * element, machine) +
                nonzeros * machine->scan_event_ns * 1e-3;
     case LAC_ROWS_BY_K:
         return nonzeros * 2.0 * machine->scan_event_ns * 1e-3;

@@ -46,7 +46,7 @@ static double scan_us(const lac_sided_t *s, const lac_machine_t *machine, double
     double element = s->s->dt == LAC_F32 ? 4.0 : 1.0;
     double swept =
         lac_event_source(s) == LAC_EVENTS_SCAN ? (double)s->m * (double)s->k * element : (double)s->k * 8.0;
-    return swept / (machine->scan_gbps * 1e3) + events * machine->scan_event_ns * 1e-3;
+    return lac_scan_us(swept, machine) + events * machine->scan_event_ns * 1e-3;
 }
 
 /* Time of the gather on one thread, and the part of it that memory bounds however many threads there are. */

@@ -176,6 +176,8 @@ typedef struct lac_host_kernels {
 int64_t lac_event_scratch(int64_t m);
 /* Floats of scratch that csr_rows can use per thread for an S of kk columns. */
 int64_t lac_csr_scratch(int64_t kk);
+/* True where csr_rows packs W, given scratch, for so many entries of all its rows. */
+bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries);
 /* Floats of scratch that dense_f32 needs per thread. */
 int64_t lac_dense_scratch(void);
 

@@ -141,11 +141,22 @@ static void test_deep(void **state)
         }
 }
 
+/* Four entries for each row of W, and one for each of S's, and a panel that stays in the cache. */
+static void test_packs(void **state)
+{
+    (void)state;
+    assert_true(lac_csr_packs(10, 1000, 4000));
+    assert_false(lac_csr_packs(10, 1000, 3999));
+    assert_true(lac_csr_packs(4000, 1000, 4000));
+    assert_false(lac_csr_packs(4001, 1000, 4000));
+    assert_false(lac_csr_packs(10, 20000, 200000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_csr_rows),     cmocka_unit_test(test_csr_cols), cmocka_unit_test(test_ones),
-        cmocka_unit_test(test_large_output), cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_large_output), cmocka_unit_test(test_deep),     cmocka_unit_test(test_packs),
     };
     return cmocka_run_group_tests_name("kernels: csr products", tests, NULL, NULL);
 }

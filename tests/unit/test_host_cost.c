@@ -1,0 +1,87 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the host's routes are foreseen to take: what lies in a cache is read at a cache's speed, and W is
+ * packed in the prediction where the kernel packs it. */
+#include "unit_support.h"
+#include "host/host_routes.h"
+#include "host_kernels.h"
+#include "model/problem.h"
+#include "model/sided.h"
+
+#include <math.h>
+
+static lac_machine_t machine;
+static float buffer[4]; /* nothing is read */
+
+/* S[m, k] with so many nonzeros, by rows, times W[k, n] by rows, on one thread. */
+static lac_problem_t problem(lac_dim_t m, lac_dim_t k, lac_dim_t n, double nonzeros)
+{
+    lac_obj_t a = lac_obj_rowmajor(LAC_F32, m, k, buffer, k), b = lac_obj_rowmajor(LAC_F32, k, n, buffer, n),
+              c = lac_obj_rowmajor(LAC_F32, m, n, buffer, n);
+    lac_problem_t p;
+    lac_problem_describe(&p, 1.0f, &a, &b, 0.0f, &c);
+    p.threads = 1;
+    p.a.density = nonzeros / ((double)m * (double)k);
+    return p;
+}
+
+static double csr_us(const lac_problem_t *p)
+{
+    assert_int_equal(lac_route_csr_left.applicable(&lac_route_csr_left, p), LAC_FITS);
+    return lac_route_csr_left.cost_us(&lac_route_csr_left, p, &machine);
+}
+
+static void expect_near(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-6 * want)) fail_msg("%g us, expected %g", got, want);
+}
+
+static void test_scan(void **state)
+{
+    (void)state;
+    double edge = machine.near_mb * 1e6;
+    expect_near(lac_scan_us(0.5 * edge, &machine), 0.5 * edge / (machine.scan_near_gbps * 1e3));
+    expect_near(lac_scan_us(2.0 * edge, &machine), 2.0 * edge / (machine.scan_gbps * 1e3));
+}
+
+/* One more nonzero than does not pay for it, and all of W is written once more. */
+static void test_packing(void **state)
+{
+    (void)state;
+    enum { M = 64, K = 512, N = 256 };
+    lac_problem_t p = problem(M, K, N, 4 * K - 1.5), q = problem(M, K, N, 4 * K + 0.5);
+    assert_false(lac_csr_packs(M, K, 4 * K - 2));
+    assert_true(lac_csr_packs(M, K, 4 * K));
+    double more = 2.0 * (machine.scan_event_ns + N / 16 * machine.csr_ns) * 1e-3;
+    expect_near(csr_us(&q) - csr_us(&p), 4.0 * K * N / (machine.pack_gbps * 1e3) + more);
+}
+
+/* Few nonzeros of a small W cost what they are, those of a large one what memory takes. */
+static void test_few_nonzeros(void **state)
+{
+    (void)state;
+    enum { M = 8, K = 1000, N = 4096 };
+    lac_problem_t few = problem(M, K, N, 40), none = problem(M, K, N, 0), many = problem(M, K, N, 900);
+    double each = machine.scan_event_ns * 1e-3, vectors = N / 16;
+    double row = M * machine.csr_row_ns * vectors * 1e-3;
+    expect_near(csr_us(&few) - csr_us(&none), 40 * (each + machine.csr_ns * vectors * 1e-3));
+    expect_near(csr_us(&many) - csr_us(&none), 900 * (each + 4.0 * N / (machine.row_gbps * 1e3)) - row);
+}
+
+/* What lies across is read twice as slowly. */
+static void test_turned(void **state)
+{
+    (void)state;
+    lac_problem_t p = problem(100, 1000, 16, 50), q = p;
+    q.a.rs = 1, q.a.cs = 100;
+    expect_near(csr_us(&q) - csr_us(&p), 2.0 * lac_scan_us(4.0 * 100 * 1000, &machine));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan), cmocka_unit_test(test_packing),
+                                       cmocka_unit_test(test_few_nonzeros), cmocka_unit_test(test_turned)};
+    unit_begin();
+    lac_machine_default(&machine);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
