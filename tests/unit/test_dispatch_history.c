@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Short times long: the event route wins by far while S is sparse, whatever the machine. */
+/* Short times long: sparse routes win by far while S is sparse, whatever the machine. */
 enum { M = 4, K = 1024, N = 1024 };
 
 /* Calls to a dense site that a test waits for. */
@@ -90,15 +90,21 @@ static bool serves_dense(const char *route)
     return !strcmp(route, "dense") || !strcmp(route, "plain");
 }
 
+/* Which of the two takes less is a matter of tenths of a microsecond. */
+static bool serves_sparse(const char *route)
+{
+    return !strcmp(route, "event") || !strcmp(route, "csr");
+}
+
 static void test_sparse_is_found_and_remembered(void **state)
 {
     product_t *t = *state;
     fill(t, 501);
-    assert_string_equal(run(t), "event");
+    assert_true(serves_sparse(run(t)));
     assert_string_equal(t->last.side, "left");
     assert_string_equal(t->last.known, "probed");
     for (int i = 0; i < 5; i++) {
-        assert_string_equal(run(t), "event");
+        assert_true(serves_sparse(run(t)));
         assert_string_equal(t->last.known, "remembered");
         assert_true(t->last.density == 9.0 / (M * K)); /* counted, not sampled */
     }
@@ -110,9 +116,9 @@ static void test_what_is_chosen_is_not_given_up(void **state)
 {
     product_t *t = *state;
     fill(t, 501);
-    for (int i = 0; i < 2; i++) assert_string_equal(run(t), "event");
+    for (int i = 0; i < 2; i++) assert_true(serves_sparse(run(t)));
     only_site(t)->left.break_even = 0.95 * t->last.density;
-    assert_string_equal(run(t), "event");
+    assert_true(serves_sparse(run(t)));
     fill(t, 1);
     assert_true(serves_dense(run(t)));
     assert_string_equal(t->last.reason, "denser than expected");
@@ -215,7 +221,7 @@ static void test_turning_dense_and_sparse_again(void **state)
 {
     product_t *t = *state;
     fill(t, 501);
-    for (int i = 0; i < 3; i++) assert_string_equal(run(t), "event");
+    for (int i = 0; i < 3; i++) assert_true(serves_sparse(run(t)));
     fill(t, 1);
     assert_true(serves_dense(run(t))); /* the scan gives up, and the result is right */
     assert_string_equal(t->last.reason, "denser than expected");
@@ -224,7 +230,7 @@ static void test_turning_dense_and_sparse_again(void **state)
     int calls = 0;
     while (serves_dense(run(t)))
         if (++calls > 200) fail_msg("sparse again, and not found in %d calls", calls);
-    assert_string_equal(run(t), "event");
+    assert_true(serves_sparse(run(t)));
 }
 
 /* Half empty is denser than break-even at one thread, but a forced route runs. */
@@ -257,7 +263,7 @@ static void test_first_call_with_alpha_0(void **state)
     float zero = 0.0f;
     fill(t, 501);
     unit_expect(lac_gemm(t->ctx, &zero, &t->a, &t->b, NULL, &t->c), LAC_OK, "alpha = 0");
-    assert_string_equal(run(t), "event");
+    assert_true(serves_sparse(run(t)));
 }
 
 static void test_detect_off(void **state)
@@ -268,7 +274,7 @@ static void test_detect_off(void **state)
     for (int i = 0; i < 3; i++) assert_true(serves_dense(run(t)));
     assert_int_equal(only_site(t)->looks, 0);
     unit_expect(lac_ctx_set(t->ctx, "detect", "probe"), LAC_OK, "detect");
-    assert_string_equal(run(t), "event");
+    assert_true(serves_sparse(run(t)));
 }
 
 /* Options change what pays: a site that had nothing to look for is looked at again. */
@@ -279,7 +285,7 @@ static void test_options_make_sites_anew(void **state)
     unit_expect(lac_ctx_set(t->ctx, "nan", "strict"), LAC_OK, "nan");
     for (int i = 0; i < 3; i++) assert_true(serves_dense(run(t)));
     unit_expect(lac_ctx_set(t->ctx, "nan", "fast"), LAC_OK, "nan");
-    assert_string_equal(run(t), "event");
+    assert_true(serves_sparse(run(t)));
 }
 
 /* A scan of an operand that has changed since is a hint, and found to be wrong once. */
@@ -292,7 +298,7 @@ static void test_stale_hint(void **state)
     unit_expect(lac_meta_create(&meta, M, K), LAC_OK, "create");
     t->a.meta = meta;
     unit_expect(lac_meta_scan(t->ctx, &t->a, LAC_META_DENSITY), LAC_OK, "scan");
-    assert_string_equal(run(t), "event");
+    assert_true(serves_sparse(run(t)));
     assert_string_equal(t->last.known, "scanned");
     fill(t, 1);
     for (int i = 0; i < 20; i++) {
@@ -313,7 +319,7 @@ static void test_explain_teaches_nothing(void **state)
     lac_site_t *site = only_site(t), before = *site;
     fill(t, 501);
     unit_expect(lac_explain(t->ctx, NULL, &t->a, &t->b, NULL, &t->c, NULL, &decision), LAC_OK, "explain");
-    assert_string_equal(decision.route, "event");
+    assert_true(serves_sparse(decision.route));
     assert_string_equal(decision.known, "probed");
     assert_true(site->calls == before.calls && site->wait == before.wait &&
                 site->countdown == before.countdown && site->route == before.route);
