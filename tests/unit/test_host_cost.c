@@ -68,6 +68,24 @@ static void test_few_nonzeros(void **state)
     expect_near(csr_us(&many) - csr_us(&none), 900 * (each + 4.0 * N / (machine.row_gbps * 1e3)) - row);
 }
 
+/* The BLAS, too, reads a cache faster than memory, so that dense data of few rows is left to it at once. */
+static void test_dense(void **state)
+{
+    (void)state;
+    enum { M = 4, K = 512, N = 256 };
+    lac_problem_t p = problem(M, K, N, 0.99 * M * K);
+    double read = 4.0 * (M * K + K * N) / (machine.dense_gbps * 1e3);
+    double rest = machine.dense_call_us + 2.0 * M * K * N / (machine.dense_gflops * 1e3) +
+                  4.0 * M * N / (machine.dense_out_gbps * 1e3);
+    double near_us = lac_route_dense.cost_us(&lac_route_dense, &p, &machine);
+    expect_near(near_us, rest + read * machine.scan_gbps / machine.scan_near_gbps);
+    assert_true(csr_us(&p) > near_us);
+    lac_machine_t before = machine;
+    machine.near_mb = 0.01;
+    expect_near(lac_route_dense.cost_us(&lac_route_dense, &p, &machine), rest + read);
+    machine = before;
+}
+
 /* What lies across is read twice as slowly. */
 static void test_turned(void **state)
 {
@@ -80,7 +98,8 @@ static void test_turned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan), cmocka_unit_test(test_packing),
-                                       cmocka_unit_test(test_few_nonzeros), cmocka_unit_test(test_turned)};
+                                       cmocka_unit_test(test_few_nonzeros), cmocka_unit_test(test_dense),
+                                       cmocka_unit_test(test_turned)};
     unit_begin();
     lac_machine_default(&machine);
     return cmocka_run_group_tests(tests, NULL, NULL);
