@@ -49,8 +49,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     (void)route;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     double read = 4.0 * (m * k + k * n), written = 4.0 * m * n;
-    bool near = read < machine->near_mb * 1e6; /* a cache is as much faster for the BLAS as for a scan */
-    if (near) read *= machine->scan_gbps / machine->scan_near_gbps;
+    if (lac_is_near(read, machine)) /* a cache is as much faster for the BLAS as for a scan */
+        read *= machine->scan_gbps / machine->scan_near_gbps;
     double copies =
         (double)(lac_contents_bytes(&p->a, p->m, p->k, true) + lac_contents_bytes(&p->b, p->k, p->n, true));
     double product = p->m == 1 || p->n == 1

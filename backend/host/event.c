@@ -59,7 +59,7 @@ static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_
     bool by_rows = lac_sided_slices(p, s) != LAC_SLICES_COLS;
     double lines =
         by_rows ? active * ceil(n / 16.0) : n * ceil(k / 16.0) * lac_active_fraction(active / k, 16.0);
-    bool near = lines * 64.0 < machine->near_mb * 1e6;
+    bool near = lac_is_near(lines * 64.0, machine);
     double moved = by_rows ? (near ? 0.0 : lines * 64.0 / (machine->row_gbps * 1e3))
                            : lines * (near ? machine->near_line_ns : machine->line_ns) * 1e-3;
     *floor_us = near ? 0.0 : lines * 64.0 / (machine->row_gbps_all * 1e3);

@@ -51,10 +51,15 @@ bool lac_sided_has_active(const lac_sided_t *s)
     return !s->s_flipped && s->s->forms & 1u << LAC_FORM_ACTIVE;
 }
 
+bool lac_is_near(double bytes, const lac_machine_t *machine)
+{
+    return bytes < machine->near_mb * 1e6;
+}
+
 double lac_scan_us(double bytes, const lac_machine_t *machine)
 {
-    bool near = bytes < machine->near_mb * 1e6;
-    return bytes / ((near ? machine->scan_near_gbps : machine->scan_gbps) * 1e3);
+    double gbps = lac_is_near(bytes, machine) ? machine->scan_near_gbps : machine->scan_gbps;
+    return bytes / (gbps * 1e3);
 }
 
 double lac_sided_out_us(const lac_sided_t *s, const lac_machine_t *machine)

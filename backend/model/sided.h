@@ -35,6 +35,9 @@ typedef enum lac_slices {
 
 lac_slices_t lac_sided_slices(const lac_problem_t *p, const lac_sided_t *s);
 
+/* True where so many bytes stay in one thread's caches from one call to the next. */
+bool lac_is_near(double bytes, const lac_machine_t *machine);
+
 /* Microseconds of one thread to read so many bytes of a dense operand for its nonzeros. */
 double lac_scan_us(double bytes, const lac_machine_t *machine);
 
