@@ -233,6 +233,12 @@ void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from)
     policy->origin[OPTION_backend] = from->origin[OPTION_backend];
 }
 
+int lac_policy_blas_threads(const lac_policy_t *policy)
+{
+    bool pretends = policy->threads > policy->processors; /* cost models are asked about other machines so */
+    return pretends && policy->blas_threads < policy->threads ? policy->threads : policy->blas_threads;
+}
+
 bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y)
 {
     return x->detect != y->detect || x->dense_bias != y->dense_bias || x->math != y->math ||

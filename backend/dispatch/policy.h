@@ -25,6 +25,9 @@ typedef struct lac_policy {
     long compare_every;
     unsigned verbose;
     int threads;
+    int processors;
+    int blas_threads; /* that the environment gives the BLAS, or the processors there are where it says
+                         nothing */
     bool may_copy;
     bool stats;
     lac_dim_t frozen[LAC_FROZEN_MOST][2]; /* extents of operands that stay as they are */
@@ -47,6 +50,9 @@ bool lac_policy_freezes(const lac_policy_t *policy, lac_dim_t m, lac_dim_t n);
 
 /* Puts the backend of `from`, with its pin and origin, into `policy`. */
 void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from);
+
+/* Threads that the caller's BLAS is taken to use: more than its processors only where `threads` says so. */
+int lac_policy_blas_threads(const lac_policy_t *policy);
 
 /* True where two policies may decide differently on the same call, backends aside. */
 bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y);

@@ -77,6 +77,19 @@ static void read_config(lac_policy_t *policy)
     fclose(file);
 }
 
+/* What a BLAS reads: its own variable, or OpenMP's. */
+static int default_blas_threads(int processors)
+{
+    static const char *const variables[] = {"OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS",
+                                            "OMP_NUM_THREADS"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = lac_env(variables[i]);
+        int asked = value ? atoi(value) : 0;
+        if (asked > 0) return asked < processors ? asked : processors;
+    }
+    return processors;
+}
+
 /* LACUNA_THREADS, or the number that the program gives to OpenMP, or every processor. */
 static int default_threads(void)
 {
@@ -91,6 +104,8 @@ void lac_policy_load(lac_policy_t *policy)
     *policy = (lac_policy_t){
         .detect = LAC_DETECT_PROBE, .dense_bias = 0.05, .compare_every = 1, .may_copy = true, .learn = true};
     policy->threads = default_threads();
+    policy->processors = lac_processors();
+    policy->blas_threads = default_blas_threads(policy->processors);
     for (int i = 0; i < lac_policy_count(); i++) policy->origin[i] = "default";
     read_config(policy);
     for (int i = 0; i < lac_policy_count(); i++) {

@@ -53,10 +53,15 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
         read *= machine->scan_gbps / machine->scan_near_gbps;
     double copies =
         (double)(lac_contents_bytes(&p->a, p->m, p->k, true) + lac_contents_bytes(&p->b, p->k, p->n, true));
-    double product = p->m == 1 || p->n == 1
-                         ? read / (machine->dense_vector_gbps * 1e3)
-                         : 2.0 * m * n * k / (machine->dense_gflops * 1e3) +
-                               read / (machine->dense_gbps * 1e3) + written / (machine->dense_out_gbps * 1e3);
+    int threads = p->blas_threads > 0 ? p->blas_threads : p->threads;
+    double vector =
+               lac_dense_rate(machine, machine->dense_vector_gbps_one, machine->dense_vector_gbps, threads),
+           gflops = lac_dense_rate(machine, machine->dense_gflops_one, machine->dense_gflops, threads),
+           gbps = lac_dense_rate(machine, machine->dense_gbps_one, machine->dense_gbps, threads),
+           out_gbps = lac_dense_rate(machine, machine->dense_out_gbps_one, machine->dense_out_gbps, threads);
+    double product = p->m == 1 || p->n == 1 ? read / (vector * 1e3)
+                                            : 2.0 * m * n * k / (gflops * 1e3) + read / (gbps * 1e3) +
+                                                  written / (out_gbps * 1e3);
     return machine->dense_call_us + product + copies / (machine->pack_gbps * 1e2);
 }
 

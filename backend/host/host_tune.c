@@ -3,18 +3,22 @@
  * One small experiment per constant, all on one large matrix that is never zero. */
 #include "host_tune.h"
 #include "../base/clock.h"
+#include "../base/cpu_use.h"
 #include "../base/status.h"
+#include "lacuna/dropin.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Extents that are no powers of two: those put every row on the same cache sets, which is not the rule. */
-#define SIDE   4000 /* the large matrix: SIDE x SIDE floats, 61 MB */
-#define EDGE   1000 /* of a product or copy                        */
-#define SHORT  16   /* rows of the sparse operand                  */
-#define REPEAT 7
+#define SIDE     4000 /* the large matrix: SIDE x SIDE floats, 61 MB */
+#define EDGE     1000 /* of a product or copy                        */
+#define SHORT    16   /* rows of the sparse operand                  */
+#define REPEAT   7
+#define APART_US 200.0 /* shorter measurements lie apart on a quiet machine too */
 
 typedef struct bench {
     lac_exec_t *exec;
@@ -23,21 +27,30 @@ typedef struct bench {
     float *w, *s, *out, *acc;
     lac_events_t events;
     int64_t acc_stride;
+    double apart; /* the most that the median of runs was above the least of them, as a fraction */
     bool fits;
 } bench_t;
+
+static int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
 
 /* The least of several runs in microseconds: whatever else the machine does only adds. */
 static double least_us(void (*task)(bench_t *), bench_t *b)
 {
-    double least = 0.0;
+    double took[REPEAT];
     task(b);
     for (int i = 0; i < REPEAT; i++) {
         double begin = lac_now_us();
         task(b);
-        double took = lac_now_us() - begin;
-        if (i == 0 || took < least) least = took;
+        took[i] = lac_now_us() - begin;
     }
-    return least;
+    qsort(took, REPEAT, sizeof *took, by_value);
+    double apart = took[REPEAT / 2] / took[0] - 1.0;
+    if (took[0] >= APART_US && apart > b->apart) b->apart = apart;
+    return took[0];
 }
 
 /* What is left of a time when a known part is taken off; never less than a tenth of it. */
@@ -213,18 +226,64 @@ static void wake(bench_t *b)
     lac_parallel(b->threads, nothing_part, b);
 }
 
+typedef struct dense_rates {
+    double gflops, gbps, out_gbps, vector_gbps;
+} dense_rates_t;
+
 /* The three parts one after the other: each problem is nearly all of one kind, and the rest is taken off. */
+static dense_rates_t dense_rates(bench_t *b)
+{
+    dense_rates_t rates;
+    rates.gflops = 2.0 * EDGE * EDGE * EDGE / least_us(dense_square, b) * 1e-3;
+    double flops_us = 2.0 * 2.0 * SIDE * SIDE / rates.gflops * 1e-3;
+    rates.gbps = 4.0 * SIDE * SIDE / above(least_us(dense_short, b), flops_us) * 1e-3;
+    flops_us = 2.0 * 2.0 * EDGE * EDGE / rates.gflops * 1e-3;
+    rates.out_gbps = 4.0 * EDGE * EDGE / above(least_us(dense_outer, b), flops_us) * 1e-3;
+    rates.vector_gbps = 4.0 * SIDE * SIDE / least_us(dense_vector, b) * 1e-3;
+    return rates;
+}
+
+/* How many threads the BLAS uses, and the call that changes that; both NULL where it cannot be asked. */
+typedef struct blas_threads {
+    int (*get)(void);
+    void (*set)(int threads);
+} blas_threads_t;
+
+static blas_threads_t blas_threads(void)
+{
+    static const char *const names[][2] = {{"openblas_get_num_threads", "openblas_set_num_threads"},
+                                           {"MKL_Get_Max_Threads", "MKL_Set_Num_Threads"}};
+    blas_threads_t found = {NULL, NULL};
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found.set; i++) {
+        void *get = lac_blas_symbol(names[i][0]), *set = lac_blas_symbol(names[i][1]);
+        if (!get || !set) continue;
+        memcpy(&found.get, &get, sizeof get);
+        memcpy(&found.set, &set, sizeof set);
+    }
+    return found;
+}
+
+/* With all of its threads, and with one. */
 static void measure_dense(bench_t *b)
 {
     lac_machine_t *machine = b->machine;
     if (!b->exec->blas->sgemm) return;
+    blas_threads_t control = blas_threads();
+    int threads = control.get ? control.get() : b->threads;
     machine->dense_call_us = least_us(dense_nothing, b);
-    machine->dense_gflops = 2.0 * EDGE * EDGE * EDGE / least_us(dense_square, b) * 1e-3;
-    double flops_us = 2.0 * 2.0 * SIDE * SIDE / machine->dense_gflops * 1e-3;
-    machine->dense_gbps = 4.0 * SIDE * SIDE / above(least_us(dense_short, b), flops_us) * 1e-3;
-    flops_us = 2.0 * 2.0 * EDGE * EDGE / machine->dense_gflops * 1e-3;
-    machine->dense_out_gbps = 4.0 * EDGE * EDGE / above(least_us(dense_outer, b), flops_us) * 1e-3;
-    machine->dense_vector_gbps = 4.0 * SIDE * SIDE / least_us(dense_vector, b) * 1e-3;
+    dense_rates_t all = dense_rates(b);
+    dense_rates_t one = {all.gflops / threads, all.gbps / threads, all.out_gbps / threads,
+                         all.vector_gbps / threads};
+    if (control.set && threads > 1) {
+        control.set(1);
+        one = dense_rates(b);
+        control.set(threads);
+    }
+    machine->dense_threads = threads;
+    machine->dense_gflops = all.gflops, machine->dense_gflops_one = one.gflops;
+    machine->dense_gbps = all.gbps, machine->dense_gbps_one = one.gbps;
+    machine->dense_out_gbps = all.out_gbps, machine->dense_out_gbps_one = one.out_gbps;
+    machine->dense_vector_gbps = all.vector_gbps, machine->dense_vector_gbps_one = one.vector_gbps;
 }
 
 static void measure_plain(bench_t *b)
@@ -344,11 +403,14 @@ lac_status_t lac_host_tune(lac_exec_t *exec, int threads, lac_machine_t *machine
     for (int64_t i = 0; i < (int64_t)SIDE * SIDE; i++)
         b.w[i] = 0.5f + (float)(i * 2654435761 % 1024) / 1024.0f;
     fill_sparse(&b, 2);
+    lac_cpu_use_t before = lac_cpu_use();
     for (int i = 0; i < count; i++) {
         snprintf(done, sizeof done, "%d/%d", i + 1, count);
         if (progress) progress(arg, steps[i].name, done);
         steps[i].measure(&b);
     }
+    double waited = lac_cpu_waited(&before);
+    machine->noise = fmax(0.001, fmax(b.apart, waited)); /* the store takes no 0 */
     release(&b);
     return b.fits ? LAC_OK
                   : lac_fail(LAC_ERR_INTERNAL, "tune: a compaction found more events than it was given");

@@ -25,6 +25,15 @@ bool lac_constant_of_device(int i)
     return !strncmp(lac_constants[i].name, "cuda_", 5);
 }
 
+double lac_dense_rate(const lac_machine_t *machine, double one, double all, int threads)
+{
+    double measured = machine->dense_threads;
+    if (threads <= 1) return one;
+    if (measured < 2.0) return one * threads;
+    if (all <= one) return one;
+    return one + (all - one) * (threads - 1) / (measured - 1.0);
+}
+
 void lac_machine_default(lac_machine_t *machine)
 {
     for (int i = 0; i < lac_constant_count; i++) *lac_machine_value(machine, i) = lac_constants[i].value;

@@ -29,6 +29,10 @@ double *lac_machine_value(lac_machine_t *machine, int i);
 /* True where constant i tells of a device, not of the host. */
 bool lac_constant_of_device(int i);
 
+/* A rate of the BLAS for so many of its threads, from those of one thread and of machine->dense_threads: on a
+ * straight line, also beyond, since a BLAS that is thought too slow would lose its products. */
+double lac_dense_rate(const lac_machine_t *machine, double one, double all, int threads);
+
 /* The defaults of machine.def. */
 void lac_machine_default(lac_machine_t *machine);
 

@@ -44,6 +44,7 @@ typedef struct lac_problem {
     float *c;
     lac_inc_t crs, ccs;
     int threads;          /* that a route may use                                    */
+    int blas_threads;     /* that the caller's BLAS uses, as far as the environment says; 0: as many */
     bool strict_nan;      /* 0 * Inf and 0 * NaN must be kept                        */
     bool may_copy;        /* derived k-major copies of frozen operands are allowed   */
     bool named;           /* the route was asked for by name: the host may wait, and bits may vary */
