@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Life of a context, its options and its facts. */
+#include "../base/clock.h"
+#include "../base/log.h"
 #include "../base/status.h"
 #include "../base/threads.h"
 #include "../dispatch/ctx_state.h"
@@ -29,6 +31,8 @@ static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_pl
     if (!made) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
     lac_policy_load(&made->policy);
     lac_tune_load(&made->machine, made->policy.threads, made->machine_source, sizeof made->machine_source);
+    made->tuned = made->machine.noise < LAC_NOISE_MAX;
+    made->now_us = lac_now_us;
     place.threads = made->policy.threads;
     lac_status_t status = backend->open(&made->exec, &place, &made->machine);
     if (status) {
@@ -110,8 +114,7 @@ lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value)
 size_t lac_ctx_bytes(const lac_ctx_t *ctx)
 {
     if (!ctx) return 0;
-    return sizeof *ctx + (ctx->sites.place ? LAC_SITES * sizeof *ctx->sites.place : 0) +
-           ctx->backend->bytes(ctx->exec);
+    return sizeof *ctx + lac_sites_bytes(&ctx->sites) + ctx->backend->bytes(ctx->exec);
 }
 
 lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
@@ -167,9 +170,16 @@ lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, vo
     if (!status) status = ctx->backend->tune(ctx->exec, ctx->policy.threads, &measured, progress, arg);
     if (!status) status = lac_tune_save(&measured, &key, path, written, sizeof written);
     if (status) return status;
+    if (!ctx->device_name && measured.noise >= LAC_NOISE_MAX)
+        lac_warn(
+            "tune: noisy machine: repeated measurements differ by %.0f %%; the stored constants are trusted "
+            "like the defaults; run 'lacuna tune' again when nothing else runs",
+            100.0 * measured.noise);
     ctx->machine = measured;
     source = ctx->device_name ? ctx->device_source : ctx->machine_source;
     snprintf(source, sizeof written, "%s", written);
+    ctx->tuned = measured.noise < LAC_NOISE_MAX;
+    ctx->learned = (lac_learned_t){0};
     forget_sites(ctx);
     lac_statistics_enlist(ctx);
     return LAC_OK;

@@ -25,6 +25,7 @@
 static pthread_once_t keyed = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool disabled, has_key, counted;
+static bool blind; /* nothing is probed, and nobody wants to know of calls */
 static double device_least;
 static lac_policy_t settings; /* of contexts that nobody changes */
 static _Thread_local lac_ctx_t *mine;
@@ -46,6 +47,7 @@ static void prepare(void)
     counted = settings.stats && !disabled;
     if (counted) lac_statistics_begin();
     bool all = settings.backend || lac_report_wanted(&settings);
+    blind = settings.detect != LAC_DETECT_PROBE && !all && !settings.compare;
     device_least = disabled ? (double)INFINITY : all ? 0.0 : DEVICE_SMALL;
 }
 
@@ -76,6 +78,12 @@ static bool is_small(const lac_ctx_t *ctx, double multiply_adds)
 {
     double small = ctx->backend->asynchronous ? DEVICE_SMALL : SMALL;
     return multiply_adds < small && !ctx->policy.backend && !lac_report_wanted(&ctx->policy);
+}
+
+/* Nothing would ever be found out of operands that nobody registered. */
+static bool is_blind(const lac_ctx_t *ctx)
+{
+    return blind && ctx == mine;
 }
 
 static double adding_us(const lac_ctx_t *ctx, const lac_addend_t *addend, const lac_problem_t *p)
@@ -148,7 +156,8 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
     if (!ctx) return 0;
     bool registered = lac_brings_registered(m, n, k, a, b, c, ldc);
     if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
-    if (!registered && lac_sgemm_settled(ctx, ta, tb, m, n, k, lda, ldb, 0, caller, 1)) return 0;
+    if (!registered && (is_blind(ctx) || lac_sgemm_settled(ctx, ta, tb, m, n, k, lda, ldb, 0, caller, 1)))
+        return 0;
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, NULL, symbol, caller);
 }
 
@@ -180,7 +189,7 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
     if (is_small(ctx, (double)m * (double)n)) return 0;
     lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
     at.ars = turned ? lda : 1, at.acs = turned ? 1 : lda;
-    if (!registered && lac_dispatch_settled(ctx, &at, 1)) return 0;
+    if (!registered && (is_blind(ctx) || lac_dispatch_settled(ctx, &at, 1))) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t oa = lac_column_obj(space, ta, rows, cols, a, 1, lda);
     lac_obj_t ox = lac_column_obj(space, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);

@@ -34,7 +34,7 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
 {
     lac_problem_t p;
     lac_call_t settings;
-    lac_request_t request = {.symbol = "lac_plan_create"};
+    lac_request_t request = {.symbol = "lac_plan_create", .untried = true};
     lac_clear_error();
     if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
     *plan = NULL;

@@ -24,8 +24,7 @@ static const lac_site_t *sparse_site(const lac_ctx_t *ctx, const lac_recorded_pr
     bool adds = x->addend.from || x->addend.bias;
     uint64_t bits = (adds ? LAC_SITE_ADDS : 0) | frozen;
     lac_site_key_t at = lac_column_key(x->ta, x->tb, x->m, x->n, x->k, x->lda, x->ldb, bits, x->caller);
-    lac_sites_t sites = ctx->sites; /* looking leaves no trace in the real one's clock */
-    const lac_site_t *site = lac_site_known(&sites, &at);
+    const lac_site_t *site = lac_site_peek(&ctx->sites, &at);
     return site && site->route && site->route->role == LAC_ROLE_SPARSE ? site : NULL;
 }
 

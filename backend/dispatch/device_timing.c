@@ -18,7 +18,7 @@ bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_
     if (!site || !has_clock(ctx) || choice->row < 0) return false;
     bool due = !lac_timing_is_known(site, choice->row) || site->calls % CLOCK_EVERY == 0;
     if (due && ctx->backend->clock->begin(ctx->exec)) return true;
-    site->spent_us += choice->cost_us;
+    lac_timing_spend(ctx, site, choice->cost_us);
     return false;
 }
 

@@ -8,7 +8,6 @@
 #include "select.h"
 #include "shadow.h"
 #include "timing.h"
-#include "../base/clock.h"
 #include "../base/status.h"
 
 #include <string.h>
@@ -20,6 +19,7 @@
 static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
 {
     p->threads = policy->threads;
+    p->blas_threads = lac_policy_blas_threads(policy);
     p->strict_nan = policy->strict_nan;
     p->may_copy = policy->may_copy;
     p->math = policy->math;
@@ -50,13 +50,18 @@ static double predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p, int row
     return row < 0 ? -1.0 : ctx->routes[row]->cost_us(ctx->routes[row], p, &ctx->machine);
 }
 
-static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_site_t *site, const char *wanted)
+/* `trusts`: predictions are taken at their word, as the owner of a plan does. */
+static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_site_t *site, const char *wanted,
+                           bool trusts)
 {
     lac_preference_t preference = {.forced = wanted,
                                    .incumbent = site ? site->route : NULL,
                                    .hysteresis = HYSTERESIS,
-                                   .dense_bias = ctx->policy.dense_bias,
-                                   .factor = lac_timing_factors(ctx, site)};
+                                   .dense_bias = ctx->policy.dense_bias};
+    if (trusts)
+        preference.factor = lac_timing_factors(ctx, site);
+    else
+        lac_timing_prefer(ctx, site, p, &preference);
     if (!wanted) return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
     lac_problem_t known = *p;
     p->named = true; /* first the operand of which something is known, then any */
@@ -71,14 +76,15 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
 
 /* The same, but from memory where the site chose from the same facts before. Where each call is timed they
  * never are. */
-static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_site_t *site, const char *wanted)
+static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_site_t *site, const char *wanted,
+                                 bool trusts)
 {
-    if (!site || lac_timing_every_call(ctx)) return choose(ctx, p, site, wanted);
+    if (!site || trusts || lac_timing_every_call(ctx)) return choose(ctx, p, site, wanted, trusts);
     lac_choice_facts_t facts;
     lac_choice_facts(&facts, p, wanted, site->route, site->learned);
     const lac_choice_t *before = lac_choice_recall(&site->memo, &facts);
     if (!before) {
-        site->memo = (lac_choice_memo_t){facts, choose(ctx, p, site, wanted)};
+        site->memo = (lac_choice_memo_t){facts, choose(ctx, p, site, wanted, false)};
         return site->memo.choice;
     }
     if (wanted && before->route->side != LAC_SIDE_NONE && before->why == LAC_WHY_FORCED) assume_forced(p);
@@ -96,6 +102,7 @@ lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_requ
 {
     apply_policy(&ctx->policy, p);
     lac_site_t *site = site_of(ctx, p, request);
+    if (site && site->state == LAC_SITE_NEW) site->countdown = 0;
     if (site) lac_history_recall(ctx, site, p);
     return site;
 }
@@ -178,10 +185,10 @@ static void decline(lac_ctx_t *ctx, lac_site_t *site, lac_request_t *request)
     request->declined = true;
     if (!site) return;
     site->declined_calls++;
-    site->spent_us += site->dense_us;
+    lac_timing_spend(ctx, site, site->dense_us);
     if (!lac_timing_wants(ctx, site, site->dense_row)) return;
     ctx->forwarded = site;
-    ctx->forwarded_at_us = lac_now_us();
+    ctx->forwarded_at_us = ctx->now_us();
 }
 
 unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most)
@@ -194,7 +201,7 @@ unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigne
     site->countdown -= calls;
     site->calls += calls;
     site->declined_calls += calls;
-    site->spent_us += calls * site->dense_us;
+    lac_timing_spend(ctx, site, calls * site->dense_us);
     ctx->forwarded = NULL;
     return calls;
 }
@@ -209,8 +216,9 @@ void lac_dispatch_forwarded(lac_ctx_t *ctx)
         lac_device_timing_end(ctx, site, &p, &dense);
         return;
     }
-    lac_history_timed(ctx, site, &p, site->dense_row, predicted_us(ctx, &p, site->dense_row),
-                      lac_now_us() - ctx->forwarded_at_us);
+    double took = ctx->now_us() - ctx->forwarded_at_us;
+    if (ctx->learned.charge_us > 0.0) lac_timing_settle(ctx, took, ctx->learned.instead_us);
+    lac_history_timed(ctx, site, &p, site->dense_row, predicted_us(ctx, &p, site->dense_row), took);
 }
 
 /* Runs or declines what was chosen, and tells the site and the user. */
@@ -228,15 +236,19 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     }
     bool learns = site && lac_timing_every_call(ctx), clocked = lac_device_timing_begin(ctx, site, choice);
     bool timed = compared || lac_report_wanted(&ctx->policy) || learns;
-    double begin = timed ? lac_now_us() : 0.0;
+    double begin = timed ? ctx->now_us() : 0.0;
     lac_status_t status = run_choice(ctx, site, p, request, choice);
-    double took = timed ? lac_now_us() - begin : 0.0;
+    double took = timed ? ctx->now_us() - begin : 0.0;
     bool gave_up = choice->route != decided || request->declined;
     request->finished = p->after.any && !request->declined && lac_route_finishes(choice->route, p);
     if (p->after.any && !request->finished) request->bits = NULL; /* they are of what is not finished */
     if (clocked) lac_device_timing_end(ctx, status || gave_up ? NULL : site, p, choice);
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
+    if (learns && ctx->learned.charge_us > 0.0)
+        lac_timing_settle(ctx, took, request->declined ? 0.0 : ctx->learned.instead_us);
+    else if (learns && gave_up)
+        lac_timing_settle(ctx, took, request->declined ? 0.0 : site->dense_us);
     if (!status && learns && !gave_up)
         lac_history_timed(ctx, site, p, choice->row, predicted_us(ctx, p, choice->row), took);
     if (request->declined) decline(ctx, site, request);
@@ -252,16 +264,20 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     request->declined = request->finished = false;
     request->bits = NULL;
     ctx->forwarded = NULL;
+    ctx->learned.charge_us = 0.0; /* a trial of which nobody said what it took counts for its worst */
     apply_policy(&ctx->policy, p);
     lac_device_timing_collect(ctx);
     lac_site_t *site = site_of(ctx, p, request);
+    if (site && !request->may_decline && site->state == LAC_SITE_NEW)
+        site->countdown = 0; /* not in passing */
     bool hopeful = site && lac_history_recall(ctx, site, p);
     if (!hopeful && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
         decline(ctx, site, request);
         return LAC_OK;
     }
 
-    lac_choice_t choice = choose_again(ctx, p, site, wanted);
+    lac_choice_t choice = choose_again(ctx, p, site, wanted, request->untried);
+    if (site) site->intended = choice.route;
     if (!wanted && site && !request->untried) lac_timing_trial(ctx, site, p, &choice);
     if (request->decision)
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
@@ -285,13 +301,14 @@ void lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t 
     lac_site_t *site = site_of(ctx, p, request);
     if (site) {
         site->calls--;
-        unsigned countdown = site->countdown, wait = site->wait;
+        lac_site_t before = *site;
         site->countdown = 0; /* a person asked: look now */
         lac_history_recall(ctx, site, p);
-        site->countdown = countdown;
-        site->wait = wait;
+        before.left = site->left, before.right = site->right, before.dense_us = site->dense_us;
+        before.dense_row = site->dense_row, before.looks = site->looks;
+        *site = before;
     }
-    lac_choice_t choice = choose(ctx, p, site, wanted_route(&ctx->policy, request->route));
+    lac_choice_t choice = choose(ctx, p, site, wanted_route(&ctx->policy, request->route), request->untried);
     lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, decision);
 }
 

@@ -16,10 +16,15 @@
 #define WAIT_MOST      1024u
 #define SAMPLES_LEAST  64
 #define SAMPLES_MOST   1024
-#define SAMPLES_FIRST  8    /* times as many in the first look, on which the first routes to be tried rest */
-#define REFRESH_CALLS  64   /* a device's site is sampled anew after so many calls of a sparse route */
-#define SAMPLE_MARGIN  1.25 /* a sample is rough: a density this far above break-even is still tried    */
-#define REACH          2.0  /* dense calls: a route of which the model says no more is worth a trial    */
+#define SAMPLES_FIRST  8   /* times as many in the first look, on which the first routes to be tried rest */
+#define REFRESH_CALLS  64  /* a device's site is sampled anew after so many calls of a sparse route */
+#define REACH          2.0 /* dense calls: a route of which the model says no more is worth a trial    */
+#define COMPARE_US                                                                                           \
+    100.0 /* dense time below which a site's costs are compared only after so much of it:                    \
+           * comparing takes some 2 us (one Xeon, 2026-11)                            */
+#define PROBE_EACH_US                                                                                        \
+    250.0 /* dense time from which a probe in every call takes less than half a per cent                     \
+           */
 
 /* An operand whose density the call itself brings needs no look. */
 static bool brings_density(const lac_operand_t *x)
@@ -39,6 +44,12 @@ static void doubt_hint(const lac_site_t *site, const lac_seen_t *seen, lac_opera
     if (x->known != LAC_KNOWN_SCANNED || !x->buf || (seen->density < 0 && !site->wait)) return;
     x->known = LAC_KNOWN_NOT;
     x->density = -1.0;
+}
+
+/* True where a probe costs little beside a dense call. On a device an answer comes late. */
+static bool probes_are_cheap(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return !ctx->backend->asynchronous && site->dense_us >= PROBE_EACH_US;
 }
 
 static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
@@ -61,15 +72,25 @@ static void find_side(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *
                                            REACH * site->dense_us);
 }
 
+/* The time of the route that skips nothing. */
+static void find_dense(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+{
+    lac_problem_t bare = *p;
+    lac_preference_t preference = {0};
+    bare.a.density = bare.b.density = -1.0;
+    lac_timing_prefer(ctx, site, p, &preference);
+    lac_choice_t dense = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &preference);
+    site->dense_us = dense.cost_us;
+    site->dense_row = dense.row;
+    site->dense_epoch = ctx->learned.dense_epoch;
+}
+
 /* The densities below which a sparse route would be chosen, counting the scan of an operand not seen yet. */
 static void find_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
 {
     lac_problem_t bare = *p;
     bare.a.density = bare.b.density = -1.0;
-    lac_preference_t preference = {.factor = lac_timing_factors(ctx, site)};
-    lac_choice_t dense = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &preference);
-    site->dense_us = dense.cost_us;
-    site->dense_row = dense.row;
+    find_dense(ctx, site, p);
     if (!brings_fact(&p->a)) find_side(ctx, site, &site->left, &bare, LAC_SIDE_LEFT);
     if (!brings_fact(&p->b)) find_side(ctx, site, &site->right, &bare, LAC_SIDE_RIGHT);
 }
@@ -81,12 +102,14 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
     lac_site_t *site = lac_site_find(&ctx->sites, &key, &fresh);
     if (!site) return NULL;
     if (fresh) {
-        find_break_even(ctx, site, p);
+        find_dense(ctx, site, p);
         snprintf(site->symbol, sizeof site->symbol, "%s", symbol);
         site->shape = *p;
         site->shape.a.meta = site->shape.b.meta = NULL; /* the caller's, and not ours to keep */
         site->shape.a.forms = site->shape.b.forms = 0;
         site->shape.a.frozen = site->shape.b.frozen = false;
+        bool soon = ctx->backend->asynchronous || site->dense_us >= COMPARE_US;
+        site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / WAIT_MOST));
     }
     site->calls++;
     return site;
@@ -113,20 +136,21 @@ static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t
 
 /* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route, or for the trial
  * of one. */
-static bool look(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, lac_operand_t *x,
-                 lac_dim_t rows, lac_dim_t cols)
+static bool look(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen, lac_operand_t *x, lac_dim_t rows,
+                 lac_dim_t cols)
 {
     if (brings_density(x) || !x->buf || seen->reach <= 0.0) return false;
     double density = sample(ctx, seen, x, rows, cols, site);
     if (density >= 0) seen->sampled = density;
-    double margin =
-        ctx->backend->asynchronous ? 1.0 : SAMPLE_MARGIN; /* there the sample is large, and no run counts */
-    if (density < 0 || density > fmax(seen->reach, margin * seen->break_even)) return false;
-    bool pays = density <= margin * seen->break_even;
-    x->density = pays && density > seen->break_even ? seen->break_even : density;
+    bool pays = density >= 0 && density <= seen->break_even;
+    bool near = density >= 0 && density <= seen->reach;
+    /* On a device what does not speak for a sparse route is not kept: no run there counts what it saw. */
+    if (density < 0 || (ctx->backend->asynchronous && !pays && !near)) return false;
+    x->density = density;
     x->k_active = -1.0;
     x->known = LAC_KNOWN_PROBED;
-    return pays || lac_timing_affords(ctx, site);
+    site->pays |= pays;
+    return pays || (near && lac_timing_affords(ctx, site));
 }
 
 /* What was counted or, on the side that no route has served yet, sampled: there may be the cheaper route. No
@@ -172,14 +196,62 @@ static void look_anew(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
     if (site->left.break_even > left || site->right.break_even > right) site->wait = site->countdown = 0;
 }
 
+/* The next state of the site, and how long it waits in it for the next look. `event` is what the call came
+ * to. */
+static void step(const lac_ctx_t *ctx, lac_site_t *site, lac_site_event_t event)
+{
+    bool cheap = probes_are_cheap(ctx, site);
+    site->stepped = true;
+    switch (lac_site_next(site, event, cheap)) {
+    case LAC_SITE_NEW:
+        break;
+    case LAC_SITE_DENSE:
+        if (event == LAC_SITE_COMPARED || event == LAC_SITE_LOST) { /* the next call looks */
+            site->wait = site->countdown = 0;
+        } else if (event == LAC_SITE_PROMISES && !cheap) {
+            site->wait = site->countdown = least_wait(ctx, site); /* until more is known */
+        } else {
+            lac_site_back_off(site, event == LAC_SITE_GAVE_UP ? 1 : least_wait(ctx, site), WAIT_MOST);
+        }
+        break;
+    case LAC_SITE_PROBED:
+        site->wait = 1;
+        site->countdown = 0;
+        break;
+    case LAC_SITE_SPARSE:
+        site->wait = site->countdown = 0;
+        break;
+    }
+}
+
+/* Compares the costs of a new site's routes once its calls have taken long enough for that, or somebody says
+ * what the operands hold. */
+static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+{
+    if (site->state != LAC_SITE_NEW) {
+        if (site->dense_epoch != ctx->learned.dense_epoch && !lac_timing_is_known(site, site->dense_row))
+            look_anew(ctx, site, p); /* what is known of dense products has changed */
+        return true;
+    }
+    bool facts = brings_density(&p->a) || brings_density(&p->b);
+    if (site->countdown > 0 && !facts) {
+        site->countdown--;
+        return false;
+    }
+    find_break_even(ctx, site, p);
+    step(ctx, site, LAC_SITE_COMPARED);
+    return true;
+}
+
 bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
     if (lac_timing_forgive_due(ctx, site) && lac_timing_forgive(ctx, site)) look_anew(ctx, site, p);
     doubt_hint(site, &site->left, &p->a);
     doubt_hint(site, &site->right, &p->b);
     bool hopeful = brings_density(&p->a) || brings_density(&p->b);
-    site->looked = false;
-    if (site->route && site->route->side != LAC_SIDE_NONE && site->wait == 0) {
+    site->looked = site->pays = site->stepped = false;
+    if (!is_compared(ctx, site, p)) return hopeful;
+    if (site->state == LAC_SITE_SPARSE) {
         refresh(ctx, site, &site->left, &p->a, p->m, p->k);
         refresh(ctx, site, &site->right, &p->b, p->k, p->n);
         hopeful |= remember(ctx, &site->left, &p->a);
@@ -197,7 +269,7 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
          right = look(ctx, site, &site->right, &p->b, p->k, p->n);
     if (left || right) return true;
     if (site->left.pending || site->right.pending) return hopeful; /* the next call asks again */
-    lac_site_back_off(site, least_wait(ctx, site), WAIT_MOST);
+    step(ctx, site, LAC_SITE_NOT_PAYING);
     if (site->left.reach <= 0 && site->right.reach <= 0) site->countdown = ~0u; /* nothing to look for */
     return hopeful;
 }
@@ -205,40 +277,43 @@ bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
                        const lac_outcome_t *outcome)
 {
-    const lac_route_t *route = choice->route;
-    bool sided = route->side != LAC_SIDE_NONE;
-    lac_seen_t *seen = route->side == LAC_SIDE_RIGHT ? &site->right : &site->left;
-    const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
-    bool trial = choice->why == LAC_WHY_TRIAL; /* says nothing of which route serves the site */
-    if (sided && outcome->declined) {
+    const lac_route_t *ran = choice->route;
+    bool right = ran->side == LAC_SIDE_RIGHT, trial = choice->why == LAC_WHY_TRIAL;
+    lac_seen_t *seen = right ? &site->right : &site->left;
+    const lac_operand_t *x = right ? &p->b : &p->a;
+    if (ran->side != LAC_SIDE_NONE && outcome->declined) {
         seen->density = -1.0;
         if (seen->sampled < seen->break_even) seen->sampled = seen->break_even;
         site->route = NULL;
-        lac_site_back_off(site, 1, WAIT_MOST);
+        step(ctx, site, LAC_SITE_GAVE_UP);
         return;
     }
-    if (!trial && site->route != route && ctx->policy.verbose & LAC_VERBOSE_DISPATCH)
-        lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
-                (long long)p->n, site->route ? site->route->name : "new", route->name);
-    if (!trial) site->route = route;
-    if (!sided) {
-        /* Looked, and chose dense all the same: the next look can wait. */
-        bool pending = site->left.pending || site->right.pending;
-        if (!trial && !pending && site->looked && site->countdown == 0)
-            lac_site_back_off(site, least_wait(ctx, site), WAIT_MOST);
-        return;
-    }
-    if (!trial) site->wait = site->countdown = 0;
-    if (outcome->density >= 0 && !brings_fact(x)) {
+    if (ran->side != LAC_SIDE_NONE && outcome->density >= 0 && !brings_fact(x)) {
         seen->density = outcome->density;
         seen->k_active = outcome->k_active;
     }
+    /* A trial says nothing of which route serves: that is the one it was made in place of. */
+    const lac_route_t *serves = trial ? site->intended : ran;
+    if (!serves) return;
+    if (!trial && site->route != serves && ctx->policy.verbose & LAC_VERBOSE_DISPATCH)
+        lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
+                (long long)p->n, site->route ? site->route->name : "new", serves->name);
+    site->route = serves;
+    bool pending = site->left.pending || site->right.pending, open = choice->why == LAC_WHY_UNPROVEN || trial;
+    if (serves->side != LAC_SIDE_NONE)
+        step(ctx, site, LAC_SITE_SERVED);
+    else if (site->looked && !site->stepped && !pending)
+        step(ctx, site, site->pays && open ? LAC_SITE_PROMISES : LAC_SITE_NOT_PAYING);
+    else if (site->state == LAC_SITE_SPARSE)
+        step(ctx, site, LAC_SITE_LOST);
 }
 
 void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double predicted_us,
                        double took_us)
 {
     if (!lac_timing_factors(ctx, site) || row < 0) return;
-    if (!lac_timing_learn(site, row, predicted_us, took_us)) return;
+    if (row == site->dense_row && ctx->routes[row]->role == LAC_ROLE_DENSE)
+        lac_timing_learn_dense(ctx, p, predicted_us, took_us);
+    if (!lac_timing_learn(ctx, site, row, predicted_us, took_us)) return;
     look_anew(ctx, site, p);
 }

@@ -17,6 +17,7 @@ const char *lac_why_text(lac_why_t why)
         [LAC_WHY_BATCHED] = "batched",
         [LAC_WHY_DENSER] = "denser than expected",
         [LAC_WHY_NO_ROOM] = "no memory for the cheapest",
+        [LAC_WHY_UNPROVEN] = "gain within the model's error, not measured yet",
     };
     return text[why];
 }
@@ -32,28 +33,62 @@ static bool is_sparse(const lac_route_t *route)
     return route->role == LAC_ROLE_SPARSE;
 }
 
-/* The predicted cost, as far as this site knows better, with what this call adds to it. */
+static bool is_measured(const float *factor, int row)
+{
+    return factor && factor[row] > 0.0f;
+}
+
+/* The predicted cost, as far as this site knows better, or dense products elsewhere do, with what this call
+ * adds to it. */
 static double corrected(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine,
-                        const float *factor, int row)
+                        const lac_preference_t *preference, int row)
 {
     double cost = route->cost_us(route, p, machine);
-    if (factor && factor[row] > 0.0f) cost *= (double)factor[row];
+    if (is_measured(preference->factor, row))
+        cost *= (double)preference->factor[row];
+    else if (route->role == LAC_ROLE_DENSE && preference->dense_factor > 0.0)
+        cost *= preference->dense_factor;
     return cost + lac_route_extra_us(route, p);
+}
+
+bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, double densest)
+{
+    if (densest <= 0.0 || route->side == LAC_SIDE_NONE) return false;
+    const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    return (x->known == LAC_KNOWN_PROBED || x->known == LAC_KNOWN_REMEMBERED) && x->density > densest;
 }
 
 /* Our dense kernel stands in for a vendor's. Beside one it serves only where it was seen to be faster: a
  * model that is wrong by a few per cent must not cost the caller their BLAS. */
-static bool stands_back(const lac_route_t *route, bool vendor_fits, const float *factor, int row)
+static bool stands_back(const lac_route_t *route, bool vendor, const float *factor, int row)
 {
-    return route->role == LAC_ROLE_PLAIN && vendor_fits && !(factor && factor[row] > 0.0f);
+    return route->role == LAC_ROLE_PLAIN && vendor && !is_measured(factor, row);
 }
 
 /* True where the site knows what the vendor's product takes, and does not only foresee it. */
 static bool vendor_measured(const lac_route_t *const *table, int count, const float *factor)
 {
-    for (int i = 0; factor && i < count; i++)
-        if (table[i]->role == LAC_ROLE_DENSE && factor[i] > 0.0f) return true;
+    for (int i = 0; i < count; i++)
+        if (table[i]->role == LAC_ROLE_DENSE && is_measured(factor, i)) return true;
     return false;
+}
+
+static bool vendor_fits(const lac_route_t *const *table, int count, const lac_problem_t *p)
+{
+    for (int i = 0; i < count; i++)
+        if (table[i]->role == LAC_ROLE_DENSE && table[i]->applicable(table[i], p) == LAC_FITS) return true;
+    return false;
+}
+
+/* How many times its cost a sparse route counts for, where it or the vendor's product was never measured: a
+ * product is taken from the vendor on predictions alone only where the gain is beyond their error. */
+static double doubt(const lac_preference_t *preference, int row, bool vendor_known)
+{
+    double times = 1.0;
+    if (!is_measured(preference->factor, row) && preference->sparse_doubt > 0.0)
+        times *= preference->sparse_doubt;
+    if (!vendor_known && preference->dense_doubt > 0.0) times *= preference->dense_doubt;
+    return times;
 }
 
 /* What a route's cost counts for, once bias and hysteresis are in. Hysteresis bridges what predictions lack;
@@ -74,18 +109,20 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
                              const char *name)
 {
     lac_choice_t best = {NULL, -1, LAC_WHY_CHEAPEST, -1.0, -1.0};
-    double best_weight = 0.0;
+    double best_weight = 0.0, least = 0.0; /* least: the weight of a sparse route, were predictions exact */
     int fitting = 0;
-    bool vendor_fits = false, measured = vendor_measured(table, count, preference->factor);
+    bool vendor = vendor_fits(table, count, p), measured = vendor_measured(table, count, preference->factor);
     for (int i = 0; i < count; i++) {
         const lac_route_t *route = table[i];
         if (name ? strcmp(route->name, name) != 0 : forced_only(route)) continue;
         if (route->applicable(route, p) != LAC_FITS) continue;
         fitting++;
-        if (!name && stands_back(route, vendor_fits, preference->factor, i)) continue;
-        vendor_fits |= route->role == LAC_ROLE_DENSE;
-        double cost = corrected(route, p, machine, preference->factor, i),
+        if (!name && stands_back(route, vendor, preference->factor, i)) continue;
+        if (!name && lac_route_too_dense(route, p, preference->densest)) continue;
+        double cost = corrected(route, p, machine, preference, i),
                weight = weighed(route, cost, preference, measured);
+        if (is_sparse(route) && (least <= 0.0 || weight < least)) least = weight;
+        if (is_sparse(route) && vendor) weight *= doubt(preference, i, measured);
         if (route->role != LAC_ROLE_SPARSE && (best.dense_us < 0 || cost < best.dense_us))
             best.dense_us = cost;
         if (best.route && weight >= best_weight) continue;
@@ -95,6 +132,8 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
         best_weight = weight;
     }
     if (fitting == 1) best.why = LAC_WHY_ONLY;
+    if (!name && best.route && best.route->role == LAC_ROLE_DENSE && least > 0.0 && least < best_weight)
+        best.why = LAC_WHY_UNPROVEN;
     return best;
 }
 
@@ -145,12 +184,13 @@ static bool wins_at(const lac_route_t *const *table, int count, lac_problem_t *p
                     const lac_machine_t *machine, const float *factor, lac_side_t side, double than_us,
                     double density)
 {
+    lac_preference_t preference = {.factor = factor};
     lac_operand_t *x = side == LAC_SIDE_RIGHT ? &p->b : &p->a;
     x->density = density;
     x->k_active = -1.0;
     for (int i = 0; i < count; i++)
         if (table[i]->side == side && table[i]->applicable(table[i], p) == LAC_FITS &&
-            corrected(table[i], p, machine, factor, i) < than_us)
+            corrected(table[i], p, machine, &preference, i) < than_us)
             return true;
     return false;
 }

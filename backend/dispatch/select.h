@@ -13,21 +13,27 @@ typedef struct lac_preference {
     const lac_route_t *incumbent; /* the route that served this site last, or NULL                   */
     double hysteresis;            /* a challenger must be cheaper than the incumbent by this fraction */
     double dense_bias;            /* a sparse route must be cheaper than the dense one by this fraction */
-    const float *factor;          /* per table row: measured over predicted time at this site, 0 where it was
-                                     never measured; or NULL                                          */
+    double dense_factor; /* measured over predicted time of dense products elsewhere; 0: not known     */
+    double sparse_doubt, /* how many times as slow as predicted a sparse route that was never measured */
+        dense_doubt;     /* here may be, and how many times as fast a dense one; 0: taken at its word  */
+    double densest;      /* a sampled or remembered operand this full takes no sparse route; 0: any may */
+    const float *factor; /* per table row: measured over predicted time at this site, 0 where it was
+                            never measured; or NULL                                          */
 } lac_preference_t;
 
 /* Why a route was chosen. */
 typedef enum lac_why {
     LAC_WHY_CHEAPEST,
-    LAC_WHY_ONLY,    /* no other fits                                       */
-    LAC_WHY_FORCED,  /* by name                                             */
-    LAC_WHY_UNFIT,   /* the one that was named does not apply               */
-    LAC_WHY_TRIAL,   /* its time is to be known                             */
-    LAC_WHY_PLANNED, /* long before                                         */
-    LAC_WHY_BATCHED, /* with others at once                                 */
-    LAC_WHY_DENSER,  /* the one that was chosen counted more than expected  */
-    LAC_WHY_NO_ROOM, /* ... lacked memory                                   */
+    LAC_WHY_ONLY,     /* no other fits                                       */
+    LAC_WHY_FORCED,   /* by name                                             */
+    LAC_WHY_UNFIT,    /* the one that was named does not apply               */
+    LAC_WHY_TRIAL,    /* its time is to be known                             */
+    LAC_WHY_PLANNED,  /* long before                                         */
+    LAC_WHY_BATCHED,  /* with others at once                                 */
+    LAC_WHY_DENSER,   /* the one that was chosen counted more than expected  */
+    LAC_WHY_NO_ROOM,  /* ... lacked memory                                   */
+    LAC_WHY_UNPROVEN, /* the predicted gain of another is within the model's error, and was not measured yet
+                       */
     LAC_WHYS
 } lac_why_t;
 
@@ -40,6 +46,10 @@ typedef struct lac_choice {
     lac_why_t why;
     double cost_us, dense_us; /* dense_us: the cheapest route that takes no side; negative: none */
 } lac_choice_t;
+
+/* True where a sample or a memory of the operand that a route skips in says that it is fuller than `densest`;
+ * 0: never. What its owner promised of it is weighed by costs alone. */
+bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, double densest);
 
 /* Chooses the cheapest route that applies; a forced one where it applies. Pure. */
 lac_choice_t lac_select(const lac_route_t *const *table, int count, const lac_problem_t *p,

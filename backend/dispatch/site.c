@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A small set-associative table: bounded in memory, no lock, one cache line to find a hot site. */
+ * An open-addressing hash table over sites that never move: bounded in memory, no lock, and a new site costs
+ * about what a known one does, however many there are. */
 #include "site.h"
 #include "../base/memory.h"
 
@@ -25,49 +26,177 @@ static bool same(const lac_site_key_t *x, const lac_site_key_t *y)
     return !memcmp(x, y, sizeof *x);
 }
 
-/* The first place of the key's set. */
-static lac_site_t *set_of(const lac_sites_t *sites, const lac_site_key_t *key)
+#define SLOT_BITS   16 /* of an id */
+#define INDEX_LEAST 64
+#define EVICT_AMONG 8 /* sites of which the least recently used is evicted */
+
+_Static_assert(LAC_SITES_MAX <= 1 << SLOT_BITS, "an id holds a slot");
+_Static_assert(LAC_SITES_MAX % LAC_SITES_CHUNK == 0, "sites fill whole chunks");
+
+lac_site_t *lac_site_at(const lac_sites_t *sites, uint32_t i)
 {
-    return &sites->place[hash(key) % (LAC_SITES / LAC_SITE_WAYS) * LAC_SITE_WAYS];
+    return &sites->chunk[i / LAC_SITES_CHUNK][i % LAC_SITES_CHUNK];
+}
+
+/* Where the key's entry is in the index, or where it would be put. */
+static uint32_t entry_of(const lac_sites_t *sites, const lac_site_key_t *key, uint32_t h)
+{
+    uint32_t mask = sites->index_size - 1, at = h & mask;
+    while (sites->index[at].slot) {
+        if (sites->index[at].hash == h && same(&lac_site_at(sites, sites->index[at].slot - 1)->key, key))
+            break;
+        at = (at + 1) & mask;
+    }
+    return at;
+}
+
+static lac_site_t *find(const lac_sites_t *sites, const lac_site_key_t *key)
+{
+    if (!sites->index_size) return NULL;
+    uint32_t at = entry_of(sites, key, (uint32_t)hash(key));
+    return sites->index[at].slot ? lac_site_at(sites, sites->index[at].slot - 1) : NULL;
+}
+
+const lac_site_t *lac_site_peek(const lac_sites_t *sites, const lac_site_key_t *key)
+{
+    return find(sites, key);
 }
 
 lac_site_t *lac_site_known(lac_sites_t *sites, const lac_site_key_t *key)
 {
-    if (!sites->place) return NULL;
-    lac_site_t *set = set_of(sites, key);
-    for (int way = 0; way < LAC_SITE_WAYS; way++)
-        if (set[way].stamp && same(&set[way].key, key)) {
-            set[way].stamp = ++sites->clock;
-            return &set[way];
-        }
-    return NULL;
+    lac_site_t *site = find(sites, key);
+    if (site) site->stamp = ++sites->clock;
+    return site;
+}
+
+/* An index at most half full after one more site. False without memory. */
+static bool grow_index(lac_sites_t *sites)
+{
+    uint32_t size = sites->index_size;
+    if (2 * (sites->count + 1) <= size) return true;
+    lac_sites_t grown = *sites;
+    grown.index_size = size ? 2 * size : INDEX_LEAST;
+    grown.index = lac_alloc(grown.index_size * sizeof *grown.index);
+    if (!grown.index) return false;
+    memset(grown.index, 0, grown.index_size * sizeof *grown.index);
+    for (uint32_t i = 0; i < size; i++) {
+        if (!sites->index[i].slot) continue;
+        uint32_t at = sites->index[i].hash & (grown.index_size - 1);
+        while (grown.index[at].slot) at = (at + 1) & (grown.index_size - 1);
+        grown.index[at] = sites->index[i];
+    }
+    lac_free(sites->index);
+    *sites = grown;
+    return true;
+}
+
+/* Closes the gap that an entry leaves, so that no search ends too early. */
+static void remove_entry(lac_sites_t *sites, uint32_t at)
+{
+    uint32_t mask = sites->index_size - 1, next = at;
+    for (;;) {
+        next = (next + 1) & mask;
+        if (!sites->index[next].slot) break;
+        uint32_t home = sites->index[next].hash & mask;
+        if (((next - home) & mask) < ((next - at) & mask)) continue;
+        sites->index[at] = sites->index[next];
+        at = next;
+    }
+    sites->index[at].slot = 0;
+}
+
+/* The slot of the least recently used of a few neighbours, emptied. */
+static uint32_t evict(lac_sites_t *sites)
+{
+    uint32_t oldest = sites->hand % sites->count;
+    for (uint32_t i = 1; i < EVICT_AMONG; i++) {
+        uint32_t slot = (sites->hand + i) % sites->count;
+        if (lac_site_at(sites, slot)->stamp < lac_site_at(sites, oldest)->stamp) oldest = slot;
+    }
+    sites->hand = (sites->hand + EVICT_AMONG) % sites->count;
+    lac_site_t *site = lac_site_at(sites, oldest);
+    if (sites->on_evict) sites->on_evict(sites->evict_arg, site);
+    remove_entry(sites, entry_of(sites, &site->key, (uint32_t)hash(&site->key)));
+    sites->evicted++;
+    return oldest;
+}
+
+/* A slot for one more site; LAC_SITES_MAX where there is no memory. */
+static uint32_t free_slot(lac_sites_t *sites)
+{
+    if (sites->count == LAC_SITES_MAX) return evict(sites);
+    lac_site_t **chunk = &sites->chunk[sites->count / LAC_SITES_CHUNK];
+    if (!*chunk) *chunk = lac_alloc(LAC_SITES_CHUNK * sizeof **chunk);
+    if (!*chunk || !grow_index(sites)) return sites->count ? evict(sites) : LAC_SITES_MAX;
+    return sites->count++;
 }
 
 lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *fresh)
 {
-    if (!sites->place) {
-        sites->place = lac_alloc(LAC_SITES * sizeof *sites->place);
-        if (!sites->place) return NULL;
-        memset(sites->place, 0, LAC_SITES * sizeof *sites->place);
-    }
     lac_site_t *known = lac_site_known(sites, key);
     *fresh = !known;
     if (known) return known;
-    lac_site_t *set = set_of(sites, key), *oldest = set;
-    for (int way = 1; way < LAC_SITE_WAYS; way++)
-        if (set[way].stamp < oldest->stamp) oldest = &set[way];
-    sites->evicted += oldest->stamp != 0;
-    *oldest = (lac_site_t){.key = *key, .stamp = ++sites->clock};
-    oldest->born = oldest->stamp;
-    oldest->left = oldest->right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
-    return oldest;
+    uint32_t slot = free_slot(sites), h = (uint32_t)hash(key);
+    if (slot == LAC_SITES_MAX) return NULL;
+    sites->index[entry_of(sites, key, h)] = (struct lac_site_index){h, slot + 1};
+    lac_site_t *site = lac_site_at(sites, slot);
+    *site = (lac_site_t){.key = *key, .stamp = ++sites->clock};
+    site->born = site->stamp << SLOT_BITS | slot;
+    site->left = site->right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
+    return site;
 }
 
 lac_site_t *lac_site_numbered(lac_sites_t *sites, uint64_t born)
 {
-    for (int i = 0; sites->place && i < LAC_SITES; i++)
-        if (sites->place[i].stamp && sites->place[i].born == born) return &sites->place[i];
-    return NULL;
+    uint32_t slot = (uint32_t)(born & ((1u << SLOT_BITS) - 1));
+    if (slot >= sites->count || lac_site_at(sites, slot)->born != born) return NULL;
+    return lac_site_at(sites, slot);
+}
+
+size_t lac_sites_bytes(const lac_sites_t *sites)
+{
+    uint32_t chunks = (sites->count + LAC_SITES_CHUNK - 1) / LAC_SITES_CHUNK;
+    return chunks * LAC_SITES_CHUNK * sizeof(lac_site_t) + sites->index_size * sizeof *sites->index;
+}
+
+/* Sparse and dense data in turns: after so many turns every call is probed, until so many calls in a row were
+ * alike. A site that promises and never delivers is left alone after as many. */
+#define TURNS_MIXED 2
+#define CALLS_ALIKE 64
+
+static lac_site_state_t probed_or(lac_site_state_t otherwise, lac_site_t *site, bool cheap)
+{
+    if (!cheap || site->steady >= CALLS_ALIKE) return otherwise;
+    return LAC_SITE_PROBED;
+}
+
+lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool cheap)
+{
+    bool mixed = site->turns >= TURNS_MIXED;
+    lac_site_state_t next = site->state;
+    site->steady++;
+    switch (event) {
+    case LAC_SITE_COMPARED:
+    case LAC_SITE_LOST:
+        next = LAC_SITE_DENSE;
+        site->steady = site->turns = 0;
+        break;
+    case LAC_SITE_PROMISES:
+        if (site->state != LAC_SITE_PROBED) site->steady = 0;
+        next = probed_or(LAC_SITE_DENSE, site, cheap);
+        break;
+    case LAC_SITE_SERVED:
+        if (site->steady >= CALLS_ALIKE) site->turns = 0;
+        next = mixed ? probed_or(LAC_SITE_SPARSE, site, cheap) : LAC_SITE_SPARSE;
+        break;
+    case LAC_SITE_GAVE_UP:
+    case LAC_SITE_NOT_PAYING:
+        if (site->served) site->turns += site->turns < TURNS_MIXED, site->steady = 0;
+        next = mixed || site->turns >= TURNS_MIXED ? probed_or(LAC_SITE_DENSE, site, cheap) : LAC_SITE_DENSE;
+        break;
+    }
+    site->served = event == LAC_SITE_SERVED;
+    return site->state = next;
 }
 
 void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most)
@@ -79,6 +208,7 @@ void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most)
 
 void lac_sites_free(lac_sites_t *sites)
 {
-    lac_free(sites->place);
-    *sites = (lac_sites_t){.clock = sites->clock};
+    for (uint32_t i = 0; i < LAC_SITES_MAX / LAC_SITES_CHUNK; i++) lac_free(sites->chunk[i]);
+    lac_free(sites->index);
+    *sites = (lac_sites_t){.clock = sites->clock, .on_evict = sites->on_evict, .evict_arg = sites->evict_arg};
 }

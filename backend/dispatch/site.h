@@ -35,16 +35,42 @@ typedef struct lac_seen {
 
 #define LAC_SITE_ROUTES 16 /* rows of a route table */
 
+/* What is known of a site, and so what its next call does. lac_site_next has the transitions. */
+typedef enum lac_site_state {
+    LAC_SITE_NEW,    /* its costs were not compared yet: that would take longer than its calls     */
+    LAC_SITE_DENSE,  /* the dense route serves; the operands are probed when `countdown` has run out */
+    LAC_SITE_PROBED, /* every call is probed: its data alternate, or a sparse route may pay and is not
+                      * certain to                                                                 */
+    LAC_SITE_SPARSE  /* a sparse route serves, and counts the density as it runs                   */
+} lac_site_state_t;
+
+/* What a call, or its preparation, found. */
+typedef enum lac_site_event {
+    LAC_SITE_COMPARED,   /* the costs of its routes were compared for the first time                */
+    LAC_SITE_PROMISES,   /* a probe: a sparse route may pay, and is not certain to; the dense one served */
+    LAC_SITE_NOT_PAYING, /* a probe: too dense for any sparse route                                 */
+    LAC_SITE_SERVED,     /* a sparse route served                                                   */
+    LAC_SITE_GAVE_UP,    /* a sparse route counted more than it was chosen for, and the dense one served */
+    LAC_SITE_LOST        /* what served was seen to be slower than the dense route                  */
+} lac_site_event_t;
+
 typedef struct lac_site {
     lac_site_key_t key;
-    uint64_t calls, stamp; /* stamp: when it was last used; 0 marks an empty place */
-    uint64_t born;         /* its number: never 0, and no two sites of a context ever share it */
+    uint64_t calls, stamp; /* stamp: when it was last used */
+    uint64_t born; /* its id: its slot in the low bits; never 0, and no two sites of a context share it */
     lac_seen_t left, right;
     lac_problem_t shape;      /* the first call's, for finding break-even again; without its metadata     */
     double dense_us;          /* predicted for the route that skips nothing, with what was measured       */
     int dense_row;            /* that route's place in the table; -1: none                                */
     const lac_route_t *route; /* that served last; NULL before the first                                  */
+    lac_site_state_t state;
+    const lac_route_t *intended; /* in the call that is under way, trials aside                          */
     unsigned wait, countdown; /* calls between two looks at a dense site, and until the next              */
+    unsigned turns, steady;   /* how often sparse data turned dense; calls since the last such turn      */
+    bool served;              /* the last event was LAC_SITE_SERVED                                       */
+    bool stepped;             /* the call that is under way has had its event                             */
+    bool pays;                /* what the last look said; false before the first                         */
+    unsigned dense_epoch;     /* of the context, when dense_us was found                                 */
     bool looked;              /* in the call that is under way                                            */
     lac_choice_memo_t memo;   /* of the call before                                                       */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
@@ -61,28 +87,48 @@ typedef struct lac_site {
     double sparse_us_predicted, sparse_us_measured;
 } lac_site_t;
 
-#define LAC_SITES     256 /* bounded: about 200 KB a context */
-#define LAC_SITE_WAYS 4
+#define LAC_SITES_MAX   4096 /* bounded: some 3 MB a context, a page of it for each chunk that is needed */
+#define LAC_SITES_CHUNK 32   /* sites that are allocated at once; a site never moves */
 
+/* Sites by number of slot, and a hash table of them: it doubles as sites are added, up to LAC_SITES_MAX. */
 typedef struct lac_sites {
-    lac_site_t *place; /* [LAC_SITES], allocated on first use */
+    lac_site_t *chunk[LAC_SITES_MAX / LAC_SITES_CHUNK];
+    struct lac_site_index {
+        uint32_t hash, slot; /* slot + 1; 0: empty */
+    } * index;
+    uint32_t index_size, count; /* a power of 2, or 0; slots in use */
+    uint32_t hand;              /* where the next search for a site to evict begins */
     uint64_t clock, evicted;
+    void (*on_evict)(void *arg, const lac_site_t *site); /* sees a site before it goes; NULL: nobody does */
+    void *evict_arg;
 } lac_sites_t;
 
-/* The site of a key: found, or a new one in the place of the least recently used of its set. *fresh tells
- * which. NULL only where there is no memory. */
+/* The site of a key: found, or a new one; of LAC_SITES_MAX sites, one that was not used lately makes room.
+ * *fresh tells which. NULL only where there is no memory. */
 lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *fresh);
 
 /* The site of a key where it is known already; NULL otherwise. */
 lac_site_t *lac_site_known(lac_sites_t *sites, const lac_site_key_t *key);
 
-/* The site of a number; NULL where it is gone. Looks at every place. */
+/* The same without a trace: the site does not count as used. */
+const lac_site_t *lac_site_peek(const lac_sites_t *sites, const lac_site_key_t *key);
+
+/* The site of an id (lac_site_t.born); NULL where it was evicted. */
 lac_site_t *lac_site_numbered(lac_sites_t *sites, uint64_t born);
+
+/* Site i of sites->count, in no particular order. */
+lac_site_t *lac_site_at(const lac_sites_t *sites, uint32_t i);
+
+/* Bytes that the table holds. */
+size_t lac_sites_bytes(const lac_sites_t *sites);
+
+/* The one table of transitions: what state an event leads to. `cheap`: a probe costs little beside a call. */
+lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool cheap);
 
 /* Doubles the wait of a site whose look was in vain, within [least, most]. */
 void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most);
 
-/* Forgets all sites; numbers go on. */
+/* Forgets all sites; ids go on. */
 void lac_sites_free(lac_sites_t *sites);
 
 #endif

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 32, RIVALS_TOLD = 20 };
+enum { SYMBOLS = 32, RIVALS_TOLD = 20, EVICTED_KEPT = 16384 };
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
@@ -21,6 +21,9 @@ static lac_site_story_t *kept; /* of contexts that are gone already        */
 static size_t kept_count, kept_room;
 static lac_rivals_site_t *met; /* the same of rivals */
 static size_t met_count, met_room;
+static struct {
+    uint64_t sites, calls;
+} evicted;
 static bool registered;
 
 static const char *const reasons[] = {
@@ -66,16 +69,36 @@ static void *with_room(void *array, size_t count, size_t *room, size_t size)
 }
 
 /* Called with the guard held. Without memory a site is forgotten. */
+static void keep_site(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    lac_site_story_t *grown = with_room(kept, kept_count, &kept_room, sizeof *kept);
+    if (!grown) return;
+    kept = grown;
+    kept[kept_count++] = lac_site_story(ctx, site);
+}
+
+/* A site that makes room for another. Past EVICTED_KEPT its calls are counted, and no more. */
+static void keep_evicted(void *arg, const lac_site_t *site)
+{
+    pthread_mutex_lock(&guard);
+    evicted.sites++;
+    if (kept_count < EVICTED_KEPT)
+        keep_site(arg, site);
+    else
+        evicted.calls += site->sparse_calls + site->declined_calls;
+    pthread_mutex_unlock(&guard);
+}
+
+static void print_evicted(void)
+{
+    if (!evicted.sites) return;
+    lac_log("lacuna: %llu sites were evicted for want of room; %llu calls of theirs are in no table",
+            (unsigned long long)evicted.sites, (unsigned long long)evicted.calls);
+}
+
 static void keep_sites(const lac_ctx_t *ctx)
 {
-    const lac_sites_t *sites = &ctx->sites;
-    for (int i = 0; sites->place && i < LAC_SITES; i++) {
-        if (!sites->place[i].stamp) continue;
-        lac_site_story_t *grown = with_room(kept, kept_count, &kept_room, sizeof *kept);
-        if (!grown) return;
-        kept = grown;
-        kept[kept_count++] = lac_site_story(ctx, &sites->place[i]);
-    }
+    for (uint32_t i = 0; i < ctx->sites.count; i++) keep_site(ctx, lac_site_at(&ctx->sites, i));
 }
 
 static void keep_rivals(const lac_rivals_site_t *site)
@@ -147,12 +170,14 @@ static void print_statistics(void)
     pthread_mutex_lock(&guard);
     for (const lac_ctx_t *ctx = live; ctx; ctx = ctx->next) keep(ctx);
     lac_statistics_print_sites(kept, kept_count);
+    print_evicted();
     print_rivals();
     print_forwarded();
     free(kept);
     kept = NULL;
     kept_count = kept_room = 0;
     memset(forwarded, 0, sizeof forwarded);
+    memset(&evicted, 0, sizeof evicted);
     pthread_mutex_unlock(&guard);
 }
 
@@ -182,6 +207,8 @@ void lac_statistics_enlist(lac_ctx_t *ctx)
 {
     if (!ctx->policy.stats) return;
     lac_statistics_begin();
+    ctx->sites.on_evict = keep_evicted;
+    ctx->sites.evict_arg = ctx;
     pthread_mutex_lock(&guard);
     ctx->next = live;
     live = ctx;
@@ -198,5 +225,6 @@ void lac_statistics_retire(lac_ctx_t *ctx)
             keep(ctx);
             break;
         }
+    ctx->sites.on_evict = NULL;
     pthread_mutex_unlock(&guard);
 }

@@ -6,7 +6,8 @@
 #define RUNS_KNOWN  3    /* the first run warms up; the next ones count                        */
 #define HOT_CALLS   8    /* a site that was not called this often is not worth a trial         */
 #define TRIAL_REACH 3.0  /* predictions are not off by more: what costs more is not tried      */
-#define TRIAL_SHARE 0.01 /* of the time spent at a site so far that trials may take            */
+#define TRIAL_SHARE 0.01 /* of the time spent so far that trials may take                      */
+#define TRIAL_WORST 3.0  /* times its prediction that a host's route is charged before its first run    */
 #define DENSE_DOUBT 0.1  /* of a vendor's time that a prediction of it may be wrong by         */
 #define ASK_EVERY   8    /* calls of a device's site between two that ask what else there is to try ...   */
 #define ASK_SELDOM  256  /* ... and once the site is known: asking costs a microsecond, as much as a call */
@@ -30,6 +31,70 @@ static bool learns(const lac_ctx_t *ctx)
 const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     return learns(ctx) && site ? site->factor : NULL;
+}
+
+/* What predictions may be wrong by on the host: the constants are another machine's, or were measured on this
+ * one, perhaps beside other work; dense products of this kind were timed at other sites of this context. */
+#define SPARSE_DOUBT       1.5
+#define SPARSE_DOUBT_TUNED 1.25
+#define DENSE_DOUBT_HERE   2.0
+#define DENSE_DOUBT_TUNED  1.6
+#define DENSE_DOUBT_CLASS  1.3
+#define DENSEST            0.5 /* an operand with more nonzeros than zeros takes no sparse route on the host */
+#define CLASS_KNOWN        3   /* runs */
+
+static int class_of(const lac_problem_t *p, double predicted_us)
+{
+    lac_dim_t shorter = p->m < p->n ? p->m : p->n;
+    int shape = shorter == 1    ? 0
+                : shorter <= 64 ? 1
+                                : 2,
+        range = predicted_us < 30    ? 0
+                : predicted_us < 1e3 ? 1
+                                     : 2;
+    return 3 * shape + range;
+}
+
+/* What the model alone says of the dense route; negative where none applies. */
+static double dense_predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p)
+{
+    for (int i = 0; i < ctx->route_count; i++) {
+        const lac_route_t *route = ctx->routes[i];
+        if (route->role == LAC_ROLE_DENSE && route->applicable(route, p) == LAC_FITS)
+            return route->cost_us(route, p, &ctx->machine);
+    }
+    return -1.0;
+}
+
+void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
+                       lac_preference_t *preference)
+{
+    preference->factor = lac_timing_factors(ctx, site);
+    if (is_asynchronous(ctx)) return; /* there the device's own measurements decide, after one trial */
+    const lac_dense_class_t *dense = &ctx->learned.dense[class_of(p, dense_predicted_us(ctx, p))];
+    bool known = learns(ctx) && dense->runs >= CLASS_KNOWN;
+    preference->dense_factor = known ? (double)dense->settled : 0.0;
+    preference->dense_doubt = known ? DENSE_DOUBT_CLASS : ctx->tuned ? DENSE_DOUBT_TUNED : DENSE_DOUBT_HERE;
+    preference->sparse_doubt = ctx->tuned ? SPARSE_DOUBT_TUNED : SPARSE_DOUBT;
+    preference->densest = DENSEST;
+}
+
+void lac_timing_spend(lac_ctx_t *ctx, lac_site_t *site, double us)
+{
+    site->spent_us += us;
+    ctx->learned.spent_us += us;
+}
+
+void lac_timing_settle(lac_ctx_t *ctx, double took_us, double instead_us)
+{
+    double lost = took_us > instead_us ? took_us - instead_us : 0.0;
+    ctx->learned.charged_us += lost - ctx->learned.charge_us;
+    ctx->learned.charge_us = 0.0;
+}
+
+static double budget_us(const lac_ctx_t *ctx)
+{
+    return TRIAL_SHARE * ctx->learned.spent_us - ctx->learned.charged_us;
 }
 
 bool lac_timing_every_call(const lac_ctx_t *ctx)
@@ -104,35 +169,45 @@ static bool may_ask(const lac_ctx_t *ctx, const lac_site_t *site)
 
 bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    return learns(ctx) && site->calls >= HOT_CALLS &&
-           site->dense_us <= TRIAL_SHARE * site->spent_us - site->tried_us;
+    return learns(ctx) && site->calls >= HOT_CALLS && site->dense_us <= budget_us(ctx);
 }
 
-/* What a trial may lose. A vendor's product is foreseen well enough for what it takes beyond the route that
+/* What a trial may lose. A vendor's product is predicted well enough for what it takes beyond the route that
  * serves to count alone: it is what the caller must never be slower than, so it is tried early where it is
- * close. Of any other route all that it takes counts, for it may take far more. */
-static double risk_us(const lac_route_t *route, double cost_us, double serving_us)
+ * close. Any other route may take far more than predicted: on a device, where the dense product may not have
+ * been measured, all of it counts; on the host, what it would lose were it three times as slow. */
+static double risk_us(const lac_ctx_t *ctx, const lac_route_t *route, double cost_us, double serving_us)
 {
-    if (route->role != LAC_ROLE_DENSE) return cost_us;
+    if (route->role != LAC_ROLE_DENSE && is_asynchronous(ctx)) return cost_us;
+    if (route->role != LAC_ROLE_DENSE)
+        return TRIAL_WORST * cost_us > serving_us ? TRIAL_WORST * cost_us - serving_us : 0.0;
     double doubt = DENSE_DOUBT * cost_us, beyond = cost_us - serving_us;
     return beyond > doubt ? beyond : doubt;
 }
 
-bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
+/* Early enough to know what a trial is compared with, and late enough to be worth it. */
+static bool is_hot(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    double budget = TRIAL_SHARE * site->spent_us - site->tried_us, best = TRIAL_REACH * choice->cost_us;
-    double risk = 0.0;
+    if (is_asynchronous(ctx)) return site->calls >= HOT_CALLS;
+    bool serves_sparse = site->route && is_sparse(site->route);
+    return serves_sparse ? site->calls >= HOT_CALLS : lac_timing_is_known(site, site->dense_row);
+}
+
+bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
+{
+    double budget = budget_us(ctx), best = TRIAL_REACH * choice->cost_us;
+    double risk = 0.0, densest = is_asynchronous(ctx) ? 0.0 : DENSEST;
     int row = -1;
     bool again = site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
     if (learns(ctx) && is_asynchronous(ctx) && again) forgive(site, choice->row);
-    if (!learns(ctx) || site->calls < HOT_CALLS || budget <= 0.0 || !may_ask(ctx, site)) return false;
+    if (!learns(ctx) || !is_hot(ctx, site) || budget <= 0.0 || !may_ask(ctx, site)) return false;
     for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
         const lac_route_t *route = ctx->routes[i];
         if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
-        if (route->applicable(route, p) != LAC_FITS) continue;
+        if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest)) continue;
         double cost = route->cost_us(route, p, &ctx->machine);
         if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
-        double risked = risk_us(route, cost, choice->cost_us);
+        double risked = risk_us(ctx, route, cost, choice->cost_us);
         if (cost >= best || risked > budget) continue;
         best = cost;
         risk = risked;
@@ -140,6 +215,9 @@ bool lac_timing_trial(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_
     }
     if (row < 0) return false;
     site->tried_us += risk;
+    ctx->learned.charged_us += risk;
+    ctx->learned.instead_us = choice->cost_us;
+    ctx->learned.charge_us = is_asynchronous(ctx) ? 0.0 : risk; /* a device's trial is not seen to its end */
     choice->route = ctx->routes[row];
     choice->row = row;
     choice->cost_us = best;
@@ -174,9 +252,25 @@ static float followed(float before, float now)
     return before + 0.05f * ((now < 2.0f * before ? now : 2.0f * before) - before);
 }
 
-bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double took_us)
+void lac_timing_learn_dense(lac_ctx_t *ctx, const lac_problem_t *p, double predicted_us, double took_us)
 {
-    site->spent_us += took_us;
+    if (predicted_us <= 0.0 || is_asynchronous(ctx)) return;
+    lac_dense_class_t *dense = &ctx->learned.dense[class_of(p, predicted_us)];
+    float now = (float)(took_us / predicted_us);
+    /* The least of the first runs, which are cold; then as a site's own factor. */
+    bool first = dense->runs < CLASS_KNOWN;
+    dense->factor =
+        first ? (dense->runs && dense->factor < now ? dense->factor : now) : followed(dense->factor, now);
+    if (++dense->runs < CLASS_KNOWN) return;
+    double drift = dense->settled > 0.0f ? (double)(dense->factor / dense->settled) : DRIFT;
+    if (drift < DRIFT && drift > 1.0 / DRIFT) return;
+    dense->settled = dense->factor;
+    ctx->learned.dense_epoch++;
+}
+
+bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicted_us, double took_us)
+{
+    lac_timing_spend(ctx, site, took_us);
     site->learned++;
     if (row < 0 || row >= LAC_SITE_ROUTES || predicted_us <= 0.0) return false;
     float now = (float)(took_us / predicted_us);
@@ -194,6 +288,7 @@ bool lac_timing_learn(lac_site_t *site, int row, double predicted_us, double too
 bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
 {
     if (!lac_timing_every_call(ctx) || row < 0 || row >= LAC_SITE_ROUTES) return false;
+    if (site->state == LAC_SITE_NEW) return false;
     if (site->runs[row] < RUNS_KNOWN) return true;
     bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;
     return may_pay && site->calls % 256 == 0;

@@ -172,9 +172,9 @@ static void test_more_sites_than_are_kept(void **state)
         for (int k = 1; k <= 40; k++)
             for (int n = 1; n <= 40; n += unit_quick() ? 13 : 5) {
                 if (!product_is_right(ctx, m, k, n)) fail_msg("%d x %d x %d", m, k, n);
-                if (++shapes == 1000) held = from_malloc();
+                if (++shapes == 5000) held = from_malloc();
             }
-    assert_true(shapes > 5000);
+    assert_true(shapes > 6000);
     assert_true(from_malloc() <= held + 4096);
     lac_ctx_free(ctx);
 }

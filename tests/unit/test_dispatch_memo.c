@@ -3,6 +3,7 @@
  * A remembered choice: made once for the same facts, anew for other ones, and never where a clock has a say.
  */
 #include "unit_support.h"
+#include "base/clock.h"
 #include "dispatch/dispatch.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ static const lac_backend_t device = {.name = "device", .asynchronous = true, .sa
 
 static lac_ctx_t context(const lac_backend_t *backend)
 {
-    lac_ctx_t ctx = {.backend = backend, .routes = table, .route_count = 2};
+    lac_ctx_t ctx = {.backend = backend, .routes = table, .route_count = 2, .now_us = lac_now_us};
     ctx.policy.learn = true;
     ctx.policy.detect = LAC_DETECT_OFF;
     return ctx;

@@ -57,8 +57,7 @@ static lac_decision_t call(lac_ctx_t *ctx)
 
 static lac_site_t *only_site(const lac_ctx_t *ctx)
 {
-    for (int i = 0; i < LAC_SITES; i++)
-        if (ctx->sites.place[i].stamp) return &ctx->sites.place[i];
+    if (ctx->sites.count) return lac_site_at(&ctx->sites, 0);
     fail_msg("no site");
     return NULL;
 }

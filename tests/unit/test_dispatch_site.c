@@ -37,27 +37,94 @@ static void test_same_key(void **state)
         if (!fresh || site->calls == 42) fail_msg("field %d does not tell sites apart", i);
     }
     lac_sites_free(&sites);
-    assert_null(sites.place);
+    assert_int_equal(sites.count, 0);
 }
 
-static void test_bounded(void **state)
+static uint64_t evicted_calls;
+
+static void count_evicted(void *arg, const lac_site_t *site)
+{
+    assert_ptr_equal(arg, &evicted_calls);
+    evicted_calls += site->calls;
+}
+
+/* The table grows with the sites there are, up to its bound; from there on each new one takes the room of one
+ * that somebody is told of, and every site that is left is found, by its key and by its id. */
+static void test_grows_and_is_bounded(void **state)
+{
+    enum { ALL = 3 * LAC_SITES_MAX };
+    (void)state;
+    lac_sites_t sites = {.on_evict = count_evicted, .evict_arg = &evicted_calls};
+    bool fresh;
+    uint64_t all_calls = 0, kept_calls = 0;
+    evicted_calls = 0;
+    for (int64_t n = 1; n <= ALL; n++) {
+        lac_site_key_t key = key_of(n);
+        lac_site_t *site = lac_site_find(&sites, &key, &fresh);
+        assert_true(fresh);
+        all_calls += site->calls = (uint64_t)n;
+        assert_int_equal(sites.count, n < LAC_SITES_MAX ? n : LAC_SITES_MAX);
+        assert_int_equal(sites.evicted, n < LAC_SITES_MAX ? 0 : n - LAC_SITES_MAX);
+        assert_true(2 * sites.count <= sites.index_size);
+        assert_ptr_equal(lac_site_numbered(&sites, site->born), site);
+    }
+    for (uint32_t i = 0; i < sites.count; i++) {
+        const lac_site_t *site = lac_site_at(&sites, i);
+        kept_calls += site->calls;
+        assert_ptr_equal(lac_site_peek(&sites, &site->key), site);
+        assert_ptr_equal(lac_site_numbered(&sites, site->born), site);
+    }
+    assert_int_equal(kept_calls + evicted_calls, all_calls);
+    assert_true(lac_sites_bytes(&sites) > 100 * sizeof(lac_site_t));
+    lac_sites_free(&sites);
+    assert_int_equal(lac_sites_bytes(&sites), 0);
+}
+
+/* An id of a site that was evicted names nobody, though its slot is in use again. */
+static void test_ids_end(void **state)
 {
     (void)state;
     lac_sites_t sites = {0};
     bool fresh;
-    for (int64_t n = 1; n <= 5000; n++) {
-        lac_site_key_t key = key_of(n);
-        lac_site_t *site = lac_site_find(&sites, &key, &fresh);
-        assert_true(fresh);
-        assert_in_range(site - sites.place, 0, LAC_SITES - 1);
-        site->calls = (uint64_t)n;
+    uint64_t first[LAC_SITES_MAX];
+    for (int64_t n = 0; n < LAC_SITES_MAX; n++) {
+        lac_site_key_t key = key_of(n + 1);
+        first[n] = lac_site_find(&sites, &key, &fresh)->born;
     }
-    assert_true(sites.evicted >= 5000 - LAC_SITES);
-    int kept = 0;
-    for (int i = 0; i < LAC_SITES; i++) kept += sites.place[i].stamp != 0;
-    assert_int_equal(kept + (int)sites.evicted, 5000);
-    assert_true(kept > LAC_SITES * 9 / 10); /* the hash spreads shapes that differ in one extent */
+    for (int64_t n = 0; n < 2 * LAC_SITES_MAX; n++) {
+        lac_site_key_t key = key_of(LAC_SITES_MAX + n + 1);
+        lac_site_find(&sites, &key, &fresh);
+    }
+    for (int n = 0; n < LAC_SITES_MAX; n++) assert_null(lac_site_numbered(&sites, first[n]));
     lac_sites_free(&sites);
+}
+
+/* Sparse and dense data in turns make a site whose every call is probed; data that stay alike end that. */
+static void test_states(void **state)
+{
+    (void)state;
+    lac_site_t site = {0};
+    assert_int_equal(lac_site_next(&site, LAC_SITE_COMPARED, true), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true), LAC_SITE_SPARSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_GAVE_UP, true), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true), LAC_SITE_SPARSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_GAVE_UP, true), LAC_SITE_PROBED);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true), LAC_SITE_PROBED);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true), LAC_SITE_PROBED);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, false),
+                     LAC_SITE_SPARSE); /* a probe costs too much */
+    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true), LAC_SITE_PROBED);
+    int calls = 0;
+    while (lac_site_next(&site, LAC_SITE_SERVED, true) == LAC_SITE_PROBED && calls < 1000) calls++;
+    assert_in_range(calls, 30, 100);
+    assert_int_equal(site.state, LAC_SITE_SPARSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_LOST, true), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_PROMISES, false), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_PROMISES, true), LAC_SITE_PROBED);
+    for (calls = 0; lac_site_next(&site, LAC_SITE_PROMISES, true) == LAC_SITE_PROBED && calls < 1000;)
+        calls++;
+    assert_in_range(calls, 30, 100); /* what promises and never delivers is left alone */
 }
 
 /* A site that is in use stays, whatever else comes and goes. */
@@ -97,9 +164,10 @@ static void test_back_off(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_key), cmocka_unit_test(test_bounded),
-                                       cmocka_unit_test(test_hot_sites_stay),
-                                       cmocka_unit_test(test_back_off)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_key),       cmocka_unit_test(test_grows_and_is_bounded),
+        cmocka_unit_test(test_ids_end),        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_hot_sites_stay), cmocka_unit_test(test_back_off)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,11 +41,13 @@ static lac_ctx_t context(bool learn)
     return ctx;
 }
 
+static lac_ctx_t taught; /* whose time the runs below count for, where it does not matter */
+
 /* Runs route `row` whose true time is `truth` times what the model says of it. */
 static bool teach(lac_site_t *site, int row, double truth)
 {
     double model = cost_us(table[row], NULL, NULL);
-    return lac_timing_learn(site, row, model, truth * model);
+    return lac_timing_learn(&taught, site, row, model, truth * model);
 }
 
 static void expect_factor(const lac_site_t *site, int row, double want, double within)
@@ -102,14 +104,14 @@ static void test_no_row(void **state)
 {
     (void)state;
     lac_site_t site = {0};
-    assert_false(lac_timing_learn(&site, -1, 1.0, 1.0));
-    assert_false(lac_timing_learn(&site, LAC_SITE_ROUTES, 1.0, 1.0));
-    assert_false(lac_timing_learn(&site, 0, 0.0, 1.0));
+    assert_false(lac_timing_learn(&taught, &site, -1, 1.0, 1.0));
+    assert_false(lac_timing_learn(&taught, &site, LAC_SITE_ROUTES, 1.0, 1.0));
+    assert_false(lac_timing_learn(&taught, &site, 0, 0.0, 1.0));
     assert_true(site.spent_us == 3.0);
 }
 
 /* What a call comes to that the route in `row` would serve. */
-static lac_choice_t served(const lac_ctx_t *ctx, lac_site_t *site, int row)
+static lac_choice_t served(lac_ctx_t *ctx, lac_site_t *site, int row)
 {
     lac_problem_t p = {.m = 1, .n = 1, .k = 1};
     lac_choice_t choice = {table[row], row, LAC_WHY_CHEAPEST, 6.0, 6.0};
@@ -117,7 +119,7 @@ static lac_choice_t served(const lac_ctx_t *ctx, lac_site_t *site, int row)
     return choice;
 }
 
-static lac_choice_t tried(const lac_ctx_t *ctx, lac_site_t *site)
+static lac_choice_t tried(lac_ctx_t *ctx, lac_site_t *site)
 {
     return served(ctx, site, DENSE);
 }
@@ -125,17 +127,22 @@ static lac_choice_t tried(const lac_ctx_t *ctx, lac_site_t *site)
 static void test_trials(void **state)
 {
     (void)state;
-    lac_ctx_t ctx = context(true), off = context(false);
-    lac_site_t site = {.calls = 100, .spent_us = 1e6};
+    lac_ctx_t ctx = context(true), off = context(false), poor = context(true);
+    ctx.learned.spent_us = off.learned.spent_us = 1e6;
+    poor.learned.spent_us = 500.0;
+    lac_site_t site = {.calls = 100, .dense_row = DENSE, .runs = {[DENSE] = 3}};
     assert_ptr_equal(tried(&off, &site).route, &dense);
-    lac_site_t cold = {.calls = 2, .spent_us = 1e6}, poor = {.calls = 100, .spent_us = 100.0};
-    assert_ptr_equal(tried(&ctx, &cold).route, &dense);
-    assert_ptr_equal(tried(&ctx, &poor).route, &dense); /* 1 % of 100 us buys nothing */
+    lac_site_t unmeasured = {.calls = 100, .dense_row = DENSE, .runs = {[DENSE] = 2}};
+    assert_ptr_equal(tried(&ctx, &unmeasured).route, &dense);
+    assert_ptr_equal(tried(&poor, &site).route,
+                     &dense); /* 1 % of 500 us is less than the 6 that are at risk */
     lac_choice_t choice = tried(&ctx, &site);
     assert_ptr_equal(choice.route, &sparse);
     assert_int_equal(choice.row, SPARSE);
     assert_int_equal(choice.why, LAC_WHY_TRIAL);
-    assert_true(choice.cost_us == 4.0 && site.tried_us == 4.0);
+    assert_true(choice.cost_us == 4.0 &&
+                site.tried_us == 6.0); /* three times as slow as predicted, against 6 */
+    assert_true(ctx.learned.charged_us == 6.0);
     const lac_route_t *never[] = {&refused, &oracle};
     for (int i = 0; i < 50; i++) {
         choice = tried(&ctx, &site);
@@ -155,18 +162,22 @@ static void test_a_close_vendor_is_tried_early(void **state)
 {
     (void)state;
     lac_ctx_t ctx = context(true);
-    lac_site_t site = {.calls = 100, .spent_us = 59.0};
+    lac_site_t site = {.calls = 100, .route = &sparse, .dense_row = DENSE};
+    ctx.learned.spent_us = 59.0;
     assert_int_equal(served(&ctx, &site, SPARSE).why, LAC_WHY_CHEAPEST);
-    site.spent_us = 61.0;
+    ctx.learned.spent_us = 61.0;
     lac_choice_t choice = served(&ctx, &site, SPARSE);
     assert_int_equal(choice.row, DENSE);
     assert_int_equal(choice.why, LAC_WHY_TRIAL);
     assert_true(choice.cost_us == 6.0 && fabs(site.tried_us - 0.6) < 1e-9);
     lac_problem_t p = {.m = 1, .n = 1, .k = 1};
-    lac_site_t far = {.calls = 100, .spent_us = 290.0}; /* 3 against 6: a trial would lose 3 */
+    lac_site_t far = {
+        .calls = 100, .route = &sparse, .dense_row = DENSE}; /* 3 against 6: a trial would lose 3 */
+    ctx.learned.charged_us = 0.0;
+    ctx.learned.spent_us = 290.0;
     lac_choice_t cheap = {&sparse, SPARSE, LAC_WHY_CHEAPEST, 3.0, 6.0};
     assert_false(lac_timing_trial(&ctx, &far, &p, &cheap));
-    far.spent_us = 310.0;
+    ctx.learned.spent_us = 310.0;
     assert_true(lac_timing_trial(&ctx, &far, &p, &cheap));
     assert_int_equal(cheap.row, DENSE);
     assert_true(far.tried_us == 3.0);
@@ -179,7 +190,8 @@ static void test_trials_find_the_truth(void **state)
     static const double truths[] = {0.25, 0.5, 1.0, 2.0, 2.9};
     for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
         lac_ctx_t ctx = context(true);
-        lac_site_t site = {.calls = 100, .spent_us = 1e6};
+        ctx.learned.spent_us = 1e6;
+        lac_site_t site = {.calls = 100, .dense_row = DENSE, .runs = {[DENSE] = 3}};
         for (int run = 0; run < 20; run++) {
             double factor = (double)site.factor[SPARSE];
             lac_choice_t choice = tried(&ctx, &site);
@@ -192,7 +204,7 @@ static void test_trials_find_the_truth(void **state)
 }
 
 /* One call's turn for what lost before; true where break-even densities have to be found anew. */
-static bool forgiven(const lac_ctx_t *ctx, lac_site_t *site)
+static bool forgiven(lac_ctx_t *ctx, lac_site_t *site)
 {
     return lac_timing_forgive_due(ctx, site) && lac_timing_forgive(ctx, site);
 }
@@ -202,7 +214,8 @@ static void test_losers_are_tried_again(void **state)
 {
     (void)state;
     lac_ctx_t ctx = context(true);
-    lac_site_t site = {.calls = 10, .spent_us = 1e6, .route = &sparse};
+    ctx.learned.spent_us = 1e6;
+    lac_site_t site = {.calls = 10, .spent_us = 1e6, .route = &sparse, .dense_row = DENSE};
     for (int i = 0; i < 3; i++) teach(&site, SPARSE, 2.0), teach(&site, RIVAL, 2.0);
     for (int i = 0; i < 3; i++) teach(&site, DENSE, 2.0);
     assert_int_equal(served(&ctx, &site, SPARSE).why, LAC_WHY_CHEAPEST);
@@ -259,11 +272,65 @@ static void test_losers_have_a_budget(void **state)
     assert_true(site.lost_us > 0.0 && site.lost_us < lost); /* a run counts for three dense ones at most */
 }
 
+/* All sites share one budget: what one has charged the others cannot. What a trial lost in truth replaces
+ * what it might have lost. */
+static void test_the_budget_is_shared(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(true);
+    lac_site_t one = {.calls = 100, .dense_row = DENSE, .runs = {[DENSE] = 3}}, other = one;
+    ctx.learned.spent_us = 700.0; /* 7 to spend, and 6 at risk each time */
+    assert_int_equal(tried(&ctx, &one).why, LAC_WHY_TRIAL);
+    assert_int_equal(tried(&ctx, &other).why, LAC_WHY_CHEAPEST);
+    lac_timing_settle(&ctx, 8.0, 6.0);
+    assert_true(ctx.learned.charged_us == 2.0);
+    assert_int_equal(tried(&ctx, &other).why, LAC_WHY_CHEAPEST);
+    ctx.learned.spent_us = 801.0;
+    assert_int_equal(tried(&ctx, &other).why, LAC_WHY_TRIAL);
+    lac_timing_settle(&ctx, 3.0, 6.0); /* it won */
+    assert_true(ctx.learned.charged_us == 2.0);
+    lac_timing_settle(&ctx, 5.0, 0.0); /* no trial, but a scan in vain */
+    assert_true(ctx.learned.charged_us == 7.0);
+}
+
+/* What the vendor's products take at some sites is expected at all, kind by kind, once a few were timed. */
+static void test_dense_products_teach_all_sites(void **state)
+{
+    (void)state;
+    static const lac_backend_t host = {.name = "host"};
+    lac_ctx_t ctx = context(true);
+    ctx.backend = &host;
+    lac_problem_t vector = {.m = 1, .n = 9, .k = 9}, square = {.m = 900, .n = 900, .k = 900};
+    lac_preference_t of_vector = {0}, of_square = {0};
+    for (int i = 0; i < 3; i++) {
+        lac_timing_prefer(&ctx, NULL, &vector, &of_vector);
+        assert_true(of_vector.dense_factor == 0.0);
+        lac_timing_learn_dense(&ctx, &vector, 6.0, i ? 3.0 : 30.0); /* the first is cold */
+    }
+    lac_timing_prefer(&ctx, NULL, &vector, &of_vector);
+    lac_timing_prefer(&ctx, NULL, &square, &of_square);
+    assert_true(of_vector.dense_factor == 0.5 && of_square.dense_factor == 0.0);
+    assert_true(of_vector.dense_doubt < of_square.dense_doubt && of_vector.dense_doubt > 1.0);
+    assert_int_equal(ctx.learned.dense_epoch, 1);
+    for (int i = 0; i < 100; i++) lac_timing_learn_dense(&ctx, &vector, 6.0, 3.0);
+    assert_int_equal(ctx.learned.dense_epoch, 1); /* nothing new */
+    for (int i = 0; i < 100; i++) lac_timing_learn_dense(&ctx, &vector, 6.0, 1.0);
+    assert_true(ctx.learned.dense_epoch > 1);
+    lac_timing_prefer(&ctx, NULL, &vector, &of_vector);
+    assert_true(of_vector.dense_factor < 0.25);
+    ctx.policy.learn = false;
+    lac_timing_prefer(&ctx, NULL, &vector, &of_vector);
+    assert_true(of_vector.dense_factor == 0.0 && of_vector.dense_doubt == of_square.dense_doubt);
+    ctx.tuned = true;
+    lac_timing_prefer(&ctx, NULL, &vector, &of_vector);
+    assert_true(of_vector.dense_doubt < of_square.dense_doubt);
+}
+
 static void test_wants(void **state)
 {
     (void)state;
     lac_ctx_t ctx = context(true), off = context(false);
-    lac_site_t site = {.calls = 1};
+    lac_site_t site = {.calls = 1, .state = LAC_SITE_DENSE};
     assert_true(lac_timing_wants(&ctx, &site, DENSE));
     assert_false(lac_timing_wants(&off, &site, DENSE));
     assert_false(lac_timing_wants(&ctx, &site, -1));
@@ -289,6 +356,8 @@ int main(void)
                                        cmocka_unit_test(test_losers_are_tried_again),
                                        cmocka_unit_test(test_losers_are_looked_for),
                                        cmocka_unit_test(test_losers_have_a_budget),
+                                       cmocka_unit_test(test_the_budget_is_shared),
+                                       cmocka_unit_test(test_dense_products_teach_all_sites),
                                        cmocka_unit_test(test_wants)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);

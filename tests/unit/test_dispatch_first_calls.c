@@ -1,0 +1,236 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The promise for the first calls: many shapes, ten calls each, in front of a BLAS whose speed the test sets,
+ * on a clock that the test keeps. The host's own cost model predicts; what runs really take is made up. */
+#include "unit_support.h"
+#include "dispatch/dispatch.h"
+#include "dispatch/timing.h"
+#include "host/host_routes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHAPES = 200, CALLS = 10 };
+
+/* One machine: its BLAS is `blas` times as fast as the model says, its sparse kernels `sparse` times. */
+typedef struct world {
+    double blas, sparse;
+    int threads;
+    bool learn;
+} world_t;
+
+static world_t world;
+static double clock_us, density; /* of the sparse side of the call that is under way: A's */
+static int sparse_runs, gave_up;
+
+static double now_us(void)
+{
+    return clock_us;
+}
+
+static lac_refusal_t fits_dense(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return LAC_FITS;
+}
+
+/* The truth of a route: its own model at the density that is really there, times the speed of this world. */
+static double truth_us(const lac_route_t *route, const lac_problem_t *p)
+{
+    static lac_machine_t machine;
+    lac_problem_t real = *p;
+    lac_machine_default(&machine);
+    real.a.density = density, real.b.density = 1.0, real.a.k_active = real.b.k_active = -1.0;
+    double speed = route->role == LAC_ROLE_SPARSE ? world.sparse : world.blas;
+    return route->cost_us(route, &real, &machine) / speed;
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    (void)exec;
+    double us = truth_us(route, p);
+    if (route->role == LAC_ROLE_SPARSE) {
+        double there = route->side == LAC_SIDE_LEFT ? density : 1.0;
+        sparse_runs++;
+        out->density = there;
+        out->declined = p->density_limit >= 0 && there > p->density_limit;
+        gave_up += out->declined;
+        if (out->declined)
+            us = fmin(us, lac_scan_us(4.0 * (double)p->m * (double)p->k,
+                                      &(lac_machine_t){.scan_gbps = 10, .scan_near_gbps = 10}));
+    }
+    clock_us += us;
+    return LAC_OK;
+}
+
+static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+{
+    (void)exec, (void)rows, (void)cols, (void)seed, (void)tag, (void)first;
+    clock_us += 0.01 * (double)*samples;
+    return x->buf == (const void *)1 ? (int64_t)lrint(density * (double)*samples) : *samples;
+}
+
+static const lac_backend_t backend = {.name = "made up", .sample = sample};
+static lac_route_t routes[7];
+static const lac_route_t *table[7];
+
+static lac_ctx_t context(void)
+{
+    const lac_route_t *real[] = {&lac_route_event_left, &lac_route_event_right, &lac_route_csr_left,
+                                 &lac_route_csr_right,  &lac_route_dense,       &lac_route_plain};
+    lac_ctx_t ctx = {.backend = &backend, .routes = table, .route_count = 6, .now_us = now_us};
+    for (int i = 0; i < 6; i++) {
+        routes[i] = *real[i];
+        routes[i].run = run;
+        table[i] = &routes[i];
+    }
+    routes[4].applicable = fits_dense;
+    lac_machine_default(&ctx.machine);
+    ctx.policy.learn = world.learn;
+    ctx.policy.detect = LAC_DETECT_PROBE;
+    ctx.policy.dense_bias = 0.05;
+    ctx.policy.threads = ctx.policy.blas_threads = ctx.policy.processors = world.threads;
+    return ctx;
+}
+
+/* A call as a drop-in library makes it. */
+static void call(lac_ctx_t *ctx, lac_problem_t p)
+{
+    lac_request_t request = {.symbol = "sgemm", .may_decline = true, .followed = true};
+    unit_expect(lac_dispatch(ctx, &p, &request), LAC_OK, "dispatch");
+    if (!request.declined) return;
+    clock_us += truth_us(&routes[4], &p);
+    if (ctx->forwarded) lac_dispatch_forwarded(ctx);
+}
+
+static lac_problem_t problem(uint64_t *random)
+{
+    int64_t extent[3];
+    for (int i = 0; i < 3; i++) extent[i] = (int64_t)exp2((double)unit_between(random, 0, 120) / 10.0);
+    lac_problem_t p = {.m = extent[0], .n = extent[1], .k = extent[2], .alpha = 1.0f, .density_limit = -1.0};
+    p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.k, .cs = 1, .buf = (const void *)1};
+    p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
+    p.crs = p.n, p.ccs = 1;
+    return p;
+}
+
+/* Time over that of the plain BLAS, for the shapes whose data are dense and for the others. */
+static void play(double *of_dense, double *of_sparse)
+{
+    static lac_problem_t shapes[SHAPES];
+    double taken[2] = {0, 0}, plain[2] = {0, 0};
+    uint64_t random = 7;
+    lac_ctx_t ctx = context();
+    sparse_runs = gave_up = 0;
+    for (int s = 0; s < SHAPES; s++) shapes[s] = problem(&random);
+    for (int turn = 0; turn < CALLS; turn++)
+        for (int s = 0; s < SHAPES; s++) {
+            bool is_sparse = s % 2;
+            density = is_sparse ? pow(10.0, -0.5 - 2.5 * (double)(s % 20) / 20.0) : s % 4 ? 0.7 : 1.0;
+            double begin = clock_us;
+            call(&ctx, shapes[s]);
+            lac_problem_t p = shapes[s];
+            p.threads = world.threads;
+            taken[is_sparse] += clock_us - begin;
+            plain[is_sparse] += truth_us(&routes[4], &p);
+        }
+    *of_dense = taken[0] / plain[0];
+    *of_sparse = taken[1] / plain[1];
+    lac_sites_free(&ctx.sites);
+}
+
+/* Dense data never pay for what others gain, however wrong the constants are and however many threads there
+ * are; what is sparse gains where the model is not wrong by more than the doubt that it is taken with. */
+static void test_first_calls(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 2, 4, 16, 64};
+    static const double speeds[] = {0.25, 0.5, 1.0, 2.0, 4.0};
+    for (int t = 0; t < 5; t++)
+        for (int b = 0; b < 5; b++)
+            for (int s = 0; s < 3; s++)
+                for (int learn = 0; learn < 2; learn++) {
+                    double of_dense, of_sparse;
+                    world = (world_t){speeds[b], speeds[s + 1], threads[t], learn};
+                    play(&of_dense, &of_sparse);
+                    printf(
+                        "%2d threads, BLAS %.2f, sparse %.2f, learn %d: dense %.4f, sparse %.4f; %d sparse "
+                        "runs, %d given up\n",
+                        world.threads, world.blas, world.sparse, learn, of_dense, of_sparse, sparse_runs,
+                        gave_up);
+                    if (of_dense > 1.03) fail_msg("dense data take %.3f of the BLAS's time", of_dense);
+                    double worst = learn ? 1.03 : world.blas / world.sparse > 3.0 ? 4.0 : 1.03;
+                    if (of_sparse > worst) fail_msg("sparse data take %.3f of the BLAS's time", of_sparse);
+                    if (world.blas <= world.sparse && of_sparse > 0.8)
+                        fail_msg("sparse data gain too little: %.3f", of_sparse);
+                }
+}
+
+/* Sparse and dense data in turns at one site, as a program has them that calls all products from one place:
+ * after a few calls each finds its route, and no scan is given up any more. */
+static void test_turns(void **state)
+{
+    (void)state;
+    static const int periods[][2] = {{1, 1}, {3, 1}, {1, 3}, {2, 5}}; /* sparse calls, dense calls */
+    for (int i = 0; i < 4; i++) {
+        world = (world_t){1.0, 1.0, 1, true};
+        lac_ctx_t ctx = context();
+        lac_problem_t p = {.m = 10, .n = 2000, .k = 2000, .alpha = 1.0f, .density_limit = -1.0};
+        p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.k, .cs = 1, .buf = (const void *)1};
+        p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
+        p.crs = p.n, p.ccs = 1;
+        double taken = 0.0, best = 0.0;
+        for (int n = 0; n < 400; n++) {
+            if (n == 50) taken = best = 0.0, sparse_runs = gave_up = 0;
+            bool is_sparse = n % (periods[i][0] + periods[i][1]) < periods[i][0];
+            density = is_sparse ? 0.005 : 1.0;
+            lac_problem_t one = p;
+            one.threads = 1;
+            double begin = clock_us, event = truth_us(&routes[0], &one), dense = truth_us(&routes[4], &one);
+            call(&ctx, p);
+            taken += clock_us - begin;
+            best += is_sparse ? event : dense;
+        }
+        if (gave_up > 4 || taken > 1.05 * best)
+            fail_msg("%d sparse and %d dense in turns: %.3f of the best, %d given up", periods[i][0],
+                     periods[i][1], taken / best, gave_up);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
+/* Small products of ever new shapes: their costs are not compared before they have taken long enough. */
+static void test_small_products_are_let_through(void **state)
+{
+    (void)state;
+    world = (world_t){1.0, 1.0, 1, true};
+    lac_ctx_t ctx = context();
+    density = 0.01;
+    for (int n = 0; n < 2000; n++) {
+        lac_problem_t p = {.m = 40, .n = 40 + n, .k = 40, .alpha = 1.0f, .density_limit = -1.0};
+        p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.k, .cs = 1, .buf = (const void *)1};
+        p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
+        p.crs = p.n, p.ccs = 1;
+        lac_request_t request = {.symbol = "sgemm", .may_decline = true, .followed = true};
+        unit_expect(lac_dispatch(&ctx, &p, &request), LAC_OK, "dispatch");
+        const lac_site_t *site = lac_site_at(&ctx.sites, ctx.sites.count - 1);
+        if (site->dense_us >= 50.0) continue;
+        assert_true(request.declined);
+        assert_int_equal(site->state, LAC_SITE_NEW);
+        assert_null(ctx.forwarded); /* nor is it timed */
+    }
+    assert_int_equal(ctx.sites.count, 2000);
+    assert_int_equal(ctx.sites.evicted, 0);
+    lac_sites_free(&ctx.sites);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_calls), cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_small_products_are_let_through)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
