@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws a report of `lacuna bench --regret --json FILE` (needs matplotlib): over density and shape, the route that
+"""Draws a report of `apitest regret --json FILE` (needs matplotlib): over density and shape, the route that
 was chosen and how far it was from the best one; and the share of problems within each ratio.
 
 usage: plot_regret.py FILE.json [PICTURE.png]      (FILE.png)
@@ -96,7 +96,7 @@ def main(report_path, picture_path):
 
     report = json.loads(report_path.read_text(encoding="utf-8"))
     if report.get("schema") != REGRET or not report["problems"]:
-        sys.exit(f"{report_path}: no report of --regret with problems")
+        sys.exit(f"{report_path}: no report of apitest regret with problems")
     found = cells(report)
     figure, (routes, regret, shares) = pyplot.subplots(1, 3, figsize=(16, 4.6), width_ratios=(4, 4, 3))
     draw_routes(routes, found)

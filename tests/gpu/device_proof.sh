@@ -78,11 +78,11 @@ random_problems() {
     local part=20000 seed seen=0
     for ((seed = 2001; seen < problems; seed++, seen += part)); do
         [ $((problems - seen)) -ge $part ] || part=$((problems - seen))
-        "$build/bin/lacuna" check --quiet --device cuda --products --fuzz $part --seed $seed --jobs "$workers" || return
+        "$build/bin/lacuna" check --quiet --device cuda --fuzz $part --seed $seed --jobs "$workers" || return
         echo "$((seen + part)) problems, to seed $seed"
     done
 }
-public_calls() { "$build/bin/lacuna" check --quiet --device cuda --fuzz 5000 --seed 2101 --jobs "$workers"; }
+public_calls() { "$build/bin/apitest" check --quiet --device cuda --fuzz 5000 --seed 2101 --jobs "$workers"; }
 export -f tests random_problems public_calls
 export build problems workers
 

@@ -46,14 +46,22 @@ static double at(const lac_operand_t *x, lac_dim_t i, lac_dim_t j)
     return (double)((const float *)x->buf)[where];
 }
 
+/* PRETEND_WRONG: the name of a route whose results are wrong. */
+static double fault_of(const lac_route_t *route)
+{
+    const char *wrong = getenv("PRETEND_WRONG");
+    return wrong && strcmp(wrong, route->name) == 0 ? 1.0 : 0.0;
+}
+
 static void multiply(const product_t *product)
 {
     const lac_problem_t *p = &product->problem;
+    double fault = fault_of(product->route);
     bool skips = product->route->side == LAC_SIDE_LEFT;
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
             float *c = p->c + i * p->crs + j * p->ccs;
-            double sum = 0.0;
+            double sum = i == p->m / 2 && j == p->n / 2 ? fault : 0.0;
             for (lac_dim_t k = 0; p->alpha != 0.0f && k < p->k; k++)
                 if (!skips || at(&p->a, i, k) != 0.0) sum += at(&p->a, i, k) * at(&p->b, k, j);
             *c = (float)((double)p->alpha * sum + (p->beta != 0.0f ? (double)p->beta * (double)*c : 0.0));

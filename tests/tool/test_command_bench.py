@@ -66,26 +66,6 @@ class Bench(unittest.TestCase):
         self.assertIn("no BLAS library was found", out)
 
 
-class Regret(unittest.TestCase):
-    OPTIONS = ("bench", "--regret", "--count", "5", "--max-dim", "64", *QUICK)
-
-    def test_summary(self):
-        code, out, _ = lacuna(*self.OPTIONS)
-        self.assertEqual(code, 0)
-        self.assertRegex(out, r"auto / best: +geometric mean \d")
-        self.assertIn("sgemm:", out)
-
-    def test_json(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "regret.json")
-            code, _, _ = lacuna(*self.OPTIONS, "--json", str(path))
-            self.assertEqual(code, 0)
-            report = json.loads(path.read_text(encoding="utf-8"))
-        # One with a lane far slower than the fastest is left out: so are ours, at times, where nothing is optimised.
-        self.assertIn(len(report["problems"]), range(1, 6))
-        self.assertGreater(report["auto_over_best"]["geometric_mean"], 0)
-
-
 class Render(unittest.TestCase):
     """bench/render.py: figures go from a report into a document, and nowhere else."""
 

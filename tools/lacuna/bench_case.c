@@ -45,6 +45,27 @@ const lac_decision_t *bench_decision(const bench_case_t *bench, int lane, bench_
     return at->replays && cache != BENCH_QUEUED ? &at->recorded : &at->decision;
 }
 
+int bench_options_routes(bench_options_t *options, const char *routes, const char *command)
+{
+    static const char reference[] = "reference";
+    lac_ctx_t *ctx;
+    route_set_t one;
+    char error[512];
+    int code = common_context(&options->common, command, &ctx);
+    if (code != EXIT_OK) return code;
+    bool ok = route_set_parse(&options->routes, routes, ctx, error, sizeof error) &&
+              route_set_parse(&one, options->baseline, ctx, error, sizeof error);
+    if (ok && (one.count != 1 || strcmp(one.name[0], ROUTE_AUTO) == 0)) {
+        snprintf(error, sizeof error, "--baseline: expected one route that is not auto, found '%s'",
+                 options->baseline);
+        ok = false;
+    }
+    lac_ctx_free(ctx);
+    if (!strstr(routes, reference)) route_set_drop(&options->routes, reference);
+    if (!ok) complain(command, "%s", error);
+    return ok ? EXIT_OK : EXIT_USAGE;
+}
+
 static int add_lane(bench_case_t *bench, const char *route, const bench_options_t *options,
                     const char *command)
 {

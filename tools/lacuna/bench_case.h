@@ -40,6 +40,11 @@ typedef struct bench_options {
     double drop_factor; /* lanes slower than this many times the fastest are not timed further; 0: none */
 } bench_options_t;
 
+/* Reads options->routes from a comma list, and sees that options->baseline is a route other than auto. "all"
+ * leaves out the route reference, which takes seconds and tells nothing. Returns an exit code; on failure the
+ * reason is printed. */
+int bench_options_routes(bench_options_t *options, const char *routes, const char *command);
+
 typedef struct bench_case {
     lac_ctx_t *ctx; /* where the operands lie */
     operand_set_t set;

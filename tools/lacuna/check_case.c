@@ -7,24 +7,9 @@
 #include <string.h>
 
 #include "check_calls.h"
-#include "check_trials.h"
 #include "device_oracle.h"
 
 #define RAN_TEXT 64
-
-typedef struct oracle {
-    ref_result_t result[4]; /* by ref_nan_t flags; empty until it is needed */
-} oracle_t;
-
-typedef struct check_run {
-    const check_options_t *options;
-    operand_set_t set;
-    oracle_t oracle;
-    bool device_oracle;    /* the device's own product in double stands for the host's */
-    uint64_t sum_a, sum_b; /* of A and B before any call */
-    check_line_fn report;
-    void *arg;
-} check_run_t;
 
 /* One call's outcome. */
 typedef struct outcome {
@@ -41,7 +26,7 @@ static bool has_special_values(const ref_problem_t *p)
 /* The product under one reading of 0 * Inf; NULL, with the reason in why, where there is none. */
 static const ref_result_t *expected(check_run_t *run, unsigned nan, char *why, size_t size)
 {
-    ref_result_t *result = &run->oracle.result[has_special_values(&run->set.problem) ? nan : REF_STRICT];
+    ref_result_t *result = &run->oracle[has_special_values(&run->set.problem) ? nan : REF_STRICT];
     if (result->value) return result;
     if (run->device_oracle)
         return device_oracle(&run->set, run->options->ctx, result, why, size) ? result : NULL;
@@ -86,13 +71,6 @@ static outcome_t call_once(check_run_t *run, lac_ctx_t *ctx, entry_t entry, cons
     return out;
 }
 
-static void spoil(ref_matrix_t *c)
-{
-    if (c->m == 0 || c->n == 0) return;
-    float *at = (float *)c->data + (c->m / 2) * c->rs + (c->n / 2) * c->cs;
-    *at = *at * 2.0f + 1.0f;
-}
-
 /* C against the oracle, under the first reading that fits it. False with the reason in why. */
 static bool compare_values(check_run_t *run, const outcome_t *out, check_line_t *line, char *why, size_t size)
 {
@@ -124,7 +102,6 @@ static bool compare(check_run_t *run, const outcome_t *out, check_line_t *line, 
 {
     operand_set_t *set = &run->set;
     int64_t where;
-    if (run->options->corrupt) spoil(&set->data.c);
     if (!compare_values(run, out, line, why, size)) return false;
     if (!ref_matrix_padding_intact(&set->data.c, &where)) {
         snprintf(why, size, "wrote outside C, %lld elements from its first", (long long)where);
@@ -250,7 +227,7 @@ static void check_inputs(check_run_t *run)
 
 static void forget_oracle(check_run_t *run)
 {
-    for (int i = 0; i < 4; i++) ref_result_free(&run->oracle.result[i]);
+    for (int i = 0; i < 4; i++) ref_result_free(&run->oracle[i]);
     run->sum_a = ref_matrix_checksum(&run->set.data.a);
     run->sum_b = ref_matrix_checksum(&run->set.data.b);
 }
@@ -278,24 +255,47 @@ static void check_generations(check_run_t *run)
     check_generation(run, operand_set_scan(&run->set), "(scanned)");
 }
 
-int check_case_run(const ref_problem_t *problem, const check_options_t *options, check_line_fn report,
-                   void *arg, const char *command)
+int check_case_make(check_run_t *run, const ref_problem_t *problem, const check_options_t *options,
+                    check_line_fn report, void *arg, const char *command)
 {
-    check_run_t run = {.options = options, .report = report, .arg = arg};
     char error[2 * REF_PROBLEM_TEXT];
-    if (!operand_set_make(&run.set, problem, options->ctx, error, sizeof error)) {
+    *run = (check_run_t){.options = options, .report = report, .arg = arg};
+    if (!operand_set_make(&run->set, problem, options->ctx, error, sizeof error)) {
         complain(command, "%s", error);
         return EXIT_UNAVAILABLE;
     }
-    run.device_oracle = device_oracle_serves(&run.set);
-    forget_oracle(&run);
-    for (int i = 0; i < options->routes.count; i++) check_route(&run, options->routes.name[i]);
-    if (route_set_has(&options->routes, ROUTE_AUTO)) check_entry_points(&run);
-    if (route_set_has(&options->routes, ROUTE_AUTO) && !options->products)
-        check_trials(&run.set, options, report, arg);
-    if (run.set.copy_c.memory) check_inputs(&run);
-    if (route_set_has(&options->routes, ROUTE_AUTO)) check_generations(&run);
-    forget_oracle(&run);
-    operand_set_free(&run.set);
+    run->device_oracle = device_oracle_serves(&run->set);
+    forget_oracle(run);
+    return EXIT_OK;
+}
+
+void check_case_products(check_run_t *run)
+{
+    const route_set_t *routes = &run->options->routes;
+    for (int i = 0; i < routes->count; i++) check_route(run, routes->name[i]);
+    if (route_set_has(routes, ROUTE_AUTO)) check_entry_points(run);
+}
+
+void check_case_contents(check_run_t *run)
+{
+    if (run->set.copy_c.memory) check_inputs(run);
+    if (route_set_has(&run->options->routes, ROUTE_AUTO)) check_generations(run);
+}
+
+void check_case_free(check_run_t *run)
+{
+    for (int i = 0; i < 4; i++) ref_result_free(&run->oracle[i]);
+    operand_set_free(&run->set);
+}
+
+int check_case_run(const ref_problem_t *problem, const check_options_t *options, check_line_fn report,
+                   void *arg, const char *command)
+{
+    check_run_t run;
+    int code = check_case_make(&run, problem, options, report, arg, command);
+    if (code != EXIT_OK) return code;
+    check_case_products(&run);
+    check_case_contents(&run);
+    check_case_free(&run);
     return EXIT_OK;
 }

@@ -17,9 +17,7 @@
 typedef struct check_options {
     common_options_t common;
     route_set_t routes;
-    bool corrupt;    /* self-test: spoil one element before it is compared              */
     bool strict_nan; /* the library keeps 0 * Inf and 0 * NaN                            */
-    bool products;   /* nothing but products: the other public calls are not tried       */
     int runs;        /* of each route, that must give the same bits; 2 at least          */
     lac_ctx_t *ctx;  /* as the settings say                                              */
     lac_ctx_t *one;  /* the same with one thread; on a device, another stream            */
@@ -40,8 +38,33 @@ typedef struct check_line {
 
 typedef void (*check_line_fn)(void *arg, const check_line_t *line);
 
-/* Checks one problem and reports each route. Returns EXIT_OK, or EXIT_UNAVAILABLE when the operands cannot
- * be made (the reason is printed); failures of routes are the callback's to count. */
+/* One problem while it is checked. */
+typedef struct check_run {
+    const check_options_t *options;
+    operand_set_t set;
+    ref_result_t oracle[4]; /* by ref_nan_t flags; empty until it is needed                   */
+    bool device_oracle;     /* the device's own product in double replaces the host's          */
+    uint64_t sum_a, sum_b;  /* checksums of A and B before any call                           */
+    check_line_fn report;
+    void *arg;
+} check_run_t;
+
+/* Makes the operands. Returns EXIT_OK, or EXIT_UNAVAILABLE when they cannot be made: the reason is printed,
+ * and there is nothing to free. */
+int check_case_make(check_run_t *run, const ref_problem_t *problem, const check_options_t *options,
+                    check_line_fn report, void *arg, const char *command);
+
+/* Checks and reports every route and, with the route auto, every entry point of GEMM. Failures are the
+ * callback's to count. */
+void check_case_products(check_run_t *run);
+
+/* Checks last that no call changed A or B on a device; then, with the route auto, products of new contents in
+ * the same buffers. */
+void check_case_contents(check_run_t *run);
+
+void check_case_free(check_run_t *run);
+
+/* All of that: one problem of `lacuna check`. Returns what check_case_make returns. */
 int check_case_run(const ref_problem_t *problem, const check_options_t *options, check_line_fn report,
                    void *arg, const char *command);
 

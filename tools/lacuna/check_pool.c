@@ -76,16 +76,17 @@ static void check_one(const worker_t *worker, size_t index, slot_t *report)
 {
     const check_work_t *work = worker->pool->work;
     ref_problem_t problem;
-    *report = (slot_t){.done = true, .code = EXIT_UNAVAILABLE, .tally.common = &work->check.common};
+    *report = (slot_t){.done = true, .code = EXIT_UNAVAILABLE};
+    report->tally = (check_tally_t){.common = &work->check.common, .command = work->command};
     report->tally.out = open_memstream(&report->text, &report->size);
     if (!report->tally.out) {
         complain(work->command, "problem %zu: out of memory", index);
         return;
     }
-    report->code =
-        !work->problem(work->list, index, &problem)
-            ? EXIT_WRONG
-            : check_case_run(&problem, &worker->check, check_tally_line, &report->tally, work->command);
+    report->code = EXIT_WRONG;
+    if (work->problem(work->list, index, &problem))
+        report->code =
+            work->check_one(work->list, &problem, &worker->check, check_tally_line, &report->tally);
     fclose(report->tally.out);
 }
 

@@ -18,6 +18,9 @@ typedef struct check_work {
     size_t problems;
     /* The problem of that index, for any worker at any time. False: there is none, and it is said why. */
     bool (*problem)(const void *list, size_t index, ref_problem_t *problem);
+    /* Checks it for a worker, whose options hold its contexts, as check_case_run does. */
+    int (*check_one)(const void *list, const ref_problem_t *problem, const check_options_t *options,
+                     check_line_fn report, void *arg);
     const void *list;
     const char *command;
 } check_work_t;

@@ -20,7 +20,7 @@ static void print_line(check_tally_t *tally, const check_line_t *line)
                 line->why);
     if (line->status != CHECK_FAILED) return;
     bool entry = strncmp(line->route, "lac_", 4) == 0 || line->route[0] == '(';
-    fprintf(out, "           repeat: lacuna check ");
+    fprintf(out, "           repeat: %s ", tally->command);
     if (tally->common->on_device) fprintf(out, "--device cuda:%d ", tally->common->device);
     fprintf(out, "--route %s '%s'\n", entry ? ROUTE_AUTO : line->route, line->problem);
 }

@@ -11,6 +11,7 @@
 typedef struct check_tally {
     FILE *out;                      /* where lines go                    */
     const common_options_t *common; /* quiet: only what failed has lines */
+    const char *command;            /* that repeats a failure            */
     bool headed;                    /* the problem has been printed      */
     long passed, refused, failed;
     double worst;

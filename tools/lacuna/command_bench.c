@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "bench_case.h"
-#include "bench_regret.h"
 #include "bench_report.h"
 #include "command.h"
 #include "machine_load.h"
@@ -26,24 +25,16 @@ enum {
     KEY_REPEAT,
     KEY_MIN_TIME,
     KEY_SEED,
-    KEY_REGRET,
-    KEY_COUNT,
-    KEY_MAX_DIM,
-    KEY_MAX_FLOPS,
     KEY_PATIENCE
 };
 
 #define QUIET 0.03 /* of the processors: what others may use while something is timed patiently */
-#define REFERENCE                                                                                            \
-    "reference" /* a plain loop in double: seconds of nothing learned, so only where it is named */
 
 typedef struct bench_arguments {
     bench_options_t bench;
-    regret_options_t regret_options;
     problem_list_t problems;
-    const char *routes, *csv;
+    const char *routes, *json, *csv;
     int64_t seed; /* negative: each problem's own */
-    bool regret;
 } bench_arguments_t;
 
 static const struct argp_option bench_table[] = {
@@ -63,19 +54,13 @@ static const struct argp_option bench_table[] = {
      "caches emptied before each call (on a device: by another product, whose time is taken off)", 2},
     {"both", KEY_BOTH, NULL, 0, "warm, then cold", 2},
     {"repeat", KEY_REPEAT, "N", 0, "exactly N rounds (default: as --min-time allows)", 2},
-    {"min-time", KEY_MIN_TIME, "SECONDS", 0, "about this long for each route (default 0.3; --regret 0.04)",
-     2},
+    {"min-time", KEY_MIN_TIME, "SECONDS", 0, "about this long for each route (default 0.3)", 2},
     {"seed", KEY_SEED, "S", 0, "generate all operands with seed S (default: the problem's own, or 1)", 2},
     {"patience", KEY_PATIENCE, "SECONDS", 0,
      "wait so long in all for a machine that nobody else uses, and time again what was disturbed (default 0)",
      2},
     {"json", KEY_JSON, "FILE", 0, "write everything to FILE ('-': standard output)", 3},
     {"csv", KEY_CSV, "FILE", 0, "write rows to FILE ('-': standard output)", 3},
-    {"regret", KEY_REGRET, NULL, 0, "random problems: the dispatcher's choice against the best route", 4},
-    {"count", KEY_COUNT, "N", 0, "--regret: N problems (default 300)", 4},
-    {"max-dim", KEY_MAX_DIM, "N", 0, "--regret: extents up to N (default 2048; on a device 8192)", 4},
-    {"max-flops", KEY_MAX_FLOPS, "F", 0,
-     "--regret: at most F flops in the dense product (default 1e9; on a device 2e10)", 4},
     {0},
 };
 
@@ -115,25 +100,12 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SEED:
         a->seed = parse_integer(state, "--seed", arg, 0, INT64_MAX);
-        a->regret_options.seed = (uint64_t)a->seed;
         return 0;
     case KEY_JSON:
-        a->regret_options.json = arg;
+        a->json = arg;
         return 0;
     case KEY_CSV:
         a->csv = arg;
-        return 0;
-    case KEY_REGRET:
-        a->regret = true;
-        return 0;
-    case KEY_COUNT:
-        a->regret_options.count = (int)parse_integer(state, "--count", arg, 1, 1000000);
-        return 0;
-    case KEY_MAX_DIM:
-        a->regret_options.max_extent = parse_integer(state, "--max-dim", arg, 1, 1 << 20);
-        return 0;
-    case KEY_MAX_FLOPS:
-        a->regret_options.max_flops = parse_real(state, "--max-flops", arg, 2.0, 1e15);
         return 0;
     case ARGP_KEY_ARG:
         problem_list_argument(&a->problems, arg, state);
@@ -153,28 +125,6 @@ static const char doc[] = "Times routes on problems as ratios to a baseline that
                           "than the baseline (median over the rounds); GFLOP/s and GB/s of the work that "
                           "cannot be left out (for routes "
                           "that skip zeros: pairs of nonzeros that meet, active slices).\n\n" EXIT_CODES_TEXT;
-
-/* Route names are the library's to judge. */
-static int check_routes(bench_arguments_t *a, const char *command)
-{
-    lac_ctx_t *ctx;
-    route_set_t one;
-    char error[512];
-    int code = common_context(&a->bench.common, command, &ctx);
-    if (code != EXIT_OK) return code;
-    const char *routes = a->routes ? a->routes : a->regret ? "all" : ROUTE_AUTO;
-    bool ok = route_set_parse(&a->bench.routes, routes, ctx, error, sizeof error) &&
-              route_set_parse(&one, a->bench.baseline, ctx, error, sizeof error);
-    if (ok && (one.count != 1 || strcmp(one.name[0], ROUTE_AUTO) == 0)) {
-        snprintf(error, sizeof error, "--baseline: expected one route that is not auto, found '%s'",
-                 a->bench.baseline);
-        ok = false;
-    }
-    lac_ctx_free(ctx);
-    if (!strstr(routes, REFERENCE)) route_set_drop(&a->bench.routes, REFERENCE);
-    if (!ok) complain(command, "%s", error);
-    return ok ? EXIT_OK : EXIT_USAGE;
-}
 
 /* All zeros, NaN and Inf are for correctness: a time taken on them says nothing. */
 static int check_problems(bench_arguments_t *a, const char *command)
@@ -240,7 +190,7 @@ static int bench_problems(const bench_arguments_t *a, cold_cache_t *cache, const
     bench_report_t report;
     bench_case_t *bench = malloc(sizeof *bench), *spare = malloc(sizeof *spare);
     double patience_s = a->bench.patience_s;
-    int bad = 0, code = bench_report_open(&report, a->regret_options.json, a->csv, &a->bench, command);
+    int bad = 0, code = bench_report_open(&report, a->json, a->csv, &a->bench, command);
     if (code == EXIT_OK && (!bench || !spare)) {
         complain(command, "out of memory");
         code = EXIT_UNAVAILABLE;
@@ -263,26 +213,10 @@ static int bench_problems(const bench_arguments_t *a, cold_cache_t *cache, const
     return code == EXIT_OK && bad > 0 ? EXIT_WRONG : code;
 }
 
-/* What --regret draws from, where nothing else was said: a device's products are worth measuring further up.
- */
-static void default_regret(bench_arguments_t *a)
-{
-    regret_options_t *regret = &a->regret_options;
-    bool device = a->bench.common.on_device;
-    if (regret->max_extent <= 0) regret->max_extent = device ? 8192 : 2048;
-    if (regret->max_flops <= 0.0) regret->max_flops = device ? 2e10 : 1e9;
-}
-
 static int run_bench(bench_arguments_t *a, const char *command)
 {
-    default_regret(a);
-    int code = check_routes(a, command);
-    if (code != EXIT_OK) return code;
-    if (a->regret) {
-        if (!route_set_has(&a->bench.routes, ROUTE_AUTO)) route_set_add(&a->bench.routes, ROUTE_AUTO);
-        return bench_regret_run(&a->bench, &a->regret_options, command);
-    }
-    code = check_problems(a, command);
+    int code = bench_options_routes(&a->bench, a->routes, command);
+    if (code == EXIT_OK) code = check_problems(a, command);
     if (code != EXIT_OK) return code;
     bool flushes = a->bench.cache[BENCH_COLD] && !a->bench.common.on_device;
     cold_cache_t *cache = flushes ? cold_cache_new() : NULL;
@@ -300,16 +234,10 @@ int command_bench(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {bench_table, parse_bench, "[PROBLEM...]", doc, children, NULL, NULL};
     bench_arguments_t a = {
-        .bench = {.baseline = ROUTE_VENDOR},
-        .regret_options = {.count = 300, .seed = 1},
-        .seed = -1,
-    };
+        .bench = {.baseline = ROUTE_VENDOR, .min_time_s = 0.3}, .routes = ROUTE_AUTO, .seed = -1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
-    if (!a.bench.cache[BENCH_COLD] || a.regret) a.bench.cache[BENCH_WARM] = true;
-    if (a.regret) a.bench.cache[BENCH_COLD] = false;
-    a.bench.cache[BENCH_QUEUED] = a.bench.common.on_device && a.bench.cache[BENCH_WARM] && !a.regret;
-    if (a.regret) a.bench.drop_factor = 3.0;
-    if (a.bench.min_time_s <= 0.0) a.bench.min_time_s = a.regret ? 0.04 : 0.3;
+    if (!a.bench.cache[BENCH_COLD]) a.bench.cache[BENCH_WARM] = true;
+    a.bench.cache[BENCH_QUEUED] = a.bench.common.on_device && a.bench.cache[BENCH_WARM];
     progress_begin(a.bench.common.quiet);
     int code = run_bench(&a, argv[0]);
     progress_clear();

@@ -1,41 +1,28 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * lacuna check: routes against the oracle. */
+#include "command_check.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "check_pool.h"
 #include "parse_number.h"
-#include "problem_list.h"
 #include "problem_random.h"
 #include "progress.h"
 
-enum { KEY_FUZZ = 256, KEY_SEED, KEY_CORRUPT, KEY_REPEAT, KEY_PRODUCTS };
-
-typedef struct check_arguments {
-    check_options_t check;
-    problem_list_t problems;
-    const char *routes;
-    int64_t fuzz;
-    uint64_t seed;
-    int jobs;
-    const char *command;
-} check_arguments_t;
+enum { KEY_FUZZ = 256, KEY_SEED, KEY_REPEAT };
 
 static const struct argp_option check_table[] = {
     {"file", 'f', "LIST", 0,
      "read problems from LIST, one a line, '#' begins a comment ('-': standard input)", 1},
     {"route", 'r', "NAMES", 0,
      "check these routes, set apart by commas (default all; 'auto' includes the entry "
-     "points lac_sgemm, lac_sgemv and plans, and every other public call)",
+     "points lac_sgemm, lac_sgemv, lac_gemm_batched and plans)",
      1},
     {"repeat", KEY_REPEAT, "N", 0, "run each route N times, for the same bits (default 2)", 1},
     {"jobs", 'j', "N", 0, "check N problems at a time, each with contexts of its own (default 1)", 1},
     {"fuzz", KEY_FUZZ, "N", 0, "add N random small problems from the whole grammar", 1},
     {"seed", KEY_SEED, "S", 0, "the seed of --fuzz (default 1)", 1},
-    {"products", KEY_PRODUCTS, NULL, 0, "check products alone, and no other public call", 1},
-    {"self-test-corrupt", KEY_CORRUPT, NULL, OPTION_HIDDEN,
-     "spoil one element of each result: the check must fail", 1},
     {0},
 };
 
@@ -64,12 +51,6 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
     case KEY_SEED:
         a->seed = (uint64_t)parse_integer(state, "--seed", arg, 0, INT64_MAX);
         return 0;
-    case KEY_PRODUCTS:
-        a->check.products = true;
-        return 0;
-    case KEY_CORRUPT:
-        a->check.corrupt = true;
-        return 0;
     case ARGP_KEY_ARG:
         problem_list_argument(&a->problems, arg, state);
         return 0;
@@ -78,17 +59,17 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
     }
 }
 
+static const struct argp_child check_children[] = {{&common_argp, 0, NULL, 0}, {0}};
+
+const struct argp check_argp = {
+    .options = check_table, .parser = parse_check, .args_doc = "[PROBLEM...]", .children = check_children};
+
 static const char doc[] =
-    "Runs every route that applies to a problem and compares its result with a product in double, element by "
-    "element; errors are in units of 2^-24 |A||B|. C's padding must stay untouched, a further run and a run "
-    "with one "
-    "thread (on a device: on another stream) must give the same bits. A route that refuses is shown with its "
-    "reason and is not counted as "
-    "passed. "
-    "Every other public call is tried on the same operands: conversions, slices, sampled products, "
-    "gradients, "
-    "layers, batches, registered operands, attached forms that are wrong, and bad arguments. "
-    "Without a PROBLEM a few are built in.\v" EXIT_CODES_TEXT;
+    "Tests GEMM on this machine: runs every route that applies to a problem and compares its result with a "
+    "product in double, element by element; errors are in units of 2^-24 |A||B|. C's padding must stay "
+    "untouched, a further run and a run with one thread (on a device: on another stream) must give the same "
+    "bits. A route that refuses is shown with its reason and is not counted as passed. "
+    "Without a PROBLEM a few are built in." EXIT_CODES_TEXT;
 
 /* A random problem goes through its own text, so that what is checked is what the report lets one repeat. */
 static bool fuzz_problem(const check_arguments_t *a, uint64_t index, ref_problem_t *problem)
@@ -159,6 +140,7 @@ static int run_check(check_arguments_t *a)
     check_tally_t tally = {.out = stdout, .common = &a->check.common};
     check_work_t work = {.check = a->check, .jobs = a->jobs, .problem = problem_of, .list = a};
     work.problems = a->problems.count + (size_t)a->fuzz;
+    work.check_one = a->check_one;
     work.command = a->command;
     int code = check_pool_run(&work, &tally);
     progress_clear();
@@ -171,19 +153,30 @@ static int run_check(check_arguments_t *a)
     return code;
 }
 
-int command_check(int argc, char **argv)
+int check_arguments_run(check_arguments_t *a)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {check_table, parse_check, "[PROBLEM...]", doc, children, NULL, NULL};
-    check_arguments_t a = {.check.runs = 2, .routes = "all", .seed = 1, .jobs = 1, .command = argv[0]};
-    argp_parse(&argp, argc, argv, 0, NULL, &a);
-    progress_begin(a.check.common.quiet);
-    int code = ask_library(&a);
-    if (code == EXIT_OK && a.problems.count == 0 && a.fuzz == 0 && !add_built_in(&a.problems)) {
-        complain(a.command, "the built-in problems cannot be read");
+    progress_begin(a->check.common.quiet);
+    int code = ask_library(a);
+    if (code == EXIT_OK && a->problems.count == 0 && a->fuzz == 0 && !add_built_in(&a->problems)) {
+        complain(a->command, "the built-in problems cannot be read");
         code = EXIT_UNAVAILABLE;
     }
-    if (code == EXIT_OK) code = run_check(&a);
-    problem_list_free(&a.problems);
+    if (code == EXIT_OK) code = run_check(a);
+    problem_list_free(&a->problems);
     return code;
+}
+
+static int check_one(const void *arguments, const ref_problem_t *problem, const check_options_t *options,
+                     check_line_fn report, void *arg)
+{
+    const check_arguments_t *a = arguments;
+    return check_case_run(problem, options, report, arg, a->command);
+}
+
+int command_check(int argc, char **argv)
+{
+    const struct argp argp = {check_table, parse_check, "[PROBLEM...]", doc, check_children, NULL, NULL};
+    check_arguments_t a = {CHECK_DEFAULTS, .command = argv[0], .check_one = check_one};
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    return check_arguments_run(&a);
 }

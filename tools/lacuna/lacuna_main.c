@@ -15,10 +15,9 @@ typedef struct command {
 
 static const command_t commands[] = {
     {"info", command_info, "what was found on this machine, and the options in force"},
-    {"bench", command_bench,
-     "times routes against a baseline; --regret: the dispatcher against the best route"},
+    {"bench", command_bench, "times routes against a baseline"},
     {"explain", command_explain, "what the dispatcher thinks of a problem"},
-    {"check", command_check, "compares every route with the oracle"},
+    {"check", command_check, "tests every route of GEMM on this machine against a product in double"},
     {"tune", command_tune, "measures the cost model's constants on this machine"},
     {"run", command_run, "runs a program with the drop-in libraries in front of its BLAS and cuBLAS"},
     {"doctor", command_doctor, "runs a program so, and tells what came to Lacuna and what went past it"},

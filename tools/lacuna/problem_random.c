@@ -3,17 +3,6 @@
  * Random problems, the same for the same seed. */
 #include "problem_random.h"
 
-#include <math.h>
-
-/* Two significant digits, so that a printed problem stays short and reads back as itself. */
-static double short_density(double d)
-{
-    if (d <= 0.0) return 0.0;
-    double scale = pow(10.0, 1.0 - floor(log10(d)));
-    double v = floor(d * scale + 0.5) / scale;
-    return v > 1.0 ? 1.0 : v;
-}
-
 /* Kernels change their minds at the widths of vectors, words and tiles, and beside them. */
 static int64_t check_extent(dice_t *dice)
 {
@@ -31,7 +20,7 @@ ref_layout_t problem_random_layout(dice_t *dice)
     return layout;
 }
 
-static ref_pattern_t random_pattern(dice_t *dice, ref_structure_t structure, double density)
+ref_pattern_t problem_random_pattern(dice_t *dice, ref_structure_t structure, double density)
 {
     ref_pattern_t p = {.structure = structure, .density = density};
     if (structure == REF_DENSE) p.density = 1.0;
@@ -47,8 +36,8 @@ static ref_operand_t check_operand(dice_t *dice, lac_dt_t dt)
 {
     static const double density[] = {0.0, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 1.0};
     ref_operand_t x = {.dt = dt, .layout = problem_random_layout(dice)};
-    x.pattern = random_pattern(dice, (ref_structure_t)dice_below(dice, REF_POWER + 1),
-                               density[dice_below(dice, sizeof density / sizeof *density)]);
+    x.pattern = problem_random_pattern(dice, (ref_structure_t)dice_below(dice, REF_POWER + 1),
+                                       density[dice_below(dice, sizeof density / sizeof *density)]);
     x.pattern.values = (ref_values_t)dice_below(dice, REF_SPECIAL + 1);
     if (dt == LAC_U8 && x.pattern.values != REF_ONES) x.pattern.values = REF_UNIFORM;
     if (dice_below(dice, 2) == 0) return x;
@@ -76,34 +65,5 @@ ref_problem_t problem_random_check(uint64_t seed, uint64_t index)
     if (p.a.only) p.b.only = false;
     p.c = (ref_operand_t){.layout = problem_random_layout(&dice), .pattern = {.density = 1.0}};
     p.seed = 1 + index;
-    return p;
-}
-
-static ref_operand_t bench_operand(dice_t *dice, bool sparse)
-{
-    static const ref_structure_t structure[] = {REF_BERNOULLI, REF_BLOCK, REF_ROW, REF_COLUMN, REF_POWER};
-    ref_operand_t x = {.layout = {.step = 1}, .pattern = {.density = 1.0}};
-    if (!sparse) return x;
-    double density = short_density(exp(log(1e-4) * dice_unit(dice)));
-    x.pattern =
-        random_pattern(dice, structure[dice_below(dice, sizeof structure / sizeof *structure)], density);
-    return x;
-}
-
-ref_problem_t problem_random_bench(uint64_t seed, uint64_t index, int64_t max_extent, double max_flops)
-{
-    dice_t dice = {.stream = ref_stream(seed, index)};
-    ref_problem_t p = {.op = REF_SGEMM, .alpha = 1.0f, .seed = 1 + index};
-    p.trans_a = dice_below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
-    p.trans_b = dice_below(&dice, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
-    do {
-        p.m = dice_log_uniform(&dice, max_extent);
-        p.k = dice_log_uniform(&dice, max_extent);
-        p.n = dice_log_uniform(&dice, max_extent);
-    } while (2.0 * (double)p.m * (double)p.k * (double)p.n > max_flops);
-    uint64_t sides = dice_below(&dice, 5);
-    p.a = bench_operand(&dice, sides != 1 && sides != 2);
-    p.b = bench_operand(&dice, sides != 0 && sides != 3);
-    p.c = bench_operand(&dice, false);
     return p;
 }

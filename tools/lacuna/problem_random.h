@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Random problems, the same for the same seed: small awkward ones to check, larger ones to time. */
+ * Random problems, the same for the same seed: small awkward ones to check. */
 #ifndef TOOL_PROBLEM_RANDOM_H
 #define TOOL_PROBLEM_RANDOM_H
 
@@ -15,8 +15,7 @@ ref_problem_t problem_random_check(uint64_t seed, uint64_t index);
 /* Rows or columns, at times with a step, at times with padding. */
 ref_layout_t problem_random_layout(dice_t *dice);
 
-/* Number `index` of the bench stream: extents log-uniform in 1 .. max_extent with at most max_flops,
- * densities log-uniform in 1e-4 .. 1, one or both sides sparse. */
-ref_problem_t problem_random_bench(uint64_t seed, uint64_t index, int64_t max_extent, double max_flops);
+/* The structure with this density, and blocks of 1 to 32 rows and columns. */
+ref_pattern_t problem_random_pattern(dice_t *dice, ref_structure_t structure, double density);
 
 #endif

@@ -23,7 +23,7 @@ typedef struct trial {
     operand_set_t *set; /* A and B stay as they are */
     int readings;       /* of 0 * Inf, the first so many, that a product may have               */
     bool may_force;     /* the contexts' backend is auto, and may be another for a while         */
-    bool corrupt;       /* self-test: what is fetched is spoiled, and the trial must fail */
+    bool corrupt;       /* what is fetched is corrupted, and the trial must fail */
     dice_t dice;
     uint64_t bits; /* of what was written, where the bits are promised; otherwise 0 */
     double max_error, mean_error;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * lacuna bench --regret: how far the dispatcher's choice is from the best route, over random problems. */
+ * apitest regret: how far the dispatcher's choice is from the best route, over random problems. */
 #ifndef TOOL_BENCH_REGRET_H
 #define TOOL_BENCH_REGRET_H
 

@@ -1,39 +1,20 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * lacuna bench --regret: the dispatcher against the best route. */
+ * apitest regret: times the dispatcher and every route on random problems, and reports the ratios. */
 #include "bench_regret.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_report.h"
-#include "problem_random.h"
 #include "progress.h"
+#include "regret_judge.h"
+#include "regret_problem.h"
 #include "sample_stats.h"
 #include "text_table.h"
 
 #define WORST 10
-/* The library's promise against the dense call: at most 2 % or 1.5 us slower, the larger of both. */
-#define PROMISE_FACTOR 1.02
-#define PROMISE_US     1.5
-
-/* What one route took, and what the cost model says of it. */
-typedef struct regret_lane {
-    char route[ROUTE_NAME + 8];
-    double us, predicted_us;
-} regret_lane_t;
-
-typedef struct regret {
-    char problem[REF_PROBLEM_TEXT];
-    char best[ROUTE_NAME], decided[ROUTE_NAME + 8];
-    double auto_us, best_us, base_us;
-    double over_best, over_base; /* medians of the ratios within a round */
-    double over_promise;         /* auto_us over what the promise allows  */
-    regret_lane_t lane[BENCH_LANES];
-    int lanes;
-} regret_t;
 
 typedef struct regret_run {
     regret_t *found;
@@ -41,79 +22,6 @@ typedef struct regret_run {
     double *ratio; /* scratch */
     int wrong;
 } regret_run_t;
-
-static int find_auto(const bench_case_t *bench)
-{
-    for (int i = 1; i < bench->lanes; i++)
-        if (strcmp(bench->lane[i].route, ROUTE_AUTO) == 0 && bench_timed(bench, i, BENCH_WARM)) return i;
-    return -1;
-}
-
-/* The fastest route of the library; the BLAS called directly is none. */
-static int find_best(const bench_case_t *bench, int except)
-{
-    int best = -1;
-    double best_us = 0.0;
-    for (int i = 0; i < bench->lanes; i++) {
-        if (i == except || !bench->lane[i].ctx || !bench_timed(bench, i, BENCH_WARM)) continue;
-        double us =
-            sample_stats(bench->timed[BENCH_WARM][i].sample, bench->timed[BENCH_WARM][i].count).median;
-        if (best >= 0 && us >= best_us) continue;
-        best = i;
-        best_us = us;
-    }
-    return best;
-}
-
-static double median_us(const timed_lane_t *lane)
-{
-    return sample_stats(lane->sample, lane->count).median;
-}
-
-static double over(const timed_lane_t *lane, const timed_lane_t *other)
-{
-    double speedup = paired_speedup(other, lane);
-    return speedup > 0.0 ? 1.0 / speedup : 0.0;
-}
-
-static void route_text(const lac_decision_t *d, char *text, size_t size)
-{
-    snprintf(text, size, "%s%s%s", d->route, *d->side ? " " : "", d->side);
-}
-
-/* Every route that was asked for by name. */
-static void list_lanes(regret_t *r, const bench_case_t *bench)
-{
-    r->lanes = 0;
-    for (int i = 0; i < bench->lanes; i++) {
-        const bench_lane_t *lane = &bench->lane[i];
-        if (!lane->ctx || !lane->call.route || !bench_timed(bench, i, BENCH_WARM)) continue;
-        regret_lane_t *to = &r->lane[r->lanes++];
-        route_text(&lane->decision, to->route, sizeof to->route);
-        to->us = median_us(&bench->timed[BENCH_WARM][i]);
-        to->predicted_us = lane->decision.cost_us;
-    }
-}
-
-/* False where there is nothing to compare (a lane is missing, or an operand came out all zero). */
-static bool judge(regret_t *r, const bench_case_t *bench)
-{
-    int chosen = find_auto(bench), best = find_best(bench, chosen);
-    if (chosen < 0 || best < 0 || !bench_timed(bench, 0, BENCH_WARM)) return false;
-    const timed_lane_t *timed = bench->timed[BENCH_WARM];
-    const lac_decision_t *d = &bench->lane[chosen].decision;
-    snprintf(r->problem, sizeof r->problem, "%s", bench->set.text);
-    snprintf(r->best, sizeof r->best, "%s", bench->lane[best].route);
-    route_text(d, r->decided, sizeof r->decided);
-    list_lanes(r, bench);
-    r->auto_us = median_us(&timed[chosen]);
-    r->best_us = median_us(&timed[best]);
-    r->base_us = median_us(&timed[0]);
-    r->over_best = over(&timed[chosen], &timed[best]);
-    r->over_base = over(&timed[chosen], &timed[0]);
-    r->over_promise = r->auto_us / fmax(PROMISE_FACTOR * r->base_us, r->base_us + PROMISE_US);
-    return true;
-}
 
 static int time_all(regret_run_t *run, const bench_options_t *bench_options, const regret_options_t *options,
                     const char *command)
@@ -123,14 +31,13 @@ static int time_all(regret_run_t *run, const bench_options_t *bench_options, con
     uint64_t index = 0;
     /* All-zero operands are skipped; the bound is for parameters that give hardly anything else. */
     while (code == EXIT_OK && run->count < (size_t)options->count && index < 10 * (uint64_t)options->count) {
-        ref_problem_t p =
-            problem_random_bench(options->seed, index++, options->max_extent, options->max_flops);
+        ref_problem_t p = regret_problem(options->seed, index++, options->max_extent, options->max_flops);
         progress("regret: %zu of %d", run->count + 1, options->count);
         code = bench_case_run(bench, &p, bench_options, NULL, command);
         if (code != EXIT_OK) break;
         bool zero = bench->work.density_a <= 0.0 || bench->work.density_b <= 0.0;
         run->wrong += bench_case_complain(bench, command);
-        if (!zero && judge(&run->found[run->count], bench)) run->count++;
+        if (!zero && regret_judge(&run->found[run->count], bench)) run->count++;
         bench_case_free(bench);
     }
     progress_clear();

@@ -3,6 +3,8 @@
  * The trials of one problem. */
 #include "check_trials.h"
 
+#include <string.h>
+
 #include "trial.h"
 
 /* Above so many multiply-adds the oracle of a trial takes longer than all routes together. */
@@ -32,23 +34,37 @@ static const struct {
               {"lac_spmm_or_decline", trial_spmm},
               {"(bad input)", trial_bad_input}};
 
-static trial_end_t make(trial_t *t, size_t which, operand_set_t *set, lac_ctx_t *ctx,
-                        const check_options_t *options)
+static const char all_calls[] = "all";
+
+static bool covers(const char *corrupt, size_t which)
 {
-    *t = (trial_t){.ctx = ctx, .set = set, .corrupt = options->corrupt};
+    return corrupt && (strcmp(corrupt, all_calls) == 0 || strcmp(corrupt, trials[which].call) == 0);
+}
+
+bool check_trials_has(const char *call)
+{
+    bool known = false;
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) known |= covers(call, i);
+    return known;
+}
+
+static trial_end_t make(trial_t *t, size_t which, operand_set_t *set, lac_ctx_t *ctx,
+                        const check_options_t *options, const char *corrupt)
+{
+    *t = (trial_t){.ctx = ctx, .set = set, .corrupt = covers(corrupt, which)};
     t->readings = options->strict_nan ? 1 : TRIAL_READINGS;
     t->may_force = options->common.settings == 0;
     t->dice.stream = ref_stream(set->problem.seed, UINT64_C(0x747269616c) + which);
     return trials[which].make(t);
 }
 
-static void check_one(size_t which, operand_set_t *set, const check_options_t *options, check_line_fn report,
-                      void *arg)
+static void check_one(size_t which, operand_set_t *set, const check_options_t *options, const char *corrupt,
+                      check_line_fn report, void *arg)
 {
     static const check_status_t as_reported[] = {CHECK_PASSED, CHECK_REFUSED, CHECK_FAILED};
     trial_t first, again;
-    trial_end_t end = make(&first, which, set, options->ctx, options);
-    if (end == TRIAL_PASSED && make(&again, which, set, options->one, options) == TRIAL_FAILED)
+    trial_end_t end = make(&first, which, set, options->ctx, options, corrupt);
+    if (end == TRIAL_PASSED && make(&again, which, set, options->one, options, corrupt) == TRIAL_FAILED)
         end = trial_fail(&first, "in the other context: %.400s", again.why);
     else if (end == TRIAL_PASSED && again.bits != first.bits)
         end = trial_fail(&first, "the other context gave other bits");
@@ -61,9 +77,11 @@ static void check_one(size_t which, operand_set_t *set, const check_options_t *o
     report(arg, &line);
 }
 
-void check_trials(operand_set_t *set, const check_options_t *options, check_line_fn report, void *arg)
+void check_trials(operand_set_t *set, const check_options_t *options, const char *corrupt,
+                  check_line_fn report, void *arg)
 {
     const ref_problem_t *p = &set->problem;
     if ((double)p->m * (double)p->k * (double)p->n > MULTIPLY_ADDS_MOST) return;
-    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) check_one(i, set, options, report, arg);
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        check_one(i, set, options, corrupt, report, arg);
 }

@@ -1,0 +1,91 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the samples of one problem say of the dispatcher. */
+#include "regret_judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sample_stats.h"
+
+/* The library's promise against the dense call: at most 2 % or 1.5 us slower, the larger of both. */
+#define ALLOWED_FACTOR 1.02
+#define ALLOWED_US     1.5
+
+static int find_auto(const bench_case_t *bench)
+{
+    for (int i = 1; i < bench->lanes; i++)
+        if (strcmp(bench->lane[i].route, ROUTE_AUTO) == 0 && bench_timed(bench, i, BENCH_WARM)) return i;
+    return -1;
+}
+
+/* The fastest route of the library; the BLAS called directly is none. */
+static int find_best(const bench_case_t *bench, int except)
+{
+    int best = -1;
+    double best_us = 0.0;
+    for (int i = 0; i < bench->lanes; i++) {
+        if (i == except || !bench->lane[i].ctx || !bench_timed(bench, i, BENCH_WARM)) continue;
+        double us =
+            sample_stats(bench->timed[BENCH_WARM][i].sample, bench->timed[BENCH_WARM][i].count).median;
+        if (best >= 0 && us >= best_us) continue;
+        best = i;
+        best_us = us;
+    }
+    return best;
+}
+
+static double median_us(const timed_lane_t *lane)
+{
+    return sample_stats(lane->sample, lane->count).median;
+}
+
+static double over(const timed_lane_t *lane, const timed_lane_t *other)
+{
+    double speedup = paired_speedup(other, lane);
+    return speedup > 0.0 ? 1.0 / speedup : 0.0;
+}
+
+static void route_text(const lac_decision_t *d, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s", d->route, *d->side ? " " : "", d->side);
+}
+
+/* Every route that was asked for by name. */
+static void list_lanes(regret_t *r, const bench_case_t *bench)
+{
+    r->lanes = 0;
+    for (int i = 0; i < bench->lanes; i++) {
+        const bench_lane_t *lane = &bench->lane[i];
+        if (!lane->ctx || !lane->call.route || !bench_timed(bench, i, BENCH_WARM)) continue;
+        regret_lane_t *to = &r->lane[r->lanes++];
+        route_text(&lane->decision, to->route, sizeof to->route);
+        to->us = median_us(&bench->timed[BENCH_WARM][i]);
+        to->predicted_us = lane->decision.cost_us;
+    }
+}
+
+double regret_over_allowed(double auto_us, double base_us)
+{
+    return auto_us / fmax(ALLOWED_FACTOR * base_us, base_us + ALLOWED_US);
+}
+
+bool regret_judge(regret_t *r, const bench_case_t *bench)
+{
+    int chosen = find_auto(bench), best = find_best(bench, chosen);
+    if (chosen < 0 || best < 0 || !bench_timed(bench, 0, BENCH_WARM)) return false;
+    const timed_lane_t *timed = bench->timed[BENCH_WARM];
+    const lac_decision_t *d = &bench->lane[chosen].decision;
+    snprintf(r->problem, sizeof r->problem, "%s", bench->set.text);
+    snprintf(r->best, sizeof r->best, "%s", bench->lane[best].route);
+    route_text(d, r->decided, sizeof r->decided);
+    list_lanes(r, bench);
+    r->auto_us = median_us(&timed[chosen]);
+    r->best_us = median_us(&timed[best]);
+    r->base_us = median_us(&timed[0]);
+    r->over_best = over(&timed[chosen], &timed[best]);
+    r->over_base = over(&timed[chosen], &timed[0]);
+    r->over_promise = regret_over_allowed(r->auto_us, r->base_us);
+    return true;
+}

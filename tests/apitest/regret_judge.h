@@ -1,0 +1,33 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the samples of one problem say of the dispatcher: its time over that of the best route, of the
+ * baseline, and of what the library's promise allows. */
+#ifndef APITEST_REGRET_JUDGE_H
+#define APITEST_REGRET_JUDGE_H
+
+#include "bench_case.h"
+
+/* What one route took, and what the cost model says of it. */
+typedef struct regret_lane {
+    char route[ROUTE_NAME + 8];
+    double us, predicted_us;
+} regret_lane_t;
+
+typedef struct regret {
+    char problem[REF_PROBLEM_TEXT];
+    char best[ROUTE_NAME], decided[ROUTE_NAME + 8];
+    double auto_us, best_us, base_us;
+    double over_best, over_base; /* medians of the ratios within a round */
+    double over_promise;         /* auto_us over what the promise allows  */
+    regret_lane_t lane[BENCH_LANES];
+    int lanes;
+} regret_t;
+
+/* auto_us over the larger of 1.02 base_us and base_us + 1.5: above 1 the promise is broken. */
+double regret_over_allowed(double auto_us, double base_us);
+
+/* False where there is nothing to compare: the dispatcher, the baseline or every other route has no samples.
+ */
+bool regret_judge(regret_t *r, const bench_case_t *bench);
+
+#endif
