@@ -65,13 +65,6 @@ static sample_stats_t ratios(regret_run_t *run, bool of_best, double *mean)
     return sample_stats(run->ratio, run->count);
 }
 
-static size_t promise_broken(const regret_run_t *run)
-{
-    size_t broken = 0;
-    for (size_t i = 0; i < run->count; i++) broken += run->found[i].over_promise > 1.0;
-    return broken;
-}
-
 static void print_worst(const regret_run_t *run)
 {
     static const char *const heads[] = {">auto/best", ">auto/base", ">auto/allowed", ">auto us", ">best us",
@@ -104,7 +97,8 @@ static void print_summary(regret_run_t *run, bool quiet)
     s = ratios(run, false, &mean);
     printf("auto / baseline: geometric mean %.3f, median %.3f, 95th percentile %.3f, worst %.3f\n", mean,
            s.median, s.p95, s.max);
-    printf("slower than the baseline by more than 2 %% and by more than 1.5 us: %zu\n", promise_broken(run));
+    printf("slower than the baseline by more than 2 %% and by more than 1.5 us: %zu\n",
+           regret_promise_broken(run->found, run->count));
     if (quiet) return;
     printf("\nfarthest from the best route\n");
     qsort(run->found, run->count, sizeof *run->found, worse_first);
@@ -161,7 +155,7 @@ static int write_json(regret_run_t *run, const regret_options_t *options, lac_ct
         json_number(&json, "max_flops", options->max_flops);
         json_summary(&json, "auto_over_best", run, true);
         json_summary(&json, "auto_over_baseline", run, false);
-        json_integer(&json, "promise_broken", (int64_t)promise_broken(run));
+        json_integer(&json, "promise_broken", (int64_t)regret_promise_broken(run->found, run->count));
         json_begin(&json, "problems", '[');
         for (size_t i = 0; i < run->count; i++) json_problem(&json, &run->found[i]);
         json_end(&json, ']');

@@ -71,6 +71,20 @@ double regret_over_allowed(double auto_us, double base_us)
     return auto_us / fmax(ALLOWED_FACTOR * base_us, base_us + ALLOWED_US);
 }
 
+size_t regret_promise_broken(const regret_t *found, size_t count)
+{
+    size_t broken = 0;
+    for (size_t i = 0; i < count; i++) broken += found[i].over_promise > 1.0;
+    return broken;
+}
+
+double geometric_mean(const double *values, size_t count)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++) sum += log(values[i]);
+    return count > 0 ? exp(sum / (double)count) : 0.0;
+}
+
 bool regret_judge(regret_t *r, const bench_case_t *bench)
 {
     int chosen = find_auto(bench), best = find_best(bench, chosen);

@@ -26,6 +26,12 @@ typedef struct regret {
 /* auto_us over the larger of 1.02 base_us and base_us + 1.5: above 1 the promise is broken. */
 double regret_over_allowed(double auto_us, double base_us);
 
+/* How many of them are above 1 in that. */
+size_t regret_promise_broken(const regret_t *found, size_t count);
+
+/* exp(mean(log x)) of positive values; 0 when there is none. */
+double geometric_mean(const double *values, size_t count);
+
 /* False where there is nothing to compare: the dispatcher, the baseline or every other route has no samples.
  */
 bool regret_judge(regret_t *r, const bench_case_t *bench);

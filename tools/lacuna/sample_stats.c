@@ -3,7 +3,6 @@
  * Order statistics of timings. */
 #include "sample_stats.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,11 +42,4 @@ sample_stats_t sample_stats(const double *samples, size_t count)
     stats.count = count;
     free(sorted);
     return stats;
-}
-
-double geometric_mean(const double *values, size_t count)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < count; i++) sum += log(values[i]);
-    return count > 0 ? exp(sum / (double)count) : 0.0;
 }

@@ -17,9 +17,6 @@ sample_stats_t sample_stats(const double *samples, size_t count);
 /* The quantile q in [0, 1] of sorted values, linear between neighbours; 0 when there is none. */
 double sample_quantile(const double *sorted, size_t count, double q);
 
-/* exp(mean(log x)) of positive values; 0 when there is none. */
-double geometric_mean(const double *values, size_t count);
-
 /* Ascending, in place. */
 void sort_doubles(double *values, size_t count);
 
