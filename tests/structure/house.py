@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
 """The house rules as functions of a tree: each takes a Tree and returns its violations as lines of text."""
+import collections
 import pathlib
 import re
 
@@ -14,6 +15,7 @@ COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 ENVIRONMENT = re.compile(r"\b(?:secure_getenv|getenv|setenv|putenv|environ)\b")
 OPENING = re.compile(r"\b(?:dlopen|dlmopen)\s*\(")
+FUNCTION = re.compile(r"^(static inline )?[a-z_][\w *]*?[ *](\w+)\(", re.M)
 ROUTE = re.compile(r"\blac_route_t\s+(\w+)\s*=")
 
 
@@ -153,6 +155,20 @@ def route_names_elsewhere(tree):
     return found
 
 
+def unused_by_the_command(tree):
+    """Functions of tools/ that nothing there calls: what only tests call is theirs, not the user's command's."""
+    found = []
+    for folder in [folder for folder in tree.folders if folder.name.startswith("tools/")]:
+        code = {path: tree.code(path) for path in tree.c_sources() if tree.folder_of(path) is folder}
+        words = collections.Counter(word for text in code.values() for word in re.findall(r"\w+", text))
+        for path in code:
+            if path.suffix == ".h":
+                for inline, name in FUNCTION.findall(code[path]):
+                    known = 1 if inline else 2  # declared and defined
+                    found += [f"{path}: nothing in {folder.name} calls {name}"] if words[name] <= known else []
+    return found
+
+
 def unlicensed_files(tree):
     found = []
     for path in tree.files:
@@ -199,6 +215,7 @@ RULES = (
     environment_readers,
     library_openers,
     route_names_elsewhere,
+    unused_by_the_command,
     unlicensed_files,
     shared_names,
     odd_names,

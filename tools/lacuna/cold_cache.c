@@ -96,8 +96,3 @@ void cold_cache_flush(cold_cache_t *cache)
         else
             run_sweep(&cache->sweep[t]);
 }
-
-size_t cold_cache_bytes(const cold_cache_t *cache)
-{
-    return cache->bytes;
-}

@@ -4,8 +4,6 @@
 #ifndef TOOL_COLD_CACHE_H
 #define TOOL_COLD_CACHE_H
 
-#include <stddef.h>
-
 typedef struct cold_cache cold_cache_t;
 
 /* NULL: out of memory. */
@@ -15,8 +13,5 @@ void cold_cache_free(cold_cache_t *cache);
 /* Reads through twice the size of the last-level cache, one thread for each processor of this process: that
  * displaces derived forms and workspaces too, whose addresses nobody tells us. */
 void cold_cache_flush(cold_cache_t *cache);
-
-/* Bytes that one flush reads. */
-size_t cold_cache_bytes(const cold_cache_t *cache);
 
 #endif
