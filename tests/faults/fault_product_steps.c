@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * One product of whole numbers, so that every route has the same bits. */
+#include "../route_names.h"
 #include "fault_steps.h"
 
 #include <stdbool.h>
@@ -18,8 +19,11 @@ static uint64_t bits[M * ((K + 63) / 64)];
 static lac_ctx_t *ctx;        /* of the step that runs */
 static const char *complaint; /* of its own */
 
+static route_names_t routes;
+
 static void make_operands(void)
 {
+    routes = host_route_names(0);
     int nnz = 0, active = 0;
     for (int i = 0; i < M * K; i++) {
         events[i] = i % 11 == 0;
@@ -47,8 +51,7 @@ static void make_operands(void)
     }
 }
 
-static const char *const routes[] = {NULL, "event", "csr", "plain", "blas", "reference"};
-enum { ROUTES = sizeof routes / sizeof *routes, LAYOUTS = 4 };
+enum { LAYOUTS = 4 };
 
 static lac_obj_t obj_a(void)
 {
@@ -77,7 +80,7 @@ static lac_status_t product(int layout, const char *route, lac_meta_t *meta)
 
 static lac_status_t any_route(int i)
 {
-    return product(i / ROUTES, routes[i % ROUTES], NULL);
+    return product(i / routes.count, routes.name[i % routes.count], NULL);
 }
 
 static lac_status_t bare_pointers(int i)
@@ -103,7 +106,7 @@ static lac_status_t vectors(int i)
 static lac_status_t planned(int i)
 {
     lac_obj_t oa = obj_a(), ob = obj_b(), oc = obj_c();
-    lac_call_t call = {.size = sizeof call, .route = routes[i]};
+    lac_call_t call = {.size = sizeof call, .route = routes.name[i]};
     lac_decision_t decision;
     lac_plan_t *plan;
     lac_status_t status = lac_plan_create(ctx, &plan, &oa, &ob, &oc, &call);
@@ -256,13 +259,15 @@ static lac_status_t no_device(int i)
     return status;
 }
 
+enum { OF_ROUTES = -1 }; /* so many times as there are routes */
+
 static const struct {
     lac_status_t (*run)(int i);
     int count;
-} steps[] = {{any_route, ROUTES *LAYOUTS},
+} steps[] = {{any_route, OF_ROUTES *LAYOUTS},
              {bare_pointers, 1},
              {vectors, 1},
-             {planned, ROUTES},
+             {planned, OF_ROUTES},
              {frozen, 5},
              {turned, 2},
              {attached, 4},
@@ -274,10 +279,15 @@ static const struct {
              {no_device, 1}};
 enum { KINDS = sizeof steps / sizeof *steps };
 
+static int count_of(int kind)
+{
+    return steps[kind].count < 0 ? steps[kind].count / OF_ROUTES * routes.count : steps[kind].count;
+}
+
 static int count_steps(void)
 {
     int count = 0;
-    for (int kind = 0; kind < KINDS; kind++) count += steps[kind].count;
+    for (int kind = 0; kind < KINDS; kind++) count += count_of(kind);
     return count;
 }
 
@@ -298,14 +308,15 @@ static const char *touched(void)
 static lac_status_t run_step(lac_ctx_t *of, int i, const char **wrong)
 {
     int kind = 0;
-    for (; i >= steps[kind].count; kind++) i -= steps[kind].count;
+    for (; i >= count_of(kind); kind++) i -= count_of(kind);
     for (int e = 0; e < 2 * M * N; e++) c[e] = -77.0f;
     ctx = of;
     complaint = NULL;
     lac_ctx_set(ctx, "compare", "off");
     lac_ctx_set(ctx, "stats", "0");
     lac_status_t status = steps[kind].run(i);
-    bool gaps = (steps[kind].run == any_route && i / ROUTES == 2) || (steps[kind].run == compared && i == 2);
+    bool gaps =
+        (steps[kind].run == any_route && i / routes.count == 2) || (steps[kind].run == compared && i == 2);
     *wrong = complaint ? complaint : status ? touched() : wrong_product(gaps);
     return status;
 }

@@ -7,6 +7,7 @@
  * that the rules of its format give it, so that the address sanitizer sees a read beyond. */
 #include "fuzz_target.h"
 
+#include "../route_names.h"
 #include "lacuna/lacuna.h"
 
 #include <stdbool.h>
@@ -51,8 +52,8 @@ static float *values(size_t count)
 
 static void expect_one_product(lac_ctx_t *ctx, lac_meta_t *meta, int m, int n, bool turned)
 {
-    static const char *const routes[] = {"reference", "event", "csr", "plain", "auto"};
-    static float b[SIDE * N], c[5][SIDE * N];
+    const route_names_t routes = host_route_names(0);
+    static float b[SIDE * N], c[LAC_CANDIDATES_MAX + 1][SIDE * N];
     lac_obj_t oa = lac_obj_rowmajor(LAC_F32, m, n, NULL, n > 0 ? n : 1);
     oa.meta = meta;
     oa.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
@@ -60,11 +61,11 @@ static void expect_one_product(lac_ctx_t *ctx, lac_meta_t *meta, int m, int n, b
     for (int i = 0; i < SIDE * N; i++) b[i] = (float)(i % 3 - 1);
     lac_obj_t ob = lac_obj_rowmajor(LAC_F32, inner, N, b, N);
     memset(c, 0, sizeof c);
-    for (int r = 0; r < 5; r++) {
+    for (int r = 0; r < routes.count; r++) {
         lac_obj_t oc = lac_obj_rowmajor(LAC_F32, rows, N, c[r], N);
-        lac_call_t call = {.size = sizeof call, .route = routes[r]};
+        lac_call_t call = {.size = sizeof call, .route = routes.name[r]};
         fuzz_promise(!lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call), "an accepted form makes a product");
-        for (int i = 0; i < rows * N; i++) fuzz_promise(c[r][i] == c[0][i], routes[r]);
+        for (int i = 0; i < rows * N; i++) fuzz_promise(c[r][i] == c[0][i], routes.name[r]);
     }
 }
 

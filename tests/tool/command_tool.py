@@ -3,6 +3,7 @@
 """What the tests of the command line share: the tool, as a function, and a small problem for it."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -18,6 +19,13 @@ def lacuna(*arguments, env=None, stdin=None):
     done = subprocess.run([sys.argv[1], *arguments], capture_output=True, text=True, input=stdin, check=False,
                           env={**os.environ, **(env or {})})
     return done.returncode, done.stdout, done.stderr
+
+
+def host_routes():
+    """The routes that the library has on the host and lets one force, by its own report of a check."""
+    names = re.findall(r"(?m)^  (?:ok|refused|FAILED) +([a-z]+) ", lacuna("check", "--route", "all", SMALL)[1])
+    assert names[0] == "auto" and len(names) > 4, names
+    return names[1:]
 
 
 def main():

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from command_tool import COMMANDS, QUICK, SMALL, SOURCE, lacuna, main
+from command_tool import COMMANDS, QUICK, SMALL, SOURCE, host_routes, lacuna, main
 
 
 class Words(unittest.TestCase):
@@ -110,14 +110,14 @@ class Info(unittest.TestCase):
         self.assertRegex(out, r"(?m)^option nan +strict \(function\)")
 
 
-ROUTES = ("trivial", "event", "csr", "bitmask", "reference", "dense", "plain")
+ROUTES = host_routes()
 
 
 class Explain(unittest.TestCase):
     def test_every_route_has_its_line(self):
         code, out, _ = lacuna("explain", SMALL)
         self.assertEqual(code, 0)
-        for route in ROUTES:
+        for route in ("trivial", *ROUTES):
             self.assertRegex(out, rf"(?m)^  [* ] +{route} ", out)
         self.assertEqual(sum(line.startswith("  *") for line in out.splitlines()), 1, out)
         self.assertIn("chosen: ", out)
@@ -148,9 +148,11 @@ class Check(unittest.TestCase):
         code, out, _ = lacuna("check", SMALL)
         self.assertEqual(code, 0)
         self.assertRegex(out, r"1 problems: [1-9]\d* passed, [1-9]\d* refused, 0 failed; largest error")
-        for route in ("auto", "event", "csr", "dense", "reference", "lac_sgemm", "lac_plan_run"):
-            self.assertRegex(out, rf"(?m)^  ok +{route} ")
-        self.assertRegex(out, r"(?m)^  refused +bitmask +\S")
+        refused = {"bitmask"}
+        for line in ("auto", *set(ROUTES) - refused, "lac_sgemm", "lac_plan_run"):
+            self.assertRegex(out, rf"(?m)^  ok +{line} ")
+        for route in refused:
+            self.assertRegex(out, rf"(?m)^  refused +{route} +\S")
 
     def test_built_in(self):
         code, out, _ = lacuna("check", "--quiet")
@@ -202,9 +204,11 @@ class Check(unittest.TestCase):
         self.assertNotEqual(first, problems("8"))
 
     def test_report_does_not_depend_on_the_workers(self):
-        """Forced routes give the same lines, in the order of the list, whoever checked what."""
+        """Forced routes give the same lines, in the order of the list, whoever checked what; those of a BLAS may not."""
+        routes = ",".join(route for route in ROUTES if route != "dense")
+
         def report(*more):
-            return lacuna("check", "--route", "event,csr,plain", "--fuzz", "60", "--seed", "3", *more)
+            return lacuna("check", "--route", routes, "--fuzz", "60", "--seed", "3", *more)
 
         first = report()
         self.assertEqual(first[0], 0, first[1])

@@ -3,6 +3,7 @@
  * Operands past 2^31 elements. Their memory is pages that were never written, so that little of it is real.
  */
 #include "unit_support.h"
+#include "../route_names.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -11,9 +12,6 @@
 #include <sys/mman.h>
 
 #define ELEMENTS (INT64_C(1) << 31)
-
-static const char *const routes[] = {"auto", "event", "csr", "plain", "blas", "reference"};
-enum { ROUTES = sizeof routes / sizeof *routes };
 
 /* Zeros that take no memory until they are written; skips the test where there is no room for the addresses.
  */
@@ -41,6 +39,7 @@ static void test_far_strides(void **state)
     enum { M = 5, K = 6, N = 18 };
     const int64_t ld = ELEMENTS + 5;
     const size_t bytes = ((size_t)ld * (N + 1)) * sizeof(float);
+    const route_names_t routes = host_route_names(0);
     for (int turn = 0; turn < 4; turn++) {
         bool rows_a = turn & 1, rows_w = turn & 2;
         float *x = zeros(bytes), *w = zeros(bytes), *out = zeros(bytes);
@@ -54,14 +53,14 @@ static void test_far_strides(void **state)
             for (int k = 0; k < K; k++) x[i * a.rs + k * a.cs] = (i + k) % 3 ? 0.0f : (float)(i - k);
         for (int k = 0; k < K; k++)
             for (int j = 0; j < N; j++) w[k * b.rs + j * b.cs] = (float)(k * N + j);
-        for (int r = 0; r < ROUTES; r++) {
-            multiply(*state, routes[r], &a, &b, &c, false);
+        for (int r = 0; r < routes.count; r++) {
+            multiply(*state, routes.name[r], &a, &b, &c, false);
             for (int i = 0; i < M; i++)
                 for (int j = 0; j < N; j++) {
                     float sum = 0.0f;
                     for (int k = 0; k < K; k++) sum += x[i * a.rs + k * a.cs] * w[k * b.rs + j * b.cs];
                     if (out[i * c.rs + j * c.cs] != sum)
-                        fail_msg("%s, layout %d: wrong at %d, %d", routes[r], turn, i, j);
+                        fail_msg("%s, layout %d: wrong at %d, %d", routes.name[r], turn, i, j);
                     out[i * c.rs + j * c.cs] = -1.0f;
                 }
         }

@@ -3,6 +3,7 @@
  * Layers: bias and activations on any layout, the forms of what was written, layers that take each other's
  * outputs, bad input. Values are small whole numbers, so that every order of summation gives the same. */
 #include "unit_support.h"
+#include "../route_names.h"
 
 #include <math.h>
 #include <string.h>
@@ -148,12 +149,12 @@ static void test_forms(void **state)
 static void test_chain(void **state)
 {
     enum { N = 32, DEEP = 3 };
-    static const char *const routes[] = {NULL, "event", "csr", "bitmask", "reference"};
+    const route_names_t routes = host_route_names(0);
     static float x[DEEP + 1][N * N], w[DEEP][N * N], want[N * N];
-    for (size_t r = 0; r < sizeof routes / sizeof *routes; r++) {
+    for (int r = 0; r < routes.count; r++) {
         lac_obj_t o[DEEP + 1], v[DEEP];
         lac_decision_t decision;
-        lac_call_t call = {.size = sizeof call, .route = routes[r], .decision = &decision};
+        lac_call_t call = {.size = sizeof call, .route = routes.name[r], .decision = &decision};
         lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_RELU, .forms = LAC_META_CSR | LAC_META_BITMASK};
         fill(x[0], N * N, 9);
         for (int l = 0; l <= DEEP; l++) {

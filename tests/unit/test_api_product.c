@@ -4,6 +4,7 @@
  * metadata, against the oracle; with 1, 2 and 3 threads to the same bits. A failure prints the problem
  * string. */
 #include "unit_support.h"
+#include "../route_names.h"
 #include "operand_set.h"
 #include "ref_compare.h"
 #include "ref_gemm.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const routes[] = {"auto", "event", "csr", "bitmask", "plain", "blas", "reference"};
+static route_names_t routes;
 static const int64_t extents[] = {1, 7, 16, 31, 33, 127};
 static const char *const transposes[] = {"NN", "NT", "TN", "TT"};
 static const char *const layouts[] = {"row", "col", "row+3", "col+5", "rowx2+1", "colx3"};
@@ -20,17 +21,18 @@ static const char *const patterns[] = {"bern0.05", "dense",   "bern0.4",  "zero"
 static const char *const metas[] = {"none", "density", "csr", "csc", "bits", "active", "none"};
 static const char *const scalars[] = {"0", "1", "-0.5", "1", "2.25"};
 
-enum { ROUTES = sizeof routes / sizeof *routes, EXTENTS = sizeof extents / sizeof *extents, THREADS = 3 };
+enum { EXTENTS = sizeof extents / sizeof *extents, THREADS = 3 };
 
 typedef struct checker {
-    lac_ctx_t *ctx[THREADS]; /* with 1, 2, 3 threads */
-    int ran[ROUTES];         /* as asked for         */
+    lac_ctx_t *ctx[THREADS];         /* with 1, 2, 3 threads */
+    int ran[LAC_CANDIDATES_MAX + 1]; /* as asked for, by route */
     int calls;
 } checker_t;
 
 static int setup(void **state)
 {
     static checker_t checker;
+    routes = host_route_names(0);
     for (int t = 0; t < THREADS; t++) {
         char number[8];
         checker.ctx[t] = unit_ctx();
@@ -113,7 +115,7 @@ static void check(checker_t *checker, const char *text, int route, bool strict)
     uint64_t a = ref_matrix_checksum(&set.data.a), b = ref_matrix_checksum(&set.data.b);
     for (int t = 0; t < THREADS; t++) {
         lac_decision_t decision;
-        lac_call_t call = {.size = sizeof call, .route = routes[route], .decision = &decision};
+        lac_call_t call = {.size = sizeof call, .route = routes.name[route], .decision = &decision};
         operand_set_reset(&set);
         lac_status_t status =
             lac_gemm_ex(checker->ctx[t], &problem.alpha, &set.a, &set.b, &problem.beta, &set.c, &call);
@@ -121,7 +123,7 @@ static void check(checker_t *checker, const char *text, int route, bool strict)
         uint64_t now = ref_matrix_result_checksum(&set.data.c);
         if (t == 0) {
             expect_product(&set, &decision, strict);
-            checker->ran[route] += !strcmp(decision.route, route == 5 ? "dense" : routes[route]);
+            checker->ran[route] += !strcmp(decision.route, routes.name[route]);
             bits = now;
             first = decision;
         } else if (now != bits) {
@@ -144,7 +146,7 @@ static void test_every_route(void **state)
     char text[REF_PROBLEM_TEXT];
     int step = unit_quick() ? 37 : 1, at = 0;
     for (int again = 0; again < (unit_quick() ? 1 : 3); again++)
-        for (int route = 0; route < ROUTES; route++)
+        for (int route = 0; route < routes.count; route++)
             for (int mm = 0; mm < EXTENTS; mm++)
                 for (int kk = 0; kk < EXTENTS; kk++)
                     for (int nn = 0; nn < EXTENTS; nn++)
@@ -154,9 +156,9 @@ static void test_every_route(void **state)
                                              transposes[t], "u", &random);
                             check(checker, text, route, false);
                         }
-    for (int route = 1; route < ROUTES; route++)
+    for (int route = 1; route < routes.count; route++)
         if (checker->ran[route] < (unit_quick() ? 1 : 50))
-            fail_msg("%s ran only %d times", routes[route], checker->ran[route]);
+            fail_msg("%s ran only %d times", routes.name[route], checker->ran[route]);
     assert_true(checker->calls > 100);
 }
 
@@ -168,7 +170,7 @@ static void test_special_values(void **state)
     for (int i = 0; i < (unit_quick() ? 20 : 700); i++) {
         describe_problem(text, sizeof text, extents[i % EXTENTS], extents[i / 2 % EXTENTS],
                          extents[i / 3 % EXTENTS], transposes[i % 4], "x", &random);
-        check(*state, text, i % ROUTES, false);
+        check(*state, text, i % routes.count, false);
     }
 }
 
@@ -182,7 +184,7 @@ static void test_strict_nan(void **state)
     for (int i = 0; i < (unit_quick() ? 20 : 700); i++) {
         describe_problem(text, sizeof text, extents[i % EXTENTS], extents[i / 2 % EXTENTS],
                          extents[i / 3 % EXTENTS], transposes[i % 4], "x", &random);
-        check(*state, text, i % ROUTES, true);
+        check(*state, text, i % routes.count, true);
     }
     for (int t = 0; t < THREADS; t++) unit_expect(lac_ctx_set(checker->ctx[t], "nan", "fast"), LAC_OK, "nan");
 }
@@ -207,7 +209,7 @@ static void test_corners(void **state)
         "sgemm:NN:16x2048x16:A=dense/1:dtA=u8:B=dense/1:dtB=u8:s7",
         "sgemm:NN:200x200x200:A=bern0.1:layA=rowx2:B=dense:layB=colx2:layC=rowx3+1:beta=1:s8"};
     for (size_t i = 0; i < sizeof corners / sizeof *corners; i++)
-        for (int route = 0; route < ROUTES; route++) check(*state, corners[i], route, false);
+        for (int route = 0; route < routes.count; route++) check(*state, corners[i], route, false);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
  * Bare pointers with strides of either sign, and vectors counted from their far end, against a double loop.
  */
 #include "unit_support.h"
+#include "../route_names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +12,7 @@
 
 enum { ROOM = 7000 }; /* 40 lines of up to 83 elements, to either side of the middle */
 
-static const char *const routes[] = {"auto", "event", "csr", "plain", "blas", "reference"};
-enum { ROUTES = sizeof routes / sizeof *routes };
+static route_names_t routes;
 
 /* A view whose element (0, 0) lies in the middle of its own buffer. */
 typedef struct view {
@@ -62,7 +62,7 @@ static void test_sgemm(void **state)
                 k = unit_between(&random, 1, 20);
         bool ta = unit_random(&random) & 1, tb = unit_random(&random) & 1;
         float alpha = scalars[unit_between(&random, 0, 3)], beta = scalars[unit_between(&random, 0, 3)];
-        unit_expect(lac_ctx_set(ctx, "backend", routes[round % ROUTES]), LAC_OK, "backend");
+        unit_expect(lac_ctx_set(ctx, "backend", routes.name[round % routes.count]), LAC_OK, "backend");
         make_view(&a, ta ? k : m, ta ? m : k, 3, &random);
         make_view(&b, tb ? n : k, tb ? k : n, 3, &random);
         make_view(&c, m, n, 1, &random);
@@ -79,8 +79,8 @@ static void test_sgemm(void **state)
                 float got = at(&c, false, i, j);
                 if (!(fabs((double)got - want) <= 1e-4))
                     fail_msg("round %d, %s: %ldx%ldx%ld: %g at %ld, %ld, expected %g", round,
-                             routes[round % ROUTES], (long)m, (long)k, (long)n, (double)got, (long)i, (long)j,
-                             want);
+                             routes.name[round % routes.count], (long)m, (long)k, (long)n, (double)got,
+                             (long)i, (long)j, want);
                 origin(&c)[i * c.rs + j * c.cs] = at(&before, false, i, j);
             }
         assert_memory_equal(c.data, before.data, sizeof c.data); /* nothing else was written */
@@ -108,7 +108,7 @@ static void test_sgemv(void **state)
         bool turned = unit_random(&random) & 1;
         int64_t rows = turned ? n : m, cols = turned ? m : n;
         float alpha = (float)unit_between(&random, -1, 1), beta = (float)unit_between(&random, 0, 2);
-        unit_expect(lac_ctx_set(ctx, "backend", routes[round % ROUTES]), LAC_OK, "backend");
+        unit_expect(lac_ctx_set(ctx, "backend", routes.name[round % routes.count]), LAC_OK, "backend");
         make_view(&a, m, n, 2, &random);
         for (int i = 0; i < ROOM; i++) {
             x[i] = unit_between(&random, 0, 3) ? 0.0f : (float)unit_between(&random, -4, 4);
@@ -123,8 +123,8 @@ static void test_sgemv(void **state)
             float got = y[place(i, rows, incy)];
             if (!(fabs((double)got - sum) <= 1e-4))
                 fail_msg("round %d, %s: %c %ldx%ld incx %ld incy %ld: y[%ld] is %g, expected %g", round,
-                         routes[round % ROUTES], turned ? 'T' : 'N', (long)m, (long)n, (long)incx, (long)incy,
-                         (long)i, (double)got, sum);
+                         routes.name[round % routes.count], turned ? 'T' : 'N', (long)m, (long)n, (long)incx,
+                         (long)incy, (long)i, (double)got, sum);
             y[place(i, rows, incy)] = before[place(i, rows, incy)];
         }
         assert_memory_equal(y, before, sizeof y);
@@ -210,5 +210,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sgemm), cmocka_unit_test(test_sgemv),
                                        cmocka_unit_test(test_bad_vectors), cmocka_unit_test(test_drop_in)};
     unit_begin();
+    routes = host_route_names(0);
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

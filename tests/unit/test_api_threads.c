@@ -3,6 +3,7 @@
  * Several threads: on operands whose metadata they share, with contexts that come and go; and more sites than
  * a context keeps. */
 #include "unit_support.h"
+#include "../route_names.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -30,7 +31,7 @@ static lac_status_t multiply(lac_ctx_t *ctx, const char *route, float *out)
 
 static void *work(void *arg)
 {
-    static const char *const routes[] = {"auto", "event", "csr", "bitmask", "plain"};
+    const route_names_t routes = host_route_names(WITHOUT_BLAS); /* whose threads are its own affair */
     int first = *(int *)arg;
     float out[M * N];
     lac_ctx_t *own, *dropin = lac_thread_ctx();
@@ -42,7 +43,7 @@ static void *work(void *arg)
     for (int i = 0; i < (unit_quick() ? 5 : 40); i++) {
         lac_ctx_t *ctx = i % 2 ? own : dropin;
         memset(out, 0x7f, sizeof out);
-        if (multiply(ctx, routes[(first + i) % 5], out) || memcmp(out, want, sizeof out))
+        if (multiply(ctx, routes.name[(first + i) % routes.count], out) || memcmp(out, want, sizeof out))
             atomic_fetch_add(&wrong, 1);
         (void)lac_meta_density(meta_s);
         (void)lac_meta_bytes(meta_w);

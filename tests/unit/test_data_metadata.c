@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Generations, trust, bytes, and metadata that several threads fill at once. */
 #include "unit_support.h"
+#include "../route_names.h"
 #include "data/metadata.h"
 #include "host/forms.h"
 
@@ -114,7 +115,7 @@ static void test_scan_is_trusted_while_frozen(void **state)
  * neither by routes that expand the operand, nor where rows are picked of its columns. */
 static void test_attach_outdates_a_scan(void **state)
 {
-    static const char *const routes[] = {"plain", "reference", "csr"};
+    const route_names_t routes = host_route_names(0);
     static const int32_t at[] = {0};
     static const int64_t starts[] = {0, 1, 1}, first[] = {0};
     static const float two[] = {2.0f, 0.0f}, unit[] = {1.0f, 0.0f, 0.0f, 1.0f};
@@ -127,9 +128,9 @@ static void test_attach_outdates_a_scan(void **state)
     unit_expect(lac_meta_scan(*state, &obj, LAC_META_CSR | LAC_META_CSC), LAC_OK, "scan");
     obj.buf = NULL;
     unit_expect(lac_meta_attach_active(meta, 1, at, two), LAC_OK, "active");
-    for (size_t r = 0; r < sizeof routes / sizeof *routes; r++) {
-        lac_call_t call = {.size = sizeof call, .route = routes[r]};
-        unit_expect(lac_gemm_ex(*state, NULL, &obj, &ob, NULL, &oc, &call), LAC_OK, routes[r]);
+    for (int r = 0; r < routes.count; r++) {
+        lac_call_t call = {.size = sizeof call, .route = routes.name[r]};
+        unit_expect(lac_gemm_ex(*state, NULL, &obj, &ob, NULL, &oc, &call), LAC_OK, routes.name[r]);
         assert_true(c[0] == 2.0f && c[1] == 0.0f && c[2] == 0.0f && c[3] == 0.0f);
     }
     unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
