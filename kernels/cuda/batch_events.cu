@@ -89,12 +89,13 @@ __device__ inline void store_columns(const BatchArgs &a, float *row, int j0, int
  *           gathers columns 128 w .. of the block's.
  * Layout    kWide: rows of W contiguous and 16-byte aligned, n a multiple of 4. Otherwise any.
  * Bytes     S once for every 1024 columns, a row of W for each event, out once.
- * Order     ascending k in each element: no atomics.
+ * Order     ascending k in each element, in short runs that are added up: no atomics.
  * Limit     latency at 1 %: 64 products of 10 x 1000 x 1000 in 7 us; L1 and L2 above (H200, 2026-11-21). */
 template <typename T, bool kWide, typename Args>
-__global__ __launch_bounds__(kMostWarps *kWarp) void batch_events(const __grid_constant__ Args args)
+__global__ __launch_bounds__(kMostWarps *kWarp,
+                             kWide ? 6 : 4) void batch_events(const __grid_constant__ Args args)
 {
-    LACUNA_DYNAMIC_SHARED(Event, packed); /* the shares, then all together, then how many each share has */
+    LACUNA_DYNAMIC_SHARED(float4, shared); /* totals of runs, the shares, all together, how many each has */
     const BatchArgs &a = common(args);
     const lac_cuda_batch_t &b = a.b;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp,
@@ -104,7 +105,9 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void batch_events(const __grid_c
     const int share = (int)round_up(ceil_div(k, warps), 128), begin = warp * share,
               end = least(k, begin + share);
     const ScanRow<T> row = {(const T *)x.s + i * b.srs, b.scs, a.quads};
-    Event *mine = packed + begin, *list = packed + share * warps;
+    float *totals = (float *)shared + warp * kTileColumns;
+    Event *packed = (Event *)((float *)shared + warps * kTileColumns), *mine = packed + begin,
+          *list = packed + share * warps;
     int *counts = (int *)(list + share * warps);
     int count = 0;
     for (int base = begin; base < end; base += 128 * kRounds) {
@@ -125,13 +128,15 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void batch_events(const __grid_c
     for (int e = lane; e < count; e += kWarp) list[before + e] = mine[e];
     __syncthreads();
 
+    const int length = run_length(total);
     for (int j0 = ((int)blockIdx.y * warps + warp) * kTileColumns; j0 < b.n;
          j0 += (int)gridDim.y * warps * kTileColumns) {
-        const Picture p = {(int)b.m, (int)b.n, k, {}, {}, x.w, (int)b.wks, (int)b.wjs, x.out, b.rs, b.cs};
+        const Picture p = {(int)b.m, (int)b.n, k, {}, {}, x.w, (int)b.wks, (int)b.wjs, x.out, b.rs, b.cs, {}};
         const LaneColumns<1, kWide> columns(p, j0, lane);
-        float acc[kLaneColumns] = {};
-        gather(list, total, columns, (int)b.wks, acc);
-        store_columns<kWide>(a, x.out + i * b.rs, j0, lane, acc);
+        RunSums<1, kWide> sums(totals, lane);
+        gather_runs(list, 0, total, columns, (int)b.wks, sums, length);
+        sums.add_total();
+        store_columns<kWide>(a, x.out + i * b.rs, j0, lane, sums.run);
     }
 }
 
@@ -142,7 +147,8 @@ lac_status_t launch_batch(const Args &args, const BatchArgs &a, bool wide, cudaS
     const int64_t tiles = ceil_div(b.n, kTileColumns), scans = ceil_div(b.k, 128 * kRounds);
     const int warps = (int)least<int64_t>(kMostWarps, most(tiles, scans));
     const int64_t share = round_up(ceil_div(b.k, warps), 128);
-    const int64_t shared = (2 * (int64_t)sizeof(Event) * share + (int64_t)sizeof(int)) * warps;
+    const int64_t shared =
+        (int64_t(sizeof(float) * kTileColumns + sizeof(int)) + 2 * (int64_t)sizeof(Event) * share) * warps;
     const Launch l = {dim3(unsigned(b.count * b.m), unsigned(least<int64_t>(ceil_div(tiles, warps), 65535))),
                       dim3(unsigned(warps * kWarp)),
                       (size_t)shared,

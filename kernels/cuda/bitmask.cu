@@ -20,10 +20,11 @@ struct BitmaskArgs {
     int j0;
 };
 
-/* Per warp: two sets of values, and for each word of bits where its values begin. */
-template <int kRows> struct WarpMemory {
+/* Per warp: two sets of values, for each word of bits where its values begin, and the sums of its runs. */
+template <int kColumns, int kRows> struct WarpMemory {
     float value[2][kRows][kHeld / kRows + kSpare];
     uint2 word[kWarp];
+    float total[round_up(kRows * kColumns, 4)];
 };
 
 __device__ inline float load_shared(unsigned at)
@@ -96,6 +97,23 @@ template <int kColumns> __device__ inline void load_partner(float (&y)[kColumns]
     }
 }
 
+/* total[r * kColumns + c] += the lanes' sums; theirs begin anew. Each total is one lane's. */
+template <int kRows, int kColumns>
+__device__ inline void settle(float (&acc)[kRows][kColumns], float *total, int lane)
+{
+    static_assert(kRows * kColumns <= kWarp, "a lane for each sum");
+#pragma unroll
+    for (int r = 0; r < kRows; r++)
+#pragma unroll
+        for (int c = 0; c < kColumns; c++) {
+            float sum = acc[r][c];
+#pragma unroll
+            for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
+            if (lane == r * kColumns + c) total[lane] += sum;
+            acc[r][c] = 0.0f;
+        }
+}
+
 /* out := beta out + alpha S W for kColumns columns of W from j0 on; S[m, k] as bits and packed values.
  *
  * Mapping   one warp per kRows rows of S, kHeld elements at a time: lane l counts a word of bits and copies
@@ -103,13 +121,14 @@ template <int kColumns> __device__ inline void load_partner(float (&y)[kColumns]
  *           in shared memory, as much as fits, for the whole block.
  * Layout    any; values are copied in pieces of 16 bytes.
  * Bytes     1/8 per element of S and 4 per nonzero, once; W once per block.
- * Order     the lanes' sums are added by a butterfly: one fixed order, no atomics.
+ * Order     the lanes' sums are added by a butterfly, after every 512 terms of a lane: one fixed order, no
+ *           atomics.
  * Limit     one column: 2.6 TB/s at 50 %; a word of a row takes 7 instructions, and as many stalls. 54 us
  *           for 8192 x 8192, where cuBLAS takes 91; 66 to 136 us for four columns (H200, 2026-11-21). */
 template <int kColumns, int kRows>
 __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_constant__ BitmaskArgs a)
 {
-    constexpr int kStrip = kHeld / kRows, kWords = kStrip / kWarp;
+    constexpr int kStrip = kHeld / kRows, kWords = kStrip / kWarp, kRun = kLongestRun / kWords; /* strips */
     constexpr int kPartner = kPartnerFloats / kColumns / kStrip * kStrip; /* k of W at a time */
     LACUNA_DYNAMIC_SHARED(float4, memory);
     const Picture &p = a.p;
@@ -119,7 +138,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
     asm volatile("mov.b32 %0, %%lanemask_eq;" : "=r"(bit));
     asm volatile("mov.b32 %0, %%lanemask_lt;" : "=r"(below));
     float *w = (float *)memory;
-    WarpMemory<kRows> &mine = ((WarpMemory<kRows> *)(w + kPartnerFloats))[warp];
+    WarpMemory<kColumns, kRows> &mine = ((WarpMemory<kColumns, kRows> *)(w + kPartnerFloats))[warp];
     const int row0 = (blockIdx.x * warps + warp) * kRows, row = row0 + lane / kWords, part = lane % kWords;
     const bool live = row < p.m;
     const int64_t halves = 2 * a.s.words;
@@ -147,11 +166,13 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
     };
 
     float acc[kRows][kColumns] = {};
+    if (lane < kRows * kColumns) mine.total[lane] = 0.0f;
     const int strips = (int)ceil_div(p.k, kStrip);
     uint2 here = fetch(word(0), 0);
     unsigned next = word(1);
     for (int strip = 0; strip < strips; strip++) {
         const int k0 = strip * kStrip, in = k0 % kPartner;
+        if (strip && strip % kRun == 0) settle(acc, mine.total, lane);
         if (in == 0) {
             __syncthreads();
             fetch_partner<kColumns>(w, p, a.j0, k0, least(kPartner, p.k - k0));
@@ -178,27 +199,21 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
         }
         __syncwarp();
     }
+    settle(acc, mine.total, lane);
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-#pragma unroll
-    for (int r = 0; r < kRows; r++)
-#pragma unroll
-        for (int c = 0; c < kColumns; c++) {
-            float sum = acc[r][c];
-#pragma unroll
-            for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
-            if (lane != c || c >= p.n - a.j0 || row0 + r >= p.m) continue;
-            store_sum(p, (int)row0 + r, a.j0 + c, sum, alpha, beta);
-        }
+    const int r = lane / kColumns, c = lane % kColumns; /* the lane that added up this sum */
+    if (r < kRows && c < p.n - a.j0 && row0 + r < p.m)
+        store_sum(p, row0 + r, a.j0 + c, mine.total[lane], alpha, beta);
 }
 
 template <int kColumns, int kRows> lac_status_t launch_rows(const BitmaskArgs &a, cudaStream_t stream)
 {
     const Device device = current_device();
     const int64_t tasks = ceil_div(a.p.m, kRows), sms = device.sms, partner = sizeof(float) * kPartnerFloats;
-    const int64_t room = (device.shared - partner) / (int64_t)sizeof(WarpMemory<kRows>);
+    const int64_t room = (device.shared - partner) / (int64_t)sizeof(WarpMemory<kColumns, kRows>);
     const int64_t fit = most<int64_t>(1, least<int64_t>(kMostWarps, room));
     const int warps = (int)ceil_div(tasks, sms * ceil_div(tasks, sms * fit));
-    const size_t shared = size_t(partner) + sizeof(WarpMemory<kRows>) * size_t(warps);
+    const size_t shared = size_t(partner) + sizeof(WarpMemory<kColumns, kRows>) * size_t(warps);
     return launch(
         bitmask<kColumns, kRows>,
         {dim3(unsigned(ceil_div(tasks, warps))), dim3(unsigned(warps * kWarp)), shared, 1, false, stream}, a);

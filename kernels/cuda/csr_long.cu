@@ -49,10 +49,17 @@ __device__ void bring_chunks(const LongArgs &a, char *stages, Barriers &b, const
     }
 }
 
-/* Steps of one group of rows, from number `entry` on, which opens a chunk, through `chunks` chunks. */
-__device__ void carry_out(StepMachine &s, const Step *from, int entry, int chunks, unsigned queue,
-                          unsigned stages, Barriers &b, int lane)
+/* Batches of steps after which the sums of a group are added to what the output, or the part's memory, has:
+ * 512 terms of each of its rows, on average. Rows of a group have about as many. */
+constexpr int kBatchesOfRun = kStepRows * kLongestRun / (kBatch - 1);
+
+/* Steps of one group of rows, from number `entry` on, which opens a chunk, through `chunks` chunks.
+ * settle(false): takes the sums of a run, which begin anew. */
+template <typename Settle>
+__device__ inline void carry_out(StepMachine &s, const Step *from, int entry, int chunks, unsigned queue,
+                                 unsigned stages, Barriers &b, int lane, const Settle &settle)
 {
+    int batches = 0;
     const unsigned mine = queue + lane * (int)sizeof(Step);
     from += entry / (kBatch - 1) * kBatch;
     Step held = from[lane];
@@ -68,6 +75,7 @@ __device__ void carry_out(StepMachine &s, const Step *from, int entry, int chunk
         const unsigned next = s.next;
         if (s.what == kStepChunkOn) {
             if (chunk == chunks) break;
+            if (batches >= kBatchesOfRun) settle(false), batches = 0;
             if (chunk > 0) {
                 __syncwarp();
                 if (lane == 0) barrier_arrive(&b.empty[(chunk - 1) % kStages]);
@@ -79,7 +87,7 @@ __device__ void carry_out(StepMachine &s, const Step *from, int entry, int chunk
         } else {
             __syncwarp();
             keep_step(mine, held);
-            held = from[lane], from += kBatch;
+            held = from[lane], from += kBatch, batches++;
             __syncwarp();
             s.at = queue;
         }
@@ -93,10 +101,31 @@ __device__ void carry_out(StepMachine &s, const Step *from, int entry, int chunk
     }
 }
 
-/* Writes the sums of a group. The biases of columns are read before anything is stored, all at once. */
-__device__ void store_group(const Picture &p, const StepMachine &s, const int *rows, int j0, int lane)
+/* Adds the sums of a run to the output. settled: not the first run, which scales what is there by beta. */
+__device__ inline void add_group(const Picture &p, StepMachine &s, const int *rows, int j0, int lane,
+                                 bool settled)
 {
-    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    const float alpha = load_scalar(p.alpha), beta = settled ? 1.0f : load_scalar(p.beta);
+    const int mine = lane < kStepRows ? rows[lane] : -1;
+#pragma unroll
+    for (int r = 0; r < kStepRows; r++) {
+        const int i = __shfl_sync(kFull, mine, r);
+#pragma unroll
+        for (int c = 0; c < kStepMine; c++) {
+            const int j = j0 + 4 * lane + kWarp * (c / 4 * 4) + c % 4;
+            float *const at = p.out + i * p.rs + j * p.cs;
+            if (i >= 0 && j < p.n) *at = scaled(at, s.sum[r][c], alpha, beta);
+            s.sum[r][c] = 0.0f;
+        }
+    }
+}
+
+/* Writes the sums of a group, or of its last run. The biases of columns are read before anything is stored,
+ * all at once. */
+__device__ inline void store_group(const Picture &p, const StepMachine &s, const int *rows, int j0, int lane,
+                                   bool settled)
+{
+    const float alpha = load_scalar(p.alpha), beta = settled ? 1.0f : load_scalar(p.beta);
     const bool fours = stores_fours(p, alpha, beta);
     const int mine = lane < kStepRows ? rows[lane] : -1, mine0 = j0 + 4 * lane;
     float bias[kStepMine];
@@ -117,17 +146,22 @@ __device__ void store_group(const Picture &p, const StepMachine &s, const int *r
 
 constexpr int kTileRows = kStepWarps * kStepRows;
 
-/* Keeps the sums of a group over a part of k. */
-__device__ void keep_group(const LongArgs &a, const StepMachine &s, const Work &work, int warp, int lane)
+/* Keeps the sums of a group over a part of k, or of a run of it; they begin anew. */
+__device__ inline void keep_group(const LongArgs &a, StepMachine &s, const Work &work, int warp, int lane,
+                                  bool settled)
 {
     const int64_t row = ((int64_t)work.part * a.tiles + work.tile) * kTileRows + warp * kStepRows;
     float *at = a.partial + row * a.width + work.j0 + 4 * lane;
 #pragma unroll
     for (int r = 0; r < kStepRows; r++, at += a.width)
 #pragma unroll
-        for (int c = 0; c < kStepMine; c += 4)
-            *(float4 *)(at + kWarp * c) =
-                make_float4(s.sum[r][c], s.sum[r][c + 1], s.sum[r][c + 2], s.sum[r][c + 3]);
+        for (int c = 0; c < kStepMine; c += 4) {
+            float4 *const four = (float4 *)(at + kWarp * c);
+            const float4 x = settled ? *four : make_float4(0, 0, 0, 0);
+            *four = make_float4(x.x + s.sum[r][c], x.y + s.sum[r][c + 1], x.z + s.sum[r][c + 2],
+                                x.w + s.sum[r][c + 3]);
+            s.sum[r][c] = s.sum[r][c + 1] = s.sum[r][c + 2] = s.sum[r][c + 3] = 0.0f;
+        }
 }
 
 constexpr int kAddThreads = 256;
@@ -185,8 +219,8 @@ __device__ inline Work find_work(const LongArgs &a, int block, int blocks)
  * Bytes     W once per 128 rows of S from the last-level cache into shared memory; from there each row of W
  *           once for the entries that 8 rows have in it; 8 per entry once per 256 columns. Parts of k: their
  *           sums once out and in.
- * Order     the entries of a row, or of its part of k, in ascending k, one after the other; the parts in
- *           order: no atomics.
+ * Order     the entries of a row, or of its part of k, in ascending k, one after the other in runs of some
+ *           512, whose sums are added up in memory; the parts in order: no atomics.
  * Limit     4096^3 at 1, 2, 5, 10 %: 181, 253, 497, 872 us with this machine code of a step, before k
  *           could be in parts. Below 1 % the copies; then the banks of shared memory, busy for 80 % of
  *           the cycles at 1 %; at 10 % also a jump per entry, 8 cycles of the unit that jumps, of which
@@ -204,22 +238,35 @@ __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __
     }
     __syncthreads();
     if (a.parts > 1) dependents_launch();
-    const Work work = find_work(a, (int)blockIdx.x, (int)gridDim.x);
     if (warp == kStepWarps) {
-        if (lane == 0) bring_chunks(a, stages, barriers, work);
+        if (lane == 0) bring_chunks(a, stages, barriers, find_work(a, (int)blockIdx.x, (int)gridDim.x));
         return;
     }
-    const int64_t group = (int64_t)work.tile * kStepWarps + warp;
     const unsigned queue = shared_address(stages + kStages * kStageBytes) + warp * kBatch * (int)sizeof(Step);
     StepMachine s = {};
+    bool settled = false;
+    const auto settle = [&](bool last) {
+        int block = (int)blockIdx.x, mine = warp;
+        asm volatile("" : "+r"(block), "+r"(mine)); /* found anew: no registers keep it meanwhile */
+        const Work work = find_work(a, block, (int)gridDim.x);
+        const int *const rows = a.from.row + ((int64_t)work.tile * kStepWarps + mine) * kStepRows;
+        if (a.parts > 1)
+            keep_group(a, s, work, mine, lane, settled);
+        else if (last)
+            store_group(a.p, s, rows, work.j0, lane, settled);
+        else
+            add_group(a.p, s, rows, work.j0, lane, settled);
+#pragma unroll
+        for (int c = 0; c < kStepMine; c++) s.w[0][c] = s.w[1][c] = 0.0f; /* a chunk begins with a fresh row */
+        settled = true;
+    };
+    const Work work = find_work(a, (int)blockIdx.x, (int)gridDim.x);
+    const int64_t group = (int64_t)work.tile * kStepWarps + warp;
     if (work.end > work.begin)
         carry_out(s, a.from.step + (int64_t)a.from.first[group] * kBatch,
                   a.from.entry[group * kStepParts + work.part * (kStepParts / a.parts)],
-                  work.end - work.begin, queue, shared_address(stages), barriers, lane);
-    if (a.parts > 1)
-        keep_group(a, s, work, warp, lane);
-    else
-        store_group(a.p, s, a.from.row + group * kStepRows, work.j0, lane);
+                  work.end - work.begin, queue, shared_address(stages), barriers, lane, settle);
+    settle(true);
 }
 
 int64_t tiles_of(int64_t m, int64_t n)

@@ -17,29 +17,47 @@ struct ShortArgs {
     int row_warps; /* rows per block; kWarps / row_warps warps share one */
 };
 
+/* Blocks of a multiprocessor: they hide the way to W. */
+constexpr int resident(int vec, int lanes, bool wide)
+{
+    return wide || vec < 4 ? 8 : lanes == 1 ? 6 : 5;
+}
+
 /* out := beta out + alpha S W, S[m, k] as CSR, W[k, n] with any strides, n <= kLanes * kVec.
  *
  * Mapping   kLanes lanes hold the columns of one nonzero, kVec each, and 32 / kLanes such groups walk the row
  *           together; kWarps / row_warps warps take equal shares of it.
  * Layout    kWide: W by rows, its rows 16-byte aligned, n a multiple of kVec = 4.
  * Bytes     8 per nonzero (4 where all values are 1) once; W from cache, once per nonzero; out once.
- * Order     nonzeros of a lane ascending, lanes by a butterfly, warps ascending: no atomics.
+ * Order     nonzeros of a lane ascending, in short runs that are added up, lanes by a butterfly, warps
+ *           ascending: no atomics.
  * Limit     meant to be DRAM for S while W fits the cache. */
 template <int kVec, int kLanes, bool kWide>
-__global__ __launch_bounds__(kWarps *kWarp) void csr_short(const __grid_constant__ ShortArgs a)
+__global__ __launch_bounds__(kWarps *kWarp,
+                             resident(kVec, kLanes,
+                                      kWide)) void csr_short(const __grid_constant__ ShortArgs a)
 {
     constexpr int kGroups = kWarp / kLanes, kColumns = kVec * kLanes;
-    __shared__ float partial[kWarps][kColumns];
+    __align__(16) __shared__ float totals[kWarps][kWarp * kVec]; /* of lanes, then of columns */
     const Picture &p = a.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, shares = kWarps / a.row_warps;
     const int64_t row = (int64_t)blockIdx.x * a.row_warps + warp / shares;
     const int j = lane % kLanes * kVec;
-    float acc[kVec] = {};
+    float acc[kVec] = {}, *const total = totals[warp] + lane * kVec;
+#pragma unroll
+    for (int c = 0; c < kVec; c++) total[c] = 0.0f;
     if (row < p.m) {
         const int64_t p0 = a.s.ptr[row], all = a.s.ptr[row + 1] - p0, share = ceil_div(all, shares);
         const int64_t begin = p0 + least(all, warp % shares * share), end = least(p0 + all, begin + share);
         const float *w = p.w + (int64_t)j * p.wjs;
-        for (int64_t e = begin + lane / kLanes; e < end; e += kGroups * kUnroll) {
+        const int run = run_length(share / kGroups) / kUnroll;
+        int left = run;
+        for (int64_t e = begin + lane / kLanes; e < end; e += kGroups * kUnroll, left--) {
+            if (left == 0) {
+                left = run;
+#pragma unroll
+                for (int c = 0; c < kVec; c++) total[c] += acc[c], acc[c] = 0.0f;
+            }
             int64_t at[kUnroll];
             float v[kUnroll], x[kUnroll][kVec];
 #pragma unroll
@@ -69,12 +87,15 @@ __global__ __launch_bounds__(kWarps *kWarp) void csr_short(const __grid_constant
         }
     }
 #pragma unroll
-    for (int c = 0; c < kVec; c++)
+    for (int c = 0; c < kVec; c++) {
+        acc[c] += total[c];
 #pragma unroll
         for (int d = kLanes; d < kWarp; d *= 2) acc[c] += __shfl_xor_sync(kFull, acc[c], d);
+    }
+    __syncwarp();
     if (lane < kLanes)
 #pragma unroll
-        for (int c = 0; c < kVec; c++) partial[warp][j + c] = acc[c];
+        for (int c = 0; c < kVec; c++) totals[warp][j + c] = acc[c];
     __syncthreads();
 
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
@@ -85,7 +106,7 @@ __global__ __launch_bounds__(kWarps *kWarp) void csr_short(const __grid_constant
         const int64_t i = (int64_t)blockIdx.x * a.row_warps + r;
         if (i >= p.m || c >= p.n) continue;
         float sum = 0;
-        for (int w = 0; w < shares; w++) sum += partial[r * shares + w][c];
+        for (int w = 0; w < shares; w++) sum += totals[r * shares + w][c];
         store_sum(p, (int)i, c, sum, alpha, beta);
     }
 }

@@ -12,7 +12,8 @@ namespace
 constexpr int kPackK = 128;        /* k per block of the packer                           */
 constexpr int kMaxQuads = 3;       /* of a record: k and the values of up to 11 rows of S */
 constexpr int kMaxWindow = 512;    /* packed chunks taken into shared memory at a time    */
-constexpr int kMostRecords = 2048; /* in shared memory                                    */
+constexpr int kMostRecords = 2048; /* in shared memory, unless that makes more windows than */
+constexpr int kMostWindows = 16;   /* whose sums are added to the output one after the other */
 constexpr int kWarps = 16;
 constexpr int kUnroll = 2;  /* records per lane and step                                                */
 constexpr int kColumns = 4; /* of W per warp: 8 loads in flight per lane; 1 where W has fewer than this */
@@ -297,7 +298,8 @@ template <int kQuads, int kCols> lac_status_t product(ActiveArgs a, double densi
     const int64_t warps = least(kWarps / a.parts, (int)ceil_div(units, a.blocks)) * a.parts;
     const int64_t partial = a.parts > 1 ? 4 * kRound * a.parts * a.list.rows * kCols : 0;
     const int64_t fit = (device.shared - kPlan - partial) / (kPackK * kQuads * (int64_t)sizeof(float4));
-    a.capacity = (int)least(round_up((int64_t)least<double>(room, kMostRecords), kPackK), fit * kPackK);
+    const double records = most<double>(kMostRecords, room / kMostWindows);
+    a.capacity = (int)least(round_up((int64_t)least(room, records), kPackK), fit * kPackK);
     const size_t shared = (size_t)a.capacity * kQuads * sizeof(float4) + size_t(partial);
     return launch(
         event_active<kQuads, kCols>,

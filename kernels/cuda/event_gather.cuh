@@ -6,6 +6,7 @@
 #define LACUNA_EVENT_GATHER_CUH
 
 #include "finish.cuh"
+#include "short_runs.cuh"
 
 namespace lacuna
 {
@@ -182,6 +183,70 @@ __device__ inline void gather(const Event *queue, int count, const LaneColumns<k
     for (; e + kUnroll <= count; e += kUnroll)
         gather_batch<kVec, kWide, kUnroll, true>(queue + e, kUnroll, columns, wks, acc);
     if (e < count) gather_batch<kVec, kWide, kUnroll, false>(queue + e, count - e, columns, wks, acc);
+}
+
+/* A lane's sums in short runs: the run in registers, the total of the runs before it in shared memory, of
+ * which a warp has kTileColumns * kVec floats. */
+template <int kVec, bool kWide> struct RunSums {
+    float run[kLaneColumns * kVec];
+    float *total; /* this lane's first */
+
+    __device__ RunSums(float *of_warp, int lane) : run{}, total(of_warp + (kWide ? 4 * lane : lane))
+    {
+        keep();
+    }
+
+    __device__ void keep()
+    {
+#pragma unroll
+        for (int v = 0; v < kVec; v++)
+            if (kWide) {
+                *(float4 *)(total + kTileColumns * v) =
+                    make_float4(run[4 * v], run[4 * v + 1], run[4 * v + 2], run[4 * v + 3]);
+            } else {
+#pragma unroll
+                for (int c = 4 * v; c < 4 * v + 4; c++) total[kWarp * c] = run[c];
+            }
+    }
+
+    /* The sums so far, in `run`. */
+    __device__ void add_total()
+    {
+#pragma unroll
+        for (int v = 0; v < kVec; v++)
+            if (kWide) {
+                float x[4];
+                load_quad(x, total + kTileColumns * v);
+#pragma unroll
+                for (int c = 0; c < 4; c++) run[4 * v + c] += x[c];
+            } else {
+#pragma unroll
+                for (int c = 4 * v; c < 4 * v + 4; c++) run[c] += total[kWarp * c];
+            }
+    }
+
+    /* Begins another run. */
+    __device__ void settle()
+    {
+        add_total();
+        keep();
+#pragma unroll
+        for (int c = 0; c < kLaneColumns * kVec; c++) run[c] = 0.0f;
+    }
+};
+
+/* gather() in runs of `length`, a power of two, events; `before` of them were gathered from this range. A run
+ * may begin with what is left of the range before. */
+template <int kVec, bool kWide>
+__device__ inline void gather_runs(const Event *queue, int before, int count,
+                                   const LaneColumns<kVec, kWide> &columns, int wks,
+                                   RunSums<kVec, kWide> &sums, int length)
+{
+#pragma unroll 1
+    for (int e = 0; e < count; e += length) {
+        if (before + e > 0 && ((before + e) & (length - 1)) == 0) sums.settle();
+        gather<kVec, kWide>(queue + e, least(length, count - e), columns, wks, sums.run);
+    }
 }
 
 /* Reduction ---------------------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@ constexpr int kWarps = kThreads / kWarp;
 constexpr int kRound = kWarps * 128; /* elements or events of S taken at once     */
 constexpr int kAhead = 4;            /* rows of W in flight                    */
 constexpr int kSums = 32768;         /* columns of out that a block holds at most */
+constexpr int kRunEvents = 256;      /* that are added up straight                */
 constexpr int kMaxParts = 16;        /* blocks that share a row of S              */
 constexpr int kLeastSlice = 256;     /* k per block, below which sharing is waste */
 
@@ -29,6 +30,7 @@ static_assert(kFixed + sizeof(float) * kSums <= 163 * 1024, "shared memory of an
 
 struct PairArgs {
     int m, n, k, parts, slice, sums; /* sums: columns of a block */
+    bool runs;                       /* there is room for the totals of runs behind the sums */
     lac_cuda_scalar_t alpha, beta;
     const void *s; /* dense S, or NULL: rows */
     int64_t srs, scs;
@@ -109,13 +111,33 @@ __device__ inline void scatter(float *sums, const Row *rows, int count, const la
         }
 }
 
+/* Adds the sums of a run to the totals; they begin anew. */
+__device__ inline void settle(float *sums, float *totals, int columns)
+{
+    __syncthreads();
+    for (int j = threadIdx.x; j < columns; j += kThreads) totals[j] += sums[j], sums[j] = 0.0f;
+    __syncthreads();
+}
+
+/* scatter() in runs of at most kRunEvents events, where there is room for totals. run: of the one in turn. */
+__device__ inline void add_events(const PairArgs &a, float *sums, float *totals, const Row *rows, int count,
+                                  int j0, int j1, int &run)
+{
+    for (int e = 0; e < count;) {
+        if (a.runs && run == kRunEvents) settle(sums, totals, j1 - j0), run = 0;
+        const int taken = a.runs ? least(count - e, kRunEvents - run) : count;
+        scatter(sums, rows + e, taken, a.w, j0, j1);
+        run += taken, e += taken;
+    }
+}
+
 /* out := beta out + alpha S W, S[m, k] dense with zeros or CSR, W[k, n] as CSR.
  *
- * Mapping   grid (parts of k or of the row's events, rows of S, tiles of columns); the threads of a
- * block take the entries of one row of W side by side, and the events one after the other. Bytes     S once,
- * 8 per entry of an active row of W and event, out once; the partial sums of a divided row twice. Order
- * events ascending, parts ascending: no atomics. Limit     latency: one barrier and one trip to memory per
- * event of a block. */
+ * Mapping   grid (parts of k or of the row's events, rows of S, tiles of columns); the threads of a block
+ * take the entries of one row of W side by side, and the events one after the other. Bytes     S once, 8 per
+ * entry of an active row of W and event, out once; the partial sums of a divided row twice. Order     events
+ * ascending, in runs that are added up, parts ascending: no atomics. Limit     latency: one barrier and one
+ * trip to memory per event of a block. */
 template <typename T>
 __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ PairArgs a)
 {
@@ -125,7 +147,9 @@ __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ P
     int *counts = (int *)(queue + kRound);
     float *sums = (float *)(counts + kWarps);
     const int part = blockIdx.x, i = blockIdx.y, j0 = blockIdx.z * a.sums, j1 = least(a.n, j0 + a.sums);
-    for (int j = threadIdx.x; j < j1 - j0; j += kThreads) sums[j] = 0.0f;
+    float *const totals = sums + (a.runs ? least(a.n, a.sums) : 0);
+    int run = 0; /* events */
+    for (int j = threadIdx.x; j < j1 - j0; j += kThreads) totals[j] = sums[j] = 0.0f;
     if (a.s) {
         const ScanRow<T> row = {(const T *)a.s + i * a.srs, a.scs, a.quads};
         const int end = least(a.k, (part + 1) * a.slice);
@@ -133,7 +157,7 @@ __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ P
             const int count = queue_dense(queue, counts, row, base, end);
             __syncthreads();
             open_rows(rows, queue, count, a.w);
-            scatter(sums, rows, count, a.w, j0, j1);
+            add_events(a, sums, totals, rows, count, j0, j1, run);
             __syncthreads();
         }
     } else {
@@ -145,17 +169,18 @@ __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ P
                 queue[t] = {a.rows.idx[p0 + e + t], a.rows.val ? a.rows.val[p0 + e + t] : 1.0f};
             __syncthreads();
             open_rows(rows, queue, count, a.w);
-            scatter(sums, rows, count, a.w, j0, j1);
+            add_events(a, sums, totals, rows, count, j0, j1, run);
         }
     }
+    if (run > 0 && a.runs) settle(sums, totals, j1 - j0);
     __syncthreads();
     if (a.partial) {
         float *to = a.partial + ((int64_t)part * a.m + i) * a.n;
-        for (int j = j0 + threadIdx.x; j < j1; j += kThreads) to[j] = sums[j - j0];
+        for (int j = j0 + threadIdx.x; j < j1; j += kThreads) to[j] = totals[j - j0];
         return;
     }
     const float alpha = load_scalar(a.alpha), beta = load_scalar(a.beta);
-    for (int j = j0 + threadIdx.x; j < j1; j += kThreads) store(a, i, j, sums[j - j0], alpha, beta);
+    for (int j = j0 + threadIdx.x; j < j1; j += kThreads) store(a, i, j, totals[j - j0], alpha, beta);
 }
 
 /* Adds the parts of each element. */
@@ -207,8 +232,11 @@ extern "C" lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const l
     if (!fits(p->m) || !fits(p->n) || !fits(p->k) || p->m > 65535) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const int parts = parts_of(p->m, p->n, p->k);
-    const int64_t sums = sums_of(current_device());
+    const bool runs = ceil_div(p->k, parts) > kLongestRun; /* else no sum has more terms */
+    const int64_t most_sums = sums_of(current_device()),
+                  sums = runs && p->n > most_sums / 2 ? most_sums / 2 : most_sums;
     PairArgs a = {};
+    a.runs = runs;
     a.m = (int)p->m, a.n = (int)p->n, a.k = (int)p->k, a.parts = parts, a.sums = (int)sums;
     a.slice = (int)round_up(ceil_div(p->k, parts), 4);
     a.alpha = p->alpha, a.beta = p->beta, a.w = *w;
@@ -225,7 +253,7 @@ extern "C" lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const l
     if (tiles > 65535) return LAC_ERR_EXTENT;
     const Launch l = {dim3(unsigned(parts), unsigned(p->m), unsigned(tiles)),
                       dim3(kThreads),
-                      kFixed + sizeof(float) * size_t(least(p->n, sums)),
+                      kFixed + sizeof(float) * size_t((runs ? 2 : 1) * least(p->n, sums)),
                       1,
                       false,
                       (cudaStream_t)stream};

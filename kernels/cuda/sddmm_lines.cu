@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A product of two dense matrices at the entries of a CSR pattern alone: one dot product for each. */
-#include "device_common.cuh"
 #include "sddmm_kernels.h"
+#include "short_runs.cuh"
 
 namespace lacuna
 {
@@ -22,6 +22,7 @@ constexpr int kTeamsFrom = 256, kTeamLanes = 16; /* k beyond, and lanes, where e
 constexpr int kDense = 16;    /* one column in so many: from there on rows share enough without    */
 constexpr int kFewLanes = 32; /* the same, for four lanes to an entry                              */
 constexpr int kShare = 64;    /* entries of a warp whose rows are not walked side by side     */
+constexpr int kPieces = 16;   /* of k, whose sums are added up before they are added to others */
 
 struct SampledArgs {
     lac_cuda_sampled_t p;
@@ -109,13 +110,14 @@ __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin
     for (int first = 0; first < count; first += kWarp) {
         const int column = next, here = least(kWarp, count - first), at = first + place;
         next = at + kWarp < count ? __ldg(idx + at + kWarp) : -1;
-        float mine = 0.0f;
+        float mine = 0.0f, total = 0.0f;
         for (int k0 = 0; k0 < (kOnce ? 1 : k); k0 += kPiece) {
+            if (!kOnce && k0 % (kPieces * kPiece) == 0) total += mine, mine = 0.0f;
             if (!kOnce) load_line<kLanes>(a, line + k0, k0 + l, k, true);
             for (int turn = 0; turn * kTeams < here; turn += kUnroll)
                 mine += take_turn<kLanes, kVec, kUnroll>(s, a, column, turn, k0);
         }
-        if (at < count) store_value(s.p, begin + at, mine);
+        if (at < count) store_value(s.p, begin + at, kOnce ? mine : total + mine);
     }
 }
 
@@ -126,9 +128,9 @@ __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin
  *           share it six times.
  * Layout    lines of A and B 16-byte aligned, k a multiple of 4.
  * Bytes     4 k per entry, of B, from cache; 8 per entry, of 32 at a time; A once a segment.
- * Order     lane by lane along k, lanes by a butterfly: the same bits whatever the cut.
- * Limit     the way from L2, less what the first-level cache keeps: 4096^2, 1 %, k = 512, 343 MB of columns
- *           in 39 us, 8.8 TB/s, of which 14 % are hits (H200, 2026-11-21). More loads in flight cost resident
+ * Order     lane by lane along k, lanes by a butterfly, pieces of k in groups: the same bits whatever the
+ * cut. Limit     the way from L2, less what the first-level cache keeps: 4096^2, 1 %, k = 512, 343 MB of
+ * columns in 39 us, 8.8 TB/s, of which 14 % are hits (H200, 2026-11-21). More loads in flight cost resident
  * warps, and with them the sharing. */
 template <int kLanes, int kVec, int kUnroll, bool kOnce>
 __global__ __launch_bounds__(kThreads, kBlocks) void sddmm_rows(const __grid_constant__ SampledArgs s)
@@ -162,14 +164,15 @@ __global__ __launch_bounds__(kThreads, kBlocks) void sddmm_teams(const __grid_co
     const float *line = s.p.a + (int64_t)(there ? row : 0) * s.p.lda + 4 * member;
     for (int first = 0; first < longest; first += kLanes) {
         const int at = first + member, column = at < count ? __ldg(s.idx + begin + at) : -1;
-        float mine = 0.0f;
+        float mine = 0.0f, total = 0.0f;
         for (int k0 = 0; k0 < k; k0 += kPiece) {
+            if (k0 % (kPieces * kPiece) == 0) total += mine, mine = 0.0f;
             float4 a[kVec];
             load_line<kLanes>(a, line + k0, k0 + 4 * member, k, true);
             for (int turn = 0; turn < least(kLanes, longest - first); turn += kUnroll)
                 mine += take_turn<kLanes, kVec, kUnroll>(s, a, column, turn, k0);
         }
-        if (at < count) store_value(s.p, begin + at, mine);
+        if (at < count) store_value(s.p, begin + at, total + mine);
     }
 }
 
@@ -201,8 +204,13 @@ __global__ __launch_bounds__(kThreads) void sddmm_any(const __grid_constant__ Sa
         row = row_of(s.ptr, row, p.m, e, lane);
         const float *a = p.a + row * p.lda, *b = p.b + (int64_t)s.idx[e] * p.ldb;
         float sum = 0.0f;
+        for (int64_t begin = 0; begin < p.k; begin += kWarp * kLongestRun) {
+            const int64_t stop = least(p.k, begin + kWarp * kLongestRun);
+            float run = 0.0f;
 #pragma unroll 8
-        for (int64_t l = lane; l < p.k; l += kWarp) sum = fmaf(__ldg(a + l), __ldg(b + l), sum);
+            for (int64_t l = begin + lane; l < stop; l += kWarp) run = fmaf(__ldg(a + l), __ldg(b + l), run);
+            sum += run;
+        }
 #pragma unroll
         for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
         if (lane == 0) store_value(p, e, sum);
