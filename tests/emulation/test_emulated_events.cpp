@@ -19,7 +19,9 @@
 namespace
 {
 
-constexpr double kTolerance = 12.0; /* units of 2^-24 |S||W|, elementwise worst */
+constexpr double kTolerance = 12.0;    /* units of 2^-24 |S||W|, elementwise worst */
+constexpr double kMeanTolerance = 2.5; /* the same, mean, where thousands of positive terms are added up: an
+                                          accumulator that takes them straight is off by 10 and more  */
 int checks, failures;
 
 struct Case {
@@ -29,6 +31,7 @@ struct Case {
     float alpha, beta;
     int device;
     unsigned seed;
+    bool positive; /* W: no term cancels another */
 };
 
 /* 16-byte aligned, of exactly this many elements: a sanitizer sees what lies beyond. */
@@ -115,7 +118,7 @@ std::unique_ptr<Operands> make(const Case &c)
     for (size_t e = 0; e < o->w.count; e++) o->w.data()[e] = NAN;
     for (int64_t k = 0; k < c.k; k++)
         for (int64_t j = 0; j < c.n; j++)
-            if (active[(size_t)k]) o->w[k * ks + j * js] = uniform();
+            if (active[(size_t)k]) o->w[k * ks + j * js] = c.positive ? fabsf(uniform()) : uniform();
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t e = o->ptr[i]; e < o->ptr[i + 1]; e++)
             for (int64_t j = 0; j < c.n; j++) {
@@ -142,9 +145,10 @@ std::unique_ptr<Operands> make(const Case &c)
     return o;
 }
 
-double worst_error(const Case &c, const Operands &o)
+/* The worst error of an element, and the mean of all. */
+double worst_error(const Case &c, const Operands &o, double *mean)
 {
-    double worst = 0;
+    double worst = 0, sum = 0;
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) {
             const int64_t at = i * o.p.rs + j * o.p.cs;
@@ -156,7 +160,9 @@ double worst_error(const Case &c, const Operands &o)
             }
             const double error = fabs((double)o.out[at] - expected) / (unit * 0x1p-24 + 1e-30);
             if (!(error <= worst)) worst = error;
+            sum += error;
         }
+    *mean = sum / (double)(c.m * c.n);
     return worst;
 }
 
@@ -203,9 +209,13 @@ void check(const Case &c, Operands &o, const char *what, const std::function<lac
         }
         if (!again) memcpy(first.data(), o.out.data(), bytes);
     }
-    const double error = worst_error(c, o);
+    double mean;
+    const double error = worst_error(c, o, &mean);
     checks++;
     if (!(error <= kTolerance)) printf("FAIL error %g %s\n", error, text(c, what).c_str()), failures++;
+    if (c.positive && !(mean <= kMeanTolerance))
+        printf("FAIL mean error %g %s\n", mean, text(c, what).c_str()), failures++;
+    if (getenv("LACUNA_TEST_VERBOSE")) printf("error %g, mean %g %s\n", error, mean, text(c, what).c_str());
     if (memcmp(first.data(), o.out.data(), bytes))
         printf("FAIL repeat %s\n", text(c, what).c_str()), failures++;
     check_after(c, o, what, run, first);
@@ -280,6 +290,51 @@ Case random_case(unsigned seed, unsigned largest)
     return c;
 }
 
+/* W as CSR, with all its entries. */
+void check_pair(const Case &c, Operands &o)
+{
+    Buffer<int64_t> ptr(c.k + 1);
+    Buffer<int32_t> idx(c.k * c.n);
+    Buffer<uint8_t> partial(lac_cuda_event_pair_bytes(c.m, c.n, c.k) + 1);
+    for (int64_t k = 0; k <= c.k; k++) ptr[k] = k * c.n;
+    for (int64_t e = 0; e < c.k * c.n; e++) idx[e] = (int32_t)(e % c.n);
+    const lac_cuda_csr_t w = {ptr.data(), idx.data(), o.w.data(), c.k * c.n};
+    check(c, o, "pair",
+          [&] { return lac_cuda_event_pair(&o.p, &o.dense, nullptr, &w, partial.data(), nullptr); });
+    check(c, o, "pair-csr",
+          [&] { return lac_cuda_event_pair(&o.p, nullptr, &o.csr, &w, partial.data(), nullptr); });
+}
+
+/* Rows of thousands of positive terms, of which as few accumulators as a launch can have take their shares.
+ */
+void check_long_sums()
+{
+    const lac_cuda_tile_t narrow = {1, 1, 1, 1, 0}, doubled = {2, 1, 1, 1, 0};
+    Case c = {2, 64,  6000, 0.7, false, false, false, false, false, false, 1.0f, 0.0f, EMULATED_SMALL_HOPPER,
+              1, true};
+    emulated_device = c.device;
+    std::unique_ptr<Operands> o = make(c);
+    lac_cuda_product_t *p = &o->p;
+    void *work = o->workspace.data();
+    for (const lac_cuda_tile_t *tile : {&narrow, &doubled})
+        check(c, *o, "fused", [&] { return lac_cuda_event_fused(p, &o->dense, tile, nullptr); });
+    check(c, *o, "slots", [&] { return lac_cuda_event_slots(p, &o->dense, &narrow, work, nullptr); });
+    check(c, *o, "csr", [&] { return lac_cuda_event_csr(p, &o->csr, &narrow, nullptr); });
+    c.m = 8, c.n = 62, o = make(c), p = &o->p; /* no loads of 16 bytes; a block for each row */
+    check(c, *o, "fused", [&] { return lac_cuda_event_fused(p, &o->dense, &doubled, nullptr); });
+    check(c, *o, "csr", [&] { return lac_cuda_event_csr(p, &o->csr, &narrow, nullptr); });
+    check_pair(c, *o);
+    c.m = 128, c.k = 3000, c.n = 64, o = make(c), p = &o->p; /* a warp for each row */
+    check(c, *o, "short", [&] { return lac_cuda_csr_short(p, &o->csr, nullptr); });
+    c.m = 512, c.k = 8000, c.n = 4, o = make(c), p = &o->p; /* so many rows that k is not divided */
+    check_steps(c, *o);
+    c.m = 2, c.k = 30000, c.n = 64, o = make(c), p = &o->p;
+    check(c, *o, "wide", [&] { return lac_cuda_csr_wide(p, &o->csr, nullptr); });
+    c.w_cols = true, o = make(c), p = &o->p, work = o->workspace.data();
+    check(c, *o, "stream", [&] { return lac_cuda_event_stream(p, &o->dense, work, nullptr); });
+    check(c, *o, "active", [&] { return lac_cuda_event_active(p, &o->dense, work, nullptr); });
+}
+
 } // namespace
 
 /* test_emulated_events [cases] [largest n, a third of the largest k] [first seed] */
@@ -296,6 +351,7 @@ int main(int argc, char **argv)
         check_rows(c, *o);
         check_columns(c, *o);
     }
+    if (!quick) check_long_sums();
     printf("test_emulated_events: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }
