@@ -333,6 +333,8 @@ void check_long_sums()
     c.w_cols = true, o = make(c), p = &o->p, work = o->workspace.data();
     check(c, *o, "stream", [&] { return lac_cuda_event_stream(p, &o->dense, work, nullptr); });
     check(c, *o, "active", [&] { return lac_cuda_event_active(p, &o->dense, work, nullptr); });
+    c.k = 190000, c.n = 4, o = make(c), p = &o->p, work = o->workspace.data(); /* two groups of segments */
+    check(c, *o, "stream", [&] { return lac_cuda_event_stream(p, &o->dense, work, nullptr); });
 }
 
 } // namespace

@@ -152,6 +152,7 @@ static void test_long_sums(lac_ctx_t *ctx)
     compare_kinds(ctx, "sgemm:NN:64x100000x256:A=bern0.05%s:B=dense%s:metaA=csr:s4");
     compare_kinds(ctx, "sgemm:NN:8x1000000x64:A=bern0.1%s:B=dense%s:metaA=density:s1");
     compare_kinds(ctx, "sgemm:NN:8x1000000x64:A=bern0.1%s:B=dense%s:metaA=csr:s4");
+    compare_kinds(ctx, "sgemm:NT:4x400000x64:A=bern0.1%s:B=dense%s:metaA=density:s5"); /* W by columns */
     compare_kinds(ctx, "sgemm:NN:1x1000000x32:A=bern0.01%s:B=dense%s:metaA=density:s1");
 }
 
