@@ -47,7 +47,9 @@ static void take_sample(const gpu_case_t *x)
         }
         last = i;
         for (int64_t h = 0; h < held; h++) {
-            double term = value[h] * (double)ref_matrix_at(&x->host.b, where[h], j);
+            float b = p->trans_b == LAC_TRANS ? ref_matrix_at(&x->host.b, j, where[h])
+                                              : ref_matrix_at(&x->host.b, where[h], j);
+            double term = value[h] * (double)b;
             sum += term, magnitude += fabs(term);
         }
         sample.row[sample.count] = i, sample.col[sample.count] = j;
