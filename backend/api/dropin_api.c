@@ -119,6 +119,7 @@ static int computed(lac_ctx_t *ctx, float alpha, lac_obj_t *a, lac_obj_t *b, flo
     int token = lac_enter(ctx);
     lac_known_t known = lac_known_take(ctx, a, b);
     lac_problem_describe(&p, alpha, a, b, beta, c);
+    p.callers_blas = true;
     p.extra_us = addend ? adding_us(ctx, addend, &p) : 0.0;
     p.site_bits = addend ? LAC_SITE_ADDS : 0;
     lac_status_t status = lac_dispatch(ctx, &p, &request);

@@ -1,12 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Opens a BLAS with dlopen, keeping clear of our own drop-in libraries. */
+ * Finds a BLAS among the loaded libraries, or opens one, keeping clear of our own drop-in libraries. */
 #include "vendor.h"
 #include "env.h"
+#include "log.h"
 #include "lacuna/dropin.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +17,7 @@
 static const char *const candidates[] = {"libopenblas.so.0", "libopenblas.so", "libblis.so.4", "libblis.so",
                                          "libmkl_rt.so.2",   "libmkl_rt.so",   "libblas.so.3", "libblas.so"};
 
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static pthread_once_t searched = PTHREAD_ONCE_INIT;
 static lac_blas_t found;
 static void *found_handle;
 
@@ -36,11 +39,20 @@ static void read_name(void *symbol, const char *asked)
     snprintf(found.name, sizeof found.name, "%s", name);
 }
 
-static int try_open(const char *name)
+/* sgemm_ and sgemv_ as libraries spell them; the wheels of NumPy and SciPy have a prefix, and libraries with
+ * 64-bit integers often a suffix. */
+static const char *const spellings[][2] = {{"sgemm_", "sgemv_"},       {"scipy_sgemm_", "scipy_sgemv_"},
+                                           {"sgemm_64_", "sgemv_64_"}, {"scipy_sgemm_64_", "scipy_sgemv_64_"},
+                                           {"sgemm_64", "sgemv_64"},   {"sgemm64_", "sgemv64_"}};
+
+/* Takes the library as the BLAS and keeps its handle; on false, with the reason, it is closed. */
+static int take(void *handle, const char *name)
 {
-    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return 0;
-    void *sgemm = dlsym(handle, "sgemm_"), *sgemv = dlsym(handle, "sgemv_");
+    void *sgemm = NULL, *sgemv = NULL;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !(sgemm && sgemv); i++) {
+        sgemm = dlsym(handle, spellings[i][0]);
+        sgemv = dlsym(handle, spellings[i][1]);
+    }
     if (!sgemm || !sgemv || dlsym(handle, "lacuna_blas_marker")) {
         snprintf(found.missing, sizeof found.missing, "%s %s", name,
                  sgemm && sgemv ? "is a Lacuna drop-in library" : "has no sgemm_ and sgemv_");
@@ -56,7 +68,64 @@ static int try_open(const char *name)
     return 1;
 }
 
-static void look(void)
+/* lacuna doctor is not to count what is opened here among the program's libraries. */
+static int try_open(const char *name)
+{
+    void *before = dlopen(name, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (before) dlclose(before);
+    if (!handle || !take(handle, name)) return 0;
+    if (!before && lac_env("LACUNA_AUDIT")) lac_log("lacuna,1,opened,%s", found.name);
+    return 1;
+}
+
+/* How the file names of BLAS libraries begin. */
+static const char *const stems[] = {
+    "libopenblas", "libscipy_openblas", "libblis",   "libmkl_rt", "libmkl_intel", "libflexiblas",
+    "libarmpl",    "libnvpl_blas",      "libsatlas", "libtatlas", "libf77blas",   "libcblas",
+    "libblas",     "libgslcblas",       "libsci_",   "libessl",   "libgoto",
+};
+
+int lac_is_blas(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
+        if (strncmp(file, stems[i], strlen(stems[i])) == 0) return 1;
+    return 0;
+}
+
+enum { LOADED_MAX = 8 };
+
+/* Paths are copied: a library may be unloaded as soon as the walk is over. */
+typedef struct loaded {
+    int count;
+    char path[LOADED_MAX][1024];
+} loaded_t;
+
+static int note_loaded(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    loaded_t *loaded = arg;
+    const char *path = info->dlpi_name;
+    bool fits = loaded->count < LOADED_MAX && strlen(path) < sizeof *loaded->path;
+    if (fits && lac_is_blas(path)) strcpy(loaded->path[loaded->count++], path);
+    return 0;
+}
+
+/* The BLAS that the program has loaded: a second one beside it would bring threads of its own. */
+static int take_loaded(void)
+{
+    static loaded_t loaded;
+    loaded.count = 0;
+    dl_iterate_phdr(note_loaded, &loaded);
+    for (int i = 0; i < loaded.count; i++) {
+        void *handle = dlopen(loaded.path[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+        if (handle && take(handle, loaded.path[i])) return 1;
+    }
+    return 0;
+}
+
+static void find(void)
 {
     const char *named = lac_env("LACUNA_BLAS");
     if (named) {
@@ -66,6 +135,7 @@ static void look(void)
             snprintf(found.missing, sizeof found.missing, "LACUNA_BLAS: %.200s", dlerror());
         return;
     }
+    if (take_loaded()) return;
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++)
         if (try_open(candidates[i])) return;
     if (!found.missing[0]) snprintf(found.missing, sizeof found.missing, "no BLAS library is installed");
@@ -73,7 +143,7 @@ static void look(void)
 
 const lac_blas_t *lac_blas(void)
 {
-    pthread_once(&looked, look);
+    pthread_once(&searched, find);
     return &found;
 }
 

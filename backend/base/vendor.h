@@ -1,21 +1,24 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The system BLAS, found at run time. */
+ * The process's BLAS, found at run time. */
 #ifndef LACUNA_BASE_VENDOR_H
 #define LACUNA_BASE_VENDOR_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* sgemm_ and sgemv_ of the reference interface with 32-bit integers; the hidden character lengths are passed
- * because some compilers' BLAS expects them, and no other minds. */
-typedef void (*lac_sgemm_fn)(const char *ta, const char *tb, const int32_t *m, const int32_t *n,
-                             const int32_t *k, const float *alpha, const float *a, const int32_t *lda,
-                             const float *b, const int32_t *ldb, const float *beta, float *c,
-                             const int32_t *ldc, size_t ta_length, size_t tb_length);
-typedef void (*lac_sgemv_fn)(const char *ta, const int32_t *m, const int32_t *n, const float *alpha,
-                             const float *a, const int32_t *lda, const float *x, const int32_t *incx,
-                             const float *beta, float *y, const int32_t *incy, size_t ta_length);
+/* sgemm_ and sgemv_ of the reference interface. Integers have 64 bits in memory, and values that fit 32: a
+ * BLAS with 32-bit integers reads the lower half, which on a little-endian machine comes first. The hidden
+ * character lengths are passed because some compilers' BLAS expects them, and no other minds. */
+typedef void (*lac_sgemm_fn)(const char *ta, const char *tb, const int64_t *m, const int64_t *n,
+                             const int64_t *k, const float *alpha, const float *a, const int64_t *lda,
+                             const float *b, const int64_t *ldb, const float *beta, float *c,
+                             const int64_t *ldc, size_t ta_length, size_t tb_length);
+typedef void (*lac_sgemv_fn)(const char *ta, const int64_t *m, const int64_t *n, const float *alpha,
+                             const float *a, const int64_t *lda, const float *x, const int64_t *incx,
+                             const float *beta, float *y, const int64_t *incy, size_t ta_length);
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a BLAS reads the lower half of an integer first");
 
 typedef struct lac_blas {
     lac_sgemm_fn sgemm; /* NULL: no BLAS was found */
@@ -25,8 +28,9 @@ typedef struct lac_blas {
     char missing[256]; /* why there is none, or "" */
 } lac_blas_t;
 
-/* The process's BLAS: LACUNA_BLAS, or the first of OpenBLAS, BLIS, MKL and libblas that opens and is not a
- * drop-in library of ours. Looked for once; the answer lives for ever. */
+/* The process's BLAS: the one that LACUNA_BLAS names; else the first that is loaded already; else the first
+ * of OpenBLAS, BLIS, MKL and libblas that opens. Never a drop-in library of ours. Searched for once, by the
+ * first call, and kept loaded; the answer lives for ever. */
 const lac_blas_t *lac_blas(void);
 
 #endif

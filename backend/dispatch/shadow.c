@@ -46,6 +46,7 @@ void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p
     lac_problem_t again = *p;
     lac_preference_t preference = {.forced = ctx->policy.compare};
     again.density_limit = -1.0;
+    again.callers_blas = false; /* ours has to run */
     again.named = true;
     if (again.a.density < 0) again.a.density = ASSUMED_DENSITY;
     if (again.b.density < 0) again.b.density = ASSUMED_DENSITY;

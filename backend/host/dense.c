@@ -7,7 +7,7 @@
 #include <limits.h>
 
 /* Largest extent given to one BLAS call: its integers have 32 bits. A multiple of every kernel's block. */
-#define CHUNK (INT32_C(1) << 30)
+#define CHUNK (INT64_C(1) << 30)
 
 static bool nothing(const lac_problem_t *p)
 {
@@ -39,6 +39,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     bool fits = p->a.rs <= INT32_MAX && p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX &&
                 p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
     return nothing(p)                ? LAC_REFUSED_TRIVIAL
+           : p->callers_blas         ? LAC_FITS
            : !lac_blas()->sgemm      ? LAC_REFUSED_NO_BLAS
            : !fits || !copies_fit(p) ? LAC_REFUSED_INDEX_RANGE
                                      : LAC_FITS;
@@ -76,13 +77,13 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 typedef struct blas_operand {
     const float *buf;
     char trans;
-    int32_t ld;
+    int64_t ld;
     lac_inc_t rs, cs;
 } blas_operand_t;
 
-static int32_t at_least(lac_inc_t ld, lac_dim_t lines)
+static int64_t at_least(lac_inc_t ld, lac_dim_t lines)
 {
-    return (int32_t)(ld > lines ? ld : lines > 0 ? lines : 1);
+    return ld > lines ? ld : lines > 0 ? lines : 1;
 }
 
 /* One row whose elements follow each other could be called either; by rows is what a caller would say, and up
@@ -103,9 +104,8 @@ static void multiply(const lac_blas_t *blas, lac_dim_t m, lac_dim_t n, lac_dim_t
     for (lac_dim_t j = 0; j < n; j += CHUNK)
         for (lac_dim_t i = 0; i < m; i += CHUNK)
             for (lac_dim_t l = 0; l < k; l += CHUNK) {
-                int32_t mm = (int32_t)(m - i < CHUNK ? m - i : CHUNK),
-                        nn = (int32_t)(n - j < CHUNK ? n - j : CHUNK);
-                int32_t kk = (int32_t)(k - l < CHUNK ? k - l : CHUNK), ld = at_least(n == 1 ? 1 : ldc, mm);
+                int64_t mm = m - i < CHUNK ? m - i : CHUNK, nn = n - j < CHUNK ? n - j : CHUNK;
+                int64_t kk = k - l < CHUNK ? k - l : CHUNK, ld = at_least(n == 1 ? 1 : ldc, mm);
                 const float *ap = a.buf + i * a.rs + l * a.cs, *bp = b.buf + l * b.rs + j * b.cs;
                 float step = l == 0 ? beta : 1.0f;
                 blas->sgemm(&a.trans, &b.trans, &mm, &nn, &kk, &alpha, ap, &a.ld, bp, &b.ld, &step,
@@ -119,8 +119,8 @@ static bool multiply_vector(const lac_blas_t *blas, lac_dim_t m, lac_dim_t k, fl
 {
     if (m > INT32_MAX || k > INT32_MAX || incx < 1 || inc < 1 || incx > INT32_MAX || inc > INT32_MAX)
         return false;
-    int32_t rows = (int32_t)(a.trans == 'N' ? m : k), cols = (int32_t)(a.trans == 'N' ? k : m);
-    int32_t ix = (int32_t)incx, iy = (int32_t)inc, ld = at_least(a.ld, rows); /* more than sgemm's CHUNK */
+    int64_t rows = a.trans == 'N' ? m : k, cols = a.trans == 'N' ? k : m;
+    int64_t ix = incx, iy = inc, ld = at_least(a.ld, rows); /* more than sgemm's CHUNK */
     blas->sgemv(&a.trans, &rows, &cols, &alpha, a.buf, &ld, x, &ix, &beta, out, &iy, 1);
     return true;
 }
@@ -138,18 +138,19 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                         lac_outcome_t *out)
 {
     (void)route, (void)out;
+    const lac_blas_t *blas = lac_exec_blas(exec);
     lac_contents_t a, b;
     lac_status_t status = lac_contents(exec, &p->a, p->m, p->k, true, LAC_WORK_A, &a);
     if (!status) status = lac_contents(exec, &p->b, p->k, p->n, true, LAC_WORK_B, &b);
     if (status) return status;
-    if (p->n == 1 && multiply_vector(exec->blas, p->m, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+    if (p->n == 1 && multiply_vector(blas, p->m, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
                                      b.buf, p->k == 1 ? 1 : b.rs, p->beta, p->c, p->m == 1 ? 1 : p->crs))
         return LAC_OK;
-    if (p->m == 1 && multiply_vector(exec->blas, p->n, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
+    if (p->m == 1 && multiply_vector(blas, p->n, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
                                      a.buf, p->k == 1 ? 1 : a.cs, p->beta, p->c, p->n == 1 ? 1 : p->ccs))
         return LAC_OK;
     if (c_by_columns(p)) {
-        multiply(exec->blas, p->m, p->n, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+        multiply(blas, p->m, p->n, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
                  by_blas(b.buf, b.rs, b.cs, p->k, p->n), p->beta, p->c, p->ccs);
         return LAC_OK;
     }
@@ -157,7 +158,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     bool direct = c_by_rows(p);
     float *c = direct ? p->c : lac_work(exec, LAC_WORK_C, (size_t)p->m * (size_t)p->n * sizeof *c);
     if (!c) return LAC_ERR_MEMORY;
-    multiply(exec->blas, p->n, p->m, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
+    multiply(blas, p->n, p->m, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
              by_blas(a.buf, a.cs, a.rs, p->k, p->m), direct ? p->beta : 0.0f, c, direct ? p->crs : p->n);
     if (!direct) scatter(p, c);
     return LAC_OK;

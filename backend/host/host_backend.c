@@ -20,7 +20,6 @@ static lac_status_t open_host(lac_exec_t **exec, lac_place_t *place, const lac_m
     *exec = calloc(1, sizeof **exec);
     if (!*exec) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
     (*exec)->kernels = lac_host_kernels();
-    (*exec)->blas = lac_blas();
     (*exec)->machine = machine;
     return LAC_OK;
 }
@@ -84,7 +83,7 @@ static size_t workspace_bytes(const lac_exec_t *exec)
 
 static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
 {
-    const lac_blas_t *blas = exec->blas;
+    const lac_blas_t *blas = lac_blas();
     fact(arg, "instruction set", exec->kernels->isa);
     fact(arg, "blas", blas->sgemm ? blas->name : "none");
     if (blas->version[0]) fact(arg, "blas version", blas->version);

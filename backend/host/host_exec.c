@@ -4,6 +4,12 @@
 #include "host_exec.h"
 #include "../base/status.h"
 
+const lac_blas_t *lac_exec_blas(lac_exec_t *exec)
+{
+    if (!exec->blas) exec->blas = lac_blas();
+    return exec->blas;
+}
+
 void *lac_work(lac_exec_t *exec, lac_work_t purpose, size_t bytes)
 {
     void *memory = lac_buffer_reserve(&exec->work[purpose], bytes);

@@ -23,10 +23,14 @@ typedef enum lac_work {
 
 struct lac_exec {
     const lac_host_kernels_t *kernels;
-    const lac_blas_t *blas;
+    const lac_blas_t *blas; /* NULL until it is asked for: lac_exec_blas */
     const lac_machine_t *machine;
     lac_buffer_t work[LAC_WORK_COUNT];
 };
+
+/* The BLAS. The first call of all searches, and may open one: a program whose own BLAS serves every dense
+ * call is to be left without a second. */
+const lac_blas_t *lac_exec_blas(lac_exec_t *exec);
 
 /* `bytes` of scratch, or NULL with the thread's error message set. */
 void *lac_work(lac_exec_t *exec, lac_work_t purpose, size_t bytes);

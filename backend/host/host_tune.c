@@ -82,17 +82,17 @@ static void make_events(bench_t *b, int64_t every, int32_t rows)
     ev->first[ev->active] = ev->count;
 }
 
-static void sgemm(bench_t *b, int32_t m, int32_t n, int32_t k)
+static void sgemm(bench_t *b, int64_t m, int64_t n, int64_t k)
 {
     float one = 1.0f, zero = 0.0f;
-    int32_t ld = SIDE;
+    int64_t ld = SIDE;
     b->exec->blas->sgemm("N", "N", &n, &m, &k, &one, b->w, &ld, b->s, &k, &zero, b->out, &n, 1, 1);
 }
 
 static void dense_square(bench_t *b)
 {
     float one = 1.0f, zero = 0.0f;
-    int32_t side = EDGE, ld = SIDE;
+    int64_t side = EDGE, ld = SIDE;
     b->exec->blas->sgemm("N", "N", &side, &side, &side, &one, b->w, &ld, b->w + EDGE, &ld, &zero, b->out,
                          &side, 1, 1);
 }
@@ -113,7 +113,7 @@ static void dense_nothing(bench_t *b)
 static void dense_vector(bench_t *b)
 {
     float one = 1.0f, zero = 0.0f;
-    int32_t side = SIDE, inc = 1;
+    int64_t side = SIDE, inc = 1;
     b->exec->blas->sgemv("N", &side, &side, &one, b->w, &side, b->s, &inc, &zero, b->out, &inc, 1);
 }
 
@@ -267,7 +267,7 @@ static blas_threads_t blas_threads(void)
 static void measure_dense(bench_t *b)
 {
     lac_machine_t *machine = b->machine;
-    if (!b->exec->blas->sgemm) return;
+    if (!lac_exec_blas(b->exec)->sgemm) return;
     blas_threads_t control = blas_threads();
     int threads = control.get ? control.get() : b->threads;
     machine->dense_call_us = least_us(dense_nothing, b);

@@ -47,6 +47,7 @@ typedef struct lac_problem {
     int blas_threads;     /* that the caller's BLAS uses, as far as the environment says; 0: as many */
     bool strict_nan;      /* 0 * Inf and 0 * NaN must be kept                        */
     bool may_copy;        /* derived k-major copies of frozen operands are allowed   */
+    bool callers_blas;    /* the caller's own BLAS is the dense route: no other is wanted    */
     bool named;           /* the route was asked for by name: the host may wait, and bits may vary */
     double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
                              never */

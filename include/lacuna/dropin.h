@@ -160,9 +160,12 @@ LAC_API void lac_tell_forwarded(const char *symbol, lac_forward_t why);
  * the time since is measured, so that the decisions at that site rest on it. Costs next to nothing. */
 LAC_API void lac_forwarded(lac_ctx_t *ctx);
 
-/* A symbol of the system BLAS that the dense route uses (found as LACUNA_BLAS says), never one of a Lacuna
- * drop-in library; NULL when there is none. The last resort of a drop-in library that stands in front of
- * nothing. */
+/* Whether a path is that of a BLAS library, judged by the file's name. */
+LAC_API int lac_is_blas(const char *path);
+
+/* A symbol of the BLAS that the dense route uses (LACUNA_BLAS, one that is loaded, or one that is opened
+ * now), never one of a Lacuna drop-in library; NULL when there is none. The last resort of a drop-in library
+ * that stands in front of nothing. */
 LAC_API void *lac_blas_symbol(const char *name);
 
 #ifdef __cplusplus

@@ -3,24 +3,16 @@
  * BLASes among the loaded objects, told by their names. */
 #include "blas_objects.h"
 
+#include "lacuna/dropin.h"
+
 #include <stddef.h>
 #include <string.h>
 
 __attribute__((visibility("default"))) void lacuna_blas_marker(void) {}
 
-/* How the file names of BLAS libraries begin. */
-static const char *const blas_names[] = {
-    "libopenblas", "libscipy_openblas", "libblis",   "libmkl_rt", "libmkl_intel", "libflexiblas",
-    "libarmpl",    "libnvpl_blas",      "libsatlas", "libtatlas", "libf77blas",   "libcblas",
-    "libblas",     "libgslcblas",       "libsci_",   "libessl",   "libgoto",
-};
-
 bool object_is_blas(const object_t *object)
 {
-    const char *name = object_file_name(object);
-    for (size_t i = 0; i < sizeof blas_names / sizeof *blas_names; i++)
-        if (strncmp(name, blas_names[i], strlen(blas_names[i])) == 0) return true;
-    return false;
+    return lac_is_blas(object->path);
 }
 
 bool object_is_lacuna(const object_t *object)

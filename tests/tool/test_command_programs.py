@@ -38,6 +38,16 @@ class Programs(unittest.TestCase):
             self.assertRegex(err, r"cblas_sgemm +doctor_patient +libblasfakea\.so +BYPASSED: fetched with dlsym")
             self.assertIn("doctor_patient brings cblas_sgemv64_ itself", err)
 
+    def test_library_that_lacuna_opened(self):
+        """What Lacuna opened to compare with is named as that, and its calls are not the program's."""
+        settings = ("-S", "backend=csr", "-S", "compare=blas", "-S", "blas=" + os.environ["DOCTOR_OWN_BLAS"])
+        code, _, err = lacuna("doctor", *settings, "--", os.environ["DOCTOR_PATIENT"])
+        self.assertEqual(code, 7, err)
+        self.assertIn("2 calls by sparse routes", err)
+        if "liblacuna_audit.so is not there" not in err:
+            self.assertRegex(err, r"\n  libopenblas\S+ was opened by Lacuna for itself")
+            self.assertNotRegex(err, r"sgem[mv]_ +libopenblas")
+
     def test_dlsym(self):
         code, _, err = lacuna("doctor", "--dlsym", "--", os.environ["DOCTOR_PATIENT"])
         if "--dlsym needs it" in err:

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Which BLAS is behind: the one that LACUNA_BLAS names, where it is one; and what is told where it is none.
- */
+ * Which BLAS is behind: the one that LACUNA_BLAS names, where it is one, and what is reported where it is
+ * none; without it the one that the program has loaded, whatever its names and the width of its integers. */
 #include "unit_support.h"
 
 #include "lacuna/dropin.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,31 @@ static int child(void)
     return 0;
 }
 
+/* The program has loaded a BLAS, and unloads it once the library has found it. */
+static int child_loaded(void)
+{
+    static float a[2 * 4], b[4 * 3], c[2 * 3];
+    void *loaded = dlopen(FAKE_WIDE_BLAS, RTLD_NOW | RTLD_LOCAL);
+    lac_ctx_t *ctx;
+    lac_call_t call = {.size = sizeof call, .route = "blas"};
+    lac_obj_t oa = lac_obj_colmajor(LAC_F32, 2, 4, a, 2), ob = lac_obj_colmajor(LAC_F32, 4, 3, b, 4),
+              oc = lac_obj_colmajor(LAC_F32, 2, 3, c, 2);
+    if (!loaded || lac_ctx_create(&ctx) || lac_ctx_info(ctx, print, NULL)) return 3;
+    dlclose(loaded);
+    if (lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call)) return 4;
+    for (int i = 0; i < 2 * 3; i++)
+        if (c[i] != 1234.0f) return 5;
+    lac_ctx_free(ctx);
+    return 0;
+}
+
+static void test_loaded(void **state)
+{
+    (void)state;
+    const char *const settings[] = {NULL};
+    unit_expect_text(unit_child("loaded", settings), "blas: " FAKE_WIDE_BLAS "\n");
+}
+
 static void expect(const char *blas, const char *first, const char *second, const char *third)
 {
     char setting[4096];
@@ -56,8 +82,9 @@ static void test_named(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_named)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_named), cmocka_unit_test(test_loaded)};
     unit_begin();
-    if (unit_scenario(argc, argv)) return child();
+    const char *scenario = unit_scenario(argc, argv);
+    if (scenario) return strcmp(scenario, "loaded") ? child() : child_loaded();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

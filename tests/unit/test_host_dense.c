@@ -64,9 +64,9 @@ static void test_copies_of_64_bits(void **state)
 
 static int vectors;
 
-static void take_vector(const char *ta, const int32_t *m, const int32_t *n, const float *alpha,
-                        const float *x, const int32_t *lda, const float *y, const int32_t *incx,
-                        const float *beta, float *out, const int32_t *incy, size_t length)
+static void take_vector(const char *ta, const int64_t *m, const int64_t *n, const float *alpha,
+                        const float *x, const int64_t *lda, const float *y, const int64_t *incx,
+                        const float *beta, float *out, const int64_t *incy, size_t length)
 {
     (void)ta, (void)n, (void)alpha, (void)x, (void)y, (void)incx, (void)beta, (void)out, (void)incy;
     assert_int_equal(length, 1);

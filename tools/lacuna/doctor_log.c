@@ -51,9 +51,11 @@ static void take_binding(doctor_log_t *log, char *line)
 
 static void take_line(doctor_log_t *log, char *line)
 {
-    static const char object[] = "lacuna,1,object,", bind[] = "lacuna,1,bind,";
+    static const char object[] = "lacuna,1,object,", bind[] = "lacuna,1,bind,", opened[] = "lacuna,1,opened,";
     if (!strncmp(line, object, sizeof object - 1))
         log->object[log->objects++] = line + sizeof object - 1;
+    else if (!strncmp(line, opened, sizeof opened - 1))
+        log->opened[log->opens++] = line + sizeof opened - 1;
     else if (!strncmp(line, bind, sizeof bind - 1))
         take_binding(log, line + sizeof bind - 1);
     else if (*line)
@@ -67,9 +69,10 @@ bool doctor_log_read(doctor_log_t *log, const char *path)
     size_t lines = 1;
     for (const char *at = log->text; *at; at++) lines += *at == '\n';
     log->object = calloc(lines, sizeof *log->object);
+    log->opened = calloc(lines, sizeof *log->opened);
     log->binding = calloc(lines, sizeof *log->binding);
     log->said = calloc(lines, sizeof *log->said);
-    if (!log->object || !log->binding || !log->said) {
+    if (!log->object || !log->opened || !log->binding || !log->said) {
         doctor_log_free(log);
         return false;
     }
@@ -82,6 +85,7 @@ void doctor_log_free(doctor_log_t *log)
 {
     free(log->text);
     free(log->object);
+    free(log->opened);
     free(log->binding);
     free(log->said);
     *log = (doctor_log_t){0};

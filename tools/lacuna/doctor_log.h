@@ -18,6 +18,8 @@ typedef struct doctor_log {
     char *text;
     char **object; /* paths; the program is the first */
     int objects;
+    char **opened; /* paths of those that Lacuna itself opened */
+    int opens;
     binding_t *binding; /* each once */
     int bindings;
     char **said; /* every other line */

@@ -10,6 +10,7 @@
 #include "child_program.h"
 #include "elf_symbols.h"
 #include "text_table.h"
+#include "lacuna/dropin.h"
 
 static void take_name(const char *name, void *arg)
 {
@@ -75,12 +76,10 @@ static bool is_ours(const char *path)
  * BLAS that call each other. */
 static bool is_vendor(const char *path)
 {
-    static const char *const stems[] = {"libcublas",   "libcusolver",       "libcusparse", "libnvblas",
-                                        "libopenblas", "libscipy_openblas", "libblas",     "libmkl",
-                                        "libblis",     "libflexiblas"};
+    static const char *const stems[] = {"libcublas", "libcusolver", "libcusparse", "libnvblas", "libmkl"};
     for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
         if (begins(path, stems[i])) return true;
-    return false;
+    return lac_is_blas(path);
 }
 
 /* NULL: no call of ours, whoever made it. */
@@ -92,10 +91,18 @@ static const char *verdict(const binding_t *b, const taken_calls_t *taken)
                        : "BYPASSED: bound past the preload (deep-bind, or a scope of its own)";
 }
 
-/* Looked up by us, or by a BLAS in itself. */
-static bool is_noise(const binding_t *b)
+static bool is_opened(const doctor_log_t *log, const char *path)
 {
-    return is_ours(b->from) || (is_vendor(b->from) && !is_ours(b->to)) || !strncmp(b->symbol, "lac_", 4);
+    for (int i = 0; i < log->opens; i++)
+        if (!strcmp(log->opened[i], path)) return true;
+    return false;
+}
+
+/* Looked up by us or by a library that we opened, or by a BLAS in itself. */
+static bool is_noise(const doctor_log_t *log, const binding_t *b)
+{
+    return is_ours(b->from) || is_opened(log, b->from) || (is_vendor(b->from) && !is_ours(b->to)) ||
+           !strncmp(b->symbol, "lac_", 4);
 }
 
 static void print_bindings(const doctor_log_t *log, const taken_calls_t *taken, FILE *file)
@@ -105,7 +112,7 @@ static void print_bindings(const doctor_log_t *log, const taken_calls_t *taken, 
     int rows = 0;
     for (int i = 0; table && i < log->bindings; i++) {
         const binding_t *b = &log->binding[i];
-        if (is_noise(b) || !verdict(b, taken)) continue;
+        if (is_noise(log, b) || !verdict(b, taken)) continue;
         text_table_cell(table, "%s", b->symbol);
         text_table_cell(table, "%s", file_of(b->from));
         text_table_cell(table, "%s", file_of(b->to));
@@ -123,7 +130,7 @@ static void print_others(const doctor_log_t *log, const taken_calls_t *taken, FI
     int printed = 0;
     for (int i = 0; i < log->bindings; i++) {
         const binding_t *b = &log->binding[i];
-        bool fresh = !is_noise(b) && !verdict(b, taken);
+        bool fresh = !is_noise(log, b) && !verdict(b, taken);
         for (int j = 0; fresh && j < i; j++) fresh = strcmp(log->binding[j].symbol, b->symbol) != 0;
         if (fresh) fprintf(file, "%s%s", printed++ ? " " : "  not Lacuna's: ", b->symbol);
     }
@@ -170,7 +177,7 @@ bool doctor_has_news(const doctor_log_t *log, const taken_calls_t *taken)
 {
     own_calls_t own;
     for (int i = 0; i < log->bindings; i++)
-        if (!is_noise(&log->binding[i])) return true;
+        if (!is_noise(log, &log->binding[i])) return true;
     for (int i = 0; i < log->objects; i++)
         if (brings_own(log, log->object[i], taken, &own)) return true;
     return log->lines > 0;
@@ -186,6 +193,9 @@ void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *fil
         if (brings_own(log, log->object[i], taken, &own))
             fprintf(file, "  %s brings %s itself: calls within it go past\n", file_of(log->object[i]),
                     own.text);
+    for (int i = 0; i < log->opens; i++)
+        fprintf(file, "  %s was opened by Lacuna for itself: the program did not load it\n",
+                file_of(log->opened[i]));
     for (int i = 0; i < log->lines; i++) fprintf(file, "  %s\n", log->said[i]);
     if (!log->lines)
         fprintf(file,
