@@ -4,6 +4,7 @@
 
 usage: test_command_programs.py <lacuna> [test class...]"""
 import os
+import platform
 import unittest
 
 from command_tool import lacuna, main
@@ -37,6 +38,18 @@ class Programs(unittest.TestCase):
             self.assertRegex(err, r"sgemm_ +doctor_patient +liblacuna_blas\.so +intercepted")
             self.assertRegex(err, r"cblas_sgemm +doctor_patient +libblasfakea\.so +BYPASSED: fetched with dlsym")
             self.assertIn("doctor_patient brings cblas_sgemv64_ itself", err)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "the doctor reads x86-64 code")
+    def test_function_that_leads_on(self):
+        """A library's own sgemm_ that only leads on to an intercepted call does not go past."""
+        for stub in os.environ["DOCTOR_STUBS"].split():
+            code, _, err = lacuna("doctor", "--", os.environ["DOCTOR_PATIENT"], stub)
+            self.assertEqual(code, 7, err)
+            if "liblacuna_audit.so is not there" not in err:
+                if "noplt" not in stub:  # an auditor is not told how slots that no table leads through are bound
+                    self.assertRegex(err, r"scipy_sgemm_ +libdoctor_stub_plt\.so +liblacuna_blas\.so +intercepted")
+                self.assertIn("2x2x2              scipy_sgemm_ ", err)
+                self.assertRegex(err, r"libdoctor_stub_\w+\.so brings cblas_sgemm64_ itself: calls within it go past")
 
     def test_library_that_lacuna_opened(self):
         """What Lacuna opened to compare with is named as that, and its calls are not the program's."""

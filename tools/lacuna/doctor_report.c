@@ -30,8 +30,9 @@ static bool is_taken(const taken_calls_t *taken, const char *name)
 }
 
 /* Local functions come with the exported ones where a library was not stripped: only a BLAS's names count. */
-static void take_product(const char *name, void *arg)
+static void take_product(const elf_function_t *function, void *arg)
 {
+    const char *name = function->name;
     bool named = strstr(name, "gemm") || strstr(name, "gemv") || strstr(name, "Gemm") ||
                  strstr(name, "cublasLt") || strstr(name, "SpMM");
     bool vendor = !strncmp(name, "cublas", 6) || !strncmp(name, "cusparse", 8) ||
@@ -143,6 +144,7 @@ typedef struct own_calls {
     const char *path;
     char text[160];
     size_t used;
+    bool certain; /* what their code calls could be read */
 } own_calls_t;
 
 /* Exported, and found in front of the object's own all the same. */
@@ -155,11 +157,21 @@ static bool is_intercepted(const own_calls_t *own, const char *name)
     return false;
 }
 
-static void note_own(const char *name, void *arg)
+static bool is_other_taken(const char *name, void *arg)
+{
+    return is_taken(arg, name);
+}
+
+/* A function that only leads on to a call that the dynamic linker binds (SciPy's sgemm_ to scipy_sgemm_) goes
+ * where that one goes. */
+static void note_own(const elf_function_t *function, void *arg)
 {
     own_calls_t *own = arg;
+    const char *name = function->name;
     if (!is_taken(own->taken, name) || own->used + strlen(name) + 3 > sizeof own->text) return;
     if (strstr(own->text, name) || is_intercepted(own, name)) return;
+    if (elf_calls_other(function, is_other_taken, (void *)(uintptr_t)own->taken)) return;
+    own->certain &= elf_reads_code(function);
     own->used += (size_t)snprintf(own->text + own->used, sizeof own->text - own->used, "%s%s",
                                   own->used ? ", " : "", name);
 }
@@ -168,7 +180,7 @@ static void note_own(const char *name, void *arg)
 static bool brings_own(const doctor_log_t *log, const char *path, const taken_calls_t *taken,
                        own_calls_t *own)
 {
-    *own = (own_calls_t){.taken = taken, .log = log, .path = path};
+    *own = (own_calls_t){.taken = taken, .log = log, .path = path, .certain = true};
     if (!is_ours(path) && !is_vendor(path)) elf_functions(path, note_own, own);
     return own->used > 0;
 }
@@ -191,8 +203,8 @@ void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *fil
     print_others(log, taken, file);
     for (int i = 0; i < log->objects; i++)
         if (brings_own(log, log->object[i], taken, &own))
-            fprintf(file, "  %s brings %s itself: calls within it go past\n", file_of(log->object[i]),
-                    own.text);
+            fprintf(file, "  %s brings %s itself: calls within it %s past\n", file_of(log->object[i]),
+                    own.text, own.certain ? "go" : "may go");
     for (int i = 0; i < log->opens; i++)
         fprintf(file, "  %s was opened by Lacuna for itself: the program did not load it\n",
                 file_of(log->opened[i]));
