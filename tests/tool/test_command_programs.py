@@ -4,10 +4,57 @@
 
 usage: test_command_programs.py <lacuna> [test class...]"""
 import os
+import pathlib
 import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
 import unittest
 
-from command_tool import lacuna, main
+from command_tool import SOURCE, lacuna, main
+
+
+class Missing(unittest.TestCase):
+    """The tool in a folder where not every library lies beside it."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        built = pathlib.Path(sys.argv[1]).resolve().parents[1]
+        (self.folder / "bin").mkdir()
+        shutil.copy(sys.argv[1], self.folder / "bin")
+        (self.folder / "lib").mkdir()
+        for name in ("liblacuna.so.0", "liblacuna_blas.so"):
+            shutil.copy(built / "lib" / name, self.folder / "lib" / name)
+
+    def doctor(self, *program):
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(self.folder / "lib")}
+        return subprocess.run([self.folder / "bin" / pathlib.Path(sys.argv[1]).name, "doctor", "--", *program],
+                              capture_output=True, text=True, check=False, env=environment).stderr
+
+    def test_doctor_without_its_audit_library(self):
+        """It says what it cannot know, and nothing that its own statistics contradict."""
+        err = self.doctor(os.environ["DOCTOR_PATIENT"])
+        self.assertRegex(err, r"liblacuna_audit\.so is not there: which calls go past Lacuna is not known \(it belongs into /\S+/lib\)")
+        self.assertIn("where calls lead was not recorded", err)
+        self.assertIn("2 by the dense one", err)
+        self.assertNotIn("was bound", err)
+        self.assertIn("whether any went past it is not known", self.doctor("true"))
+
+    def test_advice_in_a_build_folder(self):
+        (self.folder / "CMakeCache.txt").touch()
+        self.assertIn(f"cmake --build {self.folder} --target lacuna_audit)", self.doctor("true"))
+
+    def test_demo_builds_what_the_commands_need(self):
+        """./run demo builds every library that the tool asks for by name."""
+        asked = set()
+        for source in (SOURCE / "tools" / "lacuna").glob("*.c"):
+            asked |= set(re.findall(r'"lib(lacuna_\w+)\.so"', source.read_text(encoding="utf-8")))
+        self.assertIn("lacuna_audit", asked)
+        told = re.search(r"^commands_need\(\) \{ echo (.*); \}$", (SOURCE / "run").read_text(encoding="utf-8"), re.M)
+        self.assertLessEqual(asked, set(told.group(1).split()))
 
 
 class Programs(unittest.TestCase):

@@ -17,16 +17,38 @@
 
 #include "command.h"
 
-bool child_library(const char *name, char *path, size_t size)
+/* The folder of liblacuna.so. */
+static bool library_folder(char folder[PATH_MAX])
 {
     Dl_info info;
-    char real[PATH_MAX];
-    if (!dladdr((void *)(uintptr_t)lac_version, &info) || !realpath(info.dli_fname, real)) return false;
-    char *slash = strrchr(real, '/');
-    if (!slash) return false;
-    *slash = '\0';
-    int length = snprintf(path, size, "%s/%s", real, name);
+    if (!dladdr((void *)(uintptr_t)lac_version, &info) || !realpath(info.dli_fname, folder)) return false;
+    char *slash = strrchr(folder, '/');
+    if (slash) *slash = '\0';
+    return slash != NULL;
+}
+
+bool child_library(const char *name, char *path, size_t size)
+{
+    char folder[PATH_MAX];
+    if (!library_folder(folder)) return false;
+    int length = snprintf(path, size, "%s/%s", folder, name);
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
+}
+
+/* "liblacuna_audit.so" is the target lacuna_audit of a build folder, whose libraries lie in lib/. */
+void child_library_advice(const char *name, char *text, size_t size)
+{
+    char folder[PATH_MAX], cache[PATH_MAX + 32];
+    if (!library_folder(folder)) snprintf(folder, sizeof folder, "the folder of liblacuna.so");
+    snprintf(cache, sizeof cache, "%s/../CMakeCache.txt", folder);
+    char *slash = strrchr(folder, '/');
+    if (slash && access(cache, R_OK) == 0) {
+        *slash = '\0';
+        snprintf(text, size, "to build it: cmake --build %s --target %.*s", folder,
+                 (int)strcspn(name, ".") - 3, name + 3);
+        return;
+    }
+    snprintf(text, size, "it belongs into %s", folder);
 }
 
 /* "more:before" into a variable, with the colon only where it parts two. */

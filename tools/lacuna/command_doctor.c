@@ -73,7 +73,7 @@ int command_doctor(int argc, char **argv)
         .children = children,
     };
     program_options_t options = {0};
-    char folder[] = "/tmp/lacuna-doctor-XXXXXX";
+    char audit[PATH_MAX], folder[] = "/tmp/lacuna-doctor-XXXXXX";
     taken_calls_t taken;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
     if (!mkdtemp(folder)) {
@@ -85,9 +85,11 @@ int command_doctor(int argc, char **argv)
     if (code == EXIT_OK && listen_in(folder)) status = child_run(argv[0], options.program);
     if (status >= 0 && !tell(folder, &taken))
         fprintf(
-            stderr,
-            "\nNo process multiplied matrices through a call that Lacuna could see: a BLAS that is linked "
-            "statically leaves no trace, nor does a program with another user's rights.\n");
+            stderr, "\nNo process multiplied matrices through a call that Lacuna could see: %s.\n",
+            child_library("liblacuna_audit.so", audit, sizeof audit)
+                ? "a BLAS that is linked statically leaves no trace, nor does a program with another user's "
+                  "rights"
+                : "whether any went past it is not known without liblacuna_audit.so");
     rmdir(folder);
     taken_free(&taken);
     if (code != EXIT_OK) return code;

@@ -121,7 +121,12 @@ static void print_bindings(const doctor_log_t *log, const taken_calls_t *taken, 
         rows++;
     }
     if (rows) text_table_print(table, file, 2);
-    if (!rows) fprintf(file, "  no product that Lacuna takes was bound by the dynamic linker\n");
+    if (!log->objects)
+        fprintf(file, "  where calls lead was not recorded: liblacuna_audit.so was not there\n");
+    else if (!rows && log->lines)
+        fprintf(file, "  the calls below were bound in a way that the dynamic linker does not report\n");
+    else if (!rows)
+        fprintf(file, "  no product that Lacuna takes was bound by the dynamic linker\n");
     text_table_free(table);
 }
 
@@ -195,6 +200,19 @@ bool doctor_has_news(const doctor_log_t *log, const taken_calls_t *taken)
     return log->lines > 0;
 }
 
+/* A binding or an object that leads past Lacuna. */
+static bool bypassed(const doctor_log_t *log, const taken_calls_t *taken)
+{
+    own_calls_t own;
+    for (int i = 0; i < log->bindings; i++) {
+        const binding_t *b = &log->binding[i];
+        if (!is_noise(log, b) && !is_ours(b->to) && is_taken(taken, b->symbol)) return true;
+    }
+    for (int i = 0; i < log->objects; i++)
+        if (brings_own(log, log->object[i], taken, &own)) return true;
+    return false;
+}
+
 void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *file)
 {
     own_calls_t own;
@@ -210,6 +228,7 @@ void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *fil
                 file_of(log->opened[i]));
     for (int i = 0; i < log->lines; i++) fprintf(file, "  %s\n", log->said[i]);
     if (!log->lines)
-        fprintf(file,
-                "  no call came to Lacuna: nothing was multiplied in f32 through a call that it takes\n");
+        fprintf(file, "  no call came to Lacuna: %s\n",
+                bypassed(log, taken) ? "what was multiplied in f32 went past it, as listed above"
+                                     : "nothing was multiplied in f32 through a call that it takes");
 }

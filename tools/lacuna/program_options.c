@@ -47,8 +47,10 @@ static int audit(const program_options_t *options, const char *command, bool lis
     char library[PATH_MAX];
     if (!listens && !options->dlsym) return EXIT_OK;
     if (!child_library("liblacuna_audit.so", library, sizeof library)) {
-        complain(command, "liblacuna_audit.so is not there: %s",
-                 options->dlsym ? "--dlsym needs it" : "what bypassed Lacuna cannot be told");
+        char advice[PATH_MAX + 64];
+        child_library_advice("liblacuna_audit.so", advice, sizeof advice);
+        complain(command, "liblacuna_audit.so is not there: %s (%s)",
+                 options->dlsym ? "--dlsym needs it" : "which calls go past Lacuna is not known", advice);
         return options->dlsym ? EXIT_UNAVAILABLE : EXIT_OK;
     }
     bool done = child_audit(library) && (!listens || child_set("audit", "1")) &&
