@@ -67,6 +67,19 @@ class Programs(unittest.TestCase):
             self.assertEqual(lacuna(command)[0], 2, command)
             self.assertEqual(lacuna(command, "--set", "nan", "true")[0], 2, command)
 
+    def test_settings_that_the_library_does_not_know(self):
+        """Refused with the names that it accepts, before the program starts."""
+        for command in ("run", "doctor"):
+            code, out, err = lacuna(command, "-S", "bakend=event", "--", "echo", "started")
+            self.assertEqual((code, out), (2, ""))
+            self.assertRegex(err, r"--set bakend=event: option: 'bakend' is none of: backend detect .*frozen stats")
+            code, out, err = lacuna(command, "--set", "backend=evnt", "--", "echo", "started")
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("'evnt' is not accepted for backend; expected auto, event, csr", err)
+            self.assertEqual(lacuna(command, "-S", "a" * 99 + "=1", "--", "echo", "started")[0], 2)
+        settings = ("backend=event!", "FROZEN=64x64", "verbose=off", "blas=none", "tune_cache=/no/such/file")
+        self.assertEqual(lacuna("run", *(word for setting in settings for word in ("-S", setting)), "--", "true")[0], 0)
+
     def test_environment(self):
         code, out, _ = lacuna("run", "-S", "nan=strict", "--", "sh", "-c", "echo $LD_PRELOAD $LACUNA_NAN -s",
                               env={"LD_PRELOAD": ""})

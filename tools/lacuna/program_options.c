@@ -3,8 +3,10 @@
  * The options end where the program's name stands. */
 #include "program_options.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 #include "child_program.h"
 #include "command.h"
@@ -58,8 +60,50 @@ static int audit(const program_options_t *options, const char *command, bool lis
     return done ? EXIT_OK : EXIT_UNAVAILABLE;
 }
 
+/* Variables of the whole process, which are no options of a context: any value may be right. */
+static bool is_variable(const char *setting)
+{
+    static const char *const names[] = {"blas", "config", "disable", "log", "tune_cache"};
+    size_t length = strcspn(setting, "=");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && !strncasecmp(names[i], setting, length)) return true;
+    return false;
+}
+
+/* Whether the library takes it. The program would only warn, where nobody may see it. */
+static bool accepts(lac_ctx_t *ctx, const char *setting)
+{
+    char option[64];
+    size_t length = strcspn(setting, "=");
+    if (is_variable(setting)) return true;
+    if (length >= sizeof option)
+        length = sizeof option - 1; /* none is as long: the message names it as far */
+    for (size_t i = 0; i <= length; i++)
+        option[i] = i < length ? (char)tolower((unsigned char)setting[i]) : '\0';
+    return lac_ctx_set(ctx, option, strchr(setting, '=') + 1) == LAC_OK;
+}
+
+static int check_settings(const program_options_t *options, const char *command)
+{
+    lac_ctx_t *ctx = NULL;
+    int code = EXIT_OK;
+    if (options->settings && lac_ctx_create(&ctx) != LAC_OK) {
+        complain(command, "--set: %s", lac_last_error());
+        return EXIT_UNAVAILABLE;
+    }
+    for (int i = 0; code == EXIT_OK && i < options->settings; i++)
+        if (!accepts(ctx, options->setting[i])) {
+            complain(command, "--set %s: %s", options->setting[i], lac_last_error());
+            code = EXIT_USAGE;
+        }
+    lac_ctx_free(ctx);
+    return code;
+}
+
 int program_prepare(const program_options_t *options, const char *command, bool listens)
 {
+    int code = check_settings(options, command);
+    if (code != EXIT_OK) return code;
     if (!child_preload(command)) return EXIT_UNAVAILABLE;
     for (int i = 0; i < options->settings; i++)
         if (!child_option(options->setting[i])) {
