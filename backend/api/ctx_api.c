@@ -5,6 +5,7 @@
 #include "../base/log.h"
 #include "../base/status.h"
 #include "../base/threads.h"
+#include "../base/vendor.h"
 #include "../dispatch/ctx_state.h"
 #include "../dispatch/loaded.h"
 #include "../dispatch/rivals.h"
@@ -68,6 +69,10 @@ lac_status_t lac_ctx_create(lac_ctx_t **ctx)
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
     *ctx = NULL;
+    if (!lac_blas_can_load())
+        return lac_fail(LAC_ERR_UNAVAILABLE,
+                        "context: a fully static executable can load no BLAS; link the C "
+                        "library dynamically, or set LACUNA_BLAS=none to do without");
     return create(ctx, &lac_backend_host, (lac_place_t){.device = -1});
 }
 

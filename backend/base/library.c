@@ -6,10 +6,44 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <stdint.h>
 #include <stdio.h>
+
+typedef struct own_object {
+    uintptr_t address; /* of something in it */
+    bool can_load;
+} own_object_t;
+
+/* A shared library was loaded by a dynamic linker; a program names the one that loads for it. */
+static int find_own(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    own_object_t *own = arg;
+    bool holds = false, has_linker = *info->dlpi_name != '\0';
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + p->p_vaddr;
+        holds |= p->p_type == PT_LOAD && own->address >= begin && own->address < begin + p->p_memsz;
+        has_linker |= p->p_type == PT_INTERP;
+    }
+    if (holds) own->can_load = has_linker;
+    return holds;
+}
+
+bool lac_library_can_load(void)
+{
+    static const char here;
+    own_object_t own = {(uintptr_t)&here, true};
+    dl_iterate_phdr(find_own, &own);
+    return own.can_load;
+}
 
 void *lac_library_open(const char *const *names, char *why, size_t size)
 {
+    if (!lac_library_can_load()) {
+        snprintf(why, size, "a fully static executable can load no library");
+        return NULL;
+    }
     snprintf(why, size, "no name to open");
     for (; *names; names++) {
         void *library = **names ? dlopen(*names, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) : NULL;

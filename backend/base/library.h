@@ -4,7 +4,11 @@
 #ifndef LACUNA_BASE_LIBRARY_H
 #define LACUNA_BASE_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* False in a fully static executable: its dlopen would bring a second C library, and crash. */
+bool lac_library_can_load(void);
 
 /* Opens the first of `names` (up to NULL) that can be opened; it stays open for ever. NULL, with the reason
  * in why, where none can. */

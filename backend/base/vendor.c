@@ -3,13 +3,13 @@
  * Finds a BLAS among the loaded libraries, or opens one, keeping clear of our own drop-in libraries. */
 #include "vendor.h"
 #include "env.h"
+#include "library.h"
 #include "log.h"
 #include "lacuna/dropin.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,13 +125,29 @@ static int take_loaded(void)
     return 0;
 }
 
+static bool is_off(const char *named)
+{
+    return named && !strcmp(named, "none");
+}
+
+bool lac_blas_can_load(void)
+{
+    return is_off(lac_env("LACUNA_BLAS")) || lac_library_can_load();
+}
+
 static void find(void)
 {
     const char *named = lac_env("LACUNA_BLAS");
+    if (is_off(named)) {
+        snprintf(found.missing, sizeof found.missing, "LACUNA_BLAS=none");
+        return;
+    }
+    if (!lac_library_can_load()) {
+        snprintf(found.missing, sizeof found.missing, "a fully static executable can load none");
+        return;
+    }
     if (named) {
-        if (!strcmp(named, "none"))
-            snprintf(found.missing, sizeof found.missing, "LACUNA_BLAS=none");
-        else if (!try_open(named) && !found.missing[0])
+        if (!try_open(named) && !found.missing[0])
             snprintf(found.missing, sizeof found.missing, "LACUNA_BLAS: %.200s", dlerror());
         return;
     }

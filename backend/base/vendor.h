@@ -4,6 +4,7 @@
 #ifndef LACUNA_BASE_VENDOR_H
 #define LACUNA_BASE_VENDOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +33,9 @@ typedef struct lac_blas {
  * of OpenBLAS, BLIS, MKL and libblas that opens. Never a drop-in library of ours. Searched for once, by the
  * first call, and kept loaded; the answer lives for ever. */
 const lac_blas_t *lac_blas(void);
+
+/* False where a BLAS is wanted and none can be loaded: in a fully static executable, unless LACUNA_BLAS is
+ * "none". */
+bool lac_blas_can_load(void);
 
 #endif

@@ -36,6 +36,10 @@ if [ -n "$pkg_config" ]; then
     "$compiler" -o "$work/by_pkg_config" "$here/consumer/consumer.c" $("$pkg_config" --cflags --libs lacuna)
     LD_LIBRARY_PATH=$prefix/$libdir "$work/by_pkg_config"
     # shellcheck disable=SC2046
+    "$compiler" -o "$work/by_run_path" "$here/consumer/consumer.c" $("$pkg_config" --cflags --libs lacuna) \
+        -Wl,-rpath,"$("$pkg_config" --variable=libdir lacuna)" # as docs/install.md says
+    env -u LD_LIBRARY_PATH "$work/by_run_path"
+    # shellcheck disable=SC2046
     "$compiler" -o "$work/static_by_pkg_config" "$here/consumer/consumer.c" $("$pkg_config" --cflags lacuna) \
         $("$pkg_config" --static --libs lacuna | sed 's/-llacuna/-l:liblacuna.a/')
     "$work/static_by_pkg_config"
