@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TOP_SITES = 20 };
 
@@ -54,6 +55,80 @@ static const char *why_dense(const lac_ctx_t *ctx, const lac_site_t *site)
     return last_density(site) < 0 ? "nothing seen yet" : "too dense";
 }
 
+enum { WEIGHTS_MOST = 8 };
+#define WEIGHT_GAIN    2.0  /* so many times faster a frozen weight has to be predicted to be named */
+#define WEIGHT_DENSITY 0.01 /* of the other operand, where nothing was seen of it                   */
+
+/* The cheapest sparse route of a side, by the model alone; negative: none. */
+static double cheapest_on(const lac_ctx_t *ctx, const lac_problem_t *p, lac_side_t side)
+{
+    double best = -1.0;
+    for (int i = 0; i < ctx->route_count; i++) {
+        const lac_route_t *route = ctx->routes[i];
+        if (route->role != LAC_ROLE_SPARSE || route->side != side) continue;
+        if (route->applicable(route, p) != LAC_FITS) continue;
+        double cost = route->cost_us(route, p, &ctx->machine);
+        if (best < 0 || cost < best) best = cost;
+    }
+    return best;
+}
+
+/* A dense operand whose slices along k lie strided is gathered slowly, unless it is frozen and copied once.
+ * The other operand is the one of lower density; the shorter one where none was seen. */
+static void find_weight(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_story_t *story)
+{
+    lac_problem_t p = site->shape;
+    double left = site->left.density >= 0 ? site->left.density : site->left.sampled;
+    double right = site->right.density >= 0 ? site->right.density : site->right.sampled;
+    bool seen = left >= 0 || right >= 0;
+    bool sparse_right = !seen ? p.n < p.m : left < 0 || (right >= 0 && right < left);
+    lac_operand_t *s = sparse_right ? &p.b : &p.a, *w = sparse_right ? &p.a : &p.b;
+    lac_side_t side = sparse_right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT;
+    if (site->key.types & (LAC_SITE_FROZEN_A | LAC_SITE_FROZEN_B) || !w->buf) return;
+    s->density = !seen ? WEIGHT_DENSITY : sparse_right ? right : left;
+    w->density = w->k_active = -1.0;
+    double strided = cheapest_on(ctx, &p, side);
+    w->frozen = true;
+    double frozen = cheapest_on(ctx, &p, side);
+    bool gains = frozen >= 0 && WEIGHT_GAIN * frozen < site->dense_us &&
+                 (strided < 0 || WEIGHT_GAIN * frozen < strided);
+    if (!gains) return;
+    lac_dim_t rows = sparse_right ? p.m : p.k, cols = sparse_right ? p.k : p.n;
+    bool by_rows = w->cs == 1;
+    snprintf(story->weight, sizeof story->weight, "%lldx%lld", (long long)(by_rows ? rows : cols),
+             (long long)(by_rows ? cols : rows));
+    story->weight_us = frozen;
+}
+
+/* What LACUNA_FROZEN may be set to, each once. A site's own line stands above. */
+static void print_weights(const lac_site_story_t *story, size_t count)
+{
+    char setting[WEIGHTS_MOST * 48] = "";
+    const lac_site_story_t *named[WEIGHTS_MOST];
+    int weights = 0;
+    for (size_t i = 0; i < count && weights < WEIGHTS_MOST; i++) {
+        bool fresh = *story[i].weight != '\0';
+        for (int j = 0; fresh && j < weights; j++) fresh = strcmp(named[j]->weight, story[i].weight) != 0;
+        if (fresh) named[weights++] = &story[i];
+    }
+    for (int i = 0; i < weights; i++) {
+        const lac_site_story_t *w = named[i];
+        size_t used = strlen(setting);
+        double calls = (double)(w->sparse + w->dense),
+               spent = w->measured_us + (double)w->dense * w->dense_us;
+        snprintf(setting + used, sizeof setting - used, "%s%s", i ? "," : "", w->weight);
+        lac_log(
+            "lacuna: a dense operand of %s lies along k, which is slow to skip in: %s takes %.1f us a call, "
+            "with it frozen some %.1f%s",
+            w->weight, w->shape, calls > 0 ? spent / calls : w->dense_us, w->weight_us,
+            w->density < 0 ? " if 1 % of the other is nonzero" : "");
+    }
+    if (weights)
+        lac_log(
+            "lacuna: if all operands of such extents are weights that stay as they are, try LACUNA_FROZEN=%s",
+            setting);
+}
+
 lac_site_story_t lac_site_story(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     lac_site_story_t story = {
@@ -77,6 +152,7 @@ lac_site_story_t lac_site_story(const lac_ctx_t *ctx, const lac_site_t *site)
     story.best_us = (double)(site->sparse_calls + site->declined_calls) * best_at(ctx, site);
     double spent = story.measured_us + (double)site->declined_calls * site->dense_us;
     story.regret_us = spent > story.best_us ? spent - story.best_us : 0.0;
+    find_weight(ctx, site, &story);
     return story;
 }
 
@@ -168,4 +244,5 @@ void lac_statistics_print_sites(lac_site_story_t *story, size_t count)
     for (size_t i = 0; i < count && i < TOP_SITES; i++) print_site(&story[i]);
     if (count > TOP_SITES) lac_log("(%zu more sites)", count - TOP_SITES);
     print_classes(story, count);
+    print_weights(story, count);
 }

@@ -128,6 +128,55 @@ static void test_why_dense(void **state)
     unit_expect(lac_ctx_set(ctx, "detect", "probe"), LAC_OK, "detect");
 }
 
+/* A weight as x @ W.T brings it, [n, k]: slow to skip in, unless it is frozen. */
+static void test_weight(void **state)
+{
+    const lac_ctx_t *ctx = *state;
+    for (int right = 0; right < 2; right++)
+        for (int seen = 0; seen < 2; seen++) {
+            lac_site_t site = site_of(ctx, "event", right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
+            lac_problem_t *p = &site.shape;
+            lac_inc_t k = p->k;
+            p->m = right ? 2048 : 8, p->n = right ? 8 : 2048;
+            p->a.rs = k, p->a.cs = 1, p->b.rs = 1, p->b.cs = k, p->crs = p->n;
+            site.left.density = seen && !right ? 0.01 : -1.0;
+            site.right.density = seen && right ? 0.01 : -1.0;
+            lac_site_story_t story = lac_site_story(ctx, &site);
+            assert_string_equal(story.weight, "2048x512");
+            assert_true(story.weight_us > 0.0 && story.weight_us < DENSE_US / 2.0);
+            site.dense_us = 0.1; /* where the dense call is as fast, there is nothing to gain */
+            assert_string_equal(lac_site_story(ctx, &site).weight, "");
+            site.dense_us = DENSE_US;
+            site.key.types = right ? LAC_SITE_FROZEN_A : LAC_SITE_FROZEN_B; /* it is frozen */
+            assert_string_equal(lac_site_story(ctx, &site).weight, "");
+            site.key.types = 0;
+            p->may_copy = false;
+            assert_string_equal(lac_site_story(ctx, &site).weight, "");
+            p->may_copy = true;
+            if (right) p->a.rs = 1, p->a.cs = p->m; /* lies as the routes read it */
+            if (!right) p->b.rs = p->n, p->b.cs = 1;
+            assert_string_equal(lac_site_story(ctx, &site).weight, "");
+        }
+}
+
+static void test_weights_in_the_tables(void **state)
+{
+    static lac_site_story_t stories[4];
+    static const char *const weights[] = {"4096x1024", "", "4096x1024", "64x32"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        stories[i] = (lac_site_story_t){
+            .dense = 1, .dense_us = 10.0, .density = 0.01, .why_dense = "", .weight_us = 2};
+        snprintf(stories[i].weight, sizeof stories[i].weight, "%s", weights[i]);
+        snprintf(stories[i].shape, sizeof stories[i].shape, "8x8x8");
+    }
+    unit_log();
+    lac_statistics_print_sites(stories, 4);
+    const char *log = unit_log();
+    unit_expect_text(log, "try LACUNA_FROZEN=4096x1024,64x32\n");
+    unit_expect_text(log, "8x8x8 takes 10.0 us a call, with it frozen some 2.0\n");
+}
+
 /* ---- the tables ---- */
 
 static void test_tables(void **state)
@@ -226,6 +275,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sparse_site, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clocked_site, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_weight, setup, teardown),
+        cmocka_unit_test(test_weights_in_the_tables),
         cmocka_unit_test_setup_teardown(test_why_dense, setup, teardown),
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_decimal_comma),
