@@ -14,7 +14,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import (BENCH, KERNELS, OPERATORS, REGRET, caption, floor_us, in_words, lanes_of, microseconds,  # noqa: E402
+from report_reading import (BENCH, KERNELS, OPERATORS, REGRET, caption, extents_of, floor_us, in_words, lanes_of, microseconds,  # noqa: E402
                             on_device, ratio, reports, timed, told_words, untold)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -24,7 +24,7 @@ Rendered by `bench/render.py` from the raw reports in `bench/results/`; no figur
 commit, date and machine. Routes are timed in turns (A B A B), so that ratios hold where a machine's speed drifts:
 *speed* is the median over the rounds of baseline time / route time. Extents are m x k x n; *A 1 %* means that
 one in a hundred elements of A is a nonzero. *vendor* is the BLAS (on a device cuBLAS) called directly on the plain
-dense operands. *auto* is the dispatcher in steady state. *of floor* is the least time that anything could take, over
+dense operands; *gemv* is the BLAS's matrix-vector product, where C has one row or column. *auto* is the dispatcher in steady state. *of floor* is the least time that anything could take, over
 the time taken: the sparse operand as it is given, the active slices of the other and C, once each at the rate of
 memory, or the pairs of nonzeros that meet at the rate of the dense product, whichever takes longer. What lies in a
 cache can be above 100 %. Repeat any row with `lacuna bench --route all 'PROBLEM'`.
@@ -51,9 +51,23 @@ def without_empty(heads, rows):
     return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
+def gemv_words(problems):
+    """The BLAS's matrix-vector product and the dispatcher's speed against it, for a C of one row or column: what a
+    program calls there. '-' where it was not measured, '' for other products and on a device."""
+    m, _, n = extents_of(problems[0]["problem"])
+    if problems[0].get("on_device") or (m > 1 and n > 1) or problems[0]["problem"].startswith("sgemv"):
+        return ""
+    for problem in problems:
+        lanes, _ = lanes_of(problem)
+        if "gemv" in lanes and "auto" in lanes and not told_words(problem["problem"]):
+            gemv, auto = lanes["gemv"]["median_us"], lanes["auto"]["median_us"]
+            return f"{microseconds(gemv)} ({ratio(gemv / auto)})"
+    return "-"
+
+
 def readme_row(problems):
     """One line for the problems that differ only in what the library is told; None where auto was not timed."""
-    plain, told, cusparse = None, None, ""
+    plain, told, cusparse, gemv = None, None, "", gemv_words(problems)
     for problem in problems:
         lanes, base = lanes_of(problem)
         if not base or "auto" not in lanes:
@@ -68,7 +82,7 @@ def readme_row(problems):
     if not plain and not told:
         return None
     base, auto = plain or (told[1], None)
-    cells = [*in_words(untold(problems[0]["problem"])), microseconds(base["median_us"]), cusparse]
+    cells = [*in_words(untold(problems[0]["problem"])), microseconds(base["median_us"]), gemv, cusparse]
     cells += [microseconds(auto["median_us"]), f"**{ratio(auto['speedup'])}**", auto["decided_route"]] if auto else [""] * 3
     cells += [f"{microseconds(told[2]['median_us'])} ({told[0]})", ratio(told[2]["speedup"])] if told else ["", ""]
     return cells
@@ -83,12 +97,12 @@ def readme_table(found):
                 continue
             groups = {}
             for problem in report["problems"]:
-                groups.setdefault(untold(problem["problem"]), []).append(problem)
+                groups.setdefault(untold(problem["problem"]), []).append({**problem, "on_device": on_device(report)})
             rows = [row for row in map(readme_row, groups.values()) if row]
             vendor = "cuBLAS" if on_device(report) else "BLAS"
             if rows:
                 parts.append(f"{caption(report)}\n\n" + without_empty(
-                    ("m x k x n", "nonzeros", f">{vendor}", ">cuSPARSE", ">Lacuna", ">speed", "route", ">told more",
+                    ("m x k x n", "nonzeros", f">{vendor}", ">as sgemv (speed)", ">cuSPARSE", ">Lacuna", ">speed", "route", ">told more",
                      ">speed"), rows))
     return "\n\n".join(parts)
 

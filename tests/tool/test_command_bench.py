@@ -22,6 +22,23 @@ class Bench(unittest.TestCase):
         self.assertRegex(out, r"(?m)^  auto .*-> \w+")
         self.assertRegex(out, r"(?m)^  bitmask .*refused: ")
 
+    def test_vectors_as_sgemv(self):
+        """A product of one row or column is timed as the sgemv that gives the same C, too, and no other is."""
+        vectors = [f"sgemm:{trans}:{extents}:A=bern0.5:beta=0.5" for trans in ("NN", "NT", "TN", "TT")
+                   for extents in ("1x40x30", "30x40x1", "1x40x1")]
+        code, out, err = lacuna("bench", *QUICK, "--json", "-", *vectors, SMALL)
+        self.assertEqual(code, 0, err)
+        report = json.loads(out)
+        if report["machine"]["blas"] == "none":
+            self.skipTest("no BLAS to call")
+        for problem in report["problems"]:
+            lanes = {row["route"]: row for row in problem["rows"]}
+            if "1x" in problem["problem"] or "x1:" in problem["problem"]:
+                self.assertEqual(lanes["gemv"]["status"], "ok", problem["problem"])
+                self.assertGreater(lanes["gemv"]["median_us"], 0)
+            else:
+                self.assertNotIn("gemv", lanes)
+
     def test_json(self):
         code, out, _ = lacuna("bench", *QUICK, "--both", "--route", "all", "--json", "-",
                               SMALL, "sgemm:NN:64x64x8:A=bern0.1:metaA=csr", "sgemm:NN:9x9x9:beta=0.5")
@@ -94,6 +111,29 @@ class Render(unittest.TestCase):
         self.assertTrue(readme.startswith("before\n") and readme.endswith("after\n"))
         self.assertIn("8 x 200 x 64", page)
         self.assertIn("| [some-processor](performance/some-processor.md) | targets |", overview)
+
+    def test_table_of_vectors(self):
+        """A product of one row stands beside the sgemv that a program would call, or '-' where none was timed."""
+        def row(route, us, baseline=False):
+            return {"route": route, "cache": "warm", "baseline": baseline, "median_us": us, "p25_us": us, "p75_us": us,
+                    "speedup": 60 / us, "gflops": 1, "gbytes_per_s": 1, "decided_route": "event", "decided_side": "left"}
+        base = [row("vendor", 60.0, True), row("auto", 6.0)]
+        problems = [{"problem": problem, "sparse_bytes": 8e6, "useful_flops": 5e6, "rows": rows} for problem, rows in (
+            ("sgemm:NN:1x500x400:A=bern0.01:s1", base + [row("gemv", 18.0)]),
+            ("sgemm:NN:400x500x1:B=bern0.01:s1", base), ("sgemm:NN:8x500x400:A=bern0.01:s1", base))]
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "bench/results/some-processor").mkdir(parents=True)
+            report = {"schema": "lacuna-bench-1", "machine": {"processor": "P"}, "date": "2026-01-01T00:00:00Z", "commit": "c",
+                      "problems": problems}
+            (root / "bench/results/some-processor/targets.json").write_text(json.dumps(report), encoding="utf-8")
+            (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
+            done = self.run_render(root)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            readme = (root / "README.md").read_text(encoding="utf-8")
+        self.assertIn("| 1 x 500 x 400 | A 1 % | 60.0 µs | 18.0 µs (3.00x) | 6.00 µs | **10x** |", readme)
+        self.assertIn("| 400 x 500 x 1 | B 1 % | 60.0 µs | - | 6.00 µs | **10x** |", readme)
+        self.assertIn("| 8 x 500 x 400 | A 1 % | 60.0 µs |  | 6.00 µs | **10x** |", readme)
 
     def test_table_of_a_device(self):
         """What is told of one product shares its line; kernels called directly get a table beside cuBLAS."""

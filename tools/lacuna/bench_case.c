@@ -111,9 +111,27 @@ static int add_baseline(bench_case_t *bench, const bench_options_t *options, con
     return code;
 }
 
+/* What a program would rather call for a product of one row or one column, beside the sgemm that was asked
+ * for. */
+static void add_gemv(bench_case_t *bench)
+{
+    bench_lane_t *lane = &bench->lane[bench->lanes];
+    vendor_call_t call;
+    if (on_device(bench) || strcmp(bench->lane[0].route, ROUTE_VENDOR) != 0) return;
+    if (vendor_call_make_gemv(&call, &bench->set)) return;
+    *lane = (bench_lane_t){.set = &bench->set,
+                           .a = &bench->set.plain_a,
+                           .b = &bench->set.plain_b,
+                           .vendor = call,
+                           .host_us = -1.0};
+    snprintf(lane->route, sizeof lane->route, "%s", ROUTE_GEMV);
+    bench->lanes++;
+}
+
 static int add_lanes(bench_case_t *bench, const bench_options_t *options, const char *command)
 {
     int code = add_baseline(bench, options, command);
+    if (code == EXIT_OK) add_gemv(bench);
     for (int i = 0; code == EXIT_OK && i < options->routes.count; i++) {
         const char *route = route_here(bench, options->routes.name[i]);
         bool plain = bench->set.a.buf == bench->set.plain_a.buf && bench->set.b.buf == bench->set.plain_b.buf;

@@ -246,8 +246,10 @@ static void table_row(text_table_t *table, const bench_row_t *row, bool device)
     else if (!lane->call.route && d->route)
         text_table_cell(table, "-> %s%s%s (%s; known: %s)", d->route, *d->side ? " " : "", d->side, d->reason,
                         d->known);
-    else
+    else if (lane->ctx)
         text_table_cell(table, "%s", d->side);
+    else
+        text_table_cell(table, "the BLAS, as a vector");
 }
 
 static void print_case(const bench_case_t *bench, text_table_t *table)

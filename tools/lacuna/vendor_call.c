@@ -85,6 +85,32 @@ const char *vendor_call_make(vendor_call_t *call, const operand_set_t *set)
     return "BLAS cannot say these strides";
 }
 
+/* C[m, 1] := op(A) op(B)[:, 0], or C[1, n]' := op(B)' op(A)[0, :]'. */
+const char *vendor_call_make_gemv(vendor_call_t *call, const operand_set_t *set)
+{
+    const ref_problem_t *p = &set->problem;
+    bool column = p->n == 1;
+    if (p->op != REF_SGEMM || (!column && p->m != 1)) return "C is no vector";
+    view_t a = column ? view_of(&set->plain_a, false) : view_of(&set->plain_b, true);
+    view_t x = column ? view_of(&set->plain_b, false) : view_of(&set->plain_a, true);
+    view_t y = view_of(&set->c, !column);
+    *call = (vendor_call_t){.gemv = true, .alpha = p->alpha, .beta = p->beta, .c = set->c.buf};
+    call->function = lac_blas_symbol("sgemv_");
+    if (!call->function) return "no BLAS library was found";
+    bool fits =
+        p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && x.rs <= INT32_MAX && y.rs <= INT32_MAX;
+    if (!fits) return "an extent overflows 32 bits";
+    if (x.rs < 1 || y.rs < 1 || !as_column_major(&a, &call->ta, &call->lda))
+        return "BLAS cannot say these strides";
+    call->m = (int32_t)(call->ta == 'N' ? a.rows : a.cols);
+    call->n = (int32_t)(call->ta == 'N' ? a.cols : a.rows);
+    call->ldb = (int32_t)x.rs;
+    call->ldc = (int32_t)y.rs;
+    call->a = a.data;
+    call->b = x.data;
+    return NULL;
+}
+
 void vendor_call_run(const vendor_call_t *v)
 {
     if (v->gemv) {

@@ -10,6 +10,7 @@
 #include "operand_set.h"
 
 #define ROUTE_VENDOR "vendor" /* its name in lists of routes; not a route of the library */
+#define ROUTE_GEMV   "gemv" /* the same where a program would call sgemv for a product of one row or column */
 
 typedef struct vendor_call {
     void *function; /* sgemm_ or sgemv_ */
@@ -23,6 +24,10 @@ typedef struct vendor_call {
 
 /* Describes the call for plain operands. NULL when it can be made; otherwise why it cannot (static text). */
 const char *vendor_call_make(vendor_call_t *call, const operand_set_t *set);
+
+/* The matrix-vector product that gives the same C. Where the problem is no sgemm of one row or one column, or
+ * sgemv cannot say its strides, it returns why. */
+const char *vendor_call_make_gemv(vendor_call_t *call, const operand_set_t *set);
 
 void vendor_call_run(const vendor_call_t *v);
 
