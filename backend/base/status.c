@@ -39,7 +39,8 @@ const char *lac_status_text(lac_status_t status)
     case LAC_ERR_STRIDE:
         return "a stride or leading dimension makes elements overlap";
     case LAC_ERR_ALIAS:
-        return "the output overlaps an input";
+        return "memory is shared that must not be: the output with an input, or an operand with a registered "
+               "one";
     case LAC_ERR_TYPE:
         return "an element type is not supported here";
     case LAC_ERR_VALUE:

@@ -109,8 +109,13 @@ static bool make_room(void)
 static lac_status_t insert(lac_registered_t *entry)
 {
     int i = place_of(entry->low);
-    if (i < lac_registry_size && entries[i]->low < entry->high)
-        return lac_fail(LAC_ERR_ALIAS, "obj.buf: meets what is registered at %p", entries[i]->obj.buf);
+    if (i < lac_registry_size && entries[i]->low < entry->high) {
+        const void *there = entries[i]->obj.buf;
+        return there == entry->obj.buf
+                   ? lac_fail(LAC_ERR_ALIAS, "obj.buf: %p is registered already; lac_unregister ends that",
+                              there)
+                   : lac_fail(LAC_ERR_ALIAS, "obj.buf: overlaps the matrix that is registered at %p", there);
+    }
     if (!make_room()) return lac_fail(LAC_ERR_MEMORY, "obj: out of memory to register it");
     memmove(entries + i + 1, entries + i, (size_t)(lac_registry_size - i) * sizeof(lac_registered_t *));
     entries[i] = entry;

@@ -23,7 +23,7 @@ typedef enum lac_status {
     LAC_ERR_NULL = 10,        /* a pointer argument is NULL that may not be                       */
     LAC_ERR_EXTENT = 11,      /* an extent is negative, overflows, or does not fit its partner    */
     LAC_ERR_STRIDE = 12,      /* a stride or leading dimension makes elements overlap             */
-    LAC_ERR_ALIAS = 13,       /* c overlaps a or b                                                */
+    LAC_ERR_ALIAS = 13,       /* c overlaps a or b; memory that is registered already             */
     LAC_ERR_TYPE = 14,        /* an element type, or a combination of them, is not supported      */
     LAC_ERR_VALUE = 15,       /* an argument is outside its enumeration, or a text is not understood */
     LAC_ERR_SPACE = 16,       /* a host pointer in a device context, or the reverse               */

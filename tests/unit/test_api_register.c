@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { M = 6, K = 8, N = 5, LDW = K + 3 };
@@ -272,7 +273,14 @@ static void test_bad_input(void **state)
     refused(ctx, x, LAC_ERR_SPACE, "obj: is not here");
     fake.elsewhere = NULL;
     unit_expect(lac_register(ctx, &x), LAC_OK, "register");
-    fake_device_refuses(lac_register(ctx, &x), LAC_ERR_ALIAS, "obj.buf: meets what is registered");
+    char again[64];
+    snprintf(again, sizeof again, "obj.buf: %p is registered already", (void *)w);
+    fake_device_refuses(lac_register(ctx, &x), LAC_ERR_ALIAS, again);
+    y = x, y.buf = w + 1;
+    fake_device_refuses(lac_register(ctx, &y), LAC_ERR_ALIAS,
+                        "obj.buf: overlaps the matrix that is registered");
+    if (strstr(lac_status_text(LAC_ERR_ALIAS), "registered") == NULL)
+        fail_msg("the status names the output alone");
     fake_device_refuses(lac_unregister(NULL), LAC_ERR_NULL, "buf: is NULL");
     fake_device_refuses(lac_unregister(w + 1), LAC_ERR_VALUE, "buf: nothing was registered");
     unit_expect(lac_unregister(w), LAC_OK, "unregister");
