@@ -50,6 +50,10 @@ static double last_density(const lac_site_t *site)
 static const char *why_dense(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     if (site->route && site->route->role == LAC_ROLE_SPARSE) return "";
+    if (ctx->policy.backend)
+        return site->route && !strcmp(site->route->name, ctx->policy.backend)
+                   ? "forced"
+                   : "the forced route does not apply";
     if (site->left.break_even <= 0.0 && site->right.break_even <= 0.0) return "pays at no density";
     if (ctx->policy.detect != LAC_DETECT_PROBE && !site->looks) return "not looked at";
     return last_density(site) < 0 ? "nothing seen yet" : "too dense";
