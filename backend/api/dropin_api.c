@@ -162,6 +162,31 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, NULL, symbol, caller);
 }
 
+/* op(X), rows x cols, in a row-major matrix of the given leading dimension. */
+static lac_obj_t row_obj(lac_space_t space, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
+                         const float *buf, lac_inc_t ld)
+{
+    return lac_column_obj(space, trans, rows, cols, buf, ld, 1);
+}
+
+int lac_sgemm_rows_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                              lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                              lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
+                              const void *caller)
+{
+    if (!ctx) return 0;
+    bool registered = lac_brings_registered(n, m, k, b, a, c, ldc);
+    if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
+    lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller};
+    at.ars = ta == LAC_TRANS ? 1 : lda, at.acs = ta == LAC_TRANS ? lda : 1;
+    at.brs = tb == LAC_TRANS ? 1 : ldb, at.bcs = tb == LAC_TRANS ? ldb : 1;
+    if (!registered && lac_dispatch_settled(ctx, &at, 1)) return 0;
+    lac_space_t space = ctx->backend->space;
+    lac_obj_t oa = row_obj(space, ta, m, k, a, lda), ob = row_obj(space, tb, k, n, b, ldb),
+              oc = row_obj(space, LAC_NO_TRANS, m, n, c, ldc);
+    return computed(ctx, alpha, &oa, &ob, beta, &oc, NULL, symbol, caller);
+}
+
 int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
                                lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
                                lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const lac_addend_t *addend,

@@ -30,6 +30,13 @@ LAC_API int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb,
                                  lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
                                  const void *caller);
 
+/* Row-major C[m, n] := beta C + alpha op(A) op(B) as cblas_sgemm has it. Returns as lac_sgemm_or_decline;
+ * verbose lines and statistics show the product as the caller wrote it. */
+LAC_API int lac_sgemm_rows_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
+                                      lac_dim_t n, lac_dim_t k, float alpha, const float *a, lac_inc_t lda,
+                                      const float *b, lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
+                                      const char *symbol, const void *caller);
+
 /* What is added to a product beside beta C; each may be NULL. */
 typedef struct lac_addend {
     const float *from; /* m x n, column-major, apart from C           */

@@ -11,6 +11,7 @@
 
 /* C := beta C + alpha op(A) op(B), column-major; ta and tb are lac_trans_t or BAD_TRANS. */
 typedef struct sgemm_args {
+    bool by_rows; /* the caller wrote it row-major: C' = op(B)' op(A)' */
     int ta, tb;
     int64_t m, n, k;
     float alpha, beta;
@@ -97,7 +98,8 @@ static inline sgemm_args_t read_cblas_sgemm(bool wide, CBLAS_SGEMM_PARAMS)
     bool rows = order == CBLAS_ROW_MAJOR;
     bool known = rows || order == CBLAS_COL_MAJOR;
     int left = known ? read_cblas_trans(ta) : BAD_TRANS, right = read_cblas_trans(tb);
-    return (sgemm_args_t){.ta = rows ? right : left,
+    return (sgemm_args_t){.by_rows = rows,
+                          .ta = rows ? right : left,
                           .tb = rows ? left : right,
                           .m = read_slot(rows ? n : m, wide),
                           .n = read_slot(rows ? m : n, wide),

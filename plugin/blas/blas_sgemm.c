@@ -5,14 +5,22 @@
 #include "blas_last_resort.h"
 #include "blas_args.h"
 
+/* Asked in the caller's own terms, which its reports then show. */
+static bool is_computed(lac_ctx_t *ctx, const sgemm_args_t *g, const char *symbol, const void *caller)
+{
+    lac_trans_t ta = (lac_trans_t)g->ta, tb = (lac_trans_t)g->tb;
+    return g->by_rows ? lac_sgemm_rows_or_decline(ctx, tb, ta, g->n, g->m, g->k, g->alpha, g->b, g->ldb, g->a,
+                                                  g->lda, g->beta, g->c, g->ldc, symbol, caller)
+                      : lac_sgemm_or_decline(ctx, ta, tb, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b,
+                                             g->ldb, g->beta, g->c, g->ldc, symbol, caller);
+}
+
 /* True where nothing is left to be forwarded: the product is there, or there is no BLAS to forward it to. */
 static bool serve(passage_t *at, const sgemm_args_t *g, const exported_symbol_t *symbol, const void *caller,
                   int order)
 {
     if (passage_asks(at, sgemm_is_proper(g))) {
-        bool done = at->ctx && lac_sgemm_or_decline(at->ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m,
-                                                    g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb, g->beta,
-                                                    g->c, g->ldc, symbol->name, caller);
+        bool done = at->ctx && is_computed(at->ctx, g, symbol->name, caller);
         passage_end(at);
         if (done) return true;
     }

@@ -109,6 +109,7 @@ class Programs(unittest.TestCase):
                 if "noplt" not in stub:  # an auditor is not told how slots that no table leads through are bound
                     self.assertRegex(err, r"scipy_sgemm_ +libdoctor_stub_plt\.so +liblacuna_blas\.so +intercepted")
                 self.assertIn("2x2x2              scipy_sgemm_ ", err)
+                self.assertIn("2x4x3              scipy_cblas_sg ", err)  # row-major, as it was written
                 self.assertRegex(err, r"libdoctor_stub_\w+\.so brings cblas_sgemm64_ itself: calls within it go past")
 
     def test_library_that_lacuna_opened(self):

@@ -116,6 +116,40 @@ static void test_exec_lines_of_other_entries(void **state)
     lac_ctx_free(ctx);
 }
 
+/* A row-major call is reported as it was written, and its product is right. */
+static void test_exec_line_of_rows(void **state)
+{
+    (void)state;
+    static float transposed[K * M];
+    lac_ctx_t *ctx = telling("verbose", "exec");
+    unit_expect(lac_ctx_set(ctx, "backend", "csr"), LAC_OK, "backend");
+    fill(101);
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < K; k++) transposed[k * M + i] = s[i * K + k];
+    for (int turn = 0; turn < 2; turn++) {
+        memset(out, 0x7f, sizeof out);
+        assert_int_equal(lac_sgemm_rows_or_decline(ctx, turn ? LAC_TRANS : LAC_NO_TRANS, LAC_NO_TRANS, M, N,
+                                                   K, 1.0f, turn ? transposed : s, turn ? M : K, w, N, 0.0f,
+                                                   out, N, "cblas_sgemm", NULL),
+                         1);
+        const char *log = unit_log();
+        assert_string_equal(field(log, 6), turn ? "TN" : "NN");
+        assert_string_equal(field(log, 7), "4");
+        assert_string_equal(field(log, 8), "256");
+        assert_string_equal(field(log, 9), "512");
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < N; j++) {
+                double sum = 0.0;
+                for (int k = 0; k < K; k++) sum += (double)s[i * K + k] * (double)w[k * N + j];
+                assert_true(fabs(sum - (double)out[i * N + j]) <= 1e-4 * (1.0 + fabs(sum)));
+            }
+    }
+    assert_int_equal(lac_sgemm_rows_or_decline(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, s, K, w, N,
+                                               0.0f, out, N, "cblas_sgemm", NULL),
+                     0);
+    lac_ctx_free(ctx);
+}
+
 static void test_dispatch_and_meta_lines(void **state)
 {
     (void)state;
@@ -237,6 +271,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_exec_line),
                                        cmocka_unit_test(test_exec_lines_of_other_entries),
+                                       cmocka_unit_test(test_exec_line_of_rows),
                                        cmocka_unit_test(test_dispatch_and_meta_lines),
                                        cmocka_unit_test(test_compare),
                                        cmocka_unit_test(test_compare_tells_differences),
