@@ -6,12 +6,13 @@ set -eu
 
 usage() {
     cat <<'TEXT'
-Usage: demo.sh [--preload LIBRARY] [--out FOLDER] [--device] [--no-plot] BUILD [option of coba ...]
+Usage: demo.sh [--preload LIBRARY] [--out FOLDER] [--device] [--no-plot] [--tick SECONDS] BUILD [option of coba ...]
 
 Runs BUILD/bin/coba as it is, then with LIBRARY preloaded (BUILD/lib/liblacuna_blas.so), then BUILD/bin/coba_device,
 whose products run on a CUDA device where there is one. Shows the raster, the time of each, what the library
 decided, and the difference of the results, which has to be none.
 Rasters, potentials and a picture go to FOLDER (BUILD/demo-out).
+While a run goes on, a line says so every few SECONDS (5).
 Exit status: 0 the results are the same to the bit, 1 they differ, 2 the demo could not run, 77 no device (--device).
 TEXT
 }
@@ -21,13 +22,14 @@ die() {
     exit 2
 }
 
-preload='' out='' plot=yes device=wanted
+preload='' out='' plot=yes device=wanted tick=5
 while [ $# -gt 0 ]; do
     case $1 in
     --preload) [ $# -ge 2 ] || die "--preload: needs a library"; preload=$2; shift 2 ;;
     --out) [ $# -ge 2 ] || die "--out: needs a folder"; out=$2; shift 2 ;;
     --device) device=needed; shift ;;
     --no-plot) plot=no; shift ;;
+    --tick) [ $# -ge 2 ] || die "--tick: needs a number of seconds"; tick=$2; shift 2 ;;
     --help) usage; exit 0 ;;
     -*) die "unknown option '$1' (try --help)" ;;
     *) break ;;
@@ -47,10 +49,22 @@ mkdir -p "$out"
 # value NAME FILE: what the summary line of a run says of NAME.
 value() { sed -n "s/^coba .*[ ]$1=\([^ ]*\).*/\1/p" "$2"; }
 
+# ticking RUN ARGUMENT...: the run, and a line every few seconds as long as it lasts.
+ticking() {
+    begin=$(date +%s) ended=0
+    while sleep "$tick" >/dev/null 2>&1; do echo "   still running, $(($(date +%s) - begin)) s"; done &
+    ticker=$!
+    "$@" || ended=$?
+    kill "$ticker" 2>/dev/null || true
+    wait "$ticker" 2>/dev/null || true
+    return $ended
+}
+
 # The files of a run are $out/NAME.raster, .potentials, .log (what it printed), .stats (what the library said).
 run_plain() {
     env -u LD_PRELOAD "$coba" --summary --raster "$out/plain.raster" \
-        --potentials "$out/plain.potentials" "$@" >"$out/plain.log"
+        --potentials "$out/plain.potentials" "$@" >"$out/plain.log" 2>"$out/plain.errors" ||
+        { cat "$out/plain.errors" >&2; return 1; }
 }
 run_preloaded() {
     env LD_PRELOAD="$library" LACUNA_STATS=1 "$coba" --summary --raster "$out/lacuna.raster" \
@@ -64,11 +78,11 @@ run_on_device() {
 
 blas=$(ldd "$coba" | awk '/blas|blis/ { print $3; exit }')
 echo "1. An event-driven workload on the plain BLAS: $(readlink -f "${blas:-unknown}" || echo unknown)"
-run_plain "$@" || die "the plain run failed"
+ticking run_plain "$@" || die "the plain run failed"
 grep -v '^coba ' "$out/plain.log" || true
 
 echo "2. The same program with LD_PRELOAD=$library"
-run_preloaded "$@" || die "the run with the library failed"
+ticking run_preloaded "$@" || die "the run with the library failed"
 if grep -q 'cannot be preloaded' "$out/lacuna.stats"; then
     cat "$out/lacuna.stats" >&2
     die "$library could not be preloaded"
@@ -81,7 +95,7 @@ fi
 
 echo "3. The same network with its products on a CUDA device, by the library's own API"
 status=0
-run_on_device "$@" || status=$?
+ticking run_on_device "$@" || status=$?
 case $status in
 0) runs="plain lacuna device"; sed -n 's/^on /   on /p' "$out/device.log" ;;
 77) runs="plain lacuna"; echo "   Skipped: $(cat "$out/device.stats")" ;;
@@ -113,6 +127,14 @@ for run in $runs; do grep '^coba ' "$out/$run.log"; done | awk '
         row("wall time of all steps", "loop_s", " s", 1)
         row("wall time of all", "total_s", " s", 1)
     }'
+
+# What the library says of its gain rests on its constants where it never timed the BLAS: beside it, what came of it.
+awk -v plain="$(value product_s "$out/plain.log")" -v preloaded="$(value product_s "$out/lacuna.log")" '
+    /predicted gain/ {
+        predicted = $0; sub(/.*predicted gain /, "", predicted); sub(/ .*/, "", predicted)
+        printf "   Gain in products: %.1f s measured; %.1f s predicted by the library,", plain - preloaded, predicted
+        print (/timed at 0 of/ ? " whose constants for the BLAS are guesses here (lacuna tune)" : " which timed the BLAS in part")
+    }' "$out/lacuna.stats"
 
 # compare_with NAME: the plain run against another; 0 where they are the same to the bit.
 compare_with() {

@@ -156,6 +156,8 @@ lac_site_story_t lac_site_story(const lac_ctx_t *ctx, const lac_site_t *site)
     story.best_us = (double)(site->sparse_calls + site->declined_calls) * best_at(ctx, site);
     double spent = story.measured_us + (double)site->declined_calls * site->dense_us;
     story.regret_us = spent > story.best_us ? spent - story.best_us : 0.0;
+    int row = site->dense_row;
+    story.dense_timed = row >= 0 && row < LAC_SITE_ROUTES && site->factor[row] > 0.0f;
     find_weight(ctx, site, &story);
     return story;
 }
@@ -238,11 +240,15 @@ static void print_classes(const lac_site_story_t *story, size_t count)
 void lac_statistics_print_sites(lac_site_story_t *story, size_t count)
 {
     lac_site_story_t all = {0};
-    for (size_t i = 0; i < count; i++) add(&all, &story[i]);
+    size_t timed = 0;
+    for (size_t i = 0; i < count; i++) add(&all, &story[i]), timed += story[i].dense_timed;
     if (!all.sparse && !all.dense) return;
     qsort(story, count, sizeof *story, by_time);
-    lac_log("lacuna: %llu calls by sparse routes, %llu by the dense one, at %zu sites; predicted gain %.3f s",
-            (unsigned long long)all.sparse, (unsigned long long)all.dense, count, all.gained_us * 1e-6);
+    lac_log("lacuna: %llu calls by sparse routes, %llu by the dense one, at %zu sites; predicted gain %.3f s "
+            "(the "
+            "dense route was timed at %zu of them)",
+            (unsigned long long)all.sparse, (unsigned long long)all.dense, count, all.gained_us * 1e-6,
+            timed);
     lac_log("%-18s %-14s %9s %9s %9s %10s %10s %10s %10s  %s", "m x k x n", "symbol", "sparse", "dense",
             "density", "dense us", "predicted", "measured", "regret ms", "route");
     for (size_t i = 0; i < count && i < TOP_SITES; i++) print_site(&story[i]);

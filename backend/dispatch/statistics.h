@@ -28,6 +28,7 @@ typedef struct lac_site_story {
     double gained_us, regret_us,
         best_us;           /* of all calls: against dense; against the best route known there */
     const char *why_dense; /* "" where a sparse route serves                    */
+    bool dense_timed;      /* dense_us rests on a measurement, not on the model alone */
     char weight[48];       /* extents of a dense operand that is worth freezing, or "" */
     double weight_us;      /* a call's predicted time once it is                       */
 } lac_site_story_t;

@@ -78,6 +78,12 @@ static void test_sparse_site(void **state)
     assert_true(lac_site_story(ctx, &site).best_us == CALLS * best_us(ctx, &site));
     site.sparse_calls = 0;
     assert_true(lac_site_story(ctx, &site).sparse_us == 0.0);
+    site.dense_row = row_named(ctx, "dense", LAC_SIDE_NONE);
+    assert_false(lac_site_story(ctx, &site).dense_timed);
+    site.factor[site.dense_row] = 2.0f;
+    assert_true(lac_site_story(ctx, &site).dense_timed);
+    site.dense_row = -1;
+    assert_false(lac_site_story(ctx, &site).dense_timed);
 }
 
 /* Where calls return before they are done, the few that were clocked stand for all. */
@@ -200,10 +206,12 @@ static void test_tables(void **state)
         s->best_us = i ? 1.0 : 0.0, s->regret_us = i == 1 ? 1.0 : 0.0;
     }
     stories[24].why_dense = "too dense";
+    stories[7].dense_timed = stories[9].dense_timed = true;
     stories[3].dense_us = stories[5].dense_us;
     lac_statistics_print_sites(stories, 25);
     const char *text = unit_log();
     unit_expect_text(text, "lacuna: 24 calls by sparse routes, 25 by the dense one, at 25 sites");
+    unit_expect_text(text, "(the dense route was timed at 2 of them)\n");
     unit_expect_text(text, "(5 more sites)");
     unit_expect_text(text, ": too dense\n");
     assert_non_null(strstr(text, "shape23"));
