@@ -11,8 +11,8 @@
 /* The path of a library that lies beside liblacuna.so; false where there is none. */
 bool child_library(const char *name, char *path, size_t size);
 
-/* How to get a library that does not lie beside liblacuna.so: the command that builds it, or where it would have
- * to be. */
+/* How to get a library that does not lie beside liblacuna.so: the command that builds it, or where it would
+ * have to be. */
 void child_library_advice(const char *name, char *text, size_t size);
 
 /* Puts the drop-in libraries that are there in front of LD_PRELOAD, for every program that is started from
