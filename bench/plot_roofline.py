@@ -8,7 +8,7 @@ usage: plot_roofline.py FILE.json [PICTURE.png]      (FILE.png)
 
 Left: GFLOP/s over flops per byte, of the work that cannot be left out: the dense product's for dense routes, pairs of
 nonzeros and active slices for those that skip. Right: floor / time of the dispatcher and of the baseline. The floor
-is what docs/performance.md calls so; roofs and floors come from the machine constants in the report, so that a
+is what docs/user/performance.md calls so; roofs and floors come from the machine constants in the report, so that a
 product from a cache can be beyond them."""
 import json
 import pathlib

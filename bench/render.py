@@ -5,7 +5,7 @@
 
 usage: render.py [--root FOLDER] [--verify]
 
-The README shows the dispatcher's rows of every targets*.json. docs/performance.md says how to read the pages
+The README shows the dispatcher's rows of every targets*.json. docs/user/performance.md says how to read the pages
 docs/performance/<machine>.md, which show every report, with the picture beside it where bench/plot_roofline.py or
 bench/plot_regret.py has drawn one.
 --verify changes nothing and ends with status 1 when a document is not what would be written."""
@@ -229,7 +229,7 @@ def sections(files):
 
 
 def machine_page(machine, files):
-    parts = [f"# Performance: {machine}\n\nHow it was measured, and what the columns mean: [performance](../performance.md).\n"]
+    parts = [f"# Performance: {machine}\n\nHow it was measured, and what the columns mean: [performance](../user/performance.md).\n"]
     for path, report, text in sections(files):
         picture = path.with_suffix(".png")
         what = "chosen route and regret over density and shape" if report["schema"] == REGRET else "fraction of the floor"
@@ -240,7 +240,7 @@ def machine_page(machine, files):
 
 def overview(found):
     """How to read the pages of the machines, and what each holds."""
-    rows = [(f"[{machine}](performance/{machine}.md)", ", ".join(path.stem for path, _, _ in sections(files)))
+    rows = [(f"[{machine}](../performance/{machine}.md)", ", ".join(path.stem for path, _, _ in sections(files)))
             for machine, files in found.items()]
     return HEAD + "\n" + (table(("machine", "reports"), rows) if rows else "Nothing has been measured yet.") + "\n"
 
@@ -260,7 +260,7 @@ def main():
     found = reports(options.root)
     readme, pages = options.root / "README.md", options.root / "docs/performance"
     written = {readme: with_table(readme.read_text(encoding="utf-8"), readme_table(found)),
-               pages.with_suffix(".md"): overview(found)}
+               options.root / "docs/user/performance.md": overview(found)}
     written |= {pages / f"{machine}.md": machine_page(machine, files) for machine, files in found.items()}
     stale = [path for path, text in written.items()
              if not path.exists() or path.read_text(encoding="utf-8") != text]
@@ -268,7 +268,7 @@ def main():
         if options.verify:
             print(f"{path.name} is not what bench/render.py writes")
         else:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(written[path], encoding="utf-8")
     return 1 if options.verify and stale else 0
 

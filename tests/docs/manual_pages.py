@@ -69,7 +69,7 @@ class Environment(unittest.TestCase):
                     read |= set(re.findall(r'"(LACUNA_[A-Z_]+)"', source.read_text(encoding="utf-8")))
         named = set(re.findall(r"\b(?:LACUNA_[A-Z_]+|XDG_[A-Z_]+|HOME|OMP_NUM_THREADS)\b", text(ENVIRONMENT)))
         self.assertEqual(read, named)
-        tuning = (ROOT / "docs/tuning.md").read_text(encoding="utf-8")
+        tuning = (ROOT / "docs/user/tuning.md").read_text(encoding="utf-8")
         self.assertEqual(set(), {name for name in read if name.startswith("LACUNA_") and name not in tuning})
 
 

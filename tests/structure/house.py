@@ -34,7 +34,7 @@ class Folder:
 
 
 class Tree:
-    """The files of a checkout and the floor table that its docs/architecture.md declares."""
+    """The files of a checkout and the floor table that its docs/design/architecture.md declares."""
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
@@ -53,7 +53,7 @@ class Tree:
         return part == "build" or part.startswith(("build-", ".")) or part == "__pycache__"
 
     def _floors(self):
-        text = (self.root / "docs/architecture.md").read_text(encoding="utf-8")
+        text = (self.root / "docs/design/architecture.md").read_text(encoding="utf-8")
         table = text.split("<!-- floors:begin -->")[1].split("<!-- floors:end -->")[0]
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()[2:]]
         return [
@@ -110,7 +110,7 @@ def unplaced_folders(tree):
     """A new folder of code must take its place in the table before it can be checked."""
     roofs = ("backend/", "kernels/", "plugin/", "tools/", "include/", "reference/", "demo/")
     return [
-        f"{path}: its folder is not in the floor table of docs/architecture.md"
+        f"{path}: its folder is not in the floor table of docs/design/architecture.md"
         for path in tree.c_sources()
         if path.as_posix().startswith(roofs) and tree.folder_of(path) is None
     ]

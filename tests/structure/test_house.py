@@ -50,7 +50,7 @@ BAD = (
     (house.environment_readers, "backend/dispatch/table.c", 'char *x = secure_getenv("X");\n', "reads the environment"),
     (house.library_openers, "backend/host/route_event.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
     (house.library_openers, "plugin/blas/blas_sgemm.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
-    (house.dead_links, "docs/tuning.md", "[gone](gone.md#there)\n", "links to gone.md"),
+    (house.dead_links, "docs/user/tuning.md", "[gone](gone.md#there)\n", "links to gone.md"),
     (house.route_names_elsewhere, "backend/dispatch/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
     (house.route_names_elsewhere, "backend/host/route_dense.c", "const lac_route_t lac_route_dense = {0};\n"
      "const void *p = &lac_route_event;\n", "route_dense.c: names lac_route_event"),
@@ -64,8 +64,8 @@ BAD = (
 def build(folder, files):
     """Writes the files under the folder, with the real floor table, and reads them as a tree."""
     root = pathlib.Path(folder)
-    (root / "docs").mkdir()
-    (root / "docs/architecture.md").write_text((ROOT / "docs/architecture.md").read_text(encoding="utf-8"), encoding="utf-8")
+    (root / "docs/design").mkdir(parents=True)
+    (root / "docs/design/architecture.md").write_text((ROOT / "docs/design/architecture.md").read_text(encoding="utf-8"), encoding="utf-8")
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

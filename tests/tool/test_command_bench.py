@@ -103,14 +103,14 @@ class Render(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             readme = (root / "README.md").read_text(encoding="utf-8")
             page = (root / "docs/performance/some-processor.md").read_text(encoding="utf-8")
-            overview = (root / "docs/performance.md").read_text(encoding="utf-8")
+            overview = (root / "docs/user/performance.md").read_text(encoding="utf-8")
             self.assertEqual(self.run_render(root, "--verify").returncode, 0)
             (root / "README.md").write_text(readme.replace("before", "BEFORE").replace("|", "!", 1), encoding="utf-8")
             self.assertEqual(self.run_render(root, "--verify").returncode, 1)
         self.assertNotIn("old", readme)
         self.assertTrue(readme.startswith("before\n") and readme.endswith("after\n"))
         self.assertIn("8 x 200 x 64", page)
-        self.assertIn("| [some-processor](performance/some-processor.md) | targets |", overview)
+        self.assertIn("| [some-processor](../performance/some-processor.md) | targets |", overview)
 
     def test_table_of_vectors(self):
         """A product of one row stands beside the sgemv that a program would call, or '-' where none was timed."""
