@@ -1,34 +1,74 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""Renders bench/results/<machine>/*.json into the README's tables and docs/performance: no figure is typed.
+"""Renders bench/results/<machine>/*.json into the documents: no figure in them is typed.
 
-usage: render.py [--root FOLDER] [--verify]
+usage: render.py [--root FOLDER] [--verify | --show REPORT.json]
 
-The README shows the dispatcher's rows of every targets*.json. docs/user/performance.md says how to read the pages
-docs/performance/<machine>.md, which show every report, with the picture beside it where bench/plot_roofline.py or
-bench/plot_regret.py has drawn one.
---verify changes nothing and ends with status 1 when a document is not what would be written."""
+README.md                   the picture and six rows
+docs/speedup.svg            every random problem of the regret reports: speedup over density
+docs/user/performance.md    one table per device, and the regret figures
+docs/dev/results.md         an index of every raw result
+--verify changes nothing and ends with status 1 when a document is not what would be written.
+--show prints one report as tables, on the standard output."""
 import argparse
+import json
+import math
 import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import (BENCH, KERNELS, OPERATORS, REGRET, caption, extents_of, floor_us, in_words, lanes_of, microseconds,  # noqa: E402
-                            on_device, ratio, reports, timed, told_words, untold)
+from report_reading import (BENCH, KERNELS, OPERATORS, REGRET, caption, density_of, extents_of, floor_us, in_words, lanes_of,  # noqa: E402
+                            microseconds, on_device, ratio, reports, timed, told_words, untold)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-HEAD = """# Performance
+PERFORMANCE = """# Performance
 
-Rendered by `bench/render.py` from the raw reports in `bench/results/`; no figure here is typed. Each report carries
-commit, date and machine. Routes are timed in turns (A B A B), so that ratios hold where a machine's speed drifts:
-*speed* is the median over the rounds of baseline time / route time. Extents are m x k x n; *A 1 %* means that
-one in a hundred elements of A is a nonzero. *vendor* is the BLAS (on a device cuBLAS) called directly on the plain
-dense operands; *gemv* is the BLAS's matrix-vector product, where C has one row or column. *auto* is the dispatcher in steady state. *of floor* is the least time that anything could take, over
-the time taken: the sparse operand as it is given, the active slices of the other and C, once each at the rate of
-memory, or the pairs of nonzeros that meet at the rate of the dense product, whichever takes longer. What lies in a
-cache can be above 100 %. Repeat any row with `lacuna bench --route all 'PROBLEM'`.
+`bench/render.py` renders this page from the raw results in `bench/results/`; no figure on it is typed.
+[The index of results](../dev/results.md) lists them all, with machine, date and commit.
+
+## How to read the tables
+
+- Extents are m x k x n. *A 1 %* means that one in a hundred elements of A is nonzero, at random.
+- *cuBLAS* or *BLAS* is the vendor's dense product, called directly on plain dense operands.
+- *Lacuna* is the same call through the dispatcher in steady state, with no metadata given; *route* is what it chose.
+- *with metadata* is the call when the program attaches what it knows or freezes an operand that does not change.
+- *speedup* is the median, over rounds, of baseline time / Lacuna time. Both run in turns (A B A B) in one process.
+- *% of roofline* is the least possible time over the time taken. The least possible time is the longer of two: the
+  sparse operand, the active slices of the other operand and C, each moved once at memory bandwidth; or the pairs of
+  nonzeros that meet, at the rate of the dense product. It can exceed 100 % when operands stay in a cache.
+
+`lacuna bench --route all 'PROBLEM'` repeats any row.
 """
+REGRET_HEAD = """## How good the decisions are
+
+Each row is one run of `lacuna bench --regret`: random problems with extents log-uniform in 1 .. 8192, densities
+log-uniform in 0.0001 .. 1, and five patterns of zeros. *Regret* is time(auto) / time(best route): 1 means that the
+dispatcher always chose the best route. *Slower than promised* counts the problems on which Lacuna took more than 2 %
+*and* more than 1.5 µs longer than the vendor's dense product called directly.
+"""
+RESULTS = """# Raw results
+
+`bench/render.py` renders this index. Every file holds machine, date and commit. `bench/render.py --show FILE` prints a
+JSON report as tables; `bench/plot_roofline.py` and `bench/plot_regret.py` draw the pictures. [Performance](../user/performance.md)
+shows the figures that matter to users; the pages in [experiments](experiments/) say what was learned from the others.
+"""
+# The six rows of the README: a problem, and whether it ran on a device.
+README_ROWS = (("sgemm:NN:10x5000x5000:A=bern0.001:s1", True), ("sgemm:NN:10x5000x5000:A=bern0.1:s1", True),
+               ("sgemm:NN:10000x10000x10:B=bern0.01:s1", True), ("sgemm:NN:1024x1024x1024:s1", True),
+               ("sgemm:NN:10x5000x5000:A=bern0.01:s1", False), ("sgemm:NN:2048x2048x2048:A=bern0.1:s1", False))
+# What the files hold, by the first word of their names.
+SUBJECTS = {"batch": "many small products in one call", "bits": "bias, activation and zero bits where tiles are written",
+            "columns": "event kernels, W by columns", "crossover": "around the break-even density", "csr": "CSR products",
+            "dense": "dense operands through the drop-in library", "encoding": "encodings of the active k of a tile",
+            "event": "event kernels", "fills": "tiles: the producers", "host": "host time of a remembered call",
+            "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
+            "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
+            "quarters": "tiles: lists for sets of row groups", "regret": "random problems: the decision against the best route",
+            "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page",
+            "tiles": "products by tiles: time and accuracy", "torch": "PyTorch programs, plain and preloaded"}
+# The picture: one dot for each random problem.
+INK = {"event": "#1f78b4", "csr": "#33a02c", "bitmask": "#984ea3", "tiles": "#ff7f00", "dense": "#b0b0b0"}
 # What bench/gpu/event_bench.cu times: lane, and what its caller has.
 LANES = {"fused": "one kernel", "slots": "compact, gather", "stream": "stream all", "packed": "active list given",
          "csr": "CSR given", "fused-frozen": "frozen, one kernel", "slots-frozen": "frozen, compact, gather",
@@ -40,9 +80,14 @@ NOT_OURS = ("cublas", "cusparse", "building")  # lanes that are no product of ou
 
 def table(heads, rows):
     """A Markdown table; a head that begins with '>' sets its column to the right."""
-    lines = ["| " + " | ".join(head.lstrip(">") for head in heads) + " |",
+    lines = ["| " + " | ".join(head.strip("> ") for head in heads) + " |",
              "|" + "|".join("---:" if head.startswith(">") else "---" for head in heads) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def percent(share):
+    """Two digits that count, and all digits of what is larger."""
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
 def without_empty(heads, rows):
@@ -51,11 +96,11 @@ def without_empty(heads, rows):
     return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows])
 
 
-def gemv_words(problems):
+def gemv_words(report, problems):
     """The BLAS's matrix-vector product and the dispatcher's speed against it, for a C of one row or column: what a
     program calls there. '-' where it was not measured, '' for other products and on a device."""
     m, _, n = extents_of(problems[0]["problem"])
-    if problems[0].get("on_device") or (m > 1 and n > 1) or problems[0]["problem"].startswith("sgemv"):
+    if on_device(report) or (m > 1 and n > 1) or problems[0]["problem"].startswith("sgemv"):
         return ""
     for problem in problems:
         lanes, _ = lanes_of(problem)
@@ -65,46 +110,193 @@ def gemv_words(problems):
     return "-"
 
 
-def readme_row(problems):
-    """One line for the problems that differ only in what the library is told; None where auto was not timed."""
-    plain, told, cusparse, gemv = None, None, "", gemv_words(problems)
+def dispatcher_row(report, problems):
+    """One row for the problems that differ only in metadata given: {column: text}; None where auto was not timed."""
+    plain, told, cusparse = None, None, ""
     for problem in problems:
         lanes, base = lanes_of(problem)
         if not base or "auto" not in lanes:
             continue
         words, auto = told_words(problem["problem"]), lanes["auto"]
         if not words:
-            plain = base, auto
+            plain = problem, base, auto
         elif not told or auto["speedup"] > told[2]["speedup"]:
             told = words, base, auto
         if "cusparse" in lanes and ("csr" in problem["problem"] or not cusparse):
             cusparse = microseconds(lanes["cusparse"]["median_us"])
     if not plain and not told:
         return None
-    base, auto = plain or (told[1], None)
-    cells = [*in_words(untold(problems[0]["problem"])), microseconds(base["median_us"]), gemv, cusparse]
-    cells += [microseconds(auto["median_us"]), f"**{ratio(auto['speedup'])}**", auto["decided_route"]] if auto else [""] * 3
-    cells += [f"{microseconds(told[2]['median_us'])} ({told[0]})", ratio(told[2]["speedup"])] if told else ["", ""]
+    base = (plain or told)[1]
+    cells = dict(zip(("m x k x n", "nonzeros"), in_words(untold(problems[0]["problem"]))))
+    cells[">cuBLAS" if on_device(report) else ">BLAS"] = microseconds(base["median_us"])
+    cells[">as sgemv (speedup)"] = gemv_words(report, problems)
+    cells[">cuSPARSE"] = cusparse
+    if plain:
+        floor, us = floor_us(report, plain[0]), plain[2]["median_us"]
+        cells |= {">Lacuna": microseconds(us), ">speedup": f"**{ratio(plain[2]['speedup'])}**",
+                  ">% of roofline": percent(floor / us) if floor else "", "route": plain[2]["decided_route"]}
+    if told:
+        cells |= {">with metadata": f"{microseconds(told[2]['median_us'])} ({told[0]})", ">speedup ": ratio(told[2]["speedup"])}
     return cells
 
 
-def readme_table(found):
-    """The dispatcher against the baseline, operands in cache: one table for every machine that has targets."""
-    parts = []
-    for files in found.values():
+def targets(found):
+    """(machine, path, report, {problem without metadata: row}) of every targets*.json in which auto was timed."""
+    for machine, files in found.items():
         for path, report in files:
             if report["schema"] != BENCH or not path.name.startswith("targets"):
                 continue
             groups = {}
             for problem in report["problems"]:
-                groups.setdefault(untold(problem["problem"]), []).append({**problem, "on_device": on_device(report)})
-            rows = [row for row in map(readme_row, groups.values()) if row]
-            vendor = "cuBLAS" if on_device(report) else "BLAS"
+                groups.setdefault(untold(problem["problem"]), []).append(problem)
+            rows = {name: row for name, group in groups.items() if (row := dispatcher_row(report, group))}
             if rows:
-                parts.append(f"{caption(report)}\n\n" + without_empty(
-                    ("m x k x n", "nonzeros", f">{vendor}", ">as sgemv (speed)", ">cuSPARSE", ">Lacuna", ">speed", "route", ">told more",
-                     ">speed"), rows))
+                yield machine, path, report, rows
+
+
+def table_of(columns, rows):
+    """The table of rows that are dictionaries; cells that a row lacks are empty, empty columns are left out."""
+    return without_empty(columns, [[row.get(column, "") for column in columns] for row in rows])
+
+
+def readme_part(found):
+    """The picture and the six rows, each with its machine."""
+    measured = [(problem, report, row) for _, _, report, rows in targets(found) for problem, row in rows.items()]
+    chosen = [next(((report, row) for name, report, row in measured if (name, on_device(report)) == wanted), None)
+              for wanted in README_ROWS]
+    if not any(chosen):  # not the project's own list of problems
+        chosen = [(report, row) for _, report, row in measured[:len(README_ROWS)]]
+    shown, captions = [], []
+    for report, row in filter(None, chosen):
+        kind = "GPU" if on_device(report) else "CPU"
+        shown.append({"on": kind, ">vendor": row.get(">cuBLAS") or row.get(">BLAS"), **row})
+        if (line := f"{kind}: {caption(report)}.") not in captions:
+            captions.append(line)
+    parts = []
+    if drawn(found):
+        parts.append("![Speedup over the vendor's dense product, one dot for each random problem, over the density of the "
+                     "sparser operand](docs/speedup.svg)")
+    if shown:
+        parts.append(table_of(("on", "m x k x n", "nonzeros", ">vendor", ">Lacuna", ">speedup", "route", ">with metadata",
+                               ">speedup "), shown))
+        parts.append("\n".join(captions))
     return "\n\n".join(parts)
+
+
+def drawn(found):
+    """(device?, report) of the regret report of each kind of machine that the picture shows: regret.json, the first found."""
+    kinds = {}
+    for files in found.values():
+        for path, report in files:
+            if path.name == "regret.json":
+                kinds.setdefault(on_device(report), report)
+    return sorted(kinds.items(), reverse=True)
+
+
+def picture(found):
+    """speedup.svg: for each kind of machine a panel of dots, both axes logarithmic."""
+    wide, high, left, top, gap = 380, 260, 58, 44, 74
+    panels = drawn(found)
+    width, height = left + len(panels) * (wide + gap) - gap + 20, top + high + 76
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+           'font-family="sans-serif" font-size="12">', f'<rect width="{width}" height="{height}" fill="#ffffff"/>']
+
+    def text(x, y, words, anchor="middle", more=""):
+        out.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#222222"{more}>{words}</text>')
+
+    for number, (device, report) in enumerate(panels):
+        x0, speedups = left + number * (wide + gap), [1 / problem["auto_over_baseline"] for problem in report["problems"]]
+        low, most = math.log10(min(0.8, *speedups)) - 0.05, max(speedups)
+        top_decade = math.log10(most) * 1.05
+
+        def across(density):
+            return x0 + wide * (4 + math.log10(max(density, 1e-4))) / 4
+
+        def up(speedup):
+            return top + high * (1 - (math.log10(speedup) - low) / (top_decade - low))
+
+        text(x0 + wide / 2, 20, ("GPU: " if device else "CPU: ") + caption(report).split(";")[0].split(", CUDA")[0], more=' font-weight="bold" font-size="11"')
+        text(x0 + wide / 2, 36, f"{len(report['problems'])} random problems, seed {report['seed']}", more=' font-size="11"')
+        out.append(f'<rect x="{x0}" y="{top}" width="{wide}" height="{high}" fill="none" stroke="#999999"/>')
+        for speedup in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000):
+            if speedup <= most:
+                bold = ' stroke-width="1.6"' if speedup == 1 else ""
+                out.append(f'<line x1="{x0}" x2="{x0 + wide}" y1="{up(speedup):.1f}" y2="{up(speedup):.1f}" '
+                           f'stroke="{"#444444" if speedup == 1 else "#e4e4e4"}"{bold}/>')
+                text(x0 - 6, up(speedup) + 4, f"{speedup}x", "end")
+        for power in range(-4, 1):
+            text(across(10 ** power), top + high + 16, f"{100 * 10 ** power:g} %")
+        text(x0 + wide / 2, top + high + 34, "density of the sparser operand")
+        for problem in report["problems"]:
+            density = min(density_of(problem["problem"], letter) for letter in "AB")
+            ink = INK.get(problem["chosen"].split()[0], INK["dense"])
+            out.append(f'<circle cx="{across(density):.1f}" cy="{up(1 / problem["auto_over_baseline"]):.1f}" r="2.6" '
+                       f'fill="{ink}" fill-opacity="0.75"/>')
+    text(16, top + high / 2, "speedup over the dense product", more=f' transform="rotate(-90 16 {top + high / 2:.1f})"')
+    used = {problem["chosen"].split()[0] for _, report in panels for problem in report["problems"]}
+    x = left
+    for route, ink in INK.items():
+        if route in used or route == "dense":
+            out.append(f'<circle cx="{x + 5}" cy="{height - 16}" r="4" fill="{ink}"/>')
+            text(x + 14, height - 12, "no zeros skipped" if route == "dense" else route, "start")
+            x += 90
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
+def regret_table(found):
+    """One report of each machine, seed and kind of machine constants: regret.json where there are several."""
+    newest = {}
+    for machine, files in found.items():
+        for path, report in files:
+            if report["schema"] == REGRET:
+                facts = report["machine"]
+                shipped = facts.get("device constants", facts.get("constants", "defaults")).startswith(("defaults", "as shipped"))
+                key = machine, report["seed"], "as shipped" if shipped else "tuned"
+                if key not in newest or path.name == "regret.json":
+                    newest[key] = path, report
+    rows = []
+    for (machine, seed, constants), (path, report) in newest.items():
+        over = report["auto_over_best"]
+        rows.append((f"[{machine}](../../bench/results/{machine}/{path.name})", str(seed), constants, str(len(report["problems"])),
+                     *(f"{over[part]:.3f}" for part in ("geometric_mean", "p95", "worst")),
+                     f"{1 / report['auto_over_baseline']['geometric_mean']:.2f}x", str(report["promise_broken"])))
+    return table(("machine", ">seed", "machine constants", ">problems", ">regret, geometric mean", ">95th percentile", ">worst", ">speedup, geometric mean",
+                  ">slower than promised"), rows) if rows else ""
+
+
+def performance_page(found):
+    """One table per device, and the regret figures."""
+    columns = ("m x k x n", "nonzeros", ">cuBLAS", ">BLAS", ">as sgemv (speedup)", ">cuSPARSE", ">Lacuna", ">speedup", ">% of roofline", "route",
+               ">with metadata", ">speedup ")
+    parts = [PERFORMANCE]
+    for machine, path, report, rows in targets(found):
+        drawing = path.with_suffix(".png")
+        shown = f"\n![Fraction of the roofline](../../bench/results/{machine}/{drawing.name})\n" if drawing.exists() else ""
+        parts.append(f"## {machine}\n\n{caption(report)}\n\n{table_of(columns, rows.values())}\n{shown}")
+    if regrets := regret_table(found):
+        parts.append(f"{REGRET_HEAD}\n{regrets}\n")
+    return "\n".join(parts if len(parts) > 1 else [*parts, "Nothing has been measured yet.\n"])
+
+
+def results_page(root, found):
+    """Every file of bench/results, with machine, date and commit where it is a report."""
+    known = {path: report for files in found.values() for path, report in files}
+    parts = [RESULTS]
+    for folder in sorted(path for path in (root / "bench/results").glob("*") if path.is_dir()):
+        rows = []
+        for path in sorted(folder.iterdir()):
+            if path.suffix not in (".json", ".txt"):
+                continue
+            report = known.get(path) or (json.loads(path.read_text(encoding="utf-8")) if path.suffix == ".json" else {})
+            picture_of = path.with_suffix(".png")
+            link = f"[{path.name}](../../bench/results/{folder.name}/{path.name})"
+            if picture_of.exists():
+                link += f", [picture](../../bench/results/{folder.name}/{picture_of.name})"
+            held = next((report[key] for key in ("problems", "results", "programs") if key in report), None)
+            rows.append((link, SUBJECTS.get(path.stem.split("_")[0], ""), str(len(held)) if held else "",
+                         (report.get("date") or "")[:10], f"`{report['commit']}`" if report.get("commit") else ""))
+        parts.append(f"## {folder.name}\n\n" + table(("file", "subject", ">rows", "date", "commit"), rows) + "\n")
+    return "\n".join(parts)
 
 
 def bench_section(report):
@@ -119,13 +311,13 @@ def bench_section(report):
                 rows.append((extents, known, row["route"], ran, cache, microseconds(row["median_us"]),
                              f"{microseconds(row['p25_us'])} .. {microseconds(row['p75_us'])}", ratio(row["speedup"]),
                              f"{row['gflops']:.3g}", f"{row['gbytes_per_s']:.3g}",
-                             f"{100 * floor / row['median_us']:.2g} %" if floor else "",
+                             percent(floor / row["median_us"]) if floor else "",
                              microseconds(row["host_us"]) if "host_us" in row else ""))
                 extents = known = ""
     scans = [(*in_words(p["problem"]), letter.upper(), microseconds(p[f"scan_{letter}_us"]))
              for p in report["problems"] for letter in "ab" if f"scan_{letter}_us" in p]
-    text = without_empty(("m x k x n", "nonzeros", "route", "ran", "cache", ">median", ">quartiles", ">speed",
-                          ">GFLOP/s", ">GB/s", ">of floor", ">host"), rows)
+    text = without_empty(("m x k x n", "nonzeros", "route", "ran", "cache", ">median", ">quartiles", ">speedup",
+                          ">GFLOP/s", ">GB/s", ">% of roofline", ">host"), rows)
     if on_device(report):
         text = ("*warm* and *cold* are calls recorded once and replayed as a graph; *queued*, call by call on a stream; "
                 "*host* is what a queued call keeps the host busy for.\n\n") + text
@@ -158,7 +350,7 @@ def products_section(report):
               "cublas_max_error": "cuBLAS, worst"}
     timed_rows = [row for row in report["results"] if "warm_us" in row]
     judged = [row for row in report["results"] if "mean_error" in row]
-    fast = without_empty(("m x k x n, A", *(">" + words for words in columns.values()), ">speed"),
+    fast = without_empty(("m x k x n, A", *(">" + words for words in columns.values()), ">speedup"),
                          [(row["problem"].replace("%", " %"),
                            *(microseconds(row[key]) if key in row else "" for key in columns),
                            ratio(row["cublas_us"] / row["warm_us"])) for row in timed_rows])
@@ -189,7 +381,7 @@ def kernels_section(report):
                      microseconds(lanes["cublas"]), *cells, ratio(lanes["cublas"] / best)))
     text = "Kernels called directly, replayed from a graph, in one run with cuBLAS.\n\n"
     return text + without_empty(("m x k x n", "nonzeros", ">cuBLAS", *(">" + words for words in LANES.values()),
-                                 ">best speed"), rows)
+                                 ">best speedup"), rows)
 
 
 def host_operators_section(report):
@@ -217,32 +409,10 @@ def operators_section(report):
                          for problem, ways in times.items()])
 
 
-def sections(files):
-    """(path, report, text) of what the page shows: of reports on kernels only the newest of each bench."""
-    newest = {path.name.split("_")[0]: path for path, report in files
-              if report["schema"] == KERNELS and "_sweep_" not in path.name}
-    for path, report in files:
-        if report["schema"] == KERNELS and path not in newest.values():
-            continue
-        yield path, report, {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section,
-                             OPERATORS: operators_section}[report["schema"]](report)
-
-
-def machine_page(machine, files):
-    parts = [f"# Performance: {machine}\n\nHow it was measured, and what the columns mean: [performance](../user/performance.md).\n"]
-    for path, report, text in sections(files):
-        picture = path.with_suffix(".png")
-        what = "chosen route and regret over density and shape" if report["schema"] == REGRET else "fraction of the floor"
-        shown = f"![{path.stem}: {what}](../../bench/results/{machine}/{picture.name})\n\n"
-        parts.append(f"## {path.stem}\n\n{caption(report)}\n\n{shown if picture.exists() else ''}{text}\n")
-    return "\n".join(parts)
-
-
-def overview(found):
-    """How to read the pages of the machines, and what each holds."""
-    rows = [(f"[{machine}](../performance/{machine}.md)", ", ".join(path.stem for path, _, _ in sections(files)))
-            for machine, files in found.items()]
-    return HEAD + "\n" + (table(("machine", "reports"), rows) if rows else "Nothing has been measured yet.") + "\n"
+def section(report):
+    """A report as text with tables."""
+    return {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section, OPERATORS: operators_section}[
+        report["schema"]](report)
 
 
 def with_table(readme, inside):
@@ -256,12 +426,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
     parser.add_argument("--verify", action="store_true", help="change nothing; status 1 when a document is stale")
+    parser.add_argument("--show", type=pathlib.Path, metavar="REPORT.json", help="print one report as tables")
     options = parser.parse_args()
     found = reports(options.root)
-    readme, pages = options.root / "README.md", options.root / "docs/performance"
-    written = {readme: with_table(readme.read_text(encoding="utf-8"), readme_table(found)),
-               options.root / "docs/user/performance.md": overview(found)}
-    written |= {pages / f"{machine}.md": machine_page(machine, files) for machine, files in found.items()}
+    if options.show:
+        shown = [report for files in found.values() for path, report in files if path.resolve() == options.show.resolve()]
+        if not shown:
+            raise SystemExit(f"{options.show}: not a report below {options.root}/bench/results")
+        print(f"{caption(shown[0])}\n\n{section(shown[0])}")
+        return 0
+    readme, docs = options.root / "README.md", options.root / "docs"
+    written = {readme: with_table(readme.read_text(encoding="utf-8"), readme_part(found)),
+               docs / "user/performance.md": performance_page(found), docs / "dev/results.md": results_page(options.root, found)}
+    if drawn(found):
+        written[docs / "speedup.svg"] = picture(found)
     stale = [path for path, text in written.items()
              if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:

@@ -95,22 +95,26 @@ class Render(unittest.TestCase):
             root = pathlib.Path(folder)
             results = root / "bench/results/some-processor"
             results.mkdir(parents=True)
-            (root / "docs").mkdir()
             code, _, err = lacuna("bench", "--quiet", *QUICK, "--json", str(results / "targets.json"), SMALL)
             self.assertEqual(code, 0, err)
             (root / "README.md").write_text("before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n", encoding="utf-8")
             done = self.run_render(root)
             self.assertEqual(done.returncode, 0, done.stderr)
             readme = (root / "README.md").read_text(encoding="utf-8")
-            page = (root / "docs/performance/some-processor.md").read_text(encoding="utf-8")
-            overview = (root / "docs/user/performance.md").read_text(encoding="utf-8")
+            page = (root / "docs/user/performance.md").read_text(encoding="utf-8")
+            index = (root / "docs/dev/results.md").read_text(encoding="utf-8")
+            shown = self.run_render(root, "--show", str(results / "targets.json"))
+            absent = self.run_render(root, "--show", str(root / "README.md"))
             self.assertEqual(self.run_render(root, "--verify").returncode, 0)
             (root / "README.md").write_text(readme.replace("before", "BEFORE").replace("|", "!", 1), encoding="utf-8")
             self.assertEqual(self.run_render(root, "--verify").returncode, 1)
         self.assertNotIn("old", readme)
         self.assertTrue(readme.startswith("before\n") and readme.endswith("after\n"))
         self.assertIn("8 x 200 x 64", page)
-        self.assertIn("| [some-processor](../performance/some-processor.md) | targets |", overview)
+        self.assertIn("## some-processor", page)
+        self.assertIn("| [targets.json](../../bench/results/some-processor/targets.json) |", index)
+        self.assertEqual((shown.returncode, absent.returncode), (0, 1))
+        self.assertIn("| 8 x 200 x 64 |", shown.stdout)
 
     def test_table_of_vectors(self):
         """A product of one row stands beside the sgemv that a program would call, or '-' where none was timed."""
@@ -136,7 +140,7 @@ class Render(unittest.TestCase):
         self.assertIn("| 8 x 500 x 400 | A 1 % | 60.0 µs |  | 6.00 µs | **10x** |", readme)
 
     def test_table_of_a_device(self):
-        """What is told of one product shares its line; kernels called directly get a table beside cuBLAS."""
+        """Metadata given for one product shares its row; kernels called directly get a table beside cuBLAS."""
         def row(route, us, baseline=False):
             return {"route": route, "cache": "warm", "baseline": baseline, "median_us": us, "p25_us": us, "p75_us": us,
                     "speedup": 60 / us, "gflops": 1, "gbytes_per_s": 1, "decided_route": "event", "decided_side": "left"}
@@ -151,7 +155,6 @@ class Render(unittest.TestCase):
             root = pathlib.Path(folder)
             results = root / "bench/results/some-device"
             results.mkdir(parents=True)
-            (root / "docs").mkdir()
             (results / "targets_gpu.json").write_text(json.dumps(
                 {"schema": "lacuna-bench-1", "date": "2026-01-01", "commit": "c", "machine": machine, "problems": problems}))
             (results / "event_2026-01-01.json").write_text(json.dumps(kernels))
@@ -159,11 +162,41 @@ class Render(unittest.TestCase):
             done = self.run_render(root)
             self.assertEqual(done.returncode, 0, done.stderr)
             readme = (root / "README.md").read_text(encoding="utf-8")
-            page = (root / "docs/performance/some-device.md").read_text(encoding="utf-8")
-        self.assertIn("Some Device, cuBLAS 13.1.0; 2026-01-01", readme)
-        self.assertIn("| A 1 % | 60.0 µs | 20.0 µs | 6.00 µs | **10x** | event | 4.00 µs (A CSR given) | 15x |", readme)
-        self.assertIn("| 33 % |", page)  # 8 MB at 4000 GB/s are 2 us, of 6
-        self.assertIn("| 60.0 µs | 5.00 µs | 12x |", page)
+            page = (root / "docs/user/performance.md").read_text(encoding="utf-8")
+            targets, kernels = (self.run_render(root, "--show", str(results / name)).stdout
+                                for name in ("targets_gpu.json", "event_2026-01-01.json"))
+        self.assertIn("GPU: Some Device, cuBLAS 13.1.0; 2026-01-01", readme)
+        self.assertIn("| GPU | 10 x 5000 x 5000 | A 1 % | 60.0 µs | 6.00 µs | **10x** | event | 4.00 µs (A CSR given) | 15x |",
+                      readme)
+        # 8 MB at 4000 GB/s are 2 us, of 6
+        self.assertIn("| A 1 % | 60.0 µs | 20.0 µs | 6.00 µs | **10x** | 33 % | event | 4.00 µs (A CSR given) | 15x |", page)
+        self.assertIn("| 33 % |", targets)
+        self.assertIn("| 60.0 µs | 5.00 µs | 12x |", kernels)
+
+    def test_decisions(self):
+        """A regret report becomes a row of the page and the dots of the picture; one without a device stands beside one with."""
+        def report(machine, over, problems):
+            figures = {"geometric_mean": over, "median": over, "p95": over, "worst": over}
+            return {"schema": "lacuna-regret-1", "date": "2026-01-01", "commit": "c", "seed": 5, "machine": machine,
+                    "auto_over_best": figures, "auto_over_baseline": {**figures, "geometric_mean": 0.5}, "promise_broken": 3,
+                    "problems": problems}
+        dots = [{"problem": f"sgemm:NN:10x50x50:A=bern{density}:s1", "chosen": chosen, "auto_over_baseline": over}
+                for density, chosen, over in ((0.01, "event left", 0.1), (1, "dense", 1.0))]
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, machine, over in (("a-device", {"device": "Some Device", "device constants": "as shipped"}, 1.25),
+                                        ("a-host", {"processor": "Some Processor", "constants": "/some/file.tune"}, 1.5)):
+                (root / "bench/results" / name).mkdir(parents=True)
+                (root / "bench/results" / name / "regret.json").write_text(json.dumps(report(machine, over, dots)))
+            (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
+            done = self.run_render(root)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            readme, page, picture = ((root / name).read_text(encoding="utf-8")
+                                     for name in ("README.md", "docs/user/performance.md", "docs/speedup.svg"))
+        self.assertIn("](docs/speedup.svg)", readme)
+        self.assertIn("| 5 | as shipped | 2 | 1.250 | 1.250 | 1.250 | 2.00x | 3 |", page)
+        self.assertIn("| 5 | tuned | 2 | 1.500 |", page)
+        self.assertEqual(picture.count(' r="2.6"'), 4)
 
     def test_map_of_regret(self):
         """Problems lie in cells by their sparser operand and their result's smaller extent, both ends included."""
