@@ -65,7 +65,9 @@ def build(folder, files):
     """Writes the files under the folder, with the real floor table, and reads them as a tree."""
     root = pathlib.Path(folder)
     (root / "docs/design").mkdir(parents=True)
-    (root / "docs/design/architecture.md").write_text((ROOT / "docs/design/architecture.md").read_text(encoding="utf-8"), encoding="utf-8")
+    page = (ROOT / "docs/design/architecture.md").read_text(encoding="utf-8")
+    without_links = "".join(line for line in page.splitlines(True) if "](" not in line)
+    (root / "docs/design/architecture.md").write_text(without_links, encoding="utf-8")
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
