@@ -73,8 +73,8 @@ INK = {"event": "#1f78b4", "csr": "#33a02c", "bitmask": "#984ea3", "tiles": "#ff
 LANES = {"fused": "one kernel", "slots": "compact, gather", "stream": "stream all", "packed": "active list given",
          "csr": "CSR given", "fused-frozen": "frozen, one kernel", "slots-frozen": "frozen, compact, gather",
          "csr-frozen": "frozen, CSC given", "gather": "CSR given, gather", "wide": "CSR given, wide gather",
-         "steps": "CSR given, steps",
-         "cusparse": "cuSPARSE", "building": "making steps"}
+         "steps": "CSR given, schedule",
+         "cusparse": "cuSPARSE", "building": "making the schedule"}
 NOT_OURS = ("cublas", "cusparse", "building")  # lanes that are no product of ours
 
 
