@@ -8,15 +8,18 @@
  *           are spread to their lanes and meet the same vector of each column.
  * Bytes     per row kk / 8 of bits and 4 per nonzero, against 4 kk when dense; W once per BITS_ROWS rows,
  *           from cache. Flops 2 n kk, 16 lanes at a time, whatever the density.
- * Order     k is added in lane k % 16; the lanes are added in one fixed tree. No dependence on the ranges.
- * Limit     bytes of S while n is 1; from n = 4 on the two ports that spread, mask and multiply.
- * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
- *           5000x5000 at 50 %, n = 1: 2.2 ms, 24 GB/s of the 31 that a plain sum streams; n = 10: 6.1 ms. */
+ * Order     k is added in lane k % 16, LANE_RUN of them straight up; the lanes are added in one fixed tree.
+ * No dependence on the ranges. Limit     bytes of S while n is 1; from n = 4 on the two ports that spread,
+ * mask and multiply. Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine,
+ * 2026-11-20: 5000x5000 at 50 %, n = 1: 2.2 ms, 24 GB/s of the 31 that a plain sum streams; n = 10: 6.1 ms.
+ */
 
 /* Sums, values and one vector of W fill the registers: 24 + 4 + 1 of 32; or 8 + 2 + 1 of 16 beside the masks,
  * where no row needs a mask after the load. One way for all rows of an instruction set: the two differ in
  * the sign of a zero. */
 enum { BITS_ROWS = LANES == 16 ? 4 : 1, BITS_COLUMNS = LANES == 16 ? 6 : 4 };
+
+enum { BITS_RUN = LANE_RUN * CHUNK / 64 }; /* words */
 
 /* Rows i .. i + rows of S against columns of W; rows and columns are constants where this is inlined. */
 LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, const real_t *w, int64_t ldw,
@@ -25,14 +28,22 @@ LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, c
     const int64_t words = s->words;
     const uint64_t *bits = s->bits + i * words;
     const float *val[BITS_ROWS];
-    xvec_t sum[BITS_ROWS][BITS_COLUMNS];
+    xvec_t sum[BITS_ROWS][BITS_COLUMNS], total[BITS_ROWS][BITS_COLUMNS];
     UNROLLED
     for (int r = 0; r < rows; r++) {
         val[r] = ones ? NULL : s->val + s->first[i + r];
         UNROLLED
-        for (int c = 0; c < columns; c++) sum[r][c] = x_ones(0);
+        for (int c = 0; c < columns; c++) sum[r][c] = total[r][c] = x_ones(0);
     }
     for (int64_t word = 0; word < words; word++) {
+        if (word % BITS_RUN == 0) {
+            UNROLLED
+            for (int r = 0; r < rows; r++) UNROLLED
+            for (int c = 0; c < columns; c++) {
+                total[r][c] = x_add(total[r][c], sum[r][c]);
+                sum[r][c] = x_ones(0);
+            }
+        }
         uint64_t rest[BITS_ROWS];
         uint64_t any = 0;
         UNROLLED
@@ -66,7 +77,7 @@ LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, c
         UNROLLED
         for (int c = 0; c < columns; c++) {
             real_t *o = out + (i + r) * rs + c * cs;
-            *o = r_finish(alpha, x_sum(sum[r][c]), beta, o);
+            *o = r_finish(alpha, x_sum(x_add(total[r][c], sum[r][c])), beta, o);
         }
     }
 }

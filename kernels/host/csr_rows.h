@@ -6,12 +6,14 @@
  *           panels; a row of a panel is summed in registers, up to ROW_VECTORS vectors at a time. Where the
  *           rows have enough entries to pay for it, a panel of W is first packed into scratch: it then stays
  *           in L2 whatever ldw is (a power of two maps its rows to few cache sets). Where most rows have
- * none, rows go whole, and those of a large output without an entry past the caches. Bytes     per entry 4
- * panel bytes of W from L2 (from memory when not packed) and 8 of S; W once per panel when packed. Flops 2
- * (j1 - j0) per entry. Order     each out[i, j]: one multiply-add per entry, k ascending, in one accumulator;
- * no dependence on the panels or on the ranges. Limit     one load of W per multiply-add, from L2. Measured
- * AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20: 2048x2048x2048 at
- * 10 %: 30 ms, 115 GB/s from L2, 58 GFLOP/s of the nonzeros. */
+ *           none, rows go whole, and those of a large output without an entry past the caches.
+ * Bytes     per entry 4 panel bytes of W from L2 (from memory when not packed) and 8 of S; W once per panel
+ *           when packed. Flops 2 (j1 - j0) per entry.
+ * Order     each out[i, j]: one multiply-add per entry, k ascending, in runs (sum_runs.h); no dependence on
+ *           the panels or on the ranges.
+ * Limit     one load of W per multiply-add, from L2.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           2048x2048x2048 at 10 %: 30 ms, 115 GB/s from L2, 58 GFLOP/s of the nonzeros. */
 
 enum { ROW_VECTORS = 8, CSR_PAST = 4 << 20 /* elements of out */ };
 
@@ -19,18 +21,28 @@ enum { ROW_VECTORS = 8, CSR_PAST = 4 << 20 /* elements of out */ };
 LAC_INLINE void csr_row_block(const int32_t *idx, const float *val, int64_t nnz, const real_t *w, int64_t ldw,
                               int vectors, int64_t lanes, real_t alpha, real_t beta, real_t *out, int64_t cs)
 {
+    real_t level[(RUN_LEVELS - 1) * ROW_VECTORS * LANES];
     vec_t sum[ROW_VECTORS];
     int last = vectors - 1;
     UNROLLED
     for (int v = 0; v < vectors; v++) sum[v] = v_zero();
-    for (int64_t e = 0; e < nnz; e++) {
-        const real_t *slice = w + idx[e] * ldw;
-        vec_t value = v_set1(val ? val[e] : 1);
-        UNROLLED
-        for (int v = 0; v < last; v++) sum[v] = v_fma(value, v_load(slice + v * LANES), sum[v]);
-        const real_t *tail = slice + last * LANES;
-        sum[last] = v_fma(value, lanes == LANES ? v_load(tail) : v_load_n(tail, lanes), sum[last]);
+    for (int64_t e = 0, end; e < nnz; e = end) {
+        if (e > 0) {
+            carry_run(sum, vectors, level, ROW_VECTORS * LANES, e);
+            UNROLLED
+            for (int v = 0; v < vectors; v++) sum[v] = v_zero();
+        }
+        end = min_i64(e + RUN, nnz);
+        for (int64_t p = e; p < end; p++) {
+            const real_t *slice = w + idx[p] * ldw;
+            vec_t value = v_set1(val ? val[p] : 1);
+            UNROLLED
+            for (int v = 0; v < last; v++) sum[v] = v_fma(value, v_load(slice + v * LANES), sum[v]);
+            const real_t *tail = slice + last * LANES;
+            sum[last] = v_fma(value, lanes == LANES ? v_load(tail) : v_load_n(tail, lanes), sum[last]);
+        }
     }
+    add_levels(sum, vectors, level, ROW_VECTORS * LANES, nnz);
     if (cs == 1) {
         UNROLLED
         for (int v = 0; v < last; v++) v_finish(out + v * LANES, sum[v], alpha, beta, LANES);

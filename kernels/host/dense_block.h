@@ -4,10 +4,12 @@
 #ifndef LACUNA_DENSE_BLOCK_H
 #define LACUNA_DENSE_BLOCK_H
 
+#include "sum_runs.h"
+
 enum {
-    DENSE_M = 96,  /* rows of a block: a multiple of every MICRO_ROWS              */
-    DENSE_N = 256, /* columns of a block: a multiple of 2 * LANES                  */
-    DENSE_K = 256, /* depth of a block                                             */
+    DENSE_M = 96,       /* rows of a block: a multiple of every MICRO_ROWS              */
+    DENSE_N = 256,      /* columns of a block: a multiple of 2 * LANES                  */
+    DENSE_K = LANE_RUN, /* depth of a block: a BLAS has 256 to 512                 */
     DENSE_SCRATCH = DENSE_M * DENSE_K + DENSE_K * DENSE_N + DENSE_M * DENSE_N
 };
 

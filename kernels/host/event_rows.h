@@ -6,50 +6,94 @@
  *           strides. Columns [j0, j1) go in panels of event_panel(m), whose sums stay in scratch as strips
  *           of m x STRIP: a slice of W is loaded once per strip and added to every row that has an event.
  * Bytes     4 (j1 - j0) per active k, read once; out once. Flops 2 (j1 - j0) per event.
- * Order     each out[i, j]: one multiply-add per event, k ascending, in one accumulator; no dependence on
- *           the panels, on j0 and j1, or on the cutting into fragments.
- * Limit     active rows of W from L3 or memory; with many events per active k (128 rows at 5 %), the sums,
- *           which then pass between L1 and L2. Software prefetch of later slices gained nothing.
- * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
- *           10x5000x5000 at 0.1 %: 31 us, at 1 %: 0.36 ms, at 10 %: 2.6 ms; 25-26 GB/s of W where a plain
- *           sum streams 31. 128x4096x4096 at 5 %: 8.8 ms. */
+ * Order     each out[i, j]: one multiply-add per event, k ascending, in runs (sum_runs.h) of the events of
+ * row i; no dependence on the panels, on j0 and j1, on other rows, or on the cutting into fragments. Limit
+ * active rows of W from L3 or memory; with many events per active k (128 rows at 5 %), the sums, which then
+ * pass between L1 and L2. Software prefetch of later slices gained nothing. Measured  AVX-512, Xeon (family 6
+ * model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20: 10x5000x5000 at 0.1 %: 31 us, at 1 %: 0.36
+ * ms, at 10 %: 2.6 ms; 25-26 GB/s of W where a plain sum streams 31. 128x4096x4096 at 5 %: 8.8 ms. */
 
-enum {
-    STRIP_VECTORS = 4,
-    STRIP = STRIP_VECTORS * LANES,
-    ACTIVE_BLOCK = 16 /* slices of W that are read side by side: as many streams as the prefetchers follow */
-};
+enum { STRIP_VECTORS = 4, STRIP = STRIP_VECTORS * LANES };
 
 _Static_assert(EVENT_PANEL_MIN % STRIP == 0, "a panel is whole strips");
 
-/* Active k [a0, a1) of one list into one strip of n <= STRIP columns; w is the strip's first column. */
-LAC_INLINE void add_strip(const lac_events_t *ev, int64_t a0, int64_t a1, const real_t *w, int64_t ldw,
-                          int64_t n, real_t *acc)
+/* Active k [a0, a1) of a list, and for each of their events the number in its row where that begins a run, 0
+ * elsewhere; `carries` where there is one. */
+typedef struct event_block {
+    const lac_events_t *ev;
+    int64_t a0, a1;
+    int32_t *run;
+    bool carries;
+} event_block_t;
+
+/* The block from a0 on; seen[row] counts the events of each row. */
+static event_block_t number_block(const lac_events_t *ev, int64_t a0, int32_t *seen, int32_t *run)
 {
-    int64_t e = ev->first[a0];
-    for (int64_t a = a0; a < a1; a++) {
+    event_block_t block = {ev, a0, min_i64(a0 + ACTIVE_BLOCK, ev->active), run, false};
+    int64_t e0 = ev->first[a0];
+    int64_t count = ev->first[block.a1] - e0;
+    int32_t any = 0;
+    for (int64_t e = 0; e < count; e++) {
+        int32_t nth = seen[ev->row[e0 + e]]++;
+        any |= run[e] = nth % RUN == 0 ? nth : 0;
+    }
+    block.carries = any != 0;
+    return block;
+}
+
+/* One block into one strip of n <= STRIP columns; w is the strip's first column, `levels` apart are levels.
+ */
+LAC_INLINE void add_strip(const event_block_t *block, bool carries, const real_t *w, int64_t ldw, int64_t n,
+                          real_t *acc, int64_t levels)
+{
+    const lac_events_t *ev = block->ev;
+    int64_t e = ev->first[block->a0];
+    const int32_t *run = block->run - e;
+    for (int64_t a = block->a0; a < block->a1; a++) {
         const real_t *p = w + ev->k[a] * ldw;
         vec_t slice[STRIP_VECTORS];
         UNROLLED
         for (int v = 0; v < STRIP_VECTORS; v++) slice[v] = v_load_upto(p + v * LANES, n - v * LANES);
         for (int64_t end = ev->first[a + 1]; e < end; e++) {
-            real_t *sum = acc + (int64_t)ev->row[e] * STRIP;
+            real_t *to = acc + (int64_t)ev->row[e] * STRIP;
             vec_t value = v_set1(ev->val[e]);
+            vec_t sum[STRIP_VECTORS];
+            if (carries && run[e]) {
+                UNROLLED
+                for (int v = 0; v < STRIP_VECTORS; v++) sum[v] = v_load(to + v * LANES);
+                carry_run(sum, STRIP_VECTORS, to + levels, levels, run[e]);
+                UNROLLED
+                for (int v = 0; v < STRIP_VECTORS; v++)
+                    v_store(to + v * LANES, v_fma(value, slice[v], v_zero()));
+                continue;
+            }
             UNROLLED
             for (int v = 0; v < STRIP_VECTORS; v++)
-                v_store(sum + v * LANES, v_fma(value, slice[v], v_load(sum + v * LANES)));
+                v_store(to + v * LANES, v_fma(value, slice[v], v_load(to + v * LANES)));
         }
     }
 }
 
-/* One list into a panel of n columns: strip after strip for ACTIVE_BLOCK active k at a time. */
-static void add_panel(const lac_events_t *ev, int64_t m, const real_t *w, int64_t ldw, int64_t n, real_t *acc)
+/* The same for all n columns of a panel of m rows. */
+LAC_INLINE void add_block(const event_block_t *block, bool carries, int64_t m, const real_t *w, int64_t ldw,
+                          int64_t n, real_t *acc, int64_t levels)
 {
-    for (int64_t a = 0; a < ev->active; a += ACTIVE_BLOCK) {
-        int64_t end = min_i64(a + ACTIVE_BLOCK, ev->active);
-        int64_t j = 0;
-        for (; j + STRIP <= n; j += STRIP) add_strip(ev, a, end, w + j, ldw, STRIP, acc + j * m);
-        if (j < n) add_strip(ev, a, end, w + j, ldw, n - j, acc + j * m);
+    int64_t j = 0;
+    for (; j + STRIP <= n; j += STRIP) add_strip(block, carries, w + j, ldw, STRIP, acc + j * m, levels);
+    if (j < n) add_strip(block, carries, w + j, ldw, n - j, acc + j * m, levels);
+}
+
+/* Adds up the levels of one strip into the first. */
+static void close_strip(int64_t m, const int32_t *seen, real_t *acc, int64_t levels)
+{
+    for (int64_t i = 0; i < m; i++, acc += STRIP) {
+        vec_t sum[STRIP_VECTORS];
+        if (seen[i] <= RUN) continue;
+        UNROLLED
+        for (int v = 0; v < STRIP_VECTORS; v++) sum[v] = v_load(acc + v * LANES);
+        add_levels(sum, STRIP_VECTORS, acc + levels, levels, seen[i]);
+        UNROLLED
+        for (int v = 0; v < STRIP_VECTORS; v++) v_store(acc + v * LANES, sum[v]);
     }
 }
 
@@ -58,11 +102,23 @@ static void event_rows(const lac_events_t *ev, int64_t fragments, int64_t m, con
                        float *acc)
 {
     int64_t panel = event_panel(m);
+    int64_t levels = m * panel;
+    int32_t *seen = (int32_t *)(void *)(acc + levels * RUN_LEVELS);
     for (int64_t j = j0; j < j1; j += panel) {
         int64_t n = min_i64(j1 - j, panel);
-        memset(acc, 0, (size_t)(m * panel) * sizeof *acc);
-        for (int64_t f = 0; f < fragments; f++) add_panel(ev + f, m, w + j, ldw, n, acc);
-        for (int64_t c = 0; c < n; c += STRIP)
+        memset(acc, 0, (size_t)levels * sizeof *acc);
+        memset(seen, 0, (size_t)m * sizeof *seen);
+        for (int64_t f = 0; f < fragments; f++)
+            for (int64_t a = 0; a < ev[f].active; a += ACTIVE_BLOCK) {
+                event_block_t block = number_block(ev + f, a, seen, seen + m);
+                if (block.carries)
+                    add_block(&block, true, m, w + j, ldw, n, acc, levels);
+                else
+                    add_block(&block, false, m, w + j, ldw, n, acc, levels);
+            }
+        for (int64_t c = 0; c < n; c += STRIP) {
+            close_strip(m, seen, acc + c * m, levels);
             write_out(acc + c * m, STRIP, m, min_i64(n - c, STRIP), alpha, beta, out + (j + c) * cs, rs, cs);
+        }
     }
 }

@@ -11,9 +11,10 @@
  * element (r, c) of X lies at X[r * rs + c * cs].
  *
  * A kernel computes a range [j0, j1) of output columns, or [i0, i1) of output rows, so that a caller may
- * share the ranges among threads: each output element is summed by one thread in ascending k, and the
- * result does not depend on how the ranges were cut. csr_cols and bitmask_cols, which walk along k, sum each
- * element in 16 lanes that are added in one fixed order at the end: as independent of the cuts.
+ * share the ranges among threads: each output element is summed by one thread in ascending k, in runs
+ * (sum_runs.h), and the result does not depend on how the ranges were cut. csr_cols and bitmask_cols, which
+ * walk along k, sum each element in 16 lanes that are added in one fixed order at the end: as independent of
+ * the cuts.
  * beta == 0 never reads out. All accumulation is in the type of W, one fused multiply-add per event (one
  * multiply and one add on the portable instruction set). Zeros of S are never multiplied: 0 * Inf is dropped.
  * j0, j1 and i0, i1 are absolute: out, w and s point at element (0, 0). Empty ranges are allowed.
@@ -152,7 +153,8 @@ typedef struct lac_host_kernels {
     void (*slice_rows)(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
                        int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past);
     /* Its adjoint, for entries [e0, e1) of S: grad[e] := sum over p in [first[r], first[r + 1]), ascending,
-     * of g[place[p], idx[e]], r being the row of e; 0 where the range is empty. first is [s->rows + 1]. */
+     * LANE_RUN of them straight up, of g[place[p], idx[e]], r being the row of e; 0 where the range is empty.
+     * first is [s->rows + 1]. */
     void (*slice_grad)(const lac_rows_t *s, const int64_t *first, const int64_t *place, int64_t e0,
                        int64_t e1, const float *g, int64_t rs, int64_t cs, float *grad);
     /* Sum over e < nnz of g[idx[e] * cs], in eight double lanes that are added in one fixed order. */

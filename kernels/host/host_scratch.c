@@ -9,7 +9,7 @@
 
 int64_t lac_event_scratch(int64_t m)
 {
-    return (m > 0 ? m : 1) * event_panel(m);
+    return event_scratch(m > 0 ? m : 1);
 }
 
 int64_t lac_csr_scratch(int64_t kk)

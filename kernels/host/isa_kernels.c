@@ -6,6 +6,8 @@
  * elem_value and elem_nz64 beside a new include. */
 #include "isa_tables.h"
 #include "simd.h"
+#include "sum_runs.h"
+#include "sum_levels.h"
 
 #include "csr_panel.h"
 #include "dense_block.h"

@@ -8,8 +8,8 @@
  *           loads of A, and their sums stay in registers.
  * Bytes     per entry 4 kk of B and 4 kk / SDDMM_COLUMNS of A from the caches, 4 of index and 4 of value.
  *           Flops 2 kk per entry.
- * Order     element k in lane k % 16, ascending, one multiply-add each; the lanes are added in one fixed
- *           order. No dependence on the ranges, or on which entries go together.
+ * Order     element k in lane k % 16, ascending, one multiply-add each, LANE_RUN of them straight up; the
+ *           lanes are added in one fixed order. No dependence on the ranges, or on which entries go together.
  * Limit     loads of B: from L2 where its columns fit, as they do not come in blocks. */
 
 enum { SDDMM_COLUMNS = 4 };
@@ -26,15 +26,20 @@ LAC_INLINE xvec_t x_load_upto(const real_t *x, int64_t count)
 /* Sums of one row of A with SDDMM_COLUMNS columns of B. */
 LAC_INLINE void sddmm_sums(const real_t *a, const real_t *const *b, int64_t kk, real_t *sum)
 {
-    xvec_t lanes[SDDMM_COLUMNS];
+    const xvec_t zero = x_ones(0);
+    xvec_t lanes[SDDMM_COLUMNS], total[SDDMM_COLUMNS];
     int64_t whole = kk - kk % CHUNK;
     UNROLLED
-    for (int c = 0; c < SDDMM_COLUMNS; c++) UNROLLED
-    for (int p = 0; p < PER_CHUNK; p++) lanes[c].v[p] = v_zero();
-    for (int64_t k = 0; k < whole; k += CHUNK) {
-        xvec_t x = x_load_upto(a + k, CHUNK);
+    for (int c = 0; c < SDDMM_COLUMNS; c++) lanes[c] = total[c] = zero;
+    for (int64_t k = 0; k < whole;) {
         UNROLLED
-        for (int c = 0; c < SDDMM_COLUMNS; c++) lanes[c] = x_fma(x, x_load_upto(b[c] + k, CHUNK), lanes[c]);
+        for (int c = 0; c < SDDMM_COLUMNS; c++) total[c] = x_add(total[c], lanes[c]), lanes[c] = zero;
+        for (int64_t end = min_i64(k + LANE_RUN * CHUNK, whole); k < end; k += CHUNK) {
+            xvec_t x = x_load_upto(a + k, CHUNK);
+            UNROLLED
+            for (int c = 0; c < SDDMM_COLUMNS; c++)
+                lanes[c] = x_fma(x, x_load_upto(b[c] + k, CHUNK), lanes[c]);
+        }
     }
     if (whole < kk) {
         xvec_t x = x_load_upto(a + whole, kk - whole);
@@ -43,7 +48,7 @@ LAC_INLINE void sddmm_sums(const real_t *a, const real_t *const *b, int64_t kk, 
             lanes[c] = x_fma(x, x_load_upto(b[c] + whole, kk - whole), lanes[c]);
     }
     UNROLLED
-    for (int c = 0; c < SDDMM_COLUMNS; c++) sum[c] = x_sum(lanes[c]);
+    for (int c = 0; c < SDDMM_COLUMNS; c++) sum[c] = x_sum(x_add(total[c], lanes[c]));
 }
 
 static void sddmm(const lac_rows_t *pattern, int64_t e0, int64_t e1, const float *a, int64_t lda,

@@ -71,6 +71,13 @@ LAC_INLINE xvec_t x_fma(xvec_t a, xvec_t b, xvec_t c)
     return c;
 }
 
+LAC_INLINE xvec_t x_add(xvec_t a, xvec_t b)
+{
+    UNROLLED
+    for (int p = 0; p < PER_CHUNK; p++) a.v[p] = a.v[p] + b.v[p];
+    return a;
+}
+
 /* n may be anything: none, some or all lanes. */
 LAC_INLINE vec_t v_load_upto(const real_t *p, int64_t n)
 {

@@ -157,21 +157,77 @@ static float multiply_add(const kernel_case_t *c, float a, float b, float d)
     return fmaf(a, b, d);
 }
 
-static float exact_sum(const kernel_case_t *c, enum case_order order, int64_t i, int64_t j)
+/* The products of one element that are not zero, in ascending k. */
+typedef struct terms {
+    const kernel_case_t *c;
+    int64_t i, j, count;
+    int32_t *k;
+} terms_t;
+
+static terms_t terms_of(const kernel_case_t *c, int64_t i, int64_t j)
 {
-    float lane[16] = {0};
-    int64_t entry = 0;
-    for (int64_t k = 0; k < c->kk; k++) {
-        float s = c->s[i * c->kk + k];
-        if (s == 0) continue;
-        int64_t l = order == ORDER_ASCENDING ? 0 : order == ORDER_LANE_OF_ENTRY ? entry % 16 : k % 16;
-        lane[l] = multiply_add(c, s, c->w[k * c->n + j], lane[l]);
-        entry++;
+    terms_t t = {c, i, j, 0, need((size_t)c->kk * sizeof(int32_t))};
+    for (int64_t k = 0; k < c->kk; k++)
+        if (c->s[i * c->kk + k] != 0) t.k[t.count++] = (int32_t)k;
+    return t;
+}
+
+static float add_term(const terms_t *t, int64_t nth, float sum)
+{
+    const kernel_case_t *c = t->c;
+    return multiply_add(c, c->s[t->i * c->kk + t->k[nth]], c->w[t->k[nth] * c->n + t->j], sum);
+}
+
+/* Terms [first, end): `span` of them one by one, or the sums of parts of a sixteenth of it. */
+static float sum_runs(const terms_t *t, int64_t first, int64_t end, int64_t span)
+{
+    float sum = 0;
+    if (span == 16) {
+        for (; first < end; first++) sum = add_term(t, first, sum);
+        return sum;
     }
-    if (order == ORDER_ASCENDING) return lane[0];
+    for (int64_t part = span / 16; first < end; first += part)
+        sum += sum_runs(t, first, first + part < end ? first + part : end, part);
+    return sum;
+}
+
+/* Blocks of 256 k. */
+static float sum_blocks(const terms_t *t)
+{
+    float total = 0, sum = 0;
+    for (int64_t nth = 0; nth < t->count; nth++) {
+        bool begins = nth > 0 && t->k[nth] / 256 != t->k[nth - 1] / 256;
+        if (begins) total += sum;
+        sum = add_term(t, nth, begins ? 0 : sum);
+    }
+    return total + sum;
+}
+
+/* Sixteen lanes, each of which is put aside after 256 terms or k. */
+static float sum_lanes(const terms_t *t, bool by_k)
+{
+    float lane[16] = {0}, total[16] = {0};
+    int64_t begun = 0;
+    for (int64_t nth = 0; nth < t->count; nth++) {
+        int64_t at = by_k ? t->k[nth] : nth;
+        for (; begun < at / 4096; begun++)
+            for (int l = 0; l < 16; l++) total[l] += lane[l], lane[l] = 0;
+        lane[at % 16] = add_term(t, nth, lane[at % 16]);
+    }
+    for (int l = 0; l < 16; l++) lane[l] += total[l];
     for (int half = 8; half > 0; half /= 2)
         for (int l = 0; l < half; l++) lane[l] += lane[l + half];
     return lane[0];
+}
+
+static float exact_sum(const kernel_case_t *c, enum case_order order, int64_t i, int64_t j)
+{
+    terms_t t = terms_of(c, i, j);
+    float sum = order == ORDER_RUNS     ? sum_runs(&t, 0, t.count, 16 * 16 * 16 * 16 * 16)
+                : order == ORDER_BLOCKS ? sum_blocks(&t)
+                                        : sum_lanes(&t, order == ORDER_LANE_OF_K);
+    free(t.k);
+    return sum;
 }
 
 float *case_exact(const kernel_case_t *c, enum case_order order)
@@ -310,6 +366,18 @@ void for_each_case(void (*body)(const lac_host_kernels_t *, kernel_case_t *))
             c.beta = betas[next_random(&state) % 4];
             c.layout = (int)(next_random(&state) % 3);
             c.specials = next_random(&state) % 4 == 0;
+            case_build(&c);
+            body(k, &c);
+            case_free(&c);
+        }
+    /* Enough terms for the third level of the runs, and for the second of the lanes. */
+    static const double long_densities[] = {0.01, 0.1, 1};
+    for (int isa = 0; (k = kernel_isa(isa)) != NULL; isa++)
+        for (int d = 0; d < 3; d++) {
+            kernel_case_t c = {.isa = k->isa, .seed = 900 + (uint64_t)d, .m = 5, .kk = 9000, .n = 67};
+            c.density = long_densities[d];
+            c.alpha = 1;
+            c.layout = d;
             case_build(&c);
             body(k, &c);
             case_free(&c);

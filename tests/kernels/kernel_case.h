@@ -43,7 +43,7 @@ void case_check(const kernel_case_t *c, const float *out, int64_t i0, int64_t i1
 void case_same(const kernel_case_t *c, const float *a, const float *b, const char *what);
 
 /* How the kernels say that they sum. */
-enum case_order { ORDER_ASCENDING, ORDER_LANE_OF_ENTRY, ORDER_LANE_OF_K };
+enum case_order { ORDER_RUNS, ORDER_BLOCKS, ORDER_LANE_OF_ENTRY, ORDER_LANE_OF_K };
 /* The product, rounded step by step in that order. */
 float *case_exact(const kernel_case_t *c, enum case_order order);
 

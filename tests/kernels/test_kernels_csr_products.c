@@ -13,14 +13,14 @@ static void rows_case(const lac_host_kernels_t *k, kernel_case_t *c)
     lac_rows_t s = case_rows(c);
     float *whole = case_out(c);
     float *cut = case_out(c);
-    float *exact = case_exact(c, ORDER_ASCENDING);
+    float *exact = case_exact(c, ORDER_RUNS);
     int64_t a = c->m / 3;
     int64_t b = c->n / 2;
     assert_non_null(scratch);
 
     k->csr_rows(&s, 0, c->m, w, ldw, 0, c->n, c->alpha, c->beta, whole, c->rs, c->cs, scratch);
     case_check(c, whole, 0, c->m, 0, c->n);
-    case_same(c, whole, exact, "not in ascending k");
+    case_same(c, whole, exact, "not in runs of ascending k");
     k->csr_rows(&s, a, c->m, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs, NULL);
     case_check(c, cut, a, c->m, b, c->n);
     k->csr_rows(&s, 0, a, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs, scratch);

@@ -15,12 +15,12 @@ static void check_kernel(event_kernel *run, kernel_case_t *c, const float *w, in
     lac_events_t *three = case_events(c, 3);
     float *whole = case_out(c);
     float *cut = case_out(c);
-    float *exact = case_exact(c, ORDER_ASCENDING);
+    float *exact = case_exact(c, ORDER_RUNS);
     assert_non_null(acc);
 
     run(one, 1, c->m, w, ldw, 0, c->n, c->alpha, c->beta, whole, c->rs, c->cs, acc);
     case_check(c, whole, 0, c->m, 0, c->n);
-    case_same(c, whole, exact, "not in ascending k");
+    case_same(c, whole, exact, "not in runs of ascending k");
 
     int64_t a = c->n / 3;
     int64_t b = c->n - c->n / 4;

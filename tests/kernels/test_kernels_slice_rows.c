@@ -131,8 +131,8 @@ static void test_slices(void **state)
     static const struct {
         int64_t m, n, count;
         double density;
-    } shapes[] = {{1, 1, 1, 1},      {4, 16, 70, 0.3},   {9, 65, 64, 0.5},
-                  {3, 4100, 9, 0.1}, {5, 9000, 3, 0.01}, {20, 40, 131, 0}};
+    } shapes[] = {{1, 1, 1, 1},       {4, 16, 70, 0.3}, {9, 65, 64, 0.5}, {3, 4100, 9, 0.1},
+                  {5, 9000, 3, 0.01}, {20, 40, 131, 0}, {1, 16, 700, 0.5}};
     for (int isa = 0; kernel_isa(isa); isa++)
         for (size_t x = 0; x < sizeof shapes / sizeof *shapes; x++) {
             picked_t p = make(shapes[x].m, shapes[x].n, shapes[x].count, shapes[x].density, x + 1);
