@@ -7,10 +7,10 @@
 #include "sum_runs.h"
 
 enum {
-    DENSE_M = 96,       /* rows of a block: a multiple of every MICRO_ROWS              */
-    DENSE_N = 256,      /* columns of a block: a multiple of 2 * LANES                  */
-    DENSE_K = LANE_RUN, /* depth of a block: a BLAS has 256 to 512                 */
-    DENSE_SCRATCH = DENSE_M * DENSE_K + DENSE_K * DENSE_N + DENSE_M * DENSE_N
+    DENSE_M = 96,      /* rows of a block: a multiple of every MICRO_ROWS */
+    DENSE_N = 256,     /* columns of a block: a multiple of 2 * LANES     */
+    DENSE_K = 8 * RUN, /* depth of a block: terms that are added straight */
+    DENSE_SCRATCH = DENSE_M * DENSE_K + DENSE_K * DENSE_N + 2 * DENSE_M * DENSE_N
 };
 
 #endif

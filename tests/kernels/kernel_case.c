@@ -191,16 +191,17 @@ static float sum_runs(const terms_t *t, int64_t first, int64_t end, int64_t span
     return sum;
 }
 
-/* Blocks of 256 k. */
+/* Blocks of 128 k, sixteen of which are added up. */
 static float sum_blocks(const terms_t *t)
 {
-    float total = 0, sum = 0;
+    float all = 0, sixteen = 0, sum = 0;
     for (int64_t nth = 0; nth < t->count; nth++) {
-        bool begins = nth > 0 && t->k[nth] / 256 != t->k[nth - 1] / 256;
-        if (begins) total += sum;
-        sum = add_term(t, nth, begins ? 0 : sum);
+        int64_t k = t->k[nth], last = nth > 0 ? t->k[nth - 1] : k;
+        if (k / 128 != last / 128) sixteen += sum, sum = 0;
+        if (k / 2048 != last / 2048) all += sixteen, sixteen = 0;
+        sum = add_term(t, nth, sum);
     }
-    return total + sum;
+    return all + (sixteen + sum);
 }
 
 /* Sixteen lanes, each of which is put aside after 256 terms or k. */
