@@ -137,6 +137,8 @@ static float value_of(ref_values_t values, uint64_t random)
         return 1.0f;
     case REF_INTEGER:
         return (float)((random & 3) + 1) * ((random & 4) != 0 ? -1.0f : 1.0f);
+    case REF_OUTLIERS:
+        return uniform(random) * ((random & 255) == 0 ? 0x1p12f : 1.0f);
     case REF_SPECIAL:
         break;
     }

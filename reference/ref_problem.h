@@ -18,7 +18,7 @@
  *              | "s" seed                                           default s1
  *     pattern := structure [ "/" values ]
  *     structure := "dense" | "zero" | "bern" d | "block" h "x" w "-" d | "row" d | "col" d | "band" d |
- * "power" d values  := "u" | "p" | "e8" | "e30" | "1" | "i" | "x"         default u layout  := ( "row" |
+ * "power" d values  := "u" | "p" | "e8" | "e30" | "1" | "i" | "x" | "o"   default u layout  := ( "row" |
  * "col" ) [ "x" step ] [ "+" pad ]
  *
  * THE ORDER OF THE EXTENTS IS m x k x n: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C. Not BLAS's m, n,
@@ -53,7 +53,8 @@ typedef enum ref_values {
     REF_SPREAD_30 = 3, /* "e30": likewise, e in -30 .. 30                                            */
     REF_ONES = 4,      /* "1": 1                                                                     */
     REF_INTEGER = 5,   /* "i": +-1, +-2, +-3, +-4: sums in float are exact while k < 2^20            */
-    REF_SPECIAL = 6    /* "x": "u", but one nonzero in 64 is NaN, Inf or -Inf and every second zero is -0 */
+    REF_SPECIAL = 6,   /* "x": "u", but one nonzero in 64 is NaN, Inf or -Inf and every second zero is -0 */
+    REF_OUTLIERS = 7   /* "o": "u", but one nonzero in 256 is 2^12 times as large                    */
 } ref_values_t;
 
 typedef enum ref_meta {

@@ -57,7 +57,7 @@ static ref_operand_t *operand(struct parser *in, char name)
 
 static bool read_values(struct piece value, ref_values_t *out)
 {
-    for (ref_values_t v = REF_UNIFORM; v <= REF_SPECIAL; v++) {
+    for (ref_values_t v = REF_UNIFORM; v <= REF_OUTLIERS; v++) {
         if (!same(value, ref_values_name(v))) continue;
         *out = v;
         return true;
@@ -98,7 +98,7 @@ static bool read_pattern(struct parser *in, struct piece key, struct piece value
         struct piece kind = {slash + 1, value.n - (size_t)(slash - value.s) - 1};
         value.n = (size_t)(slash - value.s);
         if (!read_values(kind, &out->values))
-            return expected(in, key, "values u, p, e8, e30, 1, i or x behind '/'", kind);
+            return expected(in, key, "values u, p, e8, e30, 1, i, x or o behind '/'", kind);
     }
     return read_structure(in, key, value, out);
 }

@@ -16,7 +16,7 @@ const char *ref_structure_name(ref_structure_t structure)
 
 const char *ref_values_name(ref_values_t values)
 {
-    static const char *const names[] = {"u", "p", "e8", "e30", "1", "i", "x"};
+    static const char *const names[] = {"u", "p", "e8", "e30", "1", "i", "x", "o"};
     return (unsigned)values < sizeof names / sizeof *names ? names[values] : "?";
 }
 

@@ -182,6 +182,7 @@ static void assert_value(ref_values_t values, float x)
     if (values == REF_POSITIVE) assert_true(x > 0.0f && x <= 1.0f);
     if (values == REF_SPREAD_8) assert_true(size < 0x1p8 && size >= 0x1p-32);
     if (values == REF_SPREAD_30) assert_true(size < 0x1p30 && size >= 0x1p-54);
+    if (values == REF_OUTLIERS) assert_true(size < 0x1p12 && size > 0.0);
     if (values == REF_ONES) assert_true(x == 1.0f);
     if (values == REF_INTEGER) assert_true(size == 1.0 || size == 2.0 || size == 3.0 || size == 4.0);
     (void)frexp(size, &exponent);
@@ -191,7 +192,8 @@ static void assert_value(ref_values_t values, float x)
 static void test_values_keep_their_range(void **state)
 {
     (void)state;
-    for (int values = REF_UNIFORM; values < REF_SPECIAL; values++) {
+    for (int values = REF_UNIFORM; values <= REF_OUTLIERS; values++) {
+        if (values == REF_SPECIAL) continue;
         ref_matrix_t x = filled(LAC_F32, 100, 200, &row_major,
                                 (ref_pattern_t){REF_DENSE, (ref_values_t)values, 1.0, 0, 0}, 6);
         double sum = 0.0, large = 0.0;
@@ -207,6 +209,7 @@ static void test_values_keep_their_range(void **state)
         if (values == REF_POSITIVE) assert_true(fabs(mean - 0.5) < 0.02);
         if (values == REF_SPREAD_8) assert_true(large > 0x1p7);
         if (values == REF_SPREAD_30) assert_true(large > 0x1p29);
+        if (values == REF_OUTLIERS) assert_true(large > 0x1p11);
         if (values == REF_INTEGER) assert_true(fabs(mean) < 0.1);
         ref_matrix_free(&x);
     }
