@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accuracy.h"
 #include "bench_case.h"
 #include "bench_report.h"
 #include "command.h"
@@ -25,6 +26,7 @@ enum {
     KEY_REPEAT,
     KEY_MIN_TIME,
     KEY_SEED,
+    KEY_ACCURACY,
     KEY_PATIENCE
 };
 
@@ -35,6 +37,7 @@ typedef struct bench_arguments {
     problem_list_t problems;
     const char *routes, *json, *csv;
     int64_t seed; /* negative: each problem's own */
+    bool accuracy;
 } bench_arguments_t;
 
 static const struct argp_option bench_table[] = {
@@ -61,6 +64,10 @@ static const struct argp_option bench_table[] = {
      2},
     {"json", KEY_JSON, "FILE", 0, "write everything to FILE ('-': standard output)", 3},
     {"csv", KEY_CSV, "FILE", 0, "write rows to FILE ('-': standard output)", 3},
+    {"accuracy", KEY_ACCURACY, NULL, 0,
+     "no times: the error of every route beside that of the vendor's sgemm, on five kinds of data in place "
+     "of the problem's values",
+     4},
     {0},
 };
 
@@ -106,6 +113,9 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_CSV:
         a->csv = arg;
+        return 0;
+    case KEY_ACCURACY:
+        a->accuracy = true;
         return 0;
     case ARGP_KEY_ARG:
         problem_list_argument(&a->problems, arg, state);
@@ -215,9 +225,16 @@ static int bench_problems(const bench_arguments_t *a, cold_cache_t *cache, const
 
 static int run_bench(bench_arguments_t *a, const char *command)
 {
-    int code = bench_options_routes(&a->bench, a->routes, command);
+    const char *routes = a->routes ? a->routes : a->accuracy ? "all" : ROUTE_AUTO;
+    int code = bench_options_routes(&a->bench, routes, command);
     if (code == EXIT_OK) code = check_problems(a, command);
     if (code != EXIT_OK) return code;
+    if (a->accuracy) {
+        accuracy_options_t options = {.common = a->bench.common, .routes = a->bench.routes};
+        options.json = a->json;
+        accuracy_drop_others(&options.routes, routes);
+        return accuracy_run(&a->problems, &options, command);
+    }
     bool flushes = a->bench.cache[BENCH_COLD] && !a->bench.common.on_device;
     cold_cache_t *cache = flushes ? cold_cache_new() : NULL;
     if (flushes && !cache) {
@@ -234,7 +251,7 @@ int command_bench(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {bench_table, parse_bench, "[PROBLEM...]", doc, children, NULL, NULL};
     bench_arguments_t a = {
-        .bench = {.baseline = ROUTE_VENDOR, .min_time_s = 0.3}, .routes = ROUTE_AUTO, .seed = -1};
+        .bench = {.baseline = ROUTE_VENDOR, .min_time_s = 0.3}, .seed = -1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     if (!a.bench.cache[BENCH_COLD]) a.bench.cache[BENCH_WARM] = true;
     a.bench.cache[BENCH_QUEUED] = a.bench.common.on_device && a.bench.cache[BENCH_WARM];
