@@ -17,7 +17,6 @@ LAC_INLINE vec_t load_slice(const real_t *w, int64_t ldw, int64_t n)
 {
     real_t t[LANES] = {0};
     if (n == LANES) return v_load_strided(w, ldw);
-    if (n == 1) return v_set1(*w);
     for (int64_t c = 0; c < n; c++) t[c] = w[c * ldw];
     return v_load(t);
 }
@@ -27,17 +26,20 @@ LAC_INLINE void add_columns(const lac_events_t *ev, int64_t fragments, const rea
 {
     for (int64_t f = 0; f < fragments; f++)
         for (int64_t a = 0; a < ev[f].active; a++) {
-            vec_t slice = load_slice(w + ev[f].k[a], ldw, n);
+            vec_t slice = n == 1 ? v_zero() : load_slice(w + ev[f].k[a], ldw, n);
             for (int64_t e = ev[f].first[a]; e < ev[f].first[a + 1]; e++) {
                 int64_t row = ev[f].row[e];
                 real_t *to = acc + row * LANES;
-                vec_t sum = v_load(to);
                 int32_t nth = seen[row]++;
                 if (begins_run(nth)) {
+                    vec_t sum = v_load(to);
                     carry_run(&sum, 1, to + levels, levels, nth);
-                    sum = v_zero();
+                    v_store(to, v_zero());
                 }
-                v_store(to, v_fma(v_set1(ev[f].val[e]), slice, sum));
+                if (n == 1)
+                    *to = r_fma(ev[f].val[e], w[ev[f].k[a]], *to);
+                else
+                    v_store(to, v_fma(v_set1(ev[f].val[e]), slice, v_load(to)));
             }
         }
 }
@@ -54,6 +56,8 @@ static void event_cols(const lac_events_t *ev, int64_t fragments, int64_t m, con
         memset(seen, 0, (size_t)m * sizeof *seen);
         if (n == LANES)
             add_columns(ev, fragments, w + j * ldw, ldw, LANES, acc, levels, seen);
+        else if (n == 1)
+            add_columns(ev, fragments, w + j * ldw, ldw, 1, acc, levels, seen);
         else
             add_columns(ev, fragments, w + j * ldw, ldw, n, acc, levels, seen);
         for (int64_t i = 0; i < m; i++) {
