@@ -18,7 +18,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import (BENCH, KERNELS, OPERATORS, REGRET, caption, density_of, extents_of, floor_us, in_words, lanes_of,  # noqa: E402
+from report_reading import (ACCURACY, BENCH, KERNELS, OPERATORS, REGRET, caption, density_of, extents_of, floor_us, in_words, lanes_of,  # noqa: E402
                             microseconds, on_device, ratio, reports, timed, told_words, untold)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -58,7 +58,7 @@ README_ROWS = (("sgemm:NN:10x5000x5000:A=bern0.001:s1", True), ("sgemm:NN:10x500
                ("sgemm:NN:10000x10000x10:B=bern0.01:s1", True), ("sgemm:NN:1024x1024x1024:s1", True),
                ("sgemm:NN:10x5000x5000:A=bern0.01:s1", False), ("sgemm:NN:2048x2048x2048:A=bern0.1:s1", False))
 # What the files hold, by the first word of their names.
-SUBJECTS = {"batch": "many small products in one call", "bits": "bias, activation and zero bits where tiles are written",
+SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "many small products in one call", "bits": "bias, activation and zero bits where tiles are written",
             "columns": "event kernels, W by columns", "crossover": "around the break-even density", "csr": "CSR products",
             "dense": "dense operands through the drop-in library", "encoding": "encodings of the active k of a tile",
             "event": "event kernels", "fills": "tiles: the producers", "host": "host time of a remembered call",
@@ -278,6 +278,20 @@ def performance_page(found):
     return "\n".join(parts if len(parts) > 1 else [*parts, "Nothing has been measured yet.\n"])
 
 
+ACCURACY_HEAD = """# Accuracy
+
+`bench/render.py` renders this page from the raw results in `bench/results/`; no figure on it is typed.
+[Semantics](semantics.md#accuracy) states the contract. `lacuna bench --accuracy` repeats the measurement.
+"""
+
+
+def accuracy_page(found):
+    """One table per device, every cell a multiple of the vendor's error."""
+    parts = [f"## {machine}\n\n{caption(report)}\n\n{accuracy_section(report)}\n"
+             for machine, files in found.items() for _, report in files if report["schema"] == ACCURACY]
+    return "\n".join([ACCURACY_HEAD, *(parts or ["Nothing has been measured yet.\n"])])
+
+
 def results_page(root, found):
     """Every file of bench/results, with machine, date and commit where it is a report."""
     known = {path: report for files in found.values() for path, report in files}
@@ -409,9 +423,36 @@ def operators_section(report):
                          for problem, ways in times.items()])
 
 
+KINDS = {"u": "uniform", "e8": "2^±8", "e30": "2^±30", "p": "positive", "o": "outliers"}
+
+
+def accuracy_section(report):
+    """Errors of every route as multiples of the vendor's, by kinds of data."""
+    cells = {}
+    for row in report["results"]:
+        cells.setdefault((row["problem"], row["route"]), {})[row["kind"]] = row
+    vendor = "cuBLAS" if on_device(report) else "BLAS"
+    rows, shown = [], None
+    for (problem, route), by_kind in cells.items():
+        known = in_words(problem)
+        rows.append((*(known if known != shown else ("", "")), route,
+                     *(f"{by_kind[kind]['mean_ratio']:.2f}, {by_kind[kind]['max_ratio']:.2f}" if kind in by_kind else ""
+                       for kind in KINDS)))
+        shown = known
+    worst = [(name, f"{max(row['mean_ratio'] for row in found):.2f}", f"{max(row['max_ratio'] for row in found):.2f}",
+              *(f"{min(row[key] for row in found):.2g} .. {max(row[key] for row in found):.2g}"
+                for key in ("vendor_mean_error", "mean_error", "vendor_max_error", "max_error")))
+             for kind, name in KINDS.items() if (found := [row for row in report["results"] if row["kind"] == kind])]
+    return (f"Errors against fp64 over |A||B|, over those of the {vendor}'s `sgemm` on the same data: the contract allows 2. "
+            "Farthest from it, with the errors of all rows in units of 2^-24:\n\n"
+            + table(("data", ">mean", ">max", f">mean error, {vendor}", ">ours", f">max error, {vendor}", ">ours"), worst)
+            + "\n\nEach cell: the mean error and the largest, as multiples.\n\n"
+            + table(("m x k x n", "nonzeros", "route", *(">" + name for name in KINDS.values())), rows))
+
+
 def section(report):
     """A report as text with tables."""
-    return {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section, OPERATORS: operators_section}[
+    return {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section, OPERATORS: operators_section, ACCURACY: accuracy_section}[
         report["schema"]](report)
 
 
@@ -437,7 +478,8 @@ def main():
         return 0
     readme, docs = options.root / "README.md", options.root / "docs"
     written = {readme: with_table(readme.read_text(encoding="utf-8"), readme_part(found)),
-               docs / "user/performance.md": performance_page(found), docs / "dev/results.md": results_page(options.root, found)}
+               docs / "user/performance.md": performance_page(found),
+               docs / "user/accuracy.md": accuracy_page(found), docs / "dev/results.md": results_page(options.root, found)}
     if drawn(found):
         written[docs / "speedup.svg"] = picture(found)
     stale = [path for path, text in written.items()

@@ -4,6 +4,7 @@
 import json
 
 BENCH, REGRET, KERNELS, OPERATORS = "lacuna-bench-1", "lacuna-regret-1", "kernels", "lacuna-operators-1"
+ACCURACY = "lacuna-accuracy-1"
 TOLD = {"csr": "CSR given", "csc": "CSC given", "bits": "bitmask given", "active": "active list given",
         "density": "density given"}
 
@@ -15,7 +16,7 @@ def reports(root):
         report = json.loads(path.read_text(encoding="utf-8"))
         if "schema" not in report and "results" in report:
             report["schema"] = KERNELS  # what bench/gpu/*.cu writes
-        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS):
+        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY):
             found.setdefault(path.parent.name, []).append((path, report))
     return dict(sorted(found.items(), key=lambda item: not any(on_device(report) for _, report in item[1])))
 
@@ -147,7 +148,8 @@ def caption(report):
         facts = [machine.get("processor", "unknown machine"), machine.get("instruction set"),
                  f"{machine['processors']} processors" if "processors" in machine else "", blas or machine.get("blas")]
     text = f"{', '.join(filter(None, facts))}; {report['date'][:10]}, commit `{report['commit']}`"
-    disturbed = [problem["others_share"] for problem in report["problems"] if problem.get("others_share", 0) > 0.05]
+    disturbed = [problem["others_share"] for problem in report.get("problems", ())
+                 if problem.get("others_share", 0) > 0.05]
     if disturbed and not on_device(report):
         text += (f"; **not alone**: during {len(disturbed)} of {len(report['problems'])} problems other programs used "
                  f"up to {100 * max(disturbed):.0f} % of the processors")

@@ -289,6 +289,11 @@ int accuracy_run(const problem_list_t *problems, const accuracy_options_t *optio
     int code = common_context(&options->common, command, &a.ctx), wrong = EXIT_OK;
     for (size_t i = 0; code == EXIT_OK && i < problems->count * KINDS; i++) {
         progress("accuracy: %zu of %zu", i + 1, problems->count * KINDS);
+        if (i > 0) { /* a context of its own: which side a route takes is then not what it learned before */
+            lac_ctx_free(a.ctx);
+            code = common_context(&options->common, command, &a.ctx);
+            if (code != EXIT_OK) break;
+        }
         code = judge_kind(&a, &problems->problem[i / KINDS], kinds[i % KINDS]);
         if (code == EXIT_WRONG) wrong = code, code = EXIT_OK;
     }
