@@ -12,7 +12,8 @@ enum {
     CSR_PANEL_FLOATS = 262144, /* kk x panel of W: 1 MiB, to stay in an L2 of 1.25 MB and more */
     CSR_PANEL_MIN = 16,
     CSR_PANEL_MAX = 128,
-    CSR_PACK_REUSE = 4 /* entries for each row of W */
+    CSR_PACK_REUSE = 4, /* entries for each row of W                                                        */
+    CSR_STREAMS = 64    /* entries of a row of S, at the mean, whose rows of W memory streams side by side */
 };
 
 /* Columns of W in a packed panel for an S of kk columns: a power of two, 0 where no panel would stay in L2.
@@ -28,6 +29,12 @@ static inline int64_t csr_panel(int64_t kk)
 static inline bool csr_packs(int64_t rows, int64_t kk, int64_t entries)
 {
     return csr_panel(kk) > 0 && entries >= CSR_PACK_REUSE * kk && entries >= rows;
+}
+
+/* Where nothing is packed: rows of few entries go whole, others panel by panel. */
+static inline bool csr_goes_whole(int64_t rows, int64_t entries)
+{
+    return entries <= CSR_STREAMS * rows;
 }
 
 #endif

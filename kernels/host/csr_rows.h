@@ -5,9 +5,9 @@
  * Shapes    S rows x kk, W kk x n with W[k, j] at w[k * ldw + j], out rows x n at any strides. Columns go in
  *           panels; a row of a panel is summed in registers, up to ROW_VECTORS vectors at a time. Where the
  *           rows have enough entries to pay for it, a panel of W is first packed into scratch: it then stays
- *           in L2 whatever ldw is (a power of two maps its rows to few cache sets). Where rows
- *           have too few, they go whole, so that memory streams the rows of W; and those of a large output
- *           without an entry past the caches.
+ *           in L2 whatever ldw is (a power of two maps its rows to few cache sets). Where rows have too few,
+ *           they go whole, so that memory streams the rows of W, and those of a large output without an entry
+ *           past the caches.
  * Bytes     per entry 4 panel bytes of W from L2 (from memory when not packed) and 8 of S; W once per panel
  *           when packed. Flops 2 (j1 - j0) per entry.
  * Order     each out[i, j]: one multiply-add per entry, k ascending, in runs (sum_runs.h); no dependence on
@@ -16,11 +16,7 @@
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
  *           2048x2048x2048 at 10 %: 30 ms, 115 GB/s from L2, 58 GFLOP/s of the nonzeros. */
 
-enum {
-    ROW_VECTORS = 8,
-    CSR_PAST = 4 << 20, /* elements of out                                                          */
-    CSR_STREAMS = 64    /* entries of a row of S whose rows of W are read side by side from memory */
-};
+enum { ROW_VECTORS = 8, CSR_PAST = 4 << 20 /* elements of out */ };
 
 /* vectors whole vectors of columns of one row; in the last, only the first `lanes` lanes. */
 LAC_INLINE void csr_row_block(const int32_t *idx, const float *val, int64_t nnz, const real_t *w, int64_t ldw,
@@ -101,7 +97,7 @@ static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w
     bool pack = scratch && csr_packs(i1 - i0, s->cols, entries);
     bool past = beta == 0 && cs == 1 && (i1 - i0) * (j1 - j0) > CSR_PAST;
     if (panel == 0) panel = CSR_PANEL_MAX;
-    if (!pack && entries <= CSR_STREAMS * (i1 - i0)) panel = j1 - j0;
+    if (!pack && csr_goes_whole(i1 - i0, entries)) panel = j1 - j0;
     for (int64_t j = j0; j < j1; j += panel) {
         int64_t n = min_i64(j1 - j, panel);
         const real_t *from = w + j;

@@ -180,6 +180,8 @@ int64_t lac_event_scratch(int64_t m);
 int64_t lac_csr_scratch(int64_t kk);
 /* True where csr_rows packs W, given scratch, for so many entries of all its rows. */
 bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries);
+/* True where csr_rows, if it does not pack, streams whole rows of W. */
+bool lac_csr_goes_whole(int64_t rows, int64_t entries);
 /* Floats of scratch that dense_f32 needs per thread. */
 int64_t lac_dense_scratch(void);
 
