@@ -7,7 +7,6 @@
 #include "../base/log.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define LOOK_US        1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
@@ -102,8 +101,9 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
     lac_site_t *site = lac_site_find(&ctx->sites, &key, &fresh);
     if (!site) return NULL;
     if (fresh) {
-        find_dense(ctx, site, p);
-        snprintf(site->symbol, sizeof site->symbol, "%s", symbol);
+        if (!lac_timing_dense(ctx, p, &site->dense_row, &site->dense_us)) find_dense(ctx, site, p);
+        site->dense_epoch = ctx->learned.dense_epoch;
+        strncpy(site->symbol, symbol, sizeof site->symbol - 1);
         site->shape = *p;
         site->shape.a.meta = site->shape.b.meta = NULL; /* the caller's, and not ours to keep */
         site->shape.a.forms = site->shape.b.forms = 0;

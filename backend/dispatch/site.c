@@ -28,7 +28,6 @@ static bool same(const lac_site_key_t *x, const lac_site_key_t *y)
 
 #define SLOT_BITS   16 /* of an id */
 #define INDEX_LEAST 64
-#define EVICT_AMONG 8 /* sites of which the least recently used is evicted */
 
 _Static_assert(LAC_SITES_MAX <= 1 << SLOT_BITS, "an id holds a slot");
 _Static_assert(LAC_SITES_MAX % LAC_SITES_CHUNK == 0, "sites fill whole chunks");
@@ -50,23 +49,29 @@ static uint32_t entry_of(const lac_sites_t *sites, const lac_site_key_t *key, ui
     return at;
 }
 
-static lac_site_t *find(const lac_sites_t *sites, const lac_site_key_t *key)
+/* Its slot + 1; 0 where there is none. */
+static uint32_t find(const lac_sites_t *sites, const lac_site_key_t *key, uint32_t h)
 {
-    if (!sites->index_size) return NULL;
-    uint32_t at = entry_of(sites, key, (uint32_t)hash(key));
-    return sites->index[at].slot ? lac_site_at(sites, sites->index[at].slot - 1) : NULL;
+    return sites->index_size ? sites->index[entry_of(sites, key, h)].slot : 0;
 }
 
 const lac_site_t *lac_site_peek(const lac_sites_t *sites, const lac_site_key_t *key)
 {
-    return find(sites, key);
+    uint32_t slot = find(sites, key, (uint32_t)hash(key));
+    return slot ? lac_site_at(sites, slot - 1) : NULL;
+}
+
+static lac_site_t *known(lac_sites_t *sites, const lac_site_key_t *key, uint32_t h)
+{
+    uint32_t slot = find(sites, key, h);
+    if (!slot) return NULL;
+    sites->used[slot - 1] = true;
+    return lac_site_at(sites, slot - 1);
 }
 
 lac_site_t *lac_site_known(lac_sites_t *sites, const lac_site_key_t *key)
 {
-    lac_site_t *site = find(sites, key);
-    if (site) site->stamp = ++sites->clock;
-    return site;
+    return known(sites, key, (uint32_t)hash(key));
 }
 
 /* An index at most half full after one more site. False without memory. */
@@ -74,19 +79,19 @@ static bool grow_index(lac_sites_t *sites)
 {
     uint32_t size = sites->index_size;
     if (2 * (sites->count + 1) <= size) return true;
-    lac_sites_t grown = *sites;
-    grown.index_size = size ? 2 * size : INDEX_LEAST;
-    grown.index = lac_alloc(grown.index_size * sizeof *grown.index);
-    if (!grown.index) return false;
-    memset(grown.index, 0, grown.index_size * sizeof *grown.index);
+    uint32_t grown = size ? 2 * size : INDEX_LEAST;
+    struct lac_site_index *index = lac_alloc(grown * sizeof *index);
+    if (!index) return false;
+    memset(index, 0, grown * sizeof *index);
     for (uint32_t i = 0; i < size; i++) {
         if (!sites->index[i].slot) continue;
-        uint32_t at = sites->index[i].hash & (grown.index_size - 1);
-        while (grown.index[at].slot) at = (at + 1) & (grown.index_size - 1);
-        grown.index[at] = sites->index[i];
+        uint32_t at = sites->index[i].hash & (grown - 1);
+        while (index[at].slot) at = (at + 1) & (grown - 1);
+        index[at] = sites->index[i];
     }
     lac_free(sites->index);
-    *sites = grown;
+    sites->index = index;
+    sites->index_size = grown;
     return true;
 }
 
@@ -105,20 +110,20 @@ static void remove_entry(lac_sites_t *sites, uint32_t at)
     sites->index[at].slot = 0;
 }
 
-/* The slot of the least recently used of a few neighbours, emptied. */
+/* A slot whose site no call knew since the hand came by last, emptied. */
 static uint32_t evict(lac_sites_t *sites)
 {
-    uint32_t oldest = sites->hand % sites->count;
-    for (uint32_t i = 1; i < EVICT_AMONG; i++) {
-        uint32_t slot = (sites->hand + i) % sites->count;
-        if (lac_site_at(sites, slot)->stamp < lac_site_at(sites, oldest)->stamp) oldest = slot;
+    while (sites->used[sites->hand]) {
+        sites->used[sites->hand] = false;
+        sites->hand = (sites->hand + 1) % sites->count;
     }
-    sites->hand = (sites->hand + EVICT_AMONG) % sites->count;
-    lac_site_t *site = lac_site_at(sites, oldest);
+    uint32_t slot = sites->hand;
+    lac_site_t *site = lac_site_at(sites, slot);
+    sites->hand = (slot + 1) % sites->count;
     if (sites->on_evict) sites->on_evict(sites->evict_arg, site);
     remove_entry(sites, entry_of(sites, &site->key, (uint32_t)hash(&site->key)));
     sites->evicted++;
-    return oldest;
+    return slot;
 }
 
 /* A slot for one more site; LAC_SITES_MAX where there is no memory. */
@@ -133,15 +138,15 @@ static uint32_t free_slot(lac_sites_t *sites)
 
 lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *fresh)
 {
-    lac_site_t *known = lac_site_known(sites, key);
-    *fresh = !known;
-    if (known) return known;
-    uint32_t slot = free_slot(sites), h = (uint32_t)hash(key);
+    uint32_t h = (uint32_t)hash(key);
+    lac_site_t *site = known(sites, key, h);
+    *fresh = !site;
+    if (site) return site;
+    uint32_t slot = free_slot(sites);
     if (slot == LAC_SITES_MAX) return NULL;
     sites->index[entry_of(sites, key, h)] = (struct lac_site_index){h, slot + 1};
-    lac_site_t *site = lac_site_at(sites, slot);
-    *site = (lac_site_t){.key = *key, .stamp = ++sites->clock};
-    site->born = site->stamp << SLOT_BITS | slot;
+    site = lac_site_at(sites, slot);
+    *site = (lac_site_t){.key = *key, .born = ++sites->born << SLOT_BITS | slot};
     site->left = site->right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
     return site;
 }
@@ -210,5 +215,5 @@ void lac_sites_free(lac_sites_t *sites)
 {
     for (uint32_t i = 0; i < LAC_SITES_MAX / LAC_SITES_CHUNK; i++) lac_free(sites->chunk[i]);
     lac_free(sites->index);
-    *sites = (lac_sites_t){.clock = sites->clock, .on_evict = sites->on_evict, .evict_arg = sites->evict_arg};
+    *sites = (lac_sites_t){.born = sites->born, .on_evict = sites->on_evict, .evict_arg = sites->evict_arg};
 }

@@ -54,36 +54,40 @@ typedef enum lac_site_event {
     LAC_SITE_LOST        /* what served was seen to be slower than the dense route                  */
 } lac_site_event_t;
 
+/* What a call that is passed on reads and writes of a dense site lies in its first two cache lines, as far as
+ * nothing is measured. */
 typedef struct lac_site {
-    lac_site_key_t key;
-    uint64_t calls, stamp; /* stamp: when it was last used */
-    uint64_t born; /* its id: its slot in the low bits; never 0, and no two sites of a context share it */
-    lac_seen_t left, right;
-    lac_problem_t shape;      /* the first call's, for finding break-even again; without its metadata     */
-    double dense_us;          /* predicted for the route that skips nothing, with what was measured       */
-    int dense_row;            /* that route's place in the table; -1: none                                */
-    const lac_route_t *route; /* that served last; NULL before the first                                  */
+    _Alignas(64) lac_site_key_t key;
+    uint64_t calls, declined_calls;
+    uint64_t again_at;  /* calls at which routes that lost may be measured again                         */
+    double spent_us;    /* time of all calls, as far as measured or predicted                            */
+    double dense_us;    /* predicted for the route that skips nothing, with what was measured            */
+    unsigned countdown; /* calls until the next look at a dense site                                     */
     lac_site_state_t state;
+    int dense_row; /* the place in the table of the route that skips nothing; -1: none              */
+    unsigned wait; /* calls between two looks at a dense site                                       */
+    unsigned char runs[LAC_SITE_ROUTES]; /* per table row: how many were timed, up to a few               */
+    lac_seen_t left, right;
+    uint64_t born; /* its id: its slot in the low bits; never 0, and no two sites of a context share it */
+    const lac_route_t *route;    /* that served last; NULL before the first                              */
     const lac_route_t *intended; /* in the call that is under way, trials aside                          */
-    unsigned wait, countdown; /* calls between two looks at a dense site, and until the next              */
-    unsigned turns, steady;   /* how often sparse data turned dense; calls since the last such turn      */
-    bool served;              /* the last event was LAC_SITE_SERVED                                       */
-    bool stepped;             /* the call that is under way has had its event                             */
-    bool pays;                /* what the last look said; false before the first                         */
-    unsigned dense_epoch;     /* of the context, when dense_us was found                                 */
-    bool looked;              /* in the call that is under way                                            */
-    lac_choice_memo_t memo;   /* of the call before                                                       */
+    unsigned turns, steady;      /* how often sparse data turned dense; calls since the last such turn      */
+    bool served;            /* the last event was LAC_SITE_SERVED                                       */
+    bool stepped;           /* the call that is under way has had its event                             */
+    bool pays;              /* what the last look said; false before the first                         */
+    bool looked;            /* in the call that is under way                                            */
+    unsigned dense_epoch;   /* of the context, when dense_us was found                                 */
+    unsigned learned;       /* counts the changes of the factors                                        */
+    double tried_us;        /* time of trials                                                          */
+    double lost_us;         /* by the first runs of routes, beyond what the dense one would have taken */
+    lac_problem_t shape;    /* the first call's, for finding break-even again; without its metadata     */
+    lac_choice_memo_t memo; /* of the call before                                                       */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
-     * rest on, the least one of the first runs while there are few, and how many there were, up to a few. */
+     * rest on, the least one of the first runs while there are few. */
     float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES], first[LAC_SITE_ROUTES];
-    unsigned char runs[LAC_SITE_ROUTES];
-    unsigned learned;          /* counts the changes of the factors                     */
-    uint64_t again_at;         /* calls at which routes that lost may be measured again */
-    double spent_us, tried_us; /* time of all calls, as far as measured or predicted; of trials            */
-    double lost_us;            /* by the first runs of routes, beyond what the dense one would have taken  */
     /* For the statistics at exit. */
     char symbol[24]; /* a copy: the caller's text need not live so long */
-    uint64_t sparse_calls, declined_calls, looks;
+    uint64_t sparse_calls, looks;
     double sparse_us_predicted, sparse_us_measured;
 } lac_site_t;
 
@@ -98,7 +102,8 @@ typedef struct lac_sites {
     } * index;
     uint32_t index_size, count; /* a power of 2, or 0; slots in use */
     uint32_t hand;              /* where the next search for a site to evict begins */
-    uint64_t clock, evicted;
+    uint64_t born, evicted;     /* sites, ever */
+    bool used[LAC_SITES_MAX];   /* by slot: known to a call since the hand passed it */
     void (*on_evict)(void *arg, const lac_site_t *site); /* sees a site before it goes; NULL: nobody does */
     void *evict_arg;
 } lac_sites_t;

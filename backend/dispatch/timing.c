@@ -55,15 +55,32 @@ static int class_of(const lac_problem_t *p, double predicted_us)
     return 3 * shape + range;
 }
 
-/* What the model alone says of the dense route; negative where none applies. */
-static double dense_predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p)
+/* What the model alone says of the vendor's product, and its row; negative where none applies. */
+static double dense_predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p, int *row)
 {
     for (int i = 0; i < ctx->route_count; i++) {
         const lac_route_t *route = ctx->routes[i];
-        if (route->role == LAC_ROLE_DENSE && route->applicable(route, p) == LAC_FITS)
-            return route->cost_us(route, p, &ctx->machine);
+        if (route->role != LAC_ROLE_DENSE || route->applicable(route, p) != LAC_FITS) continue;
+        *row = i;
+        return route->cost_us(route, p, &ctx->machine);
     }
     return -1.0;
+}
+
+/* What dense products of one kind took over what was predicted; 0: not known. */
+static double class_factor(const lac_ctx_t *ctx, const lac_problem_t *p, double predicted_us)
+{
+    const lac_dense_class_t *dense = &ctx->learned.dense[class_of(p, predicted_us)];
+    return learns(ctx) && dense->runs >= CLASS_KNOWN ? (double)dense->settled : 0.0;
+}
+
+bool lac_timing_dense(const lac_ctx_t *ctx, const lac_problem_t *p, int *row, double *us)
+{
+    double predicted = is_asynchronous(ctx) ? -1.0 : dense_predicted_us(ctx, p, row);
+    if (predicted < 0.0) return false;
+    double factor = class_factor(ctx, p, predicted);
+    *us = factor > 0.0 ? factor * predicted : predicted;
+    return true;
 }
 
 void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
@@ -71,9 +88,9 @@ void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_p
 {
     preference->factor = lac_timing_factors(ctx, site);
     if (is_asynchronous(ctx)) return; /* there the device's own measurements decide, after one trial */
-    const lac_dense_class_t *dense = &ctx->learned.dense[class_of(p, dense_predicted_us(ctx, p))];
-    bool known = learns(ctx) && dense->runs >= CLASS_KNOWN;
-    preference->dense_factor = known ? (double)dense->settled : 0.0;
+    int row;
+    preference->dense_factor = class_factor(ctx, p, dense_predicted_us(ctx, p, &row));
+    bool known = preference->dense_factor > 0.0;
     preference->dense_doubt = known ? DENSE_DOUBT_CLASS : ctx->tuned ? DENSE_DOUBT_TUNED : DENSE_DOUBT_HERE;
     preference->sparse_doubt = ctx->tuned ? SPARSE_DOUBT_TUNED : SPARSE_DOUBT;
     preference->densest = DENSEST;

@@ -15,6 +15,10 @@ const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site);
 void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
                        lac_preference_t *preference);
 
+/* The row of the vendor's product and its time, predicted and corrected by dense products elsewhere, without
+ * weighing any other route. False on a device, and where no vendor's product applies. */
+bool lac_timing_dense(const lac_ctx_t *ctx, const lac_problem_t *p, int *row, double *us);
+
 /* Counts the time of a call. */
 void lac_timing_spend(lac_ctx_t *ctx, lac_site_t *site, double us);
 

@@ -80,6 +80,29 @@ static void test_grows_and_is_bounded(void **state)
     assert_int_equal(lac_sites_bytes(&sites), 0);
 }
 
+/* Sites that are called again stay, however many shapes come by once. */
+static void test_sites_in_use_stay(void **state)
+{
+    enum { IN_USE = 100, BETWEEN = 1000 };
+    (void)state;
+    lac_sites_t sites = {0};
+    bool fresh;
+    for (int64_t n = 1; n <= IN_USE; n++) {
+        lac_site_key_t key = key_of(n);
+        lac_site_find(&sites, &key, &fresh);
+    }
+    for (int64_t n = IN_USE + 1; n <= 5 * LAC_SITES_MAX; n++) {
+        lac_site_key_t key = key_of(n);
+        lac_site_find(&sites, &key, &fresh);
+        for (int64_t used = 1; n % BETWEEN == 0 && used <= IN_USE; used++) {
+            key = key_of(used);
+            assert_non_null(lac_site_known(&sites, &key));
+        }
+    }
+    assert_int_equal(sites.evicted, 4 * LAC_SITES_MAX);
+    lac_sites_free(&sites);
+}
+
 /* An id of a site that was evicted names nobody, though its slot is in use again. */
 static void test_ids_end(void **state)
 {
@@ -164,10 +187,13 @@ static void test_back_off(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_key),       cmocka_unit_test(test_grows_and_is_bounded),
-        cmocka_unit_test(test_ids_end),        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_hot_sites_stay), cmocka_unit_test(test_back_off)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_key),
+                                       cmocka_unit_test(test_grows_and_is_bounded),
+                                       cmocka_unit_test(test_sites_in_use_stay),
+                                       cmocka_unit_test(test_ids_end),
+                                       cmocka_unit_test(test_states),
+                                       cmocka_unit_test(test_hot_sites_stay),
+                                       cmocka_unit_test(test_back_off)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
