@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Measures what a program's first calls take under the drop-in library over what they take without it.
 
-usage: first_calls.py BUILD RESULT.json [--device] [--rounds N] [--shapes N] [--library VENDOR]
+usage: first_calls.py BUILD RESULT.json [--device] [--rounds N] [--shapes N] [--max-extent N] [--max-flops N]
+                      [--small-rounds N] [--library VENDOR]
 
 BUILD is a build folder with first_calls (--device: first_calls_device), lacuna and the drop-in library. Every run is
 a process of its own, so that first calls are first calls; plain and preloaded runs take turns, and ratios are medians
@@ -24,7 +25,7 @@ SKIPPING = ("event", "csr", "bitmask", "tiles", "cusparse")  # routes that take 
 WAYS = {"plain": None, "preloaded": {}, "learn_off": {"LACUNA_LEARN": "off"}, "control": None}  # None: not preloaded
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LACUNA_THREADS": "1"}
 SMALL = ((512, 40), (512, 100), (6000, 40))  # shapes in rotation, extent; the last are more than there are sites
-SMALL_ROUNDS = 101
+SEED = 7
 
 
 class Bench:
@@ -37,7 +38,9 @@ class Bench:
         self.drop_in = lib / ("liblacuna_cublas.so" if self.device else "liblacuna_blas.so")
         self.tool = options.build / "bin/lacuna"
         self.shapes = options.shapes or (60 if self.device else 200)
-        self.extent, self.flops, self.seed = (8192, 2e11, 7) if self.device else (4096, 1e10, 7)
+        self.extent = options.max_extent or (8192 if self.device else 4096)
+        self.flops = options.max_flops or (2e11 if self.device else 1e10)
+        self.small_rounds = options.small_rounds
         self.head = self.report_head()
         self.library = options.library or ("libcublas.so.13" if self.device else self.head["machine"]["blas"])
 
@@ -63,7 +66,7 @@ class Bench:
 
     def first(self, way, threads, sparse, **more):
         settings = {**(ONE_THREAD if threads == "1" else {}), **(WAYS[way] or {}), **more}
-        return self.run(WAYS[way] is not None, settings, "first", self.shapes, sparse, self.extent, f"{self.flops:g}", self.seed)
+        return self.run(WAYS[way] is not None, settings, "first", self.shapes, sparse, self.extent, f"{self.flops:g}", SEED)
 
 
 def is_sparse(row):
@@ -75,7 +78,7 @@ def extents(row):
 
 
 def count_routes(log, rows):
-    """{'dense data': {route: calls}, 'sparse data': ...} of the exec lines of a run; the other calls passed unseen."""
+    """{'dense': {route: calls}, 'sparse': ...}, by the data of the shape, of the exec lines of a run."""
     kinds = {extents(row): "sparse" if is_sparse(row) else "dense" for row in rows}
     counts = {"dense": collections.Counter(), "sparse": collections.Counter()}
     for line in log.splitlines():
@@ -138,7 +141,7 @@ def measure_list(bench, name, threads, rounds):
 def measure_small(bench, shapes, extent, detect, rounds):
     """ns a call above the BLAS called directly, in one process; of the control both are the BLAS."""
     settings = {**ONE_THREAD, "LACUNA_DETECT": detect}
-    runs = {way: [bench.run(WAYS[way] is not None, settings, "small", shapes, extent, SMALL_ROUNDS)[0] for _ in range(rounds)]
+    runs = {way: [bench.run(WAYS[way] is not None, settings, "small", shapes, extent, bench.small_rounds)[0] for _ in range(rounds)]
             for way in ("preloaded", "control")}
     row = {"shapes": shapes, "extent": extent, "detect": detect,
            "direct_ns": round(statistics.median(run["direct_ns"] for run in runs["preloaded"]), 1)}
@@ -157,6 +160,9 @@ def main():
     parser.add_argument("--device", action="store_true", help="cublasSgemm on the first device")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shapes", type=int, help="in a list (default: 200, on a device 60)")
+    parser.add_argument("--max-extent", type=int, help="of a shape (default: 4096, on a device 8192)")
+    parser.add_argument("--max-flops", type=float, help="of a call (default: 1e10, on a device 2e11)")
+    parser.add_argument("--small-rounds", type=int, default=101, help="passes over small shapes in rotation (default: 101)")
     parser.add_argument("--library", help="the vendor library (default: the BLAS that lacuna finds, or libcublas.so.13)")
     bench = Bench(options := parser.parse_args())
     lists = [measure_list(bench, name, threads, options.rounds) for threads in (["all"] if bench.device else ["1", "all"])
@@ -164,7 +170,7 @@ def main():
     small = [] if bench.device else [measure_small(bench, shapes, extent, detect, options.rounds)
                                      for shapes, extent in SMALL for detect in ("probe", "off")]
     report = {"schema": SCHEMA, **bench.head, "shapes": bench.shapes, "calls": 10, "max_extent": bench.extent,
-              "max_flops": bench.flops, "seed": bench.seed, "rounds": options.rounds, "lists": lists, "small": small}
+              "max_flops": bench.flops, "seed": SEED, "rounds": options.rounds, "lists": lists, "small": small}
     options.result.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(report)
     for head in ('{"list"', '{"m"', '{"shapes"'):

@@ -18,7 +18,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import (ACCURACY, BENCH, KERNELS, OPERATORS, REGRET, caption, density_of, extents_of, floor_us, in_words, lanes_of,  # noqa: E402
+from report_reading import (ACCURACY, BENCH, FIRST_CALLS, KERNELS, OPERATORS, REGRET, caption, density_of, extents_of, floor_us, in_words, lanes_of,  # noqa: E402
                             microseconds, on_device, ratio, reports, timed, told_words, untold)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -61,7 +61,7 @@ README_ROWS = (("sgemm:NN:10x5000x5000:A=bern0.001:s1", True), ("sgemm:NN:10x500
 SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "many small products in one call", "bits": "bias, activation and zero bits where tiles are written",
             "columns": "event kernels, W by columns", "crossover": "around the break-even density", "csr": "CSR products",
             "dense": "dense operands through the drop-in library", "encoding": "encodings of the active k of a tile",
-            "event": "event kernels", "fills": "tiles: the producers", "host": "host time of a remembered call",
+            "event": "event kernels", "fills": "tiles: the producers", "first": "the first ten calls of many shapes, plain and preloaded", "host": "host time of a remembered call",
             "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
             "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
             "quarters": "tiles: lists for sets of row groups", "regret": "random problems: the decision against the best route",
@@ -273,6 +273,9 @@ def performance_page(found):
         drawing = path.with_suffix(".png")
         shown = f"\n![Fraction of the roofline](../../bench/results/{machine}/{drawing.name})\n" if drawing.exists() else ""
         parts.append(f"## {machine}\n\n{caption(report)}\n\n{table_of(columns, rows.values())}\n{shown}")
+    for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
+                            if report["schema"] == FIRST_CALLS):
+        parts.append(f"## First calls: {machine}\n\n{caption(report)}\n\n{first_calls_section(report)}\n")
     if regrets := regret_table(found):
         parts.append(f"{REGRET_HEAD}\n{regrets}\n")
     return "\n".join(parts if len(parts) > 1 else [*parts, "Nothing has been measured yet.\n"])
@@ -423,6 +426,28 @@ def operators_section(report):
                          for problem, ways in times.items()])
 
 
+def first_calls_section(report):
+    """The promise for the first calls: time under the drop-in library over the time without it."""
+    def cell(value):
+        return "" if value is None else f"{value:.3f}"
+    ways = {"preloaded": "learning", "learn_off": "`LACUNA_LEARN=off`", "control": "no library, again"}
+    rows = [(each["list"], each["threads"], words, *(cell(each["over_plain"][way][data]) for data in ("all", "dense", "sparse")),
+             str(each["dense_calls_by_sparse_routes"].get(way, "")))
+            for each in report["lists"] for way, words in ways.items()]
+    text = (f"Time of {report['shapes']} random shapes, {report['calls']} calls each in interleaved order, with the drop-in library "
+            f"preloaded over the time without it; each run in a process of its own, medians of {report['rounds']} pairs. Extents are "
+            f"log-uniform in 1 .. {report['max_extent']}, at most {report['max_flops']:g} flops a call, seed {report['seed']}. In the list "
+            "*mixed* every second shape has an operand of which 0.1 to 30 % is nonzero. The last column counts the calls of dense data "
+            "that a sparse route took.\n\n")
+    text += without_empty(("list", ">threads", "library", ">all data", ">dense data", ">sparse data", ">dense data by sparse routes"), rows)
+    if report["small"]:
+        text += "\n\nSmall shapes in rotation, one thread, ns a call above the BLAS called directly in the same process:\n\n" + table(
+            (">shapes", "of about", "`LACUNA_DETECT`", ">BLAS, ns", ">later calls", ">first calls", ">no library", ">first, no library"),
+            [(str(row["shapes"]), f"{row['extent']}^3", row["detect"], f"{row['direct_ns']:.0f}",
+              *(f"{row[way][key]:+.0f}" for way in ("preloaded", "control") for key in ("more_ns", "first_more_ns"))) for row in report["small"]])
+    return text
+
+
 KINDS = {"u": "uniform", "e8": "2^±8", "e30": "2^±30", "p": "positive", "o": "outliers"}
 
 
@@ -452,7 +477,8 @@ def accuracy_section(report):
 
 def section(report):
     """A report as text with tables."""
-    return {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section, OPERATORS: operators_section, ACCURACY: accuracy_section}[
+    return {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section, OPERATORS: operators_section, ACCURACY: accuracy_section,
+            FIRST_CALLS: first_calls_section}[
         report["schema"]](report)
 
 

@@ -5,6 +5,7 @@ import json
 
 BENCH, REGRET, KERNELS, OPERATORS = "lacuna-bench-1", "lacuna-regret-1", "kernels", "lacuna-operators-1"
 ACCURACY = "lacuna-accuracy-1"
+FIRST_CALLS = "lacuna-first-calls-1"  # what bench/first_calls.py writes
 TOLD = {"csr": "CSR given", "csc": "CSC given", "bits": "bitmask given", "active": "active list given",
         "density": "density given"}
 
@@ -16,7 +17,7 @@ def reports(root):
         report = json.loads(path.read_text(encoding="utf-8"))
         if "schema" not in report and "results" in report:
             report["schema"] = KERNELS  # what bench/gpu/*.cu writes
-        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY):
+        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY, FIRST_CALLS):
             found.setdefault(path.parent.name, []).append((path, report))
     return dict(sorted(found.items(), key=lambda item: not any(on_device(report) for _, report in item[1])))
 

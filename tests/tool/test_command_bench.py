@@ -6,6 +6,7 @@ usage: test_command_bench.py <lacuna> [test class...]"""
 import csv
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,54 @@ class Bench(unittest.TestCase):
         code, out, _ = lacuna("bench", *QUICK, SMALL, env={"LACUNA_BLAS": "/no/such/library.so"})
         self.assertEqual(code, 0)
         self.assertIn("no BLAS library was found", out)
+
+
+class FirstCalls(unittest.TestCase):
+    """bench/first_calls.py on a few small shapes: what it counts, never what they take; and the tables of its report."""
+
+    def test_report(self):
+        if re.search("(?m)^blas  *none", lacuna("info")[1]):
+            self.skipTest("no BLAS to preload in front of")
+        shapes = 20
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            path = root / "bench/results/some-processor/first_calls.json"
+            done = subprocess.run([sys.executable, "-B", str(SOURCE / "bench/first_calls.py"), str(pathlib.Path(sys.argv[1]).parents[1]), str(path), "--rounds", "1",
+                                   "--shapes", str(shapes), "--max-extent", "1000", "--max-flops", "1e7", "--small-rounds", "1"],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            report = json.loads(path.read_text(encoding="utf-8"))
+            (root / "docs").mkdir()
+            (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
+            done = subprocess.run([sys.executable, str(SOURCE / "bench/render.py"), "--root", folder], capture_output=True,
+                                  text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            overview = (root / "docs/performance.md").read_text(encoding="utf-8")
+            page = (root / "docs/performance/some-processor.md").read_text(encoding="utf-8")
+        self.assertEqual(report["schema"], "lacuna-first-calls-1")
+        for key in ("commit", "date", "machine"):
+            self.assertTrue(report[key], key)
+        self.assertEqual([(each["list"], each["threads"]) for each in report["lists"]],
+                         [("dense", "1"), ("mixed", "1"), ("dense", "all"), ("mixed", "all")])
+        for each in report["lists"]:
+            self.assertEqual(each["dense_calls_by_sparse_routes"], {"preloaded": 0, "learn_off": 0})
+            sparse = [row for row in each["problems"] if row["density"] < 0.5]
+            self.assertEqual(len(sparse), shapes // 2 if each["list"] == "mixed" else 0)
+            self.assertEqual({row["sparse"] for row in sparse} - {"A", "B"}, set())
+            for kinds in each["routes"].values():
+                self.assertEqual({kind: sum(routes.values()) for kind, routes in kinds.items()},
+                                 {"dense": 10 * (shapes - len(sparse)), "sparse": 10 * len(sparse)})
+            for row in each["problems"]:
+                for way in ("plain", "preloaded", "learn_off", "control"):
+                    total, first, tenth = row[way]
+                    self.assertGreaterEqual(total, first + tenth - 0.02)
+            self.assertEqual(each["over_plain"]["preloaded"]["sparse"] is None, each["list"] == "dense")
+        self.assertEqual([(row["shapes"], row["extent"], row["detect"]) for row in report["small"][:2]],
+                         [(512, 40, "probe"), (512, 40, "off")])
+        ratio = report["lists"][0]["over_plain"]["preloaded"]["dense"]
+        for text in (overview, page):
+            self.assertIn(f"| dense | 1 | learning | {ratio:.3f} | {ratio:.3f} |  | 0 |", text)
+            self.assertIn("| 512 | 40^3 | off |", text)
 
 
 class Render(unittest.TestCase):
