@@ -39,7 +39,7 @@ class Bench:
         self.tool = options.build / "bin/lacuna"
         self.shapes = options.shapes or (60 if self.device else 200)
         self.extent = options.max_extent or (8192 if self.device else 4096)
-        self.flops = options.max_flops or (2e11 if self.device else 1e10)
+        self.flops = options.max_flops or (2e11 if self.device else 4e9)
         self.small_rounds = options.small_rounds
         self.head = self.report_head()
         self.library = options.library or ("libcublas.so.13" if self.device else self.head["machine"]["blas"])
@@ -161,7 +161,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--shapes", type=int, help="in a list (default: 200, on a device 60)")
     parser.add_argument("--max-extent", type=int, help="of a shape (default: 4096, on a device 8192)")
-    parser.add_argument("--max-flops", type=float, help="of a call (default: 1e10, on a device 2e11)")
+    parser.add_argument("--max-flops", type=float, help="of a call (default: 4e9, on a device 2e11)")
     parser.add_argument("--small-rounds", type=int, default=101, help="passes over small shapes in rotation (default: 101)")
     parser.add_argument("--library", help="the vendor library (default: the BLAS that lacuna finds, or libcublas.so.13)")
     bench = Bench(options := parser.parse_args())

@@ -149,6 +149,19 @@ static int product(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, 
     return computed(ctx, alpha, &oa, &ob, beta, &oc, addend, symbol, caller);
 }
 
+/* True for the first call of a small shape on the host, which passes before anything else is asked about it.
+ */
+static bool is_first(lac_ctx_t *ctx, const lac_site_key_t *at, float alpha, const float *a, const float *b,
+                     float *c, lac_inc_t ldc, const char *symbol)
+{
+    if (ctx->backend->asynchronous) return false;
+    lac_problem_t p = {.m = at->m, .n = at->n, .k = at->k, .alpha = alpha, .c = c, .crs = 1, .ccs = ldc};
+    p.a = (lac_operand_t){.density = -1.0, .k_active = -1.0, .rs = at->ars, .cs = at->acs, .buf = a};
+    p.b = (lac_operand_t){.density = -1.0, .k_active = -1.0, .rs = at->brs, .cs = at->bcs, .buf = b};
+    p.density_limit = -1.0;
+    return lac_dispatch_first(ctx, &p, symbol, at->caller);
+}
+
 int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
                          lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
                          lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
@@ -157,8 +170,12 @@ int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim
     if (!ctx) return 0;
     bool registered = lac_brings_registered(m, n, k, a, b, c, ldc);
     if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
-    if (!registered && (is_blind(ctx) || lac_sgemm_settled(ctx, ta, tb, m, n, k, lda, ldb, 0, caller, 1)))
-        return 0;
+    if (!registered) {
+        if (is_blind(ctx)) return 0;
+        lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, 0, caller);
+        if (lac_dispatch_settled(ctx, &at, 1)) return 0;
+        if (is_first(ctx, &at, alpha, a, b, c, ldc, symbol)) return 0;
+    }
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, NULL, symbol, caller);
 }
 

@@ -91,11 +91,16 @@ static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_sit
     return *before;
 }
 
-/* Where this call belongs in the history; a call with nothing to sum teaches nothing. NULL: nowhere. */
+/* A call with nothing to sum teaches nothing. */
+static bool is_nothing(const lac_problem_t *p)
+{
+    return !p->m || !p->n || !p->k || p->alpha == 0.0f;
+}
+
+/* Where this call belongs in the history. NULL: nowhere. */
 static lac_site_t *site_of(lac_ctx_t *ctx, const lac_problem_t *p, const lac_request_t *request)
 {
-    bool nothing = !p->m || !p->n || !p->k || p->alpha == 0.0f;
-    return nothing ? NULL : lac_history_site(ctx, p, request->symbol, request->caller);
+    return is_nothing(p) ? NULL : lac_history_site(ctx, p, request->symbol, request->caller);
 }
 
 lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request)
@@ -204,6 +209,18 @@ unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigne
     lac_timing_spend(ctx, site, calls * site->dense_us);
     ctx->forwarded = NULL;
     return calls;
+}
+
+bool lac_dispatch_first(lac_ctx_t *ctx, lac_problem_t *p, const char *symbol, const void *caller)
+{
+    if (ctx->policy.backend || lac_report_wanted(&ctx->policy) || is_nothing(p)) return false;
+    apply_policy(&ctx->policy, p);
+    lac_site_t *site = lac_history_first(ctx, p, symbol, caller);
+    if (!site) return false;
+    site->declined_calls++;
+    lac_timing_spend(ctx, site, site->dense_us);
+    ctx->forwarded = NULL;
+    return true;
 }
 
 void lac_dispatch_forwarded(lac_ctx_t *ctx)

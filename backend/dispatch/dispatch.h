@@ -33,6 +33,10 @@ lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_requ
  * declined. */
 unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most);
 
+/* True where this call is the first of its shape, may be declined, and is too short for a look: it then
+ * counts as declined. `p` need not have been checked. */
+bool lac_dispatch_first(lac_ctx_t *ctx, lac_problem_t *p, const char *symbol, const void *caller);
+
 /* A call that was declined and is being timed (ctx->forwarded is set) has been served by the caller's BLAS.
  */
 void lac_dispatch_forwarded(lac_ctx_t *ctx);

@@ -94,23 +94,39 @@ static void find_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac_pr
     if (!brings_fact(&p->b)) find_side(ctx, site, &site->right, &bare, LAC_SIDE_RIGHT);
 }
 
+/* The site of a problem, prepared where it is new. */
+static lac_site_t *prepared(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller,
+                            bool *fresh)
+{
+    lac_site_key_t key = key_of(p, caller);
+    lac_site_t *site = lac_site_find(&ctx->sites, &key, fresh);
+    if (!site || !*fresh) return site;
+    if (!lac_timing_dense(ctx, p, &site->dense_row, &site->dense_us)) find_dense(ctx, site, p);
+    site->dense_epoch = ctx->learned.dense_epoch;
+    strncpy(site->symbol, symbol, sizeof site->symbol - 1);
+    site->shape = *p;
+    site->shape.a.meta = site->shape.b.meta = NULL; /* the caller's, and not ours to keep */
+    site->shape.a.forms = site->shape.b.forms = 0;
+    site->shape.a.frozen = site->shape.b.frozen = false;
+    bool soon = ctx->backend->asynchronous || site->dense_us >= COMPARE_US;
+    site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / WAIT_MOST));
+    return site;
+}
+
 lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller)
 {
     bool fresh;
-    lac_site_key_t key = key_of(p, caller);
-    lac_site_t *site = lac_site_find(&ctx->sites, &key, &fresh);
-    if (!site) return NULL;
-    if (fresh) {
-        if (!lac_timing_dense(ctx, p, &site->dense_row, &site->dense_us)) find_dense(ctx, site, p);
-        site->dense_epoch = ctx->learned.dense_epoch;
-        strncpy(site->symbol, symbol, sizeof site->symbol - 1);
-        site->shape = *p;
-        site->shape.a.meta = site->shape.b.meta = NULL; /* the caller's, and not ours to keep */
-        site->shape.a.forms = site->shape.b.forms = 0;
-        site->shape.a.frozen = site->shape.b.frozen = false;
-        bool soon = ctx->backend->asynchronous || site->dense_us >= COMPARE_US;
-        site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / WAIT_MOST));
-    }
+    lac_site_t *site = prepared(ctx, p, symbol, caller, &fresh);
+    if (site) site->calls++;
+    return site;
+}
+
+lac_site_t *lac_history_first(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller)
+{
+    bool fresh;
+    lac_site_t *site = prepared(ctx, p, symbol, caller, &fresh);
+    if (!site || !fresh || site->countdown == 0) return NULL;
+    site->countdown--;
     site->calls++;
     return site;
 }

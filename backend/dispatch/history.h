@@ -10,6 +10,10 @@
 /* The site of a problem, prepared with its break-even densities when it is new; NULL where no memory is. */
 lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller);
 
+/* The same for the first call of a shape that is too short for its routes' costs to be compared now: the
+ * site, which has counted the call; NULL for any other call, which then has not been counted. */
+lac_site_t *lac_history_first(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller);
+
 /* Fills in the densities that the problem's operands do not bring themselves: remembered, or, when a look is
  * due, sampled. Returns false where nothing speaks for a sparse route, so that selection can be spared. */
 bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p);

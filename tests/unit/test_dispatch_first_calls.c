@@ -227,10 +227,58 @@ static void test_small_products_are_let_through(void **state)
     lac_sites_free(&ctx.sites);
 }
 
+static lac_problem_t cube(int64_t n)
+{
+    lac_problem_t p = {.m = n, .n = n, .k = n, .alpha = 1.0f, .crs = n, .ccs = 1, .density_limit = -1.0};
+    p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = n, .cs = 1, .buf = (const void *)1};
+    p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = n, .cs = 1, .buf = (const void *)2};
+    return p;
+}
+
+/* The short way for the first call of a small shape counts it once, as the long way does, and takes no other
+ * call. */
+static void test_first_call_of_a_small_shape(void **state)
+{
+    (void)state;
+    world = (world_t){1.0, 1.0, 1, true};
+    lac_ctx_t ctx = context(), other = context();
+    lac_problem_t p = cube(40), large = cube(2000), nothing = cube(40);
+    assert_true(lac_dispatch_first(&ctx, &p, "sgemm", NULL));
+    call(&other, cube(40));
+    const lac_site_t *site = lac_site_at(&ctx.sites, 0), *usual = lac_site_at(&other.sites, 0);
+    assert_int_equal(site->calls, 1);
+    assert_int_equal(site->declined_calls, 1);
+    assert_memory_equal(&site->key, &usual->key, sizeof site->key);
+    assert_int_equal(site->countdown, usual->countdown);
+    assert_int_equal(site->declined_calls, usual->declined_calls);
+    assert_int_equal(site->dense_row, usual->dense_row);
+    assert_true(site->dense_us == usual->dense_us && site->spent_us == usual->spent_us);
+    assert_int_equal(site->shape.threads, world.threads);
+    assert_string_equal(site->symbol, "sgemm");
+
+    assert_false(lac_dispatch_first(&ctx, &p, "sgemm", NULL)); /* the second */
+    assert_int_equal(site->calls, 1);
+    assert_false(lac_dispatch_first(&ctx, &large, "sgemm", NULL)); /* worth a look at once */
+    density = 1.0;
+    call(&ctx, large);
+    assert_int_equal(lac_site_at(&ctx.sites, 1)->calls, 1);
+    assert_int_equal(lac_site_at(&ctx.sites, 1)->looks, 1);
+    nothing.alpha = 0.0f;
+    nothing.n = 41;
+    assert_false(lac_dispatch_first(&ctx, &nothing, "sgemm", NULL));
+    ctx.policy.stats = true; /* every call is reported */
+    nothing.alpha = 1.0f;
+    assert_false(lac_dispatch_first(&ctx, &nothing, "sgemm", NULL));
+    assert_int_equal(ctx.sites.count, 2);
+    lac_sites_free(&ctx.sites);
+    lac_sites_free(&other.sites);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_calls), cmocka_unit_test(test_turns),
-                                       cmocka_unit_test(test_small_products_are_let_through)};
+                                       cmocka_unit_test(test_small_products_are_let_through),
+                                       cmocka_unit_test(test_first_call_of_a_small_shape)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
