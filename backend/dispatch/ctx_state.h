@@ -16,7 +16,7 @@ typedef struct lac_checked {
 
 /* Dense products of one kind: what they took over what was predicted of them. */
 typedef struct lac_dense_class {
-    float factor, settled; /* 0: never measured; the value that dense times were last found with */
+    float factor, applied; /* 0: never measured; the value that dense times were last found with */
     unsigned runs;
 } lac_dense_class_t;
 
@@ -29,7 +29,7 @@ typedef struct lac_dense_class {
 /* What the calls of all sites taught. */
 typedef struct lac_learned {
     lac_dense_class_t dense[LAC_DENSE_CLASSES];
-    unsigned dense_epoch;        /* counts the changes of `settled`                                  */
+    unsigned dense_epoch;        /* counts the changes of `applied`                                  */
     double spent_us, charged_us; /* by all calls; by trials: what each might lose, then what it lost */
     double charge_us;            /* of the trial that is under way, 0: none; what would serve instead */
     double instead_us;

@@ -71,7 +71,7 @@ static double dense_predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p, i
 static double class_factor(const lac_ctx_t *ctx, const lac_problem_t *p, double predicted_us)
 {
     const lac_dense_class_t *dense = &ctx->learned.dense[class_of(p, predicted_us)];
-    return learns(ctx) && dense->runs >= CLASS_KNOWN ? (double)dense->settled : 0.0;
+    return learns(ctx) && dense->runs >= CLASS_KNOWN ? (double)dense->applied : 0.0;
 }
 
 bool lac_timing_dense(const lac_ctx_t *ctx, const lac_problem_t *p, int *row, double *us)
@@ -279,9 +279,9 @@ void lac_timing_learn_dense(lac_ctx_t *ctx, const lac_problem_t *p, double predi
     dense->factor =
         first ? (dense->runs && dense->factor < now ? dense->factor : now) : followed(dense->factor, now);
     if (++dense->runs < CLASS_KNOWN) return;
-    double drift = dense->settled > 0.0f ? (double)(dense->factor / dense->settled) : DRIFT;
+    double drift = dense->applied > 0.0f ? (double)(dense->factor / dense->applied) : DRIFT;
     if (drift < DRIFT && drift > 1.0 / DRIFT) return;
-    dense->settled = dense->factor;
+    dense->applied = dense->factor;
     ctx->learned.dense_epoch++;
 }
 
