@@ -177,7 +177,7 @@ def readme_part(found):
         parts.append("![Speedup over the vendor's dense product, one dot for each random problem, over the density of the "
                      "sparser operand](docs/speedup.svg)")
     if shown:
-        parts.append(table_of(("on", "m x k x n", "nonzeros", ">vendor", ">Lacuna", ">speedup", "route", ">with metadata",
+        parts.append(table_of(("on", "m x k x n", "nonzeros", ">vendor", ">as sgemv (speedup)", ">Lacuna", ">speedup", "route", ">with metadata",
                                ">speedup "), shown))
         parts.append("\n".join(captions))
     return "\n\n".join(parts)
