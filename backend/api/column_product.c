@@ -23,13 +23,14 @@ lac_obj_t lac_column_obj(lac_space_t space, lac_trans_t trans, lac_dim_t rows, l
     return x;
 }
 
-lac_status_t lac_addend_queue(const lac_ctx_t *ctx, const lac_addend_t *addend, const lac_problem_t *p)
+lac_status_t lac_residual_queue(const lac_ctx_t *ctx, const lac_residual_t *residual, const lac_problem_t *p)
 {
     const lac_device_t *device = ctx->backend->device;
     lac_status_t status = LAC_OK;
-    if (addend->from)
-        status = device->add(ctx->exec, p->m, p->n, addend->from, 1, addend->ldf, 1.0f, p->c, p->crs, p->ccs);
-    if (!status && addend->bias)
-        status = device->add(ctx->exec, p->m, p->n, addend->bias, 1, 0, 1.0f, p->c, p->crs, p->ccs);
+    if (residual->d)
+        status =
+            device->add(ctx->exec, p->m, p->n, residual->d, 1, residual->ldd, 1.0f, p->c, p->crs, p->ccs);
+    if (!status && residual->bias)
+        status = device->add(ctx->exec, p->m, p->n, residual->bias, 1, 0, 1.0f, p->c, p->crs, p->ccs);
     return status;
 }

@@ -16,6 +16,6 @@ lac_obj_t lac_column_obj(lac_space_t space, lac_trans_t trans, lac_dim_t rows, l
                          const float *buf, lac_inc_t rs, lac_inc_t ld);
 
 /* Queues the sums that follow a product. */
-lac_status_t lac_addend_queue(const lac_ctx_t *ctx, const lac_addend_t *addend, const lac_problem_t *p);
+lac_status_t lac_residual_queue(const lac_ctx_t *ctx, const lac_residual_t *residual, const lac_problem_t *p);
 
 #endif

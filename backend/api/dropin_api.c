@@ -26,7 +26,7 @@ static pthread_once_t keyed = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static bool disabled, has_key, counted;
 static bool blind; /* nothing is probed, and nobody wants to know of calls */
-static double device_least;
+static double min_macs;
 static lac_policy_t settings; /* of contexts that nobody changes */
 static _Thread_local lac_ctx_t *mine;
 static _Thread_local bool tried;
@@ -48,16 +48,16 @@ static void prepare(void)
     if (counted) lac_statistics_begin();
     bool all = settings.backend || lac_report_wanted(&settings);
     blind = settings.detect != LAC_DETECT_PROBE && !all && !settings.compare;
-    device_least = disabled ? (double)INFINITY : all ? 0.0 : DEVICE_SMALL;
+    min_macs = disabled ? (double)INFINITY : all ? 0.0 : DEVICE_SMALL;
 }
 
-double lac_device_least(void)
+double lac_interpose_min_macs(void)
 {
     pthread_once(&keyed, prepare);
-    return device_least;
+    return min_macs;
 }
 
-void lac_tell_forwarded(const char *symbol, lac_forward_t why)
+void lac_interpose_count_passthrough(const char *symbol, lac_pass_t why)
 {
     pthread_once(&keyed, prepare);
     if (counted) lac_statistics_forwarded(symbol, why);
@@ -86,11 +86,11 @@ static bool is_blind(const lac_ctx_t *ctx)
     return blind && ctx == mine;
 }
 
-static double adding_us(const lac_ctx_t *ctx, const lac_addend_t *addend, const lac_problem_t *p)
+static double adding_us(const lac_ctx_t *ctx, const lac_residual_t *residual, const lac_problem_t *p)
 {
     double bytes = 8.0 * (double)p->m * (double)p->n;
     double once = ctx->machine.cuda_launch_us + bytes / (ctx->machine.cuda_l2_gbps * 1e3);
-    return once * ((addend->from != NULL) + (addend->bias != NULL));
+    return once * ((residual->d != NULL) + (residual->bias != NULL));
 }
 
 static bool may_be_registered(const void *buf, lac_dim_t m, lac_dim_t n)
@@ -100,8 +100,8 @@ static bool may_be_registered(const void *buf, lac_dim_t m, lac_dim_t n)
     return lac_policy_freezes(&settings, m, n) || (lac_registry_find(buf, &at, &ended) && !ended);
 }
 
-int lac_brings_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a, const float *b,
-                          const float *c, lac_inc_t ldc)
+int lac_interpose_is_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a, const float *b,
+                                const float *c, lac_inc_t ldc)
 {
     pthread_once(&keyed, prepare);
     if (!lac_registry_size && !settings.frozen_count) return 0;
@@ -111,7 +111,7 @@ int lac_brings_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a,
 }
 
 static int computed(lac_ctx_t *ctx, float alpha, lac_obj_t *a, lac_obj_t *b, float beta, const lac_obj_t *c,
-                    const lac_addend_t *addend, const char *symbol, const void *caller)
+                    const lac_residual_t *residual, const char *symbol, const void *caller)
 {
     lac_problem_t p;
     lac_request_t request = {.symbol = symbol, .caller = caller, .may_decline = true, .followed = true};
@@ -120,18 +120,18 @@ static int computed(lac_ctx_t *ctx, float alpha, lac_obj_t *a, lac_obj_t *b, flo
     lac_known_t known = lac_known_take(ctx, a, b);
     lac_problem_describe(&p, alpha, a, b, beta, c);
     p.callers_blas = true;
-    p.extra_us = addend ? adding_us(ctx, addend, &p) : 0.0;
-    p.site_bits = addend ? LAC_SITE_ADDS : 0;
+    p.extra_us = residual ? adding_us(ctx, residual, &p) : 0.0;
+    p.site_bits = residual ? LAC_SITE_ADDS : 0;
     lac_status_t status = lac_dispatch(ctx, &p, &request);
-    if (!status && !request.declined && addend) status = lac_addend_queue(ctx, addend, &p);
+    if (!status && !request.declined && residual) status = lac_residual_queue(ctx, residual, &p);
     lac_known_give_back(&known);
     lac_leave(ctx, token);
     return !status && !request.declined;
 }
 
-unsigned lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                           lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller,
-                           unsigned most)
+unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                                    lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller,
+                                    unsigned most)
 {
     lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, adds ? LAC_SITE_ADDS : 0, caller);
     return ctx ? lac_dispatch_settled(ctx, &at, most) : 0;
@@ -139,14 +139,14 @@ unsigned lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_d
 
 static int product(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
                    float alpha, const float *a, lac_inc_t lda, const float *b, lac_inc_t ldb, float beta,
-                   float *c, lac_inc_t ldc, const lac_addend_t *addend, const char *symbol,
+                   float *c, lac_inc_t ldc, const lac_residual_t *residual, const char *symbol,
                    const void *caller)
 {
     lac_space_t space = ctx->backend->space;
     lac_obj_t oa = lac_column_obj(space, ta, m, k, a, 1, lda),
               ob = lac_column_obj(space, tb, k, n, b, 1, ldb);
     lac_obj_t oc = lac_column_obj(space, LAC_NO_TRANS, m, n, c, 1, ldc);
-    return computed(ctx, alpha, &oa, &ob, beta, &oc, addend, symbol, caller);
+    return computed(ctx, alpha, &oa, &ob, beta, &oc, residual, symbol, caller);
 }
 
 /* True for the first call of a small shape on the host, which passes before anything else is asked about it.
@@ -162,13 +162,12 @@ static bool is_first(lac_ctx_t *ctx, const lac_site_key_t *at, float alpha, cons
     return lac_dispatch_first(ctx, &p, symbol, at->caller);
 }
 
-int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                         lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                         lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
-                         const void *caller)
+int lac_try_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
+                  float alpha, const float *a, lac_inc_t lda, const float *b, lac_inc_t ldb, float beta,
+                  float *c, lac_inc_t ldc, const char *symbol, const void *caller)
 {
     if (!ctx) return 0;
-    bool registered = lac_brings_registered(m, n, k, a, b, c, ldc);
+    bool registered = lac_interpose_is_registered(m, n, k, a, b, c, ldc);
     if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
     if (!registered) {
         if (is_blind(ctx)) return 0;
@@ -186,13 +185,12 @@ static lac_obj_t row_obj(lac_space_t space, lac_trans_t trans, lac_dim_t rows, l
     return lac_column_obj(space, trans, rows, cols, buf, ld, 1);
 }
 
-int lac_sgemm_rows_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                              lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                              lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
-                              const void *caller)
+int lac_try_sgemm_rows(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
+                       float alpha, const float *a, lac_inc_t lda, const float *b, lac_inc_t ldb, float beta,
+                       float *c, lac_inc_t ldc, const char *symbol, const void *caller)
 {
     if (!ctx) return 0;
-    bool registered = lac_brings_registered(n, m, k, b, a, c, ldc);
+    bool registered = lac_interpose_is_registered(n, m, k, b, a, c, ldc);
     if (is_small(ctx, (double)m * (double)n * (double)k)) return 0;
     lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller};
     at.ars = ta == LAC_TRANS ? 1 : lda, at.acs = ta == LAC_TRANS ? lda : 1;
@@ -204,16 +202,16 @@ int lac_sgemm_rows_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, la
     return computed(ctx, alpha, &oa, &ob, beta, &oc, NULL, symbol, caller);
 }
 
-int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                               lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                               lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const lac_addend_t *addend,
-                               const char *symbol, const void *caller)
+int lac_try_sgemm_residual(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                           lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                           lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const lac_residual_t *residual,
+                           const char *symbol, const void *caller)
 {
-    bool adds = addend->from || addend->bias;
-    lac_brings_registered(m, n, k, a, b, c, ldc);
+    bool adds = residual->d || residual->bias;
+    lac_interpose_is_registered(m, n, k, a, b, c, ldc);
     if (!ctx || (adds && !ctx->backend->device) || is_small(ctx, (double)m * (double)n * (double)k)) return 0;
-    addend = adds ? addend : NULL;
-    return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, addend, symbol, caller);
+    residual = adds ? residual : NULL;
+    return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, residual, symbol, caller);
 }
 
 static const float *first_of(const float *x, lac_dim_t count, lac_inc_t inc)
@@ -221,14 +219,14 @@ static const float *first_of(const float *x, lac_dim_t count, lac_inc_t inc)
     return inc < 0 && count > 0 ? x + (1 - count) * inc : x;
 }
 
-int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
-                         const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta, float *y,
-                         lac_inc_t incy, const char *symbol, const void *caller)
+int lac_try_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha, const float *a,
+                  lac_inc_t lda, const float *x, lac_inc_t incx, float beta, float *y, lac_inc_t incy,
+                  const char *symbol, const void *caller)
 {
     if (!ctx) return 0;
     bool turned = ta == LAC_TRANS;
     lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
-    bool registered = lac_brings_registered(1, rows, cols, x, a, y, incy < 0 ? -incy : incy);
+    bool registered = lac_interpose_is_registered(1, rows, cols, x, a, y, incy < 0 ? -incy : incy);
     if (is_small(ctx, (double)m * (double)n)) return 0;
     lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
     at.ars = turned ? lda : 1, at.acs = turned ? 1 : lda;
@@ -240,14 +238,14 @@ int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t 
     return computed(ctx, alpha, &oa, &ox, beta, &oy, NULL, symbol, caller);
 }
 
-int lac_awaits_forwarded(const lac_ctx_t *ctx)
+int lac_interpose_timing_pending(const lac_ctx_t *ctx)
 {
     return ctx && (ctx->forwarded || ctx->rival.site);
 }
 
-void lac_forwarded(lac_ctx_t *ctx)
+void lac_interpose_timing_end(lac_ctx_t *ctx)
 {
-    if (!lac_awaits_forwarded(ctx)) return;
+    if (!lac_interpose_timing_pending(ctx)) return;
     int token = lac_enter(ctx);
     if (ctx->forwarded) lac_dispatch_forwarded(ctx);
     if (ctx->rival.site) ctx->backend->clock->end(ctx->exec, &ctx->rival);

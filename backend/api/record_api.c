@@ -14,14 +14,14 @@
 typedef struct ways {
     lac_ctx_t *ctx;
     const lac_problem_t *p;
-    const lac_addend_t *addend;
+    const lac_residual_t *residual;
     const lac_route_t *few, *many;
 } ways_t;
 
 /* A site of the product that a sparse route serves; the eager calls' operands may have been registered. */
-static const lac_site_t *sparse_site(const lac_ctx_t *ctx, const lac_recorded_product_t *x, uint64_t frozen)
+static const lac_site_t *sparse_site(const lac_ctx_t *ctx, const lac_captured_gemm_t *x, uint64_t frozen)
 {
-    bool adds = x->addend.from || x->addend.bias;
+    bool adds = x->residual.d || x->residual.bias;
     uint64_t bits = (adds ? LAC_SITE_ADDS : 0) | frozen;
     lac_site_key_t at = lac_column_key(x->ta, x->tb, x->m, x->n, x->k, x->lda, x->ldb, bits, x->caller);
     const lac_site_t *site = lac_site_peek(&ctx->sites, &at);
@@ -40,7 +40,7 @@ static double limit_when_recorded(const lac_ctx_t *ctx, const lac_site_t *site, 
                           right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT, dense_us / (1.0 + ctx->policy.dense_bias));
 }
 
-int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *product, lac_outlook_t *outlook)
+int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *product, lac_estimate_t *estimate)
 {
     static const uint64_t frozen[] = {0, LAC_SITE_FROZEN_A, LAC_SITE_FROZEN_B,
                                       LAC_SITE_FROZEN_A | LAC_SITE_FROZEN_B};
@@ -57,7 +57,7 @@ int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *prod
     p.a.density = p.b.density = -1.0;
     *(right ? &p.b.density : &p.a.density) = seen.density;
     lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, &p, &ctx->machine, &preference);
-    *outlook = (lac_outlook_t){right, seen.density, seen.break_even, choice.cost_us, choice.dense_us};
+    *estimate = (lac_estimate_t){right, seen.density, seen.break_even, choice.cost_us, choice.dense_us};
     return choice.route->role == LAC_ROLE_SPARSE;
 }
 
@@ -66,7 +66,7 @@ static lac_status_t queue(const ways_t *ways, const lac_route_t *route)
     lac_outcome_t out = {false, -1.0, -1.0, NULL};
     lac_status_t status = route->run(route, ways->ctx->exec, ways->p, &out);
     if (!status && out.declined) return lac_fail(LAC_ERR_INTERNAL, "recording: a route gave up");
-    return status ? status : lac_addend_queue(ways->ctx, ways->addend, ways->p);
+    return status ? status : lac_residual_queue(ways->ctx, ways->residual, ways->p);
 }
 
 static lac_status_t queue_few(void *arg)
@@ -79,13 +79,13 @@ static lac_status_t queue_many(void *arg)
     return queue(arg, ((const ways_t *)arg)->many);
 }
 
-static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_outlook_t *outlook)
+static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate)
 {
     lac_preference_t none = {0};
     p->a.density = p->b.density = -1.0;
-    if (outlook) {
-        lac_operand_t *x = outlook->right ? &p->b : &p->a;
-        x->density = outlook->density;
+    if (estimate) {
+        lac_operand_t *x = estimate->right ? &p->b : &p->a;
+        x->density = estimate->density;
         x->k_active = -1.0;
         x->known = LAC_KNOWN_REMEMBERED;
     }
@@ -102,36 +102,37 @@ static lac_status_t prepare(void *arg)
     return status ? status : backend->device->wait(ways->ctx->exec);
 }
 
-static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_addend_t *addend,
-                  const lac_outlook_t *outlook, void (*gone)(void *), void *owner)
+static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_residual_t *residual,
+                  const lac_estimate_t *estimate, void (*gone)(void *), void *owner)
 {
-    lac_choice_t dense = select_at(ctx, p, NULL), sparse = select_at(ctx, p, outlook);
-    bool pays = sparse.route->role == LAC_ROLE_SPARSE && outlook->cost_us + CHOOSING_US < outlook->dense_us &&
-                (sparse.route->side == LAC_SIDE_RIGHT) == (outlook->right != 0);
-    ways_t ways = {ctx, p, addend, sparse.route, dense.route};
+    lac_choice_t dense = select_at(ctx, p, NULL), sparse = select_at(ctx, p, estimate);
+    bool pays = sparse.route->role == LAC_ROLE_SPARSE &&
+                estimate->cost_us + CHOOSING_US < estimate->dense_us &&
+                (sparse.route->side == LAC_SIDE_RIGHT) == (estimate->right != 0);
+    ways_t ways = {ctx, p, residual, sparse.route, dense.route};
     if (!pays) {
         gone(owner);
         return 0;
     }
     lac_branch_t branch = {.stream = stream,
-                           .limit = outlook->limit,
+                           .limit = estimate->limit,
                            .prepare = prepare,
                            .few = queue_few,
                            .many = queue_many,
                            .arg = &ways,
                            .gone = gone,
                            .owner = owner};
-    branch.x = outlook->right ? &p->b : &p->a;
-    branch.rows = outlook->right ? p->k : p->m;
-    branch.cols = outlook->right ? p->n : p->k;
+    branch.x = estimate->right ? &p->b : &p->a;
+    branch.rows = estimate->right ? p->k : p->m;
+    branch.cols = estimate->right ? p->n : p->k;
     lac_status_t status = ctx->backend->device->branch(ctx->exec, &branch);
     return !status ? 1 : branch.touched ? -1 : 0;
 }
 
-int lac_record_product(lac_ctx_t *ctx, void *stream, const lac_recorded_product_t *product,
-                       const lac_outlook_t *outlook, void (*gone)(void *owner), void *owner)
+int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *product,
+                     const lac_estimate_t *estimate, void (*gone)(void *owner), void *owner)
 {
-    const lac_recorded_product_t *x = product;
+    const lac_captured_gemm_t *x = product;
     lac_obj_t a = lac_column_obj(LAC_DEVICE, x->ta, x->m, x->k, x->a, 1, x->lda),
               b = lac_column_obj(LAC_DEVICE, x->tb, x->k, x->n, x->b, 1, x->ldb),
               c = lac_column_obj(LAC_DEVICE, LAC_NO_TRANS, x->m, x->n, x->c, 1, x->ldc);
@@ -145,7 +146,7 @@ int lac_record_product(lac_ctx_t *ctx, void *stream, const lac_recorded_product_
     p.math = ctx->policy.math;
     p.strict_nan = ctx->policy.strict_nan;
     int token = lac_enter(ctx);
-    int done = record(ctx, stream, &p, &x->addend, outlook, gone, owner);
+    int done = record(ctx, stream, &p, &x->residual, estimate, gone, owner);
     lac_leave(ctx, token);
     return done;
 }

@@ -19,10 +19,9 @@ static lac_dim_t rounded(lac_dim_t nnz)
 
 static lac_rivals_key_t key_of(const lac_spmm_t *x, const void *caller)
 {
-    uint64_t kind = (uint64_t)(uint32_t)x->kind << 8 | (uint64_t)x->trans << 3 | (uint64_t)x->ptr_type << 2 |
-                    (uint64_t)x->idx_type << 1 | (uint64_t)(x->scalars == LAC_DEVICE);
-    return (lac_rivals_key_t){x->m,   x->n,   x->k,   rounded(x->nnz), x->rsb,
-                              x->csb, x->rsc, x->csc, caller,          kind};
+    uint64_t alg = (uint64_t)(uint32_t)x->alg << 8 | (uint64_t)x->trans << 3 | (uint64_t)x->ptr_type << 2 |
+                   (uint64_t)x->idx_type << 1 | (uint64_t)(x->scalars == LAC_DEVICE);
+    return (lac_rivals_key_t){x->m, x->n, x->k, rounded(x->nnz), x->rsb, x->csb, x->rsc, x->csc, caller, alg};
 }
 
 static bool served(const lac_ctx_t *ctx, const lac_spmm_t *call)
@@ -72,7 +71,7 @@ static bool decided(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, 
     return false;
 }
 
-int lac_spmm_or_decline(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, const void *caller)
+int lac_try_spmm(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, const void *caller)
 {
     if (!ctx || !ctx->backend->spmm) return 0;
     ctx->rival.site = 0;

@@ -40,10 +40,10 @@ static lac_status_t serve_rest(lac_ctx_t *ctx, const lac_problem_t *first, const
     return status;
 }
 
-int lac_sgemm_strided_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                                 lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                                 lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
-                                 const lac_strides_t *batch, const char *symbol, const void *caller)
+int lac_try_sgemm_strided(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                          lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                          lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const lac_strides_t *batch,
+                          const char *symbol, const void *caller)
 {
     lac_problem_t p;
     lac_decision_t decision;
@@ -51,7 +51,7 @@ int lac_sgemm_strided_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb,
         .symbol = symbol, .caller = caller, .may_decline = true, .untried = true, .decision = &decision};
     if (!ctx || !ctx->backend->device) return 0;
     for (lac_dim_t q = 0; lac_registry_size && q < batch->count; q++)
-        lac_brings_registered(m, n, k, a, b, c + q * batch->c, ldc);
+        lac_interpose_is_registered(m, n, k, a, b, c + q * batch->c, ldc);
     uint64_t bits = LAC_SITE_BATCH(batch->count);
     lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, bits, caller);
     if (lac_dispatch_settled(ctx, &at, 1)) return 0;

@@ -14,7 +14,7 @@ typedef struct lac_rivals_key {
     lac_dim_t m, n, k, nnz; /* nnz: rounded */
     lac_inc_t rsb, csb, rsc, csc;
     const void *caller;
-    uint64_t kind;
+    uint64_t alg;
 } lac_rivals_key_t;
 
 typedef struct lac_rivals_site {

@@ -27,17 +27,17 @@ static struct {
 static bool registered;
 
 static const char *const reasons[] = {
-    [LAC_FORWARD_VENDOR] = "a vendor library's own",
-    [LAC_FORWARD_FORM] = "type, arithmetic or layout",
-    [LAC_FORWARD_ARGUMENTS] = "nothing to multiply, or an error",
-    [LAC_FORWARD_BATCH] = "a batch of separate products",
-    [LAC_FORWARD_SMALL] = "small",
-    [LAC_FORWARD_HANDLE] = "scalars on the device, or math mode",
-    [LAC_FORWARD_CAPTURED] = "captured",
-    [LAC_FORWARD_STREAM] = "per-thread stream, or too many streams",
-    [LAC_FORWARD_CONTEXT] = "no context",
-    [LAC_FORWARD_LATER] = "recorded both ways",
-    [LAC_FORWARD_ADDRESSES] = "addresses on the device",
+    [LAC_PASS_VENDOR] = "a vendor library's own",
+    [LAC_PASS_TYPE] = "type, arithmetic or layout",
+    [LAC_PASS_ARGUMENTS] = "nothing to multiply, or an error",
+    [LAC_PASS_BATCH] = "a batch of separate products",
+    [LAC_PASS_SMALL] = "small",
+    [LAC_PASS_HANDLE] = "scalars on the device, or math mode",
+    [LAC_PASS_CAPTURED] = "captured",
+    [LAC_PASS_STREAM] = "per-thread stream, or too many streams",
+    [LAC_PASS_CONTEXT] = "no context",
+    [LAC_PASS_GRAPH] = "recorded both ways",
+    [LAC_PASS_DEVICE_POINTERS] = "addresses on the device",
 };
 enum { REASONS = sizeof reasons / sizeof *reasons };
 
@@ -46,7 +46,7 @@ static struct forwarded {
     uint64_t calls[REASONS];
 } forwarded[SYMBOLS];
 
-void lac_statistics_forwarded(const char *symbol, lac_forward_t why)
+void lac_statistics_forwarded(const char *symbol, lac_pass_t why)
 {
     pthread_mutex_lock(&guard);
     for (int i = 0; i < SYMBOLS; i++) {

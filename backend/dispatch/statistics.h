@@ -15,7 +15,7 @@ void lac_statistics_retire(lac_ctx_t *ctx);
 void lac_statistics_begin(void);
 
 /* One call that a drop-in library did not ask about. The symbol's text lives as long as the process. */
-void lac_statistics_forwarded(const char *symbol, lac_forward_t why);
+void lac_statistics_forwarded(const char *symbol, lac_pass_t why);
 
 /* What is told of a site, freed from its context. */
 typedef struct lac_site_story {

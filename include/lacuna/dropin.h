@@ -16,7 +16,7 @@ extern "C" {
 /* Multiply-adds below which a product on a device is not worth a look: the caller's own call does it as fast.
  * 0 where every call is to be looked at, since a backend is forced or calls are to be told of; infinite where
  * LACUNA_DISABLE is set. Asked once for the process. */
-LAC_API double lac_device_least(void);
+LAC_API double lac_interpose_min_macs(void);
 
 /* This thread's own context, made on first use and freed with the thread, on the host; NULL when it cannot be
  * made or LACUNA_DISABLE is set. */
@@ -25,53 +25,53 @@ LAC_API lac_ctx_t *lac_thread_ctx(void);
 /* Column-major C := beta C + alpha op(A) op(B) as sgemm_, in the context's space. Returns 1 when C has been
  * computed (on a device: queued), 0 when the call is declined and C is untouched. symbol and caller go into
  * verbose lines and statistics. */
-LAC_API int lac_sgemm_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                                 lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                                 lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
-                                 const void *caller);
+LAC_API int lac_try_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                          lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                          lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
+                          const void *caller);
 
-/* Row-major C[m, n] := beta C + alpha op(A) op(B) as cblas_sgemm has it. Returns as lac_sgemm_or_decline;
+/* Row-major C[m, n] := beta C + alpha op(A) op(B) as cblas_sgemm has it. Returns as lac_try_sgemm;
  * verbose lines and statistics show the product as the caller wrote it. */
-LAC_API int lac_sgemm_rows_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
-                                      lac_dim_t n, lac_dim_t k, float alpha, const float *a, lac_inc_t lda,
-                                      const float *b, lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
-                                      const char *symbol, const void *caller);
+LAC_API int lac_try_sgemm_rows(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                               lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                               lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
+                               const void *caller);
 
 /* What is added to a product beside beta C; each may be NULL. */
-typedef struct lac_addend {
-    const float *from; /* m x n, column-major, apart from C           */
-    lac_inc_t ldf;     /* its leading dimension                       */
+typedef struct lac_residual {
+    const float *d;    /* m x n, column-major, apart from C           */
+    lac_inc_t ldd;     /* its leading dimension                       */
     const float *bias; /* m values: one for each row, in every column */
-} lac_addend_t;
+} lac_residual_t;
 
 /* How many calls of either of these two of this shape, from this caller, the next one included, are certain
  * to be declined: `most` at most. That can be asked before the rest is known, and the calls then count as
  * declined. `adds`: something is added. */
-LAC_API unsigned lac_sgemm_settled(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                                   lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds, const void *caller,
-                                   unsigned most);
+LAC_API unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
+                                            lac_dim_t n, lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds,
+                                            const void *caller, unsigned most);
 
-/* Column-major C := beta C + alpha op(A) op(B) + from + bias, on a device. Returns as lac_sgemm_or_decline;
+/* Column-major C := beta C + alpha op(A) op(B) + d + bias, on a device. Returns as lac_try_sgemm;
  * where beta = 0, a declined C may hold anything. The price of adding is weighed. */
-LAC_API int lac_sgemm_added_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
-                                       lac_dim_t n, lac_dim_t k, float alpha, const float *a, lac_inc_t lda,
-                                       const float *b, lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
-                                       const lac_addend_t *addend, const char *symbol, const void *caller);
+LAC_API int lac_try_sgemm_residual(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                                   lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                                   lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
+                                   const lac_residual_t *residual, const char *symbol, const void *caller);
 
 /* Column-major y := beta y + alpha op(A) x as sgemv_, A stored m x n. */
-LAC_API int lac_sgemv_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
-                                 const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta,
-                                 float *y, lac_inc_t incy, const char *symbol, const void *caller);
+LAC_API int lac_try_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
+                          const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta, float *y,
+                          lac_inc_t incy, const char *symbol, const void *caller);
 
 /* Nonzero where the operands of column-major C[m, n] := .. op(A) op(B) may be registered (lacuna/register.h),
- * or frozen by their shape: a call that lac_sgemm_settled knows nothing of. Ends what was registered where C
- * is to be. Costs next to nothing where nothing is. */
-LAC_API int lac_brings_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a, const float *b,
-                                  const float *c, lac_inc_t ldc);
+ * or frozen by their shape: a call that lac_interpose_dense_streak knows nothing of. Ends what was registered
+ * where C is to be. Costs next to nothing where nothing is. */
+LAC_API int lac_interpose_is_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a, const float *b,
+                                        const float *c, lac_inc_t ldc);
 
 /* Nonzero where the call that was just declined on this context is being timed: nothing else may be called on
- * it before lac_forwarded. */
-LAC_API int lac_awaits_forwarded(const lac_ctx_t *ctx);
+ * it before lac_interpose_timing_end. */
+LAC_API int lac_interpose_timing_pending(const lac_ctx_t *ctx);
 
 /* How far the matrices of the next product of a batch lie on, in elements. */
 typedef struct lac_strides {
@@ -79,38 +79,38 @@ typedef struct lac_strides {
     lac_dim_t count;
 } lac_strides_t;
 
-/* As lac_sgemm_or_decline, for count products of one shape on a device: all of them, or none. They are made
+/* As lac_try_sgemm, for count products of one shape on a device: all of them, or none. They are made
  * one by one, which is weighed against a call that makes all at once. */
-LAC_API int lac_sgemm_strided_or_decline(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
-                                         lac_dim_t n, lac_dim_t k, float alpha, const float *a, lac_inc_t lda,
-                                         const float *b, lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
-                                         const lac_strides_t *batch, const char *symbol, const void *caller);
+LAC_API int lac_try_sgemm_strided(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                                  lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
+                                  lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
+                                  const lac_strides_t *batch, const char *symbol, const void *caller);
 
-/* A product that is being recorded: C := beta C + alpha op(A) op(B) + addend, column-major. */
-typedef struct lac_recorded_product {
+/* A product that is being recorded: C := beta C + alpha op(A) op(B) + residual, column-major. */
+typedef struct lac_captured_gemm {
     lac_trans_t ta, tb;
     lac_dim_t m, n, k;
     float alpha, beta;
     const float *a, *b;
     float *c;
     lac_inc_t lda, ldb, ldc;
-    lac_addend_t addend;
+    lac_residual_t residual;
     const char *symbol;
     const void *caller;
-} lac_recorded_product_t;
+} lac_captured_gemm_t;
 
 /* What a context has seen of the operands of such products. */
-typedef struct lac_outlook {
+typedef struct lac_estimate {
     int right;       /* the sparse operand is B, not A                             */
     double density;  /* last seen                                                  */
     double limit;    /* below this density the route that skips is the cheaper one */
     double cost_us;  /* by that route, as far as measured there                    */
     double dense_us; /* by the caller's own dense call                             */
-} lac_outlook_t;
+} lac_estimate_t;
 
-/* Nonzero, with the outlook, where a sparse route serves the site of this product on this context. */
-LAC_API int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product_t *product,
-                                lac_outlook_t *outlook);
+/* Nonzero, with the estimate, where a sparse route serves the site of this product on this context. */
+LAC_API int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *product,
+                              lac_estimate_t *estimate);
 
 /* On `stream`, which is being captured: adds both ways of the product to the capture, and a look at the
  * sparse operand that chooses between them each time that the graph runs. Returns 1 when it has; 0 when
@@ -118,8 +118,8 @@ LAC_API int lac_product_outlook(const lac_ctx_t *ctx, const lac_recorded_product
  * its own that is not captured, and serves no other stream while the graph lives: its workspace is in the
  * graph. gone(owner) is called once, whatever is returned, when nothing refers to what was added, on any
  * thread; it may not call CUDA. */
-LAC_API int lac_record_product(lac_ctx_t *ctx, void *stream, const lac_recorded_product_t *product,
-                               const lac_outlook_t *outlook, void (*gone)(void *owner), void *owner);
+LAC_API int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *product,
+                             const lac_estimate_t *estimate, void (*gone)(void *owner), void *owner);
 
 /* C := beta C + alpha A B with A as the CSR arrays of somebody else's call, all on the context's device. The
  * entries of a row may stand in any order, and more than once. */
@@ -135,37 +135,37 @@ typedef struct lac_spmm {
     lac_inc_t rsc, csc;
     const float *alpha, *beta; /* one float each ... */
     lac_space_t scalars;       /* ... and where they lie */
-    int kind;                  /* what else tells the caller's own calls apart: their algorithm */
+    int alg;                   /* what else tells the caller's own calls apart: their algorithm */
 } lac_spmm_t;
 
-/* Returns 1 when C has been queued, 0 when the call is declined: where lac_awaits_forwarded then says so, its
- * time is wanted, to be told by lac_forwarded. At each place the caller's own call is clocked first, then
- * ours, and the faster one serves. Arguments must have passed the checks of the caller's own call. Entries
- * that are not stored are not multiplied, as in theirs, whatever the context's setting of NaN says. */
-LAC_API int lac_spmm_or_decline(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol,
-                                const void *caller);
+/* Returns 1 when C has been queued, 0 when the call is declined: where lac_interpose_timing_pending then says
+ * so, its time is wanted, to be told by lac_interpose_timing_end. At each place the caller's own call is
+ * clocked first, then ours, and the faster one serves. Arguments must have passed the checks of the caller's
+ * own call. Entries that are not stored are not multiplied, as in theirs, whatever the context's setting of
+ * NaN says. */
+LAC_API int lac_try_spmm(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, const void *caller);
 
 /* Why a drop-in library passes a call on without asking. */
-typedef enum lac_forward {
-    LAC_FORWARD_VENDOR,    /* a vendor library made it, within an algorithm of its own    */
-    LAC_FORWARD_FORM,      /* its types, arithmetic or layout                             */
-    LAC_FORWARD_ARGUMENTS, /* nothing to multiply, or an error that is not ours to report */
-    LAC_FORWARD_BATCH,     /* several products, that cannot be served one by one          */
-    LAC_FORWARD_SMALL,     /* fewer multiply-adds than lac_device_least                   */
-    LAC_FORWARD_HANDLE,    /* scalars on the device, or a math mode                       */
-    LAC_FORWARD_CAPTURED,  /* its stream is being captured                                */
-    LAC_FORWARD_STREAM,    /* the per-thread default stream, or one too many              */
-    LAC_FORWARD_CONTEXT,   /* no context could be made for it                             */
-    LAC_FORWARD_LATER,     /* not forwarded: recorded both ways                           */
-    LAC_FORWARD_ADDRESSES  /* where its matrices are is known on the device alone         */
-} lac_forward_t;
+typedef enum lac_pass {
+    LAC_PASS_VENDOR,         /* a vendor library made it, within an algorithm of its own    */
+    LAC_PASS_TYPE,           /* its types, arithmetic or layout                             */
+    LAC_PASS_ARGUMENTS,      /* nothing to multiply, or an error that is not ours to report */
+    LAC_PASS_BATCH,          /* several products, that cannot be served one by one          */
+    LAC_PASS_SMALL,          /* fewer multiply-adds than lac_interpose_min_macs                   */
+    LAC_PASS_HANDLE,         /* scalars on the device, or a math mode                       */
+    LAC_PASS_CAPTURED,       /* its stream is being captured                                */
+    LAC_PASS_STREAM,         /* the per-thread default stream, or one too many              */
+    LAC_PASS_CONTEXT,        /* no context could be made for it                             */
+    LAC_PASS_GRAPH,          /* not forwarded: recorded both ways                           */
+    LAC_PASS_DEVICE_POINTERS /* where its matrices are is known on the device alone         */
+} lac_pass_t;
 
 /* Counts such a call for the tables at exit, where they are asked for. */
-LAC_API void lac_tell_forwarded(const char *symbol, lac_forward_t why);
+LAC_API void lac_interpose_count_passthrough(const char *symbol, lac_pass_t why);
 
 /* To be called when the BLAS behind has served a call that was just declined on this context: now and then
  * the time since is measured, so that the decisions at that site rest on it. Costs next to nothing. */
-LAC_API void lac_forwarded(lac_ctx_t *ctx);
+LAC_API void lac_interpose_timing_end(lac_ctx_t *ctx);
 
 /* Whether a path is that of a BLAS library, judged by the file's name. */
 LAC_API int lac_is_blas(const char *path);

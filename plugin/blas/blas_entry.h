@@ -69,7 +69,7 @@ static inline void passage_forward(const passage_t *at)
 static inline void passage_forwarded(const passage_t *at)
 {
     passage_end(at);
-    if (at->ctx) lac_forwarded(at->ctx);
+    if (at->ctx) lac_interpose_timing_end(at->ctx);
 }
 
 #endif

@@ -9,10 +9,10 @@
 static bool is_computed(lac_ctx_t *ctx, const sgemm_args_t *g, const char *symbol, const void *caller)
 {
     lac_trans_t ta = (lac_trans_t)g->ta, tb = (lac_trans_t)g->tb;
-    return g->by_rows ? lac_sgemm_rows_or_decline(ctx, tb, ta, g->n, g->m, g->k, g->alpha, g->b, g->ldb, g->a,
-                                                  g->lda, g->beta, g->c, g->ldc, symbol, caller)
-                      : lac_sgemm_or_decline(ctx, ta, tb, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b,
-                                             g->ldb, g->beta, g->c, g->ldc, symbol, caller);
+    return g->by_rows ? lac_try_sgemm_rows(ctx, tb, ta, g->n, g->m, g->k, g->alpha, g->b, g->ldb, g->a,
+                                           g->lda, g->beta, g->c, g->ldc, symbol, caller)
+                      : lac_try_sgemm(ctx, ta, tb, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb,
+                                      g->beta, g->c, g->ldc, symbol, caller);
 }
 
 /* True where nothing is left to be forwarded: the product is there, or there is no BLAS to forward it to. */

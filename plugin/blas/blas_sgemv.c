@@ -10,9 +10,8 @@ static bool serve(passage_t *at, const sgemv_args_t *g, const exported_symbol_t 
                   int order)
 {
     if (passage_asks(at, sgemv_is_proper(g))) {
-        bool done =
-            at->ctx && lac_sgemv_or_decline(at->ctx, (lac_trans_t)g->ta, g->m, g->n, g->alpha, g->a, g->lda,
-                                            g->x, g->incx, g->beta, g->y, g->incy, symbol->name, caller);
+        bool done = at->ctx && lac_try_sgemv(at->ctx, (lac_trans_t)g->ta, g->m, g->n, g->alpha, g->a, g->lda,
+                                             g->x, g->incx, g->beta, g->y, g->incy, symbol->name, caller);
         passage_end(at);
         if (done) return true;
     }

@@ -38,9 +38,9 @@ typedef struct ask {
 } ask_t;
 
 /* False, for the caller's sake: the call is not ours, and why. */
-static inline bool unasked(const ask_t *ask, lac_forward_t why)
+static inline bool unasked(const ask_t *ask, lac_pass_t why)
 {
-    lac_tell_forwarded(ask->symbol, why);
+    lac_interpose_count_passthrough(ask->symbol, why);
     return false;
 }
 
@@ -49,7 +49,7 @@ static inline bool ask_begin(ask_t *ask, exported_symbol_t *symbol, const void *
 {
     *ask = (ask_t){symbol->name, caller, behind_of(symbol, caller), false, NULL};
     if (calls_in_progress || !ask->behind->fn) return false;
-    return ask->behind->forward_only ? unasked(ask, LAC_FORWARD_VENDOR) : true;
+    return ask->behind->forward_only ? unasked(ask, LAC_PASS_VENDOR) : true;
 }
 
 /* FORWARD(ask, type, arguments): the call as it came. */
@@ -66,7 +66,7 @@ static inline int served(const ask_t *ask, int status)
 }
 
 /* The place of the call, entered; NULL, and why, where it has none. */
-static inline place_t *ask_enter(void *stream, int math, lac_forward_t *why)
+static inline place_t *ask_enter(void *stream, int math, lac_pass_t *why)
 {
     place_t *place = place_enter(stream, math, why);
     calls_in_progress += place != NULL;
@@ -75,14 +75,14 @@ static inline place_t *ask_enter(void *stream, int math, lac_forward_t *why)
 
 /* A product that has no place; true where that is because it is being captured, and both ways of it now are
  * in the recording. */
-bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_addend_t *addend,
-                   lac_forward_t why);
+bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_residual_t *residual,
+                   lac_pass_t why);
 
 /* Leaves the place, unless the call goes to cuBLAS and is being timed. Returns `done` as true or false. */
 static inline bool ask_leave(ask_t *ask, place_t *place, int done)
 {
     calls_in_progress--;
-    if (!done && lac_awaits_forwarded(place->ctx))
+    if (!done && lac_interpose_timing_pending(place->ctx))
         place_pause(ask->timed = place);
     else
         place_leave(place);

@@ -9,52 +9,53 @@
 _Thread_local int calls_in_progress __attribute__((tls_model("initial-exec")));
 _Thread_local settled_t settled_calls[SETTLED_KEPT] __attribute__((tls_model("initial-exec")));
 
-bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_addend_t *addend,
-                   lac_forward_t why)
+bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_residual_t *residual,
+                   lac_pass_t why)
 {
-    if (why != LAC_FORWARD_CAPTURED) return unasked(ask, why);
-    lac_recorded_product_t product = {(lac_trans_t)g->ta,
-                                      (lac_trans_t)g->tb,
-                                      g->m,
-                                      g->n,
-                                      g->k,
-                                      *g->alpha,
-                                      *g->beta,
-                                      g->a,
-                                      g->b,
-                                      g->c,
-                                      g->lda,
-                                      g->ldb,
-                                      g->ldc,
-                                      addend ? *addend : (lac_addend_t){0},
-                                      ask->symbol,
-                                      ask->caller};
+    if (why != LAC_PASS_CAPTURED) return unasked(ask, why);
+    lac_captured_gemm_t product = {(lac_trans_t)g->ta,
+                                   (lac_trans_t)g->tb,
+                                   g->m,
+                                   g->n,
+                                   g->k,
+                                   *g->alpha,
+                                   *g->beta,
+                                   g->a,
+                                   g->b,
+                                   g->c,
+                                   g->lda,
+                                   g->ldb,
+                                   g->ldc,
+                                   residual ? *residual : (lac_residual_t){0},
+                                   ask->symbol,
+                                   ask->caller};
     calls_in_progress++;
     int done = record_product(stream, math, &product, &why);
     calls_in_progress--;
     ask->spoilt = done < 0;
-    if (done > 0) lac_tell_forwarded(ask->symbol, LAC_FORWARD_LATER);
+    if (done > 0) lac_interpose_count_passthrough(ask->symbol, LAC_PASS_GRAPH);
     return done > 0 || unasked(ask, why);
 }
 
 static int ask_product(const ask_t *ask, lac_ctx_t *ctx, const void *handle, const gemm_args_t *g,
                        bool registered)
 {
-    unsigned calls = registered ? 0
-                                : lac_sgemm_settled(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n,
-                                                    g->k, g->lda, g->ldb, 0, ask->caller, SETTLED_MOST);
+    unsigned calls = registered
+                         ? 0
+                         : lac_interpose_dense_streak(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n,
+                                                      g->k, g->lda, g->ldb, 0, ask->caller, SETTLED_MOST);
     if (calls) settled_grant(handle, ask->caller, g, 0, calls - 1);
     if (calls) return 0;
-    return lac_sgemm_or_decline(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha,
-                                g->a, g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, ask->symbol, ask->caller);
+    return lac_try_sgemm(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha, g->a,
+                         g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, ask->symbol, ask->caller);
 }
 
 static int ask_batch(const ask_t *ask, lac_ctx_t *ctx, const gemm_args_t *g)
 {
     const lac_strides_t batch = {g->stride_a, g->stride_b, g->stride_c, g->count};
-    return lac_sgemm_strided_or_decline(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k,
-                                        *g->alpha, g->a, g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, &batch,
-                                        ask->symbol, ask->caller);
+    return lac_try_sgemm_strided(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha,
+                                 g->a, g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, &batch, ask->symbol,
+                                 ask->caller);
 }
 
 /* What is registered where C is to be is not as it was, whoever computes it. Of a batch, all between the
@@ -64,14 +65,14 @@ static void tell_written(const gemm_args_t *g)
     int64_t apart = g->stride_c < 0 ? 0 : g->stride_c, one = (g->n - 1) * g->ldc + g->m;
     if (!g->f32_result || g->m <= 0 || g->n <= 0 || g->ldc < g->m || g->count <= 0) return;
     if (g->count == 1)
-        lac_brings_registered(g->m, g->n, -1, NULL, NULL, g->c, g->ldc);
+        lac_interpose_is_registered(g->m, g->n, -1, NULL, NULL, g->c, g->ldc);
     else
-        lac_brings_registered((g->count - 1) * apart + one, 1, -1, NULL, NULL, g->c,
-                              (g->count - 1) * apart + one);
+        lac_interpose_is_registered((g->count - 1) * apart + one, 1, -1, NULL, NULL, g->c,
+                                    (g->count - 1) * apart + one);
 }
 
 /* False, for the caller's sake: cuBLAS's own, and it writes. */
-static bool not_ours(const ask_t *ask, const gemm_args_t *g, lac_forward_t why)
+static bool not_ours(const ask_t *ask, const gemm_args_t *g, lac_pass_t why)
 {
     tell_written(g);
     return unasked(ask, why);
@@ -80,20 +81,20 @@ static bool not_ours(const ask_t *ask, const gemm_args_t *g, lac_forward_t why)
 bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g)
 {
     handle_state_t state;
-    if (!g->f32) return not_ours(ask, g, LAC_FORWARD_FORM);
-    if (!gemm_is_proper(g)) return not_ours(ask, g, LAC_FORWARD_ARGUMENTS);
+    if (!g->f32) return not_ours(ask, g, LAC_PASS_TYPE);
+    if (!gemm_is_proper(g)) return not_ours(ask, g, LAC_PASS_ARGUMENTS);
     bool one = gemm_batch_as_one(g);
-    if (!one && !gemm_batch_is_apart(g)) return not_ours(ask, g, LAC_FORWARD_BATCH);
-    bool registered = one && lac_brings_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->ldc);
+    if (!one && !gemm_batch_is_apart(g)) return not_ours(ask, g, LAC_PASS_BATCH);
+    bool registered = one && lac_interpose_is_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->ldc);
     if (!one) tell_written(g);
-    if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
-        return unasked(ask, LAC_FORWARD_SMALL);
+    if ((double)g->m * (double)g->n * (double)g->k < lac_interpose_min_macs())
+        return unasked(ask, LAC_PASS_SMALL);
     if (one && !registered && settled_take(handle, ask->caller, g, 0)) return false;
-    if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_FORWARD_HANDLE);
+    if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_PASS_HANDLE);
     int math = g->math == MATH_OF_HANDLE ? state.math : g->math;
-    lac_forward_t why;
+    lac_pass_t why;
     place_t *place = ask_enter(state.stream, math, &why);
-    if (!place && !one) return unasked(ask, why == LAC_FORWARD_CAPTURED ? LAC_FORWARD_BATCH : why);
+    if (!place && !one) return unasked(ask, why == LAC_PASS_CAPTURED ? LAC_PASS_BATCH : why);
     if (!place) return ask_recording(ask, state.stream, math, g, NULL, why);
     return ask_leave(ask, place,
                      one ? ask_product(ask, place->ctx, handle, g, registered)
@@ -124,7 +125,7 @@ int enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM_STR
 int enter_sgemm_batched(exported_symbol_t *symbol, const void *caller, SGEMM_BATCHED_PARAMS)
 {
     ask_t ask;
-    if (ask_begin(&ask, symbol, caller)) (void)unasked(&ask, LAC_FORWARD_ADDRESSES);
+    if (ask_begin(&ask, symbol, caller)) (void)unasked(&ask, LAC_PASS_DEVICE_POINTERS);
     return FORWARD(&ask, sgemm_batched_fn, SGEMM_BATCHED_ARGS);
 }
 

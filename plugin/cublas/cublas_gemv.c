@@ -8,21 +8,21 @@
 static void tell_written(const gemv_args_t *g)
 {
     int64_t step = g->incy < 0 ? -g->incy : g->incy;
-    lac_brings_registered(1, g->ta ? g->n : g->m, -1, NULL, NULL, g->y, step);
+    lac_interpose_is_registered(1, g->ta ? g->n : g->m, -1, NULL, NULL, g->y, step);
 }
 
 static bool lacuna_gemv(ask_t *ask, void *handle, const gemv_args_t *g)
 {
     handle_state_t state;
-    if (!gemv_is_proper(g)) return unasked(ask, LAC_FORWARD_ARGUMENTS);
+    if (!gemv_is_proper(g)) return unasked(ask, LAC_PASS_ARGUMENTS);
     tell_written(g);
-    if ((double)g->m * (double)g->n < lac_device_least()) return unasked(ask, LAC_FORWARD_SMALL);
-    if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_FORWARD_HANDLE);
-    lac_forward_t why;
+    if ((double)g->m * (double)g->n < lac_interpose_min_macs()) return unasked(ask, LAC_PASS_SMALL);
+    if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_PASS_HANDLE);
+    lac_pass_t why;
     place_t *place = ask_enter(state.stream, state.math, &why);
     if (!place) return unasked(ask, why);
-    int done = lac_sgemv_or_decline(place->ctx, (lac_trans_t)g->ta, g->m, g->n, *g->alpha, g->a, g->lda, g->x,
-                                    g->incx, *g->beta, g->y, g->incy, ask->symbol, ask->caller);
+    int done = lac_try_sgemv(place->ctx, (lac_trans_t)g->ta, g->m, g->n, *g->alpha, g->a, g->lda, g->x,
+                             g->incx, *g->beta, g->y, g->incy, ask->symbol, ask->caller);
     return ask_leave(ask, place, done);
 }
 

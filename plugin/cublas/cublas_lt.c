@@ -12,13 +12,13 @@ static int ask_lt(const ask_t *ask, lac_ctx_t *ctx, lt_args_t *args, bool regist
     const gemm_args_t *g = &args->gemm;
     lac_trans_t ta = (lac_trans_t)g->ta, tb = (lac_trans_t)g->tb;
     unsigned calls = registered ? 0
-                                : lac_sgemm_settled(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb, args->adds,
-                                                    ask->caller, SETTLED_MOST);
+                                : lac_interpose_dense_streak(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb,
+                                                             args->adds, ask->caller, SETTLED_MOST);
     if (calls) settled_grant(stream, ask->caller, g, args->adds, calls - 1);
     if (calls) return 0;
-    if (!read_lt_rest(args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
-    return lac_sgemm_added_or_decline(ctx, ta, tb, g->m, g->n, g->k, args->alpha, g->a, g->lda, g->b, g->ldb,
-                                      args->beta, g->c, g->ldc, &args->addend, ask->symbol, ask->caller);
+    if (!read_lt_rest(args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_PASS_TYPE);
+    return lac_try_sgemm_residual(ctx, ta, tb, g->m, g->n, g->k, args->alpha, g->a, g->lda, g->b, g->ldb,
+                                  args->beta, g->c, g->ldc, &args->residual, ask->symbol, ask->caller);
 }
 
 static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
@@ -26,28 +26,28 @@ static bool lacuna_lt_matmul(ask_t *ask, LT_MATMUL_PARAMS)
     lt_args_t args;
     const gemm_args_t *g = &args.gemm;
     settled_lt_t like = {stream, ask->caller, a, 0, 0};
-    if (!handle) return unasked(ask, LAC_FORWARD_ARGUMENTS);
+    if (!handle) return unasked(ask, LAC_PASS_ARGUMENTS);
     /* What is frozen by its shape never settles, so that k does not matter. */
     bool f32;
     if (read_lt_result(&ask->behind->get, d_layout, &like.m, &like.n, &f32) &&
-        !lac_brings_registered(like.m, like.n, -1, a, b, f32 ? d : NULL, like.m) && settled_lt_take(&like))
+        !lac_interpose_is_registered(like.m, like.n, -1, a, b, f32 ? d : NULL, like.m) &&
+        settled_lt_take(&like))
         return false;
-    if (!read_lt_shape(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
-    if ((g->ta | g->tb) < 0 || g->m <= 0 || g->n <= 0 || g->k <= 0)
-        return unasked(ask, LAC_FORWARD_ARGUMENTS);
-    if ((double)g->m * (double)g->n * (double)g->k < lac_device_least())
-        return unasked(ask, LAC_FORWARD_SMALL);
+    if (!read_lt_shape(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_PASS_TYPE);
+    if ((g->ta | g->tb) < 0 || g->m <= 0 || g->n <= 0 || g->k <= 0) return unasked(ask, LAC_PASS_ARGUMENTS);
+    if ((double)g->m * (double)g->n * (double)g->k < lac_interpose_min_macs())
+        return unasked(ask, LAC_PASS_SMALL);
     /* Where D's lines lie is not read yet: at least one behind the other. */
-    bool registered = lac_brings_registered(g->m, g->n, g->k, g->a, g->b, f32 ? g->c : NULL, g->m);
+    bool registered = lac_interpose_is_registered(g->m, g->n, g->k, g->a, g->b, f32 ? g->c : NULL, g->m);
     if (!registered && settled_take(stream, ask->caller, g, args.adds)) {
         settled_lt_keep(&like, g);
         return false;
     }
-    lac_forward_t why;
+    lac_pass_t why;
     place_t *place = ask_enter(stream, g->math, &why);
     if (place) return ask_leave(ask, place, ask_lt(ask, place->ctx, &args, registered, LT_MATMUL_ARGS));
-    if (!read_lt_rest(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
-    return ask_recording(ask, stream, g->math, g, &args.addend, why);
+    if (!read_lt_rest(&args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_PASS_TYPE);
+    return ask_recording(ask, stream, g->math, g, &args.residual, why);
 }
 
 int enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS)

@@ -102,8 +102,8 @@ static bool read_bias(lt_args_t *args, const getters_t *get, const void *desc)
 {
     if (product_attribute(get, desc, LT_EPILOGUE) != LT_EPILOGUE_BIAS) return true;
     int type = product_attribute(get, desc, LT_BIAS_TYPE);
-    args->addend.bias = product_pointer(get, desc, LT_BIAS);
-    return args->addend.bias && (type == -1 || type == CUDA_TYPE_F32);
+    args->residual.bias = product_pointer(get, desc, LT_BIAS);
+    return args->residual.bias && (type == -1 || type == CUDA_TYPE_F32);
 }
 
 /* Where beta C comes from; C has to fit even where beta is 0. A bias on top of D as it was could not be taken
@@ -116,9 +116,9 @@ static bool read_addend(lt_args_t *args, const getters_t *get, const void *c, co
         return false;
     if (args->beta == 0.0f) return true;
     if (!c) return false;
-    if (c == args->gemm.c) return ld == args->gemm.ldc && !args->addend.bias;
-    args->addend.from = c;
-    args->addend.ldf = ld;
+    if (c == args->gemm.c) return ld == args->gemm.ldc && !args->residual.bias;
+    args->residual.d = c;
+    args->residual.ldd = ld;
     bool as_it_is = args->beta == 1.0f;
     args->beta = 0.0f;
     return as_it_is;

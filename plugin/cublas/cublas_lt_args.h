@@ -13,7 +13,7 @@
 
 typedef struct lt_args {
     gemm_args_t gemm; /* c is D; beta is 0 where C lies apart from it */
-    lac_addend_t addend;
+    lac_residual_t residual;
     bool adds; /* a bias, or a C apart from D */
     float alpha, beta;
 } lt_args_t;

@@ -62,7 +62,7 @@ bool capture_of(void *stream, capture_t *capture)
            status == CAPTURE_ACTIVE && !current_context(&capture->device);
 }
 
-bool places_outlook(void *device, int math, const lac_recorded_product_t *product, lac_outlook_t *outlook)
+bool places_estimate(void *device, int math, const lac_captured_gemm_t *product, lac_estimate_t *estimate)
 {
     int count = atomic_load_explicit(&place_count, memory_order_acquire);
     bool found = false;
@@ -71,7 +71,7 @@ bool places_outlook(void *device, int math, const lac_recorded_product_t *produc
         if (place->device != device || place->math != math || !place->ctx) continue;
         if (pthread_mutex_trylock(&place->lock))
             continue; /* in use: it may well be this thread's other stream */
-        found = lac_product_outlook(place->ctx, product, outlook);
+        found = lac_gemm_estimate(place->ctx, product, estimate);
         pthread_mutex_unlock(&place->lock);
     }
     return found;
@@ -103,23 +103,23 @@ static int set_mode(int mode)
     return mode;
 }
 
-static place_t *find_or_make(void *stream, int math, lac_forward_t *why)
+static place_t *find_or_make(void *stream, int math, lac_pass_t *why)
 {
     void *device = NULL;
-    *why = LAC_FORWARD_CONTEXT;
+    *why = LAC_PASS_CONTEXT;
     if (!current_context || !exchange_mode) return NULL;
-    *why = LAC_FORWARD_STREAM;
+    *why = LAC_PASS_STREAM;
     if ((uintptr_t)stream == STREAM_PER_THREAD) return NULL;
-    *why = LAC_FORWARD_CAPTURED;
+    *why = LAC_PASS_CAPTURED;
     if (captured(stream)) return NULL;
-    *why = LAC_FORWARD_CONTEXT;
+    *why = LAC_PASS_CONTEXT;
     if (current_context(&device) || !device) return NULL;
     place_t *place = find(device, stream, math);
     if (place) return place->ctx ? place : NULL;
     int mode = set_mode(CAPTURE_RELAXED);
     place = make(device, stream, math);
     set_mode(mode);
-    if (!place) *why = LAC_FORWARD_STREAM;
+    if (!place) *why = LAC_PASS_STREAM;
     return place && place->ctx ? place : NULL;
 }
 
@@ -133,7 +133,7 @@ void capture_restore(int mode)
     set_mode(mode);
 }
 
-place_t *place_enter(void *stream, int math, lac_forward_t *why)
+place_t *place_enter(void *stream, int math, lac_pass_t *why)
 {
     pthread_once(&looked, look);
     place_t *place = find_or_make(stream, math, why);
@@ -158,6 +158,6 @@ void place_pause(place_t *place)
 void place_served(place_t *place)
 {
     place->capture_mode = set_mode(CAPTURE_RELAXED);
-    lac_forwarded(place->ctx);
+    lac_interpose_timing_end(place->ctx);
     place_leave(place);
 }

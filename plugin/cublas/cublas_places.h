@@ -25,7 +25,7 @@ typedef struct place {
  * call is to be forwarded: the stream is captured (a recording may be replayed beside eager work, with which
  * it must not share a workspace); it is the per-thread default stream, which is one handle for many; there
  * are too many; or no context could be made. Leave it with place_leave. */
-place_t *place_enter(void *stream, int math, lac_forward_t *why);
+place_t *place_enter(void *stream, int math, lac_pass_t *why);
 void place_leave(place_t *place);
 
 /* A capture that is under way. */
@@ -39,7 +39,7 @@ bool capture_of(void *stream, capture_t *capture);
 
 /* What any context of the device has seen of a product like this one; false: nothing that speaks for a sparse
  * route. */
-bool places_outlook(void *device, int math, const lac_recorded_product_t *product, lac_outlook_t *outlook);
+bool places_estimate(void *device, int math, const lac_captured_gemm_t *product, lac_estimate_t *estimate);
 
 /* Between these, what this thread does is no business of recordings that forbid it. */
 int capture_relax(void);

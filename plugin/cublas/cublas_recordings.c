@@ -52,18 +52,18 @@ static recording_t *lend(const capture_t *capture, void *stream, int math)
     return free_one;
 }
 
-int record_product(void *stream, int math, const lac_recorded_product_t *product, lac_forward_t *why)
+int record_product(void *stream, int math, const lac_captured_gemm_t *product, lac_pass_t *why)
 {
     capture_t capture;
-    lac_outlook_t outlook;
-    *why = LAC_FORWARD_CAPTURED;
-    if (!capture_of(stream, &capture) || !places_outlook(capture.device, math, product, &outlook)) return 0;
+    lac_estimate_t estimate;
+    *why = LAC_PASS_CAPTURED;
+    if (!capture_of(stream, &capture) || !places_estimate(capture.device, math, product, &estimate)) return 0;
     int mode = capture_relax(), done = 0;
     pthread_mutex_lock(&lending);
     recording_t *r = lend(&capture, stream, math);
     if (r) {
         atomic_fetch_add(&r->products, 1);
-        done = lac_record_product(r->ctx, stream, product, &outlook, give_back, r);
+        done = lac_capture_gemm(r->ctx, stream, product, &estimate, give_back, r);
     }
     pthread_mutex_unlock(&lending);
     capture_restore(mode);

@@ -12,6 +12,6 @@
 
 /* Records both ways of the product where one that was computed before showed it sparse. 1: done. 0: to be
  * forwarded, and why. Negative: the capture is spoilt. */
-int record_product(void *stream, int math, const lac_recorded_product_t *product, lac_forward_t *why);
+int record_product(void *stream, int math, const lac_captured_gemm_t *product, lac_pass_t *why);
 
 #endif

@@ -87,7 +87,7 @@ static bool read_spmm(const sparse_getters_t *get, lac_spmm_t *s, SPMM_PARAMS)
                       .alpha = alpha,
                       .beta = beta,
                       .scalars = scalars == CUBLAS_SCALARS_ON_HOST ? LAC_HOST : LAC_DEVICE,
-                      .kind = algo};
+                      .alg = algo};
     bool fits = k == (trans == LAC_TRANS ? x.rows : x.cols) && z.rows == s->m && z.cols == n && x.ptr &&
                 x.idx && x.val;
     return plain && fits && read_strides(&y, op_b, &s->rsb, &s->csb) &&
@@ -114,10 +114,10 @@ static void tell_written(const sparse_getters_t *get, const void *c)
     int64_t all = (lines - 1) * z.ld + line;
     if (line <= 0 || lines <= 0 || z.ld < line) return;
     if (batch > 1 && apart > 0)
-        lac_brings_registered((batch - 1) * apart + all, 1, -1, NULL, NULL, z.values,
-                              (batch - 1) * apart + all);
+        lac_interpose_is_registered((batch - 1) * apart + all, 1, -1, NULL, NULL, z.values,
+                                    (batch - 1) * apart + all);
     else
-        lac_brings_registered(line, lines, -1, NULL, NULL, z.values, z.ld);
+        lac_interpose_is_registered(line, lines, -1, NULL, NULL, z.values, z.ld);
 }
 
 static bool lacuna_spmm(ask_t *ask, SPMM_PARAMS)
@@ -125,16 +125,16 @@ static bool lacuna_spmm(ask_t *ask, SPMM_PARAMS)
     lac_spmm_t s;
     void *stream = NULL;
     const sparse_getters_t *get = &ask->behind->get.sparse;
-    if (!handle || !has_getters(get) || get->stream(handle, &stream)) return unasked(ask, LAC_FORWARD_HANDLE);
+    if (!handle || !has_getters(get) || get->stream(handle, &stream)) return unasked(ask, LAC_PASS_HANDLE);
     tell_written(get, c);
-    if (!read_spmm(get, &s, SPMM_ARGS)) return unasked(ask, LAC_FORWARD_FORM);
-    if (s.m <= 0 || s.n <= 0 || s.k <= 0 || s.nnz <= 0) return unasked(ask, LAC_FORWARD_ARGUMENTS);
-    if (lac_device_least() > 0.0 && (double)s.nnz * (double)s.n < LEAST)
-        return unasked(ask, LAC_FORWARD_SMALL);
-    lac_forward_t why;
+    if (!read_spmm(get, &s, SPMM_ARGS)) return unasked(ask, LAC_PASS_TYPE);
+    if (s.m <= 0 || s.n <= 0 || s.k <= 0 || s.nnz <= 0) return unasked(ask, LAC_PASS_ARGUMENTS);
+    if (lac_interpose_min_macs() > 0.0 && (double)s.nnz * (double)s.n < LEAST)
+        return unasked(ask, LAC_PASS_SMALL);
+    lac_pass_t why;
     place_t *place = ask_enter(stream, CUBLAS_MATH_DEFAULT, &why);
     if (!place) return unasked(ask, why);
-    return ask_leave(ask, place, lac_spmm_or_decline(place->ctx, &s, ask->symbol, ask->caller));
+    return ask_leave(ask, place, lac_try_spmm(place->ctx, &s, ask->symbol, ask->caller));
 }
 
 int enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS)

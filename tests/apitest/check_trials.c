@@ -29,9 +29,9 @@ static const struct {
               {"lac_gemm_batched_array", trial_batch},
               {"(increments)", trial_vector},
               {"lac_register", trial_register},
-              {"lac_sgemm_added", trial_added},
-              {"lac_sgemm_strided", trial_strided},
-              {"lac_spmm_or_decline", trial_spmm},
+              {"lac_try_sgemm_residual", trial_added},
+              {"lac_try_sgemm_strided", trial_strided},
+              {"lac_try_spmm", trial_spmm},
               {"(bad input)", trial_bad_input}};
 
 static const char all_calls[] = "all";

@@ -24,7 +24,7 @@ trial_end_t trial_judge_product(trial_t *t, lac_status_t status, int computed)
     operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
     ref_matrix_t a = ref_matrix_op(&set->data.a, p->trans_a), b = ref_matrix_op(&set->data.b, p->trans_b);
-    if (!computed) lac_forwarded(t->ctx);
+    if (!computed) lac_interpose_timing_end(t->ctx);
     status = trial_call(t, status);
     if (status == LAC_OK) status = trial_fetch_c(t);
     if (status != LAC_OK) return trial_stop(t, status, "the product");
@@ -46,8 +46,8 @@ static trial_end_t try_products(trial_t *t)
     for (int i = 0; end == TRIAL_PASSED && i < TRIAL_CALLS; i++) {
         lac_status_t status = operand_set_reset(t->set);
         int computed =
-            status == LAC_OK && lac_sgemm_or_decline(t->ctx, v.ta, v.tb, v.m, v.n, v.k, p->alpha, v.a, v.lda,
-                                                     v.b, v.ldb, p->beta, v.c, v.ldc, "trial", NULL);
+            status == LAC_OK && lac_try_sgemm(t->ctx, v.ta, v.tb, v.m, v.n, v.k, p->alpha, v.a, v.lda, v.b,
+                                              v.ldb, p->beta, v.c, v.ldc, "trial", NULL);
         end = trial_judge_product(t, status, computed);
     }
     trial_unforce(t);
@@ -95,7 +95,7 @@ trial_end_t trial_register(trial_t *t)
 /* What is added to a product beside beta C, as that is laid out. */
 typedef struct added {
     placed_matrix_t from, bias;
-    lac_addend_t addend;
+    lac_residual_t residual;
 } added_t;
 
 static lac_status_t throw_addend(trial_t *t, const blas_view_t *v, added_t *x)
@@ -107,8 +107,8 @@ static lac_status_t throw_addend(trial_t *t, const blas_view_t *v, added_t *x)
     lac_status_t status = placed_matrix_make(&x->from, t->ctx, v->m, v->n, &padded, &full, t->dice.stream);
     if (status == LAC_OK)
         status = placed_matrix_make(&x->bias, t->ctx, v->m, 1, &line, &full, t->dice.stream + 1);
-    x->addend = (lac_addend_t){which & 1 ? x->from.obj.buf : NULL, x->from.obj.cs,
-                               which & 2 ? x->bias.obj.buf : NULL};
+    x->residual = (lac_residual_t){which & 1 ? x->from.obj.buf : NULL, x->from.obj.cs,
+                                   which & 2 ? x->bias.obj.buf : NULL};
     return status;
 }
 
@@ -117,8 +117,8 @@ static void expect_added(const added_t *x, bool turned, ref_result_t *want)
     for (int64_t i = 0; i < want->m; i++)
         for (int64_t j = 0; j < want->n; j++) {
             int64_t row = turned ? j : i, column = turned ? i : j;
-            double from = x->addend.from ? (double)ref_matrix_at(&x->from.host, row, column) : 0.0,
-                   bias = x->addend.bias ? (double)ref_matrix_at(&x->bias.host, row, 0) : 0.0;
+            double from = x->residual.d ? (double)ref_matrix_at(&x->from.host, row, column) : 0.0,
+                   bias = x->residual.bias ? (double)ref_matrix_at(&x->bias.host, row, 0) : 0.0;
             want->value[i * want->n + j] += from + bias;
             want->magnitude[i * want->n + j] += fabs(from) + fabs(bias);
         }
@@ -129,9 +129,9 @@ static trial_end_t judge_added(trial_t *t, const added_t *x, bool turned, lac_st
 {
     operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
-    bool added = x->addend.from || x->addend.bias;
+    bool added = x->residual.d || x->residual.bias;
     if (!added || (!computed && p->beta != 0.0f)) return trial_judge_product(t, status, computed);
-    if (!computed) lac_forwarded(t->ctx);
+    if (!computed) lac_interpose_timing_end(t->ctx);
     status = trial_call(t, status);
     if (status == LAC_OK) status = trial_fetch_c(t);
     if (status != LAC_OK) return trial_stop(t, status, "the product");
@@ -164,8 +164,8 @@ trial_end_t trial_added(trial_t *t)
     for (int i = 0; end != TRIAL_FAILED && i < TRIAL_CALLS; i++) {
         status = operand_set_reset(t->set);
         int computed = status == LAC_OK &&
-                       lac_sgemm_added_or_decline(t->ctx, v.ta, v.tb, v.m, v.n, v.k, p->alpha, v.a, v.lda,
-                                                  v.b, v.ldb, p->beta, v.c, v.ldc, &x.addend, "trial", NULL);
+                       lac_try_sgemm_residual(t->ctx, v.ta, v.tb, v.m, v.n, v.k, p->alpha, v.a, v.lda, v.b,
+                                              v.ldb, p->beta, v.c, v.ldc, &x.residual, "trial", NULL);
         trial_end_t one = judge_added(t, &x, v.turned, status, computed);
         if (i == 0 || one != TRIAL_REFUSED) end = one;
     }
@@ -193,8 +193,8 @@ trial_end_t trial_strided(trial_t *t)
     for (int i = 0; end == TRIAL_PASSED && i < TRIAL_CALLS; i++) {
         lac_status_t status = operand_set_reset(t->set);
         int computed = status == LAC_OK &&
-                       lac_sgemm_strided_or_decline(t->ctx, v.ta, v.tb, v.m, each, v.k, p->alpha, v.a, v.lda,
-                                                    v.b, v.ldb, p->beta, v.c, v.ldc, &batch, "trial", NULL);
+                       lac_try_sgemm_strided(t->ctx, v.ta, v.tb, v.m, each, v.k, p->alpha, v.a, v.lda, v.b,
+                                             v.ldb, p->beta, v.c, v.ldc, &batch, "trial", NULL);
         end = trial_judge_product(t, status, computed);
     }
     trial_unforce(t);

@@ -99,7 +99,7 @@ trial_end_t trial_spmm(trial_t *t)
     for (int i = 0; end == TRIAL_PASSED && i < TRIAL_CALLS; i++) {
         describe_loose(t, &x);
         status = operand_set_reset(set);
-        int computed = status == LAC_OK ? lac_spmm_or_decline(t->ctx, &x.call, "trial", NULL) : 0;
+        int computed = status == LAC_OK ? lac_try_spmm(t->ctx, &x.call, "trial", NULL) : 0;
         end = trial_judge_product(t, status, computed);
     }
     trial_unforce(t);

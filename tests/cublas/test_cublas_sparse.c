@@ -159,7 +159,7 @@ static void test_written(void **state)
         if (way == 3) c.type = 2; /* halves: none of ours */
         call();
         take();
-        assert_int_equal(lac_brings_registered(M, N, -1, out, NULL, NULL, M) != 0, way == 3);
+        assert_int_equal(lac_interpose_is_registered(M, N, -1, out, NULL, NULL, M) != 0, way == 3);
         assert_int_equal(lac_unregister(out), LAC_OK);
         lac_meta_free(held.meta);
     }

@@ -211,10 +211,10 @@ static lac_status_t dropped_in(int i)
 {
     (void)i;
     lac_ctx_t *mine = lac_thread_ctx();
-    if (!lac_sgemm_or_decline(mine, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, b, N, a, K, 0.0f, c, N,
-                              "sgemm_", (void *)&ctx)) {
+    if (!lac_try_sgemm(mine, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, b, N, a, K, 0.0f, c, N, "sgemm_",
+                       (void *)&ctx)) {
         memcpy(c, expected, sizeof expected);
-        if (mine) lac_forwarded(mine);
+        if (mine) lac_interpose_timing_end(mine);
     }
     return LAC_OK;
 }
@@ -232,11 +232,11 @@ static lac_status_t registered(int i)
         if (!status) status = lac_register(ctx, &oa);
     }
     lac_status_t there = status;
-    if (!status && !lac_sgemm_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, b, N, a, K, 0.0f, c,
-                                         N, "sgemm_", (void *)&ctx))
+    if (!status && !lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, b, N, a, K, 0.0f, c, N,
+                                  "sgemm_", (void *)&ctx))
         memcpy(c, expected, sizeof expected);
     if (!there) lac_unregister(a);
-    lac_forwarded(ctx);
+    lac_interpose_timing_end(ctx);
     lac_meta_free(meta);
     return status;
 }

@@ -141,8 +141,8 @@ typedef struct shared {
 static void multiply_registered(lac_ctx_t *ctx, const shared_t *s)
 {
     float c[M * N];
-    lac_sgemm_or_decline(ctx, LAC_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, s->registered.buf, K, b, K, 0.0f, c, M,
-                         "test", NULL);
+    lac_try_sgemm(ctx, LAC_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, s->registered.buf, K, b, K, 0.0f, c, M, "test",
+                  NULL);
 }
 
 static void *keep_measuring(void *arg)

@@ -15,8 +15,8 @@ enum { SHORT = 10, LONG = 5000, DEEP = 5000, CHECKED = 300 };
 typedef struct product {
     lac_ctx_t *ours; /* whose workspace is in the recording */
     void *stream;    /* that is captured                    */
-    lac_recorded_product_t call;
-    lac_outlook_t outlook;
+    lac_captured_gemm_t call;
+    lac_estimate_t estimate;
     int gone, recorded;
     float *a, *b, *from, *bias; /* on the host */
 } product_t;
@@ -40,7 +40,7 @@ static float *random_matrix(int64_t count, double density, uint64_t seed)
 static lac_status_t record(void *arg)
 {
     product_t *p = arg;
-    p->recorded = lac_record_product(p->ours, p->stream, &p->call, &p->outlook, count_gone, &p->gone);
+    p->recorded = lac_capture_gemm(p->ours, p->stream, &p->call, &p->estimate, count_gone, &p->gone);
     return LAC_OK;
 }
 
@@ -49,10 +49,10 @@ static void make(product_t *p, lac_ctx_t *ctx, bool right, bool added)
 {
     lac_dim_t m = right ? LONG : SHORT, n = right ? SHORT : LONG;
     *p = (product_t){
-        .ours = gpu_ctx(), .stream = lac_device_stream(ctx), .outlook = {right, 0.001, 0.1, 5.0, 60.0}};
+        .ours = gpu_ctx(), .stream = lac_device_stream(ctx), .estimate = {right, 0.001, 0.1, 5.0, 60.0}};
     p->a = random_matrix(m * DEEP, right ? 1.0 : 0.001, 1);
     p->b = random_matrix(n * DEEP, right ? 0.001 : 1.0, 2);
-    p->call = (lac_recorded_product_t){
+    p->call = (lac_captured_gemm_t){
         .m = m, .n = n, .k = DEEP, .alpha = 2.0f, .lda = m, .ldb = DEEP, .ldc = m, .symbol = "test"};
     p->call.a = gpu_upload(ctx, p->a, (size_t)(m * DEEP) * sizeof(float));
     p->call.b = gpu_upload(ctx, p->b, (size_t)(n * DEEP) * sizeof(float));
@@ -60,9 +60,9 @@ static void make(product_t *p, lac_ctx_t *ctx, bool right, bool added)
     if (!added) return;
     p->from = random_matrix(m * n, 1.0, 3);
     p->bias = random_matrix(m, 1.0, 4);
-    p->call.addend.from = gpu_upload(ctx, p->from, (size_t)(m * n) * sizeof(float));
-    p->call.addend.ldf = m;
-    p->call.addend.bias = gpu_upload(ctx, p->bias, (size_t)m * sizeof(float));
+    p->call.residual.d = gpu_upload(ctx, p->from, (size_t)(m * n) * sizeof(float));
+    p->call.residual.ldd = m;
+    p->call.residual.bias = gpu_upload(ctx, p->bias, (size_t)m * sizeof(float));
 }
 
 static void unmake(product_t *p, lac_ctx_t *ctx)
@@ -70,8 +70,8 @@ static void unmake(product_t *p, lac_ctx_t *ctx)
     lac_device_free(ctx, (void *)(uintptr_t)p->call.a);
     lac_device_free(ctx, (void *)(uintptr_t)p->call.b);
     lac_device_free(ctx, p->call.c);
-    lac_device_free(ctx, (void *)(uintptr_t)p->call.addend.from);
-    lac_device_free(ctx, (void *)(uintptr_t)p->call.addend.bias);
+    lac_device_free(ctx, (void *)(uintptr_t)p->call.residual.d);
+    lac_device_free(ctx, (void *)(uintptr_t)p->call.residual.bias);
     lac_ctx_free(p->ours);
     free(p->a), free(p->b), free(p->from), free(p->bias);
 }
@@ -79,7 +79,7 @@ static void unmake(product_t *p, lac_ctx_t *ctx)
 /* Elements here and there, against sums in double. */
 static void check(const product_t *p, lac_ctx_t *ctx, double density)
 {
-    const lac_recorded_product_t *x = &p->call;
+    const lac_captured_gemm_t *x = &p->call;
     float *c = malloc((size_t)(x->m * x->n) * sizeof *c);
     uint64_t seed = 5;
     if (!c) abort();
@@ -106,7 +106,7 @@ static void check(const product_t *p, lac_ctx_t *ctx, double density)
 
 static void turn(product_t *p, lac_ctx_t *ctx, double density)
 {
-    bool right = p->outlook.right;
+    bool right = p->estimate.right;
     int64_t count = (int64_t)SHORT * DEEP;
     float **host = right ? &p->b : &p->a;
     free(*host);

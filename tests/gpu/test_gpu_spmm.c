@@ -84,7 +84,7 @@ static void product(lac_ctx_t *ctx, float alpha, float beta)
         call.rsc = c_rows ? x.n : 1, call.csc = c_rows ? 1 : m;
         call.alpha = where, call.beta = where + 1, call.scalars = way & 16 ? LAC_DEVICE : LAC_HOST;
         gpu_expect(lac_device_upload(ctx, c, x.c, sizeof x.c), LAC_OK, "upload");
-        if (!lac_spmm_or_decline(ctx, &call, "cusparseSpMM", NULL))
+        if (!lac_try_spmm(ctx, &call, "cusparseSpMM", NULL))
             gpu_fail("%dx%dx%d, way %d: declined", x.m, x.k, x.n, way);
         gpu_expect(lac_device_download(ctx, x.got, c, sizeof x.got), LAC_OK, "download");
         if (!right(&call, alpha, beta)) gpu_fail("%dx%dx%d, way %d: wrong", x.m, x.k, x.n, way);

@@ -31,10 +31,10 @@ static int teardown(void **state)
     return 0;
 }
 
-static int added(lac_ctx_t *ctx, float beta, const lac_addend_t *addend)
+static int added(lac_ctx_t *ctx, float beta, const lac_residual_t *residual)
 {
-    return lac_sgemm_added_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, beta, c, M,
-                                      addend, "lt", NULL);
+    return lac_try_sgemm_residual(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, beta, c, M,
+                                  residual, "lt", NULL);
 }
 
 /* By columns. */
@@ -52,16 +52,16 @@ static void expect(float beta, bool with_from, bool with_bias)
 static void test_addends(void **state)
 {
     for (int i = 0; i < 4; i++) {
-        lac_addend_t addend = {.from = i & 1 ? from : NULL, .ldf = LDF, .bias = i & 2 ? bias : NULL};
+        lac_residual_t residual = {.d = i & 1 ? from : NULL, .ldd = LDF, .bias = i & 2 ? bias : NULL};
         float beta = i ? 0.0f : 2.0f;
-        assert_true(added(*state, beta, &addend));
+        assert_true(added(*state, beta, &residual));
         expect(beta, i & 1, i & 2);
     }
 }
 
 static void test_addends_that_fail(void **state)
 {
-    const lac_addend_t both = {.from = from, .ldf = LDF, .bias = bias};
+    const lac_residual_t both = {.d = from, .ldd = LDF, .bias = bias};
     for (int n = 1; n <= 2; n++) {
         fake.fails = fake.calls + n;
         assert_false(added(*state, 0.0f, &both)); /* cuBLAS then does all of it again */
@@ -72,24 +72,22 @@ static void test_addends_that_fail(void **state)
 static void test_declined(void **state)
 {
     lac_ctx_t *ctx = *state, *host = unit_ctx();
-    const lac_addend_t both = {.from = from, .ldf = LDF, .bias = bias}, none = {.from = NULL};
+    const lac_residual_t both = {.d = from, .ldd = LDF, .bias = bias}, none = {.d = NULL};
     assert_int_equal(added(NULL, 0.0f, &both), 0);
     assert_int_equal(added(host, 0.0f, &both), 0); /* nothing is added on the host */
     assert_int_equal(added(host, 0.0f, &none), 0); /* small */
-    assert_int_equal(lac_sgemm_or_decline(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f,
-                                          c, M, "sgemm_", NULL),
+    assert_int_equal(lac_try_sgemm(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, c, M,
+                                   "sgemm_", NULL),
                      0);
-    assert_int_equal(lac_sgemv_or_decline(NULL, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1, "s", NULL),
-                     0);
-    assert_int_equal(lac_sgemv_or_decline(host, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1, "s", NULL),
-                     0);
-    assert_int_equal(lac_sgemm_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, a,
-                                          M, "sgemm_", NULL),
-                     0); /* aliased: what the BLAS makes of it is its own affair */
-    assert_false(lac_sgemm_settled(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, M, K, 0, NULL, 1));
-    assert_false(lac_sgemm_settled(ctx, LAC_TRANS, LAC_TRANS, M, N, K, K, N, 1, NULL, 1));
-    assert_false(lac_awaits_forwarded(NULL));
-    lac_forwarded(ctx); /* nothing was being timed */
+    assert_int_equal(lac_try_sgemv(NULL, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1, "s", NULL), 0);
+    assert_int_equal(lac_try_sgemv(host, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1, "s", NULL), 0);
+    assert_int_equal(
+        lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, a, M, "sgemm_", NULL),
+        0); /* aliased: what the BLAS makes of it is its own affair */
+    assert_false(lac_interpose_dense_streak(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, M, K, 0, NULL, 1));
+    assert_false(lac_interpose_dense_streak(ctx, LAC_TRANS, LAC_TRANS, M, N, K, K, N, 1, NULL, 1));
+    assert_false(lac_interpose_timing_pending(NULL));
+    lac_interpose_timing_end(ctx); /* nothing was being timed */
     for (int i = 0; i < M * N; i++) assert_true(c[i] == 1.0f);
     lac_ctx_free(host);
 }
@@ -102,8 +100,8 @@ static void test_vectors(void **state)
             if (!inc) continue;
             const int rows = turned ? N : M, cols = turned ? M : N;
             float y[2 * M] = {0};
-            assert_true(lac_sgemv_or_decline(*state, turned ? LAC_TRANS : LAC_NO_TRANS, M, N, 1.0f, a, M, b,
-                                             inc, 0.0f, y, -inc, "sgemv_", NULL));
+            assert_true(lac_try_sgemv(*state, turned ? LAC_TRANS : LAC_NO_TRANS, M, N, 1.0f, a, M, b, inc,
+                                      0.0f, y, -inc, "sgemv_", NULL));
             for (int i = 0; i < rows; i++) {
                 float sum = 0.0f;
                 for (int k = 0; k < cols; k++)

@@ -55,8 +55,8 @@ static lac_meta_t *lie(void)
 static int times(lac_ctx_t *ctx, const float *from, lac_inc_t ld)
 {
     double got = 0.0, once = 0.0;
-    if (!lac_sgemm_or_decline(ctx, LAC_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, from, ld, b, K, 0.0f, c, M,
-                              "sgemm_", NULL))
+    if (!lac_try_sgemm(ctx, LAC_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, from, ld, b, K, 0.0f, c, M, "sgemm_",
+                       NULL))
         return 0;
     for (int j = 0; j < N; j++)
         for (int i = 0; i < M; i++) {
@@ -122,15 +122,15 @@ static void test_known_on_either_side(void **state)
     for (int turned = 0; turned < 2; turned++) {
         int n = turned ? M : K, k = turned ? K : M;
         float out[K];
-        assert_true(lac_sgemm_or_decline(ctx, LAC_NO_TRANS, turned ? LAC_NO_TRANS : LAC_TRANS, 1, n, k, 1.0f,
-                                         b, 1, w, LDW, 0.0f, out, 1, "sgemm_", NULL));
+        assert_true(lac_try_sgemm(ctx, LAC_NO_TRANS, turned ? LAC_NO_TRANS : LAC_TRANS, 1, n, k, 1.0f, b, 1,
+                                  w, LDW, 0.0f, out, 1, "sgemm_", NULL));
         for (int j = 0; j < n; j++) {
             float sum = 0.0f;
             for (int i = 0; i < k; i++) sum += 10.0f * b[i] * (turned ? w[j * LDW + i] : w[i * LDW + j]);
             assert_true(out[j] == sum);
         }
-        assert_true(lac_sgemv_or_decline(ctx, turned ? LAC_TRANS : LAC_NO_TRANS, K, M, 1.0f, w, LDW, b, 1,
-                                         0.0f, out, 1, "sgemv_", NULL));
+        assert_true(lac_try_sgemv(ctx, turned ? LAC_TRANS : LAC_NO_TRANS, K, M, 1.0f, w, LDW, b, 1, 0.0f, out,
+                                  1, "sgemv_", NULL));
     }
     unit_expect(lac_unregister(w), LAC_OK, "unregister");
     lac_meta_free(meta);
@@ -146,8 +146,8 @@ static void test_another_matrix_there(void **state)
     unit_expect(lac_register(ctx, &x), LAC_OK, "register");
     assert_int_equal(times(ctx, w, LDW - 1), 1);
     assert_int_equal(times(ctx, w + 1, LDW), 1);
-    assert_true(lac_sgemm_or_decline(ctx, LAC_TRANS, LAC_NO_TRANS, M - 1, N, K, 1.0f, w, LDW, b, K, 0.0f, c,
-                                     M, "sgemm_", NULL));
+    assert_true(lac_try_sgemm(ctx, LAC_TRANS, LAC_NO_TRANS, M - 1, N, K, 1.0f, w, LDW, b, K, 0.0f, c, M,
+                              "sgemm_", NULL));
     assert_true(c[0] != 0.0f);
     assert_int_equal(times(ctx, w, LDW), 10);
     unit_expect(lac_meta_touch(meta), LAC_OK, "touch"); /* and so it knows nothing any more */
@@ -168,8 +168,8 @@ static void test_changed_contents(void **state)
         unit_expect(lac_register(ctx, &x), LAC_OK, "register");
         assert_int_equal(times(ctx, w, LDW), 10);
         if (way)
-            lac_sgemm_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, 2, 2, 2, 1.0f, b, K, b, K, 0.0f, w + LDW, 2,
-                                 "sgemm_", NULL);
+            lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, 2, 2, 2, 1.0f, b, K, b, K, 0.0f, w + LDW, 2,
+                          "sgemm_", NULL);
         else
             w[3 * LDW] += 1.0f;
         fill();
@@ -225,8 +225,8 @@ static void test_changed_on_a_device(void **state)
     w[3 * LDW] += 1.0f;
     for (int i = 1; i <= CALLS && !ended_at; i++) {
         float out[K];
-        lac_sgemm_or_decline(ctx, LAC_NO_TRANS, LAC_TRANS, 1, K, M, 1.0f, b, 1, w, LDW, 0.0f, out, 1,
-                             "sgemm_", NULL);
+        lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_TRANS, 1, K, M, 1.0f, b, 1, w, LDW, 0.0f, out, 1, "sgemm_",
+                      NULL);
         lac_memory_id_t at;
         bool ended;
         assert_true(lac_registry_find(w, &at, &ended));
@@ -311,7 +311,7 @@ static void test_frozen_by_shape(void **state)
     assert_int_equal(times(ctx, w, LDW), 1);
     assert_true(lac_registry_find(w, &at, &ended) && !ended);
     assert_int_equal(at.allocation, 8);
-    assert_false(lac_brings_registered(M, N, K, b, b, w, M)); /* C there: ended, and it stays so */
+    assert_false(lac_interpose_is_registered(M, N, K, b, b, w, M)); /* C there: ended, and it stays so */
     assert_int_equal(times(ctx, w, LDW), 1);
     assert_true(lac_registry_find(w, &at, &ended) && ended);
     unit_expect(lac_unregister(w), LAC_OK, "unregister");
@@ -334,7 +334,7 @@ static void test_many(void **state)
             x.meta = meta;
             unit_expect(round ? lac_unregister(x.buf) : lac_register(ctx, &x), LAC_OK, "many");
             assert_int_equal(lac_registry_size, round ? COUNT - 1 - i : i + 1);
-            assert_int_equal(lac_brings_registered(3, 3, 3, b, x.buf, c, 3), !round);
+            assert_int_equal(lac_interpose_is_registered(3, 3, 3, b, x.buf, c, 3), !round);
         }
     lac_meta_free(meta);
     lac_ctx_free(ctx);

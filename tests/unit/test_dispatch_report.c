@@ -105,8 +105,8 @@ static void test_exec_lines_of_other_entries(void **state)
     lac_plan_destroy(plan);
     fill(1);
     unit_expect(lac_ctx_set(ctx, "dense_bias", "900"), LAC_OK, "bias"); /* on any machine */
-    int computed = lac_sgemm_or_decline(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, w, N, s, K, 0.0f, out,
-                                        N, "sgemm_", (const void *)(uintptr_t)test_exec_line);
+    int computed = lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, w, N, s, K, 0.0f, out, N,
+                                 "sgemm_", (const void *)(uintptr_t)test_exec_line);
     const char *log = unit_log();
     assert_int_equal(computed, 0);
     assert_string_equal(field(log, 3), "sgemm_");
@@ -128,9 +128,9 @@ static void test_exec_line_of_rows(void **state)
         for (int k = 0; k < K; k++) transposed[k * M + i] = s[i * K + k];
     for (int turn = 0; turn < 2; turn++) {
         memset(out, 0x7f, sizeof out);
-        assert_int_equal(lac_sgemm_rows_or_decline(ctx, turn ? LAC_TRANS : LAC_NO_TRANS, LAC_NO_TRANS, M, N,
-                                                   K, 1.0f, turn ? transposed : s, turn ? M : K, w, N, 0.0f,
-                                                   out, N, "cblas_sgemm", NULL),
+        assert_int_equal(lac_try_sgemm_rows(ctx, turn ? LAC_TRANS : LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f,
+                                            turn ? transposed : s, turn ? M : K, w, N, 0.0f, out, N,
+                                            "cblas_sgemm", NULL),
                          1);
         const char *log = unit_log();
         assert_string_equal(field(log, 6), turn ? "TN" : "NN");
@@ -144,8 +144,8 @@ static void test_exec_line_of_rows(void **state)
                 assert_true(fabs(sum - (double)out[i * N + j]) <= 1e-4 * (1.0 + fabs(sum)));
             }
     }
-    assert_int_equal(lac_sgemm_rows_or_decline(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, s, K, w, N,
-                                               0.0f, out, N, "cblas_sgemm", NULL),
+    assert_int_equal(lac_try_sgemm_rows(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, s, K, w, N, 0.0f,
+                                        out, N, "cblas_sgemm", NULL),
                      0);
     lac_ctx_free(ctx);
 }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The choice between the caller's call and ours: first as numbers, then through lac_spmm_or_decline before a
+ * The choice between the caller's call and ours: first as numbers, then through lac_try_spmm before a
  * device whose clock says what the test wants. */
 #include "fake_device.h"
 #include "dispatch/rivals.h"
@@ -168,7 +168,7 @@ static lac_ctx_t *clocked_ctx(double theirs, double ours)
     return ctx;
 }
 
-static int call(lac_ctx_t *ctx, int kind)
+static int call(lac_ctx_t *ctx, int alg)
 {
     const lac_spmm_t x = {.m = M,
                           .n = N,
@@ -187,11 +187,11 @@ static int call(lac_ctx_t *ctx, int kind)
                           .csc = 1,
                           .alpha = &one,
                           .beta = &zero,
-                          .kind = kind};
-    int done = lac_spmm_or_decline(ctx, &x, "cusparseSpMM", NULL);
-    assert_false(done && lac_awaits_forwarded(ctx));
-    if (!done) lac_forwarded(ctx);
-    assert_false(lac_awaits_forwarded(ctx));
+                          .alg = alg};
+    int done = lac_try_spmm(ctx, &x, "cusparseSpMM", NULL);
+    assert_false(done && lac_interpose_timing_pending(ctx));
+    if (!done) lac_interpose_timing_end(ctx);
+    assert_false(lac_interpose_timing_pending(ctx));
     assert_false(fake_clock.open);
     return done;
 }

@@ -247,9 +247,9 @@ static void child(void)
     static char names[40][16];
     for (int i = 0; i < 40; i++) {
         snprintf(names[i], sizeof names[i], "symbol%02d", i);
-        lac_tell_forwarded(names[i], LAC_FORWARD_SMALL);
-        lac_tell_forwarded(names[i], LAC_FORWARD_FORM);
-        lac_tell_forwarded(names[i], LAC_FORWARD_SMALL);
+        lac_interpose_count_passthrough(names[i], LAC_PASS_SMALL);
+        lac_interpose_count_passthrough(names[i], LAC_PASS_TYPE);
+        lac_interpose_count_passthrough(names[i], LAC_PASS_SMALL);
     }
     exit(0);
 }
