@@ -5,7 +5,7 @@
 #define LACUNA_API_COLUMN_PRODUCT_H
 
 #include "../dispatch/ctx_state.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 /* The site of a product that a drop-in library brings, from its shape alone. */
 lac_site_key_t lac_column_key(lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,

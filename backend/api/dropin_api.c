@@ -11,7 +11,7 @@
 #include "../dispatch/report.h"
 #include "../dispatch/statistics.h"
 #include "lacuna/context.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
 #include "../base/status.h"
 #include "../dispatch/device_timing.h"
 #include "../dispatch/rivals.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "env.h"
 #include "library.h"
 #include "log.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 #include <dlfcn.h>
 #include <link.h>

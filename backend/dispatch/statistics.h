@@ -5,7 +5,7 @@
 #define LACUNA_DISPATCH_STATISTICS_H
 
 #include "ctx_state.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 /* A context takes part from its first call to its end. */
 void lac_statistics_enlist(lac_ctx_t *ctx);

@@ -5,7 +5,7 @@
 #include "../base/clock.h"
 #include "../base/cpu_use.h"
 #include "../base/status.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "slicer.h"
 #include "lacuna/context.h"
 #include "lacuna/device.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 /* What a loaded backend borrows from the core, so that messages reach lac_last_error, and forks wait. */
 typedef struct lac_services {

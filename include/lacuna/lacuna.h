@@ -14,7 +14,6 @@
 #include "lacuna/slice.h"
 #include "lacuna/sddmm.h"
 #include "lacuna/register.h"
-#include "lacuna/dropin.h"
 #include "lacuna/device.h"
 
 #endif

@@ -11,7 +11,7 @@
 #include "blas_resolve.h"
 #include "blas_shapes.h"
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 void enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
 void enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS);

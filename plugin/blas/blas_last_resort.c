@@ -4,7 +4,7 @@
 #include "blas_last_resort.h"
 
 #include "lacuna/context.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 #include "lacuna/gemm.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * BLASes among the loaded objects, told by their names. */
 #include "blas_objects.h"
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "blas_resolve.h"
 #include "blas_objects.h"
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "cublas_places.h"
 #include "cublas_resolve.h"
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
 int enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS);

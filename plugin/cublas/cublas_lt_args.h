@@ -9,7 +9,7 @@
 #include "cublas_args.h"
 #include "cublas_resolve.h"
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 typedef struct lt_args {
     gemm_args_t gemm; /* c is D; beta is 0 where C lies apart from it */

@@ -7,7 +7,7 @@
 #ifndef LACUNA_CUBLAS_PLACES_H
 #define LACUNA_CUBLAS_PLACES_H
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 #include <pthread.h>
 #include <stdbool.h>

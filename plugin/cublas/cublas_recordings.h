@@ -8,7 +8,7 @@
 #ifndef LACUNA_CUBLAS_RECORDINGS_H
 #define LACUNA_CUBLAS_RECORDINGS_H
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 /* Records both ways of the product where one that was computed before showed it sparse. 1: done. 0: to be
  * forwarded, and why. Negative: the capture is spoilt. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trial.h"
+#include "lacuna/interpose.h"
 
 /* Above so many multiply-adds the oracle of a trial takes longer than all routes together. */
 #define MULTIPLY_ADDS_MOST 2e7

@@ -6,6 +6,7 @@
 
 #include "blas_view.h"
 #include "trial.h"
+#include "lacuna/interpose.h"
 
 void trial_force(trial_t *t)
 {

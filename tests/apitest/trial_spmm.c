@@ -6,6 +6,7 @@
 #include "blas_view.h"
 #include "index_list.h"
 #include "trial.h"
+#include "lacuna/interpose.h"
 
 /* The arrays of a CSR matrix as others have them: the entries of a row in any order, some of them in two
  * halves. */

@@ -5,7 +5,7 @@
 #include "fake_cusparse.h"
 #include "../../plugin/cublas/cublas_shapes.h"
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 #include "lacuna/lacuna.h"
 
 #include <dlfcn.h>

@@ -5,6 +5,7 @@
 #define PLAIN_DEVICE_H
 
 #include "model/backend.h"
+#include "lacuna/interpose.h"
 
 /* to := beta to + x. */
 lac_status_t plain_device_add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,

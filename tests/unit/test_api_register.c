@@ -6,6 +6,7 @@
 #include "data/registry.h"
 
 #include "lacuna/register.h"
+#include "lacuna/interpose.h"
 
 #include <pthread.h>
 #include <stdlib.h>

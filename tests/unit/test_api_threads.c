@@ -4,6 +4,7 @@
  * a context keeps. */
 #include "unit_support.h"
 #include "../route_names.h"
+#include "lacuna/interpose.h"
 
 #include <malloc.h>
 #include <pthread.h>

@@ -5,6 +5,7 @@
 #include "unit_support.h"
 #include "dispatch/history.h"
 #include "dispatch/timing.h"
+#include "lacuna/interpose.h"
 
 #include <stdio.h>
 #include <stdlib.h>

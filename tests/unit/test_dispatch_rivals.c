@@ -5,7 +5,7 @@
 #include "fake_device.h"
 #include "dispatch/rivals.h"
 
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "unit_support.h"
 #include "dispatch/statistics.h"
 #include "model/problem.h"
+#include "lacuna/interpose.h"
 
 #include <locale.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "child_program.h"
 #include "elf_symbols.h"
 #include "text_table.h"
-#include "lacuna/dropin.h"
+#include "lacuna/interpose.h"
 
 static void take_name(const char *name, void *arg)
 {

@@ -4,8 +4,8 @@
  *
  * These calls are made to cost next to nothing on the way to "declined": a hot dense site is recognised from
  * its shape alone, and its operands are not looked at. Arguments must have passed the BLAS's own checks. */
-#ifndef LACUNA_DROPIN_H
-#define LACUNA_DROPIN_H
+#ifndef LACUNA_INTERPOSE_H
+#define LACUNA_INTERPOSE_H
 
 #include "lacuna/meta.h"
 
