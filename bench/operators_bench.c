@@ -171,7 +171,7 @@ static void from_dense(void)
 }
 static void csr_to_csc(void)
 {
-    must(lac_meta_derive(ctx, &derived, LAC_META_CSC));
+    must(lac_meta_convert(ctx, &derived, LAC_META_CSC));
 }
 static void csr_to_dense(void)
 {
@@ -211,7 +211,7 @@ static void count_dense(void)
 {
     lac_obj_t plain = d;
     plain.meta = NULL;
-    must(lac_count(ctx, &plain, count));
+    must(lac_count_nonzeros(ctx, &plain, count));
 }
 static void copy(void)
 {

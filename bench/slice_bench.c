@@ -61,7 +61,7 @@ static void build(void)
 /* What the other ways are given: CSC, and the slices of each row. */
 static void build_other_ways(void)
 {
-    if (lac_meta_derive(ctx, &a, LAC_META_CSC) || lac_meta_view(a.meta, LAC_META_CSC, &columns)) abort();
+    if (lac_meta_convert(ctx, &a, LAC_META_CSC) || lac_meta_view(a.meta, LAC_META_CSC, &columns)) abort();
     first = bench_need((m + 2) * 8), place = bench_need(picked * 8);
     memset(first, 0, (size_t)(m + 2) * 8);
     for (int64_t i = 0; i < picked; i++) first[rows[i] + 2]++;

@@ -40,7 +40,7 @@ int main(void)
     lac_ctx_t *ctx;
     lac_meta_t *meta;
     lac_decision_t decision = {.route = ""}; /* the library fills it */
-    lac_call_t call = {.size = sizeof call, .decision = &decision};
+    lac_call_opts_t call = {.size = sizeof call, .decision = &decision};
     must(lac_ctx_create(&ctx));
     must(lac_meta_create(&meta, OUTPUTS, INPUTS));
     lac_obj_t vw = lac_obj_rowmajor(LAC_F32, OUTPUTS, INPUTS, weight, INPUTS);

@@ -42,7 +42,7 @@ int main(void)
 
     /* The route is ours to choose: these rows are events. Leave it out, and the cost model decides from what
      * it can see now. The plan keeps extents, strides and types; buffers and contents may change. */
-    lac_call_t call = {.size = sizeof call, .route = "event"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "event"};
     must(lac_plan_create(ctx, &plan, &vs, &vw, &vo, &call));
     must(lac_plan_explain(plan, &decision));
     print_decision(&decision);
@@ -66,7 +66,7 @@ int main(void)
            lac_ctx_bytes(ctx));
 
     int steady = lac_ctx_bytes(ctx) == grown;
-    lac_plan_destroy(plan); /* before its context */
+    lac_plan_free(plan); /* before its context */
     lac_ctx_free(ctx);
     return steady ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -59,7 +59,7 @@ static void expect_product(const product_t *p)
 int main(void)
 {
     product_t p;
-    lac_recording_t *recording;
+    lac_graph_t *recording;
     double us;
     for (int i = 0; i < ROWS * INPUTS; i += 311) spikes[i] = 1.0f;
     for (int i = 0; i < INPUTS * OUTPUTS; i++) weight[i] = (float)(i % 9 - 4);
@@ -81,14 +81,14 @@ int main(void)
     expect_product(&p);
 
     /* So it can be captured. The replays read the spikes of the day from the same device memory. */
-    must(lac_record(p.ctx, multiply, &p, 1, &recording));
+    must(lac_graph_capture(p.ctx, multiply, &p, 1, &recording));
     for (int i = 0; i < ROWS * INPUTS; i += 173) spikes[i] = 2.0f;
     must(lac_device_upload(p.ctx, p.spikes.buf, spikes, sizeof spikes));
-    must(lac_replay(recording, REPLAYS, &us));
+    must(lac_graph_launch(recording, REPLAYS, &us));
     expect_product(&p);
     printf("%d replays, %.1f us each\n", REPLAYS, us);
 
-    lac_recording_free(recording); /* before its context */
+    lac_graph_free(recording); /* before its context */
     must(lac_device_free(p.ctx, p.spikes.buf));
     must(lac_device_free(p.ctx, p.weight.buf));
     must(lac_device_free(p.ctx, p.out.buf));

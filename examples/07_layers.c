@@ -74,11 +74,11 @@ int main(void)
     /* The forms are measured from what was written, and stand for it until the next layer into hidden. */
     lac_epilogue_t relu = {.size = sizeof relu, .bias = bias, .act = LAC_ACT_RELU, .forms = LAC_META_CSR};
     lac_decision_t decision = {.route = ""}; /* the library fills it */
-    lac_call_t call = {.size = sizeof call, .decision = &decision};
+    lac_call_opts_t call = {.size = sizeof call, .decision = &decision};
     for (int step = 0; step < 3; step++) {
         input[step] += 1.0f;
-        must(lac_gemm_layer(ctx, NULL, &vi, &v1, NULL, &vh, &relu, NULL));
-        must(lac_gemm_layer(ctx, NULL, &vh, &v2, NULL, &vo, NULL, &call));
+        must(lac_gemm_epilogue(ctx, NULL, &vi, &v1, NULL, &vh, &relu, NULL));
+        must(lac_gemm_epilogue(ctx, NULL, &vh, &v2, NULL, &vo, NULL, &call));
         expect_layers();
     }
     printf("hidden: density %.3f; its product ran as %s, density %s\n", lac_meta_density(vh.meta),

@@ -31,7 +31,7 @@ static lac_status_t begin(const call_t *c)
 
 static lac_status_t multiply(const call_t *c, const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *out)
 {
-    lac_call_t settings = {.size = sizeof settings, .symbol = c->symbol};
+    lac_call_opts_t settings = {.size = sizeof settings, .symbol = c->symbol};
     return lac_gemm_ex(c->ctx, c->alpha, a, b, c->beta, out, &settings);
 }
 

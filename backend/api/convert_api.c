@@ -119,7 +119,7 @@ static lac_status_t compress(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what
     return status;
 }
 
-lac_status_t lac_meta_derive(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
+lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
 {
     lac_status_t status = check_input(ctx, "obj", obj);
     if (status) return status;
@@ -242,7 +242,7 @@ lac_status_t lac_tile_occupancy(lac_ctx_t *ctx, const lac_obj_t *a, lac_dim_t ti
     return status;
 }
 
-lac_status_t lac_count(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count)
+lac_status_t lac_count_nonzeros(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count)
 {
     lac_status_t status = check_input(ctx, "a", a);
     if (status) return status;

@@ -122,7 +122,7 @@ size_t lac_ctx_bytes(const lac_ctx_t *ctx)
     return sizeof *ctx + lac_sites_bytes(&ctx->sites) + ctx->backend->bytes(ctx->exec);
 }
 
-lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
+lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_info_fn fact, void *arg)
 {
     char key[64], text[512];
     const char *why;
@@ -164,7 +164,7 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg)
     return LAC_OK;
 }
 
-lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, void *arg)
+lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_info_fn progress, void *arg)
 {
     char written[sizeof ctx->machine_source], *source;
     lac_clear_error();

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-struct lac_recording {
+struct lac_graph {
     lac_ctx_t *ctx;
     void *inside; /* the backend's */
     int calls;
@@ -103,7 +103,8 @@ lac_status_t lac_device_time(lac_ctx_t *ctx, lac_work_fn work, void *arg, int ca
     return status;
 }
 
-lac_status_t lac_record(lac_ctx_t *ctx, lac_work_fn work, void *arg, int calls, lac_recording_t **recording)
+lac_status_t lac_graph_capture(lac_ctx_t *ctx, lac_work_fn work, void *arg, int calls,
+                               lac_graph_t **recording)
 {
     const lac_device_t *device;
     lac_status_t status = device_of(ctx, &device);
@@ -111,7 +112,7 @@ lac_status_t lac_record(lac_ctx_t *ctx, lac_work_fn work, void *arg, int calls, 
     if (!recording) return lac_fail(LAC_ERR_NULL, "recording: is NULL");
     *recording = NULL;
     if ((status = check_timed(work, calls))) return status;
-    lac_recording_t *made = calloc(1, sizeof *made);
+    lac_graph_t *made = calloc(1, sizeof *made);
     if (!made) return lac_fail(LAC_ERR_MEMORY, "recording: out of memory");
     int token = lac_enter(ctx);
     status = device->record(ctx->exec, work, arg, calls, &made->inside);
@@ -126,7 +127,7 @@ lac_status_t lac_record(lac_ctx_t *ctx, lac_work_fn work, void *arg, int calls, 
     return LAC_OK;
 }
 
-lac_status_t lac_replay(lac_recording_t *recording, int times, double *us)
+lac_status_t lac_graph_launch(lac_graph_t *recording, int times, double *us)
 {
     lac_clear_error();
     if (!recording) return lac_fail(LAC_ERR_NULL, "recording: is NULL");
@@ -139,7 +140,7 @@ lac_status_t lac_replay(lac_recording_t *recording, int times, double *us)
     return status;
 }
 
-void lac_recording_free(lac_recording_t *recording)
+void lac_graph_free(lac_graph_t *recording)
 {
     if (!recording) return;
     recording->ctx->backend->device->forget(recording->inside);

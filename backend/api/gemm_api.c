@@ -99,14 +99,14 @@ lac_status_t lac_describe_call(lac_ctx_t *ctx, const float *alpha, const lac_obj
     return lac_describe_call_at(ctx, LAC_HOST, alpha, a, b, beta, c, p);
 }
 
-lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char **route)
+lac_status_t lac_read_call(const lac_call_opts_t *call, lac_call_opts_t *copy, const char **route)
 {
     bool accepted = true;
-    *copy = (lac_call_t){0};
+    *copy = (lac_call_opts_t){0};
     *route = NULL;
     if (!call) return LAC_OK;
-    if (call->size < offsetof(lac_call_t, route) + sizeof call->route)
-        return lac_fail(LAC_ERR_VALUE, "call.size: is %zu; set it to sizeof(lac_call_t)", call->size);
+    if (call->size < offsetof(lac_call_opts_t, route) + sizeof call->route)
+        return lac_fail(LAC_ERR_VALUE, "call.size: is %zu; set it to sizeof(lac_call_opts_t)", call->size);
     /* Half a pointer is none: an older, smaller structure ends between members. */
     size_t size = call->size / sizeof(void *) * sizeof(void *);
     memcpy(copy, call, size < sizeof *copy ? size : sizeof *copy);
@@ -115,8 +115,8 @@ lac_status_t lac_read_call(const lac_call_t *call, lac_call_t *copy, const char 
     return LAC_OK;
 }
 
-lac_status_t lac_run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_t *settings,
-                          lac_request_t *request, lac_call_t *call)
+lac_status_t lac_run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_opts_t *settings,
+                          lac_request_t *request, lac_call_opts_t *call)
 {
     request->symbol = settings->symbol ? settings->symbol : "lac_gemm";
     request->decision = settings->decision;
@@ -125,16 +125,16 @@ lac_status_t lac_run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_t *se
     int token = lac_enter(ctx);
     lac_status_t status = lac_dispatch(ctx, p, request);
     lac_leave(ctx, token);
-    if (call && call->size >= offsetof(lac_call_t, declined) + sizeof call->declined)
+    if (call && call->size >= offsetof(lac_call_opts_t, declined) + sizeof call->declined)
         call->declined = request->declined;
     return status;
 }
 
 lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                         const float *beta, const lac_obj_t *c, lac_call_t *call)
+                         const float *beta, const lac_obj_t *c, lac_call_opts_t *call)
 {
     lac_problem_t p;
-    lac_call_t settings;
+    lac_call_opts_t settings;
     lac_request_t request = {0};
     lac_status_t status = lac_read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
@@ -148,10 +148,11 @@ lac_status_t lac_gemm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, co
 }
 
 lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                         const float *beta, const lac_obj_t *c, lac_call_t *call, lac_decision_t *decision)
+                         const float *beta, const lac_obj_t *c, lac_call_opts_t *call,
+                         lac_decision_t *decision)
 {
     lac_problem_t p;
-    lac_call_t settings;
+    lac_call_opts_t settings;
     lac_request_t request = {.symbol = "lac_explain"};
     lac_status_t status = lac_read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * lac_gemm_layer: a product by any route, bias and activation by it or behind it, then the forms of what was
- * written. */
+ * lac_gemm_epilogue: a product by any route, bias and activation by it or behind it, then the forms of what
+ * was written. */
 #include "entry.h"
 #include "../base/status.h"
 #include "../data/check.h"
@@ -39,7 +39,7 @@ static lac_status_t check_values(const lac_epilogue_t *e)
 static lac_status_t check_bias(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_obj_t *c)
 {
     if (!e->bias) return LAC_OK;
-    lac_dim_t count = e->bias_of_rows ? lac_obj_rows(c) : lac_obj_cols(c);
+    lac_dim_t count = e->bias_per_row ? lac_obj_rows(c) : lac_obj_cols(c);
     lac_obj_t array = lac_view_array(e->bias, count, sizeof *e->bias);
     if (lac_share_memory(&array, c)) return lac_fail(LAC_ERR_ALIAS, "epilogue.bias: overlaps c");
     if (!ctx->backend->check || !ctx->backend->check(ctx->exec, "epilogue.bias", e->bias)) return LAC_OK;
@@ -87,7 +87,7 @@ static lac_finish_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, cons
     bool all = e->act == LAC_ACT_NONE;
     return (lac_finish_t){.any = !all || e->bias,
                           .bias = e->bias,
-                          .bias_of_rows = e->bias_of_rows,
+                          .bias_per_row = e->bias_per_row,
                           .magnitude = e->act == LAC_ACT_MAGNITUDE,
                           .limit = all                      ? NAN
                                    : e->act == LAC_ACT_RELU ? 0.0f
@@ -129,12 +129,12 @@ static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned w
     return status;
 }
 
-lac_status_t lac_gemm_layer(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                            const float *beta, const lac_obj_t *c, const lac_epilogue_t *epilogue,
-                            lac_call_t *call)
+lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                               const float *beta, const lac_obj_t *c, const lac_epilogue_t *epilogue,
+                               lac_call_opts_t *call)
 {
     lac_problem_t p;
-    lac_call_t settings;
+    lac_call_opts_t settings;
     lac_epilogue_t e;
     lac_request_t request = {0};
     lac_status_t status = lac_read_call(call, &settings, &request.route);

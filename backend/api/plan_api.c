@@ -30,10 +30,10 @@ static lac_status_t prepare(lac_ctx_t *ctx, const lac_route_t *route, lac_proble
 static const float any_scalar = 1.0f;
 
 lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t *a, const lac_obj_t *b,
-                             const lac_obj_t *c, const lac_call_t *call)
+                             const lac_obj_t *c, const lac_call_opts_t *call)
 {
     lac_problem_t p;
-    lac_call_t settings;
+    lac_call_opts_t settings;
     lac_request_t request = {.symbol = "lac_plan_create", .untried = true};
     lac_clear_error();
     if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
@@ -96,7 +96,7 @@ lac_status_t lac_plan_explain(const lac_plan_t *plan, lac_decision_t *decision)
     return LAC_OK;
 }
 
-void lac_plan_destroy(lac_plan_t *plan)
+void lac_plan_free(lac_plan_t *plan)
 {
     free(plan);
 }

@@ -160,7 +160,7 @@ static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
 /* The whole product. What lac_gemm would check under its own names is checked here. */
 static lac_status_t multiply(const call_t *c, const lac_obj_t *out)
 {
-    lac_call_t settings = {.size = sizeof settings, .symbol = c->symbol};
+    lac_call_opts_t settings = {.size = sizeof settings, .symbol = c->symbol};
     const lac_backend_t *backend = c->ctx->backend;
     lac_status_t status = lac_check_operand(c->out_name, out, true, backend->space);
     if (status) return status;

@@ -12,18 +12,18 @@
 typedef struct call {
     lac_ctx_t *ctx;
     const lac_obj_t *a;
-    lac_it_t it;
+    lac_index_t it;
     lac_dim_t count;
     const void *rows;
-    const lac_slice_t *options;
+    const lac_slice_opts_t *options;
 } call_t;
 
-static size_t width_of(lac_it_t it)
+static size_t width_of(lac_index_t it)
 {
     return it == LAC_I64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-static lac_status_t check_index_type(const char *name, lac_it_t it)
+static lac_status_t check_index_type(const char *name, lac_index_t it)
 {
     if (it == LAC_I32 || it == LAC_I64) return LAC_OK;
     return lac_fail(LAC_ERR_TYPE, "%s: %d is no index type", name, (int)it);
@@ -34,11 +34,12 @@ static lac_status_t check_place(const lac_ctx_t *ctx, const char *name, const vo
     return memory && ctx->backend->check ? ctx->backend->check(ctx->exec, name, memory) : LAC_OK;
 }
 
-static lac_status_t read_options(const lac_slice_t *options, lac_slicing_t *s)
+static lac_status_t read_options(const lac_slice_opts_t *options, lac_slicing_t *s)
 {
     if (!options) return LAC_OK;
     if (options->size < sizeof *options)
-        return lac_fail(LAC_ERR_VALUE, "options.size: is %zu; set it to sizeof(lac_slice_t)", options->size);
+        return lac_fail(LAC_ERR_VALUE, "options.size: is %zu; set it to sizeof(lac_slice_opts_t)",
+                        options->size);
     s->val = options->val;
     s->homogeneous = options->homogeneous;
     s->zero_rows = options->zero_rows;
@@ -127,8 +128,8 @@ static lac_status_t check_dense(const call_t *c, const lac_slicing_t *s, const c
     return check_place(c->ctx, name, dense->buf);
 }
 
-lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
-                            const void *rows, const lac_obj_t *out, const lac_slice_t *options)
+lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
+                            const void *rows, const lac_obj_t *out, const lac_slice_opts_t *options)
 {
     call_t c = {ctx, a, it, count, rows, options};
     lac_slicing_t s;
@@ -158,9 +159,9 @@ static lac_status_t check_gradient(const call_t *c, const lac_slicing_t *s, cons
     return check_apart(c, s, "grad_val", &written);
 }
 
-lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
+lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
                                  const void *rows, const lac_obj_t *grad_out, float *grad_val,
-                                 const lac_slice_t *options)
+                                 const lac_slice_opts_t *options)
 {
     call_t c = {ctx, a, it, count, rows, options};
     lac_slicing_t s;
@@ -179,15 +180,16 @@ lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it
     return status;
 }
 
-static lac_status_t check_pointers(const call_t *c, lac_it_t ptr_it, const void *ptr)
+static lac_status_t check_pointers(const call_t *c, lac_index_t ptr_it, const void *ptr)
 {
     lac_status_t status = check_index_type("ptr_it", ptr_it);
     if (status) return status;
     return ptr ? check_place(c->ctx, "ptr", ptr) : lac_fail(LAC_ERR_NULL, "ptr: is NULL");
 }
 
-lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
-                                  const void *rows, lac_it_t ptr_it, void *ptr, const lac_slice_t *options)
+lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
+                                  const void *rows, lac_index_t ptr_it, void *ptr,
+                                  const lac_slice_opts_t *options)
 {
     call_t c = {ctx, a, it, count, rows, options};
     lac_slicing_t s;
@@ -204,8 +206,8 @@ lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t i
 }
 
 /* What the second call writes, against what it reads and each other. */
-static lac_status_t check_entries(const call_t *c, const lac_slicing_t *s, lac_it_t ptr_it, const void *ptr,
-                                  const void *idx, const float *val, int64_t entries)
+static lac_status_t check_entries(const call_t *c, const lac_slicing_t *s, lac_index_t ptr_it,
+                                  const void *ptr, const void *idx, const float *val, int64_t entries)
 {
     if (entries && !idx) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
     if (entries == LAC_ENTRIES_UNKNOWN) entries = 1; /* where they begin, at least */
@@ -219,9 +221,9 @@ static lac_status_t check_entries(const call_t *c, const lac_slicing_t *s, lac_i
     return status ? status : check_apart(c, s, "val", &values);
 }
 
-lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
-                                const void *rows, lac_it_t ptr_it, const void *ptr, void *idx, float *val,
-                                const lac_slice_t *options)
+lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
+                                const void *rows, lac_index_t ptr_it, const void *ptr, void *idx, float *val,
+                                const lac_slice_opts_t *options)
 {
     call_t c = {ctx, a, it, count, rows, options};
     lac_slicing_t s;

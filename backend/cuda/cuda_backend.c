@@ -44,7 +44,7 @@ static void describe(char *text, size_t size)
     cudaGetLastError();
 }
 
-static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
+static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
 {
     char text[64];
     int driver = 0, runtime = 0, version = 0, cache = 0;

@@ -107,7 +107,7 @@ static lac_status_t see(const step_t *step, sight_t *seen, const lac_route_t *co
 }
 
 lac_status_t lac_cuda_calibrate(lac_machine_t *machine, const lac_route_t *const *table, int count,
-                                const lac_cuda_bench_t *bench, lac_fact_fn progress, void *arg)
+                                const lac_cuda_bench_t *bench, lac_info_fn progress, void *arg)
 {
     sight_t seen[STEPS];
     lac_machine_t estimate = *machine;

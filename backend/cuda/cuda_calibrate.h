@@ -25,6 +25,6 @@ typedef struct lac_cuda_bench {
 /* Changes those constants of `machine` whose route is in the table and applies; the others stay. A constant
  * moves by a factor of 16 at most. Returns the first status of `measure` that is not LAC_OK. */
 lac_status_t lac_cuda_calibrate(lac_machine_t *machine, const lac_route_t *const *table, int count,
-                                const lac_cuda_bench_t *bench, lac_fact_fn progress, void *arg);
+                                const lac_cuda_bench_t *bench, lac_info_fn progress, void *arg);
 
 #endif

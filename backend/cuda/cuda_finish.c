@@ -6,7 +6,7 @@
 lac_cuda_after_t lac_cuda_after(const lac_problem_t *p, lac_side_t side)
 {
     const lac_finish_t *f = &p->after;
-    bool of_rows = f->bias_of_rows != (side == LAC_SIDE_RIGHT); /* of the transposed product */
+    bool of_rows = f->bias_per_row != (side == LAC_SIDE_RIGHT); /* of the transposed product */
     return (lac_cuda_after_t){f->bias, f->any, of_rows, f->magnitude, f->limit};
 }
 

@@ -81,7 +81,7 @@ static lac_status_t slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const f
         "slice gradient");
 }
 
-static lac_status_t slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, void *ptr)
+static lac_status_t slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, void *ptr)
 {
     lac_cuda_slice_t slice = described(exec, s);
     void *scratch;
@@ -93,7 +93,7 @@ static lac_status_t slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_it
 }
 
 /* The pointers are on the device: the kernel checks them row by row. */
-static lac_status_t slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr,
+static lac_status_t slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                   int64_t *entries)
 {
     (void)exec, (void)s, (void)it, (void)ptr;
@@ -101,7 +101,7 @@ static lac_status_t slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_
     return LAC_OK;
 }
 
-static lac_status_t slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr,
+static lac_status_t slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                               void *idx, float *val)
 {
     lac_cuda_slice_t slice = described(exec, s);

@@ -103,7 +103,7 @@ static lac_status_t allocate(tuning_t *t, lac_cuda_bench_t *bench)
     return status ? status : fill_b(t, bench->b);
 }
 
-lac_status_t lac_cuda_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+lac_status_t lac_cuda_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_info_fn progress,
                            void *arg)
 {
     (void)threads;

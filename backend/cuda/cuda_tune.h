@@ -8,7 +8,7 @@
 
 /* Fills the device's constants, in some seconds, with 430 MB of its memory; the host's stay. Errors: MEMORY,
  * UNAVAILABLE where the exec has the default stream, which cannot be recorded; VENDOR. */
-lac_status_t lac_cuda_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+lac_status_t lac_cuda_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_info_fn progress,
                            void *arg);
 
 #endif

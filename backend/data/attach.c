@@ -9,7 +9,7 @@
 
 /* A caller's index array of either type, read one entry at a time. */
 typedef struct indices {
-    lac_it_t type;
+    lac_index_t type;
     const void *data;
 } indices_t;
 
@@ -139,7 +139,7 @@ static void install(lac_meta_t *meta, lac_form_t form, lac_form_data_t *data)
 }
 
 static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t majors, int64_t minors,
-                                      lac_it_t it, const void *ptr_data, const void *idx_data,
+                                      lac_index_t it, const void *ptr_data, const void *idx_data,
                                       const float *val)
 {
     size_t width = it == LAC_I64 ? sizeof(int64_t) : sizeof(int32_t);
@@ -168,7 +168,7 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t
     return status;
 }
 
-lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_it_t it, const void *ptr, const void *idx,
+lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
                                  const float *val)
 {
     lac_clear_error();
@@ -176,7 +176,7 @@ lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_it_t it, const void *ptr,
     return attach_compressed(meta, LAC_FORM_CSR, meta->m, meta->n, it, ptr, idx, val);
 }
 
-lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_it_t it, const void *ptr, const void *idx,
+lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
                                  const float *val)
 {
     lac_clear_error();

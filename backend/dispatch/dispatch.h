@@ -7,7 +7,7 @@
 #include "ctx_state.h"
 #include "lacuna/gemm.h"
 
-/* What the caller of a dispatch may set and get; the public lac_call_t in internal words. */
+/* What the caller of a dispatch may set and get; the public lac_call_opts_t in internal words. */
 typedef struct lac_request {
     const char *route;        /* a route name that the call asks for, or NULL       */
     lac_decision_t *decision; /* out, or NULL                                       */

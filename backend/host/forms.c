@@ -163,7 +163,7 @@ lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads
     return status;
 }
 
-int64_t lac_count_nonzeros(lac_exec_t *exec, const lac_stored_t *x, int threads)
+int64_t lac_host_nonzeros(lac_exec_t *exec, const lac_stored_t *x, int threads)
 {
     build_t b = {.exec = exec, .kernels = exec->kernels, .x = x};
     b.count = lac_work(exec, LAC_WORK_ROWS, (size_t)x->m * sizeof *b.count);

@@ -19,7 +19,7 @@ lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads
                             lac_form_data_t *data);
 
 /* The number of nonzeros. */
-int64_t lac_count_nonzeros(lac_exec_t *exec, const lac_stored_t *x, int threads);
+int64_t lac_host_nonzeros(lac_exec_t *exec, const lac_stored_t *x, int threads);
 
 /* The form of an operand that may stand for its contents: the one that is there, or, for a frozen operand
  * with a buffer, one built now and kept. *form is NULL where there is neither. Errors: MEMORY, EXTENT. */

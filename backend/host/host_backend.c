@@ -49,7 +49,7 @@ static const struct {
 
 static lac_status_t scan_density(lac_exec_t *exec, const lac_stored_t *x, lac_meta_t *meta, int threads)
 {
-    int64_t nnz = lac_count_nonzeros(exec, x, threads);
+    int64_t nnz = lac_host_nonzeros(exec, x, threads);
     if (nnz < 0) return LAC_ERR_MEMORY;
     meta->nnz = nnz;
     meta->density_origin = LAC_ORIGIN_SCANNED;
@@ -81,7 +81,7 @@ static size_t workspace_bytes(const lac_exec_t *exec)
     return bytes;
 }
 
-static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
+static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
 {
     const lac_blas_t *blas = lac_blas();
     fact(arg, "instruction set", exec->kernels->isa);

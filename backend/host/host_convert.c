@@ -115,7 +115,7 @@ lac_status_t lac_host_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t 
         return LAC_OK;
     }
     lac_stored_t stored = {x->dt, rows, cols, x->rs, x->cs, x->buf};
-    int64_t nonzeros = rows && cols ? lac_count_nonzeros(exec, &stored, threads) : 0;
+    int64_t nonzeros = rows && cols ? lac_host_nonzeros(exec, &stored, threads) : 0;
     if (nonzeros < 0) return LAC_ERR_MEMORY;
     *count = nonzeros;
     return LAC_OK;

@@ -30,7 +30,7 @@ static void finish_part(void *arg, int part, int parts)
     bool by_rows = (p->ccs < 0 ? -p->ccs : p->ccs) <= (p->crs < 0 ? -p->crs : p->crs);
     int64_t lines = by_rows ? p->m : p->n, count = by_rows ? p->n : p->m;
     for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; i++) {
-        bool each = f->bias_of_rows != by_rows;
+        bool each = f->bias_per_row != by_rows;
         const float *add = !f->bias ? NULL : each ? f->bias : f->bias + i;
         finish_line(f, p->c + i * (by_rows ? p->crs : p->ccs), count, by_rows ? p->ccs : p->crs, add, each);
     }

@@ -13,10 +13,10 @@ extern const lac_slicer_t lac_host_slicer;
 
 lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const float *grad_out,
                                  lac_inc_t rs, lac_inc_t cs, float *grad_val);
-lac_status_t lac_host_slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, void *ptr);
-lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr,
+lac_status_t lac_host_slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, void *ptr);
+lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                     int64_t *entries);
-lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr,
+lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                 void *idx, float *val);
 
 /* The list of rows, and the first place of one outside [0, m): VALUE, with a message. */

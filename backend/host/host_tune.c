@@ -388,7 +388,7 @@ static void release(bench_t *b)
     lac_free(b->events.first), lac_free(b->events.k), lac_free(b->events.row), lac_free(b->events.val);
 }
 
-lac_status_t lac_host_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+lac_status_t lac_host_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_info_fn progress,
                            void *arg)
 {
     bench_t b = {.exec = exec, .machine = machine, .threads = threads, .fits = true};

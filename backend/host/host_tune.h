@@ -9,7 +9,7 @@
 
 /* Fills every constant of the host, in some seconds. Each is the least of several runs, on operands larger
  * than the caches where the constant is about memory. Errors: MEMORY. */
-lac_status_t lac_host_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+lac_status_t lac_host_tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_info_fn progress,
                            void *arg);
 
 #endif

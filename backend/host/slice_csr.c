@@ -14,14 +14,14 @@ typedef struct copy {
     lac_rows_t a;
     float weight;
     lac_picks_t picks;
-    lac_it_t it;
+    lac_index_t it;
     const void *ptr;
     void *idx;
     float *val;
     lac_pieces_t pieces;
 } copy_t;
 
-static int64_t begin_of(lac_it_t it, const void *ptr, int64_t i)
+static int64_t begin_of(lac_index_t it, const void *ptr, int64_t i)
 {
     return it == LAC_I64 ? ((const int64_t *)ptr)[i] : ((const int32_t *)ptr)[i];
 }
@@ -40,7 +40,7 @@ static lac_rows_t rows_of(const lac_slicing_t *s)
     return (lac_rows_t){s->m, s->n, s->form->ptr, s->form->idx, s->homogeneous ? NULL : s->val};
 }
 
-lac_status_t lac_host_slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, void *ptr)
+lac_status_t lac_host_slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, void *ptr)
 {
     lac_picks_t picks = lac_slice_picks(s);
     lac_rows_t a = rows_of(s);
@@ -88,7 +88,7 @@ static void copy_part(void *arg, int part, int parts)
         for (int64_t i = i0; i < i1; i++) copy_row(c, i);
 }
 
-lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr,
+lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                     int64_t *entries)
 {
     lac_picks_t picks = lac_slice_picks(s);
@@ -107,7 +107,7 @@ lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, la
     return status;
 }
 
-lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr,
+lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                 void *idx, float *val)
 {
     copy_t c = {.a = rows_of(s),

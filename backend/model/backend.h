@@ -169,11 +169,11 @@ typedef struct lac_backend {
                             lac_batch_outcome_t *out);
 
     /* Measures the backend's machine constants; another backend's stay. */
-    lac_status_t (*tune)(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+    lac_status_t (*tune)(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_info_fn progress,
                          void *arg);
 
     size_t (*bytes)(const lac_exec_t *exec); /* of workspace */
-    void (*info)(const lac_exec_t *exec, lac_fact_fn fact, void *arg);
+    void (*info)(const lac_exec_t *exec, lac_info_fn fact, void *arg);
 } lac_backend_t;
 
 /* The one symbol of a loaded backend, by this type. NULL with the message set where it cannot serve. */

@@ -9,7 +9,7 @@
 /* c[i, j] := x where x or, of magnitudes, |x| is above limit or NaN, else 0; x = c[i, j] + bias[i or j]. */
 typedef struct lac_finish {
     bool any;          /* false: nothing follows */
-    bool bias_of_rows; /* of c */
+    bool bias_per_row; /* of c */
     bool magnitude;
     float limit;       /* NaN: all stay */
     const float *bias; /* NULL: none */

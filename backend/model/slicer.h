@@ -12,7 +12,7 @@ typedef struct lac_slicing {
     lac_form_t which;            /* CSR, or CSC where op(A) is the transpose of what metadata says  */
     const lac_form_data_t *form; /* the compressed rows of op(A)                                    */
     lac_dim_t m, n, count;
-    lac_it_t it;
+    lac_index_t it;
     const void *rows; /* [count] of type it                                                */
     const float *val; /* [form->count], or [1]; NULL: every entry is 1                       */
     bool homogeneous; /* val is [1]                                                        */
@@ -32,12 +32,12 @@ typedef struct lac_slicer {
     lac_status_t (*rows)(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs, lac_inc_t cs);
     lac_status_t (*grad)(lac_exec_t *exec, const lac_slicing_t *s, const float *grad_out, lac_inc_t rs,
                          lac_inc_t cs, float *grad_val);
-    lac_status_t (*count)(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, void *ptr);
+    lac_status_t (*count)(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, void *ptr);
     /* Checks the row pointers that came back from the caller; *entries is how many idx and val must hold, or
      * LAC_ENTRIES_UNKNOWN. */
-    lac_status_t (*entries)(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr,
+    lac_status_t (*entries)(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                             int64_t *entries);
-    lac_status_t (*csr)(lac_exec_t *exec, const lac_slicing_t *s, lac_it_t it, const void *ptr, void *idx,
+    lac_status_t (*csr)(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr, void *idx,
                         float *val);
 } lac_slicer_t;
 

@@ -54,7 +54,7 @@ static double now_us(void)
 static void through_library(work_t *w)
 {
     float alpha = 1.0f, beta = 0.0f;
-    lac_call_t call = {.size = sizeof call, .route = w->route};
+    lac_call_opts_t call = {.size = sizeof call, .route = w->route};
     must(lac_gemm_ex(w->ctx, &alpha, &w->a, &w->b, &beta, &w->c, w->route ? &call : NULL), "lac_gemm");
 }
 
@@ -156,7 +156,7 @@ static void describe(work_t *w)
 static void settle(work_t *w)
 {
     float one = 1.0f, zero = 0.0f;
-    lac_call_t asking = {.size = sizeof asking, .route = w->route, .decision = &w->decided};
+    lac_call_opts_t asking = {.size = sizeof asking, .route = w->route, .decision = &w->decided};
     for (int i = 0; i < 200; i++) {
         through_library(w);
         must(lac_device_wait(w->ctx), "wait");

@@ -39,12 +39,12 @@ LAC_API void lac_ctx_free(lac_ctx_t *ctx);
 LAC_API lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value);
 
 /* A callback that receives one fact as a pair of texts, valid during the call only. */
-typedef void (*lac_fact_fn)(void *arg, const char *key, const char *value);
+typedef void (*lac_info_fn)(void *arg, const char *key, const char *value);
 
 /* The facts of a context, in reading order: version, processor, instruction set, threads, the BLAS found
  * and where (or why none), each backend and why it is missing, options in force, machine constants and
  * where they come from. */
-LAC_API lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_fact_fn fact, void *arg);
+LAC_API lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_info_fn fact, void *arg);
 
 /* Bytes this context holds for its work (workspace and site table); derived forms belong to lac_meta_t. */
 LAC_API size_t lac_ctx_bytes(const lac_ctx_t *ctx);
@@ -53,7 +53,7 @@ LAC_API size_t lac_ctx_bytes(const lac_ctx_t *ctx);
  * seconds), uses them from now on and stores them in `path`, or in the user's cache folder when path is NULL.
  * progress may be NULL; it receives the step's name and "done/total". On a device the context's stream is
  * waited for, and may not be the default stream. Errors: NULL, MEMORY, IO, UNAVAILABLE, VENDOR. */
-LAC_API lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_fact_fn progress, void *arg);
+LAC_API lac_status_t lac_tune(lac_ctx_t *ctx, const char *path, lac_info_fn progress, void *arg);
 
 /* "major.minor.patch" of the library that is loaded. */
 LAC_API const char *lac_version(void);

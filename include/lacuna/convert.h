@@ -21,7 +21,7 @@ extern "C" {
  * of the dense contents, in memory that is given back, and drops entries of value 0. Waits for a device, once
  * for each form. Errors: NULL; those of an operand; VALUE (bits of no form); EMPTY (nothing stands for the
  * operand: freeze it, or attach), STALE; MEMORY; EXTENT (extents that overflow 32-bit indices). */
-LAC_API lac_status_t lac_meta_derive(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what);
+LAC_API lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what);
 
 /* One form's arrays, which belong to the metadata or to who attached them, in the space of the metadata.
  * Members that a form has not are NULL. */
@@ -44,7 +44,7 @@ LAC_API lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_
 
 /* *count := the nonzeros of A (entries, where it is sparse only), written in the context's space: on a device
  * nobody waits for it. Errors: those of operands; SPACE; ALIAS; MEMORY; EXTENT. */
-LAC_API lac_status_t lac_count(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count);
+LAC_API lac_status_t lac_count_nonzeros(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *count);
 
 /* Which tiles of A hold a nonzero, A cut into tiles of tile_rows x tile_cols from its first element on (the
  * last ones of a row or column may be smaller). With words = ceil(ceil(columns / tile_cols) / 64): bit

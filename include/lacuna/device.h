@@ -37,21 +37,21 @@ typedef lac_status_t (*lac_work_fn)(void *arg);
 /* Calls `work` so many times and measures, between two events on the stream, microseconds per call. Waits. */
 LAC_API lac_status_t lac_device_time(lac_ctx_t *ctx, lac_work_fn work, void *arg, int calls, double *us);
 
-typedef struct lac_recording lac_recording_t; /* opaque: calls captured into a CUDA graph */
+typedef struct lac_graph lac_graph_t; /* opaque: calls captured into a CUDA graph */
 
 /* Captures what `work` queues, `calls` times over, without running it. The operands' buffers and the context
  * must live as long as the recording; their contents may change between replays. Nothing may have to grow:
  * run the calls once before, or make a plan. Errors: NULL, VALUE (calls < 1), UNAVAILABLE, VENDOR, and what
  * work returns. *recording is NULL on failure. Free before the context. */
-LAC_API lac_status_t lac_record(lac_ctx_t *ctx, lac_work_fn work, void *arg, int calls,
-                                lac_recording_t **recording);
+LAC_API lac_status_t lac_graph_capture(lac_ctx_t *ctx, lac_work_fn work, void *arg, int calls,
+                                       lac_graph_t **recording);
 
 /* Replays it so many times. us == NULL: queues and returns. Otherwise waits, and sets microseconds per
  * recorded call. Errors: NULL, VALUE, VENDOR. */
-LAC_API lac_status_t lac_replay(lac_recording_t *recording, int times, double *us);
+LAC_API lac_status_t lac_graph_launch(lac_graph_t *recording, int times, double *us);
 
 /* NULL is accepted. */
-LAC_API void lac_recording_free(lac_recording_t *recording);
+LAC_API void lac_graph_free(lac_graph_t *recording);
 
 #ifdef __cplusplus
 }

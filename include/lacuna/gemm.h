@@ -39,8 +39,8 @@ typedef struct lac_decision {
     lac_candidate_t candidate[LAC_CANDIDATES_MAX];
 } lac_decision_t;
 
-/* Per-call settings. Set size to sizeof(lac_call_t) and leave unknown members zero. */
-typedef struct lac_call {
+/* Per-call settings. Set size to sizeof(lac_call_opts_t) and leave unknown members zero. */
+typedef struct lac_call_opts {
     size_t size;
     const char *route;        /* a backend name as in lac_ctx_set; NULL: the context's               */
     lac_decision_t *decision; /* filled with what was decided, or NULL                                */
@@ -51,7 +51,7 @@ typedef struct lac_call {
     lac_space_t scalars;      /* where alpha and beta lie. LAC_DEVICE: both on the context's device, read when
                                  the product runs, so that a recording takes what they hold then       */
     int reserved;
-} lac_call_t;
+} lac_call_opts_t;
 
 /* C := beta C + alpha op(A) op(B). A sparse-only operand makes it SpMM; an attached active list, the indexed
  * gather. Errors: NULL, EXTENT, STRIDE, ALIAS, TYPE, SPACE, EMPTY, STALE, MEMORY; VALUE for an unknown route.
@@ -59,7 +59,7 @@ typedef struct lac_call {
 LAC_API lac_status_t lac_gemm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
                               const float *beta, const lac_obj_t *c);
 LAC_API lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                                 const float *beta, const lac_obj_t *c, lac_call_t *call);
+                                 const float *beta, const lac_obj_t *c, lac_call_opts_t *call);
 
 /* The same on bare f32 pointers: op(A) is m x k, op(B) is k x n; any strides, in elements. */
 LAC_API lac_status_t lac_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
@@ -73,18 +73,18 @@ LAC_API lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_
 
 /* Decides and does not run: what lac_gemm_ex would do now. call may be NULL. */
 LAC_API lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                                 const float *beta, const lac_obj_t *c, lac_call_t *call,
+                                 const float *beta, const lac_obj_t *c, lac_call_opts_t *call,
                                  lac_decision_t *decision);
 
 /* A plan keeps a decision, to be run again on operands of the same shapes, strides and types; its first run
  * grows the workspace, the later ones allocate nothing. Metadata may differ; the route is kept where it is
- * still legal and the dense route serves where it is not. Free with lac_plan_destroy before the context. */
+ * still legal and the dense route serves where it is not. Free with lac_plan_free before the context. */
 LAC_API lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t *a,
-                                     const lac_obj_t *b, const lac_obj_t *c, const lac_call_t *call);
+                                     const lac_obj_t *b, const lac_obj_t *c, const lac_call_opts_t *call);
 LAC_API lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t *a,
                                   const lac_obj_t *b, const float *beta, const lac_obj_t *c);
 LAC_API lac_status_t lac_plan_explain(const lac_plan_t *plan, lac_decision_t *decision);
-LAC_API void lac_plan_destroy(lac_plan_t *plan);
+LAC_API void lac_plan_free(lac_plan_t *plan);
 
 #ifdef __cplusplus
 }

@@ -125,8 +125,8 @@ LAC_API int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_ge
  * entries of a row may stand in any order, and more than once. */
 typedef struct lac_spmm {
     lac_dim_t m, n, k, nnz;
-    lac_trans_t trans;           /* LAC_TRANS: the arrays hold the transpose of A, k rows */
-    lac_it_t ptr_type, idx_type; /* of ptr[rows + 1] and idx[nnz], which begin at 0; nnz is exact */
+    lac_trans_t trans;              /* LAC_TRANS: the arrays hold the transpose of A, k rows */
+    lac_index_t ptr_type, idx_type; /* of ptr[rows + 1] and idx[nnz], which begin at 0; nnz is exact */
     const void *ptr, *idx;
     const float *val; /* [nnz] */
     const float *b;   /* k x n; one of its strides is 1 */

@@ -24,7 +24,7 @@ typedef enum lac_act {
 typedef struct lac_epilogue {
     size_t size;
     const float *bias; /* in the context's space, added to the product; NULL: none */
-    int bias_of_rows;  /* 0: bias[n], one for each column of C; nonzero: bias[m], one for each row */
+    int bias_per_row;  /* 0: bias[n], one for each column of C; nonzero: bias[m], one for each row */
     lac_act_t act;
     float threshold;
     unsigned forms; /* LAC_META_ bits: what C's metadata holds afterwards; 0: nothing */
@@ -41,9 +41,9 @@ typedef struct lac_epilogue {
  * activation, bits of no form, a threshold that is NaN or, of magnitudes, negative); ALIAS (bias and c share
  * memory; c has the metadata of a or b); UNAVAILABLE (forms, while a device's stream is captured). Where
  * forms lack MEMORY, C is written and its metadata is empty. */
-LAC_API lac_status_t lac_gemm_layer(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
-                                    const lac_obj_t *b, const float *beta, const lac_obj_t *c,
-                                    const lac_epilogue_t *epilogue, lac_call_t *call);
+LAC_API lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
+                                       const lac_obj_t *b, const float *beta, const lac_obj_t *c,
+                                       const lac_epilogue_t *epilogue, lac_call_opts_t *call);
 
 #ifdef __cplusplus
 }

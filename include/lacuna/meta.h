@@ -23,7 +23,10 @@ extern "C" {
 #define LAC_META_CSC     0x08u /* compressed columns                                         */
 #define LAC_META_ACTIVE  0x10u /* the indices along n where any row is nonzero, with values  */
 
-typedef enum lac_it { LAC_I32 = 0, LAC_I64 = 1 } lac_it_t; /* type of the indices attached by a caller */
+typedef enum lac_index {
+    LAC_I32 = 0,
+    LAC_I64 = 1
+} lac_index_t; /* type of the indices attached by a caller */
 
 /* Empty metadata for a stored m x n matrix. Errors: NULL, EXTENT, MEMORY. Free with lac_meta_free. */
 LAC_API lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n);
@@ -49,9 +52,9 @@ LAC_API lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigne
  * `it` is the type of ptr (and of idx, in which every index must fit 31 bits). val may be NULL for CSR and
  * CSC: every entry is 1. Errors: NULL; TYPE; EXTENT (an index type that overflows); SPARSE, with a message
  * that names the array and the first place that breaks the rule. Nothing is attached on error. */
-LAC_API lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_it_t it, const void *ptr, const void *idx,
+LAC_API lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
                                          const float *val);
-LAC_API lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_it_t it, const void *ptr, const void *idx,
+LAC_API lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
                                          const float *val);
 LAC_API lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int32_t *idx,
                                             const float *val);

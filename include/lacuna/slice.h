@@ -30,14 +30,14 @@
 extern "C" {
 #endif
 
-/* Settings of one call. Set size to sizeof(lac_slice_t) and leave unknown members zero. */
-typedef struct lac_slice {
+/* Settings of one call. Set size to sizeof(lac_slice_opts_t) and leave unknown members zero. */
+typedef struct lac_slice_opts {
     size_t size;
     const float *val; /* values of this call in place of the operand's own: [nnz], or one float where
                          homogeneous is set; NULL: the operand's own                                     */
     int homogeneous;  /* nonzero: every entry has the one value *val, or 1 where val is NULL             */
     int zero_rows; /* nonzero: a row outside [0, m) picks zeros (no entries, no gradient) and is no error */
-} lac_slice_t;
+} lac_slice_opts_t;
 
 /* out[i, j] := op(A)[rows[i], j], out being count x n f32 with any strides: each of its elements is written
  * once, zeros included. options may be NULL.
@@ -45,32 +45,32 @@ typedef struct lac_slice {
  * VALUE (a row outside [0, m): the message names the first; an options.size of no version); ALIAS; SPACE;
  * EMPTY (no compressed rows stand for the operand); STALE (it was touched); MEMORY;
  * UNAVAILABLE (a context whose device has no row slices). */
-LAC_API lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
-                                    const void *rows, const lac_obj_t *out, const lac_slice_t *options);
+LAC_API lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
+                                    const void *rows, const lac_obj_t *out, const lac_slice_opts_t *options);
 
 /* The adjoint: for every entry e of row r and column j
  *     grad_val[e] := sum over the i with rows[i] == r, ascending, of grad_out[i, j]
  * and 0 for the entries of rows that were not picked; grad_val is [nnz]. With options.homogeneous it is one
  * float, the sum over all of them, taken in double. options.val is not read: the operation is linear.
  * grad_out is count x n f32 with any strides. Errors: as lac_slice_rows. */
-LAC_API lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
+LAC_API lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
                                          const void *rows, const lac_obj_t *grad_out, float *grad_val,
-                                         const lac_slice_t *options);
+                                         const lac_slice_opts_t *options);
 
 /* The row pointers of the slice as CSR, the first of two calls: ptr is [count + 1] of type ptr_it, from 0,
  * and ptr[count] is the number of entries to make room for. Errors: as lac_slice_rows; EXTENT where that
  * number overflows int32_t. */
-LAC_API lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
-                                          const void *rows, lac_it_t ptr_it, void *ptr,
-                                          const lac_slice_t *options);
+LAC_API lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
+                                          const void *rows, lac_index_t ptr_it, void *ptr,
+                                          const lac_slice_opts_t *options);
 
 /* The entries, the second: ptr as the first call wrote it, idx[ptr[count]] of the same type, and
  * val[ptr[count]], or NULL where only the pattern is wanted (on a device idx may not be NULL). What comes out
  * may be attached to metadata of a count x n matrix. Errors: as lac_slice_rows; SPARSE where ptr is not what
  * lac_slice_rows_count writes. */
-LAC_API lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_it_t it, lac_dim_t count,
-                                        const void *rows, lac_it_t ptr_it, const void *ptr, void *idx,
-                                        float *val, const lac_slice_t *options);
+LAC_API lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
+                                        const void *rows, lac_index_t ptr_it, const void *ptr, void *idx,
+                                        float *val, const lac_slice_opts_t *options);
 
 #ifdef __cplusplus
 }

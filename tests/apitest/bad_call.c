@@ -16,15 +16,15 @@ static const struct {
     [BAD_EXPLAIN] = {"lac_explain", 3, {"a", "b", "c"}},
     [BAD_PLAN] = {"lac_plan_create", 3, {"a", "b", "c"}},
     [BAD_BATCHED] = {"lac_gemm_batched", 3, {"a", "b", "c"}},
-    [BAD_LAYER] = {"lac_gemm_layer", 3, {"a", "b", "c"}},
+    [BAD_LAYER] = {"lac_gemm_epilogue", 3, {"a", "b", "c"}},
     [BAD_SDDMM] = {"lac_sddmm", 3, {"a", "b", "pattern"}},
     [BAD_GRAD_A] = {"lac_gemm_grad_a", 3, {"grad_c", "b", "grad_a"}},
     [BAD_GRAD_B] = {"lac_gemm_grad_b", 3, {"a", "grad_c", "grad_b"}},
     [BAD_TO_DENSE] = {"lac_to_dense", 2, {"a", "out"}},
     [BAD_SLICE] = {"lac_slice_rows", 2, {"a", "out"}},
-    [BAD_COUNT] = {"lac_count", 1, {"a"}},
+    [BAD_COUNT] = {"lac_count_nonzeros", 1, {"a"}},
     [BAD_OCCUPANCY] = {"lac_tile_occupancy", 1, {"a"}},
-    [BAD_DERIVE] = {"lac_meta_derive", 1, {"obj"}},
+    [BAD_DERIVE] = {"lac_meta_convert", 1, {"obj"}},
     [BAD_REGISTER] = {"lac_register", 1, {"obj"}},
     [BAD_SCAN] = {"lac_meta_scan", 1, {"obj"}},
 };
@@ -104,11 +104,11 @@ static lac_status_t run_one(bad_call_t *b)
     case BAD_SLICE:
         return lac_slice_rows(b->ctx, b->at[0], b->it, b->count, rows, b->at[1], &b->slice);
     case BAD_COUNT:
-        return lac_count(b->ctx, b->at[0], scratch);
+        return lac_count_nonzeros(b->ctx, b->at[0], scratch);
     case BAD_OCCUPANCY:
         return lac_tile_occupancy(b->ctx, b->at[0], b->tile_rows, b->tile_cols, scratch, NULL);
     case BAD_DERIVE:
-        return lac_meta_derive(b->ctx, b->at[0], b->what);
+        return lac_meta_convert(b->ctx, b->at[0], b->what);
     case BAD_REGISTER:
         return lac_register(b->ctx, b->at[0]);
     default:
@@ -130,8 +130,8 @@ lac_status_t bad_call_run(bad_call_t *b)
         return lac_gemm_batched(b->ctx, b->count, b->alpha, b->at[0], b->stride_a, b->at[1], 0, b->beta,
                                 b->at[2], b->stride_c);
     case BAD_LAYER:
-        return lac_gemm_layer(b->ctx, b->alpha, b->at[0], b->at[1], b->beta, b->at[2], &b->epilogue,
-                              &b->call);
+        return lac_gemm_epilogue(b->ctx, b->alpha, b->at[0], b->at[1], b->beta, b->at[2], &b->epilogue,
+                                 &b->call);
     case BAD_SDDMM:
         return lac_sddmm(b->ctx, b->alpha, b->at[0], b->at[1], b->beta, b->at[2], values);
     case BAD_GRAD_A:
@@ -159,7 +159,7 @@ bool bad_call_untouched(bad_call_t *b, const trial_t *t)
 void bad_call_free(bad_call_t *b)
 {
     lac_meta_free(b->other);
-    lac_plan_destroy(b->plan);
+    lac_plan_free(b->plan);
     placed_matrix_free(&b->out);
     placed_array_free(&b->list);
     placed_array_free(&b->scratch);

@@ -34,13 +34,13 @@ typedef struct bad_call {
     lac_obj_t x[3];         /* the last of three, and of two, is that which is written */
     const lac_obj_t *at[3]; /* x, or NULL                                            */
     const float *alpha, *beta;
-    lac_call_t call;
+    lac_call_opts_t call;
     lac_epilogue_t epilogue;
-    lac_slice_t slice;
+    lac_slice_opts_t slice;
     lac_decision_t decision, *decision_at;
     lac_dim_t count, tile_rows, tile_cols;
     lac_inc_t stride_a, stride_c;
-    lac_it_t it;
+    lac_index_t it;
     unsigned what;
     bool listed, written;         /* false: NULL for the rows, or for what is written      */
     placed_matrix_t out;          /* what the call would write, where that is not C        */

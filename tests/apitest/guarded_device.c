@@ -172,7 +172,7 @@ static void describe(char *text, size_t size)
     snprintf(text, size, "loaded, guards its memory");
 }
 
-static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
+static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
 {
     (void)exec;
     fact(arg, "device", "guarded");

@@ -38,7 +38,7 @@ class Calls(unittest.TestCase):
     def test_gemm_and_the_other_calls(self):
         code, out, _ = apitest("check", SMALL)
         self.assertEqual(code, 0, out)
-        for name in ("auto", "event", "lac_sgemm", "lac_plan_run", "lac_to_dense", "lac_sddmm", "lac_gemm_layer",
+        for name in ("auto", "event", "lac_sgemm", "lac_plan_run", "lac_to_dense", "lac_sddmm", "lac_gemm_epilogue",
                      "(bad input)", "(touched)"):
             self.assertEqual("ok", lines(out).get(name), name)
 

@@ -10,7 +10,7 @@
 /* A compressed form in the caller's index type, one entry of it spoiled, or an active list or a bitmask. */
 typedef struct offer {
     unsigned form;
-    lac_it_t it;
+    lac_index_t it;
     ref_compressed_t compressed;
     ref_active_t active;
     ref_bits_t bits;
@@ -137,8 +137,8 @@ static void free_attached(attached_t *at)
 }
 
 /* The list in the caller's index type. */
-static lac_status_t place_indices(placed_array_t *array, lac_ctx_t *ctx, lac_it_t it, const void *from,
-                                  lac_it_t from_it, int64_t count)
+static lac_status_t place_indices(placed_array_t *array, lac_ctx_t *ctx, lac_index_t it, const void *from,
+                                  lac_index_t from_it, int64_t count)
 {
     void *list = calloc((size_t)count + 1, index_width(it));
     for (int64_t i = 0; list && i < count; i++) index_store(list, it, i, index_load(from, from_it, i));
@@ -188,7 +188,7 @@ static lac_status_t attach(const trial_t *t, lac_meta_t *meta, const offer_t *o,
 }
 
 /* The spoiled form is refused, and what the metadata holds is what it held. */
-static trial_end_t try_spoiled(trial_t *t, lac_meta_t *meta, unsigned form, lac_it_t it, bool held,
+static trial_end_t try_spoiled(trial_t *t, lac_meta_t *meta, unsigned form, lac_index_t it, bool held,
                                const ref_matrix_t *x)
 {
     offer_t o = {.form = form, .it = it};

@@ -107,7 +107,7 @@ static bool spoil_operand(fault_t *fault, bad_call_t *b, int q, uint64_t kind)
     }
 }
 
-static bool spoil_settings(fault_t *fault, lac_call_t *call, uint64_t kind)
+static bool spoil_settings(fault_t *fault, lac_call_opts_t *call, uint64_t kind)
 {
     switch (kind % 3) {
     case 0:
@@ -169,7 +169,7 @@ static bool spoil_slice(fault_t *fault, bad_call_t *b, uint64_t kind)
         b->count = -1 - b->count;
         return bad(fault, LAC_ERR_EXTENT, "count");
     case 1:
-        b->it = (lac_it_t)9;
+        b->it = (lac_index_t)9;
         return bad(fault, LAC_ERR_TYPE, "it");
     case 2:
         b->listed = false;

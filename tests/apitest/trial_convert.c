@@ -37,12 +37,12 @@ trial_end_t trial_count(trial_t *t)
     int64_t want = ref_matrix_nonzeros(x.stored), got = -1;
     placed_array_t count;
     lac_status_t status = placed_array_make(&count, t->ctx, sizeof got, NULL);
-    if (status == LAC_OK) status = trial_call(t, lac_count(t->ctx, &x.obj, placed_array_at(&count)));
+    if (status == LAC_OK) status = trial_call(t, lac_count_nonzeros(t->ctx, &x.obj, placed_array_at(&count)));
     if (status == LAC_OK) status = trial_fetch_array(t, &count);
     if (status == LAC_OK) memcpy(&got, placed_array_host(&count), sizeof got);
     trial_end_t end = TRIAL_PASSED;
     if (status != LAC_OK)
-        end = trial_stop(t, status, "lac_count");
+        end = trial_stop(t, status, "lac_count_nonzeros");
     else if (got != want)
         end = trial_fail(t, "count is %lld and must be %lld", (long long)got, (long long)want);
     else if (!placed_array_guarded(&count))
@@ -129,11 +129,11 @@ trial_end_t trial_derive(trial_t *t)
         stands |= trial_stands(&x.obj, form[i]);
         if (dice_below(&t->dice, 2) == 0) what |= form[i];
     }
-    lac_status_t status = trial_call(t, lac_meta_derive(t->ctx, &x.obj, what));
+    lac_status_t status = trial_call(t, lac_meta_convert(t->ctx, &x.obj, what));
     if (!x.obj.meta) return trial_expect_refusal(t, status, LAC_ERR_NULL, "obj");
     if (!what) return trial_expect_refusal(t, status, LAC_ERR_VALUE, "what");
     if (!stands) return trial_expect_refusal(t, status, LAC_ERR_EMPTY, "obj");
-    if (status != LAC_OK) return trial_stop(t, status, "lac_meta_derive");
+    if (status != LAC_OK) return trial_stop(t, status, "lac_meta_convert");
     trial_end_t end = TRIAL_PASSED;
     for (int i = 0; end == TRIAL_PASSED && i < 4; i++)
         if (what & form[i]) end = trial_form(t, x.obj.meta, form[i], x.stored);

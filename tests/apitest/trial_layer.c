@@ -22,7 +22,7 @@ static lac_status_t throw_layer(trial_t *t, layer_t *layer)
     const ref_pattern_t full = {.structure = REF_DENSE, .density = 1.0};
     const ref_matrix_t *c = &t->set->data.c;
     lac_epilogue_t *e = &layer->epilogue;
-    *e = (lac_epilogue_t){.size = sizeof *e, .bias_of_rows = (int)dice_below(&t->dice, 2)};
+    *e = (lac_epilogue_t){.size = sizeof *e, .bias_per_row = (int)dice_below(&t->dice, 2)};
     e->act = (lac_act_t)dice_below(&t->dice, LAC_ACT_MAGNITUDE + 1);
     e->threshold = threshold[dice_below(&t->dice, sizeof threshold / sizeof *threshold)];
     for (int i = 0; i < 5; i++)
@@ -30,7 +30,7 @@ static lac_status_t throw_layer(trial_t *t, layer_t *layer)
     layer->c = t->set->c;
     lac_status_t status = lac_meta_create_for(t->ctx, &layer->c.meta, c->m, c->n);
     if (status != LAC_OK || dice_below(&t->dice, 3) == 0) return status;
-    status = placed_matrix_make(&layer->bias, t->ctx, 1, e->bias_of_rows ? c->m : c->n, &line, &full,
+    status = placed_matrix_make(&layer->bias, t->ctx, 1, e->bias_per_row ? c->m : c->n, &line, &full,
                                 t->dice.stream);
     e->bias = layer->bias.obj.buf;
     return status;
@@ -71,7 +71,7 @@ static void add_bias(const layer_t *layer, ref_result_t *want)
     if (!layer->epilogue.bias) return;
     for (int64_t i = 0; i < want->m; i++)
         for (int64_t j = 0; j < want->n; j++) {
-            double bias = (double)ref_matrix_at(&layer->bias.host, 0, layer->epilogue.bias_of_rows ? i : j);
+            double bias = (double)ref_matrix_at(&layer->bias.host, 0, layer->epilogue.bias_per_row ? i : j);
             want->value[i * want->n + j] += bias;
             want->magnitude[i * want->n + j] += fabs(bias);
         }
@@ -164,11 +164,11 @@ trial_end_t trial_layer(trial_t *t)
     lac_status_t status = throw_layer(t, &layer);
     if (status == LAC_OK) status = operand_set_reset(set);
     if (status == LAC_OK)
-        status = lac_gemm_layer(t->ctx, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &layer.c,
-                                &layer.epilogue, NULL);
+        status = lac_gemm_epilogue(t->ctx, &set->problem.alpha, &set->a, &set->b, &set->problem.beta,
+                                   &layer.c, &layer.epilogue, NULL);
     status = trial_call(t, status);
     if (status == LAC_OK) status = trial_fetch_c(t);
-    trial_end_t end = status == LAC_OK ? judge_layer(t, &layer) : trial_stop(t, status, "lac_gemm_layer");
+    trial_end_t end = status == LAC_OK ? judge_layer(t, &layer) : trial_stop(t, status, "lac_gemm_epilogue");
     if (end == TRIAL_PASSED) end = try_next(t, &layer);
     lac_meta_free(layer.c.meta);
     placed_matrix_free(&layer.bias);

@@ -15,10 +15,10 @@ typedef struct slice {
     trial_operand_t x;
     ref_compressed_t rows_of; /* the compressed rows of op(X) */
     int64_t m, n, count, row[ROWS_MOST];
-    lac_it_t it;
+    lac_index_t it;
     bool stands;  /* a form that the rows can be taken from */
     bool outside; /* a row that there is not, and no leave for it */
-    lac_slice_t options, *options_at;
+    lac_slice_opts_t options, *options_at;
     placed_array_t rows;
     placed_matrix_t val;         /* options.val, where it is given */
     placed_matrix_t dense, grad; /* of the gather, or of its adjoint */
@@ -31,7 +31,7 @@ static void throw_rows(dice_t *dice, slice_t *s)
     bool anywhere = dice_below(dice, 4) == 0;
     s->count = s->m > 0 || anywhere ? (int64_t)dice_below(dice, ROWS_MOST + 1) : 0;
     s->it = dice_below(dice, 2) == 0 ? LAC_I32 : LAC_I64;
-    s->options = (lac_slice_t){.size = sizeof s->options, .zero_rows = dice_below(dice, 2) == 0};
+    s->options = (lac_slice_opts_t){.size = sizeof s->options, .zero_rows = dice_below(dice, 2) == 0};
     for (int64_t i = 0; i < s->count; i++) {
         s->row[i] = anywhere ? (int64_t)dice_below(dice, (uint64_t)s->m + 4) - 2
                              : (int64_t)dice_below(dice, (uint64_t)s->m);
@@ -230,7 +230,8 @@ trial_end_t trial_slice_grad(trial_t *t)
 }
 
 /* The pointers are those of the slice, and say how many entries there are. */
-static trial_end_t judge_pointers(trial_t *t, slice_t *s, lac_it_t it, lac_status_t status, int64_t *entries)
+static trial_end_t judge_pointers(trial_t *t, slice_t *s, lac_index_t it, lac_status_t status,
+                                  int64_t *entries)
 {
     trial_end_t result;
     int64_t from, to;
@@ -263,7 +264,7 @@ static lac_status_t expect_entries(slice_t *s, int64_t entries)
     return LAC_OK;
 }
 
-static trial_end_t judge_entries(trial_t *t, slice_t *s, lac_it_t it, bool valued)
+static trial_end_t judge_entries(trial_t *t, slice_t *s, lac_index_t it, bool valued)
 {
     int64_t from, to, at = 0;
     for (int64_t i = 0; i < s->count; i++)
@@ -279,7 +280,7 @@ static trial_end_t judge_entries(trial_t *t, slice_t *s, lac_it_t it, bool value
 }
 
 /* The second call, with room for so many entries. */
-static trial_end_t fill_entries(trial_t *t, slice_t *s, lac_it_t it, int64_t entries)
+static trial_end_t fill_entries(trial_t *t, slice_t *s, lac_index_t it, int64_t entries)
 {
     const ref_layout_t line = {.step = 1};
     bool valued = dice_below(&t->dice, 4) != 0;
@@ -301,7 +302,7 @@ trial_end_t trial_slice_csr(trial_t *t)
     slice_t s;
     int64_t entries = -1;
     lac_status_t status = begin(t, &s);
-    lac_it_t it = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
+    lac_index_t it = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
     if (status == LAC_OK)
         status = placed_array_make(&s.ptr, t->ctx, (size_t)(s.count + 1) * index_width(it), NULL);
     trial_end_t result;

@@ -71,7 +71,7 @@ static lac_obj_t obj_c(void)
 static lac_status_t product(int layout, const char *route, lac_meta_t *meta)
 {
     lac_obj_t oa = obj_a(), ob = obj_b(), oc = obj_c();
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_call_opts_t call = {.size = sizeof call, .route = route};
     if (layout == 1) ob = lac_obj_colmajor(LAC_F32, K, N, bt, K), oa = lac_obj_colmajor(LAC_F32, M, K, at, M);
     if (layout == 2) oc.rs = 2 * N, oc.cs = 2;
     if (layout == 3) oa = lac_obj_rowmajor(LAC_U8, M, K, events, K);
@@ -107,14 +107,14 @@ static lac_status_t vectors(int i)
 static lac_status_t planned(int i)
 {
     lac_obj_t oa = obj_a(), ob = obj_b(), oc = obj_c();
-    lac_call_t call = {.size = sizeof call, .route = routes.name[i]};
+    lac_call_opts_t call = {.size = sizeof call, .route = routes.name[i]};
     lac_decision_t decision;
     lac_plan_t *plan;
     lac_status_t status = lac_plan_create(ctx, &plan, &oa, &ob, &oc, &call);
     if (status && plan) complaint = "a plan beside an error";
     if (!status) status = lac_plan_explain(plan, &decision);
     if (!status) status = lac_plan_run(plan, NULL, &oa, &ob, NULL, &oc);
-    lac_plan_destroy(plan);
+    lac_plan_free(plan);
     return status;
 }
 
@@ -139,7 +139,7 @@ static lac_status_t frozen(int i)
 static lac_status_t turned(int i)
 {
     lac_obj_t oa = obj_a(), ob = lac_obj_colmajor(LAC_F32, K, N, bt, K), oc = obj_c();
-    lac_call_t call = {.size = sizeof call, .route = i ? "csr" : "event"};
+    lac_call_opts_t call = {.size = sizeof call, .route = i ? "csr" : "event"};
     lac_meta_t *meta;
     lac_status_t status = lac_meta_create(&meta, K, N);
     ob.meta = meta;

@@ -132,8 +132,8 @@ static lac_status_t converted(lac_ctx_t *ctx, lac_obj_t *sparse)
     lac_obj_t to = lac_obj_rowmajor(LAC_F32, M, K, out, K);
     size = M * K;
     memcpy(right, s, sizeof s);
-    lac_status_t status = lac_meta_derive(ctx, sparse, LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE);
-    if (!status) status = lac_count(ctx, sparse, &count);
+    lac_status_t status = lac_meta_convert(ctx, sparse, LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE);
+    if (!status) status = lac_count_nonzeros(ctx, sparse, &count);
     if (!status) status = lac_tile_occupancy(ctx, sparse, 1, 1, tiles, &count);
     return status ? status : lac_to_dense(ctx, sparse, &to);
 }

@@ -47,7 +47,7 @@ static bool products_are_right(lac_ctx_t *ctx)
     lac_obj_t oa = lac_obj_rowmajor(LAC_F32, M, K, a, K), ob = lac_obj_rowmajor(LAC_F32, K, N, b, N);
     lac_obj_t oc = lac_obj_rowmajor(LAC_F32, M, N, c, N);
     for (int r = 0; r < routes.count; r++) {
-        lac_call_t call = {.size = sizeof call, .route = routes.name[r]};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         memset(c, 0x7f, sizeof c);
         if (lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call) || memcmp(c, expected, sizeof c)) return false;
     }

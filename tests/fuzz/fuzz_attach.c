@@ -63,13 +63,13 @@ static void expect_one_product(lac_ctx_t *ctx, lac_meta_t *meta, int m, int n, b
     memset(c, 0, sizeof c);
     for (int r = 0; r < routes.count; r++) {
         lac_obj_t oc = lac_obj_rowmajor(LAC_F32, rows, N, c[r], N);
-        lac_call_t call = {.size = sizeof call, .route = routes.name[r]};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         fuzz_promise(!lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call), "an accepted form makes a product");
         for (int i = 0; i < rows * N; i++) fuzz_promise(c[r][i] == c[0][i], routes.name[r]);
     }
 }
 
-static lac_status_t compressed(input_t *in, lac_meta_t *meta, int m, int n, lac_it_t it, bool columns)
+static lac_status_t compressed(input_t *in, lac_meta_t *meta, int m, int n, lac_index_t it, bool columns)
 {
     size_t width = it == LAC_I64 ? 8 : 4, majors = (size_t)(columns ? n : m);
     void *ptr = entries(in, majors + 1, width);

@@ -9,7 +9,7 @@
 typedef struct csr_pair {
     lac_ctx_t *device, *host; /* contexts */
     int64_t m, n, nnz;
-    lac_it_t it;
+    lac_index_t it;
     void *ptr, *idx; /* of type it  */
     float *val;
     void *there[3];    /* ptr, idx, val on the device */

@@ -242,14 +242,14 @@ uint64_t gpu_case_checksum(gpu_case_t *x)
 
 lac_status_t gpu_case_run(gpu_case_t *x, const char *route, lac_decision_t *decision)
 {
-    lac_call_t call = {.size = sizeof call, .route = route, .decision = decision};
+    lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = decision};
     return lac_gemm_ex(x->ctx, &x->problem.alpha, &x->a, &x->b, &x->problem.beta, &x->c, &call);
 }
 
 bool gpu_case_takes(gpu_case_t *x, const char *route)
 {
     lac_decision_t decision;
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_call_opts_t call = {.size = sizeof call, .route = route};
     lac_status_t status =
         lac_explain(x->ctx, &x->problem.alpha, &x->a, &x->b, &x->problem.beta, &x->c, &call, &decision);
     return gpu_expect(status, LAC_OK, x->text) && !strcmp(decision.route, route);
@@ -283,7 +283,7 @@ static bool device_oracle(gpu_case_t *x, ref_result_t *want)
     }
     *want = (ref_result_t){p->m, p->n, p->k, malloc(count * sizeof(double)), malloc(count * sizeof(double))};
     lac_obj_t c = lac_obj_rowmajor(LAC_F32, p->m, p->n, NULL, p->n);
-    lac_call_t call = {.size = sizeof call, .route = "reference"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "reference"};
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) sums[i * p->n + j] = ref_matrix_at(&x->before, i, j);
     c.space = LAC_DEVICE;

@@ -58,7 +58,8 @@ uint64_t gpu_case_checksum(gpu_case_t *x);
 /* What was fetched last becomes the C before the next call. */
 void gpu_case_continue(gpu_case_t *x);
 
-/* Names of the routes that a context has, as lac_call_t takes them; "auto" first. Returns their number. */
+/* Names of the routes that a context has, as lac_call_opts_t takes them; "auto" first. Returns their number.
+ */
 enum { GPU_ROUTES_MAX = 24 };
 int gpu_routes(lac_ctx_t *ctx, const char *names[GPU_ROUTES_MAX]);
 

@@ -158,24 +158,24 @@ static void test_recorded(lac_ctx_t *ctx)
 {
     static const shape_t s = {20, 6, 200, 300, 0.02, 1};
     lac_ctx_t *host;
-    lac_recording_t *recording;
+    lac_graph_t *recording;
     gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
     side_t a = make(ctx, s.m, s.k, s.count, 0, false, false, false, s.a),
            b = make(ctx, s.k, s.n, s.count, 0, false, false, false, s.b),
            c = make(ctx, s.m, s.n, s.count, 0, false, false, false, 1.0);
     recorded_t r = {ctx, &s, &a, &b, &c};
     gpu_expect(multiply(&r), LAC_OK, "once before");
-    if (gpu_expect(lac_record(ctx, multiply, &r, 2, &recording), LAC_OK, "record")) {
+    if (gpu_expect(lac_graph_capture(ctx, multiply, &r, 2, &recording), LAC_OK, "record")) {
         float *values = a.here.buf;
         for (size_t p = 0; p < a.bytes / 4; p++)
             values[p] = gpu_random(&seed) % 30 ? 0.0f : csr_pair_value(&seed);
         gpu_expect(lac_device_upload(ctx, a.there.buf, values, a.bytes), LAC_OK, "other events");
-        gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, "replay");
+        gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
         gpu_expect(lac_gemm_batched(host, s.count, NULL, &a.here, a.stride, &b.here, b.stride, NULL, &c.here,
                                     c.stride),
                    LAC_OK, "host");
         compare(ctx, &c, s.k, "replayed");
-        lac_recording_free(recording);
+        lac_graph_free(recording);
     }
     drop(ctx, &a), drop(ctx, &b), drop(ctx, &c);
     lac_ctx_free(host);

@@ -120,20 +120,20 @@ static void test_turning(lac_ctx_t *ctx)
     static const double densities[] = {0.001, 0.8, 0.0, 0.05, 1.0, 0.001};
     for (int way = 0; way < 4; way++) {
         product_t p;
-        lac_recording_t *recording;
+        lac_graph_t *recording;
         make(&p, ctx, way & 1, way & 2);
-        if (!gpu_expect(lac_record(ctx, record, &p, 1, &recording), LAC_OK, "record")) return;
+        if (!gpu_expect(lac_graph_capture(ctx, record, &p, 1, &recording), LAC_OK, "record")) return;
         if (p.recorded != 1) {
             printf("not recorded (%d): %s\n", p.recorded, lac_last_error());
             if (p.recorded < 0) gpu_fail("the capture was spoilt");
         }
         for (size_t i = 0; p.recorded == 1 && i < GPU_COUNT(densities); i++) {
             turn(&p, ctx, densities[i]);
-            gpu_expect(lac_replay(recording, 2, NULL), LAC_OK, "replay");
+            gpu_expect(lac_graph_launch(recording, 2, NULL), LAC_OK, "replay");
             check(&p, ctx, densities[i]);
         }
         if (p.recorded == 1 && p.gone) gpu_fail("its owner was told too soon");
-        lac_recording_free(recording);
+        lac_graph_free(recording);
         gpu_expect(lac_device_wait(ctx), LAC_OK, "wait");
         for (int wait = 0; !p.gone && wait < 5000; wait++) usleep(1000); /* told on another thread */
         if (p.gone != 1) gpu_fail("its owner was told %d times", p.gone);
@@ -146,17 +146,17 @@ static void test_time(lac_ctx_t *ctx)
 {
     static const double densities[] = {0.001, 0.8, 0.001};
     product_t p;
-    lac_recording_t *recording;
+    lac_graph_t *recording;
     make(&p, ctx, true, false);
-    if (gpu_expect(lac_record(ctx, record, &p, 1, &recording), LAC_OK, "record"))
+    if (gpu_expect(lac_graph_capture(ctx, record, &p, 1, &recording), LAC_OK, "record"))
         for (size_t i = 0; p.recorded == 1 && i < GPU_COUNT(densities); i++) {
             double us = 0.0;
             turn(&p, ctx, densities[i]);
-            gpu_expect(lac_replay(recording, 20, NULL), LAC_OK, "replay");
-            gpu_expect(lac_replay(recording, 100, &us), LAC_OK, "replay");
+            gpu_expect(lac_graph_launch(recording, 20, NULL), LAC_OK, "replay");
+            gpu_expect(lac_graph_launch(recording, 100, &us), LAC_OK, "replay");
             printf("density %g: %.2f us a replay\n", densities[i], us);
         }
-    lac_recording_free(recording);
+    lac_graph_free(recording);
     unmake(&p, ctx);
 }
 

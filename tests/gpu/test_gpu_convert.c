@@ -23,8 +23,8 @@ static void same(lac_ctx_t *ctx, const void *there, const void *here, int64_t by
 static void check_forms(lac_ctx_t *ctx, const csr_pair_t *x)
 {
     lac_form_view_t h, d;
-    gpu_expect(lac_meta_derive(x->host, &x->on_host, ALL), LAC_OK, "host");
-    gpu_expect(lac_meta_derive(ctx, &x->on_device, ALL), LAC_OK, "device");
+    gpu_expect(lac_meta_convert(x->host, &x->on_host, ALL), LAC_OK, "host");
+    gpu_expect(lac_meta_convert(ctx, &x->on_device, ALL), LAC_OK, "device");
     gpu_expect(lac_meta_view(x->on_host.meta, LAC_META_CSC, &h), LAC_OK, "host");
     gpu_expect(lac_meta_view(x->on_device.meta, LAC_META_CSC, &d), LAC_OK, "device");
     same(ctx, d.ptr, h.ptr, (x->n + 1) * 8, "CSC pointers", x);
@@ -54,10 +54,10 @@ static void check_dense(lac_ctx_t *ctx, csr_pair_t *x, bool turned)
     o.space = LAC_DEVICE, o.buf = there;
     gpu_expect(lac_to_dense(ctx, &x->on_device, &o), LAC_OK, "device");
     same(ctx, there, want, (int64_t)bytes, "dense contents", x);
-    gpu_expect(lac_count(ctx, &x->on_device, count_there), LAC_OK, "count");
+    gpu_expect(lac_count_nonzeros(ctx, &x->on_device, count_there), LAC_OK, "count");
     same(ctx, count_there, &x->nnz, sizeof x->nnz, "the count", x);
     lac_obj_t dense = o;
-    gpu_expect(lac_count(ctx, &dense, count_there), LAC_OK, "count of the dense contents");
+    gpu_expect(lac_count_nonzeros(ctx, &dense, count_there), LAC_OK, "count of the dense contents");
     same(ctx, count_there, &x->nnz, sizeof x->nnz, "the dense count", x);
     lac_device_free(ctx, there), lac_device_free(ctx, count_there);
     free(want);

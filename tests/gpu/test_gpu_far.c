@@ -91,7 +91,7 @@ static void test_far_strides(lac_ctx_t *ctx)
         fill(ctx, &a, s_at);
         fill(ctx, &b, w_at);
         for (size_t r = 0; r < GPU_COUNT(routes); r++) {
-            lac_call_t call = {.size = sizeof call, .route = routes[r]};
+            lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
             if (gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]))
                 expect_product(ctx, &c, routes[r], turn);
         }
@@ -118,7 +118,7 @@ static void test_long_sum(lac_ctx_t *ctx)
         lac_device_upload(ctx, (uint8_t *)bytes + places[i], &event, 1);
     }
     for (size_t r = 0; x && r < GPU_COUNT(routes); r++) {
-        lac_call_t call = {.size = sizeof call, .route = routes[r]};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
         if (!strcmp(routes[r], "plain") || !strcmp(routes[r], "reference")) continue;
         put(ctx, out, 0, 77.0f);
         gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]);
@@ -141,7 +141,7 @@ static void test_long_output(lac_ctx_t *ctx)
     lac_obj_t c = {LAC_F32, LAC_DEVICE, LAC_NO_TRANS, length, 1, 1, 1, out, NULL};
     for (size_t i = 0; out && i < GPU_COUNT(places); i++) put(ctx, x, places[i], (float)(i + 1));
     for (size_t r = 0; out && r < GPU_COUNT(routes); r++) {
-        lac_call_t call = {.size = sizeof call, .route = routes[r]};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
         gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]);
         for (size_t i = 0; i < GPU_COUNT(places); i++) {
             float got = get(ctx, out, places[i]);
@@ -165,7 +165,7 @@ static void test_refusal(lac_ctx_t *ctx)
     lac_obj_t b = {LAC_F32, LAC_DEVICE, LAC_NO_TRANS, length, 1, 1, 1, x, NULL};
     lac_obj_t c = {LAC_F32, LAC_DEVICE, LAC_NO_TRANS, 1, 1, 1, 1, out, NULL};
     lac_decision_t decision = {0};
-    lac_call_t call = {.size = sizeof call, .route = "event"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "event"};
     if (x) gpu_expect(lac_explain(ctx, NULL, &a, &b, NULL, &c, &call, &decision), LAC_OK, "explain");
     for (int i = 0; i < decision.count; i++) {
         const lac_candidate_t *line = &decision.candidate[i];

@@ -40,23 +40,23 @@ static lac_status_t call(gpu_case_t *x)
 static lac_status_t plan(gpu_case_t *x)
 {
     lac_plan_t *made;
-    lac_call_t by = {.size = sizeof by, .route = route};
+    lac_call_opts_t by = {.size = sizeof by, .route = route};
     lac_status_t status = lac_plan_create(x->ctx, &made, &x->a, &x->b, &x->c, &by);
     if (status) return status;
     status = lac_plan_run(made, &x->problem.alpha, &x->a, &x->b, &x->problem.beta, &x->c);
-    lac_plan_destroy(made);
+    lac_plan_free(made);
     return status;
 }
 
 static lac_status_t record(gpu_case_t *x)
 {
-    lac_recording_t *made;
+    lac_graph_t *made;
     lac_status_t status = run(x); /* what a recording cannot allocate */
-    if (!status) status = lac_record(x->ctx, run, x, 1, &made);
+    if (!status) status = lac_graph_capture(x->ctx, run, x, 1, &made);
     if (status) return status;
-    status = lac_replay(made, 1, NULL);
+    status = lac_graph_launch(made, 1, NULL);
     if (!status) status = lac_device_wait(x->ctx);
-    lac_recording_free(made);
+    lac_graph_free(made);
     return status;
 }
 
@@ -69,7 +69,7 @@ static lac_status_t scan(gpu_case_t *x)
 
 static lac_status_t derive(gpu_case_t *x)
 {
-    lac_status_t status = lac_meta_derive(x->ctx, &x->a, LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE);
+    lac_status_t status = lac_meta_convert(x->ctx, &x->a, LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE);
     return status ? status : run(x);
 }
 
@@ -78,7 +78,7 @@ static lac_status_t count(gpu_case_t *x)
     void *total;
     lac_status_t status = lac_device_alloc(x->ctx, sizeof(int64_t), &total);
     if (status) return status;
-    status = lac_count(x->ctx, &x->a, total);
+    status = lac_count_nonzeros(x->ctx, &x->a, total);
     lac_status_t freed = lac_device_free(x->ctx, total);
     return status ? status : freed ? freed : run(x);
 }
@@ -87,14 +87,14 @@ static lac_status_t count(gpu_case_t *x)
 static lac_status_t layer(gpu_case_t *x)
 {
     lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_RELU, .forms = LAC_META_CSR | LAC_META_BITMASK};
-    lac_call_t by = {.size = sizeof by, .route = route};
+    lac_call_opts_t by = {.size = sizeof by, .route = route};
     void *memory;
     lac_status_t status = lac_device_alloc(x->ctx, sizeof(float) * (size_t)(x->c.m * x->c.n), &memory);
     if (status) return status;
     lac_obj_t c = lac_obj_rowmajor(LAC_F32, x->c.m, x->c.n, memory, x->c.n);
     c.space = LAC_DEVICE;
     status = lac_meta_create_for(x->ctx, &c.meta, c.m, c.n);
-    if (!status) status = lac_gemm_layer(x->ctx, NULL, &x->a, &x->b, NULL, &c, &e, &by);
+    if (!status) status = lac_gemm_epilogue(x->ctx, NULL, &x->a, &x->b, NULL, &c, &e, &by);
     lac_meta_free(c.meta);
     lac_status_t freed = lac_device_free(x->ctx, memory);
     return status ? status : freed ? freed : run(x);

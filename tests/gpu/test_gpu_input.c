@@ -264,7 +264,7 @@ static void test_no_memory_to_work_in(lac_ctx_t *ctx)
     lac_obj_t c = {LAC_F32, LAC_DEVICE, LAC_NO_TRANS, M, 1, 1, 1, on_c, NULL};
     for (size_t r = 0; r < GPU_COUNT(routes); r++) {
         gpu_case_t x;
-        lac_call_t call = {.size = sizeof call, .route = routes[r]};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
         gpu_expect_error(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_ERR_MEMORY, "workspace",
                          routes[r]);
         gpu_expect(lac_device_download(ctx, &first, (float *)on_c + 3, sizeof first), LAC_OK, "c");

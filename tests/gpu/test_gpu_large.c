@@ -60,7 +60,7 @@ static bool make_weight(lac_ctx_t *ctx, const char *route, float *w)
     static const int64_t rows[] = {0, 1, 21474, 21475, 42949, 42950, SIDE - 1}; /* around 2^30 and 2^31 */
     float *u = vector(ctx, SIDE, left), *v = vector(ctx, SIDE, right), *row = malloc(SIDE * sizeof *row);
     lac_obj_t a = matrix(u, SIDE, 1), b = matrix(v, 1, SIDE), c = matrix(w, SIDE, SIDE);
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_call_opts_t call = {.size = sizeof call, .route = route};
     bool good = gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, route);
     for (size_t r = 0; good && r < GPU_COUNT(rows); r++) {
         lac_device_download(ctx, row, w + rows[r] * SIDE, SIDE * sizeof *row);
@@ -99,7 +99,7 @@ static void multiply(lac_ctx_t *ctx, const weight_t *x, const char *route, int l
               shorter = by_right ? matrix(there, SIDE, length) : matrix(there, length, SIDE);
     lac_obj_t c = by_right ? matrix(result, SIDE, length) : matrix(result, length, SIDE);
     lac_decision_t decision;
-    lac_call_t call = {.size = sizeof call, .route = route, .decision = &decision};
+    lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = &decision};
     w.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
     w.meta = x->meta;
     lac_status_t status = by_right ? lac_gemm_ex(ctx, NULL, &w, &shorter, NULL, &c, &call)
@@ -210,7 +210,7 @@ static void test_byte_events(lac_ctx_t *ctx)
     lac_obj_t a = {LAC_U8, LAC_DEVICE, LAC_NO_TRANS, ROWS, LENGTH, LENGTH, 1, s, NULL};
     lac_obj_t b = matrix(w, LENGTH, WIDTH), c = matrix(result, ROWS, WIDTH);
     for (size_t r = 0; r < GPU_COUNT(routes); r++) {
-        lac_call_t call = {.size = sizeof call, .route = routes[r]};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
         lac_status_t status = lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call);
         if (!status) status = lac_device_download(ctx, out, result, sizeof(float) * ROWS * WIDTH);
         bool good = gpu_expect(status, LAC_OK, routes[r]);
@@ -235,7 +235,7 @@ static void test_large_output(lac_ctx_t *ctx)
     float *s = vector(ctx, (int64_t)ROWS * WIDTH, left), *w = vector(ctx, (int64_t)WIDTH * LENGTH, right);
     lac_obj_t a = matrix(s, ROWS, WIDTH), b = matrix(w, WIDTH, LENGTH), c = matrix(c_buf, ROWS, LENGTH);
     for (size_t r = 0; r < GPU_COUNT(routes); r++) {
-        lac_call_t call = {.size = sizeof call, .route = routes[r]};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
         bool good = gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]);
         for (size_t i = 0; good && i < GPU_COUNT(rows); i++) {
             lac_device_download(ctx, row, c_buf + rows[i] * LENGTH, LENGTH * sizeof *row);

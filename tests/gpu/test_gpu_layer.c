@@ -86,15 +86,16 @@ static void run_layer(lac_ctx_t *ctx, lac_ctx_t *host, const pair_t *a, const pa
                       lac_epilogue_t e, const char *route)
 {
     char what[96];
-    int64_t count = e.bias_of_rows ? c->host.m : c->host.n;
+    int64_t count = e.bias_per_row ? c->host.m : c->host.n;
     float *bias = numbers(count, 1), *there = gpu_upload(ctx, bias, sizeof *bias * (size_t)count);
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_call_opts_t call = {.size = sizeof call, .route = route};
     snprintf(what, sizeof what, "%lldx%lldx%lld act %d route %s", (long long)c->host.m, (long long)a->host.n,
              (long long)c->host.n, (int)e.act, route ? route : "auto");
     e.bias = bias;
-    gpu_expect(lac_gemm_layer(host, NULL, &a->host, &b->host, NULL, &c->host, &e, NULL), LAC_OK, what);
+    gpu_expect(lac_gemm_epilogue(host, NULL, &a->host, &b->host, NULL, &c->host, &e, NULL), LAC_OK, what);
     e.bias = there;
-    gpu_expect(lac_gemm_layer(ctx, NULL, &a->device, &b->device, NULL, &c->device, &e, &call), LAC_OK, what);
+    gpu_expect(lac_gemm_epilogue(ctx, NULL, &a->device, &b->device, NULL, &c->device, &e, &call), LAC_OK,
+               what);
     same(ctx, c->device.buf, c->host.buf, c->bytes, what);
     if (e.forms & LAC_META_CSR) check_forms(ctx, c, what);
     lac_device_free(ctx, there);
@@ -115,7 +116,7 @@ static void test_chains(lac_ctx_t *ctx)
             for (int l = 0; l < DEEP; l++) {
                 lac_epilogue_t e = {
                     .size = sizeof e, .act = (lac_act_t)(1 + l), .threshold = 1.0f, .forms = FORMS};
-                e.bias_of_rows = l == 1;
+                e.bias_per_row = l == 1;
                 v[l] = make(ctx, widths[w][l + 1], widths[w][l + 2], 8, l == 1);
                 x[l + 1] = make(ctx, widths[w][0], widths[w][l + 2], 1, l == 1);
                 run_layer(ctx, host, &x[l], &v[l], &x[l + 1], e, routes[r]);
@@ -247,9 +248,9 @@ static bool compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *
     const float alpha = -1.5f, one = 1.0f, none = 0.0f;
     size_t bytes = sizeof(float) * (size_t)x->count;
     lac_decision_t decision;
-    lac_call_t call = {.size = sizeof call, .route = route, .decision = &decision};
+    lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = &decision};
     gpu_expect(lac_device_upload(ctx, x->c.buf, x->before, bytes), LAC_OK, "upload");
-    gpu_expect(lac_gemm_layer(ctx, &alpha, &x->a, &x->b, &beta, &x->c, &e, &call), LAC_OK, what);
+    gpu_expect(lac_gemm_epilogue(ctx, &alpha, &x->a, &x->b, &beta, &x->c, &e, &call), LAC_OK, what);
     if (strcmp(decision.route, route)) return false;
     float *want = malloc(bytes);
     if (!want) exit(1);
@@ -257,7 +258,7 @@ static bool compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *
     gpu_expect(lac_gemm_ex(ctx, &alpha, &x->a, &x->b, &beta, &x->other, &call), LAC_OK, what);
     lac_epilogue_t bare = e;
     bare.forms = 0;
-    gpu_expect(lac_gemm_layer(ctx, &none, &x->a, &x->b, &one, &x->other, &bare, NULL), LAC_OK, what);
+    gpu_expect(lac_gemm_epilogue(ctx, &none, &x->a, &x->b, &one, &x->other, &bare, NULL), LAC_OK, what);
     gpu_expect(lac_device_download(ctx, want, x->other.buf, bytes), LAC_OK, "download");
     same(ctx, x->c.buf, want, bytes, what);
     free(want);
@@ -283,7 +284,7 @@ static void test_finishing_routes(lac_ctx_t *ctx)
             for (int each = 0; each < 24; each += gpu_quick() ? 7 : 1) {
                 char what[128];
                 lac_epilogue_t e = {.size = sizeof e, .act = (lac_act_t)(each % 4), .threshold = 0.25f};
-                e.bias = each / 4 % 3 ? x.bias : NULL, e.bias_of_rows = each / 4 % 3 == 2;
+                e.bias = each / 4 % 3 ? x.bias : NULL, e.bias_per_row = each / 4 % 3 == 2;
                 e.forms = forms[(each + way) % 5];
                 for (size_t r = 0; r < GPU_COUNT(routes); r++) {
                     snprintf(what, sizeof what,
@@ -303,7 +304,7 @@ static void test_places(lac_ctx_t *ctx)
     pair_t a = make(ctx, 8, 8, 2, false), b = make(ctx, 8, 8, 2, false), c = make(ctx, 8, 8, 1, false);
     float bias[8] = {0};
     lac_epilogue_t e = {.size = sizeof e, .bias = bias, .act = LAC_ACT_RELU, .forms = FORMS};
-    gpu_expect_error(lac_gemm_layer(ctx, NULL, &a.device, &b.device, NULL, &c.device, &e, NULL),
+    gpu_expect_error(lac_gemm_epilogue(ctx, NULL, &a.device, &b.device, NULL, &c.device, &e, NULL),
                      LAC_ERR_SPACE, "epilogue.bias", "bias on the host");
     same(ctx, c.device.buf, c.host.buf, c.bytes, "what was refused");
     release(ctx, &a), release(ctx, &b), release(ctx, &c);

@@ -129,7 +129,7 @@ static void test_bits_of_columns(lac_ctx_t *ctx)
     if (gpu_case_make(&x, ctx, "sgemm:TN:300x700x9:A=bern0.4:frozenA=1:metaA=density:s13") &&
         gpu_expect(gpu_case_run(&x, "bitmask", NULL), LAC_OK, "product")) {
         gpu_case_check(&x, NULL, false);
-        gpu_expect(lac_count(ctx, &x.a, (int64_t *)there), LAC_OK, "count");
+        gpu_expect(lac_count_nonzeros(ctx, &x.a, (int64_t *)there), LAC_OK, "count");
         gpu_expect(lac_tile_occupancy(ctx, &x.a, 1000, 1000, there + 1, NULL), LAC_OK, "tiles");
         gpu_expect(lac_device_download(ctx, got, there, sizeof got), LAC_OK, "download");
         if (got[0] != (uint64_t)ref_matrix_nonzeros(&x.host.a) || got[1] != 1)

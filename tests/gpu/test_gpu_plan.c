@@ -17,7 +17,7 @@ static const char *const problems[] = {"sgemm:NN:10x700x300:A=bern0.02:beta=1:C=
 static lac_plan_t *plan_for(gpu_case_t *x, const char *route)
 {
     lac_plan_t *plan = NULL;
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_call_opts_t call = {.size = sizeof call, .route = route};
     gpu_expect(lac_plan_create(x->ctx, &plan, &x->a, &x->b, &x->c, &call), LAC_OK, x->text);
     return plan;
 }
@@ -52,7 +52,7 @@ static void test_scalars(lac_ctx_t *ctx)
                         ref_problem_print(&x.problem, text, sizeof text);
                         if (!gpu_case_change(&x, text) || !run(&x, plan)) break;
                     }
-            lac_plan_destroy(plan);
+            lac_plan_free(plan);
             gpu_case_free(&x);
         }
 }
@@ -100,8 +100,8 @@ static void test_other_operands(lac_ctx_t *ctx)
         x.a = a;
     }
     gpu_expect(lac_plan_explain(plan, &decision), LAC_OK, "explain");
-    lac_plan_destroy(plan);
-    lac_plan_destroy(NULL);
+    lac_plan_free(plan);
+    lac_plan_free(NULL);
     gpu_case_free(&x);
 }
 

@@ -103,19 +103,19 @@ static void test_fifty_runs(lac_ctx_t *ctx)
 static void check_recording(gpu_case_t *x, const char *route)
 {
     job_t job = {x, route};
-    lac_recording_t *recording;
+    lac_graph_t *recording;
     gpu_case_reset(x);
     if (!gpu_expect(call(&job), LAC_OK, x->text)) return;
     uint64_t want = gpu_case_checksum(x);
-    if (!gpu_expect(lac_record(x->ctx, call, &job, 1, &recording), LAC_OK, x->text)) return;
+    if (!gpu_expect(lac_graph_capture(x->ctx, call, &job, 1, &recording), LAC_OK, x->text)) return;
     for (int again = 0; again < (gpu_quick() ? 2 : 50); again++) {
         gpu_case_reset(x);
-        gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, x->text);
+        gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, x->text);
         if (gpu_case_checksum(x) == want) continue;
         gpu_fail("%s by %s: other bits in replay %d", x->text, route, again + 1);
         break;
     }
-    lac_recording_free(recording);
+    lac_graph_free(recording);
 }
 
 static void test_recordings(lac_ctx_t *ctx)

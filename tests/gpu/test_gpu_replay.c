@@ -46,14 +46,14 @@ static void describe(char text[REF_PROBLEM_TEXT], size_t shape, size_t filling, 
 }
 
 /* Replays on the contents that were recorded, on other contents, and twice in a row: C then adds up. */
-static void replay_on_changes(job_t *job, lac_recording_t *recording, size_t shape, bool right)
+static void replay_on_changes(job_t *job, lac_graph_t *recording, size_t shape, bool right)
 {
     char text[REF_PROBLEM_TEXT];
     for (size_t f = 0; f < GPU_COUNT(fillings); f++) {
         describe(text, shape, f, right);
         if (!gpu_case_change(job->x, text)) return;
         for (int again = 0; again < 2; again++) {
-            if (!gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, text)) return;
+            if (!gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, text)) return;
             if (!gpu_case_check(job->x, &job->decision, false)) return;
             if (job->x->problem.beta != 0.0f) gpu_case_continue(job->x);
         }
@@ -65,15 +65,15 @@ static void check_shape(lac_ctx_t *ctx, const char *route, size_t shape, bool ri
     char text[REF_PROBLEM_TEXT];
     gpu_case_t x;
     job_t job = {&x, route, NULL, {0}};
-    lac_recording_t *recording = NULL;
+    lac_graph_t *recording = NULL;
     describe(text, shape, 0, right);
     /* A frozen operand's contents may not change. */
     bool fits = !strstr(text, right ? "frozenB" : "frozenA") && gpu_case_make(&x, ctx, text);
     if (fits && (!strcmp(route, "auto") || gpu_case_takes(&x, route)) &&
         gpu_expect(call(&job), LAC_OK, text) && gpu_case_check(&x, &job.decision, false) &&
-        gpu_expect(lac_record(ctx, call, &job, 1, &recording), LAC_OK, text))
+        gpu_expect(lac_graph_capture(ctx, call, &job, 1, &recording), LAC_OK, text))
         replay_on_changes(&job, recording, shape, right);
-    lac_recording_free(recording);
+    lac_graph_free(recording);
     if (fits) gpu_case_free(&x);
 }
 
@@ -104,16 +104,16 @@ static void test_recorded_plans(lac_ctx_t *ctx)
             gpu_case_t x;
             lac_ctx_t *fresh = gpu_ctx();
             job_t job = {&x, routes[r], NULL, {0}};
-            lac_call_t settings = {.size = sizeof settings, .route = routes[r]};
-            lac_recording_t *recording = NULL;
+            lac_call_opts_t settings = {.size = sizeof settings, .route = routes[r]};
+            lac_graph_t *recording = NULL;
             describe(text, s, 0, false);
             if (gpu_case_make(&x, fresh, text) && plans_alone(routes[r]) && gpu_case_takes(&x, routes[r]) &&
                 gpu_expect(lac_plan_create(fresh, &job.plan, &x.a, &x.b, &x.c, &settings), LAC_OK, text) &&
                 gpu_expect(lac_plan_explain(job.plan, &job.decision), LAC_OK, text) &&
-                gpu_expect(lac_record(fresh, run_plan, &job, 1, &recording), LAC_OK, text))
+                gpu_expect(lac_graph_capture(fresh, run_plan, &job, 1, &recording), LAC_OK, text))
                 replay_on_changes(&job, recording, s, false);
-            lac_recording_free(recording);
-            lac_plan_destroy(job.plan);
+            lac_graph_free(recording);
+            lac_plan_free(job.plan);
             gpu_case_free(&x);
             lac_ctx_free(fresh);
         }
@@ -131,17 +131,17 @@ static void test_metadata_given(lac_ctx_t *ctx)
             char text[REF_PROBLEM_TEXT];
             gpu_case_t x;
             job_t job = {&x, routes[r], NULL, {0}};
-            lac_recording_t *recording = NULL;
+            lac_graph_t *recording = NULL;
             snprintf(text, sizeof text, "sgemm:NN:9x400x200:A=bern0.02:metaA=%s:onlyA=%d:s%d", told[t], r % 2,
                      4 + r % 2);
             if (gpu_case_make(&x, ctx, text) && (!r || gpu_case_takes(&x, routes[r])) &&
                 gpu_expect(call(&job), LAC_OK, text) &&
-                gpu_expect(lac_record(ctx, call, &job, 2, &recording), LAC_OK, text)) {
+                gpu_expect(lac_graph_capture(ctx, call, &job, 2, &recording), LAC_OK, text)) {
                 gpu_case_reset(&x);
-                gpu_expect(lac_replay(recording, 3, NULL), LAC_OK, text);
+                gpu_expect(lac_graph_launch(recording, 3, NULL), LAC_OK, text);
                 gpu_case_check(&x, &job.decision, false);
             }
-            lac_recording_free(recording);
+            lac_graph_free(recording);
             gpu_case_free(&x);
         }
 }
@@ -173,27 +173,27 @@ static void test_growth_behind_a_recording(lac_ctx_t *ctx)
 {
     gpu_case_t small = {0}, large = {0};
     job_t job = {&small, "event", NULL, {0}};
-    lac_recording_t *recording = NULL;
+    lac_graph_t *recording = NULL;
     lac_decision_t decision;
     void *block[BLOCKS];
     if (gpu_quick()) return; /* there the workspace does not grow */
     if (gpu_case_make(&small, ctx, "sgemm:NN:9x700x300:A=bern0.05:s4") &&
         gpu_case_make(&large, ctx, "sgemm:NN:200x7000x30:A=bern0.05/p:B=dense/p:s4") &&
         gpu_expect(call(&job), LAC_OK, "small") &&
-        gpu_expect(lac_record(ctx, call, &job, 1, &recording), LAC_OK, "record")) {
+        gpu_expect(lac_graph_capture(ctx, call, &job, 1, &recording), LAC_OK, "record")) {
         size_t bytes = lac_ctx_bytes(ctx);
         if (gpu_expect(gpu_case_run(&large, "event", &decision), LAC_OK, "large"))
             gpu_case_check(&large, &decision, false);
         if (lac_ctx_bytes(ctx) <= bytes) gpu_fail("the workspace did not grow: nothing was tested");
         take_what_is_free(ctx, block);
         gpu_case_change(&small, "sgemm:NN:9x700x300:A=bern0.1:s5");
-        gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, "replay");
+        gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
         gpu_expect(gpu_case_run(&large, "event", &decision), LAC_OK, "large");
         gpu_case_check(&small, &job.decision, false);
         gpu_case_check(&large, &decision, false);
         give_back(ctx, block);
     }
-    lac_recording_free(recording);
+    lac_graph_free(recording);
     gpu_case_free(&small);
     gpu_case_free(&large);
 }
@@ -208,19 +208,20 @@ static void test_nothing_prepared(lac_ctx_t *ctx)
         gpu_case_t x;
         lac_ctx_t *fresh = gpu_ctx();
         job_t job = {&x, routes[r], NULL, {0}};
-        lac_recording_t *recording;
+        lac_graph_t *recording;
         if (gpu_case_make(&x, fresh, "sgemm:NN:9x700x300:A=bern0.05:layC=rowx2:s4")) {
-            lac_status_t status = lac_record(fresh, call, &job, 1, &recording);
+            lac_status_t status = lac_graph_capture(fresh, call, &job, 1, &recording);
             gpu_expect_error(status, LAC_ERR_MEMORY, "make the call once before", routes[r]);
             if (recording) gpu_fail("%s: a recording was made", routes[r]);
             gpu_expect(lac_device_wait(fresh), LAC_OK, "wait");
             if (gpu_expect(call(&job), LAC_OK, "the call itself")) gpu_case_check(&x, &job.decision, false);
-            if (gpu_expect(lac_record(fresh, call, &job, 1, &recording), LAC_OK, "then the recording")) {
+            if (gpu_expect(lac_graph_capture(fresh, call, &job, 1, &recording), LAC_OK,
+                           "then the recording")) {
                 gpu_case_reset(&x);
-                gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, "replay");
+                gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
                 gpu_case_check(&x, &job.decision, false);
             }
-            lac_recording_free(recording);
+            lac_graph_free(recording);
         }
         gpu_case_free(&x);
         lac_ctx_free(fresh);
@@ -233,13 +234,13 @@ static void test_unprepared_choice(lac_ctx_t *ctx)
 {
     gpu_case_t x;
     job_t job = {&x, "cublas", NULL, {0}};
-    lac_recording_t *recording = NULL;
+    lac_graph_t *recording = NULL;
     if (gpu_case_make(&x, ctx, "sgemm:NN:10x3000x2000:A=bern0.001/p:metaA=density:B=dense/p:s4") &&
         gpu_expect(call(&job), LAC_OK, "cublas")) {
         job.route = NULL;
-        if (gpu_expect(lac_record(ctx, call, &job, 1, &recording), LAC_OK, x.text)) {
+        if (gpu_expect(lac_graph_capture(ctx, call, &job, 1, &recording), LAC_OK, x.text)) {
             gpu_case_reset(&x);
-            gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, x.text);
+            gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, x.text);
             gpu_case_check(&x, &job.decision, false);
             if (strcmp(job.decision.route, "dense"))
                 gpu_fail("%s served without workspace", job.decision.route);
@@ -247,7 +248,7 @@ static void test_unprepared_choice(lac_ctx_t *ctx)
         gpu_case_reset(&x);
         if (gpu_expect(call(&job), LAC_OK, "outside")) gpu_case_check(&x, &job.decision, false);
     }
-    lac_recording_free(recording);
+    lac_graph_free(recording);
     gpu_case_free(&x);
 }
 
@@ -262,21 +263,21 @@ static void test_what_is_refused(lac_ctx_t *ctx)
     gpu_case_t x;
     lac_ctx_t *plain;
     job_t job = {&x, NULL, NULL, {0}};
-    lac_recording_t *recording;
+    lac_graph_t *recording;
     double us;
     if (!gpu_case_make(&x, ctx, "sgemm:NN:3x70x30:A=bern0.05:s4")) return;
     gpu_expect(call(&job), LAC_OK, "call");
-    gpu_expect(lac_record(ctx, gives_up, &job, 1, &recording), LAC_ERR_IO, "work that gives up");
+    gpu_expect(lac_graph_capture(ctx, gives_up, &job, 1, &recording), LAC_ERR_IO, "work that gives up");
     gpu_expect(lac_device_time(ctx, gives_up, &job, 1, &us), LAC_ERR_IO, "timed work that gives up");
-    gpu_expect_error(lac_record(ctx, NULL, &job, 1, &recording), LAC_ERR_NULL, "work", "no work");
-    gpu_expect_error(lac_record(ctx, call, &job, 0, &recording), LAC_ERR_VALUE, "calls", "no calls");
-    gpu_expect_error(lac_record(ctx, call, &job, 1, NULL), LAC_ERR_NULL, "recording", "nowhere");
-    gpu_expect_error(lac_replay(NULL, 1, NULL), LAC_ERR_NULL, "recording", "nothing");
-    lac_recording_free(NULL);
+    gpu_expect_error(lac_graph_capture(ctx, NULL, &job, 1, &recording), LAC_ERR_NULL, "work", "no work");
+    gpu_expect_error(lac_graph_capture(ctx, call, &job, 0, &recording), LAC_ERR_VALUE, "calls", "no calls");
+    gpu_expect_error(lac_graph_capture(ctx, call, &job, 1, NULL), LAC_ERR_NULL, "recording", "nowhere");
+    gpu_expect_error(lac_graph_launch(NULL, 1, NULL), LAC_ERR_NULL, "recording", "nothing");
+    lac_graph_free(NULL);
     gpu_expect(call(&job), LAC_OK, "call afterwards");
     gpu_case_check(&x, &job.decision, false);
     if (gpu_expect(lac_ctx_create_cuda(&plain, 0, NULL), LAC_OK, "the default stream")) {
-        gpu_expect_error(lac_record(plain, call, &job, 1, &recording), LAC_ERR_UNAVAILABLE, "stream",
+        gpu_expect_error(lac_graph_capture(plain, call, &job, 1, &recording), LAC_ERR_UNAVAILABLE, "stream",
                          "default");
         lac_ctx_free(plain);
     }
@@ -288,17 +289,17 @@ static void test_times(lac_ctx_t *ctx)
 {
     gpu_case_t x;
     job_t job = {&x, NULL, NULL, {0}};
-    lac_recording_t *recording;
+    lac_graph_t *recording;
     double queued = -1.0, replayed = -1.0;
     if (!gpu_case_make(&x, ctx, "sgemm:NN:10x2000x2000:A=bern0.01/p:B=dense/p:s4")) return;
     gpu_expect(call(&job), LAC_OK, "call");
     gpu_expect(lac_device_time(ctx, call, &job, 10, &queued), LAC_OK, "time");
-    if (gpu_expect(lac_record(ctx, call, &job, 10, &recording), LAC_OK, "record"))
-        gpu_expect(lac_replay(recording, 3, &replayed), LAC_OK, "replay");
+    if (gpu_expect(lac_graph_capture(ctx, call, &job, 10, &recording), LAC_OK, "record"))
+        gpu_expect(lac_graph_launch(recording, 3, &replayed), LAC_OK, "replay");
     if (!(queued > 0.0 && queued < 1e6 && replayed > 0.0 && replayed < 1e6))
         gpu_fail("%g us queued, %g us replayed", queued, replayed);
     gpu_case_check(&x, &job.decision, false);
-    lac_recording_free(recording);
+    lac_graph_free(recording);
     gpu_case_free(&x);
 }
 

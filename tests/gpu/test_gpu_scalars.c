@@ -35,7 +35,7 @@ static bool make(scalars_t *s, lac_ctx_t *ctx, const char *text)
 
 static void drop(scalars_t *s)
 {
-    lac_plan_destroy(s->plan);
+    lac_plan_free(s->plan);
     lac_device_free(s->x.ctx, s->there);
     gpu_case_free(&s->x);
 }
@@ -44,7 +44,7 @@ static lac_status_t call(void *arg)
 {
     scalars_t *s = arg;
     gpu_case_t *x = &s->x;
-    lac_call_t settings = {
+    lac_call_opts_t settings = {
         .size = sizeof settings, .route = s->route, .decision = &s->decision, .scalars = LAC_DEVICE};
     if (s->plan) return lac_plan_run(s->plan, s->there, &x->a, &x->b, s->there + 1, &x->c);
     return lac_gemm_ex(x->ctx, s->there, &x->a, &x->b, s->there + 1, &x->c, &settings);
@@ -93,7 +93,7 @@ static void test_by_plans(lac_ctx_t *ctx)
 {
     for (size_t p = 0; p < GPU_COUNT(problems); p++) {
         scalars_t s;
-        lac_call_t settings = {.size = sizeof settings, .scalars = LAC_DEVICE};
+        lac_call_opts_t settings = {.size = sizeof settings, .scalars = LAC_DEVICE};
         if (make(&s, ctx, problems[p]) &&
             gpu_expect(lac_plan_create(ctx, &s.plan, &s.x.a, &s.x.b, &s.x.c, &settings), LAC_OK,
                        problems[p]) &&
@@ -105,7 +105,7 @@ static void test_by_plans(lac_ctx_t *ctx)
 
 static lac_status_t replay(void *recording)
 {
-    return lac_replay(recording, 1, NULL);
+    return lac_graph_launch(recording, 1, NULL);
 }
 
 /* The recording takes what the scalars hold when it is replayed. */
@@ -114,14 +114,14 @@ static void test_changed_between_replays(lac_ctx_t *ctx)
     static const char *const routes[] = {"event", "cublas", "plain"};
     for (size_t r = 0; r < GPU_COUNT(routes); r++) {
         scalars_t s;
-        lac_recording_t *recording = NULL;
+        lac_graph_t *recording = NULL;
         if (make(&s, ctx, problems[0])) {
             s.route = routes[r];
             if (prepare(&s, 3.0f, 0.0f) && gpu_expect(call(&s), LAC_OK, s.x.text) &&
-                gpu_expect(lac_record(ctx, call, &s, 1, &recording), LAC_OK, s.x.text))
+                gpu_expect(lac_graph_capture(ctx, call, &s, 1, &recording), LAC_OK, s.x.text))
                 each_pair(&s, replay, recording);
         }
-        lac_recording_free(recording);
+        lac_graph_free(recording);
         drop(&s);
     }
 }
@@ -145,7 +145,7 @@ static void test_mistakes(lac_ctx_t *ctx)
 {
     scalars_t s;
     float here = 1.0f;
-    lac_call_t settings = {.size = sizeof settings, .scalars = LAC_DEVICE};
+    lac_call_opts_t settings = {.size = sizeof settings, .scalars = LAC_DEVICE};
     if (make(&s, ctx, problems[0])) {
         gpu_case_t *x = &s.x;
         gpu_expect_error(lac_gemm_ex(ctx, NULL, &x->a, &x->b, s.there, &x->c, &settings), LAC_ERR_NULL,

@@ -12,7 +12,7 @@ static uint64_t seed = 11;
 
 /* A list of rows on both sides. */
 typedef struct list {
-    lac_it_t it;
+    lac_index_t it;
     int64_t count;
     void *here, *there;
 } list_t;
@@ -68,9 +68,9 @@ static layout_t layout_of(int which, int64_t count, int64_t n)
     return all[which];
 }
 
-static lac_slice_t options_of(const csr_pair_t *x, int kind, bool zero_rows, bool device)
+static lac_slice_opts_t options_of(const csr_pair_t *x, int kind, bool zero_rows, bool device)
 {
-    lac_slice_t o = {.size = sizeof o, .zero_rows = zero_rows};
+    lac_slice_opts_t o = {.size = sizeof o, .zero_rows = zero_rows};
     o.homogeneous = kind > 1;
     if (kind == 1 || kind == 2) o.val = device ? x->there[2] : x->val;
     return o;
@@ -91,7 +91,7 @@ static void check_rows(const csr_pair_t *x, const list_t *l, int layout, int kin
     float *want = csr_pair_poison(bytes), *got = csr_pair_poison(bytes),
           *there = gpu_upload(x->device, got, bytes);
     lac_obj_t o = {LAC_F32, LAC_HOST, LAC_NO_TRANS, l->count, x->n, at.rs, at.cs, want + at.offset, NULL};
-    lac_slice_t here = options_of(x, kind, zero_rows, false), far = options_of(x, kind, zero_rows, true);
+    lac_slice_opts_t here = options_of(x, kind, zero_rows, false), far = options_of(x, kind, zero_rows, true);
     gpu_expect(lac_slice_rows(x->host, &x->on_host, l->it, l->count, l->here, &o, &here), LAC_OK, "host");
     o.space = LAC_DEVICE;
     o.buf = there + at.offset;
@@ -112,7 +112,7 @@ static void check_gradient(const csr_pair_t *x, const list_t *l, int layout, boo
     float *g_there = gpu_upload(x->device, g, (size_t)at.size * 4),
           *there = gpu_upload(x->device, got, bytes);
     lac_obj_t o = {LAC_F32, LAC_HOST, LAC_NO_TRANS, l->count, x->n, at.rs, at.cs, g + at.offset, NULL};
-    lac_slice_t options = {.size = sizeof options, .zero_rows = zero_rows, .homogeneous = one};
+    lac_slice_opts_t options = {.size = sizeof options, .zero_rows = zero_rows, .homogeneous = one};
     gpu_expect(lac_slice_rows_grad(x->host, &x->on_host, l->it, l->count, l->here, &o, want, &options),
                LAC_OK, "host");
     o.space = LAC_DEVICE;
@@ -127,10 +127,10 @@ static void check_gradient(const csr_pair_t *x, const list_t *l, int layout, boo
     free(g), free(want), free(got);
 }
 
-static void check_csr(const csr_pair_t *x, const list_t *l, lac_it_t it, bool values, bool zero_rows)
+static void check_csr(const csr_pair_t *x, const list_t *l, lac_index_t it, bool values, bool zero_rows)
 {
     size_t wide = it == LAC_I64 ? 8 : 4, pointers = (size_t)(l->count + 1) * wide;
-    lac_slice_t o = {.size = sizeof o, .zero_rows = zero_rows};
+    lac_slice_opts_t o = {.size = sizeof o, .zero_rows = zero_rows};
     void *ptr = csr_pair_poison(pointers), *got = csr_pair_poison(pointers),
          *there = gpu_upload(x->device, got, pointers);
     gpu_expect(lac_slice_rows_count(x->host, &x->on_host, l->it, l->count, l->here, it, ptr, &o), LAC_OK,
@@ -232,7 +232,7 @@ static void test_strays_are_told(lac_ctx_t *ctx)
     gpu_expect_error(lac_device_wait(ctx), LAC_ERR_VALUE, "rows[2]", "gradient");
     int32_t ptr[6] = {0, 0, 0, 0, 0, 7};
     void *p = gpu_upload(ctx, ptr, sizeof ptr);
-    lac_slice_t zeros = {.size = sizeof zeros, .zero_rows = 1};
+    lac_slice_opts_t zeros = {.size = sizeof zeros, .zero_rows = 1};
     gpu_expect(lac_slice_rows_csr(ctx, &x.on_device, l.it, 5, l.there, LAC_I32, p, g, NULL, &zeros), LAC_OK,
                "queued");
     gpu_expect_error(lac_device_wait(ctx), LAC_ERR_SPARSE, "ptr[", "row pointers");
@@ -281,7 +281,7 @@ static void test_bits_are_no_rows(lac_ctx_t *ctx)
     a.meta = meta;
     gpu_expect_error(lac_slice_rows(ctx, &a, LAC_I64, 1, list, &o, NULL), LAC_ERR_EMPTY,
                      "a.meta: holds no form", "bits");
-    gpu_expect(lac_meta_derive(ctx, &a, LAC_META_CSR), LAC_OK, "derive");
+    gpu_expect(lac_meta_convert(ctx, &a, LAC_META_CSR), LAC_OK, "derive");
     gpu_expect(lac_slice_rows(ctx, &a, LAC_I64, 1, list, &o, NULL), LAC_OK, "with rows");
     gpu_expect(lac_device_download(ctx, out, there, sizeof out), LAC_OK, "download");
     if (out[0] != 1.0f || out[1] != 0.0f || out[2] != 2.0f) gpu_fail("not the row");
@@ -313,7 +313,7 @@ static void test_recorded(lac_ctx_t *ctx)
     enum { M = 50, N = 300, COUNT = 20 };
     lac_ctx_t *host;
     csr_pair_t x;
-    lac_recording_t *recording;
+    lac_graph_t *recording;
     gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
     csr_pair_make(&x, ctx, host, M, N, 0.1, true, &seed);
     list_t l = random_list(&x, COUNT, false), other = random_list(&x, COUNT, false);
@@ -324,10 +324,10 @@ static void test_recorded(lac_ctx_t *ctx)
                     gpu_upload(ctx, grad, (size_t)x.nnz * 4)};
     r.out.space = LAC_DEVICE;
     gpu_expect(slice_and_back(&r), LAC_OK, "once before");
-    if (gpu_expect(lac_record(ctx, slice_and_back, &r, 2, &recording), LAC_OK, "record")) {
+    if (gpu_expect(lac_graph_capture(ctx, slice_and_back, &r, 2, &recording), LAC_OK, "record")) {
         gpu_expect(lac_device_upload(ctx, l.there, other.here, COUNT * (l.it == LAC_I64 ? 8 : 4)), LAC_OK,
                    "other rows");
-        gpu_expect(lac_replay(recording, 1, NULL), LAC_OK, "replay");
+        gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
         gpu_expect(lac_device_download(ctx, out, r.out.buf, COUNT * N * 4), LAC_OK, "download");
         lac_obj_t o = lac_obj_rowmajor(LAC_F32, COUNT, N, want, N);
         gpu_expect(lac_slice_rows(host, &x.on_host, other.it, COUNT, other.here, &o, NULL), LAC_OK, "host");
@@ -338,7 +338,7 @@ static void test_recorded(lac_ctx_t *ctx)
         gpu_expect(lac_device_download(ctx, grad, r.grad, (size_t)x.nnz * 4), LAC_OK, "download");
         same(grad, grad_want, (size_t)x.nnz * 4, "replayed gradient", &x, COUNT, 0);
         free(grad_want);
-        lac_recording_free(recording);
+        lac_graph_free(recording);
     }
     lac_device_free(ctx, r.out.buf), lac_device_free(ctx, r.grad);
     free(out), free(want), free(grad);

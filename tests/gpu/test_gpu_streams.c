@@ -88,12 +88,12 @@ static lac_status_t again(void *arg)
 /* Recordings in one thread must not see what others allocate meanwhile, nor disturb them. */
 static void record_and_replay(gpu_case_t *x, uint64_t want)
 {
-    lac_recording_t *recording;
-    if (!gpu_expect(lac_record(x->ctx, again, x, 2, &recording), LAC_OK, x->text)) return;
+    lac_graph_t *recording;
+    if (!gpu_expect(lac_graph_capture(x->ctx, again, x, 2, &recording), LAC_OK, x->text)) return;
     gpu_case_reset(x);
-    gpu_expect(lac_replay(recording, 2, NULL), LAC_OK, x->text);
+    gpu_expect(lac_graph_launch(recording, 2, NULL), LAC_OK, x->text);
     if (gpu_case_checksum(x) != want) gpu_fail("%s: other bits replayed beside other threads", x->text);
-    lac_recording_free(recording);
+    lac_graph_free(recording);
 }
 
 static void *work(void *arg)

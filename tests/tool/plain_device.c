@@ -16,7 +16,7 @@ lac_status_t plain_device_add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const 
     return LAC_OK;
 }
 
-static int64_t index_at(const void *list, lac_it_t type, int64_t i)
+static int64_t index_at(const void *list, lac_index_t type, int64_t i)
 {
     return type == LAC_I64 ? ((const int64_t *)list)[i] : ((const int32_t *)list)[i];
 }

@@ -286,7 +286,7 @@ static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, 
     return LAC_OK;
 }
 
-static lac_status_t tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_fact_fn progress,
+static lac_status_t tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_info_fn progress,
                          void *arg)
 {
     (void)exec, (void)threads;
@@ -301,7 +301,7 @@ static size_t bytes(const lac_exec_t *exec)
     return 0;
 }
 
-static void info(const lac_exec_t *exec, lac_fact_fn fact, void *arg)
+static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
 {
     (void)exec;
     fact(arg, "device", "pretended");

@@ -53,7 +53,7 @@ float *slice_random(int64_t count, uint64_t *random)
     return p;
 }
 
-void *slice_list(lac_it_t it, const int64_t *rows, int64_t count)
+void *slice_list(lac_index_t it, const int64_t *rows, int64_t count)
 {
     int64_t *wide = need(count * 8);
     int32_t *narrow = (int32_t *)(void *)wide;
@@ -77,7 +77,7 @@ static void fill_dense(slice_case_t *c, double density, uint64_t *random)
     }
 }
 
-void slice_case_make(slice_case_t *c, int64_t m, int64_t n, double density, lac_it_t it, bool values,
+void slice_case_make(slice_case_t *c, int64_t m, int64_t n, double density, lac_index_t it, bool values,
                      uint64_t *random)
 {
     *c = (slice_case_t){.m = m, .n = n, .it = it};
@@ -126,7 +126,7 @@ void slice_expect_rows(const slice_case_t *c, const int64_t *rows, int64_t count
 {
     for (int t = 0; t < SLICE_CONTEXTS; t++)
         for (int type = LAC_I32; type <= LAC_I64; type++) {
-            lac_it_t it = (lac_it_t)type;
+            lac_index_t it = (lac_index_t)type;
             void *list = slice_list(it, rows, count);
             float *out = slice_poison(count * c->n);
             lac_obj_t o = lac_obj_rowmajor(LAC_F32, count, c->n, out, c->n);

@@ -11,7 +11,7 @@ enum { SLICE_CONTEXTS = 3 }; /* with 1, 2 and 3 threads */
 
 typedef struct slice_case {
     int64_t m, n, nnz;
-    lac_it_t it;        /* of the attached arrays */
+    lac_index_t it;     /* of the attached arrays */
     void *ptr, *idx;    /* of that type           */
     int64_t *first;     /* [m + 1] as ptr         */
     int32_t *column;    /* [nnz] as idx           */
@@ -25,12 +25,12 @@ void slice_ctx_free(void);
 
 /* An m x n operand of about this density, some rows empty and one full, attached as CSR. With `values` false
  * the CSR has none. */
-void slice_case_make(slice_case_t *c, int64_t m, int64_t n, double density, lac_it_t it, bool values,
+void slice_case_make(slice_case_t *c, int64_t m, int64_t n, double density, lac_index_t it, bool values,
                      uint64_t *random);
 void slice_case_free(slice_case_t *c);
 
 /* Rows as int64_t, in a type of the caller's; freed by the caller. */
-void *slice_list(lac_it_t it, const int64_t *rows, int64_t count);
+void *slice_list(lac_index_t it, const int64_t *rows, int64_t count);
 
 /* count x n floats that no slice should leave, or a random gradient; freed by the caller. */
 float *slice_poison(int64_t count);

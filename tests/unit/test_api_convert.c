@@ -88,7 +88,7 @@ static void test_every_form_from_every_other(void **state)
         for (int from = 0; from < FORMS; from++) {
             make(&s, bits[from]);
             double density = lac_meta_density(s.a.meta);
-            unit_expect(lac_meta_derive(*state, &s.a, ALL), LAC_OK, "derive");
+            unit_expect(lac_meta_convert(*state, &s.a, ALL), LAC_OK, "derive");
             assert_true(lac_meta_density(s.a.meta) == density || density < 0);
             for (int to = 0; to < FORMS; to++) {
                 lac_form_view_t v;
@@ -102,7 +102,7 @@ static void test_every_form_from_every_other(void **state)
             unit_expect(lac_meta_touch(s.a.meta), LAC_OK, "touch");
             lac_form_view_t v;
             unit_expect(lac_meta_view(s.a.meta, LAC_META_CSR, &v), LAC_ERR_EMPTY, "touched");
-            unit_expect(lac_meta_derive(*state, &s.a, ALL), LAC_ERR_STALE, "touched");
+            unit_expect(lac_meta_convert(*state, &s.a, ALL), LAC_ERR_STALE, "touched");
             lac_meta_free(s.a.meta);
         }
 }
@@ -125,7 +125,7 @@ static void test_dense_and_count(void **state)
             for (int64_t i = 0; i < m; i++)
                 for (int64_t j = 0; j < n; j++)
                     assert_true(out[i * o.rs + j * o.cs] == s.dense[turned ? j * s.n + i : i * s.n + j]);
-            unit_expect(lac_count(*state, &s.a, &count), LAC_OK, "count");
+            unit_expect(lac_count_nonzeros(*state, &s.a, &count), LAC_OK, "count");
             assert_int_equal(count, s.nnz);
             lac_meta_free(s.a.meta);
         }
@@ -134,7 +134,7 @@ static void test_dense_and_count(void **state)
     lac_obj_t e = lac_obj_rowmajor(LAC_U8, 2, 3, events, 3), o = lac_obj_rowmajor(LAC_F32, 2, 3, out, 3);
     unit_expect(lac_to_dense(*state, &e, &o), LAC_OK, "events");
     assert_true(out[0] == 0.0f && out[1] == 1.0f && out[3] == 1.0f && out[4] == 1.0f);
-    unit_expect(lac_count(*state, &e, &count), LAC_OK, "events");
+    unit_expect(lac_count_nonzeros(*state, &e, &count), LAC_OK, "events");
     assert_int_equal(count, 3);
 }
 
@@ -160,7 +160,7 @@ static void test_turned(void **state)
             unit_expect(lac_ctx_set(ctx, "threads", threads == 1 ? "1" : "3"), LAC_OK, "threads");
             unit_expect(lac_meta_create(&a.meta, M, N), LAC_OK, "create");
             unit_expect(lac_meta_attach_csr(a.meta, LAC_I32, ptr, idx, ones ? NULL : val), LAC_OK, "attach");
-            unit_expect(lac_meta_derive(ctx, &a, LAC_META_CSC), LAC_OK, "derive");
+            unit_expect(lac_meta_convert(ctx, &a, LAC_META_CSC), LAC_OK, "derive");
             unit_expect(lac_meta_view(a.meta, LAC_META_CSC, &csc), LAC_OK, "view");
             assert_int_equal(csc.count, nnz);
             assert_true(!csc.val == !!ones);
@@ -286,9 +286,9 @@ static void test_frozen_buffer(void **state)
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, 2, 3, x, 3);
     lac_form_view_t v;
     unit_expect(lac_meta_create(&a.meta, 2, 3), LAC_OK, "meta");
-    unit_expect(lac_meta_derive(*state, &a, LAC_META_CSR), LAC_ERR_EMPTY, "not frozen");
+    unit_expect(lac_meta_convert(*state, &a, LAC_META_CSR), LAC_ERR_EMPTY, "not frozen");
     unit_expect(lac_meta_freeze(a.meta), LAC_OK, "freeze");
-    unit_expect(lac_meta_derive(*state, &a, ALL), LAC_OK, "frozen");
+    unit_expect(lac_meta_convert(*state, &a, ALL), LAC_OK, "frozen");
     for (int i = 0; i < FORMS; i++) unit_expect(lac_meta_view(a.meta, bits[i], &v), LAC_OK, "view");
     assert_int_equal(v.count, 3);
     lac_meta_free(a.meta);
@@ -302,11 +302,11 @@ static void test_bad_input(void **state)
     lac_form_view_t v;
     make(&s, LAC_META_CSR);
     lac_obj_t o = lac_obj_rowmajor(LAC_F32, 1, 1, out, 1), bare = lac_obj_rowmajor(LAC_F32, 2, 2, out, 2);
-    unit_expect(lac_meta_derive(NULL, &s.a, ALL), LAC_ERR_NULL, "ctx");
-    unit_expect(lac_meta_derive(*state, NULL, ALL), LAC_ERR_NULL, "obj");
-    unit_expect(lac_meta_derive(*state, &bare, ALL), LAC_ERR_NULL, "meta");
-    unit_expect(lac_meta_derive(*state, &s.a, LAC_META_DENSITY), LAC_ERR_VALUE, "what");
-    unit_expect(lac_meta_derive(*state, &s.a, 0), LAC_ERR_VALUE, "what");
+    unit_expect(lac_meta_convert(NULL, &s.a, ALL), LAC_ERR_NULL, "ctx");
+    unit_expect(lac_meta_convert(*state, NULL, ALL), LAC_ERR_NULL, "obj");
+    unit_expect(lac_meta_convert(*state, &bare, ALL), LAC_ERR_NULL, "meta");
+    unit_expect(lac_meta_convert(*state, &s.a, LAC_META_DENSITY), LAC_ERR_VALUE, "what");
+    unit_expect(lac_meta_convert(*state, &s.a, 0), LAC_ERR_VALUE, "what");
     unit_expect(lac_meta_view(NULL, LAC_META_CSR, &v), LAC_ERR_NULL, "meta");
     unit_expect(lac_meta_view(s.a.meta, LAC_META_CSR, NULL), LAC_ERR_NULL, "view");
     unit_expect(lac_meta_view(s.a.meta, ALL, &v), LAC_ERR_VALUE, "two bits");
@@ -317,8 +317,8 @@ static void test_bad_input(void **state)
     unit_expect(lac_to_dense(*state, &bare, &bare), LAC_ERR_ALIAS, "alias");
     o = lac_obj_rowmajor(LAC_F32, s.m, s.n, s.val, s.n);
     unit_expect(lac_to_dense(*state, &s.a, &o), LAC_ERR_ALIAS, "the form's values");
-    unit_expect(lac_count(*state, &s.a, NULL), LAC_ERR_NULL, "count");
-    unit_expect(lac_count(NULL, &s.a, &count), LAC_ERR_NULL, "ctx");
+    unit_expect(lac_count_nonzeros(*state, &s.a, NULL), LAC_ERR_NULL, "count");
+    unit_expect(lac_count_nonzeros(NULL, &s.a, &count), LAC_ERR_NULL, "ctx");
     lac_meta_free(s.a.meta);
 }
 
@@ -335,7 +335,7 @@ static void test_too_large(void **state)
     lac_meta_free(x.meta);
     x = lac_obj_colmajor(LAC_U8, INT64_C(1) << 60, 1, &last, INT64_C(1) << 60);
     x.rs = -1;
-    unit_expect(lac_count(*state, &x, &count), LAC_ERR_MEMORY, "count");
+    unit_expect(lac_count_nonzeros(*state, &x, &count), LAC_ERR_MEMORY, "count");
     assert_true(count == -77 && tile == 77);
 }
 

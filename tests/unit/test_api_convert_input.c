@@ -48,12 +48,12 @@ static void test_places(void **state)
     fake.elsewhere = dense;
     refused(lac_to_dense(ctx, &full, &to), LAC_ERR_SPACE, "a: is not here");
     fake.elsewhere = &count;
-    refused(lac_count(ctx, &x, &count), LAC_ERR_SPACE, "count: is not here");
+    refused(lac_count_nonzeros(ctx, &x, &count), LAC_ERR_SPACE, "count: is not here");
     full.meta = x.meta;
     fake.elsewhere = dense;
-    refused(lac_meta_derive(ctx, &full, LAC_META_CSC), LAC_ERR_SPACE, "obj: is not here");
+    refused(lac_meta_convert(ctx, &full, LAC_META_CSC), LAC_ERR_SPACE, "obj: is not here");
     assert_int_equal(count, -1);
-    unit_expect(lac_count(ctx, &x, &count), LAC_OK, "count");
+    unit_expect(lac_count_nonzeros(ctx, &x, &count), LAC_OK, "count");
     assert_int_equal(count, NNZ);
     unit_expect(lac_to_dense(ctx, &x, &to), LAC_OK, "to dense");
     assert_memory_equal(out, dense, sizeof dense);
@@ -86,14 +86,14 @@ static void test_bad_input(void **state)
     bad = to, bad.n = N - 1;
     refused(lac_to_dense(ctx, &x, &bad), LAC_ERR_EXTENT, "out: is 4 x 4, a is 4 x 5");
     refused(lac_to_dense(ctx, &to, &to), LAC_ERR_ALIAS, "out: overlaps a");
-    refused(lac_count(ctx, &x, NULL), LAC_ERR_NULL, "count: is NULL");
-    refused(lac_meta_derive(ctx, &to, LAC_META_CSR), LAC_ERR_NULL, "obj.meta: is NULL");
-    refused(lac_meta_derive(ctx, &x, 0), LAC_ERR_VALUE, "what: 0x0");
-    refused(lac_meta_derive(ctx, &x, LAC_META_DENSITY), LAC_ERR_VALUE, "is not made of bits of forms");
+    refused(lac_count_nonzeros(ctx, &x, NULL), LAC_ERR_NULL, "count: is NULL");
+    refused(lac_meta_convert(ctx, &to, LAC_META_CSR), LAC_ERR_NULL, "obj.meta: is NULL");
+    refused(lac_meta_convert(ctx, &x, 0), LAC_ERR_VALUE, "what: 0x0");
+    refused(lac_meta_convert(ctx, &x, LAC_META_DENSITY), LAC_ERR_VALUE, "is not made of bits of forms");
     fake_device_backend()->expand = NULL;
     refused(lac_to_dense(ctx, &x, &to), LAC_ERR_UNAVAILABLE, "converts nothing");
     fake_device_backend()->count = NULL;
-    refused(lac_count(ctx, &x, &count), LAC_ERR_UNAVAILABLE, "converts nothing");
+    refused(lac_count_nonzeros(ctx, &x, &count), LAC_ERR_UNAVAILABLE, "converts nothing");
     lac_meta_free(x.meta);
 }
 
@@ -133,15 +133,15 @@ static void test_nothing_stands_for_the_contents(void **state)
     lac_obj_t full = fake_device_matrix(M, N, dense);
     lac_form_view_t view;
     unit_expect(lac_meta_create_for(ctx, &full.meta, M, N), LAC_OK, "meta");
-    refused(lac_meta_derive(ctx, &full, LAC_META_CSR), LAC_ERR_EMPTY, "nothing stands for the contents");
+    refused(lac_meta_convert(ctx, &full, LAC_META_CSR), LAC_ERR_EMPTY, "nothing stands for the contents");
     unit_expect(lac_meta_touch(full.meta), LAC_OK, "touch");
-    refused(lac_meta_derive(ctx, &full, LAC_META_CSR), LAC_ERR_STALE, "nothing stands for the contents");
+    refused(lac_meta_convert(ctx, &full, LAC_META_CSR), LAC_ERR_STALE, "nothing stands for the contents");
     refused(lac_meta_view(full.meta, LAC_META_CSR, &view), LAC_ERR_EMPTY, "the form is not there");
     refused(lac_meta_view(full.meta, FORMS, &view), LAC_ERR_VALUE, "not the bit of one form");
     refused(lac_meta_view(NULL, LAC_META_CSR, &view), LAC_ERR_NULL, "meta: is NULL");
     refused(lac_meta_view(full.meta, LAC_META_CSR, NULL), LAC_ERR_NULL, "view: is NULL");
     unit_expect(lac_meta_freeze(full.meta), LAC_OK, "freeze");
-    unit_expect(lac_meta_derive(ctx, &full, FORMS), LAC_OK, "a frozen buffer is scanned");
+    unit_expect(lac_meta_convert(ctx, &full, FORMS), LAC_OK, "a frozen buffer is scanned");
     unit_expect(lac_meta_view(full.meta, LAC_META_CSC, &view), LAC_OK, "view");
     assert_true(view.count == NNZ && view.idx[0] == 2 && view.val[0] == 6.0f);
     lac_meta_free(full.meta);
@@ -157,7 +157,7 @@ static void test_failures(void **state)
         lac_obj_t x = sparse(ctx);
         lac_form_view_t view;
         fake.calls = 0, fake.fails = ++n;
-        status = lac_meta_derive(ctx, &x, LAC_META_BITMASK);
+        status = lac_meta_convert(ctx, &x, LAC_META_BITMASK);
         bool met = fake.calls >= n;
         fake.fails = 0;
         assert_int_equal(fake.allocated, 0);

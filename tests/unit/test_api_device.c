@@ -90,26 +90,28 @@ static void test_time(void **state)
 static void test_recordings(void **state)
 {
     lac_ctx_t *ctx = *state, *host = unit_ctx();
-    lac_recording_t *recording = NULL;
+    lac_graph_t *recording = NULL;
     int calls = 0;
     double us = 0.0;
-    fake_device_refuses(lac_record(host, count_call, &calls, 2, &recording), LAC_ERR_UNAVAILABLE,
+    fake_device_refuses(lac_graph_capture(host, count_call, &calls, 2, &recording), LAC_ERR_UNAVAILABLE,
                         "on the host");
-    fake_device_refuses(lac_record(ctx, count_call, &calls, 2, NULL), LAC_ERR_NULL, "recording: is NULL");
-    fake_device_refuses(lac_record(ctx, NULL, &calls, 2, &recording), LAC_ERR_NULL, "work: is NULL");
-    fake_device_refuses(lac_record(ctx, count_call, &calls, -1, &recording), LAC_ERR_VALUE, "calls: is -1");
-    unit_expect(lac_record(ctx, give_up, NULL, 2, &recording), LAC_ERR_SPARSE, "the work's own");
+    fake_device_refuses(lac_graph_capture(ctx, count_call, &calls, 2, NULL), LAC_ERR_NULL,
+                        "recording: is NULL");
+    fake_device_refuses(lac_graph_capture(ctx, NULL, &calls, 2, &recording), LAC_ERR_NULL, "work: is NULL");
+    fake_device_refuses(lac_graph_capture(ctx, count_call, &calls, -1, &recording), LAC_ERR_VALUE,
+                        "calls: is -1");
+    unit_expect(lac_graph_capture(ctx, give_up, NULL, 2, &recording), LAC_ERR_SPARSE, "the work's own");
     assert_null(recording);
     assert_int_equal(calls, 0);
-    unit_expect(lac_record(ctx, count_call, &calls, 2, &recording), LAC_OK, "record");
+    unit_expect(lac_graph_capture(ctx, count_call, &calls, 2, &recording), LAC_OK, "record");
     assert_int_equal(calls, 2);
-    unit_expect(lac_replay(recording, 5, &us), LAC_OK, "replay");
+    unit_expect(lac_graph_launch(recording, 5, &us), LAC_OK, "replay");
     assert_true(us == 3.0); /* a replay's 6, by its two calls */
-    unit_expect(lac_replay(recording, 1, NULL), LAC_OK, "replay, not timed");
-    fake_device_refuses(lac_replay(recording, 0, &us), LAC_ERR_VALUE, "times: is 0");
-    fake_device_refuses(lac_replay(NULL, 1, &us), LAC_ERR_NULL, "recording: is NULL");
-    lac_recording_free(recording);
-    lac_recording_free(NULL);
+    unit_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay, not timed");
+    fake_device_refuses(lac_graph_launch(recording, 0, &us), LAC_ERR_VALUE, "times: is 0");
+    fake_device_refuses(lac_graph_launch(NULL, 1, &us), LAC_ERR_NULL, "recording: is NULL");
+    lac_graph_free(recording);
+    lac_graph_free(NULL);
     lac_ctx_free(host);
 }
 

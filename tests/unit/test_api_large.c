@@ -28,7 +28,7 @@ static void multiply(lac_ctx_t *ctx, const char *route, const lac_obj_t *a, cons
                      const lac_obj_t *c, bool must)
 {
     lac_decision_t decision;
-    lac_call_t call = {.size = sizeof call, .route = route, .decision = &decision};
+    lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = &decision};
     unit_expect(lac_gemm_ex(ctx, NULL, a, b, NULL, c, &call), LAC_OK, route);
     if (must) assert_string_equal(decision.route, route);
 }

@@ -68,7 +68,7 @@ static void expected(layer_t *x, float alpha, float beta)
         for (int64_t j = 0; j < x->n; j++) {
             float sum = 0, *at = x->want + place(x, i, j);
             for (int64_t k = 0; k < x->k; k++) sum += x->a[i * x->k + k] * x->b[k * x->n + j];
-            sum = alpha * sum + beta * *at + (x->e.bias ? x->bias[x->e.bias_of_rows ? i : j] : 0.0f);
+            sum = alpha * sum + beta * *at + (x->e.bias ? x->bias[x->e.bias_per_row ? i : j] : 0.0f);
             *at = activated(sum, x->e.act, x->e.threshold);
         }
 }
@@ -82,9 +82,9 @@ static void test_activations(void **state)
         x.e.act = (lac_act_t)(round / 4 % 4);
         x.e.threshold = (float)unit_between(&seed, x.e.act == LAC_ACT_MAGNITUDE ? 0 : -3, 5);
         x.e.bias = unit_between(&seed, 0, 2) ? x.bias : NULL;
-        x.e.bias_of_rows = (int)unit_between(&seed, 0, 1);
+        x.e.bias_per_row = (int)unit_between(&seed, 0, 1);
         expected(&x, alpha, beta);
-        unit_expect(lac_gemm_layer(*state, &alpha, &x.A, &x.B, &beta, &x.C, &x.e, NULL), LAC_OK, "layer");
+        unit_expect(lac_gemm_epilogue(*state, &alpha, &x.A, &x.B, &beta, &x.C, &x.e, NULL), LAC_OK, "layer");
         for (int i = 0; i < ROOM; i++) /* elements, and what lies between them */
             if (x.c[i] != x.want[i])
                 fail_msg("round %d: element %d: %g, not %g", round, i, x.c[i], x.want[i]);
@@ -103,7 +103,8 @@ static void test_specials(void **state)
     memcpy(input, values, sizeof input);
     for (int act = LAC_ACT_NONE; act <= LAC_ACT_MAGNITUDE; act++) {
         lac_epilogue_t e = {.size = sizeof e, .act = (lac_act_t)act, .threshold = 2.0f};
-        unit_expect(lac_gemm_layer(*state, NULL, &A, &B, NULL, &C, act ? &e : NULL, NULL), LAC_OK, "layer");
+        unit_expect(lac_gemm_epilogue(*state, NULL, &A, &B, NULL, &C, act ? &e : NULL, NULL), LAC_OK,
+                    "layer");
         assert_true(isnan(c[0]));
         for (int i = 1; i < COUNT; i++) assert_true(c[i] == activated(values[i], e.act, 2.0f));
     }
@@ -122,7 +123,7 @@ static void test_forms(void **state)
         unit_expect(lac_meta_create(&copy.meta, x.C.m, x.C.n), LAC_OK, "meta");
         for (int again = 0; again < 2; again++) { /* the second layer's forms replace the first one's */
             fill(x.a, x.m * x.k, 2 + 6 * again);
-            unit_expect(lac_gemm_layer(*state, NULL, &x.A, &x.B, NULL, &x.C, &x.e, NULL), LAC_OK, "layer");
+            unit_expect(lac_gemm_epilogue(*state, NULL, &x.A, &x.B, NULL, &x.C, &x.e, NULL), LAC_OK, "layer");
         }
         unit_expect(lac_meta_scan(*state, &copy, ALL), LAC_OK, "scan");
         unit_expect(lac_meta_freeze(copy.meta), LAC_OK, "freeze");
@@ -154,7 +155,7 @@ static void test_chain(void **state)
     for (int r = 0; r < routes.count; r++) {
         lac_obj_t o[DEEP + 1], v[DEEP];
         lac_decision_t decision;
-        lac_call_t call = {.size = sizeof call, .route = routes.name[r], .decision = &decision};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r], .decision = &decision};
         lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_RELU, .forms = LAC_META_CSR | LAC_META_BITMASK};
         fill(x[0], N * N, 9);
         for (int l = 0; l <= DEEP; l++) {
@@ -164,7 +165,7 @@ static void test_chain(void **state)
         for (int l = 0; l < DEEP; l++) {
             fill(w[l], N * N, 6);
             v[l] = lac_obj_rowmajor(LAC_F32, N, N, w[l], N);
-            unit_expect(lac_gemm_layer(*state, NULL, &o[l], &v[l], NULL, &o[l + 1], &e, &call), LAC_OK,
+            unit_expect(lac_gemm_epilogue(*state, NULL, &o[l], &v[l], NULL, &o[l + 1], &e, &call), LAC_OK,
                         "layer");
             if (l && decision.side[0] == 'l') assert_string_equal(decision.known, "attached");
             for (int i = 0; i < N * N; i++) {
@@ -179,7 +180,7 @@ static void test_chain(void **state)
 
 static lac_status_t refused(void *ctx, const layer_t *x, const lac_epilogue_t *e)
 {
-    return lac_gemm_layer(ctx, NULL, &x->A, &x->B, NULL, &x->C, e, NULL);
+    return lac_gemm_epilogue(ctx, NULL, &x->A, &x->B, NULL, &x->C, e, NULL);
 }
 
 static void test_bad_input(void **state)
@@ -213,7 +214,7 @@ static void test_bad_input(void **state)
     lac_obj_t square = lac_obj_rowmajor(LAC_F32, 1, 1, x.a, 1), out = lac_obj_rowmajor(LAC_F32, 1, 1, x.c, 1);
     unit_expect(lac_meta_create(&square.meta, 1, 1), LAC_OK, "meta");
     out.meta = square.meta;
-    unit_expect(lac_gemm_layer(*state, NULL, &square, &square, NULL, &out, NULL, NULL), LAC_ERR_ALIAS,
+    unit_expect(lac_gemm_epilogue(*state, NULL, &square, &square, NULL, &out, NULL, NULL), LAC_ERR_ALIAS,
                 "shared");
     assert_memory_equal(x.c, before.c, sizeof x.c);
     assert_true(lac_meta_generation(meta) == generation);

@@ -29,9 +29,9 @@ static layer_t make(lac_ctx_t *ctx)
     return x;
 }
 
-static lac_status_t run(lac_ctx_t *ctx, const layer_t *x, lac_call_t *call)
+static lac_status_t run(lac_ctx_t *ctx, const layer_t *x, lac_call_opts_t *call)
 {
-    return lac_gemm_layer(ctx, NULL, &x->a, &x->b, NULL, &x->c, &x->e, call);
+    return lac_gemm_epilogue(ctx, NULL, &x->a, &x->b, NULL, &x->c, &x->e, call);
 }
 
 static void untouched(const layer_t *x)
@@ -83,7 +83,7 @@ static void test_declined(void **state)
 {
     lac_ctx_t *ctx = *state;
     layer_t x = make(ctx);
-    lac_call_t call = {.size = sizeof call, .may_decline = 1};
+    lac_call_opts_t call = {.size = sizeof call, .may_decline = 1};
     unit_expect(run(ctx, &x, &call), LAC_OK, "declined");
     assert_true(call.declined);
     untouched(&x);
@@ -122,7 +122,7 @@ static lac_status_t finishing_run(const lac_route_t *route, lac_exec_t *exec, co
 static bool finishes_by_rows(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return p->after.bias_of_rows;
+    return p->after.bias_per_row;
 }
 
 static lac_status_t counted_pass(lac_exec_t *exec, const lac_problem_t *p)
@@ -150,11 +150,11 @@ static void test_route_that_finishes(void **state)
     layer_t x = make(ctx);
     ctx->routes = table, ctx->route_count = 1;
     fake_device_backend()->finish = counted_pass;
-    x.e.bias_of_rows = 1;
+    x.e.bias_per_row = 1;
     run_expecting(ctx, &x, 1, 0);
-    x.e.bias_of_rows = 0;
+    x.e.bias_per_row = 0;
     run_expecting(ctx, &x, 1, 1);
-    x.e.bias_of_rows = 1;
+    x.e.bias_per_row = 1;
     ctx->policy.compare = "self", ctx->policy.compare_every = 1;
     run_expecting(ctx, &x, 0, 1);
     ctx->policy.compare = NULL;

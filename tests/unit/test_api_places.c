@@ -114,7 +114,7 @@ static void test_slices_lie_here(void **state)
     lac_ctx_t *ctx = *state;
     view_t v = views(ctx);
     lac_obj_t out = fake_device_matrix(ROWS, K, sliced);
-    const lac_slice_t other = {.size = sizeof other, .val = a};
+    const lac_slice_opts_t other = {.size = sizeof other, .val = a};
     int32_t at[ROWS + 1] = {0}, columns[K] = {0};
     unit_expect(lac_slice_rows(ctx, &v.pattern, LAC_I32, ROWS, picked, &out, NULL), LAC_OK, "slice");
     assert_true(sliced[1] == 4.0f && sliced[K] == 1.0f && sliced[K + 3] == 2.0f);
@@ -212,7 +212,7 @@ static void test_scalars_lie_there(void **state)
 {
     lac_ctx_t *ctx = *state, *host = unit_ctx();
     view_t v = views(ctx);
-    lac_call_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
+    lac_call_opts_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
     const float one = 1.0f, same = 1.0f;
     unit_expect(lac_gemm_ex(ctx, &one, &v.a, &v.b, &same, &v.c, &call), LAC_OK, "scalars on the device");
     expect_product(1.0f);
@@ -248,7 +248,7 @@ static void test_what_a_device_lacks(void **state)
                         LAC_ERR_UNAVAILABLE, "slices no rows");
     fake_device_refuses(lac_sddmm(ctx, NULL, &x, &y, NULL, &v.pattern, values), LAC_ERR_UNAVAILABLE, "ctx: ");
     without->expand = NULL;
-    fake_device_refuses(lac_meta_derive(ctx, &v.pattern, LAC_META_BITMASK), LAC_ERR_UNAVAILABLE,
+    fake_device_refuses(lac_meta_convert(ctx, &v.pattern, LAC_META_BITMASK), LAC_ERR_UNAVAILABLE,
                         "converts nothing");
     without->check = NULL;
     without->prepare = NULL;
@@ -262,7 +262,7 @@ static void test_plans_are_prepared(void **state)
     lac_ctx_t *ctx = *state;
     view_t v = views(ctx);
     lac_plan_t *plan;
-    lac_call_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
+    lac_call_opts_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
     const float one = 1.0f;
     fake.fails = fake.calls + 1;
     fake_device_refuses(lac_plan_create(ctx, &plan, &v.a, &v.b, &v.c, NULL), LAC_ERR_VENDOR,
@@ -273,7 +273,7 @@ static void test_plans_are_prepared(void **state)
     unit_expect(lac_plan_run(plan, &one, &v.a, &v.b, &one, &v.c), LAC_OK, "run");
     expect_product(1.0f);
     fake_device_refuses(lac_plan_run(plan, NULL, &v.a, &v.b, &one, &v.c), LAC_ERR_NULL, "alpha: is NULL");
-    lac_plan_destroy(plan);
+    lac_plan_free(plan);
     lac_meta_free(v.pattern.meta);
 }
 

@@ -42,7 +42,7 @@ static void expect_product(float alpha, float beta)
 static lac_plan_t *plan_for(lac_ctx_t *ctx, const char *route)
 {
     lac_plan_t *plan;
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_call_opts_t call = {.size = sizeof call, .route = route};
     unit_expect(lac_plan_create(ctx, &plan, &t.oa, &t.ob, &t.oc, &call), LAC_OK, route ? route : "auto");
     return plan;
 }
@@ -80,7 +80,7 @@ static void test_plan_runs(void **state)
         expect_product(0.0f, -1.0f);
         unit_expect(lac_plan_run(plan, NULL, &t.oa, &t.ob, NULL, &t.oc), LAC_OK, "no scalars");
         expect_product(1.0f, 0.0f);
-        lac_plan_destroy(plan);
+        lac_plan_free(plan);
     }
 }
 
@@ -116,7 +116,7 @@ static void test_plan_of_other_shapes(void **state)
         assert_true(t.c[0] == 1.0f && t.c[M * N - 1] == 1.0f);
     }
     unit_expect(lac_plan_run(plan, NULL, NULL, &t.ob, NULL, &t.oc), LAC_ERR_NULL, "a");
-    lac_plan_destroy(plan);
+    lac_plan_free(plan);
 }
 
 /* The route is kept only where it is legal: a sparse-only partner, a touched form. */
@@ -148,7 +148,7 @@ static void test_every_difference(void **state)
     for (int i = 0; i < 4 * M * N; i++) assert_true(room[i] == 0.0f);
     unit_expect(lac_plan_run(plan, NULL, &t.oa, &t.ob, NULL, &t.oc), LAC_OK, "the plan's own");
     expect_product(1.0f, 0.0f);
-    lac_plan_destroy(plan);
+    lac_plan_free(plan);
 }
 
 static void test_plan_falls_back(void **state)
@@ -178,7 +178,7 @@ static void test_plan_falls_back(void **state)
     t.oa.buf = t.a; /* a buffer again: the route serves without its form */
     unit_expect(lac_plan_run(plan, NULL, &t.oa, &t.ob, NULL, &t.oc), LAC_OK, "a buffer again");
     expect_product(1.0f, 0.0f);
-    lac_plan_destroy(plan);
+    lac_plan_free(plan);
     lac_meta_free(meta);
 }
 
@@ -201,7 +201,7 @@ static void test_explain_writes_nothing(void **state)
 static void test_decline(void **state)
 {
     make(1);
-    lac_call_t call = {.size = sizeof call, .may_decline = 1, .route = "blas"};
+    lac_call_opts_t call = {.size = sizeof call, .may_decline = 1, .route = "blas"};
     unit_expect(lac_gemm_ex(*state, NULL, &t.oa, &t.ob, NULL, &t.oc, &call), LAC_OK, "dense");
     assert_int_equal(call.declined, 1);
     assert_true(t.c[0] == 1.0f); /* untouched */
@@ -224,7 +224,7 @@ static void test_scalars_elsewhere(void **state)
     const float one = 1.0f;
     make(1);
     lac_plan_t *plan;
-    lac_call_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
+    lac_call_opts_t call = {.size = sizeof call, .scalars = LAC_DEVICE};
     unit_expect(lac_gemm_ex(*state, &one, &t.oa, &t.ob, &one, &t.oc, &call), LAC_ERR_SPACE, "host context");
     unit_expect_text(lac_last_error(), "call.scalars");
     unit_expect(lac_plan_create(*state, &plan, &t.oa, &t.ob, &t.oc, &call), LAC_ERR_SPACE, "host plan");
@@ -236,7 +236,7 @@ static void test_scalars_elsewhere(void **state)
     unit_expect_text(lac_last_error(), "call.scalars");
     assert_null(plan);
     assert_true(t.c[0] == 1.0f); /* untouched */
-    lac_call_t shorter = {.size = offsetof(lac_call_t, scalars), .may_decline = 1, .route = "blas"};
+    lac_call_opts_t shorter = {.size = offsetof(lac_call_opts_t, scalars), .may_decline = 1, .route = "blas"};
     unit_expect(lac_gemm_ex(*state, NULL, &t.oa, &t.ob, NULL, &t.oc, &shorter), LAC_OK, "shorter");
     assert_int_equal(shorter.declined, 1);
 }
@@ -252,7 +252,7 @@ static void test_sparse_only_by_derived_forms(void **state)
             turned ? lac_obj_colmajor(LAC_F32, 70, 4, w, 70) : lac_obj_rowmajor(LAC_F32, 4, 70, w, 70);
         lac_obj_t b = lac_obj_rowmajor(LAC_F32, 70, 1, x, 1), c = lac_obj_rowmajor(LAC_F32, 4, 1, y, 1);
         lac_decision_t decision;
-        lac_call_t call = {.size = sizeof call, .route = "bitmask", .decision = &decision};
+        lac_call_opts_t call = {.size = sizeof call, .route = "bitmask", .decision = &decision};
         if (turned) a.trans = LAC_TRANS;
         for (int i = 0; i < 70; i++) x[i] = (float)(i % 3);
         unit_expect(lac_meta_create(&meta, a.m, a.n), LAC_OK, "create");
@@ -288,7 +288,7 @@ static void test_no_memory(void **state)
         lac_obj_t a = {LAC_F32, LAC_HOST, LAC_NO_TRANS, 1, extents[i][0], extents[i][0], 1, row, NULL};
         lac_obj_t b = {LAC_F32, LAC_HOST, LAC_NO_TRANS, extents[i][0], extents[i][1], 1, 1, NULL, tall};
         lac_obj_t c = {LAC_F32, LAC_HOST, LAC_NO_TRANS, 1, extents[i][1], extents[i][1], 1, &out, NULL};
-        lac_call_t call = {.size = sizeof call, .route = "plain"};
+        lac_call_opts_t call = {.size = sizeof call, .route = "plain"};
         unit_expect(lac_gemm_ex(*state, NULL, &a, &b, NULL, &c, &call), LAC_ERR_MEMORY, "no memory");
         assert_true(lac_last_error()[0] && out == 1.0f);
         lac_meta_free(tall);

@@ -115,7 +115,7 @@ static void check(checker_t *checker, const char *text, int route, bool strict)
     uint64_t a = ref_matrix_checksum(&set.data.a), b = ref_matrix_checksum(&set.data.b);
     for (int t = 0; t < THREADS; t++) {
         lac_decision_t decision;
-        lac_call_t call = {.size = sizeof call, .route = routes.name[route], .decision = &decision};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[route], .decision = &decision};
         operand_set_reset(&set);
         lac_status_t status =
             lac_gemm_ex(checker->ctx[t], &problem.alpha, &set.a, &set.b, &problem.beta, &set.c, &call);

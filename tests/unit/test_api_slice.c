@@ -82,7 +82,7 @@ static void test_oob_row(void **state)
     unit_expect(lac_slice_rows(slice_ctx(1), &c.a, LAC_I64, 7, rows, &o, NULL), LAC_ERR_VALUE, "outside");
     unit_expect_text(lac_last_error(), "rows[1]: is 999, outside [0, 10)");
     assert_memory_equal(out, before, 7 * N * sizeof *out);
-    lac_slice_t zeros = {.size = sizeof zeros, .zero_rows = 1};
+    lac_slice_opts_t zeros = {.size = sizeof zeros, .zero_rows = 1};
     unit_expect(lac_slice_rows(slice_ctx(1), &c.a, LAC_I64, 7, rows, &o, &zeros), LAC_OK, "zero rows");
     for (int i = 0; i < 7; i++)
         for (int j = 0; j < N; j++)
@@ -98,7 +98,7 @@ static void check_homo(const int64_t *rows, int64_t count, const float *weight)
         slice_case_t c = small_case(values);
         float *out = slice_poison(count * N);
         lac_obj_t o = lac_obj_rowmajor(LAC_F32, count, N, out, N);
-        lac_slice_t options = {.size = sizeof options, .val = weight, .homogeneous = 1};
+        lac_slice_opts_t options = {.size = sizeof options, .val = weight, .homogeneous = 1};
         unit_expect(lac_slice_rows(slice_ctx(values), &c.a, LAC_I64, count, rows, &o, &options), LAC_OK,
                     "homogeneous");
         for (int64_t i = 0; i < count; i++)
@@ -187,7 +187,7 @@ static void test_vmap_over_data(void **state)
     slice_case_t c = small_case(true);
     float *batch = slice_random(3 * c.nnz, &seed), *out = slice_poison(3 * 3 * N);
     for (int b = 0; b < 3; b++) {
-        lac_slice_t options = {.size = sizeof options, .val = batch + b * c.nnz};
+        lac_slice_opts_t options = {.size = sizeof options, .val = batch + b * c.nnz};
         lac_obj_t o = lac_obj_rowmajor(LAC_F32, 3, N, out + b * 3 * N, N);
         unit_expect(lac_slice_rows(slice_ctx(2), &c.a, LAC_I64, 3, one_set, &o, &options), LAC_OK, "batch");
         for (int i = 0; i < 3; i++)
@@ -290,7 +290,8 @@ static void test_layouts_tiny_to_large(void **state)
 }
 
 /* The slice as CSR, attached again, is the slice. */
-static void check_csr(const slice_case_t *c, lac_it_t ptr_it, const int64_t *rows, int64_t count, bool values)
+static void check_csr(const slice_case_t *c, lac_index_t ptr_it, const int64_t *rows, int64_t count,
+                      bool values)
 {
     int64_t entries = 0;
     for (int64_t i = 0; i < count; i++) entries += c->first[rows[i] + 1] - c->first[rows[i]];
@@ -352,7 +353,7 @@ static void test_csr_zero_rows_and_one_value(void **state)
     int32_t ptr[5], idx[2 * N];
     float val[2 * N];
     const float weight = 0.75f;
-    lac_slice_t options = {.size = sizeof options, .val = &weight, .homogeneous = 1, .zero_rows = 1};
+    lac_slice_opts_t options = {.size = sizeof options, .val = &weight, .homogeneous = 1, .zero_rows = 1};
     unit_expect(lac_slice_rows_count(slice_ctx(0), &c.a, LAC_I64, 4, rows, LAC_I32, ptr, &options), LAC_OK,
                 "count");
     assert_int_equal(ptr[1], 0);

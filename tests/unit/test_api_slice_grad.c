@@ -46,7 +46,7 @@ static double loss(const problem_t *p, const double *val)
 static void slice_of(const problem_t *p, const float *val, float *out)
 {
     lac_obj_t o = lac_obj_rowmajor(LAC_F32, p->count, p->c.n, out, p->c.n);
-    lac_slice_t options = {.size = sizeof options, .val = val};
+    lac_slice_opts_t options = {.size = sizeof options, .val = val};
     unit_expect(lac_slice_rows(slice_ctx(2), &p->c.a, LAC_I64, p->count, p->rows, &o, &options), LAC_OK,
                 "slice");
 }
@@ -230,7 +230,7 @@ static void test_homo_jvp(void **state)
     problem_t p = make(10, 15, some, 3, 1);
     float out[3 * 15], tangent = 0.5f;
     lac_obj_t o = lac_obj_rowmajor(LAC_F32, 3, 15, out, 15);
-    lac_slice_t options = {.size = sizeof options, .val = &tangent, .homogeneous = 1};
+    lac_slice_opts_t options = {.size = sizeof options, .val = &tangent, .homogeneous = 1};
     unit_expect(lac_slice_rows(slice_ctx(0), &p.c.a, LAC_I64, 3, some, &o, &options), LAC_OK, "slice");
     for (int i = 0; i < 3 * 15; i++)
         assert_true(out[i] == (p.c.dense[some[i / 15] * 15 + i % 15] != 0.0f ? tangent : 0.0f));
@@ -245,7 +245,7 @@ static void test_homo_vjp(void **state)
     problem_t p = make(10, 15, rows, 6, 1);
     float *g = slice_random(6 * 15, &seed), grad[2];
     double want = 0.0;
-    lac_slice_t options = {.size = sizeof options, .homogeneous = 1, .zero_rows = 1};
+    lac_slice_opts_t options = {.size = sizeof options, .homogeneous = 1, .zero_rows = 1};
     for (int i = 0; i < 6; i++)
         for (int j = 0; j < 15 && rows[i] >= 0 && rows[i] < 10; j++)
             if (p.c.dense[rows[i] * 15 + j] != 0.0f) want += (double)g[i * 15 + j];
@@ -266,7 +266,7 @@ static void test_homo_vjp(void **state)
 }
 
 /* To the bit: slices ascending, one add each, in every layout of the gradient. */
-static void check_exact(const slice_case_t *c, lac_it_t it, const int64_t *rows, int64_t count)
+static void check_exact(const slice_case_t *c, lac_index_t it, const int64_t *rows, int64_t count)
 {
     static const int layouts[] = {0, 1, 2};
     float *g = slice_random(count * c->n, &seed), *want = slice_poison(c->nnz);
@@ -289,7 +289,7 @@ static void check_exact(const slice_case_t *c, lac_it_t it, const int64_t *rows,
         lac_obj_t o = {LAC_F32, LAC_HOST, LAC_NO_TRANS, count, c->n, rs, cs, laid, NULL};
         for (int t = 0; t < SLICE_CONTEXTS; t++) {
             float *grad = slice_poison(c->nnz + 1), *poison = slice_poison(1);
-            lac_slice_t options = {.size = sizeof options, .zero_rows = 1};
+            lac_slice_opts_t options = {.size = sizeof options, .zero_rows = 1};
             unit_expect(lac_slice_rows_grad(slice_ctx(t), &c->a, it, count, list, &o, grad, &options), LAC_OK,
                         "adjoint");
             for (int64_t e = 0; e < c->nnz; e++)

@@ -20,13 +20,13 @@ static struct {
     const lac_obj_t *a;
     lac_obj_t a_view, dense;
     const lac_obj_t *dense_at;
-    lac_it_t it, ptr_it;
+    lac_index_t it, ptr_it;
     lac_dim_t count;
     const void *rows, *ptr;
     void *ptr_out, *idx;
     float *grad, *val;
-    lac_slice_t options;
-    const lac_slice_t *options_at;
+    lac_slice_opts_t options;
+    const lac_slice_opts_t *options_at;
 } arg;
 
 static void reset(void)
@@ -40,7 +40,7 @@ static void reset(void)
     arg.dense = lac_obj_rowmajor(LAC_F32, COUNT, N, dense, N), arg.dense_at = &arg.dense;
     arg.it = LAC_I64, arg.ptr_it = LAC_I64, arg.count = COUNT, arg.rows = rows;
     arg.ptr_out = ptr, arg.ptr = ptr, arg.idx = idx, arg.val = val, arg.grad = grad;
-    arg.options = (lac_slice_t){.size = sizeof arg.options}, arg.options_at = &arg.options;
+    arg.options = (lac_slice_opts_t){.size = sizeof arg.options}, arg.options_at = &arg.options;
     unit_expect(lac_slice_rows_count(ctx, &c.a, LAC_I64, COUNT, rows, LAC_I64, ptr, NULL), LAC_OK,
                 "pointers");
 }
@@ -132,8 +132,8 @@ static void test_shapes(void **state)
 static void test_types(void **state)
 {
     (void)state;
-    arg.it = (lac_it_t)7, expect_refusal(ALL, LAC_ERR_TYPE, "it: 7 is no index type");
-    arg.ptr_it = (lac_it_t)2, expect_refusal(COUNTS | CSR, LAC_ERR_TYPE, "ptr_it: 2 is no index type");
+    arg.it = (lac_index_t)7, expect_refusal(ALL, LAC_ERR_TYPE, "it: 7 is no index type");
+    arg.ptr_it = (lac_index_t)2, expect_refusal(COUNTS | CSR, LAC_ERR_TYPE, "ptr_it: 2 is no index type");
     arg.dense.dt = LAC_U8, expect_refusal(ROWS, LAC_ERR_TYPE, "out.dt");
     arg.dense.dt = LAC_U8, expect_refusal(GRAD, LAC_ERR_TYPE, "grad_out.dt");
     arg.a_view.dt = (lac_dt_t)9, expect_refusal(ALL, LAC_ERR_TYPE, "a.dt");

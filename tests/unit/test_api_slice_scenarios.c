@@ -30,7 +30,7 @@ typedef struct scene {
     lac_obj_t view; /* of out */
 } scene_t;
 
-static lac_status_t slice(const scene_t *s, const lac_slice_t *options)
+static lac_status_t slice(const scene_t *s, const lac_slice_opts_t *options)
 {
     return lac_slice_rows(slice_ctx(1), &s->c.a, LAC_I64, s->count, s->rows, &s->view, options);
 }
@@ -83,7 +83,7 @@ static void duplicate_rows(scene_t *s)
 
 static void rows_outside(scene_t *s)
 {
-    lac_slice_t zero = {.size = sizeof zero, .zero_rows = 1};
+    lac_slice_opts_t zero = {.size = sizeof zero, .zero_rows = 1};
     char word[64];
     s->rows[s->count / 2] = s->c.m + 999, s->rows[s->count - 1] = -1;
     snprintf(word, sizeof word, "rows[%ld]", (long)(s->count / 2));
@@ -96,7 +96,7 @@ static void rows_outside(scene_t *s)
 static void homogeneous(scene_t *s)
 {
     float weight = 1.5f;
-    lac_slice_t one = {.size = sizeof one, .val = &weight, .homogeneous = 1};
+    lac_slice_opts_t one = {.size = sizeof one, .val = &weight, .homogeneous = 1};
     unit_expect(slice(s, &one), LAC_OK, "slice");
     for (int64_t p = 0; p < s->count * s->c.n; p++)
         assert_true(s->out[p] == (stored(s, p / s->c.n, p % s->c.n) != 0.0f ? weight : 0.0f));
@@ -105,7 +105,7 @@ static void homogeneous(scene_t *s)
 static void per_entry(scene_t *s)
 {
     float *val = slice_poison(s->c.nnz);
-    lac_slice_t each = {.size = sizeof each, .val = val};
+    lac_slice_opts_t each = {.size = sizeof each, .val = val};
     for (int64_t e = 0; e < s->c.nnz; e++) val[e] = -2.0f * s->c.val[e];
     unit_expect(slice(s, &each), LAC_OK, "slice");
     expect(s, -2, "a weight for each entry");
@@ -117,7 +117,7 @@ static void forward_mode(scene_t *s)
 {
     float *tangent = slice_random(s->c.nnz, &seed), *moved = slice_poison(s->c.nnz),
           *along = slice_poison(s->count * s->c.n);
-    lac_slice_t by_tangent = {.size = sizeof by_tangent, .val = tangent}, by_moved = by_tangent;
+    lac_slice_opts_t by_tangent = {.size = sizeof by_tangent, .val = tangent}, by_moved = by_tangent;
     by_moved.val = moved;
     for (int64_t e = 0; e < s->c.nnz; e++) moved[e] = s->c.val[e] + 0.5f * tangent[e];
     unit_expect(slice(s, &by_tangent), LAC_OK, "tangent");
@@ -149,7 +149,7 @@ static void second_order(scene_t *s)
 {
     float *u = slice_random(s->c.nnz, &seed), *along = slice_poison(s->count * s->c.n),
           *got = slice_poison(s->c.nnz);
-    lac_slice_t by_u = {.size = sizeof by_u, .val = u};
+    lac_slice_opts_t by_u = {.size = sizeof by_u, .val = u};
     unit_expect(slice(s, &by_u), LAC_OK, "along");
     memcpy(along, s->out, (size_t)(s->count * s->c.n) * sizeof *along);
     unit_expect(slice(s, NULL), LAC_OK, "slice");
@@ -170,7 +170,7 @@ static void second_order(scene_t *s)
 static void batched(scene_t *s)
 {
     float *val = slice_poison(s->c.nnz);
-    lac_slice_t each = {.size = sizeof each, .val = val};
+    lac_slice_opts_t each = {.size = sizeof each, .val = val};
     for (int trial = 1; trial <= 3; trial++) {
         for (int64_t e = 0; e < s->c.nnz; e++) val[e] = (float)trial * s->c.val[e];
         for (int64_t i = 0; i < s->count; i++) s->rows[i] = (s->rows[i] + trial) % s->c.m;

@@ -23,7 +23,7 @@ static lac_status_t multiply(lac_ctx_t *ctx, const char *route, float *out)
 {
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, M, K, s, K), b = lac_obj_rowmajor(LAC_F32, N, K, w, K),
               c = lac_obj_rowmajor(LAC_F32, M, N, out, N);
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_call_opts_t call = {.size = sizeof call, .route = route};
     b.trans = LAC_TRANS;
     a.meta = meta_s;
     b.meta = meta_w;

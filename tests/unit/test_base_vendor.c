@@ -28,7 +28,7 @@ static int child(void)
     a[5] = 2.0f, b[5 * 64 + 7] = 3.0f;
     lac_obj_t oa = lac_obj_rowmajor(LAC_F32, 64, 64, a, 64), ob = lac_obj_rowmajor(LAC_F32, 64, 64, b, 64),
               oc = lac_obj_rowmajor(LAC_F32, 64, 64, c, 64);
-    lac_call_t call = {.size = sizeof call, .route = "event"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "event"};
     if (lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call) || c[7] != 6.0f) return 5;
     lac_ctx_free(ctx);
     return 0;
@@ -40,7 +40,7 @@ static int child_loaded(void)
     static float a[2 * 4], b[4 * 3], c[2 * 3];
     void *loaded = dlopen(FAKE_WIDE_BLAS, RTLD_NOW | RTLD_LOCAL);
     lac_ctx_t *ctx;
-    lac_call_t call = {.size = sizeof call, .route = "blas"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "blas"};
     lac_obj_t oa = lac_obj_colmajor(LAC_F32, 2, 4, a, 2), ob = lac_obj_colmajor(LAC_F32, 4, 3, b, 4),
               oc = lac_obj_colmajor(LAC_F32, 2, 3, c, 2);
     if (!loaded || lac_ctx_create(&ctx) || lac_ctx_info(ctx, print, NULL)) return 3;

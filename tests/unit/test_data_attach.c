@@ -46,7 +46,7 @@ static const compressed_t compressed[] = {
     {"last idx beyond", {0, 2, 2, 5}, {0, 3, 1, 2, 4}, LAC_ERR_SPARSE, "idx[4]"},
 };
 
-static lac_status_t attach(lac_meta_t *meta, bool csr, lac_it_t it, const void *ptr, const void *idx,
+static lac_status_t attach(lac_meta_t *meta, bool csr, lac_index_t it, const void *ptr, const void *idx,
                            const float *val)
 {
     return (csr ? lac_meta_attach_csr : lac_meta_attach_csc)(meta, it, ptr, idx, val);
@@ -116,7 +116,7 @@ static void test_compressed_arguments(void **state)
         unit_expect_text(lac_last_error(), "ptr:");
         unit_expect(attach(x, csr, LAC_I32, ptr, NULL, NULL), LAC_ERR_NULL, "idx");
         unit_expect_text(lac_last_error(), "idx:");
-        unit_expect(attach(x, csr, (lac_it_t)5, ptr, idx, NULL), LAC_ERR_TYPE, "it");
+        unit_expect(attach(x, csr, (lac_index_t)5, ptr, idx, NULL), LAC_ERR_TYPE, "it");
         unit_expect_text(lac_last_error(), "it:");
         expect_nothing(x, "arguments");
         unit_expect(attach(x, csr, LAC_I32, none, NULL, NULL), LAC_OK, "no entries need no idx");

@@ -162,7 +162,7 @@ static void test_null_pointers(void **state)
     unit_expect(lac_ctx_create(NULL), LAC_ERR_NULL, "ctx");
     unit_expect(lac_ctx_info(t.ctx, NULL, NULL), LAC_ERR_NULL, "fact");
     unit_expect(lac_tune(NULL, NULL, NULL, NULL), LAC_ERR_NULL, "ctx");
-    lac_plan_destroy(NULL);
+    lac_plan_free(NULL);
     lac_ctx_free(NULL);
     assert_int_equal(lac_ctx_bytes(NULL), 0);
 }
@@ -305,20 +305,20 @@ static void test_call_settings(void **state)
     } cases[] = {{0, NULL, LAC_ERR_VALUE, "call.size"},
                  {8, NULL, LAC_ERR_VALUE, "call.size"},
                  {15, "event", LAC_ERR_VALUE, "call.size"},
-                 {sizeof(lac_call_t), "evnt", LAC_ERR_VALUE, "call.route"},
-                 {sizeof(lac_call_t), "", LAC_ERR_VALUE, "call.route"},
-                 {sizeof(lac_call_t), "event!", LAC_ERR_VALUE, "call.route"},
-                 {sizeof(lac_call_t), "auto", LAC_OK, ""},
+                 {sizeof(lac_call_opts_t), "evnt", LAC_ERR_VALUE, "call.route"},
+                 {sizeof(lac_call_opts_t), "", LAC_ERR_VALUE, "call.route"},
+                 {sizeof(lac_call_opts_t), "event!", LAC_ERR_VALUE, "call.route"},
+                 {sizeof(lac_call_opts_t), "auto", LAC_OK, ""},
                  {16, "plain", LAC_OK, ""},
                  {20, "plain", LAC_OK, ""}, /* half of the next member: it is not there */
-                 {sizeof(lac_call_t) + 64, "csr", LAC_OK, ""}};
+                 {sizeof(lac_call_opts_t) + 64, "csr", LAC_OK, ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         union {
-            lac_call_t call;
-            unsigned char room[sizeof(lac_call_t) + 64];
+            lac_call_opts_t call;
+            unsigned char room[sizeof(lac_call_opts_t) + 64];
         } u;
         memset(&u, 0x5a, sizeof u); /* what a size leaves out is not looked at */
-        if (cases[i].size >= sizeof(lac_call_t)) memset(&u, 0, sizeof u);
+        if (cases[i].size >= sizeof(lac_call_opts_t)) memset(&u, 0, sizeof u);
         u.call.size = cases[i].size;
         u.call.route = cases[i].route;
         make(&t);

@@ -129,7 +129,7 @@ static void test_attach_outdates_a_scan(void **state)
     obj.buf = NULL;
     unit_expect(lac_meta_attach_active(meta, 1, at, two), LAC_OK, "active");
     for (int r = 0; r < routes.count; r++) {
-        lac_call_t call = {.size = sizeof call, .route = routes.name[r]};
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         unit_expect(lac_gemm_ex(*state, NULL, &obj, &ob, NULL, &oc, &call), LAC_OK, routes.name[r]);
         assert_true(c[0] == 2.0f && c[1] == 0.0f && c[2] == 0.0f && c[3] == 0.0f);
     }

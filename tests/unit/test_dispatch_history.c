@@ -25,7 +25,7 @@ typedef struct product {
     float *s, *w, *out;
     lac_obj_t a, b, c;
     lac_decision_t last;
-    lac_call_t call;
+    lac_call_opts_t call;
 } product_t;
 
 static int setup(void **state)
@@ -62,7 +62,7 @@ static void fill(product_t *t, int every)
 /* One call, its result checked at a few places; the name of the route that ran. */
 static const char *run(product_t *t)
 {
-    t->call = (lac_call_t){.size = sizeof t->call, .decision = &t->last};
+    t->call = (lac_call_opts_t){.size = sizeof t->call, .decision = &t->last};
     unit_expect(lac_gemm_ex(t->ctx, NULL, &t->a, &t->b, NULL, &t->c, &t->call), LAC_OK, "gemm");
     for (int at = 0; at < 5; at++) {
         int i = at % M, j = at * 211 % N;
@@ -144,7 +144,7 @@ static void test_the_other_side_is_kept_in_mind(void **state)
     t->b = lac_obj_rowmajor(LAC_F32, N, COLS, x, COLS);
     t->c = lac_obj_rowmajor(LAC_F32, K, COLS, out, COLS);
     for (int i = 0; i < 3; i++) {
-        t->call = (lac_call_t){.size = sizeof t->call, .decision = &t->last};
+        t->call = (lac_call_opts_t){.size = sizeof t->call, .decision = &t->last};
         unit_expect(lac_gemm_ex(t->ctx, NULL, &t->a, &t->b, NULL, &t->c, &t->call), LAC_OK, "gemm");
         if (cost_of(&t->last, "csr", "left") < 0.0) fail_msg("call %d: the left side is forgotten", i);
         if (cost_of(&t->last, "csr", "right") < 0.0) fail_msg("call %d: the right side is forgotten", i);

@@ -50,7 +50,7 @@ static lac_decision_t call(lac_ctx_t *ctx)
     lac_obj_t oa = fake_device_matrix(M, K, a), ob = fake_device_matrix(K, N, b),
               oc = fake_device_matrix(M, N, c);
     lac_decision_t decision;
-    lac_call_t settings = {.size = sizeof settings, .decision = &decision};
+    lac_call_opts_t settings = {.size = sizeof settings, .decision = &decision};
     unit_expect(lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &settings), LAC_OK, "gemm");
     return decision;
 }

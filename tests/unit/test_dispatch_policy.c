@@ -250,7 +250,7 @@ static void test_backend_of_a_call(void **state)
                  {"event", "auto", "reference", "reference"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lac_decision_t decision;
-        lac_call_t call = {.size = sizeof call, .route = cases[i].call, .decision = &decision};
+        lac_call_opts_t call = {.size = sizeof call, .route = cases[i].call, .decision = &decision};
         setenv("LACUNA_BACKEND", cases[i].env, 1);
         lac_ctx_t *ctx = unit_ctx();
         if (cases[i].option) unit_expect(lac_ctx_set(ctx, "backend", cases[i].option), LAC_OK, "set");

@@ -25,7 +25,7 @@ static lac_status_t multiply(lac_ctx_t *ctx, const char *route, const char *symb
 {
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, M, K, s, K), b = lac_obj_rowmajor(LAC_F32, K, N, w, N),
               c = lac_obj_rowmajor(LAC_F32, M, N, out, N);
-    lac_call_t call = {.size = sizeof call, .route = route, .symbol = symbol};
+    lac_call_opts_t call = {.size = sizeof call, .route = route, .symbol = symbol};
     return lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call);
 }
 
@@ -97,13 +97,13 @@ static void test_exec_lines_of_other_entries(void **state)
     lac_plan_t *plan;
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, M, K, s, K), b = lac_obj_rowmajor(LAC_F32, K, N, w, N),
               c = lac_obj_rowmajor(LAC_F32, M, N, out, N);
-    lac_call_t call = {.size = sizeof call, .route = "event"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "event"};
     fill(101);
     unit_expect(lac_plan_create(ctx, &plan, &a, &b, &c, &call), LAC_OK, "plan");
     assert_string_equal(unit_log(), ""); /* deciding is not running */
     unit_expect(lac_plan_run(plan, NULL, &a, &b, NULL, &c), LAC_OK, "run");
     expect_exec_line(unit_log(), "lac_plan_run", "event", "planned");
-    lac_plan_destroy(plan);
+    lac_plan_free(plan);
     fill(1);
     unit_expect(lac_ctx_set(ctx, "dense_bias", "900"), LAC_OK, "bias"); /* on any machine */
     int computed = lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, w, N, s, K, 0.0f, out, N,

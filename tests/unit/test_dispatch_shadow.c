@@ -36,7 +36,7 @@ static lac_status_t multiply(lac_ctx_t *ctx, lac_dim_t from, lac_inc_t rs, lac_i
     bool there = ctx->backend->space == LAC_DEVICE;
     lac_obj_t oa = lac_obj_rowmajor(LAC_F32, M, K, a, K), ob = lac_obj_rowmajor(LAC_F32, K, N, b, N),
               oc = lac_obj_rowmajor(LAC_F32, M, N, c + from, N);
-    lac_call_t call = {.size = sizeof call, .route = "event"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "event"};
     if (there) oa.space = ob.space = oc.space = LAC_DEVICE;
     oc.rs = rs, oc.cs = cs;
     for (int i = 0; i < 2 * M * N; i++) c[i] = 2.0f;

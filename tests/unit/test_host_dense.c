@@ -149,7 +149,7 @@ static void test_extents_of_one(void **state)
             lac_obj_t oa = {.m = m, .n = k, .rs = x.rs, .cs = x.cs, .buf = a},
                       ob = {.m = k, .n = n, .rs = y.rs, .cs = y.cs, .buf = b},
                       oc = {.m = m, .n = n, .rs = z.rs, .cs = z.cs, .buf = c};
-            lac_call_t call = {.size = sizeof call, .route = "blas"};
+            lac_call_opts_t call = {.size = sizeof call, .route = "blas"};
             for (int i = 0; i < ROOM; i++) a[i] = (float)(i % 5 - 2), b[i] = (float)(i % 7 - 3), c[i] = 1.0f;
             unit_expect(lac_gemm_ex(*state, NULL, &oa, &ob, &beta, &oc, &call), LAC_OK, "blas");
             for (int i = 0; i < m; i++)

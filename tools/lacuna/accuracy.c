@@ -118,7 +118,7 @@ static lac_status_t call_route(accuracy_t *a, const char *route, bool plain, lac
 {
     operand_set_t *set = &a->set;
     const ref_problem_t *p = &set->problem;
-    lac_call_t call = {.size = sizeof call, .route = route, .decision = decision};
+    lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = decision};
     lac_status_t status = operand_set_reset(set);
     if (status == LAC_OK)
         status = lac_gemm_ex(a->ctx, &p->alpha, plain ? &set->plain_a : &set->a,

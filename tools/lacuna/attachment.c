@@ -64,7 +64,7 @@ static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x,
     ptr = placed(know, ptr, form->lines + 1, width, &status);
     idx = placed(know, idx, form->nnz, width, &status);
     const float *val = x->dt == LAC_U8 ? NULL : placed(know, form->val, form->nnz, sizeof *val, &status);
-    lac_it_t it = wide ? LAC_I64 : LAC_I32;
+    lac_index_t it = wide ? LAC_I64 : LAC_I32;
     if (status != LAC_OK) return status;
     return by_rows ? lac_meta_attach_csr(know->meta, it, ptr, idx, val)
                    : lac_meta_attach_csc(know->meta, it, ptr, idx, val);

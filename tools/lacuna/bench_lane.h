@@ -19,7 +19,7 @@ typedef struct bench_lane {
     const operand_set_t *set;
     const lac_obj_t *a, *b; /* the baseline gets plain operands: what a caller without Lacuna has */
     lac_ctx_t *ctx;         /* its own, so that no lane learns from another; NULL for the vendor  */
-    lac_call_t call;
+    lac_call_opts_t call;
     vendor_call_t vendor;
     bench_status_t status;
     char why[256]; /* where status is not BENCH_OK; for the baseline, why it is not the one asked for */

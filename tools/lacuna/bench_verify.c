@@ -74,10 +74,10 @@ static bool settle(bench_lane_t *lane)
 static void verify_recorded(bench_case_t *bench, bench_lane_t *lane)
 {
     char why[sizeof lane->why];
-    lac_recording_t *recording = NULL;
+    lac_graph_t *recording = NULL;
     if (!settle(lane)) return;
     lane->call.decision = &lane->recorded;
-    lac_status_t status = lac_record(lane->ctx, bench_lane_queue, lane, 1, &recording);
+    lac_status_t status = lac_graph_capture(lane->ctx, bench_lane_queue, lane, 1, &recording);
     lane->call.decision = NULL;
     if (status != LAC_OK) {
         snprintf(lane->why, sizeof lane->why, "cannot be recorded: %.200s", lac_last_error());
@@ -87,11 +87,11 @@ static void verify_recorded(bench_case_t *bench, bench_lane_t *lane)
     lane->replays = !lane->call.route || lane->baseline || route_obeyed(&lane->recorded, lane->call.route);
     if (!lane->replays)
         snprintf(lane->why, sizeof lane->why, "recorded, %s runs instead", lane->recorded.route);
-    else if (operand_set_reset(&bench->set) != LAC_OK || lac_replay(recording, 1, &us) != LAC_OK)
+    else if (operand_set_reset(&bench->set) != LAC_OK || lac_graph_launch(recording, 1, &us) != LAC_OK)
         bench_lane_give_up(lane, BENCH_FAILED, lac_last_error());
     else if (!agrees(bench, lane, why, sizeof why))
         bench_lane_give_up(lane, BENCH_WRONG, why);
-    lac_recording_free(recording);
+    lac_graph_free(recording);
 }
 
 void bench_verify_all(bench_case_t *bench)

@@ -19,12 +19,12 @@ static lac_status_t call_plan(lac_ctx_t *ctx, const operand_set_t *set, const ch
                               lac_decision_t *decision)
 {
     lac_plan_t *plan;
-    lac_call_t call = {.size = sizeof call, .route = route};
+    lac_call_opts_t call = {.size = sizeof call, .route = route};
     lac_status_t status = lac_plan_create(ctx, &plan, &set->a, &set->b, &set->c, &call);
     if (status != LAC_OK) return status;
     status = lac_plan_run(plan, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &set->c);
     if (status == LAC_OK) status = lac_plan_explain(plan, decision);
-    lac_plan_destroy(plan);
+    lac_plan_free(plan);
     return status;
 }
 
@@ -46,7 +46,7 @@ lac_status_t check_call(lac_ctx_t *ctx, const operand_set_t *set, entry_t entry,
                         lac_decision_t *decision)
 {
     const ref_problem_t *p = &set->problem;
-    lac_call_t call = {.size = sizeof call, .route = route, .decision = decision};
+    lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = decision};
     switch (entry) {
     case ENTRY_EX:
         return lac_gemm_ex(ctx, &p->alpha, &set->a, &set->b, &p->beta, &set->c, &call);

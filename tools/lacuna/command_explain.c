@@ -127,7 +127,8 @@ static int explain_one(const explain_arguments_t *a, const ref_problem_t *proble
         lac_ctx_free(ctx);
         return EXIT_UNAVAILABLE;
     }
-    lac_call_t call = {.size = sizeof call, .route = strcmp(a->route, ROUTE_AUTO) == 0 ? NULL : a->route};
+    lac_call_opts_t call = {.size = sizeof call,
+                            .route = strcmp(a->route, ROUTE_AUTO) == 0 ? NULL : a->route};
     lac_status_t status = LAC_OK;
     for (int i = 0; i < a->after && status == LAC_OK; i++)
         status = lac_gemm_ex(ctx, &problem->alpha, &set.a, &set.b, &problem->beta, &set.c, &call);

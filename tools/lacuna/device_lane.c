@@ -15,19 +15,19 @@
 #define HOST_BATCHES   15
 #define QUEUED_UNTIMED 4 /* calls that keep the device busy while the host begins to queue */
 
-static bool record(const device_lane_t *lane, lac_work_fn work, void *arg, int calls,
-                   lac_recording_t **recording)
+static bool record(const device_lane_t *lane, lac_work_fn work, void *arg, int calls, lac_graph_t **recording)
 {
     if (*recording && lane->recorded == calls) return true;
-    lac_recording_free(*recording);
+    lac_graph_free(*recording);
     *recording = NULL;
-    return lac_record(lane->ctx, work, arg, calls, recording) == LAC_OK;
+    return lac_graph_capture(lane->ctx, work, arg, calls, recording) == LAC_OK;
 }
 
-static double replayed(lac_recording_t *recording)
+static double replayed(lac_graph_t *recording)
 {
     double us;
-    bool ran = lac_replay(recording, 1, NULL) == LAC_OK && lac_replay(recording, 1, &us) == LAC_OK;
+    bool ran =
+        lac_graph_launch(recording, 1, NULL) == LAC_OK && lac_graph_launch(recording, 1, &us) == LAC_OK;
     return ran ? us : -1.0;
 }
 
@@ -91,8 +91,8 @@ double device_lane_host_us(const device_lane_t *lane, double call_us)
 
 void device_lane_forget(device_lane_t *lane)
 {
-    lac_recording_free(lane->recording);
-    lac_recording_free(lane->sweeps);
+    lac_graph_free(lane->recording);
+    lac_graph_free(lane->sweeps);
     lane->recording = lane->sweeps = NULL;
     lane->recorded = 0;
 }

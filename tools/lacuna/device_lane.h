@@ -13,8 +13,8 @@ typedef struct device_lane {
     lac_work_fn queue; /* queues one call on ctx */
     void *arg;
     const device_sweep_t *sweep; /* for device_lane_cold                      */
-    lac_recording_t *recording;  /* of `recorded` calls, or NULL              */
-    lac_recording_t *sweeps;     /* of as many sweeps alone, or NULL          */
+    lac_graph_t *recording;      /* of `recorded` calls, or NULL              */
+    lac_graph_t *sweeps;         /* of as many sweeps alone, or NULL          */
     int recorded;
 } device_lane_t;
 

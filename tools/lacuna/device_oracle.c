@@ -54,7 +54,7 @@ static double *product(const operand_set_t *set, lac_ctx_t *ctx, bool magnitude)
     double *wide = malloc((count + 1) * sizeof *wide);
     float alpha = magnitude ? fabsf(p->alpha) : p->alpha, beta = magnitude ? fabsf(p->beta) : p->beta;
     lac_obj_t a = {.buf = NULL}, b = {.buf = NULL}, c = {.buf = NULL};
-    lac_call_t call = {.size = sizeof call, .route = "reference"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "reference"};
 
     lac_status_t status = sums && wide ? LAC_OK : LAC_ERR_MEMORY;
     if (status == LAC_OK) status = place(ctx, &x, magnitude, &a);

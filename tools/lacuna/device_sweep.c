@@ -53,7 +53,7 @@ lac_status_t device_sweep_make(device_sweep_t *sweep, lac_ctx_t *ctx)
 
 lac_status_t device_sweep_queue(const device_sweep_t *sweep, lac_ctx_t *ctx)
 {
-    lac_call_t call = {.size = sizeof call, .route = "cublas"};
+    lac_call_opts_t call = {.size = sizeof call, .route = "cublas"};
     return lac_gemm_ex(ctx, NULL, &sweep->row, &sweep->matrix, NULL, &sweep->product, &call);
 }
 
