@@ -68,7 +68,7 @@ static void build_sparse(void)
 /* A hundredth of the elements, in a buffer and as a bitmask. */
 static void build_dense(void)
 {
-    lac_form_view_t view;
+    lac_format_view_t view;
     few = bench_need((int64_t)ROWS * COLS * 4);
     memset(few, 0, (size_t)ROWS * COLS * 4);
     for (int64_t e = 0; e < (int64_t)ROWS * COLS / 100; e++)

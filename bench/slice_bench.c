@@ -27,7 +27,7 @@ static int64_t *ptr, *rows;
 static int32_t *idx;
 static float *val, *out, *grad;
 static lac_obj_t a, dense;
-static lac_form_view_t columns;
+static lac_format_view_t columns;
 static int64_t *first, *place; /* slices of row r: place[first[r]] .. place[first[r + 1] - 1] */
 
 /* An entry of a block of slices: column * BLOCK + slice. */

@@ -41,7 +41,7 @@ int main(void)
     must(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, val));
     printf("density %g\n", lac_meta_density(meta));
 
-    /* No buffer: the attached form is the operand. With one, it is what is known of the zeros in it. */
+    /* No buffer: the attached format is the operand. With one, it is what is known of the zeros in it. */
     lac_obj_t va = lac_obj_rowmajor(LAC_F32, 3, 4, NULL, 4);
     va.meta = meta;
     lac_obj_t vb = lac_obj_rowmajor(LAC_F32, 4, 2, b, 2);

@@ -71,8 +71,8 @@ int main(void)
     must(lac_ctx_create(&ctx));
     must(lac_meta_create(&vh.meta, TRIALS, HIDDEN));
 
-    /* The forms are measured from what was written, and stand for it until the next layer into hidden. */
-    lac_epilogue_t relu = {.size = sizeof relu, .bias = bias, .act = LAC_ACT_RELU, .forms = LAC_META_CSR};
+    /* The formats are measured from what was written, and stand for it until the next layer into hidden. */
+    lac_epilogue_t relu = {.size = sizeof relu, .bias = bias, .act = LAC_ACT_RELU, .formats = LAC_META_CSR};
     lac_decision_t decision = {.route = ""}; /* the library fills it */
     lac_call_opts_t call = {.size = sizeof call, .decision = &decision};
     for (int step = 0; step < 3; step++) {

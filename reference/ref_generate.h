@@ -19,7 +19,7 @@
 bool ref_fill(ref_matrix_t *x, const ref_pattern_t *pattern, uint64_t seed);
 
 /* The operands of one problem, as stored: structure was laid along op(A), op(B). They are dense here even
- * where the problem says "only"; ref_sparse.h makes the sparse forms. */
+ * where the problem says "only"; ref_sparse.h makes the sparse formats. */
 typedef struct ref_case {
     ref_matrix_t a, b, c;
 } ref_case_t;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Sparse forms in two passes, count and fill, over plain element access. */
+ * Sparse formats in two passes, count and fill, over plain element access. */
 #include "ref_sparse.h"
 
 #include <stdlib.h>
@@ -50,13 +50,13 @@ bool ref_csc_make(ref_compressed_t *out, const ref_matrix_t *x)
     return ref_csr_make(out, &transposed);
 }
 
-void ref_compressed_free(ref_compressed_t *form)
+void ref_compressed_free(ref_compressed_t *format)
 {
-    if (form == NULL) return;
-    free(form->ptr);
-    free(form->idx);
-    free(form->val);
-    memset(form, 0, sizeof *form);
+    if (format == NULL) return;
+    free(format->ptr);
+    free(format->idx);
+    free(format->val);
+    memset(format, 0, sizeof *format);
 }
 
 bool ref_bits_make(ref_bits_t *out, const ref_matrix_t *x)
@@ -85,13 +85,13 @@ bool ref_bits_make(ref_bits_t *out, const ref_matrix_t *x)
     return true;
 }
 
-void ref_bits_free(ref_bits_t *form)
+void ref_bits_free(ref_bits_t *format)
 {
-    if (form == NULL) return;
-    free(form->bits);
-    free(form->first);
-    free(form->val);
-    memset(form, 0, sizeof *form);
+    if (format == NULL) return;
+    free(format->bits);
+    free(format->first);
+    free(format->val);
+    memset(format, 0, sizeof *format);
 }
 
 bool ref_active_make(ref_active_t *out, const ref_matrix_t *x)
@@ -122,13 +122,13 @@ bool ref_active_make(ref_active_t *out, const ref_matrix_t *x)
     return good;
 }
 
-void ref_active_free(ref_active_t *form)
+void ref_active_free(ref_active_t *format)
 {
-    if (form == NULL) return;
-    free(form->k);
-    free(form->slots);
-    free(form->first);
-    free(form->row);
-    free(form->val);
-    memset(form, 0, sizeof *form);
+    if (format == NULL) return;
+    free(format->k);
+    free(format->slots);
+    free(format->first);
+    free(format->row);
+    free(format->val);
+    memset(format, 0, sizeof *format);
 }

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Sparse forms of a dense matrix, built the plainest way: to attach to operands, and to check builders by.
+ * Sparse formats of a dense matrix, built the plainest way: to attach to operands, and to check builders by.
  *
- * A form describes the matrix or view that it is given; pass ref_matrix_op(&x, LAC_TRANS) for the transposed.
- * NaN is an entry, -0 is none. Values of LAC_U8 are 1. Indices are 32 bits: a matrix with an extent above
- * 2^31 - 1 is refused. Every builder returns false when it is out of memory or refuses, and *out is then
- * empty; every free accepts an empty form and NULL. */
+ * A format describes the matrix or view that it is given; pass ref_matrix_op(&x, LAC_TRANS) for the
+ * transposed. NaN is an entry, -0 is none. Values of LAC_U8 are 1. Indices are 32 bits: a matrix with an
+ * extent above 2^31 - 1 is refused. Every builder returns false when it is out of memory or refuses, and *out
+ * is then empty; every free accepts an empty format and NULL. */
 #ifndef REF_SPARSE_H
 #define REF_SPARSE_H
 
@@ -26,7 +26,7 @@ typedef struct ref_compressed {
 
 bool ref_csr_make(ref_compressed_t *out, const ref_matrix_t *x);
 bool ref_csc_make(ref_compressed_t *out, const ref_matrix_t *x);
-void ref_compressed_free(ref_compressed_t *form);
+void ref_compressed_free(ref_compressed_t *format);
 
 #define REF_BITS_PAD 16 /* zero values behind the last, that vector loads may touch */
 
@@ -40,7 +40,7 @@ typedef struct ref_bits {
 } ref_bits_t;
 
 bool ref_bits_make(ref_bits_t *out, const ref_matrix_t *x);
-void ref_bits_free(ref_bits_t *form);
+void ref_bits_free(ref_bits_t *format);
 
 /* The active columns of x, where any of its rows is nonzero: with x = op(A) the active k of a product, with
  * x = the transposed op(B) the same for a sparse right side. Given both ways: slots holds whole columns,
@@ -57,6 +57,6 @@ typedef struct ref_active {
 } ref_active_t;
 
 bool ref_active_make(ref_active_t *out, const ref_matrix_t *x);
-void ref_active_free(ref_active_t *form);
+void ref_active_free(ref_active_t *format);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Conversions between the forms of an operand. */
+ * Conversions between the formats of an operand. */
 #include "entry.h"
 #include "../base/memory.h"
 #include "../base/status.h"
@@ -11,15 +11,15 @@
 
 static const struct {
     unsigned bit;
-    lac_form_t form;
-} forms[] = {{LAC_META_CSR, LAC_FORM_CSR},
-             {LAC_META_CSC, LAC_FORM_CSC},
-             {LAC_META_BITMASK, LAC_FORM_BITS},
-             {LAC_META_ACTIVE, LAC_FORM_ACTIVE}};
+    lac_format_t format;
+} formats[] = {{LAC_META_CSR, LAC_FORMAT_CSR},
+               {LAC_META_CSC, LAC_FORMAT_CSC},
+               {LAC_META_BITMASK, LAC_FORMAT_BITS},
+               {LAC_META_ACTIVE, LAC_FORMAT_ACTIVE}};
 
-enum { FORMS = sizeof forms / sizeof *forms };
+enum { FORMATS = sizeof formats / sizeof *formats };
 
-#define ALL_FORMS (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE)
+#define ALL_FORMATS (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE)
 
 static lac_status_t check_place(const lac_ctx_t *ctx, const char *name, const void *memory)
 {
@@ -40,12 +40,12 @@ static lac_status_t no_conversions(const lac_ctx_t *ctx)
                     ctx->backend->name);
 }
 
-/* The bits of forms that do not stand yet. */
+/* The bits of formats that do not stand yet. */
 static unsigned missing(const lac_obj_t *obj, unsigned what)
 {
     unsigned trusted = lac_meta_trusted(obj->meta);
-    for (int i = 0; i < FORMS; i++)
-        if (trusted & 1u << forms[i].form) what &= ~forms[i].bit;
+    for (int i = 0; i < FORMATS; i++)
+        if (trusted & 1u << formats[i].format) what &= ~formats[i].bit;
     return what;
 }
 
@@ -67,7 +67,7 @@ static void give_back(lac_ctx_t *ctx, void *memory)
 }
 
 /* Measures the dense contents that were laid out for it. What is known of the operand stays as it was, and
- * the forms are as true as what they were made of. */
+ * the formats are as true as what they were made of. */
 static lac_status_t measure(lac_ctx_t *ctx, const lac_obj_t *dense, unsigned what)
 {
     lac_meta_t *meta = dense->meta;
@@ -75,8 +75,8 @@ static lac_status_t measure(lac_ctx_t *ctx, const lac_obj_t *dense, unsigned wha
     int64_t nnz = meta->nnz;
     lac_origin_t origin = meta->density_origin;
     lac_status_t status = ctx->backend->scan(ctx->exec, dense, what, ctx->policy.threads);
-    for (int i = 0; !status && i < FORMS; i++)
-        if (what & forms[i].bit) meta->form[forms[i].form].origin = LAC_ORIGIN_DERIVED;
+    for (int i = 0; !status && i < FORMATS; i++)
+        if (what & formats[i].bit) meta->format[formats[i].format].origin = LAC_ORIGIN_DERIVED;
     if (origin != LAC_ORIGIN_NONE) {
         meta->nnz = nnz;
         meta->density_origin = origin;
@@ -104,17 +104,17 @@ static lac_status_t by_way_of_dense(lac_ctx_t *ctx, const lac_obj_t *obj, unsign
     return status;
 }
 
-/* The compressed forms that the backend makes of what there is without expanding it. */
+/* The compressed formats that the backend makes of what there is without expanding it. */
 static lac_status_t compress(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
 {
     lac_status_t status = LAC_OK;
-    for (int i = 0; !status && i < FORMS; i++) {
-        const lac_form_data_t *found;
-        bool compressed = forms[i].form == LAC_FORM_CSR || forms[i].form == LAC_FORM_CSC;
+    for (int i = 0; !status && i < FORMATS; i++) {
+        const lac_format_data_t *found;
+        bool compressed = formats[i].format == LAC_FORMAT_CSR || formats[i].format == LAC_FORMAT_CSC;
         lac_slicing_t s = {
-            .a = lac_operand_describe(obj), .which = forms[i].form, .threads = ctx->policy.threads};
-        if (what & forms[i].bit && compressed && ctx->backend->slicer)
-            status = ctx->backend->slicer->form(ctx->exec, &s, &found);
+            .a = lac_operand_describe(obj), .which = formats[i].format, .threads = ctx->policy.threads};
+        if (what & formats[i].bit && compressed && ctx->backend->slicer)
+            status = ctx->backend->slicer->format(ctx->exec, &s, &found);
     }
     return status;
 }
@@ -124,15 +124,15 @@ lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned wha
     lac_status_t status = check_input(ctx, "obj", obj);
     if (status) return status;
     if (!obj->meta) return lac_fail(LAC_ERR_NULL, "obj.meta: is NULL");
-    if (!what || what & ~ALL_FORMS)
-        return lac_fail(LAC_ERR_VALUE, "what: 0x%x is not made of bits of forms", what);
+    if (!what || what & ~ALL_FORMATS)
+        return lac_fail(LAC_ERR_VALUE, "what: 0x%x is not made of bits of formats", what);
     lac_obj_t stored = *obj;
     stored.trans = LAC_NO_TRANS;
-    if (!(lac_meta_trusted(obj->meta) & LAC_FORMS_SPARSE)) {
+    if (!(lac_meta_trusted(obj->meta) & LAC_FORMATS_SPARSE)) {
         if (!obj->meta->frozen || (!obj->buf && obj->m && obj->n))
             return lac_fail(
                 obj->meta->generation > 1 ? LAC_ERR_STALE : LAC_ERR_EMPTY,
-                "obj.meta: nothing stands for the contents; attach a form, or freeze the operand");
+                "obj.meta: nothing stands for the contents; attach a format, or freeze the operand");
     }
     int token = lac_enter(ctx);
     status = compress(ctx, &stored, missing(obj, what));
@@ -147,36 +147,37 @@ lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned wha
     return status;
 }
 
-lac_status_t lac_meta_view(const lac_meta_t *meta, unsigned form, lac_form_view_t *view)
+lac_status_t lac_meta_view(const lac_meta_t *meta, unsigned format, lac_format_view_t *view)
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
     if (!view) return lac_fail(LAC_ERR_NULL, "view: is NULL");
-    *view = (lac_form_view_t){0};
-    for (int i = 0; i < FORMS; i++) {
-        if (forms[i].bit != form) continue;
-        bool stands = lac_meta_trusted(meta) & 1u << forms[i].form;
-        const lac_form_data_t *data = stands ? lac_meta_form(meta, forms[i].form) : NULL;
+    *view = (lac_format_view_t){0};
+    for (int i = 0; i < FORMATS; i++) {
+        if (formats[i].bit != format) continue;
+        bool stands = lac_meta_trusted(meta) & 1u << formats[i].format;
+        const lac_format_data_t *data = stands ? lac_meta_format(meta, formats[i].format) : NULL;
         if (!data)
-            return lac_fail(LAC_ERR_EMPTY, "meta: the form is not there, or does not stand for the contents");
-        *view = (lac_form_view_t){data->count, data->ptr, data->idx, data->val, data->bits};
+            return lac_fail(LAC_ERR_EMPTY,
+                            "meta: the format is not there, or does not stand for the contents");
+        *view = (lac_format_view_t){data->count, data->ptr, data->idx, data->val, data->bits};
         return LAC_OK;
     }
-    return lac_fail(LAC_ERR_VALUE, "form: 0x%x is not the bit of one form", form);
+    return lac_fail(LAC_ERR_VALUE, "format: 0x%x is not the bit of one format", format);
 }
 
-/* That what is written shares no memory with the buffer or a form of an operand. */
+/* That what is written shares no memory with the buffer or a format of an operand. */
 static lac_status_t check_apart(const char *name, const lac_obj_t *a, const lac_obj_t *written)
 {
     unsigned trusted = lac_meta_trusted(a->meta);
     bool meet = a->buf && lac_share_memory(a, written);
-    for (int i = 0; i < FORMS; i++) {
-        const lac_form_data_t *form =
-            trusted & 1u << forms[i].form ? lac_meta_form(a->meta, forms[i].form) : NULL;
-        if (!form) continue;
-        int64_t values = forms[i].form == LAC_FORM_ACTIVE ? form->count * a->m : form->count;
-        lac_obj_t idx = lac_view_array(form->idx, form->idx ? form->count : 0, sizeof *form->idx),
-                  val = lac_view_array(form->val, form->val ? values : 0, sizeof *form->val);
+    for (int i = 0; i < FORMATS; i++) {
+        const lac_format_data_t *format =
+            trusted & 1u << formats[i].format ? lac_meta_format(a->meta, formats[i].format) : NULL;
+        if (!format) continue;
+        int64_t values = formats[i].format == LAC_FORMAT_ACTIVE ? format->count * a->m : format->count;
+        lac_obj_t idx = lac_view_array(format->idx, format->idx ? format->count : 0, sizeof *format->idx),
+                  val = lac_view_array(format->val, format->val ? values : 0, sizeof *format->val);
         meet |= lac_share_memory(&idx, written) || lac_share_memory(&val, written);
     }
     return meet ? lac_fail(LAC_ERR_ALIAS, "%s: overlaps a", name) : LAC_OK;
@@ -235,7 +236,7 @@ lac_status_t lac_tile_occupancy(lac_ctx_t *ctx, const lac_obj_t *a, lac_dim_t ti
     if (status) return status;
     if (!ctx->backend->occupancy) return no_conversions(ctx);
     lac_operand_t x = lac_operand_describe(a);
-    if (x.forms & LAC_FORMS_SPARSE) x.buf = NULL; /* the form is what stands for the contents */
+    if (x.formats & LAC_FORMATS_SPARSE) x.buf = NULL; /* the format is what stands for the contents */
     int token = lac_enter(ctx);
     status = ctx->backend->occupancy(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), &tiling);
     lac_leave(ctx, token);

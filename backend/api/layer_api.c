@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * lac_gemm_epilogue: a product by any route, bias and activation by it or behind it, then the forms of what
+ * lac_gemm_epilogue: a product by any route, bias and activation by it or behind it, then the formats of what
  * was written. */
 #include "entry.h"
 #include "../base/status.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ALL_FORMS (LAC_META_DENSITY | LAC_META_BITMASK | LAC_META_CSR | LAC_META_CSC | LAC_META_ACTIVE)
+#define ALL_FORMATS (LAC_META_DENSITY | LAC_META_BITMASK | LAC_META_CSR | LAC_META_CSC | LAC_META_ACTIVE)
 
 static lac_status_t read_epilogue(const lac_epilogue_t *epilogue, lac_epilogue_t *copy)
 {
@@ -31,8 +31,8 @@ static lac_status_t check_values(const lac_epilogue_t *e)
     if (limited && isnan(e->threshold)) return lac_fail(LAC_ERR_VALUE, "epilogue.threshold: is NaN");
     if (e->act == LAC_ACT_MAGNITUDE && e->threshold < 0.0f)
         return lac_fail(LAC_ERR_VALUE, "epilogue.threshold: %g is no magnitude", (double)e->threshold);
-    if (e->forms & ~ALL_FORMS)
-        return lac_fail(LAC_ERR_VALUE, "epilogue.forms: 0x%x is not made of LAC_META_ bits", e->forms);
+    if (e->formats & ~ALL_FORMATS)
+        return lac_fail(LAC_ERR_VALUE, "epilogue.formats: 0x%x is not made of LAC_META_ bits", e->formats);
     return LAC_OK;
 }
 
@@ -56,13 +56,13 @@ static lac_status_t check_epilogue(const lac_ctx_t *ctx, const lac_epilogue_t *e
     if (status) return status;
     if (!ctx->backend->finish)
         return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend has no epilogues", ctx->backend->name);
-    if (e->forms && !c->meta)
-        return lac_fail(LAC_ERR_NULL, "c.meta: is NULL, and epilogue.forms asks for forms");
+    if (e->formats && !c->meta)
+        return lac_fail(LAC_ERR_NULL, "c.meta: is NULL, and epilogue.formats asks for formats");
     if (c->meta && (c->meta == a->meta || c->meta == b->meta))
         return lac_fail(LAC_ERR_ALIAS, "c.meta: is that of %s", c->meta == a->meta ? "a" : "b");
-    if (e->forms && device && device->capturing(ctx->exec))
+    if (e->formats && device && device->capturing(ctx->exec))
         return lac_fail(LAC_ERR_UNAVAILABLE,
-                        "epilogue.forms: cannot be measured while the stream is captured");
+                        "epilogue.formats: cannot be measured while the stream is captured");
     return LAC_OK;
 }
 
@@ -74,11 +74,11 @@ static double pass_us(const lac_ctx_t *ctx, const lac_problem_t *p)
                                 : 0.0;
 }
 
-/* Bits make these forms, by rows; columns are read from C itself, and then tell the density as well. */
+/* Bits make these formats, by rows; columns are read from C itself, and then tell the density as well. */
 static bool asks_for_bits(const lac_ctx_t *ctx, const lac_epilogue_t *e)
 {
-    bool by_rows = e->forms & (LAC_META_CSR | LAC_META_BITMASK) || !(e->forms & LAC_META_CSC);
-    return e->forms && by_rows && ctx->backend->scan_bits;
+    bool by_rows = e->formats & (LAC_META_CSR | LAC_META_BITMASK) || !(e->formats & LAC_META_CSC);
+    return e->formats && by_rows && ctx->backend->scan_bits;
 }
 
 static lac_finish_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p,
@@ -102,12 +102,13 @@ static lac_status_t finish(const lac_ctx_t *ctx, const lac_problem_t *p)
     return p->after.any && p->m && p->n ? ctx->backend->finish(ctx->exec, p) : LAC_OK;
 }
 
-/* The forms that these bits ask for; their memory serves again. */
-static unsigned forms_of(unsigned bits)
+/* The formats that these bits ask for; their memory serves again. */
+static unsigned formats_of(unsigned bits)
 {
-    return (bits & LAC_META_CSR ? 1u << LAC_FORM_CSR : 0) | (bits & LAC_META_CSC ? 1u << LAC_FORM_CSC : 0) |
-           (bits & LAC_META_BITMASK ? 1u << LAC_FORM_BITS : 0) |
-           (bits & LAC_META_ACTIVE ? 1u << LAC_FORM_ACTIVE : 0);
+    return (bits & LAC_META_CSR ? 1u << LAC_FORMAT_CSR : 0) |
+           (bits & LAC_META_CSC ? 1u << LAC_FORMAT_CSC : 0) |
+           (bits & LAC_META_BITMASK ? 1u << LAC_FORMAT_BITS : 0) |
+           (bits & LAC_META_ACTIVE ? 1u << LAC_FORMAT_ACTIVE : 0);
 }
 
 /* What was measured of an output stands until its owner says otherwise, as what is attached does. bits: of
@@ -120,9 +121,9 @@ static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned w
     lac_meta_lock(meta);
     lac_status_t status = bits ? ctx->backend->scan_bits(ctx->exec, &stored, what, bits)
                                : ctx->backend->scan(ctx->exec, &stored, what, ctx->policy.threads);
-    for (int i = 0; i < LAC_FORM_COUNT; i++) {
-        if (meta->form[i].origin != LAC_ORIGIN_SCANNED) continue;
-        meta->form[i].origin = LAC_ORIGIN_DERIVED;
+    for (int i = 0; i < LAC_FORMAT_COUNT; i++) {
+        if (meta->format[i].origin != LAC_ORIGIN_SCANNED) continue;
+        meta->format[i].origin = LAC_ORIGIN_DERIVED;
     }
     if (!status) meta->density_origin = LAC_ORIGIN_DERIVED;
     lac_meta_unlock(meta);
@@ -146,10 +147,10 @@ lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj
     if (p.after.any) p.site_bits |= LAC_SITE_FINISHED;
     status = lac_run_call(ctx, &p, &settings, &request, call);
     if (status || request.declined) return status;
-    if (c->meta) lac_meta_renew(c->meta, forms_of(e.forms));
+    if (c->meta) lac_meta_renew(c->meta, formats_of(e.formats));
     int token = lac_enter(ctx);
     if (!request.finished) status = finish(ctx, &p);
-    if (!status && c->meta && e.forms) status = measure(ctx, c, e.forms, request.bits);
+    if (!status && c->meta && e.formats) status = measure(ctx, c, e.formats, request.bits);
     lac_leave(ctx, token);
     return status;
 }

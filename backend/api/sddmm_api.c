@@ -70,35 +70,37 @@ static bool meets(const void *memory, int64_t count, size_t width, const lac_obj
     return memory && lac_share_memory(&array, written);
 }
 
-/* True where what is written shares memory with an array of a form, its values apart. */
-static bool meets_indices(const lac_form_data_t *form, int64_t majors, const lac_obj_t *written)
+/* True where what is written shares memory with an array of a format, its values apart. */
+static bool meets_indices(const lac_format_data_t *format, int64_t majors, const lac_obj_t *written)
 {
-    return meets(form->ptr, majors, sizeof *form->ptr, written) ||
-           meets(form->idx, form->count, sizeof *form->idx, written);
+    return meets(format->ptr, majors, sizeof *format->ptr, written) ||
+           meets(format->idx, format->count, sizeof *format->idx, written);
 }
 
-/* True where what is written shares memory with a form that an operand may be read from. */
+/* True where what is written shares memory with a format that an operand may be read from. */
 static bool meets_operand(const lac_obj_t *obj, const lac_obj_t *written)
 {
     unsigned trusted = lac_meta_trusted(obj->meta);
-    for (int i = 0; i < LAC_FORM_COUNT; i++) {
-        const lac_form_data_t *form = trusted & 1u << i ? lac_meta_form(obj->meta, (lac_form_t)i) : NULL;
-        if (!form) continue;
-        int64_t majors = i == LAC_FORM_CSR ? obj->m + 1 : i == LAC_FORM_CSC ? obj->n + 1 : 0;
-        int64_t per_entry = i == LAC_FORM_ACTIVE ? obj->m : 1;
-        int64_t words = i == LAC_FORM_BITS ? obj->m * ((obj->n + 63) / 64) : 0;
-        if (meets_indices(form, majors, written) || meets(form->bits, words, sizeof *form->bits, written) ||
-            meets(form->val, form->count * per_entry, sizeof *form->val, written))
+    for (int i = 0; i < LAC_FORMAT_COUNT; i++) {
+        const lac_format_data_t *format =
+            trusted & 1u << i ? lac_meta_format(obj->meta, (lac_format_t)i) : NULL;
+        if (!format) continue;
+        int64_t majors = i == LAC_FORMAT_CSR ? obj->m + 1 : i == LAC_FORMAT_CSC ? obj->n + 1 : 0;
+        int64_t per_entry = i == LAC_FORMAT_ACTIVE ? obj->m : 1;
+        int64_t words = i == LAC_FORMAT_BITS ? obj->m * ((obj->n + 63) / 64) : 0;
+        if (meets_indices(format, majors, written) ||
+            meets(format->bits, words, sizeof *format->bits, written) ||
+            meets(format->val, format->count * per_entry, sizeof *format->val, written))
             return true;
     }
     return obj->buf && lac_share_memory(obj, written);
 }
 
-/* The CSR form of the pattern, or NULL. */
-static const lac_form_data_t *find_pattern(const lac_obj_t *pattern)
+/* The CSR format of the pattern, or NULL. */
+static const lac_format_data_t *find_pattern(const lac_obj_t *pattern)
 {
-    bool stands = lac_meta_trusted(pattern->meta) & 1u << LAC_FORM_CSR;
-    return stands ? lac_meta_form(pattern->meta, LAC_FORM_CSR) : NULL;
+    bool stands = lac_meta_trusted(pattern->meta) & 1u << LAC_FORMAT_CSR;
+    return stands ? lac_meta_format(pattern->meta, LAC_FORMAT_CSR) : NULL;
 }
 
 static lac_status_t refuse_pattern(const call_t *c, const lac_meta_t *meta)
@@ -107,20 +109,20 @@ static lac_status_t refuse_pattern(const call_t *c, const lac_meta_t *meta)
         return lac_fail(LAC_ERR_STALE, "%s.meta: was touched; attach CSR again, or scan and freeze",
                         c->out_name);
     return lac_fail(LAC_ERR_EMPTY, "%s.meta: %s; attach CSR, or scan and freeze", c->out_name,
-                    meta ? "holds no CSR form that stands for it" : "is NULL");
+                    meta ? "holds no CSR format that stands for it" : "is NULL");
 }
 
-static lac_status_t check_values(const call_t *c, const lac_obj_t *pattern, const lac_form_data_t *form,
+static lac_status_t check_values(const call_t *c, const lac_obj_t *pattern, const lac_format_data_t *format,
                                  const float *values)
 {
-    if (form->count && !values) return lac_fail(LAC_ERR_NULL, "values: is NULL");
+    if (format->count && !values) return lac_fail(LAC_ERR_NULL, "values: is NULL");
     const lac_backend_t *backend = c->ctx->backend;
     lac_status_t status = values && backend->check ? backend->check(c->ctx->exec, "values", values) : LAC_OK;
     if (status) return status;
-    lac_obj_t written = lac_view_array(values, form->count, sizeof *values);
+    lac_obj_t written = lac_view_array(values, format->count, sizeof *values);
     if (meets_operand(&c->x, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps %s", c->x_name);
     if (meets_operand(&c->y, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps %s", c->y_name);
-    if (meets_indices(form, pattern->m + 1, &written))
+    if (meets_indices(format, pattern->m + 1, &written))
         return lac_fail(LAC_ERR_ALIAS, "values: overlaps the indices of %s", c->out_name);
     return LAC_OK;
 }
@@ -135,9 +137,9 @@ static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
                         "ctx: the %s backend has no sampled products; use a host context", backend->name);
     if ((status = check_input(c->ctx, c->out_name, pattern))) return status;
     if ((status = check_extents(c, pattern))) return status;
-    const lac_form_data_t *form = find_pattern(pattern);
-    if (!form) return refuse_pattern(c, pattern->meta);
-    if ((status = check_values(c, pattern, form, values))) return status;
+    const lac_format_data_t *format = find_pattern(pattern);
+    if (!format) return refuse_pattern(c, pattern->meta);
+    if ((status = check_values(c, pattern, format, values))) return status;
     lac_obj_t stored = *pattern;
     if (pattern->trans == LAC_TRANS) { /* (X Y)' = Y' X' at the entries as they are stored */
         lac_obj_t x = c->x;
@@ -152,7 +154,7 @@ static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
     p.threads = c->ctx->policy.threads;
     p.c = NULL;
     int token = lac_enter(c->ctx);
-    status = backend->sddmm(c->ctx->exec, &p, form, values);
+    status = backend->sddmm(c->ctx->exec, &p, format, values);
     lac_leave(c->ctx, token);
     return status;
 }

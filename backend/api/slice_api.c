@@ -66,7 +66,7 @@ static lac_status_t describe(const call_t *c, lac_slicing_t *s)
     if (c->count && !c->rows) return lac_fail(LAC_ERR_NULL, "rows: is NULL");
     if ((status = check_place(c->ctx, "rows", c->rows))) return status;
     *s = (lac_slicing_t){.a = lac_operand_describe(c->a),
-                         .which = c->a->trans == LAC_TRANS ? LAC_FORM_CSC : LAC_FORM_CSR,
+                         .which = c->a->trans == LAC_TRANS ? LAC_FORMAT_CSC : LAC_FORMAT_CSR,
                          .m = lac_obj_rows(c->a),
                          .n = lac_obj_cols(c->a),
                          .count = c->count,
@@ -77,19 +77,20 @@ static lac_status_t describe(const call_t *c, lac_slicing_t *s)
 }
 
 /* The compressed rows, or why there are none. */
-static lac_status_t find_form(const call_t *c, lac_slicing_t *s)
+static lac_status_t find_format(const call_t *c, lac_slicing_t *s)
 {
-    const char *form = s->which == LAC_FORM_CSR ? "CSR" : "CSC";
+    const char *format = s->which == LAC_FORMAT_CSR ? "CSR" : "CSC";
     const lac_meta_t *meta = c->a->meta;
     lac_status_t status = LAC_OK;
-    if (meta) status = c->ctx->backend->slicer->form(c->ctx->exec, s, &s->form);
+    if (meta) status = c->ctx->backend->slicer->format(c->ctx->exec, s, &s->format);
     if (status) return status;
-    if (!s->form)
+    if (!s->format)
         return meta && meta->generation > 1
-                   ? lac_fail(LAC_ERR_STALE, "a.meta: was touched; attach %s again, or scan and freeze", form)
+                   ? lac_fail(LAC_ERR_STALE, "a.meta: was touched; attach %s again, or scan and freeze",
+                              format)
                    : lac_fail(LAC_ERR_EMPTY, "a.meta: %s that stands for it; attach %s, or scan and freeze",
-                              meta ? "holds no form" : "is NULL: there is none", form);
-    if (!s->val && !s->homogeneous) s->val = s->form->val;
+                              meta ? "holds no format" : "is NULL: there is none", format);
+    if (!s->val && !s->homogeneous) s->val = s->format->val;
     return check_place(c->ctx, "options.val", s->val);
 }
 
@@ -97,16 +98,16 @@ static lac_status_t find_form(const call_t *c, lac_slicing_t *s)
 static lac_status_t check_apart(const call_t *c, const lac_slicing_t *s, const char *name,
                                 const lac_obj_t *written)
 {
-    const lac_form_data_t *form = s->form;
+    const lac_format_data_t *format = s->format;
     const struct {
         const char *name;
         lac_obj_t read;
     } reads[] = {{"a.buf", *c->a},
                  {"rows", lac_view_array(s->rows, s->count, width_of(s->it))},
-                 {"the row pointers of a", lac_view_array(form->ptr, s->m + 1, sizeof *form->ptr)},
-                 {"the indices of a", lac_view_array(form->idx, form->count, sizeof *form->idx)},
-                 {"the values of a", lac_view_array(form->val, form->count, sizeof *form->val)},
-                 {"options.val", lac_view_array(s->val, s->homogeneous ? 1 : form->count, sizeof *s->val)}};
+                 {"the row pointers of a", lac_view_array(format->ptr, s->m + 1, sizeof *format->ptr)},
+                 {"the indices of a", lac_view_array(format->idx, format->count, sizeof *format->idx)},
+                 {"the values of a", lac_view_array(format->val, format->count, sizeof *format->val)},
+                 {"options.val", lac_view_array(s->val, s->homogeneous ? 1 : format->count, sizeof *s->val)}};
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
         if (lac_share_memory(&reads[i].read, written))
             return lac_fail(LAC_ERR_ALIAS, "%s: overlaps %s", name, reads[i].name);
@@ -138,7 +139,7 @@ lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, 
     if (status) return status;
     bool turned = out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
-    status = find_form(&c, &s);
+    status = find_format(&c, &s);
     if (!status) status = check_apart(&c, &s, "out", out);
     if (!status)
         status = ctx->backend->slicer->rows(ctx->exec, &s, out->buf, turned ? out->cs : out->rs,
@@ -150,7 +151,7 @@ lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, 
 static lac_status_t check_gradient(const call_t *c, const lac_slicing_t *s, const lac_obj_t *grad_out,
                                    const float *grad_val)
 {
-    int64_t count = s->homogeneous ? 1 : s->form->count;
+    int64_t count = s->homogeneous ? 1 : s->format->count;
     if (count && !grad_val) return lac_fail(LAC_ERR_NULL, "grad_val: is NULL");
     lac_status_t status = check_place(c->ctx, "grad_val", grad_val);
     if (status) return status;
@@ -170,7 +171,7 @@ lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t
     if (status) return status;
     bool turned = grad_out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
-    status = find_form(&c, &s);
+    status = find_format(&c, &s);
     if (!status) status = check_gradient(&c, &s, grad_out, grad_val);
     if (!status)
         status =
@@ -198,7 +199,7 @@ lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_
     if (status) return status;
     lac_obj_t written = lac_view_array(ptr, count + 1, width_of(ptr_it));
     int token = lac_enter(ctx);
-    status = find_form(&c, &s);
+    status = find_format(&c, &s);
     if (!status) status = check_apart(&c, &s, "ptr", &written);
     if (!status) status = ctx->backend->slicer->count(ctx->exec, &s, ptr_it, ptr);
     lac_leave(ctx, token);
@@ -235,7 +236,7 @@ lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t 
     if (status) return status;
     const lac_slicer_t *slicer = ctx->backend->slicer;
     int token = lac_enter(ctx);
-    status = find_form(&c, &s);
+    status = find_format(&c, &s);
     if (!status) status = slicer->entries(ctx->exec, &s, ptr_it, ptr, &entries);
     if (!status) status = check_entries(&c, &s, ptr_it, ptr, idx, val, entries);
     if (!status && entries) status = slicer->csr(ctx->exec, &s, ptr_it, ptr, idx, val);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* From there on memory is asked for in large pages: a fresh form of 80 MB costs 8 instead of 60 ms to clear,
- * and what is written to in many places is found faster. */
+/* From there on memory is asked for in large pages: a fresh format of 80 MB costs 8 instead of 60 ms to
+ * clear, and what is written to in many places is found faster. */
 #define LARGE      ((size_t)8 << 20)
 #define LARGE_PAGE ((size_t)2 << 20)
 

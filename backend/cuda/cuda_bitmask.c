@@ -3,7 +3,7 @@
  * The bitmask route on a device: a frozen weight as one bit per element and packed values, times a short
  * other side: fewer bytes than dense where a weight is sparse but far from empty. */
 #include "cuda_finish.h"
-#include "cuda_forms.h"
+#include "cuda_formats.h"
 #include "cuda_routes.h"
 #include "../base/status.h"
 
@@ -15,9 +15,9 @@
 #define DRAM_GBPS   2850.0
 #define WALK_NS     1.6 /* each element of a row, if rows are few */
 
-static lac_form_t form_of(const lac_sided_t *s)
+static lac_format_t format_of(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORM_BITS_T : LAC_FORM_BITS;
+    return s->s_flipped ? LAC_FORMAT_BITS_T : LAC_FORMAT_BITS;
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -29,7 +29,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
-           : !lac_cuda_form_at_hand(s.s, form_of(&s))      ? LAC_REFUSED_NOT_FROZEN
+           : !lac_cuda_format_at_hand(s.s, format_of(&s))  ? LAC_REFUSED_NOT_FROZEN
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.n > COLUMNS_MAX                             ? LAC_REFUSED_NOT_SHORT
            : !indices                                      ? LAC_REFUSED_INDEX_RANGE
@@ -65,18 +65,18 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    return lac_cuda_form_bytes(s.s, form_of(&s));
+    return lac_cuda_format_bytes(s.s, format_of(&s));
 }
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    const lac_form_data_t *form;
-    lac_status_t status = lac_cuda_form_ensure(exec, s.s, form_of(&s), &form);
+    const lac_format_data_t *format;
+    lac_status_t status = lac_cuda_format_ensure(exec, s.s, format_of(&s), &format);
     if (status || exec->preparing) return status;
-    if (!form) return lac_fail(LAC_ERR_INTERNAL, "bitmask: the form went away");
-    out->density = (double)form->count / ((double)s.m * (double)s.k);
+    if (!format) return lac_fail(LAC_ERR_INTERNAL, "bitmask: the format went away");
+    out->density = (double)format->count / ((double)s.m * (double)s.k);
     bool by_rows = s.wcs == 1 && (s.n > 1 || s.wrs != 1);
     lac_cuda_product_t product = {.m = s.m, .n = s.n, .k = s.k, .w = s.w->buf, .out = p->c};
     product.alpha = lac_cuda_alpha(p);
@@ -86,7 +86,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     product.ldw = product.order == LAC_CUDA_ROWS ? s.wrs : s.n == 1 ? s.k : s.wcs;
     product.rs = s.ors;
     product.cs = s.ocs;
-    lac_cuda_bits_t bits = {(s.k + 63) / 64, form->bits, form->ptr, form->val};
+    lac_cuda_bits_t bits = {(s.k + 63) / 64, format->bits, format->ptr, format->val};
     return lac_cuda_launched(lac_cuda_bitmask(&product, &bits, exec->stream), "bitmask");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Expansion of sparse forms and conversion of types on the device. */
+ * Expansion of sparse formats and conversion of types on the device. */
 #include "cuda_contents.h"
 #include "../base/status.h"
 
@@ -20,29 +20,29 @@ static lac_status_t expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t r
                            float *to)
 {
     const lac_meta_t *meta = x->meta;
-    const lac_form_data_t *form;
+    const lac_format_data_t *format;
     /* Strides of the stored matrix's rows and columns in the copy of op(X) by rows. */
     int64_t down = x->flipped ? 1 : cols, along = x->flipped ? cols : 1;
     lac_status_t status = lac_cuda_told(
         cudaMemsetAsync(to, 0, (size_t)rows * (size_t)cols * sizeof *to, exec->stream), "contents");
     if (status) return status;
-    if ((form = lac_meta_form(meta, LAC_FORM_CSR)))
-        status = lac_cuda_expand_compressed(meta->m, form->ptr, form->idx, form->val, to, down, along,
+    if ((format = lac_meta_format(meta, LAC_FORMAT_CSR)))
+        status = lac_cuda_expand_compressed(meta->m, format->ptr, format->idx, format->val, to, down, along,
                                             exec->stream);
-    else if ((form = lac_meta_form(meta, LAC_FORM_CSC)))
-        status = lac_cuda_expand_compressed(meta->n, form->ptr, form->idx, form->val, to, along, down,
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_CSC)))
+        status = lac_cuda_expand_compressed(meta->n, format->ptr, format->idx, format->val, to, along, down,
                                             exec->stream);
-    else if ((form = lac_meta_form(meta, LAC_FORM_BITS)))
-        status = lac_cuda_expand_bits(meta->m, meta->n, form->bits, form->ptr, form->val, to, down, along,
-                                      exec->stream);
-    else if ((form = lac_meta_form(meta, LAC_FORM_BITS_T)))
-        status = lac_cuda_expand_bits(meta->n, meta->m, form->bits, form->ptr, form->val, to, along, down,
-                                      exec->stream);
-    else if ((form = lac_meta_form(meta, LAC_FORM_ACTIVE)))
-        status =
-            lac_cuda_expand_active(meta->m, form->count, form->idx, form->val, to, down, along, exec->stream);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS)))
+        status = lac_cuda_expand_bits(meta->m, meta->n, format->bits, format->ptr, format->val, to, down,
+                                      along, exec->stream);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS_T)))
+        status = lac_cuda_expand_bits(meta->n, meta->m, format->bits, format->ptr, format->val, to, along,
+                                      down, exec->stream);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_ACTIVE)))
+        status = lac_cuda_expand_active(meta->m, format->count, format->idx, format->val, to, down, along,
+                                        exec->stream);
     else
-        return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a form");
+        return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a format");
     return lac_cuda_launched(status, "contents");
 }
 

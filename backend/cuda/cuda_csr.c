@@ -105,7 +105,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : p->strict_nan                                     ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                         ? LAC_REFUSED_PARTNER_SPARSE
            : s.w->dt != LAC_F32                                ? LAC_REFUSED_PARTNER_TYPE
-           : lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORM
+           : lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                                  ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                          ? LAC_REFUSED_INDEX_RANGE
                                                                : LAC_FITS;
@@ -138,27 +138,30 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, NULL);
-    size_t copy = how.partner == COPIED ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s)) : 0;
-    size_t kept = how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORM ? lac_cuda_steps_kept(&s) : 0;
+    size_t copy = how.partner == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
+    size_t kept = how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORMAT ? lac_cuda_steps_kept(&s) : 0;
     return copy + kept + turned_bytes(&s, how) + steps_bytes(&s, how) + partial_bytes(&s, how) +
-           lac_cuda_rows_bytes(&s) + lac_cuda_form_bytes(s.s, lac_sided_by_rows(&s));
+           lac_cuda_rows_bytes(&s) + lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s));
 }
 
 /* What the call wants of metadata; *declined where it is not there and cannot be made now. */
-static lac_status_t find_forms(lac_exec_t *exec, const lac_sided_t *s, how_t how,
-                               const lac_form_data_t **rows, const lac_form_data_t **copy, bool *declined)
+static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t how,
+                                 const lac_format_data_t **rows, const lac_format_data_t **copy,
+                                 bool *declined)
 {
     lac_status_t status = LAC_OK;
     *rows = *copy = NULL;
-    if (how.source == LAC_CUDA_ROWS_FORM) status = lac_cuda_form_now(exec, s->s, lac_sided_by_rows(s), rows);
-    if (!status && how.partner == COPIED) status = lac_cuda_form_now(exec, s->w, lac_sided_k_major(s), copy);
-    *declined = (how.source == LAC_CUDA_ROWS_FORM && !*rows) || (how.partner == COPIED && !*copy);
+    if (how.source == LAC_CUDA_ROWS_FORMAT)
+        status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), rows);
+    if (!status && how.partner == COPIED)
+        status = lac_cuda_format_now(exec, s->w, lac_sided_k_major(s), copy);
+    *declined = (how.source == LAC_CUDA_ROWS_FORMAT && !*rows) || (how.partner == COPIED && !*copy);
     return status;
 }
 
 /* W as the kernel reads it; turned at `memory` where it has to be. */
 static lac_status_t place_w(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,
-                            const lac_form_data_t *copy, char *memory, lac_cuda_product_t *product)
+                            const lac_format_data_t *copy, char *memory, lac_cuda_product_t *product)
 {
     bool by_rows = lac_sided_slices(p, s) == LAC_SLICES_ROWS;
     product->w = copy ? copy->val : s->w->buf;
@@ -188,7 +191,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, exec->machine);
     lac_cuda_product_t product = {.m = s.m, .n = s.n, .k = s.k, .out = p->c, .rs = s.ors, .cs = s.ocs};
-    const lac_form_data_t *rows, *copy;
+    const lac_format_data_t *rows, *copy;
     const void *steps = NULL;
     lac_cuda_csr_t csr;
     char *memory;
@@ -196,7 +199,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
     product.after = lac_cuda_after(p, route->side);
-    lac_status_t status = find_forms(exec, &s, how, &rows, &copy, &out->declined);
+    lac_status_t status = find_formats(exec, &s, how, &rows, &copy, &out->declined);
     if (status || out->declined) return status;
     if (rows && how.kernel == STEPPED) status = lac_cuda_steps_now(exec, &s, rows, &steps);
     size_t turned = turned_bytes(&s, how), stepped = steps_bytes(&s, how), partial = partial_bytes(&s, how);

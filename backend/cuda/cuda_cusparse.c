@@ -32,7 +32,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : !lac_cusparse()->found                        ? LAC_REFUSED_NO_CUSPARSE
            : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
-           : source == LAC_CUDA_ROWS_NOWHERE               ? LAC_REFUSED_NO_FORM
+           : source == LAC_CUDA_ROWS_NOWHERE               ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                      ? LAC_REFUSED_INDEX_RANGE
                                                            : LAC_FITS;
@@ -96,7 +96,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     return turned_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s) +
-           lac_cuda_form_bytes(s.s, lac_sided_by_rows(&s)) + BUFFER_BYTES +
+           lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s)) + BUFFER_BYTES +
            (size_t)(s.m + 1) * sizeof(int32_t);
 }
 
@@ -113,7 +113,7 @@ static lac_status_t read_count(lac_exec_t *exec, int64_t rows, lac_cuda_csr_t *c
 static lac_status_t find_rows(lac_exec_t *exec, const lac_sided_t *s, char *memory, lac_cuda_csr_t *csr,
                               lac_cuda_spmm_key_t *key)
 {
-    const lac_form_data_t *form;
+    const lac_format_data_t *format;
     *csr = (lac_cuda_csr_t){0};
     if (lac_cuda_rows_source(s) == LAC_CUDA_ROWS_BUILT) {
         void *dense;
@@ -123,11 +123,11 @@ static lac_status_t find_rows(lac_exec_t *exec, const lac_sided_t *s, char *memo
         lac_status_t status = lac_cuda_rows_build(exec, s, memory, csr);
         return status ? status : read_count(exec, s->m, csr);
     }
-    lac_status_t status = lac_cuda_form_now(exec, s->s, lac_sided_by_rows(s), &form);
-    if (status || !form) return status;
-    *csr = (lac_cuda_csr_t){form->ptr, form->idx, form->val, form->count};
+    lac_status_t status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), &format);
+    if (status || !format) return status;
+    *csr = (lac_cuda_csr_t){format->ptr, format->idx, format->val, format->count};
     key->serial = s->s->meta->serial;
-    key->stamp = form->stamp;
+    key->stamp = format->stamp;
     return LAC_OK;
 }
 

@@ -40,7 +40,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
            (expands(&p->b) ? lac_cuda_contents_bytes(&p->b, p->k, p->n, false) : 0);
 }
 
-/* The operand as the kernel reads it: either type, any strides; a sparse form expanded at *memory. */
+/* The operand as the kernel reads it: either type, any strides; a sparse format expanded at *memory. */
 static lac_status_t as_matrix(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                               char **memory, lac_cuda_matrix_t *matrix)
 {

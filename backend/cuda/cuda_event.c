@@ -8,7 +8,7 @@
 #include "cuda_columns.h"
 #include "cuda_contents.h"
 #include "cuda_finish.h"
-#include "cuda_forms.h"
+#include "cuda_formats.h"
 #include "cuda_gather.h"
 #include "cuda_routes.h"
 
@@ -36,18 +36,18 @@ typedef enum event_source {
 /* The active list of an S that has no buffer, or NULL. Where there is one, its rows are packed sooner than
  * the list's values, which lie column by column: 8.8 us against 14.3 for 50 x 10000 x 10000, 0.1 % (H200,
  * 2026-11-21). */
-static const lac_form_data_t *active_of(const lac_sided_t *s)
+static const lac_format_data_t *active_of(const lac_sided_t *s)
 {
     if (s->s->buf || !lac_sided_has_active(s) || s->m == 1) return NULL;
-    return lac_meta_form(s->s->meta, LAC_FORM_ACTIVE);
+    return lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE);
 }
 
 static event_source_t source_of(const lac_sided_t *s)
 {
-    if (lac_cuda_form_at_hand(s->s, lac_sided_by_rows(s))) return FROM_CSR;
+    if (lac_cuda_format_at_hand(s->s, lac_sided_by_rows(s))) return FROM_CSR;
     if (active_of(s)) return FROM_ACTIVE;
     if (s->s->buf) return FROM_BUFFER;
-    return s->s->forms & LAC_FORMS_SPARSE ? FROM_EXPANSION : FROM_NOWHERE;
+    return s->s->formats & LAC_FORMATS_SPARSE ? FROM_EXPANSION : FROM_NOWHERE;
 }
 
 /* S as one dense matrix. */
@@ -85,10 +85,10 @@ static how_t by_columns(const lac_sided_t *s, event_source_t source)
     return (how_t){as_dense(s), best};
 }
 
-/* The form of W that lists its slices W[k, :]. */
-static lac_form_t w_by_k(const lac_sided_t *s)
+/* The format of W that lists its slices W[k, :]. */
+static lac_format_t w_by_k(const lac_sided_t *s)
 {
-    return s->w_flipped ? LAC_FORM_CSC : LAC_FORM_CSR;
+    return s->w_flipped ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
 }
 
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
@@ -110,14 +110,14 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     bool indices = short_enough(s.k) && short_enough(s.n) && short_enough(s.wrs) && short_enough(s.wcs);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n        ? LAC_REFUSED_TRIVIAL
-           : p->strict_nan                                        ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf && !lac_cuda_form_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->buf && s.w->dt != LAC_F32                       ? LAC_REFUSED_PARTNER_TYPE
-           : source_of(&s) == FROM_NOWHERE                        ? LAC_REFUSED_NO_FORM
-           : s.s->density < 0                                     ? LAC_REFUSED_DENSITY_UNKNOWN
-           : s.m > ROWS_MAX                                       ? LAC_REFUSED_NOT_SHORT
-           : !indices                                             ? LAC_REFUSED_INDEX_RANGE
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n          ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                          ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_PARTNER_SPARSE
+           : s.w->buf && s.w->dt != LAC_F32                         ? LAC_REFUSED_PARTNER_TYPE
+           : source_of(&s) == FROM_NOWHERE                          ? LAC_REFUSED_NO_FORMAT
+           : s.s->density < 0                                       ? LAC_REFUSED_DENSITY_UNKNOWN
+           : s.m > ROWS_MAX                                         ? LAC_REFUSED_NOT_SHORT
+           : !indices                                               ? LAC_REFUSED_INDEX_RANGE
            : s.w->buf && (lac_sided_slices(p, &s) == LAC_SLICES_NEITHER || s.wrs < 0 || s.wcs < 0)
                ? LAC_REFUSED_PARTNER_STRIDES
                : LAC_FITS;
@@ -208,34 +208,34 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s);
-    size_t w = how.gather == BY_COPY      ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s))
-               : how.gather == BY_ENTRIES ? lac_cuda_form_bytes(s.w, w_by_k(&s))
+    size_t w = how.gather == BY_COPY      ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s))
+               : how.gather == BY_ENTRIES ? lac_cuda_format_bytes(s.w, w_by_k(&s))
                                           : 0;
-    size_t events = how.source == FROM_CSR ? lac_cuda_form_bytes(s.s, lac_sided_by_rows(&s)) : 0;
+    size_t events = how.source == FROM_CSR ? lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s)) : 0;
     return packed_bytes(&s, how) + expansion_bytes(&s, how) + w + events;
 }
 
-/* Finds the forms of S and W that the call wants. Where one cannot be made now, the buffers serve. */
-static lac_status_t find_forms(lac_exec_t *exec, const lac_sided_t *s, how_t *how,
-                               const lac_form_data_t **rows, const lac_form_data_t **w)
+/* Finds the formats of S and W that the call wants. Where one cannot be made now, the buffers serve. */
+static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t *how,
+                                 const lac_format_data_t **rows, const lac_format_data_t **w)
 {
     lac_status_t status = LAC_OK;
     *rows = *w = NULL;
     if (how->source == FROM_CSR) {
-        status = lac_cuda_form_now(exec, s->s, lac_sided_by_rows(s), rows);
+        status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), rows);
         if (!*rows) how->source = as_dense(s);
     }
     if (status || (how->gather != BY_COPY && how->gather != BY_ENTRIES)) return status;
-    status = lac_cuda_form_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), w);
+    status = lac_cuda_format_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), w);
     if (!*w && how->gather == BY_COPY) *how = by_columns(s, how->source);
     if (how->source == FROM_BUFFER) *rows = NULL;
     return status;
 }
 
 static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s, how_t how,
-                                   const lac_form_data_t *w)
+                                   const lac_format_data_t *w)
 {
-    const lac_form_data_t *copy = how.gather == BY_COPY ? w : NULL;
+    const lac_format_data_t *copy = how.gather == BY_COPY ? w : NULL;
     lac_cuda_product_t product = {.m = s->m, .n = s->n, .k = s->k, .out = p->c, .rs = s->ors, .cs = s->ocs};
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
@@ -251,7 +251,7 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
 static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_product_t *product,
                                   char *memory)
 {
-    const lac_form_data_t *active = active_of(s);
+    const lac_format_data_t *active = active_of(s);
     double density = active->count ? s->s->density * (double)s->k / (double)active->count : 0.0;
     lac_cuda_dense_t dense = {LAC_F32, active->val, 1, s->m, density < 1.0 ? density : 1.0};
     lac_cuda_product_t listed = *product;
@@ -260,8 +260,8 @@ static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const 
 }
 
 static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
-                             const lac_cuda_product_t *product, const lac_form_data_t *rows,
-                             const lac_form_data_t *w, char *memory)
+                             const lac_cuda_product_t *product, const lac_format_data_t *rows,
+                             const lac_format_data_t *w, char *memory)
 {
     lac_cuda_csr_t csr = {0}, entries = {0};
     if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
@@ -292,9 +292,9 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s);
-    const lac_form_data_t *rows, *w;
+    const lac_format_data_t *rows, *w;
     char *memory;
-    lac_status_t status = find_forms(exec, &s, &how, &rows, &w);
+    lac_status_t status = find_formats(exec, &s, &how, &rows, &w);
     out->declined = how.gather == BY_ENTRIES && !w;
     if (status || out->declined) return status;
     status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);

@@ -6,25 +6,25 @@
 #include "cuda_contents.h"
 #include "slice_kernels.h"
 
-/* x without the buffer that a form stands for. */
+/* x without the buffer that a format stands for. */
 static lac_operand_t formed(const lac_operand_t *x)
 {
     lac_operand_t y = *x;
-    if (x->forms & LAC_FORMS_SPARSE) y.buf = NULL;
+    if (x->formats & LAC_FORMATS_SPARSE) y.buf = NULL;
     return y;
 }
 
-/* A compressed form is a slice of all its lines. */
-static lac_status_t all_lines(lac_exec_t *exec, const lac_form_data_t *form, int64_t lines, int64_t length,
-                              float *out, lac_inc_t rs, lac_inc_t cs)
+/* A compressed format is a slice of all its lines. */
+static lac_status_t all_lines(lac_exec_t *exec, const lac_format_data_t *format, int64_t lines,
+                              int64_t length, float *out, lac_inc_t rs, lac_inc_t cs)
 {
     lac_cuda_slice_t s = {.m = lines,
                           .n = length,
                           .count = lines,
-                          .ptr = form->ptr,
-                          .idx = form->idx,
-                          .val = form->val,
-                          .nnz = form->count};
+                          .ptr = format->ptr,
+                          .idx = format->idx,
+                          .val = format->val,
+                          .nnz = format->count};
     return lac_cuda_launched(lac_cuda_slice_rows(&s, out, rs, cs, exec->stream), "dense contents");
 }
 
@@ -32,11 +32,13 @@ lac_status_t lac_cuda_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t
                              float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
     (void)threads;
-    const lac_form_data_t *form;
-    if (x->forms & 1u << LAC_FORM_CSR && (form = lac_meta_form(x->meta, LAC_FORM_CSR)))
-        return all_lines(exec, form, x->meta->m, x->meta->n, out, x->flipped ? cs : rs, x->flipped ? rs : cs);
-    if (x->forms & 1u << LAC_FORM_CSC && (form = lac_meta_form(x->meta, LAC_FORM_CSC)))
-        return all_lines(exec, form, x->meta->n, x->meta->m, out, x->flipped ? rs : cs, x->flipped ? cs : rs);
+    const lac_format_data_t *format;
+    if (x->formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(x->meta, LAC_FORMAT_CSR)))
+        return all_lines(exec, format, x->meta->m, x->meta->n, out, x->flipped ? cs : rs,
+                         x->flipped ? rs : cs);
+    if (x->formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(x->meta, LAC_FORMAT_CSC)))
+        return all_lines(exec, format, x->meta->n, x->meta->m, out, x->flipped ? rs : cs,
+                         x->flipped ? cs : rs);
     lac_operand_t y = formed(x);
     lac_cuda_matrix_t from = {y.dt, y.buf, rows, cols, y.rs, y.cs};
     lac_cuda_contents_t contents;
@@ -62,12 +64,12 @@ lac_status_t lac_cuda_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t 
 {
     (void)threads;
     lac_operand_t y = formed(x);
-    const lac_form_data_t *form;
+    const lac_format_data_t *format;
     lac_cuda_contents_t contents = {y.buf, y.rs, y.cs};
-    if (y.forms & 1u << LAC_FORM_CSR && (form = lac_meta_form(y.meta, LAC_FORM_CSR)))
-        return take(exec, form->ptr + y.meta->m, count);
-    if (y.forms & 1u << LAC_FORM_CSC && (form = lac_meta_form(y.meta, LAC_FORM_CSC)))
-        return take(exec, form->ptr + y.meta->n, count);
+    if (y.formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(y.meta, LAC_FORMAT_CSR)))
+        return take(exec, format->ptr + y.meta->m, count);
+    if (y.formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(y.meta, LAC_FORMAT_CSC)))
+        return take(exec, format->ptr + y.meta->n, count);
     size_t dense = y.buf ? 0 : lac_cuda_contents_bytes(&y, rows, cols, false);
     size_t starts = lac_cuda_piece((size_t)(rows + 1) * sizeof(int64_t));
     char *memory;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Which tiles of an operand on the device hold a nonzero: one pass over its buffer, or over the dense
- * contents of the form that stands for it. Nothing is waited for. */
+ * contents of the format that stands for it. Nothing is waited for. */
 #include "cuda_occupancy.h"
 #include "cuda_contents.h"
 

@@ -8,7 +8,7 @@
 
 lac_cuda_rows_source_t lac_cuda_rows_source(const lac_sided_t *s)
 {
-    if (lac_cuda_form_at_hand(s->s, lac_sided_by_rows(s))) return LAC_CUDA_ROWS_FORM;
+    if (lac_cuda_format_at_hand(s->s, lac_sided_by_rows(s))) return LAC_CUDA_ROWS_FORMAT;
     return s->s->buf ? LAC_CUDA_ROWS_BUILT : LAC_CUDA_ROWS_NOWHERE;
 }
 

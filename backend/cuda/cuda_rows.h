@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The sparse operand by rows (CSR), as the routes csr and cusparse read it: its form, or one built for the
+ * The sparse operand by rows (CSR), as the routes csr and cusparse read it: its format, or one built for the
  * call. */
 #ifndef LACUNA_CUDA_ROWS_H
 #define LACUNA_CUDA_ROWS_H
 
-#include "cuda_forms.h"
+#include "cuda_formats.h"
 
 /* Where the rows of S come from. */
 typedef enum lac_cuda_rows_source {
-    LAC_CUDA_ROWS_FORM,  /* metadata has or makes them, once         */
-    LAC_CUDA_ROWS_BUILT, /* from the buffer, in every call           */
+    LAC_CUDA_ROWS_FORMAT, /* metadata has or makes them, once         */
+    LAC_CUDA_ROWS_BUILT,  /* from the buffer, in every call           */
     LAC_CUDA_ROWS_NOWHERE
 } lac_cuda_rows_source_t;
 

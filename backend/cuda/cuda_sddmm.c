@@ -47,8 +47,8 @@ static lac_status_t lay(lac_exec_t *exec, lines_t *l, char *memory)
     return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, copy, l->ld, 1, exec->stream), "sampled product");
 }
 
-lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,
-                                     float *values)
+lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,
+                                     const lac_format_data_t *pattern, float *values)
 {
     lac_cuda_csr_t csr = {pattern->ptr, pattern->idx, NULL, pattern->count};
     lac_cuda_sampled_t s = {

@@ -6,7 +6,7 @@
  So the kernels look: a row that there is not has no entries, and the first place that holds one goes to a
  word of pinned memory, which the next call and everything that waits anyway look at. */
 #include "cuda_slice.h"
-#include "cuda_forms.h"
+#include "cuda_formats.h"
 #include "slice_kernels.h"
 #include "../base/status.h"
 
@@ -42,21 +42,22 @@ static lac_cuda_slice_t described(const lac_exec_t *exec, const lac_slicing_t *s
                               .count = s->count,
                               .rows = s->rows,
                               .wide = s->it == LAC_I64,
-                              .ptr = s->form->ptr,
-                              .idx = s->form->idx,
+                              .ptr = s->format->ptr,
+                              .idx = s->format->idx,
                               .val = s->homogeneous ? NULL : s->val,
                               .weight = s->homogeneous ? s->val : NULL,
-                              .nnz = s->form->count,
+                              .nnz = s->format->count,
                               .bad = s->zero_rows ? NULL : &exec->bad[LAC_CUDA_BAD_ROW]};
 }
 
 /* Of compressed rows or columns, or of a frozen buffer: what a slice takes does not depend on where it is
  * taken, so a bitmask, which would do here, is not asked. */
-static lac_status_t slice_form(lac_exec_t *exec, const lac_slicing_t *s, const lac_form_data_t **form)
+static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format)
 {
-    const bool stands = s->a.forms & (1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC) || (s->a.frozen && s->a.buf);
+    const bool stands =
+        s->a.formats & (1u << LAC_FORMAT_CSR | 1u << LAC_FORMAT_CSC) || (s->a.frozen && s->a.buf);
     lac_status_t status = lac_cuda_slice_told(exec);
-    return status || !stands ? status : lac_cuda_form_ensure(exec, &s->a, s->which, form);
+    return status || !stands ? status : lac_cuda_format_ensure(exec, &s->a, s->which, format);
 }
 
 static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs,
@@ -110,7 +111,7 @@ static lac_status_t slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_inde
                              "slice");
 }
 
-const lac_slicer_t lac_cuda_slicer = {.form = slice_form,
+const lac_slicer_t lac_cuda_slicer = {.format = slice_format,
                                       .rows = slice_dense,
                                       .grad = slice_grad,
                                       .count = slice_count,

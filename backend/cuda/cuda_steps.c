@@ -3,7 +3,7 @@
  * When steps pay, what they cost, and the keeping of them. */
 #include "cuda_steps.h"
 #include "cuda_capture.h"
-#include "cuda_form_memory.h"
+#include "cuda_format_memory.h"
 
 #include <math.h>
 
@@ -20,16 +20,16 @@
 #define ONCE_MOST    3e8   /* elements of S whose steps are made in the workspace        */
 #define INDEX_MOST   2e9
 
-static lac_form_t form_of(const lac_sided_t *s)
+static lac_format_t format_of(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORM_STEPS_T : LAC_FORM_STEPS;
+    return s->s_flipped ? LAC_FORMAT_SCHEDULE_T : LAC_FORMAT_SCHEDULE;
 }
 
 /* The kept steps of these rows, or NULL. */
-static const lac_form_data_t *kept(const lac_sided_t *s, const lac_form_data_t *rows)
+static const lac_format_data_t *kept(const lac_sided_t *s, const lac_format_data_t *rows)
 {
-    const lac_form_data_t *form = lac_meta_form(s->s->meta, form_of(s));
-    return form && form->made_of == rows->stamp ? form : NULL;
+    const lac_format_data_t *format = lac_meta_format(s->s->meta, format_of(s));
+    return format && format->made_of == rows->stamp ? format : NULL;
 }
 
 bool lac_cuda_steps_serve(const lac_sided_t *s, bool once)
@@ -76,46 +76,46 @@ lac_status_t lac_cuda_steps_once(lac_exec_t *exec, const lac_sided_t *s, const l
     return lac_cuda_launched(lac_cuda_steps(s->m, s->k, rows, memory, scratch, exec->stream), "steps");
 }
 
-static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_form_data_t *rows,
-                         lac_form_data_t *data)
+static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
+                         lac_format_data_t *data)
 {
     lac_cuda_csr_t csr = {rows->ptr, rows->idx, rows->val, rows->count};
     void *steps, *scratch;
-    lac_cuda_form_begin(rows->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
+    lac_cuda_format_begin(rows->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
     data->count = rows->count;
     data->made_of = rows->stamp;
     lac_status_t status =
-        lac_cuda_form_own(data, 0, (size_t)lac_cuda_steps_bytes(s->m, s->k, rows->count), &steps);
+        lac_cuda_format_own(data, 0, (size_t)lac_cuda_steps_bytes(s->m, s->k, rows->count), &steps);
     if (!status) status = lac_cuda_work(exec, (size_t)lac_cuda_steps_scratch(s->m), &scratch);
     if (!status)
         status =
             lac_cuda_launched(lac_cuda_steps(s->m, s->k, &csr, steps, scratch, exec->stream), "metadata");
     if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
-    if (status) lac_cuda_form_drop(data);
+    if (status) lac_cuda_format_drop(data);
     data->steps = status ? NULL : steps;
     return status;
 }
 
-lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const lac_form_data_t *rows,
+lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
                                 const void **steps)
 {
     lac_meta_t *meta = s->s->meta;
-    const lac_form_data_t *form = kept(s, rows);
+    const lac_format_data_t *format = kept(s, rows);
     lac_status_t status = LAC_OK;
     *steps = NULL;
-    if (!form && lac_cuda_capturing(exec)) return LAC_OK;
-    if (!form) {
+    if (!format && lac_cuda_capturing(exec)) return LAC_OK;
+    if (!format) {
         pthread_mutex_lock(&meta->build);
-        if (!(form = kept(s, rows))) {
-            lac_form_data_t data;
+        if (!(format = kept(s, rows))) {
+            lac_format_data_t data;
             enum cudaStreamCaptureMode mode = lac_cuda_relax();
             status = make(exec, s, rows, &data);
             lac_cuda_unrelax(mode);
-            if (!status) lac_meta_install(meta, form_of(s), &data);
-            form = kept(s, rows);
+            if (!status) lac_meta_install(meta, format_of(s), &data);
+            format = kept(s, rows);
         }
         pthread_mutex_unlock(&meta->build);
     }
-    if (form) *steps = form->steps;
+    if (format) *steps = format->steps;
     return status;
 }

@@ -22,7 +22,7 @@ size_t lac_cuda_steps_kept(const lac_sided_t *s);
 
 /* The kept steps of S, made now where they are not there; *steps stays NULL where that cannot be, since the
  * stream is captured. Making them uses the workspace and waits for the stream. */
-lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const lac_form_data_t *rows,
+lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
                                 const void **steps);
 
 /* Steps for the one call, at `memory`. Waits for nothing. */

@@ -7,7 +7,7 @@
  * its copy is read. */
 #include "cuda_contents.h"
 #include "cuda_finish.h"
-#include "cuda_forms.h"
+#include "cuda_formats.h"
 #include "cuda_routes.h"
 #include "cuda_tiles_kept.h"
 
@@ -40,7 +40,7 @@ static size_t turned_bytes(const lac_sided_t *s, partner_t partner)
     return partner == TURNED ? lac_cuda_piece((size_t)s->k * (size_t)turned_ld(s) * sizeof(float)) : 0;
 }
 
-/* S may have any strides; only bytes and sparse forms are expanded. */
+/* S may have any strides; only bytes and sparse formats are expanded. */
 static size_t expanded_bytes(const lac_problem_t *p, const lac_sided_t *s)
 {
     return s->s == &p->b ? lac_cuda_contents_bytes(s->s, p->k, p->n, false)
@@ -68,7 +68,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : p->math == LAC_MATH_TF32 && !p->named                   ? LAC_REFUSED_TF32
            : p->strict_nan                                           ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                               ? LAC_REFUSED_PARTNER_SPARSE
-           : !s.s->buf && !(s.s->forms & LAC_FORMS_SPARSE)           ? LAC_REFUSED_NO_FORM
+           : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)       ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                                        ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                                ? LAC_REFUSED_INDEX_RANGE
            : p->k < LEAST_DEPTH                                      ? LAC_REFUSED_SHALLOW
@@ -126,7 +126,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     partner_t partner = partner_of(p, &s);
-    size_t copy = partner == COPIED ? lac_cuda_form_bytes(s.w, lac_sided_k_major(&s)) : 0;
+    size_t copy = partner == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
     bool keeps = lac_cuda_tiles_keeps(p, &s);
     size_t kept = keeps ? lac_cuda_tiles_kept_bytes(&s, active_fraction(&s, LAC_CUDA_TILES_ROWS)) : 0;
     return copy + kept + work_bytes(p, &s, partner, keeps);
@@ -147,7 +147,7 @@ static lac_status_t place_s(lac_exec_t *exec, const lac_problem_t *p, const lac_
 }
 
 /* W by aligned rows; turned at memory where it has to be. */
-static lac_status_t place_w(lac_exec_t *exec, const lac_sided_t *s, const lac_form_data_t *copy,
+static lac_status_t place_w(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *copy,
                             partner_t partner, char *memory, lac_cuda_tiles_t *product)
 {
     product->b = copy ? copy->val : s->w->buf;
@@ -185,7 +185,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                                 .crs = s.ors,
                                 .ccs = s.ocs,
                                 .after = lac_cuda_after(p, route->side)};
-    const lac_form_data_t *copy = NULL;
+    const lac_format_data_t *copy = NULL;
     char *workspace, *memory;
     lac_status_t status = LAC_OK;
     if (lac_cuda_tiles_keeps(p, &s)) {
@@ -194,7 +194,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         product.acs = s.scs;
         status = lac_cuda_tiles_kept_now(exec, &s, &product);
     }
-    if (!status && partner == COPIED) status = lac_cuda_form_now(exec, s.w, lac_sided_k_major(&s), &copy);
+    if (!status && partner == COPIED) status = lac_cuda_format_now(exec, s.w, lac_sided_k_major(&s), &copy);
     if (!status && partner == COPIED && !copy) partner = TURNED;
     size_t own = lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s.m, s.n, s.k, product.packed));
     if (!status)

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Attaching a caller's sparse form: checked once, in time linear in its size, then trusted. */
+ * Attaching a caller's sparse format: checked once, in time linear in its size, then trusted. */
 #include "metadata.h"
 #include "../base/memory.h"
 #include "../base/status.h"
@@ -19,7 +19,7 @@ static int64_t at(indices_t list, int64_t i)
 }
 
 /* Also counts the entries, and those of the longest major. */
-static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors, lac_form_data_t *data)
+static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors, lac_format_data_t *data)
 {
     if (at(ptr, 0) != 0) return lac_fail(LAC_ERR_SPARSE, "ptr[0]: is %lld, not 0", (long long)at(ptr, 0));
     for (int64_t i = 0; i < majors; i++) {
@@ -73,45 +73,46 @@ static lac_status_t make_readable(const lac_meta_t *meta, const char *name, cons
     return meta->memory->fetch(meta->device, out->copy, data, bytes);
 }
 
-/* Gives the form an array of the library's own, moved to where the metadata lies. */
-static lac_status_t own(const lac_meta_t *meta, int slot, void *made, size_t bytes, lac_form_data_t *form,
+/* Gives the format an array of the library's own, moved to where the metadata lies. */
+static lac_status_t own(const lac_meta_t *meta, int slot, void *made, size_t bytes, lac_format_data_t *format,
                         const void **where)
 {
     lac_status_t status = LAC_OK;
-    form->owned[slot] = made;
+    format->owned[slot] = made;
     if (meta->memory) {
-        form->release = meta->memory->release;
-        status = meta->memory->place(meta->device, &form->owned[slot], made, bytes);
+        format->release = meta->memory->release;
+        status = meta->memory->place(meta->device, &format->owned[slot], made, bytes);
         lac_free(made);
-        if (status) form->owned[slot] = NULL;
+        if (status) format->owned[slot] = NULL;
     }
-    *where = form->owned[slot];
-    form->owned_bytes += bytes;
+    *where = format->owned[slot];
+    format->owned_bytes += bytes;
     return status;
 }
 
 /* The library's own index types are 64 bits for pointers and 32 for indices: others are converted. `ptr` and
- * `idx` are readable here; the caller's arrays are already in the form. */
+ * `idx` are readable here; the caller's arrays are already in the format. */
 static lac_status_t convert(const lac_meta_t *meta, indices_t ptr, indices_t idx, int64_t majors,
-                            lac_form_data_t *form)
+                            lac_format_data_t *format)
 {
     const void *where;
     lac_status_t status;
     if (ptr.type == LAC_I64) {
-        int32_t *narrow = lac_alloc((size_t)form->count * sizeof *narrow);
+        int32_t *narrow = lac_alloc((size_t)format->count * sizeof *narrow);
         if (!narrow)
-            return lac_fail(LAC_ERR_MEMORY, "idx: out of memory for a copy of %lld", (long long)form->count);
-        for (int64_t p = 0; p < form->count; p++) narrow[p] = (int32_t)at(idx, p);
-        status = own(meta, 0, narrow, (size_t)form->count * sizeof *narrow, form, &where);
-        form->idx = where;
+            return lac_fail(LAC_ERR_MEMORY, "idx: out of memory for a copy of %lld",
+                            (long long)format->count);
+        for (int64_t p = 0; p < format->count; p++) narrow[p] = (int32_t)at(idx, p);
+        status = own(meta, 0, narrow, (size_t)format->count * sizeof *narrow, format, &where);
+        format->idx = where;
         return status;
     }
     int64_t *wide = lac_alloc((size_t)(majors + 1) * sizeof *wide);
     if (!wide)
         return lac_fail(LAC_ERR_MEMORY, "ptr: out of memory for a copy of %lld", (long long)majors + 1);
     for (int64_t i = 0; i <= majors; i++) wide[i] = at(ptr, i);
-    status = own(meta, 0, wide, (size_t)(majors + 1) * sizeof *wide, form, &where);
-    form->ptr = where;
+    status = own(meta, 0, wide, (size_t)(majors + 1) * sizeof *wide, format, &where);
+    format->ptr = where;
     return status;
 }
 
@@ -130,15 +131,15 @@ static lac_status_t settle(lac_meta_t *meta)
                     "lac_meta_create_for");
 }
 
-static void install(lac_meta_t *meta, lac_form_t form, lac_form_data_t *data)
+static void install(lac_meta_t *meta, lac_format_t format, lac_format_data_t *data)
 {
     data->origin = LAC_ORIGIN_ATTACHED;
     lac_meta_lock(meta);
-    lac_meta_install(meta, form, data);
+    lac_meta_install(meta, format, data);
     lac_meta_unlock(meta);
 }
 
-static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t majors, int64_t minors,
+static lac_status_t attach_compressed(lac_meta_t *meta, lac_format_t format, int64_t majors, int64_t minors,
                                       lac_index_t it, const void *ptr_data, const void *idx_data,
                                       const float *val)
 {
@@ -151,7 +152,7 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t
     if ((status = settle(meta))) return status;
     status = make_readable(meta, "ptr", ptr_data, (size_t)(majors + 1) * width, &ptr_seen);
     indices_t ptr = {it, ptr_seen.data};
-    lac_form_data_t data = {.val = val};
+    lac_format_data_t data = {.val = val};
     if (!status) status = check_pointers(ptr, majors, minors, &data);
     if (!status && data.count && !idx_data) status = lac_fail(LAC_ERR_NULL, "idx: is NULL");
     if (!status) status = make_readable(meta, "idx", idx_data, (size_t)data.count * width, &idx_seen);
@@ -162,7 +163,7 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_form_t form, int64_t
     else
         data.idx = idx_data;
     if (!status) status = convert(meta, ptr, idx, majors, &data);
-    if (!status) install(meta, form, &data);
+    if (!status) install(meta, format, &data);
     lac_free(ptr_seen.copy);
     lac_free(idx_seen.copy);
     return status;
@@ -173,7 +174,7 @@ lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_index_t it, const void *p
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
-    return attach_compressed(meta, LAC_FORM_CSR, meta->m, meta->n, it, ptr, idx, val);
+    return attach_compressed(meta, LAC_FORMAT_CSR, meta->m, meta->n, it, ptr, idx, val);
 }
 
 lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
@@ -181,7 +182,7 @@ lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_index_t it, const void *p
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
-    return attach_compressed(meta, LAC_FORM_CSC, meta->n, meta->m, it, ptr, idx, val);
+    return attach_compressed(meta, LAC_FORMAT_CSC, meta->n, meta->m, it, ptr, idx, val);
 }
 
 lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int32_t *idx, const float *val)
@@ -205,8 +206,8 @@ lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int
             status = lac_fail(LAC_ERR_SPARSE, "idx[%lld]: is %d, %s", (long long)p, list[p],
                               list[p] < 0 || list[p] >= meta->n ? "outside the extent" : "not ascending");
     lac_free(seen.copy);
-    lac_form_data_t data = {.count = count, .idx = idx, .val = val};
-    if (!status) install(meta, LAC_FORM_ACTIVE, &data);
+    lac_format_data_t data = {.count = count, .idx = idx, .val = val};
+    if (!status) install(meta, LAC_FORMAT_ACTIVE, &data);
     return status;
 }
 
@@ -228,7 +229,7 @@ static lac_status_t count_bits(const lac_meta_t *meta, const uint64_t *bits, int
 
 /* The host's kernels read whole vectors: the values are copied so that reading past the last one is allowed.
  */
-static lac_status_t pad_values(const lac_meta_t *meta, const float *val, lac_form_data_t *data)
+static lac_status_t pad_values(const lac_meta_t *meta, const float *val, lac_format_data_t *data)
 {
     data->val = val;
     if (meta->memory) return LAC_OK;
@@ -257,7 +258,7 @@ lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, con
         return lac_fail(LAC_ERR_MEMORY, "bits: out of memory for %lld row offsets", (long long)meta->m);
     readable_t seen;
     const void *where = NULL;
-    lac_form_data_t data = {.bits = bits};
+    lac_format_data_t data = {.bits = bits};
     status = make_readable(meta, "bits", bits, (size_t)(meta->m * words) * sizeof *bits, &seen);
     if (!status) status = count_bits(meta, seen.data, first, &data.count);
     if (!status && data.count && !val) status = lac_fail(LAC_ERR_NULL, "val: is NULL");
@@ -269,6 +270,6 @@ lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, con
     }
     status = own(meta, 0, first, (size_t)meta->m * sizeof *first, &data, &where);
     data.ptr = where;
-    if (!status) install(meta, LAC_FORM_BITS, &data);
+    if (!status) install(meta, LAC_FORMAT_BITS, &data);
     return status;
 }

@@ -72,11 +72,11 @@ static lac_status_t check_meta(const char *name, const lac_obj_t *obj)
                         name, meta->m, meta->n, obj->m, obj->n);
     if (obj->buf || obj->m == 0 || obj->n == 0) return LAC_OK;
     if (!meta) return lac_fail(LAC_ERR_EMPTY, "%s.buf: is NULL and %s.meta is too", name, name);
-    if (lac_meta_trusted(meta) & LAC_FORMS_SPARSE) return LAC_OK;
+    if (lac_meta_trusted(meta) & LAC_FORMATS_SPARSE) return LAC_OK;
     if (meta->generation > 1)
         return lac_fail(LAC_ERR_STALE, "%s.meta: was touched; a sparse-only operand must be attached again",
                         name);
-    return lac_fail(LAC_ERR_EMPTY, "%s.buf: is NULL and %s.meta holds no sparse form", name, name);
+    return lac_fail(LAC_ERR_EMPTY, "%s.buf: is NULL and %s.meta holds no sparse format", name, name);
 }
 
 static const char *space_name(lac_space_t space)

@@ -10,7 +10,7 @@
 
 /* One operand by itself; `name` ("a", "b", "c") goes into the message. Checks enumerations, extents that
  * overflow, strides that make elements overlap, a buffer in the context's `space` or a sparse
- * form that stands for it, and metadata whose extents differ. */
+ * format that stands for it, and metadata whose extents differ. */
 lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_space_t space);
 
 /* Extents of a product, and that c shares no element with a or b; blocks of one parent matrix may lie

@@ -8,27 +8,27 @@
 
 #include <stdlib.h>
 
-static void drop_form(lac_form_data_t *form)
+static void drop_format(lac_format_data_t *format)
 {
-    void (*release)(void *) = form->release ? form->release : lac_free;
-    for (size_t i = 0; i < sizeof form->owned / sizeof *form->owned; i++)
-        if (form->owned[i]) release(form->owned[i]);
-    *form = (lac_form_data_t){0};
+    void (*release)(void *) = format->release ? format->release : lac_free;
+    for (size_t i = 0; i < sizeof format->owned / sizeof *format->owned; i++)
+        if (format->owned[i]) release(format->owned[i]);
+    *format = (lac_format_data_t){0};
 }
 
-/* Leaves of a form its memory, as far as its size is known. */
-static void keep_memory(lac_form_data_t *form)
+/* Leaves of a format its memory, as far as its size is known. */
+static void keep_memory(lac_format_data_t *format)
 {
-    lac_form_data_t kept = {.release = form->release};
+    lac_format_data_t kept = {.release = format->release};
     for (int i = 0; i < 4; i++) {
-        if (!form->room[i]) continue;
-        kept.owned[i] = form->owned[i];
-        kept.room[i] = form->room[i];
-        kept.owned_bytes += form->room[i];
-        form->owned[i] = NULL;
+        if (!format->room[i]) continue;
+        kept.owned[i] = format->owned[i];
+        kept.room[i] = format->room[i];
+        kept.owned_bytes += format->room[i];
+        format->owned[i] = NULL;
     }
-    drop_form(form);
-    *form = kept;
+    drop_format(format);
+    *format = kept;
 }
 
 static _Atomic uint64_t serials;
@@ -55,7 +55,7 @@ lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n)
 void lac_meta_free(lac_meta_t *meta)
 {
     if (!meta) return;
-    for (int i = 0; i < LAC_FORM_COUNT; i++) drop_form(&meta->form[i]);
+    for (int i = 0; i < LAC_FORMAT_COUNT; i++) drop_format(&meta->format[i]);
     pthread_mutex_destroy(&meta->build);
     free(meta);
 }
@@ -89,11 +89,11 @@ void lac_meta_renew(lac_meta_t *meta, unsigned keep)
     meta->generation++;
     meta->density_origin = LAC_ORIGIN_NONE; /* the number stays, as a hint */
     atomic_store(&meta->ready, 0);
-    for (int i = 0; i < LAC_FORM_COUNT; i++)
+    for (int i = 0; i < LAC_FORMAT_COUNT; i++)
         if (keep & 1u << i)
-            keep_memory(&meta->form[i]);
+            keep_memory(&meta->format[i]);
         else
-            drop_form(&meta->form[i]);
+            drop_format(&meta->format[i]);
     lac_meta_unlock(meta);
 }
 
@@ -130,52 +130,52 @@ size_t lac_meta_bytes(const lac_meta_t *meta)
     if (!meta) return 0;
     size_t bytes = sizeof *meta;
     unsigned ready = atomic_load_explicit(&meta->ready, memory_order_acquire);
-    for (int i = 0; i < LAC_FORM_COUNT; i++)
-        if (ready & 1u << i) bytes += meta->form[i].owned_bytes;
+    for (int i = 0; i < LAC_FORMAT_COUNT; i++)
+        if (ready & 1u << i) bytes += meta->format[i].owned_bytes;
     return bytes;
 }
 
-const lac_form_data_t *lac_meta_form(const lac_meta_t *meta, lac_form_t form)
+const lac_format_data_t *lac_meta_format(const lac_meta_t *meta, lac_format_t format)
 {
-    if (!meta || !(atomic_load_explicit(&meta->ready, memory_order_acquire) & 1u << form)) return NULL;
-    return &meta->form[form];
+    if (!meta || !(atomic_load_explicit(&meta->ready, memory_order_acquire) & 1u << format)) return NULL;
+    return &meta->format[format];
 }
 
 unsigned lac_meta_trusted(const lac_meta_t *meta)
 {
     if (!meta) return 0;
     unsigned ready = atomic_load_explicit(&meta->ready, memory_order_acquire), trusted = 0;
-    for (int i = 0; i < LAC_FORM_COUNT; i++)
-        if (ready & 1u << i && (meta->frozen || meta->form[i].origin >= LAC_ORIGIN_ATTACHED))
+    for (int i = 0; i < LAC_FORMAT_COUNT; i++)
+        if (ready & 1u << i && (meta->frozen || meta->format[i].origin >= LAC_ORIGIN_ATTACHED))
             trusted |= 1u << i;
     return trusted;
 }
 
-static void remove_form(lac_meta_t *meta, int form)
+static void remove_format(lac_meta_t *meta, int format)
 {
-    atomic_fetch_and(&meta->ready, ~(1u << form));
-    drop_form(&meta->form[form]);
+    atomic_fetch_and(&meta->ready, ~(1u << format));
+    drop_format(&meta->format[format]);
 }
 
-/* What a form that is attached makes obsolete: what followed from another, and what was measured before
+/* What a format that is attached makes obsolete: what followed from another, and what was measured before
  * and is nobody's promise. */
 static bool outlives_attaching(const lac_meta_t *meta, lac_origin_t origin)
 {
     return origin == LAC_ORIGIN_ATTACHED || (origin == LAC_ORIGIN_SCANNED && meta->frozen);
 }
 
-void lac_meta_install(lac_meta_t *meta, lac_form_t form, const lac_form_data_t *data)
+void lac_meta_install(lac_meta_t *meta, lac_format_t format, const lac_format_data_t *data)
 {
-    for (int i = 0; data->origin == LAC_ORIGIN_ATTACHED && i < LAC_FORM_COUNT; i++)
-        if (!outlives_attaching(meta, meta->form[i].origin)) remove_form(meta, i);
-    remove_form(meta, (int)form);
-    meta->form[form] = *data;
-    meta->form[form].generation = meta->generation;
-    meta->form[form].stamp = ++meta->stamps;
-    bool counts = form == LAC_FORM_CSR || form == LAC_FORM_CSC || form == LAC_FORM_BITS;
+    for (int i = 0; data->origin == LAC_ORIGIN_ATTACHED && i < LAC_FORMAT_COUNT; i++)
+        if (!outlives_attaching(meta, meta->format[i].origin)) remove_format(meta, i);
+    remove_format(meta, (int)format);
+    meta->format[format] = *data;
+    meta->format[format].generation = meta->generation;
+    meta->format[format].stamp = ++meta->stamps;
+    bool counts = format == LAC_FORMAT_CSR || format == LAC_FORMAT_CSC || format == LAC_FORMAT_BITS;
     if (counts && data->origin != LAC_ORIGIN_DERIVED) {
         meta->nnz = data->count;
         meta->density_origin = data->origin;
     }
-    atomic_fetch_or_explicit(&meta->ready, 1u << form, memory_order_release);
+    atomic_fetch_or_explicit(&meta->ready, 1u << format, memory_order_release);
 }

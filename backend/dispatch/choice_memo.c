@@ -13,7 +13,7 @@ void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const c
     for (int i = 0; i < 2; i++) {
         facts->density[i] = x[i]->density;
         facts->k_active[i] = x[i]->k_active;
-        facts->forms[i] = x[i]->forms;
+        facts->formats[i] = x[i]->formats;
         facts->frozen |= (unsigned)x[i]->frozen << i;
         facts->buffers |= (unsigned)(x[i]->buf != NULL) << i | (unsigned)((uintptr_t)x[i]->buf % 16)
                                                                    << (4 + 4 * i);

@@ -10,7 +10,7 @@
 /* What selection looks at beyond the site's key. Compared whole, so every byte is set. */
 typedef struct lac_choice_facts {
     double density[2], k_active[2];
-    unsigned forms[2];
+    unsigned formats[2];
     unsigned frozen, buffers, known; /* a bit, or four, for each operand */
     unsigned aligned;                /* c's address, as far as vector loads care */
     lac_inc_t crs, ccs;

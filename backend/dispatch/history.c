@@ -106,7 +106,7 @@ static lac_site_t *prepared(lac_ctx_t *ctx, const lac_problem_t *p, const char *
     strncpy(site->symbol, symbol, sizeof site->symbol - 1);
     site->shape = *p;
     site->shape.a.meta = site->shape.b.meta = NULL; /* the caller's, and not ours to keep */
-    site->shape.a.forms = site->shape.b.forms = 0;
+    site->shape.a.formats = site->shape.b.formats = 0;
     site->shape.a.frozen = site->shape.b.frozen = false;
     bool soon = ctx->backend->asynchronous || site->dense_us >= COMPARE_US;
     site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / WAIT_MOST));

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Verbose lines in a versioned form. */
+ * Verbose lines in a versioned format. */
 #include "report.h"
 #include "../base/log.h"
 

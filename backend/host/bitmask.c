@@ -4,7 +4,7 @@
 
  It moves 1/32 of the dense bytes plus the nonzeros, so that it pays where a weight is sparse but far from
  empty, and the dense product would be bound by reading the weight. */
-#include "forms.h"
+#include "formats.h"
 #include "host_routes.h"
 #include "../base/status.h"
 
@@ -21,9 +21,9 @@ typedef struct product {
     lac_inc_t ldw;
 } product_t;
 
-static lac_form_t form_of(const lac_sided_t *s)
+static lac_format_t format_of(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORM_BITS_T : LAC_FORM_BITS;
+    return s->s_flipped ? LAC_FORMAT_BITS_T : LAC_FORMAT_BITS;
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -33,7 +33,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
-           : !lac_form_at_hand(s.s, form_of(&s))           ? LAC_REFUSED_NOT_FROZEN
+           : !lac_format_at_hand(s.s, format_of(&s))       ? LAC_REFUSED_NOT_FROZEN
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.n > COLUMNS_MAX                             ? LAC_REFUSED_NOT_SHORT
                                                            : LAC_FITS;
@@ -58,8 +58,8 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     double elements = (double)s.m * (double)s.k, density = s.s->density < 0 ? 0 : s.s->density;
-    size_t form = (size_t)(elements * (0.125 + 4.0 * density)) + (size_t)s.m * 8;
-    return form + (s.wrs == 1 ? 0 : (size_t)s.k * (size_t)s.n * sizeof(float));
+    size_t format = (size_t)(elements * (0.125 + 4.0 * density)) + (size_t)s.m * 8;
+    return format + (s.wrs == 1 ? 0 : (size_t)s.k * (size_t)s.n * sizeof(float));
 }
 
 static void product_part(void *arg, int part, int parts)
@@ -78,12 +78,12 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     lac_sided_t s = lac_sided(p, route->side);
     product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .w = s.w->buf, .ldw = s.wcs};
-    const lac_form_data_t *form;
-    lac_status_t status = lac_form_ensure(exec, s.s, p->threads, form_of(&s), &form);
+    const lac_format_data_t *format;
+    lac_status_t status = lac_format_ensure(exec, s.s, p->threads, format_of(&s), &format);
     if (status) return status;
-    if (!form) return lac_fail(LAC_ERR_INTERNAL, "bitmask: the form went away");
-    g.bits = (lac_bits_t){s.m, s.k, (s.k + 63) / 64, form->bits, form->ptr, form->val};
-    out->density = (double)form->count / ((double)s.m * (double)s.k);
+    if (!format) return lac_fail(LAC_ERR_INTERNAL, "bitmask: the format went away");
+    g.bits = (lac_bits_t){s.m, s.k, (s.k + 63) / 64, format->bits, format->ptr, format->val};
+    out->density = (double)format->count / ((double)s.m * (double)s.k);
     if (s.wrs != 1) {
         float *turned = lac_work(exec, LAC_WORK_B, (size_t)s.k * (size_t)s.n * sizeof *turned);
         if (!turned) return LAC_ERR_MEMORY;

@@ -33,7 +33,7 @@ typedef struct collection {
     uint64_t *bits;
 } collection_t;
 
-void *lac_form_own(lac_form_data_t *data, int slot, size_t bytes)
+void *lac_format_own(lac_format_data_t *data, int slot, size_t bytes)
 {
     data->owned[slot] = lac_alloc(bytes);
     if (data->owned[slot])
@@ -105,7 +105,7 @@ static void drop_chunks(chunk_t *const *first, int parts)
         }
 }
 
-static lac_status_t place(collection_t *g, int threads, lac_form_data_t *data)
+static lac_status_t place(collection_t *g, int threads, lac_format_data_t *data)
 {
     int64_t total = 0;
     if (atomic_load(&g->failed))
@@ -117,8 +117,8 @@ static lac_status_t place(collection_t *g, int threads, lac_form_data_t *data)
         total += length;
     }
     data->count = g->ptr[g->x->m] = total;
-    g->val = lac_form_own(data, 1, (size_t)(total + 16) * sizeof *g->val);
-    if (g->val && !g->with_bits) g->idx = lac_form_own(data, 2, (size_t)total * sizeof *g->idx);
+    g->val = lac_format_own(data, 1, (size_t)(total + 16) * sizeof *g->val);
+    if (g->val && !g->with_bits) g->idx = lac_format_own(data, 2, (size_t)total * sizeof *g->idx);
     if (!g->val || (!g->with_bits && !g->idx)) return LAC_ERR_MEMORY;
     for (int p = 0; p < 16; p++) g->val[total + p] = 0.0f; /* what vectors may read */
     lac_parallel(threads, place_part, g);
@@ -133,13 +133,13 @@ bool lac_collects(const lac_stored_t *x)
 }
 
 lac_status_t lac_collect_rows(lac_exec_t *exec, const lac_stored_t *x, int threads, bool with_bits,
-                              lac_form_data_t *data)
+                              lac_format_data_t *data)
 {
     collection_t g = {.kernels = exec->kernels, .x = x, .with_bits = with_bits};
     size_t words = (size_t)x->m * (size_t)((x->n + 63) / 64);
     g.first = lac_work(exec, LAC_WORK_ACC, (size_t)threads * sizeof(chunk_t *));
-    g.ptr = g.first ? lac_form_own(data, 0, (size_t)(x->m + 1) * sizeof *g.ptr) : NULL;
-    if (g.ptr && with_bits) g.bits = lac_form_own(data, 2, words * sizeof *g.bits);
+    g.ptr = g.first ? lac_format_own(data, 0, (size_t)(x->m + 1) * sizeof *g.ptr) : NULL;
+    if (g.ptr && with_bits) g.bits = lac_format_own(data, 2, words * sizeof *g.bits);
     if (!g.ptr || (with_bits && !g.bits)) return LAC_ERR_MEMORY;
     memset(g.first, 0, (size_t)threads * sizeof(chunk_t *));
     lac_parallel(threads, collect_part, &g);

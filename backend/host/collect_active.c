@@ -111,7 +111,7 @@ static void place_part(void *arg, int part, int parts)
 }
 
 /* What one thread found is where it belongs. */
-static void hand_over(found_t *f, int64_t m, lac_form_data_t *data)
+static void hand_over(found_t *f, int64_t m, lac_format_data_t *data)
 {
     data->owned[0] = f->idx, data->owned[1] = f->val;
     data->owned_bytes += (size_t)f->room * (size_t)(m + 1) * sizeof *f->val;
@@ -119,7 +119,7 @@ static void hand_over(found_t *f, int64_t m, lac_form_data_t *data)
     f->idx = NULL, f->val = NULL;
 }
 
-static lac_status_t place(activity_t *g, int threads, lac_form_data_t *data)
+static lac_status_t place(activity_t *g, int threads, lac_format_data_t *data)
 {
     bool failed = false;
     for (int p = 0; p < threads; p++) {
@@ -132,15 +132,15 @@ static lac_status_t place(activity_t *g, int threads, lac_form_data_t *data)
         hand_over(g->found, g->x->m, data);
         return LAC_OK;
     }
-    g->idx = lac_form_own(data, 0, (size_t)data->count * sizeof *g->idx);
-    g->val = g->idx ? lac_form_own(data, 1, (size_t)(data->count * g->x->m) * sizeof *g->val) : NULL;
+    g->idx = lac_format_own(data, 0, (size_t)data->count * sizeof *g->idx);
+    g->val = g->idx ? lac_format_own(data, 1, (size_t)(data->count * g->x->m) * sizeof *g->val) : NULL;
     if (!g->val) return LAC_ERR_MEMORY;
     lac_parallel(threads, place_part, g);
     data->idx = g->idx, data->val = g->val;
     return LAC_OK;
 }
 
-lac_status_t lac_collect_active(lac_exec_t *exec, const lac_stored_t *x, int threads, lac_form_data_t *data)
+lac_status_t lac_collect_active(lac_exec_t *exec, const lac_stored_t *x, int threads, lac_format_data_t *data)
 {
     activity_t g = {.kernels = exec->kernels, .x = x, .block = 64};
     if (x->m && x->m < BLOCK_ELEMENTS / 64) g.block = BLOCK_ELEMENTS / x->m / 64 * 64;

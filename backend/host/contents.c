@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Expansion of sparse forms and conversion of types, for routes that need every element. */
+ * Expansion of sparse formats and conversion of types, for routes that need every element. */
 #include "contents.h"
 #include "../base/status.h"
 
@@ -36,55 +36,55 @@ static void copy_elements(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols
         }
 }
 
-/* Writes the entries of one compressed form; majors are rows of op(X) when `by_rows`, columns otherwise. */
-static void expand_compressed(const lac_form_data_t *form, int64_t majors, bool by_rows, lac_dim_t cols,
+/* Writes the entries of one compressed format; majors are rows of op(X) when `by_rows`, columns otherwise. */
+static void expand_compressed(const lac_format_data_t *format, int64_t majors, bool by_rows, lac_dim_t cols,
                               float *to)
 {
     for (int64_t i = 0; i < majors; i++)
-        for (int64_t p = form->ptr[i]; p < form->ptr[i + 1]; p++) {
-            int64_t j = form->idx[p];
-            to[by_rows ? i * cols + j : j * cols + i] = form->val ? form->val[p] : 1.0f;
+        for (int64_t p = format->ptr[i]; p < format->ptr[i + 1]; p++) {
+            int64_t j = format->idx[p];
+            to[by_rows ? i * cols + j : j * cols + i] = format->val ? format->val[p] : 1.0f;
         }
 }
 
-static void expand_bits(const lac_form_data_t *form, int64_t majors, int64_t minors, bool by_rows,
+static void expand_bits(const lac_format_data_t *format, int64_t majors, int64_t minors, bool by_rows,
                         lac_dim_t cols, float *to)
 {
     int64_t words = (minors + 63) / 64;
     for (int64_t i = 0; i < majors; i++) {
-        const float *value = form->val + form->ptr[i];
+        const float *value = format->val + format->ptr[i];
         for (int64_t j = 0; j < minors; j++)
-            if (form->bits[i * words + j / 64] >> (j % 64) & 1)
+            if (format->bits[i * words + j / 64] >> (j % 64) & 1)
                 to[by_rows ? i * cols + j : j * cols + i] = *value++;
     }
 }
 
-static void expand_active(const lac_form_data_t *form, int64_t m, bool flipped, lac_dim_t cols, float *to)
+static void expand_active(const lac_format_data_t *format, int64_t m, bool flipped, lac_dim_t cols, float *to)
 {
-    for (int64_t p = 0; p < form->count; p++)
+    for (int64_t p = 0; p < format->count; p++)
         for (int64_t i = 0; i < m; i++) {
-            int64_t j = form->idx[p];
-            to[flipped ? j * cols + i : i * cols + j] = form->val[p * m + i];
+            int64_t j = format->idx[p];
+            to[flipped ? j * cols + i : i * cols + j] = format->val[p * m + i];
         }
 }
 
 static lac_status_t expand(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
 {
     const lac_meta_t *meta = x->meta;
-    const lac_form_data_t *form;
+    const lac_format_data_t *format;
     memset(to, 0, (size_t)rows * (size_t)cols * sizeof *to);
-    if ((form = lac_meta_form(meta, LAC_FORM_CSR)))
-        expand_compressed(form, meta->m, !x->flipped, cols, to);
-    else if ((form = lac_meta_form(meta, LAC_FORM_CSC)))
-        expand_compressed(form, meta->n, x->flipped, cols, to);
-    else if ((form = lac_meta_form(meta, LAC_FORM_BITS)))
-        expand_bits(form, meta->m, meta->n, !x->flipped, cols, to);
-    else if ((form = lac_meta_form(meta, LAC_FORM_BITS_T)))
-        expand_bits(form, meta->n, meta->m, x->flipped, cols, to);
-    else if ((form = lac_meta_form(meta, LAC_FORM_ACTIVE)))
-        expand_active(form, meta->m, x->flipped, cols, to);
+    if ((format = lac_meta_format(meta, LAC_FORMAT_CSR)))
+        expand_compressed(format, meta->m, !x->flipped, cols, to);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_CSC)))
+        expand_compressed(format, meta->n, x->flipped, cols, to);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS)))
+        expand_bits(format, meta->m, meta->n, !x->flipped, cols, to);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS_T)))
+        expand_bits(format, meta->n, meta->m, x->flipped, cols, to);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_ACTIVE)))
+        expand_active(format, meta->m, x->flipped, cols, to);
     else
-        return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a form");
+        return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a format");
     return LAC_OK;
 }
 

@@ -13,7 +13,8 @@ typedef struct lac_contents {
 } lac_contents_t;
 
 /* The operand's own buffer where it is f32 (and has a unit stride, when `unit` asks for one); otherwise a
- * copy by rows in the workspace, converted from u8, repacked, or expanded from a sparse form. Errors: MEMORY.
+ * copy by rows in the workspace, converted from u8, repacked, or expanded from a sparse format. Errors:
+ * MEMORY.
  */
 lac_status_t lac_contents(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit,
                           lac_work_t purpose, lac_contents_t *contents);

@@ -6,7 +6,7 @@
  by panel into the second-level cache; W by columns is turned first, unless few rows would use it. */
 #include "host_routes.h"
 #include "rows.h"
-#include "forms.h"
+#include "formats.h"
 
 #include <math.h>
 
@@ -33,7 +33,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
-           : lac_rows_source(&s) == LAC_ROWS_NOWHERE       ? LAC_REFUSED_NO_FORM
+           : lac_rows_source(&s) == LAC_ROWS_NOWHERE       ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.m > INT32_MAX || s.k > INT32_MAX            ? LAC_REFUSED_INDEX_RANGE
            : lac_sided_slices(p, &s) == LAC_SLICES_NEITHER ? LAC_REFUSED_PARTNER_STRIDES
@@ -92,7 +92,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     lac_sided_t s = lac_sided(p, route->side);
     double nonzeros = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
     size_t total = (size_t)p->threads * (size_t)lac_csr_scratch(s.k) * sizeof(float);
-    if (lac_rows_source(&s) != LAC_ROWS_FORM) total += (size_t)(nonzeros * 8.0) + (size_t)s.m * 8;
+    if (lac_rows_source(&s) != LAC_ROWS_FORMAT) total += (size_t)(nonzeros * 8.0) + (size_t)s.m * 8;
     if (turns(p, &s) || lac_sided_slices(p, &s) == LAC_SLICES_COPY)
         total += (size_t)s.k * (size_t)s.n * sizeof(float);
     return total;
@@ -130,12 +130,12 @@ static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
 {
     const lac_sided_t *s = g->s;
     lac_slices_t slices = lac_sided_slices(g->p, s);
-    const lac_form_data_t *copy = NULL;
+    const lac_format_data_t *copy = NULL;
     g->w = s->w->buf;
     g->by_rows = slices == LAC_SLICES_ROWS;
     g->ldw = g->by_rows ? s->wrs : s->wcs;
     if (slices == LAC_SLICES_COPY) {
-        lac_status_t status = lac_form_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
+        lac_status_t status = lac_format_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
         if (status || !copy) return status;
         g->w = copy->val;
     } else if (turns(g->p, s)) {

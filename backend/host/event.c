@@ -5,7 +5,7 @@
  Left and right side are one route on two views of the problem. Where W's slices lie strided and W is frozen,
  a k-major copy made once turns the column gather into a row gather. */
 #include "events.h"
-#include "forms.h"
+#include "formats.h"
 #include "host_routes.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
-           : lac_event_source(&s) == LAC_EVENTS_NOWHERE    ? LAC_REFUSED_NO_FORM
+           : lac_event_source(&s) == LAC_EVENTS_NOWHERE    ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.m > ROWS_MAX                                ? LAC_REFUSED_NOT_SHORT
            : s.k > INT32_MAX                               ? LAC_REFUSED_INDEX_RANGE
@@ -112,12 +112,12 @@ static lac_status_t choose_w(lac_exec_t *exec, gather_t *g)
 {
     const lac_sided_t *s = g->s;
     lac_slices_t slices = lac_sided_slices(g->p, s);
-    const lac_form_data_t *copy = NULL;
+    const lac_format_data_t *copy = NULL;
     g->w = s->w->buf;
     g->by_rows = slices == LAC_SLICES_ROWS;
     g->ldw = g->by_rows ? s->wrs : s->wcs;
     if (slices != LAC_SLICES_COPY) return LAC_OK;
-    lac_status_t status = lac_form_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
+    lac_status_t status = lac_format_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
     if (status || !copy) return status;
     g->w = copy->val;
     g->by_rows = true;

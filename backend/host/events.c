@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Four ways to one list; each writes into the same workspace. */
 #include "events.h"
-#include "forms.h"
+#include "formats.h"
 #include "../base/status.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@
 lac_event_source_t lac_event_source(const lac_sided_t *s)
 {
     const lac_operand_t *x = s->s;
-    if (lac_form_at_hand(x, lac_sided_by_k(s))) return LAC_EVENTS_BY_K;
-    if (x->forms & 1u << lac_sided_by_rows(s)) return LAC_EVENTS_BY_ROWS;
+    if (lac_format_at_hand(x, lac_sided_by_k(s))) return LAC_EVENTS_BY_K;
+    if (x->formats & 1u << lac_sided_by_rows(s)) return LAC_EVENTS_BY_ROWS;
     if (lac_sided_has_active(s)) return LAC_EVENTS_ACTIVE;
     return x->buf ? LAC_EVENTS_SCAN : LAC_EVENTS_NOWHERE;
 }
@@ -70,43 +70,43 @@ static void close_list(lac_event_list_t *list)
     }
 }
 
-static lac_status_t from_by_k(lac_exec_t *exec, const lac_form_data_t *form, int64_t kk,
+static lac_status_t from_by_k(lac_exec_t *exec, const lac_format_data_t *format, int64_t kk,
                               lac_event_list_t *list)
 {
-    lac_status_t status = one_list(exec, form->count, list);
+    lac_status_t status = one_list(exec, format->count, list);
     if (status) return status;
     lac_events_t *ev = &list->fragment[0];
     for (int64_t k = 0; k < kk; k++) {
-        if (form->ptr[k] == form->ptr[k + 1]) continue;
+        if (format->ptr[k] == format->ptr[k + 1]) continue;
         begin_k(ev, k);
-        for (int64_t p = form->ptr[k]; p < form->ptr[k + 1]; p++)
-            add_event(ev, form->idx[p], form->val ? form->val[p] : 1.0f);
+        for (int64_t p = format->ptr[k]; p < format->ptr[k + 1]; p++)
+            add_event(ev, format->idx[p], format->val ? format->val[p] : 1.0f);
     }
     return LAC_OK;
 }
 
 /* One row of CSR is k-major already. */
-static lac_status_t from_one_row(lac_exec_t *exec, const lac_form_data_t *form, lac_event_list_t *list)
+static lac_status_t from_one_row(lac_exec_t *exec, const lac_format_data_t *format, lac_event_list_t *list)
 {
-    lac_status_t status = one_list(exec, form->count, list);
-    for (int64_t p = 0; !status && p < form->count; p++) {
-        begin_k(&list->fragment[0], form->idx[p]);
-        add_event(&list->fragment[0], 0, form->val ? form->val[p] : 1.0f);
+    lac_status_t status = one_list(exec, format->count, list);
+    for (int64_t p = 0; !status && p < format->count; p++) {
+        begin_k(&list->fragment[0], format->idx[p]);
+        add_event(&list->fragment[0], 0, format->val ? format->val[p] : 1.0f);
     }
     return status;
 }
 
 /* CSR of S turned k-major by a counting sort over k. */
-static lac_status_t from_by_rows(lac_exec_t *exec, const lac_form_data_t *form, int64_t m, int64_t kk,
+static lac_status_t from_by_rows(lac_exec_t *exec, const lac_format_data_t *format, int64_t m, int64_t kk,
                                  lac_event_list_t *list)
 {
-    if (m == 1) return from_one_row(exec, form, list);
-    lac_status_t status = one_list(exec, form->count, list);
+    if (m == 1) return from_one_row(exec, format, list);
+    lac_status_t status = one_list(exec, format->count, list);
     int64_t *place = status ? NULL : lac_work(exec, LAC_WORK_ROWS, (size_t)(kk + 1) * sizeof *place);
     if (!place) return LAC_ERR_MEMORY;
     lac_events_t *ev = &list->fragment[0];
     memset(place, 0, (size_t)(kk + 1) * sizeof *place);
-    for (int64_t p = 0; p < form->count; p++) place[form->idx[p] + 1]++;
+    for (int64_t p = 0; p < format->count; p++) place[format->idx[p] + 1]++;
     for (int64_t k = 0; k < kk; k++) {
         place[k + 1] += place[k];
         if (place[k + 1] == place[k]) continue;
@@ -114,25 +114,25 @@ static lac_status_t from_by_rows(lac_exec_t *exec, const lac_form_data_t *form, 
         ev->first[ev->active++] = place[k];
     }
     for (int64_t i = 0; i < m; i++)
-        for (int64_t p = form->ptr[i]; p < form->ptr[i + 1]; p++) {
-            int64_t at = place[form->idx[p]]++;
+        for (int64_t p = format->ptr[i]; p < format->ptr[i + 1]; p++) {
+            int64_t at = place[format->idx[p]]++;
             ev->row[at] = (int32_t)i;
-            ev->val[at] = form->val ? form->val[p] : 1.0f;
+            ev->val[at] = format->val ? format->val[p] : 1.0f;
         }
-    ev->count = form->count;
+    ev->count = format->count;
     return LAC_OK;
 }
 
-static lac_status_t from_active(lac_exec_t *exec, const lac_form_data_t *form, int64_t m,
+static lac_status_t from_active(lac_exec_t *exec, const lac_format_data_t *format, int64_t m,
                                 lac_event_list_t *list)
 {
-    lac_status_t status = one_list(exec, form->count * m, list);
+    lac_status_t status = one_list(exec, format->count * m, list);
     if (status) return status;
     lac_events_t *ev = &list->fragment[0];
-    for (int64_t j = 0; j < form->count; j++) {
-        begin_k(ev, form->idx[j]);
+    for (int64_t j = 0; j < format->count; j++) {
+        begin_k(ev, format->idx[j]);
         for (int64_t i = 0; i < m; i++)
-            if (form->val[j * m + i] != 0.0f) add_event(ev, i, form->val[j * m + i]);
+            if (format->val[j * m + i] != 0.0f) add_event(ev, i, format->val[j * m + i]);
         if (ev->first[ev->active - 1] == ev->count) ev->active--; /* every row was zero there */
     }
     return LAC_OK;
@@ -195,18 +195,18 @@ static lac_status_t from_scan(lac_exec_t *exec, const lac_sided_t *s, int parts,
 lac_status_t lac_events_gather(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit,
                                lac_event_list_t *list, bool *exceeded)
 {
-    const lac_form_data_t *form = NULL;
+    const lac_format_data_t *format = NULL;
     lac_event_source_t source = lac_event_source(s);
     lac_status_t status = LAC_OK;
     list->fragments = 0;
     *exceeded = false;
     if (source == LAC_EVENTS_BY_K) {
-        status = lac_form_ensure(exec, s->s, threads, lac_sided_by_k(s), &form);
-        if (!status) status = form ? from_by_k(exec, form, s->k, list) : LAC_ERR_INTERNAL;
+        status = lac_format_ensure(exec, s->s, threads, lac_sided_by_k(s), &format);
+        if (!status) status = format ? from_by_k(exec, format, s->k, list) : LAC_ERR_INTERNAL;
     } else if (source == LAC_EVENTS_BY_ROWS) {
-        status = from_by_rows(exec, lac_meta_form(s->s->meta, lac_sided_by_rows(s)), s->m, s->k, list);
+        status = from_by_rows(exec, lac_meta_format(s->s->meta, lac_sided_by_rows(s)), s->m, s->k, list);
     } else if (source == LAC_EVENTS_ACTIVE) {
-        status = from_active(exec, lac_meta_form(s->s->meta, LAC_FORM_ACTIVE), s->m, list);
+        status = from_active(exec, lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE), s->m, list);
     } else if (source == LAC_EVENTS_SCAN) {
         status = from_scan(exec, s, threads < LAC_FRAGMENTS_MAX ? threads : LAC_FRAGMENTS_MAX, limit, list,
                            exceeded);

@@ -6,7 +6,7 @@
 #include "host_convert.h"
 #include "host_finish.h"
 #include "host_occupancy.h"
-#include "forms.h"
+#include "formats.h"
 #include "host_sddmm.h"
 #include "host_tune.h"
 #include "host_slice.h"
@@ -41,11 +41,11 @@ static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, 
 
 static const struct {
     unsigned bit;
-    lac_form_t form;
-} scans[] = {{LAC_META_CSR, LAC_FORM_CSR},
-             {LAC_META_CSC, LAC_FORM_CSC},
-             {LAC_META_BITMASK, LAC_FORM_BITS},
-             {LAC_META_ACTIVE, LAC_FORM_ACTIVE}};
+    lac_format_t format;
+} scans[] = {{LAC_META_CSR, LAC_FORMAT_CSR},
+             {LAC_META_CSC, LAC_FORMAT_CSC},
+             {LAC_META_BITMASK, LAC_FORMAT_BITS},
+             {LAC_META_ACTIVE, LAC_FORMAT_ACTIVE}};
 
 static lac_status_t scan_density(lac_exec_t *exec, const lac_stored_t *x, lac_meta_t *meta, int threads)
 {
@@ -61,13 +61,13 @@ static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, 
     lac_stored_t x = {obj->dt, obj->m, obj->n, obj->rs, obj->cs, obj->buf};
     bool counted = false;
     for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
-        lac_form_data_t data;
+        lac_format_data_t data;
         if (!(what & scans[i].bit)) continue;
-        lac_status_t status = lac_form_build(exec, &x, threads, scans[i].form, &data);
+        lac_status_t status = lac_format_build(exec, &x, threads, scans[i].format, &data);
         if (status) return status;
-        lac_meta_install(obj->meta, scans[i].form, &data);
+        lac_meta_install(obj->meta, scans[i].format, &data);
         counted = true;
-        if (scans[i].form != LAC_FORM_ACTIVE) continue;
+        if (scans[i].format != LAC_FORMAT_ACTIVE) continue;
         obj->meta->nnz = data.nonzeros;
         obj->meta->density_origin = LAC_ORIGIN_SCANNED;
     }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Which tiles of an operand hold a nonzero: from its buffer, or from the form that stands for it. */
+ * Which tiles of an operand hold a nonzero: from its buffer, or from the format that stands for it. */
 #include "host_occupancy.h"
 #include "contents.h"
 
@@ -14,27 +14,27 @@ static void mark(const lac_tiling_t *t, lac_dim_t r, lac_dim_t c)
 }
 
 /* The tiles of the entries of compressed rows; of columns where `columns`. op(X) may be X turned. */
-static void mark_compressed(const lac_tiling_t *t, const lac_form_data_t *form, lac_dim_t majors,
+static void mark_compressed(const lac_tiling_t *t, const lac_format_data_t *format, lac_dim_t majors,
                             bool columns)
 {
     for (lac_dim_t i = 0; i < majors; i++)
-        for (int64_t p = form->ptr[i]; p < form->ptr[i + 1]; p++) {
-            if (form->val && form->val[p] == 0.0f) continue;
-            mark(t, columns ? form->idx[p] : i, columns ? i : form->idx[p]);
+        for (int64_t p = format->ptr[i]; p < format->ptr[i + 1]; p++) {
+            if (format->val && format->val[p] == 0.0f) continue;
+            mark(t, columns ? format->idx[p] : i, columns ? i : format->idx[p]);
         }
 }
 
 static bool is_compressed(const lac_operand_t *x)
 {
-    return x->forms & (1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC);
+    return x->formats & (1u << LAC_FORMAT_CSR | 1u << LAC_FORMAT_CSC);
 }
 
-static void mark_form(const lac_tiling_t *t, const lac_operand_t *x)
+static void mark_format(const lac_tiling_t *t, const lac_operand_t *x)
 {
-    if (x->forms & 1u << LAC_FORM_CSR)
-        mark_compressed(t, lac_meta_form(x->meta, LAC_FORM_CSR), x->meta->m, x->flipped);
+    if (x->formats & 1u << LAC_FORMAT_CSR)
+        mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSR), x->meta->m, x->flipped);
     else
-        mark_compressed(t, lac_meta_form(x->meta, LAC_FORM_CSC), x->meta->n, !x->flipped);
+        mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSC), x->meta->n, !x->flipped);
 }
 
 static void mark_dense(const lac_tiling_t *t, lac_dim_t rows, lac_dim_t cols, lac_contents_t from)
@@ -60,7 +60,7 @@ lac_status_t lac_host_occupancy(lac_exec_t *exec, const lac_operand_t *x, lac_di
     if (dense)
         mark_dense(tiling, rows, cols, from);
     else if (some)
-        mark_form(tiling, x);
+        mark_format(tiling, x);
     for (int64_t w = 0; w < words; w++) count += __builtin_popcountll(tiling->bits[w]);
     if (tiling->count) *tiling->count = count;
     return LAC_OK;

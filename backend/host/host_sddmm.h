@@ -6,7 +6,7 @@
 
 #include "host_exec.h"
 
-lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,
+lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_format_data_t *pattern,
                             float *values);
 
 #endif

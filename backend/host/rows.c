@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * CSR of S: two passes over a dense buffer, or one counting sort over CSC. */
 #include "rows.h"
-#include "forms.h"
+#include "formats.h"
 #include "../base/status.h"
 
 #include <string.h>
 
 lac_rows_source_t lac_rows_source(const lac_sided_t *s)
 {
-    if (lac_form_at_hand(s->s, lac_sided_by_rows(s))) return LAC_ROWS_FORM;
-    if (s->s->forms & 1u << lac_sided_by_k(s)) return LAC_ROWS_BY_K;
+    if (lac_format_at_hand(s->s, lac_sided_by_rows(s))) return LAC_ROWS_FORMAT;
+    if (s->s->formats & 1u << lac_sided_by_k(s)) return LAC_ROWS_BY_K;
     return s->s->buf ? LAC_ROWS_SCAN : LAC_ROWS_NOWHERE;
 }
 
@@ -72,7 +72,7 @@ static lac_status_t scan(lac_exec_t *exec, const lac_sided_t *s, int threads, in
     return LAC_OK;
 }
 
-static lac_status_t turn(lac_exec_t *exec, const lac_sided_t *s, const lac_form_data_t *by_k,
+static lac_status_t turn(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *by_k,
                          lac_rows_t *rows)
 {
     fill_t f = {.s = s};
@@ -95,18 +95,18 @@ static lac_status_t turn(lac_exec_t *exec, const lac_sided_t *s, const lac_form_
 lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit,
                              lac_rows_t *rows, bool *exceeded)
 {
-    const lac_form_data_t *form = NULL;
+    const lac_format_data_t *format = NULL;
     *exceeded = false;
     switch (lac_rows_source(s)) {
-    case LAC_ROWS_FORM: {
-        lac_status_t status = lac_form_ensure(exec, s->s, threads, lac_sided_by_rows(s), &form);
+    case LAC_ROWS_FORMAT: {
+        lac_status_t status = lac_format_ensure(exec, s->s, threads, lac_sided_by_rows(s), &format);
         if (status) return status;
-        if (!form) break;
-        *rows = (lac_rows_t){s->m, s->k, form->ptr, form->idx, form->val};
+        if (!format) break;
+        *rows = (lac_rows_t){s->m, s->k, format->ptr, format->idx, format->val};
         return LAC_OK;
     }
     case LAC_ROWS_BY_K:
-        return turn(exec, s, lac_meta_form(s->s->meta, lac_sided_by_k(s)), rows);
+        return turn(exec, s, lac_meta_format(s->s->meta, lac_sided_by_k(s)), rows);
     case LAC_ROWS_SCAN:
         return scan(exec, s, threads, limit, rows, exceeded);
     case LAC_ROWS_NOWHERE:

@@ -76,7 +76,7 @@ static void entries_part(void *arg, int part, int parts)
                       s->values);
 }
 
-lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,
+lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_format_data_t *pattern,
                             float *values)
 {
     const lac_machine_t *machine = exec->machine;

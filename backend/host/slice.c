@@ -6,7 +6,7 @@
  would otherwise leave one thread's share for last. Each piece is its own computation, so that the result is
  the same whoever takes it. */
 #include "host_slice.h"
-#include "forms.h"
+#include "formats.h"
 #include "turn_form.h"
 #include "../base/status.h"
 
@@ -47,7 +47,7 @@ lac_status_t lac_slice_check_rows(const lac_slicing_t *s)
 
 double lac_slice_expected(const lac_slicing_t *s)
 {
-    return s->m ? (double)s->form->count / (double)s->m * (double)s->count : 0.0;
+    return s->m ? (double)s->format->count / (double)s->m * (double)s->count : 0.0;
 }
 
 typedef struct dense {
@@ -95,7 +95,7 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float 
     lac_status_t status = lac_slice_check_rows(s);
     if (status || !s->count || !s->n) return status;
     dense_t d = {.kernels = exec->kernels,
-                 .a = {s->m, s->n, s->form->ptr, s->form->idx, s->homogeneous ? NULL : s->val},
+                 .a = {s->m, s->n, s->format->ptr, s->format->idx, s->homogeneous ? NULL : s->val},
                  .weight = s->homogeneous && s->val ? *s->val : 1.0f,
                  .picks = lac_slice_picks(s),
                  .out = out,
@@ -109,35 +109,35 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float 
     return LAC_OK;
 }
 
-static lac_status_t turned_form(lac_exec_t *exec, const lac_slicing_t *s, const lac_form_data_t **form)
+static lac_status_t turned_format(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format)
 {
     lac_meta_t *meta = s->a.meta;
-    bool by_rows = s->which == LAC_FORM_CSC; /* of the form that is there */
+    bool by_rows = s->which == LAC_FORMAT_CSC; /* of the format that is there */
     lac_status_t status = LAC_OK;
     lac_meta_lock(meta);
-    if (!(*form = lac_meta_form(meta, s->which))) {
-        lac_form_data_t data;
-        status = lac_form_turn(exec, lac_meta_form(meta, by_rows ? LAC_FORM_CSR : LAC_FORM_CSC),
-                               by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, &data);
+    if (!(*format = lac_meta_format(meta, s->which))) {
+        lac_format_data_t data;
+        status = lac_format_turn(exec, lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
+                                 by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, &data);
         if (!status) lac_meta_install(meta, s->which, &data);
-        *form = lac_meta_form(meta, s->which);
+        *format = lac_meta_format(meta, s->which);
     }
     lac_meta_unlock(meta);
     return status;
 }
 
-static lac_status_t slice_form(lac_exec_t *exec, const lac_slicing_t *s, const lac_form_data_t **form)
+static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format)
 {
     lac_status_t status = LAC_OK;
-    bool there = s->a.forms & 1u << s->which;
-    if (there || !lac_form_turns(&s->a, s->which))
-        status = lac_form_ensure(exec, &s->a, s->threads, s->which, form);
+    bool there = s->a.formats & 1u << s->which;
+    if (there || !lac_format_turns(&s->a, s->which))
+        status = lac_format_ensure(exec, &s->a, s->threads, s->which, format);
     else
-        status = turned_form(exec, s, form);
+        status = turned_format(exec, s, format);
     return status;
 }
 
-const lac_slicer_t lac_host_slicer = {.form = slice_form,
+const lac_slicer_t lac_host_slicer = {.format = slice_format,
                                       .rows = slice_dense,
                                       .grad = lac_host_slice_grad,
                                       .count = lac_host_slice_count,

@@ -37,7 +37,7 @@ static int64_t entries_of(const lac_rows_t *a, const lac_picks_t *picks, int64_t
 
 static lac_rows_t rows_of(const lac_slicing_t *s)
 {
-    return (lac_rows_t){s->m, s->n, s->form->ptr, s->form->idx, s->homogeneous ? NULL : s->val};
+    return (lac_rows_t){s->m, s->n, s->format->ptr, s->format->idx, s->homogeneous ? NULL : s->val};
 }
 
 lac_status_t lac_host_slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, void *ptr)

@@ -88,22 +88,22 @@ lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const
 {
     const lac_machine_t *machine = exec->machine;
     gather_t g = {.kernels = exec->kernels,
-                  .a = {s->m, s->n, s->form->ptr, s->form->idx, NULL},
+                  .a = {s->m, s->n, s->format->ptr, s->format->idx, NULL},
                   .picks = lac_slice_picks(s),
                   .g = grad_out,
                   .rs = rs,
                   .cs = cs,
                   .grad = grad_val};
     lac_status_t status = lac_slice_check_rows(s);
-    if (status || (!s->form->count && !s->homogeneous)) return status;
+    if (status || (!s->format->count && !s->homogeneous)) return status;
     /* A cache line of grad_out per entry, at most all of it, and the entries. */
     double expected = lac_slice_expected(s), all = 4.0 * (double)s->count * (double)s->n;
     double lines = 64.0 * expected < all ? 64.0 * expected : all;
-    double serial = (lines + 8.0 * (double)s->form->count) / (machine->row_gbps * 1e3);
+    double serial = (lines + 8.0 * (double)s->format->count) / (machine->row_gbps * 1e3);
     int threads = lac_host_parts(s->threads, serial, machine->wake_us);
     if (s->homogeneous) return sum_all(exec, &g, threads, expected);
     if ((status = group_by_row(exec, &g))) return status;
-    g.pieces.extent = s->form->count;
+    g.pieces.extent = s->format->count;
     g.pieces.grain = PIECE;
     lac_parallel(threads, entries_part, &g);
     return LAC_OK;

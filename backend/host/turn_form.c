@@ -4,7 +4,8 @@
 
  Each minor is a stream that is written to; a tile has no more of them than caches and page tables follow. A
  tile is found in each major by a cursor, so that entries are read once to be counted and once to be laid.
- Tiles belong to one thread, and majors are walked in order: the same form however many threads there are. */
+ Tiles belong to one thread, and majors are walked in order: the same format however many threads there are.
+ */
 #include "turn_form.h"
 #include "collect.h"
 
@@ -20,7 +21,7 @@
 #define RANGES       4     /* of minors for each thread: columns differ in how full they are         */
 
 typedef struct turning {
-    const lac_form_data_t *from;
+    const lac_format_data_t *from;
     int64_t majors, minors, tile, ranges;
     int64_t *cursor; /* [parts * majors] */
     int64_t *place;  /* [minors + 1]: place[j] counts, then walks from j's first entry to its end */
@@ -29,12 +30,12 @@ typedef struct turning {
     atomic_llong next;
 } turning_t;
 
-static int64_t first_from(const lac_form_data_t *form, int64_t major, int64_t minor)
+static int64_t first_from(const lac_format_data_t *format, int64_t major, int64_t minor)
 {
-    int64_t begin = form->ptr[major], end = form->ptr[major + 1];
+    int64_t begin = format->ptr[major], end = format->ptr[major + 1];
     while (minor && begin < end) {
         int64_t middle = begin + (end - begin) / 2;
-        if (form->idx[middle] < minor)
+        if (format->idx[middle] < minor)
             begin = middle + 1;
         else
             end = middle;
@@ -126,14 +127,14 @@ static int64_t lay_out(int64_t *count, int64_t minors, int64_t *ptr)
     return longest;
 }
 
-bool lac_form_turns(const lac_operand_t *x, lac_form_t which)
+bool lac_format_turns(const lac_operand_t *x, lac_format_t which)
 {
-    lac_form_t other = which == LAC_FORM_CSR ? LAC_FORM_CSC : LAC_FORM_CSR;
-    return (which == LAC_FORM_CSR || which == LAC_FORM_CSC) && x->forms & 1u << other;
+    lac_format_t other = which == LAC_FORMAT_CSR ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
+    return (which == LAC_FORMAT_CSR || which == LAC_FORMAT_CSC) && x->formats & 1u << other;
 }
 
-lac_status_t lac_form_turn(lac_exec_t *exec, const lac_form_data_t *from, int64_t majors, int64_t minors,
-                           int threads, lac_form_data_t *to)
+lac_status_t lac_format_turn(lac_exec_t *exec, const lac_format_data_t *from, int64_t majors, int64_t minors,
+                             int threads, lac_format_data_t *to)
 {
     int64_t nnz = from->count;
     turning_t t = {.from = from, .majors = majors, .minors = minors, .tile = TILE_STREAMS};
@@ -142,15 +143,15 @@ lac_status_t lac_form_turn(lac_exec_t *exec, const lac_form_data_t *from, int64_
     int parts = lac_host_parts(threads, serial, exec->machine->wake_us);
     if (run > TILE_STREAMS) t.tile = run < (double)minors ? (int64_t)run : minors;
     t.ranges = parts > 1 ? (int64_t)parts * RANGES : 1;
-    *to = (lac_form_data_t){.origin = LAC_ORIGIN_DERIVED, .count = nnz};
-    int64_t *ptr = lac_form_own(to, 0, (size_t)(minors + 1) * sizeof *ptr);
-    t.idx = ptr ? lac_form_own(to, 1, (size_t)nnz * sizeof *t.idx) : NULL;
-    t.val = t.idx && from->val ? lac_form_own(to, 2, (size_t)(nnz + 16) * sizeof *t.val) : NULL;
+    *to = (lac_format_data_t){.origin = LAC_ORIGIN_DERIVED, .count = nnz};
+    int64_t *ptr = lac_format_own(to, 0, (size_t)(minors + 1) * sizeof *ptr);
+    t.idx = ptr ? lac_format_own(to, 1, (size_t)nnz * sizeof *t.idx) : NULL;
+    t.val = t.idx && from->val ? lac_format_own(to, 2, (size_t)(nnz + 16) * sizeof *t.val) : NULL;
     t.cursor = lac_work(exec, LAC_WORK_ROWS, (size_t)(parts * majors + 1) * sizeof *t.cursor);
     t.place = lac_work(exec, LAC_WORK_EVENTS, (size_t)(minors + 1) * sizeof *t.place);
     if (!t.idx || (from->val && !t.val) || !t.cursor || !t.place) {
         for (int i = 0; i < 4; i++) lac_free(to->owned[i]);
-        *to = (lac_form_data_t){0};
+        *to = (lac_format_data_t){0};
         return LAC_ERR_MEMORY;
     }
     memset(t.place, 0, (size_t)(minors + 1) * sizeof *t.place);

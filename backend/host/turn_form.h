@@ -6,12 +6,12 @@
 
 #include "host_exec.h"
 
-/* The compressed form `which` (CSR or CSC) of the other, which stands for the operand. */
-bool lac_form_turns(const lac_operand_t *x, lac_form_t which);
+/* The compressed format `which` (CSR or CSC) of the other, which stands for the operand. */
+bool lac_format_turns(const lac_operand_t *x, lac_format_t which);
 
 /* `from` has `majors` lines of indices below `minors`; *to gets memory of its own and origin derived. Entries
  * of value 0 stay entries. Errors: MEMORY. */
-lac_status_t lac_form_turn(lac_exec_t *exec, const lac_form_data_t *from, int64_t majors, int64_t minors,
-                           int threads, lac_form_data_t *to);
+lac_status_t lac_format_turn(lac_exec_t *exec, const lac_format_data_t *from, int64_t majors, int64_t minors,
+                             int threads, lac_format_data_t *to);
 
 #endif

@@ -126,7 +126,7 @@ typedef struct lac_backend {
     bool (*print)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, const void *tag,
                   bool asks, uint64_t *print);
 
-    /* Grows the workspace and builds the derived forms that a run will need, and runs nothing. NULL: a run
+    /* Grows the workspace and builds the derived formats that a run will need, and runs nothing. NULL: a run
      * does so itself. */
     lac_status_t (*prepare)(lac_exec_t *exec, const lac_route_t *route, const lac_problem_t *p);
 
@@ -136,7 +136,7 @@ typedef struct lac_backend {
     int64_t (*sample)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                       int64_t *samples, uint64_t seed, const void *tag, bool first);
 
-    /* Measures forms of a stored operand into its metadata; obj is checked, its metadata's build lock held.
+    /* Measures formats of a stored operand into its metadata; obj is checked, its metadata's build lock held.
      */
     lac_status_t (*scan)(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads);
 
@@ -145,7 +145,7 @@ typedef struct lac_backend {
 
     /* values[e] := beta values[e] + alpha (a b)[i, j] at the entries e = (i, j) of the compressed rows of an
      * m x n pattern; p->c and its strides are not set. NULL: it has no sampled products. */
-    lac_status_t (*sddmm)(lac_exec_t *exec, const lac_problem_t *p, const lac_form_data_t *pattern,
+    lac_status_t (*sddmm)(lac_exec_t *exec, const lac_problem_t *p, const lac_format_data_t *pattern,
                           float *values);
 
     /* A product with CSR arrays of the caller's, queued; their entries are not in order. NULL: never. */

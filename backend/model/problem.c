@@ -33,7 +33,7 @@ double lac_active_density(double fraction, double rows)
 
 /* An attached active list says nothing of the single rows: their density is taken for what makes so many k
  * active where nonzeros lie independently. */
-static void describe_active_list(lac_operand_t *x, const lac_form_data_t *active)
+static void describe_active_list(lac_operand_t *x, const lac_format_data_t *active)
 {
     double extent = (double)x->meta->n;
     double fraction = extent > 0 ? (double)active->count / extent : 0.0;
@@ -54,10 +54,11 @@ lac_operand_t lac_operand_describe(const lac_obj_t *obj)
     x.density = -1.0;
     if (!obj->meta) return x;
     x.frozen = obj->meta->frozen;
-    x.forms = lac_meta_trusted(obj->meta);
+    x.formats = lac_meta_trusted(obj->meta);
     x.known = source_of(obj->meta);
     x.density = lac_meta_density(obj->meta);
-    if (x.forms & 1u << LAC_FORM_ACTIVE) describe_active_list(&x, lac_meta_form(obj->meta, LAC_FORM_ACTIVE));
+    if (x.formats & 1u << LAC_FORMAT_ACTIVE)
+        describe_active_list(&x, lac_meta_format(obj->meta, LAC_FORMAT_ACTIVE));
     return x;
 }
 

@@ -14,7 +14,7 @@ typedef enum lac_source {
     LAC_KNOWN_REMEMBERED, /* the site's history                                          */
     LAC_KNOWN_PROBED,     /* a sample was looked at in this call                         */
     LAC_KNOWN_SCANNED,    /* metadata of an operand that may have changed since: a hint  */
-    LAC_KNOWN_ATTACHED,   /* the caller's own form                                       */
+    LAC_KNOWN_ATTACHED,   /* the caller's own format                                       */
     LAC_KNOWN_FROZEN      /* measured, and promised not to change                        */
 } lac_source_t;
 
@@ -24,8 +24,8 @@ const char *lac_source_name(lac_source_t source);
 typedef struct lac_operand {
     lac_dt_t dt;
     bool flipped;       /* op(X) is the transpose of the matrix that meta describes           */
-    bool frozen;        /* meta is frozen: derived forms may be built and kept                */
-    unsigned forms;     /* set of lac_form_t that may stand for the contents                  */
+    bool frozen;        /* meta is frozen: derived formats may be built and kept                */
+    unsigned formats;   /* set of lac_format_t that may stand for the contents                  */
     lac_source_t known; /* how density is known                                               */
     double density;     /* fraction nonzero; negative when unknown                            */
     double k_active;    /* fraction of k with any nonzero; negative when unknown              */

@@ -33,22 +33,22 @@ lac_slices_t lac_sided_slices(const lac_problem_t *p, const lac_sided_t *s)
     return p->may_copy && s->w->frozen && s->w->dt == LAC_F32 ? LAC_SLICES_COPY : LAC_SLICES_COLS;
 }
 
-lac_form_t lac_sided_by_rows(const lac_sided_t *s)
+lac_format_t lac_sided_by_rows(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORM_CSC : LAC_FORM_CSR;
+    return s->s_flipped ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
 }
-lac_form_t lac_sided_by_k(const lac_sided_t *s)
+lac_format_t lac_sided_by_k(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORM_CSR : LAC_FORM_CSC;
+    return s->s_flipped ? LAC_FORMAT_CSR : LAC_FORMAT_CSC;
 }
-lac_form_t lac_sided_k_major(const lac_sided_t *s)
+lac_format_t lac_sided_k_major(const lac_sided_t *s)
 {
-    return s->w_flipped ? LAC_FORM_COPY_T : LAC_FORM_COPY;
+    return s->w_flipped ? LAC_FORMAT_PACKED_T : LAC_FORMAT_PACKED;
 }
 
 bool lac_sided_has_active(const lac_sided_t *s)
 {
-    return !s->s_flipped && s->s->forms & 1u << LAC_FORM_ACTIVE;
+    return !s->s_flipped && s->s->formats & 1u << LAC_FORMAT_ACTIVE;
 }
 
 bool lac_is_near(double bytes, const lac_machine_t *machine)

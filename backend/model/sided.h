@@ -44,11 +44,11 @@ double lac_scan_us(double bytes, const lac_machine_t *machine);
 /* Microseconds of one thread to write the output. */
 double lac_sided_out_us(const lac_sided_t *s, const lac_machine_t *machine);
 
-/* The metadata form that lists S by rows (CSR of S), or k by k (CSC of S). */
-lac_form_t lac_sided_by_rows(const lac_sided_t *s);
-lac_form_t lac_sided_by_k(const lac_sided_t *s);
-/* The dense form of W whose rows are its slices W[k, :]. */
-lac_form_t lac_sided_k_major(const lac_sided_t *s);
+/* The metadata format that lists S by rows (CSR of S), or k by k (CSC of S). */
+lac_format_t lac_sided_by_rows(const lac_sided_t *s);
+lac_format_t lac_sided_by_k(const lac_sided_t *s);
+/* The dense format of W whose rows are its slices W[k, :]. */
+lac_format_t lac_sided_k_major(const lac_sided_t *s);
 /* True where an attached active list describes S's k (and not its rows). */
 bool lac_sided_has_active(const lac_sided_t *s);
 

@@ -8,13 +8,13 @@
 
 /* A checked call, every transpose folded in. Its arrays lie in the backend's space. */
 typedef struct lac_slicing {
-    lac_operand_t a;             /* op(A), m x n                                                    */
-    lac_form_t which;            /* CSR, or CSC where op(A) is the transpose of what metadata says  */
-    const lac_form_data_t *form; /* the compressed rows of op(A)                                    */
+    lac_operand_t a;                 /* op(A), m x n                                                    */
+    lac_format_t which;              /* CSR, or CSC where op(A) is the transpose of what metadata says  */
+    const lac_format_data_t *format; /* the compressed rows of op(A)                                    */
     lac_dim_t m, n, count;
     lac_index_t it;
     const void *rows; /* [count] of type it                                                */
-    const float *val; /* [form->count], or [1]; NULL: every entry is 1                       */
+    const float *val; /* [format->count], or [1]; NULL: every entry is 1                       */
     bool homogeneous; /* val is [1]                                                        */
     bool zero_rows;   /* a row outside [0, m) picks zeros; otherwise it is an error, to be found here */
     int threads;
@@ -26,9 +26,9 @@ typedef struct lac_slicing {
  * where the host can read them.
  */
 typedef struct lac_slicer {
-    /* The form `s->which` of the operand: the one that stands, or one built now and kept where it is frozen;
-     * *form is NULL where there is neither. s->form and s->val are not set yet. */
-    lac_status_t (*form)(lac_exec_t *exec, const lac_slicing_t *s, const lac_form_data_t **form);
+    /* The format `s->which` of the operand: the one that stands, or one built now and kept where it is
+     * frozen; *format is NULL where there is neither. s->format and s->val are not set yet. */
+    lac_status_t (*format)(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format);
     lac_status_t (*rows)(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs, lac_inc_t cs);
     lac_status_t (*grad)(lac_exec_t *exec, const lac_slicing_t *s, const float *grad_out, lac_inc_t rs,
                          lac_inc_t cs, float *grad_val);

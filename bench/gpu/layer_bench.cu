@@ -56,7 +56,7 @@ Layer make(int64_t m, int64_t k, int64_t n, double density, bool columns)
     return x;
 }
 
-/* The forms that the product by steps reads. */
+/* The formats that the product by steps reads. */
 bool make_steps(Layer &x)
 {
     const lac_cuda_dense_t a = {LAC_F32, x.a, x.k, 1, 0.0};
@@ -153,7 +153,7 @@ void time_ways(Report &out, const char *what, const Layer &x, Product by)
 }
 
 /* What the next layer needs of c, beside c. */
-struct Forms {
+struct Formats {
     uint64_t *bits;
     int64_t *ptr;
     int32_t *idx;
@@ -161,19 +161,19 @@ struct Forms {
     void *workspace;
 };
 
-enum FormsWay {
-    kNoForms,
+enum FormatsWay {
+    kNoFormats,
     kBitsBehind,
     kBitsTold,
     kCountBehind,
     kCountOfBits,
     kAllBehind,
     kAllOfBits,
-    kFormsWays
+    kFormatsWays
 };
 
 /* The layer by tiles, and its bits; or the number of its nonzeros; or bits and CSR. */
-lac_status_t run_forms(const Layer &x, const Forms &f, const lac_cuda_after_t &after, int way)
+lac_status_t run_formats(const Layer &x, const Formats &f, const lac_cuda_after_t &after, int way)
 {
     const bool told = way == kBitsTold || way == kCountOfBits || way == kAllOfBits;
     const lac_cuda_tiles_t p = {x.m,
@@ -223,21 +223,21 @@ float limit_for(const Layer &x, double density)
     return row[(size_t)((1.0 - density) * (double)(x.n - 1))];
 }
 
-void time_forms(Report &out, const char *what, const Layer &x)
+void time_formats(Report &out, const char *what, const Layer &x)
 {
-    static const char *const names[kFormsWays] = {"fused",        "bits behind",   "with bits",
-                                                  "count behind", "count of bits", "forms behind",
-                                                  "forms of bits"};
-    const Forms f = {(uint64_t *)device_bytes(x.m * ((x.n + 63) / 64) * 8),
-                     (int64_t *)device_bytes(8 * (x.m + 1)), (int32_t *)device_bytes(4 * x.m * x.n),
-                     (float *)device_bytes(4 * x.m * x.n), device_bytes(lac_cuda_csr_bytes(x.m))};
+    static const char *const names[kFormatsWays] = {"fused",          "bits behind",   "with bits",
+                                                    "count behind",   "count of bits", "formats behind",
+                                                    "formats of bits"};
+    const Formats f = {(uint64_t *)device_bytes(x.m * ((x.n + 63) / 64) * 8),
+                       (int64_t *)device_bytes(8 * (x.m + 1)), (int32_t *)device_bytes(4 * x.m * x.n),
+                       (float *)device_bytes(4 * x.m * x.n), device_bytes(lac_cuda_csr_bytes(x.m))};
     for (double density : {0.5, 0.05}) {
         char problem[128];
         snprintf(problem, sizeof problem, "%lldx%lldx%lld %s, output %g%%", (long long)x.m, (long long)x.k,
                  (long long)x.n, what, 100 * density);
         const lac_cuda_after_t after = {x.bias, true, false, false, limit_for(x, density)};
-        time_in_turns(out, problem, x, kFormsWays, names,
-                      [&](int way) { return run_forms(x, f, after, way); });
+        time_in_turns(out, problem, x, kFormatsWays, names,
+                      [&](int way) { return run_formats(x, f, after, way); });
     }
     for (void *p : {(void *)f.bits, (void *)f.ptr, (void *)f.idx, (void *)f.val, f.workspace})
         CUDA_CHECK(cudaFree(p));
@@ -251,7 +251,7 @@ void bench_tiles(Report &out)
             snprintf(what, sizeof what, "tiles whole columns %g%%", 100 * density);
             Layer x = make(n, n, n, density, true);
             time_ways(out, what, x, by_tiles);
-            time_forms(out, what, x);
+            time_formats(out, what, x);
             release(x);
         }
 }

@@ -46,7 +46,7 @@ typedef void (*lac_info_fn)(void *arg, const char *key, const char *value);
  * where they come from. */
 LAC_API lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_info_fn fact, void *arg);
 
-/* Bytes this context holds for its work (workspace and site table); derived forms belong to lac_meta_t. */
+/* Bytes this context holds for its work (workspace and site table); derived formats belong to lac_meta_t. */
 LAC_API size_t lac_ctx_bytes(const lac_ctx_t *ctx);
 
 /* Measures the machine constants of the cost model on this machine, or on the context's device (some

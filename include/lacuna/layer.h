@@ -27,20 +27,20 @@ typedef struct lac_epilogue {
     int bias_per_row;  /* 0: bias[n], one for each column of C; nonzero: bias[m], one for each row */
     lac_act_t act;
     float threshold;
-    unsigned forms; /* LAC_META_ bits: what C's metadata holds afterwards; 0: nothing */
+    unsigned formats; /* LAC_META_ bits: what C's metadata holds afterwards; 0: nothing */
 } lac_epilogue_t;
 
 /* C := act(beta C + alpha op(A) op(B) + bias).
  *
- * Where c has metadata, a new generation of it begins, and the forms are measured from what was written. They
- * stand for C's contents as attached ones do: until the next touch, or the next layer into C. Whoever changes
- * C in another way touches it first. A form other than the density waits for a device, once.
+ * Where c has metadata, a new generation of it begins, and the formats are measured from what was written.
+ * They stand for C's contents as attached ones do: until the next touch, or the next layer into C. Whoever
+ * changes C in another way touches it first. A format other than the density waits for a device, once.
  *
  * call and epilogue may be NULL. A call that declines (call->may_decline) leaves C and its metadata alone.
- * Errors: those of lac_gemm_ex, with nothing written; NULL (forms, and c has no metadata); VALUE (no such
- * activation, bits of no form, a threshold that is NaN or, of magnitudes, negative); ALIAS (bias and c share
- * memory; c has the metadata of a or b); UNAVAILABLE (forms, while a device's stream is captured). Where
- * forms lack MEMORY, C is written and its metadata is empty. */
+ * Errors: those of lac_gemm_ex, with nothing written; NULL (formats, and c has no metadata); VALUE (no such
+ * activation, bits of no format, a threshold that is NaN or, of magnitudes, negative); ALIAS (bias and c
+ * share memory; c has the metadata of a or b); UNAVAILABLE (formats, while a device's stream is captured).
+ * Where formats lack MEMORY, C is written and its metadata is empty. */
 LAC_API lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
                                        const lac_obj_t *b, const float *beta, const lac_obj_t *c,
                                        const lac_epilogue_t *epilogue, lac_call_opts_t *call);

@@ -3,9 +3,9 @@
  * Metadata: what is known of an operand's zeros, measured by the library or attached by the caller.
  *
  * Metadata describes the stored matrix of one operand (before its trans). It carries a generation: every
- * form remembers the generation it was made in, and lac_meta_touch starts a new one, so that nothing old
- * is used. A scanned form stands for the operand's contents only while the operand is frozen; on an operand
- * that may change it is a hint about cost, never an answer. An attached form is the caller's word and is
+ * format remembers the generation it was made in, and lac_meta_touch starts a new one, so that nothing old
+ * is used. A scanned format stands for the operand's contents only while the operand is frozen; on an operand
+ * that may change it is a hint about cost, never an answer. An attached format is the caller's word and is
  * used until the next touch. */
 #ifndef LACUNA_META_H
 #define LACUNA_META_H
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Which forms to measure; or-ed together. */
+/* Which formats to measure; or-ed together. */
 #define LAC_META_DENSITY 0x01u /* number of nonzeros                                         */
 #define LAC_META_BITMASK 0x02u /* one bit per element, with packed values                    */
 #define LAC_META_CSR     0x04u /* compressed rows                                            */
@@ -39,12 +39,12 @@ LAC_API lac_status_t lac_meta_create_for(lac_ctx_t *ctx, lac_meta_t **meta, lac_
 /* NULL is accepted. Frees what the library built; never what the caller attached. */
 LAC_API void lac_meta_free(lac_meta_t *meta);
 
-/* Measures the forms named by `what` from the operand's buffer (obj->meta must be the metadata to fill).
+/* Measures the formats named by `what` from the operand's buffer (obj->meta must be the metadata to fill).
  * Errors: NULL, EXTENT, STRIDE, TYPE, EMPTY (no buffer), VALUE (unknown bits), MEMORY. */
 LAC_API lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what);
 
-/* Attach a form that the caller has. The arrays stay the caller's and must live, unchanged, until the next
- * touch, attach of the same form, or free. They are checked once, here, in time linear in their size:
+/* Attach a format that the caller has. The arrays stay the caller's and must live, unchanged, until the next
+ * touch, attach of the same format, or free. They are checked once, here, in time linear in their size:
  *   CSR  ptr[m + 1] from 0, never decreasing; idx[ptr[m]] strictly ascending within a row, in [0, n)
  *   CSC  the same with columns: ptr[n + 1], idx in [0, m)
  *   active  idx[count] strictly ascending in [0, n); val[j * m + i] is element (i, idx[j])
@@ -61,8 +61,8 @@ LAC_API lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, c
 LAC_API lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, const float *val);
 
 /* The owner promises that the contents stay as they are until lac_meta_touch, and that they still are what
- * any form measured earlier says: after a change, touch first and scan again. Derived forms (a k-major copy,
- * packed values) may then be built once and kept; lac_meta_bytes counts them. */
+ * any format measured earlier says: after a change, touch first and scan again. Derived formats (a k-major
+ * copy, packed values) may then be built once and kept; lac_meta_bytes counts them. */
 LAC_API lac_status_t lac_meta_freeze(lac_meta_t *meta);
 
 /* The contents changed or are about to: a new generation begins and the operand is no longer frozen. */
@@ -74,7 +74,7 @@ LAC_API double lac_meta_density(const lac_meta_t *meta);
 /* The generation, from 1 on. */
 LAC_API uint64_t lac_meta_generation(const lac_meta_t *meta);
 
-/* Bytes of memory that the library holds for this metadata, derived forms included. */
+/* Bytes of memory that the library holds for this metadata, derived formats included. */
 LAC_API size_t lac_meta_bytes(const lac_meta_t *meta);
 
 #ifdef __cplusplus

@@ -31,7 +31,7 @@ extern "C" {
 LAC_API lac_status_t lac_register(lac_ctx_t *ctx, const lac_obj_t *obj);
 
 /* Takes back what was registered at this address, ended or not, after the calls that are just using it. Work
- * that they queued on a device may still read the metadata: wait for it before you free an attached form.
+ * that they queued on a device may still read the metadata: wait for it before you free an attached format.
  * Errors: NULL; VALUE where nothing was registered there. */
 LAC_API lac_status_t lac_unregister(const void *buf);
 

@@ -54,7 +54,7 @@ typedef struct lac_plan lac_plan_t; /* opaque: a decision that can be run again 
 
 /* An operand: element (i, j) of the stored m x n matrix lies at buf[i * rs + j * cs].
  * With trans = LAC_TRANS the call reads the stored matrix transposed.
- * buf may be NULL when meta holds a complete sparse form (CSR, CSC, bitmask with values, active list).
+ * buf may be NULL when meta holds a complete sparse format (CSR, CSC, bitmask with values, active list).
  * The view owns nothing: buf and meta belong to the caller. */
 typedef struct lac_obj {
     lac_dt_t dt;

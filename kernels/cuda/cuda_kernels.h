@@ -208,7 +208,8 @@ lac_status_t lac_cuda_csr_fill_of_bits(int64_t m, int64_t k, const uint64_t *bit
                                        int64_t cs, const int64_t *ptr, int32_t *idx, float *val,
                                        lac_cuda_stream_t stream);
 
-/* Occupancy bits of all rows, as in lac_cuda_bits_t; with ptr and val of a CSR they make its bitmask form. */
+/* Occupancy bits of all rows, as in lac_cuda_bits_t; with ptr and val of a CSR they make its bitmask format.
+ */
 lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_dense_t *s, uint64_t *bits,
                                 lac_cuda_stream_t stream);
 

@@ -74,8 +74,8 @@ lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_scalar_
                                const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta,
                                float *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 
-/* Writes the entries of a compressed form into a zeroed f32 matrix: entry p of major i, minor idx[p] goes to
- * out[i * major_stride + idx[p] * minor_stride]. val may be NULL: ones. */
+/* Writes the entries of a compressed format into a zeroed f32 matrix: entry p of major i, minor idx[p] goes
+ * to out[i * major_stride + idx[p] * minor_stride]. val may be NULL: ones. */
 lac_status_t lac_cuda_expand_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
                                         const float *val, float *out, int64_t major_stride,
                                         int64_t minor_stride, lac_cuda_stream_t stream);
@@ -96,7 +96,7 @@ lac_status_t lac_cuda_turn_csr(int64_t majors, int64_t minors, const lac_cuda_cs
                                int32_t *idx, float *val, void *workspace, lac_cuda_stream_t stream);
 int64_t lac_cuda_turn_csr_bytes(int64_t minors, int64_t nnz);
 
-/* CSR of a bitmask: ptr[majors + 1] and idx; the values of both forms lie in the same order. */
+/* CSR of a bitmask: ptr[majors + 1] and idx; the values of both formats lie in the same order. */
 lac_status_t lac_cuda_list_bits(int64_t majors, int64_t minors, const lac_cuda_bits_t *from, int64_t *ptr,
                                 int32_t *idx, lac_cuda_stream_t stream);
 /* The same value everywhere. */

@@ -81,7 +81,7 @@ inline Device current_device()
 struct Launch {
     dim3 grid, block;
     size_t shared;
-    int cluster;       /* blocks along x that form a cluster                            */
+    int cluster;       /* blocks along x that make a cluster                            */
     bool programmatic; /* may begin before its predecessor in the stream has ended      */
     cudaStream_t stream;
 };

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Sparse forms written into a zeroed dense matrix, for routes that need every element, and the values of a
- * form. */
+ * Sparse formats written into a zeroed dense matrix, for routes that need every element, and the values of a
+ * format. */
 #include "cuda_support.h"
 #include "device_common.cuh"
 

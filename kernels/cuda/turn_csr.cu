@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * One sparse form from another: compressed rows into compressed columns, a bitmask into compressed rows. */
+ * One sparse format from another: compressed rows into compressed columns, a bitmask into compressed rows. */
 #include <cub/device/device_radix_sort.cuh>
 
 #include "cuda_support.h"

@@ -56,7 +56,7 @@ static int check_one(const void *arguments, const ref_problem_t *problem, const 
 static const char doc[] =
     "Checks problems as lacuna check does, and with the route auto tries every other public call on the same "
     "operands: conversions, slices, sampled products, gradients, layers, batches, registered operands, "
-    "attached forms that are wrong, and invalid arguments.\v" EXIT_CODES_TEXT;
+    "attached formats that are wrong, and invalid arguments.\v" EXIT_CODES_TEXT;
 
 int apitest_check(int argc, char **argv)
 {

@@ -7,7 +7,7 @@
 #include "check_case.h"
 
 /* Makes each trial on the operands and reports it, by one line. Those whose bits are promised are made again
- * with options->one, for the same bits. A and B stay as they are; their metadata gains forms. corrupt: the
+ * with options->one, for the same bits. A and B stay as they are; their metadata gains formats. corrupt: the
  * call whose results are corrupted before they are compared, "all" of them, or NULL. */
 void check_trials(operand_set_t *set, const check_options_t *options, const char *corrupt,
                   check_line_fn report, void *arg);

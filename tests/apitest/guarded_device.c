@@ -125,7 +125,7 @@ static lac_status_t place(int device, void **to, const void *from, size_t bytes)
     return copy(NULL, *to, from, bytes);
 }
 
-/* The values of a form that the host's routes have made lie in memory of theirs. */
+/* The values of a format that the host's routes have made lie in memory of theirs. */
 static lac_status_t check(lac_exec_t *exec, const char *name, const void *buf)
 {
     (void)exec;

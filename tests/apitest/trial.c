@@ -107,10 +107,10 @@ trial_operand_t trial_operand(trial_t *t)
     return (trial_operand_t){set->b, &set->data.b, &set->problem.b};
 }
 
-bool trial_stands(const lac_obj_t *obj, unsigned form)
+bool trial_stands(const lac_obj_t *obj, unsigned wanted)
 {
-    lac_form_view_t view;
-    return obj->meta && lac_meta_view(obj->meta, form, &view) == LAC_OK;
+    lac_format_view_t view;
+    return obj->meta && lac_meta_view(obj->meta, wanted, &view) == LAC_OK;
 }
 
 trial_end_t trial_compare(trial_t *t, const ref_matrix_t *got, const ref_result_t *want, int64_t k)

@@ -84,8 +84,8 @@ typedef struct trial_operand {
 } trial_operand_t;
 trial_operand_t trial_operand(trial_t *t);
 
-/* Whether that form of an operand stands for its contents. */
-bool trial_stands(const lac_obj_t *obj, unsigned form);
+/* Whether that format of an operand stands for its contents. */
+bool trial_stands(const lac_obj_t *obj, unsigned wanted);
 
 /* Compares with the oracle and keeps the errors. */
 trial_end_t trial_compare(trial_t *t, const ref_matrix_t *got, const ref_result_t *want, int64_t k);
@@ -114,7 +114,7 @@ trial_end_t trial_padding(trial_t *t, const ref_matrix_t *x, const char *name);
 /* That the elements are these numbers (-0 is 0, every NaN is one). Keeps their bits. The extents are one. */
 trial_end_t trial_same(trial_t *t, const ref_matrix_t *got, const ref_matrix_t *want, const char *name);
 
-/* That the form, as the metadata shows it, is that of the stored matrix. */
-trial_end_t trial_form(trial_t *t, const lac_meta_t *meta, unsigned form, const ref_matrix_t *stored);
+/* That the format, as the metadata shows it, is that of the stored matrix. */
+trial_end_t trial_format(trial_t *t, const lac_meta_t *meta, unsigned wanted, const ref_matrix_t *stored);
 
 #endif

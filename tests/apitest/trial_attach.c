@@ -1,35 +1,35 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Attached forms tried: one that breaks a rule is refused and leaves what was attached before; one that is
- * right is the form of the contents. */
+ * Attached formats tried: one that breaks a rule is refused and leaves what was attached before; one that is
+ * right is the format of the contents. */
 #include <stdlib.h>
 
 #include "index_list.h"
 #include "trial.h"
 
-/* A compressed form in the caller's index type, one entry of it spoiled, or an active list or a bitmask. */
+/* A compressed format in the caller's index type, one entry of it spoiled, or an active list or a bitmask. */
 typedef struct offer {
-    unsigned form;
+    unsigned format;
     lac_index_t it;
     ref_compressed_t compressed;
     ref_active_t active;
     ref_bits_t bits;
     int64_t count;        /* active columns */
-    lac_status_t want;    /* of the spoiled form */
+    lac_status_t want;    /* of the spoiled format */
     const char *argument; /* that it names       */
 } offer_t;
 
-static lac_status_t take_form(offer_t *o, const ref_matrix_t *x)
+static lac_status_t take_format(offer_t *o, const ref_matrix_t *x)
 {
-    bool made = o->form == LAC_META_CSR      ? ref_csr_make(&o->compressed, x)
-                : o->form == LAC_META_CSC    ? ref_csc_make(&o->compressed, x)
-                : o->form == LAC_META_ACTIVE ? ref_active_make(&o->active, x)
-                                             : ref_bits_make(&o->bits, x);
+    bool made = o->format == LAC_META_CSR      ? ref_csr_make(&o->compressed, x)
+                : o->format == LAC_META_CSC    ? ref_csc_make(&o->compressed, x)
+                : o->format == LAC_META_ACTIVE ? ref_active_make(&o->active, x)
+                                               : ref_bits_make(&o->bits, x);
     o->count = o->active.active;
     return made ? LAC_OK : LAC_ERR_MEMORY;
 }
 
-static void give_form(offer_t *o)
+static void give_format(offer_t *o)
 {
     ref_compressed_free(&o->compressed);
     ref_active_free(&o->active);
@@ -45,15 +45,15 @@ static void expect(offer_t *o, lac_status_t want, const char *argument)
 /* Row pointers that begin elsewhere, fall, or leave no room for so many entries. */
 static void spoil_pointers(dice_t *dice, offer_t *o)
 {
-    ref_compressed_t *form = &o->compressed;
-    int64_t i = 1 + (int64_t)dice_below(dice, (uint64_t)form->lines + 1);
+    ref_compressed_t *format = &o->compressed;
+    int64_t i = 1 + (int64_t)dice_below(dice, (uint64_t)format->lines + 1);
     expect(o, LAC_ERR_SPARSE, "ptr");
-    if (i > form->lines)
-        form->ptr[0] = 1;
+    if (i > format->lines)
+        format->ptr[0] = 1;
     else if (dice_below(dice, 2) == 0)
-        form->ptr[i] = form->ptr[i - 1] - 1;
+        format->ptr[i] = format->ptr[i - 1] - 1;
     else
-        form->ptr[i] = form->ptr[i - 1] + form->width + 1;
+        format->ptr[i] = format->ptr[i - 1] + format->width + 1;
 }
 
 /* Indices outside, twice, or not in order. */
@@ -79,36 +79,36 @@ static void spoil_indices(dice_t *dice, offer_t *o, int32_t *idx, int64_t entry,
 
 static void spoil_compressed(dice_t *dice, offer_t *o)
 {
-    const ref_compressed_t *form = &o->compressed;
-    if (form->nnz == 0 || dice_below(dice, 3) == 0) {
+    const ref_compressed_t *format = &o->compressed;
+    if (format->nnz == 0 || dice_below(dice, 3) == 0) {
         spoil_pointers(dice, o);
         return;
     }
-    int64_t entry = (int64_t)dice_below(dice, (uint64_t)form->nnz), line = 0;
-    while (form->ptr[line + 1] <= entry) line++;
-    spoil_indices(dice, o, form->idx, entry, entry + 1 < form->ptr[line + 1], form->width);
+    int64_t entry = (int64_t)dice_below(dice, (uint64_t)format->nnz), line = 0;
+    while (format->ptr[line + 1] <= entry) line++;
+    spoil_indices(dice, o, format->idx, entry, entry + 1 < format->ptr[line + 1], format->width);
 }
 
 static void spoil_active(dice_t *dice, offer_t *o)
 {
-    const ref_active_t *form = &o->active;
-    if (form->active == 0 || dice_below(dice, 3) == 0) {
+    const ref_active_t *format = &o->active;
+    if (format->active == 0 || dice_below(dice, 3) == 0) {
         expect(o, LAC_ERR_EXTENT, "count");
-        o->count = dice_below(dice, 2) == 0 ? -1 : form->cols + 1;
+        o->count = dice_below(dice, 2) == 0 ? -1 : format->cols + 1;
         return;
     }
-    int64_t entry = (int64_t)dice_below(dice, (uint64_t)form->active);
-    spoil_indices(dice, o, form->k, entry, entry + 1 < form->active, form->cols);
+    int64_t entry = (int64_t)dice_below(dice, (uint64_t)format->active);
+    spoil_indices(dice, o, format->k, entry, entry + 1 < format->active, format->cols);
 }
 
 /* A bit behind the last column, where the last word has one. */
 static void spoil_bits(dice_t *dice, offer_t *o)
 {
-    const ref_bits_t *form = &o->bits;
-    if (form->cols % 64 == 0 || form->rows == 0) return;
-    int64_t row = (int64_t)dice_below(dice, (uint64_t)form->rows),
-            bit = form->cols % 64 + (int64_t)dice_below(dice, (uint64_t)(64 - form->cols % 64));
-    form->bits[(row + 1) * form->words - 1] |= UINT64_C(1) << bit;
+    const ref_bits_t *format = &o->bits;
+    if (format->cols % 64 == 0 || format->rows == 0) return;
+    int64_t row = (int64_t)dice_below(dice, (uint64_t)format->rows),
+            bit = format->cols % 64 + (int64_t)dice_below(dice, (uint64_t)(64 - format->cols % 64));
+    format->bits[(row + 1) * format->words - 1] |= UINT64_C(1) << bit;
     expect(o, LAC_ERR_SPARSE, "bits");
 }
 
@@ -116,9 +116,9 @@ static void spoil_bits(dice_t *dice, offer_t *o)
 static void spoil(dice_t *dice, offer_t *o)
 {
     expect(o, LAC_OK, "");
-    if (o->form == LAC_META_ACTIVE)
+    if (o->format == LAC_META_ACTIVE)
         spoil_active(dice, o);
-    else if (o->form == LAC_META_BITMASK)
+    else if (o->format == LAC_META_BITMASK)
         spoil_bits(dice, o);
     else
         spoil_compressed(dice, o);
@@ -150,16 +150,17 @@ static lac_status_t place_indices(placed_array_t *array, lac_ctx_t *ctx, lac_ind
 
 static lac_status_t attach_compressed(const trial_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at)
 {
-    const ref_compressed_t *form = &o->compressed;
-    lac_status_t status = place_indices(&at->first, t->ctx, o->it, form->ptr, LAC_I64, form->lines + 1);
-    if (status == LAC_OK) status = place_indices(&at->second, t->ctx, o->it, form->idx, LAC_I32, form->nnz);
+    const ref_compressed_t *format = &o->compressed;
+    lac_status_t status = place_indices(&at->first, t->ctx, o->it, format->ptr, LAC_I64, format->lines + 1);
     if (status == LAC_OK)
-        status = placed_array_make(&at->val, t->ctx, (size_t)form->nnz * sizeof *form->val, form->val);
+        status = place_indices(&at->second, t->ctx, o->it, format->idx, LAC_I32, format->nnz);
+    if (status == LAC_OK)
+        status = placed_array_make(&at->val, t->ctx, (size_t)format->nnz * sizeof *format->val, format->val);
     if (status != LAC_OK) return status;
     const void *ptr = placed_array_at(&at->first), *idx = placed_array_at(&at->second);
     const float *val = placed_array_at(&at->val);
-    return o->form == LAC_META_CSR ? lac_meta_attach_csr(meta, o->it, ptr, idx, val)
-                                   : lac_meta_attach_csc(meta, o->it, ptr, idx, val);
+    return o->format == LAC_META_CSR ? lac_meta_attach_csr(meta, o->it, ptr, idx, val)
+                                     : lac_meta_attach_csc(meta, o->it, ptr, idx, val);
 }
 
 static lac_status_t attach(const trial_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at)
@@ -167,8 +168,8 @@ static lac_status_t attach(const trial_t *t, lac_meta_t *meta, const offer_t *o,
     const ref_active_t *active = &o->active;
     const ref_bits_t *bits = &o->bits;
     lac_status_t status;
-    if (o->form == LAC_META_CSR || o->form == LAC_META_CSC) return attach_compressed(t, meta, o, at);
-    if (o->form == LAC_META_ACTIVE) {
+    if (o->format == LAC_META_CSR || o->format == LAC_META_CSC) return attach_compressed(t, meta, o, at);
+    if (o->format == LAC_META_ACTIVE) {
         status = place_indices(&at->first, t->ctx, LAC_I32, active->k, LAC_I32, active->active);
         if (status == LAC_OK)
             status = placed_array_make(&at->val, t->ctx,
@@ -187,53 +188,53 @@ static lac_status_t attach(const trial_t *t, lac_meta_t *meta, const offer_t *o,
                : lac_meta_attach_bitmask(meta, placed_array_at(&at->first), placed_array_at(&at->val));
 }
 
-/* The spoiled form is refused, and what the metadata holds is what it held. */
-static trial_end_t try_spoiled(trial_t *t, lac_meta_t *meta, unsigned form, lac_index_t it, bool held,
+/* The spoiled format is refused, and what the metadata holds is what it held. */
+static trial_end_t try_spoiled(trial_t *t, lac_meta_t *meta, unsigned format, lac_index_t it, bool held,
                                const ref_matrix_t *x)
 {
-    offer_t o = {.form = form, .it = it};
+    offer_t o = {.format = format, .it = it};
     attached_t at = {0};
-    lac_status_t status = take_form(&o, x);
-    if (status != LAC_OK) return trial_stop(t, status, "the form");
+    lac_status_t status = take_format(&o, x);
+    if (status != LAC_OK) return trial_stop(t, status, "the format");
     spoil(&t->dice, &o);
     trial_end_t end = TRIAL_PASSED;
     if (o.want != LAC_OK) end = trial_expect(t, trial_call(t, attach(t, meta, &o, &at)), o.want, o.argument);
     const lac_obj_t obj = {.meta = meta};
-    if (end == TRIAL_PASSED && trial_stands(&obj, form) != held)
-        end = trial_fail(t, "the form was refused and has changed what is attached");
+    if (end == TRIAL_PASSED && trial_stands(&obj, format) != held)
+        end = trial_fail(t, "the format was refused and has changed what is attached");
     free_attached(&at);
-    give_form(&o);
+    give_format(&o);
     return end;
 }
 
 /* Spoiled before or after it is attached as it should be. */
-static trial_end_t try_forms(trial_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at, bool first,
-                             const ref_matrix_t *x)
+static trial_end_t try_formats(trial_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at, bool first,
+                               const ref_matrix_t *x)
 {
     lac_status_t status = first ? attach(t, meta, o, at) : LAC_OK;
     trial_end_t end = TRIAL_PASSED;
-    if (status == LAC_OK) end = try_spoiled(t, meta, o->form, o->it, first, x);
+    if (status == LAC_OK) end = try_spoiled(t, meta, o->format, o->it, first, x);
     if (end != TRIAL_PASSED) return end;
     if (status == LAC_OK && !first) status = attach(t, meta, o, at);
-    return status == LAC_OK ? trial_form(t, meta, o->form, x) : trial_stop(t, status, "attaching");
+    return status == LAC_OK ? trial_format(t, meta, o->format, x) : trial_stop(t, status, "attaching");
 }
 
 trial_end_t trial_attach(trial_t *t)
 {
-    static const unsigned form[] = {LAC_META_CSR, LAC_META_CSC,     LAC_META_CSR,
-                                    LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
+    static const unsigned format[] = {LAC_META_CSR, LAC_META_CSC,     LAC_META_CSR,
+                                      LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
     const ref_matrix_t *x = trial_operand(t).stored;
-    offer_t o = {.form = form[dice_below(&t->dice, 6)]};
+    offer_t o = {.format = format[dice_below(&t->dice, 6)]};
     bool first = dice_below(&t->dice, 2) == 0;
     o.it = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
     attached_t at = {0};
     lac_meta_t *meta;
     lac_status_t status = lac_meta_create_for(t->ctx, &meta, x->m, x->n);
-    if (status == LAC_OK) status = take_form(&o, x);
+    if (status == LAC_OK) status = take_format(&o, x);
     trial_end_t end =
-        status == LAC_OK ? try_forms(t, meta, &o, &at, first, x) : trial_stop(t, status, "the form");
+        status == LAC_OK ? try_formats(t, meta, &o, &at, first, x) : trial_stop(t, status, "the format");
     lac_meta_free(meta);
     free_attached(&at);
-    give_form(&o);
+    give_format(&o);
     return end;
 }

@@ -137,10 +137,10 @@ static bool spoil_epilogue(fault_t *fault, bad_call_t *b, uint64_t kind)
         e->threshold = NAN;
         break;
     case 3:
-        e->forms = 0x400;
+        e->formats = 0x400;
         break;
     default:
-        e->forms = LAC_META_CSR;
+        e->formats = LAC_META_CSR;
         return !b->x[2].meta && bad(fault, LAC_ERR_NULL, "c");
     }
     return bad(fault, LAC_ERR_VALUE, "epilogue");

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Conversions tried: dense contents, counts, tiles, and one form of another. */
+ * Conversions tried: dense contents, counts, tiles, and one format of another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,16 +118,16 @@ trial_end_t trial_occupancy(trial_t *t)
     return end;
 }
 
-/* Forms of the operand's own metadata, which are there for the trials that follow, too. */
+/* Formats of the operand's own metadata, which are there for the trials that follow, too. */
 trial_end_t trial_derive(trial_t *t)
 {
-    static const unsigned form[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
+    static const unsigned format[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
     trial_operand_t x = trial_operand(t);
     bool stands = x.said->frozen && x.obj.buf;
     unsigned what = 0;
     for (int i = 0; i < 4; i++) {
-        stands |= trial_stands(&x.obj, form[i]);
-        if (dice_below(&t->dice, 2) == 0) what |= form[i];
+        stands |= trial_stands(&x.obj, format[i]);
+        if (dice_below(&t->dice, 2) == 0) what |= format[i];
     }
     lac_status_t status = trial_call(t, lac_meta_convert(t->ctx, &x.obj, what));
     if (!x.obj.meta) return trial_expect_refusal(t, status, LAC_ERR_NULL, "obj");
@@ -136,6 +136,6 @@ trial_end_t trial_derive(trial_t *t)
     if (status != LAC_OK) return trial_stop(t, status, "lac_meta_convert");
     trial_end_t end = TRIAL_PASSED;
     for (int i = 0; end == TRIAL_PASSED && i < 4; i++)
-        if (what & form[i]) end = trial_form(t, x.obj.meta, form[i], x.stored);
+        if (what & format[i]) end = trial_format(t, x.obj.meta, format[i], x.stored);
     return end;
 }

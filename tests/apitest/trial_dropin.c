@@ -58,9 +58,9 @@ static trial_end_t try_products(trial_t *t)
 /* Registers the operand, or says why that is refused as it must be. True: it is registered. */
 static bool registered(trial_t *t, const lac_obj_t *x, const ref_operand_t *said, trial_end_t *end)
 {
-    static const unsigned form[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
+    static const unsigned format[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
     bool stands = said->frozen;
-    for (int i = 0; i < 4; i++) stands |= trial_stands(x, form[i]);
+    for (int i = 0; i < 4; i++) stands |= trial_stands(x, format[i]);
     lac_status_t status = trial_call(t, lac_register(t->ctx, x));
     if (!x->meta)
         *end = trial_expect(t, status, LAC_ERR_NULL, "obj");

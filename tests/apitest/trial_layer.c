@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A layer tried: product, bias, activation, and the forms of what was written. */
+ * A layer tried: product, bias, activation, and the formats of what was written. */
 #include <float.h>
 #include <math.h>
 
@@ -16,8 +16,8 @@ typedef struct layer {
 static lac_status_t throw_layer(trial_t *t, layer_t *layer)
 {
     static const float threshold[] = {0.0f, 0.25f, 1.0f, 3.0f};
-    static const unsigned form[] = {LAC_META_DENSITY, LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK,
-                                    LAC_META_ACTIVE};
+    static const unsigned format[] = {LAC_META_DENSITY, LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK,
+                                      LAC_META_ACTIVE};
     const ref_layout_t line = {.step = 1};
     const ref_pattern_t full = {.structure = REF_DENSE, .density = 1.0};
     const ref_matrix_t *c = &t->set->data.c;
@@ -26,7 +26,7 @@ static lac_status_t throw_layer(trial_t *t, layer_t *layer)
     e->act = (lac_act_t)dice_below(&t->dice, LAC_ACT_MAGNITUDE + 1);
     e->threshold = threshold[dice_below(&t->dice, sizeof threshold / sizeof *threshold)];
     for (int i = 0; i < 5; i++)
-        if (dice_below(&t->dice, 3) == 0) e->forms |= form[i];
+        if (dice_below(&t->dice, 3) == 0) e->formats |= format[i];
     layer->c = t->set->c;
     lac_status_t status = lac_meta_create_for(t->ctx, &layer->c.meta, c->m, c->n);
     if (status != LAC_OK || dice_below(&t->dice, 3) == 0) return status;
@@ -109,17 +109,17 @@ static trial_end_t judge_values(trial_t *t, const layer_t *layer)
     return end;
 }
 
-static trial_end_t judge_forms(trial_t *t, const layer_t *layer)
+static trial_end_t judge_formats(trial_t *t, const layer_t *layer)
 {
-    static const unsigned form[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
+    static const unsigned format[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
     const ref_matrix_t *c = &t->set->data.c;
     double elements = (double)c->m * (double)c->n, density = lac_meta_density(layer->c.meta);
     double counted = elements > 0 ? (double)ref_matrix_nonzeros(c) / elements : 0.0;
-    if (layer->epilogue.forms && density != counted)
+    if (layer->epilogue.formats && density != counted)
         return trial_fail(t, "the density is said to be %.9g and is %.9g", density, counted);
     trial_end_t end = TRIAL_PASSED;
     for (int i = 0; end == TRIAL_PASSED && i < 4; i++)
-        if (layer->epilogue.forms & form[i]) end = trial_form(t, layer->c.meta, form[i], c);
+        if (layer->epilogue.formats & format[i]) end = trial_format(t, layer->c.meta, format[i], c);
     return end;
 }
 
@@ -128,7 +128,7 @@ static trial_end_t judge_layer(trial_t *t, const layer_t *layer)
     trial_end_t end = trial_padding(t, &t->set->data.c, "c");
     if (end == TRIAL_PASSED) end = judge_values(t, layer);
     if (end == TRIAL_PASSED) end = judge_activation(t, &layer->epilogue, &t->set->data.c);
-    return end == TRIAL_PASSED ? judge_forms(t, layer) : end;
+    return end == TRIAL_PASSED ? judge_formats(t, layer) : end;
 }
 
 /* The output is the sparse operand of a product as it stands: of C B2 + .. with a narrow, dense B2. */

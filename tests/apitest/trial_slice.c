@@ -16,7 +16,7 @@ typedef struct slice {
     ref_compressed_t rows_of; /* the compressed rows of op(X) */
     int64_t m, n, count, row[ROWS_MOST];
     lac_index_t it;
-    bool stands;  /* a form that the rows can be taken from */
+    bool stands;  /* a format that the rows can be taken from */
     bool outside; /* a row that there is not, and no leave for it */
     lac_slice_opts_t options, *options_at;
     placed_array_t rows;

@@ -15,43 +15,43 @@ typedef struct loose {
     placed_array_t ptr, idx, val;
 } loose_t;
 
-/* Each row of form: its entries, of which about one in four is halved, shuffled. */
-static int64_t loosen(dice_t *dice, const ref_compressed_t *form, const loose_t *to, void *ptr, void *idx,
+/* Each row of format: its entries, of which about one in four is halved, shuffled. */
+static int64_t loosen(dice_t *dice, const ref_compressed_t *format, const loose_t *to, void *ptr, void *idx,
                       float *val)
 {
     int64_t at = 0;
-    for (int64_t i = 0; i < form->lines; i++) {
+    for (int64_t i = 0; i < format->lines; i++) {
         int64_t begin = at;
         index_store(ptr, to->call.ptr_type, i, at);
-        for (int64_t e = form->ptr[i]; e < form->ptr[i + 1]; e++) {
+        for (int64_t e = format->ptr[i]; e < format->ptr[i + 1]; e++) {
             int halves = dice_below(dice, 4) == 0 ? 2 : 1;
             for (int h = 0; h < halves; h++, at++) {
                 int64_t place = begin + (int64_t)dice_below(dice, (uint64_t)(at - begin) + 1);
                 index_store(idx, to->call.idx_type, at, index_load(idx, to->call.idx_type, place));
                 val[at] = val[place];
-                index_store(idx, to->call.idx_type, place, form->idx[e]);
-                val[place] = form->val[e] / (float)halves;
+                index_store(idx, to->call.idx_type, place, format->idx[e]);
+                val[place] = format->val[e] / (float)halves;
             }
         }
     }
-    index_store(ptr, to->call.ptr_type, form->lines, at);
+    index_store(ptr, to->call.ptr_type, format->lines, at);
     return at;
 }
 
-static lac_status_t place_loose(trial_t *t, loose_t *x, const ref_compressed_t *form)
+static lac_status_t place_loose(trial_t *t, loose_t *x, const ref_compressed_t *format)
 {
-    size_t most = 2 * (size_t)form->nnz + 1;
+    size_t most = 2 * (size_t)format->nnz + 1;
     x->call.ptr_type = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
     x->call.idx_type = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
-    void *ptr = calloc((size_t)form->lines + 1, index_width(x->call.ptr_type)),
+    void *ptr = calloc((size_t)format->lines + 1, index_width(x->call.ptr_type)),
          *idx = calloc(most, index_width(x->call.idx_type));
     float *val = calloc(most, sizeof *val);
     lac_status_t status = ptr && idx && val ? LAC_OK : LAC_ERR_MEMORY;
-    if (status == LAC_OK) x->call.nnz = loosen(&t->dice, form, x, ptr, idx, val);
+    if (status == LAC_OK) x->call.nnz = loosen(&t->dice, format, x, ptr, idx, val);
     size_t nnz = (size_t)x->call.nnz;
     if (status == LAC_OK)
-        status = placed_array_make(&x->ptr, t->ctx, ((size_t)form->lines + 1) * index_width(x->call.ptr_type),
-                                   ptr);
+        status = placed_array_make(&x->ptr, t->ctx,
+                                   ((size_t)format->lines + 1) * index_width(x->call.ptr_type), ptr);
     if (status == LAC_OK)
         status = placed_array_make(&x->idx, t->ctx, nnz * index_width(x->call.idx_type), idx);
     if (status == LAC_OK) status = placed_array_make(&x->val, t->ctx, nnz * sizeof *val, val);
@@ -87,13 +87,13 @@ trial_end_t trial_spmm(trial_t *t)
     operand_set_t *set = t->set;
     const lac_obj_t *b = &set->b;
     loose_t x = {0};
-    ref_compressed_t form;
+    ref_compressed_t format;
     if (!blas_takes(b) || !blas_takes(&set->c) || set->data.a.m == 0 || set->data.a.n == 0 ||
         (b->rs != 1 && b->cs != 1))
         return trial_refuse(t, "cuSPARSE has no such matrices");
-    if (!ref_csr_make(&form, &set->data.a)) return trial_stop(t, LAC_ERR_MEMORY, "CSR");
-    lac_status_t status = place_loose(t, &x, &form);
-    ref_compressed_free(&form);
+    if (!ref_csr_make(&format, &set->data.a)) return trial_stop(t, LAC_ERR_MEMORY, "CSR");
+    lac_status_t status = place_loose(t, &x, &format);
+    ref_compressed_free(&format);
     trial_end_t end = status == LAC_OK ? TRIAL_PASSED : trial_stop(t, status, "CSR");
     t->readings = TRIAL_READINGS; /* what is not stored is not multiplied, whatever the context says of NaN */
     trial_force(t);

@@ -118,7 +118,7 @@ static lac_status_t planned(int i)
     return status;
 }
 
-/* Scanned, frozen, multiplied: builds forms, copies and packed values. */
+/* Scanned, frozen, multiplied: builds formats, copies and packed values. */
 static lac_status_t frozen(int i)
 {
     static const unsigned what[] = {LAC_META_DENSITY, LAC_META_BITMASK, LAC_META_CSR, LAC_META_CSC,

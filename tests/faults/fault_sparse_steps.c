@@ -124,7 +124,7 @@ static lac_status_t batch(lac_ctx_t *ctx, lac_obj_t *sparse)
     return lac_gemm_batched(ctx, COUNT, NULL, sparse, 0, &first, K * N, NULL, &to, M * N);
 }
 
-/* Into every other form, and from one of them into all of its places. */
+/* Into every other format, and from one of them into all of its places. */
 static lac_status_t converted(lac_ctx_t *ctx, lac_obj_t *sparse)
 {
     int64_t count;
@@ -143,7 +143,7 @@ static lac_status_t large(lac_ctx_t *ctx, lac_obj_t *sparse)
 {
     static float buffer[LARGE * LARGE];
     lac_obj_t all = lac_obj_rowmajor(LAC_F32, LARGE, LARGE, buffer, LARGE);
-    lac_form_view_t csr = {0}, csc = {0};
+    lac_format_view_t csr = {0}, csc = {0};
     size = 0;
     if (!sparse->buf) return LAC_OK; /* once is enough */
     size = 4;

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Attached forms: whatever the arrays hold, they are refused with a reason, or make one product by every
+ * Attached formats: whatever the arrays hold, they are refused with a reason, or make one product by every
  * route.
  *
- * First bytes: form and index type, extents; the rest fills the arrays. Each array has exactly the length
+ * First bytes: format and index type, extents; the rest fills the arrays. Each array has exactly the length
  * that the rules of its format give it, so that the address sanitizer sees a read beyond. */
 #include "fuzz_target.h"
 
@@ -64,7 +64,8 @@ static void expect_one_product(lac_ctx_t *ctx, lac_meta_t *meta, int m, int n, b
     for (int r = 0; r < routes.count; r++) {
         lac_obj_t oc = lac_obj_rowmajor(LAC_F32, rows, N, c[r], N);
         lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
-        fuzz_promise(!lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call), "an accepted form makes a product");
+        fuzz_promise(!lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call),
+                     "an accepted format makes a product");
         for (int i = 0; i < rows * N; i++) fuzz_promise(c[r][i] == c[0][i], routes.name[r]);
     }
 }
@@ -137,12 +138,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     input_t in = {data, size};
     lac_meta_t *meta;
     fuzz_quiet();
-    int form = take(&in), m = take(&in) % (SIDE + 1), n = take(&in) % (SIDE + 1);
+    int format = take(&in), m = take(&in) % (SIDE + 1), n = take(&in) % (SIDE + 1);
     fuzz_promise(!lac_meta_create(&meta, m, n), "metadata");
-    lac_status_t status = form % 4 == 0   ? compressed(&in, meta, m, n, form & 4 ? LAC_I64 : LAC_I32, false)
-                          : form % 4 == 1 ? compressed(&in, meta, m, n, form & 4 ? LAC_I64 : LAC_I32, true)
-                          : form % 4 == 2 ? active(&in, meta, m, n)
-                                          : bitmask(&in, meta, m, n);
+    lac_status_t status = format % 4 == 0 ? compressed(&in, meta, m, n, format & 4 ? LAC_I64 : LAC_I32, false)
+                          : format % 4 == 1
+                              ? compressed(&in, meta, m, n, format & 4 ? LAC_I64 : LAC_I32, true)
+                          : format % 4 == 2 ? active(&in, meta, m, n)
+                                            : bitmask(&in, meta, m, n);
     fuzz_promise(!status || *lac_last_error(), "a refusal has a reason");
     lac_meta_free(meta);
     return 0;

@@ -67,38 +67,40 @@ static void *narrow_copy(const int64_t *from, int64_t count)
 static lac_status_t attach_compressed(gpu_case_t *x, gpu_operand_t *know, const ref_matrix_t *matrix,
                                       bool by_rows)
 {
-    ref_compressed_t form;
+    ref_compressed_t format;
     bool wide = x->problem.seed % 2 == 0;
-    if (!(by_rows ? ref_csr_make(&form, matrix) : ref_csc_make(&form, matrix))) return LAC_ERR_MEMORY;
-    void *other = wide ? wide_copy(form.idx, form.nnz) : narrow_copy(form.ptr, form.lines + 1);
+    if (!(by_rows ? ref_csr_make(&format, matrix) : ref_csc_make(&format, matrix))) return LAC_ERR_MEMORY;
+    void *other = wide ? wide_copy(format.idx, format.nnz) : narrow_copy(format.ptr, format.lines + 1);
     size_t index = wide ? sizeof(int64_t) : sizeof(int32_t);
-    know->array[0] = gpu_upload(x->ctx, wide ? (void *)form.ptr : other, (size_t)(form.lines + 1) * index);
-    know->array[1] = gpu_upload(x->ctx, wide ? other : (void *)form.idx, (size_t)form.nnz * index);
-    if (matrix->dt != LAC_U8) know->array[2] = gpu_upload(x->ctx, form.val, (size_t)form.nnz * sizeof(float));
+    know->array[0] =
+        gpu_upload(x->ctx, wide ? (void *)format.ptr : other, (size_t)(format.lines + 1) * index);
+    know->array[1] = gpu_upload(x->ctx, wide ? other : (void *)format.idx, (size_t)format.nnz * index);
+    if (matrix->dt != LAC_U8)
+        know->array[2] = gpu_upload(x->ctx, format.val, (size_t)format.nnz * sizeof(float));
     free(other);
-    ref_compressed_free(&form);
+    ref_compressed_free(&format);
     return (by_rows ? lac_meta_attach_csr : lac_meta_attach_csc)(
         know->meta, wide ? LAC_I64 : LAC_I32, know->array[0], know->array[1], know->array[2]);
 }
 
 static lac_status_t attach_bits(gpu_case_t *x, gpu_operand_t *know, const ref_matrix_t *matrix)
 {
-    ref_bits_t form;
-    if (!ref_bits_make(&form, matrix)) return LAC_ERR_MEMORY;
-    know->array[0] = gpu_upload(x->ctx, form.bits, (size_t)(form.rows * form.words) * sizeof(uint64_t));
-    know->array[1] = gpu_upload(x->ctx, form.val, (size_t)form.nnz * sizeof(float));
-    ref_bits_free(&form);
+    ref_bits_t format;
+    if (!ref_bits_make(&format, matrix)) return LAC_ERR_MEMORY;
+    know->array[0] = gpu_upload(x->ctx, format.bits, (size_t)(format.rows * format.words) * sizeof(uint64_t));
+    know->array[1] = gpu_upload(x->ctx, format.val, (size_t)format.nnz * sizeof(float));
+    ref_bits_free(&format);
     return lac_meta_attach_bitmask(know->meta, know->array[0], know->array[1]);
 }
 
 static lac_status_t attach_active(gpu_case_t *x, gpu_operand_t *know, const ref_matrix_t *matrix)
 {
-    ref_active_t form;
-    if (!ref_active_make(&form, matrix)) return LAC_ERR_MEMORY;
-    int64_t count = form.active;
-    know->array[0] = gpu_upload(x->ctx, form.k, (size_t)count * sizeof(int32_t));
-    know->array[1] = gpu_upload(x->ctx, form.slots, (size_t)(count * form.rows) * sizeof(float));
-    ref_active_free(&form);
+    ref_active_t format;
+    if (!ref_active_make(&format, matrix)) return LAC_ERR_MEMORY;
+    int64_t count = format.active;
+    know->array[0] = gpu_upload(x->ctx, format.k, (size_t)count * sizeof(int32_t));
+    know->array[1] = gpu_upload(x->ctx, format.slots, (size_t)(count * format.rows) * sizeof(float));
+    ref_active_free(&format);
     return lac_meta_attach_active(know->meta, count, know->array[0], know->array[1]);
 }
 

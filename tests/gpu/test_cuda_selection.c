@@ -38,10 +38,10 @@ static lac_obj_t operand(char layout, char kind, lac_dim_t rows, lac_dim_t cols,
     unit_expect(lac_meta_create(meta, rows, cols), LAC_OK, "meta");
     x.meta = *meta;
     (*meta)->nnz = (int64_t)(density * (double)rows * (double)cols);
-    lac_form_data_t csr = {
+    lac_format_data_t csr = {
         .origin = LAC_ORIGIN_ATTACHED, .count = (*meta)->nnz, .ptr = no_ptr, .idx = no_idx};
     if (kind == 'f') lac_meta_freeze(x.meta);
-    if (kind == 's') lac_meta_install(x.meta, LAC_FORM_CSR, &csr), x.buf = NULL;
+    if (kind == 's') lac_meta_install(x.meta, LAC_FORMAT_CSR, &csr), x.buf = NULL;
     return x;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Forms derived from each other on a device, the dense contents and the count, against the host's. */
+ * Formats derived from each other on a device, the dense contents and the count, against the host's. */
 #include "csr_pair.h"
 
 #include <stdlib.h>
@@ -20,9 +20,9 @@ static void same(lac_ctx_t *ctx, const void *there, const void *here, int64_t by
     free(got);
 }
 
-static void check_forms(lac_ctx_t *ctx, const csr_pair_t *x)
+static void check_formats(lac_ctx_t *ctx, const csr_pair_t *x)
 {
-    lac_form_view_t h, d;
+    lac_format_view_t h, d;
     gpu_expect(lac_meta_convert(x->host, &x->on_host, ALL), LAC_OK, "host");
     gpu_expect(lac_meta_convert(ctx, &x->on_device, ALL), LAC_OK, "device");
     gpu_expect(lac_meta_view(x->on_host.meta, LAC_META_CSC, &h), LAC_OK, "host");
@@ -74,10 +74,10 @@ static void check_tiles(lac_ctx_t *ctx, csr_pair_t *x, int64_t rows, int64_t col
     lac_obj_t dense = lac_obj_rowmajor(LAC_F32, x->m, x->n, gpu_upload(ctx, poison, elements), x->n);
     dense.space = LAC_DEVICE;
     gpu_expect(lac_tile_occupancy(x->host, &x->on_host, rows, cols, want, &count), LAC_OK, "host");
-    for (int form = 0; form < 3; form++) {
-        if (form == 2) dense.rs = 1, dense.cs = x->m;
-        if (form > 0) gpu_expect(lac_to_dense(ctx, &x->on_device, &dense), LAC_OK, "dense");
-        const lac_obj_t *a = form > 0 ? &dense : &x->on_device;
+    for (int format = 0; format < 3; format++) {
+        if (format == 2) dense.rs = 1, dense.cs = x->m;
+        if (format > 0) gpu_expect(lac_to_dense(ctx, &x->on_device, &dense), LAC_OK, "dense");
+        const lac_obj_t *a = format > 0 ? &dense : &x->on_device;
         gpu_expect(lac_tile_occupancy(ctx, a, rows, cols, there, count_there), LAC_OK, "device");
         same(ctx, there, want, bytes, "tiles", x);
         same(ctx, count_there, &count, sizeof count, "the tiles' count", x);
@@ -95,7 +95,7 @@ static void test_conversions(lac_ctx_t *ctx)
         for (int values = 0; values < 2; values++) {
             csr_pair_t x;
             csr_pair_make(&x, ctx, host, shapes[i][0], shapes[i][1], 0.2, values, &seed);
-            check_forms(ctx, &x);
+            check_formats(ctx, &x);
             check_dense(ctx, &x, false);
             check_dense(ctx, &x, true);
             x.on_host.trans = x.on_device.trans = LAC_NO_TRANS;

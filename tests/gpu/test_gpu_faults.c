@@ -83,10 +83,10 @@ static lac_status_t count(gpu_case_t *x)
     return status ? status : freed ? freed : run(x);
 }
 
-/* Into memory of its own: where forms lack memory, C is written all the same. */
+/* Into memory of its own: where formats lack memory, C is written all the same. */
 static lac_status_t layer(gpu_case_t *x)
 {
-    lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_RELU, .forms = LAC_META_CSR | LAC_META_BITMASK};
+    lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_RELU, .formats = LAC_META_CSR | LAC_META_BITMASK};
     lac_call_opts_t by = {.size = sizeof by, .route = route};
     void *memory;
     lac_status_t status = lac_device_alloc(x->ctx, sizeof(float) * (size_t)(x->c.m * x->c.n), &memory);

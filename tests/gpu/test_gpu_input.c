@@ -244,7 +244,8 @@ static void test_no_memory_to_allocate(lac_ctx_t *ctx)
     gpu_case_free(&x);
 }
 
-/* A dense product of a sparse-only operand whose dense form no device holds: 2^19 x 2^21 floats are 4 TB. */
+/* A dense product of a sparse-only operand whose dense format no device holds: 2^19 x 2^21 floats are 4 TB.
+ */
 static void test_no_memory_to_work_in(lac_ctx_t *ctx)
 {
     enum { M = 1 << 19, K = 1 << 21 };

@@ -132,7 +132,7 @@ static void multiply_all(lac_ctx_t *ctx, const weight_t *x)
                 multiply(ctx, x, routes[r], shorts[s].length, shorts[s].every, turn & 1, turn & 2);
 }
 
-/* Its density counts past 2^31; frozen, its forms have more entries than 32 bits count. */
+/* Its density counts past 2^31; frozen, its formats have more entries than 32 bits count. */
 static void check_metadata(lac_ctx_t *ctx, weight_t *x)
 {
     int64_t rows = 0, cols = 0;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEEP = 3, FORMS = LAC_META_CSR | LAC_META_BITMASK };
+enum { DEEP = 3, FORMATS = LAC_META_CSR | LAC_META_BITMASK };
 
 static uint64_t seed = 37;
 
@@ -68,9 +68,9 @@ static void same_there(lac_ctx_t *ctx, const void *there, const void *other, siz
     free(want);
 }
 
-static void check_forms(lac_ctx_t *ctx, const pair_t *c, const char *what)
+static void check_formats(lac_ctx_t *ctx, const pair_t *c, const char *what)
 {
-    lac_form_view_t h, d;
+    lac_format_view_t h, d;
     gpu_expect(lac_meta_view(c->host.meta, LAC_META_CSR, &h), LAC_OK, what);
     if (!gpu_expect(lac_meta_view(c->device.meta, LAC_META_CSR, &d), LAC_OK, what)) return;
     if (h.count != d.count)
@@ -97,7 +97,7 @@ static void run_layer(lac_ctx_t *ctx, lac_ctx_t *host, const pair_t *a, const pa
     gpu_expect(lac_gemm_epilogue(ctx, NULL, &a->device, &b->device, NULL, &c->device, &e, &call), LAC_OK,
                what);
     same(ctx, c->device.buf, c->host.buf, c->bytes, what);
-    if (e.forms & LAC_META_CSR) check_forms(ctx, c, what);
+    if (e.formats & LAC_META_CSR) check_formats(ctx, c, what);
     lac_device_free(ctx, there);
     free(bias);
 }
@@ -115,7 +115,7 @@ static void test_chains(lac_ctx_t *ctx)
             x[0] = make(ctx, widths[w][0], widths[w][1], 12, false);
             for (int l = 0; l < DEEP; l++) {
                 lac_epilogue_t e = {
-                    .size = sizeof e, .act = (lac_act_t)(1 + l), .threshold = 1.0f, .forms = FORMS};
+                    .size = sizeof e, .act = (lac_act_t)(1 + l), .threshold = 1.0f, .formats = FORMATS};
                 e.bias_per_row = l == 1;
                 v[l] = make(ctx, widths[w][l + 1], widths[w][l + 2], 8, l == 1);
                 x[l + 1] = make(ctx, widths[w][0], widths[w][l + 2], 1, l == 1);
@@ -127,9 +127,9 @@ static void test_chains(lac_ctx_t *ctx)
     lac_ctx_free(host);
 }
 
-/* The forms of one output again and again, with more and fewer nonzeros: those of what was written last, in
+/* The formats of one output again and again, with more and fewer nonzeros: those of what was written last, in
  * the memory of the ones before where that is large enough. */
-static void test_forms_again(lac_ctx_t *ctx)
+static void test_formats_again(lac_ctx_t *ctx)
 {
     static const uint64_t one_in[] = {3, 50, 9, 2, 1000000, 4};
     lac_ctx_t *host;
@@ -138,8 +138,9 @@ static void test_forms_again(lac_ctx_t *ctx)
            c = make(ctx, 60, 130, 1, false);
     int64_t before = 0, most = 0;
     for (size_t r = 0; r < GPU_COUNT(one_in); r++) {
-        lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_MAGNITUDE, .threshold = 4.5f, .forms = FORMS};
-        lac_form_view_t v;
+        lac_epilogue_t e = {
+            .size = sizeof e, .act = LAC_ACT_MAGNITUDE, .threshold = 4.5f, .formats = FORMATS};
+        lac_format_view_t v;
         float *x = numbers((int64_t)(a.bytes / sizeof *x), one_in[r]);
         memcpy(a.host.buf, x, a.bytes);
         gpu_expect(lac_device_upload(ctx, a.device.buf, x, a.bytes), LAC_OK, "upload");
@@ -214,19 +215,19 @@ static void release_any(lac_ctx_t *ctx, any_t *x)
     free(x->before);
 }
 
-/* The forms that came with C, and those of a look at the same contents elsewhere: the same. */
-static void compare_forms(lac_ctx_t *ctx, const any_t *x, unsigned forms, const char *what)
+/* The formats that came with C, and those of a look at the same contents elsewhere: the same. */
+static void compare_formats(lac_ctx_t *ctx, const any_t *x, unsigned formats, const char *what)
 {
     lac_obj_t seen = x->other;
     static const unsigned kinds[] = {LAC_META_CSR, LAC_META_BITMASK};
     gpu_expect(lac_meta_create_for(ctx, &seen.meta, seen.m, seen.n), LAC_OK, "metadata");
-    gpu_expect(lac_meta_scan(ctx, &seen, forms), LAC_OK, what);
-    gpu_expect(lac_meta_freeze(seen.meta), LAC_OK, what); /* only then forms may be seen */
+    gpu_expect(lac_meta_scan(ctx, &seen, formats), LAC_OK, what);
+    gpu_expect(lac_meta_freeze(seen.meta), LAC_OK, what); /* only then formats may be seen */
     double got = lac_meta_density(x->c.meta), want = lac_meta_density(seen.meta);
     if (got != want) gpu_fail("%s: density %g, expected %g", what, got, want);
     for (int i = 0; i < 2; i++) {
-        lac_form_view_t v, w;
-        if (!(forms & kinds[i])) continue;
+        lac_format_view_t v, w;
+        if (!(formats & kinds[i])) continue;
         if (!gpu_expect(lac_meta_view(x->c.meta, kinds[i], &v), LAC_OK, what)) continue;
         if (!gpu_expect(lac_meta_view(seen.meta, kinds[i], &w), LAC_OK, what)) continue;
         if (v.count != w.count)
@@ -257,12 +258,12 @@ static bool compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *
     gpu_expect(lac_device_upload(ctx, x->other.buf, x->before, bytes), LAC_OK, "upload");
     gpu_expect(lac_gemm_ex(ctx, &alpha, &x->a, &x->b, &beta, &x->other, &call), LAC_OK, what);
     lac_epilogue_t bare = e;
-    bare.forms = 0;
+    bare.formats = 0;
     gpu_expect(lac_gemm_epilogue(ctx, &none, &x->a, &x->b, &one, &x->other, &bare, NULL), LAC_OK, what);
     gpu_expect(lac_device_download(ctx, want, x->other.buf, bytes), LAC_OK, "download");
     same(ctx, x->c.buf, want, bytes, what);
     free(want);
-    if (e.forms) compare_forms(ctx, x, e.forms, what);
+    if (e.formats) compare_formats(ctx, x, e.formats, what);
     return true;
 }
 
@@ -275,7 +276,7 @@ static void test_finishing_routes(lac_ctx_t *ctx)
     gpu_expect(lac_ctx_set(ctx, "detect", "off"), LAC_OK,
                "detect"); /* samples would move how kernels are cut */
     static const float specials[] = {0.0f, 1.0f / 0.0f};
-    static const unsigned forms[] = {FORMS, LAC_META_DENSITY, LAC_META_BITMASK, LAC_META_CSR, 0};
+    static const unsigned formats[] = {FORMATS, LAC_META_DENSITY, LAC_META_BITMASK, LAC_META_CSR, 0};
     for (int shape = 0; shape < (gpu_quick() ? 1 : 5); shape++)
         for (int way = 0; way < 24; way += gpu_quick() ? 7 : 1) { /* layout, side, special, frozen */
             const int layout = way % 3, right = way / 3 % 2, frozen = way / 6 % 2;
@@ -285,7 +286,7 @@ static void test_finishing_routes(lac_ctx_t *ctx)
                 char what[128];
                 lac_epilogue_t e = {.size = sizeof e, .act = (lac_act_t)(each % 4), .threshold = 0.25f};
                 e.bias = each / 4 % 3 ? x.bias : NULL, e.bias_per_row = each / 4 % 3 == 2;
-                e.forms = forms[(each + way) % 5];
+                e.formats = formats[(each + way) % 5];
                 for (size_t r = 0; r < GPU_COUNT(routes); r++) {
                     snprintf(what, sizeof what,
                              "shape %d layout %d %s frozen %d special %d act %d bias %d %s", shape, layout,
@@ -303,7 +304,7 @@ static void test_places(lac_ctx_t *ctx)
 {
     pair_t a = make(ctx, 8, 8, 2, false), b = make(ctx, 8, 8, 2, false), c = make(ctx, 8, 8, 1, false);
     float bias[8] = {0};
-    lac_epilogue_t e = {.size = sizeof e, .bias = bias, .act = LAC_ACT_RELU, .forms = FORMS};
+    lac_epilogue_t e = {.size = sizeof e, .bias = bias, .act = LAC_ACT_RELU, .formats = FORMATS};
     gpu_expect_error(lac_gemm_epilogue(ctx, NULL, &a.device, &b.device, NULL, &c.device, &e, NULL),
                      LAC_ERR_SPACE, "epilogue.bias", "bias on the host");
     same(ctx, c.device.buf, c.host.buf, c.bytes, "what was refused");
@@ -312,7 +313,7 @@ static void test_places(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_chains), GPU_TEST(test_forms_again),
+    static const gpu_test_t tests[] = {GPU_TEST(test_chains), GPU_TEST(test_formats_again),
                                        GPU_TEST(test_finishing_routes), GPU_TEST(test_places)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

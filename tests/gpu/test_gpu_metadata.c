@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Metadata on the device: every form measured and attached, shown by products of the form alone; generations;
- * what is derived from frozen operands, counted and switched off. */
+ * Metadata on the device: every format measured and attached, shown by products of the format alone;
+ * generations; what is derived from frozen operands, counted and switched off. */
 #include "gpu_case.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 static const struct {
     const char *name;
     unsigned bit;
-} forms[] = {
+} formats[] = {
     {"csr", LAC_META_CSR}, {"csc", LAC_META_CSC}, {"bits", LAC_META_BITMASK}, {"active", LAC_META_ACTIVE}};
 
 static const char *const shapes[] = {"1x1",    "1x5000",  "31x33",   "127x127", "5000x1",  "64x64",
@@ -39,7 +39,7 @@ static void expect_density(const gpu_case_t *x, const lac_meta_t *meta, const ch
         gpu_fail("%s: %s: density %.9g, expected %.9g", x->text, what, got, want);
 }
 
-/* The product from the form alone is the product: so the form is what it should be. */
+/* The product from the format alone is the product: so the format is what it should be. */
 static void check_without_buffer(gpu_case_t *x, const char *what)
 {
     const char *routes[GPU_ROUTES_MAX];
@@ -56,21 +56,21 @@ static void check_without_buffer(gpu_case_t *x, const char *what)
     x->a.buf = buf;
 }
 
-/* Each form measured from the buffer, in metadata that was made for the device and in some that was not. */
-static void test_scanned_forms(lac_ctx_t *ctx)
+/* Each format measured from the buffer, in metadata that was made for the device and in some that was not. */
+static void test_scanned_formats(lac_ctx_t *ctx)
 {
     int seed = 1;
     for (size_t s = 0; s < GPU_COUNT(shapes); s += gpu_quick() ? 3 : 1)
         for (size_t f = 0; f < GPU_COUNT(fillings); f += gpu_quick() ? 4 : 1)
-            for (size_t k = 0; k < GPU_COUNT(forms); k++, seed++) {
+            for (size_t k = 0; k < GPU_COUNT(formats); k++, seed++) {
                 char text[REF_PROBLEM_TEXT];
                 gpu_case_t x;
                 bool bytes = seed % 7 == 0 && !strchr(fillings[f], '/');
                 describe(text, s, f, bytes ? "frozenA=1:dtA=u8" : "frozenA=1", seed);
                 if (gpu_case_make(&x, ctx, text)) {
-                    lac_status_t status = lac_meta_scan(ctx, &x.a, forms[k].bit);
+                    lac_status_t status = lac_meta_scan(ctx, &x.a, formats[k].bit);
                     if (gpu_expect(status, LAC_OK, text)) {
-                        expect_density(&x, x.know_a.meta, forms[k].name);
+                        expect_density(&x, x.know_a.meta, formats[k].name);
                         check_without_buffer(&x, text);
                     }
                 }
@@ -78,23 +78,23 @@ static void test_scanned_forms(lac_ctx_t *ctx)
             }
 }
 
-/* Each form attached, with indices of either type, and without the buffer. */
-static void test_attached_forms(lac_ctx_t *ctx)
+/* Each format attached, with indices of either type, and without the buffer. */
+static void test_attached_formats(lac_ctx_t *ctx)
 {
     int seed = 1;
     for (size_t s = 0; s < GPU_COUNT(shapes); s += gpu_quick() ? 3 : 1)
         for (size_t f = 0; f < GPU_COUNT(fillings); f += gpu_quick() ? 4 : 1)
-            for (size_t k = 0; k < GPU_COUNT(forms); k++, seed++) {
+            for (size_t k = 0; k < GPU_COUNT(formats); k++, seed++) {
                 char text[REF_PROBLEM_TEXT], more[64];
                 gpu_case_t x;
-                snprintf(more, sizeof more, "metaA=%s", forms[k].name);
+                snprintf(more, sizeof more, "metaA=%s", formats[k].name);
                 describe(text, s, f, more, seed);
                 if (gpu_case_make(&x, ctx, text)) check_without_buffer(&x, text);
                 gpu_case_free(&x);
             }
 }
 
-/* Bytes that the library holds are those of the form: pointers of 64 bits, indices of 32, values, bits. */
+/* Bytes that the library holds are those of the format: pointers of 64 bits, indices of 32, values, bits. */
 static void test_bytes(lac_ctx_t *ctx)
 {
     gpu_case_t x;
@@ -105,10 +105,10 @@ static void test_bytes(lac_ctx_t *ctx)
                                (m + 1) * 8 + nnz * 4 + words * 8};
         size_t sum = before;
         for (size_t k = 0; k < GPU_COUNT(want); k++) {
-            gpu_expect(lac_meta_scan(ctx, &x.a, forms[k].bit), LAC_OK, forms[k].name);
+            gpu_expect(lac_meta_scan(ctx, &x.a, formats[k].bit), LAC_OK, formats[k].name);
             sum += want[k];
             if (lac_meta_bytes(x.know_a.meta) != sum)
-                gpu_fail("%s: %zu bytes in all, expected %zu", forms[k].name, lac_meta_bytes(x.know_a.meta),
+                gpu_fail("%s: %zu bytes in all, expected %zu", formats[k].name, lac_meta_bytes(x.know_a.meta),
                          sum);
         }
         gpu_expect(lac_meta_scan(ctx, &x.a, LAC_META_CSR | LAC_META_CSC), LAC_OK, "again");
@@ -285,8 +285,8 @@ static void test_density_and_mistakes(lac_ctx_t *ctx)
 int main(int argc, char **argv)
 {
     static const gpu_test_t tests[] = {GPU_TEST(test_density_and_mistakes),
-                                       GPU_TEST(test_scanned_forms),
-                                       GPU_TEST(test_attached_forms),
+                                       GPU_TEST(test_scanned_formats),
+                                       GPU_TEST(test_attached_formats),
                                        GPU_TEST(test_bytes),
                                        GPU_TEST(test_bits_of_columns),
                                        GPU_TEST(test_hints),

@@ -58,7 +58,7 @@ static void check_problem(lac_ctx_t *ctx, const char *text, const char *only_rou
     gpu_case_free(&x);
 }
 
-/* Appends what describes one operand; sparse only where the metadata is a whole form. */
+/* Appends what describes one operand; sparse only where the metadata is a whole format. */
 static size_t describe_operand(char *text, size_t size, char name, const char *values, uint64_t *random)
 {
     const char *meta = GPU_PICK(metas, random);

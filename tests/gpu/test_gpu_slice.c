@@ -280,7 +280,7 @@ static void test_bits_are_no_rows(lac_ctx_t *ctx)
     gpu_expect(lac_meta_attach_bitmask(meta, words, val), LAC_OK, "attach");
     a.meta = meta;
     gpu_expect_error(lac_slice_rows(ctx, &a, LAC_I64, 1, list, &o, NULL), LAC_ERR_EMPTY,
-                     "a.meta: holds no form", "bits");
+                     "a.meta: holds no format", "bits");
     gpu_expect(lac_meta_convert(ctx, &a, LAC_META_CSR), LAC_OK, "derive");
     gpu_expect(lac_slice_rows(ctx, &a, LAC_I64, 1, list, &o, NULL), LAC_OK, "with rows");
     gpu_expect(lac_device_download(ctx, out, there, sizeof out), LAC_OK, "download");

@@ -210,7 +210,7 @@ static void test_given_streams(lac_ctx_t *ctx)
 }
 
 /* Somebody records on a stream of his own, in the mode in which nobody may allocate or wait: calls that have
- * to make all they need, forms, workspace and handles, neither fail nor end his recording. */
+ * to make all they need, formats, workspace and handles, neither fail nor end his recording. */
 static void test_beside_a_recording(lac_ctx_t *unused)
 {
     (void)unused;

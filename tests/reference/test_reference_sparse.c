@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Sparse forms: one matrix by hand, and every form put back together into the matrix that it came from. */
+ * Sparse formats: one matrix by hand, and every format put back together into the matrix that it came from.
+ */
 #include "ref_sparse.h"
 
 #include <math.h>
@@ -127,7 +128,7 @@ static void assert_active(const ref_matrix_t *x)
     ref_active_free(&active);
 }
 
-static void test_forms_hold_the_matrix(void **state)
+static void test_formats_hold_the_matrix(void **state)
 {
     static const char *const strings[] = {
         "sgemm:NN:30x200x1:A=bern0.02:s1",
@@ -177,7 +178,7 @@ int main(void)
         cmocka_unit_test(test_compressed_by_hand),
         cmocka_unit_test(test_bits_by_hand),
         cmocka_unit_test(test_active_by_hand),
-        cmocka_unit_test(test_forms_hold_the_matrix),
+        cmocka_unit_test(test_formats_hold_the_matrix),
         cmocka_unit_test(test_wide_matrices_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

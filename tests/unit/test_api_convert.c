@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Every form from every other, seen as dense again; counts; bad input. */
+ * Every format from every other, seen as dense again; counts; bad input. */
 #include "unit_support.h"
 
 #include <stdlib.h>
@@ -10,13 +10,13 @@ enum { MOST = 70, ROOM = MOST * MOST };
 
 static const unsigned bits[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
 enum {
-    FORMS = sizeof bits / sizeof *bits,
+    FORMATS = sizeof bits / sizeof *bits,
     ALL = LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE
 };
 
 static uint64_t seed = 71;
 
-/* Contents, and one form of them, attached. */
+/* Contents, and one format of them, attached. */
 typedef struct source {
     int64_t m, n, nnz, active;
     float dense[ROOM], val[ROOM];
@@ -25,24 +25,25 @@ typedef struct source {
     lac_obj_t a;
 } source_t;
 
-static void attach(source_t *s, unsigned form)
+static void attach(source_t *s, unsigned format)
 {
-    int64_t majors = form == LAC_META_CSC ? s->n : s->m, minors = form == LAC_META_CSC ? s->m : s->n, at = 0;
+    int64_t majors = format == LAC_META_CSC ? s->n : s->m, minors = format == LAC_META_CSC ? s->m : s->n,
+            at = 0;
     memset(s->words, 0, sizeof s->words);
     s->active = 0;
     for (int64_t i = 0; i < majors; i++) {
         s->ptr[i] = (int32_t)at;
         for (int64_t j = 0; j < minors; j++) {
-            float x = form == LAC_META_CSC ? s->dense[j * s->n + i] : s->dense[i * s->n + j];
+            float x = format == LAC_META_CSC ? s->dense[j * s->n + i] : s->dense[i * s->n + j];
             if (x == 0.0f) continue;
             s->idx[at] = (int32_t)j, s->val[at++] = x;
-            if (form == LAC_META_BITMASK)
+            if (format == LAC_META_BITMASK)
                 s->words[i * ((s->n + 63) / 64) + j / 64] |= UINT64_C(1) << (j % 64);
         }
     }
     s->ptr[majors] = (int32_t)at;
     s->nnz = at;
-    for (int64_t j = 0; form == LAC_META_ACTIVE && j < s->n; j++) {
+    for (int64_t j = 0; format == LAC_META_ACTIVE && j < s->n; j++) {
         bool any = false;
         for (int64_t i = 0; i < s->m; i++) any |= s->dense[i * s->n + j] != 0.0f;
         for (int64_t i = 0; any && i < s->m; i++) s->val[s->active * s->m + i] = s->dense[i * s->n + j];
@@ -51,56 +52,56 @@ static void attach(source_t *s, unsigned form)
     s->a = lac_obj_rowmajor(LAC_F32, s->m, s->n, NULL, s->n);
     unit_expect(lac_meta_create(&s->a.meta, s->m, s->n), LAC_OK, "meta");
     lac_status_t status =
-        form == LAC_META_CSR       ? lac_meta_attach_csr(s->a.meta, LAC_I32, s->ptr, s->idx, s->val)
-        : form == LAC_META_CSC     ? lac_meta_attach_csc(s->a.meta, LAC_I32, s->ptr, s->idx, s->val)
-        : form == LAC_META_BITMASK ? lac_meta_attach_bitmask(s->a.meta, s->words, s->val)
-                                   : lac_meta_attach_active(s->a.meta, s->active, s->idx, s->val);
+        format == LAC_META_CSR       ? lac_meta_attach_csr(s->a.meta, LAC_I32, s->ptr, s->idx, s->val)
+        : format == LAC_META_CSC     ? lac_meta_attach_csc(s->a.meta, LAC_I32, s->ptr, s->idx, s->val)
+        : format == LAC_META_BITMASK ? lac_meta_attach_bitmask(s->a.meta, s->words, s->val)
+                                     : lac_meta_attach_active(s->a.meta, s->active, s->idx, s->val);
     unit_expect(status, LAC_OK, "attach");
 }
 
-static void make(source_t *s, unsigned form)
+static void make(source_t *s, unsigned format)
 {
     s->m = unit_between(&seed, 1, MOST), s->n = unit_between(&seed, 1, MOST);
     for (int64_t p = 0; p < s->m * s->n; p++)
         s->dense[p] = unit_between(&seed, 0, 4) ? 0.0f : (float)unit_between(&seed, 1, 99) / 4.0f;
-    attach(s, form);
+    attach(s, format);
 }
 
 /* A view's element. */
-static float element(const lac_form_view_t *v, const source_t *s, unsigned form, int64_t i, int64_t j)
+static float element(const lac_format_view_t *v, const source_t *s, unsigned format, int64_t i, int64_t j)
 {
-    int64_t major = form == LAC_META_CSC ? j : i, minor = form == LAC_META_CSC ? i : j;
-    if (form == LAC_META_CSR || form == LAC_META_CSC)
+    int64_t major = format == LAC_META_CSC ? j : i, minor = format == LAC_META_CSC ? i : j;
+    if (format == LAC_META_CSR || format == LAC_META_CSC)
         for (int64_t p = v->ptr[major]; p < v->ptr[major + 1]; p++)
             if (v->idx[p] == minor) return v->val ? v->val[p] : 1.0f;
-    for (int64_t p = 0; form == LAC_META_ACTIVE && p < v->count; p++)
+    for (int64_t p = 0; format == LAC_META_ACTIVE && p < v->count; p++)
         if (v->idx[p] == j) return v->val[p * s->m + i];
-    if (form != LAC_META_BITMASK) return 0.0f;
+    if (format != LAC_META_BITMASK) return 0.0f;
     int64_t before = v->ptr[i], words = (s->n + 63) / 64;
     for (int64_t c = 0; c < j; c++) before += (int64_t)(v->bits[i * words + c / 64] >> (c % 64) & 1);
     return v->bits[i * words + j / 64] >> (j % 64) & 1 ? v->val[before] : 0.0f;
 }
 
-static void test_every_form_from_every_other(void **state)
+static void test_every_format_from_every_other(void **state)
 {
     static source_t s;
     for (int round = 0; round < (unit_quick() ? 1 : 12); round++)
-        for (int from = 0; from < FORMS; from++) {
+        for (int from = 0; from < FORMATS; from++) {
             make(&s, bits[from]);
             double density = lac_meta_density(s.a.meta);
             unit_expect(lac_meta_convert(*state, &s.a, ALL), LAC_OK, "derive");
             assert_true(lac_meta_density(s.a.meta) == density || density < 0);
-            for (int to = 0; to < FORMS; to++) {
-                lac_form_view_t v;
+            for (int to = 0; to < FORMATS; to++) {
+                lac_format_view_t v;
                 unit_expect(lac_meta_view(s.a.meta, bits[to], &v), LAC_OK, "view");
                 assert_int_equal(v.count, bits[to] == LAC_META_ACTIVE ? v.count : s.nnz);
                 for (int64_t p = 0; p < s.m * s.n; p++)
                     if (element(&v, &s, bits[to], p / s.n, p % s.n) != s.dense[p])
-                        fail_msg("form %d from form %d: element %ld of %ld x %ld", to, from, (long)p,
+                        fail_msg("format %d from format %d: element %ld of %ld x %ld", to, from, (long)p,
                                  (long)s.m, (long)s.n);
             }
             unit_expect(lac_meta_touch(s.a.meta), LAC_OK, "touch");
-            lac_form_view_t v;
+            lac_format_view_t v;
             unit_expect(lac_meta_view(s.a.meta, LAC_META_CSR, &v), LAC_ERR_EMPTY, "touched");
             unit_expect(lac_meta_convert(*state, &s.a, ALL), LAC_ERR_STALE, "touched");
             lac_meta_free(s.a.meta);
@@ -112,7 +113,7 @@ static void test_dense_and_count(void **state)
 {
     static source_t s;
     static float out[2 * ROOM + 2 * MOST];
-    for (int from = 0; from < FORMS; from++)
+    for (int from = 0; from < FORMATS; from++)
         for (int layout = 0; layout < 4; layout++) {
             int64_t count = -1;
             make(&s, bits[from]);
@@ -156,7 +157,7 @@ static void test_turned(void **state)
         for (int ones = 0; ones < 2; ones++) {
             lac_ctx_t *ctx = unit_ctx();
             lac_obj_t a = lac_obj_rowmajor(LAC_F32, M, N, NULL, N);
-            lac_form_view_t csc;
+            lac_format_view_t csc;
             unit_expect(lac_ctx_set(ctx, "threads", threads == 1 ? "1" : "3"), LAC_OK, "threads");
             unit_expect(lac_meta_create(&a.meta, M, N), LAC_OK, "create");
             unit_expect(lac_meta_attach_csr(a.meta, LAC_I32, ptr, idx, ones ? NULL : val), LAC_OK, "attach");
@@ -191,7 +192,7 @@ static void check_large(lac_ctx_t *ctx, bool bytes, bool by_columns, int one_in)
         if (!bytes) ((float *)(void *)buf)[p] = (float)unit_between(&seed, 1, 9);
         nnz++;
     }
-    lac_form_view_t csr, csc, bitmask;
+    lac_format_view_t csr, csc, bitmask;
     unit_expect(lac_meta_create(&a.meta, m, n), LAC_OK, "create");
     unit_expect(lac_meta_scan(ctx, &a, LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK), LAC_OK, "scan");
     unit_expect(lac_meta_freeze(a.meta), LAC_OK, "freeze");
@@ -251,13 +252,13 @@ static void test_tile_occupancy(void **state)
     static const int64_t tiles[][2] = {{1, 1}, {3, 2}, {64, 1}, {1, 64}, {8, 32}, {INT64_MAX, INT64_MAX}};
     static source_t s;
     static uint64_t found[2 * ROOM];
-    for (int from = 0; from <= FORMS; from++)
+    for (int from = 0; from <= FORMATS; from++)
         for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++) {
             int64_t count = -1, rows = tiles[t][0], cols = tiles[t][1];
-            make(&s, bits[from % FORMS]);
+            make(&s, bits[from % FORMATS]);
             bool turned = t & 1;
             lac_obj_t dense = lac_obj_rowmajor(LAC_F32, s.m, s.n, s.dense, s.n),
-                      *a = from < FORMS ? &s.a : &dense;
+                      *a = from < FORMATS ? &s.a : &dense;
             if (turned) a->trans = LAC_TRANS;
             int64_t m = turned ? s.n : s.m, n = turned ? s.m : s.n;
             memset(found, 0xff, sizeof found);
@@ -284,12 +285,12 @@ static void test_frozen_buffer(void **state)
 {
     float x[6] = {0, 2, 0, 1, 0, 3};
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, 2, 3, x, 3);
-    lac_form_view_t v;
+    lac_format_view_t v;
     unit_expect(lac_meta_create(&a.meta, 2, 3), LAC_OK, "meta");
     unit_expect(lac_meta_convert(*state, &a, LAC_META_CSR), LAC_ERR_EMPTY, "not frozen");
     unit_expect(lac_meta_freeze(a.meta), LAC_OK, "freeze");
     unit_expect(lac_meta_convert(*state, &a, ALL), LAC_OK, "frozen");
-    for (int i = 0; i < FORMS; i++) unit_expect(lac_meta_view(a.meta, bits[i], &v), LAC_OK, "view");
+    for (int i = 0; i < FORMATS; i++) unit_expect(lac_meta_view(a.meta, bits[i], &v), LAC_OK, "view");
     assert_int_equal(v.count, 3);
     lac_meta_free(a.meta);
 }
@@ -299,7 +300,7 @@ static void test_bad_input(void **state)
     static source_t s;
     float out[4] = {0};
     int64_t count;
-    lac_form_view_t v;
+    lac_format_view_t v;
     make(&s, LAC_META_CSR);
     lac_obj_t o = lac_obj_rowmajor(LAC_F32, 1, 1, out, 1), bare = lac_obj_rowmajor(LAC_F32, 2, 2, out, 2);
     unit_expect(lac_meta_convert(NULL, &s.a, ALL), LAC_ERR_NULL, "ctx");
@@ -316,7 +317,7 @@ static void test_bad_input(void **state)
     unit_expect(lac_to_dense(*state, &bare, &o), LAC_ERR_EXTENT, "extents");
     unit_expect(lac_to_dense(*state, &bare, &bare), LAC_ERR_ALIAS, "alias");
     o = lac_obj_rowmajor(LAC_F32, s.m, s.n, s.val, s.n);
-    unit_expect(lac_to_dense(*state, &s.a, &o), LAC_ERR_ALIAS, "the form's values");
+    unit_expect(lac_to_dense(*state, &s.a, &o), LAC_ERR_ALIAS, "the format's values");
     unit_expect(lac_count_nonzeros(*state, &s.a, NULL), LAC_ERR_NULL, "count");
     unit_expect(lac_count_nonzeros(NULL, &s.a, &count), LAC_ERR_NULL, "ctx");
     lac_meta_free(s.a.meta);
@@ -341,7 +342,7 @@ static void test_too_large(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_form_from_every_other),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_format_from_every_other),
                                        cmocka_unit_test(test_dense_and_count),
                                        cmocka_unit_test(test_turned),
                                        cmocka_unit_test(test_large_buffer),

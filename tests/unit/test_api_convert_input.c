@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { M = 4, N = 5, NNZ = 3, FORMS = LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE };
+enum { M = 4, N = 5, NNZ = 3, FORMATS = LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE };
 
 static const int32_t ptr[] = {0, 1, 1, 3, 3}, idx[] = {2, 0, 4};
 static const float val[] = {5.0f, 6.0f, 7.0f};
@@ -89,7 +89,7 @@ static void test_bad_input(void **state)
     refused(lac_count_nonzeros(ctx, &x, NULL), LAC_ERR_NULL, "count: is NULL");
     refused(lac_meta_convert(ctx, &to, LAC_META_CSR), LAC_ERR_NULL, "obj.meta: is NULL");
     refused(lac_meta_convert(ctx, &x, 0), LAC_ERR_VALUE, "what: 0x0");
-    refused(lac_meta_convert(ctx, &x, LAC_META_DENSITY), LAC_ERR_VALUE, "is not made of bits of forms");
+    refused(lac_meta_convert(ctx, &x, LAC_META_DENSITY), LAC_ERR_VALUE, "is not made of bits of formats");
     fake_device_backend()->expand = NULL;
     refused(lac_to_dense(ctx, &x, &to), LAC_ERR_UNAVAILABLE, "converts nothing");
     fake_device_backend()->count = NULL;
@@ -131,23 +131,23 @@ static void test_nothing_stands_for_the_contents(void **state)
 {
     lac_ctx_t *ctx = *state;
     lac_obj_t full = fake_device_matrix(M, N, dense);
-    lac_form_view_t view;
+    lac_format_view_t view;
     unit_expect(lac_meta_create_for(ctx, &full.meta, M, N), LAC_OK, "meta");
     refused(lac_meta_convert(ctx, &full, LAC_META_CSR), LAC_ERR_EMPTY, "nothing stands for the contents");
     unit_expect(lac_meta_touch(full.meta), LAC_OK, "touch");
     refused(lac_meta_convert(ctx, &full, LAC_META_CSR), LAC_ERR_STALE, "nothing stands for the contents");
-    refused(lac_meta_view(full.meta, LAC_META_CSR, &view), LAC_ERR_EMPTY, "the form is not there");
-    refused(lac_meta_view(full.meta, FORMS, &view), LAC_ERR_VALUE, "not the bit of one form");
+    refused(lac_meta_view(full.meta, LAC_META_CSR, &view), LAC_ERR_EMPTY, "the format is not there");
+    refused(lac_meta_view(full.meta, FORMATS, &view), LAC_ERR_VALUE, "not the bit of one format");
     refused(lac_meta_view(NULL, LAC_META_CSR, &view), LAC_ERR_NULL, "meta: is NULL");
     refused(lac_meta_view(full.meta, LAC_META_CSR, NULL), LAC_ERR_NULL, "view: is NULL");
     unit_expect(lac_meta_freeze(full.meta), LAC_OK, "freeze");
-    unit_expect(lac_meta_convert(ctx, &full, FORMS), LAC_OK, "a frozen buffer is scanned");
+    unit_expect(lac_meta_convert(ctx, &full, FORMATS), LAC_OK, "a frozen buffer is scanned");
     unit_expect(lac_meta_view(full.meta, LAC_META_CSC, &view), LAC_OK, "view");
     assert_true(view.count == NNZ && view.idx[0] == 2 && view.val[0] == 6.0f);
     lac_meta_free(full.meta);
 }
 
-/* A form that has to be laid out first: room for it comes from the device, and goes back. */
+/* A format that has to be laid out first: room for it comes from the device, and goes back. */
 static void test_failures(void **state)
 {
     lac_ctx_t *ctx = *state;
@@ -155,7 +155,7 @@ static void test_failures(void **state)
     int n = 0;
     while (status) {
         lac_obj_t x = sparse(ctx);
-        lac_form_view_t view;
+        lac_format_view_t view;
         fake.calls = 0, fake.fails = ++n;
         status = lac_meta_convert(ctx, &x, LAC_META_BITMASK);
         bool met = fake.calls >= n;

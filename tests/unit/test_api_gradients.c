@@ -12,7 +12,7 @@
 
 enum { MOST = 12, ROOM = MOST * MOST };
 
-/* A stored matrix, by rows without padding, with the CSR form of its nonzeros. */
+/* A stored matrix, by rows without padding, with the CSR format of its nonzeros. */
 typedef struct matrix {
     lac_obj_t obj;
     float f32[ROOM];
@@ -101,7 +101,7 @@ static void expect_near(const char *what, int round, int64_t place, double got, 
 
 static matrix_t a, b;
 
-/* The gradient to x (a or b) in every form, with beta = 0 into NaN and with beta = 1. */
+/* The gradient to x (a or b) in every format, with beta = 0 into NaN and with beta = 1. */
 static void check_gradient(lac_ctx_t *ctx, const shape_t *s, int round, const lac_obj_t *g, matrix_t *x)
 {
     float alpha = (float)s->alpha, one = 1.0f, dense[ROOM], values[ROOM];

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Layers: bias and activations on any layout, the forms of what was written, layers that take each other's
+ * Layers: bias and activations on any layout, the formats of what was written, layers that take each other's
  * outputs, bad input. Values are small whole numbers, so that every order of summation gives the same. */
 #include "unit_support.h"
 #include "../route_names.h"
@@ -110,18 +110,18 @@ static void test_specials(void **state)
     }
 }
 
-/* The forms are those of what was written: measured again of a copy, they are the same. */
-static void test_forms(void **state)
+/* The formats are those of what was written: measured again of a copy, they are the same. */
+static void test_formats(void **state)
 {
     static const unsigned bits[] = {LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
     static layer_t x;
     for (int round = 0; round < 12; round++) {
         make(&x, round % 4);
         lac_obj_t copy = x.C;
-        x.e.act = LAC_ACT_RELU, x.e.forms = round < 4 ? LAC_META_DENSITY : ALL;
+        x.e.act = LAC_ACT_RELU, x.e.formats = round < 4 ? LAC_META_DENSITY : ALL;
         unit_expect(lac_meta_create(&x.C.meta, x.C.m, x.C.n), LAC_OK, "meta");
         unit_expect(lac_meta_create(&copy.meta, x.C.m, x.C.n), LAC_OK, "meta");
-        for (int again = 0; again < 2; again++) { /* the second layer's forms replace the first one's */
+        for (int again = 0; again < 2; again++) { /* the second layer's formats replace the first one's */
             fill(x.a, x.m * x.k, 2 + 6 * again);
             unit_expect(lac_gemm_epilogue(*state, NULL, &x.A, &x.B, NULL, &x.C, &x.e, NULL), LAC_OK, "layer");
         }
@@ -129,7 +129,7 @@ static void test_forms(void **state)
         unit_expect(lac_meta_freeze(copy.meta), LAC_OK, "freeze");
         assert_true(lac_meta_density(x.C.meta) == lac_meta_density(copy.meta));
         for (int f = 0; f < 4; f++) {
-            lac_form_view_t got, want;
+            lac_format_view_t got, want;
             lac_status_t status = lac_meta_view(x.C.meta, bits[f], &got);
             unit_expect(status, round < 4 ? LAC_ERR_EMPTY : LAC_OK, "view");
             unit_expect(lac_meta_view(copy.meta, bits[f], &want), LAC_OK, "view");
@@ -140,7 +140,7 @@ static void test_forms(void **state)
             if (want.idx) assert_memory_equal(got.idx, want.idx, (size_t)want.count * sizeof(int32_t));
         }
         unit_expect(lac_meta_touch(x.C.meta), LAC_OK, "touch");
-        assert_int_equal(lac_meta_view(x.C.meta, LAC_META_CSR, &(lac_form_view_t){0}), LAC_ERR_EMPTY);
+        assert_int_equal(lac_meta_view(x.C.meta, LAC_META_CSR, &(lac_format_view_t){0}), LAC_ERR_EMPTY);
         lac_meta_free(x.C.meta), lac_meta_free(copy.meta);
     }
 }
@@ -156,7 +156,8 @@ static void test_chain(void **state)
         lac_obj_t o[DEEP + 1], v[DEEP];
         lac_decision_t decision;
         lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r], .decision = &decision};
-        lac_epilogue_t e = {.size = sizeof e, .act = LAC_ACT_RELU, .forms = LAC_META_CSR | LAC_META_BITMASK};
+        lac_epilogue_t e = {
+            .size = sizeof e, .act = LAC_ACT_RELU, .formats = LAC_META_CSR | LAC_META_BITMASK};
         fill(x[0], N * N, 9);
         for (int l = 0; l <= DEEP; l++) {
             o[l] = lac_obj_rowmajor(LAC_F32, N, N, x[l], N);
@@ -201,12 +202,12 @@ static void test_bad_input(void **state)
     unit_expect(refused(*state, &x, &e), LAC_ERR_VALUE, "threshold");
     e.act = LAC_ACT_MAGNITUDE, e.threshold = -1.0f;
     unit_expect(refused(*state, &x, &e), LAC_ERR_VALUE, "magnitude");
-    e = x.e, e.forms = 0x100;
-    unit_expect(refused(*state, &x, &e), LAC_ERR_VALUE, "forms");
+    e = x.e, e.formats = 0x100;
+    unit_expect(refused(*state, &x, &e), LAC_ERR_VALUE, "formats");
     e = x.e, e.bias = x.c;
     unit_expect(refused(*state, &x, &e), LAC_ERR_ALIAS, "bias");
     unit_expect(refused(NULL, &x, &x.e), LAC_ERR_NULL, "ctx");
-    e = x.e, e.forms = LAC_META_CSR;
+    e = x.e, e.formats = LAC_META_CSR;
     lac_meta_t *meta = x.C.meta;
     x.C.meta = NULL;
     unit_expect(refused(*state, &x, &e), LAC_ERR_NULL, "no metadata");
@@ -224,7 +225,7 @@ static void test_bad_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_activations), cmocka_unit_test(test_specials),
-                                       cmocka_unit_test(test_forms), cmocka_unit_test(test_chain),
+                                       cmocka_unit_test(test_formats), cmocka_unit_test(test_chain),
                                        cmocka_unit_test(test_bad_input)};
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

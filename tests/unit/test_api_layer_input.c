@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Layers before a device that is none. Refused or declined (bias that lies elsewhere, forms while the stream
- * is captured, a backend without epilogues), nothing is written, and C's metadata stays as it was; and a
- * route that does bias and activation by itself is not followed by a pass. */
+ * Layers before a device that is none. Refused or declined (bias that lies elsewhere, formats while the
+ * stream is captured, a backend without epilogues), nothing is written, and C's metadata stays as it was; and
+ * a route that does bias and activation by itself is not followed by a pass. */
 #include "fake_device.h"
 
 #include "lacuna/layer.h"
@@ -22,7 +22,7 @@ static layer_t make(lac_ctx_t *ctx)
     layer_t x = {
         fake_device_matrix(N, N, a), fake_device_matrix(N, N, b), fake_device_matrix(N, N, c), {0}, 0};
     x.e = (lac_epilogue_t){
-        .size = sizeof x.e, .bias = bias, .act = LAC_ACT_RELU, .forms = LAC_META_CSR | LAC_META_DENSITY};
+        .size = sizeof x.e, .bias = bias, .act = LAC_ACT_RELU, .formats = LAC_META_CSR | LAC_META_DENSITY};
     for (int i = 0; i < N * N; i++) a[i] = (float)(i % 3), b[i] = (float)(1 - i % 2), c[i] = -77.0f;
     unit_expect(lac_meta_create_for(ctx, &x.c.meta, N, N), LAC_OK, "meta");
     x.generation = lac_meta_generation(x.c.meta);
@@ -52,7 +52,7 @@ static void test_refusals(void **state)
     fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_SPACE, "c: is not here");
     untouched(&x);
     fake.capturing = true;
-    fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_UNAVAILABLE, "epilogue.forms: cannot be measured");
+    fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_UNAVAILABLE, "epilogue.formats: cannot be measured");
     untouched(&x);
     fake.capturing = false;
     fake_device_backend()->finish = NULL;
@@ -61,18 +61,18 @@ static void test_refusals(void **state)
     lac_meta_free(x.c.meta);
 }
 
-/* A recording may hold a layer that asks for no forms; C's metadata then says nothing of it. */
+/* A recording may hold a layer that asks for no formats; C's metadata then says nothing of it. */
 static void test_captured(void **state)
 {
     lac_ctx_t *ctx = *state;
     layer_t x = make(ctx);
-    x.e.forms = 0;
+    x.e.formats = 0;
     fake.capturing = true;
     unit_expect(run(ctx, &x, NULL), LAC_OK, "captured");
     fake.capturing = false;
     assert_true(lac_meta_generation(x.c.meta) > x.generation);
     assert_true(lac_meta_density(x.c.meta) < 0);
-    x.e.forms = LAC_META_CSR;
+    x.e.formats = LAC_META_CSR;
     unit_expect(run(ctx, &x, NULL), LAC_OK, "not captured");
     assert_true(lac_meta_density(x.c.meta) > 0);
     lac_meta_free(x.c.meta);

@@ -158,18 +158,18 @@ static void test_metadata_of_the_other_side(void **state)
     lac_ctx_free(host);
 }
 
-static lac_status_t attach(lac_meta_t *meta, int form)
+static lac_status_t attach(lac_meta_t *meta, int format)
 {
     static const int64_t ptr64[] = {0, 2, 3, 4}, idx64[] = {0, 3, 2, 1}, col_ptr[] = {0, 1, 2, 3, 4},
                          col_idx[] = {0, 2, 1, 0};
     static const int32_t columns[] = {1, 3};
     static const uint64_t bits[] = {9, 4, 2};
     static const float active[2 * M] = {1, 2, 3, 4, 5, 6};
-    return form == 0   ? lac_meta_attach_csr(meta, LAC_I32, ptr, idx, val)
-           : form == 1 ? lac_meta_attach_csr(meta, LAC_I64, ptr64, idx64, val)
-           : form == 2 ? lac_meta_attach_csc(meta, LAC_I64, col_ptr, col_idx, val)
-           : form == 3 ? lac_meta_attach_active(meta, 2, columns, active)
-                       : lac_meta_attach_bitmask(meta, bits, val);
+    return format == 0   ? lac_meta_attach_csr(meta, LAC_I32, ptr, idx, val)
+           : format == 1 ? lac_meta_attach_csr(meta, LAC_I64, ptr64, idx64, val)
+           : format == 2 ? lac_meta_attach_csc(meta, LAC_I64, col_ptr, col_idx, val)
+           : format == 3 ? lac_meta_attach_active(meta, 2, columns, active)
+                         : lac_meta_attach_bitmask(meta, bits, val);
 }
 
 /* Arrays are fetched to be checked, and what is made of them is placed: either may fail, and then nothing is
@@ -177,7 +177,7 @@ static lac_status_t attach(lac_meta_t *meta, int form)
 static void test_attaching_that_fails(void **state)
 {
     lac_ctx_t *ctx = *state;
-    for (int form = 0; form < 5; form++) {
+    for (int format = 0; format < 5; format++) {
         lac_status_t status = LAC_ERR_VENDOR;
         int n = 0;
         while (status) {
@@ -185,7 +185,7 @@ static void test_attaching_that_fails(void **state)
             lac_obj_t oa = fake_device_matrix(M, K, NULL);
             unit_expect(lac_meta_create_for(ctx, &oa.meta, M, K), LAC_OK, "meta");
             fake.calls = 0, fake.fails = ++n;
-            status = attach(oa.meta, form);
+            status = attach(oa.meta, format);
             fake.fails = 0;
             if (status) unit_expect(status, LAC_ERR_VENDOR, "attach");
             lac_status_t used = lac_gemm(ctx, NULL, &oa, &v.b, NULL, &v.c);
@@ -202,8 +202,8 @@ static void test_attaching_to_the_other_side(void **state)
     view_t v = views(*state);
     unit_expect(lac_meta_create(&v.a.meta, M, K), LAC_OK, "meta");
     unit_expect(lac_gemm(*state, NULL, &v.a, &v.b, NULL, &v.c), LAC_OK, "used on the device");
-    for (int form = 0; form < 5; form++)
-        fake_device_refuses(attach(v.a.meta, form), LAC_ERR_SPACE, "meta: serves an operand on a device");
+    for (int format = 0; format < 5; format++)
+        fake_device_refuses(attach(v.a.meta, format), LAC_ERR_SPACE, "meta: serves an operand on a device");
     lac_meta_free(v.a.meta);
     lac_meta_free(v.pattern.meta);
 }

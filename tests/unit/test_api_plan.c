@@ -119,7 +119,7 @@ static void test_plan_of_other_shapes(void **state)
     lac_plan_free(plan);
 }
 
-/* The route is kept only where it is legal: a sparse-only partner, a touched form. */
+/* The route is kept only where it is legal: a sparse-only partner, a touched format. */
 /* One thing at a time is another than in the plan, of operands that would make a product. */
 static void test_every_difference(void **state)
 {
@@ -175,7 +175,7 @@ static void test_plan_falls_back(void **state)
     unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
     unit_expect(lac_plan_run(plan, NULL, &t.oa, &t.ob, NULL, &t.oc), LAC_ERR_STALE, "touched");
     assert_true(t.c[0] == 1.0f);
-    t.oa.buf = t.a; /* a buffer again: the route serves without its form */
+    t.oa.buf = t.a; /* a buffer again: the route serves without its format */
     unit_expect(lac_plan_run(plan, NULL, &t.oa, &t.ob, NULL, &t.oc), LAC_OK, "a buffer again");
     expect_product(1.0f, 0.0f);
     lac_plan_free(plan);
@@ -241,8 +241,8 @@ static void test_scalars_elsewhere(void **state)
     assert_int_equal(shorter.declined, 1);
 }
 
-/* A form that was derived from a buffer stands for it later, each of them. */
-static void test_sparse_only_by_derived_forms(void **state)
+/* A format that was derived from a buffer stands for it later, each of them. */
+static void test_sparse_only_by_derived_formats(void **state)
 {
     float w[4 * 70], x[70], y[4], want[4];
     for (int i = 0; i < 4 * 70; i++) w[i] = i % 3 ? 0.0f : (float)(i % 11);
@@ -270,7 +270,7 @@ static void test_sparse_only_by_derived_forms(void **state)
     }
 }
 
-/* A dense product of sparse-only operands whose dense forms no memory holds: a status, not a crash. */
+/* A dense product of sparse-only operands whose dense formats no memory holds: a status, not a crash. */
 static void test_no_memory(void **state)
 {
     static const int64_t extents[][2] = {
@@ -305,7 +305,7 @@ int main(void)
                                        cmocka_unit_test(test_explain_writes_nothing),
                                        cmocka_unit_test(test_decline),
                                        cmocka_unit_test(test_scalars_elsewhere),
-                                       cmocka_unit_test(test_sparse_only_by_derived_forms),
+                                       cmocka_unit_test(test_sparse_only_by_derived_formats),
                                        cmocka_unit_test(test_no_memory)};
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

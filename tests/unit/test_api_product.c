@@ -53,7 +53,7 @@ static int teardown(void **state)
 
 #define PICK(list) list[unit_random(random) % (sizeof list / sizeof *list)]
 
-/* Appends what describes one operand; sparse only where the metadata is a whole form. */
+/* Appends what describes one operand; sparse only where the metadata is a whole format. */
 static size_t describe_operand(char *text, size_t size, char name, const char *values, uint64_t *random)
 {
     const char *meta = PICK(metas);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A sampled product that would write over what it reads: every array of every form that an operand may be
+ * A sampled product that would write over what it reads: every array of every format that an operand may be
  * read from, and of the pattern. */
 #include "unit_support.h"
 
@@ -10,24 +10,24 @@
 
 enum { M = 4, NNZ = 4 };
 
-/* The identity in every form; each array so large that values may be written over it. */
+/* The identity in every format; each array so large that values may be written over it. */
 static int64_t ptr64[M + 1] = {0, 1, 2, 3, 4};
 static int32_t idx32[NNZ] = {0, 1, 2, 3};
 static float val[NNZ] = {1, 1, 1, 1}, columns[M * M] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
 static uint64_t bits[M] = {1, 2, 4, 8};
 
-enum { CSR_32, CSR_64, CSC_64, ACTIVE, BITS, FORMS };
+enum { CSR_32, CSR_64, CSC_64, ACTIVE, BITS, FORMATS };
 
-static lac_obj_t sparse(int form)
+static lac_obj_t sparse(int format)
 {
     lac_obj_t x = lac_obj_rowmajor(LAC_F32, M, M, NULL, M);
     lac_status_t status = lac_meta_create(&x.meta, M, M);
     static const int32_t ptr32[M + 1] = {0, 1, 2, 3, 4};
-    if (form == CSR_32) status |= lac_meta_attach_csr(x.meta, LAC_I32, ptr32, idx32, val);
-    if (form == CSR_64) status |= lac_meta_attach_csr(x.meta, LAC_I64, ptr64, ptr64, val);
-    if (form == CSC_64) status |= lac_meta_attach_csc(x.meta, LAC_I64, ptr64, ptr64, val);
-    if (form == ACTIVE) status |= lac_meta_attach_active(x.meta, M, idx32, columns);
-    if (form == BITS) status |= lac_meta_attach_bitmask(x.meta, bits, val);
+    if (format == CSR_32) status |= lac_meta_attach_csr(x.meta, LAC_I32, ptr32, idx32, val);
+    if (format == CSR_64) status |= lac_meta_attach_csr(x.meta, LAC_I64, ptr64, ptr64, val);
+    if (format == CSC_64) status |= lac_meta_attach_csc(x.meta, LAC_I64, ptr64, ptr64, val);
+    if (format == ACTIVE) status |= lac_meta_attach_active(x.meta, M, idx32, columns);
+    if (format == BITS) status |= lac_meta_attach_bitmask(x.meta, bits, val);
     unit_expect(status, LAC_OK, "attach");
     return x;
 }
@@ -35,7 +35,7 @@ static lac_obj_t sparse(int form)
 static void test_operands(void **state)
 {
     static const struct {
-        int form;
+        int format;
         void *over;
         bool read;
     } cases[] = {{CSR_32, idx32, true},   {CSR_32, val, true},          {CSR_64, ptr64, true},
@@ -46,7 +46,7 @@ static void test_operands(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int side = 0; side < 2; side++) {
             static const int32_t at[M + 1] = {0, 1, 2, 3, 4}, of[NNZ] = {3, 2, 1, 0};
-            lac_obj_t x = sparse(cases[i].form), y = lac_obj_rowmajor(LAC_F32, M, M, dense, M), p = y;
+            lac_obj_t x = sparse(cases[i].format), y = lac_obj_rowmajor(LAC_F32, M, M, dense, M), p = y;
             unsigned char before[NNZ * sizeof(float)], *over = cases[i].over;
             memcpy(before, over, sizeof before);
             unit_expect(lac_meta_create(&p.meta, M, M), LAC_OK, "meta");
@@ -68,9 +68,9 @@ static void test_pattern(void **state)
     float x[M * M], y[M * M];
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, M, M, x, M), b = lac_obj_rowmajor(LAC_F32, M, M, y, M);
     for (int i = 0; i < M * M; i++) x[i] = (float)i, y[i] = 1.0f;
-    for (int form = CSR_32; form <= CSR_64; form++) {
-        lac_obj_t p = sparse(form);
-        void *index = form == CSR_32 ? (void *)idx32 : (void *)ptr64;
+    for (int format = CSR_32; format <= CSR_64; format++) {
+        lac_obj_t p = sparse(format);
+        void *index = format == CSR_32 ? (void *)idx32 : (void *)ptr64;
         unit_expect(lac_sddmm(*state, NULL, &a, &b, NULL, &p, index), LAC_ERR_ALIAS, "indices");
         unit_expect_text(lac_last_error(), "the indices of pattern");
         unit_expect(lac_sddmm(*state, NULL, &a, &b, NULL, &p, val), LAC_OK, "values");
@@ -87,7 +87,7 @@ static void test_pattern_without_rows(void **state)
     lac_obj_t x = lac_obj_rowmajor(LAC_F32, M, M, columns, M), p = sparse(CSC_64);
     float out[NNZ] = {7, 7, 7, 7};
     unit_expect(lac_sddmm(*state, NULL, &x, &x, NULL, &p, out), LAC_ERR_EMPTY, "columns are no rows");
-    unit_expect_text(lac_last_error(), "pattern.meta: holds no CSR form");
+    unit_expect_text(lac_last_error(), "pattern.meta: holds no CSR format");
     assert_true(out[0] == 7);
     lac_meta_free(p.meta);
 }

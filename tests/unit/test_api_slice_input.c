@@ -157,12 +157,12 @@ static void test_metadata(void **state)
     lac_meta_t *bare;
     float contents[M * N] = {0};
     unit_expect(lac_meta_create(&bare, M, N), LAC_OK, "create");
-    arg.a_view.meta = bare, expect_refusal(ALL, LAC_ERR_EMPTY, "a.meta holds no sparse form");
+    arg.a_view.meta = bare, expect_refusal(ALL, LAC_ERR_EMPTY, "a.meta holds no sparse format");
     arg.a_view.meta = NULL, expect_refusal(ALL, LAC_ERR_EMPTY, "a.meta is too");
     arg.a_view.meta = NULL, arg.a_view.buf = contents;
     expect_refusal(ALL, LAC_ERR_EMPTY, "a.meta: is NULL");
     arg.a_view.meta = bare, arg.a_view.buf = contents;
-    expect_refusal(ALL, LAC_ERR_EMPTY, "a.meta: holds no form that stands for it; attach CSR");
+    expect_refusal(ALL, LAC_ERR_EMPTY, "a.meta: holds no format that stands for it; attach CSR");
     arg.a_view.trans = LAC_TRANS, arg.dense = lac_obj_rowmajor(LAC_F32, COUNT, M, dense, M);
     arg.a_view.meta = bare, arg.a_view.buf = contents;
     expect_refusal(ALL, LAC_ERR_EMPTY, "attach CSC");

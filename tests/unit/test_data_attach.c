@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Attached forms that break the rules: the status, the array and the first bad place, and nothing attached.
+ * Attached formats that break the rules: the status, the array and the first bad place, and nothing attached.
  */
 #include "unit_support.h"
 #include "data/metadata.h"
@@ -74,7 +74,7 @@ static void test_compressed(void **state)
             if (status)
                 expect_nothing(meta, what);
             else
-                assert_int_equal(lac_meta_trusted(meta), 1u << (csr ? LAC_FORM_CSR : LAC_FORM_CSC));
+                assert_int_equal(lac_meta_trusted(meta), 1u << (csr ? LAC_FORMAT_CSR : LAC_FORMAT_CSC));
             lac_meta_free(meta);
         }
 }

@@ -246,7 +246,7 @@ static void test_sparse_only(void **state)
     lac_meta_free(meta);
 }
 
-/* A scanned form may be out of date: it does not stand for an operand that is not frozen. */
+/* A scanned format may be out of date: it does not stand for an operand that is not frozen. */
 static void test_scanned_is_no_answer(void **state)
 {
     bad_call_t t = {.ctx = *state};

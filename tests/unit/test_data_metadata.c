@@ -4,7 +4,7 @@
 #include "unit_support.h"
 #include "../route_names.h"
 #include "data/metadata.h"
-#include "host/forms.h"
+#include "host/formats.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void test_create(void **state)
     assert_int_equal(lac_meta_generation(NULL), 0);
     assert_int_equal(lac_meta_bytes(NULL), 0);
     assert_int_equal(lac_meta_trusted(NULL), 0);
-    assert_null(lac_meta_form(NULL, LAC_FORM_CSR));
+    assert_null(lac_meta_format(NULL, LAC_FORMAT_CSR));
     meta = fresh(0, 5);
     assert_int_equal(lac_meta_generation(meta), 1);
     assert_true(lac_meta_density(meta) < 0);
@@ -49,19 +49,19 @@ static void test_attach_then_touch(void **state)
     lac_meta_t *meta = fresh(2, 2);
     size_t empty = lac_meta_bytes(meta);
     unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "csr");
-    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORM_CSR);
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORMAT_CSR);
     assert_true(lac_meta_density(meta) == 0.5);
     assert_true(lac_meta_bytes(meta) == empty + 3 * sizeof(int64_t)); /* the widened pointers */
     unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
     assert_int_equal(lac_meta_trusted(meta), 0);
-    assert_null(lac_meta_form(meta, LAC_FORM_CSR));
+    assert_null(lac_meta_format(meta, LAC_FORMAT_CSR));
     assert_int_equal(lac_meta_generation(meta), 2);
     assert_true(lac_meta_bytes(meta) == empty);
     assert_true(lac_meta_density(meta) == 0.5);                      /* as last attached */
     assert_int_not_equal(meta->density_origin, LAC_ORIGIN_ATTACHED); /* but no longer anyone's word */
     unit_expect(lac_meta_attach_csc(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "csc");
-    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORM_CSC);
-    assert_int_equal(lac_meta_form(meta, LAC_FORM_CSC)->generation, 2);
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORMAT_CSC);
+    assert_int_equal(lac_meta_format(meta, LAC_FORMAT_CSC)->generation, 2);
     lac_meta_free(meta);
 }
 
@@ -73,7 +73,7 @@ static void test_attach_again_replaces(void **state)
     unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "first");
     unit_expect(lac_meta_attach_csr(meta, LAC_I64, none, NULL, NULL), LAC_OK, "second");
     assert_true(lac_meta_density(meta) == 0.0);
-    assert_ptr_equal(lac_meta_form(meta, LAC_FORM_CSR)->ptr, none);
+    assert_ptr_equal(lac_meta_format(meta, LAC_FORMAT_CSR)->ptr, none);
     lac_meta_free(meta);
 }
 
@@ -102,8 +102,8 @@ static void test_scan_is_trusted_while_frozen(void **state)
     assert_true(lac_meta_density(meta) == (double)nonzeros / (M * N));
     assert_int_equal(lac_meta_trusted(meta), 0);
     unit_expect(lac_meta_freeze(meta), LAC_OK, "freeze");
-    assert_int_equal(lac_meta_trusted(meta),
-                     1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC | 1u << LAC_FORM_BITS | 1u << LAC_FORM_ACTIVE);
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORMAT_CSR | 1u << LAC_FORMAT_CSC |
+                                                 1u << LAC_FORMAT_BITS | 1u << LAC_FORMAT_ACTIVE);
     unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
     assert_int_equal(lac_meta_trusted(meta), 0);
     unit_expect(lac_meta_freeze(meta), LAC_OK, "freeze after touch");
@@ -111,7 +111,7 @@ static void test_scan_is_trusted_while_frozen(void **state)
     lac_meta_free(meta);
 }
 
-/* What was scanned before a form was attached, of contents that nobody promised to keep, is not looked at:
+/* What was scanned before a format was attached, of contents that nobody promised to keep, is not looked at:
  * neither by routes that expand the operand, nor where rows are picked of its columns. */
 static void test_attach_outdates_a_scan(void **state)
 {
@@ -155,7 +155,7 @@ static void test_attach_beside_a_frozen_scan(void **state)
     unit_expect(lac_meta_scan(*state, &x.obj, LAC_META_CSR), LAC_OK, "scan");
     unit_expect(lac_meta_freeze(meta), LAC_OK, "freeze");
     unit_expect(lac_meta_attach_csc(meta, LAC_I64, starts, NULL, NULL), LAC_OK, "csc");
-    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC);
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORMAT_CSR | 1u << LAC_FORMAT_CSC);
     lac_meta_free(meta);
 }
 
@@ -183,12 +183,13 @@ static void test_scan_arguments(void **state)
     lac_meta_free(other);
 }
 
-/* Every form of one scan, element by element, for a view of any strides. */
-static void expect_forms(const lac_meta_t *meta, const lac_obj_t *obj)
+/* Every format of one scan, element by element, for a view of any strides. */
+static void expect_formats(const lac_meta_t *meta, const lac_obj_t *obj)
 {
-    const lac_form_data_t *csr = lac_meta_form(meta, LAC_FORM_CSR), *csc = lac_meta_form(meta, LAC_FORM_CSC),
-                          *bits = lac_meta_form(meta, LAC_FORM_BITS),
-                          *active = lac_meta_form(meta, LAC_FORM_ACTIVE);
+    const lac_format_data_t *csr = lac_meta_format(meta, LAC_FORMAT_CSR),
+                            *csc = lac_meta_format(meta, LAC_FORMAT_CSC),
+                            *bits = lac_meta_format(meta, LAC_FORMAT_BITS),
+                            *active = lac_meta_format(meta, LAC_FORMAT_ACTIVE);
     const float *buf = obj->buf;
     int64_t words = (obj->n + 63) / 64, seen = 0, p = 0;
     assert_true(csr && csc && bits && active);
@@ -217,7 +218,7 @@ static void expect_forms(const lac_meta_t *meta, const lac_obj_t *obj)
     }
 }
 
-static void test_forms_of_any_strides(void **state)
+static void test_formats_of_any_strides(void **state)
 {
     static float room[4 * M * N];
     const unsigned all = LAC_META_BITMASK | LAC_META_CSR | LAC_META_CSC | LAC_META_ACTIVE;
@@ -232,7 +233,7 @@ static void test_forms_of_any_strides(void **state)
         lac_obj_t x = {LAC_F32,     LAC_HOST,    LAC_TRANS,          M,   N,
                        views[v].rs, views[v].cs, room + views[v].at, meta};
         unit_expect(lac_meta_scan(*state, &x, all), LAC_OK, "scan");
-        expect_forms(meta, &x);
+        expect_formats(meta, &x);
         lac_meta_free(meta);
     }
 }
@@ -253,12 +254,12 @@ static void test_empty_matrices(void **state)
 
 typedef struct racer {
     const lac_obj_t *obj;
-    const lac_form_data_t *got[LAC_FORM_COUNT];
+    const lac_format_data_t *got[LAC_FORMAT_COUNT];
     lac_status_t status;
     int offset;
 } racer_t;
 
-/* Each thread wants every form of one frozen operand, beginning with another one. */
+/* Each thread wants every format of one frozen operand, beginning with another one. */
 static void *race(void *arg)
 {
     racer_t *r = arg;
@@ -268,19 +269,19 @@ static void *race(void *arg)
     lac_operand_t x = {.dt = LAC_F32, .frozen = true, .rs = r->obj->rs, .cs = r->obj->cs};
     x.buf = r->obj->buf;
     x.meta = r->obj->meta;
-    for (int i = 0; i < LAC_FORM_COUNT && !r->status; i++) {
-        lac_form_t form = (lac_form_t)((i + r->offset) % LAC_FORM_COUNT);
-        x.forms = lac_meta_trusted(x.meta);
+    for (int i = 0; i < LAC_FORMAT_COUNT && !r->status; i++) {
+        lac_format_t format = (lac_format_t)((i + r->offset) % LAC_FORMAT_COUNT);
+        x.formats = lac_meta_trusted(x.meta);
         (void)lac_meta_bytes(x.meta);
         if (lac_meta_density(x.meta) > 1.0) r->status = LAC_ERR_INTERNAL;
-        if (!r->status) r->status = lac_form_ensure(&exec, &x, 2, form, &r->got[form]);
+        if (!r->status) r->status = lac_format_ensure(&exec, &x, 2, format, &r->got[format]);
     }
     lac_ctx_free(ctx);
     for (int i = 0; i < LAC_WORK_COUNT; i++) lac_buffer_free(&exec.work[i]);
     return NULL;
 }
 
-static void test_threads_ensure_forms(void **state)
+static void test_threads_ensure_formats(void **state)
 {
     int rounds = unit_quick() ? 5 : 50;
     (void)state;
@@ -298,36 +299,36 @@ static void test_threads_ensure_forms(void **state)
         for (int t = 0; t < THREADS; t++) pthread_join(threads[t], NULL);
         for (int t = 0; t < THREADS; t++) {
             assert_int_equal(racers[t].status, LAC_OK);
-            for (int f = 0; f < LAC_FORM_COUNT; f++) { /* everyone got the one that was built */
+            for (int f = 0; f < LAC_FORMAT_COUNT; f++) { /* everyone got the one that was built */
                 assert_non_null(racers[t].got[f]);
                 assert_ptr_equal(racers[t].got[f], racers[0].got[f]);
             }
         }
-        expect_forms(meta, &x.obj);
+        expect_formats(meta, &x.obj);
         lac_meta_free(meta);
     }
 }
 
-/* What was made of an attached form is believed like it, and goes when another is attached. */
-static void test_derived_forms(void **state)
+/* What was made of an attached format is believed like it, and goes when another is attached. */
+static void test_derived_formats(void **state)
 {
     (void)state;
     lac_meta_t *meta = fresh(2, 2), *other = fresh(2, 2);
     const int64_t starts[3] = {0, 1, 2};
-    lac_form_data_t derived = {.origin = LAC_ORIGIN_DERIVED, .count = 1, .ptr = starts, .idx = idx};
+    lac_format_data_t derived = {.origin = LAC_ORIGIN_DERIVED, .count = 1, .ptr = starts, .idx = idx};
     unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "csr");
-    lac_meta_install(meta, LAC_FORM_CSC, &derived);
-    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORM_CSR | 1u << LAC_FORM_CSC);
+    lac_meta_install(meta, LAC_FORMAT_CSC, &derived);
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORMAT_CSR | 1u << LAC_FORMAT_CSC);
     assert_int_equal(meta->nnz, 2); /* as attached */
     assert_int_equal(meta->density_origin, LAC_ORIGIN_ATTACHED);
-    uint64_t first = lac_meta_form(meta, LAC_FORM_CSR)->stamp,
-             second = lac_meta_form(meta, LAC_FORM_CSC)->stamp;
+    uint64_t first = lac_meta_format(meta, LAC_FORMAT_CSR)->stamp,
+             second = lac_meta_format(meta, LAC_FORMAT_CSC)->stamp;
     assert_int_not_equal(first, second);
     assert_int_not_equal(meta->serial, other->serial);
     unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "csr again");
-    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORM_CSR);
-    assert_true(lac_meta_form(meta, LAC_FORM_CSR)->stamp > second);
-    lac_meta_install(meta, LAC_FORM_CSC, &derived);
+    assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORMAT_CSR);
+    assert_true(lac_meta_format(meta, LAC_FORMAT_CSR)->stamp > second);
+    lac_meta_install(meta, LAC_FORMAT_CSC, &derived);
     unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
     assert_int_equal(lac_meta_trusted(meta), 0);
     lac_meta_free(other);
@@ -339,14 +340,14 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
                                        cmocka_unit_test(test_attach_then_touch),
                                        cmocka_unit_test(test_attach_again_replaces),
-                                       cmocka_unit_test(test_derived_forms),
+                                       cmocka_unit_test(test_derived_formats),
                                        cmocka_unit_test(test_scan_is_trusted_while_frozen),
                                        cmocka_unit_test(test_attach_outdates_a_scan),
                                        cmocka_unit_test(test_attach_beside_a_frozen_scan),
                                        cmocka_unit_test(test_scan_arguments),
-                                       cmocka_unit_test(test_forms_of_any_strides),
+                                       cmocka_unit_test(test_formats_of_any_strides),
                                        cmocka_unit_test(test_empty_matrices),
-                                       cmocka_unit_test(test_threads_ensure_forms)};
+                                       cmocka_unit_test(test_threads_ensure_formats)};
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

@@ -11,7 +11,7 @@
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)p;
-    return route->name[0] == '-' ? LAC_REFUSED_NO_FORM : LAC_FITS;
+    return route->name[0] == '-' ? LAC_REFUSED_NO_FORMAT : LAC_FITS;
 }
 
 /* The cost is in the name: "a7" costs 7. */

@@ -109,7 +109,7 @@ static void test_limit(void **state)
         }
 }
 
-static void test_forms(void **state)
+static void test_formats(void **state)
 {
     static const struct {
         unsigned what;
@@ -124,10 +124,10 @@ static void test_forms(void **state)
         t->a.buf = t->s;
         unit_expect(lac_meta_scan(t->ctx, &t->a, cases[i].what), LAC_OK, "scan");
         unit_expect(lac_meta_freeze(t->a.meta), LAC_OK, "freeze");
-        t->a.buf = NULL;                      /* so that this form alone can serve */
-        assert_false(gather(t, 2, 1, &list)); /* a form is not counted again: no limit */
+        t->a.buf = NULL;                      /* so that this format alone can serve */
+        assert_false(gather(t, 2, 1, &list)); /* a format is not counted again: no limit */
         assert_int_equal(lac_event_source(&t->sided), cases[i].want);
-        expect_list(t, &list, "a form");
+        expect_list(t, &list, "a format");
     }
 }
 
@@ -136,7 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_scan_for_any_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_forms, setup, teardown)};
+        cmocka_unit_test_setup_teardown(test_formats, setup, teardown)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,7 +108,7 @@ static void test_transposes_and_strides(void **state)
     }
 }
 
-static void test_forms_of_a_side(void **state)
+static void test_formats_of_a_side(void **state)
 {
     (void)state;
     for (int turned = 0; turned < 2; turned++)
@@ -117,11 +117,11 @@ static void test_forms_of_a_side(void **state)
             p.a.flipped = p.b.flipped = turned;
             lac_sided_t s = lac_sided(&p, (lac_side_t)side);
             bool flipped = turned != (side == LAC_SIDE_RIGHT);
-            assert_int_equal(lac_sided_by_rows(&s), flipped ? LAC_FORM_CSC : LAC_FORM_CSR);
-            assert_int_equal(lac_sided_by_k(&s), flipped ? LAC_FORM_CSR : LAC_FORM_CSC);
-            assert_int_equal(lac_sided_k_major(&s), flipped ? LAC_FORM_COPY_T : LAC_FORM_COPY);
+            assert_int_equal(lac_sided_by_rows(&s), flipped ? LAC_FORMAT_CSC : LAC_FORMAT_CSR);
+            assert_int_equal(lac_sided_by_k(&s), flipped ? LAC_FORMAT_CSR : LAC_FORMAT_CSC);
+            assert_int_equal(lac_sided_k_major(&s), flipped ? LAC_FORMAT_PACKED_T : LAC_FORMAT_PACKED);
             assert_false(lac_sided_has_active(&s));
-            p.a.forms = p.b.forms = 1u << LAC_FORM_ACTIVE;
+            p.a.formats = p.b.formats = 1u << LAC_FORMAT_ACTIVE;
             assert_int_equal(lac_sided_has_active(&s), !flipped);
         }
 }
@@ -157,7 +157,7 @@ static void test_what_is_known(void **state)
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, 2, 4, buf, 4), b = lac_obj_rowmajor(LAC_F32, 4, 1, buf, 1),
               c = lac_obj_rowmajor(LAC_F32, 2, 1, buf, 1);
     lac_problem_describe(&p, 1, &a, &b, 0, &c);
-    assert_true(p.a.known == LAC_KNOWN_NOT && p.a.density < 0 && !p.a.forms && !p.a.frozen &&
+    assert_true(p.a.known == LAC_KNOWN_NOT && p.a.density < 0 && !p.a.formats && !p.a.frozen &&
                 p.a.k_active < 0);
     unit_expect(lac_meta_create(&meta, 2, 4), LAC_OK, "create");
     a.meta = meta;
@@ -172,7 +172,7 @@ static void test_what_is_known(void **state)
     assert_true(p.a.known == LAC_KNOWN_FROZEN && p.a.frozen);
     unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
     lac_problem_describe(&p, 1, &a, &b, 0, &c);
-    assert_true(p.a.known == LAC_KNOWN_SCANNED && !p.a.frozen && !p.a.forms); /* a hint */
+    assert_true(p.a.known == LAC_KNOWN_SCANNED && !p.a.frozen && !p.a.formats); /* a hint */
     lac_meta_free(meta);
 }
 
@@ -224,7 +224,7 @@ static void test_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_transposes_and_strides),
-                                       cmocka_unit_test(test_forms_of_a_side),
+                                       cmocka_unit_test(test_formats_of_a_side),
                                        cmocka_unit_test(test_slices),
                                        cmocka_unit_test(test_what_is_known),
                                        cmocka_unit_test(test_active_fraction),

@@ -26,17 +26,17 @@ unsigned attachment_scan_mask(ref_meta_t meta)
     return 0;
 }
 
-static void *narrow_pointers(const ref_compressed_t *form)
+static void *narrow_pointers(const ref_compressed_t *format)
 {
-    int32_t *ptr = malloc((size_t)(form->lines + 1) * sizeof *ptr);
-    for (int64_t i = 0; ptr && i <= form->lines; i++) ptr[i] = (int32_t)form->ptr[i];
+    int32_t *ptr = malloc((size_t)(format->lines + 1) * sizeof *ptr);
+    for (int64_t i = 0; ptr && i <= format->lines; i++) ptr[i] = (int32_t)format->ptr[i];
     return ptr;
 }
 
-static void *wide_indices(const ref_compressed_t *form)
+static void *wide_indices(const ref_compressed_t *format)
 {
-    int64_t *idx = malloc((size_t)(form->nnz + 1) * sizeof *idx);
-    for (int64_t i = 0; idx && i < form->nnz; i++) idx[i] = form->idx[i];
+    int64_t *idx = malloc((size_t)(format->nnz + 1) * sizeof *idx);
+    for (int64_t i = 0; idx && i < format->nnz; i++) idx[i] = format->idx[i];
     return idx;
 }
 
@@ -53,17 +53,17 @@ static const void *placed(attachment_t *know, const void *array, int64_t count, 
 static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x, bool by_rows, bool wide)
 {
     lac_status_t status = LAC_OK;
-    const ref_compressed_t *form = &know->compressed;
+    const ref_compressed_t *format = &know->compressed;
     bool made = by_rows ? ref_csr_make(&know->compressed, x) : ref_csc_make(&know->compressed, x);
-    if (made && form->nnz > INT32_MAX) wide = true;
-    if (made) know->narrow = wide ? wide_indices(form) : narrow_pointers(form);
+    if (made && format->nnz > INT32_MAX) wide = true;
+    if (made) know->narrow = wide ? wide_indices(format) : narrow_pointers(format);
     if (!know->narrow) return LAC_ERR_MEMORY;
-    const void *ptr = wide ? (const void *)form->ptr : know->narrow;
-    const void *idx = wide ? know->narrow : (const void *)form->idx;
+    const void *ptr = wide ? (const void *)format->ptr : know->narrow;
+    const void *idx = wide ? know->narrow : (const void *)format->idx;
     size_t width = wide ? sizeof(int64_t) : sizeof(int32_t);
-    ptr = placed(know, ptr, form->lines + 1, width, &status);
-    idx = placed(know, idx, form->nnz, width, &status);
-    const float *val = x->dt == LAC_U8 ? NULL : placed(know, form->val, form->nnz, sizeof *val, &status);
+    ptr = placed(know, ptr, format->lines + 1, width, &status);
+    idx = placed(know, idx, format->nnz, width, &status);
+    const float *val = x->dt == LAC_U8 ? NULL : placed(know, format->val, format->nnz, sizeof *val, &status);
     lac_index_t it = wide ? LAC_I64 : LAC_I32;
     if (status != LAC_OK) return status;
     return by_rows ? lac_meta_attach_csr(know->meta, it, ptr, idx, val)
@@ -73,25 +73,25 @@ static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x,
 static lac_status_t attach_bits(attachment_t *know, const ref_matrix_t *x)
 {
     lac_status_t status = LAC_OK;
-    const ref_bits_t *form = &know->bits;
+    const ref_bits_t *format = &know->bits;
     if (!ref_bits_make(&know->bits, x)) return LAC_ERR_MEMORY;
-    const uint64_t *bits = placed(know, form->bits, form->rows * form->words, sizeof *bits, &status);
-    const float *val = placed(know, form->val, form->nnz, sizeof *val, &status);
+    const uint64_t *bits = placed(know, format->bits, format->rows * format->words, sizeof *bits, &status);
+    const float *val = placed(know, format->val, format->nnz, sizeof *val, &status);
     return status != LAC_OK ? status : lac_meta_attach_bitmask(know->meta, bits, val);
 }
 
 static lac_status_t attach_active(attachment_t *know, const ref_matrix_t *x)
 {
     lac_status_t status = LAC_OK;
-    const ref_active_t *form = &know->active;
+    const ref_active_t *format = &know->active;
     if (!ref_active_make(&know->active, x)) return LAC_ERR_MEMORY;
-    const int32_t *k = placed(know, form->k, form->active, sizeof *k, &status);
-    const float *slots = placed(know, form->slots, form->active * form->rows, sizeof *slots, &status);
-    return status != LAC_OK ? status : lac_meta_attach_active(know->meta, form->active, k, slots);
+    const int32_t *k = placed(know, format->k, format->active, sizeof *k, &status);
+    const float *slots = placed(know, format->slots, format->active * format->rows, sizeof *slots, &status);
+    return status != LAC_OK ? status : lac_meta_attach_active(know->meta, format->active, k, slots);
 }
 
-static lac_status_t attach_form(attachment_t *know, const lac_obj_t *obj, const ref_matrix_t *x,
-                                ref_meta_t meta, bool wide)
+static lac_status_t attach_format(attachment_t *know, const lac_obj_t *obj, const ref_matrix_t *x,
+                                  ref_meta_t meta, bool wide)
 {
     switch (meta) {
     case REF_META_NONE:
@@ -118,7 +118,7 @@ lac_status_t attachment_make(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj,
     if (status != LAC_OK) return status;
     know->ctx = ctx;
     obj->meta = know->meta;
-    status = attach_form(know, obj, x, said->meta, wide);
+    status = attach_format(know, obj, x, said->meta, wide);
     if (status == LAC_OK && said->frozen) status = lac_meta_freeze(know->meta);
     if (said->only) obj->buf = NULL;
     return status;

@@ -34,7 +34,7 @@ lac_status_t attachment_make(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj,
 /* Accepts an empty one. */
 void attachment_free(attachment_t *know);
 
-/* The forms to scan for where the library is to find out for itself what `meta` would tell it. */
+/* The formats to scan for where the library is to find out for itself what `meta` would tell it. */
 unsigned attachment_scan_mask(ref_meta_t meta);
 
 #endif

@@ -11,7 +11,7 @@ cold_cache_t *cold_cache_new(void);
 void cold_cache_free(cold_cache_t *cache);
 
 /* Reads through twice the size of the last-level cache, one thread for each processor of this process: that
- * displaces derived forms and workspaces too, whose addresses nobody tells us. */
+ * displaces derived formats and workspaces too, whose addresses nobody tells us. */
 void cold_cache_flush(cold_cache_t *cache);
 
 #endif

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Empties a device's last-level cache within a stream of calls: a dense product that reads past its size.
  *
- * That displaces derived forms and workspaces too, whose addresses nobody tells us, and works inside a
+ * That displaces derived formats and workspaces too, whose addresses nobody tells us, and works inside a
  * recording. */
 #ifndef TOOL_DEVICE_SWEEP_H
 #define TOOL_DEVICE_SWEEP_H

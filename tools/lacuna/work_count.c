@@ -26,8 +26,8 @@ static double element_bytes(const ref_operand_t *said)
 /* Bytes of an operand as the library gets it: the dense buffer, or an index and a value for each nonzero. */
 static double stored_bytes(const ref_operand_t *said, double elements, double nonzeros)
 {
-    bool form = said->meta != REF_META_NONE && said->meta != REF_META_DENSITY;
-    return form ? 8.0 * nonzeros : element_bytes(said) * elements;
+    bool format = said->meta != REF_META_NONE && said->meta != REF_META_DENSITY;
+    return format ? 8.0 * nonzeros : element_bytes(said) * elements;
 }
 
 #define SECTOR_BYTES 32 /* the least that a device's memory moves */

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Forms from a dense buffer on the device: count, scan, fill; one number travels to the host, the entries'
+ * Formats from a dense buffer on the device: count, scan, fill; one number travels to the host, the entries'
  * count. */
-#include "cuda_forms.h"
+#include "cuda_formats.h"
 #include "cuda_capture.h"
 #include "cuda_convert.h"
-#include "cuda_form_memory.h"
+#include "cuda_format_memory.h"
 #include "../base/status.h"
 
 #include <math.h>
@@ -74,13 +74,13 @@ static lac_status_t fill_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, cons
 
 /* A bitmask beside the CSR of the same contents: its values lie in the same order. */
 static lac_status_t build_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
-                               const lac_form_data_t *rows, lac_form_data_t *data)
+                               const lac_format_data_t *rows, lac_format_data_t *data)
 {
     void *first, *val, *bits;
     size_t starts = (size_t)(x->rows + 1) * sizeof(int64_t), values = (size_t)rows->count * sizeof(float);
-    lac_status_t status = lac_cuda_form_own(data, 0, starts, &first);
-    if (!status) status = lac_cuda_form_own(data, 1, values, &val);
-    if (!status) status = lac_cuda_form_own(data, 2, bits_bytes(x), &bits);
+    lac_status_t status = lac_cuda_format_own(data, 0, starts, &first);
+    if (!status) status = lac_cuda_format_own(data, 1, values, &val);
+    if (!status) status = lac_cuda_format_own(data, 2, bits_bytes(x), &bits);
     if (!status) status = copy_piece(exec, first, rows->ptr, starts);
     if (!status) status = copy_piece(exec, val, rows->val, values);
     if (!status) status = fill_bits(exec, x, known, bits);
@@ -94,17 +94,17 @@ static lac_status_t build_bits(lac_exec_t *exec, const lac_cuda_matrix_t *x, con
 
 /* A bitmask is filled by way of CSR: its indices live only meanwhile, if at all. */
 static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
-                               bool with_bits, lac_form_data_t *data)
+                               bool with_bits, lac_format_data_t *data)
 {
     void *first, *val = NULL, *idx = NULL, *bits = NULL;
-    lac_status_t status = lac_cuda_form_own(data, 0, (size_t)(x->rows + 1) * sizeof(int64_t), &first);
+    lac_status_t status = lac_cuda_format_own(data, 0, (size_t)(x->rows + 1) * sizeof(int64_t), &first);
     if (!status) status = count_rows(exec, x, known, first, &data->count);
-    if (!status) status = lac_cuda_form_own(data, 1, (size_t)data->count * sizeof(float), &val);
-    if (!status && with_bits) status = lac_cuda_form_own(data, 2, bits_bytes(x), &bits);
+    if (!status) status = lac_cuda_format_own(data, 1, (size_t)data->count * sizeof(float), &val);
+    if (!status && with_bits) status = lac_cuda_format_own(data, 2, bits_bytes(x), &bits);
     if (!status && with_bits && !known)
         status = lac_cuda_work(exec, (size_t)data->count * sizeof(int32_t), &idx);
     if (!status && !with_bits)
-        status = lac_cuda_form_own(data, 2, (size_t)data->count * sizeof(int32_t), &idx);
+        status = lac_cuda_format_own(data, 2, (size_t)data->count * sizeof(int32_t), &idx);
     if (!status) status = fill_rows(exec, x, known, first, idx, val);
     if (!status && with_bits) status = fill_bits(exec, x, known, bits);
     if (status) return status;
@@ -116,19 +116,19 @@ static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, con
 }
 
 /* The dense contents by rows of x. */
-static lac_status_t build_copy(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_data_t *data)
+static lac_status_t build_copy(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_format_data_t *data)
 {
     void *copy;
     if (x->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of f32 only");
     lac_status_t status =
-        lac_cuda_form_own(data, 0, (size_t)x->rows * (size_t)x->cols * sizeof(float), &copy);
+        lac_cuda_format_own(data, 0, (size_t)x->rows * (size_t)x->cols * sizeof(float), &copy);
     if (!status)
         status = lac_cuda_launched(lac_cuda_copy(x, 0.0f, copy, x->cols, 1, exec->stream), "metadata");
     data->val = status ? NULL : copy;
     return status;
 }
 
-static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_form_data_t *data)
+static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_format_data_t *data)
 {
     size_t lists = lac_cuda_piece((size_t)x->cols * sizeof(int32_t));
     lac_cuda_dense_t dense = as_dense(x);
@@ -144,9 +144,9 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
         "metadata");
     if (!status) status = read_count(exec, count, &data->count);
     size_t bytes = (size_t)data->count * sizeof(int32_t);
-    if (!status) status = lac_cuda_form_own(data, 0, bytes, &idx);
+    if (!status) status = lac_cuda_format_own(data, 0, bytes, &idx);
     if (!status)
-        status = lac_cuda_form_own(data, 1, (size_t)data->count * (size_t)x->rows * sizeof(float), &val);
+        status = lac_cuda_format_own(data, 1, (size_t)data->count * (size_t)x->rows * sizeof(float), &val);
     if (!status)
         status = lac_cuda_told(cudaMemcpyAsync(idx, active, bytes, cudaMemcpyDeviceToDevice, exec->stream),
                                "metadata");
@@ -159,88 +159,89 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
     return LAC_OK;
 }
 
-/* `x` is the stored matrix, *data begun. known: its bits, or NULL. rows: its CSR, or NULL. The form is
+/* `x` is the stored matrix, *data begun. known: its bits, or NULL. rows: its CSR, or NULL. The format is
  * complete when this returns: another stream may use it at once. */
 static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
-                          lac_form_t form, const lac_form_data_t *rows, lac_form_data_t *data)
+                          lac_format_t format, const lac_format_data_t *rows, lac_format_data_t *data)
 {
-    bool turns = form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY_T;
+    bool turns = format == LAC_FORMAT_CSC || format == LAC_FORMAT_BITS_T || format == LAC_FORMAT_PACKED_T;
     lac_cuda_matrix_t view = *x;
     if (turns) view = (lac_cuda_matrix_t){x->dt, x->data, x->cols, x->rows, x->cs, x->rs}, known = NULL;
-    bool copy = form == LAC_FORM_COPY || form == LAC_FORM_COPY_T;
+    bool copy = format == LAC_FORMAT_PACKED || format == LAC_FORMAT_PACKED_T;
     lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
     if (!status && !copy && (x->rows > INT32_MAX || x->cols > INT32_MAX))
         status = lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices",
                           (long long)x->rows, (long long)x->cols);
     if (!status)
-        status = copy                      ? build_copy(exec, &view, data)
-                 : form == LAC_FORM_ACTIVE ? build_active(exec, &view, data)
-                 : form == LAC_FORM_BITS && rows
+        status = copy                          ? build_copy(exec, &view, data)
+                 : format == LAC_FORMAT_ACTIVE ? build_active(exec, &view, data)
+                 : format == LAC_FORMAT_BITS && rows
                      ? build_bits(exec, &view, known, rows, data)
-                     : build_rows(exec, &view, known, form == LAC_FORM_BITS || form == LAC_FORM_BITS_T, data);
+                     : build_rows(exec, &view, known,
+                                  format == LAC_FORMAT_BITS || format == LAC_FORMAT_BITS_T, data);
     if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
-    if (status) lac_cuda_form_drop(data);
+    if (status) lac_cuda_format_drop(data);
     return status;
 }
 
-bool lac_cuda_form_at_hand(const lac_operand_t *x, lac_form_t which)
+bool lac_cuda_format_at_hand(const lac_operand_t *x, lac_format_t which)
 {
-    if (x->forms & 1u << which || lac_cuda_form_converts(x, which)) return true;
-    bool copy = which == LAC_FORM_COPY || which == LAC_FORM_COPY_T;
+    if (x->formats & 1u << which || lac_cuda_format_converts(x, which)) return true;
+    bool copy = which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T;
     bool buildable = copy ? x->dt == LAC_F32 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
     return x->frozen && x->buf && buildable;
 }
 
-size_t lac_cuda_form_bytes(const lac_operand_t *x, lac_form_t which)
+size_t lac_cuda_format_bytes(const lac_operand_t *x, lac_format_t which)
 {
-    const lac_form_data_t *there = x->forms & 1u << which ? lac_meta_form(x->meta, which) : NULL;
+    const lac_format_data_t *there = x->formats & 1u << which ? lac_meta_format(x->meta, which) : NULL;
     if (there) return there->owned_bytes;
-    if (!lac_cuda_form_at_hand(x, which)) return 0;
+    if (!lac_cuda_format_at_hand(x, which)) return 0;
     double m = (double)x->meta->m, n = (double)x->meta->n, nnz = (x->density < 0 ? 0.0 : x->density) * m * n;
-    if (which == LAC_FORM_COPY || which == LAC_FORM_COPY_T) return (size_t)(4.0 * m * n);
-    if (which == LAC_FORM_BITS) return (size_t)(4.0 * nnz + 8.0 * m * (1.0 + ceil(n / 64.0)));
-    if (which == LAC_FORM_BITS_T) return (size_t)(4.0 * nnz + 8.0 * n * (1.0 + ceil(m / 64.0)));
-    return (size_t)(8.0 * nnz + 8.0 * ((which == LAC_FORM_CSC ? n : m) + 1.0));
+    if (which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T) return (size_t)(4.0 * m * n);
+    if (which == LAC_FORMAT_BITS) return (size_t)(4.0 * nnz + 8.0 * m * (1.0 + ceil(n / 64.0)));
+    if (which == LAC_FORMAT_BITS_T) return (size_t)(4.0 * nnz + 8.0 * n * (1.0 + ceil(m / 64.0)));
+    return (size_t)(8.0 * nnz + 8.0 * ((which == LAC_FORMAT_CSC ? n : m) + 1.0));
 }
 
-lac_status_t lac_cuda_form_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_form_t which,
-                                  const lac_form_data_t **form)
+lac_status_t lac_cuda_format_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_format_t which,
+                                    const lac_format_data_t **format)
 {
-    *form = NULL;
-    if (x->forms & 1u << which && (*form = lac_meta_form(x->meta, which))) return LAC_OK;
-    if (!lac_cuda_form_at_hand(x, which)) return LAC_OK;
+    *format = NULL;
+    if (x->formats & 1u << which && (*format = lac_meta_format(x->meta, which))) return LAC_OK;
+    if (!lac_cuda_format_at_hand(x, which)) return LAC_OK;
     lac_cuda_matrix_t stored = {
         x->dt, x->buf, x->meta->m, x->meta->n, x->flipped ? x->cs : x->rs, x->flipped ? x->rs : x->cs};
     lac_status_t status = LAC_OK;
     pthread_mutex_lock(&x->meta->build);
-    if (!(*form = lac_meta_form(x->meta, which))) {
-        lac_form_data_t data;
+    if (!(*format = lac_meta_format(x->meta, which))) {
+        lac_format_data_t data;
         enum cudaStreamCaptureMode mode = lac_cuda_relax();
-        lac_cuda_form_begin(LAC_ORIGIN_SCANNED, &data);
-        status = lac_cuda_form_converts(x, which) ? lac_cuda_form_convert(exec, x, which, &data)
-                                                  : build(exec, &stored, NULL, which, NULL, &data);
+        lac_cuda_format_begin(LAC_ORIGIN_SCANNED, &data);
+        status = lac_cuda_format_converts(x, which) ? lac_cuda_format_convert(exec, x, which, &data)
+                                                    : build(exec, &stored, NULL, which, NULL, &data);
         lac_cuda_unrelax(mode);
         if (!status) lac_meta_install(x->meta, which, &data);
-        *form = lac_meta_form(x->meta, which);
+        *format = lac_meta_format(x->meta, which);
     }
     pthread_mutex_unlock(&x->meta->build);
     return status;
 }
 
-lac_status_t lac_cuda_form_now(lac_exec_t *exec, const lac_operand_t *x, lac_form_t which,
-                               const lac_form_data_t **form)
+lac_status_t lac_cuda_format_now(lac_exec_t *exec, const lac_operand_t *x, lac_format_t which,
+                                 const lac_format_data_t **format)
 {
-    *form = x->forms & 1u << which ? lac_meta_form(x->meta, which) : NULL;
-    return *form || lac_cuda_capturing(exec) ? LAC_OK : lac_cuda_form_ensure(exec, x, which, form);
+    *format = x->formats & 1u << which ? lac_meta_format(x->meta, which) : NULL;
+    return *format || lac_cuda_capturing(exec) ? LAC_OK : lac_cuda_format_ensure(exec, x, which, format);
 }
 
 static const struct {
     unsigned bit;
-    lac_form_t form;
-} scans[] = {{LAC_META_CSR, LAC_FORM_CSR},
-             {LAC_META_CSC, LAC_FORM_CSC},
-             {LAC_META_BITMASK, LAC_FORM_BITS},
-             {LAC_META_ACTIVE, LAC_FORM_ACTIVE}};
+    lac_format_t format;
+} scans[] = {{LAC_META_CSR, LAC_FORMAT_CSR},
+             {LAC_META_CSC, LAC_FORMAT_CSC},
+             {LAC_META_BITMASK, LAC_FORMAT_BITS},
+             {LAC_META_ACTIVE, LAC_FORMAT_ACTIVE}};
 
 static lac_status_t scan_density(lac_exec_t *exec, const lac_cuda_matrix_t *x, const uint64_t *known,
                                  lac_meta_t *meta)
@@ -264,14 +265,15 @@ static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, 
     lac_cuda_matrix_t x = {obj->dt, obj->buf, obj->m, obj->n, obj->rs, obj->cs};
     lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
     for (size_t i = 0; !status && i < sizeof scans / sizeof *scans; i++) {
-        lac_form_data_t data;
+        lac_format_data_t data;
         if (!(what & scans[i].bit)) continue;
         /* the CSR comes first: by then it is of these contents */
-        const lac_form_data_t *rows = what & LAC_META_CSR ? lac_meta_form(obj->meta, LAC_FORM_CSR) : NULL;
-        lac_cuda_form_begin(LAC_ORIGIN_SCANNED, &data);
-        lac_cuda_form_inherit(obj->meta, scans[i].form, &data);
-        status = build(exec, &x, known, scans[i].form, rows, &data);
-        if (!status) lac_meta_install(obj->meta, scans[i].form, &data);
+        const lac_format_data_t *rows =
+            what & LAC_META_CSR ? lac_meta_format(obj->meta, LAC_FORMAT_CSR) : NULL;
+        lac_cuda_format_begin(LAC_ORIGIN_SCANNED, &data);
+        lac_cuda_format_inherit(obj->meta, scans[i].format, &data);
+        status = build(exec, &x, known, scans[i].format, rows, &data);
+        if (!status) lac_meta_install(obj->meta, scans[i].format, &data);
     }
     bool counted = what & (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK);
     return status || counted ? status : scan_density(exec, &x, known, obj->meta);

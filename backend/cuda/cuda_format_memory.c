@@ -1,36 +1,36 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Device memory that a form owns. */
-#include "cuda_form_memory.h"
+ * Device memory that a format owns. */
+#include "cuda_format_memory.h"
 
 #define SPARE 8 /* one part in so many */
 
-void lac_cuda_form_begin(lac_origin_t origin, lac_form_data_t *data)
+void lac_cuda_format_begin(lac_origin_t origin, lac_format_data_t *data)
 {
-    *data = (lac_form_data_t){.origin = origin, .release = lac_cuda_memory.release};
+    *data = (lac_format_data_t){.origin = origin, .release = lac_cuda_memory.release};
 }
 
-void lac_cuda_form_drop(lac_form_data_t *data)
+void lac_cuda_format_drop(lac_format_data_t *data)
 {
     for (int i = 0; i < 4; i++)
         if (data->owned[i]) cudaFree(data->owned[i]);
-    *data = (lac_form_data_t){0};
+    *data = (lac_format_data_t){0};
 }
 
-void lac_cuda_form_inherit(lac_meta_t *meta, lac_form_t form, lac_form_data_t *data)
+void lac_cuda_format_inherit(lac_meta_t *meta, lac_format_t format, lac_format_data_t *data)
 {
-    lac_form_data_t *old = &meta->form[form];
+    lac_format_data_t *old = &meta->format[format];
     if (old->origin != LAC_ORIGIN_NONE || old->release != data->release) return;
     for (int i = 0; i < 4; i++) {
         data->owned[i] = old->owned[i];
         data->room[i] = old->room[i];
     }
     data->owned_bytes = old->owned_bytes;
-    *old = (lac_form_data_t){0};
+    *old = (lac_format_data_t){0};
 }
 
 /* A piece that was too small once is made with some to spare: counts go up and down. */
-lac_status_t lac_cuda_form_own(lac_form_data_t *data, int slot, size_t bytes, void **memory)
+lac_status_t lac_cuda_format_own(lac_format_data_t *data, int slot, size_t bytes, void **memory)
 {
     size_t before = data->room[slot], wanted = before ? bytes + bytes / SPARE : bytes ? bytes : 1;
     *memory = data->owned[slot];

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Forms from a dense buffer: count, lay out, fill; and the transposed copy of a frozen weight. */
+ * Formats from a dense buffer: count, lay out, fill; and the transposed copy of a frozen weight. */
 #include "collect.h"
 #include "turn_form.h"
 #include "../base/status.h"
@@ -79,23 +79,23 @@ static int64_t lay_out(int64_t *count, int64_t rows)
     return total;
 }
 
-static lac_status_t build_rows(build_t *b, int threads, bool with_bits, lac_form_data_t *data)
+static lac_status_t build_rows(build_t *b, int threads, bool with_bits, lac_format_data_t *data)
 {
     if (lac_collects(b->x)) return lac_collect_rows(b->exec, b->x, threads, with_bits, data);
     int64_t rows = b->x->m, words = (b->x->n + 63) / 64;
-    int64_t *ptr = b->count = lac_form_own(data, 0, (size_t)(rows + 1) * sizeof *ptr);
+    int64_t *ptr = b->count = lac_format_own(data, 0, (size_t)(rows + 1) * sizeof *ptr);
     if (!ptr) return LAC_ERR_MEMORY;
     lac_parallel(threads, count_part, b);
     data->count = ptr[rows] = lay_out(ptr, rows);
-    b->val = lac_form_own(data, 1, (size_t)(data->count + 16) * sizeof *b->val);
+    b->val = lac_format_own(data, 1, (size_t)(data->count + 16) * sizeof *b->val);
     if (!b->val) return LAC_ERR_MEMORY;
     for (int64_t p = data->count; p < data->count + 16; p++) b->val[p] = 0.0f; /* what vectors may read */
     if (with_bits) {
-        b->bits = lac_form_own(data, 2, (size_t)(rows * words) * sizeof *b->bits);
+        b->bits = lac_format_own(data, 2, (size_t)(rows * words) * sizeof *b->bits);
         if (!b->bits) return LAC_ERR_MEMORY;
         lac_parallel(threads, bits_part, b);
     } else {
-        b->idx = lac_form_own(data, 2, (size_t)data->count * sizeof *b->idx);
+        b->idx = lac_format_own(data, 2, (size_t)data->count * sizeof *b->idx);
         if (!b->idx) return LAC_ERR_MEMORY;
     }
     lac_parallel(threads, fill_part, b);
@@ -114,44 +114,44 @@ static bool turns_lines(const build_t *b, bool with_bits)
     return seen <= SAMPLES / TURNED_SHARE;
 }
 
-static lac_status_t build_turned(const build_t *b, int threads, lac_form_data_t *data)
+static lac_status_t build_turned(const build_t *b, int threads, lac_format_data_t *data)
 {
     const lac_stored_t *x = b->x, lines = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
-    lac_form_data_t found = {0};
+    lac_format_data_t found = {0};
     lac_status_t status = lac_collect_rows(b->exec, &lines, threads, false, &found);
-    if (!status) status = lac_form_turn(b->exec, &found, lines.m, lines.n, threads, data);
+    if (!status) status = lac_format_turn(b->exec, &found, lines.m, lines.n, threads, data);
     if (!status) data->origin = LAC_ORIGIN_SCANNED;
     for (int i = 0; i < 4; i++) lac_free(found.owned[i]);
     return status;
 }
 
-static lac_status_t build_copy(build_t *b, int threads, lac_form_data_t *data)
+static lac_status_t build_copy(build_t *b, int threads, lac_format_data_t *data)
 {
     if (b->x->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of f32 only");
-    b->copy = lac_form_own(data, 0, (size_t)(b->x->m * b->x->n) * sizeof *b->copy);
+    b->copy = lac_format_own(data, 0, (size_t)(b->x->m * b->x->n) * sizeof *b->copy);
     if (!b->copy) return LAC_ERR_MEMORY;
     lac_parallel(threads, copy_part, b);
     data->val = b->copy;
     return LAC_OK;
 }
 
-lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads, lac_form_t form,
-                            lac_form_data_t *data)
+lac_status_t lac_format_build(lac_exec_t *exec, const lac_stored_t *x, int threads, lac_format_t format,
+                              lac_format_data_t *data)
 {
-    bool copy = form == LAC_FORM_COPY || form == LAC_FORM_COPY_T;
-    bool with_bits = form == LAC_FORM_BITS || form == LAC_FORM_BITS_T;
+    bool copy = format == LAC_FORMAT_PACKED || format == LAC_FORMAT_PACKED_T;
+    bool with_bits = format == LAC_FORMAT_BITS || format == LAC_FORMAT_BITS_T;
     /* A copy is written by the transposing kernel, so the one by rows reads the turned view. */
-    bool turned = form == LAC_FORM_CSC || form == LAC_FORM_BITS_T || form == LAC_FORM_COPY;
+    bool turned = format == LAC_FORMAT_CSC || format == LAC_FORMAT_BITS_T || format == LAC_FORMAT_PACKED;
     lac_stored_t view = turned ? (lac_stored_t){x->dt, x->n, x->m, x->cs, x->rs, x->buf} : *x;
     build_t b = {.exec = exec, .kernels = exec->kernels, .x = &view};
-    *data = (lac_form_data_t){.origin = LAC_ORIGIN_SCANNED};
+    *data = (lac_format_data_t){.origin = LAC_ORIGIN_SCANNED};
     if (!copy && (x->m > INT32_MAX || x->n > INT32_MAX))
         return lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices", (long long)x->m,
                         (long long)x->n);
     lac_status_t status;
     if (copy)
         status = build_copy(&b, threads, data);
-    else if (form == LAC_FORM_ACTIVE)
+    else if (format == LAC_FORMAT_ACTIVE)
         status = lac_collect_active(exec, x, threads, data);
     else if (turns_lines(&b, with_bits))
         status = build_turned(&b, threads, data);
@@ -159,7 +159,7 @@ lac_status_t lac_form_build(lac_exec_t *exec, const lac_stored_t *x, int threads
         status = build_rows(&b, threads, with_bits, data);
     if (!status) return LAC_OK;
     for (int i = 0; i < 4; i++) lac_free(data->owned[i]);
-    *data = (lac_form_data_t){0};
+    *data = (lac_format_data_t){0};
     return status;
 }
 
@@ -172,29 +172,29 @@ int64_t lac_host_nonzeros(lac_exec_t *exec, const lac_stored_t *x, int threads)
     return lay_out(b.count, x->m);
 }
 
-bool lac_form_at_hand(const lac_operand_t *x, lac_form_t which)
+bool lac_format_at_hand(const lac_operand_t *x, lac_format_t which)
 {
-    if (x->forms & 1u << which) return true;
-    bool copy = which == LAC_FORM_COPY || which == LAC_FORM_COPY_T;
+    if (x->formats & 1u << which) return true;
+    bool copy = which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T;
     bool buildable = copy ? x->dt == LAC_F32 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
     return x->frozen && x->buf && buildable;
 }
 
-lac_status_t lac_form_ensure(lac_exec_t *exec, const lac_operand_t *x, int threads, lac_form_t which,
-                             const lac_form_data_t **form)
+lac_status_t lac_format_ensure(lac_exec_t *exec, const lac_operand_t *x, int threads, lac_format_t which,
+                               const lac_format_data_t **format)
 {
-    *form = NULL;
-    if (x->forms & 1u << which && (*form = lac_meta_form(x->meta, which))) return LAC_OK;
-    if (!lac_form_at_hand(x, which)) return LAC_OK;
+    *format = NULL;
+    if (x->formats & 1u << which && (*format = lac_meta_format(x->meta, which))) return LAC_OK;
+    if (!lac_format_at_hand(x, which)) return LAC_OK;
     lac_stored_t stored = {
         x->dt, x->meta->m, x->meta->n, x->flipped ? x->cs : x->rs, x->flipped ? x->rs : x->cs, x->buf};
     lac_status_t status = LAC_OK;
     lac_meta_lock(x->meta);
-    if (!(*form = lac_meta_form(x->meta, which))) {
-        lac_form_data_t data;
-        status = lac_form_build(exec, &stored, threads, which, &data);
+    if (!(*format = lac_meta_format(x->meta, which))) {
+        lac_format_data_t data;
+        status = lac_format_build(exec, &stored, threads, which, &data);
         if (!status) lac_meta_install(x->meta, which, &data);
-        *form = lac_meta_form(x->meta, which);
+        *format = lac_meta_format(x->meta, which);
     }
     lac_meta_unlock(x->meta);
     return status;

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A form as the metadata shows it, against the form of the contents. */
+ * A format as the metadata shows it, against the format of the contents. */
 #include "trial.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy on the host of an array of a form; NULL with a status other than LAC_OK where there is none. */
+/* A copy on the host of an array of a format; NULL with a status other than LAC_OK where there is none. */
 static void *copied(const trial_t *t, const void *array, size_t bytes, lac_status_t *status)
 {
     void *copy = calloc(1, bytes ? bytes : 1);
@@ -23,7 +23,7 @@ static void *copied(const trial_t *t, const void *array, size_t bytes, lac_statu
     return copy;
 }
 
-/* An array of the form, byte by byte. */
+/* An array of the format, byte by byte. */
 static trial_end_t compare_array(trial_t *t, const char *name, const void *array, const void *want,
                                  size_t bytes)
 {
@@ -56,7 +56,7 @@ static trial_end_t compare_values(trial_t *t, const char *name, const float *arr
     return end;
 }
 
-static trial_end_t compare_compressed(trial_t *t, const lac_form_view_t *view, const ref_matrix_t *x,
+static trial_end_t compare_compressed(trial_t *t, const lac_format_view_t *view, const ref_matrix_t *x,
                                       bool by_rows)
 {
     ref_compressed_t want;
@@ -75,7 +75,7 @@ static trial_end_t compare_compressed(trial_t *t, const lac_form_view_t *view, c
     return end;
 }
 
-static trial_end_t compare_bits(trial_t *t, const lac_form_view_t *view, const ref_matrix_t *x)
+static trial_end_t compare_bits(trial_t *t, const lac_format_view_t *view, const ref_matrix_t *x)
 {
     ref_bits_t want;
     if (!ref_bits_make(&want, x)) return trial_fail(t, "out of memory");
@@ -93,7 +93,7 @@ static trial_end_t compare_bits(trial_t *t, const lac_form_view_t *view, const r
     return end;
 }
 
-static trial_end_t compare_active(trial_t *t, const lac_form_view_t *view, const ref_matrix_t *x)
+static trial_end_t compare_active(trial_t *t, const lac_format_view_t *view, const ref_matrix_t *x)
 {
     ref_active_t want;
     if (!ref_active_make(&want, x)) return trial_fail(t, "out of memory");
@@ -108,12 +108,12 @@ static trial_end_t compare_active(trial_t *t, const lac_form_view_t *view, const
     return end;
 }
 
-trial_end_t trial_form(trial_t *t, const lac_meta_t *meta, unsigned form, const ref_matrix_t *stored)
+trial_end_t trial_format(trial_t *t, const lac_meta_t *meta, unsigned format, const ref_matrix_t *stored)
 {
-    lac_form_view_t view;
-    lac_status_t status = lac_meta_view(meta, form, &view);
+    lac_format_view_t view;
+    lac_status_t status = lac_meta_view(meta, format, &view);
     if (status != LAC_OK) return trial_stop(t, status, "lac_meta_view");
-    if (form == LAC_META_BITMASK) return compare_bits(t, &view, stored);
-    if (form == LAC_META_ACTIVE) return compare_active(t, &view, stored);
-    return compare_compressed(t, &view, stored, form == LAC_META_CSR);
+    if (format == LAC_META_BITMASK) return compare_bits(t, &view, stored);
+    if (format == LAC_META_ACTIVE) return compare_active(t, &view, stored);
+    return compare_compressed(t, &view, stored, format == LAC_META_CSR);
 }
