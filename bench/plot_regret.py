@@ -20,7 +20,7 @@ from report_reading import REGRET, caption, density_of, extents_of  # noqa: E402
 DENSITIES = [10 ** (-4 + i / 2) for i in range(8)]  # where each column begins
 EXTENTS = [1, 4, 16, 64, 256, 1024]  # where each row begins
 COLOURS = {"event": "#4393c3", "csr": "#74c476", "bitmask": "#c994c7", "tiles": "#fdae61", "cusparse": "#a6761d",
-           "dense": "#d9d9d9", "plain": "#ffffb3", "trivial": "#ffffff"}
+           "dense": "#d9d9d9", "native": "#ffffb3", "trivial": "#ffffff"}
 REGRET_MOST = 1.5  # where the colours of the middle end
 
 

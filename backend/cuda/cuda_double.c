@@ -70,5 +70,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 
 const lac_route_t lac_cuda_route_reference = {"reference", LAC_ROLE_ORACLE, LAC_SIDE_NONE, applicable,
                                               cost_us,     bytes,           run,           NULL};
-const lac_route_t lac_cuda_route_plain = {"plain", LAC_ROLE_PLAIN, LAC_SIDE_NONE, applicable,
-                                          cost_us, bytes,          run,           NULL};
+const lac_route_t lac_cuda_route_native = {"native", LAC_ROLE_NATIVE, LAC_SIDE_NONE, applicable,
+                                           cost_us,  bytes,           run,           NULL};

@@ -24,7 +24,7 @@ extern const lac_route_t lac_cuda_route_csr_left, lac_cuda_route_csr_right;
 extern const lac_route_t lac_cuda_route_cusparse_left, lac_cuda_route_cusparse_right;
 extern const lac_route_t lac_cuda_route_tiles_left, lac_cuda_route_tiles_right;
 extern const lac_route_t lac_cuda_route_dense;
-extern const lac_route_t lac_cuda_route_plain;
+extern const lac_route_t lac_cuda_route_native;
 extern const lac_route_t lac_cuda_route_reference;
 
 /* Their table, in the order of a tie, the fallback last. */

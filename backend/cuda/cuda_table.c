@@ -18,7 +18,7 @@ static const lac_route_t *const routes[] = {
     &lac_cuda_route_tiles_right, /* the same of B                                            */
     &lac_cuda_route_reference,   /* summed in double; only when forced                       */
     &lac_cuda_route_dense,       /* cuBLAS                                                   */
-    &lac_cuda_route_plain,       /* our own dense kernel: no cuBLAS, or seen to be faster    */
+    &lac_cuda_route_native,       /* our own dense kernel: no cuBLAS, or seen to be faster    */
 };
 /* clang-format on */
 

@@ -135,7 +135,7 @@ static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, c
                              bool forced)
 {
     const lac_route_t *route = choice->route;
-    bool plain = route->role == LAC_ROLE_PLAIN && !forced;
+    bool plain = route->role == LAC_ROLE_NATIVE && !forced;
     if (!request->may_decline) return false;
     if (ctx->backend->clock && is_trial(choice) && !request->followed) return false;
     return route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain;

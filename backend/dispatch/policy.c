@@ -32,7 +32,7 @@ static const struct {
 } backends[] = {{"auto", NULL},         {"event", "event"},        {"csr", "csr"},
                 {"bitmask", "bitmask"}, {"tiles", "tiles"},        {"cusparse", "cusparse"},
                 {"cublas", "dense"},    {"blas", "dense"},         {"dense", "dense"},
-                {"plain", "plain"},     {"reference", "reference"}};
+                {"native", "native"},   {"reference", "reference"}};
 
 const char *lac_policy_backend(const char *name, bool *accepted)
 {

@@ -62,7 +62,7 @@ bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, doubl
  * model that is wrong by a few per cent must not cost the caller their BLAS. */
 static bool stands_back(const lac_route_t *route, bool vendor, const float *factor, int row)
 {
-    return route->role == LAC_ROLE_PLAIN && vendor && !is_measured(factor, row);
+    return route->role == LAC_ROLE_NATIVE && vendor && !is_measured(factor, row);
 }
 
 /* True where the site knows what the vendor's product takes, and does not only foresee it. */

@@ -15,7 +15,7 @@ static const lac_route_t *const host_routes[] = {
     &lac_route_csr_right,     /* B sparse, any shape                                        */
     &lac_route_reference,     /* summed in double; only when forced                         */
     &lac_route_dense,         /* the system's BLAS                                          */
-    &lac_route_plain,         /* our own dense kernel, where there is no BLAS: always legal */
+    &lac_route_native,         /* our own dense kernel, where there is no BLAS: always legal */
 };
 /* clang-format on */
 

@@ -131,7 +131,7 @@ static bool is_sparse(const lac_route_t *route)
 
 static bool can_be_tried(const lac_route_t *route)
 {
-    return is_sparse(route) || route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_PLAIN;
+    return is_sparse(route) || route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_NATIVE;
 }
 
 static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)

@@ -11,7 +11,7 @@ extern const lac_route_t lac_route_event_left, lac_route_event_right;
 extern const lac_route_t lac_route_csr_left, lac_route_csr_right;
 extern const lac_route_t lac_route_bitmask_left, lac_route_bitmask_right;
 extern const lac_route_t lac_route_dense;
-extern const lac_route_t lac_route_plain;
+extern const lac_route_t lac_route_native;
 extern const lac_route_t lac_route_reference;
 
 #endif

@@ -10,7 +10,7 @@
 
 void trial_force(trial_t *t)
 {
-    static const char *const backend[] = {"event", "csr", "bitmask", "plain"};
+    static const char *const backend[] = {"event", "csr", "bitmask", "native"};
     if (t->may_force && dice_below(&t->dice, 4) != 0)
         lac_ctx_set(t->ctx, "backend", backend[dice_below(&t->dice, 4)]);
 }

@@ -140,7 +140,7 @@ static void test_costs(void **state)
 
 /* What the plain kernel took on an H200 (bench/results/h200/regret.json, 2026-11-21), beside the start of a
  * launch from a stream: where it is faster than cuBLAS, it has to be tried for that to be found out. */
-static void test_plain_costs(void **state)
+static void test_native_costs(void **state)
 {
     (void)state;
     static const struct {
@@ -148,7 +148,7 @@ static void test_plain_costs(void **state)
         double us;
     } took[] = {{4, 4, 31, 1.8},      {160, 29, 97, 2.7},  {145, 51, 379, 4.5},   {548, 232, 23, 11.0},
                 {75, 472, 150, 21.0}, {137, 2, 5401, 7.4}, {2779, 37, 135, 10.5}, {582, 3, 3069, 15.3}};
-    const lac_route_t *plain = row("plain", LAC_SIDE_NONE);
+    const lac_route_t *plain = row("native", LAC_SIDE_NONE);
     lac_problem_t p;
     lac_meta_t *meta[2];
     for (size_t i = 0; i < sizeof took / sizeof *took; i++) {
@@ -245,7 +245,7 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_costs),
-                                       cmocka_unit_test(test_plain_costs), cmocka_unit_test(test_choices),
+                                       cmocka_unit_test(test_native_costs), cmocka_unit_test(test_choices),
                                        cmocka_unit_test(test_bytes)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, NULL);

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const routes[] = {"auto",     "event",  "csr",   "bitmask",
-                                     "cusparse", "cublas", "plain", "reference"};
+static const char *const routes[] = {"auto",     "event",  "csr",    "bitmask",
+                                     "cusparse", "cublas", "native", "reference"};
 
 #define FAR (INT64_C(1) << 31)
 
@@ -119,7 +119,7 @@ static void test_long_sum(lac_ctx_t *ctx)
     }
     for (size_t r = 0; x && r < GPU_COUNT(routes); r++) {
         lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
-        if (!strcmp(routes[r], "plain") || !strcmp(routes[r], "reference")) continue;
+        if (!strcmp(routes[r], "native") || !strcmp(routes[r], "reference")) continue;
         put(ctx, out, 0, 77.0f);
         gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]);
         float got = get(ctx, out, 0);

@@ -249,7 +249,7 @@ static void test_no_memory_to_allocate(lac_ctx_t *ctx)
 static void test_no_memory_to_work_in(lac_ctx_t *ctx)
 {
     enum { M = 1 << 19, K = 1 << 21 };
-    static const char *const routes[] = {"cublas", "plain"};
+    static const char *const routes[] = {"cublas", "native"};
     int32_t *ptr = calloc(M + 1, sizeof *ptr), idx = 7;
     float *ones = malloc(K * sizeof *ones), one = 1.0f, first;
     for (int i = 0; i < K; i++) ones[i] = (float)(i % 5);

@@ -12,7 +12,7 @@
 
 enum { SIDE = 50000 }; /* SIDE * SIDE floats are 10 GB */
 
-static const char *const routes[] = {"auto", "event", "csr", "bitmask", "cusparse", "cublas", "plain"};
+static const char *const routes[] = {"auto", "event", "csr", "bitmask", "cusparse", "cublas", "native"};
 
 /* 5 * 63 * SIDE < 2^24: exact in any order, whichever elements are events of value 1 or -1. */
 static int left(int64_t i)
@@ -156,7 +156,7 @@ static void check_metadata(lac_ctx_t *ctx, weight_t *x)
 
 static void test_weight(lac_ctx_t *ctx)
 {
-    static const char *const makers[] = {"plain", "cublas"};
+    static const char *const makers[] = {"native", "cublas"};
     weight_t x = {room_for(ctx, sizeof(float) * SIDE * (size_t)SIDE), NULL};
     if (!x.w) return;
     bool good = true;

@@ -111,7 +111,7 @@ static lac_status_t replay(void *recording)
 /* The recording takes what the scalars hold when it is replayed. */
 static void test_changed_between_replays(lac_ctx_t *ctx)
 {
-    static const char *const routes[] = {"event", "cublas", "plain"};
+    static const char *const routes[] = {"event", "cublas", "native"};
     for (size_t r = 0; r < GPU_COUNT(routes); r++) {
         scalars_t s;
         lac_graph_t *recording = NULL;
@@ -129,7 +129,7 @@ static void test_changed_between_replays(lac_ctx_t *ctx)
 /* alpha = 0 reads neither operand, on the device too. */
 static void test_nothing_is_read(lac_ctx_t *ctx)
 {
-    static const char *const routes[] = {NULL, "event", "cublas", "plain"};
+    static const char *const routes[] = {NULL, "event", "cublas", "native"};
     for (size_t r = 0; r < GPU_COUNT(routes); r++) {
         scalars_t s;
         if (make(&s, ctx, "sgemm:NN:33x70x31:A=dense/x:B=dense/x:C=dense:s4")) {

@@ -263,7 +263,7 @@ static void test_sparse_only_by_derived_formats(void **state)
         assert_string_equal(decision.route, "bitmask");
         memcpy(want, y, sizeof want);
         a.buf = NULL;
-        call.route = "plain";
+        call.route = "native";
         unit_expect(lac_gemm_ex(*state, NULL, &a, &b, NULL, &c, &call), LAC_OK, "without the buffer");
         for (int i = 0; i < 4; i++) assert_true(y[i] == want[i]);
         lac_meta_free(meta);
@@ -288,7 +288,7 @@ static void test_no_memory(void **state)
         lac_obj_t a = {LAC_F32, LAC_HOST, LAC_NO_TRANS, 1, extents[i][0], extents[i][0], 1, row, NULL};
         lac_obj_t b = {LAC_F32, LAC_HOST, LAC_NO_TRANS, extents[i][0], extents[i][1], 1, 1, NULL, tall};
         lac_obj_t c = {LAC_F32, LAC_HOST, LAC_NO_TRANS, 1, extents[i][1], extents[i][1], 1, &out, NULL};
-        lac_call_opts_t call = {.size = sizeof call, .route = "plain"};
+        lac_call_opts_t call = {.size = sizeof call, .route = "native"};
         unit_expect(lac_gemm_ex(*state, NULL, &a, &b, NULL, &c, &call), LAC_ERR_MEMORY, "no memory");
         assert_true(lac_last_error()[0] && out == 1.0f);
         lac_meta_free(tall);

@@ -309,8 +309,8 @@ static void test_call_settings(void **state)
                  {sizeof(lac_call_opts_t), "", LAC_ERR_VALUE, "call.route"},
                  {sizeof(lac_call_opts_t), "event!", LAC_ERR_VALUE, "call.route"},
                  {sizeof(lac_call_opts_t), "auto", LAC_OK, ""},
-                 {16, "plain", LAC_OK, ""},
-                 {20, "plain", LAC_OK, ""}, /* half of the next member: it is not there */
+                 {16, "native", LAC_OK, ""},
+                 {20, "native", LAC_OK, ""}, /* half of the next member: it is not there */
                  {sizeof(lac_call_opts_t) + 64, "csr", LAC_OK, ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         union {

@@ -87,7 +87,7 @@ static lac_site_t *only_site(product_t *t)
 
 static bool serves_dense(const char *route)
 {
-    return !strcmp(route, "dense") || !strcmp(route, "plain");
+    return !strcmp(route, "dense") || !strcmp(route, "native");
 }
 
 /* Which of the two takes less is a matter of tenths of a microsecond. */

@@ -21,7 +21,7 @@ static const struct {
     {"backend", "cublas", "dense"},
     {"backend", "blas", "dense"},
     {"backend", "dense", "dense"},
-    {"backend", "plain", "plain"},
+    {"backend", "native", "native"},
     {"backend", "reference", "reference"},
     {"backend", "event!", "event!"},
     {"backend", "auto!", "auto!"},
@@ -217,13 +217,13 @@ static void test_precedence(void **state)
     assert_string_equal(fact_of(ctx, "option threads"), "1 (function)");
     lac_ctx_free(ctx);
 
-    setenv("LACUNA_BACKEND", "plain!", 1);
+    setenv("LACUNA_BACKEND", "native!", 1);
     ctx = unit_ctx();
     unit_expect(lac_ctx_set(ctx, "backend", "csr"), LAC_OK, "a pinned backend");
-    assert_string_equal(fact_of(ctx, "option backend"), "plain! (environment)");
+    assert_string_equal(fact_of(ctx, "option backend"), "native! (environment)");
     lac_ctx_free(ctx);
 
-    setenv("LACUNA_BACKEND", "plain", 1);
+    setenv("LACUNA_BACKEND", "native", 1);
     ctx = unit_ctx();
     unit_expect(lac_ctx_set(ctx, "backend", "csr"), LAC_OK, "a backend");
     assert_string_equal(fact_of(ctx, "option backend"), "csr (function)");
@@ -243,10 +243,10 @@ static void test_backend_of_a_call(void **state)
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, 2, 2, x, 2), c = lac_obj_rowmajor(LAC_F32, 2, 2, out, 2);
     const struct {
         const char *env, *option, *call, *want;
-    } cases[] = {{"plain!", "csr", "event", "plain"},
-                 {"plain", "csr", "event", "event"},
-                 {"plain", "csr", NULL, "csr"},
-                 {"plain", NULL, NULL, "plain"},
+    } cases[] = {{"native!", "csr", "event", "native"},
+                 {"native", "csr", "event", "event"},
+                 {"native", "csr", NULL, "csr"},
+                 {"native", NULL, NULL, "native"},
                  {"event", "auto", "reference", "reference"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lac_decision_t decision;

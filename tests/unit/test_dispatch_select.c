@@ -49,17 +49,17 @@ static fake_t right = FAKE("one", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, 1.0, 100.0);
 static fake_t other = FAKE("two", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, 5.0, 10.0);
 static fake_t oracle = FAKE("truth", LAC_ROLE_ORACLE, LAC_SIDE_NONE, 0.001, 0.0);
 static fake_t dense = FAKE("dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, 10.0, 0.0);
-static fake_t plain = FAKE("plain", LAC_ROLE_PLAIN, LAC_SIDE_NONE, 40.0, 0.0);
+static fake_t native = FAKE("native", LAC_ROLE_NATIVE, LAC_SIDE_NONE, 40.0, 0.0);
 
 static const lac_route_t *const table[] = {&left.route,   &right.route, &other.route,
-                                           &oracle.route, &dense.route, &plain.route};
-enum { DENSE = 4, PLAIN, COUNT };
+                                           &oracle.route, &dense.route, &native.route};
+enum { DENSE = 4, NATIVE, COUNT };
 _Static_assert(COUNT == sizeof table / sizeof *table, "a row for each route");
 
 static int reset(void **state)
 {
     (void)state;
-    fake_t *all[] = {&left, &right, &other, &oracle, &dense, &plain};
+    fake_t *all[] = {&left, &right, &other, &oracle, &dense, &native};
     for (int i = 0; i < COUNT; i++) all[i]->refusal = LAC_FITS;
     dense.base = 10.0;
     return 0;
@@ -99,9 +99,9 @@ static void test_only(void **state)
 {
     (void)state;
     dense.refusal = LAC_REFUSED_NO_BLAS;
-    expect_route(choose(-1, -1, NULL), &plain, LAC_WHY_ONLY);
+    expect_route(choose(-1, -1, NULL), &native, LAC_WHY_ONLY);
     assert_true(choose(0.01, -1, NULL).dense_us == 40.0);
-    plain.refusal = LAC_REFUSED_TRIVIAL;
+    native.refusal = LAC_REFUSED_TRIVIAL;
     lac_choice_t nothing = choose(-1, -1, NULL);
     assert_null(nothing.route);
     assert_true(nothing.dense_us < 0 && nothing.cost_us < 0);
@@ -115,17 +115,17 @@ static void test_ties_go_to_the_first(void **state)
     expect_route(choose(-1, -1, NULL), &dense, LAC_WHY_CHEAPEST);
 }
 
-static void test_plain_stands_back_until_measured(void **state)
+static void test_native_stands_back_until_measured(void **state)
 {
     (void)state;
     float factor[COUNT] = {0};
     lac_preference_t preference = {.factor = factor};
-    dense.base = 50.0; /* plain costs 40 */
+    dense.base = 50.0; /* native costs 40 */
     expect_route(choose(-1, -1, NULL), &dense, LAC_WHY_CHEAPEST);
     expect_route(choose(-1, -1, &preference), &dense, LAC_WHY_CHEAPEST);
-    factor[PLAIN] = 1.0f;
-    expect_route(choose(-1, -1, &preference), &plain, LAC_WHY_CHEAPEST);
-    factor[PLAIN] = 1.5f;
+    factor[NATIVE] = 1.0f;
+    expect_route(choose(-1, -1, &preference), &native, LAC_WHY_CHEAPEST);
+    factor[NATIVE] = 1.5f;
     expect_route(choose(-1, -1, &preference), &dense, LAC_WHY_CHEAPEST);
 }
 
@@ -296,7 +296,7 @@ int main(void)
         cmocka_unit_test_setup(test_cheapest, reset),
         cmocka_unit_test_setup(test_only, reset),
         cmocka_unit_test_setup(test_ties_go_to_the_first, reset),
-        cmocka_unit_test_setup(test_plain_stands_back_until_measured, reset),
+        cmocka_unit_test_setup(test_native_stands_back_until_measured, reset),
         cmocka_unit_test_setup(test_bias_is_for_dense, reset),
         cmocka_unit_test_setup(test_hysteresis_is_for_the_incumbent, reset),
         cmocka_unit_test_setup(test_hysteresis_ends_where_the_vendor_was_measured, reset),

@@ -130,9 +130,9 @@ static void test_why_dense(void **state)
     assert_string_equal(lac_site_story(ctx, &site).why_dense, "not looked at");
     site.looks = 1;
     assert_string_equal(lac_site_story(ctx, &site).why_dense, "too dense");
-    unit_expect(lac_ctx_set(ctx, "backend", "plain"), LAC_OK, "backend");
+    unit_expect(lac_ctx_set(ctx, "backend", "native"), LAC_OK, "backend");
     assert_string_equal(lac_site_story(ctx, &site).why_dense, "the forced route does not apply");
-    site.route = ctx->routes[row_named(ctx, "plain", LAC_SIDE_NONE)];
+    site.route = ctx->routes[row_named(ctx, "native", LAC_SIDE_NONE)];
     assert_string_equal(lac_site_story(ctx, &site).why_dense, "forced");
     unit_expect(lac_ctx_set(ctx, "backend", "auto"), LAC_OK, "backend");
     site.route = NULL;

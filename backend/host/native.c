@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The plain route: our own blocked dense kernel, where no BLAS is found or its integers are too short. */
+ * The native route: our own blocked dense kernel, where no BLAS is found or its integers are too short. */
 #include "contents.h"
 #include "host_routes.h"
 
@@ -13,7 +13,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     (void)route;
-    double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->plain_gflops * 1e3);
+    double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->native_gflops * 1e3);
     double copies =
         (double)(lac_contents_bytes(&p->a, p->m, p->k, false) + lac_contents_bytes(&p->b, p->k, p->n, false));
     return machine->route_us + copies / (machine->pack_gbps * 1e2) +
@@ -59,7 +59,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_status_t status = lac_contents(exec, &p->a, p->m, p->k, false, LAC_WORK_A, &g.a);
     if (!status) status = lac_contents(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &g.b);
     if (status) return status;
-    double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (exec->machine->plain_gflops * 1e3);
+    double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (exec->machine->native_gflops * 1e3);
     int parts = lac_host_parts(p->threads, serial, exec->machine->wake_us);
     g.scratch = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)lac_dense_scratch() * sizeof(float));
     if (!g.scratch) return LAC_ERR_MEMORY;
@@ -67,5 +67,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_route_plain = {"plain", LAC_ROLE_PLAIN, LAC_SIDE_NONE, applicable,
-                                     cost_us, bytes,          run,           NULL};
+const lac_route_t lac_route_native = {"native", LAC_ROLE_NATIVE, LAC_SIDE_NONE, applicable,
+                                      cost_us,  bytes,           run,           NULL};
