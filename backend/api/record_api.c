@@ -37,7 +37,8 @@ static double limit_when_recorded(const lac_ctx_t *ctx, const lac_site_t *site, 
     p.a.density = p.b.density = -1.0;
     double dense_us = lac_select(ctx->routes, ctx->route_count, &p, &ctx->machine, &none).cost_us;
     return lac_break_even(ctx->routes, ctx->route_count, &p, &ctx->machine, NULL,
-                          right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT, dense_us / (1.0 + ctx->policy.dense_bias));
+                          right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT,
+                          dense_us / (1.0 + ctx->policy.sparse_margin));
 }
 
 int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *product, lac_estimate_t *estimate)

@@ -65,7 +65,7 @@ static bool decided(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, 
         return false;
     }
     lac_device_timing_collect(ctx);
-    if (lac_rivals_choose(site, ctx->policy.dense_bias, &clocked) == LAC_RIVAL_OURS)
+    if (lac_rivals_choose(site, ctx->policy.sparse_margin, &clocked) == LAC_RIVAL_OURS)
         return serve(ctx, call, site, clocked);
     decline(ctx, site, clocked);
     return false;

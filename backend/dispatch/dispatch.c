@@ -57,7 +57,7 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
     lac_preference_t preference = {.forced = wanted,
                                    .incumbent = site ? site->route : NULL,
                                    .hysteresis = HYSTERESIS,
-                                   .dense_bias = ctx->policy.dense_bias};
+                                   .sparse_margin = ctx->policy.sparse_margin};
     if (trusts)
         preference.factor = lac_timing_factors(ctx, site);
     else

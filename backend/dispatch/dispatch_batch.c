@@ -25,7 +25,7 @@ static void learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, cons
 
 static void choose_single(const lac_ctx_t *ctx, const lac_problem_t *p, lac_batch_t *batch)
 {
-    lac_preference_t preference = {.dense_bias = ctx->policy.dense_bias};
+    lac_preference_t preference = {.sparse_margin = ctx->policy.sparse_margin};
     lac_problem_t one = *p;
     one.threads = 1;
     lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, &one, &ctx->machine, &preference);

@@ -64,7 +64,7 @@ static void find_side(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *
                       const lac_problem_t *bare, lac_side_t side)
 {
     const float *factor = lac_timing_factors(ctx, site);
-    double than = site->dense_us / (1.0 + ctx->policy.dense_bias);
+    double than = site->dense_us / (1.0 + ctx->policy.sparse_margin);
     seen->break_even = lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side, than);
     seen->reach = !factor ? seen->break_even
                           : lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side,

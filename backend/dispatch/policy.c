@@ -173,9 +173,9 @@ static bool set_option(lac_policy_t *policy, int option, const char *value)
         return set_compare(policy, value);
     case OPTION_verbose:
         return set_verbose(policy, value);
-    case OPTION_dense_bias:
+    case OPTION_sparse_margin:
         if (!set_number(value, 0, 1000, &number)) return false;
-        policy->dense_bias = number / 100.0;
+        policy->sparse_margin = number / 100.0;
         return true;
     case OPTION_frozen:
         return set_frozen(policy, value);
@@ -195,7 +195,7 @@ static bool set_option(lac_policy_t *policy, int option, const char *value)
         if (!set_word(value, nans, 2, &word)) return false;
         policy->strict_nan = word;
         return true;
-    case OPTION_kmajor:
+    case OPTION_prepack:
         if (!set_word(value, switches, 2, &word)) return false;
         policy->may_copy = word;
         return true;
@@ -241,7 +241,7 @@ int lac_policy_blas_threads(const lac_policy_t *policy)
 
 bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y)
 {
-    return x->detect != y->detect || x->dense_bias != y->dense_bias || x->math != y->math ||
+    return x->detect != y->detect || x->sparse_margin != y->sparse_margin || x->math != y->math ||
            x->strict_nan != y->strict_nan || x->threads != y->threads || x->may_copy != y->may_copy ||
            x->learn != y->learn || x->frozen_count != y->frozen_count ||
            memcmp(x->frozen, y->frozen, sizeof x->frozen) != 0;
@@ -298,8 +298,8 @@ void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
     case OPTION_detect:
         snprintf(text, size, "%s", detects[policy->detect]);
         break;
-    case OPTION_dense_bias:
-        print_percentage(policy->dense_bias, text, size);
+    case OPTION_sparse_margin:
+        print_percentage(policy->sparse_margin, text, size);
         break;
     case OPTION_math:
         snprintf(text, size, "%s", maths[policy->math]);
@@ -320,7 +320,7 @@ void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
     case OPTION_threads:
         snprintf(text, size, "%d", policy->threads);
         break;
-    case OPTION_kmajor:
+    case OPTION_prepack:
         snprintf(text, size, "%s", policy->may_copy ? "on" : "off");
         break;
     case OPTION_learn:

@@ -18,7 +18,7 @@ typedef struct lac_policy {
     const char *backend; /* a route name, or NULL: auto                                   */
     bool backend_pinned; /* the environment's value ended in '!': no function changes it  */
     lac_detect_t detect;
-    double dense_bias; /* fraction                                                      */
+    double sparse_margin; /* fraction                                                      */
     lac_math_t math;
     bool strict_nan;
     const char *compare; /* the route to shadow calls with, or NULL                       */

@@ -101,8 +101,11 @@ static int default_threads(void)
 
 void lac_policy_load(lac_policy_t *policy)
 {
-    *policy = (lac_policy_t){
-        .detect = LAC_DETECT_PROBE, .dense_bias = 0.05, .compare_every = 1, .may_copy = true, .learn = true};
+    *policy = (lac_policy_t){.detect = LAC_DETECT_PROBE,
+                             .sparse_margin = 0.05,
+                             .compare_every = 1,
+                             .may_copy = true,
+                             .learn = true};
     policy->threads = default_threads();
     policy->processors = lac_processors();
     policy->blas_threads = default_blas_threads(policy->processors);

@@ -99,7 +99,7 @@ static double weighed(const lac_route_t *route, double cost, const lac_preferenc
 {
     double weight = route == preference->incumbent ? 1.0 - preference->hysteresis : 1.0;
     if (!is_sparse(route)) return weight * cost;
-    weight *= 1.0 + preference->dense_bias;
+    weight *= 1.0 + preference->sparse_margin;
     return measured && weight < 1.0 ? cost : weight * cost;
 }
 

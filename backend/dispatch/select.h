@@ -12,7 +12,7 @@ typedef struct lac_preference {
     const char *forced;           /* a route name, or NULL                                           */
     const lac_route_t *incumbent; /* the route that served this site last, or NULL                   */
     double hysteresis;            /* a challenger must be cheaper than the incumbent by this fraction */
-    double dense_bias;            /* a sparse route must be cheaper than the dense one by this fraction */
+    double sparse_margin;         /* a sparse route must be cheaper than the dense one by this fraction */
     double dense_factor; /* measured over predicted time of dense products elsewhere; 0: not known     */
     double sparse_doubt, /* how many times as slow as predicted a sparse route that was never measured */
         dense_doubt;     /* here may be, and how many times as fast a dense one; 0: taken at its word  */

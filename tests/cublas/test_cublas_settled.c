@@ -97,7 +97,7 @@ static int ready(void **state)
 
 int main(void)
 {
-    setenv("LACUNA_DENSE_BIAS", "80", 1);
+    setenv("LACUNA_SPARSE_MARGIN", "80", 1);
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_settled), cmocka_unit_test(test_settled_lt)};
     return cmocka_run_group_tests(tests, ready, NULL);
 }

@@ -35,7 +35,7 @@ def main(probe):
         set_uid.chmod(0o4755)
         home = folder / "home/.config/lacuna"
         home.mkdir(parents=True)
-        (home / "config").write_text("dense_bias = 77\n", encoding="utf-8")
+        (home / "config").write_text("sparse_margin = 77\n", encoding="utf-8")
         (folder / "tune").write_text("# lacuna tuning 1\nwake_us = 123\n", encoding="utf-8")
         settings = {"LACUNA_BACKEND": "csr", "LACUNA_THREADS": "3", "LACUNA_VERBOSE": "exec", "LACUNA_STATS": "1",
                     "LACUNA_LOG": str(folder / "log"), "LACUNA_TUNE_CACHE": str(folder / "tune"), "LACUNA_DISABLE": "1",
@@ -43,7 +43,7 @@ def main(probe):
         taken, _ = facts(plain, settings)
         wrong = []
         for key, value in (("secure", "0"), ("option backend", "csr (environment)"), ("disabled", "1"),
-                           ("option dense_bias", "77 (config)"), ("constants", str(folder / "tune"))):
+                           ("option sparse_margin", "77 (config)"), ("constants", str(folder / "tune"))):
             if taken.get(key) != value:
                 wrong.append(f"plain: {key} is {taken.get(key)}, expected {value}")
         if not (folder / "log").exists():

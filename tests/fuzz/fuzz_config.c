@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     lac_policy_load(&policy);
     fuzz_file_close(fd);
     fuzz_promise(policy.threads >= 1 && policy.threads <= 256, "threads");
-    fuzz_promise(policy.dense_bias >= 0 && policy.dense_bias <= 10, "dense_bias");
+    fuzz_promise(policy.sparse_margin >= 0 && policy.sparse_margin <= 10, "sparse_margin");
     fuzz_promise(policy.compare_every >= 1, "compare");
     for (int i = 0; i < lac_policy_count(); i++) expect_settable(&policy, i);
     return 0;

@@ -204,7 +204,7 @@ static void test_k_major_copy(lac_ctx_t *ctx)
     for (int off = 0; off < 2; off++) {
         gpu_case_t x;
         lac_decision_t decision;
-        gpu_expect(lac_ctx_set(ctx, "kmajor", off ? "off" : "on"), LAC_OK, "kmajor");
+        gpu_expect(lac_ctx_set(ctx, "prepack", off ? "off" : "on"), LAC_OK, "prepack");
         if (gpu_case_make(&x, ctx, text)) {
             size_t before = lac_meta_bytes(x.know_b.meta), want = before + (off ? 0 : copy);
             for (int again = 0; again < 2; again++) {
@@ -212,7 +212,7 @@ static void test_k_major_copy(lac_ctx_t *ctx)
                 if (gpu_expect(gpu_case_run(&x, "event", &decision), LAC_OK, text))
                     gpu_case_check(&x, &decision, false);
                 if (lac_meta_bytes(x.know_b.meta) != want)
-                    gpu_fail("kmajor %s: %zu bytes held, expected %zu", off ? "off" : "on",
+                    gpu_fail("prepack %s: %zu bytes held, expected %zu", off ? "off" : "on",
                              lac_meta_bytes(x.know_b.meta), want);
             }
             gpu_expect(lac_meta_touch(x.know_b.meta), LAC_OK, "touch");
@@ -221,7 +221,7 @@ static void test_k_major_copy(lac_ctx_t *ctx)
         }
         gpu_case_free(&x);
     }
-    gpu_expect(lac_ctx_set(ctx, "kmajor", "on"), LAC_OK, "kmajor");
+    gpu_expect(lac_ctx_set(ctx, "prepack", "on"), LAC_OK, "prepack");
 }
 
 /* What the product by tiles makes of a frozen operand, on either side: made once, counted, freed by a touch;
@@ -235,7 +235,7 @@ static void test_kept_tiles(lac_ctx_t *ctx)
         for (int off = 0; off < 2; off++) {
             gpu_case_t x;
             lac_decision_t decision;
-            gpu_expect(lac_ctx_set(ctx, "kmajor", off ? "off" : "on"), LAC_OK, "kmajor");
+            gpu_expect(lac_ctx_set(ctx, "prepack", off ? "off" : "on"), LAC_OK, "prepack");
             if (gpu_case_make(&x, ctx, texts[t]) && gpu_case_takes(&x, "tiles")) {
                 lac_meta_t *meta = x.know_a.meta ? x.know_a.meta : x.know_b.meta;
                 size_t before = lac_meta_bytes(meta), held = 0;
@@ -247,14 +247,14 @@ static void test_kept_tiles(lac_ctx_t *ctx)
                     held = lac_meta_bytes(meta);
                 }
                 if ((held == before) != off)
-                    gpu_fail("%s: kmajor %s: %zu bytes held, %zu before", texts[t], off ? "off" : "on", held,
+                    gpu_fail("%s: prepack %s: %zu bytes held, %zu before", texts[t], off ? "off" : "on", held,
                              before);
                 gpu_expect(lac_meta_touch(meta), LAC_OK, "touch");
                 if (lac_meta_bytes(meta) != before) gpu_fail("%s: a touch keeps the tiles", texts[t]);
             }
             gpu_case_free(&x);
         }
-    gpu_expect(lac_ctx_set(ctx, "kmajor", "on"), LAC_OK, "kmajor");
+    gpu_expect(lac_ctx_set(ctx, "prepack", "on"), LAC_OK, "prepack");
 }
 
 static void test_density_and_mistakes(lac_ctx_t *ctx)

@@ -92,7 +92,7 @@ static lac_ctx_t context(void)
     lac_machine_default(&ctx.machine);
     ctx.policy.learn = world.learn;
     ctx.policy.detect = LAC_DETECT_PROBE;
-    ctx.policy.dense_bias = 0.05;
+    ctx.policy.sparse_margin = 0.05;
     ctx.policy.threads = ctx.policy.blas_threads = ctx.policy.processors = world.threads;
     return ctx;
 }

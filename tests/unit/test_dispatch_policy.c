@@ -35,16 +35,16 @@ static const struct {
     {"detect", "registered", "registered"},
     {"detect", "probe", "probe"},
     {"detect", "on", NULL},
-    {"dense_bias", "0", "0"},
-    {"dense_bias", "12.5", "12.5"},
-    {"dense_bias", "1000", "1000"},
-    {"dense_bias", "1000.1", NULL},
-    {"dense_bias", "-1", NULL},
-    {"dense_bias", "nan", NULL},
-    {"dense_bias", "inf", NULL},
-    {"dense_bias", "5%", NULL},
-    {"dense_bias", "", NULL},
-    {"dense_bias", "12,5", NULL},
+    {"sparse_margin", "0", "0"},
+    {"sparse_margin", "12.5", "12.5"},
+    {"sparse_margin", "1000", "1000"},
+    {"sparse_margin", "1000.1", NULL},
+    {"sparse_margin", "-1", NULL},
+    {"sparse_margin", "nan", NULL},
+    {"sparse_margin", "inf", NULL},
+    {"sparse_margin", "5%", NULL},
+    {"sparse_margin", "", NULL},
+    {"sparse_margin", "12,5", NULL},
     {"frozen", "off", "off"},
     {"frozen", "4096x1024", "4096x1024"},
     {"frozen", "1x1,2x3,999999999999999999x7", "1x1,2x3,999999999999999999x7"},
@@ -103,9 +103,9 @@ static const struct {
     {"threads", "257", NULL},
     {"threads", "1.5", NULL},
     {"threads", "two", NULL},
-    {"kmajor", "on", "on"},
-    {"kmajor", "off", "off"},
-    {"kmajor", "1", NULL},
+    {"prepack", "on", "on"},
+    {"prepack", "off", "off"},
+    {"prepack", "1", NULL},
     {"learn", "on", "on"},
     {"learn", "off", "off"},
     {"learn", "yes", NULL},
@@ -212,7 +212,7 @@ static void test_precedence(void **state)
     assert_string_equal(fact_of(ctx, "option backend"), "csr (config)");
     assert_string_equal(fact_of(ctx, "option threads"), "2 (environment)");
     assert_string_equal(fact_of(ctx, "option nan"), "strict (config)");
-    assert_string_equal(fact_of(ctx, "option kmajor"), "on (default)");
+    assert_string_equal(fact_of(ctx, "option prepack"), "on (default)");
     unit_expect(lac_ctx_set(ctx, "threads", "1"), LAC_OK, "threads");
     assert_string_equal(fact_of(ctx, "option threads"), "1 (function)");
     lac_ctx_free(ctx);
@@ -287,7 +287,7 @@ static void test_long_lines_of_config(void **state)
     memset(comment, ' ', sizeof comment);
     memcpy(comment + 1100, "threads = 3", 11);
     comment[sizeof comment - 1] = '\0';
-    snprintf(text, sizeof text, "#%s\nnan = strict #%s\nkmajor = %s off\nlearn = off\n", comment, comment,
+    snprintf(text, sizeof text, "#%s\nnan = strict #%s\nprepack = %s off\nlearn = off\n", comment, comment,
              comment);
     unit_write(unit_path("long"), text);
     setenv("LACUNA_CONFIG", unit_path("long"), 1);
@@ -321,7 +321,7 @@ static void test_config_file(void **state)
                {"threads = 2 4", "option = value"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[128], place[32], name[32];
-        snprintf(text, sizeof text, "#%d\n%s\nkmajor = off\n", (int)i, bad[i].line);
+        snprintf(text, sizeof text, "#%d\n%s\nprepack = off\n", (int)i, bad[i].line);
         snprintf(place, sizeof place, "settings%d:2:", (int)i);
         snprintf(name, sizeof name, "settings%d", (int)i);
         unit_write(unit_path(name), text);
@@ -331,7 +331,7 @@ static void test_config_file(void **state)
         unit_expect_text(log, place);
         unit_expect_text(log, bad[i].word);
         assert_int_equal(unit_lines(log), 1);
-        assert_string_equal(fact_of(ctx, "option kmajor"), "off (config)"); /* the rest is read */
+        assert_string_equal(fact_of(ctx, "option prepack"), "off (config)"); /* the rest is read */
         lac_ctx_free(ctx);
     }
     setenv("LACUNA_CONFIG", unit_path("nowhere"), 1);
@@ -374,8 +374,8 @@ static void test_decimal_comma(void **state)
         skip();
     }
     lac_policy_load(&policy);
-    const char *accepted = lac_policy_set(&policy, "dense_bias", "12.5", "function", &known);
-    char *text = strdup(text_of(&policy, "dense_bias"));
+    const char *accepted = lac_policy_set(&policy, "sparse_margin", "12.5", "function", &known);
+    char *text = strdup(text_of(&policy, "sparse_margin"));
     setlocale(LC_ALL, "C");
     unsetenv("LOCPATH");
     assert_null(accepted);

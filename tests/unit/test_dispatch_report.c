@@ -105,7 +105,7 @@ static void test_exec_lines_of_other_entries(void **state)
     expect_exec_line(unit_log(), "lac_plan_run", "event", "planned");
     lac_plan_free(plan);
     fill(1);
-    unit_expect(lac_ctx_set(ctx, "dense_bias", "900"), LAC_OK, "bias"); /* on any machine */
+    unit_expect(lac_ctx_set(ctx, "sparse_margin", "900"), LAC_OK, "bias"); /* on any machine */
     int computed = lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, w, N, s, K, 0.0f, out, N,
                                  "sgemm_", (const void *)(uintptr_t)test_exec_line);
     const char *log = unit_log();

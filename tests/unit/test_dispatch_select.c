@@ -132,13 +132,13 @@ static void test_native_stands_back_until_measured(void **state)
 static void test_bias_is_for_dense(void **state)
 {
     (void)state;
-    lac_preference_t preference = {.dense_bias = 0.5};
+    lac_preference_t preference = {.sparse_margin = 0.5};
     expect_route(choose(0.055, -1, NULL), &other, LAC_WHY_CHEAPEST);        /* 6.5, 5.55 against 10 */
     expect_route(choose(0.055, -1, &preference), &other, LAC_WHY_CHEAPEST); /* 8.3 */
     expect_route(choose(0.2, -1, &preference), &dense, LAC_WHY_CHEAPEST);   /* 7 becomes 10.5 */
-    preference.dense_bias = 10.0 / 7.0 - 1.0;
+    preference.sparse_margin = 10.0 / 7.0 - 1.0;
     assert_true(choose(0.2, -1, &preference).cost_us > 0.0); /* the told cost is without bias */
-    preference.dense_bias = 0.1;
+    preference.sparse_margin = 0.1;
     assert_true(choose(0.2, -1, &preference).cost_us == 7.0);
 }
 
@@ -167,7 +167,7 @@ static void test_hysteresis_ends_where_the_vendor_was_measured(void **state)
     (void)state;
     float factor[COUNT] = {0};
     lac_preference_t stay = {
-        .incumbent = &other.route, .hysteresis = 0.1, .dense_bias = 0.05, .factor = factor};
+        .incumbent = &other.route, .hysteresis = 0.1, .sparse_margin = 0.05, .factor = factor};
     expect_route(choose(0.55, -1, &stay), &other, LAC_WHY_CHEAPEST); /* 10.5 counts for 9.9 against 10 */
     factor[DENSE] = 1.0f;
     expect_route(choose(0.55, -1, &stay), &dense, LAC_WHY_CHEAPEST);
