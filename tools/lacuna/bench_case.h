@@ -36,7 +36,7 @@ typedef struct bench_options {
     bool cache[BENCH_CACHES];
     int repeat;
     double min_time_s;
-    double patience_s;  /* to wait for a quiet machine, over all problems */
+    double wait_idle_s; /* to wait for a quiet machine, over all problems */
     double drop_factor; /* lanes slower than this many times the fastest are not timed further; 0: none */
 } bench_options_t;
 

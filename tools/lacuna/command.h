@@ -27,7 +27,7 @@ int command_tune(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 
-/* Options that every command takes: --device PLACE, --set OPTION=VALUE, --quiet. */
+/* Options that every command takes: --device DEVICE, --set OPTION=VALUE, --quiet. */
 #define COMMON_SETTINGS 16
 typedef struct common_options {
     const char *setting[COMMON_SETTINGS]; /* "option=value" for lac_ctx_set                 */

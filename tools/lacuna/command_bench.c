@@ -27,7 +27,7 @@ enum {
     KEY_MIN_TIME,
     KEY_SEED,
     KEY_ACCURACY,
-    KEY_PATIENCE
+    KEY_WAIT_IDLE
 };
 
 #define QUIET 0.03 /* of the processors: what others may use while something is timed patiently */
@@ -59,7 +59,7 @@ static const struct argp_option bench_table[] = {
     {"repeat", KEY_REPEAT, "N", 0, "exactly N rounds (default: as --min-time allows)", 2},
     {"min-time", KEY_MIN_TIME, "SECONDS", 0, "about this long for each route (default 0.3)", 2},
     {"seed", KEY_SEED, "S", 0, "generate all operands with seed S (default: the problem's own, or 1)", 2},
-    {"patience", KEY_PATIENCE, "SECONDS", 0,
+    {"wait-idle", KEY_WAIT_IDLE, "SECONDS", 0,
      "wait so long in all for a machine that nobody else uses, and time again what was disturbed (default 0)",
      2},
     {"json", KEY_JSON, "FILE", 0, "write everything to FILE ('-': standard output)", 3},
@@ -102,8 +102,8 @@ static error_t parse_bench(int key, char *arg, struct argp_state *state)
     case KEY_MIN_TIME:
         a->bench.min_time_s = parse_real(state, "--min-time", arg, 1e-4, 3600.0);
         return 0;
-    case KEY_PATIENCE:
-        a->bench.patience_s = parse_real(state, "--patience", arg, 0.0, 1e6);
+    case KEY_WAIT_IDLE:
+        a->bench.wait_idle_s = parse_real(state, "--wait-idle", arg, 0.0, 1e6);
         return 0;
     case KEY_SEED:
         a->seed = parse_integer(state, "--seed", arg, 0, INT64_MAX);
@@ -175,14 +175,14 @@ static void swap(bench_case_t **x, bench_case_t **y)
 /* Times a problem; with patience, until nobody disturbed it, and keeps the attempt that was disturbed least.
  */
 static int bench_patiently(bench_case_t **bench, bench_case_t **spare, const ref_problem_t *problem,
-                           const bench_options_t *options, double *patience_s, cold_cache_t *cache,
+                           const bench_options_t *options, double *wait_idle_s, cold_cache_t *cache,
                            const char *command)
 {
-    *patience_s -= machine_load_wait(QUIET, *patience_s);
+    *wait_idle_s -= machine_load_wait(QUIET, *wait_idle_s);
     int code = bench_case_run(*bench, problem, options, cache, command);
-    while (code == EXIT_OK && (*bench)->others > QUIET && *patience_s > 0.0) {
+    while (code == EXIT_OK && (*bench)->others > QUIET && *wait_idle_s > 0.0) {
         double begin = stopwatch_us();
-        machine_load_wait(QUIET, *patience_s);
+        machine_load_wait(QUIET, *wait_idle_s);
         code = bench_case_run(*spare, problem, options, cache, command);
         if (code != EXIT_OK) {
             bench_case_free(*bench);
@@ -190,7 +190,7 @@ static int bench_patiently(bench_case_t **bench, bench_case_t **spare, const ref
         }
         if ((*spare)->others < (*bench)->others) swap(bench, spare);
         bench_case_free(*spare);
-        *patience_s -= (stopwatch_us() - begin) * 1e-6;
+        *wait_idle_s -= (stopwatch_us() - begin) * 1e-6;
     }
     return code;
 }
@@ -199,7 +199,7 @@ static int bench_problems(const bench_arguments_t *a, cold_cache_t *cache, const
 {
     bench_report_t report;
     bench_case_t *bench = malloc(sizeof *bench), *spare = malloc(sizeof *spare);
-    double patience_s = a->bench.patience_s;
+    double wait_idle_s = a->bench.wait_idle_s;
     int bad = 0, code = bench_report_open(&report, a->json, a->csv, &a->bench, command);
     if (code == EXIT_OK && (!bench || !spare)) {
         complain(command, "out of memory");
@@ -208,7 +208,7 @@ static int bench_problems(const bench_arguments_t *a, cold_cache_t *cache, const
     for (size_t i = 0; code == EXIT_OK && i < a->problems.count; i++) {
         progress("bench: %zu of %zu", i + 1, a->problems.count);
         code =
-            bench_patiently(&bench, &spare, &a->problems.problem[i], &a->bench, &patience_s, cache, command);
+            bench_patiently(&bench, &spare, &a->problems.problem[i], &a->bench, &wait_idle_s, cache, command);
         if (code != EXIT_OK) break;
         bench_report_case(&report, bench);
         bad += bench_case_complain(bench, command);
@@ -250,8 +250,7 @@ int command_bench(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, NULL, 0}, {0}};
     static const struct argp argp = {bench_table, parse_bench, "[PROBLEM...]", doc, children, NULL, NULL};
-    bench_arguments_t a = {
-        .bench = {.baseline = ROUTE_VENDOR, .min_time_s = 0.3}, .seed = -1};
+    bench_arguments_t a = {.bench = {.baseline = ROUTE_VENDOR, .min_time_s = 0.3}, .seed = -1};
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     if (!a.bench.cache[BENCH_COLD]) a.bench.cache[BENCH_WARM] = true;
     a.bench.cache[BENCH_QUEUED] = a.bench.common.on_device && a.bench.cache[BENCH_WARM];

@@ -13,7 +13,7 @@
 #define ORDINAL_MOST 1023
 
 /* "host", "cuda", or "cuda:N". */
-static void parse_place(common_options_t *options, const char *text, struct argp_state *state)
+static void parse_device(common_options_t *options, const char *text, struct argp_state *state)
 {
     options->on_device = strncmp(text, "cuda", 4) == 0;
     options->device = 0;
@@ -28,7 +28,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     common_options_t *options = state->input;
     switch (key) {
     case 'd':
-        parse_place(options, arg, state);
+        parse_device(options, arg, state);
         return 0;
     case 'S':
         if (!strchr(arg, '=')) argp_error(state, "--set: expected OPTION=VALUE, found '%s'", arg);
@@ -44,7 +44,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp_option common_table[] = {
-    {"device", 'd', "PLACE", 0, "where to compute: host (default), cuda, or cuda:N for device N", 89},
+    {"device", 'd', "DEVICE", 0, "where to compute: host (default), cuda, or cuda:N for device N", 89},
     {"set", 'S', "OPTION=VALUE", 0,
      "set an option of the library, as LACUNA_OPTION=VALUE in the environment would (threads=1, nan=strict)",
      90},

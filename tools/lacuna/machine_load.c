@@ -45,11 +45,11 @@ double machine_load_of_others(const machine_load_t *since)
     return others < 0.0 ? 0.0 : others;
 }
 
-double machine_load_wait(double share, double patience_s)
+double machine_load_wait(double share, double wait_idle_s)
 {
     const struct timespec second = {1, 0};
     double begin = stopwatch_us() * 1e-6, waited = 0.0;
-    while (waited < patience_s) {
+    while (waited < wait_idle_s) {
         machine_load_t load = machine_load_now();
         nanosleep(&second, NULL);
         waited = stopwatch_us() * 1e-6 - begin;

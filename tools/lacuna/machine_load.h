@@ -19,6 +19,6 @@ double machine_load_of_others(const machine_load_t *since);
 
 /* Waits until others use less than `share` for a second, at most so many seconds. Returns the seconds waited.
  */
-double machine_load_wait(double share, double patience_s);
+double machine_load_wait(double share, double wait_idle_s);
 
 #endif
