@@ -19,7 +19,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from report_reading import (ACCURACY, BENCH, FIRST_CALLS, KERNELS, OPERATORS, REGRET, caption, density_of, extents_of, floor_us, in_words, lanes_of,  # noqa: E402
-                            microseconds, on_device, ratio, reports, timed, told_words, untold)
+                            microseconds, on_device, ratio, reports, timed, metadata_words, without_metadata)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 PERFORMANCE = """# Performance
@@ -104,7 +104,7 @@ def gemv_words(report, problems):
         return ""
     for problem in problems:
         lanes, _ = lanes_of(problem)
-        if "gemv" in lanes and "auto" in lanes and not told_words(problem["problem"]):
+        if "gemv" in lanes and "auto" in lanes and not metadata_words(problem["problem"]):
             gemv, auto = lanes["gemv"]["median_us"], lanes["auto"]["median_us"]
             return f"{microseconds(gemv)} ({ratio(gemv / auto)})"
     return "-"
@@ -112,22 +112,22 @@ def gemv_words(report, problems):
 
 def dispatcher_row(report, problems):
     """One row for the problems that differ only in metadata given: {column: text}; None where auto was not timed."""
-    plain, told, cusparse = None, None, ""
+    plain, with_metadata, cusparse = None, None, ""
     for problem in problems:
         lanes, base = lanes_of(problem)
         if not base or "auto" not in lanes:
             continue
-        words, auto = told_words(problem["problem"]), lanes["auto"]
+        words, auto = metadata_words(problem["problem"]), lanes["auto"]
         if not words:
             plain = problem, base, auto
-        elif not told or auto["speedup"] > told[2]["speedup"]:
-            told = words, base, auto
+        elif not with_metadata or auto["speedup"] > with_metadata[2]["speedup"]:
+            with_metadata = words, base, auto
         if "cusparse" in lanes and ("csr" in problem["problem"] or not cusparse):
             cusparse = microseconds(lanes["cusparse"]["median_us"])
-    if not plain and not told:
+    if not plain and not with_metadata:
         return None
-    base = (plain or told)[1]
-    cells = dict(zip(("m x k x n", "nonzeros"), in_words(untold(problems[0]["problem"]))))
+    base = (plain or with_metadata)[1]
+    cells = dict(zip(("m x k x n", "nonzeros"), in_words(without_metadata(problems[0]["problem"]))))
     cells[">cuBLAS" if on_device(report) else ">BLAS"] = microseconds(base["median_us"])
     cells[">as sgemv (speedup)"] = gemv_words(report, problems)
     cells[">cuSPARSE"] = cusparse
@@ -135,8 +135,8 @@ def dispatcher_row(report, problems):
         floor, us = floor_us(report, plain[0]), plain[2]["median_us"]
         cells |= {">Lacuna": microseconds(us), ">speedup": f"**{ratio(plain[2]['speedup'])}**",
                   ">% of roofline": percent(floor / us) if floor else "", "route": plain[2]["decided_route"]}
-    if told:
-        cells |= {">with metadata": f"{microseconds(told[2]['median_us'])} ({told[0]})", ">speedup ": ratio(told[2]["speedup"])}
+    if with_metadata:
+        cells |= {">with metadata": f"{microseconds(with_metadata[2]['median_us'])} ({with_metadata[0]})", ">speedup ": ratio(with_metadata[2]["speedup"])}
     return cells
 
 
@@ -148,7 +148,7 @@ def targets(found):
                 continue
             groups = {}
             for problem in report["problems"]:
-                groups.setdefault(untold(problem["problem"]), []).append(problem)
+                groups.setdefault(without_metadata(problem["problem"]), []).append(problem)
             rows = {name: row for name, group in groups.items() if (row := dispatcher_row(report, group))}
             if rows:
                 yield machine, path, report, rows

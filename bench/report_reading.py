@@ -6,7 +6,7 @@ import json
 BENCH, REGRET, KERNELS, OPERATORS = "lacuna-bench-1", "lacuna-regret-1", "kernels", "lacuna-operators-1"
 ACCURACY = "lacuna-accuracy-1"
 FIRST_CALLS = "lacuna-first-calls-1"  # what bench/first_calls.py writes
-TOLD = {"csr": "CSR given", "csc": "CSC given", "bits": "bitmask given", "active": "active list given",
+METADATA = {"csr": "CSR given", "csc": "CSC given", "bits": "bitmask given", "active": "active list given",
         "density": "density given"}
 
 
@@ -60,23 +60,23 @@ def density_words(pattern):
     return share if structure == "bern" else f"{share} ({structure})"
 
 
-def told_words(problem):
-    """What the library is told beyond the dense buffers: 'A frozen', 'B CSC given'; '' where nothing is."""
+def metadata_words(problem):
+    """The metadata that is given beyond the dense buffers: 'A frozen', 'B CSC given'; '' where nothing is."""
     fields = fields_of(problem)
     words = [f"{letter} {word}" for letter in "AB"
-             for word in (TOLD.get(fields.get(f"meta{letter}")), "frozen" if f"frozen{letter}" in fields else None) if word]
+             for word in (METADATA.get(fields.get(f"meta{letter}")), "frozen" if f"frozen{letter}" in fields else None) if word]
     return ", ".join(words)
 
 
-def untold(problem):
-    """The problem string without what is told."""
+def without_metadata(problem):
+    """The problem string without its metadata."""
     return ":".join(field for field in problem.split(":") if not field.startswith(("meta", "frozen", "only")))
 
 
 def operand_words(letter, fields):
     """What a problem string says of one operand; '' where it is plain and dense."""
     words = [density_words(fields.get(letter, "dense").split("/")[0]), fields.get(f"dt{letter}", ""),
-             TOLD.get(fields.get(f"meta{letter}"), ""), "frozen" if f"frozen{letter}" in fields else ""]
+             METADATA.get(fields.get(f"meta{letter}"), ""), "frozen" if f"frozen{letter}" in fields else ""]
     words = [word for word in words if word]
     return f"{letter} {', '.join(words)}" if words else ""
 

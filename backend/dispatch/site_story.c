@@ -190,7 +190,7 @@ static const struct class
 {
     const char *name;
     double most; /* of the smaller of m and n */
-} classes[] = {{"a vector", 1.0}, {"short, to 16", 16.0}, {"short, to 128", 128.0}, {"long", 1e30}};
+} classes[] = {{"n = 1", 1.0}, {"n <= 16", 16.0}, {"n <= 128", 128.0}, {"n large", 1e30}};
 static const struct bin {
     const char *name;
     double below;
@@ -224,7 +224,7 @@ static void print_classes(const lac_site_story_t *story, size_t count)
 {
     lac_site_story_t sum[CLASSES][BINS] = {0};
     for (size_t i = 0; i < count; i++) add(&sum[class_of(&story[i])][bin_of(&story[i])], &story[i]);
-    lac_log("%-14s %-10s %9s %9s %12s %12s %10s %10s %9s", "m or n is", "density", "sparse", "dense",
+    lac_log("%-14s %-10s %9s %9s %12s %12s %10s %10s %9s", "min(m, n)", "density", "sparse", "dense",
             "predicted ms", "measured ms", "gained ms", "regret ms", "of best");
     for (int c = 0; c < CLASSES; c++)
         for (int b = 0; b < BINS; b++) {

@@ -161,7 +161,7 @@ static void print_forwarded(void)
             if (forwarded[i].calls[why])
                 used += snprintf(text + used, sizeof text - (size_t)used, "%s%llu %s", used ? "; " : "",
                                  (unsigned long long)forwarded[i].calls[why], reasons[why]);
-        lac_log("lacuna: %s without a look: %s", forwarded[i].symbol, text);
+        lac_log("lacuna: %s not probed: %s", forwarded[i].symbol, text);
     }
 }
 

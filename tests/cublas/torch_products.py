@@ -229,7 +229,7 @@ def main(plugin):
     if done.returncode == 0 and not (ran and int(ran[1]) > 100):
         print("hardly a sparse route ran: nothing was tested")
         return 1
-    for told in ("cusparseSpMM 4096x4096x256", "cublasSgemmBatched without a look: 1 addresses on the device"):
+    for told in ("cusparseSpMM 4096x4096x256", "cublasSgemmBatched not probed: 1 addresses on the device"):
         if done.returncode == 0 and told not in done.stderr:
             print("not in the statistics:", told)
             return 1

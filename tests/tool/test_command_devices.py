@@ -110,7 +110,7 @@ class PretendedDevice(unittest.TestCase):
     def test_bench_table(self):
         code, out, err = self.lacuna("bench", *QUICK, "--route", "auto", SMALL)
         self.assertEqual(code, 0, err)
-        for word in ("host us", "of floor", "baseline", "; floor "):
+        for word in ("host us", "% of roofline", "baseline", "; floor "):
             self.assertIn(word, out)
 
     def test_other_devices(self):

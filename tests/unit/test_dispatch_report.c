@@ -243,7 +243,7 @@ static void test_statistics(void **state)
         unit_expect_text(text, "lacuna: 4 calls by sparse routes, 4 by the dense one, at 1 sites");
         unit_expect_text(text, "4x512x256");
         unit_expect_text(text, "child_sgemm");
-        unit_expect_text(text, "short, to 16"); /* the class of its shape */
+        unit_expect_text(text, "n <= 16"); /* the class of its shape */
         unit_expect_text(text, "of best");
         assert_int_equal(unit_lines(text), 5);
     }

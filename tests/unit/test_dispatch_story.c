@@ -218,8 +218,8 @@ static void test_tables(void **state)
     assert_non_null(strstr(text, "shape23"));
     assert_true(strstr(text, "shape23") < strstr(text, "shape9")); /* by the time of all its calls */
     assert_null(strstr(text, "shape0 "));
-    static const char *const words[] = {"a vector", "short, to 16", "short, to 128", "long",   "not seen",
-                                        "< 0.1 %",  "< 1 %",        "< 10 %",        "< 50 %", "dense"};
+    static const char *const words[] = {"n = 1",   "n <= 16", "n <= 128", "n large", "not seen",
+                                        "< 0.1 %", "< 1 %",   "< 10 %",   "< 50 %",  "dense"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) unit_expect_text(text, words[i]);
 }
 
@@ -262,8 +262,8 @@ static void test_forwarded(void **state)
                              *const disabled[] = {"LACUNA_STATS=1", "LACUNA_DISABLE=1", NULL},
                              *const enabled[] = {"LACUNA_STATS=1", "LACUNA_DISABLE=0", NULL};
     const char *text = unit_child("forwarded", asked);
-    unit_expect_text(text, "lacuna: symbol00 without a look: 1 type, arithmetic or layout; 2 small\n");
-    unit_expect_text(text, "lacuna: symbol31 without a look: ");
+    unit_expect_text(text, "lacuna: symbol00 not probed: 1 type, arithmetic or layout; 2 small\n");
+    unit_expect_text(text, "lacuna: symbol31 not probed: ");
     assert_int_equal(unit_lines(text), 32); /* more symbols than there are */
     assert_int_equal(unit_lines(unit_child("forwarded", enabled)), 32);
     assert_string_equal(unit_child("forwarded", nothing), "");

@@ -23,7 +23,7 @@ typedef struct bench_row {
     int inner;
     sample_stats_t us;
     double speedup, gflops, gbytes; /* 0 where nothing was timed           */
-    double of_floor;                /* floor / median; 0 where none is known */
+    double of_roofline;             /* floor / median; 0 where none is known */
 } bench_row_t;
 
 /* A lane that takes neither side as sparse is measured by the dense product's work. */
@@ -46,7 +46,7 @@ static bench_row_t make_row(const bench_case_t *bench, int index, bench_cache_t 
     bool dense = works_densely(&row);
     row.gflops = (dense ? bench->work.dense_flops : bench->work.useful_flops) / row.us.median * 1e-3;
     row.gbytes = (dense ? bench->work.dense_bytes : bench->work.sparse_bytes) / row.us.median * 1e-3;
-    row.of_floor = bench->floor_us / row.us.median;
+    row.of_roofline = bench->floor_us / row.us.median;
     return row;
 }
 
@@ -170,7 +170,7 @@ static void json_row(json_writer_t *json, const bench_row_t *row)
         json_number(json, "gflops", row->gflops);
         json_number(json, "gbytes_per_s", row->gbytes);
         json_number(json, "first_us", lane->first_us);
-        if (row->of_floor > 0.0) json_number(json, "of_floor", row->of_floor);
+        if (row->of_roofline > 0.0) json_number(json, "of_roofline", row->of_roofline);
         if (lane->host_us >= 0.0) json_number(json, "host_us", lane->host_us);
     }
     if (row->timed && lane->ctx) {
@@ -232,7 +232,7 @@ static void table_row(text_table_t *table, const bench_row_t *row, bool device)
         text_table_cell(table, "%.*fx", row->speedup < 10.0 ? 2 : row->speedup < 100.0 ? 1 : 0, row->speedup);
         text_table_cell(table, "%.3g", row->gflops);
         text_table_cell(table, "%.3g", row->gbytes);
-        if (device) text_table_cell(table, "%.2f", row->of_floor);
+        if (device) text_table_cell(table, "%.0f", 100.0 * row->of_roofline);
         if (device && lane->host_us >= 0.0)
             text_table_cell(table, "%.2f", lane->host_us);
         else if (device)
@@ -260,7 +260,7 @@ static void print_case(const bench_case_t *bench, text_table_t *table)
     if (bench->scan_a_us >= 0.0) printf("; to scan A for its metadata: %.1f us", bench->scan_a_us);
     if (bench->scan_b_us >= 0.0) printf("; to scan B for its metadata: %.1f us", bench->scan_b_us);
     if (bench->others > OTHERS_NOTED)
-        printf("; NOT ALONE: other programs used %.0f %% of the processors", 100.0 * bench->others);
+        printf("; noisy machine: other programs used %.0f %% of the processors", 100.0 * bench->others);
     if (bench->floor_us > 0.0)
         printf("; floor %.2f us (%.3g MB)", bench->floor_us, bench->work.floor_bytes * 1e-6);
     printf("\n");
@@ -279,11 +279,11 @@ static bool row_is_due(const bench_case_t *bench, int lane, int cache)
 
 void bench_report_case(bench_report_t *report, const bench_case_t *bench)
 {
-    static const char *const host_heads[] = {"route",  "cache",    ">median us", ">p25..p75", ">min us",
-                                             ">speed", ">GFLOP/s", ">GB/s",      "note"};
-    static const char *const device_heads[] = {"route",     "cache",    ">median us", ">p25..p75",
-                                               ">min us",   ">speed",   ">GFLOP/s",   ">GB/s",
-                                               ">of floor", ">host us", "note"};
+    static const char *const host_heads[] = {"route",    "cache",    ">median us", ">p25..p75", ">min us",
+                                             ">speedup", ">GFLOP/s", ">GB/s",      "note"};
+    static const char *const device_heads[] = {"route",          "cache",    ">median us", ">p25..p75",
+                                               ">min us",        ">speedup", ">GFLOP/s",   ">GB/s",
+                                               ">% of roofline", ">host us", "note"};
     bool device = computes_on_device(bench->ctx);
     text_table_t *table = !report->tables ? NULL
                           : device        ? text_table_new(11, device_heads)
