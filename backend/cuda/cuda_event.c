@@ -179,7 +179,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double elements = (double)s.m * (double)s.k;
     bool given = how.source == FROM_CSR;
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
-    double launches = machine->cuda_launch_us + (chained ? machine->cuda_chain_us : 0.0);
+    double launches = machine->cuda_launch_us + (chained ? machine->cuda_pdl_us : 0.0);
     double scan = given ? 0.0 : scan_us(&s, how, machine);
     if (how.source == FROM_EXPANSION)
         scan += 2.0 * machine->cuda_launch_us + 8.0 * elements / (machine->cuda_dram_gbps * 1e3);

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEADER     "# lacuna tuning 1"
+#define HEADER     "# lacuna tuning 2"
 #define LINES_MOST 200
 #define PATH_ROOM  4096
 /* A constant outside these bounds is no measurement of any machine. */

@@ -49,9 +49,10 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     double read = (double)s.m * (double)s.k * (0.125 + 4.0 * s.s->density), serial = serial_us(&s, machine);
     double turn = s.wrs == 1 ? 0.0 : 8.0 * (double)s.k * (double)s.n / (machine->row_gbps * 1e3);
-    int parts = lac_host_parts(p->threads, serial, machine->wake_us);
+    int parts = lac_host_parts(p->threads, serial, machine->fork_join_us);
     double bound = read / (machine->row_gbps_all * 1e3), shared = serial / parts;
-    return machine->route_us + turn + (shared > bound ? shared : bound) + (parts > 1 ? machine->wake_us : 0);
+    return machine->route_us + turn + (shared > bound ? shared : bound) +
+           (parts > 1 ? machine->fork_join_us : 0);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -91,7 +92,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         g.w = turned;
         g.ldw = s.k;
     }
-    lac_parallel(lac_host_parts(p->threads, serial_us(&s, exec->machine), exec->machine->wake_us),
+    lac_parallel(lac_host_parts(p->threads, serial_us(&s, exec->machine), exec->machine->fork_join_us),
                  product_part, &g);
     return LAC_OK;
 }

@@ -83,8 +83,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     double nonzeros = s.s->density * (double)s.m * (double)s.k;
     double serial = product_us(p, &s, machine, nonzeros) + prepare_us(&s, machine, nonzeros);
-    int parts = lac_host_parts(p->threads, serial, machine->wake_us);
-    return machine->route_us + serial / parts + (parts > 1 ? 2.0 * machine->wake_us : 0);
+    int parts = lac_host_parts(p->threads, serial, machine->fork_join_us);
+    return machine->route_us + serial / parts + (parts > 1 ? 2.0 * machine->fork_join_us : 0);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -156,7 +156,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     lac_sided_t s = lac_sided(p, route->side);
     lac_rows_t rows;
-    double elements = (double)s.m * (double)s.k, wake = exec->machine->wake_us;
+    double elements = (double)s.m * (double)s.k, wake = exec->machine->fork_join_us;
     double expected = s.s->density * elements;
     int64_t limit = p->density_limit < 0 ? -1 : (int64_t)(p->density_limit * elements);
     int parts = lac_host_parts(p->threads, prepare_us(&s, exec->machine, expected), wake);

@@ -51,7 +51,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     double read = 4.0 * (m * k + k * n), written = 4.0 * m * n;
     if (lac_is_near(read, machine)) /* a cache is as much faster for the BLAS as for a scan */
-        read *= machine->scan_gbps / machine->scan_near_gbps;
+        read *= machine->scan_gbps / machine->scan_cached_gbps;
     double copies =
         (double)(lac_contents_bytes(&p->a, p->m, p->k, true) + lac_contents_bytes(&p->b, p->k, p->n, true));
     int threads = p->blas_threads > 0 ? p->blas_threads : p->threads;

@@ -61,7 +61,7 @@ static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_
         by_rows ? active * ceil(n / 16.0) : n * ceil(k / 16.0) * lac_active_fraction(active / k, 16.0);
     bool near = lac_is_near(lines * 64.0, machine);
     double moved = by_rows ? (near ? 0.0 : lines * 64.0 / (machine->row_gbps * 1e3))
-                           : lines * (near ? machine->near_line_ns : machine->line_ns) * 1e-3;
+                           : lines * (near ? machine->cached_line_ns : machine->line_ns) * 1e-3;
     *floor_us = near ? 0.0 : lines * 64.0 / (machine->row_gbps_all * 1e3);
     return (by_rows && moved > arithmetic ? moved : moved + arithmetic) + out;
 }
@@ -78,11 +78,11 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double events = s.s->density * (double)s.m * (double)s.k, floor_us;
     double scan = scan_us(&s, machine, events);
     double gather = gather_us(p, &s, machine, active_k(&s), events, &floor_us);
-    int scan_parts = lac_host_parts(p->threads, scan, machine->wake_us);
-    int parts = lac_host_parts(p->threads, gather, machine->wake_us);
+    int scan_parts = lac_host_parts(p->threads, scan, machine->fork_join_us);
+    int parts = lac_host_parts(p->threads, gather, machine->fork_join_us);
     double shared = gather / parts > floor_us ? gather / parts : floor_us;
-    return machine->route_us + scan / scan_parts + shared + (scan_parts > 1 ? machine->wake_us : 0) +
-           (parts > 1 ? machine->wake_us : 0);
+    return machine->route_us + scan / scan_parts + shared + (scan_parts > 1 ? machine->fork_join_us : 0) +
+           (parts > 1 ? machine->fork_join_us : 0);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -137,7 +137,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_sided_t s = lac_sided(p, route->side);
     lac_event_list_t list;
     double expected = s.s->density * (double)s.m * (double)s.k, floor_us;
-    int scan_parts = lac_host_parts(p->threads, scan_us(&s, exec->machine, expected), exec->machine->wake_us);
+    int scan_parts =
+        lac_host_parts(p->threads, scan_us(&s, exec->machine, expected), exec->machine->fork_join_us);
     lac_status_t status = lac_events_gather(exec, &s, scan_parts, event_limit(p, &s), &list, &out->declined);
     if (status || out->declined) return status;
     out->density = (double)list.count / ((double)s.m * (double)s.k);
@@ -146,7 +147,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     gather_t g = {.kernels = exec->kernels, .p = p, .s = &s, .list = &list};
     if ((status = choose_w(exec, &g))) return status;
     double gather = gather_us(p, &s, exec->machine, (double)list.active, (double)list.count, &floor_us);
-    int parts = lac_host_parts(p->threads, gather, exec->machine->wake_us);
+    int parts = lac_host_parts(p->threads, gather, exec->machine->fork_join_us);
     g.acc_stride = (lac_event_scratch(s.m) + 15) / 16 * 16;
     g.acc = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)g.acc_stride * sizeof *g.acc);
     if (!g.acc) return LAC_ERR_MEMORY;

@@ -58,7 +58,7 @@ static lac_status_t all_bits(lac_exec_t *exec, const lac_format_data_t *format, 
 {
     spread_t s = {exec->kernels, format, lines, length, NULL, out, rs, cs, {.extent = lines, .grain = 16}};
     double serial = 4.0 * (double)lines * (double)length / (exec->machine->out_gbps * 1e3);
-    int parts = lac_host_parts(threads, serial, exec->machine->wake_us);
+    int parts = lac_host_parts(threads, serial, exec->machine->fork_join_us);
     s.idx = lac_work(exec, LAC_WORK_EVENTS, (size_t)parts * (size_t)length * sizeof *s.idx + 1);
     if (!s.idx) return LAC_ERR_MEMORY;
     lac_parallel(parts, spread_part, &s);

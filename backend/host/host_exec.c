@@ -19,9 +19,9 @@ void *lac_work(lac_exec_t *exec, lac_work_t purpose, size_t bytes)
 
 /* Below four times what waking takes, a second thread would save less than the two predictions may be off by.
  */
-int lac_host_parts(int threads, double serial_us, double wake_us)
+int lac_host_parts(int threads, double serial_us, double fork_join_us)
 {
-    if (threads <= 1 || serial_us < 4.0 * wake_us) return 1;
-    double worth = serial_us / wake_us;
+    if (threads <= 1 || serial_us < 4.0 * fork_join_us) return 1;
+    double worth = serial_us / fork_join_us;
     return worth < threads ? (int)worth : threads;
 }

@@ -36,6 +36,6 @@ const lac_blas_t *lac_exec_blas(lac_exec_t *exec);
 void *lac_work(lac_exec_t *exec, lac_work_t purpose, size_t bytes);
 
 /* Threads worth waking for so much work on one thread; the cost model and the run use the same rule. */
-int lac_host_parts(int threads, double serial_us, double wake_us);
+int lac_host_parts(int threads, double serial_us, double fork_join_us);
 
 #endif

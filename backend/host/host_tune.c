@@ -297,7 +297,7 @@ static void measure_scan(bench_t *b)
     double few = least_us(scan, b);
     fill_sparse(b, 4);
     double many = least_us(scan, b);
-    b->machine->scan_near_gbps = 4.0 * SHORT * SIDE / few * 1e-3;
+    b->machine->scan_cached_gbps = 4.0 * SHORT * SIDE / few * 1e-3;
     b->machine->scan_gbps = 4.0 * SIDE * SIDE / least_us(count_far, b) * 1e-3;
     b->machine->scan_event_ns = (many > few ? many - few : 0.01) / (SHORT * SIDE / 4.0) * 1e3;
 }
@@ -316,7 +316,7 @@ static void measure_columns(bench_t *b)
 {
     make_events(b, 64, 1);
     b->machine->line_ns = least_us(gather_columns, b) * 1e3 / ((double)b->events.active * SIDE);
-    b->machine->near_line_ns = least_us(gather_near_columns, b) * 1e3 / ((double)b->events.active * 64.0);
+    b->machine->cached_line_ns = least_us(gather_near_columns, b) * 1e3 / ((double)b->events.active * 64.0);
 }
 
 static void measure_output(bench_t *b)
@@ -324,7 +324,7 @@ static void measure_output(bench_t *b)
     make_events(b, 2 * SIDE, 0);
     b->events.active = b->events.count = b->events.first[0] = 0;
     b->machine->out_gbps = 4.0 * 64.0 * SIDE / least_us(write_rows, b) * 1e-3;
-    b->machine->out_turned_gbps = 4.0 * 64.0 * SIDE / least_us(write_across, b) * 1e-3;
+    b->machine->out_strided_gbps = 4.0 * 64.0 * SIDE / least_us(write_across, b) * 1e-3;
 }
 
 static void measure_compressed(bench_t *b)
@@ -342,12 +342,12 @@ static void measure_compressed(bench_t *b)
 static void measure_caches(bench_t *b)
 {
     long level2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    if (level2 > 0) b->machine->near_mb = 2.0 * (double)level2 * 1e-6;
+    if (level2 > 0) b->machine->cache_mb = 2.0 * (double)level2 * 1e-6;
 }
 
 static void measure_threads(bench_t *b)
 {
-    b->machine->wake_us = b->threads > 1 ? least_us(wake, b) + 1.0 : 1.0;
+    b->machine->fork_join_us = b->threads > 1 ? least_us(wake, b) + 1.0 : 1.0;
 }
 
 static const struct {

@@ -17,7 +17,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double copies =
         (double)(lac_contents_bytes(&p->a, p->m, p->k, false) + lac_contents_bytes(&p->b, p->k, p->n, false));
     return machine->route_us + copies / (machine->pack_gbps * 1e2) +
-           serial / lac_host_parts(p->threads, serial, machine->wake_us);
+           serial / lac_host_parts(p->threads, serial, machine->fork_join_us);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -60,7 +60,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     if (!status) status = lac_contents(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &g.b);
     if (status) return status;
     double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (exec->machine->native_gflops * 1e3);
-    int parts = lac_host_parts(p->threads, serial, exec->machine->wake_us);
+    int parts = lac_host_parts(p->threads, serial, exec->machine->fork_join_us);
     g.scratch = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)lac_dense_scratch() * sizeof(float));
     if (!g.scratch) return LAC_ERR_MEMORY;
     lac_parallel(parts, product_part, &g);

@@ -53,7 +53,7 @@ static lac_status_t find_lines(lac_exec_t *exec, const lac_operand_t *x, int64_t
     t.to = lac_work(exec, purpose, bytes);
     if (!t.to) return LAC_ERR_MEMORY;
     double serial = (double)bytes / (exec->machine->pack_gbps * 1e3);
-    lac_parallel(lac_host_parts(threads, serial, exec->machine->wake_us), turn_part, &t);
+    lac_parallel(lac_host_parts(threads, serial, exec->machine->fork_join_us), turn_part, &t);
     *found = (lines_t){t.to, length};
     return LAC_OK;
 }
@@ -99,6 +99,6 @@ lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_
         s.alpha = p->alpha;
     }
     double serial = 4.0 * (double)pattern->count * (double)(s.kk + 1) / (machine->row_gbps * 1e3);
-    lac_parallel(lac_host_parts(p->threads, serial, machine->wake_us), entries_part, &s);
+    lac_parallel(lac_host_parts(p->threads, serial, machine->fork_join_us), entries_part, &s);
     return LAC_OK;
 }

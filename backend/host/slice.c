@@ -105,7 +105,7 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float 
     double bytes = 4.0 * (double)s->count * (double)s->n;
     cut(&d);
     double serial = (bytes + 8.0 * lac_slice_expected(s)) / (machine->out_gbps * 1e3);
-    lac_parallel(lac_host_parts(s->threads, serial, machine->wake_us), dense_part, &d);
+    lac_parallel(lac_host_parts(s->threads, serial, machine->fork_join_us), dense_part, &d);
     return LAC_OK;
 }
 

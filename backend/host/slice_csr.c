@@ -121,6 +121,6 @@ lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_in
     double serial = 16.0 * (double)entries / (exec->machine->out_gbps * 1e3);
     c.pieces.extent = s->count;
     c.pieces.grain = 1 + PIECE / (1 + entries / s->count); /* there are entries: count is not 0 */
-    lac_parallel(lac_host_parts(s->threads, serial, exec->machine->wake_us), copy_part, &c);
+    lac_parallel(lac_host_parts(s->threads, serial, exec->machine->fork_join_us), copy_part, &c);
     return LAC_OK;
 }

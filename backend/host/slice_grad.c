@@ -100,7 +100,7 @@ lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const
     double expected = lac_slice_expected(s), all = 4.0 * (double)s->count * (double)s->n;
     double lines = 64.0 * expected < all ? 64.0 * expected : all;
     double serial = (lines + 8.0 * (double)s->format->count) / (machine->row_gbps * 1e3);
-    int threads = lac_host_parts(s->threads, serial, machine->wake_us);
+    int threads = lac_host_parts(s->threads, serial, machine->fork_join_us);
     if (s->homogeneous) return sum_all(exec, &g, threads, expected);
     if ((status = group_by_row(exec, &g))) return status;
     g.pieces.extent = s->format->count;

@@ -140,7 +140,7 @@ lac_status_t lac_format_turn(lac_exec_t *exec, const lac_format_data_t *from, in
     turning_t t = {.from = from, .majors = majors, .minors = minors, .tile = TILE_STREAMS};
     double run = TILE_RUN * (double)majors * (double)minors / (double)(nnz + 1);
     double serial = 32.0 * (double)nnz / (exec->machine->pack_gbps * 1e3);
-    int parts = lac_host_parts(threads, serial, exec->machine->wake_us);
+    int parts = lac_host_parts(threads, serial, exec->machine->fork_join_us);
     if (run > TILE_STREAMS) t.tile = run < (double)minors ? (int64_t)run : minors;
     t.ranges = parts > 1 ? (int64_t)parts * RANGES : 1;
     *to = (lac_format_data_t){.origin = LAC_ORIGIN_DERIVED, .count = nnz};

@@ -53,12 +53,12 @@ bool lac_sided_has_active(const lac_sided_t *s)
 
 bool lac_is_near(double bytes, const lac_machine_t *machine)
 {
-    return bytes < machine->near_mb * 1e6;
+    return bytes < machine->cache_mb * 1e6;
 }
 
 double lac_scan_us(double bytes, const lac_machine_t *machine)
 {
-    double gbps = lac_is_near(bytes, machine) ? machine->scan_near_gbps : machine->scan_gbps;
+    double gbps = lac_is_near(bytes, machine) ? machine->scan_cached_gbps : machine->scan_gbps;
     return bytes / (gbps * 1e3);
 }
 
@@ -66,5 +66,5 @@ double lac_sided_out_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
     bool across = s->ocs != 1 && s->m > 1 && s->n > 1;
     return 4.0 * (double)s->m * (double)s->n /
-           ((across ? machine->out_turned_gbps : machine->out_gbps) * 1e3);
+           ((across ? machine->out_strided_gbps : machine->out_gbps) * 1e3);
 }

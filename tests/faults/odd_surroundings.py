@@ -111,18 +111,18 @@ class Tuning(Surroundings):
         (self.folder / "tune").write_bytes(text if isinstance(text, bytes) else text.encode())
 
     def test_damaged(self):
-        for text in ("", "\n", "# lacuna tuning 2\nwake_us = 5\n", "# lacuna tuning 1\nwake_us\n",
-                     "# lacuna tuning 1\nwake_us = five\n", "# lacuna tuning 1\nwake_us = 5 6\n",
-                     "# lacuna tuning 1\nwake_us = -1\n", "# lacuna tuning 1\nwake_us = nan\n",
-                     "# lacuna tuning 1\nwake_us = inf\n", "# lacuna tuning 1\nwake_us = 1e300\n",
-                     "# lacuna tuning 1\n" + "wake_us = 5\n" * 1000, b"\x7fELF" + bytes(range(256)) * 40):
+        for text in ("", "\n", "# lacuna tuning 3\nfork_join_us = 5\n", "# lacuna tuning 2\nfork_join_us\n",
+                     "# lacuna tuning 2\nfork_join_us = five\n", "# lacuna tuning 2\nfork_join_us = 5 6\n",
+                     "# lacuna tuning 2\nfork_join_us = -1\n", "# lacuna tuning 2\nfork_join_us = nan\n",
+                     "# lacuna tuning 2\nfork_join_us = inf\n", "# lacuna tuning 2\nfork_join_us = 1e300\n",
+                     "# lacuna tuning 2\n" + "fork_join_us = 5\n" * 1000, b"\x7fELF" + bytes(range(256)) * 40):
             with self.subTest(text=text[:40]):
                 self.write(text)
                 self.expect_defaults(r"tune: .*the default constants are used")
 
     def test_cut_anywhere(self):
         """A cut file is refused or holds constants that were written whole: never a product gone wrong."""
-        self.write("# lacuna tuning 1\n# a processor, 2 threads\nwake_us = 4.5\ncsr_ns = 1.25\n")
+        self.write("# lacuna tuning 2\n# a processor, 2 threads\nfork_join_us = 4.5\ncsr_ns = 1.25\n")
         whole = (self.folder / "tune").read_bytes()
         for length in range(0, len(whole), 7):
             with self.subTest(length=length):
@@ -133,7 +133,7 @@ class Tuning(Surroundings):
         with open(self.folder / "tune", "wb") as file:
             file.truncate(1 << 40)
         self.expect_defaults("default constants")
-        self.write("# lacuna tuning 1\n" + "#" * (1 << 24))
+        self.write("# lacuna tuning 2\n" + "#" * (1 << 24))
         self.expect_defaults("default constants")
 
     def test_not_a_file(self):

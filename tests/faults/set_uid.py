@@ -36,7 +36,7 @@ def main(probe):
         home = folder / "home/.config/lacuna"
         home.mkdir(parents=True)
         (home / "config").write_text("sparse_margin = 77\n", encoding="utf-8")
-        (folder / "tune").write_text("# lacuna tuning 1\nwake_us = 123\n", encoding="utf-8")
+        (folder / "tune").write_text("# lacuna tuning 2\nfork_join_us = 123\n", encoding="utf-8")
         settings = {"LACUNA_BACKEND": "csr", "LACUNA_THREADS": "3", "LACUNA_VERBOSE": "exec", "LACUNA_STATS": "1",
                     "LACUNA_LOG": str(folder / "log"), "LACUNA_TUNE_CACHE": str(folder / "tune"), "LACUNA_DISABLE": "1",
                     "LACUNA_BLAS": "none", "HOME": str(folder / "home"), "OMP_NUM_THREADS": "1"}

@@ -156,7 +156,7 @@ static void test_with_settings(void **state)
 {
     (void)state;
     unit_write(unit_path("config"), "verbose = exec\nstats = 1\ncompare = reference\n");
-    unit_write(unit_path("tune"), "# lacuna tuning 1\nwake_us = 0.001\n");
+    unit_write(unit_path("tune"), "# lacuna tuning 2\nfork_join_us = 0.001\n");
     setenv("LACUNA_CONFIG", unit_path("config"), 1);
     setenv("LACUNA_TUNE_CACHE", unit_path("tune"), 1);
     setenv("LACUNA_THREADS", "3", 1);

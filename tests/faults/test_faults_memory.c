@@ -86,7 +86,7 @@ static void test_no_memory_from_every_point_on(void **state)
 static void test_with_threads(void **state)
 {
     (void)state;
-    unit_write(unit_path("tune"), "# lacuna tuning 1\nwake_us = 0.001\n");
+    unit_write(unit_path("tune"), "# lacuna tuning 2\nfork_join_us = 0.001\n");
     setenv("LACUNA_TUNE_CACHE", unit_path("tune"), 1);
     setenv("LACUNA_THREADS", "4", 1);
     every_point(false);

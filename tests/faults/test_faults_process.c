@@ -384,7 +384,7 @@ int main(int argc, char **argv)
     make_operands();
     if (unit_scenario(argc, argv)) return log_many_lines();
     /* Constants that make even these small products worth several threads. */
-    unit_write(unit_path("tune"), "# lacuna tuning 1\nwake_us = 0.001\n");
+    unit_write(unit_path("tune"), "# lacuna tuning 2\nfork_join_us = 0.001\n");
     setenv("LACUNA_TUNE_CACHE", unit_path("tune"), 1);
     setenv("LACUNA_THREADS", "3", 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);

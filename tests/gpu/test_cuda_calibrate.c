@@ -54,7 +54,7 @@ static void test_constants_are_found(void **state)
     lac_machine_default(&machine);
     truth = machine;
     truth.cuda_dram_gbps *= 0.31, truth.cuda_l2_gbps *= 0.4, truth.cuda_launch_us *= 1.7;
-    truth.cuda_chain_us *= 0.6, truth.cuda_gather_gbps *= 0.35, truth.cuda_gather_out_gbps *= 0.5;
+    truth.cuda_pdl_us *= 0.6, truth.cuda_gather_gbps *= 0.35, truth.cuda_gather_out_gbps *= 0.5;
     truth.cuda_sector_gbps *= 0.4, truth.cuda_active_gbps *= 0.3, truth.cuda_stream_gbps *= 0.25;
     truth.cuda_dense_call_us *= 2.0, truth.cuda_dense_gbps *= 0.45, truth.cuda_dense_vector_gbps *= 0.6;
     truth.cuda_dense_tflops *= 0.2, truth.cuda_tiles_tflops *= 0.3;

@@ -60,7 +60,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         gave_up += out->declined;
         if (out->declined)
             us = fmin(us, lac_scan_us(4.0 * (double)p->m * (double)p->k,
-                                      &(lac_machine_t){.scan_gbps = 10, .scan_near_gbps = 10}));
+                                      &(lac_machine_t){.scan_gbps = 10, .scan_cached_gbps = 10}));
     }
     clock_us += us;
     return LAC_OK;

@@ -95,7 +95,7 @@ static void test_devices_own_file(void **state)
     expect_near(got, want);
     lac_tune_load_device(&got, "Another", from, sizeof from);
     assert_string_equal(from, written);
-    unit_write(written, "# lacuna tuning 1\ncuda_dram_gbps = 1e9\n");
+    unit_write(written, "# lacuna tuning 2\ncuda_dram_gbps = 1e9\n");
     got = shipped;
     lac_tune_load_device(&got, device.device, from, sizeof from);
     unit_expect_text(unit_log(), "out of range");
@@ -118,7 +118,7 @@ static void test_shared_file(void **state)
     unit_expect(lac_tune_save(&got, &device, NULL, written, sizeof written), LAC_OK, "device");
     machine.cuda_dram_gbps = 321.5;
     expect_near(loaded(), machine);
-    machine.wake_us = 2.5;
+    machine.fork_join_us = 2.5;
     unit_expect(lac_tune_save(&machine, &host, NULL, written, sizeof written), LAC_OK, "host again");
     expect_near(loaded(), machine);
     lac_tune_load_device(&got, device.device, from, sizeof from);
@@ -135,7 +135,7 @@ static void test_named_file(void **state)
     unit_expect(lac_tune_save(&machine, &host, NULL, written, sizeof written), LAC_OK, "save");
     assert_string_equal(written, unit_path("deep/down/tuning"));
     expect_near(loaded(), machine);
-    machine.wake_us = 2.5;
+    machine.fork_join_us = 2.5;
     unit_expect(lac_tune_save(&machine, &host, unit_path("deep/down/tuning"), written, sizeof written),
                 LAC_OK, "save over it");
     expect_near(loaded(), machine);
@@ -148,18 +148,18 @@ static void test_damage(void **state)
     static const struct {
         const char *text, *word;
     } cases[] = {{"", "not a tuning file"},
-                 {"something else\nwake_us = 2\n", "not a tuning file"},
-                 {"# lacuna tuning 12\nwake_us = 2\n", "not a tuning file"},
-                 {"# lacuna tuning 1\nwake_us 2\n", "not 'name = value'"},
-                 {"# lacuna tuning 1\nwake_us = two\n", "not 'name = value'"},
-                 {"# lacuna tuning 1\nwake_us = 2 3\n", "not 'name = value'"},
-                 {"# lacuna tuning 1\nwake_us = 2,5\n", "not 'name = value'"},
-                 {"# lacuna tuning 1\nwake_us = 0\n", "out of range"},
-                 {"# lacuna tuning 1\nwake_us = -2\n", "out of range"},
-                 {"# lacuna tuning 1\nwake_us = nan\n", "out of range"},
-                 {"# lacuna tuning 1\nwake_us = inf\n", "out of range"},
-                 {"# lacuna tuning 1\nwake_us = 1e300\n", "out of range"},
-                 {"# lacuna tuning 1\nunheard_of = -1\n", "out of range"},
+                 {"something else\nfork_join_us = 2\n", "not a tuning file"},
+                 {"# lacuna tuning 22\nfork_join_us = 2\n", "not a tuning file"},
+                 {"# lacuna tuning 2\nfork_join_us 2\n", "not 'name = value'"},
+                 {"# lacuna tuning 2\nfork_join_us = two\n", "not 'name = value'"},
+                 {"# lacuna tuning 2\nfork_join_us = 2 3\n", "not 'name = value'"},
+                 {"# lacuna tuning 2\nfork_join_us = 2,5\n", "not 'name = value'"},
+                 {"# lacuna tuning 2\nfork_join_us = 0\n", "out of range"},
+                 {"# lacuna tuning 2\nfork_join_us = -2\n", "out of range"},
+                 {"# lacuna tuning 2\nfork_join_us = nan\n", "out of range"},
+                 {"# lacuna tuning 2\nfork_join_us = inf\n", "out of range"},
+                 {"# lacuna tuning 2\nfork_join_us = 1e300\n", "out of range"},
+                 {"# lacuna tuning 2\nunheard_of = -1\n", "out of range"},
                  {"\x7f"
                   "ELF",
                   "not a tuning file"}};
@@ -184,8 +184,8 @@ static void test_unknown_names_and_missing_ones(void **state)
     (void)state;
     lac_machine_t want;
     lac_machine_default(&want);
-    want.wake_us = 3.25;
-    unit_write(unit_path("other"), "# lacuna tuning 1\n# by hand\n\nunheard_of = 5\nwake_us = 3.25\n");
+    want.fork_join_us = 3.25;
+    unit_write(unit_path("other"), "# lacuna tuning 2\n# by hand\n\nunheard_of = 5\nfork_join_us = 3.25\n");
     setenv("LACUNA_TUNE_CACHE", unit_path("other"), 1);
     expect_near(loaded(), want);
     assert_string_equal(source, unit_path("other"));
@@ -198,16 +198,16 @@ static void test_oversized(void **state)
     (void)state;
     FILE *file = fopen(unit_path("oversized"), "w");
     assert_non_null(file);
-    fputs("# lacuna tuning 1\n", file);
-    for (int i = 0; i < 100000; i++) fputs("wake_us = 2\n", file);
+    fputs("# lacuna tuning 2\n", file);
+    for (int i = 0; i < 100000; i++) fputs("fork_join_us = 2\n", file);
     fclose(file);
     setenv("LACUNA_TUNE_CACHE", unit_path("oversized"), 1);
     expect_default("oversized");
     unit_expect_text(unit_log(), "too long");
     file = fopen(unit_path("one_line"), "w");
     assert_non_null(file);
-    fputs("# lacuna tuning 1\n", file);
-    for (int i = 0; i < 100000; i++) fputs("wake_us = ", file);
+    fputs("# lacuna tuning 2\n", file);
+    for (int i = 0; i < 100000; i++) fputs("fork_join_us = ", file);
     fclose(file);
     setenv("LACUNA_TUNE_CACHE", unit_path("one_line"), 1);
     expect_default("one long line");

@@ -39,8 +39,8 @@ static void expect_near(double got, double want)
 static void test_scan(void **state)
 {
     (void)state;
-    double edge = machine.near_mb * 1e6;
-    expect_near(lac_scan_us(0.5 * edge, &machine), 0.5 * edge / (machine.scan_near_gbps * 1e3));
+    double edge = machine.cache_mb * 1e6;
+    expect_near(lac_scan_us(0.5 * edge, &machine), 0.5 * edge / (machine.scan_cached_gbps * 1e3));
     expect_near(lac_scan_us(2.0 * edge, &machine), 2.0 * edge / (machine.scan_gbps * 1e3));
 }
 
@@ -80,10 +80,10 @@ static void test_dense(void **state)
     double rest = machine.dense_call_us + 2.0 * M * K * N / (machine.dense_gflops * 1e3) +
                   4.0 * M * N / (machine.dense_out_gbps * 1e3);
     double near_us = lac_route_dense.cost_us(&lac_route_dense, &p, &machine);
-    expect_near(near_us, rest + read * machine.scan_gbps / machine.scan_near_gbps);
+    expect_near(near_us, rest + read * machine.scan_gbps / machine.scan_cached_gbps);
     assert_true(csr_us(&p) > near_us);
     lac_machine_t before = machine;
-    machine.near_mb = 0.01;
+    machine.cache_mb = 0.01;
     expect_near(lac_route_dense.cost_us(&lac_route_dense, &p, &machine), rest + read);
     machine = before;
 }
