@@ -54,7 +54,7 @@ static lac_status_t check_epilogue(const lac_ctx_t *ctx, const lac_epilogue_t *e
     lac_status_t status = check_values(e);
     if (!status) status = check_bias(ctx, e, c);
     if (status) return status;
-    if (!ctx->backend->finish)
+    if (!ctx->backend->apply_epilogue)
         return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend has no epilogues", ctx->backend->name);
     if (e->formats && !c->meta)
         return lac_fail(LAC_ERR_NULL, "c.meta: is NULL, and epilogue.formats asks for formats");
@@ -81,25 +81,25 @@ static bool asks_for_bits(const lac_ctx_t *ctx, const lac_epilogue_t *e)
     return e->formats && by_rows && ctx->backend->scan_bits;
 }
 
-static lac_finish_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p,
-                             const lac_obj_t *c)
+static lac_epilogue_args_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p,
+                                    const lac_obj_t *c)
 {
     bool all = e->act == LAC_ACT_NONE;
-    return (lac_finish_t){.any = !all || e->bias,
-                          .bias = e->bias,
-                          .bias_per_row = e->bias_per_row,
-                          .magnitude = e->act == LAC_ACT_MAGNITUDE,
-                          .limit = all                      ? NAN
-                                   : e->act == LAC_ACT_RELU ? 0.0f
-                                                            : e->threshold,
-                          .pass_us = pass_us(ctx, p),
-                          .bits = asks_for_bits(ctx, e),
-                          .bits_turned = c->trans == LAC_TRANS};
+    return (lac_epilogue_args_t){.any = !all || e->bias,
+                                 .bias = e->bias,
+                                 .bias_per_row = e->bias_per_row,
+                                 .magnitude = e->act == LAC_ACT_MAGNITUDE,
+                                 .limit = all                      ? NAN
+                                          : e->act == LAC_ACT_RELU ? 0.0f
+                                                                   : e->threshold,
+                                 .pass_us = pass_us(ctx, p),
+                                 .bits = asks_for_bits(ctx, e),
+                                 .bits_turned = c->trans == LAC_TRANS};
 }
 
-static lac_status_t finish(const lac_ctx_t *ctx, const lac_problem_t *p)
+static lac_status_t run_epilogue(const lac_ctx_t *ctx, const lac_problem_t *p)
 {
-    return p->after.any && p->m && p->n ? ctx->backend->finish(ctx->exec, p) : LAC_OK;
+    return p->epilogue.any && p->m && p->n ? ctx->backend->apply_epilogue(ctx->exec, p) : LAC_OK;
 }
 
 /* The formats that these bits ask for; their memory serves again. */
@@ -143,13 +143,13 @@ lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj
     if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (!status) status = check_epilogue(ctx, &e, a, b, c);
     if (status) return status;
-    p.after = describe(ctx, &e, &p, c);
-    if (p.after.any) p.site_bits |= LAC_SITE_FINISHED;
+    p.epilogue = describe(ctx, &e, &p, c);
+    if (p.epilogue.any) p.site_bits |= LAC_SITE_EPILOGUE;
     status = lac_run_call(ctx, &p, &settings, &request, call);
     if (status || request.declined) return status;
     if (c->meta) lac_meta_renew(c->meta, formats_of(e.formats));
     int token = lac_enter(ctx);
-    if (!request.finished) status = finish(ctx, &p);
+    if (!request.epilogue_done) status = run_epilogue(ctx, &p);
     if (!status && c->meta && e.formats) status = measure(ctx, c, e.formats, request.bits);
     lac_leave(ctx, token);
     return status;

@@ -7,7 +7,7 @@
 #include "cuda_exec.h"
 #include "cuda_life.h"
 #include "cuda_expand.h"
-#include "cuda_finish.h"
+#include "cuda_epilogue.h"
 #include "cuda_occupancy.h"
 #include "cuda_routes.h"
 #include "cuda_sddmm.h"
@@ -99,7 +99,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .spmm = lac_cuda_spmm_arrays,
                                       .expand = lac_cuda_expand,
                                       .count = lac_cuda_count,
-                                      .finish = lac_cuda_finish,
+                                      .apply_epilogue = lac_cuda_apply_epilogue,
                                       .occupancy = lac_cuda_occupancy,
                                       .batched = lac_cuda_batched,
                                       .scan = lac_cuda_scan,

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The bitmask route on a device: a frozen weight as one bit per element and packed values, times a short
  * other side: fewer bytes than dense where a weight is sparse but far from empty. */
-#include "cuda_finish.h"
+#include "cuda_epilogue.h"
 #include "cuda_formats.h"
 #include "cuda_routes.h"
 #include "../base/status.h"
@@ -81,7 +81,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_cuda_product_t product = {.m = s.m, .n = s.n, .k = s.k, .w = s.w->buf, .out = p->c};
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
-    product.after = lac_cuda_after(p, route->side);
+    product.epilogue = lac_cuda_epilogue(p, route->side);
     product.order = by_rows || s.wrs != 1 ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product.ldw = product.order == LAC_CUDA_ROWS ? s.wrs : s.n == 1 ? s.k : s.wcs;
     product.rs = s.ors;
@@ -91,6 +91,6 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 const lac_route_t lac_cuda_route_bitmask_left = {
-    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_finishes};
+    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
 const lac_route_t lac_cuda_route_bitmask_right = {
-    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_finishes};
+    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};

@@ -7,7 +7,7 @@
  W by columns is turned first. The rows of an operand that may change are built in the workspace, in every
  call. */
 #include "cuda_contents.h"
-#include "cuda_finish.h"
+#include "cuda_epilogue.h"
 #include "cuda_gather.h"
 #include "cuda_routes.h"
 #include "cuda_rows.h"
@@ -198,7 +198,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     if (how.kernel == STEPPED && !exec->takes_steps) how.kernel = GATHERED;
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
-    product.after = lac_cuda_after(p, route->side);
+    product.epilogue = lac_cuda_epilogue(p, route->side);
     lac_status_t status = find_formats(exec, &s, how, &rows, &copy, &out->declined);
     if (status || out->declined) return status;
     if (rows && how.kernel == STEPPED) status = lac_cuda_steps_now(exec, &s, rows, &steps);
@@ -217,7 +217,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(multiply(exec, how, &product, &csr, steps, memory + turned + stepped), "csr");
 }
 
-const lac_route_t lac_cuda_route_csr_left = {"csr",   LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                             cost_us, bytes,           run,           lac_cuda_finishes};
+const lac_route_t lac_cuda_route_csr_left = {
+    "csr", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
 const lac_route_t lac_cuda_route_csr_right = {
-    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_finishes};
+    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};

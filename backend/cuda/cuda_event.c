@@ -7,7 +7,7 @@
  k-major copy made once. A W that is sparse only is read by its entries. */
 #include "cuda_columns.h"
 #include "cuda_contents.h"
-#include "cuda_finish.h"
+#include "cuda_epilogue.h"
 #include "cuda_formats.h"
 #include "cuda_gather.h"
 #include "cuda_routes.h"
@@ -239,7 +239,7 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
     lac_cuda_product_t product = {.m = s->m, .n = s->n, .k = s->k, .out = p->c, .rs = s->ors, .cs = s->ocs};
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
-    product.after = lac_cuda_after(p, s->s == &p->b ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
+    product.epilogue = lac_cuda_epilogue(p, s->s == &p->b ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
     product.w = copy ? copy->val : s->w->buf;
     product.order = copy || how.gather == BY_ROWS ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product.ldw = copy ? s->n : how.gather == BY_ROWS ? s->wrs : s->wcs;
@@ -304,7 +304,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(multiply(exec, &s, how, &product, rows, w, memory), "event");
 }
 
-const lac_route_t lac_cuda_route_event_left = {"event", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                               cost_us, bytes,           run,           lac_cuda_finishes};
+const lac_route_t lac_cuda_route_event_left = {
+    "event", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
 const lac_route_t lac_cuda_route_event_right = {
-    "event", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_finishes};
+    "event", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};

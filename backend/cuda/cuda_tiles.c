@@ -6,7 +6,7 @@
  * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is turned first, or
  * its copy is read. */
 #include "cuda_contents.h"
-#include "cuda_finish.h"
+#include "cuda_epilogue.h"
 #include "cuda_formats.h"
 #include "cuda_routes.h"
 #include "cuda_tiles_kept.h"
@@ -163,8 +163,8 @@ static lac_status_t place_w(lac_exec_t *exec, const lac_sided_t *s, const lac_fo
 /* Has the product tell the output's bits, where they are asked for and there is room. */
 static void place_bits(lac_exec_t *exec, const lac_problem_t *p, lac_side_t side, lac_cuda_tiles_t *product)
 {
-    if (!p->after.bits) return;
-    product->bits_turned = p->after.bits_turned != (side == LAC_SIDE_RIGHT);
+    if (!p->epilogue.bits) return;
+    product->bits_turned = p->epilogue.bits_turned != (side == LAC_SIDE_RIGHT);
     lac_dim_t lines = product->bits_turned ? product->n : product->m,
               across = product->bits_turned ? product->m : product->n;
     product->bits_words = (across + 63) / 64;
@@ -184,7 +184,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                                 .c = p->c,
                                 .crs = s.ors,
                                 .ccs = s.ocs,
-                                .after = lac_cuda_after(p, route->side)};
+                                .epilogue = lac_cuda_epilogue(p, route->side)};
     const lac_format_data_t *copy = NULL;
     char *workspace, *memory;
     lac_status_t status = LAC_OK;
@@ -210,7 +210,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
 }
 
-const lac_route_t lac_cuda_route_tiles_left = {"tiles", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                               cost_us, bytes,           run,           lac_cuda_finishes};
+const lac_route_t lac_cuda_route_tiles_left = {
+    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
 const lac_route_t lac_cuda_route_tiles_right = {
-    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_finishes};
+    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};

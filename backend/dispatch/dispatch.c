@@ -248,7 +248,7 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
     if (compared) { /* products are compared, not what follows */
         product = *p;
-        product.after.any = product.after.bits = false;
+        product.epilogue.any = product.epilogue.bits = false;
         p = &product;
     }
     bool learns = site && lac_timing_every_call(ctx), clocked = lac_device_timing_begin(ctx, site, choice);
@@ -257,8 +257,10 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     lac_status_t status = run_choice(ctx, site, p, request, choice);
     double took = timed ? ctx->now_us() - begin : 0.0;
     bool gave_up = choice->route != decided || request->declined;
-    request->finished = p->after.any && !request->declined && lac_route_finishes(choice->route, p);
-    if (p->after.any && !request->finished) request->bits = NULL; /* they are of what is not finished */
+    request->epilogue_done =
+        p->epilogue.any && !request->declined && lac_route_fuses_epilogue(choice->route, p);
+    if (p->epilogue.any && !request->epilogue_done)
+        request->bits = NULL; /* they are of what is not finished */
     if (clocked) lac_device_timing_end(ctx, status || gave_up ? NULL : site, p, choice);
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
@@ -278,7 +280,7 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
 lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request)
 {
     const char *wanted = wanted_route(&ctx->policy, request->route);
-    request->declined = request->finished = false;
+    request->declined = request->epilogue_done = false;
     request->bits = NULL;
     ctx->forwarded = NULL;
     ctx->learned.charge_us = 0.0; /* a trial of which nobody said what it took counts for its worst */

@@ -17,8 +17,8 @@ typedef struct lac_request {
     bool followed;    /* lac_dispatch_forwarded will follow where it is declined and ctx->forwarded is set  */
     bool untried;     /* the route is for more than this call: no trials                                    */
     bool declined;    /* out                                                */
-    bool finished;    /* out: what p->after says is done too; else it is left to the caller  */
-    const uint64_t *bits; /* out: those of c that p->after asks for, once all of it is done; or NULL */
+    bool epilogue_done;   /* out: what p->epilogue says is done too; else it is left to the caller  */
+    const uint64_t *bits; /* out: those of c that p->epilogue asks for, once all of it is done; or NULL */
 } lac_request_t;
 
 /* Computes the described problem by the best route. */

@@ -18,7 +18,7 @@ typedef struct lac_site_key {
 #define LAC_SITE_FROZEN_A UINT64_C(16)
 #define LAC_SITE_FROZEN_B UINT64_C(32)
 #define LAC_SITE_ADDS     UINT64_C(64)        /* routes that skip have something to add afterwards */
-#define LAC_SITE_FINISHED (UINT64_C(1) << 63) /* bias or activation follows */
+#define LAC_SITE_EPILOGUE (UINT64_C(1) << 63) /* bias or activation follows */
 /* One of so many products that the caller's dense call makes at once. */
 #define LAC_SITE_BATCH(count) (UINT64_C(128) | (uint64_t)(count) << 8)
 

@@ -4,7 +4,7 @@
 #include "host_backend.h"
 #include "host_batch.h"
 #include "host_convert.h"
-#include "host_finish.h"
+#include "host_epilogue.h"
 #include "host_occupancy.h"
 #include "formats.h"
 #include "host_sddmm.h"
@@ -98,7 +98,7 @@ const lac_backend_t lac_backend_host = {.name = "host",
                                         .sample = sample,
                                         .scan = scan,
                                         .sddmm = lac_host_sddmm,
-                                        .finish = lac_host_finish,
+                                        .apply_epilogue = lac_host_apply_epilogue,
                                         .batched = lac_host_batched,
                                         .expand = lac_host_expand,
                                         .count = lac_host_count,

@@ -6,7 +6,7 @@
 #define LACUNA_MODEL_BACKEND_H
 
 #include "batched.h"
-#include "finish.h"
+#include "epilogue.h"
 #include "slicer.h"
 #include "lacuna/context.h"
 #include "lacuna/device.h"
@@ -160,8 +160,8 @@ typedef struct lac_backend {
     lac_status_t (*occupancy)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                               const lac_tiling_t *tiling);
 
-    /* p->after, in a pass over a p->c that the backend's runs wrote. NULL: it has none. */
-    lac_status_t (*finish)(lac_exec_t *exec, const lac_problem_t *p);
+    /* p->epilogue, in a pass over a p->c that the backend's runs wrote. NULL: it has none. */
+    lac_status_t (*apply_epilogue)(lac_exec_t *exec, const lac_problem_t *p);
 
     /* Serves a batch as a whole, or leaves all of it (out->served). p is the first product, with densities.
      * NULL: it never does. */

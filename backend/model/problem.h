@@ -5,7 +5,7 @@
 #define LACUNA_MODEL_PROBLEM_H
 
 #include "lacuna/types.h"
-#include "finish.h"
+#include "epilogue.h"
 #include "../data/metadata.h"
 
 /* How the density of an operand is known. */
@@ -54,7 +54,8 @@ typedef struct lac_problem {
     lac_math_t math;
     uint64_t site_bits; /* LAC_SITE_...: what else tells its site from others              */
     double extra_us; /* what a route that skips costs more here: work that the caller's dense call includes */
-    lac_finish_t after; /* what follows; the caller's to do where the route does not (lac_route_finishes) */
+    lac_epilogue_args_t
+        epilogue; /* what follows; the caller's to do where the route does not (lac_route_fuses_epilogue) */
 } lac_problem_t;
 
 /* Describes one checked operand from its view and its metadata. */

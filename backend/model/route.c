@@ -14,13 +14,13 @@ const char *lac_refusal_text(lac_refusal_t refusal)
     return texts[refusal];
 }
 
-bool lac_route_finishes(const lac_route_t *route, const lac_problem_t *p)
+bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p)
 {
-    return !p->after.any || (route->finishes && route->finishes(route, p));
+    return !p->epilogue.any || (route->fuses_epilogue && route->fuses_epilogue(route, p));
 }
 
 double lac_route_extra_us(const lac_route_t *route, const lac_problem_t *p)
 {
     double skipped = route->role == LAC_ROLE_SPARSE ? p->extra_us : 0.0;
-    return lac_route_finishes(route, p) ? skipped : skipped + p->after.pass_us;
+    return lac_route_fuses_epilogue(route, p) ? skipped : skipped + p->epilogue.pass_us;
 }

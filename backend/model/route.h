@@ -25,7 +25,7 @@ typedef struct lac_outcome {
     double density;       /* of the operand it took as sparse, counted; negative: not seen */
     double k_active;      /* fraction of k with any event; negative: not seen              */
     const uint64_t *bits; /* in the backend's space until its next run: what is not zero of the c that was
-                             written, as p->after asks for it; NULL: not seen */
+                             written, as p->epilogue asks for it; NULL: not seen */
 } lac_outcome_t;
 
 /* What a route is for: policy rests on this, never on a name. */
@@ -50,12 +50,12 @@ struct lac_route {
     size_t (*bytes)(const lac_route_t *route, const lac_problem_t *p); /* beyond the operands */
     lac_status_t (*run)(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out);
-    /* True where run does what p->after says on its way; NULL: never. */
-    bool (*finishes)(const lac_route_t *route, const lac_problem_t *p);
+    /* True where run does what p->epilogue says on its way; NULL: never. */
+    bool (*fuses_epilogue)(const lac_route_t *route, const lac_problem_t *p);
 };
 
-/* True where nothing is left to be done of p->after once the route has run. */
-bool lac_route_finishes(const lac_route_t *route, const lac_problem_t *p);
+/* True where nothing is left to be done of p->epilogue once the route has run. */
+bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p);
 /* What the call adds to the route's own cost. */
 double lac_route_extra_us(const lac_route_t *route, const lac_problem_t *p);
 

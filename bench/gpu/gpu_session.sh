@@ -14,12 +14,12 @@ for f in kernels/cuda/*.cu; do
     o=$build/$(basename "$f" .cu).o; objects="$objects $o"
     case $f in */tiles_multiply.cu) nvcc $wgmma -c "$f" -o "$o" & ;; *) nvcc $flags -c "$f" -o "$o" & ;; esac
 done
-for f in tests/gpu/event_test tests/gpu/finish_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
+for f in tests/gpu/event_test tests/gpu/epilogue_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
     bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/csr_bench bench/gpu/tiles_bench bench/gpu/layer_bench bench/gpu/encoding_bench; do
     nvcc $flags -c $f.cu -o "$build/$(basename $f).o" &
 done
 wait
-for t in event_test finish_test metadata_test tiles_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
+for t in event_test epilogue_test metadata_test tiles_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
 for t in event_bench metadata_bench slice_device_bench sddmm_bench batch_bench csr_bench tiles_bench layer_bench encoding_bench; do
     nvcc $flags $objects "$build/$t.o" -lcublas -lcusparse -o "$build/$t" || exit 1
 done
@@ -28,14 +28,14 @@ LACUNA_DRIVER=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader)
 export LACUNA_COMMIT LACUNA_DATE LACUNA_DRIVER
 timeout 60 "$build/event_test" 200 3000 1 2>&1 | tee "$out/event_test.log" | tail -15
 timeout 60 "$build/metadata_test" 2>&1 | tee "$out/metadata_test.log" | tail -15
-timeout 60 "$build/finish_test" 2>&1 | tee "$out/finish_test.log" | tail -15
+timeout 60 "$build/epilogue_test" 2>&1 | tee "$out/epilogue_test.log" | tail -15
 timeout 60 "$build/tiles_test" 2>&1 | tee "$out/tiles_test.log" | tail -25
 if [ "$sanitize" = sanitize ]; then
     for tool in memcheck racecheck initcheck synccheck; do
         timeout 100 compute-sanitizer --tool $tool "$build/event_test" 6 300 7 >"$out/sanitizer_$tool.log" 2>&1
         echo "$tool event_test: $(tail -1 "$out/sanitizer_$tool.log")"
-        timeout 100 compute-sanitizer --tool $tool "$build/finish_test" 1 >"$out/sanitizer_finish_$tool.log" 2>&1
-        echo "$tool finish_test: $(tail -1 "$out/sanitizer_finish_$tool.log")"
+        timeout 100 compute-sanitizer --tool $tool "$build/epilogue_test" 1 >"$out/sanitizer_epilogue_$tool.log" 2>&1
+        echo "$tool epilogue_test: $(tail -1 "$out/sanitizer_epilogue_$tool.log")"
         timeout 100 compute-sanitizer --tool $tool "$build/metadata_test" 2 >"$out/sanitizer_meta_$tool.log" 2>&1
         echo "$tool metadata_test: $(tail -1 "$out/sanitizer_meta_$tool.log")"
         timeout 100 compute-sanitizer --tool $tool "$build/tiles_test" 0 128 >"$out/sanitizer_tiles_$tool.log" 2>&1

@@ -80,29 +80,29 @@ void release(Layer &x)
         CUDA_CHECK(cudaFree((void *)p));
 }
 
-using Product = lac_status_t (*)(const Layer &x, const lac_cuda_after_t &after);
+using Product = lac_status_t (*)(const Layer &x, const lac_cuda_epilogue_t &epilogue);
 
-lac_status_t by_tiles(const Layer &x, const lac_cuda_after_t &after)
+lac_status_t by_tiles(const Layer &x, const lac_cuda_epilogue_t &epilogue)
 {
     const lac_cuda_tiles_t p = {x.m, x.n, x.k, {nullptr, 1.0f}, x.a, x.k, 1, nullptr,
-                                0,   x.b, x.n, {nullptr, 0.0f}, x.c, x.n, 1, after};
+                                0,   x.b, x.n, {nullptr, 0.0f}, x.c, x.n, 1, epilogue};
     return lac_cuda_tiles_run(&p, x.workspace, stream);
 }
 
-lac_cuda_product_t product(const Layer &x, const lac_cuda_after_t &after)
+lac_cuda_product_t product(const Layer &x, const lac_cuda_epilogue_t &epilogue)
 {
-    return {x.m, x.n, x.k, {nullptr, 1.0f}, x.b, x.n, LAC_CUDA_ROWS, {nullptr, 0.0f}, x.c, x.n, 1, after};
+    return {x.m, x.n, x.k, {nullptr, 1.0f}, x.b, x.n, LAC_CUDA_ROWS, {nullptr, 0.0f}, x.c, x.n, 1, epilogue};
 }
 
-lac_status_t by_steps(const Layer &x, const lac_cuda_after_t &after)
+lac_status_t by_steps(const Layer &x, const lac_cuda_epilogue_t &epilogue)
 {
-    const lac_cuda_product_t p = product(x, after);
+    const lac_cuda_product_t p = product(x, epilogue);
     return lac_cuda_csr_long(&p, x.steps, x.workspace, stream);
 }
 
-lac_status_t by_events(const Layer &x, const lac_cuda_after_t &after)
+lac_status_t by_events(const Layer &x, const lac_cuda_epilogue_t &epilogue)
 {
-    const lac_cuda_product_t p = product(x, after);
+    const lac_cuda_product_t p = product(x, epilogue);
     const lac_cuda_dense_t a = {LAC_F32, x.a, x.k, 1, 0.0};
     return lac_cuda_event_slots(&p, &a, nullptr, x.workspace, stream);
 }
@@ -111,10 +111,10 @@ enum Way { kProduct, kFused, kBehind, kWays };
 
 lac_status_t run(const Layer &x, Product by, int way)
 {
-    const lac_cuda_after_t relu = {x.bias, true, false, false, 0.0f}, none = {};
+    const lac_cuda_epilogue_t relu = {x.bias, true, false, false, 0.0f}, none = {};
     const lac_status_t status = by(x, way == kFused ? relu : none);
-    const lac_cuda_finish_t pass = {x.m, x.n, x.c, x.n, 1, relu};
-    return status == LAC_OK && way == kBehind ? lac_cuda_finish_output(&pass, stream) : status;
+    const lac_cuda_epilogue_pass_t pass = {x.m, x.n, x.c, x.n, 1, relu};
+    return status == LAC_OK && way == kBehind ? lac_cuda_epilogue_pass(&pass, stream) : status;
 }
 
 struct Report {
@@ -173,7 +173,7 @@ enum FormatsWay {
 };
 
 /* The layer by tiles, and its bits; or the number of its nonzeros; or bits and CSR. */
-lac_status_t run_formats(const Layer &x, const Formats &f, const lac_cuda_after_t &after, int way)
+lac_status_t run_formats(const Layer &x, const Formats &f, const lac_cuda_epilogue_t &epilogue, int way)
 {
     const bool told = way == kBitsTold || way == kCountOfBits || way == kAllOfBits;
     const lac_cuda_tiles_t p = {x.m,
@@ -191,7 +191,7 @@ lac_status_t run_formats(const Layer &x, const Formats &f, const lac_cuda_after_
                                 x.c,
                                 x.n,
                                 1,
-                                after,
+                                epilogue,
                                 false,
                                 told ? f.bits : nullptr,
                                 (x.n + 63) / 64,
@@ -214,7 +214,7 @@ lac_status_t run_formats(const Layer &x, const Formats &f, const lac_cuda_after_
 /* A limit that so much of the output is above. */
 float limit_for(const Layer &x, double density)
 {
-    const lac_cuda_after_t bias = {x.bias, true, false, false, NAN};
+    const lac_cuda_epilogue_t bias = {x.bias, true, false, false, NAN};
     std::vector<float> row((size_t)x.n);
     if (by_tiles(x, bias) != LAC_OK) exit(2);
     CUDA_CHECK(cudaStreamSynchronize(stream));
@@ -235,9 +235,9 @@ void time_formats(Report &out, const char *what, const Layer &x)
         char problem[128];
         snprintf(problem, sizeof problem, "%lldx%lldx%lld %s, output %g%%", (long long)x.m, (long long)x.k,
                  (long long)x.n, what, 100 * density);
-        const lac_cuda_after_t after = {x.bias, true, false, false, limit_for(x, density)};
+        const lac_cuda_epilogue_t epilogue = {x.bias, true, false, false, limit_for(x, density)};
         time_in_turns(out, problem, x, kFormatsWays, names,
-                      [&](int way) { return run_formats(x, f, after, way); });
+                      [&](int way) { return run_formats(x, f, epilogue, way); });
     }
     for (void *p : {(void *)f.bits, (void *)f.ptr, (void *)f.idx, (void *)f.val, f.workspace})
         CUDA_CHECK(cudaFree(p));

@@ -135,9 +135,9 @@ __device__ inline void store_group(const Picture &p, const StepMachine &s, const
     for (int r = 0; r < kStepRows; r++) {
         const int i = __shfl_sync(kFull, mine, r);
         if (i < 0) continue;
-        if (p.after.any && p.after.of_rows)
+        if (p.epilogue.any && p.epilogue.of_rows)
 #pragma unroll
-            for (int c = 0; c < kStepMine; c++) bias[c] = bias_at(p.after, i, 0);
+            for (int c = 0; c < kStepMine; c++) bias[c] = bias_at(p.epilogue, i, 0);
 #pragma unroll
         for (int c = 0; c < kStepMine; c += 4)
             store_four<false>(p, i, mine0 + kWarp * c, &s.sum[r][c], bias + c, fours, alpha, beta);
@@ -185,9 +185,9 @@ __global__ __launch_bounds__(kAddThreads) void add_parts(const __grid_constant__
         const float4 x = *(const float4 *)(a.partial + (part * rows + slot) * a.width + j);
         sum[0] += x.x, sum[1] += x.y, sum[2] += x.z, sum[3] += x.w;
     }
-    if (a.p.after.any && a.p.after.of_rows)
+    if (a.p.epilogue.any && a.p.epilogue.of_rows)
 #pragma unroll
-        for (int q = 0; q < 4; q++) bias[q] = bias_at(a.p.after, i, 0);
+        for (int q = 0; q < 4; q++) bias[q] = bias_at(a.p.epilogue, i, 0);
     store_four<false>(a.p, i, j, sum, bias, stores_fours(a.p, alpha, beta), alpha, beta);
 }
 
@@ -257,7 +257,8 @@ __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __
         else
             add_group(a.p, s, rows, work.j0, lane, settled);
 #pragma unroll
-        for (int c = 0; c < kStepMine; c++) s.w[0][c] = s.w[1][c] = 0.0f; /* a chunk begins with a fresh row */
+        for (int c = 0; c < kStepMine; c++)
+            s.w[0][c] = s.w[1][c] = 0.0f; /* a chunk begins with a fresh row */
         settled = true;
     };
     const Work work = find_work(a, (int)blockIdx.x, (int)gridDim.x);

@@ -49,13 +49,13 @@ __device__ inline void store_wide(const Picture &p, int i, int j0, int lane, con
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const bool fours = stores_fours(p, alpha, beta);
     float bias[4] = {};
-    if (p.after.any && p.after.of_rows)
+    if (p.epilogue.any && p.epilogue.of_rows)
 #pragma unroll
-        for (int q = 0; q < 4; q++) bias[q] = bias_at(p.after, i, 0);
+        for (int q = 0; q < 4; q++) bias[q] = bias_at(p.epilogue, i, 0);
 #pragma unroll
     for (int v = 0; v < kVec; v++) {
         const int j = j0 + kTileColumns * v + 4 * lane;
-        if (p.after.any && !p.after.of_rows) read_biases<4>(bias, p, j);
+        if (p.epilogue.any && !p.epilogue.of_rows) read_biases<4>(bias, p, j);
         store_four<true>(p, i, j, acc + 4 * v, bias, fours, alpha, beta);
     }
 }

@@ -40,13 +40,13 @@ typedef struct lac_cuda_scalar {
 
 /* What becomes of an element x of an output once it is computed: x + bias, or 0 where that, or its magnitude,
  * is not above limit. One f32 addition, whoever does it. */
-typedef struct lac_cuda_after {
+typedef struct lac_cuda_epilogue {
     const float *bias; /* NULL: none */
     bool any;          /* false: x stays as it is */
     bool of_rows;      /* a bias for each row of the output; else for each column */
     bool magnitude;
     float limit; /* NaN: all stay */
-} lac_cuda_after_t;
+} lac_cuda_epilogue_t;
 
 typedef enum lac_cuda_order {
     LAC_CUDA_ROWS = 0, /* rows of W contiguous: element (k, j) at w[k * ldw + j]               */
@@ -63,7 +63,7 @@ typedef struct lac_cuda_product {
     lac_cuda_scalar_t beta;
     float *out;
     int64_t rs, cs; /* strides of out */
-    lac_cuda_after_t after;
+    lac_cuda_epilogue_t epilogue;
 } lac_cuda_product_t;
 
 /* S as it lies in memory: dense with zeros. */

@@ -33,13 +33,13 @@ lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, i
                            lac_cuda_stream_t stream);
 
 /* out := what follows, for every element of it: where the kernel that wrote it did not. */
-typedef struct lac_cuda_finish {
+typedef struct lac_cuda_apply_epilogue {
     int64_t m, n;
     float *out;
     int64_t rs, cs;
-    lac_cuda_after_t after;
-} lac_cuda_finish_t;
-lac_status_t lac_cuda_finish_output(const lac_cuda_finish_t *f, lac_cuda_stream_t stream);
+    lac_cuda_epilogue_t epilogue;
+} lac_cuda_epilogue_pass_t;
+lac_status_t lac_cuda_epilogue_pass(const lac_cuda_epilogue_pass_t *f, lac_cuda_stream_t stream);
 
 /* Which tiles of rows x cols of x hold a nonzero, `words` words of bits for each row of tiles; and, where
  * count is not NULL, how many do. */

@@ -168,7 +168,7 @@ __device__ inline void store_part(const Picture &p, int i, int j, float sum, con
 {
     float *const at = p.out + i * p.rs + j * p.cs;
     if (s.last)
-        store_finished(at, sum, s.alpha, s.beta, p.after, i, j);
+        store_with_epilogue(at, sum, s.alpha, s.beta, p.epilogue, i, j);
     else
         *at = scaled(at, sum, s.alpha, s.beta);
 }

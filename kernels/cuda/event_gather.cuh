@@ -5,7 +5,7 @@
 #ifndef LACUNA_EVENT_GATHER_CUH
 #define LACUNA_EVENT_GATHER_CUH
 
-#include "finish.cuh"
+#include "epilogue.cuh"
 #include "short_runs.cuh"
 
 namespace lacuna
@@ -25,7 +25,7 @@ struct Picture {
     int wks, wjs;
     float *out;
     int64_t rs, cs;
-    lac_cuda_after_t after;
+    lac_cuda_epilogue_t epilogue;
 };
 
 /* How a launch is cut: a block holds row_warps x k_warps warps, a cluster of blocks one tile of out. */
@@ -279,7 +279,7 @@ __device__ inline void push_partial(float *received, const float (&acc)[kLaneCol
 /* out[i, j] := beta out[i, j] + alpha sum, and what follows. */
 __device__ inline void store_sum(const Picture &p, int i, int j, float sum, float alpha, float beta)
 {
-    store_finished(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.after, i, j);
+    store_with_epilogue(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.epilogue, i, j);
 }
 
 /* Whether four columns of the output are written at once: nothing is read, and they lie together. */
@@ -294,7 +294,8 @@ template <int kCount> __device__ inline void read_biases(float *bias, const Pict
 {
 #pragma unroll
     for (int q = 0; q < kCount; q++)
-        bias[q] = p.after.any && !p.after.of_rows ? bias_at(p.after, 0, least(j + q, p.n - 1)) : 0.0f;
+        bias[q] =
+            p.epilogue.any && !p.epilogue.of_rows ? bias_at(p.epilogue, 0, least(j + q, p.n - 1)) : 0.0f;
 }
 
 /* out[i, j .. j + 3] := beta out + alpha sums, and what follows, as far as there are columns. fours: all at
@@ -307,7 +308,7 @@ __device__ inline void store_four(const Picture &p, int i, int j, const float *s
     if (fours && j < p.n) {
         float x[4];
 #pragma unroll
-        for (int q = 0; q < 4; q++) x[q] = followed(p.after, alpha * sum[q], bias[q]);
+        for (int q = 0; q < 4; q++) x[q] = with_epilogue(p.epilogue, alpha * sum[q], bias[q]);
         const float4 four = make_float4(x[0], x[1], x[2], x[3]);
         if (kPast)
             __stcs((float4 *)at, four);
@@ -318,7 +319,7 @@ __device__ inline void store_four(const Picture &p, int i, int j, const float *s
 #pragma unroll
     for (int q = 0; q < 4; q++)
         if (j + q < p.n)
-            at[q * p.cs] = followed(p.after, scaled(at + q * p.cs, sum[q], alpha, beta), bias[q]);
+            at[q * p.cs] = with_epilogue(p.epilogue, scaled(at + q * p.cs, sum[q], alpha, beta), bias[q]);
 }
 
 /* Sums the received partials [slice][row][column] in slice order and writes out the rows [i0, i1) that lie in
@@ -356,7 +357,7 @@ inline Picture make_picture(const lac_cuda_product_t *p)
             p->out,
             p->rs,
             p->cs,
-            p->after};
+            p->epilogue};
 }
 
 inline bool wide_loads(const lac_cuda_product_t *p)

@@ -39,12 +39,12 @@ struct PairArgs {
     float *partial; /* [part][row][column]; NULL: the only part writes out */
     float *out;
     int64_t rs, cs;
-    lac_cuda_after_t after;
+    lac_cuda_epilogue_t epilogue;
 };
 
 __device__ inline void store(const PairArgs &a, int i, int j, float sum, float alpha, float beta)
 {
-    store_finished(a.out + i * a.rs + j * a.cs, sum, alpha, beta, a.after, i, j);
+    store_with_epilogue(a.out + i * a.rs + j * a.cs, sum, alpha, beta, a.epilogue, i, j);
 }
 
 /* The nonzeros of kRound elements of a row of S from `base` on into the queue, ascending; how many they are.
@@ -242,7 +242,7 @@ extern "C" lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const l
     a.alpha = p->alpha, a.beta = p->beta, a.w = *w;
     if (rows) a.rows = *rows;
     a.partial = parts > 1 ? (float *)workspace : nullptr;
-    a.out = p->out, a.rs = p->rs, a.cs = p->cs, a.after = p->after;
+    a.out = p->out, a.rs = p->rs, a.cs = p->cs, a.epilogue = p->epilogue;
     const bool dense = s && s->data;
     if (dense) {
         const size_t element = s->dt == LAC_U8 ? 1 : 4;

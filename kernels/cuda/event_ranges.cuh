@@ -49,7 +49,7 @@ __device__ inline void store_lane(const Picture &p, const float (&acc)[kLaneColu
     if (beta != 0.0f) load_quad(x, (const float *)at);
 #pragma unroll
     for (int c = 0; c < kLaneColumns; c++)
-        store_finished(x + c, 0.0f + acc[c], alpha, beta, p.after, i, j + c);
+        store_with_epilogue(x + c, 0.0f + acc[c], alpha, beta, p.epilogue, i, j + c);
     *at = make_float4(x[0], x[1], x[2], x[3]);
 }
 

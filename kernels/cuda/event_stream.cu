@@ -201,7 +201,8 @@ __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
 #pragma unroll
             for (int r = 0; r < kRows; r++) {
                 if (stores && warp + r * a.consumers < p.m)
-                    store_finished(out[r], sum[r], alpha, beta, p.after, warp + r * a.consumers, column);
+                    store_with_epilogue(out[r], sum[r], alpha, beta, p.epilogue, warp + r * a.consumers,
+                                        column);
                 out[r] += step * p.cs;
             }
         }

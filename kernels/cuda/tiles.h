@@ -28,7 +28,7 @@ typedef struct lac_cuda_tiles {
     lac_cuda_scalar_t beta;
     float *c;
     int64_t crs, ccs;
-    lac_cuda_after_t after; /* what follows, done where c is written */
+    lac_cuda_epilogue_t epilogue; /* what follows, done where c is written */
     bool portable;  /* by the kernel of other devices, also where there are warpgroup products: to test it */
     uint64_t *bits; /* NULL, or where the occupancy of what is written to c goes, as in lac_cuda_bits_t; NaN
                        is not zero */

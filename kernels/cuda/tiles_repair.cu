@@ -78,8 +78,8 @@ __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, floa
         for (int j = 0; j < kEach; j++) {
             const int row = row0 + y * kEach + i, col = col0 + x + j * (kSide / kEach);
             const float is = row < g.out.m && col < g.out.n
-                                 ? store_finished(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j],
-                                                  alpha, beta, g.out.after, row, col)
+                                 ? store_with_epilogue(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j],
+                                                       alpha, beta, g.out.epilogue, row, col)
                                  : 0.0f;
             if (!g.bits) continue;
             const unsigned both = __ballot_sync(kFull, is != 0.0f);

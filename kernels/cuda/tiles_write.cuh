@@ -5,7 +5,7 @@
 #ifndef LACUNA_TILES_WRITE_CUH
 #define LACUNA_TILES_WRITE_CUH
 
-#include "finish.cuh"
+#include "epilogue.cuh"
 #include "tiles.cuh"
 
 namespace lacuna
@@ -20,13 +20,13 @@ struct TilesOut {
     lac_cuda_scalar_t alpha, beta;
     float *c;
     int64_t crs, ccs;
-    lac_cuda_after_t after;
+    lac_cuda_epilogue_t epilogue;
 };
 
 inline TilesOut tiles_out(const lac_cuda_tiles_t *p)
 {
-    TilesOut out = {(int)p->m, (int)p->n, p->alpha, p->beta, p->c, p->crs, p->ccs, p->after};
-    if (!p->after.any) out.after.bias = nullptr, out.after.limit = NAN; /* all stay */
+    TilesOut out = {(int)p->m, (int)p->n, p->alpha, p->beta, p->c, p->crs, p->ccs, p->epilogue};
+    if (!p->epilogue.any) out.epilogue.bias = nullptr, out.epilogue.limit = NAN; /* all stay */
     return out;
 }
 
@@ -81,7 +81,7 @@ __device__ inline float tiles_value(const TilesOut &g, const TilesScale &s, cons
                                     float bias)
 {
     const float v = scaled(at, x, s.alpha, s.beta);
-    return kHow == kPlainly ? v : finished(g.after, v, bias);
+    return kHow == kPlainly ? v : apply_epilogue(g.epilogue, v, bias);
 }
 
 /* c := beta c + alpha {x, y}, and what follows, for two neighbours in memory; x and y become what is written.
@@ -126,8 +126,8 @@ __device__ inline void write_four(const TilesOut &g, const TilesScale &s, int ro
  * stays, and no element has to be asked whether something does. */
 template <Writing kHow> __device__ inline float bias_near(const TilesOut &g, int row, int col)
 {
-    const float bias = bias_at(g.after, least(row, g.m - 1), least(col, g.n - 1));
-    return kHow == kWithBits && !g.after.any ? -0.0f : bias;
+    const float bias = bias_at(g.epilogue, least(row, g.m - 1), least(col, g.n - 1));
+    return kHow == kWithBits && !g.epilogue.any ? -0.0f : bias;
 }
 
 /* This thread's part of the tile. kInside: all of it is inside, in pairs, and beta is 0. Biases are read so
@@ -141,7 +141,7 @@ __device__ inline void write_sums(const TilesOut &g, const TilesScale &s, int ti
     const int thread = thread_here();
     const int lane = thread % kWarp, row0 = tile_m * kTileRows + lane % 4 * 2,
               col = tile_n * kTileCols + thread / kWarp * 16 + lane / 4 * 2;
-    const bool of_rows = kHow != kPlainly && g.after.of_rows, of_columns = kHow != kPlainly && !of_rows;
+    const bool of_rows = kHow != kPlainly && g.epilogue.of_rows, of_columns = kHow != kPlainly && !of_rows;
     float across[2] = {}, down[kAhead][2] = {};
     uint32_t occupied[2] = {};
     if (of_columns) across[0] = bias_near<kHow>(g, 0, col), across[1] = bias_near<kHow>(g, 0, col + 1);
@@ -185,11 +185,11 @@ __device__ inline void write_tile(const TilesOut &g, const TilesSpace &space, in
             write_sums<kWithBits, true>(g, plain, tile_m, tile_n, sum, bits);
         else
             write_sums<kWithBits, false>(g, s, tile_m, tile_n, sum, bits);
-    } else if (inside && g.after.any)
+    } else if (inside && g.epilogue.any)
         write_sums<kFollowed, true>(g, plain, tile_m, tile_n, sum, nullptr);
     else if (inside)
         write_sums<kPlainly, true>(g, plain, tile_m, tile_n, sum, nullptr);
-    else if (g.after.any)
+    else if (g.epilogue.any)
         write_sums<kFollowed, false>(g, s, tile_m, tile_n, sum, nullptr);
     else
         write_sums<kPlainly, false>(g, s, tile_m, tile_n, sum, nullptr);

@@ -77,7 +77,7 @@ LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, c
         UNROLLED
         for (int c = 0; c < columns; c++) {
             real_t *o = out + (i + r) * rs + c * cs;
-            *o = r_finish(alpha, x_sum(x_add(total[r][c], sum[r][c])), beta, o);
+            *o = r_scale_out(alpha, x_sum(x_add(total[r][c], sum[r][c])), beta, o);
         }
     }
 }

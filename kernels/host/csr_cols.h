@@ -56,7 +56,7 @@ LAC_INLINE void csr_dot(const int32_t *idx, const float *val, int64_t nnz, const
         for (int64_t t = e; t < nnz; t++)
             lane[t - e] = r_fma(val ? val[t] : 1, w[c * ldw + idx[t]], lane[t - e]);
         memcpy(&sum[c], lane, sizeof lane);
-        out[c * cs] = r_finish(alpha, x_sum(x_add(total[c], sum[c])), beta, out + c * cs);
+        out[c * cs] = r_scale_out(alpha, x_sum(x_add(total[c], sum[c])), beta, out + c * cs);
     }
 }
 

@@ -46,8 +46,8 @@ LAC_INLINE void csr_row_block(const int32_t *idx, const float *val, int64_t nnz,
     add_levels(sum, vectors, level, ROW_VECTORS * LANES, nnz);
     if (cs == 1) {
         UNROLLED
-        for (int v = 0; v < last; v++) v_finish(out + v * LANES, sum[v], alpha, beta, LANES);
-        v_finish(out + last * LANES, sum[last], alpha, beta, lanes);
+        for (int v = 0; v < last; v++) v_scale_out(out + v * LANES, sum[v], alpha, beta, LANES);
+        v_scale_out(out + last * LANES, sum[last], alpha, beta, lanes);
         return;
     }
     UNROLLED
@@ -56,7 +56,7 @@ LAC_INLINE void csr_row_block(const int32_t *idx, const float *val, int64_t nnz,
         v_store(t, sum[v]);
         for (int64_t l = 0; l < (v < last ? LANES : lanes); l++) {
             real_t *o = out + (v * LANES + l) * cs;
-            *o = r_finish(alpha, t[l], beta, o);
+            *o = r_scale_out(alpha, t[l], beta, o);
         }
     }
 }

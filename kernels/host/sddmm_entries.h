@@ -65,7 +65,7 @@ static void sddmm(const lac_rows_t *pattern, int64_t e0, int64_t e1, const float
             for (int64_t c = 0; c < SDDMM_COLUMNS; c++)
                 column[c] = b + pattern->idx[e + min_i64(c, count - 1)] * ldb;
             sddmm_sums(a + row * lda, column, kk, sum);
-            for (int64_t c = 0; c < count; c++) val[e + c] = r_finish(alpha, sum[c], beta, val + e + c);
+            for (int64_t c = 0; c < count; c++) val[e + c] = r_scale_out(alpha, sum[c], beta, val + e + c);
         }
         e = end;
     }

@@ -95,12 +95,12 @@ LAC_INLINE real_t x_sum(xvec_t x)
 }
 
 /* beta * out + alpha * acc, with out not read where beta is 0: the end of every product. */
-LAC_INLINE real_t r_finish(real_t alpha, real_t acc, real_t beta, const real_t *out)
+LAC_INLINE real_t r_scale_out(real_t alpha, real_t acc, real_t beta, const real_t *out)
 {
     return beta == 0 ? alpha * acc : r_fma(alpha, acc, beta * *out);
 }
 
-LAC_INLINE void v_finish(real_t *out, vec_t acc, real_t alpha, real_t beta, int64_t n)
+LAC_INLINE void v_scale_out(real_t *out, vec_t acc, real_t alpha, real_t beta, int64_t n)
 {
     vec_t a = v_set1(alpha);
     if (beta == 0)

@@ -13,16 +13,16 @@ static void write_out(const real_t *acc, int64_t lda, int64_t m, int64_t n, real
             for (int64_t j = 0; j < n; j += LANES) {
                 int64_t lanes = min_i64(n - j, LANES);
                 const real_t *p = acc + i * lda + j;
-                v_finish(out + i * rs + j, lanes == LANES ? v_load(p) : v_load_n(p, lanes), alpha, beta,
-                         lanes);
+                v_scale_out(out + i * rs + j, lanes == LANES ? v_load(p) : v_load_n(p, lanes), alpha, beta,
+                            lanes);
             }
         return;
     }
     int64_t vector_rows = rs == 1 ? m - m % LANES : 0;
     for (int64_t j = 0; j < n; j++) {
         for (int64_t i = 0; i < vector_rows; i += LANES)
-            v_finish(out + i + j * cs, v_load_strided(acc + i * lda + j, lda), alpha, beta, LANES);
+            v_scale_out(out + i + j * cs, v_load_strided(acc + i * lda + j, lda), alpha, beta, LANES);
         for (int64_t i = vector_rows; i < m; i++)
-            out[i * rs + j * cs] = r_finish(alpha, acc[i * lda + j], beta, out + i * rs + j * cs);
+            out[i * rs + j * cs] = r_scale_out(alpha, acc[i * lda + j], beta, out + i * rs + j * cs);
     }
 }

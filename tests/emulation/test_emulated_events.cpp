@@ -175,17 +175,17 @@ void check_after(const Case &c, Operands &o, const char *what, const std::functi
     const bool of_rows = draw % 2, magnitude = draw % 4 == 3;
     const Buffer<float> bias(of_rows ? c.m : c.n);
     for (size_t e = 0; e < bias.count; e++) bias.data()[e] = (float)((e * 37 + draw) % 101) / 50.0f - 1.0f;
-    const lac_cuda_after_t after = {draw % 3 ? bias.data() : nullptr, true, of_rows, magnitude,
-                                    limits[draw % 4]};
+    const lac_cuda_epilogue_t epilogue = {draw % 3 ? bias.data() : nullptr, true, of_rows, magnitude,
+                                          limits[draw % 4]};
     memcpy(o.out.data(), o.before.data(), sizeof(float) * plain.size());
-    o.p.after = after;
+    o.p.epilogue = epilogue;
     const lac_status_t status = run();
-    o.p.after = {};
+    o.p.epilogue = {};
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) {
             const int64_t at = i * o.p.rs + j * o.p.cs;
-            const float x = plain[(size_t)at] + (after.bias ? after.bias[of_rows ? i : j] : 0.0f);
-            const float want = (magnitude ? fabsf(x) : x) <= after.limit ? 0.0f : x;
+            const float x = plain[(size_t)at] + (epilogue.bias ? epilogue.bias[of_rows ? i : j] : 0.0f);
+            const float want = (magnitude ? fabsf(x) : x) <= epilogue.limit ? 0.0f : x;
             if (status == LAC_OK && !memcmp(&o.out[at], &want, sizeof want)) continue;
             printf("FAIL after: %g, not %g, at %lld,%lld %s\n", (double)o.out[at], (double)want, (long long)i,
                    (long long)j, text(c, what).c_str());

@@ -205,11 +205,11 @@ void check_rows(const Case &c, const Operands &o, const uint64_t *bits)
 }
 
 /* The same with bits of what is not zero: c as before, and its bits, nothing in the rest of a row's last word
- * and nothing behind the last row. `follows`: with o.p.after; else without. */
+ * and nothing behind the last row. `follows`: with o.p.epilogue; else without. */
 void check_bits(const Case &c, Operands &o, bool follows, const char *what)
 {
     const std::vector<float> want = o.out;
-    const lac_cuda_after_t after = o.p.after;
+    const lac_cuda_epilogue_t epilogue = o.p.epilogue;
     const bool turned = (c.seed + follows) % 2; /* by columns */
     const int64_t lines = turned ? c.n : c.m, across = turned ? c.m : c.n, words = (across + 63) / 64;
     const int64_t lrs = turned ? o.p.ccs : o.p.crs, lcs = turned ? o.p.crs : o.p.ccs;
@@ -217,9 +217,9 @@ void check_bits(const Case &c, Operands &o, bool follows, const char *what)
     memset(bits.get(), 0x5a, sizeof(uint64_t) * (size_t)(lines * words));
     o.out = o.before;
     o.p.c = o.out.data(), o.p.bits = bits.get(), o.p.bits_words = words, o.p.bits_turned = turned;
-    if (!follows) o.p.after = {};
+    if (!follows) o.p.epilogue = {};
     if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status bits", c);
-    o.p.after = after, o.p.bits = nullptr;
+    o.p.epilogue = epilogue, o.p.bits = nullptr;
     if (memcmp(want.data(), o.out.data(), sizeof(float) * want.size())) fail(what, c);
     for (int64_t i = 0; i < lines; i++)
         for (int64_t j = 0; j < 64 * words; j++) {
@@ -239,14 +239,14 @@ void check_after(const Case &c, Operands &o, const std::vector<float> &plain)
     for (int64_t e = 0; e < (of_rows ? c.m : c.n); e++) bias.get()[e] = (float)(e * 37 % 101) / 50.0f - 1.0f;
     o.out = o.before;
     o.p.c = o.out.data();
-    o.p.after = {c.seed % 3 ? bias.get() : nullptr, true, of_rows, magnitude, limits[c.seed % 4]};
+    o.p.epilogue = {c.seed % 3 ? bias.get() : nullptr, true, of_rows, magnitude, limits[c.seed % 4]};
     if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status after", c);
     std::vector<float> want = plain;
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) {
             float &x = want[(size_t)(i * o.p.crs + j * o.p.ccs)];
-            x += o.p.after.bias ? bias.get()[of_rows ? i : j] : 0.0f;
-            if ((magnitude ? fabsf(x) : x) <= o.p.after.limit) x = 0.0f;
+            x += o.p.epilogue.bias ? bias.get()[of_rows ? i : j] : 0.0f;
+            if ((magnitude ? fabsf(x) : x) <= o.p.epilogue.limit) x = 0.0f;
         }
     for (size_t t = 0; t < want.size(); t++)
         if (memcmp(&want[t], &o.out[t], sizeof want[t]) && !(std::isnan(want[t]) && std::isnan(o.out[t])))

@@ -267,7 +267,7 @@ static bool compare_any(lac_ctx_t *ctx, any_t *x, lac_epilogue_t e, const char *
     return true;
 }
 
-static void test_finishing_routes(lac_ctx_t *ctx)
+static void test_fusing_routes(lac_ctx_t *ctx)
 {
     static const int64_t extents[][3] = {
         {200, 300, 260}, {300, 64, 260}, {130, 20, 1}, {65, 2000, 129}, {12, 500, 700}};
@@ -314,6 +314,6 @@ static void test_places(lac_ctx_t *ctx)
 int main(int argc, char **argv)
 {
     static const gpu_test_t tests[] = {GPU_TEST(test_chains), GPU_TEST(test_formats_again),
-                                       GPU_TEST(test_finishing_routes), GPU_TEST(test_places)};
+                                       GPU_TEST(test_fusing_routes), GPU_TEST(test_places)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

@@ -55,7 +55,7 @@ static void test_refusals(void **state)
     fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_UNAVAILABLE, "epilogue.formats: cannot be measured");
     untouched(&x);
     fake.capturing = false;
-    fake_device_backend()->finish = NULL;
+    fake_device_backend()->apply_epilogue = NULL;
     fake_device_refuses(run(ctx, &x, NULL), LAC_ERR_UNAVAILABLE, "has no epilogues");
     untouched(&x);
     lac_meta_free(x.c.meta);
@@ -90,7 +90,7 @@ static void test_declined(void **state)
     lac_meta_free(x.c.meta);
 }
 
-static int finishing_runs, passes;
+static int fusing_runs, passes;
 
 static lac_refusal_t always_fits(const lac_route_t *route, const lac_problem_t *p)
 {
@@ -110,46 +110,46 @@ static size_t takes_none(const lac_route_t *route, const lac_problem_t *p)
     return 0;
 }
 
-static lac_status_t finishing_run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
-                                  lac_outcome_t *out)
+static lac_status_t fusing_run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                               lac_outcome_t *out)
 {
     (void)route, (void)exec, (void)out;
-    finishing_runs += p->after.any && p->after.bias == bias && p->after.limit == 0.0f;
+    fusing_runs += p->epilogue.any && p->epilogue.bias == bias && p->epilogue.limit == 0.0f;
     for (int i = 0; i < N * N; i++) p->c[i] = 5.0f;
     return LAC_OK;
 }
 
-static bool finishes_by_rows(const lac_route_t *route, const lac_problem_t *p)
+static bool fuses_by_rows(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return p->after.bias_per_row;
+    return p->epilogue.bias_per_row;
 }
 
 static lac_status_t counted_pass(lac_exec_t *exec, const lac_problem_t *p)
 {
     (void)exec;
-    passes += p->after.any && p->c == c;
+    passes += p->epilogue.any && p->c == c;
     return LAC_OK;
 }
 
 static void run_expecting(lac_ctx_t *ctx, const layer_t *x, int runs, int passes_behind)
 {
-    finishing_runs = passes = 0;
+    fusing_runs = passes = 0;
     unit_expect(run(ctx, x, NULL), LAC_OK, "layer");
-    assert_int_equal(finishing_runs, runs);
+    assert_int_equal(fusing_runs, runs);
     assert_int_equal(passes, passes_behind);
 }
 
 /* Where routes are compared their products are, and what follows is done behind. */
-static void test_route_that_finishes(void **state)
+static void test_route_that_fuses(void **state)
 {
     static const lac_route_t self = {"self",    LAC_ROLE_DENSE, LAC_SIDE_NONE, always_fits,
-                                     costs_one, takes_none,     finishing_run, finishes_by_rows};
+                                     costs_one, takes_none,     fusing_run,    fuses_by_rows};
     static const lac_route_t *const table[] = {&self};
     lac_ctx_t *ctx = *state;
     layer_t x = make(ctx);
     ctx->routes = table, ctx->route_count = 1;
-    fake_device_backend()->finish = counted_pass;
+    fake_device_backend()->apply_epilogue = counted_pass;
     x.e.bias_per_row = 1;
     run_expecting(ctx, &x, 1, 0);
     x.e.bias_per_row = 0;
@@ -172,7 +172,7 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {LAYER_TEST(test_refusals), LAYER_TEST(test_captured),
-                                       LAYER_TEST(test_declined), LAYER_TEST(test_route_that_finishes)};
+                                       LAYER_TEST(test_declined), LAYER_TEST(test_route_that_fuses)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,21 +184,21 @@ static bool always(const lac_route_t *route, const lac_problem_t *p)
 }
 
 /* A pass behind the product counts for those that leave one to be done. */
-static void test_what_follows_counts(void **state)
+static void test_epilogue_counts(void **state)
 {
     (void)state;
     static const lac_machine_t machine;
     static const lac_preference_t none;
-    lac_problem_t p = {.m = 1, .n = 1, .k = 1, .after = {.pass_us = 3.0}};
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1, .epilogue = {.pass_us = 3.0}};
     p.a.density = 0.7, p.b.density = -1.0;
-    other.route.finishes = always;
+    other.route.fuses_epilogue = always;
     expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, LAC_WHY_CHEAPEST); /* 12 against 10 */
-    p.after.any = true;
+    p.epilogue.any = true;
     lac_choice_t choice = lac_select(table, COUNT, &p, &machine, &none); /* against 13 */
     expect_route(choice, &other, LAC_WHY_CHEAPEST);
     assert_true(choice.cost_us == 12.0 && choice.dense_us == 13.0);
-    assert_true(lac_route_finishes(&other.route, &p) && !lac_route_finishes(&dense.route, &p));
-    other.route.finishes = NULL;
+    assert_true(lac_route_fuses_epilogue(&other.route, &p) && !lac_route_fuses_epilogue(&dense.route, &p));
+    other.route.fuses_epilogue = NULL;
     expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, LAC_WHY_CHEAPEST);
 }
 
@@ -300,7 +300,7 @@ int main(void)
         cmocka_unit_test_setup(test_bias_is_for_dense, reset),
         cmocka_unit_test_setup(test_hysteresis_is_for_the_incumbent, reset),
         cmocka_unit_test_setup(test_hysteresis_ends_where_the_vendor_was_measured, reset),
-        cmocka_unit_test_setup(test_what_follows_counts, reset),
+        cmocka_unit_test_setup(test_epilogue_counts, reset),
         cmocka_unit_test_setup(test_forced, reset),
         cmocka_unit_test_setup(test_oracle_is_never_free, reset),
         cmocka_unit_test_setup(test_record, reset),

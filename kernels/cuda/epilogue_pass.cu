@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Bias and activation of an output, in a pass of their own. */
 #include "cuda_support.h"
-#include "finish.cuh"
+#include "epilogue.cuh"
 
 namespace lacuna
 {
@@ -12,10 +12,10 @@ namespace
 constexpr int kThreads = 256;
 constexpr int64_t kLinesAtOnce = 1 << 15; /* grid.y; further lines are taken in turn */
 
-struct FinishArgs {
+struct EpilogueArgs {
     float *out;
     int64_t lines, count, line_stride, stride;
-    lac_cuda_after_t after; /* its rows are lines */
+    lac_cuda_epilogue_t epilogue; /* its rows are lines */
 };
 
 /* out := what follows.
@@ -23,7 +23,7 @@ struct FinishArgs {
  *           enough is under way for DRAM. Lines along the shorter stride, in turns.
  * Bytes     out read and written once. Limit: DRAM, or the launch. */
 template <bool kQuads>
-__global__ __launch_bounds__(kThreads) void finish_output(const __grid_constant__ FinishArgs g)
+__global__ __launch_bounds__(kThreads) void finish_output(const __grid_constant__ EpilogueArgs g)
 {
     constexpr int kEach = kQuads ? 4 : 1;
     const int64_t j = (blockIdx.x * (int64_t)kThreads + threadIdx.x) * kEach;
@@ -31,19 +31,19 @@ __global__ __launch_bounds__(kThreads) void finish_output(const __grid_constant_
     if (j >= g.count) return;
     float bias[kEach];
 #pragma unroll
-    for (int c = 0; c < kEach; c++) bias[c] = g.after.of_rows ? 0.0f : bias_at(g.after, 0, j + c);
+    for (int c = 0; c < kEach; c++) bias[c] = g.epilogue.of_rows ? 0.0f : bias_at(g.epilogue, 0, j + c);
     for (int64_t i = blockIdx.y; i < g.lines; i += gridDim.y) {
         float *const at = g.out + i * g.line_stride + j * g.stride;
-        const float of_line = g.after.of_rows ? bias_at(g.after, i, 0) : 0.0f;
+        const float of_line = g.epilogue.of_rows ? bias_at(g.epilogue, i, 0) : 0.0f;
         if constexpr (kQuads) {
             const float4 q = *(const float4 *)at;
             float x[kEach] = {q.x, q.y, q.z, q.w};
 #pragma unroll
             for (int c = 0; c < kEach; c++)
-                x[c] = finished(g.after, x[c], g.after.of_rows ? of_line : bias[c]);
+                x[c] = apply_epilogue(g.epilogue, x[c], g.epilogue.of_rows ? of_line : bias[c]);
             *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
         } else {
-            *at = finished(g.after, *at, g.after.of_rows ? of_line : bias[0]);
+            *at = apply_epilogue(g.epilogue, *at, g.epilogue.of_rows ? of_line : bias[0]);
         }
     }
 }
@@ -51,18 +51,18 @@ __global__ __launch_bounds__(kThreads) void finish_output(const __grid_constant_
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_finish_output(const lac_cuda_finish_t *f, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_epilogue_pass(const lac_cuda_epilogue_pass_t *f, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (f->m == 0 || f->n == 0) return LAC_OK;
     const bool by_rows = (f->cs < 0 ? -f->cs : f->cs) <= (f->rs < 0 ? -f->rs : f->rs);
-    FinishArgs g = {f->out,
-                    by_rows ? f->m : f->n,
-                    by_rows ? f->n : f->m,
-                    by_rows ? f->rs : f->cs,
-                    by_rows ? f->cs : f->rs,
-                    f->after};
-    g.after.of_rows = f->after.of_rows == by_rows;
+    EpilogueArgs g = {f->out,
+                      by_rows ? f->m : f->n,
+                      by_rows ? f->n : f->m,
+                      by_rows ? f->rs : f->cs,
+                      by_rows ? f->cs : f->rs,
+                      f->epilogue};
+    g.epilogue.of_rows = f->epilogue.of_rows == by_rows;
     const bool quads = g.stride == 1 && g.count % 4 == 0 && g.line_stride % 4 == 0 && aligned(g.out, 16);
     const int64_t blocks = ceil_div(quads ? g.count / 4 : g.count, kThreads);
     if (blocks >= INT32_MAX) return LAC_ERR_EXTENT;

@@ -96,17 +96,17 @@ void release(Operands &o)
 enum Way { kBehind, kFused, kWithBits };
 
 /* c as it comes out: with what follows done by a pass behind the product, or by itself, or with bits. */
-std::vector<uint32_t> result(const Operands &o, const lac_cuda_after_t &after, Way way)
+std::vector<uint32_t> result(const Operands &o, const lac_cuda_epilogue_t &epilogue, Way way)
 {
     const bool behind = way == kBehind;
     std::vector<uint32_t> got(o.bytes / sizeof(uint32_t));
     lac_cuda_tiles_t p = o.p;
     CUDA_CHECK(cudaMemcpyAsync(o.c, o.before, o.bytes, cudaMemcpyDeviceToDevice, stream));
-    if (!behind) p.after = after;
+    if (!behind) p.epilogue = epilogue;
     if (way == kWithBits) p.bits = o.bits;
     lac_status_t status = lac_cuda_tiles_run(&p, o.workspace, stream);
-    const lac_cuda_finish_t pass = {p.m, p.n, p.c, p.crs, p.ccs, after};
-    if (status == LAC_OK && behind) status = lac_cuda_finish_output(&pass, stream);
+    const lac_cuda_epilogue_pass_t pass = {p.m, p.n, p.c, p.crs, p.ccs, epilogue};
+    if (status == LAC_OK && behind) status = lac_cuda_epilogue_pass(&pass, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMemcpy(got.data(), o.c, o.bytes, cudaMemcpyDeviceToHost));
     if (status != LAC_OK) printf("FAIL status %d\n", (int)status), failures++;
@@ -114,7 +114,7 @@ std::vector<uint32_t> result(const Operands &o, const lac_cuda_after_t &after, W
 }
 
 /* The same c, and a bit for each element that is no zero; none behind the last. */
-bool check_bits(const Case &x, const Operands &o, const lac_cuda_after_t &after,
+bool check_bits(const Case &x, const Operands &o, const lac_cuda_epilogue_t &epilogue,
                 const std::vector<uint32_t> &want)
 {
     const bool turned = o.p.bits_turned;
@@ -122,7 +122,7 @@ bool check_bits(const Case &x, const Operands &o, const lac_cuda_after_t &after,
     const int64_t lrs = turned ? o.p.ccs : o.p.crs, lcs = turned ? o.p.crs : o.p.ccs;
     std::vector<uint64_t> bits((size_t)(lines * words));
     CUDA_CHECK(cudaMemsetAsync(o.bits, 0x5a, 8 * bits.size(), stream));
-    const bool same = result(o, after, kWithBits) == want;
+    const bool same = result(o, epilogue, kWithBits) == want;
     CUDA_CHECK(cudaMemcpy(bits.data(), o.bits, 8 * bits.size(), cudaMemcpyDeviceToHost));
     for (int64_t i = 0; i < lines; i++)
         for (int64_t w = 0; w < words; w++) {
@@ -135,7 +135,7 @@ bool check_bits(const Case &x, const Operands &o, const lac_cuda_after_t &after,
                    "%lld of "
                    "row %lld is %016llx, expected %016llx\n",
                    x.portable ? "portable " : "", (long long)x.shape.m, (long long)x.shape.k,
-                   (long long)x.shape.n, x.layout, x.special, x.alpha, x.beta, after.any, after.limit,
+                   (long long)x.shape.n, x.layout, x.special, x.alpha, x.beta, epilogue.any, epilogue.limit,
                    (long long)w, (long long)i, (unsigned long long)bits[(size_t)(i * words + w)],
                    (unsigned long long)word);
             return false;
@@ -143,13 +143,13 @@ bool check_bits(const Case &x, const Operands &o, const lac_cuda_after_t &after,
     return true;
 }
 
-void check_after(const Case &x, const Operands &o, const lac_cuda_after_t &after)
+void check_after(const Case &x, const Operands &o, const lac_cuda_epilogue_t &epilogue)
 {
-    const std::vector<uint32_t> want = result(o, after, kBehind), got = result(o, after, kFused);
+    const std::vector<uint32_t> want = result(o, epilogue, kBehind), got = result(o, epilogue, kFused);
     size_t at = 0;
     checks++;
     while (at < want.size() && got[at] == want[at]) at++;
-    if (!check_bits(x, o, after, want)) return;
+    if (!check_bits(x, o, epilogue, want)) return;
     if (at == want.size()) return;
     failures++;
     printf(
@@ -157,10 +157,10 @@ void check_after(const Case &x, const Operands &o, const lac_cuda_after_t &after
         "%zu is %08x, expected %08x\n",
         x.portable ? "portable " : "", (long long)x.shape.m, (long long)x.shape.k, (long long)x.shape.n,
         x.layout, x.special, x.alpha, x.beta,
-        !after.bias     ? "none"
-        : after.of_rows ? "rows"
-                        : "columns",
-        after.magnitude, after.limit, at, got[at], want[at]);
+        !epilogue.bias     ? "none"
+        : epilogue.of_rows ? "rows"
+                           : "columns",
+        epilogue.magnitude, epilogue.limit, at, got[at], want[at]);
 }
 
 /* Each bias with each activation: all stay, ReLU, a threshold, a magnitude. */
@@ -177,7 +177,7 @@ void check(const Case &x)
 
 } // namespace
 
-/* finish_test [most shapes] */
+/* epilogue_test [most shapes] */
 int main(int argc, char **argv)
 {
     /* Shared out k and not, edges within a tile, more rows than a panel. */
