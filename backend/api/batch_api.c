@@ -128,15 +128,15 @@ static lac_status_t check_apart(const char *name, const lac_obj_t *x, lac_inc_t 
  * more of them than elements of the batch of C, whose span was checked. */
 static bool rows_follow(const lac_obj_t *x, lac_inc_t stride, lac_dim_t count, lac_obj_t *all)
 {
-    bool turned = x->trans == LAC_TRANS;
-    lac_inc_t rs = turned ? x->cs : x->rs, cs = turned ? x->rs : x->cs;
+    bool swapped = x->trans == LAC_TRANS;
+    lac_inc_t rs = swapped ? x->cs : x->rs, cs = swapped ? x->rs : x->cs;
     lac_dim_t rows = lac_obj_rows(x), cols = lac_obj_cols(x), total = rows * count;
     if (rows != 1 && stride != rows * rs) return false;
     *all = (lac_obj_t){x->dt, x->space, LAC_NO_TRANS, total, cols, rows == 1 ? stride : rs, cs, x->buf, NULL};
     return true;
 }
 
-static lac_obj_t turned(const lac_obj_t *x)
+static lac_obj_t swapped(const lac_obj_t *x)
 {
     lac_obj_t t = *x;
     t.trans = x->trans == LAC_TRANS ? LAC_NO_TRANS : LAC_TRANS;
@@ -153,11 +153,11 @@ static bool lay_together(lac_dim_t count, lac_obj_t *a, lac_inc_t stride_a, lac_
         *a = all, *c = all_c;
         return true;
     }
-    lac_obj_t b_turned = turned(b), c_turned = turned(c);
-    if (stride_a || !stride_b || !rows_follow(&b_turned, stride_b, count, &all) ||
-        !rows_follow(&c_turned, stride_c, count, &all_c))
+    lac_obj_t b_transposed = swapped(b), c_transposed = swapped(c);
+    if (stride_a || !stride_b || !rows_follow(&b_transposed, stride_b, count, &all) ||
+        !rows_follow(&c_transposed, stride_c, count, &all_c))
         return false;
-    *b = turned(&all), *c = turned(&all_c);
+    *b = swapped(&all), *c = swapped(&all_c);
     return true;
 }
 

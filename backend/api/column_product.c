@@ -17,8 +17,8 @@ lac_site_key_t lac_column_key(lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_d
 lac_obj_t lac_column_obj(lac_space_t space, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
                          const float *buf, lac_inc_t rs, lac_inc_t ld)
 {
-    bool turned = trans == LAC_TRANS;
-    lac_obj_t x = {LAC_F32, space, trans, turned ? cols : rows, turned ? rows : cols, rs, ld, NULL, NULL};
+    bool swapped = trans == LAC_TRANS;
+    lac_obj_t x = {LAC_F32, space, trans, swapped ? cols : rows, swapped ? rows : cols, rs, ld, NULL, NULL};
     memcpy(&x.buf, &buf, sizeof buf);
     return x;
 }

@@ -195,11 +195,11 @@ lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *o
     if ((status = check_apart("out", a, out)) || !out->m || !out->n) return status;
     if (!ctx->backend->expand) return no_conversions(ctx);
     lac_operand_t x = lac_operand_describe(a);
-    bool turned = out->trans == LAC_TRANS;
+    bool swapped = out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
     status =
         ctx->backend->expand(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), out->buf,
-                             turned ? out->cs : out->rs, turned ? out->rs : out->cs, ctx->policy.threads);
+                             swapped ? out->cs : out->rs, swapped ? out->rs : out->cs, ctx->policy.threads);
     lac_leave(ctx, token);
     return status;
 }

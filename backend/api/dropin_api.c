@@ -224,12 +224,12 @@ int lac_try_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, floa
                   const char *symbol, const void *caller)
 {
     if (!ctx) return 0;
-    bool turned = ta == LAC_TRANS;
-    lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
+    bool swapped = ta == LAC_TRANS;
+    lac_dim_t rows = swapped ? n : m, cols = swapped ? m : n;
     bool registered = lac_interpose_is_registered(1, rows, cols, x, a, y, incy < 0 ? -incy : incy);
     if (is_small(ctx, (double)m * (double)n)) return 0;
     lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
-    at.ars = turned ? lda : 1, at.acs = turned ? 1 : lda;
+    at.ars = swapped ? lda : 1, at.acs = swapped ? 1 : lda;
     if (!registered && (is_blind(ctx) || lac_dispatch_settled(ctx, &at, 1))) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t oa = lac_column_obj(space, ta, rows, cols, a, 1, lda);

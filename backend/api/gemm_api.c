@@ -168,9 +168,9 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
 static lac_obj_t f32_matrix(const lac_ctx_t *ctx, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
                             const float *buf, lac_inc_t rs, lac_inc_t cs)
 {
-    bool turned = trans == LAC_TRANS;
+    bool swapped = trans == LAC_TRANS;
     lac_space_t space = ctx ? ctx->backend->space : LAC_HOST;
-    lac_obj_t x = {LAC_F32, space, trans, turned ? cols : rows, turned ? rows : cols, rs, cs, NULL, NULL};
+    lac_obj_t x = {LAC_F32, space, trans, swapped ? cols : rows, swapped ? rows : cols, rs, cs, NULL, NULL};
     memcpy(&x.buf, &buf, sizeof buf); /* an input of the call: never written through */
     return x;
 }
@@ -198,8 +198,8 @@ lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n,
                        lac_inc_t rsa, lac_inc_t csa, const float *x, lac_inc_t incx, float beta, float *y,
                        lac_inc_t incy)
 {
-    bool turned = ta == LAC_TRANS;
-    lac_dim_t rows = turned ? n : m, cols = turned ? m : n;
+    bool swapped = ta == LAC_TRANS;
+    lac_dim_t rows = swapped ? n : m, cols = swapped ? m : n;
     lac_obj_t oa = f32_matrix(ctx, ta, rows, cols, a, rsa, csa);
     lac_obj_t ox = f32_matrix(ctx, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
     lac_obj_t oy = f32_matrix(ctx, LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);

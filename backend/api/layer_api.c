@@ -94,7 +94,7 @@ static lac_epilogue_args_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *
                                                                    : e->threshold,
                                  .pass_us = pass_us(ctx, p),
                                  .bits = asks_for_bits(ctx, e),
-                                 .bits_turned = c->trans == LAC_TRANS};
+                                 .bits_transposed = c->trans == LAC_TRANS};
 }
 
 static lac_status_t run_epilogue(const lac_ctx_t *ctx, const lac_problem_t *p)

@@ -62,7 +62,7 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
 
 static bool same_operand(const lac_operand_t *x, const lac_operand_t *y)
 {
-    return x->dt == y->dt && x->rs == y->rs && x->cs == y->cs && x->flipped == y->flipped;
+    return x->dt == y->dt && x->rs == y->rs && x->cs == y->cs && x->transposed == y->transposed;
 }
 
 static bool same_shape(const lac_problem_t *x, const lac_problem_t *y)

@@ -24,13 +24,14 @@ static lac_status_t check_input(const lac_ctx_t *ctx, const char *name, const la
     return status;
 }
 
-static void turn(lac_obj_t *obj)
+static void transpose(lac_obj_t *obj)
 {
     obj->trans = obj->trans == LAC_TRANS ? LAC_NO_TRANS : LAC_TRANS;
 }
 
 /* Fills x and y of a call that has everything else. */
-static lac_status_t begin(call_t *c, const lac_obj_t *x, bool x_turned, const lac_obj_t *y, bool y_turned)
+static lac_status_t begin(call_t *c, const lac_obj_t *x, bool x_transposed, const lac_obj_t *y,
+                          bool y_transposed)
 {
     lac_status_t status;
     lac_clear_error();
@@ -39,8 +40,8 @@ static lac_status_t begin(call_t *c, const lac_obj_t *x, bool x_turned, const la
     if ((status = check_input(c->ctx, c->y_name, y))) return status;
     c->x = *x;
     c->y = *y;
-    if (x_turned) turn(&c->x);
-    if (y_turned) turn(&c->y);
+    if (x_transposed) transpose(&c->x);
+    if (y_transposed) transpose(&c->y);
     return LAC_OK;
 }
 
@@ -145,9 +146,9 @@ static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
         lac_obj_t x = c->x;
         c->x = c->y;
         c->y = x;
-        turn(&c->x);
-        turn(&c->y);
-        turn(&stored);
+        transpose(&c->x);
+        transpose(&c->y);
+        transpose(&stored);
     }
     lac_problem_t p;
     lac_problem_describe(&p, c->alpha ? *c->alpha : 1.0f, &c->x, &c->y, c->beta ? *c->beta : 0.0f, &stored);

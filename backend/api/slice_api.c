@@ -137,13 +137,13 @@ lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, 
     lac_status_t status = describe(&c, &s);
     if (!status) status = check_dense(&c, &s, "out", out, true);
     if (status) return status;
-    bool turned = out->trans == LAC_TRANS;
+    bool swapped = out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
     status = find_format(&c, &s);
     if (!status) status = check_apart(&c, &s, "out", out);
     if (!status)
-        status = ctx->backend->slicer->rows(ctx->exec, &s, out->buf, turned ? out->cs : out->rs,
-                                            turned ? out->rs : out->cs);
+        status = ctx->backend->slicer->rows(ctx->exec, &s, out->buf, swapped ? out->cs : out->rs,
+                                            swapped ? out->rs : out->cs);
     lac_leave(ctx, token);
     return status;
 }
@@ -169,14 +169,14 @@ lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t
     lac_status_t status = describe(&c, &s);
     if (!status) status = check_dense(&c, &s, "grad_out", grad_out, false);
     if (status) return status;
-    bool turned = grad_out->trans == LAC_TRANS;
+    bool swapped = grad_out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
     status = find_format(&c, &s);
     if (!status) status = check_gradient(&c, &s, grad_out, grad_val);
     if (!status)
         status =
-            ctx->backend->slicer->grad(ctx->exec, &s, grad_out->buf, turned ? grad_out->cs : grad_out->rs,
-                                       turned ? grad_out->rs : grad_out->cs, grad_val);
+            ctx->backend->slicer->grad(ctx->exec, &s, grad_out->buf, swapped ? grad_out->cs : grad_out->rs,
+                                       swapped ? grad_out->rs : grad_out->cs, grad_val);
     lac_leave(ctx, token);
     return status;
 }

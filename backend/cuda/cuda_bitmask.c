@@ -17,7 +17,7 @@
 
 static lac_format_t format_of(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORMAT_BITS_T : LAC_FORMAT_BITS;
+    return s->s_transposed ? LAC_FORMAT_BITS_T : LAC_FORMAT_BITS;
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)

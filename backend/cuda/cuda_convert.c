@@ -17,8 +17,8 @@ bool lac_cuda_format_converts(const lac_operand_t *x, lac_format_t which)
     return x->formats & (1u << across(which) | 1u << LAC_FORMAT_BITS);
 }
 
-static lac_status_t turn(lac_exec_t *exec, const lac_meta_t *meta, lac_format_t which,
-                         const lac_format_data_t *from, lac_format_data_t *data)
+static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_meta_t *meta, lac_format_t which,
+                               const lac_format_data_t *from, lac_format_data_t *data)
 {
     int64_t majors = which == LAC_FORMAT_CSC ? meta->m : meta->n,
             minors = which == LAC_FORMAT_CSC ? meta->n : meta->m;
@@ -28,10 +28,11 @@ static lac_status_t turn(lac_exec_t *exec, const lac_meta_t *meta, lac_format_t 
     lac_status_t status = lac_cuda_format_own(data, 0, (size_t)(minors + 1) * sizeof(int64_t), &ptr);
     if (!status) status = lac_cuda_format_own(data, 1, entries, &idx);
     if (!status && from->val) status = lac_cuda_format_own(data, 2, entries, &val);
-    if (!status) status = lac_cuda_work(exec, (size_t)lac_cuda_turn_csr_bytes(minors, from->count), &scratch);
+    if (!status)
+        status = lac_cuda_work(exec, (size_t)lac_cuda_csr_to_csc_bytes(minors, from->count), &scratch);
     if (!status)
         status = lac_cuda_launched(
-            lac_cuda_turn_csr(majors, minors, &csr, ptr, idx, val, scratch, exec->stream), "metadata");
+            lac_cuda_csr_to_csc(majors, minors, &csr, ptr, idx, val, scratch, exec->stream), "metadata");
     if (status) return status;
     data->ptr = ptr, data->idx = idx, data->val = val;
     return LAC_OK;
@@ -72,11 +73,11 @@ lac_status_t lac_cuda_format_convert(lac_exec_t *exec, const lac_operand_t *x, l
     lac_status_t status = lac_cuda_may_allocate(exec, "metadata");
     if (status) return status;
     if (source != LAC_FORMAT_BITS)
-        status = turn(exec, meta, which, from, data);
+        status = csr_to_csc(exec, meta, which, from, data);
     else if (which == LAC_FORMAT_CSR)
         status = list_bits(exec, meta, from, data);
     else if (!(status = list_bits(exec, meta, from, &rows)))
-        status = turn(exec, meta, which, &rows, data);
+        status = csr_to_csc(exec, meta, which, &rows, data);
     if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
     lac_cuda_format_drop(&rows);
     if (status) lac_cuda_format_drop(data);

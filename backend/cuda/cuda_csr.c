@@ -4,7 +4,7 @@
 
  Four kernels: a warp or more per row where W is short; where it is long, gathered slices of W, wide ones for
  many rows of few nonzeros, or steps that share what is read of W between rows. These want W's rows, so a long
- W by columns is turned first. The rows of an operand that may change are built in the workspace, in every
+ W by columns is transposed first. The rows of an operand that may change are built in the workspace, in every
  call. */
 #include "cuda_contents.h"
 #include "cuda_epilogue.h"
@@ -19,8 +19,8 @@
 /* How W comes to the kernel. */
 typedef enum partner {
     AS_IT_LIES,
-    COPIED, /* frozen: a k-major copy is kept        */
-    TURNED  /* in the workspace, in every call       */
+    COPIED,    /* frozen: a k-major copy is kept        */
+    TRANSPOSED /* in the workspace, in every call       */
 } partner_t;
 
 typedef enum kernel {
@@ -36,7 +36,7 @@ typedef struct how {
     bool wide; /* gathered, where there are no steps, in wide slices */
 } how_t;
 
-/* The leading dimension of a W that is turned. */
+/* The leading dimension of a W that is transposed. */
 static int64_t padded(int64_t n)
 {
     return (n + 3) / 4 * 4;
@@ -45,9 +45,9 @@ static int64_t padded(int64_t n)
 /* Whether rows of W begin on 16 bytes, as the copy engine wants them, and loads of 16 bytes. */
 static bool w_aligned(const lac_sided_t *s, how_t how)
 {
-    return how.partner == TURNED   ? true
-           : how.partner == COPIED ? s->n % 4 == 0
-                                   : s->wrs >= s->n && s->wrs % 4 == 0 && (uintptr_t)s->w->buf % 16 == 0;
+    return how.partner == TRANSPOSED ? true
+           : how.partner == COPIED   ? s->n % 4 == 0
+                                     : s->wrs >= s->n && s->wrs % 4 == 0 && (uintptr_t)s->w->buf % 16 == 0;
 }
 
 static double gathered_us(const lac_sided_t *s, bool wide, const lac_machine_t *machine)
@@ -62,7 +62,7 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     bool narrow = s->n <= LAC_CUDA_SHORT_MAX,
          lies = slices != LAC_SLICES_NEITHER && s->wrs >= 0 && s->wcs >= 0;
     partner_t partner = slices == LAC_SLICES_COPY                         ? COPIED
-                        : !lies || (slices == LAC_SLICES_COLS && !narrow) ? TURNED
+                        : !lies || (slices == LAC_SLICES_COLS && !narrow) ? TRANSPOSED
                                                                           : AS_IT_LIES;
     how_t how = {lac_cuda_rows_source(s), partner, narrow ? SHARED_ROWS : GATHERED, false};
     if (narrow || !w_aligned(s, how)) return how;
@@ -75,9 +75,10 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     return how;
 }
 
-static size_t turned_bytes(const lac_sided_t *s, how_t how)
+static size_t transposed_bytes(const lac_sided_t *s, how_t how)
 {
-    return how.partner == TURNED ? lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * sizeof(float)) : 0;
+    return how.partner == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * sizeof(float))
+                                     : 0;
 }
 
 static size_t steps_bytes(const lac_sided_t *s, how_t how)
@@ -126,12 +127,12 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, machine);
-    double turned = 2.0 * (double)turned_bytes(&s, how) / (machine->cuda_dram_gbps * 1e3);
+    double transposed = 2.0 * (double)transposed_bytes(&s, how) / (machine->cuda_dram_gbps * 1e3);
     double product =
         how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_slices(p, &s) == LAC_SLICES_COLS, machine)
         : how.kernel == STEPPED   ? lac_cuda_steps_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
                                   : gathered_us(&s, how.wide, machine);
-    return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + turned + product;
+    return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + transposed + product;
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -140,7 +141,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     how_t how = how_of(p, &s, NULL);
     size_t copy = how.partner == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
     size_t kept = how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORMAT ? lac_cuda_steps_kept(&s) : 0;
-    return copy + kept + turned_bytes(&s, how) + steps_bytes(&s, how) + partial_bytes(&s, how) +
+    return copy + kept + transposed_bytes(&s, how) + steps_bytes(&s, how) + partial_bytes(&s, how) +
            lac_cuda_rows_bytes(&s) + lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s));
 }
 
@@ -159,7 +160,7 @@ static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t h
     return status;
 }
 
-/* W as the kernel reads it; turned at `memory` where it has to be. */
+/* W as the kernel reads it; transposed at `memory` where it has to be. */
 static lac_status_t place_w(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,
                             const lac_format_data_t *copy, char *memory, lac_cuda_product_t *product)
 {
@@ -167,13 +168,13 @@ static lac_status_t place_w(lac_exec_t *exec, const lac_problem_t *p, const lac_
     product->w = copy ? copy->val : s->w->buf;
     product->order = by_rows || copy ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product->ldw = copy ? s->n : by_rows ? s->wrs : s->n == 1 ? s->k : s->wcs;
-    if (how.partner != TURNED) return LAC_OK;
+    if (how.partner != TRANSPOSED) return LAC_OK;
     lac_cuda_matrix_t w = {LAC_F32, s->w->buf, s->k, s->n, s->wrs, s->wcs};
-    float *turned = (float *)(void *)memory;
-    product->w = turned;
+    float *transposed = (float *)(void *)memory;
+    product->w = transposed;
     product->order = LAC_CUDA_ROWS;
     product->ldw = padded(s->n);
-    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, turned, padded(s->n), 1, exec->stream), "csr");
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, padded(s->n), 1, exec->stream), "csr");
 }
 
 static lac_status_t multiply(lac_exec_t *exec, how_t how, const lac_cuda_product_t *product,
@@ -202,19 +203,21 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_status_t status = find_formats(exec, &s, how, &rows, &copy, &out->declined);
     if (status || out->declined) return status;
     if (rows && how.kernel == STEPPED) status = lac_cuda_steps_now(exec, &s, rows, &steps);
-    size_t turned = turned_bytes(&s, how), stepped = steps_bytes(&s, how), partial = partial_bytes(&s, how);
-    size_t rows_at = turned + stepped + partial;
+    size_t transposed = transposed_bytes(&s, how), stepped = steps_bytes(&s, how),
+           partial = partial_bytes(&s, how);
+    size_t rows_at = transposed + stepped + partial;
     if (!status) status = lac_cuda_work(exec, rows_at + lac_cuda_rows_bytes(&s), (void **)&memory);
     if (status || exec->preparing) return status;
     if (rows)
         csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
     else
         status = lac_cuda_rows_build(exec, &s, memory + rows_at, &csr);
-    if (!status && stepped) status = lac_cuda_steps_once(exec, &s, &csr, memory + turned, &steps);
+    if (!status && stepped) status = lac_cuda_steps_once(exec, &s, &csr, memory + transposed, &steps);
     if (!status) status = place_w(exec, p, &s, how, copy, memory, &product);
     if (status) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    return lac_cuda_launched(multiply(exec, how, &product, &csr, steps, memory + turned + stepped), "csr");
+    return lac_cuda_launched(multiply(exec, how, &product, &csr, steps, memory + transposed + stepped),
+                             "csr");
 }
 
 const lac_route_t lac_cuda_route_csr_left = {

@@ -62,7 +62,7 @@ static int64_t padded(lac_dim_t n)
     return (n + 3) / 4 * 4;
 }
 
-static size_t turned_bytes(const lac_sided_t *s)
+static size_t transposed_bytes(const lac_sided_t *s)
 {
     return w_serves(s) ? 0 : lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * sizeof(float));
 }
@@ -82,7 +82,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
                                         : (m - ROWS_ALONE) / (ROWS_TOGETHER - ROWS_ALONE);
     double rate = machine->cuda_spmm_events * (s.n < 32 ? 1.0 : FEW_ROWS + (1.0 - FEW_ROWS) * shared);
     double worked = s.s->density * (double)s.m * (double)s.k * columns / (rate * 1e3);
-    double copied = 2.0 * (double)turned_bytes(&s) + 3.0 * (double)out_bytes(p, &s);
+    double copied = 2.0 * (double)transposed_bytes(&s) + 3.0 * (double)out_bytes(p, &s);
     double moved = 4.0 * lac_active_fraction(s.s->density, (double)s.m) * (double)s.k * n /
                    (machine->cuda_dram_gbps * 1e3);
     double product = worked > moved ? worked + 0.35 * moved : moved + 0.35 * worked;
@@ -95,7 +95,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    return turned_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s) +
+    return transposed_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s) +
            lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s)) + BUFFER_BYTES +
            (size_t)(s.m + 1) * sizeof(int32_t);
 }
@@ -139,21 +139,22 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_cuda_matrix_t w = {LAC_F32, s.w->buf, s.k, s.n, s.wrs, s.wcs};
     lac_cuda_csr_t csr;
     char *memory;
-    lac_status_t status =
-        lac_cuda_work(exec, turned_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s), (void **)&memory);
+    lac_status_t status = lac_cuda_work(
+        exec, transposed_bytes(&s) + out_bytes(p, &s) + lac_cuda_rows_bytes(&s), (void **)&memory);
     if (status) return status;
-    float *turned = (float *)(void *)memory, *c = (float *)(void *)(memory + turned_bytes(&s));
-    status = find_rows(exec, &s, memory + turned_bytes(&s) + out_bytes(p, &s), &csr, &key);
+    float *transposed = (float *)(void *)memory, *c = (float *)(void *)(memory + transposed_bytes(&s));
+    status = find_rows(exec, &s, memory + transposed_bytes(&s) + out_bytes(p, &s), &csr, &key);
     if (status) return status;
     /* What was believed of the density may be wrong: more entries than 32-bit row pointers count. */
     if (!csr.ptr || csr.nnz > INT32_MAX) return (out->declined = true), LAC_OK;
     out->density = (double)csr.nnz / ((double)s.m * (double)s.k);
 
     bool direct = out_serves(p, &s);
-    const float *b = w_serves(&s) ? w.data : turned;
-    if (b == turned && !exec->preparing)
-        status = lac_cuda_launched(lac_cuda_copy(&w, 0.0f, turned, padded(s.n), 1, exec->stream), "cusparse");
-    key.ldb = b == turned || s.k == 1 ? padded(s.n) : s.wrs;
+    const float *b = w_serves(&s) ? w.data : transposed;
+    if (b == transposed && !exec->preparing)
+        status =
+            lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, padded(s.n), 1, exec->stream), "cusparse");
+    key.ldb = b == transposed || s.k == 1 ? padded(s.n) : s.wrs;
     key.ldc = !direct || s.m == 1 ? padded(s.n) : s.ors;
     if (!status)
         status = lac_cuda_spmm(exec, &key, &csr, p->alpha, b, direct ? p->beta : 0.0f, direct ? p->c : c,

@@ -88,7 +88,7 @@ static how_t by_columns(const lac_sided_t *s, event_source_t source)
 /* The format of W that lists its slices W[k, :]. */
 static lac_format_t w_by_k(const lac_sided_t *s)
 {
-    return s->w_flipped ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
+    return s->w_transposed ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
 }
 
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
@@ -272,10 +272,10 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
     if (how.source == FROM_ACTIVE) return multiply_list(exec, s, product, memory);
     lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
     if (how.source == FROM_EXPANSION) {
-        lac_operand_t turned = *s->s; /* as the sided view has it */
+        lac_operand_t sided = *s->s; /* as the sided view has it */
         lac_cuda_contents_t contents;
-        turned.flipped = s->s_flipped;
-        lac_status_t status = lac_cuda_contents(exec, &turned, s->m, s->k, false, &memory, &contents);
+        sided.transposed = s->s_transposed;
+        lac_status_t status = lac_cuda_contents(exec, &sided, s->m, s->k, false, &memory, &contents);
         if (status) return status;
         dense = (lac_cuda_dense_t){LAC_F32, contents.buf, contents.rs, contents.cs, s->s->density};
     }

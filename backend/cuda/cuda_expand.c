@@ -34,11 +34,11 @@ lac_status_t lac_cuda_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t
     (void)threads;
     const lac_format_data_t *format;
     if (x->formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(x->meta, LAC_FORMAT_CSR)))
-        return all_lines(exec, format, x->meta->m, x->meta->n, out, x->flipped ? cs : rs,
-                         x->flipped ? rs : cs);
+        return all_lines(exec, format, x->meta->m, x->meta->n, out, x->transposed ? cs : rs,
+                         x->transposed ? rs : cs);
     if (x->formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(x->meta, LAC_FORMAT_CSC)))
-        return all_lines(exec, format, x->meta->n, x->meta->m, out, x->flipped ? rs : cs,
-                         x->flipped ? cs : rs);
+        return all_lines(exec, format, x->meta->n, x->meta->m, out, x->transposed ? rs : cs,
+                         x->transposed ? cs : rs);
     lac_operand_t y = formed(x);
     lac_cuda_matrix_t from = {y.dt, y.buf, rows, cols, y.rs, y.cs};
     lac_cuda_contents_t contents;

@@ -211,7 +211,7 @@ lac_status_t lac_cuda_format_ensure(lac_exec_t *exec, const lac_operand_t *x, la
     if (x->formats & 1u << which && (*format = lac_meta_format(x->meta, which))) return LAC_OK;
     if (!lac_cuda_format_at_hand(x, which)) return LAC_OK;
     lac_cuda_matrix_t stored = {
-        x->dt, x->buf, x->meta->m, x->meta->n, x->flipped ? x->cs : x->rs, x->flipped ? x->rs : x->cs};
+        x->dt, x->buf, x->meta->m, x->meta->n, x->transposed ? x->cs : x->rs, x->transposed ? x->rs : x->cs};
     lac_status_t status = LAC_OK;
     pthread_mutex_lock(&x->meta->build);
     if (!(*format = lac_meta_format(x->meta, which))) {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Sampled products on a device: A by rows and B by columns, turned where they lie otherwise, then one sum per
- entry. */
+ * Sampled products on a device: A by rows and B by columns, transposed where they lie otherwise, then one sum
+ per entry. */
 #include "cuda_sddmm.h"
 #include "cuda_contents.h"
 #include "sddmm_kernels.h"
@@ -54,7 +54,7 @@ lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,
     lac_cuda_sampled_t s = {
         .m = p->m, .n = p->n, .beta = p->beta, .values = values, .longest = pattern->longest};
     lac_operand_t columns = p->b; /* B's columns are the rows of its transpose */
-    columns.flipped = !p->b.flipped;
+    columns.transposed = !p->b.transposed;
     columns.rs = p->b.cs;
     columns.cs = p->b.rs;
     if (!pattern->count) return LAC_OK;

@@ -21,7 +21,7 @@
 #define PRODUCTS  256 /* kept per exec                                    */
 #define ALIGNMENT 16u /* that cuSPARSE asks of the arrays of a CSR matrix */
 
-enum { INDEX_32 = 2, BASE_ZERO = 0, REAL_32 = 0, BY_ROWS = 2, NOT_TURNED = 0, CSR_ALG3 = 12 };
+enum { INDEX_32 = 2, BASE_ZERO = 0, REAL_32 = 0, BY_ROWS = 2, NOT_TRANSPOSED = 0, CSR_ALG3 = 12 };
 
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 static lac_cusparse_t cusparse;
@@ -137,13 +137,13 @@ static lac_status_t make(lac_exec_t *exec, product_t *x, const lac_cuda_spmm_key
         status = told(cusparse.create_dense(&x->c, key->m, key->n, key->ldc, c, REAL_32, BY_ROWS), "C");
     void *handle = exec->sparse->handle;
     if (!status)
-        status = told(cusparse.buffer_size(handle, NOT_TURNED, NOT_TURNED, &one, x->a, x->b, &zero, x->c,
-                                           REAL_32, CSR_ALG3, &bytes),
+        status = told(cusparse.buffer_size(handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &one, x->a, x->b, &zero,
+                                           x->c, REAL_32, CSR_ALG3, &bytes),
                       "buffer");
     if (!status) status = own(x, bytes, &x->buffer);
     if (!status)
-        status = told(cusparse.preprocess(handle, NOT_TURNED, NOT_TURNED, &one, x->a, x->b, &zero, x->c,
-                                          REAL_32, CSR_ALG3, x->buffer),
+        status = told(cusparse.preprocess(handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &one, x->a, x->b, &zero,
+                                          x->c, REAL_32, CSR_ALG3, x->buffer),
                       "preprocessing");
     if (status) drop(x);
     return status;
@@ -155,8 +155,8 @@ static lac_status_t multiply(lac_exec_t *exec, const product_t *x, float alpha, 
     lac_status_t status = told(cusparse.set_values(x->b, (void *)(uintptr_t)b), "B");
     if (!status) status = told(cusparse.set_values(x->c, c), "C");
     if (status) return status;
-    return told(cusparse.spmm(exec->sparse->handle, NOT_TURNED, NOT_TURNED, &alpha, x->a, x->b, &beta, x->c,
-                              REAL_32, CSR_ALG3, x->buffer),
+    return told(cusparse.spmm(exec->sparse->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &alpha, x->a, x->b, &beta,
+                              x->c, REAL_32, CSR_ALG3, x->buffer),
                 "SpMM");
 }
 

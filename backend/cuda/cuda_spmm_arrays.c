@@ -7,8 +7,8 @@
 
 /* Where the pieces of the workspace lie; empty ones take nothing. */
 typedef struct layout {
-    bool turned;
-    int64_t ldw; /* of a turned B */
+    bool transposed;
+    int64_t ldw; /* of a transposed B */
     size_t ptr, idx, w;
     size_t by_rows; /* the rows of A where the arrays hold its columns, and what making them takes */
 } layout_t;
@@ -30,24 +30,24 @@ static size_t entries(const lac_spmm_t *x)
 
 static layout_t lay_out(const lac_spmm_t *x)
 {
-    layout_t l = {.turned = x->csb != 1 && x->n > LAC_CUDA_SHORT_MAX, .ldw = (x->n + 3) / 4 * 4};
+    layout_t l = {.transposed = x->csb != 1 && x->n > LAC_CUDA_SHORT_MAX, .ldw = (x->n + 3) / 4 * 4};
     if (x->ptr_type == LAC_I32) l.ptr = pointers(stored_rows(x));
     if (x->idx_type == LAC_I64) l.idx = entries(x);
-    if (l.turned) l.w = lac_cuda_piece((size_t)x->k * (size_t)l.ldw * sizeof(float));
+    if (l.transposed) l.w = lac_cuda_piece((size_t)x->k * (size_t)l.ldw * sizeof(float));
     if (x->trans == LAC_TRANS)
-        l.by_rows = pointers(x->m) + 2 * entries(x) + (size_t)lac_cuda_turn_csr_bytes(x->m, x->nnz);
+        l.by_rows = pointers(x->m) + 2 * entries(x) + (size_t)lac_cuda_csr_to_csc_bytes(x->m, x->nnz);
     return l;
 }
 
 /* The rows of A from its columns; in order, though nobody relies on it. */
-static lac_status_t turn(lac_exec_t *exec, const lac_spmm_t *x, char *memory, lac_cuda_csr_t *csr)
+static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_spmm_t *x, char *memory, lac_cuda_csr_t *csr)
 {
     int64_t *ptr = (int64_t *)(void *)memory;
     int32_t *idx = (int32_t *)(void *)(memory + pointers(x->m));
     float *val = (float *)(void *)((char *)idx + entries(x));
     void *scratch = (char *)val + entries(x);
     lac_status_t status =
-        lac_cuda_launched(lac_cuda_turn_csr(x->k, x->m, csr, ptr, idx, val, scratch, exec->stream), "rows");
+        lac_cuda_launched(lac_cuda_csr_to_csc(x->k, x->m, csr, ptr, idx, val, scratch, exec->stream), "rows");
     *csr = (lac_cuda_csr_t){ptr, idx, val, x->nnz};
     return status;
 }
@@ -61,7 +61,7 @@ static lac_status_t place_rows(lac_exec_t *exec, const lac_spmm_t *x, const layo
     *csr = (lac_cuda_csr_t){l->ptr ? ptr : x->ptr, l->idx ? idx : x->idx, x->val, x->nnz};
     if (l->ptr) status = lac_cuda_widen(stored_rows(x) + 1, x->ptr, ptr, exec->stream);
     if (!status && l->idx) status = lac_cuda_narrow(x->nnz, x->idx, idx, exec->stream);
-    if (!status && l->by_rows) status = turn(exec, x, memory + l->ptr + l->idx + l->w, csr);
+    if (!status && l->by_rows) status = csr_to_csc(exec, x, memory + l->ptr + l->idx + l->w, csr);
     return lac_cuda_launched(status, "rows");
 }
 
@@ -87,11 +87,11 @@ lac_status_t lac_cuda_spmm_arrays(lac_exec_t *exec, const lac_spmm_t *x)
     product.alpha = (lac_cuda_scalar_t){there ? x->alpha : NULL, there ? 1.0f : *x->alpha};
     product.beta = (lac_cuda_scalar_t){there ? x->beta : NULL, there ? 1.0f : *x->beta};
     product.rs = x->rsc, product.cs = x->csc;
-    product.order = by_rows || l.turned ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
-    product.ldw = l.turned ? l.ldw : by_rows ? x->rsb : x->csb;
+    product.order = by_rows || l.transposed ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+    product.ldw = l.transposed ? l.ldw : by_rows ? x->rsb : x->csb;
     lac_status_t status = lac_cuda_work(exec, l.ptr + l.idx + l.w + l.by_rows + 1, (void **)&memory);
     if (!status) status = place_rows(exec, x, &l, memory, &csr);
-    if (!status && l.turned) {
+    if (!status && l.transposed) {
         lac_cuda_matrix_t b = {LAC_F32, x->b, x->k, x->n, x->rsb, x->csb};
         float *w = (float *)(void *)(memory + l.ptr + l.idx);
         product.w = w;

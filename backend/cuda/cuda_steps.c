@@ -22,7 +22,7 @@
 
 static lac_format_t format_of(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORMAT_SCHEDULE_T : LAC_FORMAT_SCHEDULE;
+    return s->s_transposed ? LAC_FORMAT_SCHEDULE_T : LAC_FORMAT_SCHEDULE;
 }
 
 /* The kept steps of these rows, or NULL. */

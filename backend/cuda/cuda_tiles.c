@@ -3,8 +3,8 @@
  * The tiles route: both sides long, fp32-accurate products on tensor cores over the k that are active in some
  * rows of S; where none is inactive, a dense product.
  *
- * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is turned first, or
- * its copy is read. */
+ * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is transposed first,
+ * or its copy is read. */
 #include "cuda_contents.h"
 #include "cuda_epilogue.h"
 #include "cuda_formats.h"
@@ -21,23 +21,24 @@
     0.58 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-22 */
 
 /* How W comes to the kernel. */
-typedef enum partner { AS_IT_LIES, COPIED, TURNED } partner_t;
+typedef enum partner { AS_IT_LIES, COPIED, TRANSPOSED } partner_t;
 
 static partner_t partner_of(const lac_problem_t *p, const lac_sided_t *s)
 {
     bool by_rows = s->w->dt == LAC_F32 && s->wrs >= 0 && (s->wcs == 1 || s->n == 1);
     if (by_rows && lac_cuda_tiles_aligned(s->w->buf, s->wrs)) return AS_IT_LIES;
-    return lac_sided_slices(p, s) == LAC_SLICES_COPY && s->n % 4 == 0 ? COPIED : TURNED;
+    return lac_sided_slices(p, s) == LAC_SLICES_COPY && s->n % 4 == 0 ? COPIED : TRANSPOSED;
 }
 
-static int64_t turned_ld(const lac_sided_t *s)
+static int64_t transposed_ld(const lac_sided_t *s)
 {
     return (s->n + 3) / 4 * 4;
 }
 
-static size_t turned_bytes(const lac_sided_t *s, partner_t partner)
+static size_t transposed_bytes(const lac_sided_t *s, partner_t partner)
 {
-    return partner == TURNED ? lac_cuda_piece((size_t)s->k * (size_t)turned_ld(s) * sizeof(float)) : 0;
+    return partner == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)transposed_ld(s) * sizeof(float))
+                                 : 0;
 }
 
 /* S may have any strides; only bytes and sparse formats are expanded. */
@@ -50,7 +51,7 @@ static size_t expanded_bytes(const lac_problem_t *p, const lac_sided_t *s)
 /* Beside what is kept of S, where it is, and of W. */
 static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, partner_t partner, bool packed)
 {
-    return turned_bytes(s, partner) + expanded_bytes(p, s) +
+    return transposed_bytes(s, partner) + expanded_bytes(p, s) +
            lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k, packed));
 }
 
@@ -114,7 +115,8 @@ static double multiply_us(const lac_sided_t *s, const lac_machine_t *machine)
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double copied = 2.0 * (double)turned_bytes(&s, partner_of(p, &s)) + 3.0 * (double)expanded_bytes(p, &s);
+    double copied =
+        2.0 * (double)transposed_bytes(&s, partner_of(p, &s)) + 3.0 * (double)expanded_bytes(p, &s);
     double packed = lac_cuda_tiles_keeps(p, &s)
                         ? 0.0
                         : (8.0 + 6.0 * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
@@ -146,27 +148,27 @@ static lac_status_t place_s(lac_exec_t *exec, const lac_problem_t *p, const lac_
     return status;
 }
 
-/* W by aligned rows; turned at memory where it has to be. */
+/* W by aligned rows; transposed at memory where it has to be. */
 static lac_status_t place_w(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *copy,
                             partner_t partner, char *memory, lac_cuda_tiles_t *product)
 {
     product->b = copy ? copy->val : s->w->buf;
     product->ldb = copy ? s->n : s->wrs;
-    if (partner != TURNED) return LAC_OK;
+    if (partner != TRANSPOSED) return LAC_OK;
     lac_cuda_matrix_t w = {s->w->dt, s->w->buf, s->k, s->n, s->wrs, s->wcs};
-    float *turned = (float *)(void *)memory;
-    product->b = turned;
-    product->ldb = turned_ld(s);
-    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, turned, turned_ld(s), 1, exec->stream), "tiles");
+    float *transposed = (float *)(void *)memory;
+    product->b = transposed;
+    product->ldb = transposed_ld(s);
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, transposed_ld(s), 1, exec->stream), "tiles");
 }
 
 /* Has the product tell the output's bits, where they are asked for and there is room. */
 static void place_bits(lac_exec_t *exec, const lac_problem_t *p, lac_side_t side, lac_cuda_tiles_t *product)
 {
     if (!p->epilogue.bits) return;
-    product->bits_turned = p->epilogue.bits_turned != (side == LAC_SIDE_RIGHT);
-    lac_dim_t lines = product->bits_turned ? product->n : product->m,
-              across = product->bits_turned ? product->m : product->n;
+    product->bits_transposed = p->epilogue.bits_transposed != (side == LAC_SIDE_RIGHT);
+    lac_dim_t lines = product->bits_transposed ? product->n : product->m,
+              across = product->bits_transposed ? product->m : product->n;
     product->bits_words = (across + 63) / 64;
     product->bits = lac_cuda_output_bits(exec, lines, across);
 }
@@ -195,7 +197,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         status = lac_cuda_tiles_kept_now(exec, &s, &product);
     }
     if (!status && partner == COPIED) status = lac_cuda_format_now(exec, s.w, lac_sided_k_major(&s), &copy);
-    if (!status && partner == COPIED && !copy) partner = TURNED;
+    if (!status && partner == COPIED && !copy) partner = TRANSPOSED;
     size_t own = lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s.m, s.n, s.k, product.packed));
     if (!status)
         status = lac_cuda_work(exec, work_bytes(p, &s, partner, product.packed), (void **)&workspace);

@@ -11,7 +11,7 @@
 
 static lac_format_t format_of(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORMAT_TILES_T : LAC_FORMAT_TILES;
+    return s->s_transposed ? LAC_FORMAT_TILES_T : LAC_FORMAT_TILES;
 }
 
 bool lac_cuda_tiles_keeps(const lac_problem_t *p, const lac_sided_t *s)

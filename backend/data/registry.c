@@ -202,7 +202,7 @@ static bool is_same(const lac_obj_t *x, const lac_obj_t *y)
            same_lines(x->n, x->cs, y->cs);
 }
 
-static bool is_turned(const lac_obj_t *x, const lac_obj_t *y)
+static bool is_transpose(const lac_obj_t *x, const lac_obj_t *y)
 {
     return x->dt == y->dt && x->m == y->n && x->n == y->m && same_lines(x->m, x->rs, y->cs) &&
            same_lines(x->n, x->cs, y->rs);
@@ -213,8 +213,8 @@ lac_registered_t *lac_registry_borrow(lac_obj_t *x, int device)
     if (!lac_registry_size) return NULL;
     pthread_mutex_lock(&guard);
     lac_registered_t *entry = beginning_at(x->buf);
-    bool same = entry && is_same(&entry->obj, x), turned = entry && !same && is_turned(&entry->obj, x);
-    if ((!same && !turned) || entry->ended || entry->at.device != device) entry = NULL;
+    bool same = entry && is_same(&entry->obj, x), swapped = entry && !same && is_transpose(&entry->obj, x);
+    if ((!same && !swapped) || entry->ended || entry->at.device != device) entry = NULL;
     if (entry && !as_remembered(entry)) {
         entry->ended = true;
         entry = NULL;
@@ -222,7 +222,7 @@ lac_registered_t *lac_registry_borrow(lac_obj_t *x, int device)
     if (entry) entry->users++;
     pthread_mutex_unlock(&guard);
     if (!entry) return NULL;
-    lac_trans_t trans = turned == (x->trans == LAC_TRANS) ? LAC_NO_TRANS : LAC_TRANS;
+    lac_trans_t trans = swapped == (x->trans == LAC_TRANS) ? LAC_NO_TRANS : LAC_TRANS;
     *x = entry->obj;
     x->trans = trans;
     return entry;

@@ -17,7 +17,7 @@ void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const c
         facts->frozen |= (unsigned)x[i]->frozen << i;
         facts->buffers |= (unsigned)(x[i]->buf != NULL) << i | (unsigned)((uintptr_t)x[i]->buf % 16)
                                                                    << (4 + 4 * i);
-        facts->known |= (unsigned)x[i]->known << 4 * i | (unsigned)x[i]->flipped << (8 + i);
+        facts->known |= (unsigned)x[i]->known << 4 * i | (unsigned)x[i]->transposed << (8 + i);
     }
     facts->aligned = (unsigned)((uintptr_t)p->c % 16);
     facts->crs = p->crs;

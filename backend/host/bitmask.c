@@ -23,7 +23,7 @@ typedef struct product {
 
 static lac_format_t format_of(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORMAT_BITS_T : LAC_FORMAT_BITS;
+    return s->s_transposed ? LAC_FORMAT_BITS_T : LAC_FORMAT_BITS;
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -48,10 +48,10 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     lac_sided_t s = lac_sided(p, route->side);
     double read = (double)s.m * (double)s.k * (0.125 + 4.0 * s.s->density), serial = serial_us(&s, machine);
-    double turn = s.wrs == 1 ? 0.0 : 8.0 * (double)s.k * (double)s.n / (machine->row_gbps * 1e3);
+    double transpose_us = s.wrs == 1 ? 0.0 : 8.0 * (double)s.k * (double)s.n / (machine->row_gbps * 1e3);
     int parts = lac_host_parts(p->threads, serial, machine->fork_join_us);
     double bound = read / (machine->row_gbps_all * 1e3), shared = serial / parts;
-    return machine->route_us + turn + (shared > bound ? shared : bound) +
+    return machine->route_us + transpose_us + (shared > bound ? shared : bound) +
            (parts > 1 ? machine->fork_join_us : 0);
 }
 
@@ -86,10 +86,10 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     g.bits = (lac_bits_t){s.m, s.k, (s.k + 63) / 64, format->bits, format->ptr, format->val};
     out->density = (double)format->count / ((double)s.m * (double)s.k);
     if (s.wrs != 1) {
-        float *turned = lac_work(exec, LAC_WORK_B, (size_t)s.k * (size_t)s.n * sizeof *turned);
-        if (!turned) return LAC_ERR_MEMORY;
-        exec->kernels->transpose_f32(s.w->buf, s.k, 0, s.n, s.wrs, s.wcs, turned, s.k);
-        g.w = turned;
+        float *transposed = lac_work(exec, LAC_WORK_B, (size_t)s.k * (size_t)s.n * sizeof *transposed);
+        if (!transposed) return LAC_ERR_MEMORY;
+        exec->kernels->transpose_f32(s.w->buf, s.k, 0, s.n, s.wrs, s.wcs, transposed, s.k);
+        g.w = transposed;
         g.ldw = s.k;
     }
     lac_parallel(lac_host_parts(p->threads, serial_us(&s, exec->machine), exec->machine->fork_join_us),

@@ -59,12 +59,13 @@ static void expand_bits(const lac_format_data_t *format, int64_t majors, int64_t
     }
 }
 
-static void expand_active(const lac_format_data_t *format, int64_t m, bool flipped, lac_dim_t cols, float *to)
+static void expand_active(const lac_format_data_t *format, int64_t m, bool transposed, lac_dim_t cols,
+                          float *to)
 {
     for (int64_t p = 0; p < format->count; p++)
         for (int64_t i = 0; i < m; i++) {
             int64_t j = format->idx[p];
-            to[flipped ? j * cols + i : i * cols + j] = format->val[p * m + i];
+            to[transposed ? j * cols + i : i * cols + j] = format->val[p * m + i];
         }
 }
 
@@ -74,15 +75,15 @@ static lac_status_t expand(const lac_operand_t *x, lac_dim_t rows, lac_dim_t col
     const lac_format_data_t *format;
     memset(to, 0, (size_t)rows * (size_t)cols * sizeof *to);
     if ((format = lac_meta_format(meta, LAC_FORMAT_CSR)))
-        expand_compressed(format, meta->m, !x->flipped, cols, to);
+        expand_compressed(format, meta->m, !x->transposed, cols, to);
     else if ((format = lac_meta_format(meta, LAC_FORMAT_CSC)))
-        expand_compressed(format, meta->n, x->flipped, cols, to);
+        expand_compressed(format, meta->n, x->transposed, cols, to);
     else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS)))
-        expand_bits(format, meta->m, meta->n, !x->flipped, cols, to);
+        expand_bits(format, meta->m, meta->n, !x->transposed, cols, to);
     else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS_T)))
-        expand_bits(format, meta->n, meta->m, x->flipped, cols, to);
+        expand_bits(format, meta->n, meta->m, x->transposed, cols, to);
     else if ((format = lac_meta_format(meta, LAC_FORMAT_ACTIVE)))
-        expand_active(format, meta->m, x->flipped, cols, to);
+        expand_active(format, meta->m, x->transposed, cols, to);
     else
         return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a format");
     return LAC_OK;

@@ -3,7 +3,7 @@
  * The csr route: S by rows times W, each output row summed in registers over its own nonzeros.
 
  Serves long sides, where an event list for all rows at once would leave the cache. W by rows is packed panel
- by panel into the second-level cache; W by columns is turned first, unless few rows would use it. */
+ by panel into the second-level cache; W by columns is transposed first, unless few rows would use it. */
 #include "host_routes.h"
 #include "rows.h"
 #include "formats.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 
 /* Walking a column-major W costs about this many times an element of its copy, for each row of S. */
-#define TURN_GAIN 16
+#define TRANSPOSE_GAIN 16
 
 typedef struct product {
     const lac_host_kernels_t *kernels;
@@ -19,7 +19,7 @@ typedef struct product {
     const lac_sided_t *s;
     const lac_rows_t *rows;
     const float *w;
-    float *turned;
+    float *transposed;
     lac_inc_t ldw;
     bool by_rows, cut_columns;
     float *scratch;
@@ -42,7 +42,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 
 static bool turns(const lac_problem_t *p, const lac_sided_t *s)
 {
-    return lac_sided_slices(p, s) == LAC_SLICES_COLS && s->m * TURN_GAIN > s->k;
+    return lac_sided_slices(p, s) == LAC_SLICES_COLS && s->m * TRANSPOSE_GAIN > s->k;
 }
 
 /* On one thread, W's packing or turning included. */
@@ -98,14 +98,14 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     return total;
 }
 
-static void turn_part(void *arg, int part, int parts)
+static void transpose_part(void *arg, int part, int parts)
 {
     const product_t *g = arg;
     const lac_sided_t *s = g->s;
     long long k0, k1;
     lac_share(s->k, 16, part, parts, &k0, &k1);
     /* W' is n x k with rows of the leading dimension: its transpose is W by rows. */
-    g->kernels->transpose_f32(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->turned, s->n);
+    g->kernels->transpose_f32(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->transposed, s->n);
 }
 
 static void product_part(void *arg, int part, int parts)
@@ -139,10 +139,10 @@ static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
         if (status || !copy) return status;
         g->w = copy->val;
     } else if (turns(g->p, s)) {
-        g->turned = lac_work(exec, LAC_WORK_B, (size_t)s->k * (size_t)s->n * sizeof *g->turned);
-        if (!g->turned) return LAC_ERR_MEMORY;
-        lac_parallel(parts, turn_part, g);
-        g->w = g->turned;
+        g->transposed = lac_work(exec, LAC_WORK_B, (size_t)s->k * (size_t)s->n * sizeof *g->transposed);
+        if (!g->transposed) return LAC_ERR_MEMORY;
+        lac_parallel(parts, transpose_part, g);
+        g->w = g->transposed;
     } else {
         return LAC_OK;
     }

@@ -96,7 +96,7 @@ static lac_status_t from_one_row(lac_exec_t *exec, const lac_format_data_t *form
     return status;
 }
 
-/* CSR of S turned k-major by a counting sort over k. */
+/* CSR of S transposed k-major by a counting sort over k. */
 static lac_status_t from_by_rows(lac_exec_t *exec, const lac_format_data_t *format, int64_t m, int64_t kk,
                                  lac_event_list_t *list)
 {

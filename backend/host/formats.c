@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Formats from a dense buffer: count, lay out, fill; and the transposed copy of a frozen weight. */
 #include "collect.h"
-#include "turn_form.h"
+#include "csr_to_csc.h"
 #include "../base/status.h"
 
 #define SAMPLES 1024
-#define TURNED_SHARE                                                                                         \
+#define TRANSPOSE_SHARE                                                                                      \
     16 /* one element in so many is a nonzero: beyond, two readings cost less than turning                   \
         */
 
@@ -103,23 +103,24 @@ static lac_status_t build_rows(build_t *b, int threads, bool with_bits, lac_form
     return LAC_OK;
 }
 
-/* Compressed majors that lie across the buffer's lines, of few entries: found line by line, then turned. */
-static bool turns_lines(const build_t *b, bool with_bits)
+/* Compressed majors that lie across the buffer's lines, of few entries: found line by line, then transposed.
+ */
+static bool transposes_lines(const build_t *b, bool with_bits)
 {
     const lac_stored_t *x = b->x, lines = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
     if (with_bits || !lac_collects(&lines)) return false;
     int64_t seen = x->dt == LAC_F32
                        ? b->kernels->probe_f32(x->buf, lines.m, lines.n, lines.rs, lines.cs, SAMPLES, 1)
                        : b->kernels->probe_u8(x->buf, lines.m, lines.n, lines.rs, lines.cs, SAMPLES, 1);
-    return seen <= SAMPLES / TURNED_SHARE;
+    return seen <= SAMPLES / TRANSPOSE_SHARE;
 }
 
-static lac_status_t build_turned(const build_t *b, int threads, lac_format_data_t *data)
+static lac_status_t build_transposed(const build_t *b, int threads, lac_format_data_t *data)
 {
     const lac_stored_t *x = b->x, lines = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
     lac_format_data_t found = {0};
     lac_status_t status = lac_collect_rows(b->exec, &lines, threads, false, &found);
-    if (!status) status = lac_format_turn(b->exec, &found, lines.m, lines.n, threads, data);
+    if (!status) status = lac_csr_to_csc(b->exec, &found, lines.m, lines.n, threads, data);
     if (!status) data->origin = LAC_ORIGIN_SCANNED;
     for (int i = 0; i < 4; i++) lac_free(found.owned[i]);
     return status;
@@ -140,9 +141,9 @@ lac_status_t lac_format_build(lac_exec_t *exec, const lac_stored_t *x, int threa
 {
     bool copy = format == LAC_FORMAT_PACKED || format == LAC_FORMAT_PACKED_T;
     bool with_bits = format == LAC_FORMAT_BITS || format == LAC_FORMAT_BITS_T;
-    /* A copy is written by the transposing kernel, so the one by rows reads the turned view. */
-    bool turned = format == LAC_FORMAT_CSC || format == LAC_FORMAT_BITS_T || format == LAC_FORMAT_PACKED;
-    lac_stored_t view = turned ? (lac_stored_t){x->dt, x->n, x->m, x->cs, x->rs, x->buf} : *x;
+    /* A copy is written by the transposing kernel, so the one by rows reads the transposed view. */
+    bool by_minor = format == LAC_FORMAT_CSC || format == LAC_FORMAT_BITS_T || format == LAC_FORMAT_PACKED;
+    lac_stored_t view = by_minor ? (lac_stored_t){x->dt, x->n, x->m, x->cs, x->rs, x->buf} : *x;
     build_t b = {.exec = exec, .kernels = exec->kernels, .x = &view};
     *data = (lac_format_data_t){.origin = LAC_ORIGIN_SCANNED};
     if (!copy && (x->m > INT32_MAX || x->n > INT32_MAX))
@@ -153,8 +154,8 @@ lac_status_t lac_format_build(lac_exec_t *exec, const lac_stored_t *x, int threa
         status = build_copy(&b, threads, data);
     else if (format == LAC_FORMAT_ACTIVE)
         status = lac_collect_active(exec, x, threads, data);
-    else if (turns_lines(&b, with_bits))
-        status = build_turned(&b, threads, data);
+    else if (transposes_lines(&b, with_bits))
+        status = build_transposed(&b, threads, data);
     else
         status = build_rows(&b, threads, with_bits, data);
     if (!status) return LAC_OK;
@@ -187,7 +188,7 @@ lac_status_t lac_format_ensure(lac_exec_t *exec, const lac_operand_t *x, int thr
     if (x->formats & 1u << which && (*format = lac_meta_format(x->meta, which))) return LAC_OK;
     if (!lac_format_at_hand(x, which)) return LAC_OK;
     lac_stored_t stored = {
-        x->dt, x->meta->m, x->meta->n, x->flipped ? x->cs : x->rs, x->flipped ? x->rs : x->cs, x->buf};
+        x->dt, x->meta->m, x->meta->n, x->transposed ? x->cs : x->rs, x->transposed ? x->rs : x->cs, x->buf};
     lac_status_t status = LAC_OK;
     lac_meta_lock(x->meta);
     if (!(*format = lac_meta_format(x->meta, which))) {

@@ -71,14 +71,14 @@ lac_status_t lac_host_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t
     lac_contents_t from;
     const lac_format_data_t *format;
     if (x->formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(x->meta, LAC_FORMAT_CSR)))
-        return all_lines(exec, format, x->meta->m, x->meta->n, threads, out, x->flipped ? cs : rs,
-                         x->flipped ? rs : cs);
+        return all_lines(exec, format, x->meta->m, x->meta->n, threads, out, x->transposed ? cs : rs,
+                         x->transposed ? rs : cs);
     if (x->formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(x->meta, LAC_FORMAT_CSC)))
-        return all_lines(exec, format, x->meta->n, x->meta->m, threads, out, x->flipped ? rs : cs,
-                         x->flipped ? cs : rs);
+        return all_lines(exec, format, x->meta->n, x->meta->m, threads, out, x->transposed ? rs : cs,
+                         x->transposed ? cs : rs);
     if (x->formats & 1u << LAC_FORMAT_BITS && (format = lac_meta_format(x->meta, LAC_FORMAT_BITS)))
-        return all_bits(exec, format, x->meta->m, x->meta->n, threads, out, x->flipped ? cs : rs,
-                        x->flipped ? rs : cs);
+        return all_bits(exec, format, x->meta->m, x->meta->n, threads, out, x->transposed ? cs : rs,
+                        x->transposed ? rs : cs);
     lac_operand_t formed = *x;
     if (x->formats & LAC_FORMATS_SPARSE) formed.buf = NULL; /* the format is what stands for the contents */
     lac_status_t status = lac_contents(exec, &formed, rows, cols, false, LAC_WORK_A, &from);

@@ -13,7 +13,7 @@ static void mark(const lac_tiling_t *t, lac_dim_t r, lac_dim_t c)
     t->bits[r / t->rows * t->words + tile / 64] |= UINT64_C(1) << tile % 64;
 }
 
-/* The tiles of the entries of compressed rows; of columns where `columns`. op(X) may be X turned. */
+/* The tiles of the entries of compressed rows; of columns where `columns`. op(X) may be X transposed. */
 static void mark_compressed(const lac_tiling_t *t, const lac_format_data_t *format, lac_dim_t majors,
                             bool columns)
 {
@@ -32,9 +32,9 @@ static bool is_compressed(const lac_operand_t *x)
 static void mark_format(const lac_tiling_t *t, const lac_operand_t *x)
 {
     if (x->formats & 1u << LAC_FORMAT_CSR)
-        mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSR), x->meta->m, x->flipped);
+        mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSR), x->meta->m, x->transposed);
     else
-        mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSC), x->meta->n, !x->flipped);
+        mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSC), x->meta->n, !x->transposed);
 }
 
 static void mark_dense(const lac_tiling_t *t, lac_dim_t rows, lac_dim_t cols, lac_contents_t from)

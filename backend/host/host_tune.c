@@ -212,7 +212,7 @@ static void bits_product(bench_t *b)
     b->exec->kernels->bitmask_cols(&bits, 0, 64, b->w + SIDE * 64, SIDE, 8, 1.0f, 0.0f, b->out, 8, 1);
 }
 
-static void turn(bench_t *b)
+static void transpose(bench_t *b)
 {
     b->exec->kernels->transpose_f32(b->w, EDGE, 0, EDGE, SIDE, 1, b->out, EDGE);
 }
@@ -331,7 +331,7 @@ static void measure_compressed(bench_t *b)
 {
     lac_rows_t rows = some_rows(b);
     double vectors = 512.0 / 16.0, nonzeros = (double)rows.ptr[256];
-    b->machine->pack_gbps = 4.0 * EDGE * EDGE / least_us(turn, b) * 1e-3;
+    b->machine->pack_gbps = 4.0 * EDGE * EDGE / least_us(transpose, b) * 1e-3;
     double rows_us = 256.0 * vectors * b->machine->csr_row_ns * 1e-3,
            pack_us = 4.0 * EDGE * 512.0 / (b->machine->pack_gbps * 1e3);
     b->machine->csr_ns = above(least_us(csr_product, b), rows_us + pack_us) * 1e3 / (nonzeros * vectors);

@@ -31,7 +31,7 @@ typedef struct product {
     const lac_host_kernels_t *kernels;
     const lac_problem_t *p;
     lac_contents_t a, b;
-    bool turned; /* the longer side of c is shared among the threads */
+    bool by_columns; /* the longer side of c is shared among the threads */
     float *scratch;
 } product_t;
 
@@ -41,9 +41,9 @@ static void product_part(void *arg, int part, int parts)
     const lac_problem_t *p = g->p;
     float *scratch = g->scratch + part * lac_dense_scratch();
     long long i0, i1;
-    lac_share(g->turned ? p->n : p->m, 8, part, parts, &i0, &i1);
+    lac_share(g->by_columns ? p->n : p->m, 8, part, parts, &i0, &i1);
     if (i0 == i1) return;
-    if (g->turned)
+    if (g->by_columns)
         g->kernels->dense_f32(g->b.buf, g->b.cs, g->b.rs, g->a.buf, g->a.cs, g->a.rs, i0, i1, p->m, p->k,
                               p->alpha, p->beta, p->c, p->ccs, p->crs, scratch);
     else
@@ -55,7 +55,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                         lac_outcome_t *out)
 {
     (void)route, (void)out;
-    product_t g = {.kernels = exec->kernels, .p = p, .turned = p->n > p->m};
+    product_t g = {.kernels = exec->kernels, .p = p, .by_columns = p->n > p->m};
     lac_status_t status = lac_contents(exec, &p->a, p->m, p->k, false, LAC_WORK_A, &g.a);
     if (!status) status = lac_contents(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &g.b);
     if (status) return status;

@@ -72,8 +72,8 @@ static lac_status_t scan(lac_exec_t *exec, const lac_sided_t *s, int threads, in
     return LAC_OK;
 }
 
-static lac_status_t turn(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *by_k,
-                         lac_rows_t *rows)
+static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *by_k,
+                               lac_rows_t *rows)
 {
     fill_t f = {.s = s};
     f.ptr = lac_work(exec, LAC_WORK_EVENTS, (size_t)(s->m + 2) * sizeof *f.ptr);
@@ -106,7 +106,7 @@ lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_sided_t *s, int threads
         return LAC_OK;
     }
     case LAC_ROWS_BY_K:
-        return turn(exec, s, lac_meta_format(s->s->meta, lac_sided_by_k(s)), rows);
+        return csr_to_csc(exec, s, lac_meta_format(s->s->meta, lac_sided_by_k(s)), rows);
     case LAC_ROWS_SCAN:
         return scan(exec, s, threads, limit, rows, exceeded);
     case LAC_ROWS_NOWHERE:

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * S by rows for one call: from metadata, turned from another format, or scanned into the workspace. */
+ * S by rows for one call: from metadata, transposed from another format, or scanned into the workspace. */
 #ifndef LACUNA_HOST_ROWS_H
 #define LACUNA_HOST_ROWS_H
 
@@ -9,7 +9,7 @@
 typedef enum lac_rows_source {
     LAC_ROWS_NOWHERE,
     LAC_ROWS_FORMAT, /* CSR of S stands or may be built and kept */
-    LAC_ROWS_BY_K,   /* CSC of S is turned                       */
+    LAC_ROWS_BY_K,   /* CSC of S is transposed                       */
     LAC_ROWS_SCAN    /* the dense buffer is scanned              */
 } lac_rows_source_t;
 

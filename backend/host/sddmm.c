@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Sampled products: A by rows and B by columns, turned where they lie otherwise, then one sum per entry.
+ * Sampled products: A by rows and B by columns, transposed where they lie otherwise, then one sum per entry.
 
  The entries are cut into equal shares, whatever rows they fall into: each is its own sum, so that the result
  is the same however many threads there are. */
@@ -21,11 +21,11 @@ typedef struct turn {
     const lac_operand_t *x; /* a line is a row */
     int64_t lines, length;
     float *to;
-} turn_t;
+} transpose_t;
 
-static void turn_part(void *arg, int part, int parts)
+static void transpose_part(void *arg, int part, int parts)
 {
-    const turn_t *t = arg;
+    const transpose_t *t = arg;
     const lac_operand_t *x = t->x;
     long long i0, i1;
     lac_share(t->lines, 1, part, parts, &i0, &i1);
@@ -39,7 +39,7 @@ static void turn_part(void *arg, int part, int parts)
 static lac_status_t find_lines(lac_exec_t *exec, const lac_operand_t *x, int64_t lines, int64_t length,
                                int threads, lac_work_t purpose, lines_t *found)
 {
-    turn_t t = {.kernels = exec->kernels, .x = x, .lines = lines, .length = length};
+    transpose_t t = {.kernels = exec->kernels, .x = x, .lines = lines, .length = length};
     lac_contents_t contents;
     *found = (lines_t){x->buf, x->rs};
     if (x->buf && x->dt == LAC_F32 && (x->cs == 1 || length <= 1)) return LAC_OK;
@@ -53,7 +53,7 @@ static lac_status_t find_lines(lac_exec_t *exec, const lac_operand_t *x, int64_t
     t.to = lac_work(exec, purpose, bytes);
     if (!t.to) return LAC_ERR_MEMORY;
     double serial = (double)bytes / (exec->machine->pack_gbps * 1e3);
-    lac_parallel(lac_host_parts(threads, serial, exec->machine->fork_join_us), turn_part, &t);
+    lac_parallel(lac_host_parts(threads, serial, exec->machine->fork_join_us), transpose_part, &t);
     *found = (lines_t){t.to, length};
     return LAC_OK;
 }
@@ -89,7 +89,7 @@ lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_
     if (!pattern->count) return LAC_OK;
     if (p->k && p->alpha != 0.0f) {
         lac_operand_t columns = p->b; /* B's columns are the rows of its transpose */
-        columns.flipped = !p->b.flipped;
+        columns.transposed = !p->b.transposed;
         columns.rs = p->b.cs;
         columns.cs = p->b.rs;
         lac_status_t status = find_lines(exec, &p->a, p->m, p->k, p->threads, LAC_WORK_A, &s.a);

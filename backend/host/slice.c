@@ -7,7 +7,7 @@
  the same whoever takes it. */
 #include "host_slice.h"
 #include "formats.h"
-#include "turn_form.h"
+#include "csr_to_csc.h"
 #include "../base/status.h"
 
 #include <inttypes.h>
@@ -17,8 +17,8 @@
 /* Bytes of an output that is written past the caches: half of what a core's share of them may be. */
 #define PAST ((int64_t)16 << 20)
 /* Rows of a piece of an output that lies by columns, and its columns: its lines are then written whole. */
-#define TURNED_ROWS 64
-#define TURNED_COLS 16384
+#define STRIDED_ROWS 64
+#define STRIDED_COLS 16384
 
 bool lac_pieces_take(lac_pieces_t *pieces, int64_t *begin, int64_t *end)
 {
@@ -79,9 +79,9 @@ static void dense_part(void *arg, int part, int parts)
 static void cut(dense_t *d)
 {
     int64_t n = d->a.cols, rs = d->rs < 0 ? -d->rs : d->rs, cs = d->cs < 0 ? -d->cs : d->cs;
-    bool turned = rs < cs; /* as the kernel sees it */
-    d->rows = turned ? TURNED_ROWS : n < PIECE ? PIECE / n : 1;
-    d->cols = turned ? TURNED_COLS : PIECE;
+    bool transposed = rs < cs; /* as the kernel sees it */
+    d->rows = transposed ? STRIDED_ROWS : n < PIECE ? PIECE / n : 1;
+    d->cols = transposed ? STRIDED_COLS : PIECE;
     if (n < d->cols) d->cols = n;
     d->across = (n + d->cols - 1) / d->cols;
     d->pieces.grain = 1;
@@ -109,7 +109,7 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float 
     return LAC_OK;
 }
 
-static lac_status_t turned_format(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format)
+static lac_status_t csc_format(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format)
 {
     lac_meta_t *meta = s->a.meta;
     bool by_rows = s->which == LAC_FORMAT_CSC; /* of the format that is there */
@@ -117,8 +117,8 @@ static lac_status_t turned_format(lac_exec_t *exec, const lac_slicing_t *s, cons
     lac_meta_lock(meta);
     if (!(*format = lac_meta_format(meta, s->which))) {
         lac_format_data_t data;
-        status = lac_format_turn(exec, lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
-                                 by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, &data);
+        status = lac_csr_to_csc(exec, lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
+                                by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, &data);
         if (!status) lac_meta_install(meta, s->which, &data);
         *format = lac_meta_format(meta, s->which);
     }
@@ -130,10 +130,10 @@ static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const
 {
     lac_status_t status = LAC_OK;
     bool there = s->a.formats & 1u << s->which;
-    if (there || !lac_format_turns(&s->a, s->which))
+    if (there || !lac_csr_to_csc_applies(&s->a, s->which))
         status = lac_format_ensure(exec, &s->a, s->threads, s->which, format);
     else
-        status = turned_format(exec, s, format);
+        status = csc_format(exec, s, format);
     return status;
 }
 

@@ -15,7 +15,8 @@ typedef struct lac_epilogue_args {
     const float *bias; /* NULL: none */
     double pass_us;    /* of a pass over c that does it, behind a route that does not */
     bool bits;         /* which elements of c are not zero is asked for afterwards: lac_outcome_t.bits     */
-    bool bits_turned;  /* along the columns of c: the rows of the matrix as it is stored, else along rows  */
+    bool
+        bits_transposed; /* along the columns of c: the rows of the matrix as it is stored, else along rows */
 } lac_epilogue_args_t;
 
 #endif

@@ -45,11 +45,11 @@ static void describe_active_list(lac_operand_t *x, const lac_format_data_t *acti
 
 lac_operand_t lac_operand_describe(const lac_obj_t *obj)
 {
-    bool flipped = obj->trans == LAC_TRANS;
+    bool transposed = obj->trans == LAC_TRANS;
     lac_operand_t x = {
-        .dt = obj->dt, .flipped = flipped, .buf = obj->buf, .meta = obj->meta, .k_active = -1.0};
-    x.rs = flipped ? obj->cs : obj->rs;
-    x.cs = flipped ? obj->rs : obj->cs;
+        .dt = obj->dt, .transposed = transposed, .buf = obj->buf, .meta = obj->meta, .k_active = -1.0};
+    x.rs = transposed ? obj->cs : obj->rs;
+    x.cs = transposed ? obj->rs : obj->cs;
     x.known = LAC_KNOWN_NOT;
     x.density = -1.0;
     if (!obj->meta) return x;
@@ -65,14 +65,14 @@ lac_operand_t lac_operand_describe(const lac_obj_t *obj)
 void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
                           const lac_obj_t *c)
 {
-    bool c_flipped = c->trans == LAC_TRANS;
+    bool c_transposed = c->trans == LAC_TRANS;
     *p = (lac_problem_t){
         .alpha = alpha, .beta = beta, .c = c->buf, .threads = 1, .may_copy = true, .density_limit = -1.0};
-    p->m = c_flipped ? c->n : c->m;
-    p->n = c_flipped ? c->m : c->n;
+    p->m = c_transposed ? c->n : c->m;
+    p->n = c_transposed ? c->m : c->n;
     p->k = a->trans == LAC_TRANS ? a->m : a->n;
-    p->crs = c_flipped ? c->cs : c->rs;
-    p->ccs = c_flipped ? c->rs : c->cs;
+    p->crs = c_transposed ? c->cs : c->rs;
+    p->ccs = c_transposed ? c->rs : c->cs;
     p->a = lac_operand_describe(a);
     p->b = lac_operand_describe(b);
 }

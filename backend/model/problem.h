@@ -23,7 +23,7 @@ const char *lac_source_name(lac_source_t source);
 /* op(X): element (r, c) lies at buf[r * rs + c * cs]. */
 typedef struct lac_operand {
     lac_dt_t dt;
-    bool flipped;       /* op(X) is the transpose of the matrix that meta describes           */
+    bool transposed;    /* op(X) is the transpose of the matrix that meta describes           */
     bool frozen;        /* meta is frozen: derived formats may be built and kept                */
     unsigned formats;   /* set of lac_format_t that may stand for the contents                  */
     lac_source_t known; /* how density is known                                               */

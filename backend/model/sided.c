@@ -21,8 +21,8 @@ lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side)
         s.srs = p->a.rs, s.scs = p->a.cs, s.wrs = p->b.rs, s.wcs = p->b.cs;
         s.ors = p->crs, s.ocs = p->ccs;
     }
-    s.s_flipped = s.s->flipped != (side == LAC_SIDE_RIGHT);
-    s.w_flipped = s.w->flipped != (side == LAC_SIDE_RIGHT);
+    s.s_transposed = s.s->transposed != (side == LAC_SIDE_RIGHT);
+    s.w_transposed = s.w->transposed != (side == LAC_SIDE_RIGHT);
     return s;
 }
 
@@ -35,20 +35,20 @@ lac_slices_t lac_sided_slices(const lac_problem_t *p, const lac_sided_t *s)
 
 lac_format_t lac_sided_by_rows(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
+    return s->s_transposed ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
 }
 lac_format_t lac_sided_by_k(const lac_sided_t *s)
 {
-    return s->s_flipped ? LAC_FORMAT_CSR : LAC_FORMAT_CSC;
+    return s->s_transposed ? LAC_FORMAT_CSR : LAC_FORMAT_CSC;
 }
 lac_format_t lac_sided_k_major(const lac_sided_t *s)
 {
-    return s->w_flipped ? LAC_FORMAT_PACKED_T : LAC_FORMAT_PACKED;
+    return s->w_transposed ? LAC_FORMAT_PACKED_T : LAC_FORMAT_PACKED;
 }
 
 bool lac_sided_has_active(const lac_sided_t *s)
 {
-    return !s->s_flipped && s->s->formats & 1u << LAC_FORMAT_ACTIVE;
+    return !s->s_transposed && s->s->formats & 1u << LAC_FORMAT_ACTIVE;
 }
 
 bool lac_is_near(double bytes, const lac_machine_t *machine)

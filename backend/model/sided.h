@@ -19,7 +19,7 @@ const char *lac_side_name(lac_side_t side);
 typedef struct lac_sided {
     lac_dim_t m, n, k; /* rows of S, columns of W, and the summed extent */
     const lac_operand_t *s, *w;
-    bool s_flipped, w_flipped; /* S, W is the transpose of the matrix its metadata describes */
+    bool s_transposed, w_transposed; /* S, W is the transpose of the matrix its metadata describes */
     lac_inc_t srs, scs, wrs, wcs, ors, ocs;
 } lac_sided_t;
 

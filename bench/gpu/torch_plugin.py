@@ -103,7 +103,7 @@ def spiking_step(size=8192, batch=10, rate=0.01, graph=False):
     return timed(record(step).replay, 20, 50)
 
 
-def turning_product(density, size=8192, batch=10):
+def changing_product(density, size=8192, batch=10):
     """A product recorded with 0.1 % of its operand nonzero, and replayed with another density, and back."""
     import torch
 
@@ -176,8 +176,8 @@ PROGRAMS = {
     "spiking step, 1 %": spiking_step,
     "spiking step, 1 %, recorded": lambda: spiking_step(graph=True),
     "spiking step, 0.1 %, recorded": lambda: spiking_step(rate=0.001, graph=True),
-    "product recorded at 0.1 %, at 0.1 %": lambda: turning_product(0.001),
-    "product recorded at 0.1 %, at 80 %": lambda: turning_product(0.8),
+    "product recorded at 0.1 %, at 0.1 %": lambda: changing_product(0.001),
+    "product recorded at 0.1 %, at 80 %": lambda: changing_product(0.8),
     "dense training": dense_training,
     "dense mm 10x5000x5000": lambda: dense_product(10, 5000, 5000),
     "dense mm 1024x1024x1024": lambda: dense_product(1024, 1024, 1024),

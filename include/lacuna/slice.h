@@ -5,8 +5,8 @@
  * The operand is op(A), m x n, given by its compressed rows: attached CSR, or CSR that was scanned while the
  * operand is frozen (a frozen operand with a buffer is scanned by the first call). With a.trans = LAC_TRANS
  * it is the CSC of the stored matrix, so that columns are picked. Where only the other of the two is there it
- * is turned by the first call and kept. Its entries are numbered 0 .. nnz - 1 in the order of that format,
- * and every gradient and every per-entry array keeps this order.
+ * is transposed by the first call and kept. Its entries are numbered 0 .. nnz - 1 in the order of that
+ * format, and every gradient and every per-entry array keeps this order.
  *
  * `rows` lists `count` rows, int32_t or int64_t as `it` says, in any order, each as often as wanted. All
  * arrays lie in the context's space and stay the caller's; what is written shares no memory with what is

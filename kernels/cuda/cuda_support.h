@@ -91,10 +91,10 @@ lac_status_t lac_cuda_expand_active(int64_t m, int64_t count, const int32_t *idx
 lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx, float *val,
                                     lac_cuda_stream_t stream);
 /* The same entries by the other extent: ptr[minors + 1], idx[nnz] ascending, val[nnz] (NULL: not wanted).
- * from->nnz is exact. Workspace (256-byte aligned): lac_cuda_turn_csr_bytes(minors, nnz) bytes. */
-lac_status_t lac_cuda_turn_csr(int64_t majors, int64_t minors, const lac_cuda_csr_t *from, int64_t *ptr,
-                               int32_t *idx, float *val, void *workspace, lac_cuda_stream_t stream);
-int64_t lac_cuda_turn_csr_bytes(int64_t minors, int64_t nnz);
+ * from->nnz is exact. Workspace (256-byte aligned): lac_cuda_csr_to_csc_bytes(minors, nnz) bytes. */
+lac_status_t lac_cuda_csr_to_csc(int64_t majors, int64_t minors, const lac_cuda_csr_t *from, int64_t *ptr,
+                                 int32_t *idx, float *val, void *workspace, lac_cuda_stream_t stream);
+int64_t lac_cuda_csr_to_csc_bytes(int64_t minors, int64_t nnz);
 
 /* CSR of a bitmask: ptr[majors + 1] and idx; the values of both formats lie in the same order. */
 lac_status_t lac_cuda_list_bits(int64_t majors, int64_t minors, const lac_cuda_bits_t *from, int64_t *ptr,

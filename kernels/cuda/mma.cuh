@@ -9,9 +9,9 @@
 namespace lacuna
 {
 
-/* Four 8 x 8 matrices of bf16, turned: lane 8 i + r brings the address of the 16 bytes that are row r of
+/* Four 8 x 8 matrices of bf16, transposed: lane 8 i + r brings the address of the 16 bytes that are row r of
  * matrix i. Lane l gets of each, in a word, rows 2 (l % 4) + {0, 1} of column l / 4. */
-__device__ inline uint4 load_turned(unsigned address)
+__device__ inline uint4 load_transposed(unsigned address)
 {
     uint4 x;
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

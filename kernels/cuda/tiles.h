@@ -32,8 +32,8 @@ typedef struct lac_cuda_tiles {
     bool portable;  /* by the kernel of other devices, also where there are warpgroup products: to test it */
     uint64_t *bits; /* NULL, or where the occupancy of what is written to c goes, as in lac_cuda_bits_t; NaN
                        is not zero */
-    int64_t bits_words; /* from one row of bits to the next: ceil(n / 64) */
-    bool bits_turned;   /* a row of bits for each column of c, then of ceil(m / 64) words */
+    int64_t bits_words;   /* from one row of bits to the next: ceil(n / 64) */
+    bool bits_transposed; /* a row of bits for each column of c, then of ceil(m / 64) words */
 } lac_cuda_tiles_t;
 
 /* True where the thread's current device has the instructions: compute capability 8.0. */

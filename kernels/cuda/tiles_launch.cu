@@ -106,7 +106,7 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         panel.m = least(rows, p->m - i);
         panel.a += i * p->ars, panel.c += i * p->crs;
         if (p->epilogue.bias && p->epilogue.of_rows) panel.epilogue.bias += i;
-        if (p->bits) panel.bits += p->bits_turned ? i / 64 : i * p->bits_words;
+        if (p->bits) panel.bits += p->bits_transposed ? i / 64 : i * p->bits_words;
         status = lac_cuda_tiles_begin(&panel, workspace, stream);
         if (status == LAC_OK && !p->packed) {
             status = lac_cuda_tiles_pack(&panel, room, made, stream);

@@ -171,7 +171,7 @@ __device__ inline void multiply_stage(float (&sum)[kDown][kAcross][4], const uns
         uint4 x[kPieces];
 #pragma unroll
         for (int p = 0; p < kPieces; p++)
-            x[p] = load_turned(b + p * kPieceB + ((j + lane / 16) ^ lane % 8) * 16);
+            x[p] = load_transposed(b + p * kPieceB + ((j + lane / 16) ^ lane % 8) * 16);
 #pragma unroll
         for (int q = 0; q < 6; q++)
 #pragma unroll

@@ -104,6 +104,6 @@ extern "C" lac_status_t lac_cuda_tiles_occupied(const lac_cuda_tiles_t *p, void 
     if (!p->bits) return LAC_OK;
     const OccupiedArgs g = {(int)p->m, (int)p->n, p->bits, p->bits_words,
                             tiles_space(p->m, p->n, p->k, workspace)};
-    return launch(p->bits_turned ? order_columns : order_rows,
+    return launch(p->bits_transposed ? order_columns : order_rows,
                   {dim3((unsigned)g.s.tiles), dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
 }

@@ -39,14 +39,14 @@ static lac_status_t make_output(bad_call_t *b, const trial_t *t, const lac_obj_t
 {
     const ref_layout_t rows = {.step = 1};
     const ref_problem_t *p = &t->set->problem;
-    bool turned = a->trans == LAC_TRANS;
+    bool transposed = a->trans == LAC_TRANS;
     int64_t m = a->m, n = a->n;
     lac_trans_t trans = b->entry == BAD_GRAD_A   ? p->trans_a
                         : b->entry == BAD_GRAD_B ? p->trans_b
                                                  : LAC_NO_TRANS;
     if (b->entry == BAD_GRAD_B) m = t->set->b.m, n = t->set->b.n;
-    if (b->entry == BAD_TO_DENSE && turned) m = a->n, n = a->m;
-    if (b->entry == BAD_SLICE) m = ROWS, n = turned ? a->m : a->n;
+    if (b->entry == BAD_TO_DENSE && transposed) m = a->n, n = a->m;
+    if (b->entry == BAD_SLICE) m = ROWS, n = transposed ? a->m : a->n;
     lac_status_t status = placed_matrix_make(&b->out, t->ctx, m, n, &rows, NULL, 0);
     b->out.obj.trans = trans;
     return status;

@@ -17,7 +17,7 @@ static bool as_columns(const lac_obj_t *x, lac_trans_t *trans, lac_inc_t *ld)
     return blas_takes(x) && (by_columns || by_rows);
 }
 
-static lac_trans_t flipped(lac_trans_t trans)
+static lac_trans_t transposed(lac_trans_t trans)
 {
     return trans == LAC_TRANS ? LAC_NO_TRANS : LAC_TRANS;
 }
@@ -31,7 +31,7 @@ bool blas_view(blas_view_t *view, const operand_set_t *set)
         return false;
     *view = (blas_view_t){ta, tb, p->m, p->n, p->k, set->a.buf, set->b.buf, set->c.buf, lda, ldb, ldc, false};
     if (tc == LAC_TRANS)
-        *view = (blas_view_t){flipped(tb), flipped(ta), p->n, p->m, p->k, set->b.buf,
-                              set->a.buf,  set->c.buf,  ldb,  lda,  ldc,  true};
+        *view = (blas_view_t){transposed(tb), transposed(ta), p->n, p->m, p->k, set->b.buf,
+                              set->a.buf,     set->c.buf,     ldb,  lda,  ldc,  true};
     return true;
 }

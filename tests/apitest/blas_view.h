@@ -13,7 +13,7 @@ typedef struct blas_view {
     const float *a, *b;
     float *c;
     lac_inc_t lda, ldb, ldc;
-    bool turned; /* it is */
+    bool transposed; /* it is */
 } blas_view_t;
 
 /* False where there is none: an operand is binary, sparse only or empty, or has no stride of 1 beside a

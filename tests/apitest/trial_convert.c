@@ -19,11 +19,11 @@ trial_end_t trial_to_dense(trial_t *t)
     trial_operand_t x = trial_operand(t);
     ref_matrix_t want = ref_matrix_op(x.stored, x.obj.trans);
     ref_layout_t layout = problem_random_layout(&t->dice);
-    bool turned = dice_below(&t->dice, 2) == 0;
-    int64_t m = turned ? want.n : want.m, n = turned ? want.m : want.n;
+    bool transposed = dice_below(&t->dice, 2) == 0;
+    int64_t m = transposed ? want.n : want.m, n = transposed ? want.m : want.n;
     placed_matrix_t out;
     lac_status_t status = placed_matrix_make(&out, t->ctx, m, n, &layout, NULL, 0);
-    out.obj.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    out.obj.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     if (status == LAC_OK) status = trial_call(t, lac_to_dense(t->ctx, &x.obj, &out.obj));
     if (status == LAC_OK) status = trial_fetch_matrix(t, &out);
     trial_end_t end = status == LAC_OK ? judge_dense(t, &out, &want) : trial_stop(t, status, "lac_to_dense");

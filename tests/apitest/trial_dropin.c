@@ -113,11 +113,11 @@ static lac_status_t throw_addend(trial_t *t, const blas_view_t *v, added_t *x)
     return status;
 }
 
-static void expect_added(const added_t *x, bool turned, ref_result_t *want)
+static void expect_added(const added_t *x, bool transposed, ref_result_t *want)
 {
     for (int64_t i = 0; i < want->m; i++)
         for (int64_t j = 0; j < want->n; j++) {
-            int64_t row = turned ? j : i, column = turned ? i : j;
+            int64_t row = transposed ? j : i, column = transposed ? i : j;
             double from = x->residual.d ? (double)ref_matrix_at(&x->from.host, row, column) : 0.0,
                    bias = x->residual.bias ? (double)ref_matrix_at(&x->bias.host, row, 0) : 0.0;
             want->value[i * want->n + j] += from + bias;
@@ -126,7 +126,8 @@ static void expect_added(const added_t *x, bool turned, ref_result_t *want)
 }
 
 /* Where it was declined and beta is 0, C may hold anything. */
-static trial_end_t judge_added(trial_t *t, const added_t *x, bool turned, lac_status_t status, int computed)
+static trial_end_t judge_added(trial_t *t, const added_t *x, bool transposed, lac_status_t status,
+                               int computed)
 {
     operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
@@ -146,7 +147,7 @@ static trial_end_t judge_added(trial_t *t, const added_t *x, bool turned, lac_st
         ref_result_t want;
         if (!ref_gemm_case(p, &operands, trial_reading[i], &want))
             return trial_fail(t, "the oracle is out of memory");
-        expect_added(x, turned, &want);
+        expect_added(x, transposed, &want);
         end = trial_compare(t, &set->data.c, &want, p->k + 2);
         ref_result_free(&want);
     }
@@ -167,7 +168,7 @@ trial_end_t trial_added(trial_t *t)
         int computed = status == LAC_OK &&
                        lac_try_sgemm_residual(t->ctx, v.ta, v.tb, v.m, v.n, v.k, p->alpha, v.a, v.lda, v.b,
                                               v.ldb, p->beta, v.c, v.ldc, &x.residual, "trial", NULL);
-        trial_end_t one = judge_added(t, &x, v.turned, status, computed);
+        trial_end_t one = judge_added(t, &x, v.transposed, status, computed);
         if (i == 0 || one != TRIAL_REFUSED) end = one;
     }
     trial_unforce(t);

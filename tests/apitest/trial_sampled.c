@@ -85,15 +85,16 @@ static lac_status_t make_pattern(trial_t *t, pattern_t *pattern, lac_obj_t *obj)
     static const double density[] = {0.0, 0.01, 0.1, 0.5, 1.0};
     const ref_problem_t *p = &t->set->problem;
     dice_t *dice = &t->dice;
-    bool turned = dice_below(dice, 2) == 0, attached = dice_below(dice, 3) != 0, wide = dice_below(dice, 2);
+    bool transposed = dice_below(dice, 2) == 0, attached = dice_below(dice, 3) != 0,
+         wide = dice_below(dice, 2);
     ref_pattern_t some = {.structure = REF_BERNOULLI, .density = density[dice_below(dice, 5)]};
     ref_layout_t layout = problem_random_layout(dice);
     ref_operand_t said = {.meta = attached ? REF_META_CSR : REF_META_NONE, .frozen = !attached};
     said.only = attached && dice_below(dice, 2) == 0;
-    lac_status_t status = placed_matrix_make(&pattern->matrix, t->ctx, turned ? p->n : p->m,
-                                             turned ? p->m : p->n, &layout, &some, t->dice.stream + 1);
+    lac_status_t status = placed_matrix_make(&pattern->matrix, t->ctx, transposed ? p->n : p->m,
+                                             transposed ? p->m : p->n, &layout, &some, t->dice.stream + 1);
     *obj = pattern->matrix.obj;
-    obj->trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    obj->trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     if (status == LAC_OK)
         status = attachment_make(&pattern->know, t->ctx, obj, &pattern->matrix.host, &said, wide);
     return status == LAC_OK && !attached ? lac_meta_scan(t->ctx, obj, LAC_META_CSR) : status;

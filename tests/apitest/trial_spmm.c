@@ -65,15 +65,15 @@ static void describe_loose(const trial_t *t, loose_t *x)
 {
     const operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
-    bool turned = p->trans_b == LAC_TRANS;
+    bool transposed = p->trans_b == LAC_TRANS;
     x->call.m = p->m, x->call.n = p->n, x->call.k = p->k;
     x->call.trans = p->trans_a;
     x->call.ptr = placed_array_at(&x->ptr);
     x->call.idx = placed_array_at(&x->idx);
     x->call.val = placed_array_at(&x->val);
     x->call.b = set->b.buf;
-    x->call.rsb = turned ? set->b.cs : set->b.rs;
-    x->call.csb = turned ? set->b.rs : set->b.cs;
+    x->call.rsb = transposed ? set->b.cs : set->b.rs;
+    x->call.csb = transposed ? set->b.rs : set->b.cs;
     x->call.c = set->c.buf;
     x->call.rsc = set->c.rs;
     x->call.csc = set->c.cs;

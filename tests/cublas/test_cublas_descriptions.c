@@ -29,12 +29,12 @@ static void set(int attribute, const void *value, size_t bytes)
 
 static int begin(void **state)
 {
-    const cublasOperation_t turned = CUBLAS_OP_T;
+    const cublasOperation_t transposed = CUBLAS_OP_T;
     (void)state;
     for (int i = 0; i < MOST; i++) a[i] = (float)(i % 5 - 2), b[i] = (float)(i % 7 - 3), d[i] = -77.0f;
     for (int i = 0; i < M; i++) bias[i] = (float)i;
     done(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-    set(CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed);
     done(cublasLtMatrixLayoutCreate(&of_a, CUDA_R_32F, K, M, LD));
     done(cublasLtMatrixLayoutCreate(&of_b, CUDA_R_32F, K, N, LD));
     done(cublasLtMatrixLayoutCreate(&of_d, CUDA_R_32F, M, N, LD));

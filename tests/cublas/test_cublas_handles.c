@@ -194,15 +194,15 @@ static void test_null_arguments(void **state)
 }
 
 /* y from one end or the other. */
-static void expect_vector(int status, int turned, int incx, int incy)
+static void expect_vector(int status, int transposed, int incx, int incy)
 {
-    int rows = turned ? N : M, cols = turned ? M : N;
+    int rows = transposed ? N : M, cols = transposed ? M : N;
     assert_int_equal(status, CUBLAS_SUCCESS);
     assert_int_equal(take().calls, 0);
     for (int i = 0; i < rows; i++) {
         float sum = 0.0f;
         for (int k = 0; k < cols; k++)
-            sum += a[turned ? k + i * M : i + k * M] * b[incx > 0 ? k * incx : (k - cols + 1) * incx];
+            sum += a[transposed ? k + i * M : i + k * M] * b[incx > 0 ? k * incx : (k - cols + 1) * incx];
         assert_true(c[incy > 0 ? i * incy : (i - rows + 1) * incy] == sum);
     }
     for (int i = 0; i < MOST; i++) c[i] = -77.0f;
@@ -212,11 +212,11 @@ static void test_vectors(void **state)
 {
     static const int incs[] = {1, 2, -1, -3};
     (void)state;
-    for (int turned = 0; turned < 2; turned++)
+    for (int transposed = 0; transposed < 2; transposed++)
         for (int i = 0; i < 4; i++)
             expect_vector(
-                cublasSgemv_v2(any_handle, turned, M, N, &one, a, M, b, incs[i], &zero, c, incs[3 - i]),
-                turned, incs[i], incs[3 - i]);
+                cublasSgemv_v2(any_handle, transposed, M, N, &one, a, M, b, incs[i], &zero, c, incs[3 - i]),
+                transposed, incs[i], incs[3 - i]);
     left(cublasSgemv_v2(any_handle, 0, M, N, &one, a, M, b, 0, &zero, c, 1));
     handle->scalars = 1;
     left(cublasSgemv_v2(any_handle, 0, M, N, &one, a, M, b, 1, &zero, c, 1));

@@ -88,9 +88,9 @@ static void left(int status)
     assert_memory_equal(out, was, sizeof was);
 }
 
-static void computed(int status, bool b_turned)
+static void computed(int status, bool b_transposed)
 {
-    bool b_rows = (b.order == SPARSE_ORDER_ROWS) != b_turned, c_rows = c.order == SPARSE_ORDER_ROWS;
+    bool b_rows = (b.order == SPARSE_ORDER_ROWS) != b_transposed, c_rows = c.order == SPARSE_ORDER_ROWS;
     assert_int_equal(status, 0);
     assert_int_equal(take().calls, 0);
     for (int i = 0; i < M; i++)
@@ -109,15 +109,15 @@ static void test_computed(void **state)
 {
     for (int way = 0; way < 16; way++) {
         begin(state);
-        bool turned = way & 4;
+        bool transposed = way & 4;
         b.order = way & 1 ? SPARSE_ORDER_COLUMNS : SPARSE_ORDER_ROWS;
         c.order = way & 2 ? SPARSE_ORDER_COLUMNS : SPARSE_ORDER_ROWS;
-        if (turned) b.rows = N, b.cols = K;
+        if (transposed) b.rows = N, b.cols = K;
         if (way & 8) {
             a.ptr = ptr64, a.idx = idx64;
             a.ptr_type = a.idx_type = SPARSE_INDEX_64;
         }
-        computed(call_with(0, turned ? way & 8 ? 2 : 1 : 0, CUDA_TYPE_F32, &alpha), turned);
+        computed(call_with(0, transposed ? way & 8 ? 2 : 1 : 0, CUDA_TYPE_F32, &alpha), transposed);
     }
     begin(state);
     a.batch = b.batch = c.batch = 1;

@@ -202,7 +202,7 @@ inline void copy_bulk(float *to, const float *from, unsigned bytes, barrier_t *d
 
 /* mma.cuh */
 
-inline uint4 load_turned(unsigned address)
+inline uint4 load_transposed(unsigned address)
 {
     const Lanes<unsigned> rows(address);
     const int lane = emulated_lane();

@@ -210,13 +210,13 @@ void check_bits(const Case &c, Operands &o, bool follows, const char *what)
 {
     const std::vector<float> want = o.out;
     const lac_cuda_epilogue_t epilogue = o.p.epilogue;
-    const bool turned = (c.seed + follows) % 2; /* by columns */
-    const int64_t lines = turned ? c.n : c.m, across = turned ? c.m : c.n, words = (across + 63) / 64;
-    const int64_t lrs = turned ? o.p.ccs : o.p.crs, lcs = turned ? o.p.crs : o.p.ccs;
+    const bool transposed = (c.seed + follows) % 2; /* by columns */
+    const int64_t lines = transposed ? c.n : c.m, across = transposed ? c.m : c.n, words = (across + 63) / 64;
+    const int64_t lrs = transposed ? o.p.ccs : o.p.crs, lcs = transposed ? o.p.crs : o.p.ccs;
     const auto bits = memory<uint64_t>(lines * words);
     memset(bits.get(), 0x5a, sizeof(uint64_t) * (size_t)(lines * words));
     o.out = o.before;
-    o.p.c = o.out.data(), o.p.bits = bits.get(), o.p.bits_words = words, o.p.bits_turned = turned;
+    o.p.c = o.out.data(), o.p.bits = bits.get(), o.p.bits_words = words, o.p.bits_transposed = transposed;
     if (!follows) o.p.epilogue = {};
     if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status bits", c);
     o.p.epilogue = epilogue, o.p.bits = nullptr;
@@ -226,7 +226,7 @@ void check_bits(const Case &c, Operands &o, bool follows, const char *what)
             const bool is = bits.get()[i * words + j / 64] >> j % 64 & 1;
             if (is != (j < across && o.out[(size_t)(i * lrs + j * lcs)] != 0.0f)) return fail(what, c);
         }
-    if (!turned) check_rows(c, o, bits.get());
+    if (!transposed) check_rows(c, o, bits.get());
 }
 
 /* The same with bias and activation: what these make of the plain result, bit by bit, and nothing between the

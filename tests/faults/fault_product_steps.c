@@ -136,7 +136,7 @@ static lac_status_t frozen(int i)
 }
 
 /* W frozen and by columns: the event route turns it once, into a copy of its own. */
-static lac_status_t turned(int i)
+static lac_status_t transposed(int i)
 {
     lac_obj_t oa = obj_a(), ob = lac_obj_colmajor(LAC_F32, K, N, bt, K), oc = obj_c();
     lac_call_opts_t call = {.size = sizeof call, .route = i ? "csr" : "event"};
@@ -270,7 +270,7 @@ static const struct {
              {vectors, 1},
              {planned, OF_ROUTES},
              {frozen, 5},
-             {turned, 2},
+             {transposed, 2},
              {attached, 4},
              {attached_columns, 2},
              {compared, 3},

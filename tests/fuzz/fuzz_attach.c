@@ -50,14 +50,14 @@ static float *values(size_t count)
     return val;
 }
 
-static void expect_one_product(lac_ctx_t *ctx, lac_meta_t *meta, int m, int n, bool turned)
+static void expect_one_product(lac_ctx_t *ctx, lac_meta_t *meta, int m, int n, bool transposed)
 {
     const route_names_t routes = host_route_names(0);
     static float b[SIDE * N], c[LAC_CANDIDATES_MAX + 1][SIDE * N];
     lac_obj_t oa = lac_obj_rowmajor(LAC_F32, m, n, NULL, n > 0 ? n : 1);
     oa.meta = meta;
-    oa.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
-    int rows = turned ? n : m, inner = turned ? m : n;
+    oa.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
+    int rows = transposed ? n : m, inner = transposed ? m : n;
     for (int i = 0; i < SIDE * N; i++) b[i] = (float)(i % 3 - 1);
     lac_obj_t ob = lac_obj_rowmajor(LAC_F32, inner, N, b, N);
     memset(c, 0, sizeof c);

@@ -75,13 +75,13 @@ Operands make(const Case &x)
     if (x.special == kInfInA) put(o.a, m / 2 * k, INFINITY);
     if (x.special == kNanInB) put(o.b, k / 2 * ldb + n / 2, NAN);
     CUDA_CHECK(cudaMalloc(&o.c, o.bytes));
-    const bool turned = (x.seed / 5 + x.portable) % 2; /* bits by columns */
-    const int64_t words = ((turned ? m : n) + 63) / 64;
-    CUDA_CHECK(cudaMalloc(&o.bits, (size_t)((turned ? n : m) * words * 8)));
+    const bool transposed = (x.seed / 5 + x.portable) % 2; /* bits by columns */
+    const int64_t words = ((transposed ? m : n) + 63) / 64;
+    CUDA_CHECK(cudaMalloc(&o.bits, (size_t)((transposed ? n : m) * words * 8)));
     CUDA_CHECK(cudaMalloc(&o.workspace, (size_t)lac_cuda_tiles_bytes(m, n, k, false)));
-    o.p = {
-        m,   n,   k,  {nullptr, x.alpha}, o.a,     k,     1,     nullptr, 0, o.b, ldb, {nullptr, x.beta}, o.c,
-        crs, ccs, {}, x.portable,         nullptr, words, turned};
+    o.p = {m,          n,       k,     {nullptr, x.alpha}, o.a, k,   1,   nullptr,
+           0,          o.b,     ldb,   {nullptr, x.beta},  o.c, crs, ccs, {},
+           x.portable, nullptr, words, transposed};
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
 }
@@ -117,9 +117,10 @@ std::vector<uint32_t> result(const Operands &o, const lac_cuda_epilogue_t &epilo
 bool check_bits(const Case &x, const Operands &o, const lac_cuda_epilogue_t &epilogue,
                 const std::vector<uint32_t> &want)
 {
-    const bool turned = o.p.bits_turned;
-    const int64_t words = o.p.bits_words, lines = turned ? o.p.n : o.p.m, across = turned ? o.p.m : o.p.n;
-    const int64_t lrs = turned ? o.p.ccs : o.p.crs, lcs = turned ? o.p.crs : o.p.ccs;
+    const bool transposed = o.p.bits_transposed;
+    const int64_t words = o.p.bits_words, lines = transposed ? o.p.n : o.p.m,
+                  across = transposed ? o.p.m : o.p.n;
+    const int64_t lrs = transposed ? o.p.ccs : o.p.crs, lcs = transposed ? o.p.crs : o.p.ccs;
     std::vector<uint64_t> bits((size_t)(lines * words));
     CUDA_CHECK(cudaMemsetAsync(o.bits, 0x5a, 8 * bits.size(), stream));
     const bool same = result(o, epilogue, kWithBits) == want;

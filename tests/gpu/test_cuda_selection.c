@@ -214,11 +214,11 @@ static void test_choices(void **state)
 static void test_bytes(void **state)
 {
     (void)state;
-    shape_t plain = {"rrr", "pp", 100, 200, 300, 0.1, -1.0}, given = plain, turned = plain;
+    shape_t plain = {"rrr", "pp", 100, 200, 300, 0.1, -1.0}, given = plain, transposed = plain;
     const lac_route_t *csr = row("csr", LAC_SIDE_LEFT), *event = row("event", LAC_SIDE_LEFT);
     lac_problem_t p;
     lac_meta_t *meta[2];
-    given.kinds = "sp", turned.layouts = "rcr", turned.kinds = "sp";
+    given.kinds = "sp", transposed.layouts = "rcr", transposed.kinds = "sp";
     describe(&plain, &p, meta);
     assert_true(csr->bytes(csr, &p) >= 100 * 200 * 8);
     assert_true(event->bytes(event, &p) > 0);
@@ -226,7 +226,7 @@ static void test_bytes(void **state)
     assert_int_equal(csr->bytes(csr, &p), 0);
     assert_int_equal(event->bytes(event, &p), 0);
     lac_meta_free(meta[0]);
-    describe(&turned, &p, meta);
+    describe(&transposed, &p, meta);
     assert_int_equal(csr->bytes(csr, &p), 200 * 300 * 4 + (256 - 200 * 300 * 4 % 256) % 256);
     lac_meta_free(meta[0]);
 }

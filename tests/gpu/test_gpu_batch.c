@@ -19,10 +19,10 @@ typedef struct side {
 } side_t;
 
 /* layout 0: one after the other; 1: by columns; 2: padded and off alignment; 3: trials side by side. */
-static side_t make(lac_ctx_t *ctx, int64_t rows, int64_t cols, int64_t count, int layout, bool turned,
+static side_t make(lac_ctx_t *ctx, int64_t rows, int64_t cols, int64_t count, int layout, bool transposed,
                    bool shared, bool events, double density)
 {
-    int64_t m = turned ? cols : rows, n = turned ? rows : cols, size = count * (m * (n + 1) + 3) + 8;
+    int64_t m = transposed ? cols : rows, n = transposed ? rows : cols, size = count * (m * (n + 1) + 3) + 8;
     side_t x = {.stride = m * n,
                 .bytes = (size_t)size * (events ? 1 : 4),
                 .offset = layout == 2 ? events ? 1 : 4 : 0};
@@ -35,7 +35,7 @@ static side_t make(lac_ctx_t *ctx, int64_t rows, int64_t cols, int64_t count, in
             ((float *)here)[p] = there ? csr_pair_value(&seed) : 0.0f;
     }
     x.here = lac_obj_rowmajor(events ? LAC_U8 : LAC_F32, m, n, (char *)here + x.offset, n);
-    x.here.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    x.here.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     if (layout == 1) x.here.rs = 1, x.here.cs = m;
     if (layout == 2) x.here.rs = n + 1, x.stride = m * (n + 1) + 3;
     if (layout == 3) x.here.rs = n * count, x.stride = n;

@@ -104,7 +104,7 @@ static void check(const product_t *p, lac_ctx_t *ctx, double density)
     free(c);
 }
 
-static void turn(product_t *p, lac_ctx_t *ctx, double density)
+static void change(product_t *p, lac_ctx_t *ctx, double density)
 {
     bool right = p->estimate.right;
     int64_t count = (int64_t)SHORT * DEEP;
@@ -115,7 +115,7 @@ static void turn(product_t *p, lac_ctx_t *ctx, double density)
     gpu_expect(lac_device_upload(ctx, there, *host, (size_t)count * sizeof(float)), LAC_OK, "upload");
 }
 
-static void test_turning(lac_ctx_t *ctx)
+static void test_changing_density(lac_ctx_t *ctx)
 {
     static const double densities[] = {0.001, 0.8, 0.0, 0.05, 1.0, 0.001};
     for (int way = 0; way < 4; way++) {
@@ -128,7 +128,7 @@ static void test_turning(lac_ctx_t *ctx)
             if (p.recorded < 0) gpu_fail("the capture was spoilt");
         }
         for (size_t i = 0; p.recorded == 1 && i < GPU_COUNT(densities); i++) {
-            turn(&p, ctx, densities[i]);
+            change(&p, ctx, densities[i]);
             gpu_expect(lac_graph_launch(recording, 2, NULL), LAC_OK, "replay");
             check(&p, ctx, densities[i]);
         }
@@ -151,7 +151,7 @@ static void test_time(lac_ctx_t *ctx)
     if (gpu_expect(lac_graph_capture(ctx, record, &p, 1, &recording), LAC_OK, "record"))
         for (size_t i = 0; p.recorded == 1 && i < GPU_COUNT(densities); i++) {
             double us = 0.0;
-            turn(&p, ctx, densities[i]);
+            change(&p, ctx, densities[i]);
             gpu_expect(lac_graph_launch(recording, 20, NULL), LAC_OK, "replay");
             gpu_expect(lac_graph_launch(recording, 100, &us), LAC_OK, "replay");
             printf("density %g: %.2f us a replay\n", densities[i], us);
@@ -162,6 +162,6 @@ static void test_time(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_turning), GPU_TEST(test_time)};
+    static const gpu_test_t tests[] = {GPU_TEST(test_changing_density), GPU_TEST(test_time)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

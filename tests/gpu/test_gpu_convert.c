@@ -42,12 +42,12 @@ static void check_formats(lac_ctx_t *ctx, const csr_pair_t *x)
     same(ctx, d.val, h.val, h.count * x->m * 4, "active values", x);
 }
 
-static void check_dense(lac_ctx_t *ctx, csr_pair_t *x, bool turned)
+static void check_dense(lac_ctx_t *ctx, csr_pair_t *x, bool transposed)
 {
-    int64_t m = turned ? x->n : x->m, n = turned ? x->m : x->n, count = 0,
+    int64_t m = transposed ? x->n : x->m, n = transposed ? x->m : x->n, count = 0,
             *count_there = gpu_upload(ctx, &count, sizeof count);
     size_t bytes = (size_t)(m * (n + 2)) * 4;
-    x->on_host.trans = x->on_device.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    x->on_host.trans = x->on_device.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     float *want = csr_pair_poison(bytes), *there = gpu_upload(ctx, want, bytes);
     lac_obj_t o = lac_obj_rowmajor(LAC_F32, m, n, want, n + 2);
     gpu_expect(lac_to_dense(x->host, &x->on_host, &o), LAC_OK, "host");

@@ -82,11 +82,11 @@ typedef struct weight {
 /* Short times W or W times short, W stored as it is or read transposed. Row i of the short side has an event
  * in every `every` + i places. */
 static void multiply(lac_ctx_t *ctx, const weight_t *x, const char *route, int length, int every,
-                     bool by_right, bool turned)
+                     bool by_right, bool transposed)
 {
     const size_t count = (size_t)length * SIDE;
     float *s = malloc(count * sizeof *s), *out = malloc(count * sizeof *out);
-    bool outer_left = by_right != turned; /* the output runs along W's rows */
+    bool outer_left = by_right != transposed; /* the output runs along W's rows */
     int64_t dot[16] = {0};
     for (int i = 0; i < length; i++)
         for (int64_t k = 0; k < SIDE; k++) {
@@ -100,7 +100,7 @@ static void multiply(lac_ctx_t *ctx, const weight_t *x, const char *route, int l
     lac_obj_t c = by_right ? matrix(result, SIDE, length) : matrix(result, length, SIDE);
     lac_decision_t decision;
     lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = &decision};
-    w.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    w.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     w.meta = x->meta;
     lac_status_t status = by_right ? lac_gemm_ex(ctx, NULL, &w, &shorter, NULL, &c, &call)
                                    : lac_gemm_ex(ctx, NULL, &shorter, &w, NULL, &c, &call);
@@ -113,7 +113,7 @@ static void multiply(lac_ctx_t *ctx, const weight_t *x, const char *route, int l
             gpu_fail("%s, served by %s %s: %d %s W%s, an event in %d: output %" PRId64 ", %" PRId64
                      " is %g, expected %g",
                      route, decision.route, decision.side, length, by_right ? "behind" : "before",
-                     turned ? "'" : "", every, i, j, out[at], want);
+                     transposed ? "'" : "", every, i, j, out[at], want);
     }
     lac_device_free(ctx, there);
     lac_device_free(ctx, result);

@@ -17,9 +17,9 @@ typedef struct both {
 } both_t;
 
 /* op(X) is rows x cols; layout 0 .. 3: by rows, by columns, padded and off alignment, spread out. */
-static both_t make_dense(lac_ctx_t *ctx, int64_t rows, int64_t cols, int layout, bool turned, bool events)
+static both_t make_dense(lac_ctx_t *ctx, int64_t rows, int64_t cols, int layout, bool transposed, bool events)
 {
-    int64_t m = turned ? cols : rows, n = turned ? rows : cols, size = 2 * (m + 2) * (n + 3) + 2;
+    int64_t m = transposed ? cols : rows, n = transposed ? rows : cols, size = 2 * (m + 2) * (n + 3) + 2;
     int64_t rs = layout == 0   ? n
                  : layout == 1 ? 1
                  : layout == 2 ? n + 3
@@ -36,8 +36,9 @@ static both_t make_dense(lac_ctx_t *ctx, int64_t rows, int64_t cols, int layout,
             ((float *)here)[p] = gpu_random(&seed) % 4 ? csr_pair_value(&seed) : 0.0f;
     void *there = gpu_upload(ctx, here, x.bytes);
     size_t off = layout == 2 ? (events ? 1 : 4) : 0;
-    x.here = (lac_obj_t){events ? LAC_U8 : LAC_F32, LAC_HOST, turned ? LAC_TRANS : LAC_NO_TRANS, m, n, rs, cs,
-                         (char *)here + off,        NULL};
+    x.here =
+        (lac_obj_t){events ? LAC_U8 : LAC_F32, LAC_HOST, transposed ? LAC_TRANS : LAC_NO_TRANS, m, n, rs, cs,
+                    (char *)here + off,        NULL};
     x.there = x.here;
     x.there.space = LAC_DEVICE;
     x.there.buf = (char *)there + off;
@@ -69,9 +70,9 @@ typedef struct shape {
 static void check_sampled(lac_ctx_t *ctx, lac_ctx_t *host, const shape_t *s, int round)
 {
     csr_pair_t x;
-    bool turned = round % 5 == 4; /* the pattern */
-    csr_pair_make(&x, ctx, host, turned ? s->n : s->m, turned ? s->m : s->n, s->density, true, &seed);
-    if (turned) x.on_host.trans = x.on_device.trans = LAC_TRANS;
+    bool transposed = round % 5 == 4; /* the pattern */
+    csr_pair_make(&x, ctx, host, transposed ? s->n : s->m, transposed ? s->m : s->n, s->density, true, &seed);
+    if (transposed) x.on_host.trans = x.on_device.trans = LAC_TRANS;
     both_t a = make_dense(ctx, s->m, s->k, round % 4, round % 2, round % 7 == 3),
            b = make_dense(ctx, s->k, s->n, round / 4 % 4, round / 2 % 2, round % 7 == 5);
     size_t bytes = (size_t)x.nnz * 4;

@@ -35,7 +35,7 @@ static void make(uint64_t *state, int m, int k, int n)
 }
 
 /* The arrays hold A^T: C[k, n] from B[m, n], where m and k are theirs. */
-static bool right_turned(const lac_spmm_t *call, float alpha, float beta)
+static bool right_transposed(const lac_spmm_t *call, float alpha, float beta)
 {
     static float sum[K_MOST * N_MOST];
     memset(sum, 0, sizeof sum);
@@ -53,7 +53,7 @@ static bool right_turned(const lac_spmm_t *call, float alpha, float beta)
 
 static bool right(const lac_spmm_t *call, float alpha, float beta)
 {
-    if (call->trans == LAC_TRANS) return right_turned(call, alpha, beta);
+    if (call->trans == LAC_TRANS) return right_transposed(call, alpha, beta);
     for (int i = 0; i < x.m; i++)
         for (int j = 0; j < x.n; j++) {
             float sum = 0.0f;
@@ -76,9 +76,9 @@ static void product(lac_ctx_t *ctx, float alpha, float beta)
     for (int way = 0; way < 64; way += gpu_quick() ? 5 : 1) {
         int b_rows = way & 1, c_rows = way >> 1 & 1, ptr_type = way >> 2 & 1, idx_type = way >> 3 & 1;
         const float *where = way & 16 ? both : scalars;
-        int turned = way >> 5, m = turned ? x.k : x.m, k = turned ? x.m : x.k;
+        int transposed = way >> 5, m = transposed ? x.k : x.m, k = transposed ? x.m : x.k;
         lac_spmm_t call = {.m = m, .n = x.n, .k = k, .nnz = x.nnz, .val = val, .b = b, .c = c};
-        call.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+        call.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
         call.ptr_type = ptr_type ? LAC_I64 : LAC_I32, call.idx_type = idx_type ? LAC_I64 : LAC_I32;
         call.ptr = ptr[ptr_type], call.idx = idx[idx_type];
         call.rsb = b_rows ? x.n : 1, call.csb = b_rows ? 1 : k;

@@ -24,13 +24,13 @@ static int64_t index_at(const void *list, lac_index_t type, int64_t i)
 /* The sum over the entries of row i of A, wherever they are stored. */
 static double sparse_row(const lac_spmm_t *x, lac_dim_t i, lac_dim_t j)
 {
-    bool turned = x->trans == LAC_TRANS;
+    bool transposed = x->trans == LAC_TRANS;
     double sum = 0.0;
-    for (lac_dim_t r = turned ? 0 : i; r < (turned ? x->k : i + 1); r++) {
+    for (lac_dim_t r = transposed ? 0 : i; r < (transposed ? x->k : i + 1); r++) {
         int64_t end = index_at(x->ptr, x->ptr_type, r + 1);
         for (int64_t e = index_at(x->ptr, x->ptr_type, r); e < end; e++) {
-            int64_t at = index_at(x->idx, x->idx_type, e), k = turned ? r : at;
-            if (!turned || at == i) sum += (double)x->val[e] * (double)x->b[k * x->rsb + j * x->csb];
+            int64_t at = index_at(x->idx, x->idx_type, e), k = transposed ? r : at;
+            if (!transposed || at == i) sum += (double)x->val[e] * (double)x->b[k * x->rsb + j * x->csb];
         }
     }
     return sum;

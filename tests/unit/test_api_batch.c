@@ -27,13 +27,13 @@ static float value(void)
 }
 
 /* layout 0: one after the other; 1: by columns; 2: padded; 3: trials side by side, row by row. */
-static void make(side_t *x, int64_t rows, int64_t cols, int64_t count, int layout, bool turned, bool shared,
-                 bool events)
+static void make(side_t *x, int64_t rows, int64_t cols, int64_t count, int layout, bool transposed,
+                 bool shared, bool events)
 {
-    int64_t m = turned ? cols : rows, n = turned ? rows : cols;
+    int64_t m = transposed ? cols : rows, n = transposed ? rows : cols;
     lac_obj_t *o = &x->first;
     *o = lac_obj_rowmajor(events ? LAC_U8 : LAC_F32, m, n, events ? (void *)x->u8 : (void *)x->f32, n);
-    o->trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    o->trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     x->stride = m * n;
     if (layout == 1) o->rs = 1, o->cs = m;
     if (layout == 2) o->rs = n + 1, x->stride = m * (n + 1) + 3;

@@ -117,15 +117,15 @@ static void test_dense_and_count(void **state)
         for (int layout = 0; layout < 4; layout++) {
             int64_t count = -1;
             make(&s, bits[from]);
-            bool turned = layout & 1;
-            if (turned) s.a.trans = LAC_TRANS;
-            int64_t m = turned ? s.n : s.m, n = turned ? s.m : s.n;
+            bool transposed = layout & 1;
+            if (transposed) s.a.trans = LAC_TRANS;
+            int64_t m = transposed ? s.n : s.m, n = transposed ? s.m : s.n;
             lac_obj_t o = lac_obj_rowmajor(LAC_F32, m, n, out, n + 1);
             if (layout > 1) o.rs = 2, o.cs = 2 * m + 1;
             unit_expect(lac_to_dense(*state, &s.a, &o), LAC_OK, "dense");
             for (int64_t i = 0; i < m; i++)
                 for (int64_t j = 0; j < n; j++)
-                    assert_true(out[i * o.rs + j * o.cs] == s.dense[turned ? j * s.n + i : i * s.n + j]);
+                    assert_true(out[i * o.rs + j * o.cs] == s.dense[transposed ? j * s.n + i : i * s.n + j]);
             unit_expect(lac_count_nonzeros(*state, &s.a, &count), LAC_OK, "count");
             assert_int_equal(count, s.nnz);
             lac_meta_free(s.a.meta);
@@ -141,7 +141,7 @@ static void test_dense_and_count(void **state)
 
 /* CSR with entries of value 0 and rows from empty to full, turned in several tiles by 1 and 3 threads: each
  * entry stays one, and rows ascend in each column. */
-static void test_turned(void **state)
+static void test_transposed(void **state)
 {
     enum { M = 60, N = 5000 };
     static int32_t ptr[M + 1], idx[M * N];
@@ -256,15 +256,15 @@ static void test_tile_occupancy(void **state)
         for (size_t t = 0; t < sizeof tiles / sizeof *tiles; t++) {
             int64_t count = -1, rows = tiles[t][0], cols = tiles[t][1];
             make(&s, bits[from % FORMATS]);
-            bool turned = t & 1;
+            bool transposed = t & 1;
             lac_obj_t dense = lac_obj_rowmajor(LAC_F32, s.m, s.n, s.dense, s.n),
                       *a = from < FORMATS ? &s.a : &dense;
-            if (turned) a->trans = LAC_TRANS;
-            int64_t m = turned ? s.n : s.m, n = turned ? s.m : s.n;
+            if (transposed) a->trans = LAC_TRANS;
+            int64_t m = transposed ? s.n : s.m, n = transposed ? s.m : s.n;
             memset(found, 0xff, sizeof found);
             unit_expect(lac_tile_occupancy(*state, a, rows, cols, found, &count), LAC_OK, "tiles");
             rows = rows < m ? rows : m, cols = cols < n ? cols : n;
-            expect_tiles(found, count, s.dense, m, n, turned ? 1 : s.n, turned ? s.n : 1, rows, cols);
+            expect_tiles(found, count, s.dense, m, n, transposed ? 1 : s.n, transposed ? s.n : 1, rows, cols);
             unit_expect(lac_tile_occupancy(*state, a, rows, cols, found, NULL), LAC_OK, "no count");
             lac_meta_free(s.a.meta);
         }
@@ -344,7 +344,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_format_from_every_other),
                                        cmocka_unit_test(test_dense_and_count),
-                                       cmocka_unit_test(test_turned),
+                                       cmocka_unit_test(test_transposed),
                                        cmocka_unit_test(test_large_buffer),
                                        cmocka_unit_test(test_tile_occupancy),
                                        cmocka_unit_test(test_too_large),

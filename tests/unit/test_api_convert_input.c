@@ -61,7 +61,7 @@ static void test_places(void **state)
 }
 
 /* Into a transposed view the same elements go. */
-static void test_turned(void **state)
+static void test_transposed(void **state)
 {
     lac_ctx_t *ctx = *state;
     lac_obj_t x = sparse(ctx), to = fake_device_matrix(N, M, out), none = fake_device_matrix(0, N, NULL),
@@ -174,7 +174,7 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CONVERT_TEST(test_places),    CONVERT_TEST(test_turned),
+        CONVERT_TEST(test_places),    CONVERT_TEST(test_transposed),
         CONVERT_TEST(test_bad_input), CONVERT_TEST(test_nothing_stands_for_the_contents),
         CONVERT_TEST(test_bad_tiles), CONVERT_TEST(test_failures),
     };

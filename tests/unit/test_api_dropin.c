@@ -95,17 +95,18 @@ static void test_declined(void **state)
 /* Vectors from either end. */
 static void test_vectors(void **state)
 {
-    for (int turned = 0; turned < 2; turned++)
+    for (int transposed = 0; transposed < 2; transposed++)
         for (int inc = -2; inc <= 2; inc++) {
             if (!inc) continue;
-            const int rows = turned ? N : M, cols = turned ? M : N;
+            const int rows = transposed ? N : M, cols = transposed ? M : N;
             float y[2 * M] = {0};
-            assert_true(lac_try_sgemv(*state, turned ? LAC_TRANS : LAC_NO_TRANS, M, N, 1.0f, a, M, b, inc,
+            assert_true(lac_try_sgemv(*state, transposed ? LAC_TRANS : LAC_NO_TRANS, M, N, 1.0f, a, M, b, inc,
                                       0.0f, y, -inc, "sgemv_", NULL));
             for (int i = 0; i < rows; i++) {
                 float sum = 0.0f;
                 for (int k = 0; k < cols; k++)
-                    sum += a[turned ? k + i * M : i + k * M] * b[inc > 0 ? k * inc : (k - cols + 1) * inc];
+                    sum +=
+                        a[transposed ? k + i * M : i + k * M] * b[inc > 0 ? k * inc : (k - cols + 1) * inc];
                 assert_true(y[inc < 0 ? -i * inc : (rows - 1 - i) * inc] == sum);
             }
         }

@@ -23,12 +23,12 @@ typedef struct matrix {
     int64_t place[ROOM]; /* of entry e in exact */
 } matrix_t;
 
-static void make(matrix_t *x, int64_t rows, int64_t cols, bool turned, bool events, uint64_t *random)
+static void make(matrix_t *x, int64_t rows, int64_t cols, bool transposed, bool events, uint64_t *random)
 {
     int64_t count = 0;
-    x->obj =
-        lac_obj_rowmajor(LAC_F32, turned ? cols : rows, turned ? rows : cols, x->f32, turned ? rows : cols);
-    x->obj.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    x->obj = lac_obj_rowmajor(LAC_F32, transposed ? cols : rows, transposed ? rows : cols, x->f32,
+                              transposed ? rows : cols);
+    x->obj.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     if (events) x->obj.dt = LAC_U8, x->obj.buf = x->u8;
     for (int64_t i = 0; i < x->obj.m; i++) {
         x->ptr[i] = (int32_t)count;

@@ -57,8 +57,8 @@ static void make(layer_t *x, int layout)
 
 static int64_t place(const layer_t *x, int64_t i, int64_t j)
 {
-    bool turned = x->C.trans == LAC_TRANS;
-    return i * (turned ? x->C.cs : x->C.rs) + j * (turned ? x->C.rs : x->C.cs);
+    bool transposed = x->C.trans == LAC_TRANS;
+    return i * (transposed ? x->C.cs : x->C.rs) + j * (transposed ? x->C.rs : x->C.cs);
 }
 
 static void expected(layer_t *x, float alpha, float beta)

@@ -102,9 +102,9 @@ static void test_sampled_products_lie_here(void **state)
     ELSEWHERE(b, lac_sddmm(ctx, NULL, &x, &y, NULL, &v.pattern, values), "b");
     ELSEWHERE(values, lac_sddmm(ctx, NULL, &x, &y, NULL, &v.pattern, values), "values");
     ELSEWHERE(values, lac_sddmm(ctx, NULL, &x, &y, NULL, &v.pattern, values), "values");
-    lac_obj_t grad = fake_device_matrix(M, K, values), turned = fake_device_matrix(K, N, b);
-    ELSEWHERE(values, lac_gemm_grad_a(ctx, NULL, &x, &turned, NULL, &grad, NULL), "grad_a");
-    unit_expect(lac_gemm_grad_a(ctx, NULL, &x, &turned, NULL, &grad, NULL), LAC_OK, "gradient");
+    lac_obj_t grad = fake_device_matrix(M, K, values), transposed = fake_device_matrix(K, N, b);
+    ELSEWHERE(values, lac_gemm_grad_a(ctx, NULL, &x, &transposed, NULL, &grad, NULL), "grad_a");
+    unit_expect(lac_gemm_grad_a(ctx, NULL, &x, &transposed, NULL, &grad, NULL), LAC_OK, "gradient");
     for (int i = 0; i < M * K; i++) assert_true(values[i] == b[i % K * N] + b[i % K * N + 1]);
     lac_meta_free(v.pattern.meta);
 }

@@ -246,14 +246,14 @@ static void test_sparse_only_by_derived_formats(void **state)
 {
     float w[4 * 70], x[70], y[4], want[4];
     for (int i = 0; i < 4 * 70; i++) w[i] = i % 3 ? 0.0f : (float)(i % 11);
-    for (int turned = 0; turned < 2; turned++) {
+    for (int transposed = 0; transposed < 2; transposed++) {
         lac_meta_t *meta;
         lac_obj_t a =
-            turned ? lac_obj_colmajor(LAC_F32, 70, 4, w, 70) : lac_obj_rowmajor(LAC_F32, 4, 70, w, 70);
+            transposed ? lac_obj_colmajor(LAC_F32, 70, 4, w, 70) : lac_obj_rowmajor(LAC_F32, 4, 70, w, 70);
         lac_obj_t b = lac_obj_rowmajor(LAC_F32, 70, 1, x, 1), c = lac_obj_rowmajor(LAC_F32, 4, 1, y, 1);
         lac_decision_t decision;
         lac_call_opts_t call = {.size = sizeof call, .route = "bitmask", .decision = &decision};
-        if (turned) a.trans = LAC_TRANS;
+        if (transposed) a.trans = LAC_TRANS;
         for (int i = 0; i < 70; i++) x[i] = (float)(i % 3);
         unit_expect(lac_meta_create(&meta, a.m, a.n), LAC_OK, "create");
         a.meta = meta;

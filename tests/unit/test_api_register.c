@@ -120,18 +120,18 @@ static void test_known_on_either_side(void **state)
     lac_meta_t *meta = lie();
     lac_obj_t x = weight(LAC_HOST, meta);
     unit_expect(lac_register(ctx, &x), LAC_OK, "register");
-    for (int turned = 0; turned < 2; turned++) {
-        int n = turned ? M : K, k = turned ? K : M;
+    for (int transposed = 0; transposed < 2; transposed++) {
+        int n = transposed ? M : K, k = transposed ? K : M;
         float out[K];
-        assert_true(lac_try_sgemm(ctx, LAC_NO_TRANS, turned ? LAC_NO_TRANS : LAC_TRANS, 1, n, k, 1.0f, b, 1,
-                                  w, LDW, 0.0f, out, 1, "sgemm_", NULL));
+        assert_true(lac_try_sgemm(ctx, LAC_NO_TRANS, transposed ? LAC_NO_TRANS : LAC_TRANS, 1, n, k, 1.0f, b,
+                                  1, w, LDW, 0.0f, out, 1, "sgemm_", NULL));
         for (int j = 0; j < n; j++) {
             float sum = 0.0f;
-            for (int i = 0; i < k; i++) sum += 10.0f * b[i] * (turned ? w[j * LDW + i] : w[i * LDW + j]);
+            for (int i = 0; i < k; i++) sum += 10.0f * b[i] * (transposed ? w[j * LDW + i] : w[i * LDW + j]);
             assert_true(out[j] == sum);
         }
-        assert_true(lac_try_sgemv(ctx, turned ? LAC_TRANS : LAC_NO_TRANS, K, M, 1.0f, w, LDW, b, 1, 0.0f, out,
-                                  1, "sgemv_", NULL));
+        assert_true(lac_try_sgemv(ctx, transposed ? LAC_TRANS : LAC_NO_TRANS, K, M, 1.0f, w, LDW, b, 1, 0.0f,
+                                  out, 1, "sgemv_", NULL));
     }
     unit_expect(lac_unregister(w), LAC_OK, "unregister");
     lac_meta_free(meta);

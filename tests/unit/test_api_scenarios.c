@@ -77,23 +77,23 @@ static void drop(matrix_t *x)
     free(x->exact), free(x->given);
 }
 
-static double at(const matrix_t *x, bool turned, int64_t r, int64_t c)
+static double at(const matrix_t *x, bool transposed, int64_t r, int64_t c)
 {
-    return (double)x->exact[turned ? c * x->n + r : r * x->n + c];
+    return (double)x->exact[transposed ? c * x->n + r : r * x->n + c];
 }
 
 /* out is op(x) op(y), and times more once where `added` is not NULL. */
-static void expect_product(const float *out, const matrix_t *x, bool x_turned, const matrix_t *y,
-                           bool y_turned, const double *added, const char *what)
+static void expect_product(const float *out, const matrix_t *x, bool x_transposed, const matrix_t *y,
+                           bool y_transposed, const double *added, const char *what)
 {
-    int64_t m = x_turned ? x->n : x->m, k = x_turned ? x->m : x->n, n = y_turned ? y->m : y->n;
+    int64_t m = x_transposed ? x->n : x->m, k = x_transposed ? x->m : x->n, n = y_transposed ? y->m : y->n;
     double *sum = need(n * 8), *size = need(n * 8);
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) sum[j] = added ? added[i * n + j] : 0.0, size[j] = fabs(sum[j]);
         for (int64_t l = 0; l < k; l++) {
-            double left = at(x, x_turned, i, l);
+            double left = at(x, x_transposed, i, l);
             for (int64_t j = 0; left != 0.0 && j < n; j++) {
-                double term = left * at(y, y_turned, l, j);
+                double term = left * at(y, y_transposed, l, j);
                 sum[j] += term, size[j] += fabs(term);
             }
         }

@@ -44,11 +44,11 @@ static void attach(operand_t *x, const float stored[MOST][MOST])
 static void make_operand(operand_t *x, int64_t rows, int64_t cols, uint64_t *random)
 {
     static float stored[MOST][MOST];
-    bool turned = unit_random(random) & 1, by_rows = unit_random(random) & 1;
+    bool transposed = unit_random(random) & 1, by_rows = unit_random(random) & 1;
     int64_t kind = unit_between(random, 0, 5), step = unit_between(random, 1, 2);
     lac_obj_t *o = &x->obj;
-    *o = (lac_obj_t){.dt = kind == 0 ? LAC_U8 : LAC_F32, .trans = turned ? LAC_TRANS : LAC_NO_TRANS};
-    o->m = turned ? cols : rows, o->n = turned ? rows : cols;
+    *o = (lac_obj_t){.dt = kind == 0 ? LAC_U8 : LAC_F32, .trans = transposed ? LAC_TRANS : LAC_NO_TRANS};
+    o->m = transposed ? cols : rows, o->n = transposed ? rows : cols;
     int64_t ld = (by_rows ? o->n : o->m) * step + unit_between(random, 0, 3);
     o->rs = by_rows ? ld : step, o->cs = by_rows ? step : ld;
     if (kind == 1) o->rs = -o->rs;
@@ -64,7 +64,7 @@ static void make_operand(operand_t *x, int64_t rows, int64_t cols, uint64_t *ran
             else
                 ((float *)o->buf)[i * o->rs + j * o->cs] = value;
             stored[i][j] = value;
-            x->op[turned ? j : i][turned ? i : j] = (double)value;
+            x->op[transposed ? j : i][transposed ? i : j] = (double)value;
         }
     if (kind == 2 && rows && cols) attach(x, stored);
 }
@@ -80,19 +80,19 @@ typedef struct pattern {
 
 static void make_pattern(lac_ctx_t *ctx, pattern_t *p, int64_t m, int64_t n, uint64_t *random)
 {
-    bool turned = unit_random(random) & 1;
+    bool transposed = unit_random(random) & 1;
     int64_t one_in = unit_between(random, 1, 12), kind = unit_between(random, 0, 2);
-    int64_t rows = turned ? n : m, cols = turned ? m : n;
+    int64_t rows = transposed ? n : m, cols = transposed ? m : n;
     p->count = 0;
     p->obj = lac_obj_rowmajor(LAC_F32, rows, cols, NULL, cols);
-    p->obj.trans = turned ? LAC_TRANS : LAC_NO_TRANS;
+    p->obj.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     p->ptr64[0] = p->ptr32[0] = 0;
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++) {
             bool here = unit_between(random, 1, one_in) == 1;
             p->buf[i * cols + j] = here ? -2.0f : 0.0f;
             if (!here) continue;
-            p->row[p->count] = turned ? j : i, p->col[p->count] = turned ? i : j;
+            p->row[p->count] = transposed ? j : i, p->col[p->count] = transposed ? i : j;
             p->idx64[p->count] = j, p->idx32[p->count] = (int32_t)j;
             p->count++;
         }

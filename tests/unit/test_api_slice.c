@@ -212,10 +212,10 @@ static void test_vmap_over_row_indices(void **state)
 static void test_scanned_and_frozen(void **state)
 {
     (void)state;
-    for (int turned = 0; turned < 2; turned++) {
+    for (int transposed = 0; transposed < 2; transposed++) {
         slice_case_t c = small_case(true);
         lac_obj_t a = lac_obj_rowmajor(LAC_F32, M, N, c.dense, N);
-        if (turned) a = (lac_obj_t){LAC_F32, LAC_HOST, LAC_TRANS, N, M, 1, N, c.dense, NULL};
+        if (transposed) a = (lac_obj_t){LAC_F32, LAC_HOST, LAC_TRANS, N, M, 1, N, c.dense, NULL};
         unit_expect(lac_meta_create(&a.meta, a.m, a.n), LAC_OK, "create");
         lac_meta_t *given = c.a.meta;
         c.a = a;

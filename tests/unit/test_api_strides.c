@@ -39,9 +39,9 @@ static void make_view(view_t *x, int64_t rows, int64_t cols, int sparse_of, uint
             unit_between(random, 1, sparse_of) == 1 ? (float)unit_between(random, -9, 9) / 4.0f : 0.0f;
 }
 
-static float at(view_t *x, bool turned, int64_t r, int64_t c)
+static float at(view_t *x, bool transposed, int64_t r, int64_t c)
 {
-    return origin(x)[turned ? c * x->rs + r * x->cs : r * x->rs + c * x->cs];
+    return origin(x)[transposed ? c * x->rs + r * x->cs : r * x->rs + c * x->cs];
 }
 
 static double product_at(view_t *a, bool ta, view_t *b, bool tb, int64_t k, int64_t i, int64_t j)
@@ -106,8 +106,8 @@ static void test_sgemv(void **state)
         lac_ctx_t *ctx = unit_ctx();
         int64_t m = unit_between(&random, 1, 40), n = unit_between(&random, 1, 40);
         int64_t incx = incs[unit_between(&random, 0, 5)], incy = incs[unit_between(&random, 0, 5)];
-        bool turned = unit_random(&random) & 1;
-        int64_t rows = turned ? n : m, cols = turned ? m : n;
+        bool transposed = unit_random(&random) & 1;
+        int64_t rows = transposed ? n : m, cols = transposed ? m : n;
         float alpha = (float)unit_between(&random, -1, 1), beta = (float)unit_between(&random, 0, 2);
         unit_expect(lac_ctx_set(ctx, "backend", routes.name[round % routes.count]), LAC_OK, "backend");
         make_view(&a, m, n, 2, &random);
@@ -115,17 +115,17 @@ static void test_sgemv(void **state)
             x[i] = unit_between(&random, 0, 3) ? 0.0f : (float)unit_between(&random, -4, 4);
             y[i] = before[i] = beta == 0.0f ? NAN : (float)unit_between(&random, -4, 4);
         }
-        unit_expect(lac_sgemv(ctx, turned, m, n, alpha, origin(&a), a.rs, a.cs, x, incx, beta, y, incy),
+        unit_expect(lac_sgemv(ctx, transposed, m, n, alpha, origin(&a), a.rs, a.cs, x, incx, beta, y, incy),
                     LAC_OK, "sgemv");
         for (int64_t i = 0; i < rows; i++) {
             double sum = beta == 0.0f ? 0.0 : (double)(beta * before[place(i, rows, incy)]);
             for (int64_t k = 0; k < cols; k++)
-                sum += (double)(alpha * at(&a, turned, i, k)) * (double)x[place(k, cols, incx)];
+                sum += (double)(alpha * at(&a, transposed, i, k)) * (double)x[place(k, cols, incx)];
             float got = y[place(i, rows, incy)];
             if (!(fabs((double)got - sum) <= 1e-4))
                 fail_msg("round %d, %s: %c %ldx%ld incx %ld incy %ld: y[%ld] is %g, expected %g", round,
-                         routes.name[round % routes.count], turned ? 'T' : 'N', (long)m, (long)n, (long)incx,
-                         (long)incy, (long)i, (double)got, sum);
+                         routes.name[round % routes.count], transposed ? 'T' : 'N', (long)m, (long)n,
+                         (long)incx, (long)incy, (long)i, (double)got, sum);
             y[place(i, rows, incy)] = before[place(i, rows, incy)];
         }
         assert_memory_equal(y, before, sizeof y);

@@ -128,8 +128,8 @@ static void test_apart_and_the_same(void **state)
     assert_int_equal(check_pair(&x, &beside), LAC_OK);
     assert_int_equal(check_pair(&x, &same), LAC_ERR_ALIAS);
     unit_expect_text(lac_last_error(), "c: overlaps a");
-    lac_obj_t turned = block(false, 4, 4, 8, 4);
-    assert_int_equal(check_pair(&x, &turned), LAC_ERR_ALIAS); /* cannot be shown apart: refused */
+    lac_obj_t transposed = block(false, 4, 4, 8, 4);
+    assert_int_equal(check_pair(&x, &transposed), LAC_ERR_ALIAS); /* cannot be shown apart: refused */
     lac_obj_t bytes = {LAC_U8, LAC_HOST, LAC_NO_TRANS, 4, 4, 8, 1, arena, NULL};
     lac_obj_t behind = block(true, 4, 4, 8, 7), into = block(true, 4, 4, 8, 6);
     assert_int_equal(check_pair(&bytes, &behind), LAC_OK); /* bytes 0 .. 27 */

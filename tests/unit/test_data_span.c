@@ -48,13 +48,13 @@ static void test_blocks(void **state)
     (void)state;
     for (int from = 0; from < 2 * LD; from++)
         for (int to = 0; to < 4 * LD; to++)
-            for (int turned = 0; turned < 2; turned++) {
+            for (int transposed = 0; transposed < 2; transposed++) {
                 lac_obj_t x = lac_obj_rowmajor(LAC_F32, 2, 3, memory + from, LD),
                           c = lac_obj_rowmajor(LAC_F32, 3, 6, memory + to, LD);
                 bool meet = false;
                 for (int i = 0; i < 6; i++)
                     for (int j = 0; j < 18; j++) meet |= from + i / 3 * LD + i % 3 == to + j / 6 * LD + j % 6;
-                if (turned) {
+                if (transposed) {
                     x = lac_obj_colmajor(LAC_F32, 3, 2, memory + from, LD);
                     c = lac_obj_colmajor(LAC_F32, 6, 3, memory + to, LD);
                 }

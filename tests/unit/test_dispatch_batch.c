@@ -160,14 +160,14 @@ static void test_views_that_are_not_alike(void **state)
     expect_served(1);
 }
 
-static void test_turned_view(void **state)
+static void test_transposed_view(void **state)
 {
-    lac_obj_t turned = fake_device_matrix(K, M, va[1].buf);
-    turned.trans = LAC_TRANS;
-    va[1] = turned;
+    lac_obj_t transposed = fake_device_matrix(K, M, va[1].buf);
+    transposed.trans = LAC_TRANS;
+    va[1] = transposed;
     unit_expect(array(*state, NULL, NULL), LAC_OK, "trans");
     assert_int_equal(fake.batches, 0);
-    va[1] = lac_obj_rowmajor(LAC_F32, M, K, turned.buf, 1);
+    va[1] = lac_obj_rowmajor(LAC_F32, M, K, transposed.buf, 1);
     va[1].space = LAC_DEVICE, va[1].cs = M;
     expect_computed(1.0f);
 }
@@ -202,7 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BATCH_TEST(test_served_as_a_whole),        BATCH_TEST(test_one_by_one),
-        BATCH_TEST(test_views_that_are_not_alike), BATCH_TEST(test_turned_view),
+        BATCH_TEST(test_views_that_are_not_alike), BATCH_TEST(test_transposed_view),
         BATCH_TEST(test_failures_are_told),        BATCH_TEST(test_nothing_to_do),
     };
     unit_begin();

@@ -218,7 +218,7 @@ static void test_dense_backs_off(void **state)
     assert_int_equal(sites, 1);
 }
 
-static void test_turning_dense_and_sparse_again(void **state)
+static void test_becoming_dense_and_sparse_again(void **state)
 {
     product_t *t = *state;
     fill(t, 501);
@@ -334,7 +334,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_other_side_is_kept_in_mind, setup, teardown),
         cmocka_unit_test_setup_teardown(test_near_losers_are_tried, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dense_backs_off, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_turning_dense_and_sparse_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_becoming_dense_and_sparse_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forced_does_not_give_up, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forced_in_vain, setup, teardown),
         cmocka_unit_test_setup_teardown(test_first_call_with_alpha_0, setup, teardown),

@@ -116,7 +116,7 @@ static void test_dense_threads(void **state)
 }
 
 /* What lies across is read twice as slowly. */
-static void test_turned(void **state)
+static void test_transposed(void **state)
 {
     (void)state;
     lac_problem_t p = problem(100, 1000, 16, 50), q = p;
@@ -126,9 +126,10 @@ static void test_turned(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_scan),          cmocka_unit_test(test_packing),
-                                       cmocka_unit_test(test_few_nonzeros),  cmocka_unit_test(test_dense),
-                                       cmocka_unit_test(test_dense_threads), cmocka_unit_test(test_turned)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scan),          cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_few_nonzeros),  cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_dense_threads), cmocka_unit_test(test_transposed)};
     unit_begin();
     lac_machine_default(&machine);
     return cmocka_run_group_tests(tests, NULL, NULL);

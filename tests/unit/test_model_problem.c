@@ -23,12 +23,12 @@ static void fill_arena(uint64_t *random)
 /* A view of rows x cols as the product uses it, stored turned or not, in some layout, signs included. */
 static lac_obj_t some_view(uint64_t *random, int which, int64_t rows, int64_t cols)
 {
-    bool turned = unit_random(random) & 1, by_rows = unit_random(random) & 1;
-    int64_t m = turned ? cols : rows, n = turned ? rows : cols, step = unit_between(random, 1, 2);
+    bool exchanged = unit_random(random) & 1, by_rows = unit_random(random) & 1;
+    int64_t m = exchanged ? cols : rows, n = exchanged ? rows : cols, step = unit_between(random, 1, 2);
     int64_t ld = (by_rows ? n : m) * step + unit_between(random, 0, 2);
     lac_obj_t x = {LAC_F32,
                    LAC_HOST,
-                   turned ? LAC_TRANS : LAC_NO_TRANS,
+                   exchanged ? LAC_TRANS : LAC_NO_TRANS,
                    m,
                    n,
                    by_rows ? ld : step,
@@ -56,8 +56,8 @@ static void expect_describes(const lac_problem_t *p, const lac_obj_t *a, const l
         for (int64_t j = 0; j < p->n; j++) assert_true(pb[k * p->b.rs + j * p->b.cs] == element(b, k, j));
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) assert_true(p->c[i * p->crs + j * p->ccs] == element(c, i, j));
-    assert_int_equal(p->a.flipped, a->trans == LAC_TRANS);
-    assert_int_equal(p->b.flipped, b->trans == LAC_TRANS);
+    assert_int_equal(p->a.transposed, a->trans == LAC_TRANS);
+    assert_int_equal(p->b.transposed, b->trans == LAC_TRANS);
 }
 
 /* Writes the product through the sided view's strides; every element must be the plain product's. */
@@ -83,10 +83,10 @@ static void expect_sided(const lac_problem_t *p, lac_side_t side, const lac_obj_
         }
     /* S is the transpose of what its metadata describes, exactly where its rows run along stored columns. */
     const lac_obj_t *stored = side == LAC_SIDE_RIGHT ? b : a, *other = side == LAC_SIDE_RIGHT ? a : b;
-    assert_int_equal(s.srs, s.s_flipped ? stored->cs : stored->rs);
-    assert_int_equal(s.scs, s.s_flipped ? stored->rs : stored->cs);
-    assert_int_equal(s.wrs, s.w_flipped ? other->cs : other->rs);
-    assert_int_equal(s.m, s.s_flipped ? stored->n : stored->m);
+    assert_int_equal(s.srs, s.s_transposed ? stored->cs : stored->rs);
+    assert_int_equal(s.scs, s.s_transposed ? stored->rs : stored->cs);
+    assert_int_equal(s.wrs, s.w_transposed ? other->cs : other->rs);
+    assert_int_equal(s.m, s.s_transposed ? stored->n : stored->m);
 }
 
 static void test_transposes_and_strides(void **state)
@@ -111,18 +111,18 @@ static void test_transposes_and_strides(void **state)
 static void test_formats_of_a_side(void **state)
 {
     (void)state;
-    for (int turned = 0; turned < 2; turned++)
+    for (int exchanged = 0; exchanged < 2; exchanged++)
         for (int side = LAC_SIDE_LEFT; side <= LAC_SIDE_RIGHT; side++) {
             lac_problem_t p = {.m = 2, .n = 2, .k = 2};
-            p.a.flipped = p.b.flipped = turned;
+            p.a.transposed = p.b.transposed = exchanged;
             lac_sided_t s = lac_sided(&p, (lac_side_t)side);
-            bool flipped = turned != (side == LAC_SIDE_RIGHT);
-            assert_int_equal(lac_sided_by_rows(&s), flipped ? LAC_FORMAT_CSC : LAC_FORMAT_CSR);
-            assert_int_equal(lac_sided_by_k(&s), flipped ? LAC_FORMAT_CSR : LAC_FORMAT_CSC);
-            assert_int_equal(lac_sided_k_major(&s), flipped ? LAC_FORMAT_PACKED_T : LAC_FORMAT_PACKED);
+            bool transposed = exchanged != (side == LAC_SIDE_RIGHT);
+            assert_int_equal(lac_sided_by_rows(&s), transposed ? LAC_FORMAT_CSC : LAC_FORMAT_CSR);
+            assert_int_equal(lac_sided_by_k(&s), transposed ? LAC_FORMAT_CSR : LAC_FORMAT_CSC);
+            assert_int_equal(lac_sided_k_major(&s), transposed ? LAC_FORMAT_PACKED_T : LAC_FORMAT_PACKED);
             assert_false(lac_sided_has_active(&s));
             p.a.formats = p.b.formats = 1u << LAC_FORMAT_ACTIVE;
-            assert_int_equal(lac_sided_has_active(&s), !flipped);
+            assert_int_equal(lac_sided_has_active(&s), !transposed);
         }
 }
 

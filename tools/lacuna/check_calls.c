@@ -34,12 +34,12 @@ static lac_status_t call_batched(lac_ctx_t *ctx, const operand_set_t *set)
     const ref_problem_t *p = &set->problem;
     lac_obj_t a = set->a, c = set->c;
     lac_dim_t parts = p->m % 3 == 0 ? 3 : p->m % 2 == 0 ? 2 : 1, rows = p->m / parts;
-    bool turned = a.trans != LAC_NO_TRANS;
-    *(turned ? &a.n : &a.m) = rows;
+    bool transposed = a.trans != LAC_NO_TRANS;
+    *(transposed ? &a.n : &a.m) = rows;
     c.m = rows;
     a.meta = NULL; /* of all rows */
-    return lac_gemm_batched(ctx, parts, &p->alpha, &a, rows * (turned ? a.cs : a.rs), &set->b, 0, &p->beta,
-                            &c, rows * c.rs);
+    return lac_gemm_batched(ctx, parts, &p->alpha, &a, rows * (transposed ? a.cs : a.rs), &set->b, 0,
+                            &p->beta, &c, rows * c.rs);
 }
 
 lac_status_t check_call(lac_ctx_t *ctx, const operand_set_t *set, entry_t entry, const char *route,

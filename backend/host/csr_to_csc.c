@@ -6,7 +6,7 @@
  tile is found in each major by a cursor, so that entries are read once to be counted and once to be laid.
  Tiles belong to one thread, and majors are walked in order: the same format however many threads there are.
  */
-#include "turn_form.h"
+#include "csr_to_csc.h"
 #include "collect.h"
 
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 #define LINE         16    /* elements of a cache line */
 #define RANGES       4     /* of minors for each thread: columns differ in how full they are         */
 
-typedef struct turning {
+typedef struct csr_to_csc {
     const lac_format_data_t *from;
     int64_t majors, minors, tile, ranges;
     int64_t *cursor; /* [parts * majors] */
@@ -28,7 +28,7 @@ typedef struct turning {
     int32_t *idx;
     float *val; /* NULL: ones */
     atomic_llong next;
-} turning_t;
+} csr_to_csc_t;
 
 static int64_t first_from(const lac_format_data_t *format, int64_t major, int64_t minor)
 {
@@ -44,7 +44,7 @@ static int64_t first_from(const lac_format_data_t *format, int64_t major, int64_
 }
 
 /* What the tile reads of a major that comes soon: too short a run for the processor to see it coming. */
-static void fetch(const turning_t *t, const int64_t *cursor, int64_t major)
+static void fetch(const csr_to_csc_t *t, const int64_t *cursor, int64_t major)
 {
     if (major >= t->majors) return;
     for (int64_t l = 0; l < TILE_LINES; l++) __builtin_prefetch(t->from->idx + cursor[major] + l * LINE);
@@ -52,7 +52,7 @@ static void fetch(const turning_t *t, const int64_t *cursor, int64_t major)
         __builtin_prefetch(t->from->val + cursor[major] + l * LINE);
 }
 
-static void count_tile(const turning_t *t, int64_t *cursor, int64_t limit)
+static void count_tile(const csr_to_csc_t *t, int64_t *cursor, int64_t limit)
 {
     const int32_t *idx = t->from->idx;
     const int64_t *ptr = t->from->ptr;
@@ -64,7 +64,7 @@ static void count_tile(const turning_t *t, int64_t *cursor, int64_t limit)
     }
 }
 
-static void lay_tile(const turning_t *t, int64_t *cursor, int64_t limit)
+static void lay_tile(const csr_to_csc_t *t, int64_t *cursor, int64_t limit)
 {
     const int32_t *idx = t->from->idx;
     const int64_t *ptr = t->from->ptr;
@@ -91,7 +91,8 @@ static void lay_tile(const turning_t *t, int64_t *cursor, int64_t limit)
     }
 }
 
-static void walk(turning_t *t, int part, void (*tile)(const turning_t *t, int64_t *cursor, int64_t limit))
+static void walk(csr_to_csc_t *t, int part,
+                 void (*tile)(const csr_to_csc_t *t, int64_t *cursor, int64_t limit))
 {
     int64_t *cursor = t->cursor + part * t->majors;
     long long j0, j1, range;
@@ -127,17 +128,17 @@ static int64_t lay_out(int64_t *count, int64_t minors, int64_t *ptr)
     return longest;
 }
 
-bool lac_format_turns(const lac_operand_t *x, lac_format_t which)
+bool lac_csr_to_csc_applies(const lac_operand_t *x, lac_format_t which)
 {
     lac_format_t other = which == LAC_FORMAT_CSR ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
     return (which == LAC_FORMAT_CSR || which == LAC_FORMAT_CSC) && x->formats & 1u << other;
 }
 
-lac_status_t lac_format_turn(lac_exec_t *exec, const lac_format_data_t *from, int64_t majors, int64_t minors,
-                             int threads, lac_format_data_t *to)
+lac_status_t lac_csr_to_csc(lac_exec_t *exec, const lac_format_data_t *from, int64_t majors, int64_t minors,
+                            int threads, lac_format_data_t *to)
 {
     int64_t nnz = from->count;
-    turning_t t = {.from = from, .majors = majors, .minors = minors, .tile = TILE_STREAMS};
+    csr_to_csc_t t = {.from = from, .majors = majors, .minors = minors, .tile = TILE_STREAMS};
     double run = TILE_RUN * (double)majors * (double)minors / (double)(nnz + 1);
     double serial = 32.0 * (double)nnz / (exec->machine->pack_gbps * 1e3);
     int parts = lac_host_parts(threads, serial, exec->machine->fork_join_us);

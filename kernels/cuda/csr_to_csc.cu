@@ -20,7 +20,7 @@ struct alignas(8) Entry {
     float val;
 };
 
-struct TurnArgs {
+struct CscArgs {
     int64_t majors, minors, nnz, words;
     const int64_t *from_ptr;
     const float *from_val;
@@ -33,7 +33,7 @@ struct TurnArgs {
 };
 
 /* A warp per major. */
-__global__ __launch_bounds__(kThreads) void pack_entries(const TurnArgs a)
+__global__ __launch_bounds__(kThreads) void pack_entries(const CscArgs a)
 {
     const int lane = threadIdx.x % kWarp;
     for (int64_t i = (int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp; i < a.majors;
@@ -43,7 +43,7 @@ __global__ __launch_bounds__(kThreads) void pack_entries(const TurnArgs a)
 }
 
 /* ptr[c] is the first entry whose minor is c or more. */
-__global__ __launch_bounds__(kThreads) void unpack_entries(const TurnArgs a)
+__global__ __launch_bounds__(kThreads) void unpack_entries(const CscArgs a)
 {
     const int64_t step = (int64_t)gridDim.x * kThreads;
     for (int64_t p = (int64_t)blockIdx.x * kThreads + threadIdx.x; p <= a.nnz; p += step) {
@@ -56,7 +56,7 @@ __global__ __launch_bounds__(kThreads) void unpack_entries(const TurnArgs a)
 }
 
 /* A warp per row of bits. */
-__global__ __launch_bounds__(kThreads) void list_bits(const TurnArgs a)
+__global__ __launch_bounds__(kThreads) void list_bits(const CscArgs a)
 {
     const int lane = threadIdx.x % kWarp;
     for (int64_t i = (int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp; i < a.majors;
@@ -97,16 +97,16 @@ Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
 } // namespace
 } // namespace lacuna
 
-extern "C" int64_t lac_cuda_turn_csr_bytes(int64_t minors, int64_t nnz)
+extern "C" int64_t lac_cuda_csr_to_csc_bytes(int64_t minors, int64_t nnz)
 {
     using namespace lacuna;
     const int64_t entries = round_up((int64_t)sizeof(Entry) * nnz, 256), keys = round_up(4 * nnz, 256);
     return 2 * entries + keys + round_up((int64_t)sort_bytes(minors, nnz), 256);
 }
 
-extern "C" lac_status_t lac_cuda_turn_csr(int64_t majors, int64_t minors, const lac_cuda_csr_t *from,
-                                          int64_t *ptr, int32_t *idx, float *val, void *workspace,
-                                          lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_csr_to_csc(int64_t majors, int64_t minors, const lac_cuda_csr_t *from,
+                                            int64_t *ptr, int32_t *idx, float *val, void *workspace,
+                                            lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (!fits(majors) || !fits(minors)) return LAC_ERR_EXTENT;
@@ -115,7 +115,7 @@ extern "C" lac_status_t lac_cuda_turn_csr(int64_t majors, int64_t minors, const 
     Entry *packed = (Entry *)at, *sorted = (Entry *)(at + entries);
     int32_t *keys = (int32_t *)(at + 2 * entries);
     void *temporary = at + 2 * entries + round_up(4 * nnz, 256);
-    TurnArgs a = {majors, minors, nnz, 0, from->ptr, from->val, nullptr, packed, keys, ptr, idx, val};
+    CscArgs a = {majors, minors, nnz, 0, from->ptr, from->val, nullptr, packed, keys, ptr, idx, val};
     lac_status_t status = launch(pack_entries, blocks(ceil_div(majors, kWarps), stream), a);
     if (status != LAC_OK) return status;
     size_t bytes = sort_bytes(minors, nnz);
@@ -134,7 +134,7 @@ extern "C" lac_status_t lac_cuda_list_bits(int64_t majors, int64_t minors, const
     if (majors == 0)
         return cudaMemsetAsync(ptr, 0, sizeof *ptr, (cudaStream_t)stream) == cudaSuccess ? LAC_OK
                                                                                          : LAC_ERR_VENDOR;
-    TurnArgs a = {};
+    CscArgs a = {};
     a.majors = majors, a.minors = minors, a.words = from->words;
     a.from_ptr = from->first, a.bits = from->bits, a.ptr = ptr, a.idx = idx;
     return launch(list_bits, blocks(ceil_div(majors, kWarps), stream), a);
