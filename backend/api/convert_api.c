@@ -90,15 +90,15 @@ static lac_status_t by_way_of_dense(lac_ctx_t *ctx, const lac_obj_t *obj, unsign
     lac_operand_t x = lac_operand_describe(obj);
     lac_obj_t dense = lac_obj_rowmajor(LAC_F32, obj->m, obj->n, NULL, obj->n);
     size_t bytes;
-    if (!ctx->backend->expand) return no_conversions(ctx);
+    if (!ctx->backend->densify) return no_conversions(ctx);
     if (__builtin_mul_overflow((size_t)obj->m, (size_t)obj->n * sizeof(float), &bytes))
         return lac_fail(LAC_ERR_MEMORY, "obj: its dense contents overflow memory");
     dense.space = obj->space;
     dense.meta = obj->meta;
     lac_status_t status = borrow(ctx, bytes, &dense.buf);
     if (status) return status;
-    status = ctx->backend->expand(ctx->exec, &x, obj->m, obj->n, dense.buf, dense.rs, dense.cs,
-                                  ctx->policy.threads);
+    status = ctx->backend->densify(ctx->exec, &x, obj->m, obj->n, dense.buf, dense.rs, dense.cs,
+                                   ctx->policy.threads);
     if (!status) status = measure(ctx, &dense, what);
     give_back(ctx, dense.buf);
     return status;
@@ -193,13 +193,13 @@ lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *o
         return lac_fail(LAC_ERR_EXTENT, "out: is %" PRId64 " x %" PRId64 ", a is %" PRId64 " x %" PRId64,
                         lac_obj_rows(out), lac_obj_cols(out), lac_obj_rows(a), lac_obj_cols(a));
     if ((status = check_apart("out", a, out)) || !out->m || !out->n) return status;
-    if (!ctx->backend->expand) return no_conversions(ctx);
+    if (!ctx->backend->densify) return no_conversions(ctx);
     lac_operand_t x = lac_operand_describe(a);
     bool swapped = out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
     status =
-        ctx->backend->expand(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), out->buf,
-                             swapped ? out->cs : out->rs, swapped ? out->rs : out->cs, ctx->policy.threads);
+        ctx->backend->densify(ctx->exec, &x, lac_obj_rows(a), lac_obj_cols(a), out->buf,
+                              swapped ? out->cs : out->rs, swapped ? out->rs : out->cs, ctx->policy.threads);
     lac_leave(ctx, token);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "cuda_clock.h"
 #include "cuda_exec.h"
 #include "cuda_life.h"
-#include "cuda_expand.h"
+#include "cuda_densify.h"
 #include "cuda_epilogue.h"
 #include "cuda_occupancy.h"
 #include "cuda_routes.h"
@@ -92,12 +92,12 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .leave = lac_cuda_leave,
                                       .check = lac_cuda_check,
                                       .allocation = lac_cuda_allocation,
-                                      .print = lac_cuda_contents_print,
+                                      .print = lac_cuda_operand_fingerprint,
                                       .prepare = prepare,
                                       .sample = lac_cuda_sample,
                                       .sddmm = lac_cuda_sample_product,
                                       .spmm = lac_cuda_spmm_arrays,
-                                      .expand = lac_cuda_expand,
+                                      .densify = lac_cuda_densify,
                                       .count = lac_cuda_count,
                                       .apply_epilogue = lac_cuda_apply_epilogue,
                                       .occupancy = lac_cuda_occupancy,

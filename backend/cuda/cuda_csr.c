@@ -6,7 +6,7 @@
  many rows of few nonzeros, or steps that share what is read of W between rows. These want W's rows, so a long
  W by columns is transposed first. The rows of an operand that may change are built in the workspace, in every
  call. */
-#include "cuda_contents.h"
+#include "cuda_dense_view.h"
 #include "cuda_epilogue.h"
 #include "cuda_gather.h"
 #include "cuda_routes.h"

@@ -7,7 +7,7 @@
  host, so the rows come from metadata, or are counted and filled for the one call, which then waits. B and C
  are by rows, everything else is several times slower: a W or an output that lies otherwise passes through the
  workspace. */
-#include "cuda_contents.h"
+#include "cuda_dense_view.h"
 #include "cuda_routes.h"
 #include "cuda_rows.h"
 #include "cuda_spmm.h"

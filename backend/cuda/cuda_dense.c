@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The dense route on a device: cuBLAS, as it would have been called without this library. */
-#include "cuda_contents.h"
+#include "cuda_dense_view.h"
 #include "cuda_routes.h"
 #include "cuda_vendor.h"
 
@@ -45,8 +45,8 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 static size_t work_bytes(const lac_problem_t *p)
 {
     size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
-    return lac_cuda_contents_bytes(&p->a, p->m, p->k, true) +
-           lac_cuda_contents_bytes(&p->b, p->k, p->n, true) + lac_cuda_piece(c);
+    return lac_cuda_dense_view_bytes(&p->a, p->m, p->k, true) +
+           lac_cuda_dense_view_bytes(&p->b, p->k, p->n, true) + lac_cuda_piece(c);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -140,7 +140,8 @@ static const float *beta_of(const lac_problem_t *p)
 
 /* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
 static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_problem_t *p,
-                                  const lac_cuda_contents_t *a, const lac_cuda_contents_t *b, char *memory)
+                                  const lac_cuda_dense_view_t *a, const lac_cuda_dense_view_t *b,
+                                  char *memory)
 {
     static const float nothing = 0.0f;
     bool direct = c_by_rows(p);
@@ -157,15 +158,15 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                         lac_outcome_t *out)
 {
     (void)route, (void)out;
-    lac_cuda_contents_t a, b;
+    lac_cuda_dense_view_t a, b;
     char *memory;
     void *handle;
     lac_status_t status = lac_cublas_handle(exec, &handle);
     if (!status) status = lac_cuda_work(exec, work_bytes(p), (void **)&memory);
     if (!status) status = lac_cublas_math(exec, handle, p->math);
     if (status || exec->preparing) return status;
-    status = lac_cuda_contents(exec, &p->a, p->m, p->k, true, &memory, &a);
-    if (!status) status = lac_cuda_contents(exec, &p->b, p->k, p->n, true, &memory, &b);
+    status = lac_cuda_dense_view(exec, &p->a, p->m, p->k, true, &memory, &a);
+    if (!status) status = lac_cuda_dense_view(exec, &p->b, p->k, p->n, true, &memory, &b);
     if (status) return status;
     if (p->alpha_at) status = set_scalars(handle, LAC_CUBLAS_SCALARS_DEVICE);
     if (status) return status;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Every product summed in double by one kernel of our own: the reference route, and the dense route of a
  * machine that has no cuBLAS. */
-#include "cuda_contents.h"
+#include "cuda_dense_view.h"
 #include "cuda_routes.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     return machine->cuda_launch_us + STEP_US * k + shared;
 }
 
-static bool expands(const lac_operand_t *x)
+static bool densifies(const lac_operand_t *x)
 {
     return !x->buf;
 }
@@ -36,18 +36,18 @@ static bool expands(const lac_operand_t *x)
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return (expands(&p->a) ? lac_cuda_contents_bytes(&p->a, p->m, p->k, false) : 0) +
-           (expands(&p->b) ? lac_cuda_contents_bytes(&p->b, p->k, p->n, false) : 0);
+    return (densifies(&p->a) ? lac_cuda_dense_view_bytes(&p->a, p->m, p->k, false) : 0) +
+           (densifies(&p->b) ? lac_cuda_dense_view_bytes(&p->b, p->k, p->n, false) : 0);
 }
 
 /* The operand as the kernel reads it: either type, any strides; a sparse format expanded at *memory. */
 static lac_status_t as_matrix(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                               char **memory, lac_cuda_matrix_t *matrix)
 {
-    lac_cuda_contents_t contents;
+    lac_cuda_dense_view_t contents;
     *matrix = (lac_cuda_matrix_t){x->dt, x->buf, rows, cols, x->rs, x->cs};
-    if (!expands(x)) return LAC_OK;
-    lac_status_t status = lac_cuda_contents(exec, x, rows, cols, false, memory, &contents);
+    if (!densifies(x)) return LAC_OK;
+    lac_status_t status = lac_cuda_dense_view(exec, x, rows, cols, false, memory, &contents);
     *matrix = (lac_cuda_matrix_t){LAC_F32, contents.buf, rows, cols, contents.rs, contents.cs};
     return status;
 }

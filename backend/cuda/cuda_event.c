@@ -6,7 +6,7 @@
  from the dense buffer otherwise; W is gathered by rows, by columns, or, where it is frozen, by the rows of a
  k-major copy made once. A W that is sparse only is read by its entries. */
 #include "cuda_columns.h"
-#include "cuda_contents.h"
+#include "cuda_dense_view.h"
 #include "cuda_epilogue.h"
 #include "cuda_formats.h"
 #include "cuda_gather.h"
@@ -273,9 +273,9 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
     lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
     if (how.source == FROM_EXPANSION) {
         lac_operand_t sided = *s->s; /* as the sided view has it */
-        lac_cuda_contents_t contents;
+        lac_cuda_dense_view_t contents;
         sided.transposed = s->s_transposed;
-        lac_status_t status = lac_cuda_contents(exec, &sided, s->m, s->k, false, &memory, &contents);
+        lac_status_t status = lac_cuda_dense_view(exec, &sided, s->m, s->k, false, &memory, &contents);
         if (status) return status;
         dense = (lac_cuda_dense_t){LAC_F32, contents.buf, contents.rs, contents.cs, s->s->density};
     }

@@ -90,8 +90,8 @@ int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows
     return seen;
 }
 
-bool lac_cuda_contents_print(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                             const void *tag, bool asks, uint64_t *print)
+bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                                  const void *tag, bool asks, uint64_t *print)
 {
     lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
     lac_cuda_sample_t *sample = find(exec, tag);

@@ -3,7 +3,7 @@
  * Sampled products on a device: A by rows and B by columns, transposed where they lie otherwise, then one sum
  per entry. */
 #include "cuda_sddmm.h"
-#include "cuda_contents.h"
+#include "cuda_dense_view.h"
 #include "sddmm_kernels.h"
 #include "../base/status.h"
 
@@ -31,12 +31,12 @@ static size_t copy_bytes(const lines_t *l)
 static lac_status_t lay(lac_exec_t *exec, lines_t *l, char *memory)
 {
     const lac_operand_t *x = l->x;
-    lac_cuda_contents_t contents;
+    lac_cuda_dense_view_t contents;
     l->buf = x->buf;
     l->ld = x->rs;
     if (lie_as_wanted(l)) return LAC_OK;
     if (!x->buf) {
-        lac_status_t status = lac_cuda_contents(exec, x, l->lines, l->k, true, &memory, &contents);
+        lac_status_t status = lac_cuda_dense_view(exec, x, l->lines, l->k, true, &memory, &contents);
         if (!status) l->buf = contents.buf, l->ld = contents.rs;
         return status;
     }

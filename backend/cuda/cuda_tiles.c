@@ -5,7 +5,7 @@
  *
  * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is transposed first,
  * or its copy is read. */
-#include "cuda_contents.h"
+#include "cuda_dense_view.h"
 #include "cuda_epilogue.h"
 #include "cuda_formats.h"
 #include "cuda_routes.h"
@@ -42,16 +42,16 @@ static size_t transposed_bytes(const lac_sided_t *s, partner_t partner)
 }
 
 /* S may have any strides; only bytes and sparse formats are expanded. */
-static size_t expanded_bytes(const lac_problem_t *p, const lac_sided_t *s)
+static size_t densified_bytes(const lac_problem_t *p, const lac_sided_t *s)
 {
-    return s->s == &p->b ? lac_cuda_contents_bytes(s->s, p->k, p->n, false)
-                         : lac_cuda_contents_bytes(s->s, p->m, p->k, false);
+    return s->s == &p->b ? lac_cuda_dense_view_bytes(s->s, p->k, p->n, false)
+                         : lac_cuda_dense_view_bytes(s->s, p->m, p->k, false);
 }
 
 /* Beside what is kept of S, where it is, and of W. */
 static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, partner_t partner, bool packed)
 {
-    return transposed_bytes(s, partner) + expanded_bytes(p, s) +
+    return transposed_bytes(s, partner) + densified_bytes(p, s) +
            lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k, packed));
 }
 
@@ -116,7 +116,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     lac_sided_t s = lac_sided(p, route->side);
     double copied =
-        2.0 * (double)transposed_bytes(&s, partner_of(p, &s)) + 3.0 * (double)expanded_bytes(p, &s);
+        2.0 * (double)transposed_bytes(&s, partner_of(p, &s)) + 3.0 * (double)densified_bytes(p, &s);
     double packed = lac_cuda_tiles_keeps(p, &s)
                         ? 0.0
                         : (8.0 + 6.0 * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
@@ -139,9 +139,9 @@ static lac_status_t place_s(lac_exec_t *exec, const lac_problem_t *p, const lac_
                             lac_cuda_tiles_t *product)
 {
     bool right = s->s == &p->b;
-    lac_cuda_contents_t found;
+    lac_cuda_dense_view_t found;
     lac_status_t status =
-        lac_cuda_contents(exec, s->s, right ? p->k : p->m, right ? p->n : p->k, false, memory, &found);
+        lac_cuda_dense_view(exec, s->s, right ? p->k : p->m, right ? p->n : p->k, false, memory, &found);
     product->a = found.buf;
     product->ars = right ? found.cs : found.rs;
     product->acs = right ? found.rs : found.cs;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The dense route: the system's BLAS, as it would have been called without this library. */
-#include "contents.h"
+#include "dense_view.h"
 #include "host_routes.h"
 
 #include <limits.h>
@@ -27,9 +27,9 @@ static bool c_by_rows(const lac_problem_t *p)
 /* A copy lies by rows: its strides are its columns. */
 static bool copies_fit(const lac_problem_t *p)
 {
-    bool a = p->k <= INT32_MAX || !lac_contents_bytes(&p->a, p->m, p->k, true);
+    bool a = p->k <= INT32_MAX || !lac_dense_view_bytes(&p->a, p->m, p->k, true);
     bool b_and_c = p->n <= INT32_MAX ||
-                   (!lac_contents_bytes(&p->b, p->k, p->n, true) && (c_by_columns(p) || c_by_rows(p)));
+                   (!lac_dense_view_bytes(&p->b, p->k, p->n, true) && (c_by_columns(p) || c_by_rows(p)));
     return a && b_and_c;
 }
 
@@ -52,8 +52,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double read = 4.0 * (m * k + k * n), written = 4.0 * m * n;
     if (lac_is_near(read, machine)) /* a cache is as much faster for the BLAS as for a scan */
         read *= machine->scan_gbps / machine->scan_cached_gbps;
-    double copies =
-        (double)(lac_contents_bytes(&p->a, p->m, p->k, true) + lac_contents_bytes(&p->b, p->k, p->n, true));
+    double copies = (double)(lac_dense_view_bytes(&p->a, p->m, p->k, true) +
+                             lac_dense_view_bytes(&p->b, p->k, p->n, true));
     int threads = p->blas_threads > 0 ? p->blas_threads : p->threads;
     double vector =
                lac_dense_rate(machine, machine->dense_vector_gbps_one, machine->dense_vector_gbps, threads),
@@ -70,7 +70,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
     size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
-    return c + lac_contents_bytes(&p->a, p->m, p->k, true) + lac_contents_bytes(&p->b, p->k, p->n, true);
+    return c + lac_dense_view_bytes(&p->a, p->m, p->k, true) + lac_dense_view_bytes(&p->b, p->k, p->n, true);
 }
 
 /* One operand as sgemm_ takes it: 'N' by columns, 'T' by rows. A stride along an extent of 1 is free. */
@@ -139,9 +139,9 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     (void)route, (void)out;
     const lac_blas_t *blas = lac_exec_blas(exec);
-    lac_contents_t a, b;
-    lac_status_t status = lac_contents(exec, &p->a, p->m, p->k, true, LAC_WORK_A, &a);
-    if (!status) status = lac_contents(exec, &p->b, p->k, p->n, true, LAC_WORK_B, &b);
+    lac_dense_view_t a, b;
+    lac_status_t status = lac_dense_view(exec, &p->a, p->m, p->k, true, LAC_WORK_A, &a);
+    if (!status) status = lac_dense_view(exec, &p->b, p->k, p->n, true, LAC_WORK_B, &b);
     if (status) return status;
     if (p->n == 1 && multiply_vector(blas, p->m, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
                                      b.buf, p->k == 1 ? 1 : b.rs, p->beta, p->c, p->m == 1 ? 1 : p->crs))

@@ -3,7 +3,7 @@
  * The host as a backend: kernels of this processor, the system's BLAS, and scratch memory. */
 #include "host_backend.h"
 #include "host_batch.h"
-#include "host_convert.h"
+#include "host_densify.h"
 #include "host_epilogue.h"
 #include "host_occupancy.h"
 #include "formats.h"
@@ -100,7 +100,7 @@ const lac_backend_t lac_backend_host = {.name = "host",
                                         .sddmm = lac_host_sddmm,
                                         .apply_epilogue = lac_host_apply_epilogue,
                                         .batched = lac_host_batched,
-                                        .expand = lac_host_expand,
+                                        .densify = lac_host_densify,
                                         .count = lac_host_count,
                                         .occupancy = lac_host_occupancy,
                                         .tune = lac_host_tune,

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Which tiles of an operand hold a nonzero: from its buffer, or from the format that stands for it. */
 #include "host_occupancy.h"
-#include "contents.h"
+#include "dense_view.h"
 
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void mark_format(const lac_tiling_t *t, const lac_operand_t *x)
         mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSC), x->meta->n, !x->transposed);
 }
 
-static void mark_dense(const lac_tiling_t *t, lac_dim_t rows, lac_dim_t cols, lac_contents_t from)
+static void mark_dense(const lac_tiling_t *t, lac_dim_t rows, lac_dim_t cols, lac_dense_view_t from)
 {
     bool by_rows = (from.cs < 0 ? -from.cs : from.cs) <= (from.rs < 0 ? -from.rs : from.rs);
     lac_dim_t outer = by_rows ? rows : cols, inner = by_rows ? cols : rows;
@@ -52,9 +52,9 @@ lac_status_t lac_host_occupancy(lac_exec_t *exec, const lac_operand_t *x, lac_di
                                 const lac_tiling_t *tiling)
 {
     int64_t words = (rows / tiling->rows + (rows % tiling->rows > 0)) * tiling->words, count = 0;
-    lac_contents_t from;
+    lac_dense_view_t from;
     bool some = rows && cols, dense = some && !is_compressed(x);
-    lac_status_t status = dense ? lac_contents(exec, x, rows, cols, false, LAC_WORK_A, &from) : LAC_OK;
+    lac_status_t status = dense ? lac_dense_view(exec, x, rows, cols, false, LAC_WORK_A, &from) : LAC_OK;
     if (status) return status;
     memset(tiling->bits, 0, (size_t)words * sizeof *tiling->bits);
     if (dense)

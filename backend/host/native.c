@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The native route: our own blocked dense kernel, where no BLAS is found or its integers are too short. */
-#include "contents.h"
+#include "dense_view.h"
 #include "host_routes.h"
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -14,8 +14,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     (void)route;
     double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->native_gflops * 1e3);
-    double copies =
-        (double)(lac_contents_bytes(&p->a, p->m, p->k, false) + lac_contents_bytes(&p->b, p->k, p->n, false));
+    double copies = (double)(lac_dense_view_bytes(&p->a, p->m, p->k, false) +
+                             lac_dense_view_bytes(&p->b, p->k, p->n, false));
     return machine->route_us + copies / (machine->pack_gbps * 1e2) +
            serial / lac_host_parts(p->threads, serial, machine->fork_join_us);
 }
@@ -23,14 +23,14 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return lac_contents_bytes(&p->a, p->m, p->k, false) + lac_contents_bytes(&p->b, p->k, p->n, false) +
+    return lac_dense_view_bytes(&p->a, p->m, p->k, false) + lac_dense_view_bytes(&p->b, p->k, p->n, false) +
            (size_t)p->threads * (size_t)lac_dense_scratch() * sizeof(float);
 }
 
 typedef struct product {
     const lac_host_kernels_t *kernels;
     const lac_problem_t *p;
-    lac_contents_t a, b;
+    lac_dense_view_t a, b;
     bool by_columns; /* the longer side of c is shared among the threads */
     float *scratch;
 } product_t;
@@ -56,8 +56,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     (void)route, (void)out;
     product_t g = {.kernels = exec->kernels, .p = p, .by_columns = p->n > p->m};
-    lac_status_t status = lac_contents(exec, &p->a, p->m, p->k, false, LAC_WORK_A, &g.a);
-    if (!status) status = lac_contents(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &g.b);
+    lac_status_t status = lac_dense_view(exec, &p->a, p->m, p->k, false, LAC_WORK_A, &g.a);
+    if (!status) status = lac_dense_view(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &g.b);
     if (status) return status;
     double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (exec->machine->native_gflops * 1e3);
     int parts = lac_host_parts(p->threads, serial, exec->machine->fork_join_us);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The reference route: every product summed in double, to compare against; runs only when forced. */
-#include "contents.h"
+#include "dense_view.h"
 #include "host_routes.h"
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -19,16 +19,16 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return lac_contents_bytes(&p->a, p->m, p->k, false) + lac_contents_bytes(&p->b, p->k, p->n, false);
+    return lac_dense_view_bytes(&p->a, p->m, p->k, false) + lac_dense_view_bytes(&p->b, p->k, p->n, false);
 }
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
     (void)route, (void)out;
-    lac_contents_t a, b;
-    lac_status_t status = lac_contents(exec, &p->a, p->m, p->k, false, LAC_WORK_A, &a);
-    if (!status) status = lac_contents(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &b);
+    lac_dense_view_t a, b;
+    lac_status_t status = lac_dense_view(exec, &p->a, p->m, p->k, false, LAC_WORK_A, &a);
+    if (!status) status = lac_dense_view(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &b);
     if (status) return status;
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {

@@ -5,7 +5,7 @@
  The entries are cut into equal shares, whatever rows they fall into: each is its own sum, so that the result
  is the same however many threads there are. */
 #include "host_sddmm.h"
-#include "contents.h"
+#include "dense_view.h"
 
 /* Entries at which a share may be cut: a cache line of values. */
 #define ENTRY_GRAIN 16
@@ -40,11 +40,11 @@ static lac_status_t find_lines(lac_exec_t *exec, const lac_operand_t *x, int64_t
                                int threads, lac_work_t purpose, lines_t *found)
 {
     transpose_t t = {.kernels = exec->kernels, .x = x, .lines = lines, .length = length};
-    lac_contents_t contents;
+    lac_dense_view_t contents;
     *found = (lines_t){x->buf, x->rs};
     if (x->buf && x->dt == LAC_F32 && (x->cs == 1 || length <= 1)) return LAC_OK;
     if (!x->buf) { /* expanded by rows */
-        lac_status_t status = lac_contents(exec, x, lines, length, true, purpose, &contents);
+        lac_status_t status = lac_dense_view(exec, x, lines, length, true, purpose, &contents);
         if (!status) *found = (lines_t){contents.buf, contents.rs};
         return status;
     }

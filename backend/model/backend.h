@@ -153,8 +153,8 @@ typedef struct lac_backend {
 
     /* op(X), rows x cols, as a dense matrix in memory of the caller's; the number of its nonzeros, and
      * which tiles of it hold any, written in the backend's space. */
-    lac_status_t (*expand)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                           float *out, lac_inc_t rs, lac_inc_t cs, int threads);
+    lac_status_t (*densify)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                            float *out, lac_inc_t rs, lac_inc_t cs, int threads);
     lac_status_t (*count)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                           int64_t *count, int threads);
     lac_status_t (*occupancy)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,

@@ -76,16 +76,16 @@ lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_scalar_
 
 /* Writes the entries of a compressed format into a zeroed f32 matrix: entry p of major i, minor idx[p] goes
  * to out[i * major_stride + idx[p] * minor_stride]. val may be NULL: ones. */
-lac_status_t lac_cuda_expand_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
-                                        const float *val, float *out, int64_t major_stride,
-                                        int64_t minor_stride, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_densify_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
+                                         const float *val, float *out, int64_t major_stride,
+                                         int64_t minor_stride, lac_cuda_stream_t stream);
 /* The same for a bitmask with the values of row i from first[i] on. */
-lac_status_t lac_cuda_expand_bits(int64_t majors, int64_t minors, const uint64_t *bits, const int64_t *first,
-                                  const float *val, float *out, int64_t major_stride, int64_t minor_stride,
-                                  lac_cuda_stream_t stream);
+lac_status_t lac_cuda_densify_bits(int64_t majors, int64_t minors, const uint64_t *bits, const int64_t *first,
+                                   const float *val, float *out, int64_t major_stride, int64_t minor_stride,
+                                   lac_cuda_stream_t stream);
 /* Element (i, idx[j]) is val[j * m + i]. */
-lac_status_t lac_cuda_expand_active(int64_t m, int64_t count, const int32_t *idx, const float *val,
-                                    float *out, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_densify_active(int64_t m, int64_t count, const int32_t *idx, const float *val,
+                                     float *out, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 
 /* The values of an active list: val[j * m + i] = X(i, idx[j]). */
 lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx, float *val,

@@ -90,7 +90,7 @@ static void test_bad_input(void **state)
     refused(lac_meta_convert(ctx, &to, LAC_META_CSR), LAC_ERR_NULL, "obj.meta: is NULL");
     refused(lac_meta_convert(ctx, &x, 0), LAC_ERR_VALUE, "what: 0x0");
     refused(lac_meta_convert(ctx, &x, LAC_META_DENSITY), LAC_ERR_VALUE, "is not made of bits of formats");
-    fake_device_backend()->expand = NULL;
+    fake_device_backend()->densify = NULL;
     refused(lac_to_dense(ctx, &x, &to), LAC_ERR_UNAVAILABLE, "converts nothing");
     fake_device_backend()->count = NULL;
     refused(lac_count_nonzeros(ctx, &x, &count), LAC_ERR_UNAVAILABLE, "converts nothing");

@@ -247,7 +247,7 @@ static void test_what_a_device_lacks(void **state)
     fake_device_refuses(lac_slice_rows(ctx, &v.pattern, LAC_I32, ROWS, picked, &out, NULL),
                         LAC_ERR_UNAVAILABLE, "slices no rows");
     fake_device_refuses(lac_sddmm(ctx, NULL, &x, &y, NULL, &v.pattern, values), LAC_ERR_UNAVAILABLE, "ctx: ");
-    without->expand = NULL;
+    without->densify = NULL;
     fake_device_refuses(lac_meta_convert(ctx, &v.pattern, LAC_META_BITMASK), LAC_ERR_UNAVAILABLE,
                         "converts nothing");
     without->check = NULL;

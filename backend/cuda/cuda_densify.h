@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Conversions on a device that leave an operand's metadata alone: the backend's hooks. */
-#ifndef LACUNA_CUDA_EXPAND_H
-#define LACUNA_CUDA_EXPAND_H
+#ifndef LACUNA_CUDA_DENSIFY_H
+#define LACUNA_CUDA_DENSIFY_H
 
 #include "cuda_exec.h"
 
-lac_status_t lac_cuda_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                             float *out, lac_inc_t rs, lac_inc_t cs, int threads);
+lac_status_t lac_cuda_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                              float *out, lac_inc_t rs, lac_inc_t cs, int threads);
 lac_status_t lac_cuda_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                             int64_t *count, int threads);
 

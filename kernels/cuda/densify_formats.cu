@@ -10,10 +10,10 @@ namespace lacuna
 namespace
 {
 
-constexpr int kExpandThreads = 256;
-constexpr int kExpandWarps = kExpandThreads / kWarp;
+constexpr int kDensifyThreads = 256;
+constexpr int kDensifyWarps = kDensifyThreads / kWarp;
 
-struct ExpandArgs {
+struct DensifyArgs {
     int64_t majors, minors, words, major_stride, minor_stride;
     const int64_t *ptr;
     const int32_t *idx;
@@ -23,20 +23,20 @@ struct ExpandArgs {
 };
 
 /* A warp per major. */
-__global__ __launch_bounds__(kExpandThreads) void expand_compressed(const ExpandArgs a)
+__global__ __launch_bounds__(kDensifyThreads) void densify_compressed(const DensifyArgs a)
 {
     const int lane = threadIdx.x % kWarp;
-    for (int64_t i = (int64_t)blockIdx.x * kExpandWarps + threadIdx.x / kWarp; i < a.majors;
-         i += (int64_t)gridDim.x * kExpandWarps)
+    for (int64_t i = (int64_t)blockIdx.x * kDensifyWarps + threadIdx.x / kWarp; i < a.majors;
+         i += (int64_t)gridDim.x * kDensifyWarps)
         for (int64_t p = a.ptr[i] + lane; p < a.ptr[i + 1]; p += kWarp)
             a.out[i * a.major_stride + a.idx[p] * a.minor_stride] = a.val ? a.val[p] : 1.0f;
 }
 
-__global__ __launch_bounds__(kExpandThreads) void expand_bits(const ExpandArgs a)
+__global__ __launch_bounds__(kDensifyThreads) void densify_bits(const DensifyArgs a)
 {
     const int lane = threadIdx.x % kWarp;
-    for (int64_t i = (int64_t)blockIdx.x * kExpandWarps + threadIdx.x / kWarp; i < a.majors;
-         i += (int64_t)gridDim.x * kExpandWarps) {
+    for (int64_t i = (int64_t)blockIdx.x * kDensifyWarps + threadIdx.x / kWarp; i < a.majors;
+         i += (int64_t)gridDim.x * kDensifyWarps) {
         int64_t at = a.ptr[i];
         for (int64_t w = 0; w < a.words; w++) {
             const uint64_t word = a.bits[i * a.words + w];
@@ -51,7 +51,7 @@ __global__ __launch_bounds__(kExpandThreads) void expand_bits(const ExpandArgs a
     }
 }
 
-__global__ __launch_bounds__(kExpandThreads) void expand_active(const ExpandArgs a)
+__global__ __launch_bounds__(kDensifyThreads) void densify_active(const DensifyArgs a)
 {
     const int64_t count = a.majors * a.minors, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < count; t += step)
@@ -74,7 +74,7 @@ __device__ inline float value_of(uint8_t x)
     return x ? 1.0f : 0.0f;
 }
 
-template <typename T> __global__ __launch_bounds__(kExpandThreads) void active_values(const ValuesArgs a)
+template <typename T> __global__ __launch_bounds__(kDensifyThreads) void active_values(const ValuesArgs a)
 {
     const int64_t count = a.m * a.count, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < count; t += step)
@@ -89,7 +89,7 @@ template <typename From, typename To> struct RetypeArgs {
 
 /* Row pointers of another width. */
 template <typename From, typename To>
-__global__ __launch_bounds__(kExpandThreads) void retype(const RetypeArgs<From, To> a)
+__global__ __launch_bounds__(kDensifyThreads) void retype(const RetypeArgs<From, To> a)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step)
@@ -102,7 +102,7 @@ struct FillArgs {
     float *out;
 };
 
-__global__ __launch_bounds__(kExpandThreads) void fill(const FillArgs a)
+__global__ __launch_bounds__(kDensifyThreads) void fill(const FillArgs a)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < a.count; i += step)
@@ -112,7 +112,7 @@ __global__ __launch_bounds__(kExpandThreads) void fill(const FillArgs a)
 Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
 {
     return {dim3(unsigned(least<int64_t>(most<int64_t>(wanted, 1), 1 << 16))),
-            dim3(kExpandThreads),
+            dim3(kDensifyThreads),
             0,
             1,
             false,
@@ -123,38 +123,39 @@ template <typename From, typename To>
 lac_status_t launch_retype(int64_t count, const From *from, To *to, lac_cuda_stream_t stream)
 {
     const RetypeArgs<From, To> a = {count, from, to};
-    return launch(retype<From, To>, blocks(ceil_div(count, kExpandThreads), stream), a);
+    return launch(retype<From, To>, blocks(ceil_div(count, kDensifyThreads), stream), a);
 }
 
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_expand_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
-                                                   const float *val, float *out, int64_t major_stride,
-                                                   int64_t minor_stride, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_densify_compressed(int64_t majors, const int64_t *ptr, const int32_t *idx,
+                                                    const float *val, float *out, int64_t major_stride,
+                                                    int64_t minor_stride, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const ExpandArgs a = {majors, 0, 0, major_stride, minor_stride, ptr, idx, nullptr, val, out};
-    return launch(expand_compressed, blocks(ceil_div(majors, kExpandWarps), stream), a);
+    const DensifyArgs a = {majors, 0, 0, major_stride, minor_stride, ptr, idx, nullptr, val, out};
+    return launch(densify_compressed, blocks(ceil_div(majors, kDensifyWarps), stream), a);
 }
 
-extern "C" lac_status_t lac_cuda_expand_bits(int64_t majors, int64_t minors, const uint64_t *bits,
-                                             const int64_t *first, const float *val, float *out,
-                                             int64_t major_stride, int64_t minor_stride,
-                                             lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_densify_bits(int64_t majors, int64_t minors, const uint64_t *bits,
+                                              const int64_t *first, const float *val, float *out,
+                                              int64_t major_stride, int64_t minor_stride,
+                                              lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const ExpandArgs a = {
+    const DensifyArgs a = {
         majors, minors, ceil_div(minors, 64), major_stride, minor_stride, first, nullptr, bits, val, out};
-    return launch(expand_bits, blocks(ceil_div(majors, kExpandWarps), stream), a);
+    return launch(densify_bits, blocks(ceil_div(majors, kDensifyWarps), stream), a);
 }
 
-extern "C" lac_status_t lac_cuda_expand_active(int64_t m, int64_t count, const int32_t *idx, const float *val,
-                                               float *out, int64_t rs, int64_t cs, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_densify_active(int64_t m, int64_t count, const int32_t *idx,
+                                                const float *val, float *out, int64_t rs, int64_t cs,
+                                                lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const ExpandArgs a = {m, count, 0, rs, cs, nullptr, idx, nullptr, val, out};
-    return launch(expand_active, blocks(ceil_div(m * count, kExpandThreads), stream), a);
+    const DensifyArgs a = {m, count, 0, rs, cs, nullptr, idx, nullptr, val, out};
+    return launch(densify_active, blocks(ceil_div(m * count, kDensifyThreads), stream), a);
 }
 
 extern "C" lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx,
@@ -162,7 +163,7 @@ extern "C" lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64
 {
     using namespace lacuna;
     const ValuesArgs a = {x->data, x->rows, count, x->rs, x->cs, idx, val};
-    const Launch l = blocks(ceil_div(x->rows * count, kExpandThreads), stream);
+    const Launch l = blocks(ceil_div(x->rows * count, kDensifyThreads), stream);
     return x->dt == LAC_U8 ? launch(active_values<uint8_t>, l, a) : launch(active_values<float>, l, a);
 }
 
@@ -184,5 +185,5 @@ extern "C" lac_status_t lac_cuda_fill(int64_t count, float value, float *out, la
 {
     using namespace lacuna;
     const FillArgs a = {count, value, out};
-    return launch(fill, blocks(ceil_div(count, kExpandThreads), stream), a);
+    return launch(fill, blocks(ceil_div(count, kDensifyThreads), stream), a);
 }

@@ -1,25 +1,25 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The plain f32 contents of any operand: what dense routes multiply. */
-#ifndef LACUNA_HOST_CONTENTS_H
-#define LACUNA_HOST_CONTENTS_H
+#ifndef LACUNA_HOST_DENSE_VIEW_H
+#define LACUNA_HOST_DENSE_VIEW_H
 
 #include "host_exec.h"
 
 /* Element (r, c) lies at buf[r * rs + c * cs]. */
-typedef struct lac_contents {
+typedef struct lac_dense_view {
     const float *buf;
     lac_inc_t rs, cs;
-} lac_contents_t;
+} lac_dense_view_t;
 
 /* The operand's own buffer where it is f32 (and has a unit stride, when `unit` asks for one); otherwise a
  * copy by rows in the workspace, converted from u8, repacked, or expanded from a sparse format. Errors:
  * MEMORY.
  */
-lac_status_t lac_contents(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit,
-                          lac_work_t purpose, lac_contents_t *contents);
+lac_status_t lac_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                            bool unit, lac_work_t purpose, lac_dense_view_t *contents);
 
-/* Bytes of the copy that lac_contents would make; 0 where it makes none. */
-size_t lac_contents_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit);
+/* Bytes of the copy that lac_dense_view would make; 0 where it makes none. */
+size_t lac_dense_view_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Expansion of sparse formats and conversion of types, for routes that need every element. */
-#include "contents.h"
+#include "dense_view.h"
 #include "../base/status.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static size_t dense_bytes(lac_dim_t rows, lac_dim_t cols)
     return __builtin_mul_overflow(bytes, sizeof(float), &bytes) ? SIZE_MAX : bytes;
 }
 
-size_t lac_contents_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+size_t lac_dense_view_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
 {
     return usable(x, rows, cols, unit) ? 0 : dense_bytes(rows, cols);
 }
@@ -37,8 +37,8 @@ static void copy_elements(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols
 }
 
 /* Writes the entries of one compressed format; majors are rows of op(X) when `by_rows`, columns otherwise. */
-static void expand_compressed(const lac_format_data_t *format, int64_t majors, bool by_rows, lac_dim_t cols,
-                              float *to)
+static void densify_compressed(const lac_format_data_t *format, int64_t majors, bool by_rows, lac_dim_t cols,
+                               float *to)
 {
     for (int64_t i = 0; i < majors; i++)
         for (int64_t p = format->ptr[i]; p < format->ptr[i + 1]; p++) {
@@ -47,8 +47,8 @@ static void expand_compressed(const lac_format_data_t *format, int64_t majors, b
         }
 }
 
-static void expand_bits(const lac_format_data_t *format, int64_t majors, int64_t minors, bool by_rows,
-                        lac_dim_t cols, float *to)
+static void densify_bits(const lac_format_data_t *format, int64_t majors, int64_t minors, bool by_rows,
+                         lac_dim_t cols, float *to)
 {
     int64_t words = (minors + 63) / 64;
     for (int64_t i = 0; i < majors; i++) {
@@ -59,8 +59,8 @@ static void expand_bits(const lac_format_data_t *format, int64_t majors, int64_t
     }
 }
 
-static void expand_active(const lac_format_data_t *format, int64_t m, bool transposed, lac_dim_t cols,
-                          float *to)
+static void densify_active(const lac_format_data_t *format, int64_t m, bool transposed, lac_dim_t cols,
+                           float *to)
 {
     for (int64_t p = 0; p < format->count; p++)
         for (int64_t i = 0; i < m; i++) {
@@ -69,35 +69,35 @@ static void expand_active(const lac_format_data_t *format, int64_t m, bool trans
         }
 }
 
-static lac_status_t expand(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
+static lac_status_t densify(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
 {
     const lac_meta_t *meta = x->meta;
     const lac_format_data_t *format;
     memset(to, 0, (size_t)rows * (size_t)cols * sizeof *to);
     if ((format = lac_meta_format(meta, LAC_FORMAT_CSR)))
-        expand_compressed(format, meta->m, !x->transposed, cols, to);
+        densify_compressed(format, meta->m, !x->transposed, cols, to);
     else if ((format = lac_meta_format(meta, LAC_FORMAT_CSC)))
-        expand_compressed(format, meta->n, x->transposed, cols, to);
+        densify_compressed(format, meta->n, x->transposed, cols, to);
     else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS)))
-        expand_bits(format, meta->m, meta->n, !x->transposed, cols, to);
+        densify_bits(format, meta->m, meta->n, !x->transposed, cols, to);
     else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS_T)))
-        expand_bits(format, meta->n, meta->m, x->transposed, cols, to);
+        densify_bits(format, meta->n, meta->m, x->transposed, cols, to);
     else if ((format = lac_meta_format(meta, LAC_FORMAT_ACTIVE)))
-        expand_active(format, meta->m, x->transposed, cols, to);
+        densify_active(format, meta->m, x->transposed, cols, to);
     else
         return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a format");
     return LAC_OK;
 }
 
-lac_status_t lac_contents(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit,
-                          lac_work_t purpose, lac_contents_t *contents)
+lac_status_t lac_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                            bool unit, lac_work_t purpose, lac_dense_view_t *contents)
 {
-    *contents = (lac_contents_t){x->buf, x->rs, x->cs};
+    *contents = (lac_dense_view_t){x->buf, x->rs, x->cs};
     if (usable(x, rows, cols, unit)) return LAC_OK;
     float *copy = lac_work(exec, purpose, dense_bytes(rows, cols));
     if (!copy) return LAC_ERR_MEMORY;
-    *contents = (lac_contents_t){copy, cols, 1};
-    if (!x->buf) return expand(x, rows, cols, copy);
+    *contents = (lac_dense_view_t){copy, cols, 1};
+    if (!x->buf) return densify(x, rows, cols, copy);
     copy_elements(x, rows, cols, copy);
     return LAC_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The dense contents of any operand in the caller's memory, and how many nonzeros they have. */
-#include "host_convert.h"
-#include "contents.h"
+#include "host_densify.h"
+#include "dense_view.h"
 #include "formats.h"
 #include "host_slice.h"
 
@@ -65,10 +65,10 @@ static lac_status_t all_bits(lac_exec_t *exec, const lac_format_data_t *format, 
     return LAC_OK;
 }
 
-lac_status_t lac_host_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                             float *out, lac_inc_t rs, lac_inc_t cs, int threads)
+lac_status_t lac_host_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                              float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
-    lac_contents_t from;
+    lac_dense_view_t from;
     const lac_format_data_t *format;
     if (x->formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(x->meta, LAC_FORMAT_CSR)))
         return all_lines(exec, format, x->meta->m, x->meta->n, threads, out, x->transposed ? cs : rs,
@@ -81,7 +81,7 @@ lac_status_t lac_host_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t
                         x->transposed ? rs : cs);
     lac_operand_t formed = *x;
     if (x->formats & LAC_FORMATS_SPARSE) formed.buf = NULL; /* the format is what stands for the contents */
-    lac_status_t status = lac_contents(exec, &formed, rows, cols, false, LAC_WORK_A, &from);
+    lac_status_t status = lac_dense_view(exec, &formed, rows, cols, false, LAC_WORK_A, &from);
     if (status) return status;
     bool by_rows = (cs < 0 ? -cs : cs) <= (rs < 0 ? -rs : rs);
     lac_dim_t outer = by_rows ? rows : cols, inner = by_rows ? cols : rows;

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The dense contents of any operand in the caller's memory, and how many nonzeros they have: nothing is
  * waited for. */
-#include "cuda_expand.h"
-#include "cuda_contents.h"
+#include "cuda_densify.h"
+#include "cuda_dense_view.h"
 #include "slice_kernels.h"
 
 /* x without the buffer that a format stands for. */
@@ -28,8 +28,8 @@ static lac_status_t all_lines(lac_exec_t *exec, const lac_format_data_t *format,
     return lac_cuda_launched(lac_cuda_slice_rows(&s, out, rs, cs, exec->stream), "dense contents");
 }
 
-lac_status_t lac_cuda_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                             float *out, lac_inc_t rs, lac_inc_t cs, int threads)
+lac_status_t lac_cuda_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                              float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
     (void)threads;
     const lac_format_data_t *format;
@@ -41,12 +41,12 @@ lac_status_t lac_cuda_expand(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t
                          x->transposed ? cs : rs);
     lac_operand_t y = formed(x);
     lac_cuda_matrix_t from = {y.dt, y.buf, rows, cols, y.rs, y.cs};
-    lac_cuda_contents_t contents;
+    lac_cuda_dense_view_t contents;
     char *memory;
     if (!y.buf) {
         lac_status_t status =
-            lac_cuda_work(exec, lac_cuda_contents_bytes(&y, rows, cols, false), (void **)&memory);
-        if (!status) status = lac_cuda_contents(exec, &y, rows, cols, false, &memory, &contents);
+            lac_cuda_work(exec, lac_cuda_dense_view_bytes(&y, rows, cols, false), (void **)&memory);
+        if (!status) status = lac_cuda_dense_view(exec, &y, rows, cols, false, &memory, &contents);
         if (status) return status;
         from = (lac_cuda_matrix_t){LAC_F32, contents.buf, rows, cols, contents.rs, contents.cs};
     }
@@ -65,18 +65,18 @@ lac_status_t lac_cuda_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t 
     (void)threads;
     lac_operand_t y = formed(x);
     const lac_format_data_t *format;
-    lac_cuda_contents_t contents = {y.buf, y.rs, y.cs};
+    lac_cuda_dense_view_t contents = {y.buf, y.rs, y.cs};
     if (y.formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(y.meta, LAC_FORMAT_CSR)))
         return take(exec, format->ptr + y.meta->m, count);
     if (y.formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(y.meta, LAC_FORMAT_CSC)))
         return take(exec, format->ptr + y.meta->n, count);
-    size_t dense = y.buf ? 0 : lac_cuda_contents_bytes(&y, rows, cols, false);
+    size_t dense = y.buf ? 0 : lac_cuda_dense_view_bytes(&y, rows, cols, false);
     size_t starts = lac_cuda_piece((size_t)(rows + 1) * sizeof(int64_t));
     char *memory;
     lac_status_t status =
         lac_cuda_work(exec, dense + starts + (size_t)lac_cuda_csr_bytes(rows), (void **)&memory);
     if (!status && !y.buf && rows && cols)
-        status = lac_cuda_contents(exec, &y, rows, cols, false, &memory, &contents);
+        status = lac_cuda_dense_view(exec, &y, rows, cols, false, &memory, &contents);
     if (status) return status;
     int64_t *first = (int64_t *)(void *)memory;
     lac_cuda_dense_t s = {y.buf ? y.dt : LAC_F32, contents.buf, contents.rs, contents.cs, 0.0};
