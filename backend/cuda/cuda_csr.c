@@ -11,7 +11,7 @@
 #include "cuda_gather.h"
 #include "cuda_routes.h"
 #include "cuda_rows.h"
-#include "cuda_steps.h"
+#include "cuda_schedule.h"
 #include "../base/status.h"
 
 #define NEAR_BYTES 262144.0 /* that a multiprocessor's first-level cache holds */
@@ -59,18 +59,18 @@ static double gathered_us(const lac_sided_t *s, bool wide, const lac_machine_t *
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
     lac_slices_t slices = lac_sided_slices(p, s);
-    bool narrow = s->n <= LAC_CUDA_SHORT_MAX,
+    bool narrow = s->n <= LAC_CUDA_NARROW_MAX,
          lies = slices != LAC_SLICES_NEITHER && s->wrs >= 0 && s->wcs >= 0;
     partner_t partner = slices == LAC_SLICES_COPY                         ? COPIED
                         : !lies || (slices == LAC_SLICES_COLS && !narrow) ? TRANSPOSED
                                                                           : AS_IT_LIES;
     how_t how = {lac_cuda_rows_source(s), partner, narrow ? SHARED_ROWS : GATHERED, false};
     if (narrow || !w_aligned(s, how)) return how;
-    bool once = how.source == LAC_CUDA_ROWS_BUILT, stepped = lac_cuda_steps_serve(s, once);
+    bool once = how.source == LAC_CUDA_ROWS_BUILT, stepped = lac_cuda_schedule_serves(s, once);
     double m = (double)s->m, k = (double)s->k;
     how.wide =
         machine && s->n % 4 == 0 && lac_cuda_wide_wins(m, (double)s->n, k, s->s->density * m * k, machine);
-    if (stepped && (!machine || lac_cuda_steps_us(s, once, machine) < gathered_us(s, how.wide, machine)))
+    if (stepped && (!machine || lac_cuda_schedule_us(s, once, machine) < gathered_us(s, how.wide, machine)))
         how.kernel = STEPPED;
     return how;
 }
@@ -81,9 +81,9 @@ static size_t transposed_bytes(const lac_sided_t *s, how_t how)
                                      : 0;
 }
 
-static size_t steps_bytes(const lac_sided_t *s, how_t how)
+static size_t schedule_bytes(const lac_sided_t *s, how_t how)
 {
-    return how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_BUILT ? lac_cuda_steps_work(s) : 0;
+    return how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_BUILT ? lac_cuda_schedule_work(s) : 0;
 }
 
 /* Sums of parts of k. */
@@ -130,7 +130,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double transposed = 2.0 * (double)transposed_bytes(&s, how) / (machine->cuda_dram_gbps * 1e3);
     double product =
         how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_slices(p, &s) == LAC_SLICES_COLS, machine)
-        : how.kernel == STEPPED   ? lac_cuda_steps_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
+        : how.kernel == STEPPED   ? lac_cuda_schedule_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
                                   : gathered_us(&s, how.wide, machine);
     return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + transposed + product;
 }
@@ -140,8 +140,9 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, NULL);
     size_t copy = how.partner == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
-    size_t kept = how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORMAT ? lac_cuda_steps_kept(&s) : 0;
-    return copy + kept + transposed_bytes(&s, how) + steps_bytes(&s, how) + partial_bytes(&s, how) +
+    size_t kept =
+        how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORMAT ? lac_cuda_schedule_kept(&s) : 0;
+    return copy + kept + transposed_bytes(&s, how) + schedule_bytes(&s, how) + partial_bytes(&s, how) +
            lac_cuda_rows_bytes(&s) + lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s));
 }
 
@@ -180,9 +181,9 @@ static lac_status_t place_w(lac_exec_t *exec, const lac_problem_t *p, const lac_
 static lac_status_t multiply(lac_exec_t *exec, how_t how, const lac_cuda_product_t *product,
                              const lac_cuda_csr_t *csr, const void *steps, void *partial)
 {
-    if (how.kernel == SHARED_ROWS) return lac_cuda_csr_short(product, csr, exec->stream);
+    if (how.kernel == SHARED_ROWS) return lac_cuda_spmm_narrow(product, csr, exec->stream);
     if (steps) return lac_cuda_csr_long(product, steps, partial, exec->stream);
-    if (how.wide) return lac_cuda_csr_wide(product, csr, exec->stream);
+    if (how.wide) return lac_cuda_spmm_wide(product, csr, exec->stream);
     return lac_cuda_event_csr(product, csr, NULL, exec->stream);
 }
 
@@ -196,14 +197,14 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     const void *steps = NULL;
     lac_cuda_csr_t csr;
     char *memory;
-    if (how.kernel == STEPPED && !exec->takes_steps) how.kernel = GATHERED;
+    if (how.kernel == STEPPED && !exec->takes_schedule) how.kernel = GATHERED;
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
     product.epilogue = lac_cuda_epilogue(p, route->side);
     lac_status_t status = find_formats(exec, &s, how, &rows, &copy, &out->declined);
     if (status || out->declined) return status;
-    if (rows && how.kernel == STEPPED) status = lac_cuda_steps_now(exec, &s, rows, &steps);
-    size_t transposed = transposed_bytes(&s, how), stepped = steps_bytes(&s, how),
+    if (rows && how.kernel == STEPPED) status = lac_cuda_schedule_now(exec, &s, rows, &steps);
+    size_t transposed = transposed_bytes(&s, how), stepped = schedule_bytes(&s, how),
            partial = partial_bytes(&s, how);
     size_t rows_at = transposed + stepped + partial;
     if (!status) status = lac_cuda_work(exec, rows_at + lac_cuda_rows_bytes(&s), (void **)&memory);
@@ -212,7 +213,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
     else
         status = lac_cuda_rows_build(exec, &s, memory + rows_at, &csr);
-    if (!status && stepped) status = lac_cuda_steps_once(exec, &s, &csr, memory + transposed, &steps);
+    if (!status && stepped) status = lac_cuda_schedule_once(exec, &s, &csr, memory + transposed, &steps);
     if (!status) status = place_w(exec, p, &s, how, copy, memory, &product);
     if (status) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */

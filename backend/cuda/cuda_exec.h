@@ -45,7 +45,7 @@ struct lac_exec {
     const lac_machine_t *machine;
     char name[256];
     int major, minor;
-    bool takes_steps; /* has what lac_cuda_csr_long needs */
+    bool takes_schedule; /* has what lac_cuda_csr_long needs */
 
     char *work; /* the workspace of the run in progress */
     size_t work_bytes;

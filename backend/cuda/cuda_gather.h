@@ -9,7 +9,7 @@
 /* Microseconds, the output included, launches and what finds the events not. Pure. */
 double lac_cuda_gather_us(const lac_sided_t *s, const lac_machine_t *machine);
 
-/* The same by lac_cuda_csr_wide: for many rows of few nonzeros each. */
+/* The same by lac_cuda_spmm_wide: for many rows of few nonzeros each. */
 double lac_cuda_wide_us(const lac_sided_t *s, const lac_machine_t *machine);
 
 /* Whether that is the faster of the two; of extents and nonzeros alone. */

@@ -23,7 +23,7 @@ static lac_status_t describe(lac_exec_t *exec)
     snprintf(exec->name, sizeof exec->name, "%s", properties.name);
     exec->major = properties.major;
     exec->minor = properties.minor;
-    exec->takes_steps = exec->major >= 9 && properties.sharedMemPerBlockOptin >= LAC_CUDA_LONG_SHARED;
+    exec->takes_schedule = exec->major >= 9 && properties.sharedMemPerBlockOptin >= LAC_CUDA_LONG_SHARED;
     if (exec->major >= 8) return LAC_OK;
     return lac_fail(LAC_ERR_UNAVAILABLE, "device: %s is of compute capability %d.%d; 8.0 is the least",
                     exec->name, exec->major, exec->minor);

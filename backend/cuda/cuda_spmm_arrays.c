@@ -30,7 +30,7 @@ static size_t entries(const lac_spmm_t *x)
 
 static layout_t lay_out(const lac_spmm_t *x)
 {
-    layout_t l = {.transposed = x->csb != 1 && x->n > LAC_CUDA_SHORT_MAX, .ldw = (x->n + 3) / 4 * 4};
+    layout_t l = {.transposed = x->csb != 1 && x->n > LAC_CUDA_NARROW_MAX, .ldw = (x->n + 3) / 4 * 4};
     if (x->ptr_type == LAC_I32) l.ptr = pointers(stored_rows(x));
     if (x->idx_type == LAC_I64) l.idx = entries(x);
     if (l.transposed) l.w = lac_cuda_piece((size_t)x->k * (size_t)l.ldw * sizeof(float));
@@ -69,11 +69,11 @@ static lac_status_t place_rows(lac_exec_t *exec, const lac_spmm_t *x, const layo
 static lac_status_t multiply(lac_exec_t *exec, const lac_spmm_t *x, const lac_cuda_product_t *p,
                              const lac_cuda_csr_t *csr)
 {
-    if (x->n <= LAC_CUDA_SHORT_MAX) return lac_cuda_csr_short(p, csr, exec->stream);
+    if (x->n <= LAC_CUDA_NARROW_MAX) return lac_cuda_spmm_narrow(p, csr, exec->stream);
     bool aligned = p->order == LAC_CUDA_ROWS && x->n % 4 == 0 && p->ldw % 4 == 0 && (uintptr_t)p->w % 16 == 0;
     if (aligned &&
         lac_cuda_wide_wins((double)x->m, (double)x->n, (double)x->k, (double)x->nnz, exec->machine))
-        return lac_cuda_csr_wide(p, csr, exec->stream);
+        return lac_cuda_spmm_wide(p, csr, exec->stream);
     return lac_cuda_event_csr(p, csr, NULL, exec->stream);
 }
 

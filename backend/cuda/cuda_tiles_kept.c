@@ -70,7 +70,7 @@ static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_
             lac_cuda_launched(lac_cuda_tiles_pack(product, data->count, memory, exec->stream), "metadata");
     if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
     if (status) lac_cuda_format_drop(data);
-    data->steps = status ? NULL : memory;
+    data->schedule = status ? NULL : memory;
     return status;
 }
 
@@ -93,7 +93,7 @@ lac_status_t lac_cuda_tiles_kept_now(lac_exec_t *exec, const lac_sided_t *s, lac
         format = lac_meta_format(meta, which);
         pthread_mutex_unlock(&meta->build);
     }
-    product->packed = format ? format->steps : NULL;
+    product->packed = format ? format->schedule : NULL;
     product->room = format ? format->count : 0;
     return status;
 }

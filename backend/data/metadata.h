@@ -60,7 +60,7 @@ typedef struct lac_format_data {
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
     const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */
     const uint64_t *bits;          /* bits only                                                          */
-    const void *steps;             /* steps and tiles only                                               */
+    const void *schedule;          /* steps and tiles only                                               */
     uint64_t made_of;              /* steps only: the stamp of the rows that they were made of             */
     void *owned[4];                /* what lac_meta_free must free                                       */
     size_t room[4];                /* bytes of each; 0: not known, and of use to nobody else             */

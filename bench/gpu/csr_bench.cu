@@ -105,14 +105,14 @@ void time_cusparse(Bench &b, cusparseHandle_t handle)
     cudaFree(space), cudaFree(ptr);
 }
 
-void time_steps(Bench &b)
+void time_schedule(Bench &b)
 {
     const lac_cuda_product_t &p = b.p;
     void *steps, *space, *partial;
-    CUDA_CHECK(cudaMalloc(&steps, (size_t)lac_cuda_steps_bytes(p.m, p.k, b.csr.nnz)));
-    CUDA_CHECK(cudaMalloc(&space, (size_t)lac_cuda_steps_scratch(p.m)));
+    CUDA_CHECK(cudaMalloc(&steps, (size_t)lac_cuda_schedule_bytes(p.m, p.k, b.csr.nnz)));
+    CUDA_CHECK(cudaMalloc(&space, (size_t)lac_cuda_schedule_scratch(p.m)));
     CUDA_CHECK(cudaMalloc(&partial, (size_t)lac_cuda_csr_long_bytes(p.m, p.n, p.k) + 1));
-    const Call build = [&](int) { return lac_cuda_steps(p.m, p.k, &b.csr, steps, space, stream); };
+    const Call build = [&](int) { return lac_cuda_schedule(p.m, p.k, &b.csr, steps, space, stream); };
     if (build(0) == LAC_OK) {
         report(
             b, "steps", [&](int) { return lac_cuda_csr_long(&p, steps, partial, stream); }, 3);
@@ -159,7 +159,7 @@ void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool c
     b.csr = {ptr, idx, val, nnz};
     printf("%s: %lld nonzeros\n", b.name.c_str(), (long long)nnz);
 
-    time_steps(b);
+    time_schedule(b);
     const float one = 1, zero = 0;
     const int m = (int)q.m, n = (int)q.n, k = (int)q.k;
     report(
@@ -174,7 +174,7 @@ void run(const Problem &q, cublasHandle_t dense, cusparseHandle_t sparse, bool c
     report(
         b, "gather", [&](int) { return lac_cuda_event_csr(&b.p, &b.csr, nullptr, stream); }, 3);
     report(
-        b, "wide", [&](int) { return lac_cuda_csr_wide(&b.p, &b.csr, stream); }, 3);
+        b, "wide", [&](int) { return lac_cuda_spmm_wide(&b.p, &b.csr, stream); }, 3);
     for (const void *x : {(const void *)s, (const void *)w, (const void *)out, (const void *)ptr,
                           (const void *)idx, (const void *)val, (const void *)space})
         cudaFree((void *)x);

@@ -48,7 +48,7 @@ Layer make(int64_t m, int64_t k, int64_t n, double density, bool columns)
     if (columns) clear_columns<<<1024, 256>>>(x.a, m, k, density);
     int64_t bytes = 1 << 20;
     for (int64_t each :
-         {lac_cuda_tiles_bytes(m, n, k, false), lac_cuda_csr_bytes(m), lac_cuda_steps_scratch(m),
+         {lac_cuda_tiles_bytes(m, n, k, false), lac_cuda_csr_bytes(m), lac_cuda_schedule_scratch(m),
           lac_cuda_csr_long_bytes(m, n, k), lac_cuda_event_slots_bytes(m, k)})
         bytes = std::max(bytes, each);
     x.workspace = device_bytes(bytes);
@@ -57,7 +57,7 @@ Layer make(int64_t m, int64_t k, int64_t n, double density, bool columns)
 }
 
 /* The formats that the product by steps reads. */
-bool make_steps(Layer &x)
+bool make_schedule(Layer &x)
 {
     const lac_cuda_dense_t a = {LAC_F32, x.a, x.k, 1, 0.0};
     int64_t *ptr = (int64_t *)device_bytes(8 * (x.m + 1));
@@ -67,9 +67,9 @@ bool make_steps(Layer &x)
     int32_t *idx = (int32_t *)device_bytes(4 * x.rows.nnz);
     float *val = (float *)device_bytes(4 * x.rows.nnz);
     x.rows.ptr = ptr, x.rows.idx = idx, x.rows.val = val;
-    x.steps = device_bytes(lac_cuda_steps_bytes(x.m, x.k, x.rows.nnz));
+    x.steps = device_bytes(lac_cuda_schedule_bytes(x.m, x.k, x.rows.nnz));
     return !lac_cuda_csr_fill(x.m, x.k, &a, ptr, idx, val, stream) &&
-           !lac_cuda_steps(x.m, x.k, &x.rows, x.steps, x.workspace, stream);
+           !lac_cuda_schedule(x.m, x.k, &x.rows, x.steps, x.workspace, stream);
 }
 
 void release(Layer &x)
@@ -94,7 +94,7 @@ lac_cuda_product_t product(const Layer &x, const lac_cuda_epilogue_t &epilogue)
     return {x.m, x.n, x.k, {nullptr, 1.0f}, x.b, x.n, LAC_CUDA_ROWS, {nullptr, 0.0f}, x.c, x.n, 1, epilogue};
 }
 
-lac_status_t by_steps(const Layer &x, const lac_cuda_epilogue_t &epilogue)
+lac_status_t by_schedule(const Layer &x, const lac_cuda_epilogue_t &epilogue)
 {
     const lac_cuda_product_t p = product(x, epilogue);
     return lac_cuda_csr_long(&p, x.steps, x.workspace, stream);
@@ -256,15 +256,15 @@ void bench_tiles(Report &out)
         }
 }
 
-void bench_steps(Report &out)
+void bench_schedule(Report &out)
 {
     for (int64_t n : {4096, 1024})
         for (double density : {0.01, 0.05}) {
             char what[64];
             snprintf(what, sizeof what, "steps %g%%", 100 * density);
             Layer x = make(n, n, n, density, false);
-            if (!make_steps(x)) exit(2);
-            time_ways(out, what, x, by_steps);
+            if (!make_schedule(x)) exit(2);
+            time_ways(out, what, x, by_schedule);
             release(x);
         }
 }
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     write_provenance(out.json, 0, kOperators);
     bench_tiles(out);
-    bench_steps(out);
+    bench_schedule(out);
     bench_events(out);
     fprintf(out.json, "\n]}\n");
     fclose(out.json);

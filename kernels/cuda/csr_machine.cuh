@@ -8,7 +8,7 @@
 #ifndef LACUNA_CSR_MACHINE_CUH
 #define LACUNA_CSR_MACHINE_CUH
 
-#include "csr_steps.cuh"
+#include "csr_schedule.cuh"
 
 namespace lacuna
 {

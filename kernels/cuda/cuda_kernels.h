@@ -131,27 +131,28 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
 lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
                                 const lac_cuda_tile_t *tile, lac_cuda_stream_t stream);
 
-/* The same for many rows of S, n <= LAC_CUDA_SHORT_MAX: a warp or more per row, the lanes share events. */
-#define LAC_CUDA_SHORT_MAX 64
-lac_status_t lac_cuda_csr_short(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
-                                lac_cuda_stream_t stream);
+/* The same for many rows of S, n <= LAC_CUDA_NARROW_MAX: a warp or more per row, the lanes share events. */
+#define LAC_CUDA_NARROW_MAX 64
+lac_status_t lac_cuda_spmm_narrow(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                                  lac_cuda_stream_t stream);
 
 /* The same for many rows of S with few nonzeros each and a long W by rows; n, w and ldw multiples of 16 bytes
  * (LAC_ERR_VALUE otherwise). */
-lac_status_t lac_cuda_csr_wide(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
-                               lac_cuda_stream_t stream);
+lac_status_t lac_cuda_spmm_wide(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                                lac_cuda_stream_t stream);
 
 /* The same where both sides are long, in two calls: S is made into steps, and the steps are multiplied with
  * any W of k rows. Compute 9.0, LAC_CUDA_LONG_SHARED bytes of shared memory for a block; W by rows, w and ldw
- * multiples of 16 bytes (LAC_ERR_VALUE otherwise). steps: lac_cuda_steps_bytes(m, k, nnz) bytes, workspace:
- * lac_cuda_steps_scratch(m) bytes, both 256-byte aligned; nnz is at least the number of entries. The
- * product's workspace, as aligned: lac_cuda_csr_long_bytes(m, n, k) bytes for the current device, none where
- * k is not cut into parts. lac_cuda_csr_long_parts: how many those are, with so many multiprocessors. */
+ * multiples of 16 bytes (LAC_ERR_VALUE otherwise). steps: lac_cuda_schedule_bytes(m, k, nnz) bytes,
+ * workspace: lac_cuda_schedule_scratch(m) bytes, both 256-byte aligned; nnz is at least the number of
+ * entries. The product's workspace, as aligned: lac_cuda_csr_long_bytes(m, n, k) bytes for the current
+ * device, none where k is not cut into parts. lac_cuda_csr_long_parts: how many those are, with so many
+ * multiprocessors. */
 #define LAC_CUDA_LONG_SHARED (200 * 1024)
-lac_status_t lac_cuda_steps(int64_t m, int64_t k, const lac_cuda_csr_t *s, void *steps, void *workspace,
-                            lac_cuda_stream_t stream);
-int64_t lac_cuda_steps_bytes(int64_t m, int64_t k, int64_t nnz);
-int64_t lac_cuda_steps_scratch(int64_t m);
+lac_status_t lac_cuda_schedule(int64_t m, int64_t k, const lac_cuda_csr_t *s, void *steps, void *workspace,
+                               lac_cuda_stream_t stream);
+int64_t lac_cuda_schedule_bytes(int64_t m, int64_t k, int64_t nnz);
+int64_t lac_cuda_schedule_scratch(int64_t m);
 lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const void *steps, void *workspace,
                                lac_cuda_stream_t stream);
 int64_t lac_cuda_csr_long_bytes(int64_t m, int64_t n, int64_t k);

@@ -7,7 +7,7 @@
 #define LACUNA_CSR_MACHINE_CUH
 #define LACUNA_TENSOR_MAP_CUH
 
-#include "csr_steps.cuh"
+#include "csr_schedule.cuh"
 
 /* tensor_map.cuh */
 struct CUtensorMap {

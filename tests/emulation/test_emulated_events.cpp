@@ -233,10 +233,10 @@ lac_cuda_tile_t random_tile(unsigned seed, bool clusters)
 /* Made into steps first. */
 void check_steps(const Case &c, Operands &o)
 {
-    Buffer<uint8_t> steps(lac_cuda_steps_bytes(c.m, c.k, o.csr.nnz)), scratch(lac_cuda_steps_scratch(c.m)),
-        partial(lac_cuda_csr_long_bytes(c.m, c.n, c.k));
+    Buffer<uint8_t> steps(lac_cuda_schedule_bytes(c.m, c.k, o.csr.nnz)),
+        scratch(lac_cuda_schedule_scratch(c.m)), partial(lac_cuda_csr_long_bytes(c.m, c.n, c.k));
     memset(steps.data(), 0x5a, steps.count);
-    if (lac_cuda_steps(c.m, c.k, &o.csr, steps.data(), scratch.data(), nullptr) != LAC_OK) failures++;
+    if (lac_cuda_schedule(c.m, c.k, &o.csr, steps.data(), scratch.data(), nullptr) != LAC_OK) failures++;
     check(c, o, "long", [&] { return lac_cuda_csr_long(&o.p, steps.data(), partial.data(), nullptr); });
 }
 
@@ -258,7 +258,7 @@ void check_rows(const Case &c, Operands &o)
     if (c.w_cols || o.p.ldw % 4) return;
     if (hopper) check_steps(c, o);
     if (o.p.n % 4) return;
-    check(c, o, "wide", [&] { return lac_cuda_csr_wide(p, &o.csr, nullptr); });
+    check(c, o, "wide", [&] { return lac_cuda_spmm_wide(p, &o.csr, nullptr); });
 }
 
 void check_columns(const Case &c, Operands &o)
@@ -325,11 +325,11 @@ void check_long_sums()
     check(c, *o, "csr", [&] { return lac_cuda_event_csr(p, &o->csr, &narrow, nullptr); });
     check_pair(c, *o);
     c.m = 128, c.k = 3000, c.n = 64, o = make(c), p = &o->p; /* a warp for each row */
-    check(c, *o, "short", [&] { return lac_cuda_csr_short(p, &o->csr, nullptr); });
+    check(c, *o, "short", [&] { return lac_cuda_spmm_narrow(p, &o->csr, nullptr); });
     c.m = 512, c.k = 8000, c.n = 4, o = make(c), p = &o->p; /* so many rows that k is not divided */
     check_steps(c, *o);
     c.m = 2, c.k = 30000, c.n = 64, o = make(c), p = &o->p;
-    check(c, *o, "wide", [&] { return lac_cuda_csr_wide(p, &o->csr, nullptr); });
+    check(c, *o, "wide", [&] { return lac_cuda_spmm_wide(p, &o->csr, nullptr); });
     c.w_cols = true, o = make(c), p = &o->p, work = o->workspace.data();
     check(c, *o, "stream", [&] { return lac_cuda_event_stream(p, &o->dense, work, nullptr); });
     check(c, *o, "active", [&] { return lac_cuda_event_active(p, &o->dense, work, nullptr); });

@@ -193,7 +193,7 @@ template <typename T> void check_columns(const Case &c, Operands<T> &o, const la
 template <typename T> void check_wide(const Case &c, Operands<T> &o, const lac_cuda_csr_t &csr)
 {
     if (c.cols || c.n % 4 || o.p.ldw % 4) return;
-    check(c, o, "wide", [&](cudaStream_t q) { return lac_cuda_csr_wide(&o.p, &csr, q); });
+    check(c, o, "wide", [&](cudaStream_t q) { return lac_cuda_spmm_wide(&o.p, &csr, q); });
 }
 
 /* Made into steps first. */
@@ -203,13 +203,13 @@ template <typename T> void check_long(const Case &c, Operands<T> &o, const lac_c
     CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
     if (major < 9 || c.cols || o.p.ldw % 4) return;
     void *steps, *scratch, *partial;
-    const size_t bytes = (size_t)lac_cuda_steps_bytes(c.m, c.k, o.nnz);
+    const size_t bytes = (size_t)lac_cuda_schedule_bytes(c.m, c.k, o.nnz);
     CUDA_CHECK(cudaMalloc(&steps, bytes));
-    CUDA_CHECK(cudaMalloc(&scratch, (size_t)lac_cuda_steps_scratch(c.m)));
+    CUDA_CHECK(cudaMalloc(&scratch, (size_t)lac_cuda_schedule_scratch(c.m)));
     CUDA_CHECK(cudaMalloc(&partial, (size_t)lac_cuda_csr_long_bytes(c.m, c.n, c.k) + 1));
     CUDA_CHECK(cudaMemsetAsync(steps, 0x5a, bytes, stream));
     check(c, o, "long", [&](cudaStream_t q) {
-        const lac_status_t status = lac_cuda_steps(c.m, c.k, &csr, steps, scratch, q);
+        const lac_status_t status = lac_cuda_schedule(c.m, c.k, &csr, steps, scratch, q);
         return status == LAC_OK ? lac_cuda_csr_long(&o.p, steps, partial, q) : status;
     });
     cudaFree(steps), cudaFree(scratch), cudaFree(partial);

@@ -71,7 +71,7 @@ __device__ inline void store_wide(const Picture &p, int i, int j0, int lane, con
  *           done at a time: no atomics.
  * Limit     4096^3 at 0.05, 0.1, 0.2, 0.5 %: 41, 49, 72, 159 us. With few nonzeros memory, W in and out out
  * once: 30 us; with more the last-level cache, at 5 to 9 TB/s (H200, 2026-11-22). */
-__global__ __launch_bounds__(kWarps *kWarp, 4) void csr_wide(const __grid_constant__ WideArgs a)
+__global__ __launch_bounds__(kWarps *kWarp, 4) void spmm_wide(const __grid_constant__ WideArgs a)
 {
     __shared__ float parts[kWarps][kColumns];
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
@@ -124,8 +124,8 @@ __global__ __launch_bounds__(kWarps *kWarp, 4) void csr_wide(const __grid_consta
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_csr_wide(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
-                                          lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_spmm_wide(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                                           lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
@@ -140,5 +140,5 @@ extern "C" lac_status_t lac_cuda_csr_wide(const lac_cuda_product_t *p, const lac
                       1,
                       false,
                       (cudaStream_t)stream};
-    return launch(csr_wide, l, a);
+    return launch(spmm_wide, l, a);
 }

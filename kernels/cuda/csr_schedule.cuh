@@ -5,8 +5,8 @@
  * A warp keeps 8 rows of its part of C in registers, and registers cannot be indexed: a step names the place
  * in the code that adds to its row. So that the next place is known in time, a step's `next` describes the
  * step behind it, and `value` is its own. */
-#ifndef LACUNA_CSR_STEPS_CUH
-#define LACUNA_CSR_STEPS_CUH
+#ifndef LACUNA_CSR_SCHEDULE_CUH
+#define LACUNA_CSR_SCHEDULE_CUH
 
 #include "device_common.cuh"
 
@@ -37,7 +37,7 @@ constexpr uint32_t kStepFresh = 1u << 31; /* the row of W differs from that of t
 constexpr uint32_t kStepOffset = (kStepChunk - 1) * kStepColumns * 4; /* of W's row in its chunk, bytes */
 static_assert(kStepEnd <= kStepOp && kStepColumns * 4 > kStepOp, "fields do not overlap");
 
-/* The arrays of a lac_cuda_steps_t, one behind the other. */
+/* The arrays of a lac_cuda_schedule_t, one behind the other. */
 struct StepArrays {
     int *row;   /* [groups * kStepRows]: of S, or -1       */
     int *first; /* [groups]: batch                         */

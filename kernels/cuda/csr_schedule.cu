@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Makes steps of a CSR matrix: rows dealt out to groups of equal work, their entries put into order of k. */
-#include "csr_steps.cuh"
+#include "csr_schedule.cuh"
 
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_radix_sort.cuh>
@@ -25,14 +25,14 @@ constexpr int kPerWord = 32 / kStepRows; /* k whose sets of rows share a word */
 constexpr uint32_t kSet = (1u << kStepRows) - 1;
 static_assert(32 % kStepRows == 0 && kMine % kPerWord == 0, "sets fill words, and threads have whole words");
 
-struct StepsArgs {
+struct ScheduleArgs {
     int m, k, groups, chunks;
     lac_cuda_csr_t s;
     int *length, *source, *sorted; /* of each row; 0, 1, ..; the rows, longest first */
     StepArrays to;
 };
 
-__global__ __launch_bounds__(kThreads) void measure_rows(const StepsArgs a)
+__global__ __launch_bounds__(kThreads) void measure_rows(const ScheduleArgs a)
 {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     if (i >= a.m) return;
@@ -42,7 +42,7 @@ __global__ __launch_bounds__(kThreads) void measure_rows(const StepsArgs a)
 
 /* How many of the first tiles, which have the longest rows, have much more steps than an average one. One
  * thread, which sees what its block has written. */
-__device__ inline int early_tiles(const StepsArgs &a, int batches)
+__device__ inline int early_tiles(const ScheduleArgs &a, int batches)
 {
     const int tiles = a.groups / kStepWarps;
     int early = 0;
@@ -54,7 +54,7 @@ __device__ inline int early_tiles(const StepsArgs &a, int batches)
 }
 
 /* Deals the rows out to the groups, forth and back, and lays the groups' batches one behind the other. */
-__global__ __launch_bounds__(kPlaceThreads) void place_groups(const StepsArgs a)
+__global__ __launch_bounds__(kPlaceThreads) void place_groups(const ScheduleArgs a)
 {
     typedef cub::BlockScan<int, kPlaceThreads> Scan;
     __shared__ typename Scan::TempStorage scratch;
@@ -87,7 +87,7 @@ __device__ inline void put_step(Step *step, int64_t at, uint32_t what, float val
 }
 
 /* Remembers a chunk's first step where parts of k begin with that chunk. */
-__device__ inline void note_parts(const StepsArgs &a, int64_t group, int chunk, int64_t at)
+__device__ inline void note_parts(const ScheduleArgs &a, int64_t group, int chunk, int64_t at)
 {
     for (int part = 0; part < kStepParts; part++)
         if (part_chunk(part, a.chunks) == chunk) a.to.entry[group * kStepParts + part] = (int)at;
@@ -95,7 +95,7 @@ __device__ inline void note_parts(const StepsArgs &a, int64_t group, int chunk, 
 
 /* A row's entries below `limit`, from `p` on: calls each(p, k) and returns the first one that is not. */
 template <typename Each>
-__device__ inline int64_t walk_row(const StepsArgs &a, int64_t p, int64_t end, int64_t limit, int lane,
+__device__ inline int64_t walk_row(const ScheduleArgs &a, int64_t p, int64_t end, int64_t limit, int lane,
                                    Each each)
 {
     while (p < end) {
@@ -111,7 +111,7 @@ __device__ inline int64_t walk_row(const StepsArgs &a, int64_t p, int64_t end, i
 
 /* One block per group. For each k of a window a set of the rows that have an entry there; from their sizes
  * the place of each entry. Deterministic: the sets do not depend on who came first. */
-__global__ __launch_bounds__(kThreads) void make_steps(const StepsArgs a)
+__global__ __launch_bounds__(kThreads) void make_schedule(const ScheduleArgs a)
 {
     typedef cub::BlockScan<int, kThreads> Scan;
     __shared__ typename Scan::TempStorage scratch;
@@ -214,7 +214,7 @@ int64_t array_bytes(int64_t m)
 } // namespace
 } // namespace lacuna
 
-extern "C" int64_t lac_cuda_steps_bytes(int64_t m, int64_t k, int64_t nnz)
+extern "C" int64_t lac_cuda_schedule_bytes(int64_t m, int64_t k, int64_t nnz)
 {
     using namespace lacuna;
     const int64_t groups = step_tiles(m) * kStepWarps, chunks = ceil_div(k, kStepChunk);
@@ -223,29 +223,29 @@ extern "C" int64_t lac_cuda_steps_bytes(int64_t m, int64_t k, int64_t nnz)
            batches * kBatch * (int64_t)sizeof(Step);
 }
 
-extern "C" int64_t lac_cuda_steps_scratch(int64_t m)
+extern "C" int64_t lac_cuda_schedule_scratch(int64_t m)
 {
     using namespace lacuna;
     return 4 * array_bytes(m) + round_up((int64_t)sort_bytes(m), 256);
 }
 
-extern "C" lac_status_t lac_cuda_steps(int64_t m, int64_t k, const lac_cuda_csr_t *s, void *steps,
-                                       void *workspace, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_schedule(int64_t m, int64_t k, const lac_cuda_csr_t *s, void *steps,
+                                          void *workspace, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (!fits(m) || !fits(k) || !fits(step_tiles(m) * kStepWarps)) return LAC_ERR_EXTENT;
     if (m == 0) return LAC_OK;
     char *at = (char *)workspace;
     int *sorted_length = (int *)(at + 3 * array_bytes(m));
-    const StepsArgs a = {(int)m,
-                         (int)k,
-                         (int)step_tiles(m) * kStepWarps,
-                         (int)ceil_div(k, kStepChunk),
-                         *s,
-                         (int *)at,
-                         (int *)(at + array_bytes(m)),
-                         (int *)(at + 2 * array_bytes(m)),
-                         step_arrays(steps, m)};
+    const ScheduleArgs a = {(int)m,
+                            (int)k,
+                            (int)step_tiles(m) * kStepWarps,
+                            (int)ceil_div(k, kStepChunk),
+                            *s,
+                            (int *)at,
+                            (int *)(at + array_bytes(m)),
+                            (int *)(at + 2 * array_bytes(m)),
+                            step_arrays(steps, m)};
     const auto wide = [&](int64_t blocks, int threads) {
         return Launch{dim3(unsigned(blocks)), dim3(unsigned(threads)), 0, 1, false, (cudaStream_t)stream};
     };
@@ -256,5 +256,5 @@ extern "C" lac_status_t lac_cuda_steps(int64_t m, int64_t k, const lac_cuda_csr_
                                 (int)m, 0, 31, (cudaStream_t)stream) != cudaSuccess)
         status = LAC_ERR_VENDOR;
     if (status == LAC_OK) status = launch(place_groups, wide(1, kPlaceThreads), a);
-    return status != LAC_OK ? status : launch(make_steps, wide(a.groups, kThreads), a);
+    return status != LAC_OK ? status : launch(make_schedule, wide(a.groups, kThreads), a);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * When steps pay, what they cost, and the keeping of them. */
-#include "cuda_steps.h"
+#include "cuda_schedule.h"
 #include "cuda_capture.h"
 #include "cuda_format_memory.h"
 
@@ -32,7 +32,7 @@ static const lac_format_data_t *kept(const lac_sided_t *s, const lac_format_data
     return format && format->made_of == rows->stamp ? format : NULL;
 }
 
-bool lac_cuda_steps_serve(const lac_sided_t *s, bool once)
+bool lac_cuda_schedule_serves(const lac_sided_t *s, bool once)
 {
     double elements = (double)s->m * (double)s->k;
     double others = 4.0 * (double)s->n * ((double)s->m + (double)s->k); /* bytes of W and the output */
@@ -44,7 +44,7 @@ bool lac_cuda_steps_serve(const lac_sided_t *s, bool once)
 /* 4096^3 at 0.1 / 0.5 / 1 / 2 / 5 / 10 / 20 %: 138, 155, 183, 256, 504, 908, 1602 us, and 27 to 111 us for
  * making the steps (H200, 2026-11-21). At 5 %, 512 x 4096 x 4096 in two parts of k, 1024^3 in four and 128 x
  * 4096 x 4096 in eight: 75, 20 and 34 us (2026-11-22). */
-double lac_cuda_steps_us(const lac_sided_t *s, bool once, const lac_machine_t *machine)
+double lac_cuda_schedule_us(const lac_sided_t *s, bool once, const lac_machine_t *machine)
 {
     double down = ceil((double)s->m / TILE_ROWS), tiles = down * ceil((double)s->n / TILE_COLUMNS);
     double nnz = s->s->density * (double)s->m * (double)s->k;
@@ -56,24 +56,24 @@ double lac_cuda_steps_us(const lac_sided_t *s, bool once, const lac_machine_t *m
            (once ? MADE_US + MADE_NS * nnz * 1e-3 : 0.0);
 }
 
-size_t lac_cuda_steps_work(const lac_sided_t *s)
+size_t lac_cuda_schedule_work(const lac_sided_t *s)
 {
-    return lac_cuda_piece((size_t)lac_cuda_steps_bytes(s->m, s->k, s->m * s->k)) +
-           lac_cuda_piece((size_t)lac_cuda_steps_scratch(s->m));
+    return lac_cuda_piece((size_t)lac_cuda_schedule_bytes(s->m, s->k, s->m * s->k)) +
+           lac_cuda_piece((size_t)lac_cuda_schedule_scratch(s->m));
 }
 
-size_t lac_cuda_steps_kept(const lac_sided_t *s)
+size_t lac_cuda_schedule_kept(const lac_sided_t *s)
 {
     double nnz = s->s->density * (double)s->m * (double)s->k;
-    return (size_t)lac_cuda_steps_bytes(s->m, s->k, (int64_t)nnz);
+    return (size_t)lac_cuda_schedule_bytes(s->m, s->k, (int64_t)nnz);
 }
 
-lac_status_t lac_cuda_steps_once(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_csr_t *rows,
-                                 char *memory, const void **steps)
+lac_status_t lac_cuda_schedule_once(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_csr_t *rows,
+                                    char *memory, const void **steps)
 {
-    char *scratch = memory + lac_cuda_piece((size_t)lac_cuda_steps_bytes(s->m, s->k, s->m * s->k));
+    char *scratch = memory + lac_cuda_piece((size_t)lac_cuda_schedule_bytes(s->m, s->k, s->m * s->k));
     *steps = memory;
-    return lac_cuda_launched(lac_cuda_steps(s->m, s->k, rows, memory, scratch, exec->stream), "steps");
+    return lac_cuda_launched(lac_cuda_schedule(s->m, s->k, rows, memory, scratch, exec->stream), "steps");
 }
 
 static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
@@ -85,19 +85,19 @@ static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_forma
     data->count = rows->count;
     data->made_of = rows->stamp;
     lac_status_t status =
-        lac_cuda_format_own(data, 0, (size_t)lac_cuda_steps_bytes(s->m, s->k, rows->count), &steps);
-    if (!status) status = lac_cuda_work(exec, (size_t)lac_cuda_steps_scratch(s->m), &scratch);
+        lac_cuda_format_own(data, 0, (size_t)lac_cuda_schedule_bytes(s->m, s->k, rows->count), &steps);
+    if (!status) status = lac_cuda_work(exec, (size_t)lac_cuda_schedule_scratch(s->m), &scratch);
     if (!status)
         status =
-            lac_cuda_launched(lac_cuda_steps(s->m, s->k, &csr, steps, scratch, exec->stream), "metadata");
+            lac_cuda_launched(lac_cuda_schedule(s->m, s->k, &csr, steps, scratch, exec->stream), "metadata");
     if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
     if (status) lac_cuda_format_drop(data);
-    data->steps = status ? NULL : steps;
+    data->schedule = status ? NULL : steps;
     return status;
 }
 
-lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
-                                const void **steps)
+lac_status_t lac_cuda_schedule_now(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
+                                   const void **steps)
 {
     lac_meta_t *meta = s->s->meta;
     const lac_format_data_t *format = kept(s, rows);
@@ -116,6 +116,6 @@ lac_status_t lac_cuda_steps_now(lac_exec_t *exec, const lac_sided_t *s, const la
         }
         pthread_mutex_unlock(&meta->build);
     }
-    if (format) *steps = format->steps;
+    if (format) *steps = format->schedule;
     return status;
 }

@@ -35,7 +35,7 @@ constexpr int resident(int vec, int lanes, bool wide)
 template <int kVec, int kLanes, bool kWide>
 __global__ __launch_bounds__(kWarps *kWarp,
                              resident(kVec, kLanes,
-                                      kWide)) void csr_short(const __grid_constant__ ShortArgs a)
+                                      kWide)) void spmm_narrow(const __grid_constant__ ShortArgs a)
 {
     constexpr int kGroups = kWarp / kLanes, kColumns = kVec * kLanes;
     __align__(16) __shared__ float totals[kWarps][kWarp * kVec]; /* of lanes, then of columns */
@@ -113,17 +113,17 @@ __global__ __launch_bounds__(kWarps *kWarp,
 
 template <int kLanes> lac_status_t launch_lanes(const ShortArgs &a, bool wide, const Launch &l)
 {
-    return wide ? launch(csr_short<4, kLanes, true>, l, a) : launch(csr_short<4, kLanes, false>, l, a);
+    return wide ? launch(spmm_narrow<4, kLanes, true>, l, a) : launch(spmm_narrow<4, kLanes, false>, l, a);
 }
 
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_csr_short(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
-                                           lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_spmm_narrow(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                                             lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    if (!extents_fit(p) || p->n > LAC_CUDA_SHORT_MAX) return LAC_ERR_EXTENT;
+    if (!extents_fit(p) || p->n > LAC_CUDA_NARROW_MAX) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const Device device = current_device();
     ShortArgs a = {make_picture(p), *s, kWarps};
@@ -132,8 +132,8 @@ extern "C" lac_status_t lac_cuda_csr_short(const lac_cuda_product_t *p, const la
     const Launch l = {
         dim3(unsigned(ceil_div(p->m, a.row_warps))), dim3(kWarps * kWarp), 0, 1, false, (cudaStream_t)stream};
     const bool wide = wide_loads(p);
-    return p->n == 1    ? launch(csr_short<1, 1, false>, l, a)
-           : p->n == 2  ? launch(csr_short<2, 1, false>, l, a)
+    return p->n == 1    ? launch(spmm_narrow<1, 1, false>, l, a)
+           : p->n == 2  ? launch(spmm_narrow<2, 1, false>, l, a)
            : p->n <= 4  ? launch_lanes<1>(a, wide, l)
            : p->n <= 8  ? launch_lanes<2>(a, wide, l)
            : p->n <= 16 ? launch_lanes<4>(a, wide, l)
