@@ -86,7 +86,7 @@ static void meet_by_shape(lac_ctx_t *ctx, const lac_obj_t *x)
 }
 
 /* A device answers later: until then the owner's word counts. */
-static bool looks_the_same(const lac_ctx_t *ctx, lac_registered_t *found, const lac_obj_t *x)
+static bool is_unchanged(const lac_ctx_t *ctx, lac_registered_t *found, const lac_obj_t *x)
 {
     bool asks;
     uint64_t print;
@@ -103,7 +103,7 @@ static lac_registered_t *take(lac_ctx_t *ctx, lac_obj_t *x)
     lac_registered_t *found = lac_registry_borrow(x, at.device);
     if (!found || !ctx->backend->allocation) return found;
     bool there = ctx->backend->allocation(ctx->exec, x->buf) == lac_registered_allocation(found);
-    if (there && looks_the_same(ctx, found, x)) return found;
+    if (there && is_unchanged(ctx, found, x)) return found;
     if (!there) lac_registered_end(found);
     lac_registry_give_back(found);
     tell(ctx, &call, there ? "changed since it was registered" : "freed since it was registered");

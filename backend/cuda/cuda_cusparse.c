@@ -127,7 +127,7 @@ static lac_status_t find_rows(lac_exec_t *exec, const lac_sided_t *s, char *memo
     if (status || !format) return status;
     *csr = (lac_cuda_csr_t){format->ptr, format->idx, format->val, format->count};
     key->serial = s->s->meta->serial;
-    key->stamp = format->stamp;
+    key->format_id = format->format_id;
     return LAC_OK;
 }
 

@@ -20,7 +20,7 @@ typedef struct lac_cuda_sample {
     const void *tag; /* who asked; NULL: free */
     lac_dim_t rows, cols;
     uint32_t mark;
-    int64_t looked_at;
+    int64_t sampled;
 } lac_cuda_sample_t;
 
 /* A run between two events. */

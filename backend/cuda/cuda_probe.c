@@ -56,7 +56,7 @@ static bool prepare(lac_exec_t *exec, lac_cuda_sample_t *sample, lac_dim_t rows,
     sample->mark = exec->mark;
     sample->rows = rows;
     sample->cols = cols;
-    sample->looked_at = elements < LAC_CUDA_PROBE_SAMPLES ? rows * cols : LAC_CUDA_PROBE_SAMPLES;
+    sample->sampled = elements < LAC_CUDA_PROBE_SAMPLES ? rows * cols : LAC_CUDA_PROBE_SAMPLES;
     return true;
 }
 
@@ -86,7 +86,7 @@ int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows
         there = answered(exec, sample, &seen);
     if (!there) return 0;
     sample->tag = NULL;
-    *samples = sample->looked_at;
+    *samples = sample->sampled;
     return seen;
 }
 

@@ -29,7 +29,7 @@ static lac_format_t format_of(const lac_sided_t *s)
 static const lac_format_data_t *kept(const lac_sided_t *s, const lac_format_data_t *rows)
 {
     const lac_format_data_t *format = lac_meta_format(s->s->meta, format_of(s));
-    return format && format->made_of == rows->stamp ? format : NULL;
+    return format && format->made_of == rows->format_id ? format : NULL;
 }
 
 bool lac_cuda_schedule_serves(const lac_sided_t *s, bool once)
@@ -83,7 +83,7 @@ static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_forma
     void *steps, *scratch;
     lac_cuda_format_begin(rows->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
     data->count = rows->count;
-    data->made_of = rows->stamp;
+    data->made_of = rows->format_id;
     lac_status_t status =
         lac_cuda_format_own(data, 0, (size_t)lac_cuda_schedule_bytes(s->m, s->k, rows->count), &steps);
     if (!status) status = lac_cuda_work(exec, (size_t)lac_cuda_schedule_scratch(s->m), &scratch);

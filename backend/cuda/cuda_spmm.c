@@ -23,7 +23,7 @@
 
 enum { INDEX_32 = 2, BASE_ZERO = 0, REAL_32 = 0, BY_ROWS = 2, NOT_TRANSPOSED = 0, CSR_ALG3 = 12 };
 
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static pthread_once_t searched = PTHREAD_ONCE_INIT;
 static lac_cusparse_t cusparse;
 
 /* A function pointer of any type from a symbol. */
@@ -36,7 +36,7 @@ static bool take(void *library, const char *symbol, void *function)
     return found;
 }
 
-static void look(void)
+static void search(void)
 {
     static const char *const names[] = {"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so", NULL};
     void *library = lac_library_open(names, cusparse.missing, sizeof cusparse.missing);
@@ -56,7 +56,7 @@ static void look(void)
 
 const lac_cusparse_t *lac_cusparse(void)
 {
-    pthread_once(&looked, look);
+    pthread_once(&searched, search);
     return &cusparse;
 }
 

@@ -35,7 +35,7 @@ const lac_cusparse_t *lac_cusparse(void);
 
 /* Whose rows a kept product is for: no other format of any metadata ever has the same two numbers. */
 typedef struct lac_cuda_spmm_key {
-    uint64_t serial, stamp; /* 0, 0: of nobody, the product is not kept */
+    uint64_t serial, format_id; /* 0, 0: of nobody, the product is not kept */
     int64_t m, n, k, ldb, ldc;
 } lac_cuda_spmm_key_t;
 

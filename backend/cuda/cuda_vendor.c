@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static pthread_once_t searched = PTHREAD_ONCE_INIT;
 static lac_cublas_t cublas;
 
 /* A function pointer of any type from a symbol. */
@@ -23,7 +23,7 @@ static bool take(void *library, const char *symbol, void *function, bool require
     return found || !required;
 }
 
-static void look(void)
+static void search(void)
 {
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so", NULL};
     void *library = lac_library_open(names, cublas.missing, sizeof cublas.missing);
@@ -42,7 +42,7 @@ static void look(void)
 
 const lac_cublas_t *lac_cublas(void)
 {
-    pthread_once(&looked, look);
+    pthread_once(&searched, search);
     return &cublas;
 }
 

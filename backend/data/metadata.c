@@ -171,7 +171,7 @@ void lac_meta_install(lac_meta_t *meta, lac_format_t format, const lac_format_da
     remove_format(meta, (int)format);
     meta->format[format] = *data;
     meta->format[format].generation = meta->generation;
-    meta->format[format].stamp = ++meta->stamps;
+    meta->format[format].format_id = ++meta->format_ids;
     bool counts = format == LAC_FORMAT_CSR || format == LAC_FORMAT_CSC || format == LAC_FORMAT_BITS;
     if (counts && data->origin != LAC_ORIGIN_DERIVED) {
         meta->nnz = data->count;

@@ -52,7 +52,7 @@ typedef struct lac_memory {
 typedef struct lac_format_data {
     lac_origin_t origin;
     uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
-    uint64_t stamp;                /* no other format of this metadata has it, or ever had                 */
+    uint64_t format_id;            /* no other format of this metadata has it, or ever had                 */
     int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns; tiles: their room     */
     int64_t nonzeros;              /* active, where it was scanned on the host: those among its values   */
     int64_t longest;               /* CSR, CSC: entries of the longest major; 0: not known           */
@@ -74,7 +74,7 @@ typedef enum lac_home { LAC_HOME_OPEN = 0, LAC_HOME_HOST, LAC_HOME_DEVICE } lac_
 struct lac_meta {
     lac_dim_t m, n;             /* of the stored matrix                                     */
     uint64_t serial;            /* no other metadata of this process has it, or ever had    */
-    uint64_t stamps;            /* formats installed so far                                   */
+    uint64_t format_ids;        /* formats installed so far                                   */
     _Atomic int home;           /* a lac_home_t                                             */
     int device;                 /* of memory                                                */
     const lac_memory_t *memory; /* of what a caller attaches; NULL: the program's own       */

@@ -25,7 +25,7 @@ bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_
 void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
                            const lac_choice_t *choice)
 {
-    lac_run_mark_t mark = {site ? site->born : 0, choice->row, 0.0};
+    lac_run_mark_t mark = {site ? site->id : 0, choice->row, 0.0};
     if (site) mark.predicted_us = choice->route->cost_us(choice->route, p, &ctx->machine);
     ctx->backend->clock->end(ctx->exec, &mark);
 }

@@ -201,7 +201,7 @@ unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigne
     if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return 0;
     lac_site_t *site = lac_site_known(&ctx->sites, key);
     if (!site || site->countdown == 0 || lac_timing_wants(ctx, site, site->dense_row)) return 0;
-    if (lac_timing_forgive_due(ctx, site)) return 0;
+    if (lac_timing_reset_penalty_due(ctx, site)) return 0;
     unsigned calls = site->countdown < most ? site->countdown : most;
     site->countdown -= calls;
     site->calls += calls;
@@ -289,8 +289,8 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     lac_site_t *site = site_of(ctx, p, request);
     if (site && !request->may_decline && site->state == LAC_SITE_NEW)
         site->countdown = 0; /* not in passing */
-    bool hopeful = site && lac_history_recall(ctx, site, p);
-    if (!hopeful && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
+    bool sparse_candidate = site && lac_history_recall(ctx, site, p);
+    if (!sparse_candidate && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
         decline(ctx, site, request);
         return LAC_OK;
     }
@@ -324,7 +324,7 @@ void lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t 
         site->countdown = 0; /* a person asked: look now */
         lac_history_recall(ctx, site, p);
         before.left = site->left, before.right = site->right, before.dense_us = site->dense_us;
-        before.dense_row = site->dense_row, before.looks = site->looks;
+        before.dense_row = site->dense_row, before.probes = site->probes;
         *site = before;
     }
     lac_choice_t choice = choose(ctx, p, site, wanted_route(&ctx->policy, request->route), request->untried);

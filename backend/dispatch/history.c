@@ -9,15 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-#define LOOK_US        1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
-#define LOOK_DEVICE_US 6.0   /* queueing samples of both operands; H200, CUDA 13.0, 2026-11             */
-#define LOOK_SHARE     0.002 /* of a dense call's time that looking may cost in steady state           */
-#define WAIT_MOST      1024u
-#define SAMPLES_LEAST  64
-#define SAMPLES_MOST   1024
-#define SAMPLES_FIRST  8   /* times as many in the first look, on which the first routes to be tried rest */
-#define REFRESH_CALLS  64  /* a device's site is sampled anew after so many calls of a sparse route */
-#define REACH          2.0 /* dense calls: a route of which the model says no more is worth a trial    */
+#define PROBE_US        1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
+#define PROBE_DEVICE_US 6.0   /* queueing samples of both operands; H200, CUDA 13.0, 2026-11             */
+#define PROBE_SHARE     0.002 /* of a dense call's time that looking may cost in steady state           */
+#define WAIT_MOST       1024u
+#define SAMPLES_LEAST   64
+#define SAMPLES_MOST    1024
+#define SAMPLES_FIRST   8   /* times as many in the first look, on which the first routes to be tried rest */
+#define REFRESH_CALLS   64  /* a device's site is sampled anew after so many calls of a sparse route */
+#define PROBE_MARGIN    2.0 /* dense calls: a route of which the model says no more is worth a trial    */
 #define COMPARE_US                                                                                           \
     100.0 /* dense time below which a site's costs are compared only after so much of it:                    \
            * comparing takes some 2 us (one Xeon, 2026-11)                            */
@@ -66,9 +66,9 @@ static void find_side(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *
     const float *factor = lac_timing_factors(ctx, site);
     double than = site->dense_us / (1.0 + ctx->policy.sparse_margin);
     seen->break_even = lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side, than);
-    seen->reach = !factor ? seen->break_even
-                          : lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side,
-                                           REACH * site->dense_us);
+    seen->probe_threshold = !factor ? seen->break_even
+                                    : lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine,
+                                                     factor, side, PROBE_MARGIN * site->dense_us);
 }
 
 /* The time of the route that skips nothing. */
@@ -135,9 +135,9 @@ lac_site_t *lac_history_first(lac_ctx_t *ctx, const lac_problem_t *p, const char
 static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t *x, lac_dim_t rows,
                      lac_dim_t cols, const lac_site_t *site)
 {
-    int64_t samples = (int64_t)(site->dense_us * LOOK_SHARE * 100.0); /* about 10 ns each */
+    int64_t samples = (int64_t)(site->dense_us * PROBE_SHARE * 100.0); /* about 10 ns each */
     samples = samples < SAMPLES_LEAST ? SAMPLES_LEAST : samples > SAMPLES_MOST ? SAMPLES_MOST : samples;
-    if (site->looks <= 1 && !ctx->backend->asynchronous)
+    if (site->probes <= 1 && !ctx->backend->asynchronous)
         samples = samples * SAMPLES_FIRST < SAMPLES_MOST ? samples * SAMPLES_FIRST : SAMPLES_MOST;
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
     int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed, kept, site->calls <= 1);
@@ -152,14 +152,14 @@ static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t
 
 /* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route, or for the trial
  * of one. */
-static bool look(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen, lac_operand_t *x, lac_dim_t rows,
-                 lac_dim_t cols)
+static bool probe_side(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen, lac_operand_t *x,
+                       lac_dim_t rows, lac_dim_t cols)
 {
-    if (brings_density(x) || !x->buf || seen->reach <= 0.0) return false;
+    if (brings_density(x) || !x->buf || seen->probe_threshold <= 0.0) return false;
     double density = sample(ctx, seen, x, rows, cols, site);
     if (density >= 0) seen->sampled = density;
     bool pays = density >= 0 && density <= seen->break_even;
-    bool near = density >= 0 && density <= seen->reach;
+    bool near = density >= 0 && density <= seen->probe_threshold;
     /* On a device what does not speak for a sparse route is not kept: no run there counts what it saw. */
     if (density < 0 || (ctx->backend->asynchronous && !pays && !near)) return false;
     x->density = density;
@@ -198,14 +198,14 @@ static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *se
 /* Calls between two looks at which looking costs no more than its share. */
 static unsigned least_wait(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    double look = ctx->backend->asynchronous ? LOOK_DEVICE_US : LOOK_US;
-    double least = site->dense_us > 0 ? look / (LOOK_SHARE * site->dense_us) : WAIT_MOST;
+    double probe_us = ctx->backend->asynchronous ? PROBE_DEVICE_US : PROBE_US;
+    double least = site->dense_us > 0 ? probe_us / (PROBE_SHARE * site->dense_us) : WAIT_MOST;
     return least < 1.0 ? 1u : least > WAIT_MOST ? WAIT_MOST : (unsigned)least;
 }
 
 /* Break-even densities once more, after what was measured has changed. What was too dense before may pay now:
  * then the next look is due. */
-static void look_anew(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+static void refresh_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
 {
     double left = site->left.break_even, right = site->right.break_even;
     find_break_even(ctx, site, p);
@@ -246,7 +246,7 @@ static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_proble
 {
     if (site->state != LAC_SITE_NEW) {
         if (site->dense_epoch != ctx->learned.dense_epoch && !lac_timing_is_known(site, site->dense_row))
-            look_anew(ctx, site, p); /* what is known of dense products has changed */
+            refresh_break_even(ctx, site, p); /* what is known of dense products has changed */
         return true;
     }
     bool facts = brings_density(&p->a) || brings_density(&p->b);
@@ -261,33 +261,35 @@ static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_proble
 
 bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
-    if (lac_timing_forgive_due(ctx, site) && lac_timing_forgive(ctx, site)) look_anew(ctx, site, p);
+    if (lac_timing_reset_penalty_due(ctx, site) && lac_timing_reset_penalty(ctx, site))
+        refresh_break_even(ctx, site, p);
     doubt_hint(site, &site->left, &p->a);
     doubt_hint(site, &site->right, &p->b);
-    bool hopeful = brings_density(&p->a) || brings_density(&p->b);
-    site->looked = site->pays = site->stepped = false;
-    if (!is_compared(ctx, site, p)) return hopeful;
+    bool sparse_candidate = brings_density(&p->a) || brings_density(&p->b);
+    site->probed = site->pays = site->stepped = false;
+    if (!is_compared(ctx, site, p)) return sparse_candidate;
     if (site->state == LAC_SITE_SPARSE) {
         refresh(ctx, site, &site->left, &p->a, p->m, p->k);
         refresh(ctx, site, &site->right, &p->b, p->k, p->n);
-        hopeful |= remember(ctx, &site->left, &p->a);
-        hopeful |= remember(ctx, &site->right, &p->b);
-        return hopeful;
+        sparse_candidate |= remember(ctx, &site->left, &p->a);
+        sparse_candidate |= remember(ctx, &site->right, &p->b);
+        return sparse_candidate;
     }
-    if (ctx->policy.detect != LAC_DETECT_PROBE) return hopeful;
+    if (ctx->policy.detect != LAC_DETECT_PROBE) return sparse_candidate;
     if (site->countdown > 0) {
         site->countdown--;
-        return hopeful;
+        return sparse_candidate;
     }
-    site->looks++;
-    site->looked = true;
-    bool left = look(ctx, site, &site->left, &p->a, p->m, p->k),
-         right = look(ctx, site, &site->right, &p->b, p->k, p->n);
+    site->probes++;
+    site->probed = true;
+    bool left = probe_side(ctx, site, &site->left, &p->a, p->m, p->k),
+         right = probe_side(ctx, site, &site->right, &p->b, p->k, p->n);
     if (left || right) return true;
-    if (site->left.pending || site->right.pending) return hopeful; /* the next call asks again */
+    if (site->left.pending || site->right.pending) return sparse_candidate; /* the next call asks again */
     step(ctx, site, LAC_SITE_NOT_PAYING);
-    if (site->left.reach <= 0 && site->right.reach <= 0) site->countdown = ~0u; /* nothing to look for */
-    return hopeful;
+    if (site->left.probe_threshold <= 0 && site->right.probe_threshold <= 0)
+        site->countdown = ~0u; /* nothing to look for */
+    return sparse_candidate;
 }
 
 void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
@@ -318,7 +320,7 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     bool pending = site->left.pending || site->right.pending, open = choice->why == LAC_WHY_UNPROVEN || trial;
     if (serves->side != LAC_SIDE_NONE)
         step(ctx, site, LAC_SITE_SERVED);
-    else if (site->looked && !site->stepped && !pending)
+    else if (site->probed && !site->stepped && !pending)
         step(ctx, site, site->pays && open ? LAC_SITE_PROMISES : LAC_SITE_NOT_PAYING);
     else if (site->state == LAC_SITE_SPARSE)
         step(ctx, site, LAC_SITE_LOST);
@@ -331,5 +333,5 @@ void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     if (row == site->dense_row && ctx->routes[row]->role == LAC_ROLE_DENSE)
         lac_timing_learn_dense(ctx, p, predicted_us, took_us);
     if (!lac_timing_learn(ctx, site, row, predicted_us, took_us)) return;
-    look_anew(ctx, site, p);
+    refresh_break_even(ctx, site, p);
 }

@@ -15,11 +15,11 @@
 #define TEXT_OF(x) STRING(x)
 #define NAME       "liblacuna_cuda.so"
 
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static pthread_once_t searched = PTHREAD_ONCE_INIT;
 static const lac_backend_t *cuda;
 static char missing[512];
 
-static void look(void)
+static void search(void)
 {
     static const lac_services_t services = {lac_fail, lac_log, lac_defer_forks, lac_allow_forks};
     static const char here;
@@ -46,7 +46,7 @@ static void look(void)
 
 const lac_backend_t *lac_backend_cuda(const char **why)
 {
-    pthread_once(&looked, look);
+    pthread_once(&searched, search);
     *why = missing;
     return cuda;
 }

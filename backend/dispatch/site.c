@@ -146,15 +146,15 @@ lac_site_t *lac_site_find(lac_sites_t *sites, const lac_site_key_t *key, bool *f
     if (slot == LAC_SITES_MAX) return NULL;
     sites->index[entry_of(sites, key, h)] = (struct lac_site_index){h, slot + 1};
     site = lac_site_at(sites, slot);
-    *site = (lac_site_t){.key = *key, .born = ++sites->born << SLOT_BITS | slot};
+    *site = (lac_site_t){.key = *key, .id = ++sites->id << SLOT_BITS | slot};
     site->left = site->right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
     return site;
 }
 
-lac_site_t *lac_site_numbered(lac_sites_t *sites, uint64_t born)
+lac_site_t *lac_site_numbered(lac_sites_t *sites, uint64_t id)
 {
-    uint32_t slot = (uint32_t)(born & ((1u << SLOT_BITS) - 1));
-    if (slot >= sites->count || lac_site_at(sites, slot)->born != born) return NULL;
+    uint32_t slot = (uint32_t)(id & ((1u << SLOT_BITS) - 1));
+    if (slot >= sites->count || lac_site_at(sites, slot)->id != id) return NULL;
     return lac_site_at(sites, slot);
 }
 
@@ -215,5 +215,5 @@ void lac_sites_free(lac_sites_t *sites)
 {
     for (uint32_t i = 0; i < LAC_SITES_MAX / LAC_SITES_CHUNK; i++) lac_free(sites->chunk[i]);
     lac_free(sites->index);
-    *sites = (lac_sites_t){.born = sites->born, .on_evict = sites->on_evict, .evict_arg = sites->evict_arg};
+    *sites = (lac_sites_t){.id = sites->id, .on_evict = sites->on_evict, .evict_arg = sites->evict_arg};
 }

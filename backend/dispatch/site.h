@@ -28,7 +28,7 @@ typedef struct lac_seen {
     double sampled;           /* by the last look, whatever came of it, or what a scan that gave up saw at
                                * least; negative: none */
     double break_even;        /* below this density some sparse route wins; 0: at none */
-    double reach;             /* below this one it might, were the model wrong by its usual error; 0: it need
+    double probe_threshold;   /* below this one it might, were the model wrong by its usual error; 0: it need
                                * not be looked at */
     bool pending;             /* a device was asked and has not answered                                  */
 } lac_seen_t;
@@ -68,14 +68,14 @@ typedef struct lac_site {
     unsigned wait; /* calls between two looks at a dense site                                       */
     unsigned char runs[LAC_SITE_ROUTES]; /* per table row: how many were timed, up to a few               */
     lac_seen_t left, right;
-    uint64_t born; /* its id: its slot in the low bits; never 0, and no two sites of a context share it */
+    uint64_t id; /* its id: its slot in the low bits; never 0, and no two sites of a context share it */
     const lac_route_t *route;    /* that served last; NULL before the first                              */
     const lac_route_t *intended; /* in the call that is under way, trials aside                          */
     unsigned turns, steady;      /* how often sparse data turned dense; calls since the last such turn      */
     bool served;            /* the last event was LAC_SITE_SERVED                                       */
     bool stepped;           /* the call that is under way has had its event                             */
     bool pays;              /* what the last look said; false before the first                         */
-    bool looked;            /* in the call that is under way                                            */
+    bool probed;            /* in the call that is under way                                            */
     unsigned dense_epoch;   /* of the context, when dense_us was found                                 */
     unsigned learned;       /* counts the changes of the factors                                        */
     double tried_us;        /* time of trials                                                          */
@@ -84,10 +84,10 @@ typedef struct lac_site {
     lac_choice_memo_t memo; /* of the call before                                                       */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
      * rest on, the least one of the first runs while there are few. */
-    float factor[LAC_SITE_ROUTES], settled[LAC_SITE_ROUTES], first[LAC_SITE_ROUTES];
+    float factor[LAC_SITE_ROUTES], break_even_factor[LAC_SITE_ROUTES], first[LAC_SITE_ROUTES];
     /* For the statistics at exit. */
     char symbol[24]; /* a copy: the caller's text need not live so long */
-    uint64_t sparse_calls, looks;
+    uint64_t sparse_calls, probes;
     double sparse_us_predicted, sparse_us_measured;
 } lac_site_t;
 
@@ -102,7 +102,7 @@ typedef struct lac_sites {
     } * index;
     uint32_t index_size, count; /* a power of 2, or 0; slots in use */
     uint32_t hand;              /* where the next search for a site to evict begins */
-    uint64_t born, evicted;     /* sites, ever */
+    uint64_t id, evicted;       /* sites, ever */
     bool used[LAC_SITES_MAX];   /* by slot: known to a call since the hand passed it */
     void (*on_evict)(void *arg, const lac_site_t *site); /* sees a site before it goes; NULL: nobody does */
     void *evict_arg;
@@ -119,7 +119,7 @@ lac_site_t *lac_site_known(lac_sites_t *sites, const lac_site_key_t *key);
 const lac_site_t *lac_site_peek(const lac_sites_t *sites, const lac_site_key_t *key);
 
 /* The site of an id (lac_site_t.born); NULL where it was evicted. */
-lac_site_t *lac_site_numbered(lac_sites_t *sites, uint64_t born);
+lac_site_t *lac_site_numbered(lac_sites_t *sites, uint64_t id);
 
 /* Site i of sites->count, in no particular order. */
 lac_site_t *lac_site_at(const lac_sites_t *sites, uint32_t i);

@@ -55,7 +55,7 @@ static const char *why_dense(const lac_ctx_t *ctx, const lac_site_t *site)
                    ? "forced"
                    : "the forced route does not apply";
     if (site->left.break_even <= 0.0 && site->right.break_even <= 0.0) return "pays at no density";
-    if (ctx->policy.detect != LAC_DETECT_PROBE && !site->looks) return "not looked at";
+    if (ctx->policy.detect != LAC_DETECT_PROBE && !site->probes) return "not probed";
     return last_density(site) < 0 ? "nothing seen yet" : "too dense";
 }
 

@@ -141,7 +141,7 @@ static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)
     return -1;
 }
 
-bool lac_timing_forgive_due(const lac_ctx_t *ctx, const lac_site_t *site)
+bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     return lac_timing_every_call(ctx) && site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
 }
@@ -154,7 +154,7 @@ static void forgive(lac_site_t *site, int serving)
         if (i != serving && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
 }
 
-bool lac_timing_forgive(const lac_ctx_t *ctx, lac_site_t *site)
+bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site)
 {
     if (TRIAL_SHARE * site->spent_us < site->tried_us + site->lost_us) {
         site->again_at = 2 * site->calls; /* what was tried has cost enough for now */
@@ -168,7 +168,7 @@ bool lac_timing_forgive(const lac_ctx_t *ctx, lac_site_t *site)
     if (serving >= 0 && is_sparse(ctx->routes[serving])) return false;
     for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
         if (!is_sparse(ctx->routes[i]) || site->factor[i] <= 1.0f) continue;
-        site->factor[i] = site->settled[i] = 0.0f;
+        site->factor[i] = site->break_even_factor[i] = 0.0f;
         changed = true;
     }
     return changed;
@@ -180,7 +180,7 @@ static bool may_ask(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     if (!is_asynchronous(ctx)) return true;
     uint64_t every = site->calls < SITE_KNOWN ? ASK_EVERY : ASK_SELDOM;
-    bool due = site->looked || site->calls % every == 0;
+    bool due = site->probed || site->calls % every == 0;
     return due && !ctx->backend->device->capturing(ctx->exec);
 }
 
@@ -296,9 +296,11 @@ bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicte
     else
         learn_first(site, row, now, took_us);
     if (!lac_timing_is_known(site, row)) return false;
-    double drift = site->settled[row] > 0.0f ? (double)(site->factor[row] / site->settled[row]) : DRIFT;
+    double drift = site->break_even_factor[row] > 0.0f
+                       ? (double)(site->factor[row] / site->break_even_factor[row])
+                       : DRIFT;
     if (drift < DRIFT && drift > 1.0 / DRIFT) return false;
-    site->settled[row] = site->factor[row];
+    site->break_even_factor[row] = site->factor[row];
     return true;
 }
 

@@ -45,11 +45,11 @@ bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site);
 bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);
 
 /* True where it is time to measure again what lost at this site. Only where each call is timed. */
-bool lac_timing_forgive_due(const lac_ctx_t *ctx, const lac_site_t *site);
+bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site);
 
 /* Lets routes that lost show better times, unless such trials have cost the site enough. Returns true where
  * its break-even densities have to be found anew. */
-bool lac_timing_forgive(const lac_ctx_t *ctx, lac_site_t *site);
+bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site);
 
 /* A run of the route in `row` took so long; predicted_us is what the model alone says of it. Returns true
  * where the site's picture of its routes has changed enough for its break-even densities to be found anew. */

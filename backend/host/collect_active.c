@@ -43,19 +43,19 @@ static lac_events_t events_of(const activity_t *g, int part)
 
 /* Columns to have room for, when `columns` more are found behind the first `looked` of `all`: twice as many
  * as before, or, once some have been looked at, what the rest will hold if it is like them. */
-static int64_t room_for(const found_t *f, int64_t columns, int64_t looked, int64_t all)
+static int64_t room_for(const found_t *f, int64_t columns, int64_t probed, int64_t all)
 {
     int64_t least = f->count + columns, twice = 2 * f->room > FIRST_COLUMNS ? 2 * f->room : FIRST_COLUMNS;
-    double expected = 1.05 * (double)least * (double)all / (double)looked;
-    if (looked > all / 32 && expected < (double)all) twice = (int64_t)expected;
+    double expected = 1.05 * (double)least * (double)all / (double)probed;
+    if (probed > all / 32 && expected < (double)all) twice = (int64_t)expected;
     return least > twice ? least : twice;
 }
 
 /* Room for so many more columns. */
-static bool grow(found_t *f, int64_t columns, int64_t m, int64_t looked, int64_t all)
+static bool grow(found_t *f, int64_t columns, int64_t m, int64_t probed, int64_t all)
 {
     if (f->room - f->count >= columns) return true;
-    int64_t room = room_for(f, columns, looked, all);
+    int64_t room = room_for(f, columns, probed, all);
     int32_t *idx = lac_alloc((size_t)room * sizeof *idx);
     float *val = lac_alloc((size_t)room * (size_t)m * sizeof *val);
     f->failed = !idx || !val;

@@ -135,9 +135,9 @@ __global__ __launch_bounds__(kConditionThreads) void probe_condition(const Condi
     if (threadIdx.x % kWarp == 0) atomicAdd(&total, seen); /* a count: the order does not matter */
     __syncthreads();
     if (threadIdx.x != 0) return;
-    const double looked_at = (double)(elements < kConditionSamples ? elements : kConditionSamples);
+    const double sampled = (double)(elements < kConditionSamples ? elements : kConditionSamples);
 #if CUDART_VERSION >= 12040
-    cudaGraphSetConditional(a.handle, (double)total < a.limit * looked_at ? 1u : 0u);
+    cudaGraphSetConditional(a.handle, (double)total < a.limit * sampled ? 1u : 0u);
 #endif
 }
 

@@ -39,7 +39,7 @@ static bool is_ours_to_repeat(const char *route)
 
 /* A call is cut by the density that the site knows, and looks answer when they can: without them, the same
  * inputs are cut the same way. */
-static void look_at_nothing(lac_ctx_t *ctx)
+static void probe_nothing(lac_ctx_t *ctx)
 {
     gpu_expect(lac_ctx_set(ctx, "detect", "off"), LAC_OK, "detect");
 }
@@ -72,7 +72,7 @@ static uint64_t in_a_fresh_context(const char *text, const char *route, int time
     gpu_case_t x, other;
     lac_ctx_t *ctx = gpu_ctx();
     uint64_t sum = 0;
-    look_at_nothing(ctx);
+    probe_nothing(ctx);
     if (gpu_case_make(&other, ctx, between) && gpu_case_make(&x, ctx, text)) {
         repeat(&x, &other, route, times);
         sum = gpu_case_checksum(&x);
@@ -122,7 +122,7 @@ static void test_recordings(lac_ctx_t *ctx)
 {
     const char *routes[GPU_ROUTES_MAX];
     int count = gpu_routes(ctx, routes);
-    look_at_nothing(ctx);
+    probe_nothing(ctx);
     for (size_t i = 0; i < GPU_COUNT(problems); i++)
         for (int r = 1; r < count; r++) {
             gpu_case_t x;

@@ -321,13 +321,13 @@ static void test_derived_formats(void **state)
     assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORMAT_CSR | 1u << LAC_FORMAT_CSC);
     assert_int_equal(meta->nnz, 2); /* as attached */
     assert_int_equal(meta->density_origin, LAC_ORIGIN_ATTACHED);
-    uint64_t first = lac_meta_format(meta, LAC_FORMAT_CSR)->stamp,
-             second = lac_meta_format(meta, LAC_FORMAT_CSC)->stamp;
+    uint64_t first = lac_meta_format(meta, LAC_FORMAT_CSR)->format_id,
+             second = lac_meta_format(meta, LAC_FORMAT_CSC)->format_id;
     assert_int_not_equal(first, second);
     assert_int_not_equal(meta->serial, other->serial);
     unit_expect(lac_meta_attach_csr(meta, LAC_I32, ptr, idx, NULL), LAC_OK, "csr again");
     assert_int_equal(lac_meta_trusted(meta), 1u << LAC_FORMAT_CSR);
-    assert_true(lac_meta_format(meta, LAC_FORMAT_CSR)->stamp > second);
+    assert_true(lac_meta_format(meta, LAC_FORMAT_CSR)->format_id > second);
     lac_meta_install(meta, LAC_FORMAT_CSC, &derived);
     unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
     assert_int_equal(lac_meta_trusted(meta), 0);

@@ -12,9 +12,9 @@
 
 enum { SPARSE, RIVAL, DENSE, ROUTES, OWED = 4 };
 
-static double truth_us[ROUTES];         /* what a run takes                          */
-static int bad_runs;                    /* so many first ones of a sparse route take longer */
-static int ran[ROUTES], clocked, looks; /* runs in all, and those between two events */
+static double truth_us[ROUTES];          /* what a run takes                          */
+static int bad_runs;                     /* so many first ones of a sparse route take longer */
+static int ran[ROUTES], clocked, probes; /* runs in all, and those between two events */
 static bool capturing, open_span;
 static struct {
     lac_run_mark_t mark;
@@ -103,7 +103,7 @@ static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, 
                       int64_t *samples, uint64_t seed, const void *tag, bool first)
 {
     (void)exec, (void)x, (void)rows, (void)cols, (void)seed, (void)tag, (void)first;
-    looks++;
+    probes++;
     *samples = 1000;
     return 100;
 }
@@ -120,7 +120,7 @@ static lac_ctx_t context(double sparse_us, double rival_us, double dense_us)
     ctx.policy.detect = LAC_DETECT_OFF;
     truth_us[SPARSE] = sparse_us, truth_us[RIVAL] = rival_us, truth_us[DENSE] = dense_us;
     memset(ran, 0, sizeof ran);
-    clocked = owed_count = looks = bad_runs = 0;
+    clocked = owed_count = probes = bad_runs = 0;
     capturing = open_span = false;
     return ctx;
 }
@@ -200,7 +200,7 @@ static void test_close_to_the_vendor(void **state)
 
 /* Where the vendor's product serves nobody tells a density. A route whose first runs fell into a bad moment
  * is found all the same, by trials behind looks. */
-static void test_looks_lead_to_trials(void **state)
+static void test_probes_lead_to_trials(void **state)
 {
     (void)state;
     for (int drop_in = 0; drop_in < 2; drop_in++) {
@@ -226,7 +226,7 @@ static void test_vain_trials_are_few(void **state)
         int before = ran[SPARSE] + ran[RIVAL];
         call_by(&ctx, 4, 9000, drop_in);
         assert_true(ran[SPARSE] + ran[RIVAL] - before <= 9000 / 400);
-        assert_true(looks <= 40);
+        assert_true(probes <= 40);
         lac_sites_free(&ctx.sites);
     }
 }
@@ -278,7 +278,7 @@ static void test_evicted_site(void **state)
     call_at(&ctx, 4, 1);
     assert_int_equal(owed_count, 1);
     lac_site_t *site = site_of(&ctx, owed[0].mark.site);
-    site->born = 1000;
+    site->id = 1000;
     call_at(&ctx, 5, 1);
     lac_device_timing_collect(&ctx);
     assert_int_equal(owed_count, 1);
@@ -308,11 +308,11 @@ static void test_forgotten_sites(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_prediction),     cmocka_unit_test(test_the_callers_product_is_timed),
-        cmocka_unit_test(test_better_rival),         cmocka_unit_test(test_close_to_the_vendor),
-        cmocka_unit_test(test_looks_lead_to_trials), cmocka_unit_test(test_vain_trials_are_few),
-        cmocka_unit_test(test_few_are_clocked),      cmocka_unit_test(test_nothing_is_tried_in_a_capture),
-        cmocka_unit_test(test_learning_off),         cmocka_unit_test(test_evicted_site),
+        cmocka_unit_test(test_wrong_prediction),      cmocka_unit_test(test_the_callers_product_is_timed),
+        cmocka_unit_test(test_better_rival),          cmocka_unit_test(test_close_to_the_vendor),
+        cmocka_unit_test(test_probes_lead_to_trials), cmocka_unit_test(test_vain_trials_are_few),
+        cmocka_unit_test(test_few_are_clocked),       cmocka_unit_test(test_nothing_is_tried_in_a_capture),
+        cmocka_unit_test(test_learning_off),          cmocka_unit_test(test_evicted_site),
         cmocka_unit_test(test_forgotten_sites)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -262,7 +262,7 @@ static void test_first_call_of_a_small_shape(void **state)
     density = 1.0;
     call(&ctx, large);
     assert_int_equal(lac_site_at(&ctx.sites, 1)->calls, 1);
-    assert_int_equal(lac_site_at(&ctx.sites, 1)->looks, 1);
+    assert_int_equal(lac_site_at(&ctx.sites, 1)->probes, 1);
     nothing.alpha = 0.0f;
     nothing.n = 41;
     assert_false(lac_dispatch_first(&ctx, &nothing, "sgemm", NULL));

@@ -108,7 +108,7 @@ static void test_sparse_is_found_and_remembered(void **state)
         assert_string_equal(t->last.known, "remembered");
         assert_true(t->last.density == 9.0 / (M * K)); /* counted, not sampled */
     }
-    assert_int_equal(only_site(t)->looks, 1);
+    assert_int_equal(only_site(t)->probes, 1);
 }
 
 /* What serves by hysteresis, at a density a little beyond break-even, is not given up each time for that. */
@@ -149,12 +149,12 @@ static void test_the_other_side_is_kept_in_mind(void **state)
         if (cost_of(&t->last, "csr", "left") < 0.0) fail_msg("call %d: the left side is forgotten", i);
         if (cost_of(&t->last, "csr", "right") < 0.0) fail_msg("call %d: the right side is forgotten", i);
     }
-    assert_int_equal(only_site(t)->looks, 1);
+    assert_int_equal(only_site(t)->probes, 1);
     free(x), free(out);
 }
 
 /* The site of the product as if called from `caller`, and what a look there comes to. */
-static lac_site_t *looked_at(product_t *t, const void *caller, bool *hopeful, lac_choice_t *choice)
+static lac_site_t *probed_site(product_t *t, const void *caller, bool *sparse_candidate, lac_choice_t *choice)
 {
     lac_problem_t p;
     lac_problem_describe(&p, 1.0f, &t->a, &t->b, 0.0f, &t->c);
@@ -162,7 +162,7 @@ static lac_site_t *looked_at(product_t *t, const void *caller, bool *hopeful, la
     lac_site_t *site = lac_history_site(t->ctx, &p, "test", caller);
     t->ctx->learned.spent_us = 1e9, site->calls = 60;
     site->countdown = 0, site->runs[site->dense_row] = 3; /* compared at once; the BLAS's product is known */
-    *hopeful = lac_history_recall(t->ctx, site, &p);
+    *sparse_candidate = lac_history_recall(t->ctx, site, &p);
     *choice = (lac_choice_t){t->ctx->routes[site->dense_row], site->dense_row, LAC_WHY_CHEAPEST,
                              site->dense_us, site->dense_us};
     lac_timing_trial(t->ctx, site, &p, choice);
@@ -174,21 +174,21 @@ static void test_near_losers_are_tried(void **state)
 {
     product_t *t = *state;
     lac_choice_t choice;
-    bool hopeful;
+    bool sparse_candidate;
     fill(t, 501);
     unit_expect(lac_ctx_set(t->ctx, "learn", "on"), LAC_OK, "learn");
-    lac_site_t *site = looked_at(t, "pays", &hopeful, &choice);
-    assert_true(hopeful && site->left.break_even > 0.0);
+    lac_site_t *site = probed_site(t, "pays", &sparse_candidate, &choice);
+    assert_true(sparse_candidate && site->left.break_even > 0.0);
     double dense_us = site->dense_us;
     t->ctx->machine.route_us = 1.5 * dense_us;
-    site = looked_at(t, "nearly", &hopeful, &choice);
-    assert_true(site->left.break_even <= 0.0 && site->left.reach > 0.0);
-    assert_true(hopeful);
+    site = probed_site(t, "nearly", &sparse_candidate, &choice);
+    assert_true(site->left.break_even <= 0.0 && site->left.probe_threshold > 0.0);
+    assert_true(sparse_candidate);
     assert_int_equal(choice.why, LAC_WHY_TRIAL);
     assert_int_equal(choice.route->role, LAC_ROLE_SPARSE);
     t->ctx->machine.route_us = 2.5 * dense_us;
-    site = looked_at(t, "never", &hopeful, &choice);
-    assert_true(site->left.reach <= 0.0 && !hopeful && site->countdown > 1000);
+    site = probed_site(t, "never", &sparse_candidate, &choice);
+    assert_true(site->left.probe_threshold <= 0.0 && !sparse_candidate && site->countdown > 1000);
     assert_true(choice.route->role != LAC_ROLE_SPARSE);
 }
 
@@ -212,8 +212,8 @@ static void test_dense_backs_off(void **state)
         sites++;
         assert_int_equal(at->calls, patience());
         assert_int_equal(at->declined_calls, patience());
-        if (at->looks > 40) fail_msg("%d looks in %d calls", (int)at->looks, patience());
-        assert_true(at->looks > 1); /* it does not stop looking either */
+        if (at->probes > 40) fail_msg("%d looks in %d calls", (int)at->probes, patience());
+        assert_true(at->probes > 1); /* it does not stop looking either */
     }
     assert_int_equal(sites, 1);
 }
@@ -273,7 +273,7 @@ static void test_detect_off(void **state)
     fill(t, 501);
     unit_expect(lac_ctx_set(t->ctx, "detect", "off"), LAC_OK, "detect");
     for (int i = 0; i < 3; i++) assert_true(serves_dense(run(t)));
-    assert_int_equal(only_site(t)->looks, 0);
+    assert_int_equal(only_site(t)->probes, 0);
     unit_expect(lac_ctx_set(t->ctx, "detect", "probe"), LAC_OK, "detect");
     assert_true(serves_sparse(run(t)));
 }

@@ -66,13 +66,13 @@ static void test_grows_and_is_bounded(void **state)
         assert_int_equal(sites.count, n < LAC_SITES_MAX ? n : LAC_SITES_MAX);
         assert_int_equal(sites.evicted, n < LAC_SITES_MAX ? 0 : n - LAC_SITES_MAX);
         assert_true(2 * sites.count <= sites.index_size);
-        assert_ptr_equal(lac_site_numbered(&sites, site->born), site);
+        assert_ptr_equal(lac_site_numbered(&sites, site->id), site);
     }
     for (uint32_t i = 0; i < sites.count; i++) {
         const lac_site_t *site = lac_site_at(&sites, i);
         kept_calls += site->calls;
         assert_ptr_equal(lac_site_peek(&sites, &site->key), site);
-        assert_ptr_equal(lac_site_numbered(&sites, site->born), site);
+        assert_ptr_equal(lac_site_numbered(&sites, site->id), site);
     }
     assert_int_equal(kept_calls + evicted_calls, all_calls);
     assert_true(lac_sites_bytes(&sites) > 100 * sizeof(lac_site_t));
@@ -112,7 +112,7 @@ static void test_ids_end(void **state)
     uint64_t first[LAC_SITES_MAX];
     for (int64_t n = 0; n < LAC_SITES_MAX; n++) {
         lac_site_key_t key = key_of(n + 1);
-        first[n] = lac_site_find(&sites, &key, &fresh)->born;
+        first[n] = lac_site_find(&sites, &key, &fresh)->id;
     }
     for (int64_t n = 0; n < 2 * LAC_SITES_MAX; n++) {
         lac_site_key_t key = key_of(LAC_SITES_MAX + n + 1);

@@ -127,8 +127,8 @@ static void test_why_dense(void **state)
     site.left.sampled = 0.2;
     assert_true(lac_site_story(ctx, &site).density == 0.2);
     unit_expect(lac_ctx_set(ctx, "detect", "registered"), LAC_OK, "detect");
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "not looked at");
-    site.looks = 1;
+    assert_string_equal(lac_site_story(ctx, &site).why_dense, "not probed");
+    site.probes = 1;
     assert_string_equal(lac_site_story(ctx, &site).why_dense, "too dense");
     unit_expect(lac_ctx_set(ctx, "backend", "native"), LAC_OK, "backend");
     assert_string_equal(lac_site_story(ctx, &site).why_dense, "the forced route does not apply");

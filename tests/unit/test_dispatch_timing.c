@@ -204,9 +204,9 @@ static void test_trials_find_the_truth(void **state)
 }
 
 /* One call's turn for what lost before; true where break-even densities have to be found anew. */
-static bool forgiven(lac_ctx_t *ctx, lac_site_t *site)
+static bool penalty_reset(lac_ctx_t *ctx, lac_site_t *site)
 {
-    return lac_timing_forgive_due(ctx, site) && lac_timing_forgive(ctx, site);
+    return lac_timing_reset_penalty_due(ctx, site) && lac_timing_reset_penalty(ctx, site);
 }
 
 /* A route whose first measurements fell into a bad moment gets another chance, and is then seen as it is. */
@@ -221,7 +221,7 @@ static void test_losers_are_tried_again(void **state)
     assert_int_equal(served(&ctx, &site, SPARSE).why, LAC_WHY_CHEAPEST);
     int trials = 0;
     for (site.calls = 10; site.calls < 1000; site.calls++) {
-        assert_false(forgiven(&ctx, &site));
+        assert_false(penalty_reset(&ctx, &site));
         lac_choice_t choice = served(&ctx, &site, SPARSE);
         if (choice.why != LAC_WHY_TRIAL) continue;
         trials++;
@@ -241,20 +241,20 @@ static void test_losers_are_looked_for(void **state)
     lac_ctx_t ctx = context(true), off = context(false);
     lac_site_t site = {.calls = 63, .spent_us = 1e4, .dense_us = 6.0, .route = &dense};
     for (int i = 0; i < 3; i++) teach(&site, SPARSE, 4.0), teach(&site, DENSE, 2.0), teach(&site, RIVAL, 0.5);
-    assert_false(forgiven(&ctx, &site));
+    assert_false(penalty_reset(&ctx, &site));
     site.calls = 64;
-    assert_false(forgiven(&off, &site));
-    assert_true(forgiven(&ctx, &site));
+    assert_false(penalty_reset(&off, &site));
+    assert_true(penalty_reset(&ctx, &site));
     assert_true(site.factor[SPARSE] == 0.0f);
     expect_factor(&site, RIVAL, 0.5, 1e-5); /* faster than the model says: that is no moment of the machine */
     expect_factor(&site, DENSE, 2.0, 1e-5);
-    assert_false(forgiven(&ctx, &site));
+    assert_false(penalty_reset(&ctx, &site));
     teach(&site, SPARSE, 9.0);
     assert_true(teach(&site, SPARSE, 4.0)); /* two runs tell again */
     expect_factor(&site, SPARSE, 4.0, 1e-5);
 }
 
-/* A route that loses each time is not forgiven for more than its share of the time. */
+/* A route that loses each time is not penalty_reset for more than its share of the time. */
 static void test_losers_have_a_budget(void **state)
 {
     (void)state;
@@ -263,7 +263,7 @@ static void test_losers_have_a_budget(void **state)
     double lost = 0.0;
     for (int i = 0; i < 3; i++) teach(&site, DENSE, 1.0);
     for (site.calls = 1; site.calls < 100000; site.calls++) {
-        forgiven(&ctx, &site);
+        penalty_reset(&ctx, &site);
         bool again = site.factor[SPARSE] <= 0.0f; /* a look finds it sparse, and 4 us as the model has it */
         teach(&site, again ? SPARSE : DENSE, again ? 100.0 : 1.0);
         lost += again ? 400.0 - 6.0 : 0.0;
