@@ -65,7 +65,7 @@ static bool stands_back(const lac_route_t *route, bool vendor, const float *fact
     return route->role == LAC_ROLE_NATIVE && vendor && !is_measured(factor, row);
 }
 
-/* True where the site knows what the vendor's product takes, and does not only foresee it. */
+/* True where the site knows what the vendor's product takes, and does not only predict it. */
 static bool vendor_measured(const lac_route_t *const *table, int count, const float *factor)
 {
     for (int i = 0; i < count; i++)

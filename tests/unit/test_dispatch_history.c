@@ -169,7 +169,7 @@ static lac_site_t *probed_site(product_t *t, const void *caller, bool *sparse_ca
     return site;
 }
 
-/* What the model foresees to lose by little is looked at and tried; by much, left alone. */
+/* What the model predicts to lose by little is looked at and tried; by much, left alone. */
 static void test_near_losers_are_tried(void **state)
 {
     product_t *t = *state;

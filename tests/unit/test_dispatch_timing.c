@@ -156,8 +156,8 @@ static void test_trials(void **state)
     assert_int_equal(site.runs[RIVAL], 3);
 }
 
-/* A vendor's product that is foreseen to take about as long as what serves loses little where it is tried: it
- * waits for a tenth of its time to be affordable, the others for all of theirs. */
+/* A vendor's product that is predicted to take about as long as what serves loses little where it is tried:
+ * it waits for a tenth of its time to be affordable, the others for all of theirs. */
 static void test_a_close_vendor_is_tried_early(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What the host's routes are foreseen to take: what lies in a cache is read at a cache's speed, and W is
+ * What the host's routes are predicted to take: what lies in a cache is read at a cache's speed, and W is
  * packed in the prediction where the kernel packs it. */
 #include "unit_support.h"
 #include "host/host_routes.h"
