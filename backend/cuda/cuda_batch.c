@@ -109,11 +109,11 @@ static lac_status_t run_dense(lac_exec_t *exec, const lac_problem_t *p, const la
     lac_status_t status = lac_cublas_handle(exec, &handle);
     if (!status) status = lac_cublas_math(exec, handle, p->math);
     if (status) return status;
-    return lac_cublas_told(lac_cublas()->sgemm_strided(handle, d->a.trans, d->b.trans, (int)d->m, (int)d->n,
-                                                       (int)p->k, &p->alpha, d->a.buf, d->a.ld, d->a_step,
-                                                       d->b.buf, d->b.ld, d->b_step, &p->beta, p->c, d->c.ld,
-                                                       batch->c_step, (int)batch->count),
-                           "sgemmStridedBatched");
+    return lac_cublas_check_error(
+        lac_cublas()->sgemm_strided(handle, d->a.trans, d->b.trans, (int)d->m, (int)d->n, (int)p->k,
+                                    &p->alpha, d->a.buf, d->a.ld, d->a_step, d->b.buf, d->b.ld, d->b_step,
+                                    &p->beta, p->c, d->c.ld, batch->c_step, (int)batch->count),
+        "sgemmStridedBatched");
 }
 
 static lac_status_t run_event(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,

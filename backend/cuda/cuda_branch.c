@@ -14,11 +14,11 @@ static lac_status_t record(lac_exec_t *exec, lac_work_fn work, void *arg, cudaGr
 {
     *graph = NULL;
     lac_status_t status =
-        lac_cuda_told(cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeRelaxed), "branch");
+        lac_cuda_check_error(cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeRelaxed), "branch");
     if (status) return status;
     status = work(arg);
     cudaError_t ended = cudaStreamEndCapture(exec->stream, graph);
-    return status ? status : lac_cuda_told(ended, "branch");
+    return status ? status : lac_cuda_check_error(ended, "branch");
 }
 
 /* Where the capture on a stream stands. */
@@ -33,9 +33,10 @@ static lac_status_t find_front(cudaStream_t stream, front_t *front)
 {
     enum cudaStreamCaptureStatus capturing;
     unsigned long long id;
-    lac_status_t status = lac_cuda_told(cudaStreamGetCaptureInfo(stream, &capturing, &id, &front->graph,
-                                                                 &front->node, &front->edge, &front->count),
-                                        "branch");
+    lac_status_t status =
+        lac_cuda_check_error(cudaStreamGetCaptureInfo(stream, &capturing, &id, &front->graph, &front->node,
+                                                      &front->edge, &front->count),
+                             "branch");
     if (!status && capturing != cudaStreamCaptureStatusActive)
         status = lac_fail(LAC_ERR_VENDOR, "branch: the stream is not being captured");
     return status;
@@ -52,13 +53,13 @@ static lac_status_t add_node(cudaStream_t stream, cudaGraphConditionalHandle han
     params.conditional.size = 2;
     lac_status_t status = find_front(stream, &front);
     if (!status)
-        status = lac_cuda_told(
+        status = lac_cuda_check_error(
             cudaGraphAddNode(&node, front.graph, front.node, front.edge, front.count, &params), "branch");
     for (int i = 0; !status && i < 2; i++)
-        status = lac_cuda_told(
+        status = lac_cuda_check_error(
             cudaGraphAddChildGraphNode(&inner, params.conditional.phGraph_out[i], NULL, 0, way[i]), "branch");
     if (!status)
-        status = lac_cuda_told(
+        status = lac_cuda_check_error(
             cudaStreamUpdateCaptureDependencies(stream, &node, NULL, 1, cudaStreamSetCaptureDependencies),
             "branch");
     return status;
@@ -68,12 +69,13 @@ static lac_status_t add_node(cudaStream_t stream, cudaGraphConditionalHandle han
 static lac_status_t hand_over(lac_branch_t *branch, cudaGraph_t graph, bool *owned)
 {
     cudaUserObject_t owner = NULL;
-    lac_status_t status = lac_cuda_told(
+    lac_status_t status = lac_cuda_check_error(
         cudaUserObjectCreate(&owner, branch->owner, branch->gone, 1, cudaUserObjectNoDestructorSync),
         "branch");
     if (status) return status;
     *owned = true;
-    status = lac_cuda_told(cudaGraphRetainUserObject(graph, owner, 1, cudaGraphUserObjectMove), "branch");
+    status =
+        lac_cuda_check_error(cudaGraphRetainUserObject(graph, owner, 1, cudaGraphUserObjectMove), "branch");
     if (status) cudaUserObjectRelease(owner, 1);
     return status;
 }
@@ -88,7 +90,7 @@ static lac_status_t add_branch(lac_branch_t *branch, const cudaGraph_t way[2], b
     if (!status) status = hand_over(branch, front.graph, owned);
     if (status) return status;
     branch->touched = true;
-    status = lac_cuda_told(
+    status = lac_cuda_check_error(
         cudaGraphConditionalHandleCreate(&handle, front.graph, 0, cudaGraphCondAssignDefault), "branch");
     if (!status)
         status = lac_cuda_launched(lac_cuda_probe_condition(&matrix, branch->limit, handle, branch->stream),
@@ -103,7 +105,7 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
     cudaGraph_t way[2] = {NULL, NULL};
     /* What is made here is no business of the capture, which may be one that forbids it. */
     enum cudaStreamCaptureMode mode = lac_cuda_relax();
-    lac_status_t status = lac_cuda_told(cudaDriverGetVersion(&driver), "branch");
+    lac_status_t status = lac_cuda_check_error(cudaDriverGetVersion(&driver), "branch");
     if (!status && driver < DRIVER_LEAST)
         status = lac_fail(LAC_ERR_UNAVAILABLE, "branch: the driver is older than CUDA 12.8");
     if (!status) status = branch->prepare(branch->arg);

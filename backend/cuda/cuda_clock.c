@@ -69,10 +69,10 @@ static bool take(lac_cuda_clock_t *clock, lac_run_mark_t *mark, double *us)
     if (cudaEventQuery(span->end) == cudaErrorNotReady) return false;
     clock->oldest++;
     *mark = span->mark;
-    bool told = cudaEventElapsedTime(&ms, span->begin, span->end) == cudaSuccess;
+    bool reported = cudaEventElapsedTime(&ms, span->begin, span->end) == cudaSuccess;
     *us = 1e3 * (double)ms;
-    if (!mark->site && told && (clock->own_us <= 0.0 || *us < clock->own_us)) clock->own_us = *us;
-    if (!told) mark->site = 0;
+    if (!mark->site && reported && (clock->own_us <= 0.0 || *us < clock->own_us)) clock->own_us = *us;
+    if (!reported) mark->site = 0;
     *us = *us > clock->own_us ? *us - clock->own_us : 0.0;
     return true;
 }

@@ -48,7 +48,7 @@ static lac_status_t list_bits(lac_exec_t *exec, const lac_meta_t *meta, const la
     if (!status) status = lac_cuda_format_own(data, 1, entries, &idx);
     if (!status) status = lac_cuda_format_own(data, 2, entries, &val);
     if (!status)
-        status = lac_cuda_told(
+        status = lac_cuda_check_error(
             cudaMemcpyAsync(val, from->val, entries, cudaMemcpyDeviceToDevice, exec->stream), "metadata");
     if (!status)
         status = lac_cuda_launched(lac_cuda_list_bits(meta->m, meta->n, &bits, ptr, idx, exec->stream),
@@ -78,7 +78,7 @@ lac_status_t lac_cuda_format_convert(lac_exec_t *exec, const lac_operand_t *x, l
         status = list_bits(exec, meta, from, data);
     else if (!(status = list_bits(exec, meta, from, &rows)))
         status = csr_to_csc(exec, meta, which, &rows, data);
-    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
     lac_cuda_format_drop(&rows);
     if (status) lac_cuda_format_drop(data);
     return status;

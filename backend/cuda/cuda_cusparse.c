@@ -102,10 +102,10 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 
 static lac_status_t read_count(lac_exec_t *exec, int64_t rows, lac_cuda_csr_t *csr)
 {
-    lac_status_t status = lac_cuda_told(
+    lac_status_t status = lac_cuda_check_error(
         cudaMemcpyAsync(&csr->nnz, csr->ptr + rows, sizeof csr->nnz, cudaMemcpyDeviceToHost, exec->stream),
         "cusparse");
-    return status ? status : lac_cuda_told(cudaStreamSynchronize(exec->stream), "cusparse");
+    return status ? status : lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "cusparse");
 }
 
 /* The rows with their exact number of nonzeros; csr->ptr stays NULL where they cannot be had under capture.

@@ -90,7 +90,7 @@ static blas_operand_t by_blas(const float *buf, lac_inc_t rs, lac_inc_t cs, lac_
 
 static lac_status_t set_scalars(void *handle, int mode)
 {
-    return lac_cublas_told(lac_cublas()->set_scalars(handle, mode), "pointer mode");
+    return lac_cublas_check_error(lac_cublas()->set_scalars(handle, mode), "pointer mode");
 }
 
 static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha, blas_operand_t a,
@@ -126,7 +126,7 @@ static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k
                        b0 = piece_of(&b, b.trans == LAC_CUBLAS_N, n, k0, length);
         status = sgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one : beta, c, ld);
     }
-    return lac_cublas_told(status, "sgemm");
+    return lac_cublas_check_error(status, "sgemm");
 }
 
 static const float *alpha_of(const lac_problem_t *p)

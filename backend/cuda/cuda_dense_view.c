@@ -23,7 +23,7 @@ static lac_status_t densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t 
     const lac_format_data_t *format;
     /* Strides of the stored matrix's rows and columns in the copy of op(X) by rows. */
     int64_t down = x->transposed ? 1 : cols, along = x->transposed ? cols : 1;
-    lac_status_t status = lac_cuda_told(
+    lac_status_t status = lac_cuda_check_error(
         cudaMemsetAsync(to, 0, (size_t)rows * (size_t)cols * sizeof *to, exec->stream), "contents");
     if (status) return status;
     if ((format = lac_meta_format(meta, LAC_FORMAT_CSR)))

@@ -55,8 +55,8 @@ lac_status_t lac_cuda_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_
 
 static lac_status_t take(lac_exec_t *exec, const int64_t *from, int64_t *count)
 {
-    return lac_cuda_told(cudaMemcpyAsync(count, from, sizeof *count, cudaMemcpyDeviceToDevice, exec->stream),
-                         "count");
+    return lac_cuda_check_error(
+        cudaMemcpyAsync(count, from, sizeof *count, cudaMemcpyDeviceToDevice, exec->stream), "count");
 }
 
 lac_status_t lac_cuda_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,

@@ -5,7 +5,7 @@
 #include "cuda_capture.h"
 #include "../base/status.h"
 
-lac_status_t lac_cuda_told(cudaError_t error, const char *what)
+lac_status_t lac_cuda_check_error(cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) return LAC_OK;
     cudaGetLastError(); /* it has been told */
@@ -17,8 +17,8 @@ lac_status_t lac_cuda_launched(lac_status_t status, const char *what)
 {
     if (status == LAC_OK) return LAC_OK;
     if (status == LAC_ERR_VENDOR)
-        return lac_cuda_told(cudaGetLastError(), what) ? LAC_ERR_VENDOR
-                                                       : lac_fail(status, "%s: a launch failed", what);
+        return lac_cuda_check_error(cudaGetLastError(), what) ? LAC_ERR_VENDOR
+                                                              : lac_fail(status, "%s: a launch failed", what);
     return lac_fail(status, "%s: %s", what,
                     status == LAC_ERR_EXTENT ? "an extent is too large for the kernel"
                                              : "the kernel refused");
@@ -59,7 +59,7 @@ lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf)
     const void **seen = place_of_seen(exec, buf);
     struct cudaPointerAttributes found;
     if (*seen == buf) return LAC_OK;
-    lac_status_t status = lac_cuda_told(cudaPointerGetAttributes(&found, buf), name);
+    lac_status_t status = lac_cuda_check_error(cudaPointerGetAttributes(&found, buf), name);
     if (status) return status;
     bool here = found.type == cudaMemoryTypeManaged ||
                 (found.type == cudaMemoryTypeDevice && found.device == exec->device);
@@ -93,8 +93,8 @@ lac_status_t lac_cuda_may_allocate(const lac_exec_t *exec, const char *what)
 static lac_status_t allocate_work(const lac_exec_t *exec, size_t bytes, void **made)
 {
     *made = NULL;
-    lac_status_t status = lac_cuda_told(cudaMalloc(made, bytes), "workspace");
-    if (!status) status = lac_cuda_told(cudaMemsetAsync(*made, 0, bytes, exec->stream), "workspace");
+    lac_status_t status = lac_cuda_check_error(cudaMalloc(made, bytes), "workspace");
+    if (!status) status = lac_cuda_check_error(cudaMemsetAsync(*made, 0, bytes, exec->stream), "workspace");
     if (status) cudaFree(*made);
     return status;
 }

@@ -72,7 +72,7 @@ struct lac_exec {
 };
 
 /* LAC_OK, or a status with a message for what CUDA says of `what`. */
-lac_status_t lac_cuda_told(cudaError_t error, const char *what);
+lac_status_t lac_cuda_check_error(cudaError_t error, const char *what);
 /* The same for a launcher's status, which brings no message. */
 lac_status_t lac_cuda_launched(lac_status_t status, const char *what);
 

@@ -39,7 +39,7 @@ lac_status_t lac_cuda_format_own(lac_format_data_t *data, int slot, size_t bytes
     data->owned[slot] = NULL;
     data->room[slot] = 0;
     data->owned_bytes -= before;
-    lac_status_t status = lac_cuda_told(cudaMalloc(memory, wanted), "metadata");
+    lac_status_t status = lac_cuda_check_error(cudaMalloc(memory, wanted), "metadata");
     if (status) return status;
     data->owned[slot] = *memory;
     data->room[slot] = bytes ? wanted : 0;

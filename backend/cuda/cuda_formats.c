@@ -12,9 +12,9 @@
 
 static lac_status_t read_count(lac_exec_t *exec, const int64_t *from, int64_t *count)
 {
-    lac_status_t status = lac_cuda_told(
+    lac_status_t status = lac_cuda_check_error(
         cudaMemcpyAsync(count, from, sizeof *count, cudaMemcpyDeviceToHost, exec->stream), "metadata");
-    return status ? status : lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    return status ? status : lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
 }
 
 static lac_cuda_dense_t as_dense(const lac_cuda_matrix_t *x)
@@ -55,8 +55,8 @@ static lac_status_t fill_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, cons
 
 static lac_status_t copy_piece(lac_exec_t *exec, void *to, const void *from, size_t bytes)
 {
-    return lac_cuda_told(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, exec->stream),
-                         "metadata");
+    return lac_cuda_check_error(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, exec->stream),
+                                "metadata");
 }
 
 static size_t bits_bytes(const lac_cuda_matrix_t *x)
@@ -148,8 +148,8 @@ static lac_status_t build_active(lac_exec_t *exec, const lac_cuda_matrix_t *x, l
     if (!status)
         status = lac_cuda_format_own(data, 1, (size_t)data->count * (size_t)x->rows * sizeof(float), &val);
     if (!status)
-        status = lac_cuda_told(cudaMemcpyAsync(idx, active, bytes, cudaMemcpyDeviceToDevice, exec->stream),
-                               "metadata");
+        status = lac_cuda_check_error(
+            cudaMemcpyAsync(idx, active, bytes, cudaMemcpyDeviceToDevice, exec->stream), "metadata");
     if (!status)
         status =
             lac_cuda_launched(lac_cuda_active_values(x, data->count, idx, val, exec->stream), "metadata");
@@ -179,7 +179,7 @@ static lac_status_t build(lac_exec_t *exec, const lac_cuda_matrix_t *x, const ui
                      ? build_bits(exec, &view, known, rows, data)
                      : build_rows(exec, &view, known,
                                   format == LAC_FORMAT_BITS || format == LAC_FORMAT_BITS_T, data);
-    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
     if (status) lac_cuda_format_drop(data);
     return status;
 }

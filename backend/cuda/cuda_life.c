@@ -18,7 +18,7 @@
 static lac_status_t describe(lac_exec_t *exec)
 {
     struct cudaDeviceProp properties;
-    lac_status_t status = lac_cuda_told(cudaGetDeviceProperties(&properties, exec->device), "device");
+    lac_status_t status = lac_cuda_check_error(cudaGetDeviceProperties(&properties, exec->device), "device");
     if (status) return status;
     snprintf(exec->name, sizeof exec->name, "%s", properties.name);
     exec->major = properties.major;
@@ -81,9 +81,10 @@ static lac_status_t make_stream(lac_exec_t *exec, void *stream)
     if (!exec->own_stream) exec->stream = stream;
     lac_status_t status = LAC_OK;
     if (exec->own_stream)
-        status = lac_cuda_told(cudaStreamCreateWithFlags(&exec->stream, cudaStreamNonBlocking), "stream");
+        status =
+            lac_cuda_check_error(cudaStreamCreateWithFlags(&exec->stream, cudaStreamNonBlocking), "stream");
     if (!status)
-        status = lac_cuda_told(
+        status = lac_cuda_check_error(
             cudaHostAlloc((void **)&exec->answers, all * sizeof *exec->answers, cudaHostAllocDefault),
             "context");
     if (status) return status;

@@ -14,12 +14,12 @@
 static lac_status_t settle(int device, int *before)
 {
     *before = -1;
-    lac_status_t status = lac_cuda_told(cudaGetDevice(before), "device");
-    if (!status && *before != device) status = lac_cuda_told(cudaSetDevice(device), "device");
+    lac_status_t status = lac_cuda_check_error(cudaGetDevice(before), "device");
+    if (!status && *before != device) status = lac_cuda_check_error(cudaSetDevice(device), "device");
     if (status) return status;
     if (!lac_cuda_alone_begin())
         return lac_fail(LAC_ERR_VENDOR, "device: cannot be waited for while this thread records");
-    status = lac_cuda_told(cudaDeviceSynchronize(), "device");
+    status = lac_cuda_check_error(cudaDeviceSynchronize(), "device");
     lac_cuda_alone_end();
     return status;
 }
@@ -42,8 +42,8 @@ static lac_status_t put(void *to, const void *from, size_t bytes)
 {
     cudaStream_t stream = cudaStreamPerThread;
     lac_status_t status =
-        lac_cuda_told(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "metadata");
-    return status ? status : lac_cuda_told(cudaStreamSynchronize(stream), "metadata");
+        lac_cuda_check_error(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "metadata");
+    return status ? status : lac_cuda_check_error(cudaStreamSynchronize(stream), "metadata");
 }
 
 static lac_status_t place(int device, void **to, const void *from, size_t bytes)
@@ -51,7 +51,7 @@ static lac_status_t place(int device, void **to, const void *from, size_t bytes)
     int before;
     *to = NULL;
     lac_status_t status = settle(device, &before);
-    if (!status) status = lac_cuda_told(cudaMalloc(to, bytes ? bytes : 1), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaMalloc(to, bytes ? bytes : 1), "metadata");
     if (!status) status = put(*to, from, bytes);
     if (status && *to) {
         cudaFree(*to);
@@ -99,7 +99,7 @@ static lac_status_t device_alloc(lac_exec_t *exec, size_t bytes, void **memory)
     lac_status_t status = lac_cuda_may_allocate(exec, "memory");
     if (status) return status;
     enum cudaStreamCaptureMode mode = lac_cuda_relax();
-    status = lac_cuda_told(cudaMalloc(memory, bytes ? bytes : 1), "memory");
+    status = lac_cuda_check_error(cudaMalloc(memory, bytes ? bytes : 1), "memory");
     lac_cuda_unrelax(mode);
     return status;
 }
@@ -108,20 +108,20 @@ static lac_status_t device_release(lac_exec_t *exec, void *memory)
 {
     for (int i = 0; i < LAC_CUDA_SEEN; i++) exec->seen[i] = NULL; /* the address may come back elsewhere */
     enum cudaStreamCaptureMode mode = lac_cuda_relax();
-    lac_status_t status = lac_cuda_told(cudaFree(memory), "memory");
+    lac_status_t status = lac_cuda_check_error(cudaFree(memory), "memory");
     lac_cuda_unrelax(mode);
     return status;
 }
 
 static lac_status_t wait(lac_exec_t *exec)
 {
-    lac_status_t status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "stream");
-    return status ? status : lac_cuda_slice_told(exec);
+    lac_status_t status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "stream");
+    return status ? status : lac_cuda_slice_check_errors(exec);
 }
 
 static lac_status_t copy(lac_exec_t *exec, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    lac_status_t status = lac_cuda_told(cudaMemcpyAsync(to, from, bytes, kind, exec->stream), "copy");
+    lac_status_t status = lac_cuda_check_error(cudaMemcpyAsync(to, from, bytes, kind, exec->stream), "copy");
     return status ? status : wait(exec);
 }
 
@@ -154,9 +154,9 @@ typedef struct span {
 static lac_status_t open_span(lac_exec_t *exec, span_t *span)
 {
     *span = (span_t){NULL, NULL};
-    lac_status_t status = lac_cuda_told(cudaEventCreate(&span->begin), "event");
-    if (!status) status = lac_cuda_told(cudaEventCreate(&span->end), "event");
-    if (!status) status = lac_cuda_told(cudaEventRecord(span->begin, exec->stream), "event");
+    lac_status_t status = lac_cuda_check_error(cudaEventCreate(&span->begin), "event");
+    if (!status) status = lac_cuda_check_error(cudaEventCreate(&span->end), "event");
+    if (!status) status = lac_cuda_check_error(cudaEventRecord(span->begin, exec->stream), "event");
     return status;
 }
 
@@ -164,9 +164,9 @@ static lac_status_t open_span(lac_exec_t *exec, span_t *span)
 static lac_status_t close_span(lac_exec_t *exec, span_t *span, lac_status_t status, double *us)
 {
     float ms = 0.0f;
-    if (!status) status = lac_cuda_told(cudaEventRecord(span->end, exec->stream), "event");
-    if (!status) status = lac_cuda_told(cudaEventSynchronize(span->end), "stream");
-    if (!status) status = lac_cuda_told(cudaEventElapsedTime(&ms, span->begin, span->end), "event");
+    if (!status) status = lac_cuda_check_error(cudaEventRecord(span->end, exec->stream), "event");
+    if (!status) status = lac_cuda_check_error(cudaEventSynchronize(span->end), "stream");
+    if (!status) status = lac_cuda_check_error(cudaEventElapsedTime(&ms, span->begin, span->end), "event");
     if (span->begin) cudaEventDestroy(span->begin);
     if (span->end) cudaEventDestroy(span->end);
     *us = 1e3 * (double)ms;
@@ -186,12 +186,12 @@ static lac_status_t time_work(lac_exec_t *exec, lac_work_fn work, void *arg, int
 static lac_status_t capture(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, cudaGraph_t *graph)
 {
     lac_cuda_recording_begin();
-    lac_status_t status =
-        lac_cuda_told(cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeThreadLocal), "recording");
+    lac_status_t status = lac_cuda_check_error(
+        cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeThreadLocal), "recording");
     if (!status) {
         for (int i = 0; !status && i < calls; i++) status = work(arg);
         cudaError_t ended = cudaStreamEndCapture(exec->stream, graph);
-        if (!status) status = lac_cuda_told(ended, "recording");
+        if (!status) status = lac_cuda_check_error(ended, "recording");
     }
     lac_cuda_recording_end();
     return status;
@@ -206,8 +206,8 @@ static lac_status_t record(lac_exec_t *exec, lac_work_fn work, void *arg, int ca
                         "stream: the default stream cannot be recorded; give the context "
                         "one of its own");
     lac_status_t status = capture(exec, work, arg, calls, &graph);
-    if (!status) status = lac_cuda_told(cudaGraphInstantiate(&made, graph, 0), "recording");
-    if (!status) status = lac_cuda_told(cudaGraphUpload(made, exec->stream), "recording");
+    if (!status) status = lac_cuda_check_error(cudaGraphInstantiate(&made, graph, 0), "recording");
+    if (!status) status = lac_cuda_check_error(cudaGraphUpload(made, exec->stream), "recording");
     if (graph) cudaGraphDestroy(graph);
     if (status && made) cudaGraphExecDestroy(made);
     cudaGetLastError();
@@ -220,7 +220,7 @@ static lac_status_t replay(lac_exec_t *exec, void *recording, int times, double 
     span_t span;
     lac_status_t status = us ? open_span(exec, &span) : LAC_OK;
     for (int i = 0; !status && i < times; i++)
-        status = lac_cuda_told(cudaGraphLaunch(recording, exec->stream), "replay");
+        status = lac_cuda_check_error(cudaGraphLaunch(recording, exec->stream), "replay");
     if (!us) return status;
     status = close_span(exec, &span, status, us);
     *us /= times;

@@ -90,7 +90,7 @@ static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_forma
     if (!status)
         status =
             lac_cuda_launched(lac_cuda_schedule(s->m, s->k, &csr, steps, scratch, exec->stream), "metadata");
-    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
     if (status) lac_cuda_format_drop(data);
     data->schedule = status ? NULL : steps;
     return status;

@@ -17,7 +17,7 @@ static uint64_t take(uint64_t *word)
     return __atomic_exchange_n(word, LAC_CUDA_NOTHING_BAD, __ATOMIC_RELAXED);
 }
 
-lac_status_t lac_cuda_slice_told(lac_exec_t *exec)
+lac_status_t lac_cuda_slice_check_errors(lac_exec_t *exec)
 {
     uint64_t row = take(&exec->bad[LAC_CUDA_BAD_ROW]);
     if (row != LAC_CUDA_NOTHING_BAD)
@@ -56,7 +56,7 @@ static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const
 {
     const bool stands =
         s->a.formats & (1u << LAC_FORMAT_CSR | 1u << LAC_FORMAT_CSC) || (s->a.frozen && s->a.buf);
-    lac_status_t status = lac_cuda_slice_told(exec);
+    lac_status_t status = lac_cuda_slice_check_errors(exec);
     return status || !stands ? status : lac_cuda_format_ensure(exec, &s->a, s->which, format);
 }
 

@@ -14,6 +14,6 @@ enum { LAC_CUDA_BAD_ROW, LAC_CUDA_BAD_POINTER, LAC_CUDA_BAD_WORDS };
 
 /* A status with a message where a kernel that has run found what the host would have refused; then nothing is
  * known again. Costs nothing. */
-lac_status_t lac_cuda_slice_told(lac_exec_t *exec);
+lac_status_t lac_cuda_slice_check_errors(lac_exec_t *exec);
 
 #endif

@@ -75,7 +75,7 @@ struct lac_cuda_spmm {
     product_t product[PRODUCTS];
 };
 
-static lac_status_t told(int status, const char *what)
+static lac_status_t reported(int status, const char *what)
 {
     return status ? lac_fail(LAC_ERR_VENDOR, "%s: cuSPARSE status %d", what, status) : LAC_OK;
 }
@@ -93,7 +93,7 @@ static void drop(product_t *x)
 static lac_status_t own(product_t *x, size_t bytes, void **memory)
 {
     x->bytes += bytes;
-    return lac_cuda_told(cudaMalloc(memory, bytes ? bytes : 1), "cuSPARSE product");
+    return lac_cuda_check_error(cudaMalloc(memory, bytes ? bytes : 1), "cuSPARSE product");
 }
 
 /* An array of A as cuSPARSE takes it: the given one, or an aligned copy, or ones where there are no values.
@@ -108,8 +108,8 @@ static lac_status_t array_of(lac_exec_t *exec, product_t *x, const void *given, 
     *array = *mine;
     if (status) return status;
     if (!given) return lac_cuda_launched(lac_cuda_fill(count, 1.0f, *mine, exec->stream), "cuSPARSE product");
-    return lac_cuda_told(cudaMemcpyAsync(*mine, given, bytes, cudaMemcpyDeviceToDevice, exec->stream),
-                         "cuSPARSE product");
+    return lac_cuda_check_error(cudaMemcpyAsync(*mine, given, bytes, cudaMemcpyDeviceToDevice, exec->stream),
+                                "cuSPARSE product");
 }
 
 static lac_status_t make(lac_exec_t *exec, product_t *x, const lac_cuda_spmm_key_t *key,
@@ -126,25 +126,25 @@ static lac_status_t make(lac_exec_t *exec, product_t *x, const lac_cuda_spmm_key
     if (!status) status = array_of(exec, x, a->idx, a->nnz, &x->idx, &idx);
     if (!status) status = array_of(exec, x, a->val, a->nnz, &x->val, &val);
     if (!status)
-        status = told(cusparse.create_csr(&x->a, key->m, key->k, a->nnz, x->ptr, (void *)(uintptr_t)idx,
-                                          (void *)(uintptr_t)val, INDEX_32, INDEX_32, BASE_ZERO, REAL_32),
-                      "CSR");
+        status = reported(cusparse.create_csr(&x->a, key->m, key->k, a->nnz, x->ptr, (void *)(uintptr_t)idx,
+                                              (void *)(uintptr_t)val, INDEX_32, INDEX_32, BASE_ZERO, REAL_32),
+                          "CSR");
     if (!status)
-        status = told(
+        status = reported(
             cusparse.create_dense(&x->b, key->k, key->n, key->ldb, (void *)(uintptr_t)b, REAL_32, BY_ROWS),
             "B");
     if (!status)
-        status = told(cusparse.create_dense(&x->c, key->m, key->n, key->ldc, c, REAL_32, BY_ROWS), "C");
+        status = reported(cusparse.create_dense(&x->c, key->m, key->n, key->ldc, c, REAL_32, BY_ROWS), "C");
     void *handle = exec->sparse->handle;
     if (!status)
-        status = told(cusparse.buffer_size(handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &one, x->a, x->b, &zero,
-                                           x->c, REAL_32, CSR_ALG3, &bytes),
-                      "buffer");
+        status = reported(cusparse.buffer_size(handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &one, x->a, x->b,
+                                               &zero, x->c, REAL_32, CSR_ALG3, &bytes),
+                          "buffer");
     if (!status) status = own(x, bytes, &x->buffer);
     if (!status)
-        status = told(cusparse.preprocess(handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &one, x->a, x->b, &zero,
-                                          x->c, REAL_32, CSR_ALG3, x->buffer),
-                      "preprocessing");
+        status = reported(cusparse.preprocess(handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &one, x->a, x->b, &zero,
+                                              x->c, REAL_32, CSR_ALG3, x->buffer),
+                          "preprocessing");
     if (status) drop(x);
     return status;
 }
@@ -152,12 +152,12 @@ static lac_status_t make(lac_exec_t *exec, product_t *x, const lac_cuda_spmm_key
 static lac_status_t multiply(lac_exec_t *exec, const product_t *x, float alpha, const float *b, float beta,
                              float *c)
 {
-    lac_status_t status = told(cusparse.set_values(x->b, (void *)(uintptr_t)b), "B");
-    if (!status) status = told(cusparse.set_values(x->c, c), "C");
+    lac_status_t status = reported(cusparse.set_values(x->b, (void *)(uintptr_t)b), "B");
+    if (!status) status = reported(cusparse.set_values(x->c, c), "C");
     if (status) return status;
-    return told(cusparse.spmm(exec->sparse->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &alpha, x->a, x->b, &beta,
-                              x->c, REAL_32, CSR_ALG3, x->buffer),
-                "SpMM");
+    return reported(cusparse.spmm(exec->sparse->handle, NOT_TRANSPOSED, NOT_TRANSPOSED, &alpha, x->a, x->b,
+                                  &beta, x->c, REAL_32, CSR_ALG3, x->buffer),
+                    "SpMM");
 }
 
 static product_t *kept(lac_exec_t *exec, const lac_cuda_spmm_key_t *key)
@@ -190,8 +190,8 @@ static lac_status_t open_handle(lac_exec_t *exec)
     if (!lac_cusparse()->found) return lac_fail(LAC_ERR_UNAVAILABLE, "cuSPARSE: %s", cusparse.missing);
     struct lac_cuda_spmm *made = calloc(1, sizeof *made);
     if (!made) return lac_fail(LAC_ERR_MEMORY, "cuSPARSE: out of memory");
-    lac_status_t status = told(cusparse.create(&made->handle), "create");
-    if (!status) status = told(cusparse.set_stream(made->handle, exec->stream), "stream");
+    lac_status_t status = reported(cusparse.create(&made->handle), "create");
+    if (!status) status = reported(cusparse.set_stream(made->handle, exec->stream), "stream");
     if (!status) {
         exec->sparse = made;
         return LAC_OK;
@@ -208,7 +208,7 @@ static lac_status_t multiply_once(lac_exec_t *exec, const lac_cuda_spmm_key_t *k
     lac_status_t status = make(exec, &once, key, a, b, c);
     if (status) return status;
     if (!exec->preparing) status = multiply(exec, &once, alpha, b, beta, c);
-    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "stream");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "stream");
     drop(&once);
     return status;
 }

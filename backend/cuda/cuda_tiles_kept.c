@@ -48,9 +48,9 @@ static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_
         status =
             lac_cuda_launched(lac_cuda_tiles_most(s->m, s->k, any, memory, found, exec->stream), "metadata");
     if (!status)
-        status = lac_cuda_told(
+        status = lac_cuda_check_error(
             cudaMemcpyAsync(&most, found, sizeof most, cudaMemcpyDeviceToHost, exec->stream), "metadata");
-    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
     lac_cuda_format_drop(&scratch);
     *room = most;
     return status;
@@ -68,7 +68,7 @@ static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_
     if (!status)
         status =
             lac_cuda_launched(lac_cuda_tiles_pack(product, data->count, memory, exec->stream), "metadata");
-    if (!status) status = lac_cuda_told(cudaStreamSynchronize(exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
     if (status) lac_cuda_format_drop(data);
     data->schedule = status ? NULL : memory;
     return status;

@@ -31,7 +31,7 @@ static lac_status_t run(void *arg)
     lac_outcome_t out = {false, -1.0, -1.0, NULL};
     if (w->route) return w->route->run(w->route, w->exec, w->p, &out);
     size_t bytes = (size_t)w->p->m * (size_t)w->p->n * sizeof(float);
-    return lac_cuda_told(cudaMemsetAsync(w->p->c, 0x3f, bytes, w->exec->stream), "tune");
+    return lac_cuda_check_error(cudaMemsetAsync(w->p->c, 0x3f, bytes, w->exec->stream), "tune");
 }
 
 static uint64_t scramble(uint64_t x)
@@ -99,7 +99,8 @@ static lac_status_t allocate(tuning_t *t, lac_cuda_bench_t *bench)
     t->host = malloc((size_t)LAC_CUDA_TUNE_A * sizeof(float));
     if (!t->host) return lac_fail(LAC_ERR_MEMORY, "tune: out of memory");
     for (int i = 0; !status && i < 3; i++)
-        status = lac_cuda_told(cudaMalloc((void **)buffer[i], (size_t)elements[i] * sizeof(float)), "tune");
+        status =
+            lac_cuda_check_error(cudaMalloc((void **)buffer[i], (size_t)elements[i] * sizeof(float)), "tune");
     return status ? status : fill_b(t, bench->b);
 }
 

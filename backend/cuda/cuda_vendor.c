@@ -46,7 +46,7 @@ const lac_cublas_t *lac_cublas(void)
     return &cublas;
 }
 
-lac_status_t lac_cublas_told(int status, const char *what)
+lac_status_t lac_cublas_check_error(int status, const char *what)
 {
     return status ? lac_fail(LAC_ERR_VENDOR, "%s: cuBLAS status %d", what, status) : LAC_OK;
 }
@@ -56,17 +56,17 @@ static lac_status_t create(lac_exec_t *exec, void **handle)
     const lac_cublas_t *blas = lac_cublas();
     lac_status_t status = LAC_OK;
     if (!exec->blas_workspace)
-        status =
-            lac_cuda_told(cudaMalloc(&exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE), "cuBLAS workspace");
+        status = lac_cuda_check_error(cudaMalloc(&exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE),
+                                      "cuBLAS workspace");
     if (status) return status;
     bool alone = lac_cuda_alone_begin();
-    status = lac_cublas_told(blas->create(handle), "create");
+    status = lac_cublas_check_error(blas->create(handle), "create");
     if (alone) lac_cuda_alone_end();
     if (status) return status;
-    status = lac_cublas_told(blas->set_stream(*handle, exec->stream), "stream");
+    status = lac_cublas_check_error(blas->set_stream(*handle, exec->stream), "stream");
     if (!status)
-        status = lac_cublas_told(blas->set_workspace(*handle, exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE),
-                                 "workspace");
+        status = lac_cublas_check_error(
+            blas->set_workspace(*handle, exec->blas_workspace, LAC_CUDA_BLAS_WORKSPACE), "workspace");
     if (status) blas->destroy(*handle); /* on another stream it would compute too soon */
     return status;
 }
@@ -92,7 +92,7 @@ lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math)
                : math == LAC_MATH_PEDANTIC ? LAC_CUBLAS_PEDANTIC_MATH
                                            : LAC_CUBLAS_DEFAULT_MATH;
     if (exec->blas_math == mode) return LAC_OK;
-    lac_status_t status = lac_cublas_told(lac_cublas()->set_math(handle, mode), "math mode");
+    lac_status_t status = lac_cublas_check_error(lac_cublas()->set_math(handle, mode), "math mode");
     if (!status) exec->blas_math = mode;
     return status;
 }

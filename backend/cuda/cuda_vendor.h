@@ -44,7 +44,7 @@ lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle);
 /* Sets the mode in it, where another is set. */
 lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math);
 
-lac_status_t lac_cublas_told(int status, const char *what);
+lac_status_t lac_cublas_check_error(int status, const char *what);
 
 void lac_cuda_vendor_close(lac_exec_t *exec);
 

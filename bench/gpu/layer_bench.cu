@@ -164,7 +164,7 @@ struct Formats {
 enum FormatsWay {
     kNoFormats,
     kBitsBehind,
-    kBitsTold,
+    kBitsReported,
     kCountBehind,
     kCountOfBits,
     kAllBehind,
@@ -175,7 +175,7 @@ enum FormatsWay {
 /* The layer by tiles, and its bits; or the number of its nonzeros; or bits and CSR. */
 lac_status_t run_formats(const Layer &x, const Formats &f, const lac_cuda_epilogue_t &epilogue, int way)
 {
-    const bool told = way == kBitsTold || way == kCountOfBits || way == kAllOfBits;
+    const bool reported = way == kBitsReported || way == kCountOfBits || way == kAllOfBits;
     const lac_cuda_tiles_t p = {x.m,
                                 x.n,
                                 x.k,
@@ -193,7 +193,7 @@ lac_status_t run_formats(const Layer &x, const Formats &f, const lac_cuda_epilog
                                 1,
                                 epilogue,
                                 false,
-                                told ? f.bits : nullptr,
+                                reported ? f.bits : nullptr,
                                 (x.n + 63) / 64,
                                 false};
     const lac_cuda_dense_t c = {LAC_F32, x.c, x.n, 1, 0.0};

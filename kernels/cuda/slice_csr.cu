@@ -22,7 +22,7 @@ struct LengthOf {
     {
         if (i >= s.count) return 0;
         const int64_t row = pick(s, i);
-        if (s.bad && !is_row(s, row)) tell_bad(s.bad, i, row);
+        if (s.bad && !is_row(s, row)) report_bad(s.bad, i, row);
         const Entries e = entries_of(s, row);
         return e.end - e.begin;
     }
@@ -55,7 +55,7 @@ __global__ __launch_bounds__(kThreads) void narrow_pointers(const __grid_constan
     const int64_t i = (int64_t)blockIdx.x * kThreads + threadIdx.x;
     if (i > a.count) return;
     a.to[i] = (int32_t)least<int64_t>(a.from[i], INT32_MAX);
-    if (i == a.count && a.from[i] > INT32_MAX) tell_bad(a.bad, i, INT32_MAX);
+    if (i == a.count && a.from[i] > INT32_MAX) report_bad(a.bad, i, INT32_MAX);
 }
 
 struct CopyArgs {
@@ -79,8 +79,8 @@ __global__ __launch_bounds__(kThreads) void copy_entries(const __grid_constant__
         const int64_t row = pick(a.s, i), to = ptr[i];
         const Entries e = entries_of(a.s, row);
         const bool right = ptr[i + 1] - to == e.end - e.begin && (i || to == 0);
-        if (thread == 0 && a.s.bad && !is_row(a.s, row)) tell_bad(a.s.bad, i, row);
-        if (thread == 0 && !right) tell_bad(a.bad, i, to);
+        if (thread == 0 && a.s.bad && !is_row(a.s, row)) report_bad(a.s.bad, i, row);
+        if (thread == 0 && !right) report_bad(a.bad, i, to);
         for (int64_t p = e.begin + thread; right && p < e.end; p += kUnit) {
             ((T *)a.idx)[to + p - e.begin] = a.s.idx[p];
             if (a.val) a.val[to + p - e.begin] = a.s.val ? a.s.val[p] : weight;

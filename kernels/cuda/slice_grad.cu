@@ -44,7 +44,7 @@ __global__ __launch_bounds__(kThreads) void enter_slices(const __grid_constant__
     if (is_row(a.s, row))
         a.link[i] = atomicExch(&a.head[row], (int)i);
     else if (a.s.bad)
-        tell_bad(a.s.bad, i, row);
+        report_bad(a.s.bad, i, row);
 }
 
 /* For a sort: the row of each slice, s.m where there is none. */
@@ -56,7 +56,7 @@ __global__ __launch_bounds__(kThreads) void list_keys(const __grid_constant__ Gr
     const int64_t row = pick(a.s, i);
     key[i] = (int32_t)(is_row(a.s, row) ? row : a.s.m);
     slice[i] = (int32_t)i;
-    if (a.s.bad && !is_row(a.s, row)) tell_bad(a.s.bad, i, row);
+    if (a.s.bad && !is_row(a.s, row)) report_bad(a.s.bad, i, row);
 }
 
 __global__ __launch_bounds__(kThreads) void find_heads(const __grid_constant__ GradArgs a)
@@ -148,7 +148,7 @@ __global__ __launch_bounds__(kThreads) void sum_slices(const __grid_constant__ G
 #pragma unroll
         for (int d = kWarp / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kFull, sum, d);
         if (lane == 0) a.partial[i] = sum;
-        if (lane == 0 && a.s.bad && !is_row(a.s, row)) tell_bad(a.s.bad, i, row);
+        if (lane == 0 && a.s.bad && !is_row(a.s, row)) report_bad(a.s.bad, i, row);
     }
 }
 

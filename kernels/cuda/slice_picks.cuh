@@ -23,7 +23,7 @@ __device__ inline bool is_row(const lac_cuda_slice_t &s, int64_t row)
 
 /* Place i holds what it may not; the word is in the host's memory, and nobody but this device writes to it.
  */
-__device__ inline void tell_bad(uint64_t *bad, int64_t i, int64_t found)
+__device__ inline void report_bad(uint64_t *bad, int64_t i, int64_t found)
 {
     const int64_t shown = most<int64_t>(least<int64_t>(found, INT32_MAX), INT32_MIN);
     atomicMin((unsigned long long *)bad, (unsigned long long)i << 32 | (uint32_t)shown);

@@ -83,7 +83,7 @@ __global__ __launch_bounds__(kThreads) void slice_lines(const __grid_constant__ 
         const int64_t begin = first_from(s.idx, e, first, lane);
         e = {begin, first_from(s.idx, {begin, e.end}, first + width, lane)};
     }
-    if (thread == 0 && first == 0 && s.bad && !is_row(s, row)) tell_bad(s.bad, i, row);
+    if (thread == 0 && first == 0 && s.bad && !is_row(s, row)) report_bad(s.bad, i, row);
     int at[kHeld];
     float x[kHeld];
     const float weight = s.val || !s.weight ? 1.0f : *s.weight;
@@ -126,7 +126,7 @@ __global__ __launch_bounds__(kThreads) void slice_tiles(const __grid_constant__ 
         for (int r = warp; r < rows; r += kWarps) {
             const int64_t row = pick(s, i0 + r);
             Entries e = entries_of(s, row);
-            if (lane == 0 && j0 == 0 && s.bad && !is_row(s, row)) tell_bad(s.bad, i0 + r, row);
+            if (lane == 0 && j0 == 0 && s.bad && !is_row(s, row)) report_bad(s.bad, i0 + r, row);
             const int64_t begin = first_from(s.idx, e, j0, lane);
             e = {begin, first_from(s.idx, {begin, e.end}, j0 + cols, lane)};
             for (int64_t p = e.begin + lane; p < e.end; p += kWarp)

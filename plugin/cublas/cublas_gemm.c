@@ -60,7 +60,7 @@ static int ask_batch(const ask_t *ask, lac_ctx_t *ctx, const gemm_args_t *g)
 
 /* What is registered where C is to be is not as it was, whoever computes it. Of a batch, all between the
  * first C and the end of the last. */
-static void tell_written(const gemm_args_t *g)
+static void invalidate_written(const gemm_args_t *g)
 {
     int64_t apart = g->stride_c < 0 ? 0 : g->stride_c, one = (g->n - 1) * g->ldc + g->m;
     if (!g->f32_result || g->m <= 0 || g->n <= 0 || g->ldc < g->m || g->count <= 0) return;
@@ -74,7 +74,7 @@ static void tell_written(const gemm_args_t *g)
 /* False, for the caller's sake: cuBLAS's own, and it writes. */
 static bool not_ours(const ask_t *ask, const gemm_args_t *g, lac_pass_t why)
 {
-    tell_written(g);
+    invalidate_written(g);
     return unasked(ask, why);
 }
 
@@ -86,7 +86,7 @@ bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g)
     bool one = gemm_batch_as_one(g);
     if (!one && !gemm_batch_is_apart(g)) return not_ours(ask, g, LAC_PASS_BATCH);
     bool registered = one && lac_interpose_is_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->ldc);
-    if (!one) tell_written(g);
+    if (!one) invalidate_written(g);
     if ((double)g->m * (double)g->n * (double)g->k < lac_interpose_min_macs())
         return unasked(ask, LAC_PASS_SMALL);
     if (one && !registered && settled_take(handle, ask->caller, g, 0)) return false;

@@ -5,7 +5,7 @@
 #include "cublas_handle.h"
 
 /* What is registered where y is to be is not as it was, whoever computes it. */
-static void tell_written(const gemv_args_t *g)
+static void invalidate_written(const gemv_args_t *g)
 {
     int64_t step = g->incy < 0 ? -g->incy : g->incy;
     lac_interpose_is_registered(1, g->ta ? g->n : g->m, -1, NULL, NULL, g->y, step);
@@ -15,7 +15,7 @@ static bool lacuna_gemv(ask_t *ask, void *handle, const gemv_args_t *g)
 {
     handle_state_t state;
     if (!gemv_is_proper(g)) return unasked(ask, LAC_PASS_ARGUMENTS);
-    tell_written(g);
+    invalidate_written(g);
     if ((double)g->m * (double)g->n < lac_interpose_min_macs()) return unasked(ask, LAC_PASS_SMALL);
     if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_PASS_HANDLE);
     lac_pass_t why;

@@ -102,7 +102,7 @@ static bool has_getters(const sparse_getters_t *get)
 
 /* What is registered where C is to be is not as it was, whoever computes it. Of a batch, all from the first C
  * to the end of the last. */
-static void tell_written(const sparse_getters_t *get, const void *c)
+static void invalidate_written(const sparse_getters_t *get, const void *c)
 {
     dense_terms_t z;
     int batch = 0;
@@ -126,7 +126,7 @@ static bool lacuna_spmm(ask_t *ask, SPMM_PARAMS)
     void *stream = NULL;
     const sparse_getters_t *get = &ask->behind->get.sparse;
     if (!handle || !has_getters(get) || get->stream(handle, &stream)) return unasked(ask, LAC_PASS_HANDLE);
-    tell_written(get, c);
+    invalidate_written(get, c);
     if (!read_spmm(get, &s, SPMM_ARGS)) return unasked(ask, LAC_PASS_TYPE);
     if (s.m <= 0 || s.n <= 0 || s.k <= 0 || s.nnz <= 0) return unasked(ask, LAC_PASS_ARGUMENTS);
     if (lac_interpose_min_macs() > 0.0 && (double)s.nnz * (double)s.n < LEAST)

@@ -196,7 +196,7 @@ static void ignore(void *arg, const char *key, const char *value)
     (void)arg, (void)key, (void)value;
 }
 
-static lac_status_t told(int i)
+static lac_status_t reported(int i)
 {
     (void)i;
     lac_obj_t oa = obj_a(), ob = obj_b(), oc = obj_c();
@@ -274,7 +274,7 @@ static const struct {
              {attached, 4},
              {attached_columns, 2},
              {compared, 3},
-             {told, 1},
+             {reported, 1},
              {dropped_in, 3},
              {registered, 2},
              {no_device, 1}};

@@ -39,11 +39,11 @@ bool gpu_expect(lac_status_t got, lac_status_t want, const char *what)
 
 bool gpu_expect_error(lac_status_t got, lac_status_t want, const char *word, const char *what)
 {
-    char told[512];
-    snprintf(told, sizeof told, "%s", lac_last_error());
+    char reported[512];
+    snprintf(reported, sizeof reported, "%s", lac_last_error());
     if (!gpu_expect(got, want, what)) return false;
-    if (strstr(told, word)) return true;
-    gpu_fail("%s: the message does not say '%s': '%s'", what, word, told);
+    if (strstr(reported, word)) return true;
+    gpu_fail("%s: the message does not say '%s': '%s'", what, word, reported);
     return false;
 }
 
@@ -79,14 +79,14 @@ static void keep_backend(void *arg, const char *key, const char *value)
  * that there is one. */
 static int without_device(void)
 {
-    char told[256] = "", why[512];
+    char reported[256] = "", why[512];
     lac_ctx_t *host;
     snprintf(why, sizeof why, "%s", lac_last_error());
     if (lac_ctx_create(&host) == LAC_OK) {
-        lac_ctx_info(host, keep_backend, told);
+        lac_ctx_info(host, keep_backend, reported);
         lac_ctx_free(host);
     }
-    bool loaded = !strncmp(told, "loaded", 6), promised = getenv("LACUNA_TEST_DEVICE") != NULL;
+    bool loaded = !strncmp(reported, "loaded", 6), promised = getenv("LACUNA_TEST_DEVICE") != NULL;
     printf("%s: %s\n", loaded && !promised ? "skipped" : "FAIL", why);
     return loaded && !promised ? SKIPPED : 1;
 }

@@ -106,7 +106,7 @@ static void test_other_operands(lac_ctx_t *ctx)
 }
 
 /* What is told of a decision: the chosen route is among the candidates, and each has a cost or a refusal. */
-static void test_told_decision(lac_ctx_t *ctx)
+static void test_reported_decision(lac_ctx_t *ctx)
 {
     for (size_t p = 0; p < GPU_COUNT(problems); p++) {
         gpu_case_t x;
@@ -158,8 +158,8 @@ static void test_memory_stays(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_scalars),         GPU_TEST(test_absent_scalars),
-                                       GPU_TEST(test_nothing_is_read), GPU_TEST(test_other_operands),
-                                       GPU_TEST(test_told_decision),   GPU_TEST(test_memory_stays)};
+    static const gpu_test_t tests[] = {GPU_TEST(test_scalars),           GPU_TEST(test_absent_scalars),
+                                       GPU_TEST(test_nothing_is_read),   GPU_TEST(test_other_operands),
+                                       GPU_TEST(test_reported_decision), GPU_TEST(test_memory_stays)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

@@ -123,17 +123,17 @@ static void test_recorded_plans(lac_ctx_t *ctx)
  */
 static void test_metadata_given(lac_ctx_t *ctx)
 {
-    static const char *const told[] = {"csr", "csc", "bits", "active"};
+    static const char *const reported[] = {"csr", "csc", "bits", "active"};
     const char *routes[GPU_ROUTES_MAX];
     int count = gpu_routes(ctx, routes);
-    for (size_t t = 0; t < GPU_COUNT(told); t++)
+    for (size_t t = 0; t < GPU_COUNT(reported); t++)
         for (int r = 0; r < count; r++) {
             char text[REF_PROBLEM_TEXT];
             gpu_case_t x;
             job_t job = {&x, routes[r], NULL, {0}};
             lac_graph_t *recording = NULL;
-            snprintf(text, sizeof text, "sgemm:NN:9x400x200:A=bern0.02:metaA=%s:onlyA=%d:s%d", told[t], r % 2,
-                     4 + r % 2);
+            snprintf(text, sizeof text, "sgemm:NN:9x400x200:A=bern0.02:metaA=%s:onlyA=%d:s%d", reported[t],
+                     r % 2, 4 + r % 2);
             if (gpu_case_make(&x, ctx, text) && (!r || gpu_case_takes(&x, routes[r])) &&
                 gpu_expect(call(&job), LAC_OK, text) &&
                 gpu_expect(lac_graph_capture(ctx, call, &job, 2, &recording), LAC_OK, text)) {

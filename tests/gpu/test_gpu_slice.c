@@ -208,7 +208,7 @@ static void test_long_lists(lac_ctx_t *ctx)
 }
 
 /* A row that there is not is told by the next call or by waiting, the first place of it, once. */
-static void test_strays_are_told(lac_ctx_t *ctx)
+static void test_strays_are_reported(lac_ctx_t *ctx)
 {
     static const int64_t rows[] = {4, 1, 10, -3, 99};
     lac_ctx_t *host;
@@ -349,8 +349,8 @@ static void test_recorded(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_shapes),           GPU_TEST(test_long_lists),
-                                       GPU_TEST(test_strays_are_told),  GPU_TEST(test_no_columns),
-                                       GPU_TEST(test_bits_are_no_rows), GPU_TEST(test_recorded)};
+    static const gpu_test_t tests[] = {
+        GPU_TEST(test_shapes),     GPU_TEST(test_long_lists),       GPU_TEST(test_strays_are_reported),
+        GPU_TEST(test_no_columns), GPU_TEST(test_bits_are_no_rows), GPU_TEST(test_recorded)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

@@ -55,33 +55,33 @@ log=$folder/log
 summary under env "$@" LACUNA_BACKEND="$backend" LACUNA_VERBOSE=exec LACUNA_LOG="$log"
 
 failed=0
-tell() { echo "$*"; failed=1; }
+fail_with() { echo "$*"; failed=1; }
 plain=$(grep -c ' PASSED THE ' plain/summary)
 under=$(grep -c ' PASSED THE ' under/summary)
 exits=$(grep -c ' PASSED THE TESTS OF ERROR-EXITS' under/summary)
-[ "$plain" -ge 10 ] || tell "the tester itself reports only $plain tests passed"
-[ "$under" -eq "$plain" ] || tell "$under tests passed under the plugin, $plain without it"
-[ "$exits" -ge 5 ] || tell "only $exits error-exit tests passed"
-grep -q 'END OF TESTS' under/summary || tell "the tester did not reach its end"
+[ "$plain" -ge 10 ] || fail_with "the tester itself reports only $plain tests passed"
+[ "$under" -eq "$plain" ] || fail_with "$under tests passed under the plugin, $plain without it"
+[ "$exits" -ge 5 ] || fail_with "only $exits error-exit tests passed"
+grep -q 'END OF TESTS' under/summary || fail_with "the tester did not reach its end"
 bad=$(grep -E 'FAIL|SUSPECT|\*\*\*|ABANDONED|MISMATCH|INCORRECT' under/summary)
-[ -z "$bad" ] || tell "$bad"
+[ -z "$bad" ] || fail_with "$bad"
 
 # Letters, scalars and extents above 0 make over a thousand calls of each routine. A forced route takes those that
 # it can: a sparse one leaves a product with a scalar of 0, or of too few elements, to others.
 calls() { grep "^lacuna,[0-9]*,exec,$symbol," "$log" 2> /dev/null | cut -d, -f15; }
 logged=$(calls | wc -l)
-[ "$logged" -ge 1000 ] || tell "only $logged calls of $symbol came to Lacuna"
+[ "$logged" -ge 1000 ] || fail_with "only $logged calls of $symbol came to Lacuna"
 case $backend in
     auto | bitmask) route=. ;; # bitmask needs a frozen operand, which no BLAS call has: it falls back
     blas) route=dense ;;
     *) route=$backend ;;
 esac
 taken=$(calls | grep -c "$route")
-[ "$taken" -ge 500 ] || tell "only $taken calls of $symbol took the route $route"
+[ "$taken" -ge 500 ] || fail_with "only $taken calls of $symbol took the route $route"
 
 # netlib's cblas_sgemm calls sgemm_: a BLAS's own calls pass unseen.
 others=$(grep -v "^lacuna,[0-9]*,exec,$symbol," "$log" 2> /dev/null | cut -d, -f4 | sort | uniq -c)
-[ -z "$others" ] || tell "calls that the tester did not make came to Lacuna:" $others
+[ -z "$others" ] || fail_with "calls that the tester did not make came to Lacuna:" $others
 routes=$(calls | sort | uniq -c | awk '{ printf " %s %d", $2, $1 }')
 echo "$tester $backend: $under passed, $exits error exits, $logged calls of $symbol:$routes"
 exit $failed

@@ -172,7 +172,7 @@ static void test_transposed_view(void **state)
     expect_computed(1.0f);
 }
 
-static void test_failures_are_told(void **state)
+static void test_failures_are_reported(void **state)
 {
     fake.fails = fake.calls + 1;
     unit_expect(strided(*state, NULL, NULL), LAC_ERR_VENDOR, "strided");
@@ -203,7 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BATCH_TEST(test_served_as_a_whole),        BATCH_TEST(test_one_by_one),
         BATCH_TEST(test_views_that_are_not_alike), BATCH_TEST(test_transposed_view),
-        BATCH_TEST(test_failures_are_told),        BATCH_TEST(test_nothing_to_do),
+        BATCH_TEST(test_failures_are_reported),    BATCH_TEST(test_nothing_to_do),
     };
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,9 +131,9 @@ static void call_by(lac_ctx_t *ctx, lac_dim_t m, int times, bool drop_in)
     for (int i = 0; i < times; i++) {
         lac_request_t request = {.symbol = "test", .may_decline = drop_in, .followed = drop_in};
         lac_problem_t p = {.m = m, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = 4, .ccs = 1};
-        bool told = ctx->policy.detect == LAC_DETECT_OFF;
-        p.a.density = told ? 0.1 : -1.0;
-        p.a.known = told ? LAC_KNOWN_ATTACHED : LAC_KNOWN_NOT;
+        bool reported = ctx->policy.detect == LAC_DETECT_OFF;
+        p.a.density = reported ? 0.1 : -1.0;
+        p.a.known = reported ? LAC_KNOWN_ATTACHED : LAC_KNOWN_NOT;
         p.a.buf = p.b.buf = c;
         p.b.density = p.a.k_active = p.b.k_active = -1.0;
         unit_expect(lac_dispatch(ctx, &p, &request), LAC_OK, "dispatch");

@@ -191,7 +191,7 @@ static void test_compare(void **state)
 }
 
 /* A difference is told, and a NaN on one side is one. */
-static void test_compare_tells_differences(void **state)
+static void test_compare_reports_differences(void **state)
 {
     (void)state;
     lac_ctx_t *ctx = telling("compare", "reference");
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_exec_line_of_rows),
                                        cmocka_unit_test(test_dispatch_and_meta_lines),
                                        cmocka_unit_test(test_compare),
-                                       cmocka_unit_test(test_compare_tells_differences),
+                                       cmocka_unit_test(test_compare_reports_differences),
                                        cmocka_unit_test(test_silent_unless_asked),
                                        cmocka_unit_test(test_statistics),
                                        cmocka_unit_test(test_log_file)};

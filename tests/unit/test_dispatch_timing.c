@@ -89,15 +89,15 @@ static void test_follows_a_change(void **state)
 {
     (void)state;
     lac_site_t site = {0};
-    bool told = false;
+    bool reported = false;
     for (int i = 0; i < 10; i++) teach(&site, DENSE, 1.0);
-    for (int i = 0; i < 200; i++) told |= teach(&site, DENSE, 3.0);
+    for (int i = 0; i < 200; i++) reported |= teach(&site, DENSE, 3.0);
     expect_factor(&site, DENSE, 3.0, 0.1);
-    assert_true(told);
-    told = false;
-    for (int i = 0; i < 50; i++) told |= teach(&site, DENSE, 0.5);
+    assert_true(reported);
+    reported = false;
+    for (int i = 0; i < 50; i++) reported |= teach(&site, DENSE, 0.5);
     expect_factor(&site, DENSE, 0.5, 0.05);
-    assert_true(told);
+    assert_true(reported);
 }
 
 static void test_no_row(void **state)

@@ -43,15 +43,15 @@ static const ref_result_t *expected(check_run_t *run, unsigned nan, char *why, s
 static int readings(const check_run_t *run, const lac_decision_t *d, unsigned reading[4])
 {
     const ref_problem_t *p = &run->set.problem;
-    bool told = d->route || run->options->strict_nan || !has_special_values(p);
+    bool reported = d->route || run->options->strict_nan || !has_special_values(p);
     bool left = d->side && strcmp(d->side, "left") == 0, right = d->side && strcmp(d->side, "right") == 0;
     reading[0] = REF_STRICT;
-    if (told && !run->options->strict_nan && (left || right)) {
+    if (reported && !run->options->strict_nan && (left || right)) {
         reading[0] = left ? REF_SKIP_A : REF_SKIP_B;
         reading[1] = REF_SKIP_A | REF_SKIP_B;
         return (left ? p->b.only : p->a.only) ? 2 : 1;
     }
-    if (told) return 1;
+    if (reported) return 1;
     reading[1] = REF_SKIP_A;
     reading[2] = REF_SKIP_B;
     return 3;

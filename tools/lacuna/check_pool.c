@@ -23,9 +23,9 @@ typedef struct pool {
     const check_work_t *work;
     check_tally_t *sum;
     pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t told_more;
-    size_t dealt, told; /* problems that a worker took, and that were reported */
-    int code;           /* the first of the list that is not EXIT_OK           */
+    pthread_cond_t reported_more;
+    size_t dealt, reported; /* problems that a worker took, and that were reported */
+    int code;               /* the first of the list that is not EXIT_OK           */
     size_t slots;
     slot_t *slot;
 } pool_t;
@@ -41,8 +41,8 @@ static bool take(pool_t *pool, size_t *index)
 {
     pthread_mutex_lock(&pool->lock);
     while (pool->code == EXIT_OK && pool->dealt < pool->work->problems &&
-           pool->dealt - pool->told == pool->slots)
-        pthread_cond_wait(&pool->told_more, &pool->lock);
+           pool->dealt - pool->reported == pool->slots)
+        pthread_cond_wait(&pool->reported_more, &pool->lock);
     bool more = pool->code == EXIT_OK && pool->dealt < pool->work->problems;
     if (more) *index = pool->dealt++;
     pthread_mutex_unlock(&pool->lock);
@@ -57,8 +57,8 @@ static void tell(pool_t *pool, slot_t *slot)
     pool->code = slot->code;
     free(slot->text);
     *slot = (slot_t){0};
-    pool->told++;
-    progress("check: %zu of %zu", pool->told, pool->work->problems);
+    pool->reported++;
+    progress("check: %zu of %zu", pool->reported, pool->work->problems);
 }
 
 /* Hands a report in, and tells those whose turn it now is. */
@@ -66,9 +66,9 @@ static void give(pool_t *pool, size_t index, const slot_t *report)
 {
     pthread_mutex_lock(&pool->lock);
     pool->slot[index % pool->slots] = *report;
-    while (pool->code == EXIT_OK && pool->slot[pool->told % pool->slots].done)
-        tell(pool, &pool->slot[pool->told % pool->slots]);
-    pthread_cond_broadcast(&pool->told_more);
+    while (pool->code == EXIT_OK && pool->slot[pool->reported % pool->slots].done)
+        tell(pool, &pool->slot[pool->reported % pool->slots]);
+    pthread_cond_broadcast(&pool->reported_more);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -138,7 +138,7 @@ int check_pool_run(const check_work_t *work, check_tally_t *sum)
     int code = worker && pool.slot ? EXIT_OK : EXIT_UNAVAILABLE;
     if (code != EXIT_OK) complain(work->command, "--jobs: out of memory");
     pthread_mutex_init(&pool.lock, NULL);
-    pthread_cond_init(&pool.told_more, NULL);
+    pthread_cond_init(&pool.reported_more, NULL);
     for (int i = 0; code == EXIT_OK && i < jobs; i++) {
         worker[i] = (worker_t){.pool = &pool, .check = work->check};
         code = check_contexts_make(&worker[i].check, work->command);
@@ -149,7 +149,7 @@ int check_pool_run(const check_work_t *work, check_tally_t *sum)
     }
     for (size_t i = 0; pool.slot && i < pool.slots; i++) free(pool.slot[i].text);
     for (int i = 0; worker && i < jobs; i++) check_contexts_free(&worker[i].check);
-    pthread_cond_destroy(&pool.told_more);
+    pthread_cond_destroy(&pool.reported_more);
     pthread_mutex_destroy(&pool.lock);
     free(pool.slot);
     free(worker);

@@ -39,7 +39,7 @@ static int is_log(const struct dirent *entry)
 static int tell(const char *folder, const taken_calls_t *taken)
 {
     struct dirent **entry = NULL;
-    int count = scandir(folder, &entry, is_log, versionsort), told = 0;
+    int count = scandir(folder, &entry, is_log, versionsort), reported = 0;
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
         doctor_log_t log;
@@ -48,7 +48,7 @@ static int tell(const char *folder, const taken_calls_t *taken)
             if (doctor_has_news(&log, taken)) {
                 fprintf(stderr, "\nprocess %s\n", entry[i]->d_name);
                 doctor_print(&log, taken, stderr);
-                told++;
+                reported++;
             }
             doctor_log_free(&log);
         }
@@ -56,7 +56,7 @@ static int tell(const char *folder, const taken_calls_t *taken)
         free(entry[i]);
     }
     free(entry);
-    return told;
+    return reported;
 }
 
 int command_doctor(int argc, char **argv)

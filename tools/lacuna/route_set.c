@@ -45,9 +45,9 @@ static bool ask_for_table(lac_ctx_t *ctx, lac_decision_t *decision)
     a.space = b.space = c.space = memory ? LAC_DEVICE : LAC_HOST;
     b.buf = first + 4;
     c.buf = first + 8;
-    bool told = lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, decision) == LAC_OK;
+    bool reported = lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, decision) == LAC_OK;
     if (memory) lac_device_free(ctx, memory);
-    return told;
+    return reported;
 }
 
 /* The library's table, seen through that decision. */
