@@ -203,7 +203,7 @@ static bool alike(const lac_obj_t *x, const lac_obj_t *y)
     return x->dt == y->dt && x->trans == y->trans && x->rs == y->rs && x->cs == y->cs && !y->meta && y->buf;
 }
 
-static lac_status_t check_place(const lac_ctx_t *ctx, const char *name, const lac_obj_t *x)
+static lac_status_t check_space(const lac_ctx_t *ctx, const char *name, const lac_obj_t *x)
 {
     return x->buf && ctx->backend->check ? ctx->backend->check(ctx->exec, name, x->buf) : LAC_OK;
 }
@@ -220,8 +220,8 @@ static lac_status_t check_views(const lac_ctx_t *ctx, lac_dim_t q, const lac_obj
     if ((status = lac_check_operand(na, a, false, ctx->backend->space))) return status;
     if ((status = lac_check_operand(nb, b, false, ctx->backend->space))) return status;
     if ((status = lac_check_operand(nc, c, true, ctx->backend->space))) return status;
-    if ((status = check_place(ctx, na, a)) || (status = check_place(ctx, nb, b)) ||
-        (status = check_place(ctx, nc, c)))
+    if ((status = check_space(ctx, na, a)) || (status = check_space(ctx, nb, b)) ||
+        (status = check_space(ctx, nc, c)))
         return status;
     if (lac_obj_rows(a) != first->m || lac_obj_cols(a) != first->k)
         return lac_fail(LAC_ERR_EXTENT, "%s: is not of the shape of a[0]", na);
@@ -239,14 +239,14 @@ static lac_status_t check_views(const lac_ctx_t *ctx, lac_dim_t q, const lac_obj
 static lac_status_t serve_set(const call_t *call, lac_dim_t count, const lac_obj_t *a, lac_dim_t step_a,
                               const lac_obj_t *b, lac_dim_t step_b, const lac_obj_t *c)
 {
-    const void *places_a[LAC_BATCH_SET], *places_b[LAC_BATCH_SET];
-    float *places_c[LAC_BATCH_SET];
-    lac_batch_t batch = {count, step_a, step_b, 1, places_a, places_b, places_c, NULL, 0.0};
+    const void *views_a[LAC_BATCH_SET], *views_b[LAC_BATCH_SET];
+    float *views_c[LAC_BATCH_SET];
+    lac_batch_t batch = {count, step_a, step_b, 1, views_a, views_b, views_c, NULL, 0.0};
     bool all = count > 1, served = false;
     lac_status_t status = LAC_OK;
     for (lac_dim_t q = 0; all && q < count; q++) {
         all = alike(a, &a[q * step_a]) && alike(b, &b[q * step_b]) && alike(c, &c[q]);
-        places_a[q] = a[q * step_a].buf, places_b[q] = b[q * step_b].buf, places_c[q] = c[q].buf;
+        views_a[q] = a[q * step_a].buf, views_b[q] = b[q * step_b].buf, views_c[q] = c[q].buf;
     }
     if (all) {
         lac_problem_t p;

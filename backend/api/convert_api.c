@@ -21,7 +21,7 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 
 #define ALL_FORMATS (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE)
 
-static lac_status_t check_place(const lac_ctx_t *ctx, const char *name, const void *memory)
+static lac_status_t check_space(const lac_ctx_t *ctx, const char *name, const void *memory)
 {
     return memory && ctx->backend->check ? ctx->backend->check(ctx->exec, name, memory) : LAC_OK;
 }
@@ -31,7 +31,7 @@ static lac_status_t check_input(const lac_ctx_t *ctx, const char *name, const la
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
     lac_status_t status = lac_check_operand(name, obj, false, ctx->backend->space);
-    return status ? status : check_place(ctx, name, obj->buf);
+    return status ? status : check_space(ctx, name, obj->buf);
 }
 
 static lac_status_t no_conversions(const lac_ctx_t *ctx)
@@ -187,7 +187,7 @@ lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *o
 {
     lac_status_t status = check_input(ctx, "a", a);
     if (!status) status = lac_check_operand("out", out, true, ctx->backend->space);
-    if (!status) status = check_place(ctx, "out", out->buf);
+    if (!status) status = check_space(ctx, "out", out->buf);
     if (status) return status;
     if (lac_obj_rows(a) != lac_obj_rows(out) || lac_obj_cols(a) != lac_obj_cols(out))
         return lac_fail(LAC_ERR_EXTENT, "out: is %" PRId64 " x %" PRId64 ", a is %" PRId64 " x %" PRId64,
@@ -212,8 +212,8 @@ static lac_status_t check_tiling(const lac_ctx_t *ctx, const lac_obj_t *a, lac_t
     if (t->rows < 1) return lac_fail(LAC_ERR_VALUE, "tile_rows: %" PRId64 " is below 1", t->rows);
     if (t->cols < 1) return lac_fail(LAC_ERR_VALUE, "tile_cols: %" PRId64 " is below 1", t->cols);
     if (!t->bits) return lac_fail(LAC_ERR_NULL, "bits: is NULL");
-    if ((status = check_place(ctx, "bits", t->bits))) return status;
-    if ((status = check_place(ctx, "count", t->count))) return status;
+    if ((status = check_space(ctx, "bits", t->bits))) return status;
+    if ((status = check_space(ctx, "count", t->count))) return status;
     lac_dim_t down = rows / t->rows + (rows % t->rows > 0), along = cols / t->cols + (cols % t->cols > 0);
     t->words = along / 64 + (along % 64 > 0);
     int64_t all;
@@ -249,7 +249,7 @@ lac_status_t lac_count_nonzeros(lac_ctx_t *ctx, const lac_obj_t *a, int64_t *cou
     if (status) return status;
     if (!count) return lac_fail(LAC_ERR_NULL, "count: is NULL");
     if (!ctx->backend->count) return no_conversions(ctx);
-    if ((status = check_place(ctx, "count", count))) return status;
+    if ((status = check_space(ctx, "count", count))) return status;
     lac_obj_t written = lac_view_array(count, 1, sizeof *count);
     if ((status = check_apart("count", a, &written))) return status;
     lac_operand_t x = lac_operand_describe(a);

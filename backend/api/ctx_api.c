@@ -26,7 +26,7 @@ const char *lac_version(void)
     return TEXT_OF(LACUNA_VERSION);
 }
 
-static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_place_t place)
+static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_device_request_t request)
 {
     lac_ctx_t *made = calloc(1, sizeof *made);
     if (!made) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
@@ -34,19 +34,19 @@ static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_pl
     lac_tune_load(&made->machine, made->policy.threads, made->machine_source, sizeof made->machine_source);
     made->tuned = made->machine.noise < LAC_NOISE_MAX;
     made->now_us = lac_now_us;
-    place.threads = made->policy.threads;
-    lac_status_t status = backend->open(&made->exec, &place, &made->machine);
+    request.threads = made->policy.threads;
+    lac_status_t status = backend->open(&made->exec, &request, &made->machine);
     if (status) {
         free(made);
         return status;
     }
     const char *estimated = backend->estimate ? backend->estimate(made->exec, &made->machine) : "as shipped";
     snprintf(made->device_source, sizeof made->device_source, "%s", estimated);
-    made->device_name = place.name;
-    if (place.name)
-        lac_tune_load_device(&made->machine, place.name, made->device_source, sizeof made->device_source);
+    made->device_name = request.name;
+    if (request.name)
+        lac_tune_load_device(&made->machine, request.name, made->device_source, sizeof made->device_source);
     made->backend = backend;
-    made->device = place.device;
+    made->device = request.device;
     made->routes = lac_route_table(backend, &made->route_count);
     lac_statistics_enlist(made);
     *ctx = made;
@@ -61,7 +61,7 @@ lac_status_t lac_ctx_create_cuda(lac_ctx_t **ctx, int device, void *stream)
     *ctx = NULL;
     const lac_backend_t *cuda = lac_backend_cuda(&why);
     if (!cuda) return lac_fail(LAC_ERR_UNAVAILABLE, "device: no CUDA backend: %s", why);
-    return create(ctx, cuda, (lac_place_t){.device = device, .stream = stream});
+    return create(ctx, cuda, (lac_device_request_t){.device = device, .stream = stream});
 }
 
 lac_status_t lac_ctx_create(lac_ctx_t **ctx)
@@ -73,7 +73,7 @@ lac_status_t lac_ctx_create(lac_ctx_t **ctx)
         return lac_fail(LAC_ERR_UNAVAILABLE,
                         "context: a fully static executable can load no BLAS; link the C "
                         "library dynamically, or set LACUNA_BLAS=none to do without");
-    return create(ctx, &lac_backend_host, (lac_place_t){.device = -1});
+    return create(ctx, &lac_backend_host, (lac_device_request_t){.device = -1});
 }
 
 void lac_ctx_free(lac_ctx_t *ctx)
@@ -149,10 +149,10 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_info_fn fact, void *arg)
         snprintf(key, sizeof key, "option %s", lac_policy_name(i));
         fact(arg, key, text);
     }
-    lac_tune_place(ctx->machine_source, text, sizeof text);
+    lac_tune_shown_path(ctx->machine_source, text, sizeof text);
     fact(arg, "constants", text);
     if (ctx->device_name) {
-        lac_tune_place(ctx->device_source, text, sizeof text);
+        lac_tune_shown_path(ctx->device_source, text, sizeof text);
         fact(arg, "device constants", text);
     }
     for (int i = 0; i < lac_constant_count; i++) {

@@ -43,7 +43,7 @@ static bool same_view(const lac_obj_t *x, const lac_obj_t *y)
 }
 
 /* Where these views would be kept; NULL where they say too little: what metadata says may change. */
-static lac_checked_t *place_of(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
+static lac_checked_t *slot_of(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
 {
     if (!a || !b || !c || a->meta || b->meta || c->meta || !c->buf) return NULL;
     uint64_t mixed = (uintptr_t)a->buf ^ (uintptr_t)b->buf >> 3 ^ (uintptr_t)c->buf >> 5;
@@ -65,7 +65,7 @@ static lac_status_t check_objects(const lac_ctx_t *ctx, const lac_obj_t *a, cons
  * call's time. */
 static lac_status_t check_views(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
 {
-    lac_checked_t *place = place_of(ctx, a, b, c);
+    lac_checked_t *place = slot_of(ctx, a, b, c);
     if (place && same_view(&place->c, c) && same_view(&place->a, a) && same_view(&place->b, b)) return LAC_OK;
     lac_status_t status = check_objects(ctx, a, b, c);
     if (place && !status) *place = (lac_checked_t){*a, *b, *c};

@@ -15,7 +15,7 @@ typedef struct ways {
     lac_ctx_t *ctx;
     const lac_problem_t *p;
     const lac_residual_t *residual;
-    const lac_route_t *few, *many;
+    const lac_route_t *sparse_path, *dense_path;
 } ways_t;
 
 /* A site of the product that a sparse route serves; the eager calls' operands may have been registered. */
@@ -70,14 +70,14 @@ static lac_status_t queue(const ways_t *ways, const lac_route_t *route)
     return status ? status : lac_residual_queue(ways->ctx, ways->residual, ways->p);
 }
 
-static lac_status_t queue_few(void *arg)
+static lac_status_t queue_sparse(void *arg)
 {
-    return queue(arg, ((const ways_t *)arg)->few);
+    return queue(arg, ((const ways_t *)arg)->sparse_path);
 }
 
-static lac_status_t queue_many(void *arg)
+static lac_status_t queue_dense(void *arg)
 {
-    return queue(arg, ((const ways_t *)arg)->many);
+    return queue(arg, ((const ways_t *)arg)->dense_path);
 }
 
 static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate)
@@ -98,13 +98,13 @@ static lac_status_t prepare(void *arg)
 {
     const ways_t *ways = arg;
     const lac_backend_t *backend = ways->ctx->backend;
-    lac_status_t status = backend->prepare(ways->ctx->exec, ways->few, ways->p);
-    if (!status) status = backend->prepare(ways->ctx->exec, ways->many, ways->p);
+    lac_status_t status = backend->prepare(ways->ctx->exec, ways->sparse_path, ways->p);
+    if (!status) status = backend->prepare(ways->ctx->exec, ways->dense_path, ways->p);
     return status ? status : backend->device->wait(ways->ctx->exec);
 }
 
 static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_residual_t *residual,
-                  const lac_estimate_t *estimate, void (*gone)(void *), void *owner)
+                  const lac_estimate_t *estimate, void (*on_release)(void *), void *owner)
 {
     lac_choice_t dense = select_at(ctx, p, NULL), sparse = select_at(ctx, p, estimate);
     bool pays = sparse.route->role == LAC_ROLE_SPARSE &&
@@ -112,16 +112,16 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
                 (sparse.route->side == LAC_SIDE_RIGHT) == (estimate->right != 0);
     ways_t ways = {ctx, p, residual, sparse.route, dense.route};
     if (!pays) {
-        gone(owner);
+        on_release(owner);
         return 0;
     }
     lac_branch_t branch = {.stream = stream,
                            .limit = estimate->limit,
                            .prepare = prepare,
-                           .few = queue_few,
-                           .many = queue_many,
+                           .sparse_path = queue_sparse,
+                           .dense_path = queue_dense,
                            .arg = &ways,
-                           .gone = gone,
+                           .on_release = on_release,
                            .owner = owner};
     branch.x = estimate->right ? &p->b : &p->a;
     branch.rows = estimate->right ? p->k : p->m;
@@ -131,7 +131,7 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
 }
 
 int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *product,
-                     const lac_estimate_t *estimate, void (*gone)(void *owner), void *owner)
+                     const lac_estimate_t *estimate, void (*on_release)(void *owner), void *owner)
 {
     const lac_captured_gemm_t *x = product;
     lac_obj_t a = lac_column_obj(LAC_DEVICE, x->ta, x->m, x->k, x->a, 1, x->lda),
@@ -140,14 +140,14 @@ int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *pr
     lac_problem_t p;
     bool can = ctx->backend->device && ctx->backend->device->branch && ctx->backend->prepare;
     if (!can || lac_check_product(&a, &b, &c)) {
-        gone(owner);
+        on_release(owner);
         return 0;
     }
     lac_problem_describe(&p, x->alpha, &a, &b, x->beta, &c);
     p.math = ctx->policy.math;
     p.strict_nan = ctx->policy.strict_nan;
     int token = lac_enter(ctx);
-    int done = record(ctx, stream, &p, &x->residual, estimate, gone, owner);
+    int done = record(ctx, stream, &p, &x->residual, estimate, on_release, owner);
     lac_leave(ctx, token);
     return done;
 }

@@ -89,11 +89,11 @@ static void meet_by_shape(lac_ctx_t *ctx, const lac_obj_t *x)
 static bool is_unchanged(const lac_ctx_t *ctx, lac_registered_t *found, const lac_obj_t *x)
 {
     bool asks;
-    uint64_t print;
+    uint64_t fingerprint;
     lac_operand_t stored = {.dt = x->dt, .buf = x->buf, .rs = x->rs, .cs = x->cs};
-    if (!ctx->backend->print || !lac_registered_watch(found, &asks)) return true;
-    if (!ctx->backend->print(ctx->exec, &stored, x->m, x->n, found, asks, &print)) return true;
-    return lac_registered_compare(found, print);
+    if (!ctx->backend->fingerprint || !lac_registered_watch(found, &asks)) return true;
+    if (!ctx->backend->fingerprint(ctx->exec, &stored, x->m, x->n, found, asks, &fingerprint)) return true;
+    return lac_registered_compare(found, fingerprint);
 }
 
 static lac_registered_t *take(lac_ctx_t *ctx, lac_obj_t *x)

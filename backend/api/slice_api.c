@@ -29,7 +29,7 @@ static lac_status_t check_index_type(const char *name, lac_index_t it)
     return lac_fail(LAC_ERR_TYPE, "%s: %d is no index type", name, (int)it);
 }
 
-static lac_status_t check_place(const lac_ctx_t *ctx, const char *name, const void *memory)
+static lac_status_t check_space(const lac_ctx_t *ctx, const char *name, const void *memory)
 {
     return memory && ctx->backend->check ? ctx->backend->check(ctx->exec, name, memory) : LAC_OK;
 }
@@ -58,13 +58,13 @@ static lac_status_t describe(const call_t *c, lac_slicing_t *s)
         return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend slices no rows; use a host context",
                         backend->name);
     if ((status = lac_check_operand("a", c->a, false, backend->space))) return status;
-    if ((status = check_place(c->ctx, "a", c->a->buf))) return status;
+    if ((status = check_space(c->ctx, "a", c->a->buf))) return status;
     if ((status = check_index_type("it", c->it))) return status;
     if (c->count < 0 || c->count > INT64_MAX / (int64_t)sizeof(double) - 1)
         return lac_fail(LAC_ERR_EXTENT, "count: %" PRId64 " is %s", c->count,
                         c->count < 0 ? "negative" : "more than memory holds");
     if (c->count && !c->rows) return lac_fail(LAC_ERR_NULL, "rows: is NULL");
-    if ((status = check_place(c->ctx, "rows", c->rows))) return status;
+    if ((status = check_space(c->ctx, "rows", c->rows))) return status;
     *s = (lac_slicing_t){.a = lac_operand_describe(c->a),
                          .which = c->a->trans == LAC_TRANS ? LAC_FORMAT_CSC : LAC_FORMAT_CSR,
                          .m = lac_obj_rows(c->a),
@@ -91,7 +91,7 @@ static lac_status_t find_format(const call_t *c, lac_slicing_t *s)
                    : lac_fail(LAC_ERR_EMPTY, "a.meta: %s that stands for it; attach %s, or scan and freeze",
                               meta ? "holds no format" : "is NULL: there is none", format);
     if (!s->val && !s->homogeneous) s->val = s->format->val;
-    return check_place(c->ctx, "options.val", s->val);
+    return check_space(c->ctx, "options.val", s->val);
 }
 
 /* That what is written shares no memory with what is read. */
@@ -126,7 +126,7 @@ static lac_status_t check_dense(const call_t *c, const lac_slicing_t *s, const c
                         " x %" PRId64,
                         name, lac_obj_rows(dense), lac_obj_cols(dense), s->count, s->count, s->n);
     if (!dense->buf && dense->m && dense->n) return lac_fail(LAC_ERR_NULL, "%s.buf: is NULL", name);
-    return check_place(c->ctx, name, dense->buf);
+    return check_space(c->ctx, name, dense->buf);
 }
 
 lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
@@ -153,7 +153,7 @@ static lac_status_t check_gradient(const call_t *c, const lac_slicing_t *s, cons
 {
     int64_t count = s->homogeneous ? 1 : s->format->count;
     if (count && !grad_val) return lac_fail(LAC_ERR_NULL, "grad_val: is NULL");
-    lac_status_t status = check_place(c->ctx, "grad_val", grad_val);
+    lac_status_t status = check_space(c->ctx, "grad_val", grad_val);
     if (status) return status;
     lac_obj_t written = lac_view_array(grad_val, count, sizeof *grad_val);
     if (lac_share_memory(grad_out, &written)) return lac_fail(LAC_ERR_ALIAS, "grad_val: overlaps grad_out");
@@ -185,7 +185,7 @@ static lac_status_t check_pointers(const call_t *c, lac_index_t ptr_it, const vo
 {
     lac_status_t status = check_index_type("ptr_it", ptr_it);
     if (status) return status;
-    return ptr ? check_place(c->ctx, "ptr", ptr) : lac_fail(LAC_ERR_NULL, "ptr: is NULL");
+    return ptr ? check_space(c->ctx, "ptr", ptr) : lac_fail(LAC_ERR_NULL, "ptr: is NULL");
 }
 
 lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
@@ -231,8 +231,8 @@ lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t 
     int64_t entries = 0;
     lac_status_t status = describe(&c, &s);
     if (!status) status = check_pointers(&c, ptr_it, ptr);
-    if (!status) status = check_place(ctx, "idx", idx);
-    if (!status) status = check_place(ctx, "val", val);
+    if (!status) status = check_space(ctx, "idx", idx);
+    if (!status) status = check_space(ctx, "val", val);
     if (status) return status;
     const lac_slicer_t *slicer = ctx->backend->slicer;
     int token = lac_enter(ctx);

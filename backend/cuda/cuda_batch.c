@@ -45,7 +45,7 @@ typedef struct place {
     int trans, ld;
 } place_t;
 
-static place_t place_of(const void *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
+static place_t slot_of(const void *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
 {
     int64_t by_columns = cols == 1 ? rows : cs, by_rows = rows == 1 ? cols : rs;
     if ((rs == 1 || rows == 1) && by_columns >= rows && by_columns <= INT32_MAX)
@@ -70,17 +70,17 @@ typedef struct dense {
 static bool as_dense(const lac_problem_t *p, const lac_batch_t *batch, dense_t *d)
 {
     const lac_operand_t *a = &p->a, *b = &p->b;
-    place_t c = place_of(p->c, p->crs, p->ccs, p->m, p->n);
-    *d = (dense_t){place_of(a->buf, a->rs, a->cs, p->m, p->k),
-                   place_of(b->buf, b->rs, b->cs, p->k, p->n),
+    place_t c = slot_of(p->c, p->crs, p->ccs, p->m, p->n);
+    *d = (dense_t){slot_of(a->buf, a->rs, a->cs, p->m, p->k),
+                   slot_of(b->buf, b->rs, b->cs, p->k, p->n),
                    c,
                    p->m,
                    p->n,
                    batch->a_step,
                    batch->b_step};
     if (c.ld && c.trans == LAC_CUBLAS_T)
-        *d = (dense_t){place_of(b->buf, b->cs, b->rs, p->n, p->k),
-                       place_of(a->buf, a->cs, a->rs, p->k, p->m),
+        *d = (dense_t){slot_of(b->buf, b->cs, b->rs, p->n, p->k),
+                       slot_of(a->buf, a->cs, a->rs, p->k, p->m),
                        c,
                        p->n,
                        p->m,

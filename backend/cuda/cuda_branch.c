@@ -65,12 +65,12 @@ static lac_status_t add_node(cudaStream_t stream, cudaGraphConditionalHandle han
     return status;
 }
 
-/* The graph sees to it from now on that branch->gone is called. */
+/* The graph sees to it from now on that branch->on_release is called. */
 static lac_status_t hand_over(lac_branch_t *branch, cudaGraph_t graph, bool *owned)
 {
     cudaUserObject_t owner = NULL;
     lac_status_t status = lac_cuda_check_error(
-        cudaUserObjectCreate(&owner, branch->owner, branch->gone, 1, cudaUserObjectNoDestructorSync),
+        cudaUserObjectCreate(&owner, branch->owner, branch->on_release, 1, cudaUserObjectNoDestructorSync),
         "branch");
     if (status) return status;
     *owned = true;
@@ -110,13 +110,13 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
         status = lac_fail(LAC_ERR_UNAVAILABLE, "branch: the driver is older than CUDA 12.8");
     if (!status) status = branch->prepare(branch->arg);
     lac_cuda_recording_begin();
-    if (!status) status = record(exec, branch->few, branch->arg, &way[0]);
-    if (!status) status = record(exec, branch->many, branch->arg, &way[1]);
+    if (!status) status = record(exec, branch->sparse_path, branch->arg, &way[0]);
+    if (!status) status = record(exec, branch->dense_path, branch->arg, &way[1]);
     if (!status) status = add_branch(branch, way, &owned);
     lac_cuda_recording_end();
     for (int i = 0; i < 2; i++)
         if (way[i]) cudaGraphDestroy(way[i]);
-    if (!owned) branch->gone(branch->owner);
+    if (!owned) branch->on_release(branch->owner);
     cudaGetLastError();
     lac_cuda_unrelax(mode);
     return status;
@@ -127,7 +127,7 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
 lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
 {
     (void)exec;
-    branch->gone(branch->owner);
+    branch->on_release(branch->owner);
     return lac_fail(LAC_ERR_UNAVAILABLE, "branch: built with a CUDA older than 13");
 }
 

@@ -162,8 +162,8 @@ static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t h
 }
 
 /* W as the kernel reads it; transposed at `memory` where it has to be. */
-static lac_status_t place_w(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,
-                            const lac_format_data_t *copy, char *memory, lac_cuda_product_t *product)
+static lac_status_t lay_out_w(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,
+                              const lac_format_data_t *copy, char *memory, lac_cuda_product_t *product)
 {
     bool by_rows = lac_sided_slices(p, s) == LAC_SLICES_ROWS;
     product->w = copy ? copy->val : s->w->buf;
@@ -214,7 +214,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     else
         status = lac_cuda_rows_build(exec, &s, memory + rows_at, &csr);
     if (!status && stepped) status = lac_cuda_schedule_once(exec, &s, &csr, memory + transposed, &steps);
-    if (!status) status = place_w(exec, p, &s, how, copy, memory, &product);
+    if (!status) status = lay_out_w(exec, p, &s, how, copy, memory, &product);
     if (status) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
     return lac_cuda_launched(multiply(exec, how, &product, &csr, steps, memory + transposed + stepped),

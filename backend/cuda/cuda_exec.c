@@ -38,7 +38,7 @@ void lac_cuda_leave(lac_exec_t *exec, int token)
     if (token >= 0) cudaSetDevice(token);
 }
 
-static const char *place_of(const struct cudaPointerAttributes *found)
+static const char *slot_of(const struct cudaPointerAttributes *found)
 {
     return found->type == cudaMemoryTypeUnregistered ? "host memory"
            : found->type == cudaMemoryTypeHost       ? "pinned host memory"
@@ -48,7 +48,7 @@ static const char *place_of(const struct cudaPointerAttributes *found)
 /* Asking the driver takes about a microsecond, so the answers are kept. */
 /* Large allocations begin at multiples of 2 MB, small ones at a few places of such a block: all bits count.
  */
-static const void **place_of_seen(lac_exec_t *exec, const void *buf)
+static const void **slot_of_seen(lac_exec_t *exec, const void *buf)
 {
     uint64_t mixed = (uint64_t)(uintptr_t)buf * UINT64_C(0x9E3779B97F4A7C15);
     return &exec->seen[(mixed >> 32) % LAC_CUDA_SEEN];
@@ -56,7 +56,7 @@ static const void **place_of_seen(lac_exec_t *exec, const void *buf)
 
 lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf)
 {
-    const void **seen = place_of_seen(exec, buf);
+    const void **seen = slot_of_seen(exec, buf);
     struct cudaPointerAttributes found;
     if (*seen == buf) return LAC_OK;
     lac_status_t status = lac_cuda_check_error(cudaPointerGetAttributes(&found, buf), name);
@@ -65,7 +65,7 @@ lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf)
                 (found.type == cudaMemoryTypeDevice && found.device == exec->device);
     if (!here)
         return lac_fail(LAC_ERR_SPACE, "%s.buf: points to %s, and the context computes on device %d (%s)",
-                        name, place_of(&found), exec->device, exec->name);
+                        name, slot_of(&found), exec->device, exec->name);
     *seen = buf;
     return LAC_OK;
 }

@@ -101,7 +101,7 @@ static inline size_t lac_cuda_piece(size_t bytes)
 int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                         int64_t *samples, uint64_t seed, const void *tag, bool first);
 bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                                  const void *tag, bool asks, uint64_t *print);
+                                  const void *tag, bool asks, uint64_t *fingerprint);
 uint64_t lac_cuda_allocation(lac_exec_t *exec, const void *buf);
 lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads);
 lac_status_t lac_cuda_scan_bits(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *bits);

@@ -58,7 +58,7 @@ const char *lac_cuda_why_none(cudaError_t error)
     return driver ? cudaGetErrorString(error) : "no CUDA driver";
 }
 
-static lac_status_t choose_device(lac_exec_t *exec, lac_place_t *place)
+static lac_status_t choose_device(lac_exec_t *exec, lac_device_request_t *request)
 {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
@@ -66,10 +66,10 @@ static lac_status_t choose_device(lac_exec_t *exec, lac_place_t *place)
         cudaGetLastError();
         return lac_fail(LAC_ERR_UNAVAILABLE, "device: %s", lac_cuda_why_none(error));
     }
-    if (place->device < 0 && cudaGetDevice(&place->device) != cudaSuccess) place->device = 0;
-    if (place->device >= count)
-        return lac_fail(LAC_ERR_UNAVAILABLE, "device: %d, and there are %d", place->device, count);
-    exec->device = place->device;
+    if (request->device < 0 && cudaGetDevice(&request->device) != cudaSuccess) request->device = 0;
+    if (request->device >= count)
+        return lac_fail(LAC_ERR_UNAVAILABLE, "device: %d, and there are %d", request->device, count);
+    exec->device = request->device;
     exec->only_device = count == 1;
     return describe(exec);
 }
@@ -93,21 +93,21 @@ static lac_status_t make_stream(lac_exec_t *exec, void *stream)
     return LAC_OK;
 }
 
-lac_status_t lac_cuda_open(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine)
+lac_status_t lac_cuda_open(lac_exec_t **exec, lac_device_request_t *request, const lac_machine_t *machine)
 {
     lac_exec_t *made = *exec = calloc(1, sizeof *made);
     if (!made) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
     made->machine = machine;
-    lac_status_t status = choose_device(made, place);
+    lac_status_t status = choose_device(made, request);
     if (!status) {
         int token = lac_cuda_enter(made);
         enum cudaStreamCaptureMode mode = lac_cuda_relax();
-        status = make_stream(made, place->stream);
+        status = make_stream(made, request->stream);
         lac_cuda_unrelax(mode);
         lac_cuda_leave(made, token);
     }
     if (!status) {
-        place->name = made->name;
+        request->name = made->name;
         return LAC_OK;
     }
     lac_cuda_close(made);

@@ -46,7 +46,7 @@ static lac_status_t put(void *to, const void *from, size_t bytes)
     return status ? status : lac_cuda_check_error(cudaStreamSynchronize(stream), "metadata");
 }
 
-static lac_status_t place(int device, void **to, const void *from, size_t bytes)
+static lac_status_t upload_new(int device, void **to, const void *from, size_t bytes)
 {
     int before;
     *to = NULL;
@@ -69,7 +69,7 @@ static void release(void *memory)
     lac_cuda_unrelax(mode);
 }
 
-const lac_memory_t lac_cuda_memory = {fetch, place, release};
+const lac_memory_t lac_cuda_memory = {fetch, upload_new, release};
 
 /* The driver's own count, which runtimes linked statically and pools go through as well. */
 typedef CUresult (*ask_driver_t)(void *data, CUpointer_attribute attribute, CUdeviceptr address);

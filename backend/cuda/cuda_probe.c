@@ -91,7 +91,7 @@ int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows
 }
 
 bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                                  const void *tag, bool asks, uint64_t *print)
+                                  const void *tag, bool asks, uint64_t *fingerprint)
 {
     lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
     lac_cuda_sample_t *sample = find(exec, tag);
@@ -106,6 +106,6 @@ bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_
     }
     if (!answered(exec, sample, &sum)) return false;
     sample->tag = NULL;
-    *print = (uint64_t)sum;
+    *fingerprint = (uint64_t)sum;
     return true;
 }

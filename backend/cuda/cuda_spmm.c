@@ -170,7 +170,7 @@ static product_t *kept(lac_exec_t *exec, const lac_cuda_spmm_key_t *key)
 }
 
 /* An empty place, or that of the least recently used product that no recording uses; NULL: there is none. */
-static product_t *place_for(lac_exec_t *exec)
+static product_t *slot_for(lac_exec_t *exec)
 {
     product_t *oldest = NULL;
     for (int i = 0; i < PRODUCTS; i++) {
@@ -223,7 +223,7 @@ static lac_status_t run(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const 
     product_t *x = key->serial ? kept(exec, key) : NULL;
     if (!x && fixed) return (*declined = true), LAC_OK;
     if (!key->serial) return multiply_once(exec, key, a, alpha, b, beta, c);
-    product_t *place = x ? x : place_for(exec);
+    product_t *place = x ? x : slot_for(exec);
     if (!place) return (*declined = true), LAC_OK;
     if (!x && (status = make(exec, place, key, a, b, c))) return status;
     place->used = ++exec->sparse->clock;

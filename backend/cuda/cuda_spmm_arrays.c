@@ -52,8 +52,8 @@ static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_spmm_t *x, char *memo
     return status;
 }
 
-static lac_status_t place_rows(lac_exec_t *exec, const lac_spmm_t *x, const layout_t *l, char *memory,
-                               lac_cuda_csr_t *csr)
+static lac_status_t lay_out_rows(lac_exec_t *exec, const lac_spmm_t *x, const layout_t *l, char *memory,
+                                 lac_cuda_csr_t *csr)
 {
     int64_t *ptr = (int64_t *)(void *)memory;
     int32_t *idx = (int32_t *)(void *)(memory + l->ptr);
@@ -90,7 +90,7 @@ lac_status_t lac_cuda_spmm_arrays(lac_exec_t *exec, const lac_spmm_t *x)
     product.order = by_rows || l.transposed ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product.ldw = l.transposed ? l.ldw : by_rows ? x->rsb : x->csb;
     lac_status_t status = lac_cuda_work(exec, l.ptr + l.idx + l.w + l.by_rows + 1, (void **)&memory);
-    if (!status) status = place_rows(exec, x, &l, memory, &csr);
+    if (!status) status = lay_out_rows(exec, x, &l, memory, &csr);
     if (!status && l.transposed) {
         lac_cuda_matrix_t b = {LAC_F32, x->b, x->k, x->n, x->rsb, x->csb};
         float *w = (float *)(void *)(memory + l.ptr + l.idx);

@@ -135,8 +135,8 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 }
 
 /* S as the kernel reads it; expanded at *memory where it has to be. */
-static lac_status_t place_s(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, char **memory,
-                            lac_cuda_tiles_t *product)
+static lac_status_t lay_out_s(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, char **memory,
+                              lac_cuda_tiles_t *product)
 {
     bool right = s->s == &p->b;
     lac_cuda_dense_view_t found;
@@ -149,8 +149,8 @@ static lac_status_t place_s(lac_exec_t *exec, const lac_problem_t *p, const lac_
 }
 
 /* W by aligned rows; transposed at memory where it has to be. */
-static lac_status_t place_w(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *copy,
-                            partner_t partner, char *memory, lac_cuda_tiles_t *product)
+static lac_status_t lay_out_w(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *copy,
+                              partner_t partner, char *memory, lac_cuda_tiles_t *product)
 {
     product->b = copy ? copy->val : s->w->buf;
     product->ldb = copy ? s->n : s->wrs;
@@ -163,7 +163,7 @@ static lac_status_t place_w(lac_exec_t *exec, const lac_sided_t *s, const lac_fo
 }
 
 /* Has the product tell the output's bits, where they are asked for and there is room. */
-static void place_bits(lac_exec_t *exec, const lac_problem_t *p, lac_side_t side, lac_cuda_tiles_t *product)
+static void lay_out_bits(lac_exec_t *exec, const lac_problem_t *p, lac_side_t side, lac_cuda_tiles_t *product)
 {
     if (!p->epilogue.bits) return;
     product->bits_transposed = p->epilogue.bits_transposed != (side == LAC_SIDE_RIGHT);
@@ -203,11 +203,11 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         status = lac_cuda_work(exec, work_bytes(p, &s, partner, product.packed), (void **)&workspace);
     if (status || exec->preparing) return status;
     memory = workspace + own;
-    status = place_s(exec, p, &s, &memory, &product);
-    if (!status) status = place_w(exec, &s, copy, partner, memory, &product);
+    status = lay_out_s(exec, p, &s, &memory, &product);
+    if (!status) status = lay_out_w(exec, &s, copy, partner, memory, &product);
     if (status) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    place_bits(exec, p, route->side, &product);
+    lay_out_bits(exec, p, route->side, &product);
     out->bits = product.bits;
     return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
 }

@@ -81,7 +81,7 @@ static lac_status_t own(const lac_meta_t *meta, int slot, void *made, size_t byt
     format->owned[slot] = made;
     if (meta->memory) {
         format->release = meta->memory->release;
-        status = meta->memory->place(meta->device, &format->owned[slot], made, bytes);
+        status = meta->memory->upload_new(meta->device, &format->owned[slot], made, bytes);
         lac_free(made);
         if (status) format->owned[slot] = NULL;
     }

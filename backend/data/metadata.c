@@ -107,9 +107,9 @@ lac_status_t lac_meta_touch(lac_meta_t *meta)
 
 bool lac_meta_settle(lac_meta_t *meta, lac_space_t space)
 {
-    int home = space == LAC_HOST ? LAC_HOME_HOST : LAC_HOME_DEVICE, found = LAC_HOME_OPEN;
-    if (atomic_load_explicit(&meta->home, memory_order_relaxed) == home) return true;
-    return atomic_compare_exchange_strong(&meta->home, &found, home) || found == home;
+    int residency = space == LAC_HOST ? LAC_RESIDENCY_HOST : LAC_RESIDENCY_DEVICE, found = LAC_RESIDENCY_OPEN;
+    if (atomic_load_explicit(&meta->residency, memory_order_relaxed) == residency) return true;
+    return atomic_compare_exchange_strong(&meta->residency, &found, residency) || found == residency;
 }
 
 double lac_meta_density(const lac_meta_t *meta)

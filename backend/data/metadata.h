@@ -43,7 +43,8 @@ typedef enum lac_format {
 /* Memory in another space than the program's own. Each waits for what the device has to do before it. */
 typedef struct lac_memory {
     lac_status_t (*fetch)(int device, void *to, const void *from, size_t bytes); /* into the program's own  */
-    lac_status_t (*place)(int device, void **to, const void *from, size_t bytes); /* into a new allocation */
+    lac_status_t (*upload_new)(int device, void **to, const void *from,
+                               size_t bytes); /* into a new allocation */
     void (*release)(void *memory);
 } lac_memory_t;
 
@@ -69,13 +70,17 @@ typedef struct lac_format_data {
 } lac_format_data_t;
 
 /* Where the arrays of metadata lie: settled by the first use, and then for ever. */
-typedef enum lac_home { LAC_HOME_OPEN = 0, LAC_HOME_HOST, LAC_HOME_DEVICE } lac_home_t;
+typedef enum lac_residency {
+    LAC_RESIDENCY_OPEN = 0,
+    LAC_RESIDENCY_HOST,
+    LAC_RESIDENCY_DEVICE
+} lac_residency_t;
 
 struct lac_meta {
     lac_dim_t m, n;             /* of the stored matrix                                     */
     uint64_t serial;            /* no other metadata of this process has it, or ever had    */
     uint64_t format_ids;        /* formats installed so far                                   */
-    _Atomic int home;           /* a lac_home_t                                             */
+    _Atomic int residency;      /* a lac_residency_t                                             */
     int device;                 /* of memory                                                */
     const lac_memory_t *memory; /* of what a caller attaches; NULL: the program's own       */
     uint64_t generation;        /* from 1 on                                                */

@@ -17,7 +17,7 @@ struct lac_registered {
     lac_memory_id_t at;
     bool owned, ended;
     int users;
-    uint64_t calls, print; /* on a device */
+    uint64_t calls, fingerprint; /* on a device */
     bool asked, printed;
     int watched; /* on the host */
     const uint32_t *where[WATCHED];
@@ -54,7 +54,7 @@ static bool as_remembered(const lac_registered_t *entry)
 }
 
 /* The first that ends behind an address. */
-static int place_of(uintptr_t address)
+static int slot_of(uintptr_t address)
 {
     int low = 0, high = lac_registry_size;
     while (low < high) {
@@ -69,7 +69,7 @@ static int place_of(uintptr_t address)
 
 static lac_registered_t *beginning_at(const void *buf)
 {
-    int i = place_of((uintptr_t)buf);
+    int i = slot_of((uintptr_t)buf);
     return i < lac_registry_size && entries[i]->obj.buf == buf ? entries[i] : NULL;
 }
 
@@ -108,7 +108,7 @@ static bool make_room(void)
 /* Called with the lock held; takes the entry over. */
 static lac_status_t insert(lac_registered_t *entry)
 {
-    int i = place_of(entry->low);
+    int i = slot_of(entry->low);
     if (i < lac_registry_size && entries[i]->low < entry->high) {
         const void *there = entries[i]->obj.buf;
         return there == entry->obj.buf
@@ -142,7 +142,7 @@ lac_status_t lac_registry_add(const lac_obj_t *obj, lac_memory_id_t at, bool own
 /* Called with the lock held. */
 static void take_out(const lac_registered_t *entry)
 {
-    int i = place_of(entry->low);
+    int i = slot_of(entry->low);
     lac_registry_size--;
     memmove(entries + i, entries + i + 1, (size_t)(lac_registry_size - i) * sizeof(lac_registered_t *));
 }
@@ -259,11 +259,11 @@ bool lac_registered_watch(lac_registered_t *entry, bool *asks)
     return owed;
 }
 
-bool lac_registered_compare(lac_registered_t *entry, uint64_t print)
+bool lac_registered_compare(lac_registered_t *entry, uint64_t fingerprint)
 {
     pthread_mutex_lock(&guard);
-    bool same = !entry->printed || entry->print == print;
-    entry->print = print;
+    bool same = !entry->printed || entry->fingerprint == fingerprint;
+    entry->fingerprint = fingerprint;
     entry->printed = true;
     entry->asked = false;
     entry->ended |= !same;
@@ -278,7 +278,7 @@ int lac_registry_written(const lac_obj_t *c)
     if (!lac_registry_size) return 0;
     lac_obj_span(c, &low, &high);
     pthread_mutex_lock(&guard);
-    for (int i = place_of(low); i < lac_registry_size && entries[i]->low < high; i++) {
+    for (int i = slot_of(low); i < lac_registry_size && entries[i]->low < high; i++) {
         lac_registered_t *entry = entries[i];
         if (entry->ended || !lac_share_memory(&entry->obj, c)) continue;
         entry->ended = true;

@@ -45,7 +45,7 @@ void lac_registered_end(lac_registered_t *entry);
 bool lac_registered_watch(lac_registered_t *entry, bool *asks);
 
 /* The answer: the first one is what later ones must be. False where it is another; then it has ended. */
-bool lac_registered_compare(lac_registered_t *entry, uint64_t print);
+bool lac_registered_compare(lac_registered_t *entry, uint64_t fingerprint);
 
 /* Ends those that share an element with c; their number. */
 int lac_registry_written(const lac_obj_t *c);

@@ -72,7 +72,7 @@ static bool default_path(const lac_tune_key_t *key, char *path, size_t size)
     return lac_settings_path("XDG_CACHE_HOME", ".cache", file, path, size);
 }
 
-void lac_tune_place(const char *path, char *text, size_t size)
+void lac_tune_shown_path(const char *path, char *text, size_t size)
 {
     const char *home = lac_env("HOME");
     size_t length = home ? strlen(home) : 0;

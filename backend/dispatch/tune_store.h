@@ -35,7 +35,7 @@ lac_status_t lac_tune_save(const lac_machine_t *machine, const lac_tune_key_t *k
                            char *written, size_t size);
 
 /* A path as people write it: "~" for the user's home, whose name is nobody's business in a report. */
-void lac_tune_place(const char *path, char *text, size_t size);
+void lac_tune_shown_path(const char *path, char *text, size_t size);
 
 /* The processor's name as the system tells it. */
 void lac_processor_name(char *name, size_t size);

@@ -84,7 +84,7 @@ static void collect_part(void *arg, int part, int parts)
     }
 }
 
-static void place_part(void *arg, int part, int parts)
+static void scatter_part(void *arg, int part, int parts)
 {
     const collection_t *g = arg;
     long long i0, i1;
@@ -121,7 +121,7 @@ static lac_status_t place(collection_t *g, int threads, lac_format_data_t *data)
     if (g->val && !g->with_bits) g->idx = lac_format_own(data, 2, (size_t)total * sizeof *g->idx);
     if (!g->val || (!g->with_bits && !g->idx)) return LAC_ERR_MEMORY;
     for (int p = 0; p < 16; p++) g->val[total + p] = 0.0f; /* what vectors may read */
-    lac_parallel(threads, place_part, g);
+    lac_parallel(threads, scatter_part, g);
     data->ptr = g->ptr, data->idx = g->idx, data->val = g->val, data->bits = g->bits;
     return LAC_OK;
 }

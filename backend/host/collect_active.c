@@ -98,7 +98,7 @@ static void find_part(void *arg, int part, int parts)
     }
 }
 
-static void place_part(void *arg, int part, int parts)
+static void scatter_part(void *arg, int part, int parts)
 {
     const activity_t *g = arg;
     const found_t *f = g->found + part;
@@ -135,7 +135,7 @@ static lac_status_t place(activity_t *g, int threads, lac_format_data_t *data)
     g->idx = lac_format_own(data, 0, (size_t)data->count * sizeof *g->idx);
     g->val = g->idx ? lac_format_own(data, 1, (size_t)(data->count * g->x->m) * sizeof *g->val) : NULL;
     if (!g->val) return LAC_ERR_MEMORY;
-    lac_parallel(threads, place_part, g);
+    lac_parallel(threads, scatter_part, g);
     data->idx = g->idx, data->val = g->val;
     return LAC_OK;
 }

@@ -14,9 +14,9 @@
 
 #include <stdlib.h>
 
-static lac_status_t open_host(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine)
+static lac_status_t open_host(lac_exec_t **exec, lac_device_request_t *request, const lac_machine_t *machine)
 {
-    (void)place;
+    (void)request;
     *exec = calloc(1, sizeof **exec);
     if (!*exec) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
     (*exec)->kernels = lac_host_kernels();

@@ -25,11 +25,11 @@ typedef struct lac_branch {
     const lac_operand_t *x; /* rows x cols: `few` serves where less than `limit` of its elements is nonzero */
     lac_dim_t rows, cols;
     double limit;
-    lac_work_fn prepare;   /* makes room for both ways, on the exec's own stream */
-    lac_work_fn few, many; /* queue each way there, where it is captured         */
+    lac_work_fn prepare;                 /* makes room for both ways, on the exec's own stream */
+    lac_work_fn sparse_path, dense_path; /* queue each way there, where it is captured         */
     void *arg;
-    void (*gone)(void *owner); /* called once, also on failure: nothing holds the recording any more. On any
-                                  thread; may not call the device */
+    void (*on_release)(void *owner); /* called once, also on failure: nothing holds the recording any more. On
+                                  any thread; may not call the device */
     void *owner;
     bool touched; /* out: the recording is not what it was */
 } lac_branch_t;
@@ -77,14 +77,14 @@ typedef struct lac_run_clock {
 } lac_run_clock_t;
 
 /* What a context asks for when it opens a backend. */
-typedef struct lac_place {
+typedef struct lac_device_request {
     int device;   /* ordinal; -1 on the host       */
     void *stream; /* the caller's stream, or NULL   */
     int threads;  /* of the host, for measuring     */
     /* Out: what the device is called, under which its constants are kept; NULL on the host. It lives as long
      * as the exec. */
     const char *name;
-} lac_place_t;
+} lac_device_request_t;
 
 typedef struct lac_backend {
     const char *name; /* "host", "cuda" */
@@ -101,7 +101,7 @@ typedef struct lac_backend {
 
     /* Opens what runs need, and closes it. `machine` outlives the exec; a device that was left open (-1) is
      * set in `place`. */
-    lac_status_t (*open)(lac_exec_t **exec, lac_place_t *place, const lac_machine_t *machine);
+    lac_status_t (*open)(lac_exec_t **exec, lac_device_request_t *request, const lac_machine_t *machine);
     void (*close)(lac_exec_t *exec);
 
     /* Constants that nobody measured, as far as the device's own description tells. Returns where they come
@@ -123,8 +123,8 @@ typedef struct lac_backend {
     /* A number made of up to 65536 elements of op(X), always the same ones: true where it is there. `asks`:
      * the device is asked for it where it is not owing one for this tag; a later call finds it. NULL: no
      * such. */
-    bool (*print)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, const void *tag,
-                  bool asks, uint64_t *print);
+    bool (*fingerprint)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                        const void *tag, bool asks, uint64_t *fingerprint);
 
     /* Grows the workspace and builds the derived formats that a run will need, and runs nothing. NULL: a run
      * does so itself. */

@@ -116,10 +116,10 @@ LAC_API int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *p
  * sparse operand that chooses between them each time that the graph runs. Returns 1 when it has; 0 when
  * declined: the capture is as it was. Negative: the capture has to be given up. The context has a stream of
  * its own that is not captured, and serves no other stream while the graph lives: its workspace is in the
- * graph. gone(owner) is called once, whatever is returned, when nothing refers to what was added, on any
- * thread; it may not call CUDA. */
+ * graph. on_release(owner) is called once, whatever is returned, when nothing refers to what was added, on
+ * any thread; it may not call CUDA. */
 LAC_API int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *product,
-                             const lac_estimate_t *estimate, void (*gone)(void *owner), void *owner);
+                             const lac_estimate_t *estimate, void (*on_release)(void *owner), void *owner);
 
 /* C := beta C + alpha A B with A as the CSR arrays of somebody else's call, all on the context's device. The
  * entries of a row may stand in any order, and more than once. */

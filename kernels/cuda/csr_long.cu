@@ -193,7 +193,7 @@ __global__ __launch_bounds__(kAddThreads) void add_parts(const __grid_constant__
 
 /* The tiles of rows and of columns of a block. Blocks of the tiles that take much longer begin first; of the
  * others, those follow each other that read the same columns of W. */
-__device__ inline int2 place_block(int block, int tiles, int columns, int early)
+__device__ inline int2 locate_block(int block, int tiles, int columns, int early)
 {
     const int rest = block - early * columns;
     return rest < 0 ? make_int2(block / columns, block % columns)
@@ -204,7 +204,7 @@ __device__ inline int2 place_block(int block, int tiles, int columns, int early)
 __device__ inline Work find_work(const LongArgs &a, int block, int blocks)
 {
     const int part = block % a.parts, each = kStepParts / a.parts, rest = block / a.parts;
-    const int2 place = place_block(rest, a.tiles, blocks / a.parts / a.tiles, *a.from.early);
+    const int2 place = locate_block(rest, a.tiles, blocks / a.parts / a.tiles, *a.from.early);
     return {place.x, part, part_chunk(part * each, a.chunks), part_chunk((part + 1) * each, a.chunks),
             place.y * kStepColumns};
 }

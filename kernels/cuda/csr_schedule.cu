@@ -18,7 +18,7 @@ constexpr int kWarps = kThreads / kWarp;
 constexpr int kWindow = 4096;             /* k whose entries are put into order together     */
 constexpr int kMine = kWindow / kThreads; /* of them, of a thread                            */
 constexpr int kChunkThreads = kStepChunk / kMine;
-constexpr int kPlaceThreads = 1024;
+constexpr int kScatterThreads = 1024;
 constexpr int kWarpRows = kStepRows / kWarps;
 static_assert(kStepChunk % kMine == 0 && kWarp % kChunkThreads == 0, "a chunk is some lanes of one warp");
 constexpr int kPerWord = 32 / kStepRows; /* k whose sets of rows share a word */
@@ -54,12 +54,12 @@ __device__ inline int early_tiles(const ScheduleArgs &a, int batches)
 }
 
 /* Deals the rows out to the groups, forth and back, and lays the groups' batches one behind the other. */
-__global__ __launch_bounds__(kPlaceThreads) void place_groups(const ScheduleArgs a)
+__global__ __launch_bounds__(kScatterThreads) void scatter_groups(const ScheduleArgs a)
 {
-    typedef cub::BlockScan<int, kPlaceThreads> Scan;
+    typedef cub::BlockScan<int, kScatterThreads> Scan;
     __shared__ typename Scan::TempStorage scratch;
     int base = 0;
-    for (int g0 = 0; g0 < a.groups; g0 += kPlaceThreads) {
+    for (int g0 = 0; g0 < a.groups; g0 += kScatterThreads) {
         const int g = g0 + threadIdx.x;
         int64_t steps = 0;
         for (int r = 0; r < kStepRows && g < a.groups; r++) {
@@ -255,6 +255,6 @@ extern "C" lac_status_t lac_cuda_schedule(int64_t m, int64_t k, const lac_cuda_c
                                 at + 4 * array_bytes(m), bytes, a.length, sorted_length, a.source, a.sorted,
                                 (int)m, 0, 31, (cudaStream_t)stream) != cudaSuccess)
         status = LAC_ERR_VENDOR;
-    if (status == LAC_OK) status = launch(place_groups, wide(1, kPlaceThreads), a);
+    if (status == LAC_OK) status = launch(scatter_groups, wide(1, kScatterThreads), a);
     return status != LAC_OK ? status : launch(make_schedule, wide(a.groups, kThreads), a);
 }

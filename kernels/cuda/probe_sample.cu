@@ -101,7 +101,7 @@ __device__ inline uint32_t scramble32(uint32_t x)
 /* Sample i of an x with more elements than samples: rows in turn, columns without a pattern. No division:
  * with two of 64 bits for each of 8192 samples the look took 8.4 us, with 4096 and none it takes 3 (H200,
  * 2026-11-21). */
-__device__ inline int64_t sample_place(const ConditionArgs &a, uint32_t i)
+__device__ inline int64_t sample_index(const ConditionArgs &a, uint32_t i)
 {
     const uint32_t any = scramble32(i), row = i << (32 - kConditionBits) | any >> kConditionBits;
     return share_of(row, a.rows) * a.rs + share_of(any * 0x27d4eb2fu, a.cols) * a.cs;
@@ -127,7 +127,7 @@ __global__ __launch_bounds__(kConditionThreads) void probe_condition(const Condi
         T value[kConditionEach]; /* all loads in flight */
 #pragma unroll
         for (int s = 0; s < kConditionEach; s++)
-            value[s] = x[sample_place(a, s * kConditionThreads + threadIdx.x)];
+            value[s] = x[sample_index(a, s * kConditionThreads + threadIdx.x)];
 #pragma unroll
         for (int s = 0; s < kConditionEach; s++) seen += value[s] != T(0);
     }

@@ -137,7 +137,7 @@ __device__ inline void arrange_sets(Sets &s, const int (&count)[kSets])
 }
 
 /* Place among the tile's of the k that is `rank`th of its set. */
-__device__ inline int place_in(const Sets &s, int set, int rank)
+__device__ inline int slot_in(const Sets &s, int set, int rank)
 {
     while (set != kAll && rank >= s.steps[set] * kStep)
         rank += s.left_from[set] - s.steps[set] * kStep, set = s.next[set];
@@ -182,13 +182,13 @@ __device__ inline void write_rows(const TilesPacked &g, int tile, const Sets &s,
         const Words words(g, tile, w);
         const int set = words.set_of(lane),
                   rank = __shfl_sync(kFull, before, set) + __popc(words.in(set)&lanes_below(lane));
-        if (set) rows[place_in(s, set, rank)] = w * 32 + lane;
+        if (set) rows[slot_in(s, set, rank)] = w * 32 + lane;
         before += __popc(words.in(lane % kSets));
     }
 }
 
 /* Where each quarter's pieces of a step lie; a thread for each step. */
-__device__ inline void write_places(const TilesPacked &g, int tile, const Sets &s)
+__device__ inline void write_slots(const TilesPacked &g, int tile, const Sets &s)
 {
     for (int step = (int)threadIdx.x; step < g.lines; step += kListThreads) {
         int set = 0;
@@ -235,7 +235,7 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     __syncthreads();
     if (threadIdx.x == 0) arrange_sets(sets, count);
     __syncthreads();
-    write_places(g.s, tile, sets);
+    write_slots(g.s, tile, sets);
     write_rows(g.s, tile, sets, begin, end, of_warp[warp][lane % kSets]);
     for (int step = sets.all_steps + warp; step < g.s.lines; step += kListWarps) /* there are no such steps */
         g.s.rows[((int64_t)tile * g.s.lines + step) * kStep + lane] = -1;

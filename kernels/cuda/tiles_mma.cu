@@ -143,7 +143,7 @@ struct Place {
     int quarter, side;
 };
 
-__device__ inline Place my_place()
+__device__ inline Place my_slot()
 {
     const int warp = threadIdx.x / kWarp;
     return {warp / 2, warp % 2};
@@ -192,7 +192,7 @@ __device__ inline void multiply_stage(float (&sum)[kDown][kAcross][4], const uns
 __device__ inline void consume(const MultiplyArgs &g, const Stages &st, const Work &work,
                                float (&sum)[kDown][kAcross][4])
 {
-    const Place at = my_place();
+    const Place at = my_slot();
     Slot slot = {0, 0};
 #pragma unroll
     for (int e = 0; e < kSums; e++) sum[e / (4 * kAcross)][e / 4 % kAcross][e % 4] = 0.0f;
@@ -213,7 +213,7 @@ __device__ inline void exchange(float *memory, const float (&sum)[kDown][kAcross
 {
     const bool consumer = threadIdx.x < kConsumers;
     const int lane = threadIdx.x % kWarp;
-    const Place at = my_place();
+    const Place at = my_slot();
     __syncthreads(); /* the stages are free */
     float *mine =
         memory + (at.quarter * kQuarterRows + lane / 4) * kPitch + at.side * kWarpCols + lane % 4 * 2;

@@ -12,7 +12,7 @@ constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 static_assert(kStep == kWarp && kQuarterRows % kWarps == 0,
               "a lane for each k of a step; whole warps in a quarter");
 
-__device__ inline int place_of(int4 places, int quarter)
+__device__ inline int slot_of(int4 places, int quarter)
 {
     return quarter < 2 ? quarter == 0 ? places.x : places.y : quarter == 2 ? places.z : places.w;
 }
@@ -39,7 +39,7 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
         const int e = u * kThreads + (int)threadIdx.x, row = kAlongRows ? e % kTileRows : u * kWarps + warp;
         const int k = kAlongRows ? __shfl_sync(kFull, mine, e / kTileRows) : mine,
                   quarter = row / kQuarterRows;
-        const bool there = place_of(at, quarter) >= 0;
+        const bool there = slot_of(at, quarter) >= 0;
         const int64_t i = (int64_t)tile * kTileRows + row;
         x[u] = there && k >= 0 && i < g.m ? __ldg(g.a + i * g.ars + k * g.acs) : 0.0f;
     }
@@ -53,7 +53,7 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
 #pragma unroll
     for (int u = 0; u < kUnits; u++) {
         const int eight = u * kWarps + warp, quarter = eight / (kQuarterRows / kCore),
-                  to = place_of(at, quarter);
+                  to = slot_of(at, quarter);
         if (to < 0) continue;
         const float *row = part[eight * kCore + low] + core * kCore;
         uint32_t word[kCore / 2][kPieces];

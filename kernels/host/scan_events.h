@@ -72,8 +72,8 @@ static bool ELEM(scan_columns)(const elem_t *s, int64_t m, int64_t k0, int64_t k
 }
 
 /* One block of n <= 64 k: rows[] and masks[] hold the rows that have events, `any` the active k. */
-static bool ELEM(place_block)(const elem_t *s, int64_t k0, int64_t rs, const int32_t *rows,
-                              const uint64_t *masks, int64_t occupied, uint64_t any, lac_events_t *ev)
+static bool ELEM(locate_block)(const elem_t *s, int64_t k0, int64_t rs, const int32_t *rows,
+                               const uint64_t *masks, int64_t occupied, uint64_t any, lac_events_t *ev)
 {
     int64_t next[64] = {0};
     int64_t events = 0;
@@ -116,7 +116,7 @@ static bool ELEM(scan_blocks)(const elem_t *s, int64_t m, int64_t k0, int64_t k1
             occupied += bits != 0;
             any |= bits;
         }
-        if (any && !ELEM(place_block)(s, k0, rs, rows, masks, occupied, any, ev)) return false;
+        if (any && !ELEM(locate_block)(s, k0, rs, rows, masks, occupied, any, ev)) return false;
     }
     return true;
 }

@@ -159,7 +159,7 @@ static bool capturing(const lac_exec_t *exec)
 
 /* The backend ------------------------------------------------------------------------------------------ */
 
-static lac_status_t open_device(lac_exec_t **exec, lac_place_t *where, const lac_machine_t *machine)
+static lac_status_t open_device(lac_exec_t **exec, lac_device_request_t *where, const lac_machine_t *machine)
 {
     lac_status_t status = lac_backend_host.open(exec, where, machine);
     where->device = 0;

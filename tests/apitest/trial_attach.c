@@ -137,8 +137,8 @@ static void free_attached(attached_t *at)
 }
 
 /* The list in the caller's index type. */
-static lac_status_t place_indices(placed_array_t *array, lac_ctx_t *ctx, lac_index_t it, const void *from,
-                                  lac_index_t from_it, int64_t count)
+static lac_status_t copy_indices(placed_array_t *array, lac_ctx_t *ctx, lac_index_t it, const void *from,
+                                 lac_index_t from_it, int64_t count)
 {
     void *list = calloc((size_t)count + 1, index_width(it));
     for (int64_t i = 0; list && i < count; i++) index_store(list, it, i, index_load(from, from_it, i));
@@ -151,9 +151,9 @@ static lac_status_t place_indices(placed_array_t *array, lac_ctx_t *ctx, lac_ind
 static lac_status_t attach_compressed(const trial_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at)
 {
     const ref_compressed_t *format = &o->compressed;
-    lac_status_t status = place_indices(&at->first, t->ctx, o->it, format->ptr, LAC_I64, format->lines + 1);
+    lac_status_t status = copy_indices(&at->first, t->ctx, o->it, format->ptr, LAC_I64, format->lines + 1);
     if (status == LAC_OK)
-        status = place_indices(&at->second, t->ctx, o->it, format->idx, LAC_I32, format->nnz);
+        status = copy_indices(&at->second, t->ctx, o->it, format->idx, LAC_I32, format->nnz);
     if (status == LAC_OK)
         status = placed_array_make(&at->val, t->ctx, (size_t)format->nnz * sizeof *format->val, format->val);
     if (status != LAC_OK) return status;
@@ -170,7 +170,7 @@ static lac_status_t attach(const trial_t *t, lac_meta_t *meta, const offer_t *o,
     lac_status_t status;
     if (o->format == LAC_META_CSR || o->format == LAC_META_CSC) return attach_compressed(t, meta, o, at);
     if (o->format == LAC_META_ACTIVE) {
-        status = place_indices(&at->first, t->ctx, LAC_I32, active->k, LAC_I32, active->active);
+        status = copy_indices(&at->first, t->ctx, LAC_I32, active->k, LAC_I32, active->active);
         if (status == LAC_OK)
             status = placed_array_make(&at->val, t->ctx,
                                        (size_t)(active->active * active->rows) * sizeof *active->slots,

@@ -44,7 +44,7 @@ typedef struct sampling {
 } sampling_t;
 
 /* values, with something in them where they are read. */
-static lac_status_t place_values(trial_t *t, sampling_t *s, int64_t entries)
+static lac_status_t copy_values(trial_t *t, sampling_t *s, int64_t entries)
 {
     const ref_pattern_t *pattern = t->set->problem.beta != 0.0f ? &full : NULL;
     lac_status_t status = placed_matrix_make(&s->values, t->ctx, 1, entries, &line, pattern, t->dice.stream);
@@ -109,7 +109,7 @@ trial_end_t trial_sddmm(trial_t *t)
                     .x = ref_matrix_op(&set->data.a, p->trans_a),
                     .y = ref_matrix_op(&set->data.b, p->trans_b)};
     lac_status_t status = make_pattern(t, &pattern, &s.pattern);
-    if (status == LAC_OK) status = place_values(t, &s, ref_matrix_nonzeros(s.stored));
+    if (status == LAC_OK) status = copy_values(t, &s, ref_matrix_nonzeros(s.stored));
     if (status == LAC_OK)
         status = lac_sddmm(t->ctx, &p->alpha, &set->a, &set->b, &p->beta, &s.pattern, s.values.obj.buf);
     status = trial_call(t, status);
@@ -166,7 +166,7 @@ static trial_end_t try_whole(trial_t *t, gradient_t *g, const ref_matrix_t *stor
 /* To the entries of the operand's CSR. */
 static trial_end_t try_entries(trial_t *t, gradient_t *g)
 {
-    lac_status_t status = place_values(t, &g->at, ref_matrix_nonzeros(g->at.stored));
+    lac_status_t status = copy_values(t, &g->at, ref_matrix_nonzeros(g->at.stored));
     if (status == LAC_OK) status = call_gradient(t, g, &g->operand, g->at.values.obj.buf);
     if (status == LAC_OK) status = trial_fetch_matrix(t, &g->at.values);
     return status == LAC_OK ? judge_sampling(t, &g->at) : trial_stop(t, status, "the gradient");

@@ -39,7 +39,7 @@ static void throw_rows(dice_t *dice, slice_t *s)
     }
 }
 
-static lac_status_t place_rows(trial_t *t, slice_t *s)
+static lac_status_t lay_out_rows(trial_t *t, slice_t *s)
 {
     int64_t list[ROWS_MOST];
     for (int64_t i = 0; i < s->count; i++) index_store(list, s->it, i, s->row[i]);
@@ -47,7 +47,7 @@ static lac_status_t place_rows(trial_t *t, slice_t *s)
 }
 
 /* Now and then values of the call's own, or one for all. */
-static lac_status_t place_values(trial_t *t, slice_t *s)
+static lac_status_t copy_values(trial_t *t, slice_t *s)
 {
     const ref_pattern_t pattern = {.structure = REF_DENSE, .density = 1.0};
     const ref_layout_t line = {.step = 1};
@@ -72,8 +72,8 @@ static lac_status_t begin(trial_t *t, slice_t *s)
     s->stands = trial_stands(x, LAC_META_CSR) || trial_stands(x, LAC_META_CSC) ||
                 (x->meta && s->x.said->frozen && x->buf);
     throw_rows(&t->dice, s);
-    lac_status_t status = place_rows(t, s);
-    return status != LAC_OK ? status : place_values(t, s);
+    lac_status_t status = lay_out_rows(t, s);
+    return status != LAC_OK ? status : copy_values(t, s);
 }
 
 static void end(slice_t *s)

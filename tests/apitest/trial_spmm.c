@@ -38,7 +38,7 @@ static int64_t loosen(dice_t *dice, const ref_compressed_t *format, const loose_
     return at;
 }
 
-static lac_status_t place_loose(trial_t *t, loose_t *x, const ref_compressed_t *format)
+static lac_status_t copy_shuffled(trial_t *t, loose_t *x, const ref_compressed_t *format)
 {
     size_t most = 2 * (size_t)format->nnz + 1;
     x->call.ptr_type = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
@@ -92,7 +92,7 @@ trial_end_t trial_spmm(trial_t *t)
         (b->rs != 1 && b->cs != 1))
         return trial_refuse(t, "cuSPARSE has no such matrices");
     if (!ref_csr_make(&format, &set->data.a)) return trial_stop(t, LAC_ERR_MEMORY, "CSR");
-    lac_status_t status = place_loose(t, &x, &format);
+    lac_status_t status = copy_shuffled(t, &x, &format);
     ref_compressed_free(&format);
     trial_end_t end = status == LAC_OK ? TRIAL_PASSED : trial_stop(t, status, "CSR");
     t->readings = TRIAL_READINGS; /* what is not stored is not multiplied, whatever the context says of NaN */

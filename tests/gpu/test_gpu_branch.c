@@ -21,7 +21,7 @@ typedef struct product {
     float *a, *b, *from, *bias; /* on the host */
 } product_t;
 
-static void count_gone(void *owner)
+static void count_released(void *owner)
 {
     ++*(int *)owner;
 }
@@ -40,7 +40,7 @@ static float *random_matrix(int64_t count, double density, uint64_t seed)
 static lac_status_t record(void *arg)
 {
     product_t *p = arg;
-    p->recorded = lac_capture_gemm(p->ours, p->stream, &p->call, &p->estimate, count_gone, &p->gone);
+    p->recorded = lac_capture_gemm(p->ours, p->stream, &p->call, &p->estimate, count_released, &p->gone);
     return LAC_OK;
 }
 

@@ -156,7 +156,7 @@ static lac_status_t fetch(int device, void *to, const void *from, size_t bytes)
     return LAC_OK;
 }
 
-static lac_status_t place(int device, void **to, const void *from, size_t bytes)
+static lac_status_t request(int device, void **to, const void *from, size_t bytes)
 {
     (void)device;
     *to = malloc(bytes ? bytes : 1);
@@ -182,9 +182,9 @@ static lac_status_t branch(lac_exec_t *exec, lac_branch_t *two)
     for (lac_dim_t i = 0; i < two->rows; i++)
         for (lac_dim_t j = 0; j < two->cols; j++) nonzeros += at(two->x, i, j) != 0.0;
     bool few = (double)nonzeros < two->limit * (double)(two->rows * two->cols);
-    lac_status_t status = (few ? two->few : two->many)(two->arg);
+    lac_status_t status = (few ? two->sparse_path : two->dense_path)(two->arg);
     two->touched = true;
-    two->gone(two->owner);
+    two->on_release(two->owner);
     return status;
 }
 
@@ -246,7 +246,7 @@ static lac_status_t replay(lac_exec_t *exec, void *recording, int times, double 
 
 /* The backend ------------------------------------------------------------------------------------------ */
 
-static lac_status_t open_device(lac_exec_t **exec, lac_place_t *where, const lac_machine_t *machine)
+static lac_status_t open_device(lac_exec_t **exec, lac_device_request_t *where, const lac_machine_t *machine)
 {
     (void)machine;
     *exec = NULL;
@@ -312,7 +312,7 @@ __attribute__((visibility("default"))) const lac_backend_t *lac_cuda_backend(con
 
 const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
 {
-    static const lac_memory_t memory = {fetch, place, free};
+    static const lac_memory_t memory = {fetch, request, free};
     static const lac_device_t device = {.alloc = alloc,
                                         .release = release,
                                         .upload = copy,

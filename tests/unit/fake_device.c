@@ -49,7 +49,7 @@ static lac_status_t fetch(int device, void *to, const void *from, size_t bytes)
     return copy(NULL, to, from, bytes);
 }
 
-static lac_status_t place(int device, void **to, const void *from, size_t bytes)
+static lac_status_t request(int device, void **to, const void *from, size_t bytes)
 {
     (void)device;
     *to = malloc(bytes ? bytes : 1);
@@ -71,12 +71,12 @@ static uint64_t allocation(lac_exec_t *exec, const void *buf)
 }
 
 /* There at the second question. */
-static bool print(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, const void *tag,
-                  bool asks, uint64_t *out)
+static bool fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                        const void *tag, bool asks, uint64_t *out)
 {
     (void)exec, (void)tag;
-    bool owed = fake.owes_print;
-    fake.owes_print = asks;
+    bool owed = fake.owes_fingerprint;
+    fake.owes_fingerprint = asks;
     fake.prints += asks;
     *out = 0;
     for (lac_dim_t i = 0; i < rows; i++)
@@ -179,7 +179,7 @@ static lac_status_t batched(lac_exec_t *exec, const lac_problem_t *p, const lac_
 
 lac_backend_t *fake_device_backend(void)
 {
-    static const lac_memory_t memory = {fetch, place, free};
+    static const lac_memory_t memory = {fetch, request, free};
     static const lac_device_t device = {.alloc = alloc,
                                         .release = release,
                                         .upload = copy,
@@ -202,7 +202,7 @@ lac_backend_t *fake_device_backend(void)
     backend.leave = leave;
     backend.check = check;
     backend.allocation = allocation;
-    backend.print = print;
+    backend.fingerprint = fingerprint;
     backend.prepare = prepare;
     backend.batched = batched;
     return &backend;

@@ -15,7 +15,7 @@ typedef struct fake_device {
     int inside;                /* public calls that have been entered and not left                 */
     int allocated;             /* pieces of device memory that were not released                   */
     uint64_t allocation;       /* that all memory belongs to                                       */
-    bool owes_print;           /* of contents                                                      */
+    bool owes_fingerprint;     /* of contents                                                      */
     int prints;                /* that it was asked for                                            */
     int prepared;              /* plans that were                                                  */
     bool capturing;            /* its stream is                                                    */

@@ -320,15 +320,15 @@ static void test_config_file(void **state)
                {"verbose = exec, meta", "option = value"},
                {"threads = 2 4", "option = value"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char text[128], place[32], name[32];
+        char text[128], slot[32], name[32];
         snprintf(text, sizeof text, "#%d\n%s\nprepack = off\n", (int)i, bad[i].line);
-        snprintf(place, sizeof place, "settings%d:2:", (int)i);
+        snprintf(slot, sizeof slot, "settings%d:2:", (int)i);
         snprintf(name, sizeof name, "settings%d", (int)i);
         unit_write(unit_path(name), text);
         setenv("LACUNA_CONFIG", unit_path(name), 1);
         lac_ctx_t *ctx = unit_ctx();
         const char *log = unit_log();
-        unit_expect_text(log, place);
+        unit_expect_text(log, slot);
         unit_expect_text(log, bad[i].word);
         assert_int_equal(unit_lines(log), 1);
         assert_string_equal(fact_of(ctx, "option prepack"), "off (config)"); /* the rest is read */

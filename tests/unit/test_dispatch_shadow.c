@@ -50,7 +50,7 @@ static void expect_product(lac_dim_t from, lac_inc_t rs, lac_inc_t cs, float bet
             assert_true(c[from + i * rs + j * cs] == expected[i * N + j] + 2.0f * beta);
 }
 
-static const struct place {
+static const struct slot {
     lac_dim_t from;
     lac_inc_t rs, cs;
 } places[] = {{0, N, 1}, {0, 1, M}, {(M - 1) * N, -N, 1}, {N - 1, N, -1}, {1, 2 * N, 2}};
@@ -59,7 +59,7 @@ static void compare_everywhere(lac_ctx_t *ctx)
 {
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         for (int beta = 0; beta < 2; beta++) {
-            const struct place *p = &places[i];
+            const struct slot *p = &places[i];
             unit_expect(multiply(ctx, p->from, p->rs, p->cs, (float)beta), LAC_OK, "compared");
             expect_product(p->from, p->rs, p->cs, (float)beta);
             const char *text = unit_log();

@@ -373,7 +373,7 @@ static void test_home_is_not_named(void **state)
     char *home = strdup(getenv("HOME")), text[64];
     setenv("HOME", "/home/x", 1);
     for (int i = 0; i < 4; i++) {
-        lac_tune_place(inside[i][0], text, sizeof text);
+        lac_tune_shown_path(inside[i][0], text, sizeof text);
         assert_string_equal(text, inside[i][1]);
     }
     setenv("HOME", home, 1);
