@@ -42,7 +42,7 @@ static void decline(lac_ctx_t *ctx, lac_rivals_site_t *site, bool clocked)
 
 static bool serve(lac_ctx_t *ctx, const lac_spmm_t *call, lac_rivals_site_t *site, bool clocked)
 {
-    lac_run_mark_t mark = lac_rivals_mark(site, LAC_RIVAL_OURS);
+    lac_timing_tag_t mark = lac_rivals_mark(site, LAC_RIVAL_OURS);
     if (clocked) clocked = ctx->backend->clock->begin(ctx->exec);
     bool done = served(ctx, call);
     if (!done) mark.site = 0; /* the span is closed all the same */

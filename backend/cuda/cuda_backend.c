@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The CUDA backend's hooks, and the one symbol of this library. */
-#include "core_services.h"
+#include "host_callbacks.h"
 #include "cuda_batch.h"
-#include "cuda_clock.h"
+#include "cuda_event_timer.h"
 #include "cuda_exec.h"
 #include "cuda_life.h"
 #include "cuda_densify.h"
@@ -81,7 +81,7 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .version = TEXT_OF(LACUNA_VERSION),
                                       .memory = &lac_cuda_memory,
                                       .device = &lac_cuda_device,
-                                      .clock = &lac_cuda_run_clock,
+                                      .clock = &lac_cuda_timer_hooks,
                                       .slicer = &lac_cuda_slicer,
                                       .describe = describe,
                                       .routes = lac_cuda_routes,
@@ -108,10 +108,11 @@ static const lac_backend_t backend = {.name = "cuda",
                                       .bytes = lac_cuda_bytes,
                                       .info = info};
 
-__attribute__((visibility("default"))) const lac_backend_t *lac_cuda_backend(const lac_services_t *core);
+__attribute__((visibility("default"))) const lac_backend_t *
+lac_cuda_backend(const lac_host_callbacks_t *core);
 
-const lac_backend_t *lac_cuda_backend(const lac_services_t *core)
+const lac_backend_t *lac_cuda_backend(const lac_host_callbacks_t *core)
 {
-    lac_services_take(core);
+    lac_host_callbacks_take(core);
     return &backend;
 }

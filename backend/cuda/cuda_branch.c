@@ -104,21 +104,21 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
     bool owned = false;
     cudaGraph_t way[2] = {NULL, NULL};
     /* What is made here is no business of the capture, which may be one that forbids it. */
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     lac_status_t status = lac_cuda_check_error(cudaDriverGetVersion(&driver), "branch");
     if (!status && driver < DRIVER_LEAST)
         status = lac_fail(LAC_ERR_UNAVAILABLE, "branch: the driver is older than CUDA 12.8");
     if (!status) status = branch->prepare(branch->arg);
-    lac_cuda_recording_begin();
+    lac_cuda_graph_capture_begin();
     if (!status) status = record(exec, branch->sparse_path, branch->arg, &way[0]);
     if (!status) status = record(exec, branch->dense_path, branch->arg, &way[1]);
     if (!status) status = add_branch(branch, way, &owned);
-    lac_cuda_recording_end();
+    lac_cuda_graph_capture_end();
     for (int i = 0; i < 2; i++)
         if (way[i]) cudaGraphDestroy(way[i]);
     if (!owned) branch->on_release(branch->owner);
     cudaGetLastError();
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     return status;
 }
 

@@ -8,12 +8,12 @@
 static pthread_rwlock_t device = PTHREAD_RWLOCK_INITIALIZER;
 static _Thread_local int recordings; /* of this thread; only the first of them takes the lock */
 
-void lac_cuda_recording_begin(void)
+void lac_cuda_graph_capture_begin(void)
 {
     if (!recordings++) pthread_rwlock_rdlock(&device);
 }
 
-void lac_cuda_recording_end(void)
+void lac_cuda_graph_capture_end(void)
 {
     if (!--recordings) pthread_rwlock_unlock(&device);
 }
@@ -28,14 +28,14 @@ void lac_cuda_alone_end(void)
     pthread_rwlock_unlock(&device);
 }
 
-enum cudaStreamCaptureMode lac_cuda_relax(void)
+enum cudaStreamCaptureMode lac_cuda_capture_relaxed_begin(void)
 {
     enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     cudaThreadExchangeStreamCaptureMode(&mode);
     return mode;
 }
 
-void lac_cuda_unrelax(enum cudaStreamCaptureMode mode)
+void lac_cuda_capture_relaxed_end(enum cudaStreamCaptureMode mode)
 {
     cudaThreadExchangeStreamCaptureMode(&mode);
 }

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /* Around a recording. Recordings may overlap, in one thread too. */
-void lac_cuda_recording_begin(void);
-void lac_cuda_recording_end(void);
+void lac_cuda_graph_capture_begin(void);
+void lac_cuda_graph_capture_end(void);
 
 /* Around what waits for the device: first lets the recordings of other threads end. False, and nothing to
  * end, in a thread that is recording itself. */
@@ -22,8 +22,8 @@ void lac_cuda_alone_end(void);
 
 /* Around what may not be called while anybody records in the mode for which that is everybody's business (to
  * allocate, to ask for an event): says that here it is no business of theirs, whose recording would end in an
- * error. relax returns what unrelax restores. */
-enum cudaStreamCaptureMode lac_cuda_relax(void);
-void lac_cuda_unrelax(enum cudaStreamCaptureMode mode);
+ * error. begin returns what end restores. */
+enum cudaStreamCaptureMode lac_cuda_capture_relaxed_begin(void);
+void lac_cuda_capture_relaxed_end(enum cudaStreamCaptureMode mode);
 
 #endif

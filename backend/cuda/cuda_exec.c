@@ -109,13 +109,13 @@ lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory)
     void *made;
     if (exec->retired_count == LAC_CUDA_RETIRED)
         return lac_fail(LAC_ERR_INTERNAL, "workspace: grew too often");
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     status = allocate_work(exec, grown, &made);
     if (status && grown > bytes) {
         grown = bytes;
         status = allocate_work(exec, grown, &made);
     }
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     if (status) return status;
     if (exec->work) { /* a recording may still use the old one, and so may what is under way */
         exec->retired[exec->retired_count++] = exec->work;
@@ -131,7 +131,7 @@ uint64_t *lac_cuda_output_bits(lac_exec_t *exec, lac_dim_t m, lac_dim_t n)
     size_t bytes = (size_t)m * (size_t)((n + 63) / 64) * sizeof *exec->bits;
     if (bytes <= exec->bits_bytes) return exec->bits;
     if (lac_cuda_capturing(exec)) return NULL;
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     cudaFree(exec->bits); /* waits for whoever uses it */
     exec->bits = NULL;
     exec->bits_bytes = 0;
@@ -140,6 +140,6 @@ uint64_t *lac_cuda_output_bits(lac_exec_t *exec, lac_dim_t m, lac_dim_t n)
         exec->bits_bytes = bytes;
     else
         exec->bits = NULL, cudaGetLastError();
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     return exec->bits;
 }

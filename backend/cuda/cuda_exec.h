@@ -26,15 +26,15 @@ typedef struct lac_cuda_sample {
 /* A run between two events. */
 typedef struct lac_cuda_span {
     cudaEvent_t begin, end;
-    lac_run_mark_t mark;
+    lac_timing_tag_t mark;
 } lac_cuda_span_t;
 
-typedef struct lac_cuda_clock {
+typedef struct lac_cuda_event_timer {
     lac_cuda_span_t span[LAC_CUDA_SPANS];
     uint64_t oldest, newest; /* spans [oldest, newest) are under way, by remainder */
     int empties;
     double own_us; /* of two events with nothing in between; 0: not known yet */
-} lac_cuda_clock_t;
+} lac_cuda_event_timer_t;
 
 struct lac_exec {
     int device;
@@ -66,7 +66,7 @@ struct lac_exec {
     lac_cuda_sample_t sample[LAC_CUDA_SAMPLES];
     uint32_t mark;
 
-    lac_cuda_clock_t clock;
+    lac_cuda_event_timer_t clock;
 
     const void *seen[LAC_CUDA_SEEN]; /* buffers that were found to lie on the device */
 };

@@ -216,11 +216,11 @@ lac_status_t lac_cuda_format_ensure(lac_exec_t *exec, const lac_operand_t *x, la
     pthread_mutex_lock(&x->meta->build);
     if (!(*format = lac_meta_format(x->meta, which))) {
         lac_format_data_t data;
-        enum cudaStreamCaptureMode mode = lac_cuda_relax();
+        enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
         lac_cuda_format_begin(LAC_ORIGIN_SCANNED, &data);
         status = lac_cuda_format_converts(x, which) ? lac_cuda_format_convert(exec, x, which, &data)
                                                     : build(exec, &stored, NULL, which, NULL, &data);
-        lac_cuda_unrelax(mode);
+        lac_cuda_capture_relaxed_end(mode);
         if (!status) lac_meta_install(x->meta, which, &data);
         *format = lac_meta_format(x->meta, which);
     }
@@ -281,9 +281,9 @@ static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, 
 
 lac_status_t lac_cuda_scan_bits(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *bits)
 {
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     lac_status_t status = scan(exec, obj, what, bits);
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     return status;
 }
 

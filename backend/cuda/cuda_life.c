@@ -3,7 +3,7 @@
  * Making an exec, and giving back all that it holds. */
 #include "cuda_life.h"
 #include "cuda_capture.h"
-#include "cuda_clock.h"
+#include "cuda_event_timer.h"
 #include "cuda_machine.h"
 #include "cuda_slice.h"
 #include "cuda_spmm.h"
@@ -101,9 +101,9 @@ lac_status_t lac_cuda_open(lac_exec_t **exec, lac_device_request_t *request, con
     lac_status_t status = choose_device(made, request);
     if (!status) {
         int token = lac_cuda_enter(made);
-        enum cudaStreamCaptureMode mode = lac_cuda_relax();
+        enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
         status = make_stream(made, request->stream);
-        lac_cuda_unrelax(mode);
+        lac_cuda_capture_relaxed_end(mode);
         lac_cuda_leave(made, token);
     }
     if (!status) {
@@ -119,7 +119,7 @@ void lac_cuda_close(lac_exec_t *exec)
 {
     if (!exec) return;
     int token = lac_cuda_enter(exec);
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     if (exec->answers) cudaStreamSynchronize(exec->stream); /* what is under way uses what is freed here */
     bool alone = lac_cuda_alone_begin();
     lac_cuda_spmm_close(exec);
@@ -129,10 +129,10 @@ void lac_cuda_close(lac_exec_t *exec)
     cudaFree(exec->bits);
     for (int i = 0; i < exec->retired_count; i++) cudaFree(exec->retired[i]);
     cudaFreeHost(exec->answers);
-    lac_cuda_clock_close(exec);
+    lac_cuda_event_timer_close(exec);
     if (exec->own_stream && exec->stream) cudaStreamDestroy(exec->stream);
     cudaGetLastError();
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     lac_cuda_leave(exec, token);
     free(exec);
 }

@@ -63,10 +63,10 @@ static lac_status_t upload_new(int device, void **to, const void *from, size_t b
 
 static void release(void *memory)
 {
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     cudaFree(memory);
     cudaGetLastError();
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
 }
 
 const lac_memory_t lac_cuda_memory = {fetch, upload_new, release};
@@ -98,18 +98,18 @@ static lac_status_t device_alloc(lac_exec_t *exec, size_t bytes, void **memory)
 {
     lac_status_t status = lac_cuda_may_allocate(exec, "memory");
     if (status) return status;
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     status = lac_cuda_check_error(cudaMalloc(memory, bytes ? bytes : 1), "memory");
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     return status;
 }
 
 static lac_status_t device_release(lac_exec_t *exec, void *memory)
 {
     for (int i = 0; i < LAC_CUDA_SEEN; i++) exec->seen[i] = NULL; /* the address may come back elsewhere */
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     lac_status_t status = lac_cuda_check_error(cudaFree(memory), "memory");
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     return status;
 }
 
@@ -185,7 +185,7 @@ static lac_status_t time_work(lac_exec_t *exec, lac_work_fn work, void *arg, int
 
 static lac_status_t capture(lac_exec_t *exec, lac_work_fn work, void *arg, int calls, cudaGraph_t *graph)
 {
-    lac_cuda_recording_begin();
+    lac_cuda_graph_capture_begin();
     lac_status_t status = lac_cuda_check_error(
         cudaStreamBeginCapture(exec->stream, cudaStreamCaptureModeThreadLocal), "recording");
     if (!status) {
@@ -193,7 +193,7 @@ static lac_status_t capture(lac_exec_t *exec, lac_work_fn work, void *arg, int c
         cudaError_t ended = cudaStreamEndCapture(exec->stream, graph);
         if (!status) status = lac_cuda_check_error(ended, "recording");
     }
-    lac_cuda_recording_end();
+    lac_cuda_graph_capture_end();
     return status;
 }
 

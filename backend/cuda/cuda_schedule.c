@@ -108,9 +108,9 @@ lac_status_t lac_cuda_schedule_now(lac_exec_t *exec, const lac_sided_t *s, const
         pthread_mutex_lock(&meta->build);
         if (!(format = kept(s, rows))) {
             lac_format_data_t data;
-            enum cudaStreamCaptureMode mode = lac_cuda_relax();
+            enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
             status = make(exec, s, rows, &data);
-            lac_cuda_unrelax(mode);
+            lac_cuda_capture_relaxed_end(mode);
             if (!status) lac_meta_install(meta, format_of(s), &data);
             format = kept(s, rows);
         }

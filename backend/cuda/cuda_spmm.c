@@ -234,9 +234,9 @@ static lac_status_t run(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const 
 lac_status_t lac_cuda_spmm(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const lac_cuda_csr_t *a,
                            float alpha, const float *b, float beta, float *c, bool *declined)
 {
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     lac_status_t status = run(exec, key, a, alpha, b, beta, c, declined);
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     return status;
 }
 

@@ -85,9 +85,9 @@ lac_status_t lac_cuda_tiles_kept_now(lac_exec_t *exec, const lac_sided_t *s, lac
         pthread_mutex_lock(&meta->build);
         if (!lac_meta_format(meta, which)) {
             lac_format_data_t data;
-            enum cudaStreamCaptureMode mode = lac_cuda_relax();
+            enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
             status = make(exec, s, product, &data);
-            lac_cuda_unrelax(mode);
+            lac_cuda_capture_relaxed_end(mode);
             if (!status) lac_meta_install(meta, which, &data);
         }
         format = lac_meta_format(meta, which);

@@ -78,9 +78,9 @@ lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle)
     if (!lac_cublas()->found) return lac_fail(LAC_ERR_UNAVAILABLE, "cuBLAS: %s", lac_cublas()->missing);
     lac_status_t status = lac_cuda_may_allocate(exec, "cuBLAS handle");
     if (status) return status;
-    enum cudaStreamCaptureMode mode = lac_cuda_relax();
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     status = create(exec, handle);
-    lac_cuda_unrelax(mode);
+    lac_cuda_capture_relaxed_end(mode);
     if (status) *handle = NULL;
     exec->blas = *handle;
     return status;

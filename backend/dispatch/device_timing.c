@@ -25,14 +25,14 @@ bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_
 void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
                            const lac_choice_t *choice)
 {
-    lac_run_mark_t mark = {site ? site->id : 0, choice->row, 0.0};
+    lac_timing_tag_t mark = {site ? site->id : 0, choice->row, 0.0};
     if (site) mark.predicted_us = choice->route->cost_us(choice->route, p, &ctx->machine);
     ctx->backend->clock->end(ctx->exec, &mark);
 }
 
 void lac_device_timing_collect(lac_ctx_t *ctx)
 {
-    lac_run_mark_t mark;
+    lac_timing_tag_t mark;
     double us;
     if (!has_clock(ctx)) return;
     while (ctx->backend->clock->done(ctx->exec, &mark, &us)) {

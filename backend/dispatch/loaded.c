@@ -21,7 +21,7 @@ static char missing[512];
 
 static void search(void)
 {
-    static const lac_services_t services = {lac_fail, lac_log, lac_defer_forks, lac_allow_forks};
+    static const lac_host_callbacks_t callbacks = {lac_fail, lac_log, lac_defer_forks, lac_allow_forks};
     static const char here;
     char beside[1024], why[512];
     lac_library_beside(&here, NAME, beside, sizeof beside);
@@ -34,7 +34,7 @@ static void search(void)
     void *symbol = lac_library_symbol(library, "lac_cuda_backend", why, sizeof why);
     lac_backend_entry_t entry;
     memcpy(&entry, &symbol, sizeof entry);
-    const lac_backend_t *found = symbol ? entry(&services) : NULL;
+    const lac_backend_t *found = symbol ? entry(&callbacks) : NULL;
     if (!found)
         snprintf(missing, sizeof missing, "%s: %.400s", NAME, symbol ? lac_last_error() : why);
     else if (strcmp(found->version, TEXT_OF(LACUNA_VERSION)) != 0)

@@ -96,9 +96,9 @@ void lac_rivals_asked(lac_rivals_site_t *site, lac_rival_t who)
     site->asked[who]++;
 }
 
-lac_run_mark_t lac_rivals_mark(const lac_rivals_site_t *site, lac_rival_t who)
+lac_timing_tag_t lac_rivals_mark(const lac_rivals_site_t *site, lac_rival_t who)
 {
-    return (lac_run_mark_t){site->number, LAC_RIVALS_ROW + (int)who, 0.0};
+    return (lac_timing_tag_t){site->number, LAC_RIVALS_ROW + (int)who, 0.0};
 }
 
 /* Noise only ever adds: the least of the first ones; later, what is faster counts sooner. */
@@ -110,7 +110,7 @@ static double blended(double before, double us, int runs)
     return before + 0.05 * ((us < 2.0 * before ? us : 2.0 * before) - before);
 }
 
-void lac_rivals_learn(lac_rivals_t *rivals, const lac_run_mark_t *mark, double us)
+void lac_rivals_learn(lac_rivals_t *rivals, const lac_timing_tag_t *mark, double us)
 {
     int who = mark->row - LAC_RIVALS_ROW;
     for (int i = 0; rivals && i < SITES; i++) {

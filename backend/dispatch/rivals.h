@@ -40,8 +40,8 @@ lac_rival_t lac_rivals_choose(lac_rivals_site_t *site, double bias, bool *clocke
 
 /* That a clocked run is under way, and what came of it. */
 void lac_rivals_asked(lac_rivals_site_t *site, lac_rival_t who);
-lac_run_mark_t lac_rivals_mark(const lac_rivals_site_t *site, lac_rival_t who);
-void lac_rivals_learn(lac_rivals_t *rivals, const lac_run_mark_t *mark, double us);
+lac_timing_tag_t lac_rivals_mark(const lac_rivals_site_t *site, lac_rival_t who);
+void lac_rivals_learn(lac_rivals_t *rivals, const lac_timing_tag_t *mark, double us);
 
 /* Each site that there is, in no order. */
 void lac_rivals_visit(const lac_rivals_t *rivals, void (*visit)(const lac_rivals_site_t *site));

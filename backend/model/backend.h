@@ -13,11 +13,11 @@
 #include "lacuna/interpose.h"
 
 /* What a loaded backend borrows from the core, so that messages reach lac_last_error, and forks wait. */
-typedef struct lac_services {
+typedef struct lac_host_callbacks {
     lac_status_t (*fail)(lac_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
     void (*log)(const char *format, ...) __attribute__((format(printf, 1, 2)));
     void (*defer_forks)(void), (*allow_forks)(void);
-} lac_services_t;
+} lac_host_callbacks_t;
 
 /* Two ways in a recording that somebody else is making on `stream`, and what chooses between them. */
 typedef struct lac_branch {
@@ -63,18 +63,18 @@ typedef struct lac_device {
 } lac_device_t;
 
 /* Who wants to know what a run took. */
-typedef struct lac_run_mark {
+typedef struct lac_timing_tag {
     uint64_t site; /* its number in the context; 0: nobody any more */
     int row;
     double predicted_us;
-} lac_run_mark_t;
+} lac_timing_tag_t;
 
 /* What runs take where they return before they are done. */
-typedef struct lac_run_clock {
+typedef struct lac_event_timer {
     bool (*begin)(lac_exec_t *exec); /* before a run; false: not now, and no end follows */
-    void (*end)(lac_exec_t *exec, const lac_run_mark_t *mark);
-    bool (*done)(lac_exec_t *exec, lac_run_mark_t *mark, double *us); /* the next that is; false: none */
-} lac_run_clock_t;
+    void (*end)(lac_exec_t *exec, const lac_timing_tag_t *mark);
+    bool (*done)(lac_exec_t *exec, lac_timing_tag_t *mark, double *us); /* the next that is; false: none */
+} lac_event_timer_t;
 
 /* What a context asks for when it opens a backend. */
 typedef struct lac_device_request {
@@ -94,7 +94,7 @@ typedef struct lac_backend {
     const char *version;                       /* of the library that holds it: the core takes its own only */
     const lac_memory_t *memory;                /* of its space; NULL: the program's own                     */
     const lac_device_t *device;                /* what lacuna/device.h offers; NULL: it is no device        */
-    const lac_run_clock_t *clock;              /* NULL: runs are done when they return                      */
+    const lac_event_timer_t *clock;            /* NULL: runs are done when they return                      */
     const lac_slicer_t *slicer;                /* what lacuna/slice.h offers; NULL: nothing yet             */
     void (*describe)(char *text, size_t size); /* what it finds here, for people; NULL: nothing to tell  */
     const lac_route_t *const *(*routes)(int *count); /* NULL: in the dispatcher's table      */
@@ -177,6 +177,6 @@ typedef struct lac_backend {
 } lac_backend_t;
 
 /* The one symbol of a loaded backend, by this type. NULL with the message set where it cannot serve. */
-typedef const lac_backend_t *(*lac_backend_entry_t)(const lac_services_t *core);
+typedef const lac_backend_t *(*lac_backend_entry_t)(const lac_host_callbacks_t *core);
 
 #endif

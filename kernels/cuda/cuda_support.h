@@ -106,7 +106,7 @@ lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int32_t *to, la
 /* Row pointers from libraries that have such. */
 lac_status_t lac_cuda_widen(int64_t count, const int32_t *from, int64_t *to, lac_cuda_stream_t stream);
 /* Nothing, for so long: what the host queues meanwhile runs without a gap. */
-lac_status_t lac_cuda_pause(double us, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_spin_delay(double us, lac_cuda_stream_t stream);
 
 #ifdef __cplusplus
 }

@@ -123,12 +123,12 @@ static place_t *find_or_make(void *stream, int math, lac_pass_t *why)
     return place && place->ctx ? place : NULL;
 }
 
-int capture_relax(void)
+int capture_relaxed_begin(void)
 {
     return set_mode(CAPTURE_RELAXED);
 }
 
-void capture_restore(int mode)
+void capture_relaxed_end(int mode)
 {
     set_mode(mode);
 }

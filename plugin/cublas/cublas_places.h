@@ -42,8 +42,8 @@ bool capture_of(void *stream, capture_t *capture);
 bool places_estimate(void *device, int math, const lac_captured_gemm_t *product, lac_estimate_t *estimate);
 
 /* Between these, what this thread does is no business of recordings that forbid it. */
-int capture_relax(void);
-void capture_restore(int mode);
+int capture_relaxed_begin(void);
+void capture_relaxed_end(int mode);
 
 /* The value of option "math" for a math mode of cuBLAS. */
 const char *math_name(int math);

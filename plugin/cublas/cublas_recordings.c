@@ -58,7 +58,7 @@ int record_product(void *stream, int math, const lac_captured_gemm_t *product, l
     lac_estimate_t estimate;
     *why = LAC_PASS_CAPTURED;
     if (!capture_of(stream, &capture) || !places_estimate(capture.device, math, product, &estimate)) return 0;
-    int mode = capture_relax(), done = 0;
+    int mode = capture_relaxed_begin(), done = 0;
     pthread_mutex_lock(&lending);
     recording_t *r = lend(&capture, stream, math);
     if (r) {
@@ -66,6 +66,6 @@ int record_product(void *stream, int math, const lac_captured_gemm_t *product, l
         done = lac_capture_gemm(r->ctx, stream, product, &estimate, give_back, r);
     }
     pthread_mutex_unlock(&lending);
-    capture_restore(mode);
+    capture_relaxed_end(mode);
     return done;
 }

@@ -27,7 +27,7 @@ static struct {
 } piece[PIECES_MOST];
 static int pieces, inside;
 
-static const lac_services_t *core;
+static const lac_host_callbacks_t *core;
 
 /* The host's routes say what went wrong to the core, not to the copy of it that they are linked with. */
 lac_status_t lac_fail(lac_status_t status, const char *format, ...)
@@ -178,9 +178,10 @@ static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
     fact(arg, "device", "guarded");
 }
 
-__attribute__((visibility("default"))) const lac_backend_t *lac_cuda_backend(const lac_services_t *services);
+__attribute__((visibility("default"))) const lac_backend_t *
+lac_cuda_backend(const lac_host_callbacks_t *callbacks);
 
-const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
+const lac_backend_t *lac_cuda_backend(const lac_host_callbacks_t *callbacks)
 {
     static const lac_memory_t memory = {fetch, place, drop};
     static const lac_device_t device = {.alloc = alloc,
@@ -192,7 +193,7 @@ const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
                                         .stream = stream,
                                         .capturing = capturing};
     static lac_backend_t backend;
-    core = services;
+    core = callbacks;
     backend = lac_backend_host;
     backend.name = "cuda";
     backend.space = LAC_DEVICE;

@@ -12,7 +12,7 @@
 
 const lac_route_t *const *cuda_table(int *count)
 {
-    static const lac_services_t services = {lac_fail, lac_log, lac_defer_forks, lac_allow_forks};
+    static const lac_host_callbacks_t callbacks = {lac_fail, lac_log, lac_defer_forks, lac_allow_forks};
     static const char *const names[] = {LACUNA_CUDA_BACKEND, NULL};
     char why[512] = "";
     void *library = lac_library_open(names, why, sizeof why);
@@ -20,5 +20,5 @@ const lac_route_t *const *cuda_table(int *count)
     lac_backend_entry_t entry;
     memcpy(&entry, &symbol, sizeof entry);
     if (!symbol) fail_msg("%s", why);
-    return entry(&services)->routes(count);
+    return entry(&callbacks)->routes(count);
 }

@@ -28,7 +28,7 @@ struct lac_exec {
     recording_t *recording; /* being made; NULL: products are computed at once */
 };
 
-static const lac_services_t *core;
+static const lac_host_callbacks_t *core;
 
 static double now_us(void)
 {
@@ -308,9 +308,10 @@ static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
     fact(arg, "device cache", "0.1 MB");
 }
 
-__attribute__((visibility("default"))) const lac_backend_t *lac_cuda_backend(const lac_services_t *services);
+__attribute__((visibility("default"))) const lac_backend_t *
+lac_cuda_backend(const lac_host_callbacks_t *callbacks);
 
-const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
+const lac_backend_t *lac_cuda_backend(const lac_host_callbacks_t *callbacks)
 {
     static const lac_memory_t memory = {fetch, request, free};
     static const lac_device_t device = {.alloc = alloc,
@@ -343,6 +344,6 @@ const lac_backend_t *lac_cuda_backend(const lac_services_t *services)
                                           .tune = tune,
                                           .bytes = bytes,
                                           .info = info};
-    core = services;
+    core = callbacks;
     return &backend;
 }

@@ -17,7 +17,7 @@ static int bad_runs;                     /* so many first ones of a sparse route
 static int ran[ROUTES], clocked, probes; /* runs in all, and those between two events */
 static bool capturing, open_span;
 static struct {
-    lac_run_mark_t mark;
+    lac_timing_tag_t mark;
     double us;
 } owed[OWED];
 static int owed_count, last_row;
@@ -70,7 +70,7 @@ static bool clock_begin(lac_exec_t *exec)
     return open_span = !capturing && owed_count < OWED;
 }
 
-static void clock_end(lac_exec_t *exec, const lac_run_mark_t *mark)
+static void clock_end(lac_exec_t *exec, const lac_timing_tag_t *mark)
 {
     (void)exec;
     assert_true(open_span);
@@ -82,7 +82,7 @@ static void clock_end(lac_exec_t *exec, const lac_run_mark_t *mark)
 }
 
 /* The oldest, once two are owed: an answer comes after the next call. */
-static bool clock_done(lac_exec_t *exec, lac_run_mark_t *mark, double *us)
+static bool clock_done(lac_exec_t *exec, lac_timing_tag_t *mark, double *us)
 {
     (void)exec;
     if (owed_count < 2) return false;
@@ -108,7 +108,7 @@ static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, 
     return 100;
 }
 
-static const lac_run_clock_t made_up_clock = {clock_begin, clock_end, clock_done};
+static const lac_event_timer_t made_up_clock = {clock_begin, clock_end, clock_done};
 static const lac_device_t device = {.capturing = is_capturing};
 static const lac_backend_t backend = {
     .name = "made up", .asynchronous = true, .clock = &made_up_clock, .device = &device, .sample = sample};

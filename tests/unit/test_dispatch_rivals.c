@@ -31,7 +31,7 @@ static tally_t play(lac_rivals_t **rivals, const lac_rivals_key_t *key, int call
         t.clocked[who] += clocked;
         t.spent_us += us;
         if (!clocked) continue;
-        lac_run_mark_t mark = lac_rivals_mark(site, who);
+        lac_timing_tag_t mark = lac_rivals_mark(site, who);
         lac_rivals_asked(site, who);
         lac_rivals_learn(*rivals, &mark, us);
     }
@@ -115,7 +115,7 @@ static const float val[3] = {1, 2, 3}, one = 1.0f, zero = 0.0f;
 static float b[K * N], c[M * N];
 
 static struct {
-    lac_run_mark_t mark;
+    lac_timing_tag_t mark;
     bool open, closed, fails;
     int runs, spans;
     double us[2];
@@ -129,7 +129,7 @@ static bool clock_begin(lac_exec_t *exec)
     return fake_clock.open = true;
 }
 
-static void clock_end(lac_exec_t *exec, const lac_run_mark_t *mark)
+static void clock_end(lac_exec_t *exec, const lac_timing_tag_t *mark)
 {
     (void)exec;
     assert_true(fake_clock.open);
@@ -138,7 +138,7 @@ static void clock_end(lac_exec_t *exec, const lac_run_mark_t *mark)
     fake_clock.mark = *mark;
 }
 
-static bool clock_done(lac_exec_t *exec, lac_run_mark_t *mark, double *us)
+static bool clock_done(lac_exec_t *exec, lac_timing_tag_t *mark, double *us)
 {
     (void)exec;
     if (!fake_clock.closed) return false;
@@ -157,12 +157,12 @@ static lac_status_t spmm(lac_exec_t *exec, const lac_spmm_t *call)
 
 static lac_ctx_t *clocked_ctx(double theirs, double ours)
 {
-    static const lac_run_clock_t run_clock = {clock_begin, clock_end, clock_done};
+    static const lac_event_timer_t event_timer = {clock_begin, clock_end, clock_done};
     lac_ctx_t *ctx = fake_device_ctx();
     lac_backend_t *backend = fake_device_backend();
     memset(&fake_clock, 0, sizeof fake_clock);
     fake_clock.us[LAC_RIVAL_THEIRS] = theirs, fake_clock.us[LAC_RIVAL_OURS] = ours;
-    backend->clock = &run_clock;
+    backend->clock = &event_timer;
     backend->spmm = spmm;
     backend->asynchronous = true;
     return ctx;

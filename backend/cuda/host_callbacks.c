@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What the objects shared with the core call for messages goes to the core, whose thread-local text it is,
  * and so do their locks' announcements to forks. */
-#include "core_services.h"
+#include "host_callbacks.h"
 #include "../base/log.h"
 #include "../base/status.h"
 #include "../base/threads.h"
@@ -10,11 +10,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const lac_services_t *core;
+static const lac_host_callbacks_t *core;
 
-void lac_services_take(const lac_services_t *services)
+void lac_host_callbacks_take(const lac_host_callbacks_t *callbacks)
 {
-    core = services;
+    core = callbacks;
 }
 
 lac_status_t lac_fail(lac_status_t status, const char *format, ...)

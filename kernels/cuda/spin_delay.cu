@@ -19,7 +19,7 @@ __global__ void pause(unsigned long long ns)
 
 } // namespace
 
-extern "C" lac_status_t lac_cuda_pause(double us, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_spin_delay(double us, lac_cuda_stream_t stream)
 {
     pause<<<1, 1, 0, (cudaStream_t)stream>>>((unsigned long long)(1e3 * us));
     return cudaPeekAtLastError() == cudaSuccess ? LAC_OK : LAC_ERR_VENDOR;
