@@ -7,7 +7,7 @@
 #include "../base/threads.h"
 #include "../base/vendor.h"
 #include "../dispatch/ctx_state.h"
-#include "../dispatch/loaded.h"
+#include "../dispatch/cuda_loader.h"
 #include "../dispatch/rivals.h"
 #include "../dispatch/statistics.h"
 #include "../dispatch/table.h"

@@ -3,7 +3,7 @@
  * Where lines go: opened on the first line, never before. */
 #include "log.h"
 #include "env.h"
-#include "plain_locale.h"
+#include "c_locale.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +41,9 @@ static void open_sink(void)
 static size_t format_line(char *line, size_t size, const char *prefix, const char *format, va_list args)
 {
     size_t used = (size_t)snprintf(line, size, "%s", prefix);
-    locale_t before = lac_enter_plain_locale();
+    locale_t before = lac_enter_c_locale();
     int body = vsnprintf(line + used, size - used - 1, format, args);
-    lac_leave_plain_locale(before);
+    lac_leave_c_locale(before);
     if (body < 0) return 0;
     used += (size_t)body;
     if (used > size - 2) used = size - 2;

@@ -5,7 +5,7 @@
 #include "cuda_batch.h"
 #include "cuda_event_timer.h"
 #include "cuda_exec.h"
-#include "cuda_life.h"
+#include "cuda_context.h"
 #include "cuda_densify.h"
 #include "cuda_epilogue.h"
 #include "cuda_occupancy.h"

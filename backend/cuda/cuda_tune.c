@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Times recorded calls: replays leave out what the host takes to queue them. */
-#include "cuda_life.h"
+#include "cuda_context.h"
 #include "cuda_tune.h"
 #include "cuda_calibrate.h"
 #include "cuda_routes.h"

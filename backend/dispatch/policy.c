@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The options: what each accepts, and its value as text. */
 #include "policy.h"
-#include "../base/plain_locale.h"
+#include "../base/c_locale.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,9 +70,9 @@ static bool set_backend(lac_policy_t *policy, const char *value)
 static bool set_number(const char *value, double low, double high, double *out)
 {
     char *end;
-    locale_t before = lac_enter_plain_locale();
+    locale_t before = lac_enter_c_locale();
     double number = strtod(value, &end);
-    lac_leave_plain_locale(before);
+    lac_leave_c_locale(before);
     if (end == value || *end || !(number >= low && number <= high)) return false;
     *out = number;
     return true;
@@ -272,9 +272,9 @@ const char *lac_policy_names(void)
 
 static void print_percentage(double fraction, char *text, size_t size)
 {
-    locale_t before = lac_enter_plain_locale();
+    locale_t before = lac_enter_c_locale();
     snprintf(text, size, "%g", fraction * 100.0);
-    lac_leave_plain_locale(before);
+    lac_leave_c_locale(before);
 }
 
 static void print_frozen(const lac_policy_t *policy, char *text, size_t size)

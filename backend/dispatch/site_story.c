@@ -3,7 +3,7 @@
  * What became of a site's calls, and of all sites by the class of their shapes and their density. */
 #include "statistics.h"
 #include "../base/log.h"
-#include "../base/plain_locale.h"
+#include "../base/c_locale.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,9 +177,9 @@ static void print_site(const lac_site_story_t *story)
 {
     double n = story->sparse ? (double)story->sparse : 1.0;
     char density[16] = "-";
-    locale_t before = lac_enter_plain_locale();
+    locale_t before = lac_enter_c_locale();
     if (story->density >= 0) snprintf(density, sizeof density, "%.3f%%", story->density * 100.0);
-    lac_leave_plain_locale(before);
+    lac_leave_c_locale(before);
     lac_log("%-18s %-14.14s %9llu %9llu %9s %10.1f %10.1f %10.1f %10.1f  %s%s%s", story->shape, story->symbol,
             (unsigned long long)story->sparse, (unsigned long long)story->dense, density, story->dense_us,
             story->predicted_us / n, story->measured_us / n, story->regret_us / 1e3, story->route,

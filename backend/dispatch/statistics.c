@@ -4,7 +4,7 @@
 #include "statistics.h"
 #include "rivals.h"
 #include "../base/log.h"
-#include "../base/plain_locale.h"
+#include "../base/c_locale.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -117,12 +117,12 @@ static void keep(const lac_ctx_t *ctx)
 
 static void print_time(char *text, size_t size, const lac_rivals_site_t *site, lac_rival_t who)
 {
-    locale_t before = lac_enter_plain_locale();
+    locale_t before = lac_enter_c_locale();
     if (site->us[who] > 0.0)
         snprintf(text, size, "%.1f us", site->us[who]);
     else
         snprintf(text, size, "not measured");
-    lac_leave_plain_locale(before);
+    lac_leave_c_locale(before);
 }
 
 static int by_calls(const void *x, const void *y)

@@ -4,7 +4,7 @@
 #include "tune_store.h"
 #include "../base/env.h"
 #include "../base/log.h"
-#include "../base/plain_locale.h"
+#include "../base/c_locale.h"
 #include "../base/settings_file.h"
 #include "../base/status.h"
 
@@ -118,9 +118,9 @@ static void load(lac_machine_t *machine, const lac_tune_key_t *key, char *source
     FILE *file = lac_settings_open(path);
     if (!file) return;
     lac_machine_t stored = *machine;
-    locale_t before = lac_enter_plain_locale();
+    locale_t before = lac_enter_c_locale();
     const char *wrong = read_constants(file, &stored, key->device, &taken);
-    lac_leave_plain_locale(before);
+    lac_leave_c_locale(before);
     fclose(file);
     if (wrong) {
         lac_warn("%s: %s; the default constants are used", path, wrong);
@@ -209,9 +209,9 @@ lac_status_t lac_tune_save(const lac_machine_t *machine, const lac_tune_key_t *k
     int fd = open_beside(key, path, target, temporary);
     if (fd < 0) return LAC_ERR_IO;
     bool shared = path || lac_env("LACUNA_TUNE_CACHE");
-    locale_t before = lac_enter_plain_locale();
+    locale_t before = lac_enter_c_locale();
     bool good = write_constants(fd, machine, key, shared) && !fsync(fd);
-    lac_leave_plain_locale(before);
+    lac_leave_c_locale(before);
     good = !close(fd) && good;
     if (!good || rename(temporary, target)) {
         lac_status_t status = lac_fail(LAC_ERR_IO, "path: cannot write %.400s: %s", target, strerror(errno));

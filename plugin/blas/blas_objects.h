@@ -4,7 +4,7 @@
 #ifndef LACUNA_BLAS_OBJECTS_H
 #define LACUNA_BLAS_OBJECTS_H
 
-#include "../objects/loaded_objects.h"
+#include "../objects/shared_objects.h"
 
 /* Judged by the file's name. */
 bool object_is_blas(const object_t *object);

@@ -3,7 +3,7 @@
  * The search for the cuBLAS behind a symbol, in the order in which the dynamic linker would have looked. */
 #define _GNU_SOURCE
 #include "cublas_resolve.h"
-#include "../objects/loaded_objects.h"
+#include "../objects/shared_objects.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 #ifndef LACUNA_PLUGIN_KEPT_ANSWERS_H
 #define LACUNA_PLUGIN_KEPT_ANSWERS_H
 
-#include "loaded_objects.h"
+#include "shared_objects.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

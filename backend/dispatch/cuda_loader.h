@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Backends that live in libraries of their own. */
-#ifndef LACUNA_DISPATCH_LOADED_H
-#define LACUNA_DISPATCH_LOADED_H
+#ifndef LACUNA_DISPATCH_CUDA_LOADER_H
+#define LACUNA_DISPATCH_CUDA_LOADER_H
 
 #include "../model/backend.h"
 

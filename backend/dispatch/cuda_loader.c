@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Loads liblacuna_cuda.so: the one beside this library first, then wherever the linker finds one. */
-#include "loaded.h"
+#include "cuda_loader.h"
 #include "../base/library.h"
 #include "../base/log.h"
 #include "../base/status.h"

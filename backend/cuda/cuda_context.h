@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Life of an exec on a device. */
-#ifndef LACUNA_CUDA_LIFE_H
-#define LACUNA_CUDA_LIFE_H
+#ifndef LACUNA_CUDA_CONTEXT_H
+#define LACUNA_CUDA_CONTEXT_H
 
 #include "cuda_exec.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Questions about the objects (program and shared libraries) that are loaded in this process. */
-#ifndef LACUNA_PLUGIN_LOADED_OBJECTS_H
-#define LACUNA_PLUGIN_LOADED_OBJECTS_H
+#ifndef LACUNA_PLUGIN_SHARED_OBJECTS_H
+#define LACUNA_PLUGIN_SHARED_OBJECTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Making an exec, and giving back all that it holds. */
-#include "cuda_life.h"
+#include "cuda_context.h"
 #include "cuda_capture.h"
 #include "cuda_event_timer.h"
 #include "cuda_machine.h"

@@ -3,7 +3,7 @@
  * Loaded objects, asked of the dynamic linker. Slow: only used the first time that an object calls a symbol.
  */
 #define _GNU_SOURCE
-#include "loaded_objects.h"
+#include "shared_objects.h"
 
 #include <dlfcn.h>
 #include <link.h>
