@@ -8,7 +8,7 @@
 #include "../base/vendor.h"
 #include "../dispatch/ctx_state.h"
 #include "../dispatch/cuda_loader.h"
-#include "../dispatch/rivals.h"
+#include "../dispatch/spmm_autotune.h"
 #include "../dispatch/statistics.h"
 #include "../dispatch/table.h"
 #include "../dispatch/tune_store.h"
@@ -82,7 +82,7 @@ void lac_ctx_free(lac_ctx_t *ctx)
     lac_statistics_retire(ctx);
     ctx->backend->close(ctx->exec);
     lac_sites_free(&ctx->sites);
-    lac_rivals_free(ctx->rivals);
+    lac_spmm_autotune_free(ctx->autotune);
     free(ctx);
 }
 

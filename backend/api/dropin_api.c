@@ -240,7 +240,7 @@ int lac_try_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, floa
 
 int lac_interpose_timing_pending(const lac_ctx_t *ctx)
 {
-    return ctx && (ctx->forwarded || ctx->rival.site);
+    return ctx && (ctx->forwarded || ctx->contender.site);
 }
 
 void lac_interpose_timing_end(lac_ctx_t *ctx)
@@ -248,7 +248,7 @@ void lac_interpose_timing_end(lac_ctx_t *ctx)
     if (!lac_interpose_timing_pending(ctx)) return;
     int token = lac_enter(ctx);
     if (ctx->forwarded) lac_dispatch_forwarded(ctx);
-    if (ctx->rival.site) ctx->backend->clock->end(ctx->exec, &ctx->rival);
-    ctx->rival.site = 0;
+    if (ctx->contender.site) ctx->backend->clock->end(ctx->exec, &ctx->contender);
+    ctx->contender.site = 0;
     lac_leave(ctx, token);
 }

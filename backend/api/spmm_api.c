@@ -4,7 +4,7 @@
 #include "entry.h"
 #include "../base/status.h"
 #include "../dispatch/device_timing.h"
-#include "../dispatch/rivals.h"
+#include "../dispatch/spmm_autotune.h"
 #include "lacuna/interpose.h"
 
 #include <string.h>
@@ -17,11 +17,12 @@ static lac_dim_t rounded(lac_dim_t nnz)
     return nnz >> shift << shift;
 }
 
-static lac_rivals_key_t key_of(const lac_spmm_t *x, const void *caller)
+static lac_spmm_autotune_key_t key_of(const lac_spmm_t *x, const void *caller)
 {
     uint64_t alg = (uint64_t)(uint32_t)x->alg << 8 | (uint64_t)x->trans << 3 | (uint64_t)x->ptr_type << 2 |
                    (uint64_t)x->idx_type << 1 | (uint64_t)(x->scalars == LAC_DEVICE);
-    return (lac_rivals_key_t){x->m, x->n, x->k, rounded(x->nnz), x->rsb, x->csb, x->rsc, x->csc, caller, alg};
+    return (lac_spmm_autotune_key_t){x->m,   x->n,   x->k,   rounded(x->nnz), x->rsb,
+                                     x->csb, x->rsc, x->csc, caller,          alg};
 }
 
 static bool served(const lac_ctx_t *ctx, const lac_spmm_t *call)
@@ -32,23 +33,23 @@ static bool served(const lac_ctx_t *ctx, const lac_spmm_t *call)
 }
 
 /* Theirs, clocked from outside. */
-static void decline(lac_ctx_t *ctx, lac_rivals_site_t *site, bool clocked)
+static void decline(lac_ctx_t *ctx, lac_spmm_autotune_site_t *site, bool clocked)
 {
-    site->served[LAC_RIVAL_THEIRS]++;
+    site->served[LAC_SPMM_VENDOR]++;
     if (!clocked || !ctx->backend->clock->begin(ctx->exec)) return;
-    lac_rivals_asked(site, LAC_RIVAL_THEIRS);
-    ctx->rival = lac_rivals_mark(site, LAC_RIVAL_THEIRS);
+    lac_spmm_autotune_asked(site, LAC_SPMM_VENDOR);
+    ctx->contender = lac_spmm_autotune_tag(site, LAC_SPMM_VENDOR);
 }
 
-static bool serve(lac_ctx_t *ctx, const lac_spmm_t *call, lac_rivals_site_t *site, bool clocked)
+static bool serve(lac_ctx_t *ctx, const lac_spmm_t *call, lac_spmm_autotune_site_t *site, bool clocked)
 {
-    lac_timing_tag_t mark = lac_rivals_mark(site, LAC_RIVAL_OURS);
+    lac_timing_tag_t mark = lac_spmm_autotune_tag(site, LAC_SPMM_OURS);
     if (clocked) clocked = ctx->backend->clock->begin(ctx->exec);
     bool done = served(ctx, call);
     if (!done) mark.site = 0; /* the span is closed all the same */
     if (clocked) ctx->backend->clock->end(ctx->exec, &mark);
-    if (clocked) lac_rivals_asked(site, LAC_RIVAL_OURS);
-    site->served[done ? LAC_RIVAL_OURS : LAC_RIVAL_THEIRS]++;
+    if (clocked) lac_spmm_autotune_asked(site, LAC_SPMM_OURS);
+    site->served[done ? LAC_SPMM_OURS : LAC_SPMM_VENDOR]++;
     return done;
 }
 
@@ -56,8 +57,8 @@ static bool decided(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, 
 {
     bool clocked;
     const char *forced = ctx->policy.backend;
-    lac_rivals_key_t key = key_of(call, caller);
-    lac_rivals_site_t *site = lac_rivals_find(&ctx->rivals, &key, symbol);
+    lac_spmm_autotune_key_t key = key_of(call, caller);
+    lac_spmm_autotune_site_t *site = lac_spmm_autotune_find(&ctx->autotune, &key, symbol);
     if (!site) return false;
     if (forced && !strcmp(forced, "csr")) return serve(ctx, call, site, false);
     if (forced || !ctx->policy.learn || !ctx->backend->clock) {
@@ -65,7 +66,7 @@ static bool decided(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, 
         return false;
     }
     lac_device_timing_collect(ctx);
-    if (lac_rivals_choose(site, ctx->policy.sparse_margin, &clocked) == LAC_RIVAL_OURS)
+    if (lac_spmm_autotune_choose(site, ctx->policy.sparse_margin, &clocked) == LAC_SPMM_OURS)
         return serve(ctx, call, site, clocked);
     decline(ctx, site, clocked);
     return false;
@@ -74,7 +75,7 @@ static bool decided(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, 
 int lac_try_spmm(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, const void *caller)
 {
     if (!ctx || !ctx->backend->spmm) return 0;
-    ctx->rival.site = 0;
+    ctx->contender.site = 0;
     ctx->forwarded = NULL;
     int token = lac_enter(ctx);
     bool done = decided(ctx, call, symbol, caller);

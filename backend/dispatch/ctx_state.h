@@ -52,11 +52,11 @@ struct lac_ctx {
     lac_site_t *forwarded; /* whose declined call is being timed, or NULL */
     double forwarded_at_us;
     lac_checked_t checked[LAC_CHECKED_CALLS];
-    struct lac_rivals *rivals; /* sites of lac_try_spmm; NULL before the first        */
-    lac_timing_tag_t rival;    /* of a declined call of theirs that is being clocked; 0: none */
-    double (*now_us)(void);    /* the clock that calls are timed by                        */
-    uint64_t calls;            /* for LACUNA_COMPARE's every N-th */
-    struct lac_ctx *next;      /* in the list for the statistics at exit */
+    struct lac_spmm_autotune *autotune; /* sites of lac_try_spmm; NULL before the first        */
+    lac_timing_tag_t contender;         /* of a declined call of theirs that is being clocked; 0: none */
+    double (*now_us)(void);             /* the clock that calls are timed by                        */
+    uint64_t calls;                     /* for LACUNA_COMPARE's every N-th */
+    struct lac_ctx *next;               /* in the list for the statistics at exit */
 };
 
 #endif

@@ -3,7 +3,7 @@
  * Clocks few runs: the first ones of a route at a site, and one of many afterwards. */
 #include "device_timing.h"
 #include "history.h"
-#include "rivals.h"
+#include "spmm_autotune.h"
 #include "timing.h"
 
 #define CLOCK_EVERY 1024 /* calls of a site whose route is known: a clocked one takes some 20 us more */
@@ -36,8 +36,8 @@ void lac_device_timing_collect(lac_ctx_t *ctx)
     double us;
     if (!has_clock(ctx)) return;
     while (ctx->backend->clock->done(ctx->exec, &mark, &us)) {
-        if (mark.row >= LAC_RIVALS_ROW) {
-            lac_rivals_learn(ctx->rivals, &mark, us);
+        if (mark.row >= LAC_SPMM_AUTOTUNE_ROW) {
+            lac_spmm_autotune_learn(ctx->autotune, &mark, us);
             continue;
         }
         lac_site_t *site = lac_site_numbered(&ctx->sites, mark.site); /* it may be gone by now */

@@ -80,12 +80,12 @@ static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_sit
                                  bool trusts)
 {
     if (!site || trusts || lac_timing_every_call(ctx)) return choose(ctx, p, site, wanted, trusts);
-    lac_choice_facts_t facts;
-    lac_choice_facts(&facts, p, wanted, site->route, site->learned);
-    const lac_choice_t *before = lac_choice_recall(&site->memo, &facts);
+    lac_decision_key_t facts;
+    lac_decision_key(&facts, p, wanted, site->route, site->learned);
+    const lac_choice_t *before = lac_decision_cache_find(&site->cache, &facts);
     if (!before) {
-        site->memo = (lac_choice_memo_t){facts, choose(ctx, p, site, wanted, false)};
-        return site->memo.choice;
+        site->cache = (lac_decision_cache_t){facts, choose(ctx, p, site, wanted, false)};
+        return site->cache.choice;
     }
     if (wanted && before->route->side != LAC_SIDE_NONE && before->why == LAC_WHY_FORCED) assume_forced(p);
     return *before;

@@ -4,7 +4,7 @@
 #ifndef LACUNA_DISPATCH_SITE_H
 #define LACUNA_DISPATCH_SITE_H
 
-#include "choice_memo.h"
+#include "decision_cache.h"
 #include "../model/route.h"
 
 /* What makes two calls the same site. Compared whole, so every byte is set. */
@@ -72,16 +72,16 @@ typedef struct lac_site {
     const lac_route_t *route;    /* that served last; NULL before the first                              */
     const lac_route_t *intended; /* in the call that is under way, trials aside                          */
     unsigned turns, steady;      /* how often sparse data turned dense; calls since the last such turn      */
-    bool served;            /* the last event was LAC_SITE_SERVED                                       */
-    bool stepped;           /* the call that is under way has had its event                             */
-    bool pays;              /* what the last look said; false before the first                         */
-    bool probed;            /* in the call that is under way                                            */
-    unsigned dense_epoch;   /* of the context, when dense_us was found                                 */
-    unsigned learned;       /* counts the changes of the factors                                        */
-    double tried_us;        /* time of trials                                                          */
-    double lost_us;         /* by the first runs of routes, beyond what the dense one would have taken */
-    lac_problem_t shape;    /* the first call's, for finding break-even again; without its metadata     */
-    lac_choice_memo_t memo; /* of the call before                                                       */
+    bool served;                /* the last event was LAC_SITE_SERVED                                       */
+    bool stepped;               /* the call that is under way has had its event                             */
+    bool pays;                  /* what the last look said; false before the first                         */
+    bool probed;                /* in the call that is under way                                            */
+    unsigned dense_epoch;       /* of the context, when dense_us was found                                 */
+    unsigned learned;           /* counts the changes of the factors                                        */
+    double tried_us;            /* time of trials                                                          */
+    double lost_us;             /* by the first runs of routes, beyond what the dense one would have taken */
+    lac_problem_t shape;        /* the first call's, for finding break-even again; without its metadata     */
+    lac_decision_cache_t cache; /* of the call before                                                       */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
      * rest on, the least one of the first runs while there are few. */
     float factor[LAC_SITE_ROUTES], break_even_factor[LAC_SITE_ROUTES], first[LAC_SITE_ROUTES];

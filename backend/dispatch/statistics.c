@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Stories of sites, kept when their contexts end, and told once at exit. */
 #include "statistics.h"
-#include "rivals.h"
+#include "spmm_autotune.h"
 #include "../base/log.h"
 #include "../base/c_locale.h"
 
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYMBOLS = 32, RIVALS_TOLD = 20, EVICTED_KEPT = 16384 };
+enum { SYMBOLS = 32, AUTOTUNE_SHOWN = 20, EVICTED_KEPT = 16384 };
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static lac_ctx_t *live;        /* contexts whose sites will be told of    */
-static lac_site_story_t *kept; /* of contexts that are gone already        */
+static lac_site_stats_t *kept; /* of contexts that are gone already        */
 static size_t kept_count, kept_room;
-static lac_rivals_site_t *met; /* the same of rivals */
+static lac_spmm_autotune_site_t *met; /* the same of autotuned SpMM */
 static size_t met_count, met_room;
 static struct {
     uint64_t sites, calls;
@@ -71,10 +71,10 @@ static void *with_room(void *array, size_t count, size_t *room, size_t size)
 /* Called with the guard held. Without memory a site is forgotten. */
 static void keep_site(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    lac_site_story_t *grown = with_room(kept, kept_count, &kept_room, sizeof *kept);
+    lac_site_stats_t *grown = with_room(kept, kept_count, &kept_room, sizeof *kept);
     if (!grown) return;
     kept = grown;
-    kept[kept_count++] = lac_site_story(ctx, site);
+    kept[kept_count++] = lac_site_stats(ctx, site);
 }
 
 /* A site that makes room for another. Past EVICTED_KEPT its calls are counted, and no more. */
@@ -101,9 +101,9 @@ static void keep_sites(const lac_ctx_t *ctx)
     for (uint32_t i = 0; i < ctx->sites.count; i++) keep_site(ctx, lac_site_at(&ctx->sites, i));
 }
 
-static void keep_rivals(const lac_rivals_site_t *site)
+static void keep_autotune(const lac_spmm_autotune_site_t *site)
 {
-    lac_rivals_site_t *grown = with_room(met, met_count, &met_room, sizeof *met);
+    lac_spmm_autotune_site_t *grown = with_room(met, met_count, &met_room, sizeof *met);
     if (!grown) return;
     met = grown;
     met[met_count++] = *site;
@@ -112,10 +112,10 @@ static void keep_rivals(const lac_rivals_site_t *site)
 static void keep(const lac_ctx_t *ctx)
 {
     keep_sites(ctx);
-    lac_rivals_visit(ctx->rivals, keep_rivals);
+    lac_spmm_autotune_visit(ctx->autotune, keep_autotune);
 }
 
-static void print_time(char *text, size_t size, const lac_rivals_site_t *site, lac_rival_t who)
+static void print_time(char *text, size_t size, const lac_spmm_autotune_site_t *site, lac_spmm_server_t who)
 {
     locale_t before = lac_enter_c_locale();
     if (site->us[who] > 0.0)
@@ -127,25 +127,25 @@ static void print_time(char *text, size_t size, const lac_rivals_site_t *site, l
 
 static int by_calls(const void *x, const void *y)
 {
-    const lac_rivals_site_t *a = x, *b = y;
+    const lac_spmm_autotune_site_t *a = x, *b = y;
     uint64_t of_a = a->served[0] + a->served[1], of_b = b->served[0] + b->served[1];
     return (of_a < of_b) - (of_a > of_b);
 }
 
-static void print_rivals(void)
+static void print_autotune(void)
 {
     if (met_count) qsort(met, met_count, sizeof *met, by_calls);
-    if (met_count > RIVALS_TOLD)
-        lac_log("lacuna: the most frequent %d of %zu places that call cuSPARSE:", RIVALS_TOLD, met_count);
-    for (size_t i = 0; i < met_count && i < RIVALS_TOLD; i++) {
-        const lac_rivals_site_t *site = &met[i];
+    if (met_count > AUTOTUNE_SHOWN)
+        lac_log("lacuna: the most frequent %d of %zu places that call cuSPARSE:", AUTOTUNE_SHOWN, met_count);
+    for (size_t i = 0; i < met_count && i < AUTOTUNE_SHOWN; i++) {
+        const lac_spmm_autotune_site_t *site = &met[i];
         char ours[32], theirs[32];
-        print_time(ours, sizeof ours, site, LAC_RIVAL_OURS);
-        print_time(theirs, sizeof theirs, site, LAC_RIVAL_THEIRS);
+        print_time(ours, sizeof ours, site, LAC_SPMM_OURS);
+        print_time(theirs, sizeof theirs, site, LAC_SPMM_VENDOR);
         lac_log("lacuna: %s %lldx%lldx%lld, about %lld entries: %llu by csr (%s), %llu passed on (%s)",
                 site->symbol, (long long)site->key.m, (long long)site->key.k, (long long)site->key.n,
-                (long long)site->key.nnz, (unsigned long long)site->served[LAC_RIVAL_OURS], ours,
-                (unsigned long long)site->served[LAC_RIVAL_THEIRS], theirs);
+                (long long)site->key.nnz, (unsigned long long)site->served[LAC_SPMM_OURS], ours,
+                (unsigned long long)site->served[LAC_SPMM_VENDOR], theirs);
     }
     free(met);
     met = NULL;
@@ -171,7 +171,7 @@ static void print_statistics(void)
     for (const lac_ctx_t *ctx = live; ctx; ctx = ctx->next) keep(ctx);
     lac_statistics_print_sites(kept, kept_count);
     print_evicted();
-    print_rivals();
+    print_autotune();
     print_forwarded();
     free(kept);
     kept = NULL;

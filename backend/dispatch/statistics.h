@@ -18,7 +18,7 @@ void lac_statistics_begin(void);
 void lac_statistics_forwarded(const char *symbol, lac_pass_t why);
 
 /* What is told of a site, freed from its context. */
-typedef struct lac_site_story {
+typedef struct lac_site_stats {
     char shape[64], symbol[24], route[16];
     double least_extent; /* the smaller of m and n: 1 is a vector                   */
     double density;      /* last seen on the sparser side; negative: never           */
@@ -31,11 +31,11 @@ typedef struct lac_site_story {
     bool dense_timed;      /* dense_us rests on a measurement, not on the model alone */
     char weight[48];       /* extents of a dense operand that is worth freezing, or "" */
     double weight_us;      /* a call's predicted time once it is                       */
-} lac_site_story_t;
+} lac_site_stats_t;
 
-lac_site_story_t lac_site_story(const lac_ctx_t *ctx, const lac_site_t *site);
+lac_site_stats_t lac_site_stats(const lac_ctx_t *ctx, const lac_site_t *site);
 
 /* Prints both tables of sites. Sorts them. */
-void lac_statistics_print_sites(lac_site_story_t *story, size_t count);
+void lac_statistics_print_sites(lac_site_stats_t *stats, size_t count);
 
 #endif

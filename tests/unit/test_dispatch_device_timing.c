@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { SPARSE, RIVAL, DENSE, ROUTES, OWED = 4 };
+enum { SPARSE, CONTENDER, DENSE, ROUTES, OWED = 4 };
 
 static double truth_us[ROUTES];          /* what a run takes                          */
 static int bad_runs;                     /* so many first ones of a sparse route take longer */
@@ -30,7 +30,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 /* The model: sparse 2, its rival 3, dense 4 microseconds. */
 static int row_of(const lac_route_t *route)
 {
-    return route->name[0] == 's' ? SPARSE : route->name[0] == 'r' ? RIVAL : DENSE;
+    return route->name[0] == 's' ? SPARSE : route->name[0] == 'r' ? CONTENDER : DENSE;
 }
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
@@ -59,9 +59,9 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         name, role, side, applicable, cost_us, bytes, run, NULL                                              \
     }
 static const lac_route_t sparse = ROUTE("sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
-                         rival = ROUTE("rival", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
+                         contender = ROUTE("rival", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
                          dense = ROUTE("dense", LAC_ROLE_DENSE, LAC_SIDE_NONE);
-static const lac_route_t *const table[] = {&sparse, &rival, &dense};
+static const lac_route_t *const table[] = {&sparse, &contender, &dense};
 
 static bool clock_begin(lac_exec_t *exec)
 {
@@ -113,12 +113,12 @@ static const lac_device_t device = {.capturing = is_capturing};
 static const lac_backend_t backend = {
     .name = "made up", .asynchronous = true, .clock = &made_up_clock, .device = &device, .sample = sample};
 
-static lac_ctx_t context(double sparse_us, double rival_us, double dense_us)
+static lac_ctx_t context(double sparse_us, double contender_us, double dense_us)
 {
     lac_ctx_t ctx = {.backend = &backend, .routes = table, .route_count = ROUTES};
     ctx.policy.learn = true;
     ctx.policy.detect = LAC_DETECT_OFF;
-    truth_us[SPARSE] = sparse_us, truth_us[RIVAL] = rival_us, truth_us[DENSE] = dense_us;
+    truth_us[SPARSE] = sparse_us, truth_us[CONTENDER] = contender_us, truth_us[DENSE] = dense_us;
     memset(ran, 0, sizeof ran);
     clocked = owed_count = probes = bad_runs = 0;
     capturing = open_span = false;
@@ -172,18 +172,18 @@ static void test_the_callers_product_is_timed(void **state)
     lac_ctx_t ctx = context(200.0, 90.0, 4.0);
     call_by(&ctx, 4, 1000, true);
     assert_int_equal(ran[DENSE], 0);
-    assert_true(ran[SPARSE] + ran[RIVAL] <= 16);
+    assert_true(ran[SPARSE] + ran[CONTENDER] <= 16);
     assert_false(open_span);
     lac_sites_free(&ctx.sites);
 }
 
 /* One that the model puts second is found by trials. */
-static void test_better_rival(void **state)
+static void test_better_contender(void **state)
 {
     (void)state;
     lac_ctx_t ctx = context(2.0, 1.0, 4.0);
     call_at(&ctx, 4, 4000);
-    assert_true(served(&ctx, RIVAL) >= 980);
+    assert_true(served(&ctx, CONTENDER) >= 980);
     lac_sites_free(&ctx.sites);
 }
 
@@ -208,9 +208,9 @@ static void test_probes_lead_to_trials(void **state)
         ctx.policy.detect = LAC_DETECT_PROBE;
         bad_runs = 6;
         call_by(&ctx, 4, 8000, drop_in);
-        int before = ran[RIVAL];
+        int before = ran[CONTENDER];
         call_by(&ctx, 4, 1000, drop_in);
-        assert_true(ran[RIVAL] - before >= 950);
+        assert_true(ran[CONTENDER] - before >= 950);
         lac_sites_free(&ctx.sites);
     }
 }
@@ -223,9 +223,9 @@ static void test_vain_trials_are_few(void **state)
         lac_ctx_t ctx = context(4.0, 4.0, 2.5);
         ctx.policy.detect = LAC_DETECT_PROBE;
         call_by(&ctx, 4, 1000, drop_in);
-        int before = ran[SPARSE] + ran[RIVAL];
+        int before = ran[SPARSE] + ran[CONTENDER];
         call_by(&ctx, 4, 9000, drop_in);
-        assert_true(ran[SPARSE] + ran[RIVAL] - before <= 9000 / 400);
+        assert_true(ran[SPARSE] + ran[CONTENDER] - before <= 9000 / 400);
         assert_true(probes <= 40);
         lac_sites_free(&ctx.sites);
     }
@@ -309,7 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_prediction),      cmocka_unit_test(test_the_callers_product_is_timed),
-        cmocka_unit_test(test_better_rival),          cmocka_unit_test(test_close_to_the_vendor),
+        cmocka_unit_test(test_better_contender),      cmocka_unit_test(test_close_to_the_vendor),
         cmocka_unit_test(test_probes_lead_to_trials), cmocka_unit_test(test_vain_trials_are_few),
         cmocka_unit_test(test_few_are_clocked),       cmocka_unit_test(test_nothing_is_tried_in_a_capture),
         cmocka_unit_test(test_learning_off),          cmocka_unit_test(test_evicted_site),

@@ -27,12 +27,12 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     }
 
 static const lac_route_t sparse = ROUTE("s4", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
-                         rival = ROUTE("r5", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT),
+                         contender = ROUTE("r5", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT),
                          refused = ROUTE("-1", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
                          oracle = ROUTE("o1", LAC_ROLE_ORACLE, LAC_SIDE_NONE),
                          dense = ROUTE("d6", LAC_ROLE_DENSE, LAC_SIDE_NONE);
-static const lac_route_t *const table[] = {&sparse, &rival, &refused, &oracle, &dense};
-enum { SPARSE, RIVAL, REFUSED, ORACLE, DENSE, COUNT };
+static const lac_route_t *const table[] = {&sparse, &contender, &refused, &oracle, &dense};
+enum { SPARSE, CONTENDER, REFUSED, ORACLE, DENSE, COUNT };
 
 static lac_ctx_t context(bool learn)
 {
@@ -153,7 +153,7 @@ static void test_trials(void **state)
     }
     assert_int_equal(choice.why, LAC_WHY_CHEAPEST); /* all are known: no more trials */
     assert_int_equal(site.runs[SPARSE], 3);
-    assert_int_equal(site.runs[RIVAL], 3);
+    assert_int_equal(site.runs[CONTENDER], 3);
 }
 
 /* A vendor's product that is predicted to take about as long as what serves loses little where it is tried:
@@ -216,7 +216,7 @@ static void test_losers_are_tried_again(void **state)
     lac_ctx_t ctx = context(true);
     ctx.learned.spent_us = 1e6;
     lac_site_t site = {.calls = 10, .spent_us = 1e6, .route = &sparse, .dense_row = DENSE};
-    for (int i = 0; i < 3; i++) teach(&site, SPARSE, 2.0), teach(&site, RIVAL, 2.0);
+    for (int i = 0; i < 3; i++) teach(&site, SPARSE, 2.0), teach(&site, CONTENDER, 2.0);
     for (int i = 0; i < 3; i++) teach(&site, DENSE, 2.0);
     assert_int_equal(served(&ctx, &site, SPARSE).why, LAC_WHY_CHEAPEST);
     int trials = 0;
@@ -228,7 +228,7 @@ static void test_losers_are_tried_again(void **state)
         teach(&site, choice.row, 1.0);
     }
     expect_factor(&site, SPARSE, 2.0, 1e-5);
-    expect_factor(&site, RIVAL, 1.0, 1e-5);
+    expect_factor(&site, CONTENDER, 1.0, 1e-5);
     expect_factor(&site, DENSE, 1.0, 1e-5);
     assert_int_equal(trials, 2 * 2 * 2); /* at 64 and 256 calls, two runs of two routes */
 }
@@ -240,13 +240,15 @@ static void test_losers_are_looked_for(void **state)
     (void)state;
     lac_ctx_t ctx = context(true), off = context(false);
     lac_site_t site = {.calls = 63, .spent_us = 1e4, .dense_us = 6.0, .route = &dense};
-    for (int i = 0; i < 3; i++) teach(&site, SPARSE, 4.0), teach(&site, DENSE, 2.0), teach(&site, RIVAL, 0.5);
+    for (int i = 0; i < 3; i++)
+        teach(&site, SPARSE, 4.0), teach(&site, DENSE, 2.0), teach(&site, CONTENDER, 0.5);
     assert_false(penalty_reset(&ctx, &site));
     site.calls = 64;
     assert_false(penalty_reset(&off, &site));
     assert_true(penalty_reset(&ctx, &site));
     assert_true(site.factor[SPARSE] == 0.0f);
-    expect_factor(&site, RIVAL, 0.5, 1e-5); /* faster than the model says: that is no moment of the machine */
+    expect_factor(&site, CONTENDER, 0.5,
+                  1e-5); /* faster than the model says: that is no moment of the machine */
     expect_factor(&site, DENSE, 2.0, 1e-5);
     assert_false(penalty_reset(&ctx, &site));
     teach(&site, SPARSE, 9.0);

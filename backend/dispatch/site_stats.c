@@ -79,7 +79,7 @@ static double cheapest_on(const lac_ctx_t *ctx, const lac_problem_t *p, lac_side
 
 /* A dense operand whose slices along k lie strided is gathered slowly, unless it is frozen and copied once.
  * The other operand is the one of lower density; the shorter one where none was seen. */
-static void find_weight(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_story_t *story)
+static void find_weight(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_stats_t *stats)
 {
     lac_problem_t p = site->shape;
     double left = site->left.density >= 0 ? site->left.density : site->left.sampled;
@@ -99,24 +99,24 @@ static void find_weight(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_s
     if (!gains) return;
     lac_dim_t rows = sparse_right ? p.m : p.k, cols = sparse_right ? p.k : p.n;
     bool by_rows = w->cs == 1;
-    snprintf(story->weight, sizeof story->weight, "%lldx%lld", (long long)(by_rows ? rows : cols),
+    snprintf(stats->weight, sizeof stats->weight, "%lldx%lld", (long long)(by_rows ? rows : cols),
              (long long)(by_rows ? cols : rows));
-    story->weight_us = frozen;
+    stats->weight_us = frozen;
 }
 
 /* What LACUNA_FROZEN may be set to, each once. A site's own line stands above. */
-static void print_weights(const lac_site_story_t *story, size_t count)
+static void print_weights(const lac_site_stats_t *stats, size_t count)
 {
     char setting[WEIGHTS_MOST * 48] = "";
-    const lac_site_story_t *named[WEIGHTS_MOST];
+    const lac_site_stats_t *named[WEIGHTS_MOST];
     int weights = 0;
     for (size_t i = 0; i < count && weights < WEIGHTS_MOST; i++) {
-        bool fresh = *story[i].weight != '\0';
-        for (int j = 0; fresh && j < weights; j++) fresh = strcmp(named[j]->weight, story[i].weight) != 0;
-        if (fresh) named[weights++] = &story[i];
+        bool fresh = *stats[i].weight != '\0';
+        for (int j = 0; fresh && j < weights; j++) fresh = strcmp(named[j]->weight, stats[i].weight) != 0;
+        if (fresh) named[weights++] = &stats[i];
     }
     for (int i = 0; i < weights; i++) {
-        const lac_site_story_t *w = named[i];
+        const lac_site_stats_t *w = named[i];
         size_t used = strlen(setting);
         double calls = (double)(w->sparse + w->dense),
                spent = w->measured_us + (double)w->dense * w->dense_us;
@@ -133,38 +133,38 @@ static void print_weights(const lac_site_story_t *story, size_t count)
             setting);
 }
 
-lac_site_story_t lac_site_story(const lac_ctx_t *ctx, const lac_site_t *site)
+lac_site_stats_t lac_site_stats(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    lac_site_story_t story = {
+    lac_site_stats_t stats = {
         .sparse = site->sparse_calls, .dense = site->declined_calls, .dense_us = site->dense_us};
     lac_dim_t m = site->key.m, n = site->key.n;
     bool serves = site->route && site->route->role == LAC_ROLE_SPARSE;
-    snprintf(story.shape, sizeof story.shape, "%lldx%lldx%lld", (long long)m, (long long)site->key.k,
+    snprintf(stats.shape, sizeof stats.shape, "%lldx%lldx%lld", (long long)m, (long long)site->key.k,
              (long long)n);
-    snprintf(story.symbol, sizeof story.symbol, "%s", site->symbol);
-    snprintf(story.route, sizeof story.route, "%s", site->route ? site->route->name : "dense");
-    story.least_extent = (double)(m < n ? m : n);
-    story.density = last_density(site);
-    story.why_dense = why_dense(ctx, site);
-    story.predicted_us = site->sparse_us_predicted;
+    snprintf(stats.symbol, sizeof stats.symbol, "%s", site->symbol);
+    snprintf(stats.route, sizeof stats.route, "%s", site->route ? site->route->name : "dense");
+    stats.least_extent = (double)(m < n ? m : n);
+    stats.density = last_density(site);
+    stats.why_dense = why_dense(ctx, site);
+    stats.predicted_us = site->sparse_us_predicted;
     /* Where calls return before they are done, a few were clocked. */
     double now = serves ? cost_at(ctx, site, row_of(ctx, site->route)) : -1.0;
     bool clocked = ctx->backend->asynchronous;
-    story.measured_us = clocked && now >= 0 ? now * (double)site->sparse_calls : site->sparse_us_measured;
-    story.sparse_us = site->sparse_calls ? story.measured_us / (double)site->sparse_calls : 0.0;
-    story.gained_us = (double)site->sparse_calls * site->dense_us - story.measured_us;
-    story.best_us = (double)(site->sparse_calls + site->declined_calls) * best_at(ctx, site);
-    double spent = story.measured_us + (double)site->declined_calls * site->dense_us;
-    story.regret_us = spent > story.best_us ? spent - story.best_us : 0.0;
+    stats.measured_us = clocked && now >= 0 ? now * (double)site->sparse_calls : site->sparse_us_measured;
+    stats.sparse_us = site->sparse_calls ? stats.measured_us / (double)site->sparse_calls : 0.0;
+    stats.gained_us = (double)site->sparse_calls * site->dense_us - stats.measured_us;
+    stats.best_us = (double)(site->sparse_calls + site->declined_calls) * best_at(ctx, site);
+    double spent = stats.measured_us + (double)site->declined_calls * site->dense_us;
+    stats.regret_us = spent > stats.best_us ? spent - stats.best_us : 0.0;
     int row = site->dense_row;
-    story.dense_timed = row >= 0 && row < LAC_SITE_ROUTES && site->factor[row] > 0.0f;
-    find_weight(ctx, site, &story);
-    return story;
+    stats.dense_timed = row >= 0 && row < LAC_SITE_ROUTES && site->factor[row] > 0.0f;
+    find_weight(ctx, site, &stats);
+    return stats;
 }
 
-static double dense_spent(const lac_site_story_t *story)
+static double dense_spent(const lac_site_stats_t *stats)
 {
-    return (double)(story->sparse + story->dense) * story->dense_us;
+    return (double)(stats->sparse + stats->dense) * stats->dense_us;
 }
 
 static int by_time(const void *x, const void *y)
@@ -173,17 +173,17 @@ static int by_time(const void *x, const void *y)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
-static void print_site(const lac_site_story_t *story)
+static void print_site(const lac_site_stats_t *stats)
 {
-    double n = story->sparse ? (double)story->sparse : 1.0;
+    double n = stats->sparse ? (double)stats->sparse : 1.0;
     char density[16] = "-";
     locale_t before = lac_enter_c_locale();
-    if (story->density >= 0) snprintf(density, sizeof density, "%.3f%%", story->density * 100.0);
+    if (stats->density >= 0) snprintf(density, sizeof density, "%.3f%%", stats->density * 100.0);
     lac_leave_c_locale(before);
-    lac_log("%-18s %-14.14s %9llu %9llu %9s %10.1f %10.1f %10.1f %10.1f  %s%s%s", story->shape, story->symbol,
-            (unsigned long long)story->sparse, (unsigned long long)story->dense, density, story->dense_us,
-            story->predicted_us / n, story->measured_us / n, story->regret_us / 1e3, story->route,
-            *story->why_dense ? ": " : "", story->why_dense);
+    lac_log("%-18s %-14.14s %9llu %9llu %9s %10.1f %10.1f %10.1f %10.1f  %s%s%s", stats->shape, stats->symbol,
+            (unsigned long long)stats->sparse, (unsigned long long)stats->dense, density, stats->dense_us,
+            stats->predicted_us / n, stats->measured_us / n, stats->regret_us / 1e3, stats->route,
+            *stats->why_dense ? ": " : "", stats->why_dense);
 }
 
 static const struct class
@@ -198,37 +198,37 @@ static const struct bin {
             {"< 10 %", 0.1},   {"< 50 %", 0.5},    {"dense", 2.0}};
 enum { CLASSES = sizeof classes / sizeof *classes, BINS = sizeof bins / sizeof *bins };
 
-static int class_of(const lac_site_story_t *story)
+static int class_of(const lac_site_stats_t *stats)
 {
     int i = 0;
-    while (i < CLASSES - 1 && story->least_extent > classes[i].most) i++;
+    while (i < CLASSES - 1 && stats->least_extent > classes[i].most) i++;
     return i;
 }
 
-static int bin_of(const lac_site_story_t *story)
+static int bin_of(const lac_site_stats_t *stats)
 {
     int i = 0;
-    while (i < BINS - 1 && story->density >= bins[i].below) i++;
+    while (i < BINS - 1 && stats->density >= bins[i].below) i++;
     return i;
 }
 
-static void add(lac_site_story_t *sum, const lac_site_story_t *story)
+static void add(lac_site_stats_t *sum, const lac_site_stats_t *stats)
 {
-    sum->sparse += story->sparse, sum->dense += story->dense;
-    sum->predicted_us += story->predicted_us, sum->measured_us += story->measured_us;
-    sum->gained_us += story->gained_us, sum->regret_us += story->regret_us, sum->best_us += story->best_us;
+    sum->sparse += stats->sparse, sum->dense += stats->dense;
+    sum->predicted_us += stats->predicted_us, sum->measured_us += stats->measured_us;
+    sum->gained_us += stats->gained_us, sum->regret_us += stats->regret_us, sum->best_us += stats->best_us;
 }
 
 /* What every call of a class would have taken, and what it did: in milliseconds. */
-static void print_classes(const lac_site_story_t *story, size_t count)
+static void print_classes(const lac_site_stats_t *stats, size_t count)
 {
-    lac_site_story_t sum[CLASSES][BINS] = {0};
-    for (size_t i = 0; i < count; i++) add(&sum[class_of(&story[i])][bin_of(&story[i])], &story[i]);
+    lac_site_stats_t sum[CLASSES][BINS] = {0};
+    for (size_t i = 0; i < count; i++) add(&sum[class_of(&stats[i])][bin_of(&stats[i])], &stats[i]);
     lac_log("%-14s %-10s %9s %9s %12s %12s %10s %10s %9s", "min(m, n)", "density", "sparse", "dense",
             "predicted ms", "measured ms", "gained ms", "regret ms", "of best");
     for (int c = 0; c < CLASSES; c++)
         for (int b = 0; b < BINS; b++) {
-            const lac_site_story_t *s = &sum[c][b];
+            const lac_site_stats_t *s = &sum[c][b];
             if (!s->sparse && !s->dense) continue;
             lac_log("%-14s %-10s %9llu %9llu %12.3f %12.3f %10.3f %10.3f %9.3f", classes[c].name,
                     bins[b].name, (unsigned long long)s->sparse, (unsigned long long)s->dense,
@@ -237,13 +237,13 @@ static void print_classes(const lac_site_story_t *story, size_t count)
         }
 }
 
-void lac_statistics_print_sites(lac_site_story_t *story, size_t count)
+void lac_statistics_print_sites(lac_site_stats_t *stats, size_t count)
 {
-    lac_site_story_t all = {0};
+    lac_site_stats_t all = {0};
     size_t timed = 0;
-    for (size_t i = 0; i < count; i++) add(&all, &story[i]), timed += story[i].dense_timed;
+    for (size_t i = 0; i < count; i++) add(&all, &stats[i]), timed += stats[i].dense_timed;
     if (!all.sparse && !all.dense) return;
-    qsort(story, count, sizeof *story, by_time);
+    qsort(stats, count, sizeof *stats, by_time);
     lac_log("lacuna: %llu calls by sparse routes, %llu by the dense one, at %zu sites; predicted gain %.3f s "
             "(the "
             "dense route was timed at %zu of them)",
@@ -251,8 +251,8 @@ void lac_statistics_print_sites(lac_site_story_t *story, size_t count)
             timed);
     lac_log("%-18s %-14s %9s %9s %9s %10s %10s %10s %10s  %s", "m x k x n", "symbol", "sparse", "dense",
             "density", "dense us", "predicted", "measured", "regret ms", "route");
-    for (size_t i = 0; i < count && i < TOP_SITES; i++) print_site(&story[i]);
+    for (size_t i = 0; i < count && i < TOP_SITES; i++) print_site(&stats[i]);
     if (count > TOP_SITES) lac_log("(%zu more sites)", count - TOP_SITES);
-    print_classes(story, count);
-    print_weights(story, count);
+    print_classes(stats, count);
+    print_weights(stats, count);
 }

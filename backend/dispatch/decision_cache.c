@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Gathers and compares what a choice followed from. */
-#include "choice_memo.h"
+#include "decision_cache.h"
 
 #include <string.h>
 
-void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const char *wanted,
+void lac_decision_key(lac_decision_key_t *facts, const lac_problem_t *p, const char *wanted,
                       const lac_route_t *incumbent, unsigned learned)
 {
     const lac_operand_t *x[2] = {&p->a, &p->b};
@@ -28,7 +28,8 @@ void lac_choice_facts(lac_choice_facts_t *facts, const lac_problem_t *p, const c
     facts->learned = learned;
 }
 
-const lac_choice_t *lac_choice_recall(const lac_choice_memo_t *memo, const lac_choice_facts_t *facts)
+const lac_choice_t *lac_decision_cache_find(const lac_decision_cache_t *cache,
+                                            const lac_decision_key_t *facts)
 {
-    return memo->choice.route && !memcmp(&memo->facts, facts, sizeof *facts) ? &memo->choice : NULL;
+    return cache->choice.route && !memcmp(&cache->facts, facts, sizeof *facts) ? &cache->choice : NULL;
 }

@@ -64,27 +64,27 @@ static void test_sparse_site(void **state)
 {
     const lac_ctx_t *ctx = *state;
     lac_site_t site = site_of(ctx, "event", LAC_SIDE_LEFT);
-    lac_site_story_t story = lac_site_story(ctx, &site);
-    assert_string_equal(story.shape, "8x512x256");
-    assert_string_equal(story.symbol, "sgemm_");
-    assert_string_equal(story.route, "event");
-    assert_string_equal(story.why_dense, "");
-    assert_true(story.least_extent == M && story.density == 0.01);
-    assert_true(story.sparse_us == 50.0 && story.gained_us == CALLS * DENSE_US - 500.0);
-    assert_true(story.best_us == CALLS * best_us(ctx, &site) && story.best_us < CALLS * DENSE_US);
-    assert_true(story.regret_us == 500.0 - story.best_us);
+    lac_site_stats_t stats = lac_site_stats(ctx, &site);
+    assert_string_equal(stats.shape, "8x512x256");
+    assert_string_equal(stats.symbol, "sgemm_");
+    assert_string_equal(stats.route, "event");
+    assert_string_equal(stats.why_dense, "");
+    assert_true(stats.least_extent == M && stats.density == 0.01);
+    assert_true(stats.sparse_us == 50.0 && stats.gained_us == CALLS * DENSE_US - 500.0);
+    assert_true(stats.best_us == CALLS * best_us(ctx, &site) && stats.best_us < CALLS * DENSE_US);
+    assert_true(stats.regret_us == 500.0 - stats.best_us);
     site.sparse_us_measured = 0.0; /* better than anything that was predicted: no regret */
-    assert_true(lac_site_story(ctx, &site).regret_us == 0.0);
+    assert_true(lac_site_stats(ctx, &site).regret_us == 0.0);
     site.factor[row_named(ctx, "event", LAC_SIDE_LEFT)] = 1e6f; /* but the model was far off */
-    assert_true(lac_site_story(ctx, &site).best_us == CALLS * best_us(ctx, &site));
+    assert_true(lac_site_stats(ctx, &site).best_us == CALLS * best_us(ctx, &site));
     site.sparse_calls = 0;
-    assert_true(lac_site_story(ctx, &site).sparse_us == 0.0);
+    assert_true(lac_site_stats(ctx, &site).sparse_us == 0.0);
     site.dense_row = row_named(ctx, "dense", LAC_SIDE_NONE);
-    assert_false(lac_site_story(ctx, &site).dense_timed);
+    assert_false(lac_site_stats(ctx, &site).dense_timed);
     site.factor[site.dense_row] = 2.0f;
-    assert_true(lac_site_story(ctx, &site).dense_timed);
+    assert_true(lac_site_stats(ctx, &site).dense_timed);
     site.dense_row = -1;
-    assert_false(lac_site_story(ctx, &site).dense_timed);
+    assert_false(lac_site_stats(ctx, &site).dense_timed);
 }
 
 /* Where calls return before they are done, the few that were clocked stand for all. */
@@ -102,10 +102,10 @@ static void test_clocked_site(void **state)
     lac_problem_t p = site.shape;
     p.a.density = 0.01;
     double us = ctx->routes[row]->cost_us(ctx->routes[row], &p, &ctx->machine) * 3.0 + 7.0;
-    lac_site_story_t story = lac_site_story(ctx, &site);
-    assert_true(story.measured_us == us * CALLS);
+    lac_site_stats_t stats = lac_site_stats(ctx, &site);
+    assert_true(stats.measured_us == us * CALLS);
     site.left.density = -1.0; /* a route that would not apply now: what the calls took on this side */
-    assert_true(lac_site_story(ctx, &site).measured_us == 500.0);
+    assert_true(lac_site_stats(ctx, &site).measured_us == 500.0);
     ctx->backend = before;
 }
 
@@ -113,30 +113,30 @@ static void test_why_dense(void **state)
 {
     lac_ctx_t *ctx = *state;
     lac_site_t site = site_of(ctx, "reference", LAC_SIDE_NONE);
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "pays at no density");
+    assert_string_equal(lac_site_stats(ctx, &site).why_dense, "pays at no density");
     site.right.break_even = 0.02;
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "too dense");
+    assert_string_equal(lac_site_stats(ctx, &site).why_dense, "too dense");
     site.left.break_even = 0.02, site.right.break_even = 0.0;
     site.left.density = -1.0;
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "nothing seen yet");
+    assert_string_equal(lac_site_stats(ctx, &site).why_dense, "nothing seen yet");
     site.right.sampled = 0.3;
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "too dense");
-    assert_true(lac_site_story(ctx, &site).density == 0.3);
+    assert_string_equal(lac_site_stats(ctx, &site).why_dense, "too dense");
+    assert_true(lac_site_stats(ctx, &site).density == 0.3);
     site.left.sampled = 0.4;
-    assert_true(lac_site_story(ctx, &site).density == 0.3);
+    assert_true(lac_site_stats(ctx, &site).density == 0.3);
     site.left.sampled = 0.2;
-    assert_true(lac_site_story(ctx, &site).density == 0.2);
+    assert_true(lac_site_stats(ctx, &site).density == 0.2);
     unit_expect(lac_ctx_set(ctx, "detect", "registered"), LAC_OK, "detect");
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "not probed");
+    assert_string_equal(lac_site_stats(ctx, &site).why_dense, "not probed");
     site.probes = 1;
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "too dense");
+    assert_string_equal(lac_site_stats(ctx, &site).why_dense, "too dense");
     unit_expect(lac_ctx_set(ctx, "backend", "native"), LAC_OK, "backend");
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "the forced route does not apply");
+    assert_string_equal(lac_site_stats(ctx, &site).why_dense, "the forced route does not apply");
     site.route = ctx->routes[row_named(ctx, "native", LAC_SIDE_NONE)];
-    assert_string_equal(lac_site_story(ctx, &site).why_dense, "forced");
+    assert_string_equal(lac_site_stats(ctx, &site).why_dense, "forced");
     unit_expect(lac_ctx_set(ctx, "backend", "auto"), LAC_OK, "backend");
     site.route = NULL;
-    assert_string_equal(lac_site_story(ctx, &site).route, "dense");
+    assert_string_equal(lac_site_stats(ctx, &site).route, "dense");
     unit_expect(lac_ctx_set(ctx, "detect", "probe"), LAC_OK, "detect");
 }
 
@@ -153,37 +153,37 @@ static void test_weight(void **state)
             p->a.rs = k, p->a.cs = 1, p->b.rs = 1, p->b.cs = k, p->crs = p->n;
             site.left.density = seen && !right ? 0.01 : -1.0;
             site.right.density = seen && right ? 0.01 : -1.0;
-            lac_site_story_t story = lac_site_story(ctx, &site);
-            assert_string_equal(story.weight, "2048x512");
-            assert_true(story.weight_us > 0.0 && story.weight_us < DENSE_US / 2.0);
+            lac_site_stats_t stats = lac_site_stats(ctx, &site);
+            assert_string_equal(stats.weight, "2048x512");
+            assert_true(stats.weight_us > 0.0 && stats.weight_us < DENSE_US / 2.0);
             site.dense_us = 0.1; /* where the dense call is as fast, there is nothing to gain */
-            assert_string_equal(lac_site_story(ctx, &site).weight, "");
+            assert_string_equal(lac_site_stats(ctx, &site).weight, "");
             site.dense_us = DENSE_US;
             site.key.types = right ? LAC_SITE_FROZEN_A : LAC_SITE_FROZEN_B; /* it is frozen */
-            assert_string_equal(lac_site_story(ctx, &site).weight, "");
+            assert_string_equal(lac_site_stats(ctx, &site).weight, "");
             site.key.types = 0;
             p->may_copy = false;
-            assert_string_equal(lac_site_story(ctx, &site).weight, "");
+            assert_string_equal(lac_site_stats(ctx, &site).weight, "");
             p->may_copy = true;
             if (right) p->a.rs = 1, p->a.cs = p->m; /* lies as the routes read it */
             if (!right) p->b.rs = p->n, p->b.cs = 1;
-            assert_string_equal(lac_site_story(ctx, &site).weight, "");
+            assert_string_equal(lac_site_stats(ctx, &site).weight, "");
         }
 }
 
 static void test_weights_in_the_tables(void **state)
 {
-    static lac_site_story_t stories[4];
+    static lac_site_stats_t sites[4];
     static const char *const weights[] = {"4096x1024", "", "4096x1024", "64x32"};
     (void)state;
     for (int i = 0; i < 4; i++) {
-        stories[i] = (lac_site_story_t){
+        sites[i] = (lac_site_stats_t){
             .dense = 1, .dense_us = 10.0, .density = 0.01, .why_dense = "", .weight_us = 2};
-        snprintf(stories[i].weight, sizeof stories[i].weight, "%s", weights[i]);
-        snprintf(stories[i].shape, sizeof stories[i].shape, "8x8x8");
+        snprintf(sites[i].weight, sizeof sites[i].weight, "%s", weights[i]);
+        snprintf(sites[i].shape, sizeof sites[i].shape, "8x8x8");
     }
     unit_log();
-    lac_statistics_print_sites(stories, 4);
+    lac_statistics_print_sites(sites, 4);
     const char *log = unit_log();
     unit_expect_text(log, "try LACUNA_FROZEN=4096x1024,64x32\n");
     unit_expect_text(log, "8x8x8 takes 10.0 us a call, with it frozen some 2.0\n");
@@ -193,23 +193,23 @@ static void test_weights_in_the_tables(void **state)
 
 static void test_tables(void **state)
 {
-    static lac_site_story_t stories[25];
+    static lac_site_stats_t sites[25];
     (void)state;
     unit_log();
-    lac_statistics_print_sites(stories, 25); /* nothing was called */
+    lac_statistics_print_sites(sites, 25); /* nothing was called */
     assert_string_equal(unit_log(), "");
     for (int i = 0; i < 25; i++) {
         static const double densities[] = {-1.0, 0.0005, 0.005, 0.05, 0.3, 0.9}, extents[] = {1, 16, 17, 129};
-        lac_site_story_t *s = &stories[i];
-        *s = (lac_site_story_t){.density = densities[i % 6], .least_extent = extents[i % 4], .why_dense = ""};
+        lac_site_stats_t *s = &sites[i];
+        *s = (lac_site_stats_t){.density = densities[i % 6], .least_extent = extents[i % 4], .why_dense = ""};
         snprintf(s->shape, sizeof s->shape, "shape%d", i);
         s->sparse = i % 2 ? 2 : 0, s->dense = 1, s->dense_us = i + 1.0;
         s->best_us = i ? 1.0 : 0.0, s->regret_us = i == 1 ? 1.0 : 0.0;
     }
-    stories[24].why_dense = "too dense";
-    stories[7].dense_timed = stories[9].dense_timed = true;
-    stories[3].dense_us = stories[5].dense_us;
-    lac_statistics_print_sites(stories, 25);
+    sites[24].why_dense = "too dense";
+    sites[7].dense_timed = sites[9].dense_timed = true;
+    sites[3].dense_us = sites[5].dense_us;
+    lac_statistics_print_sites(sites, 25);
     const char *text = unit_log();
     unit_expect_text(text, "lacuna: 24 calls by sparse routes, 25 by the dense one, at 25 sites");
     unit_expect_text(text, "(the dense route was timed at 2 of them)\n");
@@ -228,13 +228,13 @@ static void test_decimal_comma(void **state)
 {
     (void)state;
     char command[512];
-    lac_site_story_t story = {.density = 0.0125, .least_extent = 4, .sparse = 1, .why_dense = ""};
+    lac_site_stats_t stats = {.density = 0.0125, .least_extent = 4, .sparse = 1, .why_dense = ""};
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s >/dev/null 2>&1",
              unit_path("de_DE.UTF-8"));
     int made = system(command);
     setenv("LOCPATH", unit_path("."), 1);
     bool comma = !made && setlocale(LC_ALL, "de_DE.UTF-8") && !strcmp(localeconv()->decimal_point, ",");
-    lac_statistics_print_sites(&story, 1);
+    lac_statistics_print_sites(&stats, 1);
     setlocale(LC_ALL, "C");
     unsetenv("LOCPATH");
     unit_expect_text(unit_log(), " 1.250% ");

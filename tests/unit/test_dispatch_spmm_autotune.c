@@ -3,7 +3,7 @@
  * The choice between the caller's call and ours: first as numbers, then through lac_try_spmm before a
  * device whose clock says what the test wants. */
 #include "fake_device.h"
-#include "dispatch/rivals.h"
+#include "dispatch/spmm_autotune.h"
 
 #include "lacuna/interpose.h"
 
@@ -18,22 +18,23 @@ typedef struct tally {
 } tally_t;
 
 /* So many calls that take so long, each answer there before the next call. */
-static tally_t play(lac_rivals_t **rivals, const lac_rivals_key_t *key, int calls, double theirs, double ours)
+static tally_t play(lac_spmm_autotune_t **autotune, const lac_spmm_autotune_key_t *key, int calls,
+                    double theirs, double ours)
 {
     tally_t t = {{0}, {0}, 0.0};
     for (int i = 0; i < calls; i++) {
         bool clocked;
-        lac_rivals_site_t *site = lac_rivals_find(rivals, key, "spmm");
+        lac_spmm_autotune_site_t *site = lac_spmm_autotune_find(autotune, key, "spmm");
         assert_non_null(site);
-        lac_rival_t who = lac_rivals_choose(site, 0.05, &clocked);
-        double us = who == LAC_RIVAL_OURS ? ours : theirs;
+        lac_spmm_server_t who = lac_spmm_autotune_choose(site, 0.05, &clocked);
+        double us = who == LAC_SPMM_OURS ? ours : theirs;
         t.served[who]++;
         t.clocked[who] += clocked;
         t.spent_us += us;
         if (!clocked) continue;
-        lac_timing_tag_t mark = lac_rivals_mark(site, who);
-        lac_rivals_asked(site, who);
-        lac_rivals_learn(*rivals, &mark, us);
+        lac_timing_tag_t mark = lac_spmm_autotune_tag(site, who);
+        lac_spmm_autotune_asked(site, who);
+        lac_spmm_autotune_learn(*autotune, &mark, us);
     }
     return t;
 }
@@ -44,20 +45,20 @@ static void test_the_faster_serves(void **state)
     static const struct {
         double theirs, ours;
         int few; /* whose calls are few: of 4000 */
-    } games[] = {{100, 50, LAC_RIVAL_THEIRS},
-                 {100, 94, LAC_RIVAL_THEIRS},
-                 {100, 97, LAC_RIVAL_OURS},
-                 {100, 150, LAC_RIVAL_OURS},
-                 {100, 100000, LAC_RIVAL_OURS}};
+    } games[] = {{100, 50, LAC_SPMM_VENDOR},
+                 {100, 94, LAC_SPMM_VENDOR},
+                 {100, 97, LAC_SPMM_OURS},
+                 {100, 150, LAC_SPMM_OURS},
+                 {100, 100000, LAC_SPMM_OURS}};
     for (size_t i = 0; i < sizeof games / sizeof *games; i++) {
-        lac_rivals_t *rivals = NULL;
-        lac_rivals_key_t key = {.m = 5};
-        tally_t t = play(&rivals, &key, 4000, games[i].theirs, games[i].ours);
+        lac_spmm_autotune_t *autotune = NULL;
+        lac_spmm_autotune_key_t key = {.m = 5};
+        tally_t t = play(&autotune, &key, 4000, games[i].theirs, games[i].ours);
         assert_in_range(t.served[games[i].few], 2, 10);
         assert_in_range(t.clocked[0] + t.clocked[1], 6, 20);
         double best = games[i].ours < games[i].theirs ? games[i].ours : games[i].theirs;
         assert_true(t.spent_us - 4000 * best < 4000 * 6.0 + 3 * games[i].ours);
-        lac_rivals_free(rivals);
+        lac_spmm_autotune_free(autotune);
     }
 }
 
@@ -65,46 +66,46 @@ static void test_the_faster_serves(void **state)
 static void test_the_tide_turns(void **state)
 {
     (void)state;
-    lac_rivals_t *rivals = NULL;
-    lac_rivals_key_t key = {.m = 5};
-    assert_in_range(play(&rivals, &key, 300, 100, 50).served[LAC_RIVAL_OURS], 280, 300);
-    assert_in_range(play(&rivals, &key, 30000, 100, 200).served[LAC_RIVAL_OURS], 0, 29000);
-    assert_in_range(play(&rivals, &key, 1000, 100, 200).served[LAC_RIVAL_OURS], 0, 10);
-    lac_rivals_free(rivals);
+    lac_spmm_autotune_t *autotune = NULL;
+    lac_spmm_autotune_key_t key = {.m = 5};
+    assert_in_range(play(&autotune, &key, 300, 100, 50).served[LAC_SPMM_OURS], 280, 300);
+    assert_in_range(play(&autotune, &key, 30000, 100, 200).served[LAC_SPMM_OURS], 0, 29000);
+    assert_in_range(play(&autotune, &key, 1000, 100, 200).served[LAC_SPMM_OURS], 0, 10);
+    lac_spmm_autotune_free(autotune);
 }
 
 /* Many sites at once: some forget, and none is mistaken for another. */
 static void test_many_sites(void **state)
 {
     (void)state;
-    lac_rivals_t *rivals = NULL;
+    lac_spmm_autotune_t *autotune = NULL;
     for (int round = 0; round < 20; round++)
         for (int i = 0; i < 200; i++) {
-            lac_rivals_key_t key = {.m = i, .n = i % 3, .nnz = 100 - i};
-            play(&rivals, &key, 1, 10, 5);
+            lac_spmm_autotune_key_t key = {.m = i, .n = i % 3, .nnz = 100 - i};
+            play(&autotune, &key, 1, 10, 5);
         }
-    lac_rivals_key_t key = {.m = 7};
-    assert_in_range(play(&rivals, &key, 50, 10, 5).served[LAC_RIVAL_OURS], 40, 47);
-    lac_rivals_free(rivals);
-    lac_rivals_free(NULL);
+    lac_spmm_autotune_key_t key = {.m = 7};
+    assert_in_range(play(&autotune, &key, 50, 10, 5).served[LAC_SPMM_OURS], 40, 47);
+    lac_spmm_autotune_free(autotune);
+    lac_spmm_autotune_free(NULL);
 }
 
 /* While nothing comes back, theirs serves, and no more than a few are clocked. */
 static void test_no_answers(void **state)
 {
     (void)state;
-    lac_rivals_t *rivals = NULL;
-    lac_rivals_key_t key = {.m = 5};
+    lac_spmm_autotune_t *autotune = NULL;
+    lac_spmm_autotune_key_t key = {.m = 5};
     int asked = 0;
     for (int i = 0; i < 1000; i++) {
         bool clocked;
-        lac_rivals_site_t *site = lac_rivals_find(&rivals, &key, "spmm");
-        assert_int_equal(lac_rivals_choose(site, 0.05, &clocked), LAC_RIVAL_THEIRS);
-        if (clocked) lac_rivals_asked(site, LAC_RIVAL_THEIRS);
+        lac_spmm_autotune_site_t *site = lac_spmm_autotune_find(&autotune, &key, "spmm");
+        assert_int_equal(lac_spmm_autotune_choose(site, 0.05, &clocked), LAC_SPMM_VENDOR);
+        if (clocked) lac_spmm_autotune_asked(site, LAC_SPMM_VENDOR);
         asked += clocked;
     }
     assert_int_equal(asked, 3);
-    lac_rivals_free(rivals);
+    lac_spmm_autotune_free(autotune);
 }
 
 /* ---- calls ---- */
@@ -144,7 +145,7 @@ static bool clock_done(lac_exec_t *exec, lac_timing_tag_t *mark, double *us)
     if (!fake_clock.closed) return false;
     fake_clock.closed = false;
     *mark = fake_clock.mark;
-    *us = fake_clock.us[mark->row - LAC_RIVALS_ROW];
+    *us = fake_clock.us[mark->row - LAC_SPMM_AUTOTUNE_ROW];
     return mark->site != 0;
 }
 
@@ -161,7 +162,7 @@ static lac_ctx_t *clocked_ctx(double theirs, double ours)
     lac_ctx_t *ctx = fake_device_ctx();
     lac_backend_t *backend = fake_device_backend();
     memset(&fake_clock, 0, sizeof fake_clock);
-    fake_clock.us[LAC_RIVAL_THEIRS] = theirs, fake_clock.us[LAC_RIVAL_OURS] = ours;
+    fake_clock.us[LAC_SPMM_VENDOR] = theirs, fake_clock.us[LAC_SPMM_OURS] = ours;
     backend->clock = &event_timer;
     backend->spmm = spmm;
     backend->asynchronous = true;
