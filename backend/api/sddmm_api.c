@@ -45,13 +45,13 @@ static lac_status_t begin(call_t *c, const lac_obj_t *x, bool x_transposed, cons
     return LAC_OK;
 }
 
-/* An extent of one operand as the product reads it, against its partner's. */
-static lac_status_t check_extent(const char *name, const char *of, lac_dim_t extent, const char *partner,
+/* An extent of one operand as the product reads it, against W's. */
+static lac_status_t check_extent(const char *name, const char *of, lac_dim_t extent, const char *w_source,
                                  lac_dim_t expected)
 {
     if (extent == expected) return LAC_OK;
     return lac_fail(LAC_ERR_EXTENT, "%s: has %" PRId64 " %s in this product, %s has %" PRId64, name, extent,
-                    of, partner, expected);
+                    of, w_source, expected);
 }
 
 static lac_status_t check_extents(const call_t *c, const lac_obj_t *out)

@@ -35,7 +35,7 @@ const char *lac_status_text(lac_status_t status)
     case LAC_ERR_NULL:
         return "a pointer argument is NULL";
     case LAC_ERR_EXTENT:
-        return "an extent is negative, overflows, or does not fit its partner";
+        return "an extent is negative, overflows, or does not fit W";
     case LAC_ERR_STRIDE:
         return "a stride or leading dimension makes elements overlap";
     case LAC_ERR_ALIAS:

@@ -7,7 +7,7 @@
 #include "cuda_routes.h"
 #include "../base/status.h"
 
-#define COLUMNS_MAX 64 /* of the partner: it is taken 8 at a time, and S read anew for each */
+#define COLUMNS_MAX 64 /* of W: it is taken 8 at a time, and S read anew for each */
 #define COLUMNS     8
 #define PASS_US     3.0
 #define ELEMENT_PS  0.50 /* of S, whatever it is                */
@@ -27,17 +27,17 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
+           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
            : !lac_cuda_format_at_hand(s.s, format_of(&s))  ? LAC_REFUSED_NOT_FROZEN
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.n > COLUMNS_MAX                             ? LAC_REFUSED_NOT_SHORT
            : !indices                                      ? LAC_REFUSED_INDEX_RANGE
-           : !strides                                      ? LAC_REFUSED_PARTNER_STRIDES
+           : !strides                                      ? LAC_REFUSED_W_STRIDES
                                                            : LAC_FITS;
 }
 
-/* Each column of the partner that an element meets, beyond the first: picoseconds. */
+/* Each column of W that an element meets, beyond the first: picoseconds. */
 static double columns_ps(int64_t columns)
 {
     return columns == 1 ? 0.0 : columns == 2 ? 0.05 : columns <= 4 ? 0.3 : 1.1;

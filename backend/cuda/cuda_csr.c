@@ -17,11 +17,11 @@
 #define NEAR_BYTES 262144.0 /* that a multiprocessor's first-level cache holds */
 
 /* How W comes to the kernel. */
-typedef enum partner {
+typedef enum w_source {
     AS_IT_LIES,
     COPIED,    /* frozen: a k-major copy is kept        */
     TRANSPOSED /* in the workspace, in every call       */
-} partner_t;
+} w_source_t;
 
 typedef enum kernel {
     SHARED_ROWS, /* W is so short that a row's nonzeros are shared out */
@@ -31,7 +31,7 @@ typedef enum kernel {
 
 typedef struct how {
     lac_cuda_rows_source_t source;
-    partner_t partner;
+    w_source_t w_source;
     kernel_t kernel;
     bool wide; /* gathered, where there are no steps, in wide slices */
 } how_t;
@@ -45,9 +45,9 @@ static int64_t padded(int64_t n)
 /* Whether rows of W begin on 16 bytes, as the copy engine wants them, and loads of 16 bytes. */
 static bool w_aligned(const lac_sided_t *s, how_t how)
 {
-    return how.partner == TRANSPOSED ? true
-           : how.partner == COPIED   ? s->n % 4 == 0
-                                     : s->wrs >= s->n && s->wrs % 4 == 0 && (uintptr_t)s->w->buf % 16 == 0;
+    return how.w_source == TRANSPOSED ? true
+           : how.w_source == COPIED   ? s->n % 4 == 0
+                                      : s->wrs >= s->n && s->wrs % 4 == 0 && (uintptr_t)s->w->buf % 16 == 0;
 }
 
 static double gathered_us(const lac_sided_t *s, bool wide, const lac_machine_t *machine)
@@ -58,13 +58,12 @@ static double gathered_us(const lac_sided_t *s, bool wide, const lac_machine_t *
 /* machine == NULL: the way that takes the most memory. */
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
-    lac_slices_t slices = lac_sided_slices(p, s);
-    bool narrow = s->n <= LAC_CUDA_NARROW_MAX,
-         lies = slices != LAC_SLICES_NEITHER && s->wrs >= 0 && s->wcs >= 0;
-    partner_t partner = slices == LAC_SLICES_COPY                         ? COPIED
-                        : !lies || (slices == LAC_SLICES_COLS && !narrow) ? TRANSPOSED
-                                                                          : AS_IT_LIES;
-    how_t how = {lac_cuda_rows_source(s), partner, narrow ? SHARED_ROWS : GATHERED, false};
+    lac_w_layout_t slices = lac_sided_w_layout(p, s);
+    bool narrow = s->n <= LAC_CUDA_NARROW_MAX, lies = slices != LAC_W_STRIDED && s->wrs >= 0 && s->wcs >= 0;
+    w_source_t w_source = slices == LAC_W_PACKED                       ? COPIED
+                          : !lies || (slices == LAC_W_COLS && !narrow) ? TRANSPOSED
+                                                                       : AS_IT_LIES;
+    how_t how = {lac_cuda_rows_source(s), w_source, narrow ? SHARED_ROWS : GATHERED, false};
     if (narrow || !w_aligned(s, how)) return how;
     bool once = how.source == LAC_CUDA_ROWS_BUILT, stepped = lac_cuda_schedule_serves(s, once);
     double m = (double)s->m, k = (double)s->k;
@@ -77,8 +76,8 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
 
 static size_t transposed_bytes(const lac_sided_t *s, how_t how)
 {
-    return how.partner == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * sizeof(float))
-                                     : 0;
+    return how.w_source == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * sizeof(float))
+                                      : 0;
 }
 
 static size_t schedule_bytes(const lac_sided_t *s, how_t how)
@@ -104,8 +103,8 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
         short_enough(s.m) && short_enough(s.k) && short_enough(s.n) && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n     ? LAC_REFUSED_TRIVIAL
            : p->strict_nan                                     ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                         ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->dt != LAC_F32                                ? LAC_REFUSED_PARTNER_TYPE
+           : !s.w->buf                                         ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                                ? LAC_REFUSED_W_TYPE
            : lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                                  ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                          ? LAC_REFUSED_INDEX_RANGE
@@ -129,7 +128,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     how_t how = how_of(p, &s, machine);
     double transposed = 2.0 * (double)transposed_bytes(&s, how) / (machine->cuda_dram_gbps * 1e3);
     double product =
-        how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_slices(p, &s) == LAC_SLICES_COLS, machine)
+        how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_w_layout(p, &s) == LAC_W_COLS, machine)
         : how.kernel == STEPPED   ? lac_cuda_schedule_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
                                   : gathered_us(&s, how.wide, machine);
     return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + transposed + product;
@@ -139,7 +138,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, NULL);
-    size_t copy = how.partner == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
+    size_t copy = how.w_source == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
     size_t kept =
         how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORMAT ? lac_cuda_schedule_kept(&s) : 0;
     return copy + kept + transposed_bytes(&s, how) + schedule_bytes(&s, how) + partial_bytes(&s, how) +
@@ -155,9 +154,9 @@ static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t h
     *rows = *copy = NULL;
     if (how.source == LAC_CUDA_ROWS_FORMAT)
         status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), rows);
-    if (!status && how.partner == COPIED)
+    if (!status && how.w_source == COPIED)
         status = lac_cuda_format_now(exec, s->w, lac_sided_k_major(s), copy);
-    *declined = (how.source == LAC_CUDA_ROWS_FORMAT && !*rows) || (how.partner == COPIED && !*copy);
+    *declined = (how.source == LAC_CUDA_ROWS_FORMAT && !*rows) || (how.w_source == COPIED && !*copy);
     return status;
 }
 
@@ -165,11 +164,11 @@ static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t h
 static lac_status_t lay_out_w(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,
                               const lac_format_data_t *copy, char *memory, lac_cuda_product_t *product)
 {
-    bool by_rows = lac_sided_slices(p, s) == LAC_SLICES_ROWS;
+    bool by_rows = lac_sided_w_layout(p, s) == LAC_W_ROWS;
     product->w = copy ? copy->val : s->w->buf;
     product->order = by_rows || copy ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
     product->ldw = copy ? s->n : by_rows ? s->wrs : s->n == 1 ? s->k : s->wcs;
-    if (how.partner != TRANSPOSED) return LAC_OK;
+    if (how.w_source != TRANSPOSED) return LAC_OK;
     lac_cuda_matrix_t w = {LAC_F32, s->w->buf, s->k, s->n, s->wrs, s->wcs};
     float *transposed = (float *)(void *)memory;
     product->w = transposed;

@@ -30,8 +30,8 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
            : !p->named                                     ? LAC_REFUSED_FORCED_ONLY
            : p->alpha_at                                   ? LAC_REFUSED_SCALARS
            : !lac_cusparse()->found                        ? LAC_REFUSED_NO_CUSPARSE
-           : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
+           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
            : source == LAC_CUDA_ROWS_NOWHERE               ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                      ? LAC_REFUSED_INDEX_RANGE

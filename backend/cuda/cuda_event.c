@@ -93,12 +93,12 @@ static lac_format_t w_by_k(const lac_sided_t *s)
 
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
 {
-    lac_slices_t slices = lac_sided_slices(p, s);
+    lac_w_layout_t slices = lac_sided_w_layout(p, s);
     how_t how = {source_of(s), s->w->buf ? BY_ROWS : BY_ENTRIES};
     if (!s->w->buf && how.source == FROM_ACTIVE) how.source = as_dense(s);
     if (!s->w->buf) return how;
-    if (slices == LAC_SLICES_COPY) how.gather = BY_COPY;
-    return slices == LAC_SLICES_COLS ? by_columns(s, how.source) : how;
+    if (slices == LAC_W_PACKED) how.gather = BY_COPY;
+    return slices == LAC_W_COLS ? by_columns(s, how.source) : how;
 }
 
 static bool short_enough(int64_t x)
@@ -112,14 +112,14 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     bool indices = short_enough(s.k) && short_enough(s.n) && short_enough(s.wrs) && short_enough(s.wcs);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n          ? LAC_REFUSED_TRIVIAL
            : p->strict_nan                                          ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->buf && s.w->dt != LAC_F32                         ? LAC_REFUSED_PARTNER_TYPE
+           : !s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_W_SPARSE
+           : s.w->buf && s.w->dt != LAC_F32                         ? LAC_REFUSED_W_TYPE
            : source_of(&s) == FROM_NOWHERE                          ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                                       ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.m > ROWS_MAX                                         ? LAC_REFUSED_NOT_SHORT
            : !indices                                               ? LAC_REFUSED_INDEX_RANGE
-           : s.w->buf && (lac_sided_slices(p, &s) == LAC_SLICES_NEITHER || s.wrs < 0 || s.wcs < 0)
-               ? LAC_REFUSED_PARTNER_STRIDES
+           : s.w->buf && (lac_sided_w_layout(p, &s) == LAC_W_STRIDED || s.wrs < 0 || s.wcs < 0)
+               ? LAC_REFUSED_W_STRIDES
                : LAC_FITS;
 }
 

@@ -21,13 +21,13 @@
     0.58 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-22 */
 
 /* How W comes to the kernel. */
-typedef enum partner { AS_IT_LIES, COPIED, TRANSPOSED } partner_t;
+typedef enum w_source { AS_IT_LIES, COPIED, TRANSPOSED } w_source_t;
 
-static partner_t partner_of(const lac_problem_t *p, const lac_sided_t *s)
+static w_source_t w_source_of(const lac_problem_t *p, const lac_sided_t *s)
 {
     bool by_rows = s->w->dt == LAC_F32 && s->wrs >= 0 && (s->wcs == 1 || s->n == 1);
     if (by_rows && lac_cuda_tiles_aligned(s->w->buf, s->wrs)) return AS_IT_LIES;
-    return lac_sided_slices(p, s) == LAC_SLICES_COPY && s->n % 4 == 0 ? COPIED : TRANSPOSED;
+    return lac_sided_w_layout(p, s) == LAC_W_PACKED && s->n % 4 == 0 ? COPIED : TRANSPOSED;
 }
 
 static int64_t transposed_ld(const lac_sided_t *s)
@@ -35,10 +35,10 @@ static int64_t transposed_ld(const lac_sided_t *s)
     return (s->n + 3) / 4 * 4;
 }
 
-static size_t transposed_bytes(const lac_sided_t *s, partner_t partner)
+static size_t transposed_bytes(const lac_sided_t *s, w_source_t w_source)
 {
-    return partner == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)transposed_ld(s) * sizeof(float))
-                                 : 0;
+    return w_source == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)transposed_ld(s) * sizeof(float))
+                                  : 0;
 }
 
 /* S may have any strides; only bytes and sparse formats are expanded. */
@@ -49,9 +49,9 @@ static size_t densified_bytes(const lac_problem_t *p, const lac_sided_t *s)
 }
 
 /* Beside what is kept of S, where it is, and of W. */
-static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, partner_t partner, bool packed)
+static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, w_source_t w_source, bool packed)
 {
-    return transposed_bytes(s, partner) + densified_bytes(p, s) +
+    return transposed_bytes(s, w_source) + densified_bytes(p, s) +
            lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k, packed));
 }
 
@@ -64,18 +64,18 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n           ? LAC_REFUSED_TRIVIAL
-           : p->math == LAC_MATH_PEDANTIC                            ? LAC_REFUSED_PEDANTIC
-           : p->math == LAC_MATH_TF32 && !p->named                   ? LAC_REFUSED_TF32
-           : p->strict_nan                                           ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                               ? LAC_REFUSED_PARTNER_SPARSE
-           : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)       ? LAC_REFUSED_NO_FORMAT
-           : s.s->density < 0                                        ? LAC_REFUSED_DENSITY_UNKNOWN
-           : !indices                                                ? LAC_REFUSED_INDEX_RANGE
-           : p->k < LEAST_DEPTH                                      ? LAC_REFUSED_SHALLOW
-           : work_bytes(p, &s, partner_of(p, &s), false) > WORK_MOST ? LAC_REFUSED_WORKSPACE
-           : !lac_cuda_tiles_here()                                  ? LAC_REFUSED_NO_TENSOR_CORES
-                                                                     : LAC_FITS;
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n            ? LAC_REFUSED_TRIVIAL
+           : p->math == LAC_MATH_PEDANTIC                             ? LAC_REFUSED_PEDANTIC
+           : p->math == LAC_MATH_TF32 && !p->named                    ? LAC_REFUSED_TF32
+           : p->strict_nan                                            ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                                ? LAC_REFUSED_W_SPARSE
+           : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)        ? LAC_REFUSED_NO_FORMAT
+           : s.s->density < 0                                         ? LAC_REFUSED_DENSITY_UNKNOWN
+           : !indices                                                 ? LAC_REFUSED_INDEX_RANGE
+           : p->k < LEAST_DEPTH                                       ? LAC_REFUSED_SHALLOW
+           : work_bytes(p, &s, w_source_of(p, &s), false) > WORK_MOST ? LAC_REFUSED_WORKSPACE
+           : !lac_cuda_tiles_here()                                   ? LAC_REFUSED_NO_TENSOR_CORES
+                                                                      : LAC_FITS;
 }
 
 /* Fraction of k that some of so many rows of S have active. */
@@ -116,7 +116,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 {
     lac_sided_t s = lac_sided(p, route->side);
     double copied =
-        2.0 * (double)transposed_bytes(&s, partner_of(p, &s)) + 3.0 * (double)densified_bytes(p, &s);
+        2.0 * (double)transposed_bytes(&s, w_source_of(p, &s)) + 3.0 * (double)densified_bytes(p, &s);
     double packed = lac_cuda_tiles_keeps(p, &s)
                         ? 0.0
                         : (8.0 + 6.0 * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
@@ -127,11 +127,11 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    partner_t partner = partner_of(p, &s);
-    size_t copy = partner == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
+    w_source_t w_source = w_source_of(p, &s);
+    size_t copy = w_source == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
     bool keeps = lac_cuda_tiles_keeps(p, &s);
     size_t kept = keeps ? lac_cuda_tiles_kept_bytes(&s, active_fraction(&s, LAC_CUDA_TILES_ROWS)) : 0;
-    return copy + kept + work_bytes(p, &s, partner, keeps);
+    return copy + kept + work_bytes(p, &s, w_source, keeps);
 }
 
 /* S as the kernel reads it; expanded at *memory where it has to be. */
@@ -150,11 +150,11 @@ static lac_status_t lay_out_s(lac_exec_t *exec, const lac_problem_t *p, const la
 
 /* W by aligned rows; transposed at memory where it has to be. */
 static lac_status_t lay_out_w(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *copy,
-                              partner_t partner, char *memory, lac_cuda_tiles_t *product)
+                              w_source_t w_source, char *memory, lac_cuda_tiles_t *product)
 {
     product->b = copy ? copy->val : s->w->buf;
     product->ldb = copy ? s->n : s->wrs;
-    if (partner != TRANSPOSED) return LAC_OK;
+    if (w_source != TRANSPOSED) return LAC_OK;
     lac_cuda_matrix_t w = {s->w->dt, s->w->buf, s->k, s->n, s->wrs, s->wcs};
     float *transposed = (float *)(void *)memory;
     product->b = transposed;
@@ -177,7 +177,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                         lac_outcome_t *out)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    partner_t partner = partner_of(p, &s);
+    w_source_t w_source = w_source_of(p, &s);
     lac_cuda_tiles_t product = {.m = s.m,
                                 .n = s.n,
                                 .k = s.k,
@@ -196,15 +196,15 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         product.acs = s.scs;
         status = lac_cuda_tiles_kept_now(exec, &s, &product);
     }
-    if (!status && partner == COPIED) status = lac_cuda_format_now(exec, s.w, lac_sided_k_major(&s), &copy);
-    if (!status && partner == COPIED && !copy) partner = TRANSPOSED;
+    if (!status && w_source == COPIED) status = lac_cuda_format_now(exec, s.w, lac_sided_k_major(&s), &copy);
+    if (!status && w_source == COPIED && !copy) w_source = TRANSPOSED;
     size_t own = lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s.m, s.n, s.k, product.packed));
     if (!status)
-        status = lac_cuda_work(exec, work_bytes(p, &s, partner, product.packed), (void **)&workspace);
+        status = lac_cuda_work(exec, work_bytes(p, &s, w_source, product.packed), (void **)&workspace);
     if (status || exec->preparing) return status;
     memory = workspace + own;
     status = lay_out_s(exec, p, &s, &memory, &product);
-    if (!status) status = lay_out_w(exec, &s, copy, partner, memory, &product);
+    if (!status) status = lay_out_w(exec, &s, copy, w_source, memory, &product);
     if (status) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
     lay_out_bits(exec, p, route->side, &product);

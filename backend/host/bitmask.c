@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#define COLUMNS_MAX 64 /* beyond, the partner leaves the first-level cache and csr serves better */
+#define COLUMNS_MAX 64 /* beyond, W leaves the first-level cache and csr serves better */
 
 typedef struct product {
     const lac_host_kernels_t *kernels;
@@ -31,8 +31,8 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_sided_t s = lac_sided(p, route->side);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
+           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
            : !lac_format_at_hand(s.s, format_of(&s))       ? LAC_REFUSED_NOT_FROZEN
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.n > COLUMNS_MAX                             ? LAC_REFUSED_NOT_SHORT

@@ -31,18 +31,18 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_sided_t s = lac_sided(p, route->side);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
+           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
            : lac_rows_source(&s) == LAC_ROWS_NOWHERE       ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.m > INT32_MAX || s.k > INT32_MAX            ? LAC_REFUSED_INDEX_RANGE
-           : lac_sided_slices(p, &s) == LAC_SLICES_NEITHER ? LAC_REFUSED_PARTNER_STRIDES
+           : lac_sided_w_layout(p, &s) == LAC_W_STRIDED    ? LAC_REFUSED_W_STRIDES
                                                            : LAC_FITS;
 }
 
 static bool turns(const lac_problem_t *p, const lac_sided_t *s)
 {
-    return lac_sided_slices(p, s) == LAC_SLICES_COLS && s->m * TRANSPOSE_GAIN > s->k;
+    return lac_sided_w_layout(p, s) == LAC_W_COLS && s->m * TRANSPOSE_GAIN > s->k;
 }
 
 /* On one thread, W's packing or turning included. */
@@ -51,7 +51,7 @@ static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac
 {
     double m = (double)s->m, n = (double)s->n, k = (double)s->k, vectors = ceil(n / 16.0);
     double out = lac_sided_out_us(s, machine);
-    bool by_columns = lac_sided_slices(p, s) == LAC_SLICES_COLS && !turns(p, s);
+    bool by_columns = lac_sided_w_layout(p, s) == LAC_W_COLS && !turns(p, s);
     if (by_columns) return out + (m * n * machine->csr_dot_ns + nonzeros * n * machine->csr_ns) * 1e-3;
     double whole = 4.0 * k * n / (machine->pack_gbps * 1e3), prepared = turns(p, s) ? whole : 0.0;
     double arithmetic = (nonzeros * machine->csr_ns + m * machine->csr_row_ns) * vectors * 1e-3;
@@ -93,7 +93,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     double nonzeros = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
     size_t total = (size_t)p->threads * (size_t)lac_csr_scratch(s.k) * sizeof(float);
     if (lac_rows_source(&s) != LAC_ROWS_FORMAT) total += (size_t)(nonzeros * 8.0) + (size_t)s.m * 8;
-    if (turns(p, &s) || lac_sided_slices(p, &s) == LAC_SLICES_COPY)
+    if (turns(p, &s) || lac_sided_w_layout(p, &s) == LAC_W_PACKED)
         total += (size_t)s.k * (size_t)s.n * sizeof(float);
     return total;
 }
@@ -129,12 +129,12 @@ static void product_part(void *arg, int part, int parts)
 static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
 {
     const lac_sided_t *s = g->s;
-    lac_slices_t slices = lac_sided_slices(g->p, s);
+    lac_w_layout_t slices = lac_sided_w_layout(g->p, s);
     const lac_format_data_t *copy = NULL;
     g->w = s->w->buf;
-    g->by_rows = slices == LAC_SLICES_ROWS;
+    g->by_rows = slices == LAC_W_ROWS;
     g->ldw = g->by_rows ? s->wrs : s->wcs;
-    if (slices == LAC_SLICES_COPY) {
+    if (slices == LAC_W_PACKED) {
         lac_status_t status = lac_format_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
         if (status || !copy) return status;
         g->w = copy->val;

@@ -31,13 +31,13 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_sided_t s = lac_sided(p, route->side);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
            : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                     ? LAC_REFUSED_PARTNER_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_PARTNER_TYPE
+           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
            : lac_event_source(&s) == LAC_EVENTS_NOWHERE    ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.m > ROWS_MAX                                ? LAC_REFUSED_NOT_SHORT
            : s.k > INT32_MAX                               ? LAC_REFUSED_INDEX_RANGE
-           : lac_sided_slices(p, &s) == LAC_SLICES_NEITHER ? LAC_REFUSED_PARTNER_STRIDES
+           : lac_sided_w_layout(p, &s) == LAC_W_STRIDED    ? LAC_REFUSED_W_STRIDES
                                                            : LAC_FITS;
 }
 
@@ -56,7 +56,7 @@ static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_
     double n = (double)s->n, k = (double)s->k;
     double arithmetic = events * ceil(n / 16.0) * machine->axpy_ns * 1e-3;
     double out = lac_sided_out_us(s, machine);
-    bool by_rows = lac_sided_slices(p, s) != LAC_SLICES_COLS;
+    bool by_rows = lac_sided_w_layout(p, s) != LAC_W_COLS;
     double lines =
         by_rows ? active * ceil(n / 16.0) : n * ceil(k / 16.0) * lac_active_fraction(active / k, 16.0);
     bool near = lac_is_near(lines * 64.0, machine);
@@ -91,7 +91,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     double events = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
     size_t total =
         (size_t)(events * 20.0) + (size_t)p->threads * (size_t)lac_event_scratch(s.m) * sizeof(float);
-    if (lac_sided_slices(p, &s) == LAC_SLICES_COPY) total += (size_t)s.k * (size_t)s.n * sizeof(float);
+    if (lac_sided_w_layout(p, &s) == LAC_W_PACKED) total += (size_t)s.k * (size_t)s.n * sizeof(float);
     return total;
 }
 
@@ -111,12 +111,12 @@ static void gather_part(void *arg, int part, int parts)
 static lac_status_t choose_w(lac_exec_t *exec, gather_t *g)
 {
     const lac_sided_t *s = g->s;
-    lac_slices_t slices = lac_sided_slices(g->p, s);
+    lac_w_layout_t slices = lac_sided_w_layout(g->p, s);
     const lac_format_data_t *copy = NULL;
     g->w = s->w->buf;
-    g->by_rows = slices == LAC_SLICES_ROWS;
+    g->by_rows = slices == LAC_W_ROWS;
     g->ldw = g->by_rows ? s->wrs : s->wcs;
-    if (slices != LAC_SLICES_COPY) return LAC_OK;
+    if (slices != LAC_W_PACKED) return LAC_OK;
     lac_status_t status = lac_format_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
     if (status || !copy) return status;
     g->w = copy->val;

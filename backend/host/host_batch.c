@@ -75,8 +75,8 @@ static void products_part(void *arg, int part, int parts)
 /* That the kernels read the product's operands as they lie. */
 static bool lies(const lac_problem_t *p, const lac_sided_t *s)
 {
-    lac_slices_t slices = lac_sided_slices(p, s);
-    return (slices == LAC_SLICES_ROWS || slices == LAC_SLICES_COLS) && s->w->buf && s->w->dt == LAC_F32 &&
+    lac_w_layout_t slices = lac_sided_w_layout(p, s);
+    return (slices == LAC_W_ROWS || slices == LAC_W_COLS) && s->w->buf && s->w->dt == LAC_F32 &&
            lac_event_source(s) == LAC_EVENTS_SCAN && s->m <= MOST_LIST / s->k && s->k <= INT32_MAX;
 }
 
@@ -88,7 +88,7 @@ lac_status_t lac_host_batched(lac_exec_t *exec, const lac_problem_t *p, const la
     run_t r = {.kernels = exec->kernels, .p = p, .batch = batch, .s = lac_sided(p, single->side)};
     if (!lies(p, &r.s)) return LAC_OK;
     r.left = single->side == LAC_SIDE_LEFT;
-    r.by_rows = lac_sided_slices(p, &r.s) == LAC_SLICES_ROWS;
+    r.by_rows = lac_sided_w_layout(p, &r.s) == LAC_W_ROWS;
     int parts =
         lac_host_parts(p->threads, batch->single_us * (double)batch->count, exec->machine->fork_join_us);
     r.list_bytes = (list_bytes(r.s.m * r.s.k) + LAC_ALIGN - 1) / LAC_ALIGN * LAC_ALIGN;

@@ -26,11 +26,11 @@ lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side)
     return s;
 }
 
-lac_slices_t lac_sided_slices(const lac_problem_t *p, const lac_sided_t *s)
+lac_w_layout_t lac_sided_w_layout(const lac_problem_t *p, const lac_sided_t *s)
 {
-    if (s->wcs == 1 || s->n == 1) return s->wcs == 1 || s->wrs != 1 ? LAC_SLICES_ROWS : LAC_SLICES_COLS;
-    if (s->wrs != 1) return LAC_SLICES_NEITHER;
-    return p->may_copy && s->w->frozen && s->w->dt == LAC_F32 ? LAC_SLICES_COPY : LAC_SLICES_COLS;
+    if (s->wcs == 1 || s->n == 1) return s->wcs == 1 || s->wrs != 1 ? LAC_W_ROWS : LAC_W_COLS;
+    if (s->wrs != 1) return LAC_W_STRIDED;
+    return p->may_copy && s->w->frozen && s->w->dt == LAC_F32 ? LAC_W_PACKED : LAC_W_COLS;
 }
 
 lac_format_t lac_sided_by_rows(const lac_sided_t *s)

@@ -26,14 +26,14 @@ typedef struct lac_sided {
 lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side);
 
 /* How W's slices lie in memory. */
-typedef enum lac_slices {
-    LAC_SLICES_ROWS,   /* W[k, :] is contiguous: row gather                                   */
-    LAC_SLICES_COPY,   /* W[:, j] is contiguous, and a k-major copy stands or may be made     */
-    LAC_SLICES_COLS,   /* W[:, j] is contiguous: column gather                                */
-    LAC_SLICES_NEITHER /* no unit stride                                                      */
-} lac_slices_t;
+typedef enum lac_w_layout {
+    LAC_W_ROWS,   /* W[k, :] is contiguous: row gather                                   */
+    LAC_W_PACKED, /* W[:, j] is contiguous, and a k-major copy stands or may be made     */
+    LAC_W_COLS,   /* W[:, j] is contiguous: column gather                                */
+    LAC_W_STRIDED /* no unit stride                                                      */
+} lac_w_layout_t;
 
-lac_slices_t lac_sided_slices(const lac_problem_t *p, const lac_sided_t *s);
+lac_w_layout_t lac_sided_w_layout(const lac_problem_t *p, const lac_sided_t *s);
 
 /* True where so many bytes stay in one thread's caches from one call to the next. */
 bool lac_is_near(double bytes, const lac_machine_t *machine);

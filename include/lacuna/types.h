@@ -21,7 +21,7 @@ extern "C" {
 typedef enum lac_status {
     LAC_OK = 0,
     LAC_ERR_NULL = 10,        /* a pointer argument is NULL that may not be                       */
-    LAC_ERR_EXTENT = 11,      /* an extent is negative, overflows, or does not fit its partner    */
+    LAC_ERR_EXTENT = 11,      /* an extent is negative, overflows, or does not fit the other one    */
     LAC_ERR_STRIDE = 12,      /* a stride or leading dimension makes elements overlap             */
     LAC_ERR_ALIAS = 13,       /* c overlaps a or b; memory that is registered already             */
     LAC_ERR_TYPE = 14,        /* an element type, or a combination of them, is not supported      */

@@ -11,8 +11,8 @@ namespace
 
 constexpr int kMostWarps = 20;
 constexpr int kHeld = 1024; /* elements of S that a warp takes at a time: kRows rows, kHeld / kRows of k */
-constexpr int kPartnerFloats = 12 * 1024; /* of W in shared memory                             */
-constexpr int kSpare = 4;                 /* floats between rows of values: they begin on 16 bytes */
+constexpr int kWFloats = 12 * 1024; /* of W in shared memory                             */
+constexpr int kSpare = 4;           /* floats between rows of values: they begin on 16 bytes */
 
 struct BitmaskArgs {
     Picture p;
@@ -53,9 +53,9 @@ __device__ inline int fetch_values(float *to, const float *from, const float *be
 
 /* W[k0 .., columns from j0 on] into shared memory: 4 columns of a k together, or as many as there are. Eight
  * loads of a thread are in flight. */
-template <int kColumns> __device__ void fetch_partner(float *to, const Picture &p, int j0, int k0, int length)
+template <int kColumns> __device__ void fetch_w(float *to, const Picture &p, int j0, int k0, int length)
 {
-    constexpr int kTogether = least(kColumns, 4), kPlane = kPartnerFloats / (kColumns / kTogether);
+    constexpr int kTogether = least(kColumns, 4), kPlane = kWFloats / (kColumns / kTogether);
     constexpr int kAtOnce = 8 / kColumns;
     const float *from = p.w + (int64_t)k0 * p.wks + (int64_t)j0 * p.wjs;
     const int columns = least(kColumns, p.n - j0);
@@ -79,9 +79,9 @@ template <int kColumns> __device__ void fetch_partner(float *to, const Picture &
     }
 }
 
-template <int kColumns> __device__ inline void load_partner(float (&y)[kColumns], const float *w, int k)
+template <int kColumns> __device__ inline void load_w(float (&y)[kColumns], const float *w, int k)
 {
-    constexpr int kTogether = least(kColumns, 4), kPlane = kPartnerFloats / (kColumns / kTogether);
+    constexpr int kTogether = least(kColumns, 4), kPlane = kWFloats / (kColumns / kTogether);
 #pragma unroll
     for (int c = 0; c < kColumns; c += kTogether) {
         const float *at = w + c / kTogether * kPlane + k * kTogether;
@@ -129,7 +129,7 @@ template <int kColumns, int kRows>
 __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_constant__ BitmaskArgs a)
 {
     constexpr int kStrip = kHeld / kRows, kWords = kStrip / kWarp, kRun = kLongestRun / kWords; /* strips */
-    constexpr int kPartner = kPartnerFloats / kColumns / kStrip * kStrip; /* k of W at a time */
+    constexpr int kW = kWFloats / kColumns / kStrip * kStrip; /* k of W at a time */
     LACUNA_DYNAMIC_SHARED(float4, memory);
     const Picture &p = a.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
@@ -138,7 +138,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
     asm volatile("mov.b32 %0, %%lanemask_eq;" : "=r"(bit));
     asm volatile("mov.b32 %0, %%lanemask_lt;" : "=r"(below));
     float *w = (float *)memory;
-    WarpMemory<kColumns, kRows> &mine = ((WarpMemory<kColumns, kRows> *)(w + kPartnerFloats))[warp];
+    WarpMemory<kColumns, kRows> &mine = ((WarpMemory<kColumns, kRows> *)(w + kWFloats))[warp];
     const int row0 = (blockIdx.x * warps + warp) * kRows, row = row0 + lane / kWords, part = lane % kWords;
     const bool live = row < p.m;
     const int64_t halves = 2 * a.s.words;
@@ -171,11 +171,11 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
     uint2 here = fetch(word(0), 0);
     unsigned next = word(1);
     for (int strip = 0; strip < strips; strip++) {
-        const int k0 = strip * kStrip, in = k0 % kPartner;
+        const int k0 = strip * kStrip, in = k0 % kW;
         if (strip && strip % kRun == 0) settle(acc, mine.total, lane);
         if (in == 0) {
             __syncthreads();
-            fetch_partner<kColumns>(w, p, a.j0, k0, least(kPartner, p.k - k0));
+            fetch_w<kColumns>(w, p, a.j0, k0, least(kW, p.k - k0));
             __syncthreads();
         }
         mine.word[lane] = here;
@@ -186,7 +186,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
 #pragma unroll 2
         for (int u = 0; u < kWords; u++) {
             float y[kColumns];
-            load_partner(y, w, in + u * kWarp + lane);
+            load_w(y, w, in + u * kWarp + lane);
 #pragma unroll
             for (int r = 0; r < kRows; r++) {
                 const uint2 set = mine.word[r * kWords + u];
@@ -209,11 +209,11 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
 template <int kColumns, int kRows> lac_status_t launch_rows(const BitmaskArgs &a, cudaStream_t stream)
 {
     const Device device = current_device();
-    const int64_t tasks = ceil_div(a.p.m, kRows), sms = device.sms, partner = sizeof(float) * kPartnerFloats;
-    const int64_t room = (device.shared - partner) / (int64_t)sizeof(WarpMemory<kColumns, kRows>);
+    const int64_t tasks = ceil_div(a.p.m, kRows), sms = device.sms, w_source = sizeof(float) * kWFloats;
+    const int64_t room = (device.shared - w_source) / (int64_t)sizeof(WarpMemory<kColumns, kRows>);
     const int64_t fit = most<int64_t>(1, least<int64_t>(kMostWarps, room));
     const int warps = (int)ceil_div(tasks, sms * ceil_div(tasks, sms * fit));
-    const size_t shared = size_t(partner) + sizeof(WarpMemory<kColumns, kRows>) * size_t(warps);
+    const size_t shared = size_t(w_source) + sizeof(WarpMemory<kColumns, kRows>) * size_t(warps);
     return launch(
         bitmask<kColumns, kRows>,
         {dim3(unsigned(ceil_div(tasks, warps))), dim3(unsigned(warps * kWarp)), shared, 1, false, stream}, a);

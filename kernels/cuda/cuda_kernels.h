@@ -6,8 +6,8 @@
  *
  *     out[i, j] := beta * out[i, j] + alpha * sum over k of S[i, k] * W[k, j]      i < m, j < n, k < kk
  *
- * and what `after` says of each element is done where it is written. S is the sparse operand, W its dense
- * partner. A right-hand sparse operand is the same picture with the product transposed. Strides are in
+ * and what `epilogue` says of each element is done where it is written. S is the sparse operand, W the dense
+ * operand. A right-hand sparse operand is the same picture with the product transposed. Strides are in
  * elements; element (r, c) of X lies at X[r * rs + c * cs].
  *
  * Common to all launchers:

@@ -6,7 +6,7 @@
  *
  *     out[i, j] := beta * out[i, j] + alpha * sum over k of S[i, k] * W[k, j]      i < m, j < n, k < kk
  *
- * S is the sparse operand, W its dense partner. A right-hand sparse operand is the same picture with the
+ * S is the sparse operand, W the dense operand. A right-hand sparse operand is the same picture with the
  * product transposed, so that a kernel never asks which side it serves. Strides are in elements, and
  * element (r, c) of X lies at X[r * rs + c * cs].
  *

@@ -61,7 +61,7 @@ static bool spoil_metadata(fault_t *fault, bad_call_t *b, int q)
     return bad(fault, LAC_ERR_EXTENT, b->name[q]);
 }
 
-/* False where this fault would be none: of an operand without elements, or in a call that has no partner. */
+/* False where this fault would be none: of an operand without elements, or in a call that has one operand. */
 static bool spoil_operand(fault_t *fault, bad_call_t *b, int q, uint64_t kind)
 {
     lac_obj_t *x = &b->x[q];

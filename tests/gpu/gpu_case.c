@@ -259,7 +259,7 @@ bool gpu_case_takes(gpu_case_t *x, const char *route)
 
 /* The verdict ------------------------------------------------------------------------------------------ */
 
-/* What a route may make of 0 * Inf: the zeros of its side are dropped, and those that a partner without a
+/* What a route may make of 0 * Inf: the zeros of its side are dropped, and those that a W without a
  * buffer does not have. */
 static unsigned reading(const gpu_case_t *x, const lac_decision_t *decision, bool strict)
 {

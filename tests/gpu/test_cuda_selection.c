@@ -88,8 +88,8 @@ static void test_refusals(void **state)
     assert_int_equal(refusal(&plain, "csr", LAC_SIDE_RIGHT, false), LAC_REFUSED_DENSITY_UNKNOWN);
     assert_int_equal(refusal(&unknown, "csr", LAC_SIDE_LEFT, false), LAC_REFUSED_DENSITY_UNKNOWN);
     assert_int_equal(refusal(&neither, "csr", LAC_SIDE_LEFT, false), LAC_FITS);
-    assert_int_equal(refusal(&neither, "event", LAC_SIDE_LEFT, false), LAC_REFUSED_PARTNER_STRIDES);
-    assert_int_equal(refusal(&pair, "csr", LAC_SIDE_LEFT, false), LAC_REFUSED_PARTNER_SPARSE);
+    assert_int_equal(refusal(&neither, "event", LAC_SIDE_LEFT, false), LAC_REFUSED_W_STRIDES);
+    assert_int_equal(refusal(&pair, "csr", LAC_SIDE_LEFT, false), LAC_REFUSED_W_SPARSE);
     assert_int_equal(refusal(&pair, "event", LAC_SIDE_LEFT, false), LAC_FITS);
     assert_int_equal(refusal(&pair, "event", LAC_SIDE_RIGHT, false), LAC_FITS);
     assert_int_equal(refusal(&given, "event", LAC_SIDE_RIGHT, false), LAC_REFUSED_DENSITY_UNKNOWN);

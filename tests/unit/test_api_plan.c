@@ -119,7 +119,7 @@ static void test_plan_of_other_shapes(void **state)
     lac_plan_free(plan);
 }
 
-/* The route is kept only where it is legal: a sparse-only partner, a touched format. */
+/* The route is kept only where it is legal: a sparse-only W, a touched format. */
 /* One thing at a time is another than in the plan, of operands that would make a product. */
 static void test_every_difference(void **state)
 {

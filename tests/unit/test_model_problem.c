@@ -65,13 +65,13 @@ static void expect_sided(const lac_problem_t *p, lac_side_t side, const lac_obj_
                          const lac_obj_t *c)
 {
     lac_sided_t s = lac_sided(p, side);
-    const float *sparse = s.s->buf, *partner = s.w->buf;
+    const float *sparse = s.s->buf, *w_source = s.w->buf;
     assert_int_equal(s.m * s.n, p->m * p->n);
     for (int64_t i = 0; i < s.m; i++)
         for (int64_t j = 0; j < s.n; j++) {
             float sum = 0.0f;
             for (int64_t k = 0; k < s.k; k++)
-                sum += sparse[i * s.srs + k * s.scs] * partner[k * s.wrs + j * s.wcs];
+                sum += sparse[i * s.srs + k * s.scs] * w_source[k * s.wrs + j * s.wcs];
             p->c[i * s.ors + j * s.ocs] = sum;
         }
     for (int64_t i = 0; i < p->m; i++)
@@ -132,17 +132,17 @@ static void test_slices(void **state)
     const struct {
         int64_t n, wrs, wcs;
         bool frozen, may_copy;
-        lac_slices_t want;
-    } cases[] = {{8, 8, 1, false, true, LAC_SLICES_ROWS},     {8, 1, 8, false, true, LAC_SLICES_COLS},
-                 {8, 1, 8, true, true, LAC_SLICES_COPY},      {8, 1, 8, true, false, LAC_SLICES_COLS},
-                 {8, 16, 2, false, true, LAC_SLICES_NEITHER}, {8, 16, 2, true, true, LAC_SLICES_NEITHER},
-                 {1, 1, 8, false, true, LAC_SLICES_COLS},     {1, 3, 8, false, true, LAC_SLICES_ROWS},
-                 {1, -3, 8, false, true, LAC_SLICES_ROWS},    {8, 1, -8, false, true, LAC_SLICES_COLS}};
+        lac_w_layout_t want;
+    } cases[] = {{8, 8, 1, false, true, LAC_W_ROWS},     {8, 1, 8, false, true, LAC_W_COLS},
+                 {8, 1, 8, true, true, LAC_W_PACKED},    {8, 1, 8, true, false, LAC_W_COLS},
+                 {8, 16, 2, false, true, LAC_W_STRIDED}, {8, 16, 2, true, true, LAC_W_STRIDED},
+                 {1, 1, 8, false, true, LAC_W_COLS},     {1, 3, 8, false, true, LAC_W_ROWS},
+                 {1, -3, 8, false, true, LAC_W_ROWS},    {8, 1, -8, false, true, LAC_W_COLS}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lac_problem_t p = {.m = 2, .n = cases[i].n, .k = 8, .may_copy = cases[i].may_copy};
         p.b = (lac_operand_t){.rs = cases[i].wrs, .cs = cases[i].wcs, .frozen = cases[i].frozen};
         lac_sided_t s = lac_sided(&p, LAC_SIDE_LEFT);
-        if (lac_sided_slices(&p, &s) != cases[i].want) fail_msg("case %d", (int)i);
+        if (lac_sided_w_layout(&p, &s) != cases[i].want) fail_msg("case %d", (int)i);
     }
 }
 

@@ -38,7 +38,7 @@ static const ref_result_t *expected(check_run_t *run, unsigned nan, char *why, s
 }
 
 /* What a route may make of 0 * Inf: it drops the zeros of the side that it takes as sparse, and may drop
- * those of a partner that has no buffer to hold them. An entry point that does not tell its route may do as
+ * those of a W that has no buffer to hold them. An entry point that does not tell its route may do as
  * any route does. */
 static int readings(const check_run_t *run, const lac_decision_t *d, unsigned reading[4])
 {
