@@ -45,8 +45,8 @@ static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_
     if (!status)
         status = lac_cuda_launched(lac_cuda_tiles_pack(product, any, memory, exec->stream), "metadata");
     if (!status)
-        status =
-            lac_cuda_launched(lac_cuda_tiles_most(s->m, s->k, any, memory, found, exec->stream), "metadata");
+        status = lac_cuda_launched(lac_cuda_tiles_max_room(s->m, s->k, any, memory, found, exec->stream),
+                                   "metadata");
     if (!status)
         status = lac_cuda_check_error(
             cudaMemcpyAsync(&most, found, sizeof most, cudaMemcpyDeviceToHost, exec->stream), "metadata");

@@ -47,7 +47,7 @@ static void spread_part(void *arg, int part, int parts)
                     idx[ptr[1]++] = (int32_t)(64 * w + __builtin_ctzll(set));
             lac_rows_t line = {1, s->length, ptr, idx,
                                s->format->val ? s->format->val + s->format->ptr[i] : NULL};
-            lac_picks_t first = {.count = 1};
+            lac_row_indices_t first = {.count = 1};
             s->kernels->slice_rows(&line, 1.0f, &first, 0, 1, 0, s->length, s->out + i * s->rs, s->rs, s->cs,
                                    s->lines * s->length > PAST);
         }

@@ -20,7 +20,7 @@ lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_in
                                 void *idx, float *val);
 
 /* The list of rows, and the first place of one outside [0, m): VALUE, with a message. */
-lac_picks_t lac_slice_picks(const lac_slicing_t *s);
+lac_row_indices_t lac_slice_row_indices(const lac_slicing_t *s);
 lac_status_t lac_slice_check_rows(const lac_slicing_t *s);
 
 /* Entries that the slice is expected to have. */

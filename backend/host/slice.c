@@ -28,16 +28,16 @@ bool lac_pieces_take(lac_pieces_t *pieces, int64_t *begin, int64_t *end)
     return true;
 }
 
-lac_picks_t lac_slice_picks(const lac_slicing_t *s)
+lac_row_indices_t lac_slice_row_indices(const lac_slicing_t *s)
 {
-    return (lac_picks_t){s->count, s->rows, s->it == LAC_I64};
+    return (lac_row_indices_t){s->count, s->rows, s->it == LAC_I64};
 }
 
 lac_status_t lac_slice_check_rows(const lac_slicing_t *s)
 {
-    lac_picks_t picks = lac_slice_picks(s);
+    lac_row_indices_t indices = lac_slice_row_indices(s);
     for (int64_t i = 0; !s->zero_rows && i < s->count; i++) {
-        int64_t row = lac_pick(&picks, i);
+        int64_t row = lac_row_index(&indices, i);
         if (row < 0 || row >= s->m)
             return lac_fail(LAC_ERR_VALUE, "rows[%" PRId64 "]: is %" PRId64 ", outside [0, %" PRId64 ")", i,
                             row, s->m);
@@ -54,7 +54,7 @@ typedef struct dense {
     const lac_host_kernels_t *kernels;
     lac_rows_t a;
     float weight;
-    lac_picks_t picks;
+    lac_row_indices_t indices;
     float *out;
     lac_inc_t rs, cs;
     bool past;                  /* out is larger than caches                   */
@@ -69,9 +69,9 @@ static void dense_part(void *arg, int part, int parts)
     (void)part, (void)parts;
     while (lac_pieces_take(&d->pieces, &piece, &end)) {
         int64_t i = piece / d->across * d->rows, j = piece % d->across * d->cols;
-        int64_t m = d->picks.count - i < d->rows ? d->picks.count - i : d->rows;
+        int64_t m = d->indices.count - i < d->rows ? d->indices.count - i : d->rows;
         int64_t n = d->a.cols - j < d->cols ? d->a.cols - j : d->cols;
-        d->kernels->slice_rows(&d->a, d->weight, &d->picks, i, i + m, j, j + n, d->out, d->rs, d->cs,
+        d->kernels->slice_rows(&d->a, d->weight, &d->indices, i, i + m, j, j + n, d->out, d->rs, d->cs,
                                d->past);
     }
 }
@@ -85,7 +85,7 @@ static void cut(dense_t *d)
     if (n < d->cols) d->cols = n;
     d->across = (n + d->cols - 1) / d->cols;
     d->pieces.grain = 1;
-    d->pieces.extent = d->across * ((d->picks.count + d->rows - 1) / d->rows);
+    d->pieces.extent = d->across * ((d->indices.count + d->rows - 1) / d->rows);
 }
 
 static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs,
@@ -97,7 +97,7 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float 
     dense_t d = {.kernels = exec->kernels,
                  .a = {s->m, s->n, s->format->ptr, s->format->idx, s->homogeneous ? NULL : s->val},
                  .weight = s->homogeneous && s->val ? *s->val : 1.0f,
-                 .picks = lac_slice_picks(s),
+                 .indices = lac_slice_row_indices(s),
                  .out = out,
                  .rs = rs,
                  .cs = cs,

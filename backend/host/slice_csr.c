@@ -13,7 +13,7 @@
 typedef struct copy {
     lac_rows_t a;
     float weight;
-    lac_picks_t picks;
+    lac_row_indices_t indices;
     lac_index_t it;
     const void *ptr;
     void *idx;
@@ -27,9 +27,9 @@ static int64_t begin_of(lac_index_t it, const void *ptr, int64_t i)
 }
 
 /* Where the entries of the i-th picked row lie: none where there is no such row. */
-static int64_t entries_of(const lac_rows_t *a, const lac_picks_t *picks, int64_t i, int64_t *first)
+static int64_t entries_of(const lac_rows_t *a, const lac_row_indices_t *indices, int64_t i, int64_t *first)
 {
-    int64_t row = lac_pick(picks, i);
+    int64_t row = lac_row_index(indices, i);
     bool there = row >= 0 && row < a->rows;
     *first = there ? a->ptr[row] : 0;
     return there ? a->ptr[row + 1] - a->ptr[row] : 0;
@@ -42,14 +42,14 @@ static lac_rows_t rows_of(const lac_slicing_t *s)
 
 lac_status_t lac_host_slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, void *ptr)
 {
-    lac_picks_t picks = lac_slice_picks(s);
+    lac_row_indices_t indices = lac_slice_row_indices(s);
     lac_rows_t a = rows_of(s);
     int64_t total = 0, first;
     (void)exec;
     lac_status_t status = lac_slice_check_rows(s);
     if (status) return status;
     for (int64_t i = 0; i < s->count; i++)
-        if (__builtin_add_overflow(total, entries_of(&a, &picks, i, &first), &total))
+        if (__builtin_add_overflow(total, entries_of(&a, &indices, i, &first), &total))
             return lac_fail(LAC_ERR_EXTENT, "rows: their entries overflow int64_t");
     if (it == LAC_I32 && total > INT32_MAX)
         return lac_fail(LAC_ERR_EXTENT, "ptr: %" PRId64 " entries overflow int32_t", total);
@@ -59,14 +59,14 @@ lac_status_t lac_host_slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_
             ((int64_t *)ptr)[i] = total;
         else
             ((int32_t *)ptr)[i] = (int32_t)total;
-        if (i < s->count) total += entries_of(&a, &picks, i, &first);
+        if (i < s->count) total += entries_of(&a, &indices, i, &first);
     }
     return LAC_OK;
 }
 
 static void copy_row(const copy_t *c, int64_t i)
 {
-    int64_t first, length = entries_of(&c->a, &c->picks, i, &first), to = begin_of(c->it, c->ptr, i);
+    int64_t first, length = entries_of(&c->a, &c->indices, i, &first), to = begin_of(c->it, c->ptr, i);
     const int32_t *idx = c->a.idx + first;
     if (length == 0) return;
     if (c->it == LAC_I32)
@@ -91,7 +91,7 @@ static void copy_part(void *arg, int part, int parts)
 lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                     int64_t *entries)
 {
-    lac_picks_t picks = lac_slice_picks(s);
+    lac_row_indices_t indices = lac_slice_row_indices(s);
     lac_rows_t a = rows_of(s);
     int64_t total = 0, first;
     (void)exec;
@@ -101,7 +101,7 @@ lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, la
             return lac_fail(LAC_ERR_SPARSE,
                             "ptr[%" PRId64 "]: is %" PRId64 ", and lac_slice_rows_count writes %" PRId64, i,
                             begin_of(it, ptr, i), total);
-        if (i < s->count) total += entries_of(&a, &picks, i, &first);
+        if (i < s->count) total += entries_of(&a, &indices, i, &first);
     }
     *entries = total;
     return status;
@@ -112,7 +112,7 @@ lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_in
 {
     copy_t c = {.a = rows_of(s),
                 .weight = s->homogeneous && s->val ? *s->val : 1.0f,
-                .picks = lac_slice_picks(s),
+                .indices = lac_slice_row_indices(s),
                 .it = it,
                 .ptr = ptr,
                 .idx = idx,

@@ -16,7 +16,7 @@
 typedef struct gather {
     const lac_host_kernels_t *kernels;
     lac_rows_t a;
-    lac_picks_t picks;
+    lac_row_indices_t indices;
     int64_t *first, *place; /* the slices of row r: place[first[r]] .. place[first[r + 1] - 1] */
     const float *g;
     lac_inc_t rs, cs;
@@ -28,19 +28,19 @@ typedef struct gather {
 /* A counting sort, stable: the places of one row ascend. */
 static lac_status_t group_by_row(lac_exec_t *exec, gather_t *g)
 {
-    int64_t m = g->a.rows, count = g->picks.count;
+    int64_t m = g->a.rows, count = g->indices.count;
     g->first = lac_work(exec, LAC_WORK_ROWS, (size_t)(m + 2) * sizeof *g->first);
     g->place = lac_work(exec, LAC_WORK_EVENTS, (size_t)count * sizeof *g->place + 1);
     if (!g->first || !g->place) return LAC_ERR_MEMORY;
     int64_t *walk = g->first + 1; /* walk[r] counts, then walks from the row's begin to its end */
     memset(g->first, 0, (size_t)(m + 2) * sizeof *g->first);
     for (int64_t i = 0; i < count; i++) {
-        int64_t row = lac_pick(&g->picks, i);
+        int64_t row = lac_row_index(&g->indices, i);
         if (row >= 0 && row < m) walk[row + 1]++;
     }
     for (int64_t r = 0; r < m; r++) walk[r + 1] += walk[r];
     for (int64_t i = 0; i < count; i++) {
-        int64_t row = lac_pick(&g->picks, i);
+        int64_t row = lac_row_index(&g->indices, i);
         if (row >= 0 && row < m) g->place[walk[row]++] = i;
     }
     return LAC_OK;
@@ -62,7 +62,7 @@ static void sums_part(void *arg, int part, int parts)
     (void)part, (void)parts;
     while (lac_pieces_take(&g->pieces, &i0, &i1))
         for (int64_t i = i0; i < i1; i++) {
-            int64_t row = lac_pick(&g->picks, i);
+            int64_t row = lac_row_index(&g->indices, i);
             bool there = row >= 0 && row < g->a.rows;
             int64_t e = there ? g->a.ptr[row] : 0, end = there ? g->a.ptr[row + 1] : 0;
             g->partial[i] = g->kernels->slice_sum(g->a.idx + e, end - e, g->g + i * g->rs, g->cs);
@@ -72,13 +72,13 @@ static void sums_part(void *arg, int part, int parts)
 /* One sum per slice, then over the slices in order. */
 static lac_status_t sum_all(lac_exec_t *exec, gather_t *g, int threads, double expected)
 {
-    double total = 0.0, length = expected / (double)(g->picks.count ? g->picks.count : 1);
-    g->partial = lac_work(exec, LAC_WORK_EVENTS, (size_t)g->picks.count * sizeof *g->partial + 1);
+    double total = 0.0, length = expected / (double)(g->indices.count ? g->indices.count : 1);
+    g->partial = lac_work(exec, LAC_WORK_EVENTS, (size_t)g->indices.count * sizeof *g->partial + 1);
     if (!g->partial) return LAC_ERR_MEMORY;
-    g->pieces.extent = g->picks.count;
+    g->pieces.extent = g->indices.count;
     g->pieces.grain = 1 + (int64_t)(PIECE / (length + 1.0));
     lac_parallel(threads, sums_part, g);
-    for (int64_t i = 0; i < g->picks.count; i++) total += g->partial[i];
+    for (int64_t i = 0; i < g->indices.count; i++) total += g->partial[i];
     *g->grad = (float)total;
     return LAC_OK;
 }
@@ -89,7 +89,7 @@ lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const
     const lac_machine_t *machine = exec->machine;
     gather_t g = {.kernels = exec->kernels,
                   .a = {s->m, s->n, s->format->ptr, s->format->idx, NULL},
-                  .picks = lac_slice_picks(s),
+                  .indices = lac_slice_row_indices(s),
                   .g = grad_out,
                   .rs = rs,
                   .cs = cs,

@@ -103,7 +103,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp,
     const int64_t q = blockIdx.x / b.m, i = blockIdx.x - q * b.m;
     const Product x = product(args, q);
     const int share = (int)round_up(ceil_div(k, warps), 128), begin = warp * share,
-              end = least(k, begin + share);
+              end = min(k, begin + share);
     const ScanRow<T> row = {(const T *)x.s + i * b.srs, b.scs, a.quads};
     float *totals = (float *)shared + warp * kTileColumns;
     Event *packed = (Event *)((float *)shared + warps * kTileColumns), *mine = packed + begin,
@@ -131,7 +131,8 @@ __global__ __launch_bounds__(kMostWarps *kWarp,
     const int length = run_length(total);
     for (int j0 = ((int)blockIdx.y * warps + warp) * kTileColumns; j0 < b.n;
          j0 += (int)gridDim.y * warps * kTileColumns) {
-        const Picture p = {(int)b.m, (int)b.n, k, {}, {}, x.w, (int)b.wks, (int)b.wjs, x.out, b.rs, b.cs, {}};
+        const GemmArgs p = {(int)b.m,   (int)b.n,   k,     {},   {},   x.w,
+                            (int)b.wks, (int)b.wjs, x.out, b.rs, b.cs, {}};
         const LaneColumns<1, kWide> columns(p, j0, lane);
         RunSums<1, kWide> sums(totals, lane);
         gather_runs(list, 0, total, columns, (int)b.wks, sums, length);
@@ -145,11 +146,11 @@ lac_status_t launch_batch(const Args &args, const BatchArgs &a, bool wide, cudaS
 {
     const lac_cuda_batch_t &b = a.b;
     const int64_t tiles = ceil_div(b.n, kTileColumns), scans = ceil_div(b.k, 128 * kRounds);
-    const int warps = (int)least<int64_t>(kMostWarps, most(tiles, scans));
+    const int warps = (int)min<int64_t>(kMostWarps, max(tiles, scans));
     const int64_t share = round_up(ceil_div(b.k, warps), 128);
     const int64_t shared =
         (int64_t(sizeof(float) * kTileColumns + sizeof(int)) + 2 * (int64_t)sizeof(Event) * share) * warps;
-    const Launch l = {dim3(unsigned(b.count * b.m), unsigned(least<int64_t>(ceil_div(tiles, warps), 65535))),
+    const Launch l = {dim3(unsigned(b.count * b.m), unsigned(min<int64_t>(ceil_div(tiles, warps), 65535))),
                       dim3(unsigned(warps * kWarp)),
                       (size_t)shared,
                       1,

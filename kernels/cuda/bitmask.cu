@@ -15,7 +15,7 @@ constexpr int kWFloats = 12 * 1024; /* of W in shared memory                    
 constexpr int kSpare = 4;           /* floats between rows of values: they begin on 16 bytes */
 
 struct BitmaskArgs {
-    Picture p;
+    GemmArgs p;
     lac_cuda_bits_t s;
     int j0;
 };
@@ -53,12 +53,12 @@ __device__ inline int fetch_values(float *to, const float *from, const float *be
 
 /* W[k0 .., columns from j0 on] into shared memory: 4 columns of a k together, or as many as there are. Eight
  * loads of a thread are in flight. */
-template <int kColumns> __device__ void fetch_w(float *to, const Picture &p, int j0, int k0, int length)
+template <int kColumns> __device__ void fetch_w(float *to, const GemmArgs &p, int j0, int k0, int length)
 {
-    constexpr int kTogether = least(kColumns, 4), kPlane = kWFloats / (kColumns / kTogether);
+    constexpr int kTogether = min(kColumns, 4), kPlane = kWFloats / (kColumns / kTogether);
     constexpr int kAtOnce = 8 / kColumns;
     const float *from = p.w + (int64_t)k0 * p.wks + (int64_t)j0 * p.wjs;
-    const int columns = least(kColumns, p.n - j0);
+    const int columns = min(kColumns, p.n - j0);
     for (int k1 = threadIdx.x; k1 < length; k1 += kAtOnce * blockDim.x) {
         float x[kAtOnce][kColumns];
 #pragma unroll
@@ -81,7 +81,7 @@ template <int kColumns> __device__ void fetch_w(float *to, const Picture &p, int
 
 template <int kColumns> __device__ inline void load_w(float (&y)[kColumns], const float *w, int k)
 {
-    constexpr int kTogether = least(kColumns, 4), kPlane = kWFloats / (kColumns / kTogether);
+    constexpr int kTogether = min(kColumns, 4), kPlane = kWFloats / (kColumns / kTogether);
 #pragma unroll
     for (int c = 0; c < kColumns; c += kTogether) {
         const float *at = w + c / kTogether * kPlane + k * kTogether;
@@ -131,7 +131,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
     constexpr int kStrip = kHeld / kRows, kWords = kStrip / kWarp, kRun = kLongestRun / kWords; /* strips */
     constexpr int kW = kWFloats / kColumns / kStrip * kStrip; /* k of W at a time */
     LACUNA_DYNAMIC_SHARED(float4, memory);
-    const Picture &p = a.p;
+    const GemmArgs &p = a.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     unsigned bit,
         below; /* as the compiler cannot know them, it keeps them: 7 instead of 10 instructions a word */
@@ -175,7 +175,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
         if (strip && strip % kRun == 0) settle(acc, mine.total, lane);
         if (in == 0) {
             __syncthreads();
-            fetch_w<kColumns>(w, p, a.j0, k0, least(kW, p.k - k0));
+            fetch_w<kColumns>(w, p, a.j0, k0, min(kW, p.k - k0));
             __syncthreads();
         }
         mine.word[lane] = here;
@@ -211,7 +211,7 @@ template <int kColumns, int kRows> lac_status_t launch_rows(const BitmaskArgs &a
     const Device device = current_device();
     const int64_t tasks = ceil_div(a.p.m, kRows), sms = device.sms, w_source = sizeof(float) * kWFloats;
     const int64_t room = (device.shared - w_source) / (int64_t)sizeof(WarpMemory<kColumns, kRows>);
-    const int64_t fit = most<int64_t>(1, least<int64_t>(kMostWarps, room));
+    const int64_t fit = max<int64_t>(1, min<int64_t>(kMostWarps, room));
     const int warps = (int)ceil_div(tasks, sms * ceil_div(tasks, sms * fit));
     const size_t shared = size_t(w_source) + sizeof(WarpMemory<kColumns, kRows>) * size_t(warps);
     return launch(
@@ -238,7 +238,7 @@ extern "C" lac_status_t lac_cuda_bitmask(const lac_cuda_product_t *p, const lac_
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     for (int64_t j0 = 0; j0 < p->n; j0 += 8) {
-        const BitmaskArgs a = {make_picture(p), *s, (int)j0};
+        const BitmaskArgs a = {make_gemm_args(p), *s, (int)j0};
         const int64_t left = p->n - j0;
         const lac_status_t status = left == 1   ? launch_columns<1>(a, (cudaStream_t)stream)
                                     : left == 2 ? launch_columns<2>(a, (cudaStream_t)stream)

@@ -98,12 +98,8 @@ extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, fl
                         beta,
                         magnitude(x->rs) < magnitude(x->cs),
                         magnitude(rs) < magnitude(cs)};
-    const Launch l = {dim3(unsigned(least(tiles, kTilesAcross))),
-                      dim3(kTile, kCopyRows),
-                      0,
-                      1,
-                      false,
-                      (cudaStream_t)stream};
+    const Launch l = {
+        dim3(unsigned(min(tiles, kTilesAcross))), dim3(kTile, kCopyRows), 0, 1, false, (cudaStream_t)stream};
     return x->dt == LAC_U8 ? launch(copy_tiles<uint8_t>, l, a) : launch(copy_tiles<float>, l, a);
 }
 
@@ -114,7 +110,7 @@ extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scal
     if (rows == 0 || cols == 0) return LAC_OK;
     const bool by_cols = magnitude(rs) < magnitude(cs);
     const ScaleArgs a = {out, by_cols ? rows : cols, rows * cols, by_cols ? rs : cs, by_cols ? cs : rs, beta};
-    const Launch l = {dim3(unsigned(least<int64_t>(ceil_div(a.count, 256), 1 << 16))),
+    const Launch l = {dim3(unsigned(min<int64_t>(ceil_div(a.count, 256), 1 << 16))),
                       dim3(256),
                       0,
                       1,

@@ -15,7 +15,7 @@ constexpr int kStageBytes = kStepChunk * kStepColumns * 4;
 constexpr size_t kShared = kStages * kStageBytes + kStepWarps * kBatch * sizeof(Step);
 
 struct LongArgs {
-    Picture p;
+    GemmArgs p;
     StepArrays from;
     int tiles, chunks; /* of rows of S, of k */
     int parts;         /* of k */
@@ -102,7 +102,7 @@ __device__ inline void carry_out(StepMachine &s, const Step *from, int entry, in
 }
 
 /* Adds the sums of a run to the output. settled: not the first run, which scales what is there by beta. */
-__device__ inline void add_group(const Picture &p, StepMachine &s, const int *rows, int j0, int lane,
+__device__ inline void add_group(const GemmArgs &p, StepMachine &s, const int *rows, int j0, int lane,
                                  bool settled)
 {
     const float alpha = load_scalar(p.alpha), beta = settled ? 1.0f : load_scalar(p.beta);
@@ -122,7 +122,7 @@ __device__ inline void add_group(const Picture &p, StepMachine &s, const int *ro
 
 /* Writes the sums of a group, or of its last run. The biases of columns are read before anything is stored,
  * all at once. */
-__device__ inline void store_group(const Picture &p, const StepMachine &s, const int *rows, int j0, int lane,
+__device__ inline void store_group(const GemmArgs &p, const StepMachine &s, const int *rows, int j0, int lane,
                                    bool settled)
 {
     const float alpha = load_scalar(p.alpha), beta = settled ? 1.0f : load_scalar(p.beta);
@@ -316,7 +316,7 @@ extern "C" lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const voi
     if (p->order != LAC_CUDA_ROWS || p->ldw % 4 || !aligned(p->w, 16)) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const int64_t tiles = tiles_of(p->m, p->n), width = round_up(p->n, kStepColumns);
-    LongArgs a = {make_picture(p),
+    LongArgs a = {make_gemm_args(p),
                   step_arrays((void *)steps, p->m),
                   (int)step_tiles(p->m),
                   (int)ceil_div(p->k, kStepChunk),

@@ -48,8 +48,8 @@ __global__ __launch_bounds__(kWarps *kWarp) void gather_bits(const __grid_consta
 {
     constexpr int kAhead = 4; /* loads of x under way */
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    const int64_t row = blockIdx.x, each = ceil_div(a.words, kWarps), begin = least(warp * each, a.words),
-                  end = least(begin + each, a.words);
+    const int64_t row = blockIdx.x, each = ceil_div(a.words, kWarps), begin = min(warp * each, a.words),
+                  end = min(begin + each, a.words);
     const unsigned *const half = (const unsigned *)(a.bits + row * a.words);
     const float *const x = a.x + row * a.rs;
     dependency_wait();

@@ -90,7 +90,7 @@ size_t sort_bytes(int64_t minors, int64_t nnz)
 
 Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
 {
-    const int64_t count = least<int64_t>(most<int64_t>(wanted, 1), 1 << 16);
+    const int64_t count = min<int64_t>(max<int64_t>(wanted, 1), 1 << 16);
     return {dim3(unsigned(count)), dim3(kThreads), 0, 1, false, (cudaStream_t)stream};
 }
 

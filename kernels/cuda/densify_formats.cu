@@ -111,7 +111,7 @@ __global__ __launch_bounds__(kDensifyThreads) void fill(const FillArgs a)
 
 Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
 {
-    return {dim3(unsigned(least<int64_t>(most<int64_t>(wanted, 1), 1 << 16))),
+    return {dim3(unsigned(min<int64_t>(max<int64_t>(wanted, 1), 1 << 16))),
             dim3(kDensifyThreads),
             0,
             1,

@@ -24,11 +24,11 @@ __host__ __device__ constexpr int64_t round_up(int64_t a, int64_t b)
 {
     return ceil_div(a, b) * b;
 }
-template <typename T> __host__ __device__ constexpr T least(T a, T b)
+template <typename T> __host__ __device__ constexpr T min(T a, T b)
 {
     return a < b ? a : b;
 }
-template <typename T> __host__ __device__ constexpr T most(T a, T b)
+template <typename T> __host__ __device__ constexpr T max(T a, T b)
 {
     return a > b ? a : b;
 }

@@ -66,7 +66,7 @@ extern "C" lac_status_t lac_cuda_epilogue_pass(const lac_cuda_epilogue_pass_t *f
     const bool quads = g.stride == 1 && g.count % 4 == 0 && g.line_stride % 4 == 0 && aligned(g.out, 16);
     const int64_t blocks = ceil_div(quads ? g.count / 4 : g.count, kThreads);
     if (blocks >= INT32_MAX) return LAC_ERR_EXTENT;
-    const dim3 grid((unsigned)blocks, (unsigned)least(g.lines, kLinesAtOnce));
+    const dim3 grid((unsigned)blocks, (unsigned)min(g.lines, kLinesAtOnce));
     const Launch l = {grid, dim3(kThreads), 0, 1, true, (cudaStream_t)stream};
     return quads ? launch(finish_output<true>, l, g) : launch(finish_output<false>, l, g);
 }

@@ -9,11 +9,11 @@ namespace lacuna
 namespace
 {
 
-constexpr int kPackK = 128;        /* k per block of the packer                           */
-constexpr int kMaxQuads = 3;       /* of a record: k and the values of up to 11 rows of S */
-constexpr int kMaxWindow = 512;    /* packed chunks taken into shared memory at a time    */
-constexpr int kMostRecords = 2048; /* in shared memory, unless that makes more windows than */
-constexpr int kMostWindows = 16;   /* whose sums are added to the output one after the other */
+constexpr int kPackK = 128;       /* k per block of the packer                           */
+constexpr int kMaxQuads = 3;      /* of a record: k and the values of up to 11 rows of S */
+constexpr int kMaxWindow = 512;   /* packed chunks taken into shared memory at a time    */
+constexpr int kMaxRecords = 2048; /* in shared memory, unless that makes more windows than */
+constexpr int kMostWindows = 16;  /* whose sums are added to the output one after the other */
 constexpr int kWarps = 16;
 constexpr int kUnroll = 2;  /* records per lane and step                                                */
 constexpr int kColumns = 4; /* of W per warp: 8 loads in flight per lane; 1 where W has fewer than this */
@@ -29,7 +29,7 @@ struct ActiveList {
 };
 
 struct ActiveArgs {
-    Picture p;
+    GemmArgs p;
     ActiveList list;
     const void *s;
     int64_t srs, scs;
@@ -44,7 +44,7 @@ __global__ __launch_bounds__(kPackK) void event_pack_active(const __grid_constan
     dependency_wait();
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int chunk = blockIdx.x, group = blockIdx.y, k = chunk * kPackK + threadIdx.x;
-    const int i0 = group * a.list.rows, rows = k < a.p.k ? least(a.list.rows, a.p.m - i0) : 0;
+    const int i0 = group * a.list.rows, rows = k < a.p.k ? min(a.list.rows, a.p.m - i0) : 0;
     const T *s = (const T *)a.s + i0 * a.srs + k * a.scs;
     T x[4 * kQuads - 1];
     bool active = false;
@@ -139,7 +139,7 @@ template <int kCols> __device__ Share share_of(const ActiveArgs &a)
     const int group = blockIdx.x % a.list.groups, block = blockIdx.x / a.list.groups;
     const int all = (int)ceil_div(a.p.n, kCols), i0 = group * a.list.rows;
     return {i0,
-            least(a.list.rows, a.p.m - i0),
+            min(a.list.rows, a.p.m - i0),
             block,
             a.blocks,
             (int)ceil_div(all - block, a.blocks),
@@ -164,7 +164,7 @@ struct Scale {
     bool last;
 };
 
-__device__ inline void store_part(const Picture &p, int i, int j, float sum, const Scale &s)
+__device__ inline void store_part(const GemmArgs &p, int i, int j, float sum, const Scale &s)
 {
     float *const at = p.out + i * p.rs + j * p.cs;
     if (s.last)
@@ -176,11 +176,11 @@ __device__ inline void store_part(const Picture &p, int i, int j, float sum, con
 /* Multiplies this warp's part of the list with the columns of one unit: directly into out, or into partial
  * where the list has more than one part. */
 template <int kQuads, int kCols>
-__device__ void multiply_unit(const Picture &p, const Share &h, int unit, const float4 *records, int steps,
+__device__ void multiply_unit(const GemmArgs &p, const Share &h, int unit, const float4 *records, int steps,
                               float *partial, const Scale &scale)
 {
     const int lane = threadIdx.x % kWarp, column = lane / (kWarp / kCols);
-    const int fresh = (h.first + unit * h.stride) * kCols, j = least(fresh, p.n - kCols);
+    const int fresh = (h.first + unit * h.stride) * kCols, j = min(fresh, p.n - kCols);
     const float *w = p.w + (int64_t)j * p.wjs;
     float acc[4 * kQuads - 1][kCols] = {};
     for (int step = steps * h.part / h.parts; step < steps * (h.part + 1) / h.parts; step++)
@@ -199,15 +199,15 @@ __device__ void multiply_unit(const Picture &p, const Share &h, int unit, const 
 
 /* Adds the parts of the units from `unit0` on, in order. All threads. */
 template <int kCols>
-__device__ void join_parts(const Picture &p, const Share &h, int unit0, const float *partial,
+__device__ void join_parts(const GemmArgs &p, const Share &h, int unit0, const float *partial,
                            const Scale &scale)
 {
-    const int tile = h.rows * kCols, units = least(kRound, h.units - unit0);
+    const int tile = h.rows * kCols, units = min(kRound, h.units - unit0);
     __syncthreads();
     for (int t = threadIdx.x; t < units * tile; t += blockDim.x) {
         const int unit = t / tile, at = t % tile;
         const int fresh = (h.first + (unit0 + unit) * h.stride) * kCols;
-        const int j = least(fresh, p.n - kCols) + at % kCols;
+        const int j = min(fresh, p.n - kCols) + at % kCols;
         float sum = 0;
         for (int q = 0; q < h.parts; q++) sum += partial[(unit * h.parts + q) * tile + at];
         if (j >= fresh) store_part(p, h.i0 + at / kCols, j, sum, scale);
@@ -255,7 +255,7 @@ __global__ __launch_bounds__(kWarps *kWarp, 1) void event_active(const __grid_co
         __syncthreads();
         const Scale scale = {alpha, window ? 1.0f : beta, chunk + taken >= a.list.chunks};
         for (int unit0 = 0; unit0 < share.units; unit0 += kRound) {
-            for (int unit = unit0 + share.unit0; unit < least(unit0 + kRound, share.units);
+            for (int unit = unit0 + share.unit0; unit < min(unit0 + kRound, share.units);
                  unit += share.unit_step)
                 multiply_unit<kQuads, kCols>(a.p, share, unit, records, steps, partial, scale);
             if (share.parts > 1) join_parts<kCols>(a.p, share, unit0, partial, scale);
@@ -265,8 +265,8 @@ __global__ __launch_bounds__(kWarps *kWarp, 1) void event_active(const __grid_co
 
 int group_rows(int64_t m)
 {
-    const int64_t most_rows = 4 * kMaxQuads - 1;
-    return (int)ceil_div(m, ceil_div(m, most_rows));
+    const int64_t max_rows = 4 * kMaxQuads - 1;
+    return (int)ceil_div(m, ceil_div(m, max_rows));
 }
 
 ActiveList make_list(void *workspace, int64_t m, int64_t k)
@@ -291,15 +291,15 @@ template <int kQuads, int kCols> lac_status_t product(ActiveArgs a, double densi
 {
     const Device device = current_device();
     const int64_t units = ceil_div(a.p.n, kCols);
-    a.blocks = (int)least(most<int64_t>(1, device.sms / a.list.groups), units);
+    a.blocks = (int)min(max<int64_t>(1, device.sms / a.list.groups), units);
     const double active = (density > 0 ? 1 - pow(1 - density, a.list.rows) : 0.1) * a.p.k;
-    const double steps = active / (kUnroll * kWarp), room = least(1.3 * active + 256, a.p.k + 128.0);
+    const double steps = active / (kUnroll * kWarp), room = min(1.3 * active + 256, a.p.k + 128.0);
     a.parts = steps >= 8 ? 4 : steps >= 1.5 ? 2 : 1;
-    const int64_t warps = least(kWarps / a.parts, (int)ceil_div(units, a.blocks)) * a.parts;
+    const int64_t warps = min(kWarps / a.parts, (int)ceil_div(units, a.blocks)) * a.parts;
     const int64_t partial = a.parts > 1 ? 4 * kRound * a.parts * a.list.rows * kCols : 0;
     const int64_t fit = (device.shared - kPlan - partial) / (kPackK * kQuads * (int64_t)sizeof(float4));
-    const double records = most<double>(kMostRecords, room / kMostWindows);
-    a.capacity = (int)least(round_up((int64_t)least(room, records), kPackK), fit * kPackK);
+    const double records = max<double>(kMaxRecords, room / kMostWindows);
+    a.capacity = (int)min(round_up((int64_t)min(room, records), kPackK), fit * kPackK);
     const size_t shared = (size_t)a.capacity * kQuads * sizeof(float4) + size_t(partial);
     return launch(
         event_active<kQuads, kCols>,
@@ -336,7 +336,8 @@ extern "C" lac_status_t lac_cuda_event_active(const lac_cuda_product_t *p, const
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (p->order != LAC_CUDA_COLS) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const ActiveArgs a = {make_picture(p), make_list(workspace, p->m, p->k), s->data, s->rs, s->cs, 0, 0, 0};
+    const ActiveArgs a = {
+        make_gemm_args(p), make_list(workspace, p->m, p->k), s->data, s->rs, s->cs, 0, 0, 0};
     if (a.list.groups > 65535 || p->k == 0) return LAC_ERR_EXTENT;
     switch (a.list.quads) {
     case 1:

@@ -21,9 +21,9 @@ struct CsrSource {
         Range r = {0, 0, {0, 0.0f}};
         if (row >= m) return r;
         const int64_t p0 = ptr[row], all = ptr[row + 1] - p0;
-        const int64_t share = ceil_div(all, parts), first = least(all, part * share);
+        const int64_t share = ceil_div(all, parts), first = min(all, part * share);
         r.begin = p0 + first;
-        r.count = int(least(all, first + share) - first);
+        r.count = int(min(all, first + share) - first);
         if (lane < r.count) r.mine = event(r, lane);
         return r;
     }
@@ -45,7 +45,7 @@ extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const la
     const double density = p->k ? (double)s->nnz / ((double)p->m * (double)p->k) : 0.0;
     const lac_cuda_tile_t zero = {},
                           t = choose_ranges(p, tile ? *tile : zero, density, true, current_device());
-    const RangeArgs<CsrSource> a = {make_picture(p),
+    const RangeArgs<CsrSource> a = {make_gemm_args(p),
                                     {t.row_warps, t.k_warps, t.cluster},
                                     {s->ptr, s->idx, s->val, t.cluster * t.k_warps},
                                     1,

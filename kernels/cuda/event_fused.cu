@@ -27,7 +27,7 @@ constexpr int kSparse = 8;            /* one element in so many is an event, at 
 static_assert(kQueue % 4 == 0, "shared memory behind the queues stays 16-byte aligned");
 
 struct FusedArgs {
-    Picture p;
+    GemmArgs p;
     Split split;
     const void *s;
     int64_t rs, cs;
@@ -41,7 +41,7 @@ template <typename T, int kVec, bool kWide>
 __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_constant__ FusedArgs a)
 {
     LACUNA_DYNAMIC_SHARED(float4, shared);
-    const Picture &p = a.p;
+    const GemmArgs &p = a.p;
     const int cluster = a.split.cluster, rows = a.split.row_warps, slices = a.split.k_warps * cluster;
     const int owned = kTileColumns * kVec / cluster;
     const int rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
@@ -55,7 +55,7 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     dependency_wait();
 
     const int slice = rank * a.split.k_warps + part;
-    const int k0 = least(slice * a.slice, p.k), k1 = least(k0 + a.slice, p.k);
+    const int k0 = min(slice * a.slice, p.k), k1 = min(k0 + a.slice, p.k);
     const ScanRow<T> s = {(const T *)a.s + (i0 + row) * a.rs, a.cs, a.quads};
     LaneColumns<kVec, kWide> columns(p, j0, lane);
     RunSums<kVec, kWide> sums(totals, lane);
@@ -121,11 +121,11 @@ extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const 
     const int cluster = device.hopper ? t.cluster : 1, slices = t.k_warps * cluster;
     const int warps = t.row_warps * t.k_warps, bytes = s->dt == LAC_U8 ? 1 : 4;
     FusedArgs a = {};
-    a.p = make_picture(p);
+    a.p = make_gemm_args(p);
     a.split = {t.row_warps, t.k_warps, cluster};
     a.s = s->data, a.rs = s->rs, a.cs = s->cs;
-    a.slice = (int)most<int64_t>(4, round_up(ceil_div(p->k, slices), 4));
-    a.queue = (int)least<int64_t>(kQueue, round_up(a.slice, 128));
+    a.slice = (int)max<int64_t>(4, round_up(ceil_div(p->k, slices), 4));
+    a.queue = (int)min<int64_t>(kQueue, round_up(a.slice, 128));
     a.run = run_length(a.slice / kSparse);
     a.quads = s->cs == 1 && p->k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, size_t(4 * bytes));
     const size_t sums =

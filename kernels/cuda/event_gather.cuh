@@ -18,7 +18,7 @@ struct alignas(8) Event {
 };
 
 /* The product without S; element (k, j) of W lies at w[k * wks + j * wjs]. */
-struct Picture {
+struct GemmArgs {
     int m, n, k;
     lac_cuda_scalar_t alpha, beta;
     const float *w;
@@ -129,7 +129,7 @@ template <int kVec, bool kWide> struct LaneColumns {
     int j, n;
     int64_t step; /* narrow: distance of 32 columns, in elements */
 
-    __device__ LaneColumns(const Picture &p, int j0, int lane)
+    __device__ LaneColumns(const GemmArgs &p, int j0, int lane)
         : j(j0 + (kWide ? 4 * lane : lane)), n(p.n), step((int64_t)kWarp * p.wjs)
     {
         base = p.w + (int64_t)j * (kWide ? 1 : p.wjs);
@@ -245,7 +245,7 @@ __device__ inline void gather_runs(const Event *queue, int before, int count,
 #pragma unroll 1
     for (int e = 0; e < count; e += length) {
         if (before + e > 0 && ((before + e) & (length - 1)) == 0) sums.settle();
-        gather<kVec, kWide>(queue + e, least(length, count - e), columns, wks, sums.run);
+        gather<kVec, kWide>(queue + e, min(length, count - e), columns, wks, sums.run);
     }
 }
 
@@ -277,31 +277,30 @@ __device__ inline void push_partial(float *received, const float (&acc)[kLaneCol
 }
 
 /* out[i, j] := beta out[i, j] + alpha sum, and what follows. */
-__device__ inline void store_sum(const Picture &p, int i, int j, float sum, float alpha, float beta)
+__device__ inline void store_sum(const GemmArgs &p, int i, int j, float sum, float alpha, float beta)
 {
     store_with_epilogue(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.epilogue, i, j);
 }
 
 /* Whether four columns of the output are written at once: nothing is read, and they lie together. */
-__device__ inline bool stores_fours(const Picture &p, float alpha, float beta)
+__device__ inline bool stores_fours(const GemmArgs &p, float alpha, float beta)
 {
     return p.cs == 1 && p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0 && alpha != 0.0f &&
            beta == 0.0f;
 }
 
 /* The biases of the columns from j on, as far as there are columns; 0 where rows have them. */
-template <int kCount> __device__ inline void read_biases(float *bias, const Picture &p, int j)
+template <int kCount> __device__ inline void read_biases(float *bias, const GemmArgs &p, int j)
 {
 #pragma unroll
     for (int q = 0; q < kCount; q++)
-        bias[q] =
-            p.epilogue.any && !p.epilogue.of_rows ? bias_at(p.epilogue, 0, least(j + q, p.n - 1)) : 0.0f;
+        bias[q] = p.epilogue.any && !p.epilogue.of_rows ? bias_at(p.epilogue, 0, min(j + q, p.n - 1)) : 0.0f;
 }
 
 /* out[i, j .. j + 3] := beta out + alpha sums, and what follows, as far as there are columns. fours: all at
  * once; kPast: past the caches then. */
 template <bool kPast>
-__device__ inline void store_four(const Picture &p, int i, int j, const float *sum, const float *bias,
+__device__ inline void store_four(const GemmArgs &p, int i, int j, const float *sum, const float *bias,
                                   bool fours, float alpha, float beta)
 {
     float *const at = p.out + i * p.rs + j * p.cs;
@@ -324,7 +323,7 @@ __device__ inline void store_four(const Picture &p, int i, int j, const float *s
 
 /* Sums the received partials [slice][row][column] in slice order and writes out the rows [i0, i1) that lie in
  * [0, rows) and the columns from j0 on. */
-__device__ inline void store_sums(const Picture &p, const float *received, int slices, int rows, int owned,
+__device__ inline void store_sums(const GemmArgs &p, const float *received, int slices, int rows, int owned,
                                   int i0, int i1, int j0)
 {
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
@@ -343,7 +342,7 @@ __device__ inline void store_sums(const Picture &p, const float *received, int s
 /* Launch-side helpers -------------------------------------------------------------------------------------
  */
 
-inline Picture make_picture(const lac_cuda_product_t *p)
+inline GemmArgs make_gemm_args(const lac_cuda_product_t *p)
 {
     const bool by_rows = p->order == LAC_CUDA_ROWS;
     return {(int)p->m,

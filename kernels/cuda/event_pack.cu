@@ -34,7 +34,7 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
     dependency_wait();
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     const int slot = blockIdx.x, row = blockIdx.y;
-    const int begin = slot * a.to.slice, end = least(begin + a.to.slice, a.k);
+    const int begin = slot * a.to.slice, end = min(begin + a.to.slice, a.k);
     const ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
     Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
     int total = 0;
@@ -90,11 +90,11 @@ __global__ __launch_bounds__(kChunkRows *kWarp) void event_pack_chunks(const __g
     dependency_wait();
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int slot = blockIdx.x, i0 = blockIdx.y * kChunkRows, row = i0 + warp;
-    const int first = slot * a.to.slice, last = least(first + a.to.slice, a.k);
+    const int first = slot * a.to.slice, last = min(first + a.to.slice, a.k);
     Event *to = a.to.event + (int64_t)row * a.to.pitch + first;
     int count = 0;
     for (int begin = first; begin < last; begin += kChunk) {
-        const int end = least(begin + kChunk, last);
+        const int end = min(begin + kChunk, last);
         ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
         if (a.staged) {
             if (begin > first) __syncthreads();
@@ -127,7 +127,7 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
     PackArgs a = make_args(s, m, k, slots);
     a.early = early;
     a.list = list;
-    const int warps = (int)least<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
+    const int warps = (int)min<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
     if (m > 65535) return LAC_ERR_EXTENT;
     const Launch l = {
         dim3(unsigned(slots.slots), unsigned(m)), dim3(unsigned(warps * kWarp)), 0, 1, true, stream};

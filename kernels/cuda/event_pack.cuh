@@ -22,7 +22,7 @@ struct Slots {
 
 inline int64_t slots_upper(int64_t k)
 {
-    return most<int64_t>(kMaxSlots, ceil_div(k, kChunk));
+    return max<int64_t>(kMaxSlots, ceil_div(k, kChunk));
 }
 inline int64_t slots_pitch(int64_t k)
 {

@@ -15,7 +15,7 @@ constexpr int kAhead = 4;            /* rows of W in flight                    *
 constexpr int kSums = 32768;         /* columns of out that a block holds at most */
 constexpr int kRunEvents = 256;      /* that are added up straight                */
 constexpr int kMaxParts = 16;        /* blocks that share a row of S              */
-constexpr int kLeastSlice = 256;     /* k per block, below which sharing is waste */
+constexpr int kMinSlice = 256;       /* k per block, below which sharing is waste */
 
 /* A row of W that an event names, and the event's value. */
 struct alignas(16) Row {
@@ -125,7 +125,7 @@ __device__ inline void add_events(const PairArgs &a, float *sums, float *totals,
 {
     for (int e = 0; e < count;) {
         if (a.runs && run == kRunEvents) settle(sums, totals, j1 - j0), run = 0;
-        const int taken = a.runs ? least(count - e, kRunEvents - run) : count;
+        const int taken = a.runs ? min(count - e, kRunEvents - run) : count;
         scatter(sums, rows + e, taken, a.w, j0, j1);
         run += taken, e += taken;
     }
@@ -146,13 +146,13 @@ __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ P
     Event *queue = (Event *)(rows + kRound);
     int *counts = (int *)(queue + kRound);
     float *sums = (float *)(counts + kWarps);
-    const int part = blockIdx.x, i = blockIdx.y, j0 = blockIdx.z * a.sums, j1 = least(a.n, j0 + a.sums);
-    float *const totals = sums + (a.runs ? least(a.n, a.sums) : 0);
+    const int part = blockIdx.x, i = blockIdx.y, j0 = blockIdx.z * a.sums, j1 = min(a.n, j0 + a.sums);
+    float *const totals = sums + (a.runs ? min(a.n, a.sums) : 0);
     int run = 0; /* events */
     for (int j = threadIdx.x; j < j1 - j0; j += kThreads) totals[j] = sums[j] = 0.0f;
     if (a.s) {
         const ScanRow<T> row = {(const T *)a.s + i * a.srs, a.scs, a.quads};
-        const int end = least(a.k, (part + 1) * a.slice);
+        const int end = min(a.k, (part + 1) * a.slice);
         for (int base = part * a.slice; base < end; base += kRound) {
             const int count = queue_dense(queue, counts, row, base, end);
             __syncthreads();
@@ -162,9 +162,9 @@ __global__ __launch_bounds__(kThreads) void event_pair(const __grid_constant__ P
         }
     } else {
         const int64_t p0 = a.rows.ptr[i], all = a.rows.ptr[i + 1] - p0, share = ceil_div(all, a.parts);
-        const int64_t begin = least(all, part * share), end = least(all, begin + share);
+        const int64_t begin = min(all, part * share), end = min(all, begin + share);
         for (int64_t e = begin; e < end; e += kRound) {
-            const int count = int(least<int64_t>(kRound, end - e));
+            const int count = int(min<int64_t>(kRound, end - e));
             for (int t = threadIdx.x; t < count; t += kThreads)
                 queue[t] = {a.rows.idx[p0 + e + t], a.rows.val ? a.rows.val[p0 + e + t] : 1.0f};
             __syncthreads();
@@ -200,7 +200,7 @@ __global__ __launch_bounds__(kThreads) void add_parts(const __grid_constant__ Pa
 /* Columns of a block, as many as its shared memory has room for. */
 int64_t sums_of(const Device &device)
 {
-    return least<int64_t>(kSums, (device.shared - (int64_t)kFixed) / 4 / kThreads * kThreads);
+    return min<int64_t>(kSums, (device.shared - (int64_t)kFixed) / 4 / kThreads * kThreads);
 }
 
 /* How many blocks share a row: enough to give every multiprocessor two. */
@@ -208,9 +208,8 @@ int parts_of(int64_t m, int64_t n, int64_t k)
 {
     const Device device = current_device();
     const int64_t blocks = m * ceil_div(n, sums_of(device)), wanted = 2 * device.sms;
-    const int64_t parts =
-        least<int64_t>(kMaxParts, least(ceil_div(wanted, blocks), ceil_div(k, kLeastSlice)));
-    return int(most<int64_t>(1, parts));
+    const int64_t parts = min<int64_t>(kMaxParts, min(ceil_div(wanted, blocks), ceil_div(k, kMinSlice)));
+    return int(max<int64_t>(1, parts));
 }
 
 } // namespace
@@ -253,13 +252,13 @@ extern "C" lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const l
     if (tiles > 65535) return LAC_ERR_EXTENT;
     const Launch l = {dim3(unsigned(parts), unsigned(p->m), unsigned(tiles)),
                       dim3(kThreads),
-                      kFixed + sizeof(float) * size_t((runs ? 2 : 1) * least(p->n, sums)),
+                      kFixed + sizeof(float) * size_t((runs ? 2 : 1) * min(p->n, sums)),
                       1,
                       false,
                       (cudaStream_t)stream};
     const lac_status_t status =
         dense && s->dt == LAC_U8 ? launch(event_pair<uint8_t>, l, a) : launch(event_pair<float>, l, a);
     if (status != LAC_OK || parts == 1) return status;
-    const int64_t blocks = least<int64_t>(ceil_div(p->m * p->n, kThreads), 1 << 16);
+    const int64_t blocks = min<int64_t>(ceil_div(p->m * p->n, kThreads), 1 << 16);
     return launch(add_parts, {dim3(unsigned(blocks)), dim3(kThreads), 0, 1, false, (cudaStream_t)stream}, a);
 }

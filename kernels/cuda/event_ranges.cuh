@@ -17,7 +17,7 @@ struct Range {
 };
 
 template <typename Source> struct RangeArgs {
-    Picture p;
+    GemmArgs p;
     Split split;
     Source source;
     int per_warp; /* ranges of one row that a warp takes in turn            */
@@ -40,7 +40,7 @@ __host__ __device__ constexpr int range_floats(int warps, int cluster)
 }
 
 /* This lane's four sums of row i, from column j on, to an out by rows in 16-byte pieces. */
-__device__ inline void store_lane(const Picture &p, const float (&acc)[kLaneColumns], int i, int j)
+__device__ inline void store_lane(const GemmArgs &p, const float (&acc)[kLaneColumns], int i, int j)
 {
     if (i >= p.m || j >= p.n) return;
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
@@ -68,7 +68,7 @@ __global__ __launch_bounds__(range_warps(kWide) *
                              kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
 {
     LACUNA_DYNAMIC_SHARED(float4, shared);
-    const Picture &p = a.p;
+    const GemmArgs &p = a.p;
     const int cluster = a.split.cluster, rows = a.split.row_warps;
     const int slices = a.split.k_warps * cluster, owned = kTileColumns / cluster;
     const int rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
@@ -92,7 +92,7 @@ __global__ __launch_bounds__(range_warps(kWide) *
         if (part + 1 < first + a.per_warp) next = a.source.open(i0 + row, part + 1, row_end, lane);
         const int length = run_length(range.count);
         for (int e = 0; e < range.count; e += kRangeQueue) {
-            const int held = least(kRangeQueue, range.count - e);
+            const int held = min(kRangeQueue, range.count - e);
             for (int l = lane; l < held; l += kWarp)
                 queue[l] = e + l < kWarp ? range.mine : a.source.event(range, e + l);
             __syncwarp();
@@ -144,24 +144,20 @@ inline lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_
     const bool shared_slices = (double)p->m * density > 0.8, many = has_many(p, density);
     const bool few_rows = p->m > 1 && p->m <= 10 && !shared_slices;
     if (!t.row_warps) {
-        const int64_t most_rows = shared_slices                  ? limit
-                                  : few_rows                     ? 1
-                                  : p->m > 10 || (given && many) ? 10
-                                                                 : 5;
-        t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, most_rows));
+        const int64_t max_rows = shared_slices ? limit : few_rows ? 1 : p->m > 10 || (given && many) ? 10 : 5;
+        t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, max_rows));
     }
     const int64_t whole = p->m * ceil_div(p->n, kTileColumns);
     const int64_t wanted = many ? 3200 : 1600;
-    const int most_slices = shared_slices || !many || few_rows ? 8 : 4;
+    const int max_slices = shared_slices || !many || few_rows ? 8 : 4;
     int slices = 1;
     const double events = (double)p->k * density; /* of a row; where many, ten or more for each slice */
-    while (slices < most_slices && 2 * whole * slices <= wanted && (!many || events >= 20.0 * slices))
+    while (slices < max_slices && 2 * whole * slices <= wanted && (!many || events >= 20.0 * slices))
         slices *= 2;
-    const int per_block = shared_slices ? 1 : many && !few_rows ? least(slices, given ? 1 : 2) : slices;
+    const int per_block = shared_slices ? 1 : many && !few_rows ? min(slices, given ? 1 : 2) : slices;
     if (!device.hopper) t.cluster = 1;
-    if (!t.k_warps)
-        t.k_warps = most(1, least(t.cluster ? slices / t.cluster : per_block, limit / t.row_warps));
-    if (!t.cluster) t.cluster = many ? most(1, slices / t.k_warps) : 1;
+    if (!t.k_warps) t.k_warps = max(1, min(t.cluster ? slices / t.cluster : per_block, limit / t.row_warps));
+    if (!t.cluster) t.cluster = many ? max(1, slices / t.k_warps) : 1;
     return t;
 }
 

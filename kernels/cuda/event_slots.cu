@@ -34,14 +34,14 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
     const lac_cuda_tile_t zero = {},
                           t = choose_ranges(p, tile ? *tile : zero, s->density, false, current_device());
     const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
-    const int64_t least_slice = most<int64_t>(128, round_up(ceil_div(p->k, slots_upper(p->k)), 128));
-    const int slice = (int)most(least_slice, t.slice ? t.slice : round_up(share, 128));
+    const int64_t min_slice = max<int64_t>(128, round_up(ceil_div(p->k, slots_upper(p->k)), 128));
+    const int slice = (int)max(min_slice, t.slice ? t.slice : round_up(share, 128));
     const Slots slots = make_slots(workspace, p->m, p->k, slice);
     if (s->data && slots.slots > 0) {
         lac_status_t status = pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), stream, list);
         if (status != LAC_OK) return status;
     }
-    RangeArgs<SlotSource> a = {make_picture(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0, false};
+    RangeArgs<SlotSource> a = {make_gemm_args(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0, false};
     a.per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
     return run_ranges(a, wide_loads(p), s->data || begins_early(p, s->density), stream);
 }

@@ -23,7 +23,7 @@ static_assert(sizeof(float) * kStages * kStageFloats <= 160 * 1024, "shared memo
 enum Copy { kBulk, kQuads, kSingles }; /* what the device and the alignment of W allow */
 
 struct StreamArgs {
-    Picture p;
+    GemmArgs p;
     Slots from;
     int blocks, consumers;
     int segment, segments; /* k per stage, stages per column                      */
@@ -40,7 +40,7 @@ __device__ void fetch(float *stage, const StreamArgs &a, int j, int columns, int
                       int lane)
 {
     constexpr int kPitch = kStageFloats / kCols;
-    const int length = least(a.segment, a.p.k - k0);
+    const int length = min(a.segment, a.p.k - k0);
     const float *from = a.p.w + (int64_t)j * a.p.wjs + k0;
     if constexpr (kCopy == kBulk) {
         if (lane == 0) barrier_arrive_promise(full, unsigned(columns * length) * 4);
@@ -124,7 +124,7 @@ __device__ void add_slots(float (&acc)[kCols], const Slots &s, int i, int slot, 
 #pragma unroll
             for (int c = 0; c < kCols; c++) acc[c] = fmaf(event.v, w[event.k + c * kPitch], acc[c]);
         }
-        skip = most(0, skip - count);
+        skip = max(0, skip - count);
     }
 }
 
@@ -145,7 +145,7 @@ __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
 {
     LACUNA_DYNAMIC_SHARED(float4, memory);
     __shared__ Barriers barriers;
-    const Picture &p = a.p;
+    const GemmArgs &p = a.p;
     const Slots &s = a.from;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     float *stages = (float *)memory;
@@ -163,8 +163,8 @@ __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
         for (int x = 0, j = first, segment = 0; x < work; x++) {
             const int stage = x % kStages, round = x / kStages;
             if (round > 0) barrier_wait(&barriers.empty[stage], (round - 1) & 1);
-            fetch<kCopy, kCols>(stages + stage * kStageFloats, a, j, least(kCols, p.n - j),
-                                segment * a.segment, &barriers.full[stage], lane);
+            fetch<kCopy, kCols>(stages + stage * kStageFloats, a, j, min(kCols, p.n - j), segment * a.segment,
+                                &barriers.full[stage], lane);
             if (++segment == a.segments) segment = 0, j += step;
         }
         return;
@@ -232,7 +232,7 @@ __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
 
 template <Copy kCopy, int kCols> lac_status_t launch_rows(StreamArgs a, cudaStream_t stream)
 {
-    a.blocks = (int)least<int64_t>(current_device().sms, ceil_div(a.p.n, kCols));
+    a.blocks = (int)min<int64_t>(current_device().sms, ceil_div(a.p.n, kCols));
     const Launch l = {dim3(unsigned(a.blocks)),
                       dim3(unsigned((a.consumers + 1) * kWarp)),
                       sizeof(float) * kStages * kStageFloats,
@@ -286,10 +286,10 @@ extern "C" lac_status_t lac_cuda_event_stream(const lac_cuda_product_t *p, const
     if (!has_room()) return lac_cuda_event_slots(p, s, nullptr, workspace, stream);
     const int slice = (int)slice_of(p->m, p->k, s->density);
     StreamArgs a = {};
-    a.p = make_picture(p);
+    a.p = make_gemm_args(p);
     a.from = make_slots(workspace, p->m, p->k, slice);
     a.consumers = (int)ceil_div(p->m, ceil_div(p->m, kMostConsumers));
-    a.segment = least((int)p->k, kStageFloats), a.segments = (int)ceil_div(p->k, kStageFloats);
+    a.segment = min((int)p->k, kStageFloats), a.segments = (int)ceil_div(p->k, kStageFloats);
     a.carry = (float *)((char *)workspace + round_up(slots_bytes(p->m, p->k), 256));
     if (s->data) {
         const lac_status_t status = slice < p->k && p->k <= kStageFloats

@@ -43,7 +43,7 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
             a[y][x] = i < g.m && k0 + x < g.k ? element<A>(g.a, i * g.ars + (k0 + x) * g.acs) : 0.0;
             b[y][x] = j < g.n && k0 + y < g.k ? element<B>(g.b, (k0 + y) * g.brs + j * g.bcs) : 0.0;
             __syncthreads();
-            const int end = (int)least<int64_t>(kSide, g.k - k0);
+            const int end = (int)min<int64_t>(kSide, g.k - k0);
             for (int l = 0; l < end; l++) sum = fma(a[y][l], b[l][x], sum);
             __syncthreads();
         }
@@ -66,12 +66,8 @@ extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_c
     const int64_t across = ceil_div(n, kSide), tiles = across * ceil_div(m, kSide);
     const DoubleArgs g = {m,     n,     k,     alpha, beta, a->data, b->data, a->rs,
                           a->cs, b->rs, b->cs, rs,    cs,   across,  tiles,   c};
-    const Launch l = {dim3(unsigned(least<int64_t>(tiles, 1 << 20))),
-                      dim3(kSide, kSide),
-                      0,
-                      1,
-                      false,
-                      (cudaStream_t)stream};
+    const Launch l = {
+        dim3(unsigned(min<int64_t>(tiles, 1 << 20))), dim3(kSide, kSide), 0, 1, false, (cudaStream_t)stream};
     if (a->dt == LAC_U8)
         return b->dt == LAC_U8 ? launch(gemm_double<uint8_t, uint8_t>, l, g)
                                : launch(gemm_double<uint8_t, float>, l, g);

@@ -247,7 +247,7 @@ extern "C" lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_
     MetaArgs a = make_args(m, k, s);
     a.bits = bits, a.words = ceil_div(k, 64);
     const Launch l =
-        plain(dim3(unsigned(ceil_div(a.words, 8)), unsigned(least(m, kGridRows))), 8 * kWarp, stream);
+        plain(dim3(unsigned(ceil_div(a.words, 8)), unsigned(min(m, kGridRows))), 8 * kWarp, stream);
     return s->dt == LAC_U8 ? launch(fill_bits<uint8_t>, l, a) : launch(fill_bits<float>, l, a);
 }
 

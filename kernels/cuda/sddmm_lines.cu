@@ -42,7 +42,7 @@ __device__ inline int64_t row_of(const int64_t *ptr, int64_t row, int64_t rows, 
         const int64_t step = ceil_div(end - row + 1, kWarp), at = row + (lane + 1) * step;
         const unsigned beyond = __ballot_sync(kFull, at > end || ptr[at] > e);
         const int part = __ffs((int)beyond) - 1;
-        end = least(end, row + (part + 1) * step - 1);
+        end = min(end, row + (part + 1) * step - 1);
         row += part * step;
     }
     return row;
@@ -108,7 +108,7 @@ __device__ inline void walk_row(const SampledArgs &s, int64_t row, int64_t begin
     float4 a[kVec];
     if (kOnce) load_line<kLanes>(a, line, l, k, true);
     for (int first = 0; first < count; first += kWarp) {
-        const int column = next, here = least(kWarp, count - first), at = first + place;
+        const int column = next, here = min(kWarp, count - first), at = first + place;
         next = at + kWarp < count ? __ldg(idx + at + kWarp) : -1;
         float mine = 0.0f, total = 0.0f;
         for (int k0 = 0; k0 < (kOnce ? 1 : k); k0 += kPiece) {
@@ -141,7 +141,7 @@ __global__ __launch_bounds__(kThreads, kBlocks) void sddmm_rows(const __grid_con
     if (row >= s.p.m) return;
     const int64_t begin = s.ptr[row];
     const int length = (int)(s.ptr[row + 1] - begin), step = (length + s.segments - 1) / s.segments;
-    const int count = least(step, length - segment * step);
+    const int count = min(step, length - segment * step);
     if (count > 0) walk_row<kLanes, kVec, kUnroll, kOnce>(s, row, begin + segment * step, count);
 }
 
@@ -158,7 +158,7 @@ __global__ __launch_bounds__(kThreads, kBlocks) void sddmm_teams(const __grid_co
     const bool there = row < s.p.m;
     int64_t begin = there ? s.ptr[row] : 0;
     const int length = there ? (int)(s.ptr[row + 1] - begin) : 0,
-              step = (length + s.segments - 1) / s.segments, count = least(step, length - segment * step),
+              step = (length + s.segments - 1) / s.segments, count = min(step, length - segment * step),
               longest = __reduce_max_sync(kFull, count); /* of the warp's: lanes turn together */
     begin += segment * step;
     const float *line = s.p.a + (int64_t)(there ? row : 0) * s.p.lda + 4 * member;
@@ -169,7 +169,7 @@ __global__ __launch_bounds__(kThreads, kBlocks) void sddmm_teams(const __grid_co
             if (k0 % (kPieces * kPiece) == 0) total += mine, mine = 0.0f;
             float4 a[kVec];
             load_line<kLanes>(a, line + k0, k0 + 4 * member, k, true);
-            for (int turn = 0; turn < least(kLanes, longest - first); turn += kUnroll)
+            for (int turn = 0; turn < min(kLanes, longest - first); turn += kUnroll)
                 mine += take_turn<kLanes, kVec, kUnroll>(s, a, column, turn, k0);
         }
         if (at < count) store_value(s.p, begin + at, total + mine);
@@ -182,10 +182,10 @@ __global__ __launch_bounds__(kThreads, kBlocks - 1) void sddmm_shares(const __gr
 {
     dependency_wait();
     int64_t e = ((int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp) * kShare, row = 0;
-    const int64_t end = least(s.nnz, e + kShare);
+    const int64_t end = min(s.nnz, e + kShare);
     while (e < end) {
         row = row_of(s.ptr, row, s.p.m, e, threadIdx.x % kWarp);
-        const int64_t row_end = least(end, s.ptr[row + 1]);
+        const int64_t row_end = min(end, s.ptr[row + 1]);
         walk_row<kLanes, kVec, kUnroll, kOnce>(s, row, e, (int)(row_end - e));
         e = row_end;
     }
@@ -198,14 +198,14 @@ __global__ __launch_bounds__(kThreads) void sddmm_any(const __grid_constant__ Sa
     const lac_cuda_sampled_t &p = s.p;
     const int lane = threadIdx.x % kWarp;
     int64_t e = ((int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp) * kShare;
-    const int64_t end = least(s.nnz, e + kShare);
+    const int64_t end = min(s.nnz, e + kShare);
     int64_t row = 0;
     for (; e < end; e++) {
         row = row_of(s.ptr, row, p.m, e, lane);
         const float *a = p.a + row * p.lda, *b = p.b + (int64_t)s.idx[e] * p.ldb;
         float sum = 0.0f;
         for (int64_t begin = 0; begin < p.k; begin += kWarp * kLongestRun) {
-            const int64_t stop = least(p.k, begin + kWarp * kLongestRun);
+            const int64_t stop = min(p.k, begin + kWarp * kLongestRun);
             float run = 0.0f;
 #pragma unroll 8
             for (int64_t l = begin + lane; l < stop; l += kWarp) run = fmaf(__ldg(a + l), __ldg(b + l), run);
@@ -228,8 +228,8 @@ lac_status_t launch_held(const SampledArgs &s, const Launch &l, bool shares)
 int64_t segments_of(const lac_cuda_sampled_t *p, int64_t average, int64_t row_blocks)
 {
     const int64_t columns = 4 * p->k * average, wanted = ceil_div(3 * current_device().sms, row_blocks);
-    const int64_t parts = most<int64_t>(4 * p->n * p->k > kNear ? 2 : 1, columns / kSegment);
-    return least<int64_t>(1024, most(wanted, parts));
+    const int64_t parts = max<int64_t>(4 * p->n * p->k > kNear ? 2 : 1, columns / kSegment);
+    return min<int64_t>(1024, max(wanted, parts));
 }
 
 /* Parts of some kTeamLanes entries, so many that the last of the blocks that are resident at once are not
@@ -243,7 +243,7 @@ int64_t team_segments_of(int64_t average, int64_t row_blocks)
         const int64_t blocks = row_blocks * parts;
         if (10 * blocks >= 9 * round_up(blocks, resident)) break;
     }
-    return least<int64_t>(1024, most<int64_t>(1, parts));
+    return min<int64_t>(1024, max<int64_t>(1, parts));
 }
 
 lac_status_t launch_teams(SampledArgs s, Launch l, int64_t average)

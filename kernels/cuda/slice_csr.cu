@@ -5,7 +5,7 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-#include "slice_picks.cuh"
+#include "row_indices.cuh"
 
 namespace lacuna
 {
@@ -54,7 +54,7 @@ __global__ __launch_bounds__(kThreads) void narrow_pointers(const __grid_constan
 {
     const int64_t i = (int64_t)blockIdx.x * kThreads + threadIdx.x;
     if (i > a.count) return;
-    a.to[i] = (int32_t)least<int64_t>(a.from[i], INT32_MAX);
+    a.to[i] = (int32_t)min<int64_t>(a.from[i], INT32_MAX);
     if (i == a.count && a.from[i] > INT32_MAX) report_bad(a.bad, i, INT32_MAX);
 }
 
@@ -92,7 +92,7 @@ template <typename T> lac_status_t launch_copy(const CopyArgs &a, cudaStream_t s
 {
     const bool blocks = a.s.m && a.s.nnz / a.s.m >= 4 * kThreads; /* long rows */
     const int64_t wanted = blocks ? a.s.count : ceil_div(a.s.count, kWarps);
-    const Launch l = {dim3(unsigned(least<int64_t>(wanted, 1 << 20))), dim3(kThreads), 0, 1, false, stream};
+    const Launch l = {dim3(unsigned(min<int64_t>(wanted, 1 << 20))), dim3(kThreads), 0, 1, false, stream};
     return blocks ? launch(copy_entries<T, kThreads>, l, a) : launch(copy_entries<T, kWarp>, l, a);
 }
 

@@ -8,7 +8,7 @@
  * sort where the list is long. */
 #include <cub/device/device_radix_sort.cuh>
 
-#include "slice_picks.cuh"
+#include "row_indices.cuh"
 
 namespace lacuna
 {
@@ -185,7 +185,7 @@ size_t sort_bytes(int64_t m, int64_t count)
 
 Launch grid(int64_t blocks, size_t shared, cudaStream_t stream)
 {
-    return {dim3(unsigned(most<int64_t>(least<int64_t>(blocks, INT32_MAX), 1))),
+    return {dim3(unsigned(max<int64_t>(min<int64_t>(blocks, INT32_MAX), 1))),
             dim3(kThreads),
             shared,
             1,

@@ -3,7 +3,7 @@
  * Rows of a CSR matrix as a dense one: each piece of the output is put together in shared memory and written
  * once, whole. */
 #include "async_copy.cuh"
-#include "slice_picks.cuh"
+#include "row_indices.cuh"
 
 namespace lacuna
 {
@@ -31,7 +31,7 @@ struct SliceArgs {
 template <int kUnit>
 __device__ inline void write_line(const float *line, float *out, int count, int shift, int thread)
 {
-    const int head = least((4 - shift) % 4, count), body = (count - head) / 4 * 4, tail = head + body;
+    const int head = min((4 - shift) % 4, count), body = (count - head) / 4 * 4, tail = head + body;
 #if __CUDA_ARCH__ >= 900
     if (thread == 0 && body > 0) {
         uint64_t policy;
@@ -76,7 +76,7 @@ __global__ __launch_bounds__(kThreads) void slice_lines(const __grid_constant__ 
     const int64_t item = (int64_t)blockIdx.x * (kThreads / kUnit) + threadIdx.x / kUnit;
     if (item >= a.items) return;
     const int64_t i = a.across == 1 ? item : item / a.across, first = (item - i * a.across) * a.width;
-    const int width = (int)least<int64_t>(a.width, s.n - first);
+    const int width = (int)min<int64_t>(a.width, s.n - first);
     const int64_t row = pick(s, i);
     Entries e = entries_of(s, row);
     if (a.across > 1) {
@@ -119,8 +119,8 @@ __global__ __launch_bounds__(kThreads) void slice_tiles(const __grid_constant__ 
     const float weight = s.val || !s.weight ? 1.0f : *s.weight;
     for (int64_t item = blockIdx.x; item < a.items; item += gridDim.x) {
         const int64_t i0 = item / a.across * kTileRows, j0 = item % a.across * kTileCols;
-        const int rows = (int)least<int64_t>(kTileRows, s.count - i0),
-                  cols = (int)least<int64_t>(kTileCols, s.n - j0);
+        const int rows = (int)min<int64_t>(kTileRows, s.count - i0),
+                  cols = (int)min<int64_t>(kTileCols, s.n - j0);
         for (int t = threadIdx.x; t < kTileCols * (kTileRows + 1); t += kThreads) ((float *)memory)[t] = 0.0f;
         __syncthreads();
         for (int r = warp; r < rows; r += kWarps) {
@@ -156,9 +156,9 @@ lac_status_t launch_lines(SliceArgs &a, cudaStream_t stream)
 
 lac_status_t launch_tiles(SliceArgs &a, cudaStream_t stream)
 {
-    a.across = most<int64_t>(1, ceil_div(a.s.n, kTileCols)); /* without columns rows are still looked at */
+    a.across = max<int64_t>(1, ceil_div(a.s.n, kTileCols)); /* without columns rows are still looked at */
     a.items = a.across * ceil_div(a.s.count, kTileRows);
-    const Launch l = {dim3(unsigned(least<int64_t>(a.items, 1 << 16))),
+    const Launch l = {dim3(unsigned(min<int64_t>(a.items, 1 << 16))),
                       dim3(kThreads),
                       4 * kTileCols * (kTileRows + 1),
                       1,

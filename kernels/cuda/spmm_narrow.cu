@@ -12,7 +12,7 @@ constexpr int kWarps = 8;  /* per block                          */
 constexpr int kUnroll = 4; /* nonzeros that a lane has in flight */
 
 struct ShortArgs {
-    Picture p;
+    GemmArgs p;
     lac_cuda_csr_t s;
     int row_warps; /* rows per block; kWarps / row_warps warps share one */
 };
@@ -39,7 +39,7 @@ __global__ __launch_bounds__(kWarps *kWarp,
 {
     constexpr int kGroups = kWarp / kLanes, kColumns = kVec * kLanes;
     __align__(16) __shared__ float totals[kWarps][kWarp * kVec]; /* of lanes, then of columns */
-    const Picture &p = a.p;
+    const GemmArgs &p = a.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, shares = kWarps / a.row_warps;
     const int64_t row = (int64_t)blockIdx.x * a.row_warps + warp / shares;
     const int j = lane % kLanes * kVec;
@@ -48,7 +48,7 @@ __global__ __launch_bounds__(kWarps *kWarp,
     for (int c = 0; c < kVec; c++) total[c] = 0.0f;
     if (row < p.m) {
         const int64_t p0 = a.s.ptr[row], all = a.s.ptr[row + 1] - p0, share = ceil_div(all, shares);
-        const int64_t begin = p0 + least(all, warp % shares * share), end = least(p0 + all, begin + share);
+        const int64_t begin = p0 + min(all, warp % shares * share), end = min(p0 + all, begin + share);
         const float *w = p.w + (int64_t)j * p.wjs;
         const int run = run_length(share / kGroups) / kUnroll;
         int left = run;
@@ -126,7 +126,7 @@ extern "C" lac_status_t lac_cuda_spmm_narrow(const lac_cuda_product_t *p, const 
     if (!extents_fit(p) || p->n > LAC_CUDA_NARROW_MAX) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const Device device = current_device();
-    ShortArgs a = {make_picture(p), *s, kWarps};
+    ShortArgs a = {make_gemm_args(p), *s, kWarps};
     /* Few rows: more warps for each, until every multiprocessor has some. */
     while (a.row_warps > 1 && ceil_div(p->m, a.row_warps) < 4 * device.sms) a.row_warps /= 2;
     const Launch l = {

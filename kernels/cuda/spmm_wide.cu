@@ -17,7 +17,7 @@ constexpr int kAlone = 64;  /* nonzeros that a warp takes alone */
 constexpr int kShare = 256; /* of a long row, that a warp takes before all warps' sums are added up */
 
 struct WideArgs {
-    Picture p;
+    GemmArgs p;
     lac_cuda_csr_t s;
 };
 
@@ -28,7 +28,7 @@ __device__ inline void gather_wide(const WideArgs &a, int64_t begin, int64_t end
                                    const LaneColumns<kVec, true> &columns, int lane, float (&acc)[kMine])
 {
     for (; begin < end; begin += kWarp) {
-        const int held = (int)least<int64_t>(kWarp, end - begin);
+        const int held = (int)min<int64_t>(kWarp, end - begin);
         int k = 0;
         float v = 0.0f;
         if (lane < held) k = a.s.idx[begin + lane], v = a.s.val ? a.s.val[begin + lane] : 1.0f;
@@ -44,7 +44,7 @@ __device__ inline void gather_wide(const WideArgs &a, int64_t begin, int64_t end
 }
 
 /* Writes a row's sums past the caches: W stays there. */
-__device__ inline void store_wide(const Picture &p, int i, int j0, int lane, const float (&acc)[kMine])
+__device__ inline void store_wide(const GemmArgs &p, int i, int j0, int lane, const float (&acc)[kMine])
 {
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const bool fours = stores_fours(p, alpha, beta);
@@ -93,10 +93,9 @@ __global__ __launch_bounds__(kWarps *kWarp, 4) void spmm_wide(const __grid_const
         float sum[kColumns / kThreads] = {}; /* of columns threadIdx.x, threadIdx.x + kThreads .. */
 #pragma unroll 1
         for (int64_t done = 0; done < count; done += kWarps * kShare) {
-            const int64_t here = least<int64_t>(count - done, kWarps * kShare),
-                          share = ceil_div(here, kWarps);
+            const int64_t here = min<int64_t>(count - done, kWarps * kShare), share = ceil_div(here, kWarps);
             float acc[kMine] = {};
-            gather_wide(a, p0 + done + least(here, warp * share), p0 + done + least(here, (warp + 1) * share),
+            gather_wide(a, p0 + done + min(here, warp * share), p0 + done + min(here, (warp + 1) * share),
                         {a.p, j0, lane}, lane, acc);
 #pragma unroll
             for (int v = 0; v < kVec; v++)
@@ -131,7 +130,7 @@ extern "C" lac_status_t lac_cuda_spmm_wide(const lac_cuda_product_t *p, const la
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (!wide_loads(p)) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const WideArgs a = {make_picture(p), *s};
+    const WideArgs a = {make_gemm_args(p), *s};
     const int64_t panels = ceil_div(p->n, kColumns);
     if (panels > 65535) return LAC_ERR_EXTENT;
     const Launch l = {dim3(unsigned(ceil_div(p->m, kWarps)), unsigned(panels)),

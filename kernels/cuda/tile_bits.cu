@@ -30,7 +30,7 @@ __device__ inline Patch find_patch(const TileBitsArgs &a, int64_t word)
 {
     const int64_t wide = a.t.cols * kTilesPerWord;
     const int64_t row = word / a.t.words * a.t.rows, col = word % a.t.words * wide;
-    return {row, col, least(a.t.rows, a.rows - row), least(wide, a.cols - col)};
+    return {row, col, min(a.t.rows, a.rows - row), min(wide, a.cols - col)};
 }
 
 /* The tiles of a patch that a thread finds a nonzero in. Threads stand side by side along what is contiguous,
@@ -39,7 +39,7 @@ template <typename T, bool kByRows> __device__ unsigned long long look(const Til
 {
     const T *x = (const T *)a.x + p.row * a.rs + p.col * a.cs;
     const int64_t inner = kByRows ? p.cols : p.rows, outer = kByRows ? p.rows : p.cols;
-    const int wide = (int)least<int64_t>(kThreads, round_up(inner, kWarp)), groups = kThreads / wide;
+    const int wide = (int)min<int64_t>(kThreads, round_up(inner, kWarp)), groups = kThreads / wide;
     const int group = threadIdx.x / wide;
     const int64_t fast = kByRows ? a.cs : a.rs, slow = kByRows ? a.rs : a.cs;
     unsigned long long mine = 0;
@@ -86,7 +86,7 @@ __global__ __launch_bounds__(kThreads) void tile_bits(const __grid_constant__ Ti
 
 template <typename T> lac_status_t launch_bits(const TileBitsArgs &a, cudaStream_t stream)
 {
-    const Launch l = {dim3(unsigned(least(a.words, kMostBlocks))), dim3(kThreads), 0, 1, false, stream};
+    const Launch l = {dim3(unsigned(min(a.words, kMostBlocks))), dim3(kThreads), 0, 1, false, stream};
     return llabs(a.cs) <= llabs(a.rs) ? launch(tile_bits<T, true>, l, a) : launch(tile_bits<T, false>, l, a);
 }
 
@@ -101,8 +101,8 @@ extern "C" lac_status_t lac_cuda_tile_bits(const lac_cuda_matrix_t *x, const lac
     if (t->count && cudaMemsetAsync(t->count, 0, sizeof *t->count, q) != cudaSuccess) return LAC_ERR_VENDOR;
     if (x->rows == 0 || x->cols == 0) return LAC_OK;
     TileBitsArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, *t, 0};
-    a.t.rows = least(t->rows, x->rows); /* so that nothing overflows */
-    a.t.cols = least(t->cols, x->cols);
+    a.t.rows = min(t->rows, x->rows); /* so that nothing overflows */
+    a.t.cols = min(t->cols, x->cols);
     a.words = ceil_div(x->rows, a.t.rows) * t->words;
     return x->dt == LAC_U8 ? launch_bits<uint8_t>(a, q) : launch_bits<float>(a, q);
 }

@@ -10,20 +10,20 @@
 namespace lacuna
 {
 
-constexpr int kPieces = 3; /* bf16 numbers whose sum is a float */
-constexpr int kQuarters = 4,
-              kQuarterRows = LAC_CUDA_TILES_ROWS; /* of a tile; rows of a that are active together */
-constexpr int kTileRows = kQuarters * kQuarterRows, kTileCols = LAC_CUDA_TILES_SIDE; /* of a; of b */
-constexpr int kStep = LAC_CUDA_TILES_STEP; /* k that are multiplied together */
-constexpr int kDepth = 16;                 /* k of one instruction           */
-constexpr int kAll = (1 << kQuarters) - 1; /* the set of all quarters        */
+constexpr int kBf16Splits = 3; /* bf16 numbers whose sum is a float */
+constexpr int kRowGroups = 4,
+              kRowGroupRows = LAC_CUDA_TILES_ROWS; /* of a tile; rows of a that are active together */
+constexpr int kTileRows = kRowGroups * kRowGroupRows, kTileCols = LAC_CUDA_TILES_SIDE; /* of a; of b */
+constexpr int kStep = LAC_CUDA_TILES_STEP;  /* k that are multiplied together */
+constexpr int kDepth = 16;                  /* k of one instruction           */
+constexpr int kAll = (1 << kRowGroups) - 1; /* the set of all quarters        */
 
 /* A quarter's pieces of a step: cores of 8 rows x 8 k, a row's 8 k contiguous; the cores of a piece along k
  * follow each other, then come the pieces, then the next eight rows. */
 constexpr int kCore = 8, kCoreBytes = kCore * kCore * 2;
-constexpr int kPieceCores = kStep / kCore, kPieceBytes = kPieceCores * kCoreBytes;
-constexpr int kEightRows = kPieces * kPieceBytes; /* bytes from eight rows to the next */
-constexpr int kStepBytes = kQuarterRows / kCore * kEightRows;
+constexpr int kSplitCores = kStep / kCore, kSplitBytes = kSplitCores * kCoreBytes;
+constexpr int kEightRows = kBf16Splits * kSplitBytes; /* bytes from eight rows to the next */
+constexpr int kStepBytes = kRowGroupRows / kCore * kEightRows;
 
 static_assert(kTileRows == LAC_CUDA_TILES_SIDE, "a tile is square");
 
@@ -45,7 +45,7 @@ struct TilesPacked {
     int tiles_m, words, room,
         lines;        /* words of `active` of a quarter; steps that a quarter, a tile has room for */
     uint32_t *active; /* [quarter] a bit per k                                                   */
-    int *tile_steps, *quarter_steps; /* [tile]; [quarter] */
+    int *tile_steps, *row_group_steps; /* [tile]; [quarter] */
     int4 *places;          /* [tile][lines] a step's place among each quarter's, -1: it is not there   */
     int *rows;             /* [tile][lines kStep] of b; ~row: a place without a k                      */
     unsigned char *pieces; /* [quarter][room kStepBytes]                                              */
@@ -57,14 +57,14 @@ inline TilesPacked tiles_packed(int64_t m, int64_t k, int64_t room, void *memory
     TilesPacked s = {};
     s.tiles_m = (int)ceil_div(m, kTileRows), s.words = (int)ceil_div(k, 32);
     s.room = (int)room, s.lines = (int)ceil_div(k, kStep);
-    const int64_t tiles = s.tiles_m, quarters = kQuarters * tiles;
+    const int64_t tiles = s.tiles_m, row_groups = kRowGroups * tiles;
     Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
-    s.pieces = cut.take(quarters * room * kStepBytes);
-    s.active = (uint32_t *)cut.take(quarters * s.words * 4);
+    s.pieces = cut.take(row_groups * room * kStepBytes);
+    s.active = (uint32_t *)cut.take(row_groups * s.words * 4);
     s.places = (int4 *)cut.take(tiles * s.lines * 16);
     s.rows = (int *)cut.take(tiles * s.lines * kStep * 4);
     s.tile_steps = (int *)cut.take(tiles * 4);
-    s.quarter_steps = (int *)cut.take(quarters * 4);
+    s.row_group_steps = (int *)cut.take(row_groups * 4);
     s.bytes = cut.at - cut.begin;
     return s;
 }
@@ -100,11 +100,11 @@ constexpr float kScale = 0x1p24f, kUnscale = 0x1p-48f; /* of an operand; of a pr
 
 /* Three bf16 pieces of two scaled floats, rounded to nearest: their sum is the float, exactly. Inf, NaN and
  * what overflows when it is scaled leave a NaN or Inf. */
-__device__ inline void split_pair(float lo, float hi, uint32_t (&piece)[kPieces])
+__device__ inline void split_pair(float lo, float hi, uint32_t (&piece)[kBf16Splits])
 {
     lo *= kScale, hi *= kScale;
 #pragma unroll
-    for (int p = 0; p < kPieces; p++) {
+    for (int p = 0; p < kBf16Splits; p++) {
         piece[p] = nearest_bf16(lo, hi);
         lo -= __uint_as_float(piece[p] << 16);
         hi -= __uint_as_float(piece[p] & 0xffff0000u);

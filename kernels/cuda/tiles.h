@@ -56,8 +56,8 @@ int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room);
 lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
                                  lac_cuda_stream_t stream);
 /* *most := the room that what was packed needs; on the device. */
-lac_status_t lac_cuda_tiles_most(int64_t m, int64_t k, int64_t room, const void *memory, int *most,
-                                 lac_cuda_stream_t stream);
+lac_status_t lac_cuda_tiles_max_room(int64_t m, int64_t k, int64_t room, const void *memory, int *most,
+                                     lac_cuda_stream_t stream);
 /* True where one packing serves the whole product: a few gigabytes at most. */
 bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k);
 
@@ -69,7 +69,7 @@ lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace, lac_
 lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
-lac_status_t lac_cuda_tiles_repair(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 /* The bits, from what the steps above left of them in the workspace. */
 lac_status_t lac_cuda_tiles_occupied(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 

@@ -14,17 +14,16 @@ constexpr int64_t kPanelTiles = 1 << 12, kPanelBlocks = 1 << 24; /* tiles of row
 /* Rows of a that are prepared together. */
 int64_t panel_rows(int64_t m, int64_t n, int64_t k)
 {
-    const int64_t bytes = (ceil_div(k, kStep) + 1) * kQuarters * kStepBytes, across = ceil_div(n, kTileCols);
-    const int64_t tiles =
-        least(kPanelTiles, least(kPanelBytes / bytes, kPanelBlocks / most<int64_t>(1, across)));
-    return least(m, most<int64_t>(1, tiles) * kTileRows);
+    const int64_t bytes = (ceil_div(k, kStep) + 1) * kRowGroups * kStepBytes, across = ceil_div(n, kTileCols);
+    const int64_t tiles = min(kPanelTiles, min(kPanelBytes / bytes, kPanelBlocks / max<int64_t>(1, across)));
+    return min(m, max<int64_t>(1, tiles) * kTileRows);
 }
 
 /* Of any panel's product: the last one has fewer rows, and may share out its k instead. */
 int64_t space_bytes(int64_t m, int64_t n, int64_t k)
 {
-    const int64_t rows = panel_rows(m, n, k), last = m % most<int64_t>(1, rows);
-    return most(tiles_space(rows, n, k, nullptr).bytes, tiles_space(last, n, k, nullptr).bytes);
+    const int64_t rows = panel_rows(m, n, k), last = m % max<int64_t>(1, rows);
+    return max(tiles_space(rows, n, k, nullptr).bytes, tiles_space(last, n, k, nullptr).bytes);
 }
 
 /* Of the thread's current device; 0 where that cannot be asked. */
@@ -103,7 +102,7 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
     lac_status_t status = p->packed && rows < p->m ? LAC_ERR_EXTENT : LAC_OK;
     for (int64_t i = 0; status == LAC_OK && i < p->m; i += rows) {
         lac_cuda_tiles_t panel = *p;
-        panel.m = least(rows, p->m - i);
+        panel.m = min(rows, p->m - i);
         panel.a += i * p->ars, panel.c += i * p->crs;
         if (p->epilogue.bias && p->epilogue.of_rows) panel.epilogue.bias += i;
         if (p->bits) panel.bits += p->bits_transposed ? i / 64 : i * p->bits_words;
@@ -114,7 +113,7 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         }
         if (status == LAC_OK) status = lac_cuda_tiles_multiply(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_reduce(&panel, workspace, stream);
-        if (status == LAC_OK) status = lac_cuda_tiles_repair(&panel, workspace, stream);
+        if (status == LAC_OK) status = lac_cuda_tiles_fixup(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_occupied(&panel, workspace, stream);
     }
     return status;

@@ -10,9 +10,9 @@ namespace
 {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
-constexpr int kSpan = 128;                        /* k whose activity a block finds   */
-constexpr int kTogether = 2;                      /* quarters                         */
-constexpr int kMarked = kTogether * kQuarterRows; /* rows                             */
+constexpr int kSpan = 128;                         /* k whose activity a block finds   */
+constexpr int kTogether = 2;                       /* quarters                         */
+constexpr int kMarked = kTogether * kRowGroupRows; /* rows                             */
 static_assert(kSpan / kWarp * kTogether <= kWarps, "whole words, a warp each");
 
 /* How a lies: along k, so that a thread reads one element or four; or along the rows. */
@@ -62,7 +62,7 @@ __device__ inline void mark_by_one(const PackArgs &g, int row0, int64_t k0, int 
         for (int u = 0; u < kAtOnce; u++) {
             const int e = (turn + u) * kThreads + threadIdx.x, inner = e % kInner, outer = e / kInner;
             if (x[u] != 0.0f)
-                any[(kAlongRows ? inner : outer) / kQuarterRows][kAlongRows ? outer : inner] = 1;
+                any[(kAlongRows ? inner : outer) / kRowGroupRows][kAlongRows ? outer : inner] = 1;
         }
     }
 }
@@ -103,19 +103,19 @@ static_assert(kSets <= kListWarps && kListWarps == kWarp, "a warp for each set; 
 
 /* Of each set, in the shared memory of one block. */
 struct Sets {
-    int next[kSets];              /* where what is left goes                                    */
-    int left_from[kSets];         /* place in that list of the first that is left               */
-    int steps[kSets];             /* of its list                                                */
-    int first[kSets];             /* of its steps among the tile's                              */
-    int before[kSets][kQuarters]; /* steps of a quarter in front of them                        */
-    int last;                     /* places with a k in the last step of all quarters; 0: whole */
-    int all_steps, quarter_steps[kQuarters];
+    int next[kSets];               /* where what is left goes                                    */
+    int left_from[kSets];          /* place in that list of the first that is left               */
+    int steps[kSets];              /* of its list                                                */
+    int first[kSets];              /* of its steps among the tile's                              */
+    int before[kSets][kRowGroups]; /* steps of a quarter in front of them                        */
+    int last;                      /* places with a k in the last step of all quarters; 0: whole */
+    int all_steps, row_group_steps[kRowGroups];
 };
 
 /* The lists' lengths and where they lie, all quarters' last. One thread. */
 __device__ inline void arrange_sets(Sets &s, const int (&count)[kSets])
 {
-    int total[kSets], steps = 0, of_quarter[kQuarters] = {};
+    int total[kSets], steps = 0, of_row_group[kRowGroups] = {};
 #pragma unroll
     for (int set = 0; set < kSets; set++) total[set] = count[set];
 #pragma unroll
@@ -126,14 +126,14 @@ __device__ inline void arrange_sets(Sets &s, const int (&count)[kSets])
         if (set != kAll) total[next] += total[set] % kStep;
         steps += mine;
 #pragma unroll
-        for (int q = 0; q < kQuarters; q++) {
-            s.before[set][q] = of_quarter[q];
-            if (set >> q & 1) of_quarter[q] += mine;
+        for (int q = 0; q < kRowGroups; q++) {
+            s.before[set][q] = of_row_group[q];
+            if (set >> q & 1) of_row_group[q] += mine;
         }
     }
     s.last = total[kAll] % kStep, s.all_steps = steps;
 #pragma unroll
-    for (int q = 0; q < kQuarters; q++) s.quarter_steps[q] = of_quarter[q];
+    for (int q = 0; q < kRowGroups; q++) s.row_group_steps[q] = of_row_group[q];
 }
 
 /* Place among the tile's of the k that is `rank`th of its set. */
@@ -146,26 +146,26 @@ __device__ inline int slot_in(const Sets &s, int set, int rank)
 
 /* A word of each quarter: a bit for each of 32 k. */
 struct Words {
-    uint32_t of[kQuarters];
+    uint32_t of[kRowGroups];
     __device__ Words(const TilesPacked &g, int tile, int word)
     {
 #pragma unroll
-        for (int q = 0; q < kQuarters; q++)
-            of[q] = g.active[((int64_t)tile * kQuarters + q) * g.words + word];
+        for (int q = 0; q < kRowGroups; q++)
+            of[q] = g.active[((int64_t)tile * kRowGroups + q) * g.words + word];
     }
     /* The k whose set this is. */
     __device__ uint32_t in(int set) const
     {
         uint32_t all = kFull;
 #pragma unroll
-        for (int q = 0; q < kQuarters; q++) all &= set >> q & 1 ? of[q] : ~of[q];
+        for (int q = 0; q < kRowGroups; q++) all &= set >> q & 1 ? of[q] : ~of[q];
         return all;
     }
     __device__ int set_of(int k) const
     {
         int set = 0;
 #pragma unroll
-        for (int q = 0; q < kQuarters; q++) set |= (int)(of[q] >> k & 1u) << q;
+        for (int q = 0; q < kRowGroups; q++) set |= (int)(of[q] >> k & 1u) << q;
         return set;
     }
 };
@@ -195,14 +195,14 @@ __device__ inline void write_slots(const TilesPacked &g, int tile, const Sets &s
 #pragma unroll
         for (int i = 1; i < kSets; i++)
             if (step >= s.first[i] && step < s.first[i] + s.steps[i]) set = i;
-        int place[kQuarters];
+        int place[kRowGroups];
 #pragma unroll
-        for (int q = 0; q < kQuarters; q++)
+        for (int q = 0; q < kRowGroups; q++)
             place[q] = set >> q & 1 ? s.before[set][q] + step - s.first[set] : -1;
         g.places[(int64_t)tile * g.lines + step] = make_int4(place[0], place[1], place[2], place[3]);
     }
-    if (threadIdx.x < kQuarters)
-        g.quarter_steps[tile * kQuarters + (int)threadIdx.x] = s.quarter_steps[threadIdx.x];
+    if (threadIdx.x < kRowGroups)
+        g.row_group_steps[tile * kRowGroups + (int)threadIdx.x] = s.row_group_steps[threadIdx.x];
     if (threadIdx.x == 0) g.tile_steps[tile] = s.all_steps;
 }
 
@@ -213,8 +213,8 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     __shared__ int of_warp[kListWarps][kSets + 1], count[kSets]; /* a column more: banks */
     __shared__ Sets sets;
     const int tile = blockIdx.x, warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, words = g.s.words;
-    const int each = (int)ceil_div(words, kListWarps), begin = least(warp * each, words),
-              end = least(begin + each, words);
+    const int each = (int)ceil_div(words, kListWarps), begin = min(warp * each, words),
+              end = min(begin + each, words);
     int mine = 0;
     dependency_wait();
     dependents_launch();
@@ -253,7 +253,7 @@ lac_status_t lacuna::list_tiles(const PackArgs &g, cudaStream_t stream)
     const bool across = g.ars == 1 && g.acs != 1,
                four = g.acs == 1 && g.k % 4 == 0 && g.ars % 4 == 0 && aligned(g.a, 16);
     const Launch mark = {
-        dim3(unsigned(ceil_div(g.k, kSpan)), (unsigned)(g.s.tiles_m * kQuarters / kTogether)),
+        dim3(unsigned(ceil_div(g.k, kSpan)), (unsigned)(g.s.tiles_m * kRowGroups / kTogether)),
         dim3(kThreads),
         0,
         1,

@@ -4,8 +4,8 @@
  * each tile, each by the quarters that it is for. */
 #include "async_copy.cuh"
 #include "mma.cuh"
-#include "tiles_walk.cuh"
-#include "tiles_write.cuh"
+#include "tile_scheduler.cuh"
+#include "tiles_epilogue_store.cuh"
 
 namespace lacuna
 {
@@ -17,21 +17,21 @@ constexpr int kConsumerWarps = kConsumers / kWarp, kProducerWarps = kProducers /
 
 /* A consumer's part of a quarter: as many mma tiles of 16 x 8. */
 constexpr int kWarpRows = 32, kWarpCols = 64, kDown = kWarpRows / 16, kAcross = kWarpCols / 8;
-static_assert(kWarpRows == kQuarterRows && kQuarters * (kTileCols / kWarpCols) == kConsumerWarps &&
+static_assert(kWarpRows == kRowGroupRows && kRowGroups * (kTileCols / kWarpCols) == kConsumerWarps &&
                   kDown * kAcross * 4 == kSums,
               "a quarter's consumers cover it");
 
 /* A stage holds kDepth k: a's pieces of each quarter, b's rows. Pieces are cores of 8 x 8 as packed. */
 constexpr int kStages = 4, kStagesOfStep = kStep / kDepth, kStageCores = kDepth / kCore;
-constexpr int kStagePiece = kQuarterRows * kDepth * 2, kStageQuarter = kPieces * kStagePiece;
-constexpr int kLine = kTileCols * 2, kPieceB = kDepth * kLine; /* bytes of a row of b, of one piece */
-constexpr int kStageA = kQuarters * kStageQuarter, kStage = kStageA + kPieces * kPieceB;
+constexpr int kStageSplit = kRowGroupRows * kDepth * 2, kStageRowGroup = kBf16Splits * kStageSplit;
+constexpr int kLine = kTileCols * 2, kSplitB = kDepth * kLine; /* bytes of a row of b, of one piece */
+constexpr int kStageA = kRowGroups * kStageRowGroup, kStage = kStageA + kBf16Splits * kSplitB;
 constexpr int kShared = kStages * kStage;
 constexpr int kPitch = kTileCols + 8; /* floats of a row, when sums are exchanged: fewer meet in a bank */
 static_assert(kShared <= 98 * 1024,
               "what a block may have on every device from 8.0 on, but for a few barriers");
 static_assert(kShared >= kTileRows * kPitch * 4, "a tile's sums, when they are exchanged");
-static_assert(2 * kStagePiece == kProducers * 16, "each producer copies 16 bytes of two quarters");
+static_assert(2 * kStageSplit == kProducers * 16, "each producer copies 16 bytes of two quarters");
 
 struct MultiplyArgs {
     const float *b;
@@ -83,29 +83,29 @@ __device__ inline void split_rows(unsigned char *b, const float4 *x)
     for (int i = 0; i < kRowsEachStage; i++) {
         const int row = i * kProducerWarps + warp;
         unsigned char *at = b + row * kLine + (lane / 2 ^ row % 8) * 16 + lane % 2 * 8;
-        uint32_t low[kPieces], high[kPieces];
+        uint32_t low[kBf16Splits], high[kBf16Splits];
         split_pair(x[i].x, x[i].y, low);
         split_pair(x[i].z, x[i].w, high);
 #pragma unroll
-        for (int p = 0; p < kPieces; p++) *(uint2 *)(at + p * kPieceB) = make_uint2(low[p], high[p]);
+        for (int p = 0; p < kBf16Splits; p++) *(uint2 *)(at + p * kSplitB) = make_uint2(low[p], high[p]);
     }
 }
 
 /* Begins to copy a's pieces of a stage: those of each quarter whose step it is. */
-__device__ inline void bring_pieces(const TilesPacked &a, int m, int step, int depth, unsigned char *stage)
+__device__ inline void bring_splits(const TilesPacked &a, int m, int step, int depth, unsigned char *stage)
 {
-    constexpr int kChunks = kStagePiece / 16;
+    constexpr int kChunks = kStageSplit / 16;
     const int mine = (int)threadIdx.x - kConsumers, chunk = mine % kChunks;
     const int eight = chunk / (kStageCores * kCore), core = chunk / kCore % kStageCores + depth * kStageCores;
-    for (int q = mine / kChunks; q < kQuarters; q += kProducers / kChunks) {
-        const int64_t at = pieces_at(a, m, step, q);
+    for (int q = mine / kChunks; q < kRowGroups; q += kProducers / kChunks) {
+        const int64_t at = splits_at(a, m, step, q);
         if (at < 0) continue;
         const unsigned char *from =
             a.pieces + at * kStepBytes + eight * kEightRows + core * kCoreBytes + chunk % kCore * 16;
 #pragma unroll
-        for (int p = 0; p < kPieces; p++)
-            copy_async16((float *)(stage + q * kStageQuarter + p * kStagePiece + chunk * 16),
-                         (const float *)(from + p * kPieceBytes));
+        for (int p = 0; p < kBf16Splits; p++)
+            copy_async16((float *)(stage + q * kStageRowGroup + p * kStageSplit + chunk * 16),
+                         (const float *)(from + p * kSplitBytes));
     }
 }
 
@@ -125,7 +125,7 @@ __device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Wo
         for (int d = 0; d < kStagesOfStep; d++) {
             unsigned char *stage = st.memory + slot.at * kStage;
             barrier_wait(st.empty + slot.at, slot.parity);
-            bring_pieces(g.packed, work.m, step, d, stage);
+            bring_splits(g.packed, work.m, step, d, stage);
             barrier_arrive_copied(st.full + slot.at);
             split_rows(stage + kStageA, x + d * kRowsEachStage);
             barrier_arrive(st.full + slot.at);
@@ -140,7 +140,7 @@ __device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Wo
 
 /* Where a consumer warp works: its quarter, and columns 64 side of the tile. */
 struct Place {
-    int quarter, side;
+    int row_group, side;
 };
 
 __device__ inline Place my_slot()
@@ -157,21 +157,21 @@ __device__ inline void multiply_stage(float (&sum)[kDown][kAcross][4], const uns
     const int lane = threadIdx.x % kWarp;
     const unsigned b = shared_address(stage + kStageA) + lane % 16 * kLine + at.side * kWarpCols * 2;
     /* matrix 2 g + h of 16 rows: rows 8 h, k 8 g further */
-    const unsigned a0 = shared_address(stage + at.quarter * kStageQuarter) +
+    const unsigned a0 = shared_address(stage + at.row_group * kStageRowGroup) +
                         (lane / 8 % 2 * kStageCores + lane / 16) * kCoreBytes + lane % 8 * 16;
-    uint4 a[kDown][kPieces];
+    uint4 a[kDown][kBf16Splits];
 #pragma unroll
     for (int i = 0; i < kDown; i++)
 #pragma unroll
-        for (int p = 0; p < kPieces; p++)
-            a[i][p] = load_matrices(a0 + p * kStagePiece + i * 2 * kStageCores * kCoreBytes);
+        for (int p = 0; p < kBf16Splits; p++)
+            a[i][p] = load_matrices(a0 + p * kStageSplit + i * 2 * kStageCores * kCoreBytes);
 #pragma unroll
     for (int j = 0; j < kAcross; j += kTogether) {
         float acc[kDown][kTogether][4] = {};
-        uint4 x[kPieces];
+        uint4 x[kBf16Splits];
 #pragma unroll
-        for (int p = 0; p < kPieces; p++)
-            x[p] = load_transposed(b + p * kPieceB + ((j + lane / 16) ^ lane % 8) * 16);
+        for (int p = 0; p < kBf16Splits; p++)
+            x[p] = load_transposed(b + p * kSplitB + ((j + lane / 16) ^ lane % 8) * 16);
 #pragma unroll
         for (int q = 0; q < 6; q++)
 #pragma unroll
@@ -197,7 +197,7 @@ __device__ inline void consume(const MultiplyArgs &g, const Stages &st, const Wo
 #pragma unroll
     for (int e = 0; e < kSums; e++) sum[e / (4 * kAcross)][e / 4 % kAcross][e % 4] = 0.0f;
     for (int step = work.begin; step < work.end; step++) {
-        const bool mine = pieces_at(g.packed, work.m, step, at.quarter) >= 0;
+        const bool mine = splits_at(g.packed, work.m, step, at.row_group) >= 0;
         for (int d = 0; d < kStagesOfStep; d++) {
             barrier_wait(st.full + slot.at, slot.parity);
             if (mine) multiply_stage(sum, st.memory + slot.at * kStage, at);
@@ -208,7 +208,7 @@ __device__ inline void consume(const MultiplyArgs &g, const Stages &st, const Wo
     }
 }
 
-/* Gives the sums the order that tiles_write.cuh wants. All threads of the block come. */
+/* Gives the sums the order that tiles_epilogue_store.cuh wants. All threads of the block come. */
 __device__ inline void exchange(float *memory, const float (&sum)[kDown][kAcross][4], float (&whole)[kSums])
 {
     const bool consumer = threadIdx.x < kConsumers;
@@ -216,7 +216,7 @@ __device__ inline void exchange(float *memory, const float (&sum)[kDown][kAcross
     const Place at = my_slot();
     __syncthreads(); /* the stages are free */
     float *mine =
-        memory + (at.quarter * kQuarterRows + lane / 4) * kPitch + at.side * kWarpCols + lane % 4 * 2;
+        memory + (at.row_group * kRowGroupRows + lane / 4) * kPitch + at.side * kWarpCols + lane % 4 * 2;
     if (consumer)
 #pragma unroll
         for (int e = 0; e < kSums; e += 2)

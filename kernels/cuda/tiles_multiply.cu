@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The product by tiles on devices with warpgroup products: six bf16 products on tensor cores over the steps
  * of each tile, each by the quarters that it is for. */
-#include "tiles_fill.cuh"
+#include "tiles_producer.cuh"
 
 namespace lacuna
 {
@@ -23,7 +23,7 @@ __device__ inline void load_fragments(const unsigned char *split, uint4 (&b)[kFr
 /* acc := the six products of a step for some neighbours, the smallest first: a sum of few is what the tensor
  * cores' truncation allows. */
 template <int kCount>
-__device__ inline void multiply_quarters(float (&acc)[kCount], const uint4 (&b)[kFragments], uint64_t a)
+__device__ inline void multiply_row_groups(float (&acc)[kCount], const uint4 (&b)[kFragments], uint64_t a)
 {
     constexpr int kA[6] = {2, 0, 1, 1, 0, 0}, kB[6] = {0, 2, 1, 0, 1, 0};
 #pragma unroll
@@ -31,11 +31,11 @@ __device__ inline void multiply_quarters(float (&acc)[kCount], const uint4 (&b)[
 #pragma unroll
         for (int d = 0; d < kDepths; d++)
             wgmma_bf16(acc, b[kB[i] * kDepths + d],
-                       wgmma_further(a, kA[i] * kPieceBytes + d * (kDepth / kCore) * kCoreBytes), i || d);
+                       wgmma_further(a, kA[i] * kSplitBytes + d * (kDepth / kCore) * kCoreBytes), i || d);
 }
 
 /* Sums of a quarter that a thread holds. */
-constexpr int kQuarterSums = kSums / kQuarters;
+constexpr int kRowGroupSums = kSums / kRowGroups;
 
 __device__ constexpr int first_of(int set)
 {
@@ -53,19 +53,19 @@ __device__ __forceinline__ void multiply_set(float (&sum)[kSums], uint4 (&b)[kFr
     constexpr int kFirst = first_of(kSet), kRun = run_of(kSet >> kFirst);
     constexpr int kRest = kSet & ~(((1 << kRun) - 1) << kFirst), kFirst2 = kRest ? first_of(kRest) : 0,
                   kRun2 = kRest ? run_of(kRest >> kFirst2) : 1;
-    float acc[kRun * kQuarterSums], more[kRun2 * kQuarterSums];
+    float acc[kRun * kRowGroupSums], more[kRun2 * kRowGroupSums];
     wgmma_fence();
-    multiply_quarters(acc, b, wgmma_further(a, kFirst * kStepBytes));
-    if constexpr (kRest != 0) multiply_quarters(more, b, wgmma_further(a, kFirst2 * kStepBytes));
+    multiply_row_groups(acc, b, wgmma_further(a, kFirst * kStepBytes));
+    if constexpr (kRest != 0) multiply_row_groups(more, b, wgmma_further(a, kFirst2 * kStepBytes));
     wgmma_commit();
     meanwhile();
     wgmma_wait<0>();
     keep(b);
 #pragma unroll
-    for (int i = 0; i < kRun * kQuarterSums; i++) sum[kFirst * kQuarterSums + i] += acc[i];
+    for (int i = 0; i < kRun * kRowGroupSums; i++) sum[kFirst * kRowGroupSums + i] += acc[i];
     if constexpr (kRest != 0) {
 #pragma unroll
-        for (int i = 0; i < kRun2 * kQuarterSums; i++) sum[kFirst2 * kQuarterSums + i] += more[i];
+        for (int i = 0; i < kRun2 * kRowGroupSums; i++) sum[kFirst2 * kRowGroupSums + i] += more[i];
     }
 }
 
@@ -224,7 +224,7 @@ lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_c
     const MultiplyArgs g = {p->b, (unsigned)(4 * p->ldb), tiles_out(p),
                             tiles_packed(p->m, p->k, p->room, (void *)p->packed),
                             tiles_space(p->m, p->n, p->k, workspace)};
-    const int64_t blocks = least<int64_t>(current_device().sms, g.s.tiles * g.s.splits);
+    const int64_t blocks = min<int64_t>(current_device().sms, g.s.tiles * g.s.splits);
     const bool whole = p->n % kTileCols == 0;
     return launch(p->bits ? whole ? multiply_tiles<true, true> : multiply_tiles<false, true>
                   : whole ? multiply_tiles<true, false>

@@ -3,7 +3,7 @@
  * Occupancy bits of a product by tiles, put in order: from those that wrote the tiles to rows or columns of
  * c.
  */
-#include "tiles_write.cuh"
+#include "tiles_epilogue_store.cuh"
 
 namespace lacuna
 {

@@ -9,12 +9,12 @@ namespace
 {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
-static_assert(kStep == kWarp && kQuarterRows % kWarps == 0,
+static_assert(kStep == kWarp && kRowGroupRows % kWarps == 0,
               "a lane for each k of a step; whole warps in a quarter");
 
-__device__ inline int slot_of(int4 places, int quarter)
+__device__ inline int slot_of(int4 places, int row_group)
 {
-    return quarter < 2 ? quarter == 0 ? places.x : places.y : quarter == 2 ? places.z : places.w;
+    return row_group < 2 ? row_group == 0 ? places.x : places.y : row_group == 2 ? places.z : places.w;
 }
 
 /* The pieces of one step of a tile. Grid (steps, tiles).
@@ -24,7 +24,7 @@ __device__ inline int slot_of(int4 places, int quarter)
 template <bool kAlongRows>
 __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant__ PackArgs g)
 {
-    constexpr int kLoads = kTileRows * kStep / kThreads, kUnits = kTileRows * kPieceCores / kThreads;
+    constexpr int kLoads = kTileRows * kStep / kThreads, kUnits = kTileRows * kSplitCores / kThreads;
     __shared__ float part[kTileRows][kStep + 1];
     const int step = blockIdx.x, tile = blockIdx.y, lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int64_t line = (int64_t)tile * g.s.lines + step;
@@ -38,8 +38,8 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
     for (int u = 0; u < kLoads; u++) {
         const int e = u * kThreads + (int)threadIdx.x, row = kAlongRows ? e % kTileRows : u * kWarps + warp;
         const int k = kAlongRows ? __shfl_sync(kFull, mine, e / kTileRows) : mine,
-                  quarter = row / kQuarterRows;
-        const bool there = slot_of(at, quarter) >= 0;
+                  row_group = row / kRowGroupRows;
+        const bool there = slot_of(at, row_group) >= 0;
         const int64_t i = (int64_t)tile * kTileRows + row;
         x[u] = there && k >= 0 && i < g.m ? __ldg(g.a + i * g.ars + k * g.acs) : 0.0f;
     }
@@ -52,36 +52,36 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
     const int low = lane % kCore, core = lane / kCore;
 #pragma unroll
     for (int u = 0; u < kUnits; u++) {
-        const int eight = u * kWarps + warp, quarter = eight / (kQuarterRows / kCore),
-                  to = slot_of(at, quarter);
+        const int eight = u * kWarps + warp, row_group = eight / (kRowGroupRows / kCore),
+                  to = slot_of(at, row_group);
         if (to < 0) continue;
         const float *row = part[eight * kCore + low] + core * kCore;
-        uint32_t word[kCore / 2][kPieces];
+        uint32_t word[kCore / 2][kBf16Splits];
 #pragma unroll
         for (int w = 0; w < kCore / 2; w++) split_pair(row[2 * w], row[2 * w + 1], word[w]);
         unsigned char *pieces = g.s.pieces +
-                                (((int64_t)tile * kQuarters + quarter) * g.s.room + to) * kStepBytes +
-                                eight % (kQuarterRows / kCore) * kEightRows + core * kCoreBytes + low * 16;
+                                (((int64_t)tile * kRowGroups + row_group) * g.s.room + to) * kStepBytes +
+                                eight % (kRowGroupRows / kCore) * kEightRows + core * kCoreBytes + low * 16;
 #pragma unroll
-        for (int p = 0; p < kPieces; p++)
-            *(uint4 *)(pieces + p * kPieceBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
+        for (int p = 0; p < kBf16Splits; p++)
+            *(uint4 *)(pieces + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
     }
 }
 
-struct MostArgs {
+struct MaxRoomArgs {
     TilesPacked s;
     int *most;
 };
 
 /* *most := steps of the quarter that has most; at least one. One block. */
-__global__ __launch_bounds__(kThreads) void most_steps(const __grid_constant__ MostArgs g)
+__global__ __launch_bounds__(kThreads) void max_steps(const __grid_constant__ MaxRoomArgs g)
 {
     __shared__ int found;
     if (threadIdx.x == 0) found = 1;
     dependency_wait();
     __syncthreads();
-    for (int quarter = (int)threadIdx.x; quarter < kQuarters * g.s.tiles_m; quarter += kThreads)
-        atomicMax(&found, g.s.quarter_steps[quarter]);
+    for (int row_group = (int)threadIdx.x; row_group < kRowGroups * g.s.tiles_m; row_group += kThreads)
+        atomicMax(&found, g.s.row_group_steps[row_group]);
     __syncthreads();
     if (threadIdx.x == 0) *g.most = found;
 }
@@ -99,12 +99,12 @@ extern "C" int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t roo
     return lacuna::tiles_packed(m, k, room, nullptr).bytes;
 }
 
-extern "C" lac_status_t lac_cuda_tiles_most(int64_t m, int64_t k, int64_t room, const void *memory, int *most,
-                                            lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_tiles_max_room(int64_t m, int64_t k, int64_t room, const void *memory,
+                                                int *most, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const MostArgs g = {tiles_packed(m, k, room, (void *)memory), most};
-    return launch(most_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+    const MaxRoomArgs g = {tiles_packed(m, k, room, (void *)memory), most};
+    return launch(max_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
 extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,

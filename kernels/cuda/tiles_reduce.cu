@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The sum of the parts of tiles whose k was split among blocks. */
-#include "tiles_write.cuh"
+#include "tiles_epilogue_store.cuh"
 
 namespace lacuna
 {

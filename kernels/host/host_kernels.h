@@ -47,16 +47,16 @@ typedef struct lac_rows {
 
 /* Rows of S picked by a list of either index type; one outside [0, s->rows) stands for a row without entries.
  */
-typedef struct lac_picks {
+typedef struct lac_row_indices {
     int64_t count;
     const void *rows; /* [count] of int32_t, or of int64_t where wide; NULL: 0, 1, .. count - 1 */
     bool wide;
-} lac_picks_t;
+} lac_row_indices_t;
 
-static inline int64_t lac_pick(const lac_picks_t *picks, int64_t i)
+static inline int64_t lac_row_index(const lac_row_indices_t *indices, int64_t i)
 {
-    if (!picks->rows) return i;
-    return picks->wide ? ((const int64_t *)picks->rows)[i] : ((const int32_t *)picks->rows)[i];
+    if (!indices->rows) return i;
+    return indices->wide ? ((const int64_t *)indices->rows)[i] : ((const int32_t *)indices->rows)[i];
 }
 
 /* One matrix given by occupancy bits along k and its packed values. Bit (k % 64) of word [i][k / 64]. */
@@ -150,8 +150,8 @@ typedef struct lac_host_kernels {
      * out[i, j] := S[picks[i], j] for i in [i0, i1), j in [j0, j1); where s->val is NULL every entry is
      * `weight`. Each element is written, zeros too; past the caches where `past` says that out does not fit
      * into them, and its rows are contiguous. */
-    void (*slice_rows)(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
-                       int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past);
+    void (*slice_rows)(const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0,
+                       int64_t i1, int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past);
     /* Its adjoint, for entries [e0, e1) of S: grad[e] := sum over p in [first[r], first[r + 1]), ascending,
      * LANE_RUN of them straight up, of g[place[p], idx[e]], r being the row of e; 0 where the range is empty.
      * first is [s->rows + 1]. */

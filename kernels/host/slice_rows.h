@@ -71,12 +71,12 @@ static void slice_stream(const float *tile, int64_t n, float *out)
 }
 
 /* Rows by rows, each tile put together aside. */
-static void slice_aside(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
-                        int64_t j0, int64_t j1, float *out, int64_t rs)
+static void slice_aside(const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0,
+                        int64_t i1, int64_t j0, int64_t j1, float *out, int64_t rs)
 {
     float tile[SLICE_TILE];
     for (int64_t i = i0; i < i1; i++) {
-        slice_cursor_t cursor = slice_open(s, lac_pick(picks, i), j0);
+        slice_cursor_t cursor = slice_open(s, lac_row_index(indices, i), j0);
         for (int64_t j = j0; j < j1; j += SLICE_TILE) {
             int64_t n = min_i64(j1 - j, SLICE_TILE);
             memset(tile, 0, (size_t)n * sizeof *tile);
@@ -87,11 +87,11 @@ static void slice_aside(const lac_rows_t *s, float weight, const lac_picks_t *pi
     v_stream_end();
 }
 
-static void slice_rows(const lac_rows_t *s, float weight, const lac_picks_t *picks, int64_t i0, int64_t i1,
-                       int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past)
+static void slice_rows(const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0,
+                       int64_t i1, int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past)
 {
     if (past && cs == 1) {
-        slice_aside(s, weight, picks, i0, i1, j0, j1, out, rs);
+        slice_aside(s, weight, indices, i0, i1, j0, j1, out, rs);
         return;
     }
     slice_cursor_t cursor[SLICE_LINES];
@@ -100,7 +100,7 @@ static void slice_rows(const lac_rows_t *s, float weight, const lac_picks_t *pic
     int64_t width = SLICE_TILE / lines;
     for (int64_t i = i0; i < i1; i += lines) {
         int64_t m = min_i64(i1 - i, lines);
-        for (int64_t l = 0; l < m; l++) cursor[l] = slice_open(s, lac_pick(picks, i + l), j0);
+        for (int64_t l = 0; l < m; l++) cursor[l] = slice_open(s, lac_row_index(indices, i + l), j0);
         for (int64_t j = j0; j < j1; j += width) {
             int64_t n = min_i64(j1 - j, width);
             float *tile = out + i * rs + j * cs;

@@ -167,7 +167,7 @@ lac_status_t pack(lac_cuda_tiles_t *p, std::unique_ptr<uint8_t, void (*)(void *)
     int most = 0;
     *packed = memory<uint8_t>(lac_cuda_tiles_packed_bytes(p->m, p->k, any));
     lac_status_t status = lac_cuda_tiles_pack(p, any, packed->get(), nullptr);
-    if (status == LAC_OK) status = lac_cuda_tiles_most(p->m, p->k, any, packed->get(), &most, nullptr);
+    if (status == LAC_OK) status = lac_cuda_tiles_max_room(p->m, p->k, any, packed->get(), &most, nullptr);
     if (status != LAC_OK || most < 1 || most > any) return LAC_ERR_EXTENT;
     *packed = memory<uint8_t>(lac_cuda_tiles_packed_bytes(p->m, p->k, most));
     status = lac_cuda_tiles_pack(p, most, packed->get(), nullptr);

@@ -238,7 +238,7 @@ void check_packed(const Case &c, const Operands &o, const std::vector<float> &wa
     CUDA_CHECK(cudaMalloc(&most, sizeof *most));
     CUDA_CHECK(cudaMalloc(&packed[0], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, any)));
     lac_status_t status = lac_cuda_tiles_pack(&p, any, packed[0], stream);
-    if (status == LAC_OK) status = lac_cuda_tiles_most(c.m, c.k, any, packed[0], most, stream);
+    if (status == LAC_OK) status = lac_cuda_tiles_max_room(c.m, c.k, any, packed[0], most, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMemcpy(&room, most, sizeof room, cudaMemcpyDeviceToHost));
     if (room < 1 || room > any) fail("room", text(c));

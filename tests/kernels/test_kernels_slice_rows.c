@@ -69,7 +69,7 @@ static void check_rows(const lac_host_kernels_t *k, const picked_t *p, int64_t r
 {
     int64_t extent = (p->count - 1) * rs + (p->n - 1) * cs + 1;
     float *out = need(extent * 4), *want = need(extent * 4);
-    lac_picks_t picks = {p->count, p->wide, !narrow};
+    lac_row_indices_t picks = {p->count, p->wide, !narrow};
     if (narrow) picks.rows = p->narrow;
     memset(out, 0x7f, (size_t)extent * 4);
     memcpy(want, out, (size_t)extent * 4);

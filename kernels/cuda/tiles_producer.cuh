@@ -3,10 +3,10 @@
  * Who fills the stages of the product by tiles, on devices with warpgroup products: rows of b split into the
  * registers that wgmma wants, and pieces of a. A lane has four columns of b's tile, a warp the rows that are
  * k 2 c, 2 c + 1, 2 c + 8 and 2 c + 9 of 16 for two c, which are the words of wgmma's first operand. */
-#ifndef LACUNA_TILES_FILL_CUH
-#define LACUNA_TILES_FILL_CUH
+#ifndef LACUNA_TILES_PRODUCER_CUH
+#define LACUNA_TILES_PRODUCER_CUH
 
-#include "tiles_stages.cuh"
+#include "tiles_pipeline.cuh"
 
 namespace lacuna
 {
@@ -19,7 +19,7 @@ constexpr int kTurns = 2, kRowsEach = 4;
 static_assert(kMine == kTurns * kRowsEach && kTileCols == 4 * kWarp, "a warp brings a row at a time");
 /* Lanes that copy a listing, by 16 bytes: so many bring rows, the next one places. */
 constexpr int kRowLanes = kMine / 4;
-static_assert(kQuarters * sizeof(int) == 16, "a copy brings all places");
+static_assert(kRowGroups * sizeof(int) == 16, "a copy brings all places");
 
 /* A producer's way: every kProducers-th step of all that the block does. */
 struct Walk {
@@ -57,7 +57,7 @@ __device__ inline void bring_listing(const MultiplyArgs &g, Walk *w, Listing *to
     if (lane <= kRowLanes) copy_async16((float *)to + lane * 4, (const float *)w->from);
     if (lane == 0) to->m = w->work.m, to->n = w->work.n;
     w->known++;
-    w->from += kProducers * (lane < kRowLanes ? kStep : kQuarters) * (int)sizeof(int);
+    w->from += kProducers * (lane < kRowLanes ? kStep : kRowGroups) * (int)sizeof(int);
     w->step += kProducers;
     if (w->step >= w->work.end) w->settle(g);
 }
@@ -114,32 +114,32 @@ __device__ inline void load_rows(const unsigned char *raw, int turn, float (&x)[
 __device__ inline void split_columns(const float (&x)[kRowsEach][4], unsigned char *stage, int turn, int pair)
 {
     const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp;
-    uint32_t word[4][kPieces]; /* 2 g + h */
+    uint32_t word[4][kBf16Splits]; /* 2 g + h */
 #pragma unroll
     for (int w = 0; w < 4; w++)
         split_pair(x[w / 2 * 2][2 * pair + w % 2], x[w / 2 * 2 + 1][2 * pair + w % 2], word[w]);
     unsigned char *at = stage + warp / 2 * kFragmentBytes +
                         fragment_at(lane / 4, lane % 4 * 2 + pair, warp % 2 * kTurns + turn);
 #pragma unroll
-    for (int p = 0; p < kPieces; p++)
+    for (int p = 0; p < kBf16Splits; p++)
         *(uint4 *)(at + p * kDepths * kFragmentBytes) =
             make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
 }
 
 /* Begins to copy the pieces of a of a step, and says whose step it is; a warp, a lane for each quarter. */
-__device__ inline void bring_pieces(const MultiplyArgs &g, const Listing &s, const Stages &st, int stage)
+__device__ inline void bring_splits(const MultiplyArgs &g, const Listing &s, const Stages &st, int stage)
 {
-    const int lane = threadIdx.x % kWarp, place = s.places[lane % kQuarters];
+    const int lane = threadIdx.x % kWarp, place = s.places[lane % kRowGroups];
     const unsigned set = __ballot_sync(kFull, place >= 0) & kAll;
     if (lane == 0) {
         st.sets[stage] = (int)set;
         barrier_arrive_promise(st.full + stage, (unsigned)__popc(set) * kStepBytes);
     }
     __syncwarp();
-    if (lane < kQuarters && place >= 0)
+    if (lane < kRowGroups && place >= 0)
         copy_bulk((float *)(st.a + stage * kStageA + lane * kStepBytes),
                   (const float *)(g.packed.pieces +
-                                  (((int64_t)s.m * kQuarters + lane) * g.packed.room + place) * kStepBytes),
+                                  (((int64_t)s.m * kRowGroups + lane) * g.packed.room + place) * kStepBytes),
                   kStepBytes, st.full + stage);
 }
 
@@ -182,7 +182,7 @@ template <bool kWhole> __device__ inline void produce(const MultiplyArgs &g, con
         __syncwarp(); /* the lanes have what each of them copied of listings */
         load_rows(raw, 0, first);
         barrier_wait(st.empty + stage, slot.freed());
-        if (warp == at % kWarps) bring_pieces(g, listings[at % kListings], st, stage);
+        if (warp == at % kWarps) bring_splits(g, listings[at % kListings], st, stage);
         split_columns(first, b, 0, 0);
         load_rows(raw, 1, second);
         split_columns(first, b, 0, 1);

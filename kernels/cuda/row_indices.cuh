@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * What the kernels of row slices share: the list of rows, the entries of a row, threads that share a row. */
-#ifndef LACUNA_SLICE_PICKS_CUH
-#define LACUNA_SLICE_PICKS_CUH
+#ifndef LACUNA_ROW_INDICES_CUH
+#define LACUNA_ROW_INDICES_CUH
 
 #include "device_common.cuh"
 #include "slice_kernels.h"
@@ -25,7 +25,7 @@ __device__ inline bool is_row(const lac_cuda_slice_t &s, int64_t row)
  */
 __device__ inline void report_bad(uint64_t *bad, int64_t i, int64_t found)
 {
-    const int64_t shown = most<int64_t>(least<int64_t>(found, INT32_MAX), INT32_MIN);
+    const int64_t shown = max<int64_t>(min<int64_t>(found, INT32_MAX), INT32_MIN);
     atomicMin((unsigned long long *)bad, (unsigned long long)i << 32 | (uint32_t)shown);
 }
 
@@ -48,7 +48,7 @@ __device__ inline int64_t first_from(const int32_t *idx, Entries e, int64_t colu
         const int part = __ffs((int)reached) - 1; /* the last part reaches the end */
         if (part < 0) return e.end;
         const int64_t begin = e.begin + part * step;
-        e.end = least(e.end, begin + step - 1); /* the part's last entry is known to do */
+        e.end = min(e.end, begin + step - 1); /* the part's last entry is known to do */
         e.begin = begin;
     }
     return e.begin;

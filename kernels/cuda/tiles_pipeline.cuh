@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What those who fill stages of the product by tiles and those who empty them have in common, on devices with
  * warpgroup products: shapes, shared memory, the layout of b's fragments. */
-#ifndef LACUNA_TILES_STAGES_CUH
-#define LACUNA_TILES_STAGES_CUH
+#ifndef LACUNA_TILES_PIPELINE_CUH
+#define LACUNA_TILES_PIPELINE_CUH
 
-#include "tiles_walk.cuh"
-#include "tiles_write.cuh"
+#include "tile_scheduler.cuh"
+#include "tiles_epilogue_store.cuh"
 #include "wgmma.cuh"
 
 namespace lacuna
@@ -24,17 +24,17 @@ static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters 
 
 constexpr int kStages = 4;
 constexpr int kDepths = kStep / kDepth;
-constexpr int kFragments = kPieces * kDepths; /* of b in a step: piece by piece, 16 k each */
+constexpr int kFragments = kBf16Splits * kDepths; /* of b in a step: piece by piece, 16 k each */
 constexpr int kFragmentBytes = kDepth * kTileCols * 2;
-constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kQuarters * kStepBytes;
+constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kRowGroups * kStepBytes;
 constexpr int kRawBytes = kStep * kTileCols * 4; /* a step of b as it lies, of each producer */
 
 /* What the lists say of a step that concerns a warp of those who fill stages. */
 constexpr int kProducerWarps = kProducers * kGroup / kWarp, kMine = kStep / (kGroup / kWarp);
 struct alignas(16) Listing {
-    int rows[kMine];       /* of b                                                    */
-    int places[kQuarters]; /* of each quarter's pieces, -1: it is not the quarter's   */
-    int m, n;              /* tile                                                    */
+    int rows[kMine];        /* of b                                                    */
+    int places[kRowGroups]; /* of each quarter's pieces, -1: it is not the quarter's   */
+    int m, n;               /* tile                                                    */
 };
 constexpr int kListings = 4;
 

@@ -3,7 +3,7 @@
  * Tiles whose bf16 pieces gave no finite sum, done again by fp32 multiply-adds: Inf, NaN and overflow as they
  * are.
  */
-#include "tiles_write.cuh"
+#include "tiles_epilogue_store.cuh"
 
 namespace lacuna
 {
@@ -17,7 +17,7 @@ constexpr int kPartsAcross = kTileCols / kSide, kParts = kPartsAcross * (kTileRo
 static_assert(kTileRows % kSide == 0 && kThreads * kEach * kEach == kSide * kSide,
               "a block per part of a tile");
 
-struct RepairArgs {
+struct FixupArgs {
     const float *a, *b;
     int64_t ars, acs, ldb;
     int k;
@@ -29,8 +29,8 @@ struct RepairArgs {
 /* Which elements of a part are not zero, by rows. */
 using Pieces = uint16_t[kSide][kSide / kPieceBits];
 
-/* The same as the threads that hold a tile have it (tiles_write.cuh): a warp for each piece, one of their two
- * words for each 64 rows. */
+/* The same as the threads that hold a tile have it (tiles_epilogue_store.cuh): a warp for each piece, one of
+ * their two words for each 64 rows. */
 __device__ inline void write_occupied(const TilesSpace &s, int tile, int part, const Pieces &piece)
 {
     static_assert(kSide == 64 && kPieceBits == 16, "rows of a word, columns of a warp");
@@ -47,8 +47,8 @@ __device__ inline void write_occupied(const TilesSpace &s, int tile, int part, c
 
 /* c := beta c + alpha a b, and what follows, for one part of a tile; k in ascending order, zeros of a
  * skipped. */
-__device__ inline void repair_part(const RepairArgs &g, int row0, int col0, float (&a)[kDeep][kSide + 1],
-                                   float (&b)[kDeep][kSide], Pieces &piece)
+__device__ inline void fixup_part(const FixupArgs &g, int row0, int col0, float (&a)[kDeep][kSide + 1],
+                                  float (&b)[kDeep][kSide], Pieces &piece)
 {
     const int x = threadIdx.x % (kSide / kEach), y = threadIdx.x / (kSide / kEach);
     float sum[kEach][kEach] = {};
@@ -88,7 +88,7 @@ __device__ inline void repair_part(const RepairArgs &g, int row0, int col0, floa
 }
 
 /* One block per part of a failed tile, in turns; without any, a launch. */
-__global__ __launch_bounds__(kThreads) void repair_tiles(const __grid_constant__ RepairArgs g)
+__global__ __launch_bounds__(kThreads) void fixup_tiles(const __grid_constant__ FixupArgs g)
 {
     __shared__ float a[kDeep][kSide + 1], b[kDeep][kSide];
     __shared__ Pieces piece;
@@ -97,8 +97,8 @@ __global__ __launch_bounds__(kThreads) void repair_tiles(const __grid_constant__
     for (int t = blockIdx.x; t < parts; t += gridDim.x) {
         const int tile = g.s.failed[t / kParts];
         const int part = t % kParts;
-        repair_part(g, tile / g.s.tiles_n * kTileRows + part / kPartsAcross * kSide,
-                    tile % g.s.tiles_n * kTileCols + part % kPartsAcross * kSide, a, b, piece);
+        fixup_part(g, tile / g.s.tiles_n * kTileRows + part / kPartsAcross * kSide,
+                   tile % g.s.tiles_n * kTileCols + part % kPartsAcross * kSide, a, b, piece);
         if (!g.bits) continue;
         __syncthreads();
         write_occupied(g.s, tile, part, piece); /* read before the next part's products are summed */
@@ -124,20 +124,19 @@ extern "C" lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *wo
                   tiles_space(p->m, p->n, p->k, workspace).failed_count);
 }
 
-extern "C" lac_status_t lac_cuda_tiles_repair(const lac_cuda_tiles_t *p, void *workspace,
-                                              lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace,
+                                             lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const RepairArgs g = {p->a,
-                          p->b,
-                          p->ars,
-                          p->acs,
-                          p->ldb,
-                          (int)p->k,
-                          p->bits != nullptr,
-                          tiles_out(p),
-                          tiles_space(p->m, p->n, p->k, workspace)};
+    const FixupArgs g = {p->a,
+                         p->b,
+                         p->ars,
+                         p->acs,
+                         p->ldb,
+                         (int)p->k,
+                         p->bits != nullptr,
+                         tiles_out(p),
+                         tiles_space(p->m, p->n, p->k, workspace)};
     const int blocks = 4 * current_device().sms;
-    return launch(repair_tiles, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream},
-                  g);
+    return launch(fixup_tiles, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }

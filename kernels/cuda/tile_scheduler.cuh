@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The way of a block through the product by tiles: which tile, which of its steps, whose they are. */
-#ifndef LACUNA_TILES_WALK_CUH
-#define LACUNA_TILES_WALK_CUH
+#ifndef LACUNA_TILE_SCHEDULER_CUH
+#define LACUNA_TILE_SCHEDULER_CUH
 
 #include "tiles.cuh"
 
@@ -21,7 +21,7 @@ __device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int 
 {
     const int tiles = (int)s.tiles, split = item / tiles, index = item % tiles;
     const int group = kRowsTogether * s.tiles_n, first = index / group * kRowsTogether;
-    const int rows = least(kRowsTogether, a.tiles_m - first), at = index % group, m = first + at % rows;
+    const int rows = min(kRowsTogether, a.tiles_m - first), at = index % group, m = first + at % rows;
     const unsigned steps = (unsigned)a.tile_steps[m], parts = (unsigned)s.splits; /* 2^26 times 16 at most */
     return {m, at / rows, split, (int)(steps * split / parts), (int)(steps * (split + 1) / parts)};
 }
@@ -39,10 +39,10 @@ __device__ inline int listed_row(const TilesPacked &a, int m, int step)
 }
 
 /* Where a quarter's pieces of a step are, in steps; -1: it is not the quarter's. */
-__device__ inline int64_t pieces_at(const TilesPacked &a, int m, int step, int quarter)
+__device__ inline int64_t splits_at(const TilesPacked &a, int m, int step, int row_group)
 {
-    const int place = ((const int *)(a.places + (int64_t)m * a.lines + step))[quarter];
-    return place < 0 ? -1 : ((int64_t)m * kQuarters + quarter) * a.room + place;
+    const int place = ((const int *)(a.places + (int64_t)m * a.lines + step))[row_group];
+    return place < 0 ? -1 : ((int64_t)m * kRowGroups + row_group) * a.room + place;
 }
 
 /* Four columns of a row of b, of which `left` are inside; kWhole: all. */

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A finished tile of the product by tiles, as wgmma leaves it in registers: judged, stored, written to c with
  * the bias and activation that follow, and told of by bits where it is not zero. */
-#ifndef LACUNA_TILES_WRITE_CUH
-#define LACUNA_TILES_WRITE_CUH
+#ifndef LACUNA_TILES_EPILOGUE_STORE_CUH
+#define LACUNA_TILES_EPILOGUE_STORE_CUH
 
 #include "epilogue.cuh"
 #include "tiles.cuh"
@@ -126,7 +126,7 @@ __device__ inline void write_four(const TilesOut &g, const TilesScale &s, int ro
  * stays, and no element has to be asked whether something does. */
 template <Writing kHow> __device__ inline float bias_near(const TilesOut &g, int row, int col)
 {
-    const float bias = bias_at(g.epilogue, least(row, g.m - 1), least(col, g.n - 1));
+    const float bias = bias_at(g.epilogue, min(row, g.m - 1), min(col, g.n - 1));
     return kHow == kWithBits && !g.epilogue.any ? -0.0f : bias;
 }
 
