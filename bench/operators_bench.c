@@ -250,7 +250,7 @@ static const struct {
 
 static void report(FILE *json, int *first, const char *what, const bench_way_t *way, int repeats)
 {
-    fprintf(json, "%s\n  {\"problem\": \"%s\", \"route\": \"%s\", \"us\": %.1f, \"least_us\": %.1f}",
+    fprintf(json, "%s\n  {\"problem\": \"%s\", \"route\": \"%s\", \"us\": %.1f, \"min_us\": %.1f}",
             *first ? "" : ",", what, way->name, way->us[repeats / 2], way->us[0]);
     *first = 0;
 }

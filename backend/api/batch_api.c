@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAIRS_MOST 65536 /* pairs of matrices that are looked at where the spans of two batches meet */
+#define PAIRS_MAX 65536 /* pairs of matrices that are looked at where the spans of two batches meet */
 
 /* What both calls bring. */
 typedef struct call {
@@ -114,7 +114,7 @@ static lac_status_t check_apart(const char *name, const lac_obj_t *x, lac_inc_t 
     lac_obj_t all_x = whole(x, stride, count), all_c = whole(c, stride_c, count);
     if (!lac_share_memory(&all_x, &all_c)) return LAC_OK;
     lac_dim_t of_x = stride ? count : 1;
-    bool meet = of_x > PAIRS_MOST / count;
+    bool meet = of_x > PAIRS_MAX / count;
     for (lac_dim_t p = 0; !meet && p < of_x; p++)
         for (lac_dim_t q = 0; !meet && q < count; q++) {
             lac_obj_t one = nth(x, stride, p), out = nth(c, stride_c, q);

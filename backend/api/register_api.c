@@ -9,7 +9,7 @@
 #include "../data/check.h"
 #include "lacuna/register.h"
 
-enum { BY_SHAPE_MOST = 1024 }; /* operands that are registered by their shape, in the whole process */
+enum { BY_SHAPE_MAX = 1024 }; /* operands that are registered by their shape, in the whole process */
 
 static lac_memory_id_t memory_of(const lac_ctx_t *ctx, const void *buf)
 {
@@ -65,7 +65,7 @@ static void add_by_shape(lac_ctx_t *ctx, const lac_obj_t *x, lac_memory_id_t at)
 {
     lac_obj_t obj = *x;
     obj.trans = LAC_NO_TRANS;
-    if (lac_registry_size >= BY_SHAPE_MOST || lac_meta_create(&obj.meta, x->m, x->n)) return;
+    if (lac_registry_size >= BY_SHAPE_MAX || lac_meta_create(&obj.meta, x->m, x->n)) return;
     lac_meta_settle(obj.meta, ctx->backend->space);
     if (lac_meta_freeze(obj.meta) || lac_registry_add(&obj, at, true))
         lac_meta_free(obj.meta);

@@ -8,7 +8,7 @@
 
 #if CUDART_VERSION >= 13000
 
-#    define DRIVER_LEAST 12080 /* a condition with two ways */
+#    define DRIVER_MIN 12080 /* a condition with two ways */
 
 static lac_status_t record(lac_exec_t *exec, lac_work_fn work, void *arg, cudaGraph_t *graph)
 {
@@ -106,7 +106,7 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
     /* What is made here is no business of the capture, which may be one that forbids it. */
     enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     lac_status_t status = lac_cuda_check_error(cudaDriverGetVersion(&driver), "branch");
-    if (!status && driver < DRIVER_LEAST)
+    if (!status && driver < DRIVER_MIN)
         status = lac_fail(LAC_ERR_UNAVAILABLE, "branch: the driver is older than CUDA 12.8");
     if (!status) status = branch->prepare(branch->arg);
     lac_cuda_graph_capture_begin();

@@ -10,7 +10,7 @@
 #define PIECE        16.0 /* floats that memory moves together                       */
 #define EVENT_ROWS   20.0 /* of S that share a fetched sector, one element per event */
 #define ACTIVE_ROWS  11.0 /* of S that share an active list                          */
-#define EVENTS_MOST  3e5  /* events times columns                                    */
+#define EVENTS_MAX   3e5  /* events times columns                                    */
 #define EVENTS_OF_K  0.05 /* events of all rows per k                                */
 #define STREAM_SPARE 11e6 /* bytes of W that a list must save to beat the stream     */
 #define SECTOR_RATE  0.4  /* at which sectors come, where all of W comes at 1        */
@@ -37,7 +37,7 @@ static double events(const lac_sided_t *s)
 lac_cuda_columns_t lac_cuda_columns_best(const lac_sided_t *s)
 {
     double spared = (1.0 - share(s, PIECE, (double)s->m)) * w_bytes(s);
-    if (s->s->density * (double)s->m < EVENTS_OF_K && events(s) < EVENTS_MOST) return LAC_CUDA_COLUMNS_EVENTS;
+    if (s->s->density * (double)s->m < EVENTS_OF_K && events(s) < EVENTS_MAX) return LAC_CUDA_COLUMNS_EVENTS;
     return spared < STREAM_SPARE ? LAC_CUDA_COLUMNS_STREAM : LAC_CUDA_COLUMNS_ACTIVE;
 }
 

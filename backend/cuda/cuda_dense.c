@@ -7,7 +7,7 @@
 
 /* 1 x 1 with k = 1e9 took 3 ms, with k = 2^31 + 10 it did not end, nor in pieces of 2^30 that were told the
  * whole leading dimension (cuBLAS 13.1, H200, 2026-11-21). */
-#define K_MOST ((lac_dim_t)1 << 29)
+#define K_MAX ((lac_dim_t)1 << 29)
 
 static bool fits_32(const lac_problem_t *p)
 {
@@ -29,7 +29,7 @@ static bool c_by_rows(const lac_problem_t *p)
 /* Scalars on the device are read by one call that writes c itself. */
 static bool takes_scalars(const lac_problem_t *p)
 {
-    return lac_cublas()->set_scalars && p->k <= K_MOST && (c_by_columns(p) || c_by_rows(p));
+    return lac_cublas()->set_scalars && p->k <= K_MAX && (c_by_columns(p) || c_by_rows(p));
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -120,8 +120,8 @@ static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k
     static const float one = 1.0f;
     int64_t ld = at_least(n == 1 ? 1 : ldc, m);
     int status = 0;
-    for (lac_dim_t k0 = 0; !status && k0 < k; k0 += K_MOST) {
-        lac_dim_t length = k - k0 < K_MOST ? k - k0 : K_MOST;
+    for (lac_dim_t k0 = 0; !status && k0 < k; k0 += K_MAX) {
+        lac_dim_t length = k - k0 < K_MAX ? k - k0 : K_MAX;
         blas_operand_t a0 = piece_of(&a, a.trans != LAC_CUBLAS_N, m, k0, length),
                        b0 = piece_of(&b, b.trans == LAC_CUBLAS_N, n, k0, length);
         status = sgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one : beta, c, ld);

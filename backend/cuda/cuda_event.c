@@ -16,7 +16,7 @@
 
 #define ROWS_MAX  4096  /* of S: beyond, W's slices are read anew too often      */
 #define FUSED_MAX 65536 /* elements of S, and                                   */
-#define FUSED_LEAST                                                                                          \
+#define FUSED_MIN                                                                                            \
     0.005                   /* its density, for one launch instead of two: 5.2 us against 6.1 for            \
                                10 x 5000 x 5000 at 1 % (H200, 2026-11-20)           */
 #define FUSED_TRIP  8192.0  /* elements of a row that one launch has in flight     */
@@ -157,7 +157,7 @@ static bool fuses(const lac_sided_t *s, how_t how)
 {
     if (s->m == 1) return true;
     bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
-    return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_LEAST;
+    return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_MIN;
 }
 
 /* A row of S is scanned by the warps that its slices of k go to, whatever the device has besides: 214 ms for

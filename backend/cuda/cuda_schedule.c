@@ -17,8 +17,8 @@
 #define MADE_US      27.0  /* steps of an empty S, and                                   */
 #define MADE_NS      0.024 /* each entry                                                 */
 #define PART         64.0  /* elements of S for which there is a byte even if they are empty */
-#define ONCE_MOST    3e8   /* elements of S whose steps are made in the workspace        */
-#define INDEX_MOST   2e9
+#define ONCE_MAX     3e8   /* elements of S whose steps are made in the workspace        */
+#define INDEX_MAX    2e9
 
 static lac_format_t format_of(const lac_sided_t *s)
 {
@@ -37,8 +37,8 @@ bool lac_cuda_schedule_serves(const lac_sided_t *s, bool once)
     double elements = (double)s->m * (double)s->k;
     double others = 4.0 * (double)s->n * ((double)s->m + (double)s->k); /* bytes of W and the output */
     bool both_long = (double)s->m >= TILE_ROWS && (double)s->n >= TILE_COLUMNS;
-    return both_long && elements / PART <= others && (double)s->m < INDEX_MOST &&
-           s->s->density * elements < INDEX_MOST && (!once || elements < ONCE_MOST);
+    return both_long && elements / PART <= others && (double)s->m < INDEX_MAX &&
+           s->s->density * elements < INDEX_MAX && (!once || elements < ONCE_MAX);
 }
 
 /* 4096^3 at 0.1 / 0.5 / 1 / 2 / 5 / 10 / 20 %: 138, 155, 183, 256, 504, 908, 1602 us, and 27 to 111 us for

@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-#define WORK_MOST ((size_t)4 << 30) /* bytes; a context keeps its workspace */
-#define LEAST_DEPTH                                                                                          \
+#define WORK_MAX ((size_t)4 << 30) /* bytes; a context keeps its workspace */
+#define DEPTH_MIN                                                                                            \
     16 /* of k: below, the tensor cores' truncations are more than the roundings of a plain sum */
 
 #define BRINGING                                                                                             \
@@ -64,18 +64,18 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n            ? LAC_REFUSED_TRIVIAL
-           : p->math == LAC_MATH_PEDANTIC                             ? LAC_REFUSED_PEDANTIC
-           : p->math == LAC_MATH_TF32 && !p->named                    ? LAC_REFUSED_TF32
-           : p->strict_nan                                            ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                                ? LAC_REFUSED_W_SPARSE
-           : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)        ? LAC_REFUSED_NO_FORMAT
-           : s.s->density < 0                                         ? LAC_REFUSED_DENSITY_UNKNOWN
-           : !indices                                                 ? LAC_REFUSED_INDEX_RANGE
-           : p->k < LEAST_DEPTH                                       ? LAC_REFUSED_SHALLOW
-           : work_bytes(p, &s, w_source_of(p, &s), false) > WORK_MOST ? LAC_REFUSED_WORKSPACE
-           : !lac_cuda_tiles_here()                                   ? LAC_REFUSED_NO_TENSOR_CORES
-                                                                      : LAC_FITS;
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n           ? LAC_REFUSED_TRIVIAL
+           : p->math == LAC_MATH_PEDANTIC                            ? LAC_REFUSED_PEDANTIC
+           : p->math == LAC_MATH_TF32 && !p->named                   ? LAC_REFUSED_TF32
+           : p->strict_nan                                           ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                               ? LAC_REFUSED_W_SPARSE
+           : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)       ? LAC_REFUSED_NO_FORMAT
+           : s.s->density < 0                                        ? LAC_REFUSED_DENSITY_UNKNOWN
+           : !indices                                                ? LAC_REFUSED_INDEX_RANGE
+           : p->k < DEPTH_MIN                                        ? LAC_REFUSED_SHALLOW
+           : work_bytes(p, &s, w_source_of(p, &s), false) > WORK_MAX ? LAC_REFUSED_WORKSPACE
+           : !lac_cuda_tiles_here()                                  ? LAC_REFUSED_NO_TENSOR_CORES
+                                                                     : LAC_FITS;
 }
 
 /* Fraction of k that some of so many rows of S have active. */

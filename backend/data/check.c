@@ -23,7 +23,7 @@ static int64_t magnitude(int64_t x)
 }
 
 /* More than any address space holds, and small enough to be added to any address. */
-#define BYTES_MOST (INT64_C(1) << 60)
+#define BYTES_MAX (INT64_C(1) << 60)
 
 /* Bytes from the first element to one past the last; false where that overflows. */
 static bool span_bytes(const lac_obj_t *obj, int64_t *low, int64_t *high)
@@ -38,7 +38,7 @@ static bool span_bytes(const lac_obj_t *obj, int64_t *low, int64_t *high)
     if (__builtin_add_overflow(highest, 1, &highest)) return false;
     if (__builtin_mul_overflow(lowest, size, low) || __builtin_mul_overflow(highest, size, high))
         return false;
-    return *low >= -BYTES_MOST && *high <= BYTES_MOST;
+    return *low >= -BYTES_MAX && *high <= BYTES_MAX;
 }
 
 void lac_obj_span(const lac_obj_t *obj, uintptr_t *low, uintptr_t *high)

@@ -12,9 +12,9 @@
 #define PROBE_US        1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
 #define PROBE_DEVICE_US 6.0   /* queueing samples of both operands; H200, CUDA 13.0, 2026-11             */
 #define PROBE_SHARE     0.002 /* of a dense call's time that looking may cost in steady state           */
-#define WAIT_MOST       1024u
-#define SAMPLES_LEAST   64
-#define SAMPLES_MOST    1024
+#define WAIT_MAX        1024u
+#define SAMPLES_MIN     64
+#define SAMPLES_MAX     1024
 #define SAMPLES_FIRST   8   /* times as many in the first look, on which the first routes to be tried rest */
 #define REFRESH_CALLS   64  /* a device's site is sampled anew after so many calls of a sparse route */
 #define PROBE_MARGIN    2.0 /* dense calls: a route of which the model says no more is worth a trial    */
@@ -109,7 +109,7 @@ static lac_site_t *prepared(lac_ctx_t *ctx, const lac_problem_t *p, const char *
     site->shape.a.formats = site->shape.b.formats = 0;
     site->shape.a.frozen = site->shape.b.frozen = false;
     bool soon = ctx->backend->asynchronous || site->dense_us >= COMPARE_US;
-    site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / WAIT_MOST));
+    site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / WAIT_MAX));
     return site;
 }
 
@@ -136,9 +136,9 @@ static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t
                      lac_dim_t cols, const lac_site_t *site)
 {
     int64_t samples = (int64_t)(site->dense_us * PROBE_SHARE * 100.0); /* about 10 ns each */
-    samples = samples < SAMPLES_LEAST ? SAMPLES_LEAST : samples > SAMPLES_MOST ? SAMPLES_MOST : samples;
+    samples = samples < SAMPLES_MIN ? SAMPLES_MIN : samples > SAMPLES_MAX ? SAMPLES_MAX : samples;
     if (site->probes <= 1 && !ctx->backend->asynchronous)
-        samples = samples * SAMPLES_FIRST < SAMPLES_MOST ? samples * SAMPLES_FIRST : SAMPLES_MOST;
+        samples = samples * SAMPLES_FIRST < SAMPLES_MAX ? samples * SAMPLES_FIRST : SAMPLES_MAX;
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
     int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed, kept, site->calls <= 1);
     kept->pending = samples == 0;
@@ -196,11 +196,11 @@ static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *se
 }
 
 /* Calls between two looks at which looking costs no more than its share. */
-static unsigned least_wait(const lac_ctx_t *ctx, const lac_site_t *site)
+static unsigned min_wait(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     double probe_us = ctx->backend->asynchronous ? PROBE_DEVICE_US : PROBE_US;
-    double least = site->dense_us > 0 ? probe_us / (PROBE_SHARE * site->dense_us) : WAIT_MOST;
-    return least < 1.0 ? 1u : least > WAIT_MOST ? WAIT_MOST : (unsigned)least;
+    double least = site->dense_us > 0 ? probe_us / (PROBE_SHARE * site->dense_us) : WAIT_MAX;
+    return least < 1.0 ? 1u : least > WAIT_MAX ? WAIT_MAX : (unsigned)least;
 }
 
 /* Break-even densities once more, after what was measured has changed. What was too dense before may pay now:
@@ -225,9 +225,9 @@ static void step(const lac_ctx_t *ctx, lac_site_t *site, lac_site_event_t event)
         if (event == LAC_SITE_COMPARED || event == LAC_SITE_LOST) { /* the next call looks */
             site->wait = site->countdown = 0;
         } else if (event == LAC_SITE_PROMISES && !cheap) {
-            site->wait = site->countdown = least_wait(ctx, site); /* until more is known */
+            site->wait = site->countdown = min_wait(ctx, site); /* until more is known */
         } else {
-            lac_site_back_off(site, event == LAC_SITE_GAVE_UP ? 1 : least_wait(ctx, site), WAIT_MOST);
+            lac_site_back_off(site, event == LAC_SITE_GAVE_UP ? 1 : min_wait(ctx, site), WAIT_MAX);
         }
         break;
     case LAC_SITE_PROBED:

@@ -127,7 +127,7 @@ static bool set_frozen(lac_policy_t *policy, const char *value)
     for (bool more = strcmp(value, "off") != 0; more; at += *at == ',') {
         long long extent[2];
         int used = 0;
-        if (read.frozen_count == LAC_FROZEN_MOST) return false;
+        if (read.frozen_count == LAC_FROZEN_MAX) return false;
         if (*at < '0' || *at > '9' || sscanf(at, "%18lldx%n", &extent[0], &used) != 1 || !used) return false;
         at += used;
         if (*at < '0' || *at > '9' || sscanf(at, "%18lld%n", &extent[1], &used) != 1) return false;

@@ -12,7 +12,7 @@ typedef enum lac_detect { LAC_DETECT_OFF = 0, LAC_DETECT_REGISTERED, LAC_DETECT_
 #define LAC_VERBOSE_EXEC     2u /* a line for every call                */
 #define LAC_VERBOSE_META     4u /* a line for every scan and probe      */
 
-#define LAC_FROZEN_MOST 16 /* extents that the option "frozen" names */
+#define LAC_FROZEN_MAX 16 /* extents that the option "frozen" names */
 
 typedef struct lac_policy {
     const char *backend; /* a route name, or NULL: auto                                   */
@@ -30,7 +30,7 @@ typedef struct lac_policy {
                          nothing */
     bool may_copy;
     bool stats;
-    lac_dim_t frozen[LAC_FROZEN_MOST][2]; /* extents of operands that stay as they are */
+    lac_dim_t frozen[LAC_FROZEN_MAX][2]; /* extents of operands that stay as they are */
     int frozen_count;
     bool learn;             /* measured times correct the predicted ones, site by site */
     const char *origin[16]; /* per option of options.def: "default", "config", "environment", "function" */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIG_LINES_MOST 1000
+#define CONFIG_LINES_MAX 1000
 
 static void set_or_warn(lac_policy_t *policy, const char *shown, const char *option, const char *value,
                         const char *origin)
@@ -46,7 +46,7 @@ static void read_lines(lac_policy_t *policy, const char *path, FILE *file)
     int number = 0;
     bool cut = false;
     for (int pieces = 0; fgets(line, sizeof line, file); pieces++) {
-        if (pieces == CONFIG_LINES_MOST) {
+        if (pieces == CONFIG_LINES_MAX) {
             lac_warn("%s: what follows line %d is left out", path, number);
             return;
         }

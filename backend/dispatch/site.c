@@ -26,8 +26,8 @@ static bool same(const lac_site_key_t *x, const lac_site_key_t *y)
     return !memcmp(x, y, sizeof *x);
 }
 
-#define SLOT_BITS   16 /* of an id */
-#define INDEX_LEAST 64
+#define SLOT_BITS 16 /* of an id */
+#define INDEX_MIN 64
 
 _Static_assert(LAC_SITES_MAX <= 1 << SLOT_BITS, "an id holds a slot");
 _Static_assert(LAC_SITES_MAX % LAC_SITES_CHUNK == 0, "sites fill whole chunks");
@@ -79,7 +79,7 @@ static bool grow_index(lac_sites_t *sites)
 {
     uint32_t size = sites->index_size;
     if (2 * (sites->count + 1) <= size) return true;
-    uint32_t grown = size ? 2 * size : INDEX_LEAST;
+    uint32_t grown = size ? 2 * size : INDEX_MIN;
     struct lac_site_index *index = lac_alloc(grown * sizeof *index);
     if (!index) return false;
     memset(index, 0, grown * sizeof *index);

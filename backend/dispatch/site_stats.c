@@ -59,7 +59,7 @@ static const char *why_dense(const lac_ctx_t *ctx, const lac_site_t *site)
     return last_density(site) < 0 ? "nothing seen yet" : "too dense";
 }
 
-enum { WEIGHTS_MOST = 8 };
+enum { WEIGHTS_MAX = 8 };
 #define WEIGHT_GAIN    2.0  /* so many times faster a frozen weight has to be predicted to be named */
 #define WEIGHT_DENSITY 0.01 /* of the other operand, where nothing was seen of it                   */
 
@@ -107,10 +107,10 @@ static void find_weight(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_s
 /* What LACUNA_FROZEN may be set to, each once. A site's own line stands above. */
 static void print_weights(const lac_site_stats_t *stats, size_t count)
 {
-    char setting[WEIGHTS_MOST * 48] = "";
-    const lac_site_stats_t *named[WEIGHTS_MOST];
+    char setting[WEIGHTS_MAX * 48] = "";
+    const lac_site_stats_t *named[WEIGHTS_MAX];
     int weights = 0;
-    for (size_t i = 0; i < count && weights < WEIGHTS_MOST; i++) {
+    for (size_t i = 0; i < count && weights < WEIGHTS_MAX; i++) {
         bool fresh = *stats[i].weight != '\0';
         for (int j = 0; fresh && j < weights; j++) fresh = strcmp(named[j]->weight, stats[i].weight) != 0;
         if (fresh) named[weights++] = &stats[i];
@@ -143,7 +143,7 @@ lac_site_stats_t lac_site_stats(const lac_ctx_t *ctx, const lac_site_t *site)
              (long long)n);
     snprintf(stats.symbol, sizeof stats.symbol, "%s", site->symbol);
     snprintf(stats.route, sizeof stats.route, "%s", site->route ? site->route->name : "dense");
-    stats.least_extent = (double)(m < n ? m : n);
+    stats.min_extent = (double)(m < n ? m : n);
     stats.density = last_density(site);
     stats.why_dense = why_dense(ctx, site);
     stats.predicted_us = site->sparse_us_predicted;
@@ -201,7 +201,7 @@ enum { CLASSES = sizeof classes / sizeof *classes, BINS = sizeof bins / sizeof *
 static int class_of(const lac_site_stats_t *stats)
 {
     int i = 0;
-    while (i < CLASSES - 1 && stats->least_extent > classes[i].most) i++;
+    while (i < CLASSES - 1 && stats->min_extent > classes[i].most) i++;
     return i;
 }
 

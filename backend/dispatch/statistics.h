@@ -20,8 +20,8 @@ void lac_statistics_forwarded(const char *symbol, lac_pass_t why);
 /* What is told of a site, freed from its context. */
 typedef struct lac_site_stats {
     char shape[64], symbol[24], route[16];
-    double least_extent; /* the smaller of m and n: 1 is a vector                   */
-    double density;      /* last seen on the sparser side; negative: never           */
+    double min_extent; /* the smaller of m and n: 1 is a vector                   */
+    double density;    /* last seen on the sparser side; negative: never           */
     uint64_t sparse, dense;
     double dense_us, sparse_us;       /* a call by each, as far as measured          */
     double predicted_us, measured_us; /* of all sparse calls                        */

@@ -15,7 +15,7 @@
 #define DRIFT       1.3  /* a factor that moved this far changes the break-even densities      */
 #define AGAIN_FIRST 64   /* calls after which the routes that lost are measured again ...      */
 #define AGAIN_TIMES 4    /* ... and then each time that the calls have grown so many times     */
-#define LOSS_MOST   3.0  /* dense calls: what a run counts for that took longer was interrupted */
+#define LOSS_MAX    3.0  /* dense calls: what a run counts for that took longer was interrupted */
 
 /* Calls return before their work is done: the host's clock says nothing of them. */
 static bool is_asynchronous(const lac_ctx_t *ctx)
@@ -245,7 +245,7 @@ bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, 
 /* What a run that was to find out about a route took beyond the dense product. */
 static void count_loss(lac_site_t *site, double took_us)
 {
-    double most = LOSS_MOST * site->dense_us, counted = took_us < most ? took_us : most;
+    double most = LOSS_MAX * site->dense_us, counted = took_us < most ? took_us : most;
     if (counted > site->dense_us) site->lost_us += counted - site->dense_us;
 }
 

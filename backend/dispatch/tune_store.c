@@ -17,12 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEADER     "# lacuna tuning 2"
-#define LINES_MOST 200
-#define PATH_ROOM  4096
+#define HEADER    "# lacuna tuning 2"
+#define LINES_MAX 200
+#define PATH_ROOM 4096
 /* A constant outside these bounds is no measurement of any machine. */
-#define VALUE_LEAST 1e-4
-#define VALUE_MOST  1e7
+#define VALUE_MIN 1e-4
+#define VALUE_MAX 1e7
 
 void lac_processor_name(char *name, size_t size)
 {
@@ -96,12 +96,12 @@ static const char *read_constants(FILE *file, lac_machine_t *machine, bool of_de
     if (!fgets(line, sizeof line, file) || strcmp(line, HEADER "\n"))
         return "not a tuning file of this version";
     for (int count = 0; fgets(line, sizeof line, file); count++) {
-        if (count > LINES_MOST) return "too long";
+        if (count > LINES_MAX) return "too long";
         if (line[0] == '#' || line[strspn(line, " \t\r\n")] == '\0') continue;
         int used = 0;
         if (sscanf(line, " %63[a-z0-9_] = %lf %n", name, &value, &used) != 2 || line[used])
             return "a line is not 'name = value'";
-        if (!(value >= VALUE_LEAST && value <= VALUE_MOST)) return "a value is out of range";
+        if (!(value >= VALUE_MIN && value <= VALUE_MAX)) return "a value is out of range";
         int i = constant_named(name);
         if (i < 0 || (of_device && !lac_constant_of_device(i))) continue;
         *lac_machine_value(machine, i) = value;

@@ -7,8 +7,8 @@
 #include "host_slice.h"
 #include "../base/status.h"
 
-#define SMALL_US  200.0              /* of one product: beyond, its own threads are as good */
-#define MOST_LIST ((int64_t)1 << 20) /* elements of S, each of which may be an event         */
+#define SMALL_US 200.0              /* of one product: beyond, its own threads are as good */
+#define LIST_MAX ((int64_t)1 << 20) /* elements of S, each of which may be an event         */
 
 typedef struct run {
     const lac_host_kernels_t *kernels;
@@ -77,7 +77,7 @@ static bool lies(const lac_problem_t *p, const lac_sided_t *s)
 {
     lac_w_layout_t slices = lac_sided_w_layout(p, s);
     return (slices == LAC_W_ROWS || slices == LAC_W_COLS) && s->w->buf && s->w->dt == LAC_F32 &&
-           lac_event_source(s) == LAC_EVENTS_SCAN && s->m <= MOST_LIST / s->k && s->k <= INT32_MAX;
+           lac_event_source(s) == LAC_EVENTS_SCAN && s->m <= LIST_MAX / s->k && s->k <= INT32_MAX;
 }
 
 lac_status_t lac_host_batched(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,

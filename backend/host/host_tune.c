@@ -38,7 +38,7 @@ static int by_value(const void *x, const void *y)
 }
 
 /* The least of several runs in microseconds: whatever else the machine does only adds. */
-static double least_us(void (*task)(bench_t *), bench_t *b)
+static double min_us(void (*task)(bench_t *), bench_t *b)
 {
     double took[REPEAT];
     task(b);
@@ -234,12 +234,12 @@ typedef struct dense_rates {
 static dense_rates_t dense_rates(bench_t *b)
 {
     dense_rates_t rates;
-    rates.gflops = 2.0 * EDGE * EDGE * EDGE / least_us(dense_square, b) * 1e-3;
+    rates.gflops = 2.0 * EDGE * EDGE * EDGE / min_us(dense_square, b) * 1e-3;
     double flops_us = 2.0 * 2.0 * SIDE * SIDE / rates.gflops * 1e-3;
-    rates.gbps = 4.0 * SIDE * SIDE / above(least_us(dense_short, b), flops_us) * 1e-3;
+    rates.gbps = 4.0 * SIDE * SIDE / above(min_us(dense_short, b), flops_us) * 1e-3;
     flops_us = 2.0 * 2.0 * EDGE * EDGE / rates.gflops * 1e-3;
-    rates.out_gbps = 4.0 * EDGE * EDGE / above(least_us(dense_outer, b), flops_us) * 1e-3;
-    rates.vector_gbps = 4.0 * SIDE * SIDE / least_us(dense_vector, b) * 1e-3;
+    rates.out_gbps = 4.0 * EDGE * EDGE / above(min_us(dense_outer, b), flops_us) * 1e-3;
+    rates.vector_gbps = 4.0 * SIDE * SIDE / min_us(dense_vector, b) * 1e-3;
     return rates;
 }
 
@@ -270,7 +270,7 @@ static void measure_dense(bench_t *b)
     if (!lac_exec_blas(b->exec)->sgemm) return;
     blas_threads_t control = blas_threads();
     int threads = control.get ? control.get() : b->threads;
-    machine->dense_call_us = least_us(dense_nothing, b);
+    machine->dense_call_us = min_us(dense_nothing, b);
     dense_rates_t all = dense_rates(b);
     dense_rates_t one = {all.gflops / threads, all.gbps / threads, all.out_gbps / threads,
                          all.vector_gbps / threads};
@@ -288,17 +288,17 @@ static void measure_dense(bench_t *b)
 
 static void measure_native(bench_t *b)
 {
-    b->machine->native_gflops = 2.0 * 256.0 * 256.0 * 256.0 / least_us(native_square, b) * 1e-3;
+    b->machine->native_gflops = 2.0 * 256.0 * 256.0 * 256.0 / min_us(native_square, b) * 1e-3;
 }
 
 static void measure_scan(bench_t *b)
 {
     fill_sparse(b, 5003);
-    double few = least_us(scan, b);
+    double few = min_us(scan, b);
     fill_sparse(b, 4);
-    double many = least_us(scan, b);
+    double many = min_us(scan, b);
     b->machine->scan_cached_gbps = 4.0 * SHORT * SIDE / few * 1e-3;
-    b->machine->scan_gbps = 4.0 * SIDE * SIDE / least_us(count_far, b) * 1e-3;
+    b->machine->scan_gbps = 4.0 * SIDE * SIDE / min_us(count_far, b) * 1e-3;
     b->machine->scan_event_ns = (many > few ? many - few : 0.01) / (SHORT * SIDE / 4.0) * 1e3;
 }
 
@@ -306,36 +306,36 @@ static void measure_rows(bench_t *b)
 {
     make_events(b, 3, 1);
     double bytes = 4.0 * SIDE * (double)b->events.active;
-    b->machine->row_gbps = bytes / least_us(gather_alone, b) * 1e-3;
-    b->machine->row_gbps_all = b->threads > 1 ? bytes / least_us(gather_all, b) * 1e-3 : b->machine->row_gbps;
+    b->machine->row_gbps = bytes / min_us(gather_alone, b) * 1e-3;
+    b->machine->row_gbps_all = b->threads > 1 ? bytes / min_us(gather_all, b) * 1e-3 : b->machine->row_gbps;
     make_events(b, 1, SHORT);
-    b->machine->axpy_ns = least_us(gather_cached, b) * 1e3 / ((double)b->events.count * 4.0);
+    b->machine->axpy_ns = min_us(gather_cached, b) * 1e3 / ((double)b->events.count * 4.0);
 }
 
 static void measure_columns(bench_t *b)
 {
     make_events(b, 64, 1);
-    b->machine->line_ns = least_us(gather_columns, b) * 1e3 / ((double)b->events.active * SIDE);
-    b->machine->cached_line_ns = least_us(gather_near_columns, b) * 1e3 / ((double)b->events.active * 64.0);
+    b->machine->line_ns = min_us(gather_columns, b) * 1e3 / ((double)b->events.active * SIDE);
+    b->machine->cached_line_ns = min_us(gather_near_columns, b) * 1e3 / ((double)b->events.active * 64.0);
 }
 
 static void measure_output(bench_t *b)
 {
     make_events(b, 2 * SIDE, 0);
     b->events.active = b->events.count = b->events.first[0] = 0;
-    b->machine->out_gbps = 4.0 * 64.0 * SIDE / least_us(write_rows, b) * 1e-3;
-    b->machine->out_strided_gbps = 4.0 * 64.0 * SIDE / least_us(write_across, b) * 1e-3;
+    b->machine->out_gbps = 4.0 * 64.0 * SIDE / min_us(write_rows, b) * 1e-3;
+    b->machine->out_strided_gbps = 4.0 * 64.0 * SIDE / min_us(write_across, b) * 1e-3;
 }
 
 static void measure_compressed(bench_t *b)
 {
     lac_rows_t rows = some_rows(b);
     double vectors = 512.0 / 16.0, nonzeros = (double)rows.ptr[256];
-    b->machine->pack_gbps = 4.0 * EDGE * EDGE / least_us(transpose, b) * 1e-3;
+    b->machine->pack_gbps = 4.0 * EDGE * EDGE / min_us(transpose, b) * 1e-3;
     double rows_us = 256.0 * vectors * b->machine->csr_row_ns * 1e-3,
            pack_us = 4.0 * EDGE * 512.0 / (b->machine->pack_gbps * 1e3);
-    b->machine->csr_ns = above(least_us(csr_product, b), rows_us + pack_us) * 1e3 / (nonzeros * vectors);
-    b->machine->bits_ns = least_us(bits_product, b) * 1e3 / (64.0 * 1024.0 / 16.0 * 8.0);
+    b->machine->csr_ns = above(min_us(csr_product, b), rows_us + pack_us) * 1e3 / (nonzeros * vectors);
+    b->machine->bits_ns = min_us(bits_product, b) * 1e3 / (64.0 * 1024.0 / 16.0 * 8.0);
 }
 
 /* Two second-level caches' worth: half of it is what the gather itself does not evict. */
@@ -347,7 +347,7 @@ static void measure_caches(bench_t *b)
 
 static void measure_threads(bench_t *b)
 {
-    b->machine->fork_join_us = b->threads > 1 ? least_us(wake, b) + 1.0 : 1.0;
+    b->machine->fork_join_us = b->threads > 1 ? min_us(wake, b) + 1.0 : 1.0;
 }
 
 static const struct {

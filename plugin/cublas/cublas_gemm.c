@@ -43,7 +43,7 @@ static int ask_product(const ask_t *ask, lac_ctx_t *ctx, const void *handle, con
     unsigned calls = registered
                          ? 0
                          : lac_interpose_dense_streak(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n,
-                                                      g->k, g->lda, g->ldb, 0, ask->caller, SETTLED_MOST);
+                                                      g->k, g->lda, g->ldb, 0, ask->caller, SETTLED_MAX);
     if (calls) settled_grant(handle, ask->caller, g, 0, calls - 1);
     if (calls) return 0;
     return lac_try_sgemm(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha, g->a,

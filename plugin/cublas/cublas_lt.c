@@ -13,7 +13,7 @@ static int ask_lt(const ask_t *ask, lac_ctx_t *ctx, lt_args_t *args, bool regist
     lac_trans_t ta = (lac_trans_t)g->ta, tb = (lac_trans_t)g->tb;
     unsigned calls = registered ? 0
                                 : lac_interpose_dense_streak(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb,
-                                                             args->adds, ask->caller, SETTLED_MOST);
+                                                             args->adds, ask->caller, SETTLED_MAX);
     if (calls) settled_grant(stream, ask->caller, g, args->adds, calls - 1);
     if (calls) return 0;
     if (!read_lt_rest(args, &ask->behind->get, LT_MATMUL_ARGS)) return unasked(ask, LAC_PASS_TYPE);

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-enum { SETTLED_KEPT = 16, SETTLED_MOST = 64 }; /* shapes of a thread; calls that are granted at once */
+enum { SETTLED_KEPT = 16, SETTLED_MAX = 64 }; /* shapes of a thread; calls that are granted at once */
 
 typedef struct settled {
     const void *handle, *caller;

@@ -9,7 +9,7 @@
 #include "lacuna/interpose.h"
 
 /* Above so many multiply-adds the oracle of a trial takes longer than all routes together. */
-#define MULTIPLY_ADDS_MOST 2e7
+#define MULTIPLY_ADDS_MAX 2e7
 
 /* The call of a trial names it in the report. */
 static const struct {
@@ -82,7 +82,7 @@ void check_trials(operand_set_t *set, const check_options_t *options, const char
                   check_line_fn report, void *arg)
 {
     const ref_problem_t *p = &set->problem;
-    if ((double)p->m * (double)p->k * (double)p->n > MULTIPLY_ADDS_MOST) return;
+    if ((double)p->m * (double)p->k * (double)p->n > MULTIPLY_ADDS_MAX) return;
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
         check_one(i, set, options, corrupt, report, arg);
 }

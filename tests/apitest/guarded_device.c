@@ -18,13 +18,13 @@
 #define STRING(x)  #x
 #define TEXT_OF(x) STRING(x)
 
-enum { PIECES_MOST = 1 << 16, PAGE = 4096 };
+enum { PIECES_MAX = 1 << 16, PAGE = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static struct {
     char *at; /* NULL: a free place */
     size_t bytes;
-} piece[PIECES_MOST];
+} piece[PIECES_MAX];
 static int pieces, inside;
 
 static const lac_host_callbacks_t *core;
@@ -77,7 +77,7 @@ static lac_status_t alloc(lac_exec_t *exec, size_t bytes, void **memory)
     int rights = inside ? PROT_READ | PROT_WRITE : PROT_NONE;
     *memory = mmap(NULL, whole, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     while (i < pieces && piece[i].at) i++;
-    if (*memory == MAP_FAILED || i == PIECES_MOST) abort();
+    if (*memory == MAP_FAILED || i == PIECES_MAX) abort();
     piece[i].at = *memory;
     piece[i].bytes = whole;
     if (i == pieces) pieces++;

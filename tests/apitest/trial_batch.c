@@ -3,11 +3,11 @@
  * A batch of views tried: the rows of C in equal parts, or its columns, each with views of its own. */
 #include "trial.h"
 
-enum { PARTS_MOST = 9 };
+enum { PARTS_MAX = 9 };
 
 typedef struct batch {
     lac_dim_t count, step_a, step_b;
-    lac_obj_t a[PARTS_MOST], b[PARTS_MOST], c[PARTS_MOST];
+    lac_obj_t a[PARTS_MAX], b[PARTS_MAX], c[PARTS_MAX];
 } batch_t;
 
 /* Lines from .. from + count of op(x), rows or columns, without the metadata of the whole. */
@@ -25,7 +25,7 @@ static lac_obj_t part(const lac_obj_t *x, bool rows, int64_t from, int64_t count
 /* As many parts as divide the lines. */
 static lac_dim_t throw_parts(dice_t *dice, int64_t lines)
 {
-    lac_dim_t parts = 1 + (lac_dim_t)dice_below(dice, PARTS_MOST);
+    lac_dim_t parts = 1 + (lac_dim_t)dice_below(dice, PARTS_MAX);
     while (lines % parts != 0) parts--;
     return parts;
 }

@@ -9,12 +9,12 @@
 #include "problem_random.h"
 #include "trial.h"
 
-#define ROWS_MOST 50
+#define ROWS_MAX 50
 
 typedef struct slice {
     trial_operand_t x;
     ref_compressed_t rows_of; /* the compressed rows of op(X) */
-    int64_t m, n, count, row[ROWS_MOST];
+    int64_t m, n, count, row[ROWS_MAX];
     lac_index_t it;
     bool stands;  /* a format that the rows can be taken from */
     bool outside; /* a row that there is not, and no leave for it */
@@ -29,7 +29,7 @@ typedef struct slice {
 static void throw_rows(dice_t *dice, slice_t *s)
 {
     bool anywhere = dice_below(dice, 4) == 0;
-    s->count = s->m > 0 || anywhere ? (int64_t)dice_below(dice, ROWS_MOST + 1) : 0;
+    s->count = s->m > 0 || anywhere ? (int64_t)dice_below(dice, ROWS_MAX + 1) : 0;
     s->it = dice_below(dice, 2) == 0 ? LAC_I32 : LAC_I64;
     s->options = (lac_slice_opts_t){.size = sizeof s->options, .zero_rows = dice_below(dice, 2) == 0};
     for (int64_t i = 0; i < s->count; i++) {
@@ -41,7 +41,7 @@ static void throw_rows(dice_t *dice, slice_t *s)
 
 static lac_status_t lay_out_rows(trial_t *t, slice_t *s)
 {
-    int64_t list[ROWS_MOST];
+    int64_t list[ROWS_MAX];
     for (int64_t i = 0; i < s->count; i++) index_store(list, s->it, i, s->row[i]);
     return placed_array_make(&s->rows, t->ctx, (size_t)s->count * index_width(s->it), list);
 }

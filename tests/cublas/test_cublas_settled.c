@@ -27,14 +27,14 @@ static void fill(float *x, int count)
 static void test_settled(void **state)
 {
     (void)state;
-    enum { SIDE = 128, DENSE_CALLS = 300, CALLS_MOST = 3000 };
+    enum { SIDE = 128, DENSE_CALLS = 300, CALLS_MAX = 3000 };
     static float x[SIDE * SIDE], w[SIDE * SIDE], out[SIDE * SIDE];
     const float one = 1.0f, zero = 0.0f;
     int getters = 0, found_at = 0;
     fill(x, SIDE * SIDE);
     fill(w, SIDE * SIDE);
     take();
-    for (int i = 0; i < CALLS_MOST && !found_at; i++) {
+    for (int i = 0; i < CALLS_MAX && !found_at; i++) {
         if (i == DENSE_CALLS) memset(x, 0, sizeof x);
         cublasSgemm_v2(handle_memory, 0, 0, SIDE, SIDE, SIDE, &one, x, SIDE, w, SIDE, &zero, out, SIDE);
         fake_record_t record = take();
@@ -43,7 +43,7 @@ static void test_settled(void **state)
         if (!record.calls) found_at = i;
     }
     assert_in_range(getters, 3, DENSE_CALLS / 2);
-    assert_in_range(found_at, DENSE_CALLS, CALLS_MOST - 1);
+    assert_in_range(found_at, DENSE_CALLS, CALLS_MAX - 1);
 }
 
 enum { HALF = 64, WHOLE = 2 * HALF };
@@ -66,7 +66,7 @@ static fake_record_t lt_matmul(const float *a, int k)
 static void test_settled_lt(void **state)
 {
     (void)state;
-    enum { DENSE_CALLS = 300, CALLS_MOST = 3000 };
+    enum { DENSE_CALLS = 300, CALLS_MAX = 3000 };
     int attributes = 0, found_at = 0;
     fill(x, WHOLE * WHOLE);
     fill(y, WHOLE * HALF);
@@ -78,14 +78,14 @@ static void test_settled_lt(void **state)
         attributes += record.attributes;
     }
     assert_in_range(attributes, 3 * DENSE_CALLS, 5 * DENSE_CALLS);
-    for (int i = 0; i < CALLS_MOST && !found_at; i++) {
+    for (int i = 0; i < CALLS_MAX && !found_at; i++) {
         if (i == DENSE_CALLS) memset(y, 0, sizeof y);
         assert_int_equal(lt_matmul(x, WHOLE).calls, 1);
         int calls = lt_matmul(y, HALF).calls;
         if (i < DENSE_CALLS) assert_int_equal(calls, 1);
         if (!calls) found_at = i;
     }
-    assert_in_range(found_at, DENSE_CALLS, CALLS_MOST - 1);
+    assert_in_range(found_at, DENSE_CALLS, CALLS_MAX - 1);
 }
 
 static int ready(void **state)

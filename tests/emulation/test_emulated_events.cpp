@@ -84,16 +84,16 @@ std::unique_ptr<Operands> make(const Case &c)
     std::mt19937 random(c.seed);
     const auto uniform = [&random] { return (float)(random() % 20001) / 10000.0f - 1.0f; };
     const int64_t ldw = (c.w_cols ? c.k : c.n) + (c.w_padded ? 5 : 0), lines = c.w_cols ? c.n : c.k;
-    const int64_t nnz_most = c.m * c.k;
+    const int64_t nnz_max = c.m * c.k;
     std::unique_ptr<Operands> o(new Operands{Buffer<float>(c.m * c.k),
                                              Buffer<float>(ldw * lines),
                                              Buffer<float>(c.m * c.n),
                                              Buffer<float>(c.m * c.n),
-                                             Buffer<float>(nnz_most),
+                                             Buffer<float>(nnz_max),
                                              Buffer<uint8_t>(c.m * c.k),
                                              Buffer<uint8_t>(workspace_bytes(c.m, c.k)),
                                              Buffer<int64_t>(c.m + 1),
-                                             Buffer<int32_t>(nnz_most),
+                                             Buffer<int32_t>(nnz_max),
                                              std::vector<double>((size_t)(c.m * c.n)),
                                              std::vector<double>((size_t)(c.m * c.n)),
                                              {c.alpha, c.beta},

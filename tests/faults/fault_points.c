@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POINTS_MOST = 3000 };
+enum { POINTS_MAX = 3000 };
 
 static fault_end_t end_of_child(fault_child_fn *child, long n, bool for_good)
 {
@@ -27,7 +27,7 @@ static fault_end_t end_of_child(fault_child_fn *child, long n, bool for_good)
 long fault_every_point(fault_child_fn *child, bool for_good, long step)
 {
     long n = 1, tried = 0;
-    for (; end_of_child(child, n, for_good) != FAULT_DONE; n += step, tried++) assert_true(n < POINTS_MOST);
+    for (; end_of_child(child, n, for_good) != FAULT_DONE; n += step, tried++) assert_true(n < POINTS_MAX);
     print_message("%ld points, of %ld requests\n", tried, n - 1);
     return n - 1;
 }

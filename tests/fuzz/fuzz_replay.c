@@ -7,14 +7,14 @@
 #include <dirent.h>
 #include <string.h>
 
-enum { FILES_MOST = 1000, BYTES_MOST = 4096 };
+enum { FILES_MAX = 1000, BYTES_MAX = 4096 };
 
 typedef struct text {
-    uint8_t byte[BYTES_MOST];
+    uint8_t byte[BYTES_MAX];
     size_t size;
 } text_t;
 
-static text_t corpus[FILES_MOST];
+static text_t corpus[FILES_MAX];
 static int count;
 
 static uint64_t next_random(uint64_t *state)
@@ -29,12 +29,12 @@ static void read_corpus(const char *folder)
     char path[4096];
     DIR *list = opendir(folder);
     if (!list) return;
-    for (struct dirent *entry; count < FILES_MOST && (entry = readdir(list));) {
+    for (struct dirent *entry; count < FILES_MAX && (entry = readdir(list));) {
         if (entry->d_name[0] == '.') continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         FILE *file = fopen(path, "rb");
         if (!file) continue;
-        corpus[count].size = fread(corpus[count].byte, 1, BYTES_MOST, file);
+        corpus[count].size = fread(corpus[count].byte, 1, BYTES_MAX, file);
         fclose(file);
         count++;
     }
@@ -55,7 +55,7 @@ static void change(text_t *t, uint64_t *random)
             if (t->size) memmove(t->byte + at, t->byte + at + 1, --t->size - at);
             break;
         case 2:
-            if (t->size == BYTES_MOST) break;
+            if (t->size == BYTES_MAX) break;
             memmove(t->byte + at + 1, t->byte + at, t->size++ - at);
             t->byte[at] = (uint8_t)next_random(random);
             break;

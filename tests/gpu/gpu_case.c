@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64 };                        /* poisoned elements around C                        */
-#define HOST_ORACLE_MOST (INT64_C(1) << 25) /* multiply-adds, some hundredths of a second */
+enum { GUARD = 64 };                       /* poisoned elements around C                        */
+#define HOST_ORACLE_MAX (INT64_C(1) << 25) /* multiply-adds, some hundredths of a second */
 
 static size_t width(lac_dt_t dt)
 {
@@ -302,7 +302,7 @@ static bool oracle(gpu_case_t *x, unsigned nan, ref_result_t *want)
 {
     const ref_problem_t *p = &x->problem;
     ref_case_t operands = x->host;
-    if (p->m * p->k * p->n > HOST_ORACLE_MOST) return device_oracle(x, want);
+    if (p->m * p->k * p->n > HOST_ORACLE_MAX) return device_oracle(x, want);
     operands.c = x->before;
     if (ref_gemm_case(p, &operands, nan, want)) return true;
     gpu_fail("%s: no memory for the oracle", x->text);

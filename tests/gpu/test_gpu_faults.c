@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POINTS_MOST = 500, CALLS = 3 }; /* calls: the first may look, a later one is clocked */
+enum { POINTS_MAX = 500, CALLS = 3 }; /* calls: the first may look, a later one is clocked */
 
 static fault_device_arm_fn *arm;
 static fault_device_disarm_fn *disarm;
@@ -190,7 +190,7 @@ static void every_point(bool for_good)
     long points = 0;
     if (!look_up()) return;
     for (size_t s = 0; s < GPU_COUNT(steps); s++)
-        for (long n = 1; n < POINTS_MOST && one_point(&steps[s], n, for_good) >= n; n++) points++;
+        for (long n = 1; n < POINTS_MAX && one_point(&steps[s], n, for_good) >= n; n++) points++;
     printf("%ld points\n", points);
     if (points < (long)GPU_COUNT(steps)) gpu_fail("%ld points only", points);
 }
@@ -212,7 +212,7 @@ static void test_contexts(lac_ctx_t *ctx)
     (void)ctx;
     if (!look_up()) return;
     long before = held(), requests = 1;
-    for (long n = 1; requests >= n - 1 && n < POINTS_MOST; n++) {
+    for (long n = 1; requests >= n - 1 && n < POINTS_MAX; n++) {
         lac_ctx_t *made;
         arm(n, false);
         lac_status_t status = lac_ctx_create_cuda(&made, 0, LAC_STREAM_NEW);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { M_MOST = 700, K_MOST = 400, N_MOST = 300, NNZ_MOST = 40000 };
+enum { M_MAX = 700, K_MAX = 400, N_MAX = 300, NNZ_MAX = 40000 };
 
 typedef struct operands {
     int m, n, k, nnz;
-    int64_t ptr64[M_MOST + 1], idx64[NNZ_MOST];
-    int32_t ptr32[M_MOST + 1], idx32[NNZ_MOST];
-    float val[NNZ_MOST], b[M_MOST * N_MOST], c[M_MOST * N_MOST], got[M_MOST * N_MOST];
+    int64_t ptr64[M_MAX + 1], idx64[NNZ_MAX];
+    int32_t ptr32[M_MAX + 1], idx32[NNZ_MAX];
+    float val[NNZ_MAX], b[M_MAX * N_MAX], c[M_MAX * N_MAX], got[M_MAX * N_MAX];
 } operands_t;
 
 static operands_t x;
@@ -30,14 +30,14 @@ static void make(uint64_t *state, int m, int k, int n)
         }
         x.ptr64[i + 1] = x.ptr32[i + 1] = x.nnz;
     }
-    for (int i = 0; i < M_MOST * N_MOST; i++) x.b[i] = (float)(gpu_random(state) % 7) - 3.0f;
-    for (int i = 0; i < M_MOST * N_MOST; i++) x.c[i] = (float)(gpu_random(state) % 9) - 4.0f;
+    for (int i = 0; i < M_MAX * N_MAX; i++) x.b[i] = (float)(gpu_random(state) % 7) - 3.0f;
+    for (int i = 0; i < M_MAX * N_MAX; i++) x.c[i] = (float)(gpu_random(state) % 9) - 4.0f;
 }
 
 /* The arrays hold A^T: C[k, n] from B[m, n], where m and k are theirs. */
 static bool right_transposed(const lac_spmm_t *call, float alpha, float beta)
 {
-    static float sum[K_MOST * N_MOST];
+    static float sum[K_MAX * N_MAX];
     memset(sum, 0, sizeof sum);
     for (int r = 0; r < x.m; r++)
         for (int e = x.ptr32[r]; e < x.ptr32[r + 1]; e++)

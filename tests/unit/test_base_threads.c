@@ -21,17 +21,17 @@
 #    endif
 #endif
 
-enum { PARTS_MOST = 300 };
+enum { PARTS_MAX = 300 };
 
 typedef struct tally {
-    int runs[PARTS_MOST]; /* plain on purpose: what a part wrote is seen when lac_parallel returns */
+    int runs[PARTS_MAX]; /* plain on purpose: what a part wrote is seen when lac_parallel returns */
     int wrong;
 } tally_t;
 
 static void count(void *arg, int part, int parts)
 {
     tally_t *t = arg;
-    if (part < 0 || part >= parts || parts > PARTS_MOST)
+    if (part < 0 || part >= parts || parts > PARTS_MAX)
         t->wrong = 1;
     else
         t->runs[part]++;
@@ -39,7 +39,7 @@ static void count(void *arg, int part, int parts)
 
 static bool ran_once(const tally_t *t, int parts)
 {
-    for (int p = 0; p < PARTS_MOST; p++)
+    for (int p = 0; p < PARTS_MAX; p++)
         if (t->runs[p] != (p < parts)) return false;
     return !t->wrong;
 }

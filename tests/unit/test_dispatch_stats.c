@@ -69,7 +69,7 @@ static void test_sparse_site(void **state)
     assert_string_equal(stats.symbol, "sgemm_");
     assert_string_equal(stats.route, "event");
     assert_string_equal(stats.why_dense, "");
-    assert_true(stats.least_extent == M && stats.density == 0.01);
+    assert_true(stats.min_extent == M && stats.density == 0.01);
     assert_true(stats.sparse_us == 50.0 && stats.gained_us == CALLS * DENSE_US - 500.0);
     assert_true(stats.best_us == CALLS * best_us(ctx, &site) && stats.best_us < CALLS * DENSE_US);
     assert_true(stats.regret_us == 500.0 - stats.best_us);
@@ -201,7 +201,7 @@ static void test_tables(void **state)
     for (int i = 0; i < 25; i++) {
         static const double densities[] = {-1.0, 0.0005, 0.005, 0.05, 0.3, 0.9}, extents[] = {1, 16, 17, 129};
         lac_site_stats_t *s = &sites[i];
-        *s = (lac_site_stats_t){.density = densities[i % 6], .least_extent = extents[i % 4], .why_dense = ""};
+        *s = (lac_site_stats_t){.density = densities[i % 6], .min_extent = extents[i % 4], .why_dense = ""};
         snprintf(s->shape, sizeof s->shape, "shape%d", i);
         s->sparse = i % 2 ? 2 : 0, s->dense = 1, s->dense_us = i + 1.0;
         s->best_us = i ? 1.0 : 0.0, s->regret_us = i == 1 ? 1.0 : 0.0;
@@ -228,7 +228,7 @@ static void test_decimal_comma(void **state)
 {
     (void)state;
     char command[512];
-    lac_site_stats_t stats = {.density = 0.0125, .least_extent = 4, .sparse = 1, .why_dense = ""};
+    lac_site_stats_t stats = {.density = 0.0125, .min_extent = 4, .sparse = 1, .why_dense = ""};
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s >/dev/null 2>&1",
              unit_path("de_DE.UTF-8"));
     int made = system(command);

@@ -16,7 +16,7 @@
 #include "text_table.h"
 #include "vendor_call.h"
 
-#define ORACLE_MOST                                                                                          \
+#define ORACLE_MAX                                                                                           \
     5e8           /* multiply-adds in double: beyond, rows of C are judged at a distance from each other */
 #define BLOCK 384 /* k that a BLAS adds up at a time: 256 to 512                                         */
 #define SHOWN 24  /* rows                                                                                */
@@ -73,7 +73,7 @@ static int make_oracle(accuracy_t *a)
     ref_matrix_t left = ref_matrix_op(&a->set.data.a, p->trans_a);
     ref_matrix_t right = ref_matrix_op(&a->set.data.b, p->trans_b);
     double terms = p->a.pattern.density * (double)p->m * (double)p->k * (double)p->n;
-    a->step = 1 + (int64_t)(terms / ORACLE_MOST);
+    a->step = 1 + (int64_t)(terms / ORACLE_MAX);
     ref_matrix_t rows = judged_rows(&left, a->step), before = judged_rows(&a->set.c_before, a->step);
     if (ref_gemm(&rows, &right, &before, p->alpha, p->beta, REF_STRICT, &a->oracle)) return EXIT_OK;
     complain(a->command, "%s: out of memory", a->set.text);

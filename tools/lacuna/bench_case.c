@@ -185,7 +185,7 @@ static timing_plan_t plan_for(const bench_case_t *bench, const bench_options_t *
         plan.cache = cache == BENCH_COLD ? cold : NULL;
         return plan;
     }
-    plan.most_inner = cache == BENCH_COLD ? DEVICE_COLD_CALLS : DEVICE_CALLS;
+    plan.max_inner = cache == BENCH_COLD ? DEVICE_COLD_CALLS : DEVICE_CALLS;
     if (cache == BENCH_COLD && plan.repeat == 0) plan.repeat = DEVICE_COLD_ROUNDS;
     return plan;
 }

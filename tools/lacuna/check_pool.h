@@ -10,11 +10,11 @@
 #include "check_case.h"
 #include "check_tally.h"
 
-#define CHECK_JOBS_MOST 256
+#define CHECK_JOBS_MAX 256
 
 typedef struct check_work {
     check_options_t check; /* without contexts                      */
-    int jobs;              /* workers, at most CHECK_JOBS_MOST      */
+    int jobs;              /* workers, at most CHECK_JOBS_MAX      */
     size_t problems;
     /* The problem of that index, for any worker at any time. False: there is none, and it is said why. */
     bool (*problem)(const void *list, size_t index, ref_problem_t *problem);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #define CACHE_LINE    64
-#define LEAST_BYTES   ((size_t)64 << 20)
-#define MOST_BYTES    ((size_t)1 << 30)
+#define BYTES_MIN     ((size_t)64 << 20)
+#define BYTES_MAX     ((size_t)1 << 30)
 #define FLUSH_THREADS 64
 
 typedef struct sweep {
@@ -51,8 +51,8 @@ cold_cache_t *cold_cache_new(void)
     cold_cache_t *cache = calloc(1, sizeof *cache);
     if (!cache) return NULL;
     cache->bytes = 2 * largest_cache();
-    if (cache->bytes < LEAST_BYTES) cache->bytes = LEAST_BYTES;
-    if (cache->bytes > MOST_BYTES) cache->bytes = MOST_BYTES;
+    if (cache->bytes < BYTES_MIN) cache->bytes = BYTES_MIN;
+    if (cache->bytes > BYTES_MAX) cache->bytes = BYTES_MAX;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     cache->threads = processors < 1 ? 1 : processors > FLUSH_THREADS ? FLUSH_THREADS : (int)processors;
     cache->buffer = malloc(cache->bytes);

@@ -45,7 +45,7 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
         a->routes = arg;
         return 0;
     case 'j':
-        a->jobs = (int)parse_integer(state, "--jobs", arg, 1, CHECK_JOBS_MOST);
+        a->jobs = (int)parse_integer(state, "--jobs", arg, 1, CHECK_JOBS_MAX);
         return 0;
     case KEY_FUZZ:
         a->fuzz = parse_integer(state, "--fuzz", arg, 1, 100000000);
@@ -183,7 +183,8 @@ int check_arguments_run(check_arguments_t *a)
 {
     progress_begin(a->check.common.quiet);
     int code = ask_library(a);
-    if (code == EXIT_OK && a->problems.count == 0 && a->fuzz == 0 && !add_built_in(&a->problems, a->accuracy)) {
+    if (code == EXIT_OK && a->problems.count == 0 && a->fuzz == 0 &&
+        !add_built_in(&a->problems, a->accuracy)) {
         complain(a->command, "the built-in problems cannot be read");
         code = EXIT_UNAVAILABLE;
     }

@@ -10,7 +10,7 @@
 #include "parse_number.h"
 #include "progress.h"
 
-#define ORDINAL_MOST 1023
+#define ORDINAL_MAX 1023
 
 /* "host", "cuda", or "cuda:N". */
 static void parse_device(common_options_t *options, const char *text, struct argp_state *state)
@@ -20,7 +20,7 @@ static void parse_device(common_options_t *options, const char *text, struct arg
     if (strcmp(text, "host") == 0 || strcmp(text, "cuda") == 0) return;
     if (!options->on_device || text[4] != ':')
         argp_error(state, "--device: expected host, cuda or cuda:N, found '%s'", text);
-    options->device = (int)parse_integer(state, "--device cuda", text + 5, 0, ORDINAL_MOST);
+    options->device = (int)parse_integer(state, "--device cuda", text + 5, 0, ORDINAL_MAX);
 }
 
 static error_t parse_common(int key, char *arg, struct argp_state *state)

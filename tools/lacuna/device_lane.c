@@ -8,7 +8,7 @@
 #include "sample_stats.h"
 #include "stopwatch.h"
 
-#define LEAST_US 1e-3 /* of a call, after the sweeps have been taken off */
+#define US_MIN 1e-3 /* of a call, after the sweeps have been taken off */
 /* Calls between two waits when the host's time is taken: short of the 1024 launches that a device queues. */
 #define HOST_BATCH     64
 #define HOST_BATCH_US  4000.0
@@ -63,7 +63,7 @@ double device_lane_cold(void *timed, int calls)
     lane->recorded = calls;
     double both = replayed(lane->recording), alone = replayed(lane->sweeps);
     if (both < 0.0 || alone < 0.0) return -1.0;
-    return both - alone > LEAST_US ? both - alone : LEAST_US;
+    return both - alone > US_MIN ? both - alone : US_MIN;
 }
 
 double device_lane_queued(void *timed, int calls)

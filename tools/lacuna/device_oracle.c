@@ -10,15 +10,15 @@
 #include "ref_random.h"
 
 /* Multiply-adds that the host sums in about a tenth of a second. */
-#define HOST_MOST 1.5e8
-#define SAMPLES   256
+#define HOST_MAX 1.5e8
+#define SAMPLES  256
 
 bool device_oracle_serves(const operand_set_t *set)
 {
     const ref_problem_t *p = &set->problem;
     bool finite = p->a.pattern.values != REF_SPECIAL && p->b.pattern.values != REF_SPECIAL &&
                   p->c.pattern.values != REF_SPECIAL;
-    return set->copy_c.memory && finite && (double)p->m * (double)p->k * (double)p->n > HOST_MOST;
+    return set->copy_c.memory && finite && (double)p->m * (double)p->k * (double)p->n > HOST_MAX;
 }
 
 /* Dense floats by rows, as the problem's op(X) has them, or their magnitudes. NULL: out of memory. */

@@ -8,7 +8,7 @@
 
 #define COLUMNS      8192
 #define ROWS_DEFAULT 4096  /* 128 MiB, where the device does not tell its cache */
-#define ROWS_MOST    65536 /* 2 GiB                                             */
+#define ROWS_MAX     65536 /* 2 GiB                                             */
 #define BYTES_PER_MB 1e6
 #define CACHES_SWEPT 2.0
 
@@ -23,7 +23,7 @@ static lac_dim_t rows_for(lac_ctx_t *ctx)
     double cache_mb = 0.0;
     lac_ctx_info(ctx, find_cache, &cache_mb);
     double rows = CACHES_SWEPT * cache_mb * BYTES_PER_MB / (COLUMNS * sizeof(float));
-    return rows < 1.0 ? ROWS_DEFAULT : rows > ROWS_MOST ? ROWS_MOST : (lac_dim_t)rows;
+    return rows < 1.0 ? ROWS_DEFAULT : rows > ROWS_MAX ? ROWS_MAX : (lac_dim_t)rows;
 }
 
 static lac_obj_t at(float *first, lac_dim_t rows, lac_dim_t columns)

@@ -9,9 +9,9 @@
 #include "stopwatch.h"
 
 /* A sample is as many calls as fill this time, so that the clock's own grain does not show. */
-#define SAMPLE_US  400.0
-#define MOST_INNER 4096
-#define WARMUP_US  2e5 /* enough for a fast lane's warm-up calls, a bound for a slow one's */
+#define SAMPLE_US 400.0
+#define INNER_MAX 4096
+#define WARMUP_US 2e5 /* enough for a fast lane's warm-up calls, a bound for a slow one's */
 /* Untimed calls before each warm sample last this long (one call at least): the caches, the clock of the
  * processor and the branch predictor forget while others run. */
 #define SETTLE_US 1000.0
@@ -65,7 +65,7 @@ static void drop(timed_lane_t *lane, bool failed)
 
 static int calls_to_fill(const timing_plan_t *plan, double us)
 {
-    int most = plan->most_inner > 0 ? plan->most_inner : MOST_INNER;
+    int most = plan->max_inner > 0 ? plan->max_inner : INNER_MAX;
     double calls = plan->cache || us >= SAMPLE_US ? 1.0 : SAMPLE_US / (us > 0.0 ? us : 0.01);
     return calls > most ? most : calls < 1.0 ? 1 : (int)calls;
 }
@@ -102,7 +102,7 @@ static int choose_rounds(const timing_plan_t *plan, int lanes, double round_us)
     if (plan->repeat > 0) return plan->repeat;
     if (plan->cache) return COLD_ROUNDS;
     double rounds = plan->min_time_s * 1e6 * lanes / (round_us > 1.0 ? round_us : 1.0);
-    return rounds < LEAST_ROUNDS ? LEAST_ROUNDS : rounds > MOST_ROUNDS ? MOST_ROUNDS : (int)rounds;
+    return rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds > ROUNDS_MAX ? ROUNDS_MAX : (int)rounds;
 }
 
 static bool settle(timed_lane_t *lane, double us)

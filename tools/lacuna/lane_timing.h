@@ -34,15 +34,15 @@ typedef struct timed_lane {
 
 typedef struct timing_plan {
     double min_time_s;   /* time to spend on every lane, about                                  */
-    int repeat;          /* rounds; 0: as many as min_time_s allows, LEAST_ROUNDS at least      */
+    int repeat;          /* rounds; 0: as many as min_time_s allows, ROUNDS_MIN at least      */
     int warmup;          /* calls before anything is timed: the dispatcher's steady state       */
-    int most_inner;      /* calls in one sample; 0: as many as fill it                          */
+    int max_inner;       /* calls in one sample; 0: as many as fill it                          */
     double drop_factor;  /* lanes slower than this many times the fastest are dropped; 0: never */
     cold_cache_t *cache; /* flushed before every sample, which is then one call; NULL: warm     */
 } timing_plan_t;
 
-#define LEAST_ROUNDS 9
-#define MOST_ROUNDS  201
+#define ROUNDS_MIN 9
+#define ROUNDS_MAX 201
 
 /* Times the lanes. False: out of memory. Samples of round r of all lanes that were not dropped lie at the
  * same index. */
