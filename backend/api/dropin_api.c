@@ -134,7 +134,7 @@ unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t 
                                     unsigned most)
 {
     lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, adds ? LAC_SITE_ADDS : 0, caller);
-    return ctx ? lac_dispatch_settled(ctx, &at, most) : 0;
+    return ctx ? lac_dispatch_dense_streak(ctx, &at, most) : 0;
 }
 
 static int product(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
@@ -172,7 +172,7 @@ int lac_try_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, l
     if (!registered) {
         if (is_blind(ctx)) return 0;
         lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, 0, caller);
-        if (lac_dispatch_settled(ctx, &at, 1)) return 0;
+        if (lac_dispatch_dense_streak(ctx, &at, 1)) return 0;
         if (is_first(ctx, &at, alpha, a, b, c, ldc, symbol)) return 0;
     }
     return product(ctx, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, NULL, symbol, caller);
@@ -195,7 +195,7 @@ int lac_try_sgemm_rows(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t
     lac_site_key_t at = {.m = m, .n = n, .k = k, .caller = caller};
     at.ars = ta == LAC_TRANS ? 1 : lda, at.acs = ta == LAC_TRANS ? lda : 1;
     at.brs = tb == LAC_TRANS ? 1 : ldb, at.bcs = tb == LAC_TRANS ? ldb : 1;
-    if (!registered && lac_dispatch_settled(ctx, &at, 1)) return 0;
+    if (!registered && lac_dispatch_dense_streak(ctx, &at, 1)) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t oa = row_obj(space, ta, m, k, a, lda), ob = row_obj(space, tb, k, n, b, ldb),
               oc = row_obj(space, LAC_NO_TRANS, m, n, c, ldc);
@@ -230,7 +230,7 @@ int lac_try_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, floa
     if (is_small(ctx, (double)m * (double)n)) return 0;
     lac_site_key_t at = {.m = rows, .n = 1, .k = cols, .brs = incx, .bcs = 1, .caller = caller};
     at.ars = swapped ? lda : 1, at.acs = swapped ? 1 : lda;
-    if (!registered && (is_blind(ctx) || lac_dispatch_settled(ctx, &at, 1))) return 0;
+    if (!registered && (is_blind(ctx) || lac_dispatch_dense_streak(ctx, &at, 1))) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t oa = lac_column_obj(space, ta, rows, cols, a, 1, lda);
     lac_obj_t ox = lac_column_obj(space, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);

@@ -54,7 +54,7 @@ int lac_try_sgemm_strided(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_di
         lac_interpose_is_registered(m, n, k, a, b, c + q * batch->c, ldc);
     uint64_t bits = LAC_SITE_BATCH(batch->count);
     lac_site_key_t at = lac_column_key(ta, tb, m, n, k, lda, ldb, bits, caller);
-    if (lac_dispatch_settled(ctx, &at, 1)) return 0;
+    if (lac_dispatch_dense_streak(ctx, &at, 1)) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t oa = lac_column_obj(space, ta, m, k, a, 1, lda),
               ob = lac_column_obj(space, tb, k, n, b, 1, ldb),

@@ -196,7 +196,7 @@ static void decline(lac_ctx_t *ctx, lac_site_t *site, lac_request_t *request)
     ctx->forwarded_at_us = ctx->now_us();
 }
 
-unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most)
+unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most)
 {
     if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return 0;
     lac_site_t *site = lac_site_known(&ctx->sites, key);

@@ -31,7 +31,7 @@ lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_requ
 /* How many calls of this site that may be declined, up to `most`, are certain to be, without a look at them:
  * the site is dense, neither a look nor a measurement is due, and nobody asked to be told. They then count as
  * declined. */
-unsigned lac_dispatch_settled(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most);
+unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most);
 
 /* True where this call is the first of its shape, may be declined, and is too short for a look: it then
  * counts as declined. `p` need not have been checked. */

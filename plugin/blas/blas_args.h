@@ -5,7 +5,7 @@
 #define LACUNA_BLAS_ARGS_H
 
 #include "blas_shapes.h"
-#include "../objects/column_terms.h"
+#include "../objects/colmajor_args.h"
 
 #include "lacuna/types.h"
 

@@ -19,33 +19,33 @@ void enter_cblas_sgemm(exported_symbol_t *symbol, const void *caller, CBLAS_SGEM
 void enter_cblas_sgemv(exported_symbol_t *symbol, const void *caller, CBLAS_SGEMV_PARAMS);
 
 /* A call on its way through. */
-typedef struct passage {
+typedef struct guard {
     uintptr_t frame;
     blas_guard_t saved; /* as it was before this call, to be put back after it */
-    const behind_t *behind;
+    const next_fn_t *next_fn;
     lac_ctx_t *ctx; /* that was asked; NULL: none was */
     bool proper;
-} passage_t;
+} guard_t;
 
 /* A call that was left by longjmp (from the program's xerbla, or from a signal) never put its guard back: it
  * shows by not lying above us on the stack. */
-static inline passage_t passage_begin(exported_symbol_t *symbol, const void *caller, void *frame)
+static inline guard_t guard_begin(exported_symbol_t *symbol, const void *caller, void *frame)
 {
-    passage_t at = {.frame = (uintptr_t)frame};
+    guard_t at = {.frame = (uintptr_t)frame};
     if (blas_guard.frame <= at.frame) blas_guard = (blas_guard_t){0};
     at.saved = blas_guard;
-    at.behind = behind_of(symbol, caller);
+    at.next_fn = next_fn_of(symbol, caller);
     return at;
 }
 
-static inline void passage_end(const passage_t *at)
+static inline void guard_end(const guard_t *at)
 {
     blas_guard = at->saved;
 }
 
 /* Whether to ask Lacuna: a proper call of the program's own. While it computes, its dense route may call the
  * BLAS in which we are interposed. */
-static inline bool passage_asks(passage_t *at, bool proper)
+static inline bool guard_admits(guard_t *at, bool proper)
 {
     at->proper = proper;
     if (!proper || blas_guard.depth) return false;
@@ -56,19 +56,19 @@ static inline bool passage_asks(passage_t *at, bool proper)
 }
 
 /* Improper calls are counted apart: to the reporter that they end in, nothing is in progress. */
-static inline void passage_forward(const passage_t *at)
+static inline void guard_forward(const guard_t *at)
 {
     if (at->proper)
         blas_guard.depth++;
     else
         blas_guard.strays++;
     blas_guard.frame = at->frame;
-    blas_guard.last = at->behind;
+    blas_guard.last = at->next_fn;
 }
 
-static inline void passage_forwarded(const passage_t *at)
+static inline void guard_forwarded(const guard_t *at)
 {
-    passage_end(at);
+    guard_end(at);
     if (at->ctx) lac_interpose_timing_end(at->ctx);
 }
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The matrix product: Lacuna's where it is faster, the BLAS behind us everywhere else. */
 #include "blas_entry.h"
-#include "blas_last_resort.h"
+#include "blas_fallback.h"
 #include "blas_args.h"
 
 /* Asked in the caller's own terms, which its reports then show. */
@@ -16,35 +16,35 @@ static bool is_computed(lac_ctx_t *ctx, const sgemm_args_t *g, const char *symbo
 }
 
 /* True where nothing is left to be forwarded: the product is there, or there is no BLAS to forward it to. */
-static bool serve(passage_t *at, const sgemm_args_t *g, const exported_symbol_t *symbol, const void *caller,
+static bool serve(guard_t *at, const sgemm_args_t *g, const exported_symbol_t *symbol, const void *caller,
                   int order)
 {
-    if (passage_asks(at, sgemm_is_proper(g))) {
+    if (guard_admits(at, sgemm_is_proper(g))) {
         bool done = at->ctx && is_computed(at->ctx, g, symbol->name, caller);
-        passage_end(at);
+        guard_end(at);
         if (done) return true;
     }
-    if (at->behind->fn) return false;
+    if (at->next_fn->fn) return false;
     last_resort_sgemm(g, symbol->name, order);
     return true;
 }
 
 void enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
 {
-    passage_t at = passage_begin(symbol, caller, __builtin_frame_address(0));
-    sgemm_args_t g = read_sgemm(at.behind->wide, SGEMM_ARGS);
+    guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
+    sgemm_args_t g = read_sgemm(at.next_fn->wide, SGEMM_ARGS);
     if (serve(&at, &g, symbol, caller, 0)) return;
-    passage_forward(&at);
-    ((sgemm_fn *)at.behind->fn)(SGEMM_ARGS, 1, 1);
-    passage_forwarded(&at);
+    guard_forward(&at);
+    ((sgemm_fn *)at.next_fn->fn)(SGEMM_ARGS, 1, 1);
+    guard_forwarded(&at);
 }
 
 void enter_cblas_sgemm(exported_symbol_t *symbol, const void *caller, CBLAS_SGEMM_PARAMS)
 {
-    passage_t at = passage_begin(symbol, caller, __builtin_frame_address(0));
-    sgemm_args_t g = read_cblas_sgemm(at.behind->wide, CBLAS_SGEMM_ARGS);
+    guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
+    sgemm_args_t g = read_cblas_sgemm(at.next_fn->wide, CBLAS_SGEMM_ARGS);
     if (serve(&at, &g, symbol, caller, order)) return;
-    passage_forward(&at);
-    ((cblas_sgemm_fn *)at.behind->fn)(CBLAS_SGEMM_ARGS);
-    passage_forwarded(&at);
+    guard_forward(&at);
+    ((cblas_sgemm_fn *)at.next_fn->fn)(CBLAS_SGEMM_ARGS);
+    guard_forwarded(&at);
 }

@@ -5,7 +5,7 @@
 #define LACUNA_CUBLAS_ARGS_H
 
 #include "cublas_shapes.h"
-#include "../objects/column_terms.h"
+#include "../objects/colmajor_args.h"
 
 #include "lacuna/types.h"
 

@@ -29,44 +29,44 @@ int enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS);
 extern _Thread_local int calls_in_progress __attribute__((tls_model("initial-exec")));
 
 /* A call on its way through. */
-typedef struct ask {
+typedef struct call {
     const char *symbol;
     const void *caller;
-    const behind_t *behind;
+    const next_fn_t *next_fn;
     bool spoilt;    /* a capture that could not be continued */
     place_t *timed; /* kept while cuBLAS serves a call that is being timed; else NULL */
-} ask_t;
+} call_t;
 
 /* False, for the caller's sake: the call is not ours, and why. */
-static inline bool unasked(const ask_t *ask, lac_pass_t why)
+static inline bool passed_on(const call_t *call, lac_pass_t why)
 {
-    lac_interpose_count_passthrough(ask->symbol, why);
+    lac_interpose_count_passthrough(call->symbol, why);
     return false;
 }
 
 /* Whether the call is the program's own, and worth reading. */
-static inline bool ask_begin(ask_t *ask, exported_symbol_t *symbol, const void *caller)
+static inline bool call_begin(call_t *call, exported_symbol_t *symbol, const void *caller)
 {
-    *ask = (ask_t){symbol->name, caller, behind_of(symbol, caller), false, NULL};
-    if (calls_in_progress || !ask->behind->fn) return false;
-    return ask->behind->forward_only ? unasked(ask, LAC_PASS_VENDOR) : true;
+    *call = (call_t){symbol->name, caller, next_fn_of(symbol, caller), false, NULL};
+    if (calls_in_progress || !call->next_fn->fn) return false;
+    return call->next_fn->forward_only ? passed_on(call, LAC_PASS_VENDOR) : true;
 }
 
 /* FORWARD(ask, type, arguments): the call as it came. */
-#define FORWARD(ask, type, ...)                                                                              \
-    ((ask)->spoilt                                                                                           \
-         ? CUBLAS_EXECUTION_FAILED                                                                           \
-         : (calls_in_progress++, served(ask, (ask)->behind->fn ? ((type *)(ask)->behind->fn)(__VA_ARGS__)    \
-                                                               : CUBLAS_NOT_INITIALIZED)))
-static inline int served(const ask_t *ask, int status)
+#define FORWARD(call, type, ...)                                                                             \
+    ((call)->spoilt ? CUBLAS_EXECUTION_FAILED                                                                \
+                    : (calls_in_progress++,                                                                  \
+                       served(call, (call)->next_fn->fn ? ((type *)(call)->next_fn->fn)(__VA_ARGS__)         \
+                                                        : CUBLAS_NOT_INITIALIZED)))
+static inline int served(const call_t *call, int status)
 {
     calls_in_progress--;
-    if (ask->timed) place_served(ask->timed);
+    if (call->timed) place_served(call->timed);
     return status;
 }
 
 /* The place of the call, entered; NULL, and why, where it has none. */
-static inline place_t *ask_enter(void *stream, int math, lac_pass_t *why)
+static inline place_t *call_enter(void *stream, int math, lac_pass_t *why)
 {
     place_t *place = place_enter(stream, math, why);
     calls_in_progress += place != NULL;
@@ -75,21 +75,21 @@ static inline place_t *ask_enter(void *stream, int math, lac_pass_t *why)
 
 /* A product that has no place; true where that is because it is being captured, and both ways of it now are
  * in the recording. */
-bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_residual_t *residual,
-                   lac_pass_t why);
+bool call_capture(call_t *call, void *stream, int math, const gemm_args_t *g, const lac_residual_t *residual,
+                  lac_pass_t why);
 
 /* Leaves the place, unless the call goes to cuBLAS and is being timed. Returns `done` as true or false. */
-static inline bool ask_leave(ask_t *ask, place_t *place, int done)
+static inline bool call_leave(call_t *call, place_t *place, int done)
 {
     calls_in_progress--;
     if (!done && lac_interpose_timing_pending(place->ctx))
-        place_pause(ask->timed = place);
+        place_pause(call->timed = place);
     else
         place_leave(place);
     return done != 0;
 }
 
 /* True where Lacuna has queued the product. */
-bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g);
+bool lacuna_gemm(call_t *call, void *handle, gemm_args_t *g);
 
 #endif

@@ -4,15 +4,15 @@
 #include "cublas_entry.h"
 #include "cublas_handle.h"
 #include "cublas_recordings.h"
-#include "cublas_settled.h"
+#include "cublas_dense_cache.h"
 
 _Thread_local int calls_in_progress __attribute__((tls_model("initial-exec")));
-_Thread_local settled_t settled_calls[SETTLED_KEPT] __attribute__((tls_model("initial-exec")));
+_Thread_local dense_entry_t dense_cache[DENSE_CACHE_SIZE] __attribute__((tls_model("initial-exec")));
 
-bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, const lac_residual_t *residual,
-                   lac_pass_t why)
+bool call_capture(call_t *call, void *stream, int math, const gemm_args_t *g, const lac_residual_t *residual,
+                  lac_pass_t why)
 {
-    if (why != LAC_PASS_CAPTURED) return unasked(ask, why);
+    if (why != LAC_PASS_CAPTURED) return passed_on(call, why);
     lac_captured_gemm_t product = {(lac_trans_t)g->ta,
                                    (lac_trans_t)g->tb,
                                    g->m,
@@ -27,35 +27,35 @@ bool ask_recording(ask_t *ask, void *stream, int math, const gemm_args_t *g, con
                                    g->ldb,
                                    g->ldc,
                                    residual ? *residual : (lac_residual_t){0},
-                                   ask->symbol,
-                                   ask->caller};
+                                   call->symbol,
+                                   call->caller};
     calls_in_progress++;
     int done = record_product(stream, math, &product, &why);
     calls_in_progress--;
-    ask->spoilt = done < 0;
-    if (done > 0) lac_interpose_count_passthrough(ask->symbol, LAC_PASS_GRAPH);
-    return done > 0 || unasked(ask, why);
+    call->spoilt = done < 0;
+    if (done > 0) lac_interpose_count_passthrough(call->symbol, LAC_PASS_GRAPH);
+    return done > 0 || passed_on(call, why);
 }
 
-static int ask_product(const ask_t *ask, lac_ctx_t *ctx, const void *handle, const gemm_args_t *g,
+static int try_product(const call_t *call, lac_ctx_t *ctx, const void *handle, const gemm_args_t *g,
                        bool registered)
 {
-    unsigned calls = registered
-                         ? 0
-                         : lac_interpose_dense_streak(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n,
-                                                      g->k, g->lda, g->ldb, 0, ask->caller, SETTLED_MAX);
-    if (calls) settled_grant(handle, ask->caller, g, 0, calls - 1);
+    unsigned calls =
+        registered ? 0
+                   : lac_interpose_dense_streak(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k,
+                                                g->lda, g->ldb, 0, call->caller, DENSE_CACHE_GRANT_MAX);
+    if (calls) dense_cache_grant(handle, call->caller, g, 0, calls - 1);
     if (calls) return 0;
     return lac_try_sgemm(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha, g->a,
-                         g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, ask->symbol, ask->caller);
+                         g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, call->symbol, call->caller);
 }
 
-static int ask_batch(const ask_t *ask, lac_ctx_t *ctx, const gemm_args_t *g)
+static int try_batch(const call_t *call, lac_ctx_t *ctx, const gemm_args_t *g)
 {
     const lac_strides_t batch = {g->stride_a, g->stride_b, g->stride_c, g->count};
     return lac_try_sgemm_strided(ctx, (lac_trans_t)g->ta, (lac_trans_t)g->tb, g->m, g->n, g->k, *g->alpha,
-                                 g->a, g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, &batch, ask->symbol,
-                                 ask->caller);
+                                 g->a, g->lda, g->b, g->ldb, *g->beta, g->c, g->ldc, &batch, call->symbol,
+                                 call->caller);
 }
 
 /* What is registered where C is to be is not as it was, whoever computes it. Of a batch, all between the
@@ -72,79 +72,79 @@ static void invalidate_written(const gemm_args_t *g)
 }
 
 /* False, for the caller's sake: cuBLAS's own, and it writes. */
-static bool not_ours(const ask_t *ask, const gemm_args_t *g, lac_pass_t why)
+static bool not_ours(const call_t *call, const gemm_args_t *g, lac_pass_t why)
 {
     invalidate_written(g);
-    return unasked(ask, why);
+    return passed_on(call, why);
 }
 
-bool lacuna_gemm(ask_t *ask, void *handle, gemm_args_t *g)
+bool lacuna_gemm(call_t *call, void *handle, gemm_args_t *g)
 {
     handle_state_t state;
-    if (!g->f32) return not_ours(ask, g, LAC_PASS_TYPE);
-    if (!gemm_is_proper(g)) return not_ours(ask, g, LAC_PASS_ARGUMENTS);
+    if (!g->f32) return not_ours(call, g, LAC_PASS_TYPE);
+    if (!gemm_is_proper(g)) return not_ours(call, g, LAC_PASS_ARGUMENTS);
     bool one = gemm_batch_as_one(g);
-    if (!one && !gemm_batch_is_apart(g)) return not_ours(ask, g, LAC_PASS_BATCH);
+    if (!one && !gemm_batch_is_apart(g)) return not_ours(call, g, LAC_PASS_BATCH);
     bool registered = one && lac_interpose_is_registered(g->m, g->n, g->k, g->a, g->b, g->c, g->ldc);
     if (!one) invalidate_written(g);
     if ((double)g->m * (double)g->n * (double)g->k < lac_interpose_min_macs())
-        return unasked(ask, LAC_PASS_SMALL);
-    if (one && !registered && settled_take(handle, ask->caller, g, 0)) return false;
-    if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_PASS_HANDLE);
+        return passed_on(call, LAC_PASS_SMALL);
+    if (one && !registered && dense_cache_take(handle, call->caller, g, 0)) return false;
+    if (!handle_read(&call->next_fn->get, handle, &state)) return passed_on(call, LAC_PASS_HANDLE);
     int math = g->math == MATH_OF_HANDLE ? state.math : g->math;
     lac_pass_t why;
-    place_t *place = ask_enter(state.stream, math, &why);
-    if (!place && !one) return unasked(ask, why == LAC_PASS_CAPTURED ? LAC_PASS_BATCH : why);
-    if (!place) return ask_recording(ask, state.stream, math, g, NULL, why);
-    return ask_leave(ask, place,
-                     one ? ask_product(ask, place->ctx, handle, g, registered)
-                         : ask_batch(ask, place->ctx, g));
+    place_t *place = call_enter(state.stream, math, &why);
+    if (!place && !one) return passed_on(call, why == LAC_PASS_CAPTURED ? LAC_PASS_BATCH : why);
+    if (!place) return call_capture(call, state.stream, math, g, NULL, why);
+    return call_leave(call, place,
+                      one ? try_product(call, place->ctx, handle, g, registered)
+                          : try_batch(call, place->ctx, g));
 }
 
 int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
 {
-    ask_t ask;
-    if (ask_begin(&ask, symbol, caller)) {
+    call_t call;
+    if (call_begin(&call, symbol, caller)) {
         gemm_args_t g = read_sgemm(symbol->wide, SGEMM_ARGS);
-        if (lacuna_gemm(&ask, handle, &g)) return CUBLAS_SUCCESS;
+        if (lacuna_gemm(&call, handle, &g)) return CUBLAS_SUCCESS;
     }
-    return FORWARD(&ask, sgemm_fn, SGEMM_ARGS);
+    return FORWARD(&call, sgemm_fn, SGEMM_ARGS);
 }
 
 int enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS)
 {
-    ask_t ask;
-    if (ask_begin(&ask, symbol, caller)) {
+    call_t call;
+    if (call_begin(&call, symbol, caller)) {
         gemm_args_t g = read_sgemm_strided(symbol->wide, SGEMM_STRIDED_ARGS);
-        if (lacuna_gemm(&ask, handle, &g)) return CUBLAS_SUCCESS;
+        if (lacuna_gemm(&call, handle, &g)) return CUBLAS_SUCCESS;
     }
-    return FORWARD(&ask, sgemm_strided_fn, SGEMM_STRIDED_ARGS);
+    return FORWARD(&call, sgemm_strided_fn, SGEMM_STRIDED_ARGS);
 }
 
 /* The addresses of the matrices lie on the device: to read them would be to wait for it. */
 int enter_sgemm_batched(exported_symbol_t *symbol, const void *caller, SGEMM_BATCHED_PARAMS)
 {
-    ask_t ask;
-    if (ask_begin(&ask, symbol, caller)) (void)unasked(&ask, LAC_PASS_DEVICE_POINTERS);
-    return FORWARD(&ask, sgemm_batched_fn, SGEMM_BATCHED_ARGS);
+    call_t call;
+    if (call_begin(&call, symbol, caller)) (void)passed_on(&call, LAC_PASS_DEVICE_POINTERS);
+    return FORWARD(&call, sgemm_batched_fn, SGEMM_BATCHED_ARGS);
 }
 
 int enter_gemm_ex(exported_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS)
 {
-    ask_t ask;
-    if (ask_begin(&ask, symbol, caller)) {
+    call_t call;
+    if (call_begin(&call, symbol, caller)) {
         gemm_args_t g = read_gemm_ex(symbol->wide, GEMM_EX_ARGS);
-        if (lacuna_gemm(&ask, handle, &g)) return CUBLAS_SUCCESS;
+        if (lacuna_gemm(&call, handle, &g)) return CUBLAS_SUCCESS;
     }
-    return FORWARD(&ask, gemm_ex_fn, GEMM_EX_ARGS);
+    return FORWARD(&call, gemm_ex_fn, GEMM_EX_ARGS);
 }
 
 int enter_gemm_strided_ex(exported_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS)
 {
-    ask_t ask;
-    if (ask_begin(&ask, symbol, caller)) {
+    call_t call;
+    if (call_begin(&call, symbol, caller)) {
         gemm_args_t g = read_gemm_strided_ex(symbol->wide, GEMM_STRIDED_EX_ARGS);
-        if (lacuna_gemm(&ask, handle, &g)) return CUBLAS_SUCCESS;
+        if (lacuna_gemm(&call, handle, &g)) return CUBLAS_SUCCESS;
     }
-    return FORWARD(&ask, gemm_strided_ex_fn, GEMM_STRIDED_EX_ARGS);
+    return FORWARD(&call, gemm_strided_ex_fn, GEMM_STRIDED_EX_ARGS);
 }

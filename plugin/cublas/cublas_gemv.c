@@ -11,27 +11,27 @@ static void invalidate_written(const gemv_args_t *g)
     lac_interpose_is_registered(1, g->ta ? g->n : g->m, -1, NULL, NULL, g->y, step);
 }
 
-static bool lacuna_gemv(ask_t *ask, void *handle, const gemv_args_t *g)
+static bool lacuna_gemv(call_t *call, void *handle, const gemv_args_t *g)
 {
     handle_state_t state;
-    if (!gemv_is_proper(g)) return unasked(ask, LAC_PASS_ARGUMENTS);
+    if (!gemv_is_proper(g)) return passed_on(call, LAC_PASS_ARGUMENTS);
     invalidate_written(g);
-    if ((double)g->m * (double)g->n < lac_interpose_min_macs()) return unasked(ask, LAC_PASS_SMALL);
-    if (!handle_read(&ask->behind->get, handle, &state)) return unasked(ask, LAC_PASS_HANDLE);
+    if ((double)g->m * (double)g->n < lac_interpose_min_macs()) return passed_on(call, LAC_PASS_SMALL);
+    if (!handle_read(&call->next_fn->get, handle, &state)) return passed_on(call, LAC_PASS_HANDLE);
     lac_pass_t why;
-    place_t *place = ask_enter(state.stream, state.math, &why);
-    if (!place) return unasked(ask, why);
+    place_t *place = call_enter(state.stream, state.math, &why);
+    if (!place) return passed_on(call, why);
     int done = lac_try_sgemv(place->ctx, (lac_trans_t)g->ta, g->m, g->n, *g->alpha, g->a, g->lda, g->x,
-                             g->incx, *g->beta, g->y, g->incy, ask->symbol, ask->caller);
-    return ask_leave(ask, place, done);
+                             g->incx, *g->beta, g->y, g->incy, call->symbol, call->caller);
+    return call_leave(call, place, done);
 }
 
 int enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS)
 {
-    ask_t ask;
-    if (ask_begin(&ask, symbol, caller)) {
+    call_t call;
+    if (call_begin(&call, symbol, caller)) {
         gemv_args_t g = read_sgemv(symbol->wide, SGEMV_ARGS);
-        if (lacuna_gemv(&ask, handle, &g)) return CUBLAS_SUCCESS;
+        if (lacuna_gemv(&call, handle, &g)) return CUBLAS_SUCCESS;
     }
-    return FORWARD(&ask, sgemv_fn, SGEMV_ARGS);
+    return FORWARD(&call, sgemv_fn, SGEMV_ARGS);
 }

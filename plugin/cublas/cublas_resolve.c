@@ -26,10 +26,10 @@ static bool is_vendor(const object_t *object)
     return false;
 }
 
-typedef struct quest {
+typedef struct lookup {
     const char *name;
-    behind_t *answer;
-} quest_t;
+    next_fn_t *resolved;
+} lookup_t;
 
 static bool is_of_cusparse(const char *name)
 {
@@ -55,14 +55,14 @@ static void take_sparse_getters(const object_t *object, sparse_getters_t *get)
 }
 
 /* Takes fn as the answer, unless it is ours or another Lacuna library's. */
-static bool accept(quest_t *quest, void *fn)
+static bool accept(lookup_t *lookup, void *fn)
 {
     object_t object = {0};
-    behind_t *b = quest->answer;
+    next_fn_t *b = lookup->resolved;
     if (!fn || !object_of(fn, &object) || object_defines(&object, "lacuna_cublas_marker")) return false;
     object_pin(&object);
     b->fn = fn;
-    if (is_of_cusparse(quest->name)) {
+    if (is_of_cusparse(lookup->name)) {
         take_sparse_getters(&object, &b->get.sparse);
         return true;
     }
@@ -86,8 +86,8 @@ static bool is_cusparse(const object_t *object)
 
 static bool accept_loaded(const object_t *object, void *arg)
 {
-    quest_t *quest = arg;
-    return accept(quest, object_symbol(object, quest->name));
+    lookup_t *lookup = arg;
+    return accept(lookup, object_symbol(object, lookup->name));
 }
 
 /* The linker goes by the versions that cuBLAS gives its symbols: what was linked against another version than
@@ -105,22 +105,22 @@ static void *by_version(const object_t *caller, const char *name)
 /* The scopes in the linker's order: what was loaded after this library in the global scope; then the caller's
  * own scope, which is where a Python extension (RTLD_LOCAL) has its cuBLAS. A caller that brought none (it
  * was handed this function's address) gets one that is loaded. */
-static void search(quest_t *quest, const object_t *caller)
+static void search(lookup_t *lookup, const object_t *caller)
 {
-    if (accept(quest, by_version(caller, quest->name))) return;
-    if (caller && accept(quest, object_symbol(caller, quest->name))) return;
-    objects_visit(is_of_cusparse(quest->name) ? is_cusparse : is_cublas, accept_loaded, quest);
+    if (accept(lookup, by_version(caller, lookup->name))) return;
+    if (caller && accept(lookup, object_symbol(caller, lookup->name))) return;
+    objects_visit(is_of_cusparse(lookup->name) ? is_cusparse : is_cublas, accept_loaded, lookup);
 }
 
-const behind_t *behind_search(exported_symbol_t *symbol, const void *caller)
+const next_fn_t *next_fn_search(exported_symbol_t *symbol, const void *caller)
 {
-    static _Thread_local behind_t unkept;
+    static _Thread_local next_fn_t unkept;
     int saved_errno = errno;
     object_t found = {0}, *object = object_of(caller, &found) ? &found : NULL;
-    behind_t *b = (behind_t *)answer_new(symbol, object, caller, true, &unkept.answer, sizeof unkept);
+    next_fn_t *b = (next_fn_t *)resolved_new(symbol, object, caller, true, &unkept.resolved, sizeof unkept);
     b->forward_only = object && is_vendor(object);
-    search(&(quest_t){symbol->name, b}, object);
-    if (b != &unkept) answer_keep(symbol, &b->answer);
+    search(&(lookup_t){symbol->name, b}, object);
+    if (b != &unkept) resolved_keep(symbol, &b->resolved);
     (void)dlerror(); /* a failed look-up of ours is not the program's error */
     errno = saved_errno;
     return b;

@@ -4,7 +4,7 @@
 #ifndef LACUNA_CUBLAS_RESOLVE_H
 #define LACUNA_CUBLAS_RESOLVE_H
 
-#include "../objects/kept_answers.h"
+#include "../objects/symbol_cache.h"
 
 /* What is asked of a handle of cuSPARSE, and of its descriptions. */
 typedef struct sparse_getters {
@@ -29,22 +29,22 @@ typedef struct getters {
     sparse_getters_t sparse;
 } getters_t;
 
-typedef struct behind {
-    answer_t answer;
+typedef struct next_fn {
+    resolved_t resolved;
     void *fn;          /* the function; NULL when no cuBLAS was found anywhere              */
     getters_t get;     /* of the same library; NULL where it lacks one                      */
     bool forward_only; /* the caller is a library of the vendor's, whose calls are its own affair */
-} behind_t;
+} next_fn_t;
 
-/* The slow half of behind_of: searches, and keeps what it found. Never NULL. */
-const behind_t *behind_search(exported_symbol_t *symbol, const void *caller);
+/* The slow half of next_fn_of: searches, and keeps what it found. Never NULL. */
+const next_fn_t *next_fn_search(exported_symbol_t *symbol, const void *caller);
 
-static inline const behind_t *behind_of(exported_symbol_t *symbol, const void *caller)
+static inline const next_fn_t *next_fn_of(exported_symbol_t *symbol, const void *caller)
 {
-    const answer_t *a = atomic_load_explicit(&symbol->known, memory_order_acquire);
+    const resolved_t *a = atomic_load_explicit(&symbol->known, memory_order_acquire);
     for (; a; a = a->next)
-        if (answer_holds_for(a, caller)) return (const behind_t *)a;
-    return behind_search(symbol, caller);
+        if (resolved_holds_for(a, caller)) return (const next_fn_t *)a;
+    return next_fn_search(symbol, caller);
 }
 
 /* A function of the CUDA driver that this process has loaded; NULL where it has loaded none. */

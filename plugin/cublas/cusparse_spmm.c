@@ -120,26 +120,26 @@ static void invalidate_written(const sparse_getters_t *get, const void *c)
         lac_interpose_is_registered(line, lines, -1, NULL, NULL, z.values, z.ld);
 }
 
-static bool lacuna_spmm(ask_t *ask, SPMM_PARAMS)
+static bool lacuna_spmm(call_t *call, SPMM_PARAMS)
 {
     lac_spmm_t s;
     void *stream = NULL;
-    const sparse_getters_t *get = &ask->behind->get.sparse;
-    if (!handle || !has_getters(get) || get->stream(handle, &stream)) return unasked(ask, LAC_PASS_HANDLE);
+    const sparse_getters_t *get = &call->next_fn->get.sparse;
+    if (!handle || !has_getters(get) || get->stream(handle, &stream)) return passed_on(call, LAC_PASS_HANDLE);
     invalidate_written(get, c);
-    if (!read_spmm(get, &s, SPMM_ARGS)) return unasked(ask, LAC_PASS_TYPE);
-    if (s.m <= 0 || s.n <= 0 || s.k <= 0 || s.nnz <= 0) return unasked(ask, LAC_PASS_ARGUMENTS);
+    if (!read_spmm(get, &s, SPMM_ARGS)) return passed_on(call, LAC_PASS_TYPE);
+    if (s.m <= 0 || s.n <= 0 || s.k <= 0 || s.nnz <= 0) return passed_on(call, LAC_PASS_ARGUMENTS);
     if (lac_interpose_min_macs() > 0.0 && (double)s.nnz * (double)s.n < LEAST)
-        return unasked(ask, LAC_PASS_SMALL);
+        return passed_on(call, LAC_PASS_SMALL);
     lac_pass_t why;
-    place_t *place = ask_enter(stream, CUBLAS_MATH_DEFAULT, &why);
-    if (!place) return unasked(ask, why);
-    return ask_leave(ask, place, lac_try_spmm(place->ctx, &s, ask->symbol, ask->caller));
+    place_t *place = call_enter(stream, CUBLAS_MATH_DEFAULT, &why);
+    if (!place) return passed_on(call, why);
+    return call_leave(call, place, lac_try_spmm(place->ctx, &s, call->symbol, call->caller));
 }
 
 int enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS)
 {
-    ask_t ask;
-    if (ask_begin(&ask, symbol, caller) && lacuna_spmm(&ask, SPMM_ARGS)) return CUBLAS_SUCCESS;
-    return FORWARD(&ask, spmm_fn, SPMM_ARGS);
+    call_t call;
+    if (call_begin(&call, symbol, caller) && lacuna_spmm(&call, SPMM_ARGS)) return CUBLAS_SUCCESS;
+    return FORWARD(&call, spmm_fn, SPMM_ARGS);
 }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Where the BLAS behind a call is found when none is in the global scope: extensions loaded with RTLD_LOCAL
  * reach the BLAS that they were linked against, two of them at once and from two threads; code that was
- * linked against none reaches one that is loaded; a switchboard that leads back is left out.
+ * linked against none reaches one that is loaded; a BLAS demuxer that leads back is left out.
  *
  * LACUNA_DISABLE is set: everything is forwarded, and only the way matters. */
 #include "fake_blas.h"
@@ -117,14 +117,14 @@ static void test_two_threads(void **state)
     }
 }
 
-/* The caller's BLAS is a switchboard whose target is the plugin: seen once, and gone round from then on. */
+/* The caller's BLAS is a BLAS demuxer whose target is the plugin: seen once, and gone round from then on. */
 static void go_round(const char *board_name, const char *caller_name)
 {
     open_local("./caller_a.so");
     void *board = open_local(board_name);
     void *plugin = dlopen("liblacuna_blas.so", RTLD_NOW | RTLD_NOLOAD);
-    ((void (*)(void *))dlsym(board, "switchboard_set"))(dlsym(plugin, "sgemm_"));
-    int (*passed)(void) = (int (*)(void))dlsym(board, "switchboard_calls");
+    ((void (*)(void *))dlsym(board, "blas_demuxer_set"))(dlsym(plugin, "sgemm_"));
+    int (*passed)(void) = (int (*)(void))dlsym(board, "blas_demuxer_calls");
     caller_through_fn *call = (caller_through_fn *)dlsym(open_local(caller_name), "caller_through");
     call(dlsym(plugin, "sgemm_"), CALL_ARGS);
     assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 1);
@@ -137,13 +137,13 @@ static void go_round(const char *board_name, const char *caller_name)
     assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 2);
 }
 
-static void test_switchboard_that_calls(void **state)
+static void test_blas_demuxer_that_calls(void **state)
 {
     (void)state;
     go_round("./libblasboardcalls.so", "./caller_calls.so");
 }
 
-static void test_switchboard_that_jumps(void **state)
+static void test_blas_demuxer_that_jumps(void **state)
 {
     (void)state;
     go_round("./libblasboardjumps.so", "./caller_jumps.so");
@@ -197,8 +197,8 @@ int main(void)
         cmocka_unit_test(test_local_callers_keep_their_blas),
         cmocka_unit_test(test_handed_address),
         cmocka_unit_test(test_lacuna_is_passed_over),
-        cmocka_unit_test(test_switchboard_that_calls),
-        cmocka_unit_test(test_switchboard_that_jumps),
+        cmocka_unit_test(test_blas_demuxer_that_calls),
+        cmocka_unit_test(test_blas_demuxer_that_jumps),
         cmocka_unit_test(test_generated_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

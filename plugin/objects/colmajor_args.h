@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What the readers of BLAS and cuBLAS arguments share: products in column-major terms, as a BLAS judges them.
  */
-#ifndef LACUNA_PLUGIN_COLUMN_TERMS_H
-#define LACUNA_PLUGIN_COLUMN_TERMS_H
+#ifndef LACUNA_PLUGIN_COLMAJOR_ARGS_H
+#define LACUNA_PLUGIN_COLMAJOR_ARGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

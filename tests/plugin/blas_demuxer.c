@@ -1,31 +1,31 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A BLAS that only passes calls on, to whatever it was told. It calls, as FlexiBLAS does, or with
- * SWITCHBOARD_JUMPS it jumps, as libblastrampoline does (optimised, the call in the tail becomes a jump). */
+ * BLAS_DEMUXER_JUMPS it jumps, as libblastrampoline does (optimised, the call in the tail becomes a jump). */
 #include "../../plugin/blas/blas_shapes.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT void switchboard_set(void *sgemm);
-EXPORT int switchboard_calls(void);
+EXPORT void blas_demuxer_set(void *sgemm);
+EXPORT int blas_demuxer_calls(void);
 EXPORT sgemm_fn sgemm_;
 
 static sgemm_fn *target;
 static volatile int calls;
 
-void switchboard_set(void *sgemm)
+void blas_demuxer_set(void *sgemm)
 {
     target = (sgemm_fn *)sgemm;
 }
 
-int switchboard_calls(void)
+int blas_demuxer_calls(void)
 {
     return calls;
 }
 
 void sgemm_(SGEMM_PARAMS, size_t ta_len, size_t tb_len)
 {
-#ifdef SWITCHBOARD_JUMPS
+#ifdef BLAS_DEMUXER_JUMPS
     calls++;
     target(SGEMM_ARGS, ta_len, tb_len);
 #else

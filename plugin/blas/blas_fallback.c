@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The routines for a process without a BLAS: checks and reports as netlib's, the product by the core. */
-#include "blas_last_resort.h"
+#include "blas_fallback.h"
 
 #include "lacuna/context.h"
 #include "lacuna/interpose.h"

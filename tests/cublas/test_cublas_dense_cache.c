@@ -24,7 +24,7 @@ static void fill(float *x, int count)
 }
 
 /* A dense place: every call arrives, hardly one asks the handle; and data that turn sparse are found out. */
-static void test_settled(void **state)
+static void test_dense_cache(void **state)
 {
     (void)state;
     enum { SIDE = 128, DENSE_CALLS = 300, CALLS_MAX = 3000 };
@@ -63,7 +63,7 @@ static fake_record_t lt_matmul(const float *a, int k)
 
 /* The same of products known by their descriptions: hardly one is asked for more than the extents and the
  * type of D. Another with the same ones, but with another A and k, does not take their part. */
-static void test_settled_lt(void **state)
+static void test_dense_cache_lt(void **state)
 {
     (void)state;
     enum { DENSE_CALLS = 300, CALLS_MAX = 3000 };
@@ -98,6 +98,7 @@ static int ready(void **state)
 int main(void)
 {
     setenv("LACUNA_SPARSE_MARGIN", "80", 1);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_settled), cmocka_unit_test(test_settled_lt)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dense_cache),
+                                       cmocka_unit_test(test_dense_cache_lt)};
     return cmocka_run_group_tests(tests, ready, NULL);
 }

@@ -19,7 +19,7 @@ find_library() {
     ldconfig -p | sed -n "s|.*$1 .* => ||p"
 }
 
-# through NAME FILE VARIABLE: VARIABLE names the library that the switchboard passes calls on to.
+# through NAME FILE VARIABLE: VARIABLE names the library that the BLAS demuxer passes calls on to.
 through() {
     board=$(find_library "$2" | head -n 1)
     [ -n "$board" ] || { echo "$1 is not here"; return; }

@@ -4,8 +4,8 @@
  *
  * Arguments are checked as the netlib BLAS does. A bad one is reported to the program's xerbla_ (cblas_xerbla
  * for the C calls), or to stderr where it has none, and the call returns with nothing written. */
-#ifndef LACUNA_BLAS_LAST_RESORT_H
-#define LACUNA_BLAS_LAST_RESORT_H
+#ifndef LACUNA_BLAS_FALLBACK_H
+#define LACUNA_BLAS_FALLBACK_H
 
 #include "blas_args.h"
 
