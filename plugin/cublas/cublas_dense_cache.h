@@ -88,8 +88,8 @@ static inline bool dense_lt_take(const dense_lt_key_t *x)
 
 static inline void dense_lt_keep(const dense_lt_key_t *x, const gemm_args_t *g)
 {
-    uint64_t hash = dense_lt_hash(x), place = (uint64_t)(dense_cache_slot(x->caller, g) - dense_cache);
-    dense_cache_lt[hash % DENSE_CACHE_SIZE] = hash / DENSE_CACHE_SIZE * DENSE_CACHE_SIZE + place;
+    uint64_t hash = dense_lt_hash(x), sc = (uint64_t)(dense_cache_slot(x->caller, g) - dense_cache);
+    dense_cache_lt[hash % DENSE_CACHE_SIZE] = hash / DENSE_CACHE_SIZE * DENSE_CACHE_SIZE + sc;
 }
 
 #endif

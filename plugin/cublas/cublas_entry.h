@@ -10,7 +10,7 @@
 #define LACUNA_CUBLAS_ENTRY_H
 
 #include "cublas_args.h"
-#include "cublas_places.h"
+#include "stream_context.h"
 #include "cublas_resolve.h"
 
 #include "lacuna/interpose.h"
@@ -33,8 +33,8 @@ typedef struct call {
     const char *symbol;
     const void *caller;
     const next_fn_t *next_fn;
-    bool spoilt;    /* a capture that could not be continued */
-    place_t *timed; /* kept while cuBLAS serves a call that is being timed; else NULL */
+    bool spoilt;             /* a capture that could not be continued */
+    stream_context_t *timed; /* kept while cuBLAS serves a call that is being timed; else NULL */
 } call_t;
 
 /* False, for the caller's sake: the call is not ours, and why. */
@@ -61,16 +61,16 @@ static inline bool call_begin(call_t *call, exported_symbol_t *symbol, const voi
 static inline int served(const call_t *call, int status)
 {
     calls_in_progress--;
-    if (call->timed) place_served(call->timed);
+    if (call->timed) stream_context_served(call->timed);
     return status;
 }
 
 /* The place of the call, entered; NULL, and why, where it has none. */
-static inline place_t *call_enter(void *stream, int math, lac_pass_t *why)
+static inline stream_context_t *call_enter(void *stream, int math, lac_pass_t *why)
 {
-    place_t *place = place_enter(stream, math, why);
-    calls_in_progress += place != NULL;
-    return place;
+    stream_context_t *sc = stream_context_enter(stream, math, why);
+    calls_in_progress += sc != NULL;
+    return sc;
 }
 
 /* A product that has no place; true where that is because it is being captured, and both ways of it now are
@@ -79,13 +79,13 @@ bool call_capture(call_t *call, void *stream, int math, const gemm_args_t *g, co
                   lac_pass_t why);
 
 /* Leaves the place, unless the call goes to cuBLAS and is being timed. Returns `done` as true or false. */
-static inline bool call_leave(call_t *call, place_t *place, int done)
+static inline bool call_leave(call_t *call, stream_context_t *sc, int done)
 {
     calls_in_progress--;
-    if (!done && lac_interpose_timing_pending(place->ctx))
-        place_pause(call->timed = place);
+    if (!done && lac_interpose_timing_pending(sc->ctx))
+        stream_context_pause(call->timed = sc);
     else
-        place_leave(place);
+        stream_context_leave(sc);
     return done != 0;
 }
 

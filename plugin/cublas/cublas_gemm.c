@@ -3,7 +3,7 @@
  * The matrix products: Lacuna's where it is faster, the cuBLAS behind us everywhere else. */
 #include "cublas_entry.h"
 #include "cublas_handle.h"
-#include "cublas_recordings.h"
+#include "graph_context.h"
 #include "cublas_dense_cache.h"
 
 _Thread_local int calls_in_progress __attribute__((tls_model("initial-exec")));
@@ -30,7 +30,7 @@ bool call_capture(call_t *call, void *stream, int math, const gemm_args_t *g, co
                                    call->symbol,
                                    call->caller};
     calls_in_progress++;
-    int done = record_product(stream, math, &product, &why);
+    int done = capture_product(stream, math, &product, &why);
     calls_in_progress--;
     call->spoilt = done < 0;
     if (done > 0) lac_interpose_count_passthrough(call->symbol, LAC_PASS_GRAPH);
@@ -93,12 +93,11 @@ bool lacuna_gemm(call_t *call, void *handle, gemm_args_t *g)
     if (!handle_read(&call->next_fn->get, handle, &state)) return passed_on(call, LAC_PASS_HANDLE);
     int math = g->math == MATH_OF_HANDLE ? state.math : g->math;
     lac_pass_t why;
-    place_t *place = call_enter(state.stream, math, &why);
-    if (!place && !one) return passed_on(call, why == LAC_PASS_CAPTURED ? LAC_PASS_BATCH : why);
-    if (!place) return call_capture(call, state.stream, math, g, NULL, why);
-    return call_leave(call, place,
-                      one ? try_product(call, place->ctx, handle, g, registered)
-                          : try_batch(call, place->ctx, g));
+    stream_context_t *sc = call_enter(state.stream, math, &why);
+    if (!sc && !one) return passed_on(call, why == LAC_PASS_CAPTURED ? LAC_PASS_BATCH : why);
+    if (!sc) return call_capture(call, state.stream, math, g, NULL, why);
+    return call_leave(call, sc,
+                      one ? try_product(call, sc->ctx, handle, g, registered) : try_batch(call, sc->ctx, g));
 }
 
 int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)

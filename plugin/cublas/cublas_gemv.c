@@ -19,11 +19,11 @@ static bool lacuna_gemv(call_t *call, void *handle, const gemv_args_t *g)
     if ((double)g->m * (double)g->n < lac_interpose_min_macs()) return passed_on(call, LAC_PASS_SMALL);
     if (!handle_read(&call->next_fn->get, handle, &state)) return passed_on(call, LAC_PASS_HANDLE);
     lac_pass_t why;
-    place_t *place = call_enter(state.stream, state.math, &why);
-    if (!place) return passed_on(call, why);
-    int done = lac_try_sgemv(place->ctx, (lac_trans_t)g->ta, g->m, g->n, *g->alpha, g->a, g->lda, g->x,
-                             g->incx, *g->beta, g->y, g->incy, call->symbol, call->caller);
-    return call_leave(call, place, done);
+    stream_context_t *sc = call_enter(state.stream, state.math, &why);
+    if (!sc) return passed_on(call, why);
+    int done = lac_try_sgemv(sc->ctx, (lac_trans_t)g->ta, g->m, g->n, *g->alpha, g->a, g->lda, g->x, g->incx,
+                             *g->beta, g->y, g->incy, call->symbol, call->caller);
+    return call_leave(call, sc, done);
 }
 
 int enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS)

@@ -45,8 +45,8 @@ static bool lacuna_lt_matmul(call_t *call, LT_MATMUL_PARAMS)
         return false;
     }
     lac_pass_t why;
-    place_t *place = call_enter(stream, g->math, &why);
-    if (place) return call_leave(call, place, try_lt(call, place->ctx, &args, registered, LT_MATMUL_ARGS));
+    stream_context_t *sc = call_enter(stream, g->math, &why);
+    if (sc) return call_leave(call, sc, try_lt(call, sc->ctx, &args, registered, LT_MATMUL_ARGS));
     if (!read_lt_rest(&args, &call->next_fn->get, LT_MATMUL_ARGS)) return passed_on(call, LAC_PASS_TYPE);
     return call_capture(call, stream, g->math, g, &args.residual, why);
 }

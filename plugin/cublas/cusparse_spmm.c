@@ -132,9 +132,9 @@ static bool lacuna_spmm(call_t *call, SPMM_PARAMS)
     if (lac_interpose_min_macs() > 0.0 && (double)s.nnz * (double)s.n < LEAST)
         return passed_on(call, LAC_PASS_SMALL);
     lac_pass_t why;
-    place_t *place = call_enter(stream, CUBLAS_MATH_DEFAULT, &why);
-    if (!place) return passed_on(call, why);
-    return call_leave(call, place, lac_try_spmm(place->ctx, &s, call->symbol, call->caller));
+    stream_context_t *sc = call_enter(stream, CUBLAS_MATH_DEFAULT, &why);
+    if (!sc) return passed_on(call, why);
+    return call_leave(call, sc, lac_try_spmm(sc->ctx, &s, call->symbol, call->caller));
 }
 
 int enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS)

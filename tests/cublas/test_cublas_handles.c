@@ -226,7 +226,7 @@ static void test_vectors(void **state)
 }
 
 /* The last: a place that a stream was given is kept for good, and their number is bounded. */
-static void test_more_streams_than_places(void **state)
+static void test_more_streams_than_contexts(void **state)
 {
     int status = CUBLAS_SUCCESS, taken = 0;
     (void)state;
@@ -259,7 +259,7 @@ int main(void)
         cmocka_unit_test_setup(test_batches, begin),
         cmocka_unit_test_setup(test_null_arguments, begin),
         cmocka_unit_test_setup(test_vectors, begin),
-        cmocka_unit_test_setup(test_more_streams_than_places, begin),
+        cmocka_unit_test_setup(test_more_streams_than_contexts, begin),
     };
     return cmocka_run_group_tests(tests, ready, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A short list that only grows; finding a place in it takes no lock. */
-#include "cublas_places.h"
+#include "stream_context.h"
 #include "cublas_resolve.h"
 #include "cublas_shapes.h"
 
@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLACES_MAX = 64, STREAM_PER_THREAD = 2, CAPTURE_RELAXED = 2 };
+enum { STREAM_CONTEXTS_MAX = 64, STREAM_PER_THREAD = 2, CAPTURE_RELAXED = 2 };
 
-static place_t places[PLACES_MAX];
-static atomic_int place_count;
+static stream_context_t stream_contexts[STREAM_CONTEXTS_MAX];
+static atomic_int context_count;
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
@@ -33,12 +33,13 @@ static void look(void)
     *(void **)&exchange_mode = driver_symbol("cuThreadExchangeStreamCaptureMode");
 }
 
-static place_t *find(void *device, void *stream, int math)
+static stream_context_t *find(void *device, void *stream, int math)
 {
-    int count = atomic_load_explicit(&place_count, memory_order_acquire);
+    int count = atomic_load_explicit(&context_count, memory_order_acquire);
     for (int i = 0; i < count; i++)
-        if (places[i].stream == stream && places[i].device == device && places[i].math == math)
-            return &places[i];
+        if (stream_contexts[i].stream == stream && stream_contexts[i].device == device &&
+            stream_contexts[i].math == math)
+            return &stream_contexts[i];
     return NULL;
 }
 
@@ -62,37 +63,38 @@ bool capture_of(void *stream, capture_t *capture)
            status == CAPTURE_ACTIVE && !current_context(&capture->device);
 }
 
-bool places_estimate(void *device, int math, const lac_captured_gemm_t *product, lac_estimate_t *estimate)
+bool stream_contexts_estimate(void *device, int math, const lac_captured_gemm_t *product,
+                              lac_estimate_t *estimate)
 {
-    int count = atomic_load_explicit(&place_count, memory_order_acquire);
+    int count = atomic_load_explicit(&context_count, memory_order_acquire);
     bool found = false;
     for (int i = 0; !found && i < count; i++) {
-        place_t *place = &places[i];
-        if (place->device != device || place->math != math || !place->ctx) continue;
-        if (pthread_mutex_trylock(&place->lock))
+        stream_context_t *sc = &stream_contexts[i];
+        if (sc->device != device || sc->math != math || !sc->ctx) continue;
+        if (pthread_mutex_trylock(&sc->lock))
             continue; /* in use: it may well be this thread's other stream */
-        found = lac_gemm_estimate(place->ctx, product, estimate);
-        pthread_mutex_unlock(&place->lock);
+        found = lac_gemm_estimate(sc->ctx, product, estimate);
+        pthread_mutex_unlock(&sc->lock);
     }
     return found;
 }
 
 /* A place whose context could not be made is kept too: it will not be tried again. */
-static place_t *make(void *device, void *stream, int math)
+static stream_context_t *make(void *device, void *stream, int math)
 {
     pthread_mutex_lock(&making);
-    place_t *place = find(device, stream, math);
-    int count = atomic_load(&place_count);
-    if (!place && count < PLACES_MAX) {
-        place = &places[count];
-        *place = (place_t){.device = device, .stream = stream, .math = math};
-        pthread_mutex_init(&place->lock, NULL);
-        if (!lac_ctx_create_cuda(&place->ctx, -1, stream) && math != CUBLAS_MATH_DEFAULT)
-            lac_ctx_set(place->ctx, "math", math_name(math));
-        atomic_store_explicit(&place_count, count + 1, memory_order_release);
+    stream_context_t *sc = find(device, stream, math);
+    int count = atomic_load(&context_count);
+    if (!sc && count < STREAM_CONTEXTS_MAX) {
+        sc = &stream_contexts[count];
+        *sc = (stream_context_t){.device = device, .stream = stream, .math = math};
+        pthread_mutex_init(&sc->lock, NULL);
+        if (!lac_ctx_create_cuda(&sc->ctx, -1, stream) && math != CUBLAS_MATH_DEFAULT)
+            lac_ctx_set(sc->ctx, "math", math_name(math));
+        atomic_store_explicit(&context_count, count + 1, memory_order_release);
     }
     pthread_mutex_unlock(&making);
-    return place;
+    return sc;
 }
 
 /* Another thread may be recording in the mode in which nobody may allocate, unless he says that it is no
@@ -103,7 +105,7 @@ static int set_mode(int mode)
     return mode;
 }
 
-static place_t *find_or_make(void *stream, int math, lac_pass_t *why)
+static stream_context_t *find_or_make(void *stream, int math, lac_pass_t *why)
 {
     void *device = NULL;
     *why = LAC_PASS_CONTEXT;
@@ -114,13 +116,13 @@ static place_t *find_or_make(void *stream, int math, lac_pass_t *why)
     if (captured(stream)) return NULL;
     *why = LAC_PASS_CONTEXT;
     if (current_context(&device) || !device) return NULL;
-    place_t *place = find(device, stream, math);
-    if (place) return place->ctx ? place : NULL;
+    stream_context_t *sc = find(device, stream, math);
+    if (sc) return sc->ctx ? sc : NULL;
     int mode = set_mode(CAPTURE_RELAXED);
-    place = make(device, stream, math);
+    sc = make(device, stream, math);
     set_mode(mode);
-    if (!place) *why = LAC_PASS_STREAM;
-    return place && place->ctx ? place : NULL;
+    if (!sc) *why = LAC_PASS_STREAM;
+    return sc && sc->ctx ? sc : NULL;
 }
 
 int capture_relaxed_begin(void)
@@ -133,31 +135,31 @@ void capture_relaxed_end(int mode)
     set_mode(mode);
 }
 
-place_t *place_enter(void *stream, int math, lac_pass_t *why)
+stream_context_t *stream_context_enter(void *stream, int math, lac_pass_t *why)
 {
     pthread_once(&looked, look);
-    place_t *place = find_or_make(stream, math, why);
-    if (!place) return NULL;
-    pthread_mutex_lock(&place->lock);
-    place->capture_mode = set_mode(CAPTURE_RELAXED);
-    return place;
+    stream_context_t *sc = find_or_make(stream, math, why);
+    if (!sc) return NULL;
+    pthread_mutex_lock(&sc->lock);
+    sc->capture_mode = set_mode(CAPTURE_RELAXED);
+    return sc;
 }
 
-void place_leave(place_t *place)
+void stream_context_leave(stream_context_t *sc)
 {
-    int mode = place->capture_mode;
-    pthread_mutex_unlock(&place->lock);
+    int mode = sc->capture_mode;
+    pthread_mutex_unlock(&sc->lock);
     set_mode(mode);
 }
 
-void place_pause(place_t *place)
+void stream_context_pause(stream_context_t *sc)
 {
-    set_mode(place->capture_mode);
+    set_mode(sc->capture_mode);
 }
 
-void place_served(place_t *place)
+void stream_context_served(stream_context_t *sc)
 {
-    place->capture_mode = set_mode(CAPTURE_RELAXED);
-    lac_interpose_timing_end(place->ctx);
-    place_leave(place);
+    sc->capture_mode = set_mode(CAPTURE_RELAXED);
+    lac_interpose_timing_end(sc->ctx);
+    stream_context_leave(sc);
 }

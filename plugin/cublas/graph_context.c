@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A few contexts for recordings, lent and given back. */
-#include "cublas_recordings.h"
-#include "cublas_places.h"
+#include "graph_context.h"
+#include "stream_context.h"
 
 #include "lacuna/context.h"
 
@@ -10,31 +10,31 @@
 #include <stdlib.h>
 
 /* Each has a workspace for cuBLAS, 64 MB, and one for the routes. */
-enum { RECORDINGS_MAX = 8 };
+enum { GRAPH_CONTEXTS_MAX = 8 };
 
-typedef struct recording {
+typedef struct graph_context {
     void *device, *stream;
     unsigned long long capture;
     int math;
     lac_ctx_t *ctx;
     atomic_long products; /* in graphs that are alive; 0: free to be lent again */
-} recording_t;
+} graph_context_t;
 
-static recording_t recordings[RECORDINGS_MAX];
+static graph_context_t graph_contexts[GRAPH_CONTEXTS_MAX];
 static pthread_mutex_t lending = PTHREAD_MUTEX_INITIALIZER;
 
 /* Called when a graph and all that was made of it are gone. */
 static void give_back(void *owner)
 {
-    atomic_fetch_sub(&((recording_t *)owner)->products, 1);
+    atomic_fetch_sub(&((graph_context_t *)owner)->products, 1);
 }
 
 /* One that belongs to this capture, or a free one; with one more product to it. Called with the lock held. */
-static recording_t *lend(const capture_t *capture, void *stream, int math)
+static graph_context_t *lend(const capture_t *capture, void *stream, int math)
 {
-    recording_t *free_one = NULL;
-    for (int i = 0; i < RECORDINGS_MAX; i++) {
-        recording_t *r = &recordings[i];
+    graph_context_t *free_one = NULL;
+    for (int i = 0; i < GRAPH_CONTEXTS_MAX; i++) {
+        graph_context_t *r = &graph_contexts[i];
         bool in_use = atomic_load(&r->products) > 0;
         bool same = r->device == capture->device && r->math == math;
         if (in_use && same && r->capture == capture->id && r->stream == stream) return r;
@@ -52,15 +52,16 @@ static recording_t *lend(const capture_t *capture, void *stream, int math)
     return free_one;
 }
 
-int record_product(void *stream, int math, const lac_captured_gemm_t *product, lac_pass_t *why)
+int capture_product(void *stream, int math, const lac_captured_gemm_t *product, lac_pass_t *why)
 {
     capture_t capture;
     lac_estimate_t estimate;
     *why = LAC_PASS_CAPTURED;
-    if (!capture_of(stream, &capture) || !places_estimate(capture.device, math, product, &estimate)) return 0;
+    if (!capture_of(stream, &capture) || !stream_contexts_estimate(capture.device, math, product, &estimate))
+        return 0;
     int mode = capture_relaxed_begin(), done = 0;
     pthread_mutex_lock(&lending);
-    recording_t *r = lend(&capture, stream, math);
+    graph_context_t *r = lend(&capture, stream, math);
     if (r) {
         atomic_fetch_add(&r->products, 1);
         done = lac_capture_gemm(r->ctx, stream, product, &estimate, give_back, r);
