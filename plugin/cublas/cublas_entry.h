@@ -33,7 +33,7 @@ typedef struct call {
     const char *symbol;
     const void *caller;
     const next_fn_t *next_fn;
-    bool spoilt;             /* a capture that could not be continued */
+    bool capture_lost;       /* a capture that could not be continued */
     stream_context_t *timed; /* kept while cuBLAS serves a call that is being timed; else NULL */
 } call_t;
 
@@ -54,10 +54,10 @@ static inline bool call_begin(call_t *call, exported_symbol_t *symbol, const voi
 
 /* FORWARD(ask, type, arguments): the call as it came. */
 #define FORWARD(call, type, ...)                                                                             \
-    ((call)->spoilt ? CUBLAS_EXECUTION_FAILED                                                                \
-                    : (calls_in_progress++,                                                                  \
-                       served(call, (call)->next_fn->fn ? ((type *)(call)->next_fn->fn)(__VA_ARGS__)         \
-                                                        : CUBLAS_NOT_INITIALIZED)))
+    ((call)->capture_lost ? CUBLAS_EXECUTION_FAILED                                                          \
+                          : (calls_in_progress++,                                                            \
+                             served(call, (call)->next_fn->fn ? ((type *)(call)->next_fn->fn)(__VA_ARGS__)   \
+                                                              : CUBLAS_NOT_INITIALIZED)))
 static inline int served(const call_t *call, int status)
 {
     calls_in_progress--;

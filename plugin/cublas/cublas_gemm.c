@@ -32,7 +32,7 @@ bool call_capture(call_t *call, void *stream, int math, const gemm_args_t *g, co
     calls_in_progress++;
     int done = capture_product(stream, math, &product, &why);
     calls_in_progress--;
-    call->spoilt = done < 0;
+    call->capture_lost = done < 0;
     if (done > 0) lac_interpose_count_passthrough(call->symbol, LAC_PASS_GRAPH);
     return done > 0 || passed_on(call, why);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "apitest.h"
-#include "check_trials.h"
+#include "check_apitests.h"
 #include "command_check.h"
 
 #define KEY_CORRUPT 256
@@ -47,7 +47,8 @@ static int check_one(const void *arguments, const ref_problem_t *problem, const 
     int code = check_case_make(&run, problem, options, report, arg, a->check.command);
     if (code != EXIT_OK) return code;
     check_case_products(&run);
-    if (route_set_has(&options->routes, ROUTE_AUTO)) check_trials(&run.set, options, a->corrupt, report, arg);
+    if (route_set_has(&options->routes, ROUTE_AUTO))
+        check_apitests(&run.set, options, a->corrupt, report, arg);
     check_case_contents(&run);
     check_case_free(&run);
     return EXIT_OK;

@@ -81,7 +81,7 @@ static bool right(const float *result)
 
 static float c[M * N];
 
-static void spoil(void)
+static void corrupt(void)
 {
     memset(c, 0x7f, sizeof c);
 }
@@ -91,14 +91,14 @@ static const float alpha = 1.0f, beta = 0.0f;
 
 static bool plain_calls_are_right(void)
 {
-    spoil();
+    corrupt();
     sgemm_("N", "N", &m, &n, &k, &alpha, a, &m, b, &k, &beta, c, &m, 1, 1);
     if (!right(c)) return false;
-    spoil();
+    corrupt();
     for (int j = 0; j < N; j++)
         sgemv_("N", &m, &k, &alpha, a, &m, b + j * K, &one, &beta, c + j * M, &one, 1);
     if (!right(c)) return false;
-    spoil();
+    corrupt();
     cblas_sgemm(102, 111, 111, M, N, K, 1.0f, a, M, b, K, 0.0f, c, M);
     return right(c);
 }
@@ -107,7 +107,7 @@ static bool plain_calls_are_right(void)
 static bool other_calls_are_right(void)
 {
     float reversed[K];
-    spoil();
+    corrupt();
     sgemm_("T", "T", &m, &n, &k, &alpha, at, &k, bt, &n, &beta, c, &m, 1, 1);
     if (!right(c)) return false;
     sgemm_("N", "N", &m, &n, &k, &beta, a, &m, b, &k, &alpha, c, &m, 1, 1);

@@ -12,75 +12,75 @@
 static const char plain_problem[] = "sgemm:NN:7x300x41:A=bern0.1:s4";
 
 /* The operands of a call that something is wrong with. */
-typedef struct spoilt {
+typedef struct corrupted {
     lac_obj_t a, b, c;
     void *foreign;
-} spoilt_t;
+} corrupted_t;
 
-static void host_space(spoilt_t *x)
+static void host_space(corrupted_t *x)
 {
     x->a.space = LAC_HOST;
 }
-static void no_space(spoilt_t *x)
+static void no_space(corrupted_t *x)
 {
     x->b.space = (lac_space_t)7;
 }
-static void host_a(spoilt_t *x)
+static void host_a(corrupted_t *x)
 {
     x->a.buf = x->foreign;
 }
-static void host_b(spoilt_t *x)
+static void host_b(corrupted_t *x)
 {
     x->b.buf = x->foreign;
 }
-static void host_c(spoilt_t *x)
+static void host_c(corrupted_t *x)
 {
     x->c.buf = x->foreign;
 }
-static void no_a(spoilt_t *x)
+static void no_a(corrupted_t *x)
 {
     x->a.buf = NULL;
 }
-static void no_c(spoilt_t *x)
+static void no_c(corrupted_t *x)
 {
     x->c.buf = NULL;
 }
-static void alias_a(spoilt_t *x)
+static void alias_a(corrupted_t *x)
 {
     x->c.buf = x->a.buf;
 }
-static void alias_b(spoilt_t *x)
+static void alias_b(corrupted_t *x)
 {
     x->c.buf = (float *)x->b.buf + 5;
 }
-static void negative(spoilt_t *x)
+static void negative(corrupted_t *x)
 {
     x->a.m = -1;
 }
-static void unfitting(spoilt_t *x)
+static void unfitting(corrupted_t *x)
 {
     x->b.m -= 1;
 }
-static void overlapping(spoilt_t *x)
+static void overlapping(corrupted_t *x)
 {
     x->b.rs = 3;
 }
-static void bytes_out(spoilt_t *x)
+static void bytes_out(corrupted_t *x)
 {
     x->c.dt = LAC_U8;
 }
-static void unknown_type(spoilt_t *x)
+static void unknown_type(corrupted_t *x)
 {
     x->b.dt = (lac_dt_t)9;
 }
-static void unknown_trans(spoilt_t *x)
+static void unknown_trans(corrupted_t *x)
 {
     x->a.trans = (lac_trans_t)2;
 }
 
 static const struct {
     const char *what;
-    void (*spoil)(spoilt_t *x);
+    void (*corrupt)(corrupted_t *x);
     lac_status_t status;
     const char *word;
 } mistakes[] = {{"an operand of the host's space", host_space, LAC_ERR_SPACE, "a.space"},
@@ -113,13 +113,13 @@ static void check_mistakes(gpu_case_t *x, void *foreign, const char *kind)
 {
     for (size_t i = 0; i < GPU_COUNT(mistakes); i++) {
         char what[160];
-        spoilt_t spoilt = {x->a, x->b, x->c, foreign};
+        corrupted_t corrupted = {x->a, x->b, x->c, foreign};
         lac_plan_t *plan = NULL;
         snprintf(what, sizeof what, "%s (%s)", mistakes[i].what, kind);
-        mistakes[i].spoil(&spoilt);
-        lac_status_t status = lac_gemm(x->ctx, NULL, &spoilt.a, &spoilt.b, NULL, &spoilt.c);
+        mistakes[i].corrupt(&corrupted);
+        lac_status_t status = lac_gemm(x->ctx, NULL, &corrupted.a, &corrupted.b, NULL, &corrupted.c);
         gpu_expect_error(status, mistakes[i].status, mistakes[i].word, what);
-        status = lac_plan_create(x->ctx, &plan, &spoilt.a, &spoilt.b, &spoilt.c, NULL);
+        status = lac_plan_create(x->ctx, &plan, &corrupted.a, &corrupted.b, &corrupted.c, NULL);
         gpu_expect_error(status, mistakes[i].status, mistakes[i].word, what);
         if (plan) gpu_fail("%s: a plan was made", what);
         expect_untouched(x, what);

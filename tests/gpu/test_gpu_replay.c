@@ -159,13 +159,13 @@ static void take_what_is_free(lac_ctx_t *ctx, void *block[BLOCKS])
 static void give_back(lac_ctx_t *ctx, void *block[BLOCKS])
 {
     static unsigned char found[BLOCK];
-    bool spoilt = false;
+    bool corrupted = false;
     for (int i = 0; i < BLOCKS; i++) {
         gpu_expect(lac_device_download(ctx, found, block[i], BLOCK), LAC_OK, "download");
-        for (int j = 0; j < BLOCK; j++) spoilt |= found[j] != FILL;
+        for (int j = 0; j < BLOCK; j++) corrupted |= found[j] != FILL;
         lac_device_free(ctx, block[i]);
     }
-    if (spoilt) gpu_fail("a replay wrote into memory that is not the context's any more");
+    if (corrupted) gpu_fail("a replay wrote into memory that is not the context's any more");
 }
 
 /* The workspace grows after a recording was made: the recording keeps the one that it knows. */

@@ -47,7 +47,7 @@ typedef struct sizes {
     int m, n, k, lda, ldb, ldc;
 } sizes_t;
 
-static sizes_t spoilt(int member, int value)
+static sizes_t corrupted(int member, int value)
 {
     int v[] = {3, 4, 5, 6, 7, 8};
     if (member < 6) v[member] = value;
@@ -88,16 +88,16 @@ int main(void)
 {
     setvbuf(stdout, NULL, _IOLBF, 0); /* a reporter may end the process */
     const char letters[] = "NTCtXR";
-    for (int i = 0; i < 36; i++) try_fortran(letters[i / 6], letters[i % 6], spoilt(6, 0));
+    for (int i = 0; i < 36; i++) try_fortran(letters[i / 6], letters[i % 6], corrupted(6, 0));
     for (int order = 100; order < 104; order++)
-        for (int i = 0; i < 25; i++) try_c(order, 110 + i / 5, 110 + i % 5, spoilt(6, 0));
+        for (int i = 0; i < 25; i++) try_c(order, 110 + i / 5, 110 + i % 5, corrupted(6, 0));
     for (int member = 0; member < 6; member++)
         for (int value = -1; value < 3; value++) {
-            try_fortran('N', 'T', spoilt(member, value));
-            try_fortran('C', 'n', spoilt(member, value));
+            try_fortran('N', 'T', corrupted(member, value));
+            try_fortran('C', 'n', corrupted(member, value));
             for (int order = 101; order < 103; order++) {
-                try_c(order, 111, 112, spoilt(member, value));
-                try_c(order, 113, 111, spoilt(member, value));
+                try_c(order, 111, 112, corrupted(member, value));
+                try_c(order, 113, 111, corrupted(member, value));
             }
         }
     return 0;

@@ -64,7 +64,7 @@ static void test_every_symbol_computes(void **state)
 /* Which member of a case is spoilt, and the number that netlib reports in each kind of call: Fortran,
  * column-major C, row-major C. */
 typedef struct complaint {
-    char spoilt;
+    char corrupted;
     int sgemm[3], sgemv[3];
 } complaint_t;
 
@@ -74,7 +74,7 @@ static const complaint_t complaints[] = {
     {'a', {8, 9, 9}, {6, 7, 7}}, {'b', {10, 11, 11}, {8, 9, 9}}, {'c', {13, 14, 14}, {11, 12, 12}},
 };
 
-static void spoil(char what)
+static void corrupt(char what)
 {
     switch (what) {
     case 'o':
@@ -120,12 +120,12 @@ static void test_every_bad_argument_is_reported(void **state)
                 if (expected == 0) continue;
                 assert_true(plugin_case_make(&one, symbol, kind == 2 ? 144 + 44 : 44));
                 memcpy(one.want, one.c, sizeof one.c);
-                spoil(complaints[i].spoilt);
+                corrupt(complaints[i].corrupted);
                 reported = 0;
                 plugin_case_call(&one, symbol, dlsym(plugin, symbol->name));
                 if (reported != expected)
                     fail_msg("%s kind %d spoilt %c: reported %d, not %d", symbol->name, kind,
-                             complaints[i].spoilt, reported, expected);
+                             complaints[i].corrupted, reported, expected);
                 assert_string_equal(reported_routine, !fortran ? symbol->name : gemv ? "SGEMV " : "SGEMM ");
                 assert_memory_equal(one.want, one.c, sizeof one.c);
             }

@@ -72,7 +72,7 @@ static void set_all(ref_matrix_t *x)
         }
 }
 
-static void spoil(ref_matrix_t *x, int64_t at)
+static void corrupt(ref_matrix_t *x, int64_t at)
 {
     if (x->dt == LAC_U8)
         ((uint8_t *)x->data)[at] ^= 1;
@@ -83,23 +83,23 @@ static void spoil(ref_matrix_t *x, int64_t at)
 /* Each slot in turn: an element may change, padding and guards may not. */
 static void check_every_slot(ref_matrix_t *x)
 {
-    int64_t spoiled = 0, where = 0;
+    int64_t corrupted = 0, where = 0;
 
     set_all(x);
     assert_true(ref_matrix_padding_intact(x, &where));
     assert_int_equal(ref_matrix_nonzeros(x), x->m < x->n ? x->m : x->n);
     for (int64_t at = -x->guard; at < x->slots + x->guard; at++) {
         uint64_t before = ref_matrix_checksum(x);
-        spoil(x, at);
+        corrupt(x, at);
         bool intact = ref_matrix_padding_intact(x, &where);
         assert_true(intact == (ref_matrix_checksum(x) != before));
         if (!intact) {
             assert_int_equal(where, at);
-            spoiled++;
+            corrupted++;
         }
-        spoil(x, at);
+        corrupt(x, at);
     }
-    assert_int_equal(spoiled, x->slots - x->m * x->n + 2 * x->guard);
+    assert_int_equal(corrupted, x->slots - x->m * x->n + 2 * x->guard);
 }
 
 static void test_every_slot_of_padding_is_watched(void **state)
@@ -140,8 +140,8 @@ static void test_copy_and_restore(void **state)
     assert_true(ref_matrix_copy(&y, &x));
     assert_ptr_not_equal(x.data, y.data);
     assert_true(ref_matrix_checksum(&y) == ref_matrix_checksum(&x));
-    spoil(&y, 0);
-    spoil(&y, -1);
+    corrupt(&y, 0);
+    corrupt(&y, -1);
     assert_true(ref_matrix_checksum(&y) != ref_matrix_checksum(&x));
     assert_false(ref_matrix_padding_intact(&y, NULL));
     ref_matrix_restore(&y, &x);

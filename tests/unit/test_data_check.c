@@ -10,16 +10,16 @@
 enum { M = 3, N = 4, K = 5, SLOTS = 64 };
 
 /* One good call of which each test spoils something. */
-typedef struct bad_call {
+typedef struct invalid_args {
     lac_ctx_t *ctx;
     float a[SLOTS], b[SLOTS], c[SLOTS], before[SLOTS];
     lac_obj_t op[3]; /* a, b, c */
     const lac_obj_t *pass[3];
-} bad_call_t;
+} invalid_args_t;
 
 static const char *const names[] = {"a", "b", "c"};
 
-static void make(bad_call_t *t)
+static void make(invalid_args_t *t)
 {
     for (int i = 0; i < SLOTS; i++) t->a[i] = t->b[i] = 1.0f, t->c[i] = t->before[i] = (float)i + 0.5f;
     t->op[0] = lac_obj_rowmajor(LAC_F32, M, K, t->a, K);
@@ -28,7 +28,7 @@ static void make(bad_call_t *t)
     for (int i = 0; i < 3; i++) t->pass[i] = &t->op[i];
 }
 
-static void expect_bad(bad_call_t *t, lac_status_t want, const char *word, const char *what)
+static void expect_bad(invalid_args_t *t, lac_status_t want, const char *word, const char *what)
 {
     lac_decision_t decision;
     lac_plan_t *plan = (lac_plan_t *)t;
@@ -45,59 +45,59 @@ static void expect_bad(bad_call_t *t, lac_status_t want, const char *word, const
     if (memcmp(t->c, t->before, sizeof t->c)) fail_msg("%s: c was written", what);
 }
 
-static void spoil_null(lac_obj_t *x)
+static void corrupt_null(lac_obj_t *x)
 {
     x->buf = NULL;
 }
-static void spoil_type(lac_obj_t *x)
+static void corrupt_type(lac_obj_t *x)
 {
     x->dt = (lac_dt_t)7;
 }
-static void spoil_trans(lac_obj_t *x)
+static void corrupt_trans(lac_obj_t *x)
 {
     x->trans = (lac_trans_t)2;
 }
-static void spoil_device(lac_obj_t *x)
+static void corrupt_device(lac_obj_t *x)
 {
     x->space = LAC_DEVICE;
 }
-static void spoil_space(lac_obj_t *x)
+static void corrupt_space(lac_obj_t *x)
 {
     x->space = (lac_space_t)9;
 }
-static void spoil_rows(lac_obj_t *x)
+static void corrupt_rows(lac_obj_t *x)
 {
     x->m = -1;
 }
-static void spoil_columns(lac_obj_t *x)
+static void corrupt_columns(lac_obj_t *x)
 {
     x->n = INT64_MIN;
 }
-static void spoil_overflow(lac_obj_t *x)
+static void corrupt_overflow(lac_obj_t *x)
 {
     x->m = INT64_MAX, x->rs = 4;
 }
-static void spoil_bytes(lac_obj_t *x)
+static void corrupt_bytes(lac_obj_t *x)
 {
     x->m = INT64_C(1) << 59, x->rs = 4;
 }
-static void spoil_stride_least(lac_obj_t *x)
+static void corrupt_stride_least(lac_obj_t *x)
 {
     x->cs = INT64_MIN;
 }
-static void spoil_ld(lac_obj_t *x)
+static void corrupt_ld(lac_obj_t *x)
 {
     x->rs = x->n - 1;
 }
-static void spoil_ld_negative(lac_obj_t *x)
+static void corrupt_ld_negative(lac_obj_t *x)
 {
     x->rs = 1 - x->n;
 }
-static void spoil_rs_zero(lac_obj_t *x)
+static void corrupt_rs_zero(lac_obj_t *x)
 {
     x->rs = 0;
 }
-static void spoil_cs_zero(lac_obj_t *x)
+static void corrupt_cs_zero(lac_obj_t *x)
 {
     x->cs = 0;
 }
@@ -106,32 +106,32 @@ static void test_operand_alone(void **state)
 {
     static const struct {
         const char *what;
-        void (*spoil)(lac_obj_t *);
+        void (*corrupt)(lac_obj_t *);
         lac_status_t input, output; /* of a and b, of c */
     } cases[] = {
-        {"buf NULL", spoil_null, LAC_ERR_EMPTY, LAC_ERR_NULL},
-        {"dt 7", spoil_type, LAC_ERR_TYPE, LAC_ERR_TYPE},
-        {"trans 2", spoil_trans, LAC_ERR_VALUE, LAC_ERR_VALUE},
-        {"space device", spoil_device, LAC_ERR_SPACE, LAC_ERR_SPACE},
-        {"space 9", spoil_space, LAC_ERR_SPACE, LAC_ERR_SPACE},
-        {"m -1", spoil_rows, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
-        {"n least", spoil_columns, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
-        {"m overflows elements", spoil_overflow, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
-        {"m overflows bytes", spoil_bytes, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
-        {"cs least", spoil_stride_least, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
-        {"rs too small", spoil_ld, LAC_ERR_STRIDE, LAC_ERR_STRIDE},
-        {"rs too small, negative", spoil_ld_negative, LAC_ERR_STRIDE, LAC_ERR_STRIDE},
-        {"rs 0", spoil_rs_zero, LAC_ERR_STRIDE, LAC_ERR_STRIDE},
-        {"cs 0", spoil_cs_zero, LAC_ERR_STRIDE, LAC_ERR_STRIDE},
+        {"buf NULL", corrupt_null, LAC_ERR_EMPTY, LAC_ERR_NULL},
+        {"dt 7", corrupt_type, LAC_ERR_TYPE, LAC_ERR_TYPE},
+        {"trans 2", corrupt_trans, LAC_ERR_VALUE, LAC_ERR_VALUE},
+        {"space device", corrupt_device, LAC_ERR_SPACE, LAC_ERR_SPACE},
+        {"space 9", corrupt_space, LAC_ERR_SPACE, LAC_ERR_SPACE},
+        {"m -1", corrupt_rows, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
+        {"n least", corrupt_columns, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
+        {"m overflows elements", corrupt_overflow, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
+        {"m overflows bytes", corrupt_bytes, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
+        {"cs least", corrupt_stride_least, LAC_ERR_EXTENT, LAC_ERR_EXTENT},
+        {"rs too small", corrupt_ld, LAC_ERR_STRIDE, LAC_ERR_STRIDE},
+        {"rs too small, negative", corrupt_ld_negative, LAC_ERR_STRIDE, LAC_ERR_STRIDE},
+        {"rs 0", corrupt_rs_zero, LAC_ERR_STRIDE, LAC_ERR_STRIDE},
+        {"cs 0", corrupt_cs_zero, LAC_ERR_STRIDE, LAC_ERR_STRIDE},
     };
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     char what[128], word[8];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int x = 0; x < 3; x++) {
             make(&t); /* a good call before, whose views are remembered */
             unit_expect(lac_gemm(t.ctx, NULL, &t.op[0], &t.op[1], NULL, &t.op[2]), LAC_OK, "good");
             make(&t);
-            cases[i].spoil(&t.op[x]);
+            cases[i].corrupt(&t.op[x]);
             snprintf(what, sizeof what, "%s of %s", cases[i].what, names[x]);
             snprintf(word, sizeof word, "%s", names[x]);
             expect_bad(&t, x == 2 ? cases[i].output : cases[i].input, word, what);
@@ -140,7 +140,7 @@ static void test_operand_alone(void **state)
 
 static void test_null_pointers(void **state)
 {
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     lac_decision_t decision;
     for (int x = 0; x < 3; x++) {
         char word[8];
@@ -169,7 +169,7 @@ static void test_null_pointers(void **state)
 
 static void test_c_is_f32(void **state)
 {
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     make(&t);
     t.op[2].dt = LAC_U8;
     expect_bad(&t, LAC_ERR_TYPE, "c.dt", "c u8");
@@ -178,7 +178,7 @@ static void test_c_is_f32(void **state)
 /* A view may be good for itself, and the call good but for where its output lies. */
 static void test_overlap_after_a_good_call(void **state)
 {
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     make(&t);
     unit_expect(lac_gemm(t.ctx, NULL, &t.op[0], &t.op[1], NULL, &t.op[2]), LAC_OK, "good");
     make(&t);
@@ -191,7 +191,7 @@ static void test_overlap_after_a_good_call(void **state)
 
 static void test_extents_that_do_not_fit(void **state)
 {
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     make(&t);
     t.op[0].m--;
     expect_bad(&t, LAC_ERR_EXTENT, "a:", "m of a");
@@ -215,7 +215,7 @@ static void test_extents_that_do_not_fit(void **state)
 static void test_metadata_of_another_matrix(void **state)
 {
     for (int x = 0; x < 2; x++) {
-        bad_call_t t = {.ctx = *state};
+        invalid_args_t t = {.ctx = *state};
         lac_meta_t *meta;
         char word[16];
         make(&t);
@@ -230,7 +230,7 @@ static void test_metadata_of_another_matrix(void **state)
 static void test_sparse_only(void **state)
 {
     static const int32_t ptr[M + 1] = {0, 1, 1, 2}, idx[] = {4, 0};
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     lac_meta_t *meta;
     make(&t);
     unit_expect(lac_meta_create(&meta, M, K), LAC_OK, "create");
@@ -249,7 +249,7 @@ static void test_sparse_only(void **state)
 /* A scanned format may be out of date: it does not stand for an operand that is not frozen. */
 static void test_scanned_is_no_answer(void **state)
 {
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     lac_meta_t *meta;
     make(&t);
     unit_expect(lac_meta_create(&meta, M, K), LAC_OK, "create");
@@ -296,7 +296,7 @@ static void test_empty_operands_need_no_buffer(void **state)
 
 static void test_call_settings(void **state)
 {
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     static const struct {
         size_t size;
         const char *route;
@@ -331,7 +331,7 @@ static void test_call_settings(void **state)
 
 static void test_message_is_forgotten(void **state)
 {
-    bad_call_t t = {.ctx = *state};
+    invalid_args_t t = {.ctx = *state};
     make(&t);
     unit_expect(lac_gemm(t.ctx, NULL, NULL, &t.op[1], NULL, &t.op[2]), LAC_ERR_NULL, "a");
     assert_true(lac_last_error()[0]);

@@ -6,16 +6,16 @@
 
 #include <stdint.h>
 
-#include "dice.h"
+#include "rng.h"
 #include "ref_problem.h"
 
 /* Number `index` of the fuzz stream: any corner of the grammar, extents 0 .. about 200. */
 ref_problem_t problem_random_check(uint64_t seed, uint64_t index);
 
 /* Rows or columns, at times with a step, at times with padding. */
-ref_layout_t problem_random_layout(dice_t *dice);
+ref_layout_t problem_random_layout(rng_t *rng);
 
 /* The structure with this density, and blocks of 1 to 32 rows and columns. */
-ref_pattern_t problem_random_pattern(dice_t *dice, ref_structure_t structure, double density);
+ref_pattern_t problem_random_pattern(rng_t *rng, ref_structure_t structure, double density);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Public calls with all their arguments in one place, so that one of them can be spoiled. */
-#ifndef TOOL_BAD_CALL_H
-#define TOOL_BAD_CALL_H
+#ifndef TOOL_INVALID_ARGS_H
+#define TOOL_INVALID_ARGS_H
 
-#include "trial.h"
+#include "apitest_call.h"
 
 typedef enum bad_entry {
     BAD_GEMM,
@@ -25,8 +25,8 @@ typedef enum bad_entry {
     BAD_ENTRIES
 } bad_entry_t;
 
-/* The arguments of one of them: right ones, as bad_call_make leaves them. */
-typedef struct bad_call {
+/* The arguments of one of them: right ones, as invalid_args_make leaves them. */
+typedef struct invalid_args {
     bad_entry_t entry;
     lac_ctx_t *ctx;
     int operands;           /* of this call, 1 to 3                                  */
@@ -42,23 +42,23 @@ typedef struct bad_call {
     lac_inc_t stride_a, stride_c;
     lac_index_t it;
     unsigned what;
-    bool listed, written;         /* false: NULL for the rows, or for what is written      */
-    placed_matrix_t out;          /* what the call would write, where that is not C        */
-    placed_array_t list, scratch; /* rows of a slice; counts and bits                      */
-    lac_meta_t *other;            /* metadata of another shape                             */
+    bool listed, written;           /* false: NULL for the rows, or for what is written      */
+    guarded_matrix_t out;           /* what the call would write, where that is not C        */
+    guarded_buffer_t list, scratch; /* rows of a slice; counts and bits                      */
+    lac_meta_t *other;              /* metadata of another shape                             */
     lac_plan_t *plan;
-} bad_call_t;
+} invalid_args_t;
 
 /* The name of the entry point. */
 const char *bad_entry_name(bad_entry_t entry);
 
 /* Right arguments for that call on A and B of the trial, C and scratch for what it writes. To be freed also
  * where an error is returned. */
-lac_status_t bad_call_make(bad_call_t *b, bad_entry_t entry, trial_t *t);
-lac_status_t bad_call_run(bad_call_t *b);
+lac_status_t invalid_args_make(invalid_args_t *b, bad_entry_t entry, apitest_t *t);
+lac_status_t invalid_args_run(invalid_args_t *b);
 
 /* Whether nothing but C was written; of C the caller knows. Fetches. */
-bool bad_call_untouched(bad_call_t *b, const trial_t *t);
-void bad_call_free(bad_call_t *b);
+bool invalid_args_untouched(invalid_args_t *b, const apitest_t *t);
+void invalid_args_free(invalid_args_t *b);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "index_list.h"
-#include "trial.h"
+#include "apitest_call.h"
 
 /* A compressed format in the caller's index type, one entry of it spoiled, or an active list or a bitmask. */
 typedef struct offer {
@@ -43,30 +43,30 @@ static void expect(offer_t *o, lac_status_t want, const char *argument)
 }
 
 /* Row pointers that begin elsewhere, fall, or leave no room for so many entries. */
-static void spoil_pointers(dice_t *dice, offer_t *o)
+static void corrupt_pointers(rng_t *rng, offer_t *o)
 {
     ref_compressed_t *format = &o->compressed;
-    int64_t i = 1 + (int64_t)dice_below(dice, (uint64_t)format->lines + 1);
+    int64_t i = 1 + (int64_t)rng_below(rng, (uint64_t)format->lines + 1);
     expect(o, LAC_ERR_SPARSE, "ptr");
     if (i > format->lines)
         format->ptr[0] = 1;
-    else if (dice_below(dice, 2) == 0)
+    else if (rng_below(rng, 2) == 0)
         format->ptr[i] = format->ptr[i - 1] - 1;
     else
         format->ptr[i] = format->ptr[i - 1] + format->width + 1;
 }
 
 /* Indices outside, twice, or not in order. */
-static void spoil_indices(dice_t *dice, offer_t *o, int32_t *idx, int64_t entry, bool has_next, int64_t width)
+static void corrupt_indices(rng_t *rng, offer_t *o, int32_t *idx, int64_t entry, bool has_next, int64_t width)
 {
     expect(o, LAC_ERR_SPARSE, "idx");
     int32_t own = idx[entry];
-    switch (has_next ? dice_below(dice, 4) : dice_below(dice, 2)) {
+    switch (has_next ? rng_below(rng, 4) : rng_below(rng, 2)) {
     case 0:
-        idx[entry] = -1 - (int32_t)dice_below(dice, 1000);
+        idx[entry] = -1 - (int32_t)rng_below(rng, 1000);
         break;
     case 1:
-        idx[entry] = (int32_t)width + (int32_t)dice_below(dice, 1000);
+        idx[entry] = (int32_t)width + (int32_t)rng_below(rng, 1000);
         break;
     case 2:
         idx[entry + 1] = own;
@@ -77,93 +77,94 @@ static void spoil_indices(dice_t *dice, offer_t *o, int32_t *idx, int64_t entry,
     }
 }
 
-static void spoil_compressed(dice_t *dice, offer_t *o)
+static void corrupt_compressed(rng_t *rng, offer_t *o)
 {
     const ref_compressed_t *format = &o->compressed;
-    if (format->nnz == 0 || dice_below(dice, 3) == 0) {
-        spoil_pointers(dice, o);
+    if (format->nnz == 0 || rng_below(rng, 3) == 0) {
+        corrupt_pointers(rng, o);
         return;
     }
-    int64_t entry = (int64_t)dice_below(dice, (uint64_t)format->nnz), line = 0;
+    int64_t entry = (int64_t)rng_below(rng, (uint64_t)format->nnz), line = 0;
     while (format->ptr[line + 1] <= entry) line++;
-    spoil_indices(dice, o, format->idx, entry, entry + 1 < format->ptr[line + 1], format->width);
+    corrupt_indices(rng, o, format->idx, entry, entry + 1 < format->ptr[line + 1], format->width);
 }
 
-static void spoil_active(dice_t *dice, offer_t *o)
+static void corrupt_active(rng_t *rng, offer_t *o)
 {
     const ref_active_t *format = &o->active;
-    if (format->active == 0 || dice_below(dice, 3) == 0) {
+    if (format->active == 0 || rng_below(rng, 3) == 0) {
         expect(o, LAC_ERR_EXTENT, "count");
-        o->count = dice_below(dice, 2) == 0 ? -1 : format->cols + 1;
+        o->count = rng_below(rng, 2) == 0 ? -1 : format->cols + 1;
         return;
     }
-    int64_t entry = (int64_t)dice_below(dice, (uint64_t)format->active);
-    spoil_indices(dice, o, format->k, entry, entry + 1 < format->active, format->cols);
+    int64_t entry = (int64_t)rng_below(rng, (uint64_t)format->active);
+    corrupt_indices(rng, o, format->k, entry, entry + 1 < format->active, format->cols);
 }
 
 /* A bit behind the last column, where the last word has one. */
-static void spoil_bits(dice_t *dice, offer_t *o)
+static void corrupt_bits(rng_t *rng, offer_t *o)
 {
     const ref_bits_t *format = &o->bits;
     if (format->cols % 64 == 0 || format->rows == 0) return;
-    int64_t row = (int64_t)dice_below(dice, (uint64_t)format->rows),
-            bit = format->cols % 64 + (int64_t)dice_below(dice, (uint64_t)(64 - format->cols % 64));
+    int64_t row = (int64_t)rng_below(rng, (uint64_t)format->rows),
+            bit = format->cols % 64 + (int64_t)rng_below(rng, (uint64_t)(64 - format->cols % 64));
     format->bits[(row + 1) * format->words - 1] |= UINT64_C(1) << bit;
     expect(o, LAC_ERR_SPARSE, "bits");
 }
 
 /* What was wanted is LAC_OK where nothing could be spoiled. */
-static void spoil(dice_t *dice, offer_t *o)
+static void corrupt(rng_t *rng, offer_t *o)
 {
     expect(o, LAC_OK, "");
     if (o->format == LAC_META_ACTIVE)
-        spoil_active(dice, o);
+        corrupt_active(rng, o);
     else if (o->format == LAC_META_BITMASK)
-        spoil_bits(dice, o);
+        corrupt_bits(rng, o);
     else
-        spoil_compressed(dice, o);
+        corrupt_compressed(rng, o);
 }
 
 /* What is attached, in the context's space; it must outlive the metadata. */
 typedef struct attached {
-    placed_array_t first, second, val;
+    guarded_buffer_t first, second, val;
 } attached_t;
 
 static void free_attached(attached_t *at)
 {
-    placed_array_free(&at->first);
-    placed_array_free(&at->second);
-    placed_array_free(&at->val);
+    guarded_buffer_free(&at->first);
+    guarded_buffer_free(&at->second);
+    guarded_buffer_free(&at->val);
 }
 
 /* The list in the caller's index type. */
-static lac_status_t copy_indices(placed_array_t *array, lac_ctx_t *ctx, lac_index_t it, const void *from,
+static lac_status_t copy_indices(guarded_buffer_t *array, lac_ctx_t *ctx, lac_index_t it, const void *from,
                                  lac_index_t from_it, int64_t count)
 {
     void *list = calloc((size_t)count + 1, index_width(it));
     for (int64_t i = 0; list && i < count; i++) index_store(list, it, i, index_load(from, from_it, i));
     lac_status_t status =
-        list ? placed_array_make(array, ctx, (size_t)count * index_width(it), list) : LAC_ERR_MEMORY;
+        list ? guarded_buffer_make(array, ctx, (size_t)count * index_width(it), list) : LAC_ERR_MEMORY;
     free(list);
     return status;
 }
 
-static lac_status_t attach_compressed(const trial_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at)
+static lac_status_t attach_compressed(const apitest_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at)
 {
     const ref_compressed_t *format = &o->compressed;
     lac_status_t status = copy_indices(&at->first, t->ctx, o->it, format->ptr, LAC_I64, format->lines + 1);
     if (status == LAC_OK)
         status = copy_indices(&at->second, t->ctx, o->it, format->idx, LAC_I32, format->nnz);
     if (status == LAC_OK)
-        status = placed_array_make(&at->val, t->ctx, (size_t)format->nnz * sizeof *format->val, format->val);
+        status =
+            guarded_buffer_make(&at->val, t->ctx, (size_t)format->nnz * sizeof *format->val, format->val);
     if (status != LAC_OK) return status;
-    const void *ptr = placed_array_at(&at->first), *idx = placed_array_at(&at->second);
-    const float *val = placed_array_at(&at->val);
+    const void *ptr = guarded_buffer_at(&at->first), *idx = guarded_buffer_at(&at->second);
+    const float *val = guarded_buffer_at(&at->val);
     return o->format == LAC_META_CSR ? lac_meta_attach_csr(meta, o->it, ptr, idx, val)
                                      : lac_meta_attach_csc(meta, o->it, ptr, idx, val);
 }
 
-static lac_status_t attach(const trial_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at)
+static lac_status_t attach(const apitest_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at)
 {
     const ref_active_t *active = &o->active;
     const ref_bits_t *bits = &o->bits;
@@ -172,67 +173,68 @@ static lac_status_t attach(const trial_t *t, lac_meta_t *meta, const offer_t *o,
     if (o->format == LAC_META_ACTIVE) {
         status = copy_indices(&at->first, t->ctx, LAC_I32, active->k, LAC_I32, active->active);
         if (status == LAC_OK)
-            status = placed_array_make(&at->val, t->ctx,
-                                       (size_t)(active->active * active->rows) * sizeof *active->slots,
-                                       active->slots);
+            status = guarded_buffer_make(&at->val, t->ctx,
+                                         (size_t)(active->active * active->rows) * sizeof *active->slots,
+                                         active->slots);
         return status != LAC_OK ? status
-                                : lac_meta_attach_active(meta, o->count, placed_array_at(&at->first),
-                                                         placed_array_at(&at->val));
+                                : lac_meta_attach_active(meta, o->count, guarded_buffer_at(&at->first),
+                                                         guarded_buffer_at(&at->val));
     }
-    status = placed_array_make(&at->first, t->ctx, (size_t)(bits->rows * bits->words) * sizeof *bits->bits,
-                               bits->bits);
+    status = guarded_buffer_make(&at->first, t->ctx, (size_t)(bits->rows * bits->words) * sizeof *bits->bits,
+                                 bits->bits);
     if (status == LAC_OK)
-        status = placed_array_make(&at->val, t->ctx, (size_t)bits->nnz * sizeof *bits->val, bits->val);
+        status = guarded_buffer_make(&at->val, t->ctx, (size_t)bits->nnz * sizeof *bits->val, bits->val);
     return status != LAC_OK
                ? status
-               : lac_meta_attach_bitmask(meta, placed_array_at(&at->first), placed_array_at(&at->val));
+               : lac_meta_attach_bitmask(meta, guarded_buffer_at(&at->first), guarded_buffer_at(&at->val));
 }
 
 /* The spoiled format is refused, and what the metadata holds is what it held. */
-static trial_end_t try_spoiled(trial_t *t, lac_meta_t *meta, unsigned format, lac_index_t it, bool held,
-                               const ref_matrix_t *x)
+static apitest_end_t try_corrupted(apitest_t *t, lac_meta_t *meta, unsigned format, lac_index_t it, bool held,
+                                   const ref_matrix_t *x)
 {
     offer_t o = {.format = format, .it = it};
     attached_t at = {0};
     lac_status_t status = take_format(&o, x);
-    if (status != LAC_OK) return trial_stop(t, status, "the format");
-    spoil(&t->dice, &o);
-    trial_end_t end = TRIAL_PASSED;
-    if (o.want != LAC_OK) end = trial_expect(t, trial_call(t, attach(t, meta, &o, &at)), o.want, o.argument);
+    if (status != LAC_OK) return apitest_stop(t, status, "the format");
+    corrupt(&t->rng, &o);
+    apitest_end_t end = APITEST_PASSED;
+    if (o.want != LAC_OK)
+        end = apitest_expect(t, apitest_call(t, attach(t, meta, &o, &at)), o.want, o.argument);
     const lac_obj_t obj = {.meta = meta};
-    if (end == TRIAL_PASSED && trial_stands(&obj, format) != held)
-        end = trial_fail(t, "the format was refused and has changed what is attached");
+    if (end == APITEST_PASSED && apitest_stands(&obj, format) != held)
+        end = apitest_fail(t, "the format was refused and has changed what is attached");
     free_attached(&at);
     give_format(&o);
     return end;
 }
 
 /* Spoiled before or after it is attached as it should be. */
-static trial_end_t try_formats(trial_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at, bool first,
-                               const ref_matrix_t *x)
+static apitest_end_t try_formats(apitest_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at, bool first,
+                                 const ref_matrix_t *x)
 {
     lac_status_t status = first ? attach(t, meta, o, at) : LAC_OK;
-    trial_end_t end = TRIAL_PASSED;
-    if (status == LAC_OK) end = try_spoiled(t, meta, o->format, o->it, first, x);
-    if (end != TRIAL_PASSED) return end;
+    apitest_end_t end = APITEST_PASSED;
+    if (status == LAC_OK) end = try_corrupted(t, meta, o->format, o->it, first, x);
+    if (end != APITEST_PASSED) return end;
     if (status == LAC_OK && !first) status = attach(t, meta, o, at);
-    return status == LAC_OK ? trial_format(t, meta, o->format, x) : trial_stop(t, status, "attaching");
+    return status == LAC_OK ? apitest_format(t, meta, o->format, x) : apitest_stop(t, status, "attaching");
 }
 
-trial_end_t trial_attach(trial_t *t)
+apitest_end_t apitest_attach(apitest_t *t)
 {
     static const unsigned format[] = {LAC_META_CSR, LAC_META_CSC,     LAC_META_CSR,
                                       LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
-    const ref_matrix_t *x = trial_operand(t).stored;
-    offer_t o = {.format = format[dice_below(&t->dice, 6)]};
-    bool first = dice_below(&t->dice, 2) == 0;
-    o.it = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
+    const ref_matrix_t *x = apitest_operand(t).stored;
+    offer_t o = {.format = format[rng_below(&t->rng, 6)]};
+    bool first = rng_below(&t->rng, 2) == 0;
+    o.it = rng_below(&t->rng, 2) == 0 ? LAC_I32 : LAC_I64;
     attached_t at = {0};
     lac_meta_t *meta;
     lac_status_t status = lac_meta_create_for(t->ctx, &meta, x->m, x->n);
     if (status == LAC_OK) status = take_format(&o, x);
-    trial_end_t end =
-        status == LAC_OK ? try_formats(t, meta, &o, &at, first, x) : trial_stop(t, status, "the format");
+    apitest_end_t end =
+        status == LAC_OK ? try_formats(t, meta, &o, &at, first, x) : apitest_stop(t, status, "the format");
     lac_meta_free(meta);
     free_attached(&at);
     give_format(&o);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A batch of views tried: the rows of C in equal parts, or its columns, each with views of its own. */
-#include "trial.h"
+#include "apitest_call.h"
 
 enum { PARTS_MAX = 9 };
 
@@ -23,22 +23,22 @@ static lac_obj_t part(const lac_obj_t *x, bool rows, int64_t from, int64_t count
 }
 
 /* As many parts as divide the lines. */
-static lac_dim_t throw_parts(dice_t *dice, int64_t lines)
+static lac_dim_t throw_parts(rng_t *rng, int64_t lines)
 {
-    lac_dim_t parts = 1 + (lac_dim_t)dice_below(dice, PARTS_MAX);
+    lac_dim_t parts = 1 + (lac_dim_t)rng_below(rng, PARTS_MAX);
     while (lines % parts != 0) parts--;
     return parts;
 }
 
-static void throw_batch(trial_t *t, batch_t *batch)
+static void throw_batch(apitest_t *t, batch_t *batch)
 {
     const operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
-    bool by_rows = set->a.buf && (!set->b.buf || dice_below(&t->dice, 2) == 0);
+    bool by_rows = set->a.buf && (!set->b.buf || rng_below(&t->rng, 2) == 0);
     int64_t lines = by_rows ? p->m : p->n;
-    batch->count = throw_parts(&t->dice, lines);
-    batch->step_a = by_rows ? batch->count > 1 || dice_below(&t->dice, 2) : dice_below(&t->dice, 2) == 0;
-    batch->step_b = by_rows ? dice_below(&t->dice, 2) == 0 : batch->count > 1 || dice_below(&t->dice, 2);
+    batch->count = throw_parts(&t->rng, lines);
+    batch->step_a = by_rows ? batch->count > 1 || rng_below(&t->rng, 2) : rng_below(&t->rng, 2) == 0;
+    batch->step_b = by_rows ? rng_below(&t->rng, 2) == 0 : batch->count > 1 || rng_below(&t->rng, 2);
     int64_t each = lines / batch->count;
     for (lac_dim_t q = 0; q < batch->count; q++) {
         batch->a[q] = by_rows ? part(&set->a, true, q * each, each) : set->a;
@@ -47,35 +47,35 @@ static void throw_batch(trial_t *t, batch_t *batch)
     }
 }
 
-static trial_end_t judge(trial_t *t)
+static apitest_end_t judge(apitest_t *t)
 {
     operand_set_t *set = t->set;
     ref_case_t operands = set->data;
     ref_result_t want;
     operands.c = set->c_before;
     if (!ref_gemm_case(&set->problem, &operands, REF_STRICT, &want))
-        return trial_fail(t, "the oracle is out of memory");
-    trial_end_t end = trial_padding(t, &set->data.c, "c");
-    if (end == TRIAL_PASSED) end = trial_compare(t, &set->data.c, &want, want.k);
+        return apitest_fail(t, "the oracle is out of memory");
+    apitest_end_t end = apitest_padding(t, &set->data.c, "c");
+    if (end == APITEST_PASSED) end = apitest_compare(t, &set->data.c, &want, want.k);
     ref_result_free(&want);
     return end;
 }
 
 /* By any routes, so that nothing is said of the bits. */
-trial_end_t trial_batch(trial_t *t)
+apitest_end_t apitest_batch(apitest_t *t)
 {
     operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
     batch_t batch;
-    if (!set->a.buf && !set->b.buf) return trial_refuse(t, "neither operand has a buffer to take parts of");
+    if (!set->a.buf && !set->b.buf) return apitest_refuse(t, "neither operand has a buffer to take parts of");
     if (p->a.pattern.values == REF_SPECIAL || p->b.pattern.values == REF_SPECIAL)
-        return trial_refuse(t, "each part may read 0 * Inf in a way of its own");
+        return apitest_refuse(t, "each part may read 0 * Inf in a way of its own");
     throw_batch(t, &batch);
     lac_status_t status = operand_set_reset(set);
     if (status == LAC_OK)
         status = lac_gemm_batched_array(t->ctx, batch.count, &p->alpha, batch.a, batch.step_a, batch.b,
                                         batch.step_b, &p->beta, batch.c);
-    status = trial_call(t, status);
-    if (status == LAC_OK) status = trial_fetch_c(t);
-    return status == LAC_OK ? judge(t) : trial_stop(t, status, "lac_gemm_batched_array");
+    status = apitest_call(t, status);
+    if (status == LAC_OK) status = apitest_fetch_c(t);
+    return status == LAC_OK ? judge(t) : apitest_stop(t, status, "lac_gemm_batched_array");
 }

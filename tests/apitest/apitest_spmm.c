@@ -5,18 +5,18 @@
 
 #include "blas_view.h"
 #include "index_list.h"
-#include "trial.h"
+#include "apitest_call.h"
 #include "lacuna/interpose.h"
 
 /* The arrays of a CSR matrix as others have them: the entries of a row in any order, some of them in two
  * halves. */
 typedef struct loose {
     lac_spmm_t call;
-    placed_array_t ptr, idx, val;
+    guarded_buffer_t ptr, idx, val;
 } loose_t;
 
 /* Each row of format: its entries, of which about one in four is halved, shuffled. */
-static int64_t loosen(dice_t *dice, const ref_compressed_t *format, const loose_t *to, void *ptr, void *idx,
+static int64_t loosen(rng_t *rng, const ref_compressed_t *format, const loose_t *to, void *ptr, void *idx,
                       float *val)
 {
     int64_t at = 0;
@@ -24,9 +24,9 @@ static int64_t loosen(dice_t *dice, const ref_compressed_t *format, const loose_
         int64_t begin = at;
         index_store(ptr, to->call.ptr_type, i, at);
         for (int64_t e = format->ptr[i]; e < format->ptr[i + 1]; e++) {
-            int halves = dice_below(dice, 4) == 0 ? 2 : 1;
+            int halves = rng_below(rng, 4) == 0 ? 2 : 1;
             for (int h = 0; h < halves; h++, at++) {
-                int64_t place = begin + (int64_t)dice_below(dice, (uint64_t)(at - begin) + 1);
+                int64_t place = begin + (int64_t)rng_below(rng, (uint64_t)(at - begin) + 1);
                 index_store(idx, to->call.idx_type, at, index_load(idx, to->call.idx_type, place));
                 val[at] = val[place];
                 index_store(idx, to->call.idx_type, place, format->idx[e]);
@@ -38,39 +38,39 @@ static int64_t loosen(dice_t *dice, const ref_compressed_t *format, const loose_
     return at;
 }
 
-static lac_status_t copy_shuffled(trial_t *t, loose_t *x, const ref_compressed_t *format)
+static lac_status_t copy_shuffled(apitest_t *t, loose_t *x, const ref_compressed_t *format)
 {
     size_t most = 2 * (size_t)format->nnz + 1;
-    x->call.ptr_type = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
-    x->call.idx_type = dice_below(&t->dice, 2) == 0 ? LAC_I32 : LAC_I64;
+    x->call.ptr_type = rng_below(&t->rng, 2) == 0 ? LAC_I32 : LAC_I64;
+    x->call.idx_type = rng_below(&t->rng, 2) == 0 ? LAC_I32 : LAC_I64;
     void *ptr = calloc((size_t)format->lines + 1, index_width(x->call.ptr_type)),
          *idx = calloc(most, index_width(x->call.idx_type));
     float *val = calloc(most, sizeof *val);
     lac_status_t status = ptr && idx && val ? LAC_OK : LAC_ERR_MEMORY;
-    if (status == LAC_OK) x->call.nnz = loosen(&t->dice, format, x, ptr, idx, val);
+    if (status == LAC_OK) x->call.nnz = loosen(&t->rng, format, x, ptr, idx, val);
     size_t nnz = (size_t)x->call.nnz;
     if (status == LAC_OK)
-        status = placed_array_make(&x->ptr, t->ctx,
-                                   ((size_t)format->lines + 1) * index_width(x->call.ptr_type), ptr);
+        status = guarded_buffer_make(&x->ptr, t->ctx,
+                                     ((size_t)format->lines + 1) * index_width(x->call.ptr_type), ptr);
     if (status == LAC_OK)
-        status = placed_array_make(&x->idx, t->ctx, nnz * index_width(x->call.idx_type), idx);
-    if (status == LAC_OK) status = placed_array_make(&x->val, t->ctx, nnz * sizeof *val, val);
+        status = guarded_buffer_make(&x->idx, t->ctx, nnz * index_width(x->call.idx_type), idx);
+    if (status == LAC_OK) status = guarded_buffer_make(&x->val, t->ctx, nnz * sizeof *val, val);
     free(ptr);
     free(idx);
     free(val);
     return status;
 }
 
-static void describe_loose(const trial_t *t, loose_t *x)
+static void describe_loose(const apitest_t *t, loose_t *x)
 {
     const operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
     bool transposed = p->trans_b == LAC_TRANS;
     x->call.m = p->m, x->call.n = p->n, x->call.k = p->k;
     x->call.trans = p->trans_a;
-    x->call.ptr = placed_array_at(&x->ptr);
-    x->call.idx = placed_array_at(&x->idx);
-    x->call.val = placed_array_at(&x->val);
+    x->call.ptr = guarded_buffer_at(&x->ptr);
+    x->call.idx = guarded_buffer_at(&x->idx);
+    x->call.val = guarded_buffer_at(&x->val);
     x->call.b = set->b.buf;
     x->call.rsb = transposed ? set->b.cs : set->b.rs;
     x->call.csb = transposed ? set->b.rs : set->b.cs;
@@ -82,7 +82,7 @@ static void describe_loose(const trial_t *t, loose_t *x)
 }
 
 /* The sums have up to twice as many terms as k, which is within their bound: halves are exact. */
-trial_end_t trial_spmm(trial_t *t)
+apitest_end_t apitest_spmm(apitest_t *t)
 {
     operand_set_t *set = t->set;
     const lac_obj_t *b = &set->b;
@@ -90,22 +90,23 @@ trial_end_t trial_spmm(trial_t *t)
     ref_compressed_t format;
     if (!blas_takes(b) || !blas_takes(&set->c) || set->data.a.m == 0 || set->data.a.n == 0 ||
         (b->rs != 1 && b->cs != 1))
-        return trial_refuse(t, "cuSPARSE has no such matrices");
-    if (!ref_csr_make(&format, &set->data.a)) return trial_stop(t, LAC_ERR_MEMORY, "CSR");
+        return apitest_refuse(t, "cuSPARSE has no such matrices");
+    if (!ref_csr_make(&format, &set->data.a)) return apitest_stop(t, LAC_ERR_MEMORY, "CSR");
     lac_status_t status = copy_shuffled(t, &x, &format);
     ref_compressed_free(&format);
-    trial_end_t end = status == LAC_OK ? TRIAL_PASSED : trial_stop(t, status, "CSR");
-    t->readings = TRIAL_READINGS; /* what is not stored is not multiplied, whatever the context says of NaN */
-    trial_force(t);
-    for (int i = 0; end == TRIAL_PASSED && i < TRIAL_CALLS; i++) {
+    apitest_end_t end = status == LAC_OK ? APITEST_PASSED : apitest_stop(t, status, "CSR");
+    t->readings =
+        APITEST_READINGS; /* what is not stored is not multiplied, whatever the context says of NaN */
+    apitest_force(t);
+    for (int i = 0; end == APITEST_PASSED && i < APITEST_CALLS; i++) {
         describe_loose(t, &x);
         status = operand_set_reset(set);
         int computed = status == LAC_OK ? lac_try_spmm(t->ctx, &x.call, "trial", NULL) : 0;
-        end = trial_judge_product(t, status, computed);
+        end = apitest_judge_product(t, status, computed);
     }
-    trial_unforce(t);
-    placed_array_free(&x.ptr);
-    placed_array_free(&x.idx);
-    placed_array_free(&x.val);
+    apitest_unforce(t);
+    guarded_buffer_free(&x.ptr);
+    guarded_buffer_free(&x.idx);
+    guarded_buffer_free(&x.val);
     return end;
 }

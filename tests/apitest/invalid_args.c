@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Public calls with all their arguments in one place. */
-#include "bad_call.h"
+#include "invalid_args.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@ const char *bad_entry_name(bad_entry_t entry)
 }
 
 /* What is written beside C, shaped as the call wants it and turned as the operand that it stands for. */
-static lac_status_t make_output(bad_call_t *b, const trial_t *t, const lac_obj_t *a)
+static lac_status_t make_output(invalid_args_t *b, const apitest_t *t, const lac_obj_t *a)
 {
     const ref_layout_t rows = {.step = 1};
     const ref_problem_t *p = &t->set->problem;
@@ -47,12 +47,12 @@ static lac_status_t make_output(bad_call_t *b, const trial_t *t, const lac_obj_t
     if (b->entry == BAD_GRAD_B) m = t->set->b.m, n = t->set->b.n;
     if (b->entry == BAD_TO_DENSE && transposed) m = a->n, n = a->m;
     if (b->entry == BAD_SLICE) m = ROWS, n = transposed ? a->m : a->n;
-    lac_status_t status = placed_matrix_make(&b->out, t->ctx, m, n, &rows, NULL, 0);
+    lac_status_t status = guarded_matrix_make(&b->out, t->ctx, m, n, &rows, NULL, 0);
     b->out.obj.trans = trans;
     return status;
 }
 
-static void choose_operands(bad_call_t *b, const trial_t *t, const lac_obj_t *one)
+static void choose_operands(invalid_args_t *b, const apitest_t *t, const lac_obj_t *one)
 {
     const operand_set_t *set = t->set;
     b->x[0] = b->operands == 3 ? set->a : *one;
@@ -66,38 +66,38 @@ static void choose_operands(bad_call_t *b, const trial_t *t, const lac_obj_t *on
     }
 }
 
-lac_status_t bad_call_make(bad_call_t *b, bad_entry_t entry, trial_t *t)
+lac_status_t invalid_args_make(invalid_args_t *b, bad_entry_t entry, apitest_t *t)
 {
     static const int64_t rows[ROWS] = {0, 0};
     const ref_problem_t *p = &t->set->problem;
-    lac_obj_t one = calls[entry].operands == 3 ? t->set->a : trial_operand(t).obj;
-    *b = (bad_call_t){.entry = entry,
-                      .ctx = t->ctx,
-                      .operands = calls[entry].operands,
-                      .alpha = &p->alpha,
-                      .beta = &p->beta,
-                      .call.size = sizeof b->call,
-                      .epilogue.size = sizeof b->epilogue,
-                      .slice.size = sizeof b->slice,
-                      .decision_at = &b->decision,
-                      .count = entry == BAD_SLICE ? ROWS : 1,
-                      .tile_rows = 8,
-                      .tile_cols = 8,
-                      .it = LAC_I64,
-                      .what = LAC_META_CSR,
-                      .listed = true,
-                      .written = true};
+    lac_obj_t one = calls[entry].operands == 3 ? t->set->a : apitest_operand(t).obj;
+    *b = (invalid_args_t){.entry = entry,
+                          .ctx = t->ctx,
+                          .operands = calls[entry].operands,
+                          .alpha = &p->alpha,
+                          .beta = &p->beta,
+                          .call.size = sizeof b->call,
+                          .epilogue.size = sizeof b->epilogue,
+                          .slice.size = sizeof b->slice,
+                          .decision_at = &b->decision,
+                          .count = entry == BAD_SLICE ? ROWS : 1,
+                          .tile_rows = 8,
+                          .tile_cols = 8,
+                          .it = LAC_I64,
+                          .what = LAC_META_CSR,
+                          .listed = true,
+                          .written = true};
     lac_status_t status = make_output(b, t, &one);
-    if (status == LAC_OK) status = placed_array_make(&b->list, t->ctx, sizeof rows, rows);
-    if (status == LAC_OK) status = placed_array_make(&b->scratch, t->ctx, SCRATCH, NULL);
+    if (status == LAC_OK) status = guarded_buffer_make(&b->list, t->ctx, sizeof rows, rows);
+    if (status == LAC_OK) status = guarded_buffer_make(&b->scratch, t->ctx, SCRATCH, NULL);
     choose_operands(b, t, &one);
     return status;
 }
 
-static lac_status_t run_one(bad_call_t *b)
+static lac_status_t run_one(invalid_args_t *b)
 {
-    void *scratch = b->written ? placed_array_at(&b->scratch) : NULL;
-    const void *rows = b->listed ? placed_array_at(&b->list) : NULL;
+    void *scratch = b->written ? guarded_buffer_at(&b->scratch) : NULL;
+    const void *rows = b->listed ? guarded_buffer_at(&b->list) : NULL;
     switch (b->entry) {
     case BAD_TO_DENSE:
         return lac_to_dense(b->ctx, b->at[0], b->at[1]);
@@ -116,9 +116,9 @@ static lac_status_t run_one(bad_call_t *b)
     }
 }
 
-lac_status_t bad_call_run(bad_call_t *b)
+lac_status_t invalid_args_run(invalid_args_t *b)
 {
-    float *values = placed_array_at(&b->scratch);
+    float *values = guarded_buffer_at(&b->scratch);
     switch (b->entry) {
     case BAD_GEMM:
         return lac_gemm_ex(b->ctx, b->alpha, b->at[0], b->at[1], b->beta, b->at[2], &b->call);
@@ -143,24 +143,24 @@ lac_status_t bad_call_run(bad_call_t *b)
     }
 }
 
-bool bad_call_untouched(bad_call_t *b, const trial_t *t)
+bool invalid_args_untouched(invalid_args_t *b, const apitest_t *t)
 {
-    trial_fetch_array(t, &b->scratch);
-    trial_fetch_matrix(t, &b->out);
+    apitest_fetch_array(t, &b->scratch);
+    apitest_fetch_matrix(t, &b->out);
     for (int64_t i = 0; i < b->out.host.m; i++)
         for (int64_t j = 0; j < b->out.host.n; j++) {
             float x = ref_matrix_at(&b->out.host, i, j);
             const uint32_t poison = REF_POISON_F32_BITS;
             if (memcmp(&x, &poison, sizeof x) != 0) return false;
         }
-    return placed_array_untouched(&b->scratch) && ref_matrix_padding_intact(&b->out.host, NULL);
+    return guarded_buffer_untouched(&b->scratch) && ref_matrix_padding_intact(&b->out.host, NULL);
 }
 
-void bad_call_free(bad_call_t *b)
+void invalid_args_free(invalid_args_t *b)
 {
     lac_meta_free(b->other);
     lac_plan_free(b->plan);
-    placed_matrix_free(&b->out);
-    placed_array_free(&b->list);
-    placed_array_free(&b->scratch);
+    guarded_matrix_free(&b->out);
+    guarded_buffer_free(&b->list);
+    guarded_buffer_free(&b->scratch);
 }

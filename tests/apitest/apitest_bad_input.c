@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bad_call.h"
+#include "invalid_args.h"
 
 /* What a spoiled call must return, and the argument that its message begins with; "" where more than one of
  * its operands may be named. */
@@ -27,12 +27,12 @@ static bool has_elements(const lac_obj_t *x)
     return x->m > 0 && x->n > 0;
 }
 
-static bool is_product(const bad_call_t *b)
+static bool is_product(const invalid_args_t *b)
 {
     return b->operands == 3;
 }
 
-static bool is_written(const bad_call_t *b, int q)
+static bool is_written(const invalid_args_t *b, int q)
 {
     return b->operands > 1 && q == b->operands - 1 && b->entry != BAD_SDDMM;
 }
@@ -53,7 +53,7 @@ enum {
 };
 
 /* Metadata of one row more. */
-static bool spoil_metadata(fault_t *fault, bad_call_t *b, int q)
+static bool corrupt_metadata(fault_t *fault, invalid_args_t *b, int q)
 {
     lac_obj_t *x = &b->x[q];
     if (lac_meta_create(&b->other, x->m + 1, x->n) != LAC_OK) return false;
@@ -62,7 +62,7 @@ static bool spoil_metadata(fault_t *fault, bad_call_t *b, int q)
 }
 
 /* False where this fault would be none: of an operand without elements, or in a call that has one operand. */
-static bool spoil_operand(fault_t *fault, bad_call_t *b, int q, uint64_t kind)
+static bool corrupt_operand(fault_t *fault, invalid_args_t *b, int q, uint64_t kind)
 {
     lac_obj_t *x = &b->x[q];
     const char *name = b->name[q];
@@ -95,7 +95,7 @@ static bool spoil_operand(fault_t *fault, bad_call_t *b, int q, uint64_t kind)
         return has_elements(x) && b->entry != BAD_SCAN &&
                bad(fault, is_written(b, q) ? LAC_ERR_NULL : LAC_ERR_EMPTY, name);
     case OTHER_METADATA:
-        return spoil_metadata(fault, b, q);
+        return corrupt_metadata(fault, b, q);
     case OTHER_EXTENT:
         x->m--;
         return x->m >= 0 && !x->meta && is_product(b) && bad(fault, LAC_ERR_EXTENT, "");
@@ -107,7 +107,7 @@ static bool spoil_operand(fault_t *fault, bad_call_t *b, int q, uint64_t kind)
     }
 }
 
-static bool spoil_settings(fault_t *fault, lac_call_opts_t *call, uint64_t kind)
+static bool corrupt_settings(fault_t *fault, lac_call_opts_t *call, uint64_t kind)
 {
     switch (kind % 3) {
     case 0:
@@ -122,7 +122,7 @@ static bool spoil_settings(fault_t *fault, lac_call_opts_t *call, uint64_t kind)
     return bad(fault, LAC_ERR_VALUE, "call");
 }
 
-static bool spoil_epilogue(fault_t *fault, bad_call_t *b, uint64_t kind)
+static bool corrupt_epilogue(fault_t *fault, invalid_args_t *b, uint64_t kind)
 {
     lac_epilogue_t *e = &b->epilogue;
     switch (kind % 5) {
@@ -146,7 +146,7 @@ static bool spoil_epilogue(fault_t *fault, bad_call_t *b, uint64_t kind)
     return bad(fault, LAC_ERR_VALUE, "epilogue");
 }
 
-static bool spoil_batch(fault_t *fault, bad_call_t *b, uint64_t kind)
+static bool corrupt_batch(fault_t *fault, invalid_args_t *b, uint64_t kind)
 {
     if (kind % 3 == 0) {
         b->count = -1;
@@ -162,7 +162,7 @@ static bool spoil_batch(fault_t *fault, bad_call_t *b, uint64_t kind)
     return has_elements(&b->x[2]) && bad(fault, LAC_ERR_STRIDE, "stride_c");
 }
 
-static bool spoil_slice(fault_t *fault, bad_call_t *b, uint64_t kind)
+static bool corrupt_slice(fault_t *fault, invalid_args_t *b, uint64_t kind)
 {
     switch (kind % 4) {
     case 0:
@@ -180,7 +180,7 @@ static bool spoil_slice(fault_t *fault, bad_call_t *b, uint64_t kind)
     }
 }
 
-static bool spoil_tiles(fault_t *fault, bad_call_t *b, uint64_t kind)
+static bool corrupt_tiles(fault_t *fault, invalid_args_t *b, uint64_t kind)
 {
     if (kind % 3 == 0) {
         b->tile_rows = 0;
@@ -195,24 +195,24 @@ static bool spoil_tiles(fault_t *fault, bad_call_t *b, uint64_t kind)
 }
 
 /* An argument that is no operand. False: the call has none, or it would be no fault. */
-static bool spoil_other(fault_t *fault, bad_call_t *b, uint64_t kind)
+static bool corrupt_other(fault_t *fault, invalid_args_t *b, uint64_t kind)
 {
     switch (b->entry) {
     case BAD_EXPLAIN:
-        if (kind % 4 != 3) return spoil_settings(fault, &b->call, kind);
+        if (kind % 4 != 3) return corrupt_settings(fault, &b->call, kind);
         b->decision_at = NULL;
         return bad(fault, LAC_ERR_NULL, "decision");
     case BAD_GEMM:
     case BAD_PLAN:
-        return spoil_settings(fault, &b->call, kind);
+        return corrupt_settings(fault, &b->call, kind);
     case BAD_LAYER:
-        return kind % 2 ? spoil_settings(fault, &b->call, kind / 2) : spoil_epilogue(fault, b, kind / 2);
+        return kind % 2 ? corrupt_settings(fault, &b->call, kind / 2) : corrupt_epilogue(fault, b, kind / 2);
     case BAD_BATCHED:
-        return spoil_batch(fault, b, kind);
+        return corrupt_batch(fault, b, kind);
     case BAD_SLICE:
-        return spoil_slice(fault, b, kind);
+        return corrupt_slice(fault, b, kind);
     case BAD_OCCUPANCY:
-        return spoil_tiles(fault, b, kind);
+        return corrupt_tiles(fault, b, kind);
     case BAD_COUNT:
         b->written = false;
         return bad(fault, LAC_ERR_NULL, "count");
@@ -225,24 +225,25 @@ static bool spoil_other(fault_t *fault, bad_call_t *b, uint64_t kind)
     }
 }
 
-static bool spoil(fault_t *fault, bad_call_t *b, dice_t *dice)
+static bool corrupt(fault_t *fault, invalid_args_t *b, rng_t *rng)
 {
-    uint64_t where = dice_below(dice, 8), kind = dice_below(dice, 60);
+    uint64_t where = rng_below(rng, 8), kind = rng_below(rng, 60);
     if (b->entry == BAD_SCAN && !(b->x[0].meta && b->x[0].buf)) return false;
     if (where == 0) {
         b->ctx = NULL;
         return bad(fault, LAC_ERR_NULL, "ctx");
     }
-    if (where < 3) return spoil_other(fault, b, kind);
-    return spoil_operand(fault, b, (int)dice_below(dice, (uint64_t)b->operands), kind % OPERAND_FAULTS);
+    if (where < 3) return corrupt_other(fault, b, kind);
+    return corrupt_operand(fault, b, (int)rng_below(rng, (uint64_t)b->operands), kind % OPERAND_FAULTS);
 }
 
 /* One of the operands is named. */
-static trial_end_t expect_any(trial_t *t, lac_status_t status, const fault_t *fault, const bad_call_t *b)
+static apitest_end_t expect_any(apitest_t *t, lac_status_t status, const fault_t *fault,
+                                const invalid_args_t *b)
 {
-    trial_end_t end = TRIAL_FAILED;
-    for (int q = 0; q < b->operands && end == TRIAL_FAILED; q++)
-        end = trial_expect(t, status, fault->status, b->name[q]);
+    apitest_end_t end = APITEST_FAILED;
+    for (int q = 0; q < b->operands && end == APITEST_FAILED; q++)
+        end = apitest_expect(t, status, fault->status, b->name[q]);
     return end;
 }
 
@@ -251,41 +252,41 @@ static bool same_bytes(const ref_matrix_t *x, const ref_matrix_t *y)
     return memcmp(x->base, y->base, (size_t)(x->slots + 2 * x->guard) * sizeof(float)) == 0;
 }
 
-static trial_end_t try_call(trial_t *t, bad_call_t *b, const fault_t *fault)
+static apitest_end_t try_call(apitest_t *t, invalid_args_t *b, const fault_t *fault)
 {
     operand_set_t *set = t->set;
     lac_status_t status = operand_set_reset(set), returned = LAC_OK;
-    if (status == LAC_OK) returned = trial_call(t, bad_call_run(b));
-    trial_end_t end = *fault->argument ? trial_expect(t, returned, fault->status, fault->argument)
-                                       : expect_any(t, returned, fault, b);
-    if (end == TRIAL_FAILED) {
-        char why[TRIAL_WHY];
+    if (status == LAC_OK) returned = apitest_call(t, invalid_args_run(b));
+    apitest_end_t end = *fault->argument ? apitest_expect(t, returned, fault->status, fault->argument)
+                                         : expect_any(t, returned, fault, b);
+    if (end == APITEST_FAILED) {
+        char why[APITEST_WHY];
         snprintf(why, sizeof why, "%s", t->why);
-        return trial_fail(t, "%s: %.400s", bad_entry_name(b->entry), why);
+        return apitest_fail(t, "%s: %.400s", bad_entry_name(b->entry), why);
     }
     t->why[0] = '\0';
-    if (status == LAC_OK) status = trial_fetch_c(t);
-    if (status != LAC_OK) return trial_stop(t, status, "after a refused call");
-    if (end == TRIAL_PASSED &&
-        (!same_bytes(&set->data.c, &set->c_before) || !bad_call_untouched(b, t) || b->plan))
-        return trial_fail(t, "%s refused %s and has written", bad_entry_name(b->entry), fault->argument);
+    if (status == LAC_OK) status = apitest_fetch_c(t);
+    if (status != LAC_OK) return apitest_stop(t, status, "after a refused call");
+    if (end == APITEST_PASSED &&
+        (!same_bytes(&set->data.c, &set->c_before) || !invalid_args_untouched(b, t) || b->plan))
+        return apitest_fail(t, "%s refused %s and has written", bad_entry_name(b->entry), fault->argument);
     return end;
 }
 
 /* A few calls, each with one fault; what turns out to be none is left out. */
-trial_end_t trial_bad_input(trial_t *t)
+apitest_end_t apitest_bad_input(apitest_t *t)
 {
-    trial_end_t end = TRIAL_PASSED;
-    for (int i = 0; i < 6 && end == TRIAL_PASSED; i++) {
-        bad_call_t b;
+    apitest_end_t end = APITEST_PASSED;
+    for (int i = 0; i < 6 && end == APITEST_PASSED; i++) {
+        invalid_args_t b;
         fault_t fault;
-        lac_status_t status = bad_call_make(&b, (bad_entry_t)dice_below(&t->dice, BAD_ENTRIES), t);
+        lac_status_t status = invalid_args_make(&b, (bad_entry_t)rng_below(&t->rng, BAD_ENTRIES), t);
         if (status != LAC_OK)
-            end = trial_stop(t, status, "arguments");
-        else if (spoil(&fault, &b, &t->dice))
+            end = apitest_stop(t, status, "arguments");
+        else if (corrupt(&fault, &b, &t->rng))
             end = try_call(t, &b, &fault);
-        if (end == TRIAL_REFUSED) end = TRIAL_PASSED; /* the backend has no such call */
-        bad_call_free(&b);
+        if (end == APITEST_REFUSED) end = APITEST_PASSED; /* the backend has no such call */
+        invalid_args_free(&b);
     }
     return end;
 }

@@ -1,0 +1,88 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The trials of one problem. */
+#include "check_apitests.h"
+
+#include <string.h>
+
+#include "apitest_call.h"
+#include "lacuna/interpose.h"
+
+/* Above so many multiply-adds the oracle of a trial takes longer than all routes together. */
+#define MULTIPLY_ADDS_MAX 2e7
+
+/* The call of a trial names it in the report. */
+static const struct {
+    const char *call;
+    apitest_fn make;
+} trials[] = {{"lac_to_dense", apitest_to_dense},
+              {"lac_count_nonzeros", apitest_count},
+              {"lac_tile_occupancy", apitest_occupancy},
+              {"lac_slice_rows", apitest_slice_rows},
+              {"lac_slice_rows_csr", apitest_slice_csr},
+              {"lac_slice_rows_grad", apitest_slice_grad},
+              {"lac_meta_convert", apitest_derive},
+              {"lac_meta_attach", apitest_attach},
+              {"lac_sddmm", apitest_sddmm},
+              {"lac_gemm_grad_a", apitest_grad_a},
+              {"lac_gemm_grad_b", apitest_grad_b},
+              {"lac_gemm_epilogue", apitest_layer},
+              {"lac_gemm_batched_array", apitest_batch},
+              {"(increments)", apitest_vector},
+              {"lac_register", apitest_register},
+              {"lac_try_sgemm_residual", apitest_added},
+              {"lac_try_sgemm_strided", apitest_strided},
+              {"lac_try_spmm", apitest_spmm},
+              {"(bad input)", apitest_bad_input}};
+
+static const char all_calls[] = "all";
+
+static bool covers(const char *corrupt, size_t which)
+{
+    return corrupt && (strcmp(corrupt, all_calls) == 0 || strcmp(corrupt, trials[which].call) == 0);
+}
+
+bool check_trials_has(const char *call)
+{
+    bool known = false;
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) known |= covers(call, i);
+    return known;
+}
+
+static apitest_end_t make(apitest_t *t, size_t which, operand_set_t *set, lac_ctx_t *ctx,
+                          const check_options_t *options, const char *corrupt)
+{
+    *t = (apitest_t){.ctx = ctx, .set = set, .corrupt = covers(corrupt, which)};
+    t->readings = options->strict_nan ? 1 : APITEST_READINGS;
+    t->may_force = options->common.settings == 0;
+    t->rng.stream = ref_stream(set->problem.seed, UINT64_C(0x747269616c) + which);
+    return trials[which].make(t);
+}
+
+static void check_one(size_t which, operand_set_t *set, const check_options_t *options, const char *corrupt,
+                      check_line_fn report, void *arg)
+{
+    static const check_status_t as_reported[] = {CHECK_PASSED, CHECK_REFUSED, CHECK_FAILED};
+    apitest_t first, again;
+    apitest_end_t end = make(&first, which, set, options->ctx, options, corrupt);
+    if (end == APITEST_PASSED && make(&again, which, set, options->one, options, corrupt) == APITEST_FAILED)
+        end = apitest_fail(&first, "in the other context: %.400s", again.why);
+    else if (end == APITEST_PASSED && again.bits != first.bits)
+        end = apitest_fail(&first, "the other context gave other bits");
+    check_line_t line = {.problem = set->text, .oracle = "a product in double", .route = trials[which].call};
+    line.ran = "";
+    line.status = as_reported[end];
+    line.max_error = first.max_error;
+    line.mean_error = first.mean_error;
+    line.why = first.why;
+    report(arg, &line);
+}
+
+void check_apitests(operand_set_t *set, const check_options_t *options, const char *corrupt,
+                    check_line_fn report, void *arg)
+{
+    const ref_problem_t *p = &set->problem;
+    if ((double)p->m * (double)p->k * (double)p->n > MULTIPLY_ADDS_MAX) return;
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++)
+        check_one(i, set, options, corrupt, report, arg);
+}
