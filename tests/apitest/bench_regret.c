@@ -133,11 +133,11 @@ static void json_problem(json_writer_t *json, const regret_t *r)
     json_number(json, "auto_over_baseline", r->over_base);
     json_number(json, "auto_over_allowed", r->over_promise);
     json_begin(json, "routes", '[');
-    for (int i = 0; i < r->lanes; i++) {
+    for (int i = 0; i < r->contenders; i++) {
         json_begin(json, NULL, '{');
-        json_text(json, "route", r->lane[i].route);
-        json_number(json, "us", r->lane[i].us);
-        json_number(json, "predicted_us", r->lane[i].predicted_us);
+        json_text(json, "route", r->contender[i].route);
+        json_number(json, "us", r->contender[i].us);
+        json_number(json, "predicted_us", r->contender[i].predicted_us);
         json_end(json, '}');
     }
     json_end(json, ']');

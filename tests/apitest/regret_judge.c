@@ -15,8 +15,8 @@
 
 static int find_auto(const bench_case_t *bench)
 {
-    for (int i = 1; i < bench->lanes; i++)
-        if (strcmp(bench->lane[i].route, ROUTE_AUTO) == 0 && bench_timed(bench, i, BENCH_WARM)) return i;
+    for (int i = 1; i < bench->contenders; i++)
+        if (strcmp(bench->contender[i].route, ROUTE_AUTO) == 0 && bench_timed(bench, i, BENCH_WARM)) return i;
     return -1;
 }
 
@@ -25,8 +25,8 @@ static int find_best(const bench_case_t *bench, int except)
 {
     int best = -1;
     double best_us = 0.0;
-    for (int i = 0; i < bench->lanes; i++) {
-        if (i == except || !bench->lane[i].ctx || !bench_timed(bench, i, BENCH_WARM)) continue;
+    for (int i = 0; i < bench->contenders; i++) {
+        if (i == except || !bench->contender[i].ctx || !bench_timed(bench, i, BENCH_WARM)) continue;
         double us =
             sample_stats(bench->timed[BENCH_WARM][i].sample, bench->timed[BENCH_WARM][i].count).median;
         if (best >= 0 && us >= best_us) continue;
@@ -36,14 +36,14 @@ static int find_best(const bench_case_t *bench, int except)
     return best;
 }
 
-static double median_us(const timed_lane_t *lane)
+static double median_us(const timed_contender_t *contender)
 {
-    return sample_stats(lane->sample, lane->count).median;
+    return sample_stats(contender->sample, contender->count).median;
 }
 
-static double over(const timed_lane_t *lane, const timed_lane_t *other)
+static double over(const timed_contender_t *contender, const timed_contender_t *other)
 {
-    double speedup = paired_speedup(other, lane);
+    double speedup = paired_speedup(other, contender);
     return speedup > 0.0 ? 1.0 / speedup : 0.0;
 }
 
@@ -53,16 +53,16 @@ static void route_text(const lac_decision_t *d, char *text, size_t size)
 }
 
 /* Every route that was asked for by name. */
-static void list_lanes(regret_t *r, const bench_case_t *bench)
+static void list_contenders(regret_t *r, const bench_case_t *bench)
 {
-    r->lanes = 0;
-    for (int i = 0; i < bench->lanes; i++) {
-        const bench_lane_t *lane = &bench->lane[i];
-        if (!lane->ctx || !lane->call.route || !bench_timed(bench, i, BENCH_WARM)) continue;
-        regret_lane_t *to = &r->lane[r->lanes++];
-        route_text(&lane->decision, to->route, sizeof to->route);
+    r->contenders = 0;
+    for (int i = 0; i < bench->contenders; i++) {
+        const bench_contender_t *contender = &bench->contender[i];
+        if (!contender->ctx || !contender->call.route || !bench_timed(bench, i, BENCH_WARM)) continue;
+        regret_contender_t *to = &r->contender[r->contenders++];
+        route_text(&contender->decision, to->route, sizeof to->route);
         to->us = median_us(&bench->timed[BENCH_WARM][i]);
-        to->predicted_us = lane->decision.cost_us;
+        to->predicted_us = contender->decision.cost_us;
     }
 }
 
@@ -89,12 +89,12 @@ bool regret_judge(regret_t *r, const bench_case_t *bench)
 {
     int chosen = find_auto(bench), best = find_best(bench, chosen);
     if (chosen < 0 || best < 0 || !bench_timed(bench, 0, BENCH_WARM)) return false;
-    const timed_lane_t *timed = bench->timed[BENCH_WARM];
-    const lac_decision_t *d = &bench->lane[chosen].decision;
+    const timed_contender_t *timed = bench->timed[BENCH_WARM];
+    const lac_decision_t *d = &bench->contender[chosen].decision;
     snprintf(r->problem, sizeof r->problem, "%s", bench->set.text);
-    snprintf(r->best, sizeof r->best, "%s", bench->lane[best].route);
+    snprintf(r->best, sizeof r->best, "%s", bench->contender[best].route);
     route_text(d, r->decided, sizeof r->decided);
-    list_lanes(r, bench);
+    list_contenders(r, bench);
     r->auto_us = median_us(&timed[chosen]);
     r->best_us = median_us(&timed[best]);
     r->base_us = median_us(&timed[0]);

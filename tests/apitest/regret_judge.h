@@ -8,10 +8,10 @@
 #include "bench_case.h"
 
 /* What one route took, and what the cost model says of it. */
-typedef struct regret_lane {
+typedef struct regret_contender {
     char route[ROUTE_NAME + 8];
     double us, predicted_us;
-} regret_lane_t;
+} regret_contender_t;
 
 typedef struct regret {
     char problem[REF_PROBLEM_TEXT];
@@ -19,8 +19,8 @@ typedef struct regret {
     double auto_us, best_us, base_us;
     double over_best, over_base; /* medians of the ratios within a round */
     double over_promise;         /* auto_us over what the promise allows  */
-    regret_lane_t lane[BENCH_LANES];
-    int lanes;
+    regret_contender_t contender[BENCH_CONTENDERS];
+    int contenders;
 } regret_t;
 
 /* auto_us over the larger of 1.02 base_us and base_us + 1.5: above 1 the promise is broken. */

@@ -31,18 +31,19 @@ static int make_empty(void **state)
 }
 
 /* A lane with three samples; vendor lanes have no context. auto's decision is event left. */
-static bench_lane_t *add(const char *route, const double *sample, double predicted_us)
+static bench_contender_t *add(const char *route, const double *sample, double predicted_us)
 {
-    bench_lane_t *lane = &bench.lane[bench.lanes];
+    bench_contender_t *contender = &bench.contender[bench.contenders];
     bool is_auto = strcmp(route, ROUTE_AUTO) == 0;
-    snprintf(lane->route, sizeof lane->route, "%s", route);
-    lane->ctx = strcmp(route, ROUTE_VENDOR) == 0 ? NULL : (lac_ctx_t *)(void *)&ctx;
-    lane->call.route = is_auto ? NULL : lane->route;
-    lane->decision = (lac_decision_t){.route = is_auto ? "event" : lane->route, .cost_us = predicted_us};
-    lane->decision.side = is_auto ? "left" : "";
-    bench.timed[BENCH_WARM][bench.lanes].sample = (double *)sample;
-    bench.timed[BENCH_WARM][bench.lanes++].count = 3;
-    return lane;
+    snprintf(contender->route, sizeof contender->route, "%s", route);
+    contender->ctx = strcmp(route, ROUTE_VENDOR) == 0 ? NULL : (lac_ctx_t *)(void *)&ctx;
+    contender->call.route = is_auto ? NULL : contender->route;
+    contender->decision =
+        (lac_decision_t){.route = is_auto ? "event" : contender->route, .cost_us = predicted_us};
+    contender->decision.side = is_auto ? "left" : "";
+    bench.timed[BENCH_WARM][bench.contenders].sample = (double *)sample;
+    bench.timed[BENCH_WARM][bench.contenders++].count = 3;
+    return contender;
 }
 
 /* The median of the ratios within a round is neither their mean nor the ratio of the medians. */
@@ -73,13 +74,13 @@ static void test_ratios(void **state)
     expect_near(r.over_best, 1.1); /* 1.1, 3, 1.025    */
     expect_near(r.over_base, 0.3); /* 0.55, 0.3, 0.205 */
     expect_near(r.over_promise, 30 / 102.0);
-    assert_int_equal(r.lanes, 2);
-    assert_string_equal(r.lane[0].route, "csr");
-    expect_near(r.lane[0].us, 60);
-    expect_near(r.lane[0].predicted_us, 61);
-    assert_string_equal(r.lane[1].route, "event");
-    expect_near(r.lane[1].us, 20);
-    expect_near(r.lane[1].predicted_us, 11);
+    assert_int_equal(r.contenders, 2);
+    assert_string_equal(r.contender[0].route, "csr");
+    expect_near(r.contender[0].us, 60);
+    expect_near(r.contender[0].predicted_us, 61);
+    assert_string_equal(r.contender[1].route, "event");
+    expect_near(r.contender[1].us, 20);
+    expect_near(r.contender[1].predicted_us, 11);
 }
 
 /* The dispatcher slower than the baseline: every ratio is above 1. */
@@ -110,7 +111,7 @@ static void test_best_is_the_baseline(void **state)
 }
 
 /* Results that are wrong, and routes that refused, have no time; those that are slow have. */
-static void test_lanes_that_do_not_count(void **state)
+static void test_contenders_that_do_not_count(void **state)
 {
     static const bench_status_t without[] = {BENCH_REFUSED, BENCH_WRONG, BENCH_FAILED};
     regret_t r;
@@ -118,17 +119,18 @@ static void test_lanes_that_do_not_count(void **state)
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
         make_empty(NULL);
         add_all();
-        bench.lane[3].status = without[i];
+        bench.contender[3].status = without[i];
         assert_true(regret_judge(&r, &bench));
         assert_string_equal(r.best, "csr");
-        assert_int_equal(r.lanes, 1);
-        for (int lane = 0; lane < 3; lane++) { /* baseline, auto, the last route that is left */
-            bench.lane[lane].status = without[i];
+        assert_int_equal(r.contenders, 1);
+        for (int contender = 0; contender < 3;
+             contender++) { /* baseline, auto, the last route that is left */
+            bench.contender[contender].status = without[i];
             assert_false(regret_judge(&r, &bench));
-            bench.lane[lane].status = BENCH_OK;
+            bench.contender[contender].status = BENCH_OK;
         }
     }
-    bench.lane[3].status = BENCH_SLOW;
+    bench.contender[3].status = BENCH_SLOW;
     assert_true(regret_judge(&r, &bench));
     assert_string_equal(r.best, "event");
     bench.timed[BENCH_WARM][1].count = 0;
@@ -171,7 +173,7 @@ int main(void)
         cmocka_unit_test_setup(test_ratios, make_empty),
         cmocka_unit_test_setup(test_slower_than_the_baseline, make_empty),
         cmocka_unit_test_setup(test_best_is_the_baseline, make_empty),
-        cmocka_unit_test(test_lanes_that_do_not_count),
+        cmocka_unit_test(test_contenders_that_do_not_count),
         cmocka_unit_test(test_allowed),
         cmocka_unit_test(test_promise_broken),
         cmocka_unit_test(test_geometric_mean),

@@ -10,7 +10,7 @@
 #include "bench_verify.h"
 #include "machine_load.h"
 #include "sample_stats.h"
-#include "stopwatch.h"
+#include "wall_clock.h"
 
 #define SCANS 5
 
@@ -39,9 +39,9 @@ const char *bench_timing_name(const bench_case_t *bench, bench_cache_t cache)
     return cache == BENCH_QUEUED ? "queued" : on_device(bench) ? "replay" : "host";
 }
 
-const lac_decision_t *bench_decision(const bench_case_t *bench, int lane, bench_cache_t cache)
+const lac_decision_t *bench_decision(const bench_case_t *bench, int contender, bench_cache_t cache)
 {
-    const bench_lane_t *at = &bench->lane[lane];
+    const bench_contender_t *at = &bench->contender[contender];
     return at->replays && cache != BENCH_QUEUED ? &at->recorded : &at->decision;
 }
 
@@ -66,26 +66,27 @@ int bench_options_routes(bench_options_t *options, const char *routes, const cha
     return ok ? EXIT_OK : EXIT_USAGE;
 }
 
-static int add_lane(bench_case_t *bench, const char *route, const bench_options_t *options,
-                    const char *command)
+static int add_contender(bench_case_t *bench, const char *route, const bench_options_t *options,
+                         const char *command)
 {
-    bench_lane_t *lane = &bench->lane[bench->lanes++];
-    snprintf(lane->route, sizeof lane->route, "%s", route);
-    lane->set = &bench->set;
-    lane->baseline = bench->lanes == 1;
-    lane->a = lane->baseline ? &bench->set.plain_a : &bench->set.a;
-    lane->b = lane->baseline ? &bench->set.plain_b : &bench->set.b;
-    lane->call.size = sizeof lane->call;
-    lane->call.route = strcmp(route, ROUTE_AUTO) == 0 ? NULL : lane->route;
-    lane->host_us = -1.0;
+    bench_contender_t *contender = &bench->contender[bench->contenders++];
+    snprintf(contender->route, sizeof contender->route, "%s", route);
+    contender->set = &bench->set;
+    contender->baseline = bench->contenders == 1;
+    contender->a = contender->baseline ? &bench->set.plain_a : &bench->set.a;
+    contender->b = contender->baseline ? &bench->set.plain_b : &bench->set.b;
+    contender->call.size = sizeof contender->call;
+    contender->call.route = strcmp(route, ROUTE_AUTO) == 0 ? NULL : contender->route;
+    contender->host_us = -1.0;
     if (strcmp(route, ROUTE_VENDOR) != 0) {
-        int code = common_context(&options->common, command, &lane->ctx);
-        lane->device = (device_lane_t){.ctx = lane->ctx, .queue = bench_lane_queue, .arg = lane};
-        lane->device.sweep = &bench->sweep;
+        int code = common_context(&options->common, command, &contender->ctx);
+        contender->device =
+            (device_contender_t){.ctx = contender->ctx, .queue = bench_contender_queue, .arg = contender};
+        contender->device.sweep = &bench->sweep;
         return code;
     }
-    const char *refusal = vendor_call_make(&lane->vendor, &bench->set);
-    if (refusal) bench_lane_give_up(lane, BENCH_REFUSED, refusal);
+    const char *refusal = vendor_call_make(&contender->vendor, &bench->set);
+    if (refusal) bench_contender_give_up(contender, BENCH_REFUSED, refusal);
     return EXIT_OK;
 }
 
@@ -99,15 +100,15 @@ static const char *route_here(const bench_case_t *bench, const char *route)
 /* The vendor's BLAS as the baseline, or the library's dense route where BLAS cannot make the call. */
 static int add_baseline(bench_case_t *bench, const bench_options_t *options, const char *command)
 {
-    int code = add_lane(bench, route_here(bench, options->baseline), options, command);
-    bench_lane_t *lane = &bench->lane[0];
-    if (code != EXIT_OK || lane->status != BENCH_REFUSED) return code;
-    char why[sizeof lane->why];
-    memcpy(why, lane->why, sizeof why);
-    *lane = (bench_lane_t){0};
-    bench->lanes = 0;
-    code = add_lane(bench, "dense", options, command);
-    snprintf(lane->why, sizeof lane->why, "not %s: %.200s", options->baseline, why);
+    int code = add_contender(bench, route_here(bench, options->baseline), options, command);
+    bench_contender_t *contender = &bench->contender[0];
+    if (code != EXIT_OK || contender->status != BENCH_REFUSED) return code;
+    char why[sizeof contender->why];
+    memcpy(why, contender->why, sizeof why);
+    *contender = (bench_contender_t){0};
+    bench->contenders = 0;
+    code = add_contender(bench, "dense", options, command);
+    snprintf(contender->why, sizeof contender->why, "not %s: %.200s", options->baseline, why);
     return code;
 }
 
@@ -115,66 +116,66 @@ static int add_baseline(bench_case_t *bench, const bench_options_t *options, con
  * for. */
 static void add_gemv(bench_case_t *bench)
 {
-    bench_lane_t *lane = &bench->lane[bench->lanes];
+    bench_contender_t *contender = &bench->contender[bench->contenders];
     vendor_call_t call;
-    if (on_device(bench) || strcmp(bench->lane[0].route, ROUTE_VENDOR) != 0) return;
+    if (on_device(bench) || strcmp(bench->contender[0].route, ROUTE_VENDOR) != 0) return;
     if (vendor_call_make_gemv(&call, &bench->set)) return;
-    *lane = (bench_lane_t){.set = &bench->set,
-                           .a = &bench->set.plain_a,
-                           .b = &bench->set.plain_b,
-                           .vendor = call,
-                           .host_us = -1.0};
-    snprintf(lane->route, sizeof lane->route, "%s", ROUTE_GEMV);
-    bench->lanes++;
+    *contender = (bench_contender_t){.set = &bench->set,
+                                     .a = &bench->set.plain_a,
+                                     .b = &bench->set.plain_b,
+                                     .vendor = call,
+                                     .host_us = -1.0};
+    snprintf(contender->route, sizeof contender->route, "%s", ROUTE_GEMV);
+    bench->contenders++;
 }
 
-static int add_lanes(bench_case_t *bench, const bench_options_t *options, const char *command)
+static int add_contenders(bench_case_t *bench, const bench_options_t *options, const char *command)
 {
     int code = add_baseline(bench, options, command);
     if (code == EXIT_OK) add_gemv(bench);
     for (int i = 0; code == EXIT_OK && i < options->routes.count; i++) {
         const char *route = route_here(bench, options->routes.name[i]);
         bool plain = bench->set.a.buf == bench->set.plain_a.buf && bench->set.b.buf == bench->set.plain_b.buf;
-        if (plain && strcmp(route, bench->lane[0].route) == 0) continue;
-        code = add_lane(bench, route, options, command);
+        if (plain && strcmp(route, bench->contender[0].route) == 0) continue;
+        code = add_contender(bench, route, options, command);
     }
     return code;
 }
 
-static bool runs_blas(const bench_lane_t *lane)
+static bool runs_blas(const bench_contender_t *contender)
 {
-    return !lane->ctx || (lane->decision.route && strcmp(lane->decision.route, "dense") == 0);
+    return !contender->ctx || (contender->decision.route && strcmp(contender->decision.route, "dense") == 0);
 }
 
 /* How lanes are measured on a device; NULL: by the host's clock. */
 static double (*measure_of(const bench_case_t *bench, bench_cache_t cache))(void *, int)
 {
     if (!on_device(bench)) return NULL;
-    return cache == BENCH_WARM   ? device_lane_replayed
-           : cache == BENCH_COLD ? device_lane_cold
-                                 : device_lane_queued;
+    return cache == BENCH_WARM   ? device_contender_replayed
+           : cache == BENCH_COLD ? device_contender_cold
+                                 : device_contender_queued;
 }
 
-static void describe_lanes(bench_case_t *bench, bench_cache_t cache)
+static void describe_contenders(bench_case_t *bench, bench_cache_t cache)
 {
-    timed_lane_t *timed = bench->timed[cache];
+    timed_contender_t *timed = bench->timed[cache];
     bool replays = on_device(bench) && cache != BENCH_QUEUED;
-    for (int i = 0; i < bench->lanes; i++) {
-        bench_lane_t *lane = &bench->lane[i];
-        bool is_auto = strcmp(lane->route, ROUTE_AUTO) == 0;
-        timed[i] = (timed_lane_t){.run = bench_lane_run,
-                                  .reset = bench_lane_reset,
-                                  .measure = measure_of(bench, cache),
-                                  .measured = &lane->device,
-                                  .arg = lane,
-                                  .lingers = runs_blas(lane),
-                                  .warmup = is_auto && !on_device(bench) ? HOST_LEARNING_CALLS : 0,
-                                  .keep = i == 0 || is_auto};
-        timed[i].dropped = lane->status != BENCH_OK || (replays && !lane->replays);
+    for (int i = 0; i < bench->contenders; i++) {
+        bench_contender_t *contender = &bench->contender[i];
+        bool is_auto = strcmp(contender->route, ROUTE_AUTO) == 0;
+        timed[i] = (timed_contender_t){.run = bench_contender_run,
+                                       .reset = bench_contender_reset,
+                                       .measure = measure_of(bench, cache),
+                                       .measured = &contender->device,
+                                       .arg = contender,
+                                       .lingers = runs_blas(contender),
+                                       .warmup = is_auto && !on_device(bench) ? HOST_LEARNING_CALLS : 0,
+                                       .keep = i == 0 || is_auto};
+        timed[i].dropped = contender->status != BENCH_OK || (replays && !contender->replays);
     }
 }
 
-static timing_plan_t plan_for(const bench_case_t *bench, const bench_options_t *options, cold_cache_t *cold,
+static timing_plan_t plan_for(const bench_case_t *bench, const bench_options_t *options, cache_flush_t *cold,
                               bench_cache_t cache)
 {
     timing_plan_t plan = {.min_time_s = options->min_time_s,
@@ -193,24 +194,24 @@ static timing_plan_t plan_for(const bench_case_t *bench, const bench_options_t *
 /* What the timing dropped: a lane that failed, or one that is far slower. */
 static void judge_dropped(bench_case_t *bench, bench_cache_t cache)
 {
-    for (int i = 0; i < bench->lanes; i++) {
-        bench_lane_t *lane = &bench->lane[i];
-        const timed_lane_t *timed = &bench->timed[cache][i];
-        device_lane_forget(&lane->device);
-        if (lane->status != BENCH_OK || !timed->dropped) continue;
+    for (int i = 0; i < bench->contenders; i++) {
+        bench_contender_t *contender = &bench->contender[i];
+        const timed_contender_t *timed = &bench->timed[cache][i];
+        device_contender_forget(&contender->device);
+        if (contender->status != BENCH_OK || !timed->dropped) continue;
         if (timed->failed)
-            bench_lane_give_up(lane, BENCH_FAILED, lac_last_error());
-        else if (on_device(bench) ? lane->replays || cache == BENCH_QUEUED : true)
-            bench_lane_give_up(lane, BENCH_SLOW, "far slower than the fastest: not timed further");
+            bench_contender_give_up(contender, BENCH_FAILED, lac_last_error());
+        else if (on_device(bench) ? contender->replays || cache == BENCH_QUEUED : true)
+            bench_contender_give_up(contender, BENCH_SLOW, "far slower than the fastest: not timed further");
     }
 }
 
-static bool time_all(bench_case_t *bench, const bench_options_t *options, cold_cache_t *cold,
+static bool time_all(bench_case_t *bench, const bench_options_t *options, cache_flush_t *cold,
                      bench_cache_t cache)
 {
-    describe_lanes(bench, cache);
+    describe_contenders(bench, cache);
     timing_plan_t plan = plan_for(bench, options, cold, cache);
-    bool ok = time_lanes(bench->timed[cache], bench->lanes, &plan);
+    bool ok = time_contenders(bench->timed[cache], bench->contenders, &plan);
     judge_dropped(bench, cache);
     return ok;
 }
@@ -218,12 +219,12 @@ static bool time_all(bench_case_t *bench, const bench_options_t *options, cold_c
 /* The host's time for a call, where a call is short enough for that to matter. */
 static void time_host(bench_case_t *bench)
 {
-    for (int i = 0; i < bench->lanes; i++) {
-        bench_lane_t *lane = &bench->lane[i];
-        const timed_lane_t *queued = &bench->timed[BENCH_QUEUED][i];
-        if (lane->status != BENCH_OK || queued->count == 0) continue;
-        lane->host_us =
-            device_lane_host_us(&lane->device, sample_stats(queued->sample, queued->count).median);
+    for (int i = 0; i < bench->contenders; i++) {
+        bench_contender_t *contender = &bench->contender[i];
+        const timed_contender_t *queued = &bench->timed[BENCH_QUEUED][i];
+        if (contender->status != BENCH_OK || queued->count == 0) continue;
+        contender->host_us =
+            device_contender_host_us(&contender->device, sample_stats(queued->sample, queued->count).median);
     }
 }
 
@@ -236,10 +237,10 @@ static double time_scan(lac_ctx_t *ctx, const lac_obj_t *plain, ref_meta_t meta)
     for (int i = 0; i < SCANS; i++) {
         lac_obj_t obj = *plain;
         if (lac_meta_create_for(ctx, &obj.meta, obj.m, obj.n) != LAC_OK) return -1.0;
-        double begin = stopwatch_us();
+        double begin = clock_us();
         lac_status_t status = lac_meta_scan(ctx, &obj, what);
         if (status == LAC_OK && computes_on_device(ctx)) status = lac_device_wait(ctx);
-        sample[i] = stopwatch_us() - begin;
+        sample[i] = clock_us() - begin;
         lac_meta_free(obj.meta);
         if (status != LAC_OK) return -1.0;
     }
@@ -259,7 +260,7 @@ static lac_status_t prepare_device(bench_case_t *bench, const bench_options_t *o
     if (!on_device(bench)) return LAC_OK;
     lac_ctx_info(bench->ctx, find_rate, &gbps);
     bench->floor_us = gbps > 0.0 ? bench->work.floor_bytes / gbps * 1e-3 : 0.0;
-    return options->cache[BENCH_COLD] ? device_sweep_make(&bench->sweep, bench->ctx) : LAC_OK;
+    return options->cache[BENCH_COLD] ? l2_flush_make(&bench->sweep, bench->ctx) : LAC_OK;
 }
 
 static int make_case(bench_case_t *bench, const ref_problem_t *problem, const bench_options_t *options,
@@ -272,7 +273,7 @@ static int make_case(bench_case_t *bench, const ref_problem_t *problem, const be
         complain(command, "%s", error);
         return EXIT_UNAVAILABLE;
     }
-    if (!work_count(&bench->work, &bench->set) || !result_check_make(&bench->check, &bench->set)) {
+    if (!work_model(&bench->work, &bench->set) || !result_check_make(&bench->check, &bench->set)) {
         complain(command, "%s: out of memory", bench->set.text);
         return EXIT_UNAVAILABLE;
     }
@@ -286,11 +287,11 @@ static int make_case(bench_case_t *bench, const ref_problem_t *problem, const be
 }
 
 int bench_case_run(bench_case_t *bench, const ref_problem_t *problem, const bench_options_t *options,
-                   cold_cache_t *cache, const char *command)
+                   cache_flush_t *cache, const char *command)
 {
     memset(bench, 0, sizeof *bench);
     int code = make_case(bench, problem, options, command);
-    if (code == EXIT_OK) code = add_lanes(bench, options, command);
+    if (code == EXIT_OK) code = add_contenders(bench, options, command);
     if (code == EXIT_OK) bench_verify_all(bench);
     machine_load_t load = machine_load_now();
     for (int c = 0; code == EXIT_OK && c < BENCH_CACHES; c++)
@@ -307,32 +308,32 @@ int bench_case_run(bench_case_t *bench, const ref_problem_t *problem, const benc
 
 void bench_case_free(bench_case_t *bench)
 {
-    for (int i = 0; i < bench->lanes; i++) {
+    for (int i = 0; i < bench->contenders; i++) {
         for (int c = 0; c < BENCH_CACHES; c++) free(bench->timed[c][i].sample);
-        device_lane_forget(&bench->lane[i].device);
-        lac_ctx_free(bench->lane[i].ctx);
+        device_contender_forget(&bench->contender[i].device);
+        lac_ctx_free(bench->contender[i].ctx);
     }
     result_check_free(&bench->check);
-    device_sweep_free(&bench->sweep);
+    l2_flush_free(&bench->sweep);
     operand_set_free(&bench->set);
     lac_ctx_free(bench->ctx);
     memset(bench, 0, sizeof *bench);
 }
 
-bool bench_timed(const bench_case_t *bench, int lane, bench_cache_t cache)
+bool bench_timed(const bench_case_t *bench, int contender, bench_cache_t cache)
 {
-    bench_status_t status = bench->lane[lane].status;
-    return bench->timed[cache][lane].count > 0 && (status == BENCH_OK || status == BENCH_SLOW);
+    bench_status_t status = bench->contender[contender].status;
+    return bench->timed[cache][contender].count > 0 && (status == BENCH_OK || status == BENCH_SLOW);
 }
 
 int bench_case_complain(const bench_case_t *bench, const char *command)
 {
     int bad = 0;
-    for (int i = 0; i < bench->lanes; i++) {
-        const bench_lane_t *lane = &bench->lane[i];
-        if (lane->status != BENCH_WRONG && lane->status != BENCH_FAILED) continue;
-        complain(command, "%s: route %s: %s: %s", bench->set.text, lane->route,
-                 bench_status_name(lane->status), lane->why);
+    for (int i = 0; i < bench->contenders; i++) {
+        const bench_contender_t *contender = &bench->contender[i];
+        if (contender->status != BENCH_WRONG && contender->status != BENCH_FAILED) continue;
+        complain(command, "%s: route %s: %s: %s", bench->set.text, contender->route,
+                 bench_status_name(contender->status), contender->why);
         bad++;
     }
     return bad;

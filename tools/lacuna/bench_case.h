@@ -6,17 +6,17 @@
 
 #include <stdbool.h>
 
-#include "bench_lane.h"
-#include "cold_cache.h"
+#include "bench_contender.h"
+#include "cache_flush.h"
 #include "command.h"
-#include "lane_timing.h"
+#include "contender_timing.h"
 #include "operand_set.h"
 #include "result_check.h"
 #include "route_set.h"
 #include "vendor_call.h"
-#include "work_count.h"
+#include "work_model.h"
 
-#define BENCH_LANES (LAC_CANDIDATES_MAX + 4)
+#define BENCH_CONTENDERS (LAC_CANDIDATES_MAX + 4)
 
 /* Calls before timing: more than the library's sites need to settle. */
 #define BENCH_STEADY_CALLS 32
@@ -48,16 +48,16 @@ int bench_options_routes(bench_options_t *options, const char *routes, const cha
 typedef struct bench_case {
     lac_ctx_t *ctx; /* where the operands lie */
     operand_set_t set;
-    device_sweep_t sweep;
-    work_count_t work;
+    l2_flush_t sweep;
+    work_model_t work;
     result_check_t check;
-    bench_lane_t lane[BENCH_LANES];
-    timed_lane_t timed[BENCH_CACHES][BENCH_LANES];
+    bench_contender_t contender[BENCH_CONTENDERS];
+    timed_contender_t timed[BENCH_CACHES][BENCH_CONTENDERS];
     double scan_a_us; /* to measure the metadata that the problem gives of A; negative where it gives none */
     double scan_b_us; /* the same of B                                                                     */
     double floor_us;  /* the bytes that have to move, at the rate of the device's memory; 0: no device     */
     double others;    /* share of the processors that other programs used meanwhile; negative: not known   */
-    int lanes;        /* lane[0] is the baseline                                                           */
+    int contenders;   /* lane[0] is the baseline                                                           */
 } bench_case_t;
 
 const char *bench_cache_name(bench_cache_t cache);
@@ -66,18 +66,18 @@ const char *bench_cache_name(bench_cache_t cache);
 const char *bench_timing_name(const bench_case_t *bench, bench_cache_t cache);
 
 /* The decision behind a lane's figures for this state of the cache. */
-const lac_decision_t *bench_decision(const bench_case_t *bench, int lane, bench_cache_t cache);
+const lac_decision_t *bench_decision(const bench_case_t *bench, int contender, bench_cache_t cache);
 
 /* Generates, verifies and times one problem. cache may be NULL when no cold timing is asked for. Returns an
  * exit code; on failure the reason is printed and *bench is empty. */
 int bench_case_run(bench_case_t *bench, const ref_problem_t *problem, const bench_options_t *options,
-                   cold_cache_t *cache, const char *command);
+                   cache_flush_t *cache, const char *command);
 void bench_case_free(bench_case_t *bench);
 
 /* Prints the lanes that failed or gave a wrong result, and returns how many. */
 int bench_case_complain(const bench_case_t *bench, const char *command);
 
 /* A lane with samples for this state of the cache. */
-bool bench_timed(const bench_case_t *bench, int lane, bench_cache_t cache);
+bool bench_timed(const bench_case_t *bench, int contender, bench_cache_t cache);
 
 #endif

@@ -16,7 +16,7 @@
 #define OTHERS_NOTED 0.05
 
 typedef struct bench_row {
-    const bench_lane_t *lane;
+    const bench_contender_t *contender;
     const lac_decision_t *decision;
     const char *cache, *timing;
     bool timed;
@@ -29,13 +29,13 @@ typedef struct bench_row {
 /* A lane that takes neither side as sparse is measured by the dense product's work. */
 static bool works_densely(const bench_row_t *row)
 {
-    return !row->lane->ctx || !row->decision->side || row->decision->side[0] == '\0';
+    return !row->contender->ctx || !row->decision->side || row->decision->side[0] == '\0';
 }
 
 static bench_row_t make_row(const bench_case_t *bench, int index, bench_cache_t cache)
 {
-    const timed_lane_t *timed = &bench->timed[cache][index];
-    bench_row_t row = {.lane = &bench->lane[index], .cache = bench_cache_name(cache)};
+    const timed_contender_t *timed = &bench->timed[cache][index];
+    bench_row_t row = {.contender = &bench->contender[index], .cache = bench_cache_name(cache)};
     row.decision = bench_decision(bench, index, cache);
     row.timing = bench_timing_name(bench, cache);
     row.timed = bench_timed(bench, index, cache);
@@ -149,14 +149,14 @@ bool bench_report_close(bench_report_t *report)
 
 static void json_row(json_writer_t *json, const bench_row_t *row)
 {
-    const bench_lane_t *lane = row->lane;
+    const bench_contender_t *contender = row->contender;
     json_begin(json, NULL, '{');
-    json_text(json, "route", lane->route);
+    json_text(json, "route", contender->route);
     json_text(json, "cache", row->cache);
     json_text(json, "timing", row->timing);
-    json_truth(json, "baseline", lane->baseline);
-    json_text(json, "status", bench_status_name(lane->status));
-    if (*lane->why) json_text(json, "note", lane->why);
+    json_truth(json, "baseline", contender->baseline);
+    json_text(json, "status", bench_status_name(contender->status));
+    if (*contender->why) json_text(json, "note", contender->why);
     if (row->timed) {
         json_integer(json, "samples", (int64_t)row->us.count);
         json_integer(json, "calls_per_sample", row->inner);
@@ -169,11 +169,11 @@ static void json_row(json_writer_t *json, const bench_row_t *row)
         json_number(json, "speedup", row->speedup);
         json_number(json, "gflops", row->gflops);
         json_number(json, "gbytes_per_s", row->gbytes);
-        json_number(json, "first_us", lane->first_us);
+        json_number(json, "first_us", contender->first_us);
         if (row->of_roofline > 0.0) json_number(json, "of_roofline", row->of_roofline);
-        if (lane->host_us >= 0.0) json_number(json, "host_us", lane->host_us);
+        if (contender->host_us >= 0.0) json_number(json, "host_us", contender->host_us);
     }
-    if (row->timed && lane->ctx) {
+    if (row->timed && contender->ctx) {
         json_text(json, "decided_route", row->decision->route);
         json_text(json, "decided_side", row->decision->side);
         json_text(json, "decided_reason", row->decision->reason);
@@ -208,22 +208,22 @@ static void json_case(bench_report_t *report, const bench_case_t *bench)
 
 static void csv_row(FILE *csv, const char *problem, const bench_row_t *row)
 {
-    const bench_lane_t *lane = row->lane;
-    bool decided = row->timed && lane->ctx;
+    const bench_contender_t *contender = row->contender;
+    bool decided = row->timed && contender->ctx;
     const lac_decision_t *d = row->decision;
     fprintf(csv, "%s,%s,%s,%s,%d,%zu,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,", problem,
-            row->cache, lane->route, bench_status_name(lane->status), lane->baseline, row->us.count,
-            row->inner, row->us.min, row->us.p25, row->us.median, row->us.p75, row->us.p95, row->us.max,
-            row->speedup, row->gflops, row->gbytes, lane->first_us);
+            row->cache, contender->route, bench_status_name(contender->status), contender->baseline,
+            row->us.count, row->inner, row->us.min, row->us.p25, row->us.median, row->us.p75, row->us.p95,
+            row->us.max, row->speedup, row->gflops, row->gbytes, contender->first_us);
     fprintf(csv, "%s,%s,\"%s\",%s,%.6g,\"%s\"\n", decided ? d->route : "", decided ? d->side : "",
-            decided ? d->reason : "", decided ? d->known : "", decided ? d->density : -1.0, lane->why);
+            decided ? d->reason : "", decided ? d->known : "", decided ? d->density : -1.0, contender->why);
 }
 
 static void table_row(text_table_t *table, const bench_row_t *row, bool device)
 {
-    const bench_lane_t *lane = row->lane;
+    const bench_contender_t *contender = row->contender;
     const lac_decision_t *d = row->decision;
-    text_table_cell(table, "%s", lane->route);
+    text_table_cell(table, "%s", contender->route);
     text_table_cell(table, "%s", row->cache);
     if (row->timed) {
         text_table_cell(table, "%.2f", row->us.median);
@@ -233,20 +233,20 @@ static void table_row(text_table_t *table, const bench_row_t *row, bool device)
         text_table_cell(table, "%.3g", row->gflops);
         text_table_cell(table, "%.3g", row->gbytes);
         if (device) text_table_cell(table, "%.0f", 100.0 * row->of_roofline);
-        if (device && lane->host_us >= 0.0)
-            text_table_cell(table, "%.2f", lane->host_us);
+        if (device && contender->host_us >= 0.0)
+            text_table_cell(table, "%.2f", contender->host_us);
         else if (device)
             text_table_cell(table, "-");
     } else
         for (int i = 0; i < (device ? 8 : 6); i++) text_table_cell(table, "-");
-    if (lane->status != BENCH_OK)
-        text_table_cell(table, "%s: %s", bench_status_name(lane->status), lane->why);
-    else if (lane->baseline)
-        text_table_cell(table, "baseline%s%s", *lane->why ? ", " : "", lane->why);
-    else if (!lane->call.route && d->route)
+    if (contender->status != BENCH_OK)
+        text_table_cell(table, "%s: %s", bench_status_name(contender->status), contender->why);
+    else if (contender->baseline)
+        text_table_cell(table, "baseline%s%s", *contender->why ? ", " : "", contender->why);
+    else if (!contender->call.route && d->route)
         text_table_cell(table, "-> %s%s%s (%s; known: %s)", d->route, *d->side ? " " : "", d->side, d->reason,
                         d->known);
-    else if (lane->ctx)
+    else if (contender->ctx)
         text_table_cell(table, "%s", d->side);
     else
         text_table_cell(table, "the BLAS, as a vector");
@@ -270,11 +270,11 @@ static void print_case(const bench_case_t *bench, text_table_t *table)
 }
 
 /* A lane that was never timed has one row, not one for each state of the cache. */
-static bool row_is_due(const bench_case_t *bench, int lane, int cache)
+static bool row_is_due(const bench_case_t *bench, int contender, int cache)
 {
-    if (bench_timed(bench, lane, (bench_cache_t)cache)) return true;
-    return cache == BENCH_WARM && !bench_timed(bench, lane, BENCH_COLD) &&
-           !bench_timed(bench, lane, BENCH_QUEUED);
+    if (bench_timed(bench, contender, (bench_cache_t)cache)) return true;
+    return cache == BENCH_WARM && !bench_timed(bench, contender, BENCH_COLD) &&
+           !bench_timed(bench, contender, BENCH_QUEUED);
 }
 
 void bench_report_case(bench_report_t *report, const bench_case_t *bench)
@@ -290,7 +290,7 @@ void bench_report_case(bench_report_t *report, const bench_case_t *bench)
                                           : text_table_new(9, host_heads);
     if (report->json.file) json_case(report, bench);
     for (int cache = 0; cache < BENCH_CACHES; cache++)
-        for (int i = 0; i < bench->lanes; i++) {
+        for (int i = 0; i < bench->contenders; i++) {
             if (!row_is_due(bench, i, cache)) continue;
             bench_row_t row = make_row(bench, i, (bench_cache_t)cache);
             if (report->json.file) json_row(&report->json, &row);

@@ -16,12 +16,12 @@ typedef struct slot {
     int code;
     char *text;
     size_t size;
-    check_tally_t tally;
+    check_summary_t summary;
 } slot_t;
 
 typedef struct pool {
     const check_work_t *work;
-    check_tally_t *sum;
+    check_summary_t *sum;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t reported_more;
     size_t dealt, reported; /* problems that a worker took, and that were reported */
@@ -53,7 +53,7 @@ static void tell(pool_t *pool, slot_t *slot)
 {
     progress_clear();
     if (slot->text) fwrite(slot->text, 1, slot->size, pool->sum->out);
-    check_tally_add(pool->sum, &slot->tally);
+    check_summary_add(pool->sum, &slot->summary);
     pool->code = slot->code;
     free(slot->text);
     *slot = (slot_t){0};
@@ -77,17 +77,17 @@ static void check_one(const worker_t *worker, size_t index, slot_t *report)
     const check_work_t *work = worker->pool->work;
     ref_problem_t problem;
     *report = (slot_t){.done = true, .code = EXIT_UNAVAILABLE};
-    report->tally = (check_tally_t){.common = &work->check.common, .command = work->command};
-    report->tally.out = open_memstream(&report->text, &report->size);
-    if (!report->tally.out) {
+    report->summary = (check_summary_t){.common = &work->check.common, .command = work->command};
+    report->summary.out = open_memstream(&report->text, &report->size);
+    if (!report->summary.out) {
         complain(work->command, "problem %zu: out of memory", index);
         return;
     }
     report->code = EXIT_WRONG;
     if (work->problem(work->list, index, &problem))
         report->code =
-            work->check_one(work->list, &problem, &worker->check, check_tally_line, &report->tally);
-    fclose(report->tally.out);
+            work->check_one(work->list, &problem, &worker->check, check_summary_line, &report->summary);
+    fclose(report->summary.out);
 }
 
 static void *work_on(void *arg)
@@ -128,7 +128,7 @@ void check_contexts_free(check_options_t *check)
     check->ctx = check->one = NULL;
 }
 
-int check_pool_run(const check_work_t *work, check_tally_t *sum)
+int check_pool_run(const check_work_t *work, check_summary_t *sum)
 {
     int jobs = work->problems < (size_t)work->jobs ? (int)work->problems : work->jobs;
     if (jobs < 1) jobs = 1;

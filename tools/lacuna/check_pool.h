@@ -8,7 +8,7 @@
 #define TOOL_CHECK_POOL_H
 
 #include "check_case.h"
-#include "check_tally.h"
+#include "check_summary.h"
 
 #define CHECK_JOBS_MAX 256
 
@@ -32,6 +32,6 @@ void check_contexts_free(check_options_t *check);
 
 /* Checks all and prints into sum->out what there is to print. Returns EXIT_OK, or the first exit code of the
  * list that is another: what lies behind it in the list is then not reported. */
-int check_pool_run(const check_work_t *work, check_tally_t *sum);
+int check_pool_run(const check_work_t *work, check_summary_t *sum);
 
 #endif

@@ -14,7 +14,7 @@
 #include "parse_number.h"
 #include "problem_list.h"
 #include "progress.h"
-#include "stopwatch.h"
+#include "wall_clock.h"
 
 enum {
     KEY_BASELINE = 256,
@@ -175,13 +175,13 @@ static void swap(bench_case_t **x, bench_case_t **y)
 /* Times a problem; with patience, until nobody disturbed it, and keeps the attempt that was disturbed least.
  */
 static int bench_patiently(bench_case_t **bench, bench_case_t **spare, const ref_problem_t *problem,
-                           const bench_options_t *options, double *wait_idle_s, cold_cache_t *cache,
+                           const bench_options_t *options, double *wait_idle_s, cache_flush_t *cache,
                            const char *command)
 {
     *wait_idle_s -= machine_load_wait(QUIET, *wait_idle_s);
     int code = bench_case_run(*bench, problem, options, cache, command);
     while (code == EXIT_OK && (*bench)->others > QUIET && *wait_idle_s > 0.0) {
-        double begin = stopwatch_us();
+        double begin = clock_us();
         machine_load_wait(QUIET, *wait_idle_s);
         code = bench_case_run(*spare, problem, options, cache, command);
         if (code != EXIT_OK) {
@@ -190,12 +190,12 @@ static int bench_patiently(bench_case_t **bench, bench_case_t **spare, const ref
         }
         if ((*spare)->others < (*bench)->others) swap(bench, spare);
         bench_case_free(*spare);
-        *wait_idle_s -= (stopwatch_us() - begin) * 1e-6;
+        *wait_idle_s -= (clock_us() - begin) * 1e-6;
     }
     return code;
 }
 
-static int bench_problems(const bench_arguments_t *a, cold_cache_t *cache, const char *command)
+static int bench_problems(const bench_arguments_t *a, cache_flush_t *cache, const char *command)
 {
     bench_report_t report;
     bench_case_t *bench = malloc(sizeof *bench), *spare = malloc(sizeof *spare);
@@ -236,13 +236,13 @@ static int run_bench(bench_arguments_t *a, const char *command)
         return accuracy_run(&a->problems, &options, command);
     }
     bool flushes = a->bench.cache[BENCH_COLD] && !a->bench.common.on_device;
-    cold_cache_t *cache = flushes ? cold_cache_new() : NULL;
+    cache_flush_t *cache = flushes ? cache_flush_new() : NULL;
     if (flushes && !cache) {
         complain(command, "--cold: out of memory");
         return EXIT_UNAVAILABLE;
     }
     code = bench_problems(a, cache, command);
-    cold_cache_free(cache);
+    cache_flush_free(cache);
     return code;
 }
 

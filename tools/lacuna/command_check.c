@@ -163,16 +163,16 @@ static int run_accuracy(const check_arguments_t *a)
 static int run_check(check_arguments_t *a)
 {
     if (a->accuracy) return run_accuracy(a);
-    check_tally_t tally = {.out = stdout, .common = &a->check.common};
+    check_summary_t summary = {.out = stdout, .common = &a->check.common};
     check_work_t work = {.check = a->check, .jobs = a->jobs, .problem = problem_of, .list = a};
     work.problems = a->problems.count + (size_t)a->fuzz;
     work.check_one = a->check_one;
     work.command = a->command;
-    int code = check_pool_run(&work, &tally);
+    int code = check_pool_run(&work, &summary);
     progress_clear();
-    check_tally_print(&tally, work.problems);
-    if (code == EXIT_OK && tally.failed > 0) return EXIT_WRONG;
-    if (code == EXIT_OK && tally.passed == 0) {
+    check_summary_print(&summary, work.problems);
+    if (code == EXIT_OK && summary.failed > 0) return EXIT_WRONG;
+    if (code == EXIT_OK && summary.passed == 0) {
         complain(a->command, "nothing was checked: every route refused");
         return EXIT_WRONG;
     }

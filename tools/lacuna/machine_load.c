@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stopwatch.h"
+#include "wall_clock.h"
 
 static double seconds(struct timeval t)
 {
@@ -32,8 +32,7 @@ machine_load_t machine_load_now(void)
 {
     struct rusage own;
     getrusage(RUSAGE_SELF, &own);
-    return (machine_load_t){busy_seconds(), seconds(own.ru_utime) + seconds(own.ru_stime),
-                            stopwatch_us() * 1e-6};
+    return (machine_load_t){busy_seconds(), seconds(own.ru_utime) + seconds(own.ru_stime), clock_us() * 1e-6};
 }
 
 double machine_load_of_others(const machine_load_t *since)
@@ -48,11 +47,11 @@ double machine_load_of_others(const machine_load_t *since)
 double machine_load_wait(double share, double wait_idle_s)
 {
     const struct timespec second = {1, 0};
-    double begin = stopwatch_us() * 1e-6, waited = 0.0;
+    double begin = clock_us() * 1e-6, waited = 0.0;
     while (waited < wait_idle_s) {
         machine_load_t load = machine_load_now();
         nanosleep(&second, NULL);
-        waited = stopwatch_us() * 1e-6 - begin;
+        waited = clock_us() * 1e-6 - begin;
         if (machine_load_of_others(&load) < share) break;
     }
     return waited;

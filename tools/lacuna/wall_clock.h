@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The clock of every measurement. */
-#ifndef TOOL_STOPWATCH_H
-#define TOOL_STOPWATCH_H
+#ifndef TOOL_WALL_CLOCK_H
+#define TOOL_WALL_CLOCK_H
 
 #include <time.h>
 
 /* Microseconds from some fixed moment. */
-static inline double stopwatch_us(void)
+static inline double clock_us(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

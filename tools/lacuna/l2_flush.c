@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Empties a device's last-level cache within a stream of calls. */
-#include "device_sweep.h"
+#include "l2_flush.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +33,12 @@ static lac_obj_t at(float *first, lac_dim_t rows, lac_dim_t columns)
     return obj;
 }
 
-lac_status_t device_sweep_make(device_sweep_t *sweep, lac_ctx_t *ctx)
+lac_status_t l2_flush_make(l2_flush_t *sweep, lac_ctx_t *ctx)
 {
     lac_dim_t rows = rows_for(ctx);
     size_t count = (size_t)(rows * COLUMNS + rows + COLUMNS);
     float *ones = malloc(count * sizeof *ones);
-    *sweep = (device_sweep_t){.ctx = ctx};
+    *sweep = (l2_flush_t){.ctx = ctx};
     if (!ones) return LAC_ERR_MEMORY;
     for (size_t i = 0; i < count; i++) ones[i] = 1.0f;
     lac_status_t status = lac_device_alloc(ctx, count * sizeof *ones, &sweep->memory);
@@ -51,14 +51,14 @@ lac_status_t device_sweep_make(device_sweep_t *sweep, lac_ctx_t *ctx)
     return status;
 }
 
-lac_status_t device_sweep_queue(const device_sweep_t *sweep, lac_ctx_t *ctx)
+lac_status_t l2_flush_queue(const l2_flush_t *sweep, lac_ctx_t *ctx)
 {
     lac_call_opts_t call = {.size = sizeof call, .route = "cublas"};
     return lac_gemm_ex(ctx, NULL, &sweep->row, &sweep->matrix, NULL, &sweep->product, &call);
 }
 
-void device_sweep_free(device_sweep_t *sweep)
+void l2_flush_free(l2_flush_t *sweep)
 {
     if (sweep->memory) lac_device_free(sweep->ctx, sweep->memory);
-    *sweep = (device_sweep_t){0};
+    *sweep = (l2_flush_t){0};
 }

@@ -4,25 +4,25 @@
  *
  * That displaces derived formats and workspaces too, whose addresses nobody tells us, and works inside a
  * recording. */
-#ifndef TOOL_DEVICE_SWEEP_H
-#define TOOL_DEVICE_SWEEP_H
+#ifndef TOOL_L2_FLUSH_H
+#define TOOL_L2_FLUSH_H
 
 #include "lacuna/lacuna.h"
 
 /* Empty: no memory is held. ctx must outlive it. */
-typedef struct device_sweep {
+typedef struct l2_flush {
     lac_ctx_t *ctx;
     void *memory;
     lac_obj_t row, matrix, product; /* product := row matrix */
-} device_sweep_t;
+} l2_flush_t;
 
 /* Memory of twice the device's last-level cache. Errors: those of lac_device_alloc and lac_device_upload. */
-lac_status_t device_sweep_make(device_sweep_t *sweep, lac_ctx_t *ctx);
+lac_status_t l2_flush_make(l2_flush_t *sweep, lac_ctx_t *ctx);
 
 /* Queues one sweep on a context of the same device. Errors: those of lac_gemm_ex. */
-lac_status_t device_sweep_queue(const device_sweep_t *sweep, lac_ctx_t *ctx);
+lac_status_t l2_flush_queue(const l2_flush_t *sweep, lac_ctx_t *ctx);
 
 /* Accepts an empty one; leaves an empty one. */
-void device_sweep_free(device_sweep_t *sweep);
+void l2_flush_free(l2_flush_t *sweep);
 
 #endif

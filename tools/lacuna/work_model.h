@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * What a problem asks for at least: useful flops and bytes, the measures of a rate. */
-#ifndef TOOL_WORK_COUNT_H
-#define TOOL_WORK_COUNT_H
+#ifndef TOOL_WORK_MODEL_H
+#define TOOL_WORK_MODEL_H
 
 #include "operand_set.h"
 
-typedef struct work_count {
+typedef struct work_model {
     double density_a, density_b;
     double active_k;     /* fraction of k at which both operands have a nonzero                         */
     double dense_flops;  /* 2 m n k                                                                     */
@@ -16,9 +16,9 @@ typedef struct work_count {
                             the active slices, and C                                                    */
     double floor_bytes; /* the same in what memory moves: where slices lie across the lines of an operand that
                            nobody may copy, whole sectors of them                                      */
-} work_count_t;
+} work_model_t;
 
 /* False: out of memory. */
-bool work_count(work_count_t *work, const operand_set_t *set);
+bool work_model(work_model_t *work, const operand_set_t *set);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * What the check counts and prints. */
-#include "check_tally.h"
+#include "check_summary.h"
 
 #include <string.h>
 
-static void print_line(check_tally_t *tally, const check_line_t *line)
+static void print_line(check_summary_t *summary, const check_line_t *line)
 {
     static const char *const word[] = {"ok", "refused", "FAILED"};
-    FILE *out = tally->out;
-    if (tally->common->quiet && line->status != CHECK_FAILED) return;
-    if (!tally->headed) fprintf(out, "%s   (against %s)\n", line->problem, line->oracle);
-    tally->headed = true;
+    FILE *out = summary->out;
+    if (summary->common->quiet && line->status != CHECK_FAILED) return;
+    if (!summary->headed) fprintf(out, "%s   (against %s)\n", line->problem, line->oracle);
+    summary->headed = true;
     fprintf(out, "  %-8s %-22s", word[line->status], line->route);
     if (line->status == CHECK_REFUSED)
         fprintf(out, " %s\n", line->why);
@@ -20,25 +20,25 @@ static void print_line(check_tally_t *tally, const check_line_t *line)
                 line->why);
     if (line->status != CHECK_FAILED) return;
     bool entry = strncmp(line->route, "lac_", 4) == 0 || line->route[0] == '(';
-    fprintf(out, "           repeat: %s ", tally->command);
-    if (tally->common->on_device) fprintf(out, "--device cuda:%d ", tally->common->device);
+    fprintf(out, "           repeat: %s ", summary->command);
+    if (summary->common->on_device) fprintf(out, "--device cuda:%d ", summary->common->device);
     fprintf(out, "--route %s '%s'\n", entry ? ROUTE_AUTO : line->route, line->problem);
 }
 
-void check_tally_line(void *arg, const check_line_t *line)
+void check_summary_line(void *arg, const check_line_t *line)
 {
-    check_tally_t *tally = arg;
-    print_line(tally, line);
-    if (line->status == CHECK_PASSED) tally->passed++;
-    if (line->status == CHECK_REFUSED) tally->refused++;
-    if (line->status == CHECK_FAILED) tally->failed++;
-    if (line->status != CHECK_PASSED || !(line->max_error > tally->worst)) return;
-    tally->worst = line->max_error;
-    snprintf(tally->worst_problem, sizeof tally->worst_problem, "%s", line->problem);
-    snprintf(tally->worst_route, sizeof tally->worst_route, "%s", line->route);
+    check_summary_t *summary = arg;
+    print_line(summary, line);
+    if (line->status == CHECK_PASSED) summary->passed++;
+    if (line->status == CHECK_REFUSED) summary->refused++;
+    if (line->status == CHECK_FAILED) summary->failed++;
+    if (line->status != CHECK_PASSED || !(line->max_error > summary->worst)) return;
+    summary->worst = line->max_error;
+    snprintf(summary->worst_problem, sizeof summary->worst_problem, "%s", line->problem);
+    snprintf(summary->worst_route, sizeof summary->worst_route, "%s", line->route);
 }
 
-void check_tally_add(check_tally_t *sum, const check_tally_t *one)
+void check_summary_add(check_summary_t *sum, const check_summary_t *one)
 {
     sum->passed += one->passed;
     sum->refused += one->refused;
@@ -49,7 +49,7 @@ void check_tally_add(check_tally_t *sum, const check_tally_t *one)
     memcpy(sum->worst_route, one->worst_route, sizeof sum->worst_route);
 }
 
-void check_tally_print(const check_tally_t *sum, size_t problems)
+void check_summary_print(const check_summary_t *sum, size_t problems)
 {
     fprintf(sum->out, "%zu problems: %ld passed, %ld refused, %ld failed", problems, sum->passed,
             sum->refused, sum->failed);

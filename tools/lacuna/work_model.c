@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * What a problem asks for at least. */
-#include "work_count.h"
+#include "work_model.h"
 
 #include <stdlib.h>
 
@@ -60,7 +60,7 @@ static double slice_bytes(const ref_operand_t *said, const ref_matrix_t *op, boo
     return sectors < whole ? sectors : whole;
 }
 
-bool work_count(work_count_t *work, const operand_set_t *set)
+bool work_model(work_model_t *work, const operand_set_t *set)
 {
     const ref_problem_t *p = &set->problem;
     int64_t *a_at = calloc((size_t)p->k + 1, sizeof *a_at), *b_at = calloc((size_t)p->k + 1, sizeof *b_at);

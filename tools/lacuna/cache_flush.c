@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Empties the processor's caches. */
-#include "cold_cache.h"
+#include "cache_flush.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ typedef struct sweep {
     unsigned sum; /* kept, so that the reads cannot be left out */
 } sweep_t;
 
-struct cold_cache {
+struct cache_flush {
     unsigned char *buffer;
     size_t bytes;
     int threads;
@@ -46,9 +46,9 @@ static size_t largest_cache(void)
     return largest;
 }
 
-cold_cache_t *cold_cache_new(void)
+cache_flush_t *cache_flush_new(void)
 {
-    cold_cache_t *cache = calloc(1, sizeof *cache);
+    cache_flush_t *cache = calloc(1, sizeof *cache);
     if (!cache) return NULL;
     cache->bytes = 2 * largest_cache();
     if (cache->bytes < BYTES_MIN) cache->bytes = BYTES_MIN;
@@ -64,7 +64,7 @@ cold_cache_t *cold_cache_new(void)
     return cache;
 }
 
-void cold_cache_free(cold_cache_t *cache)
+void cache_flush_free(cache_flush_t *cache)
 {
     if (!cache) return;
     free(cache->buffer);
@@ -80,7 +80,7 @@ static void *run_sweep(void *arg)
     return NULL;
 }
 
-void cold_cache_flush(cold_cache_t *cache)
+void cache_flush_run(cache_flush_t *cache)
 {
     pthread_t thread[FLUSH_THREADS];
     bool running[FLUSH_THREADS] = {false};
