@@ -45,8 +45,8 @@ class Place(unittest.TestCase):
         self.assertRegex(out, r"(?m)^  ok +event ")
 
 
-@unittest.skipUnless("PRETENDED_DEVICE" in os.environ, "PRETENDED_DEVICE does not name the folder of pretend_device.c")
-class PretendedDevice(unittest.TestCase):
+@unittest.skipUnless("STUB_DEVICE" in os.environ, "STUB_DEVICE does not name the folder of stub_device.c")
+class StubDevice(unittest.TestCase):
     """What the tool does on a device, on one whose memory is the host's: no figure here means anything."""
 
     PROBLEMS = (SMALL, "sgemm:TN:33x44x55:A=bern0.1:metaA=csr:layC=col+3:beta=0.5:s2", "sgemm:NN:9x30x12:dtA=u8:A=bern0.2",
@@ -54,7 +54,7 @@ class PretendedDevice(unittest.TestCase):
                 "sgemm:NN:12x70x8:A=bern0.2:metaA=csc:s3", "sgemv:T:40x30:B=bern0.2:layB=row+1")
 
     def lacuna(self, *arguments, **environment):
-        folder = os.environ["PRETENDED_DEVICE"]
+        folder = os.environ["STUB_DEVICE"]
         return lacuna(*arguments, "--device", "cuda",
                       env={"LD_LIBRARY_PATH": folder, "LACUNA_TUNE_CACHE": "/dev/null/none", **environment})
 
@@ -81,7 +81,7 @@ class PretendedDevice(unittest.TestCase):
         self.assertIn("(against the device's route reference)", out)
 
     def test_check_can_fail(self):
-        code, out, err = self.lacuna("check", "--route", "event,dense", SMALL, PRETEND_WRONG="event")
+        code, out, err = self.lacuna("check", "--route", "event,dense", SMALL, STUB_WRONG="event")
         self.assertEqual(code, 1, out + err)
         self.assertIn("1 problems: 1 passed, 0 refused, 1 failed", out)
         self.assertIn("repeat: lacuna check --device cuda:0 --route event", out)
@@ -114,7 +114,7 @@ class PretendedDevice(unittest.TestCase):
             self.assertIn(word, out)
 
     def test_other_devices(self):
-        folder = os.environ["PRETENDED_DEVICE"]
+        folder = os.environ["STUB_DEVICE"]
         code, _, err = lacuna("info", "--device", "cuda:3", env={"LD_LIBRARY_PATH": folder})
         self.assertEqual(code, 3)
         self.assertIn("--device cuda:3: device: 3, and there are 1", err)

@@ -3,7 +3,7 @@
  * A device that is none: the host's routes behind the face of one whose memory nobody can touch but its own
  * calls. A host address that is given for a device's is refused, a device's that the host reads is a fault.
  * Built as liblacuna_cuda.so; it computes at once, and records nothing. */
-#include "plain_device.h"
+#include "reference_loops.h"
 #include "base/status.h"
 #include "host/host_backend.h"
 #include "model/backend.h"
@@ -189,7 +189,7 @@ const lac_backend_t *lac_cuda_backend(const lac_host_callbacks_t *callbacks)
                                         .upload = copy,
                                         .download = copy,
                                         .wait = wait,
-                                        .add = plain_device_add,
+                                        .add = reference_loops_add,
                                         .stream = stream,
                                         .capturing = capturing};
     static lac_backend_t backend;
@@ -203,7 +203,7 @@ const lac_backend_t *lac_cuda_backend(const lac_host_callbacks_t *callbacks)
     backend.enter = enter;
     backend.leave = leave;
     backend.check = check;
-    backend.spmm = plain_device_spmm;
+    backend.spmm = reference_loops_spmm;
     backend.open = open_device;
     backend.describe = describe;
     backend.info = info;

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * What devices that are none compute by plain loops. */
-#include "plain_device.h"
+#include "reference_loops.h"
 #include "lacuna/interpose.h"
 
-lac_status_t plain_device_add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
-                              lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs)
+lac_status_t reference_loops_add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
+                                 lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs)
 {
     (void)exec;
     for (lac_dim_t i = 0; i < m; i++)
@@ -36,7 +36,7 @@ static double sparse_row(const lac_spmm_t *x, lac_dim_t i, lac_dim_t j)
     return sum;
 }
 
-lac_status_t plain_device_spmm(lac_exec_t *exec, const lac_spmm_t *x)
+lac_status_t reference_loops_spmm(lac_exec_t *exec, const lac_spmm_t *x)
 {
     (void)exec;
     for (lac_dim_t i = 0; i < x->m; i++)

@@ -3,7 +3,7 @@
  * A device that is none: its memory is the host's, its routes are plain loops, and a recording is a list of
  * products. Built as liblacuna_cuda.so, so that the command line's way with devices is tested where there is
  * none. */
-#include "plain_device.h"
+#include "reference_loops.h"
 #include "model/backend.h"
 
 #include <stdio.h>
@@ -46,10 +46,10 @@ static double at(const lac_operand_t *x, lac_dim_t i, lac_dim_t j)
     return (double)((const float *)x->buf)[where];
 }
 
-/* PRETEND_WRONG: the name of a route whose results are wrong. */
+/* STUB_WRONG: the name of a route whose results are wrong. */
 static double fault_of(const lac_route_t *route)
 {
-    const char *wrong = getenv("PRETEND_WRONG");
+    const char *wrong = getenv("STUB_WRONG");
     return wrong && strcmp(wrong, route->name) == 0 ? 1.0 : 0.0;
 }
 
@@ -319,7 +319,7 @@ const lac_backend_t *lac_cuda_backend(const lac_host_callbacks_t *callbacks)
                                         .upload = copy,
                                         .download = copy,
                                         .wait = wait,
-                                        .add = plain_device_add,
+                                        .add = reference_loops_add,
                                         .branch = branch,
                                         .stream = stream,
                                         .capturing = capturing,
@@ -339,7 +339,7 @@ const lac_backend_t *lac_cuda_backend(const lac_host_callbacks_t *callbacks)
                                           .close = close_device,
                                           .prepare = prepare,
                                           .sample = sample,
-                                          .spmm = plain_device_spmm,
+                                          .spmm = reference_loops_spmm,
                                           .scan = scan,
                                           .tune = tune,
                                           .bytes = bytes,

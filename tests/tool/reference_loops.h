@@ -1,0 +1,17 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What devices that are none compute by plain loops, for the places of a backend that the host's has not. */
+#ifndef REFERENCE_LOOPS_H
+#define REFERENCE_LOOPS_H
+
+#include "model/backend.h"
+#include "lacuna/interpose.h"
+
+/* to := beta to + x. */
+lac_status_t reference_loops_add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
+                                 lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs);
+
+/* Somebody else's CSR product. */
+lac_status_t reference_loops_spmm(lac_exec_t *exec, const lac_spmm_t *x);
+
+#endif
