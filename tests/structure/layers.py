@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""The house rules as functions of a tree: each takes a Tree and returns its violations as lines of text."""
+"""The rules of the tree as functions of a tree: each takes a Tree and returns its violations as lines of text."""
 import collections
 import pathlib
 import re
@@ -20,25 +20,25 @@ ROUTE = re.compile(r"\blac_route_t\s+(\w+)\s*=")
 
 
 class Folder:
-    """One row of the floor table."""
+    """One row of the layer table."""
 
-    def __init__(self, floor, name, only):
-        self.floor, self.name, self.only = floor, name, only
+    def __init__(self, layer, name, only):
+        self.layer, self.name, self.only = layer, name, only
 
     def may_include(self, other):
         if other is self:
             return True
         if self.only:
             return other.name in self.only
-        return self.floor is not None and other.floor is not None and other.floor < self.floor
+        return self.layer is not None and other.layer is not None and other.layer < self.layer
 
 
 class Tree:
-    """The files of a checkout and the floor table that its docs/design/architecture.md declares."""
+    """The files of a checkout and the layer table that its docs/design/architecture.md declares."""
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
-        self.folders = self._floors()
+        self.folders = self._layers()
         self.files = sorted(
             path.relative_to(self.root)
             for path in self.root.rglob("*")
@@ -52,13 +52,13 @@ class Tree:
     def _skipped(part):
         return part == "build" or part.startswith(("build-", ".")) or part == "__pycache__"
 
-    def _floors(self):
+    def _layers(self):
         text = (self.root / "docs/design/architecture.md").read_text(encoding="utf-8")
-        table = text.split("<!-- floors:begin -->")[1].split("<!-- floors:end -->")[0]
+        table = text.split("<!-- layers:begin -->")[1].split("<!-- layers:end -->")[0]
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.strip().splitlines()[2:]]
         return [
-            Folder(int(floor) if floor.isdigit() else None, name.strip("`"), re.findall(r"`([^`]+)`", only))
-            for floor, name, _job, only in rows
+            Folder(int(layer) if layer.isdigit() else None, name.strip("`"), re.findall(r"`([^`]+)`", only))
+            for layer, name, _job, only in rows
         ]
 
     def c_sources(self):
@@ -110,7 +110,7 @@ def unplaced_folders(tree):
     """A new folder of code must take its place in the table before it can be checked."""
     roofs = ("backend/", "kernels/", "plugin/", "tools/", "include/", "reference/", "demo/")
     return [
-        f"{path}: its folder is not in the floor table of docs/design/architecture.md"
+        f"{path}: its folder is not in the layer table of docs/design/architecture.md"
         for path in tree.c_sources()
         if path.as_posix().startswith(roofs) and tree.folder_of(path) is None
     ]

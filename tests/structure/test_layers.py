@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds the checkout to the house rules, and holds each rule to failing on a small tree that breaks it."""
+"""Holds the checkout to the rules of the tree, and holds each rule to failing on a small tree that breaks it."""
 import pathlib
 import sys
 import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-import house  # noqa: E402
+import layers  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SPDX = "/* SPDX-FileCopyrightText: 2026 the Lacuna authors\n * SPDX-License-Identifier: BSD-3-Clause\n * A file. */\n"
@@ -36,33 +36,33 @@ GOOD = {
 
 # rule, file, what it is made to hold, and a piece of the violation that must be reported
 BAD = (
-    (house.upward_includes, "backend/model/route.h", '#include "select.h"\n', "may not include backend/dispatch/select.h"),
-    (house.upward_includes, "kernels/host/host_kernels.h", '#include "../../backend/model/route.h"\n', "may not include"),
-    (house.upward_includes, "backend/cuda/route_tiles.c", '#include "beside.h"\n', "may not include backend/host/beside.h"),
-    (house.upward_includes, "reference/ref_gemm.h", '#include "route.h"\n', "reference may not include"),
-    (house.upward_includes, "plugin/blas/blas_resolve.c", '#include "route.h"\n', "plugin/blas may not include"),
-    (house.upward_includes, "plugin/blas/blas_resolve.c", '#include "ref_gemm.h"\n', "plugin/blas may not include"),
-    (house.upward_includes, "tools/lacuna/main.c", '#  include "route.h"\n', "tools/lacuna may not include"),
-    (house.upward_includes, "demo/coba.c", '#include "lacuna/types.h"\n', "demo may not include"),
-    (house.upward_includes, "demo/device/on_device.c", '#include "route.h"\n', "demo/device may not include"),
-    (house.upward_includes, "backend/host/route_event.c", '#include "cblas.h"\n', "no file of this tree"),
-    (house.unplaced_folders, "backend/attic/old.c", "", "not in the floor table"),
-    (house.environment_readers, "backend/dispatch/table.c", 'char *x = secure_getenv("X");\n', "reads the environment"),
-    (house.library_openers, "backend/host/route_event.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
-    (house.library_openers, "plugin/blas/blas_sgemm.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
-    (house.dead_links, "docs/user/tuning.md", "[gone](gone.md#there)\n", "links to gone.md"),
-    (house.route_names_elsewhere, "backend/dispatch/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
-    (house.route_names_elsewhere, "backend/host/route_dense.c", "const lac_route_t lac_route_dense = {0};\n"
+    (layers.upward_includes, "backend/model/route.h", '#include "select.h"\n', "may not include backend/dispatch/select.h"),
+    (layers.upward_includes, "kernels/host/host_kernels.h", '#include "../../backend/model/route.h"\n', "may not include"),
+    (layers.upward_includes, "backend/cuda/route_tiles.c", '#include "beside.h"\n', "may not include backend/host/beside.h"),
+    (layers.upward_includes, "reference/ref_gemm.h", '#include "route.h"\n', "reference may not include"),
+    (layers.upward_includes, "plugin/blas/blas_resolve.c", '#include "route.h"\n', "plugin/blas may not include"),
+    (layers.upward_includes, "plugin/blas/blas_resolve.c", '#include "ref_gemm.h"\n', "plugin/blas may not include"),
+    (layers.upward_includes, "tools/lacuna/main.c", '#  include "route.h"\n', "tools/lacuna may not include"),
+    (layers.upward_includes, "demo/coba.c", '#include "lacuna/types.h"\n', "demo may not include"),
+    (layers.upward_includes, "demo/device/on_device.c", '#include "route.h"\n', "demo/device may not include"),
+    (layers.upward_includes, "backend/host/route_event.c", '#include "cblas.h"\n', "no file of this tree"),
+    (layers.unplaced_folders, "backend/attic/old.c", "", "not in the layer table"),
+    (layers.environment_readers, "backend/dispatch/table.c", 'char *x = secure_getenv("X");\n', "reads the environment"),
+    (layers.library_openers, "backend/host/route_event.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
+    (layers.library_openers, "plugin/blas/blas_sgemm.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
+    (layers.dead_links, "docs/user/tuning.md", "[gone](gone.md#there)\n", "links to gone.md"),
+    (layers.route_names_elsewhere, "backend/dispatch/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
+    (layers.route_names_elsewhere, "backend/host/route_dense.c", "const lac_route_t lac_route_dense = {0};\n"
      "const void *p = &lac_route_event;\n", "route_dense.c: names lac_route_event"),
-    (house.unused_by_the_command, "tools/lacuna/clock.h", "int read_clock(void);\nint set_clock(int to);\n", "calls set_clock"),
-    (house.unused_by_the_command, "tools/lacuna/half.h", "static inline int half(int x)\n{\n    return x / 2;\n}\n", "half"),
-    (house.shared_names, "backend/data/route.h", "", "backend/data/route.h"),
-    (house.odd_names, "backend/data/Meta-Data.c", "", "snake_case"),
+    (layers.unused_by_the_command, "tools/lacuna/clock.h", "int read_clock(void);\nint set_clock(int to);\n", "calls set_clock"),
+    (layers.unused_by_the_command, "tools/lacuna/half.h", "static inline int half(int x)\n{\n    return x / 2;\n}\n", "half"),
+    (layers.shared_names, "backend/data/route.h", "", "backend/data/route.h"),
+    (layers.odd_names, "backend/data/Meta-Data.c", "", "snake_case"),
 )
 
 
 def build(folder, files):
-    """Writes the files under the folder, with the real floor table, and reads them as a tree."""
+    """Writes the files under the folder, with the real layer table, and reads them as a tree."""
     root = pathlib.Path(folder)
     (root / "docs/design").mkdir(parents=True)
     page = (ROOT / "docs/design/architecture.md").read_text(encoding="utf-8")
@@ -72,17 +72,17 @@ def build(folder, files):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(SPDX + text, encoding="utf-8")
-    return house.Tree(root)
+    return layers.Tree(root)
 
 
 class ThisTree(unittest.TestCase):
     def test_keeps_every_rule(self):
-        tree = house.Tree(ROOT)
+        tree = layers.Tree(ROOT)
         self.assertGreater(len(tree.c_sources()), 10, "hardly any source was found: is the root right?")
-        self.assertGreaterEqual(len(tree.folders), 10, "the floor table was not read")
-        for line in house.long_files(tree):
+        self.assertGreaterEqual(len(tree.folders), 10, "the layer table was not read")
+        for line in layers.long_files(tree):
             print("long:", line)
-        for rule in house.RULES:
+        for rule in layers.RULES:
             with self.subTest(rule=rule.__name__):
                 found = rule(tree)
                 self.assertFalse(found, "\n  ".join(["", *found]))
@@ -92,7 +92,7 @@ class Rules(unittest.TestCase):
     def test_pass_a_good_tree(self):
         with tempfile.TemporaryDirectory() as folder:
             tree = build(folder, GOOD)
-            for rule in house.RULES:
+            for rule in layers.RULES:
                 with self.subTest(rule=rule.__name__):
                     self.assertEqual([], rule(tree))
 
@@ -106,7 +106,7 @@ class Rules(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             tree = build(folder, GOOD)
             (tree.root / "demo/coba.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
-            self.assertEqual(["demo/coba.c: does not open with the two SPDX lines"], house.unlicensed_files(tree))
+            self.assertEqual(["demo/coba.c: does not open with the two SPDX lines"], layers.unlicensed_files(tree))
 
 
 if __name__ == "__main__":
