@@ -71,7 +71,7 @@ struct lac_exec {
     const void *seen[LAC_CUDA_SEEN]; /* buffers that were found to lie on the device */
 };
 
-/* LAC_OK, or a status with a message for what CUDA says of `what`. */
+/* Checks a CUDA error: LAC_OK, or a status with a message that names `what`. */
 lac_status_t lac_cuda_check_error(cudaError_t error, const char *what);
 /* The same for a launcher's status, which brings no message. */
 lac_status_t lac_cuda_launched(lac_status_t status, const char *what);

@@ -28,8 +28,8 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
  * where there is none. */
 lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request);
 
-/* How many calls of this site that may be declined, up to `most`, are certain to be, without a look at them:
- * the site is dense, neither a look nor a measurement is due, and nobody asked to be told. They then count as
+/* How many calls of this site that may be declined, up to `most`, are certain to be, without inspection: the
+ * site is dense, neither a probe nor a measurement is due, and no report is wanted. They then count as
  * declined. */
 unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most);
 

@@ -195,7 +195,7 @@ static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *se
     seen->k_active = -1.0;
 }
 
-/* Calls between two looks at which looking costs no more than its share. */
+/* Calls between two probes at which probing costs no more than its share. */
 static unsigned min_wait(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     double probe_us = ctx->backend->asynchronous ? PROBE_DEVICE_US : PROBE_US;

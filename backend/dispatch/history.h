@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * History: what a site remembers is put into the problem, and what a call saw is put into the site. */
+ * History: what a site remembers is put into the problem, and what a call measured is stored in the site. */
 #ifndef LACUNA_DISPATCH_HISTORY_H
 #define LACUNA_DISPATCH_HISTORY_H
 
@@ -14,8 +14,8 @@ lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char 
  * site, which has counted the call; NULL for any other call, which then has not been counted. */
 lac_site_t *lac_history_first(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller);
 
-/* Fills in the densities that the problem's operands do not bring themselves: remembered, or, when a look is
- * due, sampled. Returns false where nothing speaks for a sparse route, so that selection can be spared. */
+/* Fills in the densities that the problem's operands do not bring themselves: remembered, or, when a probe
+ * is due, sampled. Returns false where nothing speaks for a sparse route, so that selection can be spared. */
 bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p);
 
 /* A call by the route in `row`, of which the model alone says predicted_us, took so long. */

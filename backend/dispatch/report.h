@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Telling people of calls, line by line. Nothing is written unless it was asked for. */
+ * Reports calls to people, line by line. Nothing is written unless it was asked for. */
 #ifndef LACUNA_DISPATCH_REPORT_H
 #define LACUNA_DISPATCH_REPORT_H
 
 #include "dispatch.h"
 #include "select.h"
 
-/* True where every call must be seen, timed and told of. */
+/* True where every call must be seen, timed and reported. */
 bool lac_report_wanted(const lac_policy_t *policy);
 
 /* One call that was served or declined. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Two ways to do one thing, the caller's and ours, of which no model says which is faster: both are clocked
- * where the calls come from, and the faster one serves. */
+ * Autotuning of SpMM: the vendor's call and ours are both timed at each site,
+ * since no model predicts which is faster, and the faster one serves. */
 #ifndef LACUNA_DISPATCH_SPMM_AUTOTUNE_H
 #define LACUNA_DISPATCH_SPMM_AUTOTUNE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Stories of sites, kept when their contexts end, and told once at exit. */
+ * Statistics of sites, kept when their contexts end, and printed once at exit. */
 #include "statistics.h"
 #include "spmm_autotune.h"
 #include "../base/log.h"
@@ -16,7 +16,7 @@ enum { SYMBOLS = 32, AUTOTUNE_SHOWN = 20, EVICTED_KEPT = 16384 };
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static lac_ctx_t *live;        /* contexts whose sites will be told of    */
+static lac_ctx_t *live;        /* contexts whose sites will be reported    */
 static lac_site_stats_t *kept; /* of contexts that are gone already        */
 static size_t kept_count, kept_room;
 static lac_spmm_autotune_site_t *met; /* the same of autotuned SpMM */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The tables at exit (LACUNA_STATS=1): the sites of all contexts, and the calls that were never looked at. */
+ * The tables at exit (LACUNA_STATS=1): the sites of all contexts, and the calls that were never probed. */
 #ifndef LACUNA_DISPATCH_STATISTICS_H
 #define LACUNA_DISPATCH_STATISTICS_H
 
@@ -17,7 +17,7 @@ void lac_statistics_begin(void);
 /* One call that a drop-in library did not ask about. The symbol's text lives as long as the process. */
 void lac_statistics_forwarded(const char *symbol, lac_pass_t why);
 
-/* What is told of a site, freed from its context. */
+/* Statistics of a site, independent of its context. */
 typedef struct lac_site_stats {
     char shape[64], symbol[24], route[16];
     double min_extent; /* the smaller of m and n: 1 is a vector                   */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What follows a product, as plain data: bias, and which elements stay. */
+ * The epilogue of a product as plain data: bias, and which elements stay. */
 #ifndef LACUNA_MODEL_EPILOGUE_H
 #define LACUNA_MODEL_EPILOGUE_H
 

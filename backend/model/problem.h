@@ -12,7 +12,7 @@
 typedef enum lac_source {
     LAC_KNOWN_NOT,        /* nothing is known                                            */
     LAC_KNOWN_REMEMBERED, /* the site's history                                          */
-    LAC_KNOWN_PROBED,     /* a sample was looked at in this call                         */
+    LAC_KNOWN_PROBED,     /* probed in this call                         */
     LAC_KNOWN_SCANNED,    /* metadata of an operand that may have changed since: a hint  */
     LAC_KNOWN_ATTACHED,   /* the caller's own format                                       */
     LAC_KNOWN_FROZEN      /* measured, and promised not to change                        */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * One picture for every sparse route: S times W, whichever side the sparse operand is on.
+ * One problem for every sparse route: S times W, whichever side the sparse operand is on.
 
  A right-hand sparse operand is the left-hand one of the transposed product, C' = B' A', so that a route and
  its kernels are written once. */

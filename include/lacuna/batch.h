@@ -22,9 +22,9 @@ extern "C" {
 
 /* The views describe the first matrices; element (i, j) of the q-th of X lies q * stride_x elements behind
  * that of the first. stride_a or stride_b 0: one matrix for all, with all that its metadata says (frozen,
- * attached, sparse only). Otherwise metadata, which describes one matrix, is not looked at, and a buffer is
- * needed. Errors: those of lac_gemm; EXTENT (a negative count, strides that overflow); STRIDE (stride_c makes
- * the C_q overlap); EMPTY (no buffer under a stride that is not 0). */
+ * attached, sparse only). Otherwise metadata, which describes one matrix,
+ * is ignored, and a buffer is needed. Errors: those of lac_gemm; EXTENT (a negative count, strides that
+ * overflow); STRIDE (stride_c makes the C_q overlap); EMPTY (no buffer under a stride that is not 0). */
 LAC_API lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const float *alpha, const lac_obj_t *a,
                                       lac_inc_t stride_a, const lac_obj_t *b, lac_inc_t stride_b,
                                       const float *beta, const lac_obj_t *c, lac_inc_t stride_c);

@@ -38,7 +38,7 @@ LAC_API void lac_ctx_free(lac_ctx_t *ctx);
  * Errors: NULL; VALUE for an unknown name or value (the message names the accepted ones; nothing changes). */
 LAC_API lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value);
 
-/* A callback that receives one fact as a pair of texts, valid during the call only. */
+/* Callback that receives one item of information as a key and a value, valid during the call only. */
 typedef void (*lac_info_fn)(void *arg, const char *key, const char *value);
 
 /* The facts of a context, in reading order: version, processor, instruction set, threads, the BLAS found

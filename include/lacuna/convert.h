@@ -17,8 +17,8 @@ extern "C" {
 
 /* Makes the formats named by `what` (LAC_META_CSR, _CSC, _BITMASK, _ACTIVE) of the stored matrix of obj from
  * those that stand for it, and keeps them in obj->meta: they stand as long as these do, and are freed with
- * the metadata. A format that stands already is left alone. What is not CSR from CSC or the reverse goes by
- * way of the dense contents, in memory that is given back, and drops entries of value 0. Waits for a device,
+ * the metadata. A format that stands already is left alone. Conversions other than CSR to CSC or the reverse
+ * go through a temporary dense buffer, and drops entries of value 0. Waits for a device,
  * once for each format. Errors: NULL; those of an operand; VALUE (bits of no format); EMPTY (nothing stands
  * for the operand: freeze it, or attach), STALE; MEMORY; EXTENT (extents that overflow 32-bit indices). */
 LAC_API lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what);

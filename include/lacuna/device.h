@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Device memory, waiting, and calls recorded once and replayed: for programs that use no device API of their
- * own.
+ * Device memory, synchronization, and calls captured once and launched
+ * as a graph: for programs without a device API of their own.
  *
  * Everything here works on the device and stream of a context made by lac_ctx_create_cuda, and is UNAVAILABLE
  * on a host context. Programs that have the CUDA runtime may use it instead, and mix the two. */

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * For those who put Lacuna in front of another BLAS: a product that declines where that BLAS is better.
+ * For libraries that interpose Lacuna in front of another BLAS: a GEMM that declines where that BLAS is
+ * better.
  *
  * These calls are made to cost next to nothing on the way to "declined": a hot dense site is recognised from
- * its shape alone, and its operands are not looked at. Arguments must have passed the BLAS's own checks. */
+ * its shape alone, and its operands are not inspected. Arguments must have passed the BLAS's own checks. */
 #ifndef LACUNA_INTERPOSE_H
 #define LACUNA_INTERPOSE_H
 
@@ -13,9 +14,9 @@
 extern "C" {
 #endif
 
-/* Multiply-adds below which a product on a device is not worth a look: the caller's own call does it as fast.
- * 0 where every call is to be looked at, since a backend is forced or calls are to be told of; infinite where
- * LACUNA_DISABLE is set. Asked once for the process. */
+/* Minimum number of multiply-adds for a device GEMM to be considered; below it the caller's
+ * own call is as fast. 0 where every call is to be considered, since a backend is forced or
+ * every call is reported; infinite where LACUNA_DISABLE is set. Read once for the process. */
 LAC_API double lac_interpose_min_macs(void);
 
 /* This thread's own context, made on first use and freed with the thread, on the host; NULL when it cannot be
@@ -37,16 +38,16 @@ LAC_API int lac_try_sgemm_rows(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, l
                                lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
                                const void *caller);
 
-/* What is added to a product beside beta C; each may be NULL. */
+/* Residual: what is added to the product besides beta C; each pointer may be NULL. */
 typedef struct lac_residual {
     const float *d;    /* m x n, column-major, apart from C           */
     lac_inc_t ldd;     /* its leading dimension                       */
     const float *bias; /* m values: one for each row, in every column */
 } lac_residual_t;
 
-/* How many calls of either of these two of this shape, from this caller, the next one included, are certain
- * to be declined: `most` at most. That can be asked before the rest is known, and the calls then count as
- * declined. `adds`: something is added. */
+/* Returns how many upcoming calls with this shape and caller (at most `most`, the next
+ * one included) will be declined without inspection. It needs neither pointers nor scalars,
+ * and the calls count as declined. `adds`: the call adds a matrix or a bias. */
 LAC_API unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
                                             lac_dim_t n, lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds,
                                             const void *caller, unsigned most);
@@ -64,13 +65,13 @@ LAC_API int lac_try_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t
                           lac_inc_t incy, const char *symbol, const void *caller);
 
 /* Nonzero where the operands of column-major C[m, n] := .. op(A) op(B) may be registered (lacuna/register.h),
- * or frozen by their shape: a call that lac_interpose_dense_streak knows nothing of. Ends what was registered
- * where C is to be. Costs next to nothing where nothing is. */
+ * or frozen by their shape; lac_interpose_dense_streak does not
+ * know of such calls. Ends the registration of what C overwrites. Costs next to nothing where nothing is. */
 LAC_API int lac_interpose_is_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a, const float *b,
                                         const float *c, lac_inc_t ldc);
 
-/* Nonzero where the call that was just declined on this context is being timed: nothing else may be called on
- * it before lac_interpose_timing_end. */
+/* Nonzero while the call that was just declined on this context is being
+ * timed: call nothing else on it before lac_interpose_timing_end. */
 LAC_API int lac_interpose_timing_pending(const lac_ctx_t *ctx);
 
 /* How far the matrices of the next product of a batch lie on, in elements. */
@@ -99,7 +100,7 @@ typedef struct lac_captured_gemm {
     const void *caller;
 } lac_captured_gemm_t;
 
-/* What a context has seen of the operands of such products. */
+/* What a context estimates for such a GEMM from earlier calls. */
 typedef struct lac_estimate {
     int right;       /* the sparse operand is B, not A                             */
     double density;  /* last seen                                                  */
@@ -112,8 +113,8 @@ typedef struct lac_estimate {
 LAC_API int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *product,
                               lac_estimate_t *estimate);
 
-/* On `stream`, which is being captured: adds both ways of the product to the capture, and a look at the
- * sparse operand that chooses between them each time that the graph runs. Returns 1 when it has; 0 when
+/* On `stream`, which is being captured: adds a sparse and a dense path of the GEMM to the capture, and a
+ * probe of the sparse operand that selects one each time the graph runs. Returns 1 when it has; 0 when
  * declined: the capture is as it was. Negative: the capture has to be given up. The context has a stream of
  * its own that is not captured, and serves no other stream while the graph lives: its workspace is in the
  * graph. on_release(owner) is called once, whatever is returned, when nothing refers to what was added, on
@@ -139,13 +140,13 @@ typedef struct lac_spmm {
 } lac_spmm_t;
 
 /* Returns 1 when C has been queued, 0 when the call is declined: where lac_interpose_timing_pending then says
- * so, its time is wanted, to be told by lac_interpose_timing_end. At each place the caller's own call is
- * clocked first, then ours, and the faster one serves. Arguments must have passed the checks of the caller's
- * own call. Entries that are not stored are not multiplied, as in theirs, whatever the context's setting of
- * NaN says. */
+ * so, its time is wanted: call lac_interpose_timing_end when it has run. At each site
+ * the caller's own call is timed first, then ours, and the faster one serves. Arguments must have passed the
+ * checks of the caller's own call. Entries that are not stored are not multiplied, as in theirs, whatever the
+ * context's setting of NaN says. */
 LAC_API int lac_try_spmm(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, const void *caller);
 
-/* Why a drop-in library passes a call on without asking. */
+/* Why a drop-in library passes a call through without probing it. */
 typedef enum lac_pass {
     LAC_PASS_VENDOR,         /* a vendor library made it, within an algorithm of its own    */
     LAC_PASS_TYPE,           /* its types, arithmetic or layout                             */
@@ -156,11 +157,11 @@ typedef enum lac_pass {
     LAC_PASS_CAPTURED,       /* its stream is being captured                                */
     LAC_PASS_STREAM,         /* the per-thread default stream, or one too many              */
     LAC_PASS_CONTEXT,        /* no context could be made for it                             */
-    LAC_PASS_GRAPH,          /* not forwarded: recorded both ways                           */
+    LAC_PASS_GRAPH,          /* not passed on: captured with both paths                           */
     LAC_PASS_DEVICE_POINTERS /* where its matrices are is known on the device alone         */
 } lac_pass_t;
 
-/* Counts such a call for the tables at exit, where they are asked for. */
+/* Counts a passed-through call for the statistics at exit, where they are enabled. */
 LAC_API void lac_interpose_count_passthrough(const char *symbol, lac_pass_t why);
 
 /* To be called when the BLAS behind has served a call that was just declined on this context: now and then
@@ -171,8 +172,8 @@ LAC_API void lac_interpose_timing_end(lac_ctx_t *ctx);
 LAC_API int lac_is_blas(const char *path);
 
 /* A symbol of the BLAS that the dense route uses (LACUNA_BLAS, one that is loaded, or one that is opened
- * now), never one of a Lacuna drop-in library; NULL when there is none. The last resort of a drop-in library
- * that stands in front of nothing. */
+ * now), never one of a Lacuna drop-in library; NULL when there is none. The fallback of a drop-in library
+ * with no BLAS behind it. */
 LAC_API void *lac_blas_symbol(const char *name);
 
 #ifdef __cplusplus

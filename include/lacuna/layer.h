@@ -20,7 +20,7 @@ typedef enum lac_act {
     LAC_ACT_MAGNITUDE = 3  /* |x| > threshold, which is not negative */
 } lac_act_t;
 
-/* What follows a product. Set size to sizeof(lac_epilogue_t) and leave unknown members zero. */
+/* Epilogue of a product. Set size to sizeof(lac_epilogue_t) and leave unknown members zero. */
 typedef struct lac_epilogue {
     size_t size;
     const float *bias; /* in the context's space, added to the product; NULL: none */

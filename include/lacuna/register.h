@@ -20,10 +20,11 @@ extern "C" {
  * its transpose, takes obj->meta for what is known of it. The metadata is frozen or attached; it stays the
  * caller's and lives until lac_unregister. obj is the stored matrix: its trans does not matter.
  *
- * Unregister before the memory is changed or freed. As a net below that, the registration ends by itself
- * where a drop-in product is written into the matrix; on a device, where the driver says that the memory is
- * another allocation than it was, and some calls after the contents changed; on the host, where one of 16
- * elements that were remembered has. Until a change is seen, products may be those of the old contents.
+ * Unregister before the memory is changed or freed. Missed unregistrations are detected on a best-effort
+ * basis: the registration ends by itself where a drop-in product is written into the matrix; on a device,
+ * where the driver says that the memory is another allocation than it was, and some calls after the contents
+ * changed; on the host, where one of 16 elements that were remembered has. Until a change is seen, products
+ * may be those of the old contents.
  *
  * ctx says where the matrix lies. Errors: NULL (obj.meta too), EMPTY (obj.buf), EXTENT, STRIDE, TYPE (not
  * f32), SPACE, VALUE (obj.meta is neither frozen nor attached), ALIAS (the memory is registered already),

@@ -12,11 +12,11 @@
  * arrays lie in the context's space and stay the caller's; what is written shares no memory with what is
  * read. On any error nothing is written. The results do not depend on the number of threads, to the bit.
  *
- * On a device the calls return before the list of rows was looked at. A row outside [0, m) then picks zeros
- * (no entries, no gradient), and the first place of one, of all calls since the last that told, is told by
- * the next call of this header on the context, which does nothing else, and by lac_device_wait, _upload and
- * _download: VALUE. So are row pointers that lac_slice_rows_count did not write (SPARSE), whose rows are left
- * out. The gradient to one value for all is added up in another order than on the host.
+ * On a device the calls return before the list of rows has been checked. A row outside [0, m) then picks
+ * zeros (no entries, no gradient), and the first out-of-range index is reported as LAC_ERR_VALUE by the next
+ * call of this header on the context, which does nothing else, and by lac_device_wait, _upload and _download:
+ * VALUE. So are row pointers that lac_slice_rows_count did not write (SPARSE), whose rows are left out. The
+ * gradient to one value for all is added up in another order than on the host.
  *
  * The gather is that of event-driven network simulators (csr_slice_rows of BrainEvent, with its gradient
  * rules); the operation is linear in the values, so that forward mode is the same call on the tangents, and

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The words that every other header uses: status codes, extents, element types, operands. */
+ * Types that every other header uses: status codes, extents, element types, operands. */
 #ifndef LACUNA_TYPES_H
 #define LACUNA_TYPES_H
 
@@ -49,7 +49,7 @@ typedef enum lac_space { LAC_HOST = 0, LAC_DEVICE = 1 } lac_space_t;
 typedef enum lac_trans { LAC_NO_TRANS = 0, LAC_TRANS = 1 } lac_trans_t;
 
 typedef struct lac_ctx lac_ctx_t;   /* opaque: device, stream, workspace, policy, history     */
-typedef struct lac_meta lac_meta_t; /* opaque: what is known of an operand's zeros            */
+typedef struct lac_meta lac_meta_t; /* opaque: metadata of an operand's zeros            */
 typedef struct lac_plan lac_plan_t; /* opaque: a decision that can be run again               */
 
 /* An operand: element (i, j) of the stored m x n matrix lies at buf[i * rs + j * cs].

@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The contract of the CUDA kernels: arithmetic on raw device pointers, no policy, no allocation, no sync.
  *
- * Every sparse route is written for one picture, "S times W":
+ * Every sparse route computes one problem, "S times W":
  *
  *     out[i, j] := beta * out[i, j] + alpha * sum over k of S[i, k] * W[k, j]      i < m, j < n, k < kk
  *
  * and what `epilogue` says of each element is done where it is written. S is the sparse operand, W the dense
- * operand. A right-hand sparse operand is the same picture with the product transposed. Strides are in
+ * operand. A right-hand sparse operand is the same problem with the product transposed. Strides are in
  * elements; element (r, c) of X lies at X[r * rs + c * cs].
  *
  * Common to all launchers:
@@ -53,7 +53,7 @@ typedef enum lac_cuda_order {
     LAC_CUDA_COLS = 1  /* columns of W contiguous along k: element (k, j) at w[j * ldw + k]    */
 } lac_cuda_order_t;
 
-/* The picture without S. */
+/* The problem without S. */
 typedef struct lac_cuda_product {
     int64_t m, n, k;
     lac_cuda_scalar_t alpha;

@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The contract of the host kernels: arithmetic on raw pointers, no policy, no allocation, no threads.
  *
- * Every sparse route is written for one picture, "S times W":
+ * Every sparse route computes one problem, "S times W":
  *
  *     out[i, j] := beta * out[i, j] + alpha * sum over k of S[i, k] * W[k, j]      i < m, j < n, k < kk
  *
- * S is the sparse operand, W the dense operand. A right-hand sparse operand is the same picture with the
- * product transposed, so that a kernel never asks which side it serves. Strides are in elements, and
- * element (r, c) of X lies at X[r * rs + c * cs].
+ * S is the sparse operand, W the dense operand. A right-hand sparse operand is the same
+ * problem with the product transposed, so that a kernel never asks which side it serves. Strides are in
+ * elements, and element (r, c) of X lies at X[r * rs + c * cs].
  *
  * A kernel computes a range [j0, j1) of output columns, or [i0, i1) of output rows, so that a caller may
  * share the ranges among threads: each output element is summed by one thread in ascending k, in runs

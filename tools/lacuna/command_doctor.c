@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * lacuna doctor: runs a program, and tells what Lacuna did for it or why it could not. */
+ * lacuna doctor: runs a program, and reports what Lacuna did for it or why it could not. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <limits.h>

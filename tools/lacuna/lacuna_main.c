@@ -20,7 +20,8 @@ static const command_t commands[] = {
     {"check", command_check, "tests every route of GEMM on this machine against a product in double"},
     {"tune", command_tune, "measures the cost model's constants on this machine"},
     {"run", command_run, "runs a program with the drop-in libraries in front of its BLAS and cuBLAS"},
-    {"doctor", command_doctor, "runs a program so, and tells what came to Lacuna and what went past it"},
+    {"doctor", command_doctor,
+     "runs a program that way, and reports which calls were intercepted and which were not"},
 };
 static const int command_count = sizeof commands / sizeof commands[0];
 
