@@ -18,12 +18,8 @@
 #define SAMPLES_FIRST   8   /* times as many in the first look, on which the first routes to be tried rest */
 #define REFRESH_CALLS   64  /* a device's site is sampled anew after so many calls of a sparse route */
 #define PROBE_MARGIN    2.0 /* dense calls: a route of which the model says no more is worth a trial    */
-#define COMPARE_US                                                                                           \
-    100.0 /* dense time below which a site's costs are compared only after so much of it:                    \
-           * comparing takes some 2 us (one Xeon, 2026-11)                            */
-#define PROBE_EACH_US                                                                                        \
-    250.0 /* dense time from which a probe in every call takes less than half a per cent                     \
-           */
+#define COMPARE_US      100.0 /* dense time of a site's calls before its costs are compared: that takes 2 us */
+#define PROBE_EACH_US   250.0 /* dense time from which probing every call takes less than half a per cent */
 
 /* An operand whose density the call itself brings needs no look. */
 static bool brings_density(const lac_operand_t *x)
