@@ -8,6 +8,8 @@
 #include "epilogue.cuh"
 #include "short_runs.cuh"
 
+#include <cfloat>
+
 namespace lacuna
 {
 
@@ -225,13 +227,31 @@ template <int kVec, bool kWide> struct RunSums {
             }
     }
 
+    /* total += run. What rounding takes away there begins the next run, so that the sum of many runs is as
+     * exact as a run (Knuth's TwoSum); nothing where that is no number, so that an Inf stays one. */
+    __device__ void add_to_total(float &total_c, float &run_c)
+    {
+        const float sum = total_c + run_c, added = sum - total_c;
+        const float lost = (total_c - (sum - added)) + (run_c - added);
+        total_c = sum;
+        run_c = fabsf(lost) <= FLT_MAX ? lost : 0.0f;
+    }
+
     /* Begins another run. */
     __device__ void settle()
     {
-        add_total();
-        keep();
 #pragma unroll
-        for (int c = 0; c < kLaneColumns * kVec; c++) run[c] = 0.0f;
+        for (int v = 0; v < kVec; v++)
+            if (kWide) {
+                float x[4];
+                load_quad(x, total + kTileColumns * v);
+#pragma unroll
+                for (int c = 0; c < 4; c++) add_to_total(x[c], run[4 * v + c]);
+                *(float4 *)(total + kTileColumns * v) = make_float4(x[0], x[1], x[2], x[3]);
+            } else {
+#pragma unroll
+                for (int c = 4 * v; c < 4 * v + 4; c++) add_to_total(total[kWarp * c], run[c]);
+            }
     }
 };
 

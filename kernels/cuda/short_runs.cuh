@@ -16,7 +16,7 @@ namespace lacuna
 
 constexpr int kShortestRun = 16; /* of 20 .. 100 terms: 1.4 times the error of eight parts; 32: 1.9 times */
 constexpr int kLongestRun = 512;
-constexpr int kRunsOfSum = 24; /* at most, of which a total is made, between these two bounds */
+constexpr int kRunsOfSum = 48; /* at most, of which a total is made, between these two bounds */
 
 /* Length of the runs of a sum of about so many terms: a power of two. */
 __host__ __device__ constexpr int run_length(int64_t terms)
