@@ -119,7 +119,7 @@ class FirstCalls(unittest.TestCase):
                 self.assertEqual({kind: sum(routes.values()) for kind, routes in kinds.items()},
                                  {"dense": 10 * (shapes - len(sparse)), "sparse": 10 * len(sparse)})
             for row in each["problems"]:
-                for way in ("native", "preloaded", "learn_off", "control"):
+                for way in ("plain", "preloaded", "learn_off", "control"):
                     total, first, tenth = row[way]
                     self.assertGreaterEqual(total, first + tenth - 0.02)
             self.assertEqual(each["over_plain"]["preloaded"]["sparse"] is None, each["list"] == "dense")
