@@ -21,6 +21,7 @@ static const lac_route_t *const routes[] = {
     &lac_cuda_route_native,       /* our own dense kernel: no cuBLAS, or seen to be faster    */
 };
 /* clang-format on */
+_Static_assert(sizeof routes / sizeof *routes <= LAC_ROUTES_MAX, "a site has room for every row");
 
 const lac_route_t *const *lac_cuda_routes(int *count)
 {

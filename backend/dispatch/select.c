@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+_Static_assert(LAC_ROUTES_MAX <= LAC_CANDIDATES_MAX, "a record has a line for every row");
+
 const char *lac_why_text(lac_why_t why)
 {
     static const char *const text[LAC_WHYS] = {
@@ -35,7 +37,7 @@ static bool is_sparse(const lac_route_t *route)
 
 static bool is_measured(const float *factor, int row)
 {
-    return factor && factor[row] > 0.0f;
+    return factor && row < LAC_ROUTES_MAX && factor[row] > 0.0f;
 }
 
 /* The predicted cost, as far as this site knows better, or dense products elsewhere do, with what this call

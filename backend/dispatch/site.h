@@ -33,8 +33,6 @@ typedef struct lac_seen {
     bool pending;             /* a device was asked and has not answered                                  */
 } lac_seen_t;
 
-#define LAC_SITE_ROUTES 16 /* rows of a route table */
-
 /* What is known of a site, and so what its next call does. lac_site_next has the transitions. */
 typedef enum lac_site_state {
     LAC_SITE_NEW,    /* its costs were not compared yet: that would take longer than its calls     */
@@ -66,7 +64,7 @@ typedef struct lac_site {
     lac_site_state_t state;
     int dense_row; /* the place in the table of the route that skips nothing; -1: none              */
     unsigned wait; /* calls between two looks at a dense site                                       */
-    unsigned char runs[LAC_SITE_ROUTES]; /* per table row: how many were timed, up to a few               */
+    unsigned char runs[LAC_ROUTES_MAX]; /* per table row: how many were timed, up to a few               */
     lac_seen_t left, right;
     uint64_t id; /* its id: its slot in the low bits; never 0, and no two sites of a context share it */
     const lac_route_t *route;    /* that served last; NULL before the first                              */
@@ -84,7 +82,7 @@ typedef struct lac_site {
     lac_decision_cache_t cache; /* of the call before                                                       */
     /* Per table row: measured over predicted time (0: not known), the factor that the break-even densities
      * rest on, the least one of the first runs while there are few. */
-    float factor[LAC_SITE_ROUTES], break_even_factor[LAC_SITE_ROUTES], first[LAC_SITE_ROUTES];
+    float factor[LAC_ROUTES_MAX], break_even_factor[LAC_ROUTES_MAX], first[LAC_ROUTES_MAX];
     /* For the statistics at exit. */
     char symbol[24]; /* a copy: the caller's text need not live so long */
     uint64_t sparse_calls, probes;

@@ -17,7 +17,7 @@ static double cost_at(const lac_ctx_t *ctx, const lac_site_t *site, int row)
     lac_problem_t p = site->shape;
     const lac_route_t *route = row < 0 ? NULL : ctx->routes[row];
     p.a.density = site->left.density, p.b.density = site->right.density;
-    if (!route || row >= LAC_SITE_ROUTES || route->applicable(route, &p) != LAC_FITS) return -1.0;
+    if (!route || row >= LAC_ROUTES_MAX || route->applicable(route, &p) != LAC_FITS) return -1.0;
     double factor = site->factor[row] > 0.0f ? (double)site->factor[row] : 1.0;
     return route->cost_us(route, &p, &ctx->machine) * factor + lac_route_extra_us(route, &p);
 }
@@ -157,7 +157,7 @@ lac_site_stats_t lac_site_stats(const lac_ctx_t *ctx, const lac_site_t *site)
     double spent = stats.measured_us + (double)site->declined_calls * site->dense_us;
     stats.regret_us = spent > stats.best_us ? spent - stats.best_us : 0.0;
     int row = site->dense_row;
-    stats.dense_timed = row >= 0 && row < LAC_SITE_ROUTES && site->factor[row] > 0.0f;
+    stats.dense_timed = row >= 0 && row < LAC_ROUTES_MAX && site->factor[row] > 0.0f;
     find_weight(ctx, site, &stats);
     return stats;
 }

@@ -18,6 +18,7 @@ static const lac_route_t *const host_routes[] = {
     &lac_route_native,         /* our own dense kernel, where there is no BLAS: always legal */
 };
 /* clang-format on */
+_Static_assert(sizeof host_routes / sizeof *host_routes <= LAC_ROUTES_MAX, "a site has room for every row");
 
 const lac_route_t *const *lac_route_table(const lac_backend_t *backend, int *count)
 {

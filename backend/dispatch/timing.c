@@ -121,7 +121,7 @@ bool lac_timing_every_call(const lac_ctx_t *ctx)
 
 bool lac_timing_is_known(const lac_site_t *site, int row)
 {
-    return row < 0 || row >= LAC_SITE_ROUTES || site->runs[row] >= RUNS_KNOWN;
+    return row < 0 || row >= LAC_ROUTES_MAX || site->runs[row] >= RUNS_KNOWN;
 }
 
 static bool is_sparse(const lac_route_t *route)
@@ -136,7 +136,7 @@ static bool can_be_tried(const lac_route_t *route)
 
 static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)
 {
-    for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++)
+    for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++)
         if (ctx->routes[i] == route) return i;
     return -1;
 }
@@ -150,7 +150,7 @@ bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site)
 static void forgive(lac_site_t *site, int serving)
 {
     site->again_at = (site->again_at ? site->again_at : AGAIN_FIRST) * AGAIN_TIMES;
-    for (int i = 0; i < LAC_SITE_ROUTES; i++)
+    for (int i = 0; i < LAC_ROUTES_MAX; i++)
         if (i != serving && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
 }
 
@@ -166,7 +166,7 @@ bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site)
     /* Where a sparse route serves, trials find the others. Where none does, nobody counts, and no route can
      * be tried of which no density is known: it takes a look, and what the model alone says, to find them. */
     if (serving >= 0 && is_sparse(ctx->routes[serving])) return false;
-    for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
+    for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
         if (!is_sparse(ctx->routes[i]) || site->factor[i] <= 1.0f) continue;
         site->factor[i] = site->break_even_factor[i] = 0.0f;
         changed = true;
@@ -218,7 +218,7 @@ bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, 
     bool again = site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
     if (learns(ctx) && is_asynchronous(ctx) && again) forgive(site, choice->row);
     if (!learns(ctx) || !is_hot(ctx, site) || budget <= 0.0 || !may_ask(ctx, site)) return false;
-    for (int i = 0; i < ctx->route_count && i < LAC_SITE_ROUTES; i++) {
+    for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
         const lac_route_t *route = ctx->routes[i];
         if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
         if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest)) continue;
@@ -289,7 +289,7 @@ bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicte
 {
     lac_timing_spend(ctx, site, took_us);
     site->learned++;
-    if (row < 0 || row >= LAC_SITE_ROUTES || predicted_us <= 0.0) return false;
+    if (row < 0 || row >= LAC_ROUTES_MAX || predicted_us <= 0.0) return false;
     float now = (float)(took_us / predicted_us);
     if (lac_timing_is_known(site, row))
         site->factor[row] = followed(site->factor[row], now);
@@ -306,7 +306,7 @@ bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicte
 
 bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
 {
-    if (!lac_timing_every_call(ctx) || row < 0 || row >= LAC_SITE_ROUTES) return false;
+    if (!lac_timing_every_call(ctx) || row < 0 || row >= LAC_ROUTES_MAX) return false;
     if (site->state == LAC_SITE_NEW) return false;
     if (site->runs[row] < RUNS_KNOWN) return true;
     bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;

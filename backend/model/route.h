@@ -54,6 +54,10 @@ struct lac_route {
     bool (*fuses_epilogue)(const lac_route_t *route, const lac_problem_t *p);
 };
 
+/* Rows that a route table has at most: as many a site can learn, and a decision's record can list. Each table
+ * asserts it. */
+#define LAC_ROUTES_MAX 16
+
 /* True where nothing is left to be done of p->epilogue once the route has run. */
 bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p);
 /* What the call adds to the route's own cost. */

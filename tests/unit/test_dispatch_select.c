@@ -262,6 +262,31 @@ static void test_long_tables_are_cut(void **state)
     assert_int_equal(record.count, LAC_CANDIDATES_MAX);
 }
 
+/* What a site learned of a table's rows, and the array that lies behind it there. */
+static void test_rows_beyond_the_last_are_not_measured(void **state)
+{
+    (void)state;
+    static const lac_machine_t machine;
+    struct {
+        float factor[LAC_ROUTES_MAX], behind[4];
+    } site = {.behind = {100.0f, 100.0f, 0.001f, 100.0f}};
+    const lac_route_t *many[LAC_ROUTES_MAX + 4];
+    lac_preference_t preference = {.factor = site.factor};
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    p.a.density = 0.5, p.b.density = -1.0;
+    for (int i = 0; i < LAC_ROUTES_MAX; i++) many[i] = &oracle.route; /* none of them unless it is forced */
+    many[LAC_ROUTES_MAX] = &dense.route;
+    many[LAC_ROUTES_MAX + 1] = &left.route;
+    many[LAC_ROUTES_MAX + 2] = &native.route; /* beside the vendor's only where it was seen to be faster */
+    many[LAC_ROUTES_MAX + 3] = &other.route;
+    lac_choice_t choice = lac_select(many, LAC_ROUTES_MAX + 4, &p, &machine, &preference);
+    assert_ptr_equal(choice.route, &dense.route);
+    assert_true(choice.cost_us == 10.0 && choice.dense_us == 10.0);
+    double free_of_it =
+        lac_break_even(many, LAC_ROUTES_MAX + 4, &p, &machine, site.factor, LAC_SIDE_LEFT, 11.0);
+    assert_true(free_of_it > 0.598 && free_of_it <= 0.6);
+}
+
 static double break_even(lac_side_t side, double than)
 {
     static const lac_machine_t machine;
@@ -304,6 +329,7 @@ int main(void)
         cmocka_unit_test_setup(test_forced, reset),
         cmocka_unit_test_setup(test_oracle_is_never_free, reset),
         cmocka_unit_test_setup(test_record, reset),
+        cmocka_unit_test_setup(test_rows_beyond_the_last_are_not_measured, reset),
         cmocka_unit_test_setup(test_long_tables_are_cut, reset),
         cmocka_unit_test_setup(test_break_even, reset)};
     unit_begin();

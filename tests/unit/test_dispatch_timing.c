@@ -105,7 +105,7 @@ static void test_no_row(void **state)
     (void)state;
     lac_site_t site = {0};
     assert_false(lac_timing_learn(&taught, &site, -1, 1.0, 1.0));
-    assert_false(lac_timing_learn(&taught, &site, LAC_SITE_ROUTES, 1.0, 1.0));
+    assert_false(lac_timing_learn(&taught, &site, LAC_ROUTES_MAX, 1.0, 1.0));
     assert_false(lac_timing_learn(&taught, &site, 0, 0.0, 1.0));
     assert_true(site.spent_us == 3.0);
 }
@@ -336,7 +336,7 @@ static void test_wants(void **state)
     assert_true(lac_timing_wants(&ctx, &site, DENSE));
     assert_false(lac_timing_wants(&off, &site, DENSE));
     assert_false(lac_timing_wants(&ctx, &site, -1));
-    assert_false(lac_timing_wants(&ctx, &site, LAC_SITE_ROUTES));
+    assert_false(lac_timing_wants(&ctx, &site, LAC_ROUTES_MAX));
     for (int i = 0; i < 3; i++) teach(&site, DENSE, 1.0);
     site.calls = 256;
     assert_false(lac_timing_wants(&ctx, &site, DENSE)); /* known, and nothing could pay there */
