@@ -14,7 +14,7 @@
 
 #include "coba_network.h"
 #include "coba_options.h"
-#include "coba_picture.h"
+#include "coba_report.h"
 #include "coba_report.h"
 #include "coba_simulate.h"
 #include "coba_synapses.h"

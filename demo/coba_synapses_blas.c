@@ -1,11 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The products of a time step as two ordinary calls of cblas_sgemm. */
+ * The products of a time step as two ordinary calls of cblas_sgemm, which is declared here so that a run-time
+ * BLAS alone is enough to build it. */
 #include "coba_synapses.h"
 
 #include <stdlib.h>
 
-#include "coba_blas.h"
+/* The CBLAS enumerations are passed as int on every ABI in use. */
+enum { COBA_ROW_MAJOR = 101, COBA_NO_TRANS = 111 };
+
+/* C := alpha op(A) op(B) + beta C, from whichever BLAS the dynamic linker finds. */
+void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a,
+                 int lda, const float *b, int ldb, float beta, float *c, int ldc);
+
+/* The products of a time step as two ordinary calls of cblas_sgemm. */
 
 struct coba_synapses {
     const coba_network_t *network;

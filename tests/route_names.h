@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dispatch/table.h"
+#include "planner/backends.h"
 #include "lacuna/gemm.h"
 
 typedef struct route_names {

@@ -1,11 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Helpers that every public entry point begins with. */
+ * Helpers that public entry points share: how each begins, registered operands, and products in a BLAS's
+ * column-major terms. */
 #ifndef LACUNA_API_ENTRY_H
 #define LACUNA_API_ENTRY_H
 
-#include "../dispatch/dispatch.h"
+#include "planner/dispatch.h"
 #include "lacuna/gemm.h"
+#include "operand/registry.h"
+#include "planner/context.h"
+#include "lacuna/interpose.h"
 
 /* A call's scalars and operands, checked and described: what lac_gemm_ex, lac_explain and the plans share. */
 lac_status_t lac_describe_call(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
@@ -34,5 +38,30 @@ lac_status_t lac_run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_opts_
 
 /* The members of a caller's lac_call_opts_t that its size says are there; the rest zero. Errors: VALUE. */
 lac_status_t lac_read_call(const lac_call_opts_t *call, lac_call_opts_t *copy, const char **route);
+
+/* Registered operands, for the entries of drop-in libraries. */
+
+/* The registered operands of a call in progress; NULL: none. */
+typedef struct lac_known {
+    lac_registered_t *a, *b;
+} lac_known_t;
+
+/* Gives the operands of a call what was registered of them, or what the option "frozen" says of their
+ * extents. To be given back when the call is done. */
+lac_known_t lac_known_take(lac_ctx_t *ctx, lac_obj_t *a, lac_obj_t *b);
+void lac_known_give_back(const lac_known_t *known);
+
+/* Products in a BLAS's column-major terms: what the entries for drop-in libraries share. */
+
+/* The site of a product that a drop-in library brings, from its shape alone. */
+lac_site_key_t lac_column_key(lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
+                              lac_inc_t lda, lac_inc_t ldb, uint64_t site_bits, const void *caller);
+
+/* op(X), rows x cols; rs is 1 but for a vector. */
+lac_obj_t lac_column_obj(lac_space_t space, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
+                         const float *buf, lac_inc_t rs, lac_inc_t ld);
+
+/* Queues the sums that follow a product. */
+lac_status_t lac_residual_queue(const lac_ctx_t *ctx, const lac_residual_t *residual, const lac_problem_t *p);
 
 #endif

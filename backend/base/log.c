@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Where lines go: opened on the first line, never before. */
 #include "log.h"
-#include "env.h"
-#include "c_locale.h"
+#include "environment.h"
+#include "environment.h"
 
 #include <errno.h>
 #include <fcntl.h>

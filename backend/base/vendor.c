@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Finds a BLAS among the loaded libraries, or opens one, keeping clear of our own drop-in libraries. */
 #include "vendor.h"
-#include "env.h"
+#include "environment.h"
 #include "library.h"
 #include "log.h"
 #include "lacuna/interpose.h"

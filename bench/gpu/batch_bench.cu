@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Times batches of small event products in one launch, beside a loop of single products and cuBLAS's strided
  * batch; JSON to a file. */
-#include "../../kernels/cuda/batch_kernels.h"
+#include "cuda_kernels.h"
 #include "bench_cublas.cuh"
 
 namespace

@@ -4,7 +4,7 @@
  * written, and with a pass behind it; and by tiles what becomes of its output, of the bits that it tells and
  * of a look at all of it; JSON to a file. */
 #include "../../kernels/cuda/cuda_support.h"
-#include "../../kernels/cuda/tiles.h"
+#include "cuda_kernels.h"
 #include "graph_timing.cuh"
 
 namespace

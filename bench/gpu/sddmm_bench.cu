@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "../../kernels/cuda/sddmm_kernels.h"
+#include "cuda_kernels.h"
 #include "bench_cublas.cuh"
 
 namespace

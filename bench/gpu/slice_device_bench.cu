@@ -4,7 +4,7 @@
  * to a file. Every result is compared with plain kernels first. */
 #include <cusparse.h>
 
-#include "../../kernels/cuda/slice_kernels.h"
+#include "cuda_kernels.h"
 #include "graph_timing.cuh"
 
 namespace

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Times the product by tiles beside cuBLAS, preparation included, and compares the errors of both with fp64;
  * JSON to a file. */
-#include "../../kernels/cuda/tiles.h"
+#include "cuda_kernels.h"
 #include "bench_cublas.cuh"
 
 namespace

@@ -19,11 +19,10 @@
  *  - beta == 0 never reads out; W and S are read only where needed;
  *  - extents and leading dimensions must be below 2^31 each (LAC_ERR_EXTENT otherwise); products of them may
  *    pass it. LAC_ERR_VENDOR means that a launch failed. Arguments are otherwise trusted. */
-#ifndef LACUNA_CUDA_KERNELS_H
-#define LACUNA_CUDA_KERNELS_H
+#ifndef LACUNA_CUDA_CUDA_KERNELS_H
+#define LACUNA_CUDA_CUDA_KERNELS_H
 
 #include <lacuna/types.h>
-
 #include <stdbool.h>
 
 #ifdef __cplusplus
@@ -224,7 +223,163 @@ int64_t lac_cuda_active_bytes(int64_t k);
 lac_status_t lac_cuda_transpose(int64_t m, int64_t n, const float *src, int64_t rs, int64_t cs, float *dst,
                                 int64_t ldd, lac_cuda_stream_t stream);
 
+/* Many small event products in one launch. */
+
+#define LAC_CUDA_BATCH_K   4096 /* the longest k                      */
+#define LAC_CUDA_BATCH_SET 128  /* matrices that one launch can name */
+
+/* out_q := beta out_q + alpha S_q W_q for q < count: the picture above, count times over. Element
+ * (k, j) of W lies at w[k * wks + j * wjs]. */
+typedef struct lac_cuda_batch {
+    int64_t count, m, n, k;
+    float alpha, beta;
+    lac_dt_t dt; /* of S */
+    int64_t srs, scs, wks, wjs, rs, cs;
+    /* Where the matrices begin, in elements behind the first; or, for up to LAC_CUDA_BATCH_SET of them, one
+     * by one, in arrays of the host. NULL: the steps count. */
+    const void *s;
+    const float *w;
+    float *out;
+    int64_t s_step, w_step, out_step;
+    const void *const *s_each;
+    const float *const *w_each;
+    float *const *out_each;
+} lac_cuda_batch_t;
+
+/* One block for each row of S and up to 1024 columns. k <= LAC_CUDA_BATCH_K (LAC_ERR_EXTENT otherwise). */
+lac_status_t lac_cuda_batch_events(const lac_cuda_batch_t *b, lac_cuda_stream_t stream);
+
+/* Sampled products on the device. */
+
+/* values[e] := beta values[e] + alpha sum over l of a[i * lda + l] b[j * ldb + l] for each entry e = (i, j)
+ * of an m x n pattern: both operands as lines along k. pattern->val is not read; its nnz is exact. */
+typedef struct lac_cuda_sampled {
+    int64_t m, n, k;
+    float alpha, beta;
+    const float *a;
+    int64_t lda;
+    const float *b;
+    int64_t ldb;
+    float *values;
+    int64_t longest; /* entries of the pattern's longest row; 0: not known, about as long as the others */
+} lac_cuda_sampled_t;
+
+lac_status_t lac_cuda_sddmm(const lac_cuda_sampled_t *p, const lac_cuda_csr_t *pattern,
+                            lac_cuda_stream_t stream);
+
+/* Rows picked out of a CSR matrix on the device, as a dense matrix and as CSR, and the gradient to its
+ * values.
+ *
+ * S is m x n in CSR, columns ascending and distinct within a row. */
+
+/* Where kernels tell of what they cannot do: the smallest of place << 32 | what was found there, of all calls
+ * since the word was LAC_CUDA_NOTHING_BAD. In pinned host memory; touched only where there is something. */
+#define LAC_CUDA_NOTHING_BAD UINT64_MAX
+
+typedef struct lac_cuda_slice {
+    int64_t m, n, count;
+    const void *rows; /* [count] in any order, each as often as wanted: int64_t where wide, else int32_t;
+                         NULL: 0, 1, .. count - 1, for lac_cuda_slice_rows */
+    bool wide;
+    const int64_t *ptr;  /* [m + 1]                                                   */
+    const int32_t *idx;  /* [nnz]                                                     */
+    const float *val;    /* [nnz]; NULL: every entry has the value *weight            */
+    const float *weight; /* one float; NULL: 1                                       */
+    int64_t nnz;         /* as the host knows it                                     */
+    uint64_t *bad; /* told of the first place of a row outside [0, m); NULL: that is no error. Such a row
+                      has no entries */
+} lac_cuda_slice_t;
+
+/* out[i, j] := S[rows[i], j], every element written once. */
+lac_status_t lac_cuda_slice_rows(const lac_cuda_slice_t *s, float *out, int64_t rs, int64_t cs,
+                                 lac_cuda_stream_t stream);
+
+/* grad[e] := sum over the i with rows[i] == e's row, ascending, of g[i, idx[e]]; 0 for rows that were not
+ * picked. Values of s are not read; grad is [nnz]. Workspace (256-byte aligned): lac_cuda_slice_grad_bytes(m,
+ * count). */
+lac_status_t lac_cuda_slice_grad(const lac_cuda_slice_t *s, const float *g, int64_t rs, int64_t cs,
+                                 float *grad, void *workspace, lac_cuda_stream_t stream);
+int64_t lac_cuda_slice_grad_bytes(int64_t m, int64_t count);
+
+/* *sum := the sum of those over all entries, taken in double. Workspace: lac_cuda_slice_sum_bytes(count). */
+lac_status_t lac_cuda_slice_sum(const lac_cuda_slice_t *s, const float *g, int64_t rs, int64_t cs, float *sum,
+                                void *workspace, lac_cuda_stream_t stream);
+int64_t lac_cuda_slice_sum_bytes(int64_t count);
+
+/* The slice as CSR, ptr and idx int64_t where wide, else int32_t: first ptr[count + 1], then idx and val
+ * (NULL: not wanted) at ptr. *bad is told where the entries overflow int32_t, and of rows whose ptr is not
+ * what the first wrote: these are left out. Workspace (256-byte aligned): lac_cuda_slice_ptr_bytes(count). */
+lac_status_t lac_cuda_slice_ptr(const lac_cuda_slice_t *s, bool wide, void *ptr, uint64_t *bad,
+                                void *workspace, lac_cuda_stream_t stream);
+int64_t lac_cuda_slice_ptr_bytes(int64_t count);
+lac_status_t lac_cuda_slice_entries(const lac_cuda_slice_t *s, bool wide, const void *ptr, void *idx,
+                                    float *val, uint64_t *bad, lac_cuda_stream_t stream);
+
+/* The product by tiles on tensor cores, at the accuracy of fp32: its launchers and their workspace.
+ *
+ *     c[i, j] := beta c[i, j] + alpha * sum over k of a[i, k] * b[k, j]      i < m, j < n
+ *
+ * Needs compute capability 8.0. */
+
+typedef struct lac_cuda_tiles {
+    int64_t m, n, k;
+    lac_cuda_scalar_t alpha;
+    const float *a; /* any strides; k where all rows of a tile are zero are skipped */
+    int64_t ars, acs;
+    const void *packed; /* what lac_cuda_tiles_pack made of a, or NULL: it is made in the workspace */
+    int64_t room;       /* of packed */
+    const float *b;     /* rows contiguous: element (k, j) at b[k * ldb + j] */
+    int64_t ldb;
+    lac_cuda_scalar_t beta;
+    float *c;
+    int64_t crs, ccs;
+    lac_cuda_epilogue_t epilogue; /* what follows, done where c is written */
+    bool portable;  /* by the kernel of other devices, also where there are warpgroup products: to test it */
+    uint64_t *bits; /* NULL, or where the occupancy of what is written to c goes, as in lac_cuda_bits_t; NaN
+                       is not zero */
+    int64_t bits_words;   /* from one row of bits to the next: ceil(n / 64) */
+    bool bits_transposed; /* a row of bits for each column of c, then of ceil(m / 64) words */
+} lac_cuda_tiles_t;
+
+/* True where the thread's current device has the instructions: compute capability 8.0. */
+bool lac_cuda_tiles_here(void);
+/* True where b can be read as it lies: rows of 16-byte pieces, less than 4 GiB from each other. */
+bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);
+
+/* A tile of c is LAC_CUDA_TILES_SIDE square; LAC_CUDA_TILES_ROWS rows of a, a quarter, are active at a k or
+ * not, and k are multiplied LAC_CUDA_TILES_STEP at a time. */
+#define LAC_CUDA_TILES_SIDE 128
+#define LAC_CUDA_TILES_ROWS 32
+#define LAC_CUDA_TILES_STEP 32
+/* Blocks that share the steps of a tile, so that all multiprocessors have work. */
+int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors);
+
+/* Lists of active k and pieces of a, at `memory`, which has `room` steps for each quarter tile of rows: for
+ * any a lac_cuda_tiles_room(k). All memory is aligned to 256 bytes. */
+int64_t lac_cuda_tiles_room(int64_t k);
+int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room);
+lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
+                                 lac_cuda_stream_t stream);
+/* *most := the room that what was packed needs; on the device. */
+lac_status_t lac_cuda_tiles_max_room(int64_t m, int64_t k, int64_t room, const void *memory, int *most,
+                                     lac_cuda_stream_t stream);
+/* True where one packing serves the whole product: a few gigabytes at most. */
+bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k);
+
+/* The whole product, and its workspace: where a is not packed, that is part of both. */
+int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k, bool packed);
+lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+/* Its steps where a is packed: products on tensor cores, sums of shared tiles, and the tiles that tensor
+ * cores could not do (Inf, NaN, overflow), by fp32 multiply-adds. */
+lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+/* The bits, from what the steps above left of them in the workspace. */
+lac_status_t lac_cuda_tiles_occupied(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+
 #ifdef __cplusplus
 }
 #endif
+
 #endif

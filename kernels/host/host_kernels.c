@@ -2,11 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Picks the widest set of host kernels that this processor and its operating system support. */
 #include "host_kernels.h"
+#include "panels.h"
 
 #include <stddef.h>
 #include <string.h>
-
-#include "isa_tables.h"
 
 /* __builtin_cpu_supports also checks that the operating system saves the wide registers (XCR0). */
 static bool has_avx512(void)
@@ -62,4 +61,31 @@ const lac_host_kernels_t *lac_host_kernels_named(const char *isa)
     for (size_t i = 0; isa && i < sizeof isas / sizeof isas[0]; i++)
         if (strcmp(isa, isas[i].table->isa) == 0) return isas[i].supported() ? isas[i].table : NULL;
     return NULL;
+}
+
+/* How much scratch the host kernels need, and when they use it; the same for every instruction set. */
+
+int64_t lac_event_scratch(int64_t m)
+{
+    return event_scratch(m > 0 ? m : 1);
+}
+
+int64_t lac_csr_scratch(int64_t kk)
+{
+    return kk * csr_panel(kk);
+}
+
+bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries)
+{
+    return csr_packs(rows, kk, entries);
+}
+
+bool lac_csr_goes_whole(int64_t rows, int64_t entries)
+{
+    return csr_goes_whole(rows, entries);
+}
+
+int64_t lac_dense_scratch(void)
+{
+    return DENSE_SCRATCH;
 }

@@ -12,15 +12,15 @@
  *
  * A kernel computes a range [j0, j1) of output columns, or [i0, i1) of output rows, so that a caller may
  * share the ranges among threads: each output element is summed by one thread in ascending k, in runs
- * (sum_runs.h), and the result does not depend on how the ranges were cut. csr_cols and bitmask_cols, which
+ * (panels.h), and the result does not depend on how the ranges were cut. csr_cols and bitmask_cols, which
  * walk along k, sum each element in 16 lanes that are added in one fixed order at the end: as independent of
  * the cuts.
  * beta == 0 never reads out. All accumulation is in the type of W, one fused multiply-add per event (one
  * multiply and one add on the portable instruction set). Zeros of S are never multiplied: 0 * Inf is dropped.
  * j0, j1 and i0, i1 are absolute: out, w and s point at element (0, 0). Empty ranges are allowed.
  * No kernel keeps state; scratch needs no alignment (64 bytes is fastest) and no initial contents. */
-#ifndef LACUNA_HOST_KERNELS_H
-#define LACUNA_HOST_KERNELS_H
+#ifndef LACUNA_HOST_HOST_KERNELS_H
+#define LACUNA_HOST_HOST_KERNELS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -189,5 +189,10 @@ int64_t lac_dense_scratch(void);
  * processor lacks it or the name is unknown. */
 const lac_host_kernels_t *lac_host_kernels(void);
 const lac_host_kernels_t *lac_host_kernels_named(const char *isa);
+
+/* The one symbol that each compilation of isa_kernels.c defines. */
+extern const lac_host_kernels_t lac_host_kernels_portable;
+extern const lac_host_kernels_t lac_host_kernels_avx2;
+extern const lac_host_kernels_t lac_host_kernels_avx512;
 
 #endif

@@ -2,43 +2,33 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * All kernels of one instruction set, compiled once per set; the table at the end is all that leaves here.
  *
- * Kernels that read an element type of S are included once per type: add one by giving elem_t, ELEM(name),
- * elem_value and elem_nz64 beside a new include. */
-#include "isa_tables.h"
+ * Kernels that read an element type of S are included once per type: add one by its functions in elem.h,
+ * those of simd.h, and elem_t and ELEM(name) before a new include. */
+#include "host_kernels.h"
 #include "simd.h"
-#include "sum_runs.h"
-#include "sum_levels.h"
+#include "panels.h"
+#include "parts.h"
+#include "elem.h"
 
-#include "csr_panel.h"
-#include "dense_block.h"
-#include "event_panel.h"
-#include "row_of_entry.h"
-#include "write_out.h"
+#define elem_t     float
+#define ELEM(name) name##_f32
+#include "scan.h"
+#undef elem_t
+#undef ELEM
 
-#include "elem_f32.h"
-#include "scan_events.h"
-#include "scan_rows.h"
-#include "scan_bits.h"
-#include "probe.h"
-#include "elem_u8.h"
-/* NOLINTBEGIN(readability-duplicate-include): once per element type */
-#include "scan_events.h"
-#include "scan_rows.h"
-#include "scan_bits.h"
-#include "probe.h"
-/* NOLINTEND(readability-duplicate-include) */
+#define elem_t     uint8_t
+#define ELEM(name) name##_u8
+#include "scan.h" /* NOLINT(readability-duplicate-include): once per element type */
+#undef elem_t
+#undef ELEM
 
-#include "event_rows.h"
-#include "event_cols.h"
-#include "csr_rows.h"
-#include "csr_cols.h"
-#include "bitmask_cols.h"
+#include "event_products.h"
+#include "csr_products.h"
+#include "bitmask_products.h"
 #include "dense_blocked.h"
 #include "sddmm_entries.h"
-#include "transpose_copy.h"
-#include "slice_rows.h"
-#include "slice_grad.h"
-#include "transpose_events.h"
+#include "transpose.h"
+#include "slices.h"
 
 const lac_host_kernels_t LAC_ISA_TABLE = {
     .isa = LAC_ISA_TEXT,

@@ -24,8 +24,8 @@
  *     nz64_f32, nz64_u8           one bit for each of 64 elements that is not zero
  *     nz_part_f32, nz_part_u8     the same of n elements, 0 <= n <= 64
  *     store_packed                values and positions of the set bits of 16, nothing beyond them */
-#ifndef LACUNA_SIMD_H
-#define LACUNA_SIMD_H
+#ifndef LACUNA_HOST_SIMD_H
+#define LACUNA_HOST_SIMD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +33,19 @@
 #include <string.h>
 
 #define LAC_INLINE static inline __attribute__((always_inline))
+
+#if !defined(LAC_ISA_avx512)
+/* Packed stores bit by bit, for instruction sets without a compress: positions base + l of the set bits l,
+ * and src[l], to the fronts of idx and val; a NULL one is left out. */
+static inline void store_packed(int32_t *idx, float *val, const float *src, int32_t base, uint32_t bits)
+{
+    for (int n = 0; bits; bits &= bits - 1, n++) {
+        int l = __builtin_ctz(bits);
+        if (idx) idx[n] = base + l;
+        if (val) val[n] = src[l];
+    }
+}
+#endif
 
 #if defined(LAC_ISA_avx512)
 #    include "simd_avx512.h"

@@ -7,8 +7,6 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "simd_packed.h"
-
 #define LAC_ISA_TEXT  "avx2"
 #define LAC_ISA_TABLE lac_host_kernels_avx2
 

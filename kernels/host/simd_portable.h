@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "simd_packed.h"
-
 #define LAC_ISA_TEXT  "portable"
 #define LAC_ISA_TABLE lac_host_kernels_portable
 

@@ -5,8 +5,8 @@
  * Built as liblacuna_cuda.so; it computes at once, and records nothing. */
 #include "reference_loops.h"
 #include "base/status.h"
-#include "host/host_backend.h"
-#include "model/backend.h"
+#include "host/runtime/backend.h"
+#include "route/backend.h"
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sample_stats.h"
+#include "timing.h"
 
 /* The library's promise against the dense call: at most 2 % or 1.5 us slower, the larger of both. */
 #define ALLOWED_FACTOR 1.02

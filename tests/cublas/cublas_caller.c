@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A shared object that calls cuBLAS, as a Python extension does: loaded with RTLD_LOCAL, linked against one
  * or another, or none. The tail of each function keeps the call from becoming a jump, which would hide it. */
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -5,7 +5,7 @@
  * different ones in a process, with versioned symbols as the vendor's are. */
 #define _GNU_SOURCE
 #include "fake_cublas.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -170,7 +170,7 @@ SETTER(cublasSetAtomicsMode)
 #define GEMM_STRIDED_EX(name, wide) EXPORT gemm_strided_ex_fn name;
 #define LT_MATMUL(name, wide)       EXPORT lt_matmul_fn name;
 #define SPMM(name, wide) /* cuSPARSE's: fake_cusparse.c */
-#include "../../plugin/cublas/cublas_symbols.def"
+#include "cublas/symbols.def"
 #undef SGEMM
 #undef SGEMV
 #undef SGEMM_STRIDED
@@ -186,5 +186,5 @@ SETTER(cublasSetAtomicsMode)
 #define GEMM_EX(name, wide)         int name(GEMM_EX_PARAMS) { return fake_gemm_ex(#name, wide, CALLER, GEMM_EX_ARGS); }
 #define GEMM_STRIDED_EX(name, wide) int name(GEMM_STRIDED_EX_PARAMS) { return fake_gemm_strided_ex(#name, wide, CALLER, GEMM_STRIDED_EX_ARGS); }
 #define LT_MATMUL(name, wide)       int name(LT_MATMUL_PARAMS) { return fake_lt_matmul(#name, CALLER, LT_MATMUL_ARGS); }
-#include "../../plugin/cublas/cublas_symbols.def"
+#include "cublas/symbols.def"
 /* clang-format on */

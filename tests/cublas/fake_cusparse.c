@@ -4,7 +4,7 @@
  * fake_cusparse.h says. */
 #define _GNU_SOURCE
 #include "fake_cusparse.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The entry points before a fake cuBLAS, a fake driver, and a device that is the host: what they compute, and
  * what they leave to cuBLAS. LACUNA_BACKEND=event has every call computed that can be. */
 #include "fake_cublas.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
  * Places that are known to be dense, before a fake cuBLAS and a device that is the host: hardly a question is
  * asked there, and what turns sparse is found out. */
 #include "fake_cublas.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  * Every entry point before a fake cuBLAS, without a device: the call arrives verbatim, with the status that
  * it returned, and the handle as it was. The same with LACUNA_DISABLE set. */
 #include "fake_cublas.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -114,7 +114,7 @@ static const struct row {
 #define GEMM_STRIDED_EX(name, wide) {#name, wide, call_gemm_strided_ex},
 #define LT_MATMUL(name, wide)       {#name, wide, call_lt_matmul},
 #define SPMM(name, wide)            /* cuSPARSE's: test_cublas_sparse.c */
-#include "../../plugin/cublas/cublas_symbols.def"
+#include "cublas/symbols.def"
 };
 
 static void test_verbatim(void **state)

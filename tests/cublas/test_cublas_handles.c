@@ -3,7 +3,7 @@
  * What a handle, the types, a batch's strides and the driver say of a call, one at a time: whether it is
  * computed, before a fake cuBLAS and a device that is the host, or left to cuBLAS with D as it was. */
 #include "fake_cublas.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

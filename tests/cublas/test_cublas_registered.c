@@ -4,7 +4,7 @@
  * are known to be dense. What is registered is said to be sparser than it is, so that it has to be believed.
  */
 #include "fake_cublas.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include "lacuna/lacuna.h"
 

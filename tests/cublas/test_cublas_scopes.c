@@ -5,7 +5,7 @@
  * against none reaches one that is loaded; where there is none, the status says so; cuSOLVER is let through.
  */
 #include "fake_cublas.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * cusparseSpMM before a fake cuSPARSE, a fake driver and a device that is the host: what is computed where it
  * is asked for, and all that is left alone. */
 #include "fake_cusparse.h"
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 
 #include "lacuna/interpose.h"
 #include "lacuna/lacuna.h"

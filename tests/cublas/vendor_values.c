@@ -5,7 +5,7 @@
 #define CUBLAS_OP_N OURS_N
 #define CUBLAS_OP_T OURS_T
 #define CUBLAS_OP_C OURS_C
-#include "../../plugin/cublas/cublas_shapes.h"
+#include "cublas/shapes.h"
 #undef CUBLAS_OP_N
 #undef CUBLAS_OP_T
 #undef CUBLAS_OP_C

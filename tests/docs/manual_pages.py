@@ -48,7 +48,7 @@ class Tool(unittest.TestCase):
 
 class Environment(unittest.TestCase):
     def options(self):
-        found = re.findall(r'LAC_OPTION\((\w+), "(\w+)", "([^"]*)"', (ROOT / "backend/dispatch/options.def").read_text())
+        found = re.findall(r'LAC_OPTION\((\w+), "(\w+)", "([^"]*)"', (ROOT / "backend/planner/options.def").read_text())
         self.assertGreater(len(found), 8)
         return found
 

@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Included before a kernel that is compiled for the host: stands in for csr_machine.cuh and tensor_map.cuh.
+ * Included before a kernel that is compiled for the host: stands in for csr/machine.cuh and
+ * csr/tensor_map.cuh.
  */
 #ifndef LACUNA_EMULATED_MACHINE_H
 #define LACUNA_EMULATED_MACHINE_H
-#define LACUNA_CSR_MACHINE_CUH
-#define LACUNA_TENSOR_MAP_CUH
+#define LACUNA_CUDA_CSR_MACHINE_CUH
+#define LACUNA_CUDA_CSR_TENSOR_MAP_CUH
 
-#include "csr_schedule.cuh"
+#include "csr/schedule.cuh"
 
-/* tensor_map.cuh */
+/* csr/tensor_map.cuh */
 struct CUtensorMap {
     const float *w;
     int64_t rows, cols, ld;
@@ -42,7 +43,7 @@ inline void copy_tile(void *to, const CUtensorMap *map, int row, int col, barrie
     });
 }
 
-/* csr_machine.cuh */
+/* csr/machine.cuh */
 
 constexpr int kStepMine = kStepColumns / kWarp;
 

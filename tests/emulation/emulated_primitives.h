@@ -5,9 +5,9 @@
  * emulated_wgmma.h, for wgmma.cuh. */
 #ifndef LACUNA_EMULATED_PRIMITIVES_H
 #define LACUNA_EMULATED_PRIMITIVES_H
-#define LACUNA_PRIMITIVES_CUH
-#define LACUNA_ASYNC_COPY_CUH
-#define LACUNA_MMA_CUH
+#define LACUNA_CUDA_COMMON_PRIMITIVES_CUH
+#define LACUNA_CUDA_COMMON_ASYNC_COPY_CUH
+#define LACUNA_CUDA_TILES_MMA_CUH
 
 #include <cuda_runtime.h>
 

@@ -4,7 +4,7 @@
  * shared memory are those of the PTX manual. */
 #ifndef LACUNA_EMULATED_WGMMA_H
 #define LACUNA_EMULATED_WGMMA_H
-#define LACUNA_WGMMA_CUH
+#define LACUNA_CUDA_TILES_WGMMA_CUH
 
 namespace lacuna
 {

@@ -5,7 +5,7 @@
  * wherever nothing may be read; each product twice, in two orders of its warps and with a packed beforehand,
  * for the same bits, with bias and activation, and each with the bits of what is not zero. */
 #include "emulator.h"
-#include "tiles.h"
+#include "cuda_kernels.h"
 
 #include <cmath>
 #include <cstdio>

@@ -4,7 +4,7 @@
  */
 #include "fuzz_target.h"
 
-#include "dispatch/policy.h"
+#include "planner/policy.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "fuzz_target.h"
 
-#include "dispatch/tune_store.h"
+#include "planner/tune_file.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef LACUNA_CUDA_TABLE_SUPPORT_H
 #define LACUNA_CUDA_TABLE_SUPPORT_H
 
-#include "model/backend.h"
+#include "route/backend.h"
 
 /* The table of the library LACUNA_CUDA_BACKEND, or a failed test. */
 const lac_route_t *const *cuda_table(int *count);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../kernels/cuda/cuda_support.h"
-#include "../../kernels/cuda/tiles.h"
+#include "cuda_kernels.h"
 #include "gpu_harness.cuh"
 
 namespace

@@ -3,7 +3,7 @@
  * Problems on the device: contents and metadata there, the oracle here, or there where it would take too
  * long. */
 #include "gpu_case.h"
-#include "ref_compare.h"
+#include "ref_gemm.h"
 #include "ref_sparse.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "../../kernels/cuda/cuda_kernels.h"
+#include "cuda_kernels.h"
 
 inline void cuda_check(cudaError_t e, const char *what, int line)
 {

@@ -5,7 +5,7 @@
 #include "cuda_table_support.h"
 #include "unit_support.h"
 #include "base/status.h"
-#include "cuda/cuda_calibrate.h"
+#include "cuda/runtime/machine.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Device constants on a device that nobody measured. */
 #include "unit_support.h"
-#include "cuda/cuda_machine.h"
+#include "cuda/runtime/machine.h"
 
 #include <math.h>
 

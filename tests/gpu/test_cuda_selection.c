@@ -4,7 +4,7 @@
  * were the fastest there. Needs no device: nothing here runs. */
 #include "cuda_table_support.h"
 #include "unit_support.h"
-#include "dispatch/select.h"
+#include "planner/select.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "../../kernels/cuda/tiles.h"
+#include "cuda_kernels.h"
 #include "gpu_harness.cuh"
 
 namespace

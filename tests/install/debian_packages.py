@@ -127,7 +127,7 @@ def check_running(root, folder, whole):
         return
     needs = out("ldd", libdir / "lacuna/libblas.so.3")
     expect("not found" not in needs and str(libdir.resolve()) in needs.replace("/lacuna/..", ""), needs)
-    source, program, log = folder / "native.c", folder / "plain", folder / "log"
+    source, program, log = folder / "dense.c", folder / "plain", folder / "log"
     source.write_text("""#include <stdio.h>
         void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
                     const int *, const float *, const int *, const float *, float *, const int *, long, long);

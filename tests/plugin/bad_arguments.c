@@ -4,7 +4,7 @@
  * plain and under the plugin, the lines must be the same. The reporters leave by longjmp, as Octave's and R's
  * do: what the C interfaces do with a letter that they do not know, after their reporter returned, is chance.
  */
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #include <setjmp.h>
 #include <stdio.h>

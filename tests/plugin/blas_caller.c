@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A shared object that calls a BLAS, as a Python extension does: loaded with RTLD_LOCAL, linked against one
  * BLAS or another. The tail of each function keeps the call from becoming a jump, which would hide it. */
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

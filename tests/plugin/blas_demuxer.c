@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A BLAS that only passes calls on, to whatever it was told. It calls, as FlexiBLAS does, or with
  * BLAS_DEMUXER_JUMPS it jumps, as libblastrampoline does (optimised, the call in the tail becomes a jump). */
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -4,7 +4,7 @@
  * netlib's does. Built several times, to stand for different BLASes in one process. FAKE_WIDE: the plain
  * names have 64-bit integers too. FAKE_LACUNA: it says that it is a drop-in library of Lacuna. */
 #include "fake_blas.h"
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void fake_cblas_sgemv(const char *name, CBLAS_SGEMV_PARAMS)
 #define SGEMV(name, wide)       EXPORT sgemv_fn name;
 #define CBLAS_SGEMM(name, wide) EXPORT cblas_sgemm_fn name;
 #define CBLAS_SGEMV(name, wide) EXPORT cblas_sgemv_fn name;
-#include "../../plugin/blas/blas_symbols.def"
+#include "blas/symbols.def"
 #undef SGEMM
 #undef SGEMV
 #undef CBLAS_SGEMM
@@ -93,5 +93,5 @@ static void fake_cblas_sgemv(const char *name, CBLAS_SGEMV_PARAMS)
 #define SGEMV(name, wide)       void name(SGEMV_PARAMS, size_t ta_len) { fake_sgemv(#name, wide, SGEMV_ARGS, ta_len); }
 #define CBLAS_SGEMM(name, wide) void name(CBLAS_SGEMM_PARAMS) { fake_cblas_sgemm(#name, CBLAS_SGEMM_ARGS); }
 #define CBLAS_SGEMV(name, wide) void name(CBLAS_SGEMV_PARAMS) { fake_cblas_sgemv(#name, CBLAS_SGEMV_ARGS); }
-#include "../../plugin/blas/blas_symbols.def"
+#include "blas/symbols.def"
 /* clang-format on */

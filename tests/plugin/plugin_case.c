@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Calls through any entry point of the drop-in BLAS, checked against the definition. */
 #include "plugin_case.h"
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ const plugin_symbol_t plugin_symbols[] = {
 #define SGEMV(name, wide)       {#name, SHAPE_SGEMV, wide},
 #define CBLAS_SGEMM(name, wide) {#name, SHAPE_CBLAS_SGEMM, wide},
 #define CBLAS_SGEMV(name, wide) {#name, SHAPE_CBLAS_SGEMV, wide},
-#include "../../plugin/blas/blas_symbols.def"
+#include "blas/symbols.def"
 };
 /* clang-format on */
 const int plugin_symbol_count = sizeof plugin_symbols / sizeof *plugin_symbols;

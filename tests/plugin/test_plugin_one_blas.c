@@ -4,7 +4,7 @@
  * the only one of the process. CTest puts a libopenblas.so.0 where the dynamic linker looks first. */
 #define _GNU_SOURCE
 #include "fake_blas.h"
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #include <dlfcn.h>
 #include <link.h>

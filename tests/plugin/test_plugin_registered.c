@@ -3,7 +3,7 @@
  * A registered weight through plain sgemm_: what was registered is ten times what the memory holds, so that
  * the result tells which of the two was multiplied. */
 #include "fake_blas.h"
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #include "lacuna/lacuna.h"
 

@@ -6,7 +6,7 @@
  *
  * LACUNA_DISABLE is set: everything is forwarded, and only the way matters. */
 #include "fake_blas.h"
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * The case tells the widths apart: m = 2^32 + 3 with lda = 3 is a mistake in 64 bits (forwarded, for that
  * BLAS to report), and a proper m = 3 in 32 (which the forced backend would compute). */
 #include "fake_blas.h"
-#include "../../plugin/blas/blas_shapes.h"
+#include "blas/shapes.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>

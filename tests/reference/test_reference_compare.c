@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The comparison accepts what float arithmetic may do and nothing else: each way of being wrong fails. */
-#include "ref_compare.h"
+#include "ref_gemm.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,14 +2,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The rules of the tree as functions of a tree: each takes a Tree and returns its violations as lines of text."""
 import collections
+import itertools
+import os.path
 import pathlib
 import re
 
 SOURCES = {".c", ".h", ".cu", ".cuh", ".def", ".py", ".sh", ".cmake"}
 C_SOURCES = {".c", ".h", ".cu", ".cuh", ".def"}
-LONG_FILE = 400
+# Where an include begins that names a file by its path.
+INCLUDE_ROOTS = ("include", "backend", "kernels/host", "kernels/cuda", "reference", "tools/lacuna", "plugin")
+LONG_FILE = 700
 
-TABLES = {"backend/dispatch/table.c", "backend/cuda/cuda_table.c"}
+TABLES = {"backend/planner/backends.c", "backend/cuda/routes/table.c"}
+
 
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
@@ -44,9 +49,7 @@ class Tree:
             for path in self.root.rglob("*")
             if path.is_file() and not any(self._skipped(part) for part in path.relative_to(self.root).parts[:-1])
         )
-        self.by_name = {}
-        for path in self.c_sources():
-            self.by_name.setdefault(path.name, []).append(path)
+        self._known = set(self.files)
 
     @staticmethod
     def _skipped(part):
@@ -79,10 +82,10 @@ class Tree:
     def included(self, path):
         """(spelling, file of this tree or None) of every quoted include."""
         for spelling in INCLUDE.findall(self.text(path)):
-            beside = path.parent / spelling
-            public = pathlib.Path("include") / spelling
-            named = self.by_name.get(pathlib.PurePosixPath(spelling).name, [])
-            yield spelling, next((file for file in (beside, public, *named) if file in self.files), None)
+            roots = (path.parent.as_posix(), *INCLUDE_ROOTS)
+            places = (pathlib.Path(os.path.normpath(f"{root}/{spelling}")) for root in roots)
+            named = (file for file in self.c_sources() if file.as_posix().endswith("/" + spelling))
+            yield spelling, next((file for file in itertools.chain(places, named) if file in self._known), None)
 
     def generated(self, path, spelling):
         """True for a header that the build writes: the folder's CMakeLists.txt speaks of it."""
@@ -121,7 +124,7 @@ def environment_readers(tree):
         f"{path}: reads the environment; only backend/base may"
         for path in tree.c_sources()
         if (folder := tree.folder_of(path)) and folder.name not in ("backend/base", "demo")
-        and path.as_posix() != "tools/lacuna/child_program.c"
+        and path.as_posix() != "tools/lacuna/run.c"
         and ENVIRONMENT.search(tree.code(path))
     ]
 
@@ -182,10 +185,14 @@ def unlicensed_files(tree):
     return found
 
 
-def shared_names(tree):
-    return [
-        f"{name}: {', '.join(map(str, paths))}" for name, paths in sorted(tree.by_name.items()) if len(paths) > 1
-    ]
+def shared_spellings(tree):
+    """Headers that two folders of includes both answer for: which one is meant would hang on their order."""
+    homes = {}
+    for path in tree.c_sources():
+        roots = [root for root in INCLUDE_ROOTS if path.as_posix().startswith(root + "/")]
+        if roots and path.suffix != ".c" and path.suffix != ".cu":
+            homes.setdefault(path.relative_to(max(roots, key=len)).as_posix(), []).append(path)
+    return [f"{name}: {', '.join(map(str, paths))}" for name, paths in sorted(homes.items()) if len(paths) > 1]
 
 
 def dead_links(tree):
@@ -217,7 +224,7 @@ RULES = (
     route_names_elsewhere,
     unused_by_the_command,
     unlicensed_files,
-    shared_names,
+    shared_spellings,
     odd_names,
     dead_links,
 )

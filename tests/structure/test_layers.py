@@ -16,15 +16,15 @@ SPDX = "/* SPDX-FileCopyrightText: 2026 the Lacuna authors\n * SPDX-License-Iden
 GOOD = {
     "include/lacuna/types.h": "",
     "kernels/host/host_kernels.h": '#include "lacuna/types.h"\n',
-    "backend/base/env.c": 'const char *lac_env(const char *n) { return getenv(n); }\nvoid f(void) { dlopen("a", 1); }\n',
-    "backend/model/route.h": '#include "lacuna/types.h"\n',
+    "backend/base/environment.c": 'const char *lac_env(const char *n) { return getenv(n); }\nvoid f(void) { dlopen("a", 1); }\n',
+    "backend/route/route.h": '#include "lacuna/types.h"\n',
     "backend/host/route_event.c": '#include "route.h"\n#include "host_kernels.h"\n'
                                   "const lac_route_t lac_route_event = {0};\n",
     "backend/cuda/route_tiles.c": '#include "route.h"\n/* unlike getenv() or "route_event.c" */\n',
-    "backend/dispatch/table.c": '#include "route.h"\nextern const lac_route_t lac_route_event;\n',
-    "backend/dispatch/select.h": '#include "route.h"\n',
+    "backend/planner/backends.c": '#include "route.h"\nextern const lac_route_t lac_route_event;\n',
+    "backend/planner/select.h": '#include "route.h"\n',
     "reference/ref_gemm.h": '#include "lacuna/types.h"\n',
-    "plugin/blas/blas_resolve.c": '#include "lacuna/types.h"\nvoid g(void) { dlopen("b", 1); }\n',
+    "plugin/blas/resolve.c": '#include "lacuna/types.h"\nvoid g(void) { dlopen("b", 1); }\n',
     "tools/lacuna/main.c": '#include "ref_gemm.h"\n#include "lacuna/types.h"\n#include "clock.h"\n'
                            "int main(void) { return read_clock(); }\n",
     "tools/lacuna/clock.c": '#include "clock.h"\nint read_clock(void) { return 0; }\n',
@@ -36,28 +36,28 @@ GOOD = {
 
 # rule, file, what it is made to hold, and a piece of the violation that must be reported
 BAD = (
-    (layers.upward_includes, "backend/model/route.h", '#include "select.h"\n', "may not include backend/dispatch/select.h"),
-    (layers.upward_includes, "kernels/host/host_kernels.h", '#include "../../backend/model/route.h"\n', "may not include"),
+    (layers.upward_includes, "backend/route/route.h", '#include "select.h"\n', "may not include backend/planner/select.h"),
+    (layers.upward_includes, "kernels/host/host_kernels.h", '#include "../../backend/route/route.h"\n', "may not include"),
     (layers.upward_includes, "backend/cuda/route_tiles.c", '#include "beside.h"\n', "may not include backend/host/beside.h"),
     (layers.upward_includes, "reference/ref_gemm.h", '#include "route.h"\n', "reference may not include"),
-    (layers.upward_includes, "plugin/blas/blas_resolve.c", '#include "route.h"\n', "plugin/blas may not include"),
-    (layers.upward_includes, "plugin/blas/blas_resolve.c", '#include "ref_gemm.h"\n', "plugin/blas may not include"),
+    (layers.upward_includes, "plugin/blas/resolve.c", '#include "route.h"\n', "plugin/blas may not include"),
+    (layers.upward_includes, "plugin/blas/resolve.c", '#include "ref_gemm.h"\n', "plugin/blas may not include"),
     (layers.upward_includes, "tools/lacuna/main.c", '#  include "route.h"\n', "tools/lacuna may not include"),
     (layers.upward_includes, "demo/coba.c", '#include "lacuna/types.h"\n', "demo may not include"),
     (layers.upward_includes, "demo/device/on_device.c", '#include "route.h"\n', "demo/device may not include"),
     (layers.upward_includes, "backend/host/route_event.c", '#include "cblas.h"\n', "no file of this tree"),
     (layers.unplaced_folders, "backend/attic/old.c", "", "not in the layer table"),
-    (layers.environment_readers, "backend/dispatch/table.c", 'char *x = secure_getenv("X");\n', "reads the environment"),
+    (layers.environment_readers, "backend/planner/backends.c", 'char *x = secure_getenv("X");\n', "reads the environment"),
     (layers.library_openers, "backend/host/route_event.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
-    (layers.library_openers, "plugin/blas/blas_sgemm.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
+    (layers.library_openers, "plugin/blas/sgemm.c", 'void *x = dlopen("X", 1);\n', "opens a shared library"),
     (layers.dead_links, "docs/user/tuning.md", "[gone](gone.md#there)\n", "links to gone.md"),
-    (layers.route_names_elsewhere, "backend/dispatch/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
+    (layers.route_names_elsewhere, "backend/planner/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
     (layers.route_names_elsewhere, "backend/host/route_dense.c", "const lac_route_t lac_route_dense = {0};\n"
      "const void *p = &lac_route_event;\n", "route_dense.c: names lac_route_event"),
     (layers.unused_by_the_command, "tools/lacuna/clock.h", "int read_clock(void);\nint set_clock(int to);\n", "calls set_clock"),
     (layers.unused_by_the_command, "tools/lacuna/half.h", "static inline int half(int x)\n{\n    return x / 2;\n}\n", "half"),
-    (layers.shared_names, "backend/data/route.h", "", "backend/data/route.h"),
-    (layers.odd_names, "backend/data/Meta-Data.c", "", "snake_case"),
+    (layers.shared_spellings, "kernels/cuda/host_kernels.h", "", "kernels/cuda/host_kernels.h"),
+    (layers.odd_names, "backend/operand/Meta-Data.c", "", "snake_case"),
 )
 
 

@@ -4,7 +4,7 @@
 #ifndef REFERENCE_LOOPS_H
 #define REFERENCE_LOOPS_H
 
-#include "model/backend.h"
+#include "route/backend.h"
 #include "lacuna/interpose.h"
 
 /* to := beta to + x. */

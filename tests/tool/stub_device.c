@@ -4,7 +4,7 @@
  * products. Built as liblacuna_cuda.so, so that the command line's way with devices is tested where there is
  * none. */
 #include "reference_loops.h"
-#include "model/backend.h"
+#include "route/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * Counts, fails and refuses as it was told to. */
 #include "fake_device.h"
 #include "base/status.h"
-#include "host/host_backend.h"
+#include "host/runtime/backend.h"
 
 #include <stdlib.h>
 #include <string.h>

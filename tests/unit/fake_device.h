@@ -6,7 +6,7 @@
 #define FAKE_DEVICE_H
 
 #include "unit_support.h"
-#include "dispatch/ctx_state.h"
+#include "planner/context.h"
 
 typedef struct fake_device {
     const void *elsewhere;     /* memory that does not lie on the device; NULL: all does          */

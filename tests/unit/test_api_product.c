@@ -5,8 +5,8 @@
  * string. */
 #include "unit_support.h"
 #include "../route_names.h"
-#include "operand_set.h"
-#include "ref_compare.h"
+#include "operands.h"
+#include "ref_gemm.h"
 #include "ref_gemm.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Operands known by their address. What is registered here is a lie, ten times what the buffer holds, so that
  * a result tells which of the two was multiplied. */
 #include "fake_device.h"
-#include "data/registry.h"
+#include "operand/registry.h"
 
 #include "lacuna/register.h"
 #include "lacuna/interpose.h"

@@ -3,7 +3,7 @@
  * Sampled products against a double loop: layouts, types, transposes, patterns, scalars, threads, bad input.
  */
 #include "unit_support.h"
-#include "dispatch/ctx_state.h"
+#include "planner/context.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Bad input to row slices: a status, a message that names the argument, and nothing written. */
 #include "slice_case.h"
-#include "dispatch/ctx_state.h"
+#include "planner/context.h"
 
 #include <stdlib.h>
 #include <string.h>

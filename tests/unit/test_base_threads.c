@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The pool: every part runs once, from several callers at once, nested, and in a forked child. */
 #include "unit_support.h"
-#include "base/arithmetic_mode.h"
+#include "base/threads.h"
 #include "base/threads.h"
 
 #include <fenv.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Memory shared between operands and within c, against brute force over every element's address. */
 #include "unit_support.h"
-#include "data/check.h"
+#include "operand/check.h"
 
 #include <stdio.h>
 #include <string.h>

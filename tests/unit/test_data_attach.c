@@ -3,7 +3,7 @@
  * Attached formats that break the rules: the status, the array and the first bad place, and nothing attached.
  */
 #include "unit_support.h"
-#include "data/metadata.h"
+#include "operand/metadata.h"
 
 #include <stdio.h>
 #include <string.h>

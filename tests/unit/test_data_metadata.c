@@ -3,8 +3,8 @@
  * Generations, trust, bytes, and metadata that several threads fill at once. */
 #include "unit_support.h"
 #include "../route_names.h"
-#include "data/metadata.h"
-#include "host/formats.h"
+#include "operand/metadata.h"
+#include "host/formats/formats.h"
 
 #include <pthread.h>
 #include <stdio.h>

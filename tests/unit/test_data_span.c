@@ -3,7 +3,7 @@
  * Strides whose span no address space holds, each sum and product on the way overflowing once; and memory
  * that is shared by arrays of such views. */
 #include "unit_support.h"
-#include "data/check.h"
+#include "operand/check.h"
 
 #include <limits.h>
 

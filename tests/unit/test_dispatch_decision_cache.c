@@ -4,7 +4,7 @@
  */
 #include "unit_support.h"
 #include "base/clock.h"
-#include "dispatch/dispatch.h"
+#include "planner/dispatch.h"
 
 #include <string.h>
 

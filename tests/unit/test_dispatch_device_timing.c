@@ -4,9 +4,9 @@
  * are clocked, nothing is tried while a stream is captured, and an answer to a site that is gone is no
  * answer. */
 #include "unit_support.h"
-#include "dispatch/device_timing.h"
-#include "dispatch/dispatch.h"
-#include "dispatch/timing.h"
+#include "planner/timing.h"
+#include "planner/dispatch.h"
+#include "planner/timing.h"
 
 #include <string.h>
 

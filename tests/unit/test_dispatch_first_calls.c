@@ -3,9 +3,9 @@
  * The promise for the first calls: many shapes, ten calls each, in front of a BLAS whose speed the test sets,
  * on a clock that the test keeps. The host's own cost model predicts; what runs really take is made up. */
 #include "unit_support.h"
-#include "dispatch/dispatch.h"
-#include "dispatch/timing.h"
-#include "host/host_routes.h"
+#include "planner/dispatch.h"
+#include "planner/timing.h"
+#include "host/routes/routes.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * What a site learns over many calls: sparse is found and remembered, dense is left alone, and both may
  * change. */
 #include "unit_support.h"
-#include "dispatch/history.h"
-#include "dispatch/timing.h"
+#include "planner/history.h"
+#include "planner/timing.h"
 #include "lacuna/interpose.h"
 
 #include <stdio.h>

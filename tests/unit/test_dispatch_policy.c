@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Options: every good and bad value, where they come from and which source wins. */
 #include "unit_support.h"
-#include "dispatch/policy.h"
+#include "planner/policy.h"
 
 #include <locale.h>
 #include <stdio.h>

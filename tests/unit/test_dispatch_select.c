@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Selection over a table of made-up routes. */
 #include "unit_support.h"
-#include "dispatch/select.h"
+#include "planner/select.h"
 
 #include <stdio.h>
 #include <string.h>

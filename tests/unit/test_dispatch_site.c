@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The site table: what makes a site, that it is bounded, who has to go, and the back-off. */
 #include "unit_support.h"
-#include "dispatch/site.h"
+#include "planner/site.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * The choice between the caller's call and ours: first as numbers, then through lac_try_spmm before a
  * device whose clock says what the test wants. */
 #include "fake_device.h"
-#include "dispatch/spmm_autotune.h"
+#include "planner/spmm_autotune.h"
 
 #include "lacuna/interpose.h"
 

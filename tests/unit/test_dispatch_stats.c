@@ -3,8 +3,8 @@
  * What is told of a site at exit: gain, regret and the best that was to be had, why it is dense; and of calls
  * that were never looked at, whose symbols are bounded. */
 #include "unit_support.h"
-#include "dispatch/statistics.h"
-#include "model/problem.h"
+#include "planner/statistics.h"
+#include "operand/problem.h"
 #include "lacuna/interpose.h"
 
 #include <locale.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What measured times teach a site, with made-up routes and times. */
 #include "unit_support.h"
-#include "dispatch/timing.h"
+#include "planner/timing.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The tuning store: what is written comes back, and nothing else is believed. */
 #include "unit_support.h"
-#include "dispatch/tune_store.h"
+#include "planner/tune_file.h"
 
 #include <ctype.h>
 #include <glob.h>

@@ -3,10 +3,10 @@
  * What the host's routes are predicted to take: what lies in a cache is read at a cache's speed, and W is
  * packed in the prediction where the kernel packs it. */
 #include "unit_support.h"
-#include "host/host_routes.h"
+#include "host/routes/routes.h"
 #include "host_kernels.h"
-#include "model/problem.h"
-#include "model/sided.h"
+#include "operand/problem.h"
+#include "route/sided.h"
 
 #include <math.h>
 

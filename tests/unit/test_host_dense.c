@@ -3,9 +3,9 @@
  * What the BLAS is asked for and what not: strides that its integers cannot hold, a product of nothing, C
  * that it cannot write, and the layouts that it can. */
 #include "unit_support.h"
-#include "host/host_exec.h"
-#include "host/host_routes.h"
-#include "model/problem.h"
+#include "host/runtime/exec.h"
+#include "host/routes/routes.h"
+#include "operand/problem.h"
 
 #include <limits.h>
 #include <string.h>

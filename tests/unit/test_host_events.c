@@ -3,7 +3,7 @@
  * One event list from every source, cut for any number of threads, and a limit that does not depend on the
  * cut. */
 #include "unit_support.h"
-#include "host/events.h"
+#include "host/routes/event.h"
 
 #include <stdio.h>
 #include <stdlib.h>

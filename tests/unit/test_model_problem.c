@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The plain-data problem and its two sided views, against C = op(A) op(B) element by element. */
 #include "unit_support.h"
-#include "model/route.h"
-#include "model/sided.h"
+#include "route/route.h"
+#include "route/sided.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,9 +11,9 @@
 
 #include "bench_case.h"
 #include "bench_report.h"
-#include "progress.h"
-#include "ref_compare.h"
-#include "text_table.h"
+#include "output.h"
+#include "ref_gemm.h"
+#include "output.h"
 #include "vendor_call.h"
 
 #define ORACLE_MAX                                                                                           \

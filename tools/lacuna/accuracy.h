@@ -12,7 +12,7 @@
 #define TOOL_ACCURACY_H
 
 #include "command.h"
-#include "problem_list.h"
+#include "problems.h"
 #include "route_set.h"
 
 #define ACCURACY_CONTRACT 2.0 /* times the vendor's error */

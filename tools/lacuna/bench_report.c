@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "lacuna_commit.h"
-#include "progress.h"
-#include "sample_stats.h"
-#include "text_table.h"
+#include "output.h"
+#include "timing.h"
+#include "output.h"
 
 #define OTHERS_NOTED 0.05
 

@@ -6,7 +6,7 @@
 #define TOOL_BENCH_REPORT_H
 
 #include "bench_case.h"
-#include "json_writer.h"
+#include "output.h"
 
 typedef struct bench_report {
     json_writer_t json; /* json.file is NULL: no JSON */

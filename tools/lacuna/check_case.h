@@ -5,12 +5,11 @@
  * Each run is compared element by element; padding and guards around C must keep their poison, A and B their
  * contents; further runs, and one with one thread (on a device: in another context), must give the same
  * bits. */
-#ifndef TOOL_CHECK_CASE_H
-#define TOOL_CHECK_CASE_H
+#ifndef LACUNA_TOOLS_LACUNA_CHECK_CASE_H
+#define LACUNA_TOOLS_LACUNA_CHECK_CASE_H
 
 #include "command.h"
-#include "operand_set.h"
-#include "ref_compare.h"
+#include "operands.h"
 #include "ref_gemm.h"
 #include "route_set.h"
 
@@ -67,5 +66,16 @@ void check_case_free(check_run_t *run);
 /* All of that: one problem of `lacuna check`. Returns what check_case_make returns. */
 int check_case_run(const ref_problem_t *problem, const check_options_t *options, check_line_fn report,
                    void *arg, const char *command);
+
+/* The entry points that the check goes through. */
+
+/* lac_gemm_ex, and those beside it, which decide for themselves: lac_sgemm or lac_sgemv (dense f32 operands),
+ * a plan, and the rows of C as a batch (no value is special: each member may be computed in another way). */
+typedef enum entry { ENTRY_EX, ENTRY_BARE, ENTRY_PLAN, ENTRY_BATCHED } entry_t;
+
+/* C := beta C + alpha A B of the set. route: NULL, or a name that ENTRY_EX and ENTRY_PLAN force. The decision
+ * is left alone where the entry point does not tell it. Queues only, on a device. */
+lac_status_t check_call(lac_ctx_t *ctx, const operand_set_t *set, entry_t entry, const char *route,
+                        lac_decision_t *decision);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The sub-commands, their exit codes, and what all of them share. */
-#ifndef TOOL_COMMAND_H
-#define TOOL_COMMAND_H
+#ifndef LACUNA_TOOLS_LACUNA_COMMAND_H
+#define LACUNA_TOOLS_LACUNA_COMMAND_H
+
+#include "lacuna/lacuna.h"
 
 #include <argp.h>
 #include <stdbool.h>
-
-#include "lacuna/lacuna.h"
+#include <stdint.h>
 
 /* Exit codes. */
 #define EXIT_OK          0
@@ -46,5 +47,12 @@ int common_context(const common_options_t *options, const char *command, lac_ctx
 
 /* Prints "command: text" on standard error. */
 void complain(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Numbers on the command line: whole, in range, or an error that names the option. */
+
+/* Both end the program with a usage error when text is not such a number. */
+int64_t parse_integer(struct argp_state *state, const char *option, const char *text, int64_t least,
+                      int64_t most);
+double parse_real(struct argp_state *state, const char *option, const char *text, double least, double most);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A cheap verdict on a timed result. */
+ * A cheap verdict on a timed result, and the oracle of a device. */
 #include "result_check.h"
+#include "ref_random.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "ref_random.h"
 
 static double unit(const result_check_t *check)
 {
@@ -118,4 +117,104 @@ bool result_check_agrees(const result_check_t *check, char *why, size_t size)
             return false;
         }
     return samples_agree(check, why, size);
+}
+
+/* The oracle for products that would take the host seconds. */
+
+/* Multiply-adds that the host sums in about a tenth of a second. */
+#define HOST_MAX 1.5e8
+#define SAMPLES  256
+
+bool device_oracle_serves(const operand_set_t *set)
+{
+    const ref_problem_t *p = &set->problem;
+    bool finite = p->a.pattern.values != REF_SPECIAL && p->b.pattern.values != REF_SPECIAL &&
+                  p->c.pattern.values != REF_SPECIAL;
+    return set->copy_c.memory && finite && (double)p->m * (double)p->k * (double)p->n > HOST_MAX;
+}
+
+/* Dense floats by rows, as the problem's op(X) has them, or their magnitudes. NULL: out of memory. */
+static float *by_rows(const ref_matrix_t *x, bool magnitude)
+{
+    float *to = malloc(((size_t)x->m * (size_t)x->n + 1) * sizeof *to);
+    for (int64_t i = 0; to && i < x->m; i++)
+        for (int64_t j = 0; j < x->n; j++) {
+            float v = ref_matrix_at(x, i, j);
+            to[i * x->n + j] = magnitude ? fabsf(v) : v;
+        }
+    return to;
+}
+
+static lac_status_t place(lac_ctx_t *ctx, const ref_matrix_t *x, bool magnitude, lac_obj_t *obj)
+{
+    float *host = by_rows(x, magnitude);
+    if (!host) return LAC_ERR_MEMORY;
+    *obj = lac_obj_rowmajor(LAC_F32, x->m, x->n, NULL, x->n);
+    obj->space = LAC_DEVICE;
+    lac_status_t status = device_array(ctx, host, (size_t)(x->m * x->n) * sizeof *host, &obj->buf);
+    free(host);
+    return status;
+}
+
+/* One product into a new array of doubles; NULL: failed. */
+static double *product(const operand_set_t *set, lac_ctx_t *ctx, bool magnitude)
+{
+    const ref_problem_t *p = &set->problem;
+    ref_matrix_t x = ref_matrix_op(&set->data.a, p->trans_a), y = ref_matrix_op(&set->data.b, p->trans_b);
+    size_t count = (size_t)p->m * (size_t)p->n;
+    float *sums = malloc((count + 1) * sizeof *sums);
+    double *wide = malloc((count + 1) * sizeof *wide);
+    float alpha = magnitude ? fabsf(p->alpha) : p->alpha, beta = magnitude ? fabsf(p->beta) : p->beta;
+    lac_obj_t a = {.buf = NULL}, b = {.buf = NULL}, c = {.buf = NULL};
+    lac_call_opts_t call = {.size = sizeof call, .route = "reference"};
+
+    lac_status_t status = sums && wide ? LAC_OK : LAC_ERR_MEMORY;
+    if (status == LAC_OK) status = place(ctx, &x, magnitude, &a);
+    if (status == LAC_OK) status = place(ctx, &y, magnitude, &b);
+    if (status == LAC_OK) status = place(ctx, &set->c_before, magnitude, &c);
+    if (status == LAC_OK) status = lac_gemm_ex(ctx, &alpha, &a, &b, &beta, &c, &call);
+    if (status == LAC_OK) status = lac_device_download(ctx, sums, c.buf, count * sizeof *sums);
+    for (size_t i = 0; status == LAC_OK && i < count; i++) wide[i] = sums[i];
+    if (status != LAC_OK) {
+        free(wide);
+        wide = NULL;
+    }
+    lac_device_free(ctx, a.buf);
+    lac_device_free(ctx, b.buf);
+    lac_device_free(ctx, c.buf);
+    free(sums);
+    return wide;
+}
+
+/* Some elements against the host's own sums in double. */
+static bool oracle_agrees(const operand_set_t *set, const ref_result_t *out, char *why, size_t size)
+{
+    const ref_problem_t *p = &set->problem;
+    ref_matrix_t a = ref_matrix_op(&set->data.a, p->trans_a), b = ref_matrix_op(&set->data.b, p->trans_b);
+    uint64_t stream = ref_stream(p->seed, 0x6f7261636c65);
+    for (uint64_t s = 0; s < SAMPLES; s++) {
+        int64_t i = (int64_t)(ref_random(stream, 2 * s) % (uint64_t)p->m);
+        int64_t j = (int64_t)(ref_random(stream, 2 * s + 1) % (uint64_t)p->n);
+        double sum = p->beta != 0.0f ? (double)p->beta * (double)ref_matrix_at(&set->c_before, i, j) : 0.0;
+        for (int64_t k = 0; k < p->k; k++)
+            sum += (double)p->alpha * (double)ref_matrix_at(&a, i, k) * (double)ref_matrix_at(&b, k, j);
+        double got = out->value[i * p->n + j], unit = 0x1p-24 * out->magnitude[i * p->n + j];
+        if (fabs(got - sum) <= 2.0 * DEVICE_ORACLE_UNITS * unit) continue; /* false for NaN */
+        snprintf(why, size, "the device's oracle has %.17g at (%lld, %lld), in double it is %.17g", got,
+                 (long long)i, (long long)j, sum);
+        return false;
+    }
+    return true;
+}
+
+bool device_oracle(const operand_set_t *set, lac_ctx_t *ctx, ref_result_t *out, char *why, size_t size)
+{
+    const ref_problem_t *p = &set->problem;
+    *out = (ref_result_t){.m = p->m, .n = p->n, .k = p->k};
+    out->value = product(set, ctx, false);
+    out->magnitude = out->value ? product(set, ctx, true) : NULL;
+    if (out->magnitude && oracle_agrees(set, out, why, size)) return true;
+    if (!out->magnitude) snprintf(why, size, "the device's oracle: %s", lac_last_error());
+    ref_result_free(out);
+    return false;
 }

@@ -6,12 +6,13 @@
  * The tolerance of an element is 2 (k + 2) 2^-24 times |alpha| |a_i| |b_j| + |beta c|, with the Euclidean
  * norms of row i and column j, which bound |A||B| (Cauchy and Schwarz) and cost one pass over the operands.
  * `lacuna check` is the strict comparison, element by element with the oracle. */
-#ifndef TOOL_RESULT_CHECK_H
-#define TOOL_RESULT_CHECK_H
+#ifndef LACUNA_TOOLS_LACUNA_RESULT_CHECK_H
+#define LACUNA_TOOLS_LACUNA_RESULT_CHECK_H
+
+#include "operands.h"
+#include "ref_gemm.h"
 
 #include <stdbool.h>
-
-#include "operand_set.h"
 
 #define RESULT_SAMPLES 256
 
@@ -37,5 +38,21 @@ bool result_check_baseline(result_check_t *check, char *why, size_t size);
 
 /* Compares the C of the set with the samples and the baseline. False, with one line in why. */
 bool result_check_agrees(const result_check_t *check, char *why, size_t size);
+
+/* The oracle for products that would take the host seconds: the device's own product in double.
+ *
+ * The route "reference" of a device sums in double and rounds once. It is run twice: on the operands, and on
+ * their magnitudes, which give the |A||B| that errors are measured by. Some elements are summed again on the
+ * host, so that it is not only the device that vouches for itself. */
+
+/* What the one rounding adds to an error, in the units of ref_compare. */
+#define DEVICE_ORACLE_UNITS 1.0
+
+/* True where the set lies on a device and the host's oracle would take long. */
+bool device_oracle_serves(const operand_set_t *set);
+
+/* out := beta C + alpha A B for a set with finite operands, C as it is before a call. ctx computes on the
+ * set's device. False, with one line in why: memory, a call that failed, or the host's elements disagree. */
+bool device_oracle(const operand_set_t *set, lac_ctx_t *ctx, ref_result_t *out, char *why, size_t size);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "lacuna/lacuna.h"
-#include "operand_set.h"
+#include "operands.h"
 
 #define ROUTE_NAME 24
 #define ROUTE_AUTO "auto" /* the dispatcher decides */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "operand_set.h"
+#include "operands.h"
 
 #define ROUTE_VENDOR "vendor" /* its name in lists of routes; not a route of the library */
 #define ROUTE_GEMV   "gemv" /* the same where a program would call sgemv for a product of one row or column */

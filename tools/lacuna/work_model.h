@@ -4,7 +4,7 @@
 #ifndef TOOL_WORK_MODEL_H
 #define TOOL_WORK_MODEL_H
 
-#include "operand_set.h"
+#include "operands.h"
 
 typedef struct work_model {
     double density_a, density_b;

@@ -1,0 +1,153 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A product in somebody's recording: both ways of it, and the look that chooses. */
+#include "entry.h"
+#include "entry.h"
+#include "base/status.h"
+#include "operand/check.h"
+#include "planner/select.h"
+#include "planner/timing.h"
+
+/* What a replay spends on choosing: 3 us on the look, 7 on the condition (H200, CUDA 13.0, 2026-11-21). */
+#define CHOOSING_US 10.0
+
+typedef struct ways {
+    lac_ctx_t *ctx;
+    const lac_problem_t *p;
+    const lac_residual_t *residual;
+    const lac_route_t *sparse_path, *dense_path;
+} ways_t;
+
+/* A site of the product that a sparse route serves; the eager calls' operands may have been registered. */
+static const lac_site_t *sparse_site(const lac_ctx_t *ctx, const lac_captured_gemm_t *x, uint64_t frozen)
+{
+    bool adds = x->residual.d || x->residual.bias;
+    uint64_t bits = (adds ? LAC_SITE_ADDS : 0) | frozen;
+    lac_site_key_t at = lac_column_key(x->ta, x->tb, x->m, x->n, x->k, x->lda, x->ldb, bits, x->caller);
+    const lac_site_t *site = lac_site_peek(&ctx->sites, &at);
+    return site && site->route && site->route->role == LAC_ROLE_SPARSE ? site : NULL;
+}
+
+/* Without what is kept of a frozen operand, a recording pays from another density on, and what was measured
+ * with it does not count. */
+static double limit_when_recorded(const lac_ctx_t *ctx, const lac_site_t *site, bool right)
+{
+    lac_preference_t none = {0};
+    lac_problem_t p = site->shape;
+    p.a.density = p.b.density = -1.0;
+    double dense_us = lac_select(ctx->routes, ctx->route_count, &p, &ctx->machine, &none).cost_us;
+    return lac_break_even(ctx->routes, ctx->route_count, &p, &ctx->machine, NULL,
+                          right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT,
+                          dense_us / (1.0 + ctx->policy.sparse_margin));
+}
+
+int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *product, lac_estimate_t *estimate)
+{
+    static const uint64_t frozen[] = {0, LAC_SITE_FROZEN_A, LAC_SITE_FROZEN_B,
+                                      LAC_SITE_FROZEN_A | LAC_SITE_FROZEN_B};
+    const lac_site_t *site = NULL;
+    size_t i = 0;
+    while (i < sizeof frozen / sizeof *frozen && !(site = sparse_site(ctx, product, frozen[i]))) i++;
+    if (!site) return 0;
+    bool right = site->route->side == LAC_SIDE_RIGHT;
+    lac_seen_t seen = right ? site->right : site->left;
+    if (i) seen.break_even = limit_when_recorded(ctx, site, right);
+    if (seen.density < 0.0 || seen.density >= seen.break_even) return 0;
+    lac_problem_t p = site->shape;
+    lac_preference_t preference = {.factor = i ? NULL : lac_timing_factors(ctx, site)};
+    p.a.density = p.b.density = -1.0;
+    *(right ? &p.b.density : &p.a.density) = seen.density;
+    lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, &p, &ctx->machine, &preference);
+    *estimate = (lac_estimate_t){right, seen.density, seen.break_even, choice.cost_us, choice.dense_us};
+    return choice.route->role == LAC_ROLE_SPARSE;
+}
+
+static lac_status_t queue(const ways_t *ways, const lac_route_t *route)
+{
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
+    lac_status_t status = route->run(route, ways->ctx->exec, ways->p, &out);
+    if (!status && out.declined) return lac_fail(LAC_ERR_INTERNAL, "recording: a route gave up");
+    return status ? status : lac_residual_queue(ways->ctx, ways->residual, ways->p);
+}
+
+static lac_status_t queue_sparse(void *arg)
+{
+    return queue(arg, ((const ways_t *)arg)->sparse_path);
+}
+
+static lac_status_t queue_dense(void *arg)
+{
+    return queue(arg, ((const ways_t *)arg)->dense_path);
+}
+
+static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate)
+{
+    lac_preference_t none = {0};
+    p->a.density = p->b.density = -1.0;
+    if (estimate) {
+        lac_operand_t *x = estimate->right ? &p->b : &p->a;
+        x->density = estimate->density;
+        x->k_active = -1.0;
+        x->known = LAC_KNOWN_REMEMBERED;
+    }
+    return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &none);
+}
+
+/* Room and handles for both ways, while the context's own stream may still be waited for. */
+static lac_status_t prepare(void *arg)
+{
+    const ways_t *ways = arg;
+    const lac_backend_t *backend = ways->ctx->backend;
+    lac_status_t status = backend->prepare(ways->ctx->exec, ways->sparse_path, ways->p);
+    if (!status) status = backend->prepare(ways->ctx->exec, ways->dense_path, ways->p);
+    return status ? status : backend->device->wait(ways->ctx->exec);
+}
+
+static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_residual_t *residual,
+                  const lac_estimate_t *estimate, void (*on_release)(void *), void *owner)
+{
+    lac_choice_t dense = select_at(ctx, p, NULL), sparse = select_at(ctx, p, estimate);
+    bool pays = sparse.route->role == LAC_ROLE_SPARSE &&
+                estimate->cost_us + CHOOSING_US < estimate->dense_us &&
+                (sparse.route->side == LAC_SIDE_RIGHT) == (estimate->right != 0);
+    ways_t ways = {ctx, p, residual, sparse.route, dense.route};
+    if (!pays) {
+        on_release(owner);
+        return 0;
+    }
+    lac_branch_t branch = {.stream = stream,
+                           .limit = estimate->limit,
+                           .prepare = prepare,
+                           .sparse_path = queue_sparse,
+                           .dense_path = queue_dense,
+                           .arg = &ways,
+                           .on_release = on_release,
+                           .owner = owner};
+    branch.x = estimate->right ? &p->b : &p->a;
+    branch.rows = estimate->right ? p->k : p->m;
+    branch.cols = estimate->right ? p->n : p->k;
+    lac_status_t status = ctx->backend->device->branch(ctx->exec, &branch);
+    return !status ? 1 : branch.touched ? -1 : 0;
+}
+
+int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *product,
+                     const lac_estimate_t *estimate, void (*on_release)(void *owner), void *owner)
+{
+    const lac_captured_gemm_t *x = product;
+    lac_obj_t a = lac_column_obj(LAC_DEVICE, x->ta, x->m, x->k, x->a, 1, x->lda),
+              b = lac_column_obj(LAC_DEVICE, x->tb, x->k, x->n, x->b, 1, x->ldb),
+              c = lac_column_obj(LAC_DEVICE, LAC_NO_TRANS, x->m, x->n, x->c, 1, x->ldc);
+    lac_problem_t p;
+    bool can = ctx->backend->device && ctx->backend->device->branch && ctx->backend->prepare;
+    if (!can || lac_check_product(&a, &b, &c)) {
+        on_release(owner);
+        return 0;
+    }
+    lac_problem_describe(&p, x->alpha, &a, &b, x->beta, &c);
+    p.math = ctx->policy.math;
+    p.strict_nan = ctx->policy.strict_nan;
+    int token = lac_enter(ctx);
+    int done = record(ctx, stream, &p, &x->residual, estimate, on_release, owner);
+    lac_leave(ctx, token);
+    return done;
+}

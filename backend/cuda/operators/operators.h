@@ -1,0 +1,29 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The CUDA backend's hooks beyond the product: batches, sampled products, row slices. */
+#ifndef LACUNA_CUDA_OPERATORS_OPERATORS_H
+#define LACUNA_CUDA_OPERATORS_OPERATORS_H
+
+#include "cuda/runtime/exec.h"
+#include "route/backend.h"
+
+lac_status_t lac_cuda_batched(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,
+                              lac_batch_outcome_t *out);
+
+/* Sampled products on a device: the backend's hook. */
+
+lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,
+                                     const lac_format_data_t *pattern, float *values);
+
+/* Row slices on a device: the backend's hooks, and what kernels told since somebody asked. */
+
+extern const lac_slicer_t lac_cuda_slicer;
+
+/* Words of pinned memory that kernels write to: of the list of rows, and of row pointers. */
+enum { LAC_CUDA_BAD_ROW, LAC_CUDA_BAD_POINTER, LAC_CUDA_BAD_WORDS };
+
+/* A status with a message where a kernel that has run found what the host would have refused; then nothing is
+ * known again. Costs nothing. */
+lac_status_t lac_cuda_slice_check_errors(lac_exec_t *exec);
+
+#endif

@@ -1,0 +1,396 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The csr route on a device: S by rows times W, for rows too many for the event route and for sparse weights.
+
+ Four kernels: a warp or more per row where W is short; where it is long, gathered slices of W, wide ones for
+ many rows of few nonzeros, or steps that share what is read of W between rows. These want W's rows, so a long
+ W by columns is transposed first. The rows of an operand that may change are built in the workspace, in every
+ call. */
+#include "cuda/formats/dense_view.h"
+#include "routes.h"
+#include "gather.h"
+#include "csr.h"
+#include "base/status.h"
+#include "cuda/runtime/capture.h"
+#include "cuda/formats/formats.h"
+
+#include <math.h>
+
+#define NEAR_BYTES 262144.0 /* that a multiprocessor's first-level cache holds */
+
+/* How W comes to the kernel. */
+typedef enum w_source {
+    AS_IT_LIES,
+    COPIED,    /* frozen: a k-major copy is kept        */
+    TRANSPOSED /* in the workspace, in every call       */
+} w_source_t;
+
+typedef enum kernel {
+    SHARED_ROWS, /* W is so short that a row's nonzeros are shared out */
+    GATHERED,
+    STEPPED
+} kernel_t;
+
+typedef struct how {
+    lac_cuda_rows_source_t source;
+    w_source_t w_source;
+    kernel_t kernel;
+    bool wide; /* gathered, where there are no steps, in wide slices */
+} how_t;
+
+/* The leading dimension of a W that is transposed. */
+static int64_t padded(int64_t n)
+{
+    return (n + 3) / 4 * 4;
+}
+
+/* Whether rows of W begin on 16 bytes, as the copy engine wants them, and loads of 16 bytes. */
+static bool w_aligned(const lac_sided_t *s, how_t how)
+{
+    return how.w_source == TRANSPOSED ? true
+           : how.w_source == COPIED   ? s->n % 4 == 0
+                                      : s->wrs >= s->n && s->wrs % 4 == 0 && (uintptr_t)s->w->buf % 16 == 0;
+}
+
+static double gathered_us(const lac_sided_t *s, bool wide, const lac_machine_t *machine)
+{
+    return wide ? lac_cuda_wide_us(s, machine) : lac_cuda_gather_us(s, machine);
+}
+
+/* machine == NULL: the way that takes the most memory. */
+static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
+{
+    lac_w_layout_t slices = lac_sided_w_layout(p, s);
+    bool narrow = s->n <= LAC_CUDA_NARROW_MAX, lies = slices != LAC_W_STRIDED && s->wrs >= 0 && s->wcs >= 0;
+    w_source_t w_source = slices == LAC_W_PACKED                       ? COPIED
+                          : !lies || (slices == LAC_W_COLS && !narrow) ? TRANSPOSED
+                                                                       : AS_IT_LIES;
+    how_t how = {lac_cuda_rows_source(s), w_source, narrow ? SHARED_ROWS : GATHERED, false};
+    if (narrow || !w_aligned(s, how)) return how;
+    bool once = how.source == LAC_CUDA_ROWS_BUILT, stepped = lac_cuda_schedule_serves(s, once);
+    double m = (double)s->m, k = (double)s->k;
+    how.wide =
+        machine && s->n % 4 == 0 && lac_cuda_wide_wins(m, (double)s->n, k, s->s->density * m * k, machine);
+    if (stepped && (!machine || lac_cuda_schedule_us(s, once, machine) < gathered_us(s, how.wide, machine)))
+        how.kernel = STEPPED;
+    return how;
+}
+
+static size_t transposed_bytes(const lac_sided_t *s, how_t how)
+{
+    return how.w_source == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)padded(s->n) * sizeof(float))
+                                      : 0;
+}
+
+static size_t schedule_bytes(const lac_sided_t *s, how_t how)
+{
+    return how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_BUILT ? lac_cuda_schedule_work(s) : 0;
+}
+
+/* Sums of parts of k. */
+static size_t partial_bytes(const lac_sided_t *s, how_t how)
+{
+    return how.kernel == STEPPED ? lac_cuda_piece((size_t)lac_cuda_csr_long_bytes(s->m, s->n, s->k)) : 0;
+}
+
+static bool short_enough(int64_t x)
+{
+    return x >= 0 && x < INT32_MAX;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    bool indices =
+        short_enough(s.m) && short_enough(s.k) && short_enough(s.n) && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n     ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                     ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                         ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                                ? LAC_REFUSED_W_TYPE
+           : lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORMAT
+           : s.s->density < 0                                  ? LAC_REFUSED_DENSITY_UNKNOWN
+           : !indices                                          ? LAC_REFUSED_INDEX_RANGE
+                                                               : LAC_FITS;
+}
+
+/* A warp per row reads its nonzeros once, and for each the columns of W, at least half a sector of them. By
+ * columns each is somewhere else: near while W fits the first-level cache, a sector beyond. */
+static double narrow_us(const lac_sided_t *s, bool by_columns, const lac_machine_t *machine)
+{
+    double events = s->s->density * (double)s->m * (double)s->k, n = (double)s->n;
+    double apart = 4.0 * (double)s->k * n <= NEAR_BYTES ? 10.0 : 32.0,
+           listed = s->s->dt == LAC_F32 ? 8.0 : 4.0;
+    double row = by_columns ? apart * n : 4.0 * (n < 4.0 ? 4.0 : n);
+    return events * (listed + row) / (machine->cuda_narrow_gbps * 1e3);
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s, machine);
+    double transposed = 2.0 * (double)transposed_bytes(&s, how) / (machine->cuda_dram_gbps * 1e3);
+    double product =
+        how.kernel == SHARED_ROWS ? narrow_us(&s, lac_sided_w_layout(p, &s) == LAC_W_COLS, machine)
+        : how.kernel == STEPPED   ? lac_cuda_schedule_us(&s, how.source == LAC_CUDA_ROWS_BUILT, machine)
+                                  : gathered_us(&s, how.wide, machine);
+    return machine->cuda_launch_us + lac_cuda_rows_us(&s, machine) + transposed + product;
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s, NULL);
+    size_t copy = how.w_source == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
+    size_t kept =
+        how.kernel == STEPPED && how.source == LAC_CUDA_ROWS_FORMAT ? lac_cuda_schedule_kept(&s) : 0;
+    return copy + kept + transposed_bytes(&s, how) + schedule_bytes(&s, how) + partial_bytes(&s, how) +
+           lac_cuda_rows_bytes(&s) + lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s));
+}
+
+/* What the call wants of metadata; *declined where it is not there and cannot be made now. */
+static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t how,
+                                 const lac_format_data_t **rows, const lac_format_data_t **copy,
+                                 bool *declined)
+{
+    lac_status_t status = LAC_OK;
+    *rows = *copy = NULL;
+    if (how.source == LAC_CUDA_ROWS_FORMAT)
+        status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), rows);
+    if (!status && how.w_source == COPIED)
+        status = lac_cuda_format_now(exec, s->w, lac_sided_k_major(s), copy);
+    *declined = (how.source == LAC_CUDA_ROWS_FORMAT && !*rows) || (how.w_source == COPIED && !*copy);
+    return status;
+}
+
+/* W as the kernel reads it; transposed at `memory` where it has to be. */
+static lac_status_t lay_out_w(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,
+                              const lac_format_data_t *copy, char *memory, lac_cuda_product_t *product)
+{
+    bool by_rows = lac_sided_w_layout(p, s) == LAC_W_ROWS;
+    product->w = copy ? copy->val : s->w->buf;
+    product->order = by_rows || copy ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+    product->ldw = copy ? s->n : by_rows ? s->wrs : s->n == 1 ? s->k : s->wcs;
+    if (how.w_source != TRANSPOSED) return LAC_OK;
+    lac_cuda_matrix_t w = {LAC_F32, s->w->buf, s->k, s->n, s->wrs, s->wcs};
+    float *transposed = (float *)(void *)memory;
+    product->w = transposed;
+    product->order = LAC_CUDA_ROWS;
+    product->ldw = padded(s->n);
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, padded(s->n), 1, exec->stream), "csr");
+}
+
+static lac_status_t multiply(lac_exec_t *exec, how_t how, const lac_cuda_product_t *product,
+                             const lac_cuda_csr_t *csr, const void *steps, void *partial)
+{
+    if (how.kernel == SHARED_ROWS) return lac_cuda_spmm_narrow(product, csr, exec->stream);
+    if (steps) return lac_cuda_csr_long(product, steps, partial, exec->stream);
+    if (how.wide) return lac_cuda_spmm_wide(product, csr, exec->stream);
+    return lac_cuda_event_csr(product, csr, NULL, exec->stream);
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s, exec->machine);
+    lac_cuda_product_t product = {.m = s.m, .n = s.n, .k = s.k, .out = p->c, .rs = s.ors, .cs = s.ocs};
+    const lac_format_data_t *rows, *copy;
+    const void *steps = NULL;
+    lac_cuda_csr_t csr;
+    char *memory;
+    if (how.kernel == STEPPED && !exec->takes_schedule) how.kernel = GATHERED;
+    product.alpha = lac_cuda_alpha(p);
+    product.beta = lac_cuda_beta(p);
+    product.epilogue = lac_cuda_epilogue(p, route->side);
+    lac_status_t status = find_formats(exec, &s, how, &rows, &copy, &out->declined);
+    if (status || out->declined) return status;
+    if (rows && how.kernel == STEPPED) status = lac_cuda_schedule_now(exec, &s, rows, &steps);
+    size_t transposed = transposed_bytes(&s, how), stepped = schedule_bytes(&s, how),
+           partial = partial_bytes(&s, how);
+    size_t rows_at = transposed + stepped + partial;
+    if (!status) status = lac_cuda_work(exec, rows_at + lac_cuda_rows_bytes(&s), (void **)&memory);
+    if (status || exec->preparing) return status;
+    if (rows)
+        csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
+    else
+        status = lac_cuda_rows_build(exec, &s, memory + rows_at, &csr);
+    if (!status && stepped) status = lac_cuda_schedule_once(exec, &s, &csr, memory + transposed, &steps);
+    if (!status) status = lay_out_w(exec, p, &s, how, copy, memory, &product);
+    if (status) return status;
+    out->density = s.s->density; /* what is believed: the device counts nothing on the way */
+    return lac_cuda_launched(multiply(exec, how, &product, &csr, steps, memory + transposed + stepped),
+                             "csr");
+}
+
+const lac_route_t lac_cuda_route_csr_left = {
+    "csr", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+const lac_route_t lac_cuda_route_csr_right = {
+    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+
+/* When steps pay, what they cost, and the keeping of them. */
+
+#define TILE_ROWS    128.0 /* of S, and                                                  */
+#define TILE_COLUMNS 256.0 /* of W: a block's                                            */
+#define STREAM_NS    8.5   /* a k of a tile, which comes from the last-level cache       */
+#define WALK_NS      7.5   /* or which is gone past, and                                 */
+#define EVENT_NS     3.75  /* each event of the tile with its columns                    */
+#define JOINED_US    8.0   /* to add up parts of k, and                                */
+#define PART_US      1.2   /* each of them                                             */
+#define MADE_US      27.0  /* steps of an empty S, and                                   */
+#define MADE_NS      0.024 /* each entry                                                 */
+#define PART         64.0  /* elements of S for which there is a byte even if they are empty */
+#define ONCE_MAX     3e8   /* elements of S whose steps are made in the workspace        */
+#define INDEX_MAX    2e9
+
+static lac_format_t format_of(const lac_sided_t *s)
+{
+    return s->s_transposed ? LAC_FORMAT_SCHEDULE_T : LAC_FORMAT_SCHEDULE;
+}
+
+/* The kept steps of these rows, or NULL. */
+static const lac_format_data_t *kept(const lac_sided_t *s, const lac_format_data_t *rows)
+{
+    const lac_format_data_t *format = lac_meta_format(s->s->meta, format_of(s));
+    return format && format->made_of == rows->format_id ? format : NULL;
+}
+
+bool lac_cuda_schedule_serves(const lac_sided_t *s, bool once)
+{
+    double elements = (double)s->m * (double)s->k;
+    double others = 4.0 * (double)s->n * ((double)s->m + (double)s->k); /* bytes of W and the output */
+    bool both_long = (double)s->m >= TILE_ROWS && (double)s->n >= TILE_COLUMNS;
+    return both_long && elements / PART <= others && (double)s->m < INDEX_MAX &&
+           s->s->density * elements < INDEX_MAX && (!once || elements < ONCE_MAX);
+}
+
+/* 4096^3 at 0.1 / 0.5 / 1 / 2 / 5 / 10 / 20 %: 138, 155, 183, 256, 504, 908, 1602 us, and 27 to 111 us for
+ * making the steps (H200, 2026-11-21). At 5 %, 512 x 4096 x 4096 in two parts of k, 1024^3 in four and 128 x
+ * 4096 x 4096 in eight: 75, 20 and 34 us (2026-11-22). */
+double lac_cuda_schedule_us(const lac_sided_t *s, bool once, const lac_machine_t *machine)
+{
+    double down = ceil((double)s->m / TILE_ROWS), tiles = down * ceil((double)s->n / TILE_COLUMNS);
+    double nnz = s->s->density * (double)s->m * (double)s->k;
+    double streamed = STREAM_NS * (double)s->k, worked = WALK_NS * (double)s->k + EVENT_NS * nnz / down;
+    double parts = lac_cuda_csr_long_parts(s->m, s->n, s->k, (int)machine->cuda_processors);
+    double waves = ceil(tiles * parts / machine->cuda_processors);
+    double product = waves * (streamed > worked ? streamed : worked) / parts * 1e-3;
+    return product + (parts > 1.0 ? JOINED_US + PART_US * parts : 0.0) +
+           (once ? MADE_US + MADE_NS * nnz * 1e-3 : 0.0);
+}
+
+size_t lac_cuda_schedule_work(const lac_sided_t *s)
+{
+    return lac_cuda_piece((size_t)lac_cuda_schedule_bytes(s->m, s->k, s->m * s->k)) +
+           lac_cuda_piece((size_t)lac_cuda_schedule_scratch(s->m));
+}
+
+size_t lac_cuda_schedule_kept(const lac_sided_t *s)
+{
+    double nnz = s->s->density * (double)s->m * (double)s->k;
+    return (size_t)lac_cuda_schedule_bytes(s->m, s->k, (int64_t)nnz);
+}
+
+lac_status_t lac_cuda_schedule_once(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_csr_t *rows,
+                                    char *memory, const void **steps)
+{
+    char *scratch = memory + lac_cuda_piece((size_t)lac_cuda_schedule_bytes(s->m, s->k, s->m * s->k));
+    *steps = memory;
+    return lac_cuda_launched(lac_cuda_schedule(s->m, s->k, rows, memory, scratch, exec->stream), "steps");
+}
+
+static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
+                         lac_format_data_t *data)
+{
+    lac_cuda_csr_t csr = {rows->ptr, rows->idx, rows->val, rows->count};
+    void *steps, *scratch;
+    lac_cuda_format_begin(rows->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
+    data->count = rows->count;
+    data->made_of = rows->format_id;
+    lac_status_t status =
+        lac_cuda_format_own(data, 0, (size_t)lac_cuda_schedule_bytes(s->m, s->k, rows->count), &steps);
+    if (!status) status = lac_cuda_work(exec, (size_t)lac_cuda_schedule_scratch(s->m), &scratch);
+    if (!status)
+        status =
+            lac_cuda_launched(lac_cuda_schedule(s->m, s->k, &csr, steps, scratch, exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
+    if (status) lac_cuda_format_drop(data);
+    data->schedule = status ? NULL : steps;
+    return status;
+}
+
+lac_status_t lac_cuda_schedule_now(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
+                                   const void **steps)
+{
+    lac_meta_t *meta = s->s->meta;
+    const lac_format_data_t *format = kept(s, rows);
+    lac_status_t status = LAC_OK;
+    *steps = NULL;
+    if (!format && lac_cuda_capturing(exec)) return LAC_OK;
+    if (!format) {
+        pthread_mutex_lock(&meta->build);
+        if (!(format = kept(s, rows))) {
+            lac_format_data_t data;
+            enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+            status = make(exec, s, rows, &data);
+            lac_cuda_capture_relaxed_end(mode);
+            if (!status) lac_meta_install(meta, format_of(s), &data);
+            format = kept(s, rows);
+        }
+        pthread_mutex_unlock(&meta->build);
+    }
+    if (format) *steps = format->schedule;
+    return status;
+}
+
+/* Rows from metadata, or counted and filled in the workspace. */
+
+#define ROW_TRIP 4096.0 /* elements of a row that its block has in flight */
+#define TRIP_US  1.75
+
+lac_cuda_rows_source_t lac_cuda_rows_source(const lac_sided_t *s)
+{
+    if (lac_cuda_format_at_hand(s->s, lac_sided_by_rows(s))) return LAC_CUDA_ROWS_FORMAT;
+    return s->s->buf ? LAC_CUDA_ROWS_BUILT : LAC_CUDA_ROWS_NOWHERE;
+}
+
+static size_t pointer_bytes(const lac_sided_t *s)
+{
+    return lac_cuda_piece((size_t)(s->m + 1) * sizeof(int64_t));
+}
+
+static size_t entry_bytes(const lac_sided_t *s)
+{
+    return lac_cuda_piece((size_t)s->m * (size_t)s->k * sizeof(float));
+}
+
+size_t lac_cuda_rows_bytes(const lac_sided_t *s)
+{
+    if (lac_cuda_rows_source(s) != LAC_CUDA_ROWS_BUILT) return 0;
+    return pointer_bytes(s) + (s->s->dt == LAC_F32 ? 2 : 1) * entry_bytes(s) +
+           lac_cuda_piece((size_t)lac_cuda_csr_bytes(s->m));
+}
+
+double lac_cuda_rows_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    if (lac_cuda_rows_source(s) != LAC_CUDA_ROWS_BUILT) return 0.0;
+    double elements = (double)s->m * (double)s->k, element = s->s->dt == LAC_F32 ? 4.0 : 1.0;
+    double bytes = 2.0 * element * elements + 8.0 * s->s->density * elements; /* count, then fill */
+    double moved = bytes / (machine->cuda_dram_gbps * 1e3);
+    double walked = 2.0 * TRIP_US * ((double)s->k / ROW_TRIP - 1.0); /* one block per row */
+    return 3.0 * machine->cuda_launch_us + (moved > walked ? moved : walked);
+}
+
+lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, char *memory, lac_cuda_csr_t *csr)
+{
+    int64_t *ptr = (int64_t *)(void *)memory;
+    int32_t *idx = (int32_t *)(void *)(memory + pointer_bytes(s));
+    float *val = (float *)(void *)((char *)idx + entry_bytes(s));
+    bool ones = s->s->dt != LAC_F32;
+    void *scratch = ones ? (void *)val : (char *)val + entry_bytes(s);
+    lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
+    lac_status_t status = lac_cuda_csr_ptr(s->m, s->k, &dense, ptr, scratch, exec->stream);
+    if (!status) status = lac_cuda_csr_fill(s->m, s->k, &dense, ptr, idx, ones ? NULL : val, exec->stream);
+    double nnz = s->s->density * (double)s->m * (double)s->k;
+    *csr = (lac_cuda_csr_t){ptr, idx, ones ? NULL : val, (int64_t)nnz};
+    return lac_cuda_launched(status, "rows");
+}

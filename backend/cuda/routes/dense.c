@@ -1,0 +1,289 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Routes that skip nothing on a device: cuBLAS, as it would have been called without this library; one
+ * kernel that sums in double, the reference; and the product with nothing to sum. */
+#include "cuda/formats/dense_view.h"
+#include "routes.h"
+#include "cuda/runtime/vendor.h"
+#include "cuda/runtime/exec.h"
+
+#include <math.h>
+
+/* 1 x 1 with k = 1e9 took 3 ms, with k = 2^31 + 10 it did not end, nor in pieces of 2^30 that were told the
+ * whole leading dimension (cuBLAS 13.1, H200, 2026-11-21). */
+#define K_MAX ((lac_dim_t)1 << 29)
+
+static bool fits_32(const lac_problem_t *p)
+{
+    return p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && p->a.rs <= INT32_MAX &&
+           p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX && p->b.cs <= INT32_MAX && p->crs <= INT32_MAX &&
+           p->ccs <= INT32_MAX;
+}
+
+/* c can be written by the BLAS where one stride is 1 and the other spans a whole line. */
+static bool c_by_columns(const lac_problem_t *p)
+{
+    return (p->crs == 1 || p->m == 1) && (p->ccs >= p->m || p->n == 1);
+}
+static bool c_by_rows(const lac_problem_t *p)
+{
+    return (p->ccs == 1 || p->n == 1) && (p->crs >= p->n || p->m == 1);
+}
+
+/* Scalars on the device are read by one call that writes c itself. */
+static bool takes_scalars(const lac_problem_t *p)
+{
+    return lac_cublas()->set_scalars && p->k <= K_MAX && (c_by_columns(p) || c_by_rows(p));
+}
+
+static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
+           : !lac_cublas()->found                      ? LAC_REFUSED_NO_BLAS
+           : !fits_32(p) && !lac_cublas()->sgemm_64    ? LAC_REFUSED_INDEX_RANGE
+           : p->alpha_at && !takes_scalars(p)          ? LAC_REFUSED_SCALARS
+                                                       : LAC_FITS;
+}
+
+static size_t work_bytes(const lac_problem_t *p)
+{
+    size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
+    return lac_cuda_dense_view_bytes(&p->a, p->m, p->k, true) +
+           lac_cuda_dense_view_bytes(&p->b, p->k, p->n, true) + lac_cuda_piece(c);
+}
+
+static size_t bytes_dense(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    return work_bytes(p) + LAC_CUDA_BLAS_WORKSPACE;
+}
+
+/* Reading and arithmetic overlap for the most part. */
+static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route;
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    bool vector = p->m == 1 || p->n == 1;
+    double rate = vector ? machine->cuda_dense_vector_gbps : machine->cuda_dense_gbps;
+    double moved = 4.0 * (m * k + k * n + m * n) / (rate * 1e3);
+    double worked = 2.0 * m * n * k / (machine->cuda_dense_tflops * 1e6);
+    double copied = 3.0 * (double)work_bytes(p) / (machine->cuda_dram_gbps * 1e3);
+    return machine->cuda_dense_call_us + copied +
+           (moved > worked ? moved + 0.5 * worked : worked + 0.5 * moved);
+}
+
+/* One operand as cuBLAS takes it: by columns, or transposed. A stride along an extent of 1 is free. */
+typedef struct blas_operand {
+    const float *buf;
+    int trans;
+    int64_t ld;
+} blas_operand_t;
+
+static int64_t at_least(lac_inc_t ld, lac_dim_t lines)
+{
+    return ld > lines ? ld : lines > 0 ? lines : 1;
+}
+
+static blas_operand_t by_blas(const float *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
+{
+    bool columns = (rs == 1 || rows == 1) && (cs >= rows || cols == 1);
+    return columns ? (blas_operand_t){buf, LAC_CUBLAS_N, at_least(cols == 1 ? 1 : cs, rows)}
+                   : (blas_operand_t){buf, LAC_CUBLAS_T, at_least(rows == 1 ? 1 : rs, cols)};
+}
+
+static lac_status_t set_scalars(void *handle, int mode)
+{
+    return lac_cublas_check_error(lac_cublas()->set_scalars(handle, mode), "pointer mode");
+}
+
+static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha, blas_operand_t a,
+                 blas_operand_t b, const float *beta, float *c, int64_t ld)
+{
+    const lac_cublas_t *blas = lac_cublas();
+    return blas->sgemm_64 ? blas->sgemm_64(handle, a.trans, b.trans, m, n, k, alpha, a.buf, a.ld, b.buf, b.ld,
+                                           beta, c, ld)
+                          : blas->sgemm(handle, a.trans, b.trans, (int)m, (int)n, (int)k, alpha, a.buf,
+                                        (int)a.ld, b.buf, (int)b.ld, beta, c, (int)ld);
+}
+
+/* Elements [k0, k0 + length) along k, which are next to each other (`contiguous`) or one a line. A line that
+ * is alone needs no leading dimension, which may be more than cuBLAS's faster kernels can take. */
+static blas_operand_t piece_of(const blas_operand_t *x, bool contiguous, lac_dim_t lines, lac_dim_t k0,
+                               lac_dim_t length)
+{
+    blas_operand_t piece = {x->buf + k0 * (contiguous ? 1 : x->ld), x->trans, x->ld};
+    if (contiguous && lines == 1) piece.ld = length;
+    return piece;
+}
+
+/* C = beta C + alpha A B, all by columns as the BLAS sees them; a very long k in pieces. */
+static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha,
+                             blas_operand_t a, blas_operand_t b, const float *beta, float *c, lac_inc_t ldc)
+{
+    static const float one = 1.0f;
+    int64_t ld = at_least(n == 1 ? 1 : ldc, m);
+    int status = 0;
+    for (lac_dim_t k0 = 0; !status && k0 < k; k0 += K_MAX) {
+        lac_dim_t length = k - k0 < K_MAX ? k - k0 : K_MAX;
+        blas_operand_t a0 = piece_of(&a, a.trans != LAC_CUBLAS_N, m, k0, length),
+                       b0 = piece_of(&b, b.trans == LAC_CUBLAS_N, n, k0, length);
+        status = sgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one : beta, c, ld);
+    }
+    return lac_cublas_check_error(status, "sgemm");
+}
+
+static const float *alpha_of(const lac_problem_t *p)
+{
+    return p->alpha_at ? p->alpha_at : &p->alpha;
+}
+static const float *beta_of(const lac_problem_t *p)
+{
+    return p->beta_at ? p->beta_at : &p->beta;
+}
+
+/* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
+static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_problem_t *p,
+                                  const lac_cuda_dense_view_t *a, const lac_cuda_dense_view_t *b,
+                                  char *memory)
+{
+    static const float nothing = 0.0f;
+    bool direct = c_by_rows(p);
+    float *c = direct ? p->c : (float *)(void *)memory;
+    lac_status_t status = multiply(
+        handle, p->n, p->m, p->k, alpha_of(p), by_blas(b->buf, b->cs, b->rs, p->n, p->k),
+        by_blas(a->buf, a->cs, a->rs, p->k, p->m), direct ? beta_of(p) : &nothing, c, direct ? p->crs : p->n);
+    lac_cuda_matrix_t product = {LAC_F32, c, p->m, p->n, p->n, 1};
+    if (status || direct) return status;
+    return lac_cuda_launched(lac_cuda_copy(&product, p->beta, p->c, p->crs, p->ccs, exec->stream), "dense");
+}
+
+static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                              lac_outcome_t *out)
+{
+    (void)route, (void)out;
+    lac_cuda_dense_view_t a, b;
+    char *memory;
+    void *handle;
+    lac_status_t status = lac_cublas_handle(exec, &handle);
+    if (!status) status = lac_cuda_work(exec, work_bytes(p), (void **)&memory);
+    if (!status) status = lac_cublas_math(exec, handle, p->math);
+    if (status || exec->preparing) return status;
+    status = lac_cuda_dense_view(exec, &p->a, p->m, p->k, true, &memory, &a);
+    if (!status) status = lac_cuda_dense_view(exec, &p->b, p->k, p->n, true, &memory, &b);
+    if (status) return status;
+    if (p->alpha_at) status = set_scalars(handle, LAC_CUBLAS_SCALARS_DEVICE);
+    if (status) return status;
+    status = c_by_columns(p)
+                 ? multiply(handle, p->m, p->n, p->k, alpha_of(p), by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+                            by_blas(b.buf, b.rs, b.cs, p->k, p->n), beta_of(p), p->c, p->ccs)
+                 : multiply_rows(exec, handle, p, &a, &b, memory);
+    lac_status_t back = p->alpha_at ? set_scalars(handle, LAC_CUBLAS_SCALARS_HOST) : LAC_OK;
+    return status ? status : back;
+}
+
+const lac_route_t lac_cuda_route_dense = {"dense",       LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable_dense,
+                                          cost_us_dense, bytes_dense,    run_dense,     NULL};
+
+/* Every product summed in double by one kernel of our own: the reference route, and the dense route of a
+ * machine that has no cuBLAS. */
+
+/* Within 30 % for 57 products of 1 to 7104 tiles and k up to 472 (H200, 2026-11-21). A block goes along k
+ * step by step, whoever else is on its multiprocessor. */
+#define TILE    16.0
+#define STEP_US 0.0375 /* one of k                                                  */
+#define TILE_US 0.1    /* a tile, where a multiprocessor has more than it can hold  */
+#define DEEP_US 0.15   /* ... and each 16 of its k                                  */
+
+static lac_refusal_t applicable_f64(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL : LAC_FITS;
+}
+
+static double cost_us_f64(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route;
+    double k = (double)p->k, tiles = ceil((double)p->m / TILE) * ceil((double)p->n / TILE);
+    double shared = tiles / machine->cuda_processors * (TILE_US + DEEP_US * ceil(k / TILE));
+    return machine->cuda_launch_us + STEP_US * k + shared;
+}
+
+static bool densifies(const lac_operand_t *x)
+{
+    return !x->buf;
+}
+
+static size_t bytes_f64(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    return (densifies(&p->a) ? lac_cuda_dense_view_bytes(&p->a, p->m, p->k, false) : 0) +
+           (densifies(&p->b) ? lac_cuda_dense_view_bytes(&p->b, p->k, p->n, false) : 0);
+}
+
+/* The operand as the kernel reads it: either type, any strides; a sparse format expanded at *memory. */
+static lac_status_t as_matrix(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                              char **memory, lac_cuda_matrix_t *matrix)
+{
+    lac_cuda_dense_view_t contents;
+    *matrix = (lac_cuda_matrix_t){x->dt, x->buf, rows, cols, x->rs, x->cs};
+    if (!densifies(x)) return LAC_OK;
+    lac_status_t status = lac_cuda_dense_view(exec, x, rows, cols, false, memory, &contents);
+    *matrix = (lac_cuda_matrix_t){LAC_F32, contents.buf, rows, cols, contents.rs, contents.cs};
+    return status;
+}
+
+static lac_status_t run_f64(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                            lac_outcome_t *out)
+{
+    (void)out;
+    lac_cuda_matrix_t a, b;
+    char *memory;
+    lac_status_t status = lac_cuda_work(exec, bytes_f64(route, p), (void **)&memory);
+    if (status || exec->preparing) return status;
+    status = as_matrix(exec, &p->a, p->m, p->k, &memory, &a);
+    if (!status) status = as_matrix(exec, &p->b, p->k, p->n, &memory, &b);
+    if (status) return status;
+    return lac_cuda_launched(lac_cuda_gemm_f64(p->m, p->n, p->k, lac_cuda_alpha(p), &a, &b, lac_cuda_beta(p),
+                                               p->c, p->crs, p->ccs, exec->stream),
+                             route->name);
+}
+
+const lac_route_t lac_cuda_route_reference = {"reference", LAC_ROLE_ORACLE, LAC_SIDE_NONE, applicable_f64,
+                                              cost_us_f64, bytes_f64,       run_f64,       NULL};
+const lac_route_t lac_cuda_route_native = {"native",    LAC_ROLE_NATIVE, LAC_SIDE_NONE, applicable_f64,
+                                           cost_us_f64, bytes_f64,       run_f64,       NULL};
+
+/* The trivial route on a device: nothing to sum, so c is only scaled. */
+
+static lac_refusal_t applicable_trivial(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    bool nothing = p->m == 0 || p->n == 0 || p->k == 0 || p->alpha == 0.0f;
+    return nothing ? LAC_FITS : LAC_REFUSED_NOT_TRIVIAL;
+}
+
+static double cost_us_trivial(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route;
+    return machine->cuda_launch_us + 8.0 * (double)p->m * (double)p->n / (machine->cuda_dram_gbps * 1e3);
+}
+
+static size_t bytes_trivial(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route, (void)p;
+    return 0;
+}
+
+static lac_status_t run_trivial(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                                lac_outcome_t *out)
+{
+    (void)route, (void)out;
+    if ((p->beta == 1.0f && !p->beta_at) || exec->preparing) return LAC_OK;
+    return lac_cuda_launched(lac_cuda_scale(p->m, p->n, lac_cuda_beta(p), p->c, p->crs, p->ccs, exec->stream),
+                             "trivial");
+}
+
+const lac_route_t lac_cuda_route_trivial = {
+    "trivial",       LAC_ROLE_TRIVIAL, LAC_SIDE_NONE, applicable_trivial,
+    cost_us_trivial, bytes_trivial,    run_trivial,   NULL};

@@ -1,0 +1,310 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The event route on a device: compact the events of S, then gather only the slices of W that they name.
+
+ Left and right side are one route on two views of the problem. Events come from CSR where metadata has it,
+ from the dense buffer otherwise; W is gathered by rows, by columns, or, where it is frozen, by the rows of a
+ k-major copy made once. A W that is sparse only is read by its entries. */
+#include "gather.h"
+#include "cuda/formats/dense_view.h"
+#include "routes.h"
+#include "cuda/formats/formats.h"
+#include "gather.h"
+#include "routes.h"
+
+#include <math.h>
+
+#define ROWS_MAX  4096  /* of S: beyond, W's slices are read anew too often      */
+#define FUSED_MAX 65536 /* elements of S, and                                   */
+#define FUSED_MIN                                                                                            \
+    0.005                   /* its density, for one launch instead of two: 5.2 us against 6.1 for            \
+                               10 x 5000 x 5000 at 1 % (H200, 2026-11-20)           */
+#define FUSED_TRIP  8192.0  /* elements of a row that one launch has in flight     */
+#define PACKED_TRIP 98304.0 /* the same of a packer, up to 8 slices of k            */
+#define TRIP_US     1.75
+#define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
+
+/* Where the events of S come from. */
+typedef enum event_source {
+    FROM_CSR,
+    FROM_ACTIVE, /* the columns of S that a list names */
+    FROM_BUFFER,
+    FROM_EXPANSION,
+    FROM_NOWHERE
+} event_source_t;
+
+/* The active list of an S that has no buffer, or NULL. Where there is one, its rows are packed sooner than
+ * the list's values, which lie column by column: 8.8 us against 14.3 for 50 x 10000 x 10000, 0.1 % (H200,
+ * 2026-11-21). */
+static const lac_format_data_t *active_of(const lac_sided_t *s)
+{
+    if (s->s->buf || !lac_sided_has_active(s) || s->m == 1) return NULL;
+    return lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE);
+}
+
+static event_source_t source_of(const lac_sided_t *s)
+{
+    if (lac_cuda_format_at_hand(s->s, lac_sided_by_rows(s))) return FROM_CSR;
+    if (active_of(s)) return FROM_ACTIVE;
+    if (s->s->buf) return FROM_BUFFER;
+    return s->s->formats & LAC_FORMATS_SPARSE ? FROM_EXPANSION : FROM_NOWHERE;
+}
+
+/* S as one dense matrix. */
+static event_source_t as_dense(const lac_sided_t *s)
+{
+    return s->s->buf ? FROM_BUFFER : FROM_EXPANSION;
+}
+
+/* How W is read. */
+typedef enum gather {
+    BY_ROWS,
+    BY_COPY,
+    BY_COLUMNS,
+    BY_ACTIVE,
+    BY_STREAM,
+    BY_ENTRIES /* W is sparse itself, and listed k by k */
+} gather_t;
+
+typedef struct how {
+    event_source_t source;
+    gather_t gather;
+} how_t;
+
+/* W by columns. The kernels that read nearly all of W take a dense S: where many events are given, its buffer
+ * is the better source of them. */
+static how_t by_columns(const lac_sided_t *s, event_source_t source)
+{
+    static const gather_t gathers[] = {[LAC_CUDA_COLUMNS_EVENTS] = BY_COLUMNS,
+                                       [LAC_CUDA_COLUMNS_ACTIVE] = BY_ACTIVE,
+                                       [LAC_CUDA_COLUMNS_STREAM] = BY_STREAM};
+    gather_t best = gathers[lac_cuda_columns_best(s)];
+    if (source == FROM_CSR && !(s->s->buf && lac_cuda_columns_beat_given(s)))
+        return (how_t){FROM_CSR, BY_COLUMNS};
+    if (source == FROM_ACTIVE && best == BY_COLUMNS) return (how_t){FROM_ACTIVE, BY_COLUMNS};
+    return (how_t){as_dense(s), best};
+}
+
+/* The format of W that lists its slices W[k, :]. */
+static lac_format_t w_by_k(const lac_sided_t *s)
+{
+    return s->w_transposed ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
+}
+
+static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
+{
+    lac_w_layout_t slices = lac_sided_w_layout(p, s);
+    how_t how = {source_of(s), s->w->buf ? BY_ROWS : BY_ENTRIES};
+    if (!s->w->buf && how.source == FROM_ACTIVE) how.source = as_dense(s);
+    if (!s->w->buf) return how;
+    if (slices == LAC_W_PACKED) how.gather = BY_COPY;
+    return slices == LAC_W_COLS ? by_columns(s, how.source) : how;
+}
+
+static bool short_enough(int64_t x)
+{
+    return x < INT32_MAX;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    bool indices = short_enough(s.k) && short_enough(s.n) && short_enough(s.wrs) && short_enough(s.wcs);
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n          ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                          ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_W_SPARSE
+           : s.w->buf && s.w->dt != LAC_F32                         ? LAC_REFUSED_W_TYPE
+           : source_of(&s) == FROM_NOWHERE                          ? LAC_REFUSED_NO_FORMAT
+           : s.s->density < 0                                       ? LAC_REFUSED_DENSITY_UNKNOWN
+           : s.m > ROWS_MAX                                         ? LAC_REFUSED_NOT_SHORT
+           : !indices                                               ? LAC_REFUSED_INDEX_RANGE
+           : s.w->buf && (lac_sided_w_layout(p, &s) == LAC_W_STRIDED || s.wrs < 0 || s.wcs < 0)
+               ? LAC_REFUSED_W_STRIDES
+               : LAC_FITS;
+}
+
+/* Each event names a few entries of W, and the next event of the row waits for it. */
+static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    double events = s->s->density * (double)s->k, filled = s->w->density < 0 ? 1.0 : s->w->density;
+    double entries = 8.0 * events * (double)s->m * filled * (double)s->n;
+    double out = 4.0 * (double)s->m * (double)s->n;
+    double shared = ceil(2.0 * machine->cuda_processors / (double)s->m); /* blocks of a row */
+    shared = shared > 16.0 ? 16.0 : shared;
+    double waves = ceil((double)s->m * shared / (2.0 * machine->cuda_processors));
+    return machine->cuda_launch_us + waves * events / shared * ENTRY_US +
+           (entries + 2.0 * shared * out) / (machine->cuda_l2_gbps * 1e3);
+}
+
+static double gather_us(const lac_sided_t *s, gather_t gather, const lac_machine_t *machine)
+{
+    switch (gather) {
+    case BY_ENTRIES:
+        return entries_us(s, machine);
+    case BY_COLUMNS:
+        return lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_EVENTS, machine);
+    case BY_ACTIVE:
+        return lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_ACTIVE, machine);
+    case BY_STREAM:
+        return lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_STREAM, machine);
+    default:
+        return lac_cuda_gather_us(s, machine);
+    }
+}
+
+/* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */
+static bool fuses(const lac_sided_t *s, how_t how)
+{
+    if (s->m == 1) return true;
+    bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
+    return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_MIN;
+}
+
+/* A row of S is scanned by the warps that its slices of k go to, whatever the device has besides: 214 ms for
+ * one row of 1e9 bytes in one launch (H200, 2026-11-21). Packed first, a row has some 13 times the warps. */
+static double scan_us(const lac_sided_t *s, how_t how, const lac_machine_t *machine)
+{
+    double bytes = (s->s->dt == LAC_F32 ? 4.0 : 1.0) * (double)s->m * (double)s->k;
+    double at_once = fuses(s, how) ? FUSED_TRIP : PACKED_TRIP, further = (double)s->k - at_once;
+    double trips =
+        how.gather == BY_ACTIVE || how.gather == BY_STREAM || further < 0 ? 0.0 : further / at_once;
+    double moved = bytes / (machine->cuda_l2_gbps * 1e3);
+    return moved > trips * TRIP_US ? moved : trips * TRIP_US;
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s);
+    double elements = (double)s.m * (double)s.k;
+    bool given = how.source == FROM_CSR;
+    bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
+    double launches = machine->cuda_launch_us + (chained ? machine->cuda_pdl_us : 0.0);
+    double scan = given ? 0.0 : scan_us(&s, how, machine);
+    if (how.source == FROM_EXPANSION)
+        scan += 2.0 * machine->cuda_launch_us + 8.0 * elements / (machine->cuda_dram_gbps * 1e3);
+    return launches + scan + gather_us(&s, how.gather, machine);
+}
+
+static size_t expansion_bytes(const lac_sided_t *s, how_t how)
+{
+    return how.source == FROM_EXPANSION ? lac_cuda_piece((size_t)s->m * (size_t)s->k * sizeof(float)) : 0;
+}
+
+/* For W by columns, room for each of the three products: the density decides among them, and a call that is
+ * captured may know another one than the call before it. */
+static size_t packed_bytes(const lac_sided_t *s, how_t how)
+{
+    if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
+    if (how.source == FROM_CSR) return 0;
+    if (how.gather == BY_ROWS || how.gather == BY_COPY)
+        return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k));
+    int64_t stream = lac_cuda_event_stream_bytes(s->m, s->k), /* never less than the slots */
+        active = lac_cuda_event_active_bytes(s->m, s->k);
+    return lac_cuda_piece((size_t)(stream > active ? stream : active));
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s);
+    size_t w = how.gather == BY_COPY      ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s))
+               : how.gather == BY_ENTRIES ? lac_cuda_format_bytes(s.w, w_by_k(&s))
+                                          : 0;
+    size_t events = how.source == FROM_CSR ? lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s)) : 0;
+    return packed_bytes(&s, how) + expansion_bytes(&s, how) + w + events;
+}
+
+/* Finds the formats of S and W that the call wants. Where one cannot be made now, the buffers serve. */
+static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t *how,
+                                 const lac_format_data_t **rows, const lac_format_data_t **w)
+{
+    lac_status_t status = LAC_OK;
+    *rows = *w = NULL;
+    if (how->source == FROM_CSR) {
+        status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), rows);
+        if (!*rows) how->source = as_dense(s);
+    }
+    if (status || (how->gather != BY_COPY && how->gather != BY_ENTRIES)) return status;
+    status = lac_cuda_format_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), w);
+    if (!*w && how->gather == BY_COPY) *how = by_columns(s, how->source);
+    if (how->source == FROM_BUFFER) *rows = NULL;
+    return status;
+}
+
+static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s, how_t how,
+                                   const lac_format_data_t *w)
+{
+    const lac_format_data_t *copy = how.gather == BY_COPY ? w : NULL;
+    lac_cuda_product_t product = {.m = s->m, .n = s->n, .k = s->k, .out = p->c, .rs = s->ors, .cs = s->ocs};
+    product.alpha = lac_cuda_alpha(p);
+    product.beta = lac_cuda_beta(p);
+    product.epilogue = lac_cuda_epilogue(p, s->s == &p->b ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
+    product.w = copy ? copy->val : s->w->buf;
+    product.order = copy || how.gather == BY_ROWS ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+    product.ldw = copy ? s->n : how.gather == BY_ROWS ? s->wrs : s->wcs;
+    if (s->n == 1 && product.order == LAC_CUDA_COLS) product.ldw = s->k; /* a single column has no next one */
+    return product;
+}
+
+/* The columns of S that a list names, as a matrix of its own whose nonzeros say which k they are. */
+static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_product_t *product,
+                                  char *memory)
+{
+    const lac_format_data_t *active = active_of(s);
+    double density = active->count ? s->s->density * (double)s->k / (double)active->count : 0.0;
+    lac_cuda_dense_t dense = {LAC_F32, active->val, 1, s->m, density < 1.0 ? density : 1.0};
+    lac_cuda_product_t listed = *product;
+    listed.k = active->count;
+    return lac_cuda_event_listed(&listed, &dense, active->idx, memory, exec->stream);
+}
+
+static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
+                             const lac_cuda_product_t *product, const lac_format_data_t *rows,
+                             const lac_format_data_t *w, char *memory)
+{
+    lac_cuda_csr_t csr = {0}, entries = {0};
+    if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
+    if (w && how.gather == BY_ENTRIES) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
+    if (rows && how.gather == BY_ENTRIES)
+        return lac_cuda_event_pair(product, NULL, &csr, &entries, memory, exec->stream);
+    if (rows) return lac_cuda_event_csr(product, &csr, NULL, exec->stream);
+    if (how.source == FROM_ACTIVE) return multiply_list(exec, s, product, memory);
+    lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
+    if (how.source == FROM_EXPANSION) {
+        lac_operand_t sided = *s->s; /* as the sided view has it */
+        lac_cuda_dense_view_t contents;
+        sided.transposed = s->s_transposed;
+        lac_status_t status = lac_cuda_dense_view(exec, &sided, s->m, s->k, false, &memory, &contents);
+        if (status) return status;
+        dense = (lac_cuda_dense_t){LAC_F32, contents.buf, contents.rs, contents.cs, s->s->density};
+    }
+    if (how.gather == BY_STREAM) return lac_cuda_event_stream(product, &dense, memory, exec->stream);
+    if (how.gather == BY_ACTIVE) return lac_cuda_event_active(product, &dense, memory, exec->stream);
+    if (how.gather == BY_ENTRIES)
+        return lac_cuda_event_pair(product, &dense, NULL, &entries, memory, exec->stream);
+    if (fuses(s, how)) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);
+    return lac_cuda_event_slots(product, &dense, NULL, memory, exec->stream);
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    how_t how = how_of(p, &s);
+    const lac_format_data_t *rows, *w;
+    char *memory;
+    lac_status_t status = find_formats(exec, &s, &how, &rows, &w);
+    out->declined = how.gather == BY_ENTRIES && !w;
+    if (status || out->declined) return status;
+    status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
+    if (status || exec->preparing) return status;
+    out->density = s.s->density; /* what is believed: the device counts nothing on the way */
+    lac_cuda_product_t product = describe(p, &s, how, w);
+    return lac_cuda_launched(multiply(exec, &s, how, &product, rows, w, memory), "event");
+}
+
+const lac_route_t lac_cuda_route_event_left = {
+    "event", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+const lac_route_t lac_cuda_route_event_right = {
+    "event", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};

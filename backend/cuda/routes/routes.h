@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The rows that the CUDA backend offers to its route table, and what they share. */
+#ifndef LACUNA_CUDA_ROUTES_ROUTES_H
+#define LACUNA_CUDA_ROUTES_ROUTES_H
+
+#include "route/route.h"
+#include "cuda_kernels.h" /* kernels/cuda */
+#include "cuda/runtime/exec.h"
+
+/* The scalars of a problem as kernels take them. */
+static inline lac_cuda_scalar_t lac_cuda_alpha(const lac_problem_t *p)
+{
+    return (lac_cuda_scalar_t){p->alpha_at, p->alpha};
+}
+static inline lac_cuda_scalar_t lac_cuda_beta(const lac_problem_t *p)
+{
+    return (lac_cuda_scalar_t){p->beta_at, p->beta};
+}
+
+extern const lac_route_t lac_cuda_route_trivial;
+extern const lac_route_t lac_cuda_route_event_left, lac_cuda_route_event_right;
+extern const lac_route_t lac_cuda_route_bitmask_left, lac_cuda_route_bitmask_right;
+extern const lac_route_t lac_cuda_route_csr_left, lac_cuda_route_csr_right;
+extern const lac_route_t lac_cuda_route_cusparse_left, lac_cuda_route_cusparse_right;
+extern const lac_route_t lac_cuda_route_tiles_left, lac_cuda_route_tiles_right;
+extern const lac_route_t lac_cuda_route_dense;
+extern const lac_route_t lac_cuda_route_native;
+extern const lac_route_t lac_cuda_route_reference;
+
+/* Their table, in the order of a tie, the fallback last. */
+const lac_route_t *const *lac_cuda_routes(int *count);
+
+/* Bias and activation on a device: the backend's hook, and what routes need that finish by themselves. */
+
+lac_status_t lac_cuda_apply_epilogue(lac_exec_t *exec, const lac_problem_t *p);
+
+/* p->epilogue as kernels take it that write the output of a route on this side. */
+lac_cuda_epilogue_t lac_cuda_epilogue(const lac_problem_t *p, lac_side_t side);
+/* A route's `fuses_epilogue` where all its kernels take that: true. */
+bool lac_cuda_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The tiles route: both sides long, fp32-accurate products on tensor cores over the k that are active in some
+ * rows of S; where none is inactive, a dense product.
+ *
+ * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is transposed first,
+ * or its copy is read. */
+#include "cuda/formats/dense_view.h"
+#include "routes.h"
+#include "cuda/formats/formats.h"
+#include "tiles_kept.h"
+#include "cuda/runtime/capture.h"
+
+#include <math.h>
+
+#define WORK_MAX ((size_t)4 << 30) /* bytes; a context keeps its workspace */
+/* Longest sums: with k = 10^6 and outliers in S the largest error was 2.8 times cuBLAS's (H200, 2026-11-22).
+ */
+#define DEPTH_MAX ((lac_dim_t)1 << 18)
+#define DEPTH_MIN                                                                                            \
+    16 /* of k: below, the tensor cores' truncations are more than the roundings of a plain sum */
+
+#define BRINGING                                                                                             \
+    0.58 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-22 */
+
+/* How W comes to the kernel. */
+typedef enum w_source { AS_IT_LIES, COPIED, TRANSPOSED } w_source_t;
+
+static w_source_t w_source_of(const lac_problem_t *p, const lac_sided_t *s)
+{
+    bool by_rows = s->w->dt == LAC_F32 && s->wrs >= 0 && (s->wcs == 1 || s->n == 1);
+    if (by_rows && lac_cuda_tiles_aligned(s->w->buf, s->wrs)) return AS_IT_LIES;
+    return lac_sided_w_layout(p, s) == LAC_W_PACKED && s->n % 4 == 0 ? COPIED : TRANSPOSED;
+}
+
+static int64_t transposed_ld(const lac_sided_t *s)
+{
+    return (s->n + 3) / 4 * 4;
+}
+
+static size_t transposed_bytes(const lac_sided_t *s, w_source_t w_source)
+{
+    return w_source == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)transposed_ld(s) * sizeof(float))
+                                  : 0;
+}
+
+/* S may have any strides; only bytes and sparse formats are expanded. */
+static size_t densified_bytes(const lac_problem_t *p, const lac_sided_t *s)
+{
+    return s->s == &p->b ? lac_cuda_dense_view_bytes(s->s, p->k, p->n, false)
+                         : lac_cuda_dense_view_bytes(s->s, p->m, p->k, false);
+}
+
+/* Beside what is kept of S, where it is, and of W. */
+static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, w_source_t w_source, bool packed)
+{
+    return transposed_bytes(s, w_source) + densified_bytes(p, s) +
+           lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k, packed));
+}
+
+static bool short_enough(int64_t x)
+{
+    return x < INT32_MAX;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n           ? LAC_REFUSED_TRIVIAL
+           : p->math == LAC_MATH_PEDANTIC                            ? LAC_REFUSED_PEDANTIC
+           : p->math == LAC_MATH_TF32 && !p->named                   ? LAC_REFUSED_TF32
+           : p->strict_nan                                           ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                               ? LAC_REFUSED_W_SPARSE
+           : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)       ? LAC_REFUSED_NO_FORMAT
+           : s.s->density < 0                                        ? LAC_REFUSED_DENSITY_UNKNOWN
+           : !indices                                                ? LAC_REFUSED_INDEX_RANGE
+           : p->k < DEPTH_MIN                                        ? LAC_REFUSED_SHALLOW
+           : p->k > DEPTH_MAX                                        ? LAC_REFUSED_DEEP
+           : work_bytes(p, &s, w_source_of(p, &s), false) > WORK_MAX ? LAC_REFUSED_WORKSPACE
+           : !lac_cuda_tiles_here()                                  ? LAC_REFUSED_NO_TENSOR_CORES
+                                                                     : LAC_FITS;
+}
+
+/* Fraction of k that some of so many rows of S have active. */
+static double active_fraction(const lac_sided_t *s, double rows)
+{
+    double active = lac_active_fraction(s->s->density, (double)s->m < rows ? (double)s->m : rows);
+    return s->s->k_active >= 0 && s->s->k_active < active ? s->s->k_active : active;
+}
+
+/* Of that which a dense product takes: rows of W are brought for a whole tile of rows of S, and multiplied
+ * with those quarters of it that have them active. */
+static double busy_fraction(const lac_sided_t *s)
+{
+    double multiplied = active_fraction(s, LAC_CUDA_TILES_ROWS),
+           brought = active_fraction(s, LAC_CUDA_TILES_SIDE);
+    return multiplied + BRINGING * (brought - multiplied);
+}
+
+/* Each block walks through the active k of its rows, in steps; the blocks of a wave end together. */
+static double multiply_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    double side = LAC_CUDA_TILES_SIDE, depth = LAC_CUDA_TILES_STEP;
+    double tiles = ceil((double)s->m / side) * ceil((double)s->n / side), steps = ceil((double)s->k / depth);
+    double splits = lac_cuda_tiles_splits((int64_t)tiles, (int64_t)steps, (int64_t)machine->cuda_processors);
+    double waves = ceil(tiles * splits / machine->cuda_processors);
+    double block =
+        2.0 * side * side * depth * busy_fraction(s) * ceil(steps / splits) * machine->cuda_processors;
+    double parts = splits > 1.0 ? 2.0 * splits * 4.0 * tiles * side * side : 0.0;
+    return waves * (machine->cuda_tiles_block_us + block / (machine->cuda_tiles_tflops * 1e6)) +
+           parts / (machine->cuda_l2_gbps * 1e3);
+}
+
+/* Preparation reads S twice and writes six bytes for each of its active elements; of a frozen S once for all
+ * calls. Within a seventh for 64 to
+ * 8192 rows, columns and k (H200, 2026-11-21), and a third too dear where rows and columns are fewer than a
+ * tile's. */
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double copied =
+        2.0 * (double)transposed_bytes(&s, w_source_of(p, &s)) + 3.0 * (double)densified_bytes(p, &s);
+    double packed = lac_cuda_tiles_keeps(p, &s)
+                        ? 0.0
+                        : (8.0 + 6.0 * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
+    return machine->cuda_tiles_us + copied / (machine->cuda_dram_gbps * 1e3) +
+           packed / (machine->cuda_tiles_pack_gbps * 1e3) + multiply_us(&s, machine);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    w_source_t w_source = w_source_of(p, &s);
+    size_t copy = w_source == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
+    bool keeps = lac_cuda_tiles_keeps(p, &s);
+    size_t kept = keeps ? lac_cuda_tiles_kept_bytes(&s, active_fraction(&s, LAC_CUDA_TILES_ROWS)) : 0;
+    return copy + kept + work_bytes(p, &s, w_source, keeps);
+}
+
+/* S as the kernel reads it; expanded at *memory where it has to be. */
+static lac_status_t lay_out_s(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, char **memory,
+                              lac_cuda_tiles_t *product)
+{
+    bool right = s->s == &p->b;
+    lac_cuda_dense_view_t found;
+    lac_status_t status =
+        lac_cuda_dense_view(exec, s->s, right ? p->k : p->m, right ? p->n : p->k, false, memory, &found);
+    product->a = found.buf;
+    product->ars = right ? found.cs : found.rs;
+    product->acs = right ? found.rs : found.cs;
+    return status;
+}
+
+/* W by aligned rows; transposed at memory where it has to be. */
+static lac_status_t lay_out_w(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *copy,
+                              w_source_t w_source, char *memory, lac_cuda_tiles_t *product)
+{
+    product->b = copy ? copy->val : s->w->buf;
+    product->ldb = copy ? s->n : s->wrs;
+    if (w_source != TRANSPOSED) return LAC_OK;
+    lac_cuda_matrix_t w = {s->w->dt, s->w->buf, s->k, s->n, s->wrs, s->wcs};
+    float *transposed = (float *)(void *)memory;
+    product->b = transposed;
+    product->ldb = transposed_ld(s);
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, transposed_ld(s), 1, exec->stream), "tiles");
+}
+
+/* Has the product tell the output's bits, where they are asked for and there is room. */
+static void lay_out_bits(lac_exec_t *exec, const lac_problem_t *p, lac_side_t side, lac_cuda_tiles_t *product)
+{
+    if (!p->epilogue.bits) return;
+    product->bits_transposed = p->epilogue.bits_transposed != (side == LAC_SIDE_RIGHT);
+    lac_dim_t lines = product->bits_transposed ? product->n : product->m,
+              across = product->bits_transposed ? product->m : product->n;
+    product->bits_words = (across + 63) / 64;
+    product->bits = lac_cuda_output_bits(exec, lines, across);
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    w_source_t w_source = w_source_of(p, &s);
+    lac_cuda_tiles_t product = {.m = s.m,
+                                .n = s.n,
+                                .k = s.k,
+                                .alpha = lac_cuda_alpha(p),
+                                .beta = lac_cuda_beta(p),
+                                .c = p->c,
+                                .crs = s.ors,
+                                .ccs = s.ocs,
+                                .epilogue = lac_cuda_epilogue(p, route->side)};
+    const lac_format_data_t *copy = NULL;
+    char *workspace, *memory;
+    lac_status_t status = LAC_OK;
+    if (lac_cuda_tiles_keeps(p, &s)) {
+        product.a = s.s->buf;
+        product.ars = s.srs;
+        product.acs = s.scs;
+        status = lac_cuda_tiles_kept_now(exec, &s, &product);
+    }
+    if (!status && w_source == COPIED) status = lac_cuda_format_now(exec, s.w, lac_sided_k_major(&s), &copy);
+    if (!status && w_source == COPIED && !copy) w_source = TRANSPOSED;
+    size_t own = lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s.m, s.n, s.k, product.packed));
+    if (!status)
+        status = lac_cuda_work(exec, work_bytes(p, &s, w_source, product.packed), (void **)&workspace);
+    if (status || exec->preparing) return status;
+    memory = workspace + own;
+    status = lay_out_s(exec, p, &s, &memory, &product);
+    if (!status) status = lay_out_w(exec, &s, copy, w_source, memory, &product);
+    if (status) return status;
+    out->density = s.s->density; /* what is believed: the device counts nothing on the way */
+    lay_out_bits(exec, p, route->side, &product);
+    out->bits = product.bits;
+    return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
+}
+
+const lac_route_t lac_cuda_route_tiles_left = {
+    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+const lac_route_t lac_cuda_route_tiles_right = {
+    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+
+/* Lists of active k and pieces of a frozen S: made once, in as much memory as they turn out to need. */
+
+#define LEFT 4 /* steps that hold what sets of quarters have beyond whole steps */
+
+static lac_format_t format_of(const lac_sided_t *s)
+{
+    return s->s_transposed ? LAC_FORMAT_TILES_T : LAC_FORMAT_TILES;
+}
+
+bool lac_cuda_tiles_keeps(const lac_problem_t *p, const lac_sided_t *s)
+{
+    const lac_operand_t *x = s->s;
+    return p->may_copy && x->frozen && x->meta && x->buf && x->dt == LAC_F32 &&
+           lac_cuda_tiles_whole(s->m, s->n, s->k);
+}
+
+size_t lac_cuda_tiles_kept_bytes(const lac_sided_t *s, double active)
+{
+    const lac_format_data_t *format = lac_meta_format(s->s->meta, format_of(s));
+    if (format) return format->owned_bytes;
+    int64_t steps = (int64_t)ceil(active * (double)s->k / LAC_CUDA_TILES_STEP) + LEFT,
+            most = lac_cuda_tiles_room(s->k);
+    return (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, steps < most ? steps : most);
+}
+
+/* How many steps the quarter with most of them has: packed once as if it had all k, and counted. */
+static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_tiles_t *product,
+                              int64_t *room)
+{
+    int64_t any = lac_cuda_tiles_room(s->k);
+    lac_format_data_t scratch;
+    void *memory, *found;
+    int most = 0;
+    lac_cuda_format_begin(LAC_ORIGIN_SCANNED, &scratch);
+    lac_status_t status =
+        lac_cuda_format_own(&scratch, 0, (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, any), &memory);
+    if (!status) status = lac_cuda_format_own(&scratch, 1, sizeof most, &found);
+    if (!status)
+        status = lac_cuda_launched(lac_cuda_tiles_pack(product, any, memory, exec->stream), "metadata");
+    if (!status)
+        status = lac_cuda_launched(lac_cuda_tiles_max_room(s->m, s->k, any, memory, found, exec->stream),
+                                   "metadata");
+    if (!status)
+        status = lac_cuda_check_error(
+            cudaMemcpyAsync(&most, found, sizeof most, cudaMemcpyDeviceToHost, exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
+    lac_cuda_format_drop(&scratch);
+    *room = most;
+    return status;
+}
+
+static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_tiles_t *product,
+                         lac_format_data_t *data)
+{
+    void *memory;
+    lac_cuda_format_begin(LAC_ORIGIN_SCANNED, data);
+    lac_status_t status = find_room(exec, s, product, &data->count);
+    if (!status)
+        status = lac_cuda_format_own(data, 0, (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, data->count),
+                                     &memory);
+    if (!status)
+        status =
+            lac_cuda_launched(lac_cuda_tiles_pack(product, data->count, memory, exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
+    if (status) lac_cuda_format_drop(data);
+    data->schedule = status ? NULL : memory;
+    return status;
+}
+
+lac_status_t lac_cuda_tiles_kept_now(lac_exec_t *exec, const lac_sided_t *s, lac_cuda_tiles_t *product)
+{
+    lac_meta_t *meta = s->s->meta;
+    lac_format_t which = format_of(s);
+    const lac_format_data_t *format = lac_meta_format(meta, which);
+    lac_status_t status = LAC_OK;
+    if (!format && lac_cuda_capturing(exec)) return LAC_OK;
+    if (!format) {
+        pthread_mutex_lock(&meta->build);
+        if (!lac_meta_format(meta, which)) {
+            lac_format_data_t data;
+            enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+            status = make(exec, s, product, &data);
+            lac_cuda_capture_relaxed_end(mode);
+            if (!status) lac_meta_install(meta, which, &data);
+        }
+        format = lac_meta_format(meta, which);
+        pthread_mutex_unlock(&meta->build);
+    }
+    product->packed = format ? format->schedule : NULL;
+    product->room = format ? format->count : 0;
+    return status;
+}

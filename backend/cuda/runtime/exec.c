@@ -1,0 +1,285 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What a run asks of its exec: what an error means, where buffers lie, the workspace. */
+#include "exec.h"
+#include "capture.h"
+#include "base/status.h"
+#include "machine.h"
+#include "cuda/operators/operators.h"
+#include "cuda/operators/spmm.h"
+#include "vendor.h"
+#include "cuda_kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+lac_status_t lac_cuda_check_error(cudaError_t error, const char *what)
+{
+    if (error == cudaSuccess) return LAC_OK;
+    cudaGetLastError(); /* it has been told */
+    return lac_fail(error == cudaErrorMemoryAllocation ? LAC_ERR_MEMORY : LAC_ERR_VENDOR, "%s: %s", what,
+                    cudaGetErrorString(error));
+}
+
+lac_status_t lac_cuda_launched(lac_status_t status, const char *what)
+{
+    if (status == LAC_OK) return LAC_OK;
+    if (status == LAC_ERR_VENDOR)
+        return lac_cuda_check_error(cudaGetLastError(), what) ? LAC_ERR_VENDOR
+                                                              : lac_fail(status, "%s: a launch failed", what);
+    return lac_fail(status, "%s: %s", what,
+                    status == LAC_ERR_EXTENT ? "an extent is too large for the kernel"
+                                             : "the kernel refused");
+}
+
+int lac_cuda_enter(lac_exec_t *exec)
+{
+    int before = -1;
+    if (exec->only_device || cudaGetDevice(&before) != cudaSuccess || before == exec->device) return -1;
+    cudaSetDevice(exec->device);
+    return before;
+}
+
+void lac_cuda_leave(lac_exec_t *exec, int token)
+{
+    (void)exec;
+    if (token >= 0) cudaSetDevice(token);
+}
+
+static const char *slot_of(const struct cudaPointerAttributes *found)
+{
+    return found->type == cudaMemoryTypeUnregistered ? "host memory"
+           : found->type == cudaMemoryTypeHost       ? "pinned host memory"
+                                                     : "another device's memory";
+}
+
+/* Asking the driver takes about a microsecond, so the answers are kept. */
+/* Large allocations begin at multiples of 2 MB, small ones at a few places of such a block: all bits count.
+ */
+static const void **slot_of_seen(lac_exec_t *exec, const void *buf)
+{
+    uint64_t mixed = (uint64_t)(uintptr_t)buf * UINT64_C(0x9E3779B97F4A7C15);
+    return &exec->seen[(mixed >> 32) % LAC_CUDA_SEEN];
+}
+
+lac_status_t lac_cuda_check(lac_exec_t *exec, const char *name, const void *buf)
+{
+    const void **seen = slot_of_seen(exec, buf);
+    struct cudaPointerAttributes found;
+    if (*seen == buf) return LAC_OK;
+    lac_status_t status = lac_cuda_check_error(cudaPointerGetAttributes(&found, buf), name);
+    if (status) return status;
+    bool here = found.type == cudaMemoryTypeManaged ||
+                (found.type == cudaMemoryTypeDevice && found.device == exec->device);
+    if (!here)
+        return lac_fail(LAC_ERR_SPACE, "%s.buf: points to %s, and the context computes on device %d (%s)",
+                        name, slot_of(&found), exec->device, exec->name);
+    *seen = buf;
+    return LAC_OK;
+}
+
+bool lac_cuda_capturing(const lac_exec_t *exec)
+{
+    enum cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    /* The default stream cannot be captured, and asking while another is would be an error. */
+    return exec->stream && cudaStreamIsCapturing(exec->stream, &capturing) == cudaSuccess &&
+           capturing != cudaStreamCaptureStatusNone;
+}
+
+lac_status_t lac_cuda_may_allocate(const lac_exec_t *exec, const char *what)
+{
+    if (!lac_cuda_capturing(exec)) return LAC_OK;
+    return lac_fail(
+        LAC_ERR_MEMORY,
+        "%s: would have to be allocated, which cannot be while the stream is captured: make the call "
+        "once before, or a plan",
+        what);
+}
+
+/* Gathers load the first slots of a list before they know how many it has, garbage that is thrown away: so it
+ * is cleared. */
+static lac_status_t allocate_work(const lac_exec_t *exec, size_t bytes, void **made)
+{
+    *made = NULL;
+    lac_status_t status = lac_cuda_check_error(cudaMalloc(made, bytes), "workspace");
+    if (!status) status = lac_cuda_check_error(cudaMemsetAsync(*made, 0, bytes, exec->stream), "workspace");
+    if (status) cudaFree(*made);
+    return status;
+}
+
+lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory)
+{
+    *memory = exec->work;
+    if (bytes <= exec->work_bytes) return LAC_OK;
+    lac_status_t status = lac_cuda_may_allocate(exec, "workspace");
+    if (status) return status;
+    size_t grown = bytes > 2 * exec->work_bytes ? bytes : 2 * exec->work_bytes;
+    void *made;
+    if (exec->retired_count == LAC_CUDA_RETIRED)
+        return lac_fail(LAC_ERR_INTERNAL, "workspace: grew too often");
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+    status = allocate_work(exec, grown, &made);
+    if (status && grown > bytes) {
+        grown = bytes;
+        status = allocate_work(exec, grown, &made);
+    }
+    lac_cuda_capture_relaxed_end(mode);
+    if (status) return status;
+    if (exec->work) { /* a recording may still use the old one, and so may what is under way */
+        exec->retired[exec->retired_count++] = exec->work;
+        exec->retired_bytes += exec->work_bytes;
+    }
+    exec->work = *memory = made;
+    exec->work_bytes = grown;
+    return LAC_OK;
+}
+
+uint64_t *lac_cuda_output_bits(lac_exec_t *exec, lac_dim_t m, lac_dim_t n)
+{
+    size_t bytes = (size_t)m * (size_t)((n + 63) / 64) * sizeof *exec->bits;
+    if (bytes <= exec->bits_bytes) return exec->bits;
+    if (lac_cuda_capturing(exec)) return NULL;
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+    cudaFree(exec->bits); /* waits for whoever uses it */
+    exec->bits = NULL;
+    exec->bits_bytes = 0;
+    bool made = cudaMalloc((void **)&exec->bits, bytes) == cudaSuccess;
+    if (made)
+        exec->bits_bytes = bytes;
+    else
+        exec->bits = NULL, cudaGetLastError();
+    lac_cuda_capture_relaxed_end(mode);
+    return exec->bits;
+}
+
+/* Making an exec, and giving back all that it holds. */
+
+static lac_status_t describe(lac_exec_t *exec)
+{
+    struct cudaDeviceProp properties;
+    lac_status_t status = lac_cuda_check_error(cudaGetDeviceProperties(&properties, exec->device), "device");
+    if (status) return status;
+    snprintf(exec->name, sizeof exec->name, "%s", properties.name);
+    exec->major = properties.major;
+    exec->minor = properties.minor;
+    exec->takes_schedule = exec->major >= 9 && properties.sharedMemPerBlockOptin >= LAC_CUDA_LONG_SHARED;
+    if (exec->major >= 8) return LAC_OK;
+    return lac_fail(LAC_ERR_UNAVAILABLE, "device: %s is of compute capability %d.%d; 8.0 is the least",
+                    exec->name, exec->major, exec->minor);
+}
+
+static int attribute(const lac_exec_t *exec, enum cudaDeviceAttr which)
+{
+    int value = 0;
+    if (cudaDeviceGetAttribute(&value, which, exec->device) != cudaSuccess) cudaGetLastError();
+    return value;
+}
+
+const char *lac_cuda_estimate(const lac_exec_t *exec, lac_machine_t *machine)
+{
+    if (strstr(exec->name, "H200")) return "as shipped, measured on an H200";
+    lac_cuda_shape_t shape = {.processors = attribute(exec, cudaDevAttrMultiProcessorCount),
+                              .clock_ghz = 1e-6 * attribute(exec, cudaDevAttrClockRate)};
+    lac_cuda_machine_cores(exec->major, exec->minor, &shape);
+    double memory_ghz = 1e-6 * attribute(exec, cudaDevAttrMemoryClockRate);
+    shape.memory_gbps = 2.0 * memory_ghz * attribute(exec, cudaDevAttrGlobalMemoryBusWidth) / 8.0;
+    if (shape.processors > 0 && shape.clock_ghz > 0.0 && shape.memory_gbps > 0.0)
+        lac_cuda_machine_scale(machine, &shape);
+    return "estimated from an H200's; run 'lacuna tune --device cuda' to measure them";
+}
+
+/* The runtime calls a driver that is not there too old for it. */
+const char *lac_cuda_why_none(cudaError_t error)
+{
+    int version = 0;
+    bool driver = cudaDriverGetVersion(&version) == cudaSuccess && version > 0;
+    cudaGetLastError();
+    return driver ? cudaGetErrorString(error) : "no CUDA driver";
+}
+
+static lac_status_t choose_device(lac_exec_t *exec, lac_device_request_t *request)
+{
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess) {
+        cudaGetLastError();
+        return lac_fail(LAC_ERR_UNAVAILABLE, "device: %s", lac_cuda_why_none(error));
+    }
+    if (request->device < 0 && cudaGetDevice(&request->device) != cudaSuccess) request->device = 0;
+    if (request->device >= count)
+        return lac_fail(LAC_ERR_UNAVAILABLE, "device: %d, and there are %d", request->device, count);
+    exec->device = request->device;
+    exec->only_device = count == 1;
+    return describe(exec);
+}
+
+static lac_status_t make_stream(lac_exec_t *exec, void *stream)
+{
+    size_t words = (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS, all = words + LAC_CUDA_BAD_WORDS;
+    exec->own_stream = stream == LAC_STREAM_NEW;
+    if (!exec->own_stream) exec->stream = stream;
+    lac_status_t status = LAC_OK;
+    if (exec->own_stream)
+        status =
+            lac_cuda_check_error(cudaStreamCreateWithFlags(&exec->stream, cudaStreamNonBlocking), "stream");
+    if (!status)
+        status = lac_cuda_check_error(
+            cudaHostAlloc((void **)&exec->answers, all * sizeof *exec->answers, cudaHostAllocDefault),
+            "context");
+    if (status) return status;
+    for (size_t i = 0; i < all; i++) exec->answers[i] = i < words ? 0 : LAC_CUDA_NOTHING_BAD;
+    exec->bad = exec->answers + words;
+    return LAC_OK;
+}
+
+lac_status_t lac_cuda_open(lac_exec_t **exec, lac_device_request_t *request, const lac_machine_t *machine)
+{
+    lac_exec_t *made = *exec = calloc(1, sizeof *made);
+    if (!made) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
+    made->machine = machine;
+    lac_status_t status = choose_device(made, request);
+    if (!status) {
+        int token = lac_cuda_enter(made);
+        enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+        status = make_stream(made, request->stream);
+        lac_cuda_capture_relaxed_end(mode);
+        lac_cuda_leave(made, token);
+    }
+    if (!status) {
+        request->name = made->name;
+        return LAC_OK;
+    }
+    lac_cuda_close(made);
+    *exec = NULL;
+    return status;
+}
+
+void lac_cuda_close(lac_exec_t *exec)
+{
+    if (!exec) return;
+    int token = lac_cuda_enter(exec);
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+    if (exec->answers) cudaStreamSynchronize(exec->stream); /* what is under way uses what is freed here */
+    bool alone = lac_cuda_alone_begin();
+    lac_cuda_spmm_close(exec);
+    lac_cuda_vendor_close(exec);
+    if (alone) lac_cuda_alone_end();
+    cudaFree(exec->work);
+    cudaFree(exec->bits);
+    for (int i = 0; i < exec->retired_count; i++) cudaFree(exec->retired[i]);
+    cudaFreeHost(exec->answers);
+    lac_cuda_event_timer_close(exec);
+    if (exec->own_stream && exec->stream) cudaStreamDestroy(exec->stream);
+    cudaGetLastError();
+    lac_cuda_capture_relaxed_end(mode);
+    lac_cuda_leave(exec, token);
+    free(exec);
+}
+
+size_t lac_cuda_bytes(const lac_exec_t *exec)
+{
+    return exec->work_bytes + exec->retired_bytes + exec->bits_bytes +
+           (exec->blas_workspace ? LAC_CUDA_BLAS_WORKSPACE : 0) + lac_cuda_spmm_held(exec) +
+           (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS * sizeof(uint64_t);
+}

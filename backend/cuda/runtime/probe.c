@@ -1,0 +1,111 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Samples of an operand's density: asked in one call, found in the pinned memory by a later one. */
+#include "exec.h"
+
+#include <time.h>
+
+#define FIRST_WAIT_US 100.0 /* that a site's first look may wait for its answer */
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static uint64_t *words_of(const lac_exec_t *exec, const lac_cuda_sample_t *sample)
+{
+    return exec->answers + (sample - exec->sample) * LAC_CUDA_PROBE_WORDS;
+}
+
+/* True once every block has written its word. */
+static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, int64_t *seen)
+{
+    const volatile uint64_t *words = words_of(exec, sample);
+    *seen = 0;
+    for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) {
+        uint64_t word = words[i];
+        if (word >> 32 != sample->mark) return false;
+        *seen += (int64_t)(word & UINT32_MAX);
+    }
+    return true;
+}
+
+/* Who asked may never come back for the answer: where all places are taken, one that was answered is free. */
+static lac_cuda_sample_t *find(lac_exec_t *exec, const void *tag)
+{
+    lac_cuda_sample_t *empty = NULL, *left = NULL;
+    int64_t unread;
+    for (int i = 0; i < LAC_CUDA_SAMPLES; i++) {
+        if (exec->sample[i].tag == tag) return &exec->sample[i];
+        if (!exec->sample[i].tag && !empty) empty = &exec->sample[i];
+    }
+    for (int i = 0; !empty && !left && i < LAC_CUDA_SAMPLES; i++)
+        if (answered(exec, &exec->sample[i], &unread)) left = &exec->sample[i];
+    if (left) left->tag = NULL;
+    return empty ? empty : left;
+}
+
+/* Readies a place for an answer about so many elements. */
+static bool prepare(lac_exec_t *exec, lac_cuda_sample_t *sample, lac_dim_t rows, lac_dim_t cols)
+{
+    double elements = (double)rows * (double)cols;
+    if (lac_cuda_capturing(exec)) return false;
+    if (!++exec->mark) exec->mark = 1; /* 0 is what fresh memory holds */
+    sample->mark = exec->mark;
+    sample->rows = rows;
+    sample->cols = cols;
+    sample->sampled = elements < LAC_CUDA_PROBE_SAMPLES ? rows * cols : LAC_CUDA_PROBE_SAMPLES;
+    return true;
+}
+
+static bool ask(lac_exec_t *exec, lac_cuda_sample_t *sample, const lac_operand_t *x, lac_dim_t rows,
+                lac_dim_t cols, uint64_t seed)
+{
+    lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
+    if (!prepare(exec, sample, rows, cols)) return false;
+    return lac_cuda_probe_marked(&matrix, seed, sample->mark, words_of(exec, sample), exec->stream) == LAC_OK;
+}
+
+int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                        int64_t *samples, uint64_t seed, const void *tag, bool first)
+{
+    int64_t seen = 0;
+    lac_cuda_sample_t *sample = find(exec, tag);
+    *samples = 0;
+    if (!sample) return 0; /* the device owes too much already */
+    bool asked = sample->tag == tag && sample->rows == rows && sample->cols == cols;
+    if (!asked && !ask(exec, sample, x, rows, cols, seed)) {
+        sample->tag = NULL;
+        return 0;
+    }
+    sample->tag = tag;
+    bool there = answered(exec, sample, &seen);
+    for (double begin = now_us(); first && !there && now_us() - begin < FIRST_WAIT_US;)
+        there = answered(exec, sample, &seen);
+    if (!there) return 0;
+    sample->tag = NULL;
+    *samples = sample->sampled;
+    return seen;
+}
+
+bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                                  const void *tag, bool asks, uint64_t *fingerprint)
+{
+    lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
+    lac_cuda_sample_t *sample = find(exec, tag);
+    int64_t sum = 0;
+    if (!sample || (!asks && sample->tag != tag)) return false;
+    bool asked = sample->tag == tag && sample->rows == rows && sample->cols == cols;
+    if (!asked) {
+        sample->tag = NULL;
+        if (!asks || !prepare(exec, sample, rows, cols)) return false;
+        if (lac_cuda_fingerprint(&matrix, sample->mark, words_of(exec, sample), exec->stream)) return false;
+        sample->tag = tag;
+    }
+    if (!answered(exec, sample, &sum)) return false;
+    sample->tag = NULL;
+    *fingerprint = (uint64_t)sum;
+    return true;
+}

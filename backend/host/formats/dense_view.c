@@ -1,0 +1,285 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Expansion of sparse formats and conversion of types, for routes that need every element. */
+#include "dense_view.h"
+#include "base/status.h"
+#include "formats.h"
+#include "host/operators/operators.h"
+
+#include <string.h>
+
+static bool usable(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+{
+    return x->buf && x->dt == LAC_F32 &&
+           (!unit || ((x->rs == 1 || rows <= 1) && (x->cs >= rows || cols <= 1)) ||
+            ((x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1)));
+}
+
+/* SIZE_MAX, of which there is never enough, where the number does not fit. */
+static size_t dense_bytes(lac_dim_t rows, lac_dim_t cols)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)rows, (size_t)cols, &bytes)) return SIZE_MAX;
+    return __builtin_mul_overflow(bytes, sizeof(float), &bytes) ? SIZE_MAX : bytes;
+}
+
+size_t lac_dense_view_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+{
+    return usable(x, rows, cols, unit) ? 0 : dense_bytes(rows, cols);
+}
+
+static void copy_elements(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
+{
+    for (lac_dim_t r = 0; r < rows; r++)
+        for (lac_dim_t c = 0; c < cols; c++) {
+            lac_inc_t at = r * x->rs + c * x->cs;
+            to[r * cols + c] =
+                x->dt == LAC_F32 ? ((const float *)x->buf)[at] : (float)(((const uint8_t *)x->buf)[at] != 0);
+        }
+}
+
+/* Writes the entries of one compressed format; majors are rows of op(X) when `by_rows`, columns otherwise. */
+static void densify_compressed(const lac_format_data_t *format, int64_t majors, bool by_rows, lac_dim_t cols,
+                               float *to)
+{
+    for (int64_t i = 0; i < majors; i++)
+        for (int64_t p = format->ptr[i]; p < format->ptr[i + 1]; p++) {
+            int64_t j = format->idx[p];
+            to[by_rows ? i * cols + j : j * cols + i] = format->val ? format->val[p] : 1.0f;
+        }
+}
+
+static void densify_bits(const lac_format_data_t *format, int64_t majors, int64_t minors, bool by_rows,
+                         lac_dim_t cols, float *to)
+{
+    int64_t words = (minors + 63) / 64;
+    for (int64_t i = 0; i < majors; i++) {
+        const float *value = format->val + format->ptr[i];
+        for (int64_t j = 0; j < minors; j++)
+            if (format->bits[i * words + j / 64] >> (j % 64) & 1)
+                to[by_rows ? i * cols + j : j * cols + i] = *value++;
+    }
+}
+
+static void densify_active(const lac_format_data_t *format, int64_t m, bool transposed, lac_dim_t cols,
+                           float *to)
+{
+    for (int64_t p = 0; p < format->count; p++)
+        for (int64_t i = 0; i < m; i++) {
+            int64_t j = format->idx[p];
+            to[transposed ? j * cols + i : i * cols + j] = format->val[p * m + i];
+        }
+}
+
+static lac_status_t densify(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
+{
+    const lac_meta_t *meta = x->meta;
+    const lac_format_data_t *format;
+    memset(to, 0, (size_t)rows * (size_t)cols * sizeof *to);
+    if ((format = lac_meta_format(meta, LAC_FORMAT_CSR)))
+        densify_compressed(format, meta->m, !x->transposed, cols, to);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_CSC)))
+        densify_compressed(format, meta->n, x->transposed, cols, to);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS)))
+        densify_bits(format, meta->m, meta->n, !x->transposed, cols, to);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_BITS_T)))
+        densify_bits(format, meta->n, meta->m, x->transposed, cols, to);
+    else if ((format = lac_meta_format(meta, LAC_FORMAT_ACTIVE)))
+        densify_active(format, meta->m, x->transposed, cols, to);
+    else
+        return lac_fail(LAC_ERR_INTERNAL, "contents: the operand has neither a buffer nor a format");
+    return LAC_OK;
+}
+
+lac_status_t lac_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                            bool unit, lac_work_t purpose, lac_dense_view_t *contents)
+{
+    *contents = (lac_dense_view_t){x->buf, x->rs, x->cs};
+    if (usable(x, rows, cols, unit)) return LAC_OK;
+    float *copy = lac_work(exec, purpose, dense_bytes(rows, cols));
+    if (!copy) return LAC_ERR_MEMORY;
+    *contents = (lac_dense_view_t){copy, cols, 1};
+    if (!x->buf) return densify(x, rows, cols, copy);
+    copy_elements(x, rows, cols, copy);
+    return LAC_OK;
+}
+
+/* The dense contents of any operand in the caller's memory, and how many nonzeros they have. */
+
+#define PAST ((int64_t)4 << 20) /* elements of an output that is written past the caches */
+
+/* A compressed format is a slice of all its lines. */
+static lac_status_t all_lines(lac_exec_t *exec, const lac_format_data_t *format, int64_t lines,
+                              int64_t length, int threads, float *out, lac_inc_t rs, lac_inc_t cs)
+{
+    lac_slicing_t s = {.format = format,
+                       .m = lines,
+                       .n = length,
+                       .count = lines,
+                       .val = format->val,
+                       .zero_rows = true,
+                       .threads = threads};
+    return lac_host_slicer.rows(exec, &s, out, rs, cs);
+}
+
+typedef struct spread {
+    const lac_host_kernels_t *kernels;
+    const lac_format_data_t *format;
+    int64_t lines, length;
+    int32_t *idx; /* [parts * length] */
+    float *out;
+    lac_inc_t rs, cs;
+    lac_pieces_t pieces;
+} spread_t;
+
+/* A line of a bitmask is a line of CSR once its places are listed. */
+static void spread_part(void *arg, int part, int parts)
+{
+    spread_t *s = arg;
+    int64_t words = (s->length + 63) / 64, i0, i1;
+    int32_t *idx = s->idx + part * s->length;
+    (void)parts;
+    while (lac_pieces_take(&s->pieces, &i0, &i1))
+        for (int64_t i = i0; i < i1; i++) {
+            int64_t ptr[2] = {0, 0};
+            for (int64_t w = 0; w < words; w++)
+                for (uint64_t set = s->format->bits[i * words + w]; set; set &= set - 1)
+                    idx[ptr[1]++] = (int32_t)(64 * w + __builtin_ctzll(set));
+            lac_rows_t line = {1, s->length, ptr, idx,
+                               s->format->val ? s->format->val + s->format->ptr[i] : NULL};
+            lac_row_indices_t first = {.count = 1};
+            s->kernels->slice_rows(&line, 1.0f, &first, 0, 1, 0, s->length, s->out + i * s->rs, s->rs, s->cs,
+                                   s->lines * s->length > PAST);
+        }
+}
+
+static lac_status_t all_bits(lac_exec_t *exec, const lac_format_data_t *format, int64_t lines, int64_t length,
+                             int threads, float *out, lac_inc_t rs, lac_inc_t cs)
+{
+    spread_t s = {exec->kernels, format, lines, length, NULL, out, rs, cs, {.extent = lines, .grain = 16}};
+    double serial = 4.0 * (double)lines * (double)length / (exec->machine->out_gbps * 1e3);
+    int parts = lac_host_parts(threads, serial, exec->machine->fork_join_us);
+    s.idx = lac_work(exec, LAC_WORK_EVENTS, (size_t)parts * (size_t)length * sizeof *s.idx + 1);
+    if (!s.idx) return LAC_ERR_MEMORY;
+    lac_parallel(parts, spread_part, &s);
+    return LAC_OK;
+}
+
+lac_status_t lac_host_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                              float *out, lac_inc_t rs, lac_inc_t cs, int threads)
+{
+    lac_dense_view_t from;
+    const lac_format_data_t *format;
+    if (x->formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(x->meta, LAC_FORMAT_CSR)))
+        return all_lines(exec, format, x->meta->m, x->meta->n, threads, out, x->transposed ? cs : rs,
+                         x->transposed ? rs : cs);
+    if (x->formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(x->meta, LAC_FORMAT_CSC)))
+        return all_lines(exec, format, x->meta->n, x->meta->m, threads, out, x->transposed ? rs : cs,
+                         x->transposed ? cs : rs);
+    if (x->formats & 1u << LAC_FORMAT_BITS && (format = lac_meta_format(x->meta, LAC_FORMAT_BITS)))
+        return all_bits(exec, format, x->meta->m, x->meta->n, threads, out, x->transposed ? cs : rs,
+                        x->transposed ? rs : cs);
+    lac_operand_t formed = *x;
+    if (x->formats & LAC_FORMATS_SPARSE) formed.buf = NULL; /* the format is what stands for the contents */
+    lac_status_t status = lac_dense_view(exec, &formed, rows, cols, false, LAC_WORK_A, &from);
+    if (status) return status;
+    bool by_rows = (cs < 0 ? -cs : cs) <= (rs < 0 ? -rs : rs);
+    lac_dim_t outer = by_rows ? rows : cols, inner = by_rows ? cols : rows;
+    for (lac_dim_t i = 0; i < outer; i++)
+        for (lac_dim_t j = 0; j < inner; j++) {
+            lac_dim_t r = by_rows ? i : j, c = by_rows ? j : i;
+            out[r * rs + c * cs] = from.buf[r * from.rs + c * from.cs];
+        }
+    return LAC_OK;
+}
+
+/* Among the values of an active list some may be 0. */
+static int64_t count_active(const lac_format_data_t *format, int64_t m)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < format->count * m; p++) count += format->val[p] != 0.0f;
+    return count;
+}
+
+lac_status_t lac_host_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                            int64_t *count, int threads)
+{
+    static const lac_format_t counted[] = {LAC_FORMAT_CSR, LAC_FORMAT_CSC, LAC_FORMAT_BITS};
+    const lac_format_data_t *format;
+    for (int i = 0; i < 3; i++)
+        if (x->formats & 1u << counted[i] && (format = lac_meta_format(x->meta, counted[i]))) {
+            *count = format->count;
+            return LAC_OK;
+        }
+    if (x->formats & 1u << LAC_FORMAT_ACTIVE && (format = lac_meta_format(x->meta, LAC_FORMAT_ACTIVE))) {
+        *count = count_active(format, x->meta->m);
+        return LAC_OK;
+    }
+    lac_stored_t stored = {x->dt, rows, cols, x->rs, x->cs, x->buf};
+    int64_t nonzeros = rows && cols ? lac_host_nonzeros(exec, &stored, threads) : 0;
+    if (nonzeros < 0) return LAC_ERR_MEMORY;
+    *count = nonzeros;
+    return LAC_OK;
+}
+
+/* Which tiles of an operand hold a nonzero: from its buffer, or from the format that stands for it. */
+
+/* Marks the tile of element (r, c) of op(X). */
+static void mark(const lac_tiling_t *t, lac_dim_t r, lac_dim_t c)
+{
+    lac_dim_t tile = c / t->cols;
+    t->bits[r / t->rows * t->words + tile / 64] |= UINT64_C(1) << tile % 64;
+}
+
+/* The tiles of the entries of compressed rows; of columns where `columns`. op(X) may be X transposed. */
+static void mark_compressed(const lac_tiling_t *t, const lac_format_data_t *format, lac_dim_t majors,
+                            bool columns)
+{
+    for (lac_dim_t i = 0; i < majors; i++)
+        for (int64_t p = format->ptr[i]; p < format->ptr[i + 1]; p++) {
+            if (format->val && format->val[p] == 0.0f) continue;
+            mark(t, columns ? format->idx[p] : i, columns ? i : format->idx[p]);
+        }
+}
+
+static bool is_compressed(const lac_operand_t *x)
+{
+    return x->formats & (1u << LAC_FORMAT_CSR | 1u << LAC_FORMAT_CSC);
+}
+
+static void mark_format(const lac_tiling_t *t, const lac_operand_t *x)
+{
+    if (x->formats & 1u << LAC_FORMAT_CSR)
+        mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSR), x->meta->m, x->transposed);
+    else
+        mark_compressed(t, lac_meta_format(x->meta, LAC_FORMAT_CSC), x->meta->n, !x->transposed);
+}
+
+static void mark_dense(const lac_tiling_t *t, lac_dim_t rows, lac_dim_t cols, lac_dense_view_t from)
+{
+    bool by_rows = (from.cs < 0 ? -from.cs : from.cs) <= (from.rs < 0 ? -from.rs : from.rs);
+    lac_dim_t outer = by_rows ? rows : cols, inner = by_rows ? cols : rows;
+    for (lac_dim_t i = 0; i < outer; i++)
+        for (lac_dim_t j = 0; j < inner; j++) {
+            lac_dim_t r = by_rows ? i : j, c = by_rows ? j : i;
+            if (from.buf[r * from.rs + c * from.cs] != 0.0f) mark(t, r, c);
+        }
+}
+
+lac_status_t lac_host_occupancy(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                                const lac_tiling_t *tiling)
+{
+    int64_t words = (rows / tiling->rows + (rows % tiling->rows > 0)) * tiling->words, count = 0;
+    lac_dense_view_t from;
+    bool some = rows && cols, dense = some && !is_compressed(x);
+    lac_status_t status = dense ? lac_dense_view(exec, x, rows, cols, false, LAC_WORK_A, &from) : LAC_OK;
+    if (status) return status;
+    memset(tiling->bits, 0, (size_t)words * sizeof *tiling->bits);
+    if (dense)
+        mark_dense(tiling, rows, cols, from);
+    else if (some)
+        mark_format(tiling, x);
+    for (int64_t w = 0; w < words; w++) count += __builtin_popcountll(tiling->bits[w]);
+    if (tiling->count) *tiling->count = count;
+    return LAC_OK;
+}

@@ -1,0 +1,293 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The csr route: S by rows times W, each output row summed in registers over its own nonzeros.
+
+ Serves long sides, where an event list for all rows at once would leave the cache. W by rows is packed panel
+ by panel into the second-level cache; W by columns is transposed first, unless few rows would use it. */
+#include "routes.h"
+#include "csr.h"
+#include "host/formats/formats.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Walking a column-major W costs about this many times an element of its copy, for each row of S. */
+#define TRANSPOSE_GAIN 16
+
+typedef struct product {
+    const lac_host_kernels_t *kernels;
+    const lac_problem_t *p;
+    const lac_sided_t *s;
+    const lac_rows_t *rows;
+    const float *w;
+    float *transposed;
+    lac_inc_t ldw;
+    bool by_rows, cut_columns;
+    float *scratch;
+    int64_t scratch_stride;
+} product_t;
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
+           : lac_rows_source(&s) == LAC_ROWS_NOWHERE       ? LAC_REFUSED_NO_FORMAT
+           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
+           : s.m > INT32_MAX || s.k > INT32_MAX            ? LAC_REFUSED_INDEX_RANGE
+           : lac_sided_w_layout(p, &s) == LAC_W_STRIDED    ? LAC_REFUSED_W_STRIDES
+                                                           : LAC_FITS;
+}
+
+static bool turns(const lac_problem_t *p, const lac_sided_t *s)
+{
+    return lac_sided_w_layout(p, s) == LAC_W_COLS && s->m * TRANSPOSE_GAIN > s->k;
+}
+
+/* On one thread, W's packing or turning included. */
+static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine,
+                         double nonzeros)
+{
+    double m = (double)s->m, n = (double)s->n, k = (double)s->k, vectors = ceil(n / 16.0);
+    double out = lac_sided_out_us(s, machine);
+    bool by_columns = lac_sided_w_layout(p, s) == LAC_W_COLS && !turns(p, s);
+    if (by_columns) return out + (m * n * machine->csr_dot_ns + nonzeros * n * machine->csr_ns) * 1e-3;
+    double whole = 4.0 * k * n / (machine->pack_gbps * 1e3), prepared = turns(p, s) ? whole : 0.0;
+    double arithmetic = (nonzeros * machine->csr_ns + m * machine->csr_row_ns) * vectors * 1e-3;
+    if (lac_csr_packs(s->m, s->k, (int64_t)nonzeros)) return out + prepared + whole + arithmetic;
+    double touched = 4.0 * n * (nonzeros < k ? nonzeros : k); /* bytes of W */
+    /* Streamed from a cache into a cache, nothing but the arithmetic shows. */
+    bool streams = lac_csr_goes_whole(s->m, (int64_t)nonzeros) && s->ocs == 1;
+    if (streams && lac_is_near(touched + 4.0 * m * n, machine)) return prepared + arithmetic;
+    double moved = lac_is_near(touched, machine) ? 0.0 : 4.0 * nonzeros * n / (machine->row_gbps * 1e3);
+    return out + prepared + (moved > arithmetic ? moved : arithmetic);
+}
+
+static double prepare_us(const lac_sided_t *s, const lac_machine_t *machine, double nonzeros)
+{
+    double element = s->s->dt == LAC_F32 ? 4.0 : 1.0, passes = s->scs == 1 ? 2.0 : 4.0; /* across: slower */
+    switch (lac_rows_source(s)) {
+    case LAC_ROWS_SCAN:
+        return passes * lac_scan_us((double)s->m * (double)s->k * element, machine) +
+               nonzeros * machine->scan_event_ns * 1e-3;
+    case LAC_ROWS_BY_K:
+        return nonzeros * 2.0 * machine->scan_event_ns * 1e-3;
+    default:
+        return 0.0;
+    }
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double nonzeros = s.s->density * (double)s.m * (double)s.k;
+    double serial = product_us(p, &s, machine, nonzeros) + prepare_us(&s, machine, nonzeros);
+    int parts = lac_host_parts(p->threads, serial, machine->fork_join_us);
+    return machine->route_us + serial / parts + (parts > 1 ? 2.0 * machine->fork_join_us : 0);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double nonzeros = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
+    size_t total = (size_t)p->threads * (size_t)lac_csr_scratch(s.k) * sizeof(float);
+    if (lac_rows_source(&s) != LAC_ROWS_FORMAT) total += (size_t)(nonzeros * 8.0) + (size_t)s.m * 8;
+    if (turns(p, &s) || lac_sided_w_layout(p, &s) == LAC_W_PACKED)
+        total += (size_t)s.k * (size_t)s.n * sizeof(float);
+    return total;
+}
+
+static void transpose_part(void *arg, int part, int parts)
+{
+    const product_t *g = arg;
+    const lac_sided_t *s = g->s;
+    long long k0, k1;
+    lac_share(s->k, 16, part, parts, &k0, &k1);
+    /* W' is n x k with rows of the leading dimension: its transpose is W by rows. */
+    g->kernels->transpose_f32(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->transposed, s->n);
+}
+
+static void product_part(void *arg, int part, int parts)
+{
+    const product_t *g = arg;
+    const lac_sided_t *s = g->s;
+    long long i0 = 0, i1 = s->m, j0 = 0, j1 = s->n;
+    if (g->cut_columns)
+        lac_share(s->n, 64, part, parts, &j0, &j1);
+    else
+        lac_share(s->m, 1, part, parts, &i0, &i1);
+    if (i0 == i1 || j0 == j1) return;
+    if (g->by_rows)
+        g->kernels->csr_rows(g->rows, i0, i1, g->w, g->ldw, j0, j1, g->p->alpha, g->p->beta, g->p->c, s->ors,
+                             s->ocs, g->scratch + part * g->scratch_stride);
+    else
+        g->kernels->csr_cols(g->rows, i0, i1, g->w, g->ldw, j0, j1, g->p->alpha, g->p->beta, g->p->c, s->ors,
+                             s->ocs);
+}
+
+static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
+{
+    const lac_sided_t *s = g->s;
+    lac_w_layout_t slices = lac_sided_w_layout(g->p, s);
+    const lac_format_data_t *copy = NULL;
+    g->w = s->w->buf;
+    g->by_rows = slices == LAC_W_ROWS;
+    g->ldw = g->by_rows ? s->wrs : s->wcs;
+    if (slices == LAC_W_PACKED) {
+        lac_status_t status = lac_format_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
+        if (status || !copy) return status;
+        g->w = copy->val;
+    } else if (turns(g->p, s)) {
+        g->transposed = lac_work(exec, LAC_WORK_B, (size_t)s->k * (size_t)s->n * sizeof *g->transposed);
+        if (!g->transposed) return LAC_ERR_MEMORY;
+        lac_parallel(parts, transpose_part, g);
+        g->w = g->transposed;
+    } else {
+        return LAC_OK;
+    }
+    g->by_rows = true;
+    g->ldw = s->n;
+    return LAC_OK;
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    lac_rows_t rows;
+    double elements = (double)s.m * (double)s.k, wake = exec->machine->fork_join_us;
+    double expected = s.s->density * elements;
+    int64_t limit = p->density_limit < 0 ? -1 : (int64_t)(p->density_limit * elements);
+    int parts = lac_host_parts(p->threads, prepare_us(&s, exec->machine, expected), wake);
+    lac_status_t status = lac_rows_gather(exec, &s, parts, limit, &rows, &out->declined);
+    if (status || out->declined) return status;
+    out->density = (double)rows.ptr[s.m] / elements;
+
+    product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .rows = &rows};
+    parts = lac_host_parts(p->threads, product_us(p, &s, exec->machine, out->density * elements), wake);
+    if ((status = choose_w(exec, &g, parts))) return status;
+    g.cut_columns = g.by_rows && s.n >= 64 * parts;
+    g.scratch_stride = (lac_csr_scratch(s.k) + 15) / 16 * 16;
+    g.scratch = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)g.scratch_stride * sizeof *g.scratch);
+    if (!g.scratch) return LAC_ERR_MEMORY;
+    lac_parallel(parts, product_part, &g);
+    return LAC_OK;
+}
+
+const lac_route_t lac_route_csr_left = {"csr",   LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
+                                        cost_us, bytes,           run,           NULL};
+const lac_route_t lac_route_csr_right = {
+    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, NULL};
+
+/* CSR of S: two passes over a dense buffer, or one counting sort over CSC. */
+
+lac_rows_source_t lac_rows_source(const lac_sided_t *s)
+{
+    if (lac_format_at_hand(s->s, lac_sided_by_rows(s))) return LAC_ROWS_FORMAT;
+    if (s->s->formats & 1u << lac_sided_by_k(s)) return LAC_ROWS_BY_K;
+    return s->s->buf ? LAC_ROWS_SCAN : LAC_ROWS_NOWHERE;
+}
+
+typedef struct fill {
+    const lac_host_kernels_t *kernels;
+    const lac_sided_t *s;
+    int64_t *ptr;
+    int32_t *idx;
+    float *val;
+} fill_t;
+
+static void count_part(void *arg, int part, int parts)
+{
+    const fill_t *f = arg;
+    const lac_sided_t *s = f->s;
+    long long i0, i1;
+    lac_share(s->m, 1, part, parts, &i0, &i1);
+    if (s->s->dt == LAC_F32)
+        f->kernels->count_rows_f32(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + 1 + i0);
+    else
+        f->kernels->count_rows_u8(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + 1 + i0);
+}
+
+static void fill_part(void *arg, int part, int parts)
+{
+    const fill_t *f = arg;
+    const lac_sided_t *s = f->s;
+    long long i0, i1;
+    lac_share(s->m, 1, part, parts, &i0, &i1);
+    if (s->s->dt == LAC_F32)
+        f->kernels->fill_rows_f32(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + i0, f->idx, f->val);
+    else
+        f->kernels->fill_rows_u8(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + i0, f->idx, f->val);
+}
+
+/* Row pointers in one buffer, entries in another: the pointers are known before the entries' number is. */
+static bool entries(lac_exec_t *exec, fill_t *f, int64_t count)
+{
+    char *memory = lac_work(exec, LAC_WORK_ROWS, (size_t)count * 8 + 16);
+    f->idx = (int32_t *)(void *)memory;
+    f->val = memory ? (float *)(void *)(memory + (size_t)count * sizeof *f->idx) : NULL;
+    return memory;
+}
+
+static lac_status_t scan(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit, lac_rows_t *rows,
+                         bool *exceeded)
+{
+    fill_t f = {.kernels = exec->kernels, .s = s};
+    f.ptr = lac_work(exec, LAC_WORK_EVENTS, (size_t)(s->m + 1) * sizeof *f.ptr);
+    if (!f.ptr) return LAC_ERR_MEMORY;
+    f.ptr[0] = 0;
+    lac_parallel(threads, count_part, &f);
+    for (int64_t i = 0; i < s->m; i++) f.ptr[i + 1] += f.ptr[i];
+    *exceeded = limit >= 0 && f.ptr[s->m] > limit;
+    if (*exceeded) return LAC_OK;
+    if (!entries(exec, &f, f.ptr[s->m])) return LAC_ERR_MEMORY;
+    lac_parallel(threads, fill_part, &f);
+    *rows = (lac_rows_t){s->m, s->k, f.ptr, f.idx, f.val};
+    return LAC_OK;
+}
+
+static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *by_k,
+                               lac_rows_t *rows)
+{
+    fill_t f = {.s = s};
+    f.ptr = lac_work(exec, LAC_WORK_EVENTS, (size_t)(s->m + 2) * sizeof *f.ptr);
+    if (!f.ptr || !entries(exec, &f, by_k->count)) return LAC_ERR_MEMORY;
+    int64_t *place = f.ptr + 1; /* place[i] counts, then walks from the row's start to its end */
+    memset(f.ptr, 0, (size_t)(s->m + 2) * sizeof *f.ptr);
+    for (int64_t p = 0; p < by_k->count; p++) place[by_k->idx[p] + 1]++;
+    for (int64_t i = 0; i < s->m; i++) place[i + 1] += place[i];
+    for (int64_t k = 0; k < s->k; k++)
+        for (int64_t p = by_k->ptr[k]; p < by_k->ptr[k + 1]; p++) {
+            int64_t at = place[by_k->idx[p]]++;
+            f.idx[at] = (int32_t)k;
+            f.val[at] = by_k->val ? by_k->val[p] : 1.0f;
+        }
+    *rows = (lac_rows_t){s->m, s->k, f.ptr, f.idx, f.val};
+    return LAC_OK;
+}
+
+lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit,
+                             lac_rows_t *rows, bool *exceeded)
+{
+    const lac_format_data_t *format = NULL;
+    *exceeded = false;
+    switch (lac_rows_source(s)) {
+    case LAC_ROWS_FORMAT: {
+        lac_status_t status = lac_format_ensure(exec, s->s, threads, lac_sided_by_rows(s), &format);
+        if (status) return status;
+        if (!format) break;
+        *rows = (lac_rows_t){s->m, s->k, format->ptr, format->idx, format->val};
+        return LAC_OK;
+    }
+    case LAC_ROWS_BY_K:
+        return csr_to_csc(exec, s, lac_meta_format(s->s->meta, lac_sided_by_k(s)), rows);
+    case LAC_ROWS_SCAN:
+        return scan(exec, s, threads, limit, rows, exceeded);
+    case LAC_ROWS_NOWHERE:
+        break;
+    }
+    return lac_fail(LAC_ERR_INTERNAL, "csr: no source of rows");
+}

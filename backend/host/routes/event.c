@@ -1,0 +1,375 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The event route: compact the events of S, then gather only the slices of W that they name.
+
+ Left and right side are one route on two views of the problem. Where W's slices lie strided and W is frozen,
+ a k-major copy made once turns the column gather into a row gather. */
+#include "event.h"
+#include "host/formats/formats.h"
+#include "routes.h"
+#include "base/status.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows of S that one pass accumulates: beyond, the accumulators leave the cache and the csr route serves. */
+#define ROWS_MAX 512
+
+/* W as the kernels take it. */
+typedef struct gather {
+    const lac_host_kernels_t *kernels;
+    const lac_problem_t *p;
+    const lac_sided_t *s;
+    const lac_event_list_t *list;
+    const float *w;
+    lac_inc_t ldw;
+    bool by_rows;
+    float *acc;
+    int64_t acc_stride;
+} gather_t;
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
+           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
+           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
+           : lac_event_source(&s) == LAC_EVENTS_NOWHERE    ? LAC_REFUSED_NO_FORMAT
+           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
+           : s.m > ROWS_MAX                                ? LAC_REFUSED_NOT_SHORT
+           : s.k > INT32_MAX                               ? LAC_REFUSED_INDEX_RANGE
+           : lac_sided_w_layout(p, &s) == LAC_W_STRIDED    ? LAC_REFUSED_W_STRIDES
+                                                           : LAC_FITS;
+}
+
+static double scan_us(const lac_sided_t *s, const lac_machine_t *machine, double events)
+{
+    double element = s->s->dt == LAC_F32 ? 4.0 : 1.0;
+    double swept =
+        lac_event_source(s) == LAC_EVENTS_SCAN ? (double)s->m * (double)s->k * element : (double)s->k * 8.0;
+    return lac_scan_us(swept, machine) + events * machine->scan_event_ns * 1e-3;
+}
+
+/* Time of the gather on one thread, and the part of it that memory bounds however many threads there are. */
+static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine,
+                        double active, double events, double *floor_us)
+{
+    double n = (double)s->n, k = (double)s->k;
+    double arithmetic = events * ceil(n / 16.0) * machine->axpy_ns * 1e-3;
+    double out = lac_sided_out_us(s, machine);
+    bool by_rows = lac_sided_w_layout(p, s) != LAC_W_COLS;
+    double lines =
+        by_rows ? active * ceil(n / 16.0) : n * ceil(k / 16.0) * lac_active_fraction(active / k, 16.0);
+    bool near = lac_is_near(lines * 64.0, machine);
+    double moved = by_rows ? (near ? 0.0 : lines * 64.0 / (machine->row_gbps * 1e3))
+                           : lines * (near ? machine->cached_line_ns : machine->line_ns) * 1e-3;
+    *floor_us = near ? 0.0 : lines * 64.0 / (machine->row_gbps_all * 1e3);
+    return (by_rows && moved > arithmetic ? moved : moved + arithmetic) + out;
+}
+
+static double active_k(const lac_sided_t *s)
+{
+    double fraction = s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(s->s->density, (double)s->m);
+    return fraction * (double)s->k;
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double events = s.s->density * (double)s.m * (double)s.k, floor_us;
+    double scan = scan_us(&s, machine, events);
+    double gather = gather_us(p, &s, machine, active_k(&s), events, &floor_us);
+    int scan_parts = lac_host_parts(p->threads, scan, machine->fork_join_us);
+    int parts = lac_host_parts(p->threads, gather, machine->fork_join_us);
+    double shared = gather / parts > floor_us ? gather / parts : floor_us;
+    return machine->route_us + scan / scan_parts + shared + (scan_parts > 1 ? machine->fork_join_us : 0) +
+           (parts > 1 ? machine->fork_join_us : 0);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    double events = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
+    size_t total =
+        (size_t)(events * 20.0) + (size_t)p->threads * (size_t)lac_event_scratch(s.m) * sizeof(float);
+    if (lac_sided_w_layout(p, &s) == LAC_W_PACKED) total += (size_t)s.k * (size_t)s.n * sizeof(float);
+    return total;
+}
+
+static void gather_part(void *arg, int part, int parts)
+{
+    const gather_t *g = arg;
+    const lac_sided_t *s = g->s;
+    long long j0, j1;
+    lac_share(s->n, 16, part, parts, &j0, &j1);
+    if (j0 == j1) return;
+    (g->by_rows ? g->kernels->event_rows : g->kernels->event_cols)(
+        g->list->fragment, g->list->fragments, s->m, g->w, g->ldw, j0, j1, g->p->alpha, g->p->beta, g->p->c,
+        s->ors, s->ocs, g->acc + part * g->acc_stride);
+}
+
+/* Where W is read from, and how. */
+static lac_status_t choose_w(lac_exec_t *exec, gather_t *g)
+{
+    const lac_sided_t *s = g->s;
+    lac_w_layout_t slices = lac_sided_w_layout(g->p, s);
+    const lac_format_data_t *copy = NULL;
+    g->w = s->w->buf;
+    g->by_rows = slices == LAC_W_ROWS;
+    g->ldw = g->by_rows ? s->wrs : s->wcs;
+    if (slices != LAC_W_PACKED) return LAC_OK;
+    lac_status_t status = lac_format_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
+    if (status || !copy) return status;
+    g->w = copy->val;
+    g->by_rows = true;
+    g->ldw = s->n;
+    return LAC_OK;
+}
+
+/* Events beyond which a scan gives up; negative: none. */
+static int64_t event_limit(const lac_problem_t *p, const lac_sided_t *s)
+{
+    return p->density_limit < 0 ? -1 : (int64_t)(p->density_limit * (double)s->m * (double)s->k);
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    lac_sided_t s = lac_sided(p, route->side);
+    lac_event_list_t list;
+    double expected = s.s->density * (double)s.m * (double)s.k, floor_us;
+    int scan_parts =
+        lac_host_parts(p->threads, scan_us(&s, exec->machine, expected), exec->machine->fork_join_us);
+    lac_status_t status = lac_events_gather(exec, &s, scan_parts, event_limit(p, &s), &list, &out->declined);
+    if (status || out->declined) return status;
+    out->density = (double)list.count / ((double)s.m * (double)s.k);
+    out->k_active = (double)list.active / (double)s.k;
+
+    gather_t g = {.kernels = exec->kernels, .p = p, .s = &s, .list = &list};
+    if ((status = choose_w(exec, &g))) return status;
+    double gather = gather_us(p, &s, exec->machine, (double)list.active, (double)list.count, &floor_us);
+    int parts = lac_host_parts(p->threads, gather, exec->machine->fork_join_us);
+    g.acc_stride = (lac_event_scratch(s.m) + 15) / 16 * 16;
+    g.acc = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)g.acc_stride * sizeof *g.acc);
+    if (!g.acc) return LAC_ERR_MEMORY;
+    lac_parallel(parts, gather_part, &g);
+    return LAC_OK;
+}
+
+const lac_route_t lac_route_event_left = {"event", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
+                                          cost_us, bytes,           run,           NULL};
+const lac_route_t lac_route_event_right = {
+    "event", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, NULL};
+
+/* Four ways to one list; each writes into the same workspace. */
+
+lac_event_source_t lac_event_source(const lac_sided_t *s)
+{
+    const lac_operand_t *x = s->s;
+    if (lac_format_at_hand(x, lac_sided_by_k(s))) return LAC_EVENTS_BY_K;
+    if (x->formats & 1u << lac_sided_by_rows(s)) return LAC_EVENTS_BY_ROWS;
+    if (lac_sided_has_active(s)) return LAC_EVENTS_ACTIVE;
+    return x->buf ? LAC_EVENTS_SCAN : LAC_EVENTS_NOWHERE;
+}
+
+/* Cuts one list's arrays out of `memory`; returns the memory behind them. */
+static char *lay_list(lac_events_t *ev, char *memory, int64_t capacity)
+{
+    *ev = (lac_events_t){.capacity = capacity};
+    ev->first = (int64_t *)(void *)memory;
+    memory += (size_t)(capacity + 1) * sizeof *ev->first;
+    ev->k = (int32_t *)(void *)memory;
+    memory += (size_t)capacity * sizeof *ev->k;
+    ev->row = (int32_t *)(void *)memory;
+    memory += (size_t)capacity * sizeof *ev->row;
+    ev->val = (float *)(void *)memory;
+    memory += (size_t)capacity * sizeof *ev->val;
+    ev->first[0] = 0;
+    return memory + (8 - (size_t)memory % 8) % 8;
+}
+
+static size_t list_bytes(int64_t capacity)
+{
+    return (size_t)capacity * 20 + 24;
+}
+
+static lac_status_t one_list(lac_exec_t *exec, int64_t capacity, lac_event_list_t *list)
+{
+    char *memory = lac_work(exec, LAC_WORK_EVENTS, list_bytes(capacity));
+    if (!memory) return LAC_ERR_MEMORY;
+    lay_list(&list->fragment[0], memory, capacity);
+    list->fragments = 1;
+    return LAC_OK;
+}
+
+/* Opens the next active k. */
+static void begin_k(lac_events_t *ev, int64_t k)
+{
+    ev->k[ev->active] = (int32_t)k;
+    ev->first[ev->active++] = ev->count;
+}
+
+static void add_event(lac_events_t *ev, int64_t row, float value)
+{
+    ev->row[ev->count] = (int32_t)row;
+    ev->val[ev->count++] = value;
+}
+
+static void close_list(lac_event_list_t *list)
+{
+    list->active = list->count = 0;
+    for (int f = 0; f < list->fragments; f++) {
+        lac_events_t *ev = &list->fragment[f];
+        ev->first[ev->active] = ev->count;
+        list->active += ev->active;
+        list->count += ev->count;
+    }
+}
+
+static lac_status_t from_by_k(lac_exec_t *exec, const lac_format_data_t *format, int64_t kk,
+                              lac_event_list_t *list)
+{
+    lac_status_t status = one_list(exec, format->count, list);
+    if (status) return status;
+    lac_events_t *ev = &list->fragment[0];
+    for (int64_t k = 0; k < kk; k++) {
+        if (format->ptr[k] == format->ptr[k + 1]) continue;
+        begin_k(ev, k);
+        for (int64_t p = format->ptr[k]; p < format->ptr[k + 1]; p++)
+            add_event(ev, format->idx[p], format->val ? format->val[p] : 1.0f);
+    }
+    return LAC_OK;
+}
+
+/* One row of CSR is k-major already. */
+static lac_status_t from_one_row(lac_exec_t *exec, const lac_format_data_t *format, lac_event_list_t *list)
+{
+    lac_status_t status = one_list(exec, format->count, list);
+    for (int64_t p = 0; !status && p < format->count; p++) {
+        begin_k(&list->fragment[0], format->idx[p]);
+        add_event(&list->fragment[0], 0, format->val ? format->val[p] : 1.0f);
+    }
+    return status;
+}
+
+/* CSR of S transposed k-major by a counting sort over k. */
+static lac_status_t from_by_rows(lac_exec_t *exec, const lac_format_data_t *format, int64_t m, int64_t kk,
+                                 lac_event_list_t *list)
+{
+    if (m == 1) return from_one_row(exec, format, list);
+    lac_status_t status = one_list(exec, format->count, list);
+    int64_t *place = status ? NULL : lac_work(exec, LAC_WORK_ROWS, (size_t)(kk + 1) * sizeof *place);
+    if (!place) return LAC_ERR_MEMORY;
+    lac_events_t *ev = &list->fragment[0];
+    memset(place, 0, (size_t)(kk + 1) * sizeof *place);
+    for (int64_t p = 0; p < format->count; p++) place[format->idx[p] + 1]++;
+    for (int64_t k = 0; k < kk; k++) {
+        place[k + 1] += place[k];
+        if (place[k + 1] == place[k]) continue;
+        ev->k[ev->active] = (int32_t)k;
+        ev->first[ev->active++] = place[k];
+    }
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t p = format->ptr[i]; p < format->ptr[i + 1]; p++) {
+            int64_t at = place[format->idx[p]]++;
+            ev->row[at] = (int32_t)i;
+            ev->val[at] = format->val ? format->val[p] : 1.0f;
+        }
+    ev->count = format->count;
+    return LAC_OK;
+}
+
+static lac_status_t from_active(lac_exec_t *exec, const lac_format_data_t *format, int64_t m,
+                                lac_event_list_t *list)
+{
+    lac_status_t status = one_list(exec, format->count * m, list);
+    if (status) return status;
+    lac_events_t *ev = &list->fragment[0];
+    for (int64_t j = 0; j < format->count; j++) {
+        begin_k(ev, format->idx[j]);
+        for (int64_t i = 0; i < m; i++)
+            if (format->val[j * m + i] != 0.0f) add_event(ev, i, format->val[j * m + i]);
+        if (ev->first[ev->active - 1] == ev->count) ev->active--; /* every row was zero there */
+    }
+    return LAC_OK;
+}
+
+typedef struct scan {
+    const lac_host_kernels_t *kernels;
+    const lac_sided_t *s;
+    lac_event_list_t *list;
+    bool exceeded[LAC_FRAGMENTS_MAX];
+} scan_t;
+
+static void scan_part(void *arg, int part, int parts)
+{
+    scan_t *scan = arg;
+    const lac_sided_t *s = scan->s;
+    lac_events_t *ev = &scan->list->fragment[part];
+    long long k0, k1;
+    lac_share(s->k, 64, part, parts, &k0, &k1);
+    bool fits = s->s->dt == LAC_F32
+                    ? scan->kernels->scan_events_f32(s->s->buf, s->m, k0, k1, s->srs, s->scs, ev)
+                    : scan->kernels->scan_events_u8(s->s->buf, s->m, k0, k1, s->srs, s->scs, ev);
+    scan->exceeded[part] = !fits;
+}
+
+static lac_status_t scan_once(lac_exec_t *exec, const lac_sided_t *s, int parts, int64_t capacity,
+                              lac_event_list_t *list, bool *exceeded)
+{
+    scan_t scan = {.kernels = exec->kernels, .s = s, .list = list};
+    char *memory = lac_work(exec, LAC_WORK_EVENTS, (size_t)parts * list_bytes(capacity));
+    if (!memory) return LAC_ERR_MEMORY;
+    for (int f = 0; f < parts; f++) memory = lay_list(&list->fragment[f], memory, capacity);
+    list->fragments = parts;
+    lac_parallel(parts, scan_part, &scan);
+    *exceeded = false;
+    for (int f = 0; f < parts; f++) *exceeded |= scan.exceeded[f];
+    return LAC_OK;
+}
+
+/* The density is not known before the scan: begin with room for a few per cent, and grow up to the limit. */
+static lac_status_t from_scan(lac_exec_t *exec, const lac_sided_t *s, int parts, int64_t limit,
+                              lac_event_list_t *list, bool *exceeded)
+{
+    int64_t elements = s->m * s->k;
+    if (limit < 0 || limit > elements) limit = elements;
+    /* No fragment can hold more than its own range of k. */
+    int64_t range = ((s->k + 63) / 64 + parts - 1) / parts * 64 * s->m, most = limit < range ? limit : range;
+    for (int64_t capacity = elements / 32 + 1024;; capacity *= 4) {
+        if (capacity > most) capacity = most;
+        lac_status_t status = scan_once(exec, s, parts, capacity, list, exceeded);
+        if (status || (*exceeded && capacity == most)) return status;
+        if (*exceeded) continue;
+        int64_t count = 0; /* within every fragment, and all together? The answer is the same for all parts */
+        for (int f = 0; f < parts; f++) count += list->fragment[f].count;
+        *exceeded = count > limit;
+        return LAC_OK;
+    }
+}
+
+lac_status_t lac_events_gather(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit,
+                               lac_event_list_t *list, bool *exceeded)
+{
+    const lac_format_data_t *format = NULL;
+    lac_event_source_t source = lac_event_source(s);
+    lac_status_t status = LAC_OK;
+    list->fragments = 0;
+    *exceeded = false;
+    if (source == LAC_EVENTS_BY_K) {
+        status = lac_format_ensure(exec, s->s, threads, lac_sided_by_k(s), &format);
+        if (!status) status = format ? from_by_k(exec, format, s->k, list) : LAC_ERR_INTERNAL;
+    } else if (source == LAC_EVENTS_BY_ROWS) {
+        status = from_by_rows(exec, lac_meta_format(s->s->meta, lac_sided_by_rows(s)), s->m, s->k, list);
+    } else if (source == LAC_EVENTS_ACTIVE) {
+        status = from_active(exec, lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE), s->m, list);
+    } else if (source == LAC_EVENTS_SCAN) {
+        status = from_scan(exec, s, threads < LAC_FRAGMENTS_MAX ? threads : LAC_FRAGMENTS_MAX, limit, list,
+                           exceeded);
+    } else {
+        return lac_fail(LAC_ERR_INTERNAL, "event: no source of events");
+    }
+    if (!status && !*exceeded) close_list(list);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The host as a backend: kernels of this processor, the system's BLAS, and scratch memory. */
+#include "backend.h"
+#include "host/operators/operators.h"
+#include "host/formats/dense_view.h"
+#include "host/formats/formats.h"
+#include "exec.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+
+static lac_status_t open_host(lac_exec_t **exec, lac_device_request_t *request, const lac_machine_t *machine)
+{
+    (void)request;
+    *exec = calloc(1, sizeof **exec);
+    if (!*exec) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
+    (*exec)->kernels = lac_host_kernels();
+    (*exec)->machine = machine;
+    return LAC_OK;
+}
+
+static void close_host(lac_exec_t *exec)
+{
+    if (!exec) return;
+    for (int i = 0; i < LAC_WORK_COUNT; i++) lac_buffer_free(&exec->work[i]);
+    free(exec);
+}
+
+static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
+                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+{
+    (void)tag, (void)first;
+    return x->dt == LAC_F32 ? exec->kernels->probe_f32(x->buf, rows, cols, x->rs, x->cs, *samples, seed)
+                            : exec->kernels->probe_u8(x->buf, rows, cols, x->rs, x->cs, *samples, seed);
+}
+
+static const struct {
+    unsigned bit;
+    lac_format_t format;
+} scans[] = {{LAC_META_CSR, LAC_FORMAT_CSR},
+             {LAC_META_CSC, LAC_FORMAT_CSC},
+             {LAC_META_BITMASK, LAC_FORMAT_BITS},
+             {LAC_META_ACTIVE, LAC_FORMAT_ACTIVE}};
+
+static lac_status_t scan_density(lac_exec_t *exec, const lac_stored_t *x, lac_meta_t *meta, int threads)
+{
+    int64_t nnz = lac_host_nonzeros(exec, x, threads);
+    if (nnz < 0) return LAC_ERR_MEMORY;
+    meta->nnz = nnz;
+    meta->density_origin = LAC_ORIGIN_SCANNED;
+    return LAC_OK;
+}
+
+static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)
+{
+    lac_stored_t x = {obj->dt, obj->m, obj->n, obj->rs, obj->cs, obj->buf};
+    bool counted = false;
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        lac_format_data_t data;
+        if (!(what & scans[i].bit)) continue;
+        lac_status_t status = lac_format_build(exec, &x, threads, scans[i].format, &data);
+        if (status) return status;
+        lac_meta_install(obj->meta, scans[i].format, &data);
+        counted = true;
+        if (scans[i].format != LAC_FORMAT_ACTIVE) continue;
+        obj->meta->nnz = data.nonzeros;
+        obj->meta->density_origin = LAC_ORIGIN_SCANNED;
+    }
+    return counted ? LAC_OK : scan_density(exec, &x, obj->meta, threads);
+}
+
+static size_t workspace_bytes(const lac_exec_t *exec)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < LAC_WORK_COUNT; i++) bytes += exec->work[i].bytes;
+    return bytes;
+}
+
+static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
+{
+    const lac_blas_t *blas = lac_blas();
+    fact(arg, "instruction set", exec->kernels->isa);
+    fact(arg, "blas", blas->sgemm ? blas->name : "none");
+    if (blas->version[0]) fact(arg, "blas version", blas->version);
+    if (blas->missing[0]) fact(arg, "blas missing", blas->missing);
+}
+
+const lac_backend_t lac_backend_host = {.name = "host",
+                                        .space = LAC_HOST,
+                                        .slicer = &lac_host_slicer,
+                                        .open = open_host,
+                                        .close = close_host,
+                                        .sample = sample,
+                                        .scan = scan,
+                                        .sddmm = lac_host_sddmm,
+                                        .apply_epilogue = lac_host_apply_epilogue,
+                                        .batched = lac_host_batched,
+                                        .densify = lac_host_densify,
+                                        .count = lac_host_count,
+                                        .occupancy = lac_host_occupancy,
+                                        .tune = lac_host_tune,
+                                        .bytes = workspace_bytes,
+                                        .info = info};
+
+/* Scratch memory and the rule for threads. */
+
+const lac_blas_t *lac_exec_blas(lac_exec_t *exec)
+{
+    if (!exec->blas) exec->blas = lac_blas();
+    return exec->blas;
+}
+
+void *lac_work(lac_exec_t *exec, lac_work_t purpose, size_t bytes)
+{
+    void *memory = lac_buffer_reserve(&exec->work[purpose], bytes);
+    if (!memory) lac_fail(LAC_ERR_MEMORY, "workspace: out of memory for %zu bytes", bytes);
+    return memory;
+}
+
+/* Below four times what waking takes, a second thread would save less than the two predictions may be off by.
+ */
+int lac_host_parts(int threads, double serial_us, double fork_join_us)
+{
+    if (threads <= 1 || serial_us < 4.0 * fork_join_us) return 1;
+    double worth = serial_us / fork_join_us;
+    return worth < threads ? (int)worth : threads;
+}

@@ -1,0 +1,87 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The problem: one call as plain data, with every transpose already folded into the strides. */
+#ifndef LACUNA_OPERAND_PROBLEM_H
+#define LACUNA_OPERAND_PROBLEM_H
+
+#include "lacuna/types.h"
+#include "metadata.h"
+
+#include <stdbool.h>
+
+/* c[i, j] := x where x or, of magnitudes, |x| is above limit or NaN, else 0; x = c[i, j] + bias[i or j]. */
+typedef struct lac_epilogue_args {
+    bool any;          /* false: nothing follows */
+    bool bias_per_row; /* of c */
+    bool magnitude;
+    float limit;       /* NaN: all stay */
+    const float *bias; /* NULL: none */
+    double pass_us;    /* of a pass over c that does it, behind a route that does not */
+    bool bits;         /* which elements of c are not zero is asked for afterwards: lac_outcome_t.bits     */
+    bool
+        bits_transposed; /* along the columns of c: the rows of the matrix as it is stored, else along rows */
+} lac_epilogue_args_t;
+
+/* How the density of an operand is known. */
+typedef enum lac_source {
+    LAC_KNOWN_NOT,        /* nothing is known                                            */
+    LAC_KNOWN_REMEMBERED, /* the site's history                                          */
+    LAC_KNOWN_PROBED,     /* probed in this call                         */
+    LAC_KNOWN_SCANNED,    /* metadata of an operand that may have changed since: a hint  */
+    LAC_KNOWN_ATTACHED,   /* the caller's own format                                       */
+    LAC_KNOWN_FROZEN      /* measured, and promised not to change                        */
+} lac_source_t;
+
+const char *lac_source_name(lac_source_t source);
+
+/* op(X): element (r, c) lies at buf[r * rs + c * cs]. */
+typedef struct lac_operand {
+    lac_dt_t dt;
+    bool transposed;    /* op(X) is the transpose of the matrix that meta describes           */
+    bool frozen;        /* meta is frozen: derived formats may be built and kept                */
+    unsigned formats;   /* set of lac_format_t that may stand for the contents                  */
+    lac_source_t known; /* how density is known                                               */
+    double density;     /* fraction nonzero; negative when unknown                            */
+    double k_active;    /* fraction of k with any nonzero; negative when unknown              */
+    lac_inc_t rs, cs;
+    const void *buf; /* NULL: sparse only                                                  */
+    lac_meta_t *meta;
+} lac_operand_t;
+
+typedef enum lac_math { LAC_MATH_FP32 = 0, LAC_MATH_PEDANTIC, LAC_MATH_TF32 } lac_math_t;
+
+typedef struct lac_problem {
+    lac_dim_t m, n, k;
+    float alpha, beta;               /* 1 where they lie on the device        */
+    const float *alpha_at, *beta_at; /* there: both, or NULL: on the host     */
+    lac_operand_t a, b;              /* a is m x k, b is k x n */
+    float *c;
+    lac_inc_t crs, ccs;
+    int threads;          /* that a route may use                                    */
+    int blas_threads;     /* that the caller's BLAS uses, as far as the environment says; 0: as many */
+    bool strict_nan;      /* 0 * Inf and 0 * NaN must be kept                        */
+    bool may_copy;        /* derived k-major copies of frozen operands are allowed   */
+    bool callers_blas;    /* the caller's own BLAS is the dense route: no other is wanted    */
+    bool named;           /* the route was asked for by name: the host may wait, and bits may vary */
+    double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
+                             never */
+    lac_math_t math;
+    uint64_t site_bits; /* LAC_SITE_...: what else tells its site from others              */
+    double extra_us; /* what a route that skips costs more here: work that the caller's dense call includes */
+    lac_epilogue_args_t
+        epilogue; /* what follows; the caller's to do where the route does not (lac_route_fuses_epilogue) */
+} lac_problem_t;
+
+/* Describes one checked operand from its view and its metadata. */
+lac_operand_t lac_operand_describe(const lac_obj_t *obj);
+
+/* Describes a checked call. What is known of the operands' zeros is taken from their metadata alone. */
+void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
+                          const lac_obj_t *c);
+
+/* Fraction of k where any of `rows` independent rows of the given density has a nonzero. */
+double lac_active_fraction(double density, double rows);
+/* The density of such rows where that fraction of k is active. */
+double lac_active_density(double fraction, double rows);
+
+#endif

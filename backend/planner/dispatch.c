@@ -1,0 +1,458 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The dispatcher reads as the call goes: recall, select, run, learn, report. */
+#include "timing.h"
+#include "dispatch.h"
+#include "history.h"
+#include "select.h"
+#include "shadow.h"
+#include "base/status.h"
+#include "base/log.h"
+
+#include <string.h>
+#include <dlfcn.h>
+#include <stdio.h>
+
+#define HYSTERESIS      0.10 /* a challenger must be this much cheaper than the route that served last */
+#define CHOSEN_MARGIN   1.1 /* a scan goes on up to so many times the density that its route was chosen at  */
+#define ASSUMED_DENSITY 0.10 /* where a route is forced on an operand of which nothing is known        */
+
+static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
+{
+    p->threads = policy->threads;
+    p->blas_threads = lac_policy_blas_threads(policy);
+    p->strict_nan = policy->strict_nan;
+    p->may_copy = policy->may_copy;
+    p->math = policy->math;
+}
+
+/* The environment's pinned backend, the call's, the context's: in this order. */
+static const char *wanted_route(const lac_policy_t *policy, const char *asked)
+{
+    return policy->backend_pinned || !asked ? policy->backend : asked;
+}
+
+/* A forced sparse route runs whatever the density is. */
+static void assume_densities(lac_problem_t *p)
+{
+    if (p->a.density < 0) p->a.density = ASSUMED_DENSITY;
+    if (p->b.density < 0) p->b.density = ASSUMED_DENSITY;
+}
+
+static void assume_forced(lac_problem_t *p)
+{
+    assume_densities(p);
+    p->named = true;
+}
+
+/* What the cost model alone says of the route in a row. */
+static double predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p, int row)
+{
+    return row < 0 ? -1.0 : ctx->routes[row]->cost_us(ctx->routes[row], p, &ctx->machine);
+}
+
+/* `trusts`: predictions are taken at their word, as the owner of a plan does. */
+static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_site_t *site, const char *wanted,
+                           bool trusts)
+{
+    lac_preference_t preference = {.forced = wanted,
+                                   .incumbent = site ? site->route : NULL,
+                                   .hysteresis = HYSTERESIS,
+                                   .sparse_margin = ctx->policy.sparse_margin};
+    if (trusts)
+        preference.factor = lac_timing_factors(ctx, site);
+    else
+        lac_timing_prefer(ctx, site, p, &preference);
+    if (!wanted) return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+    lac_problem_t known = *p;
+    p->named = true; /* first the operand of which something is known, then any */
+    for (int assumed = 0; assumed < 2; assumed++) {
+        if (assumed) assume_forced(p);
+        lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+        if (choice.route->side != LAC_SIDE_NONE && choice.why == LAC_WHY_FORCED) return choice;
+    }
+    *p = known; /* what serves instead is not chosen by an assumption */
+    return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
+}
+
+/* The same, but from memory where the site chose from the same facts before. Where each call is timed they
+ * never are. */
+static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_site_t *site, const char *wanted,
+                                 bool trusts)
+{
+    if (!site || trusts || lac_timing_every_call(ctx)) return choose(ctx, p, site, wanted, trusts);
+    lac_decision_key_t facts;
+    lac_decision_key(&facts, p, wanted, site->route, site->learned);
+    const lac_choice_t *before = lac_decision_cache_find(&site->cache, &facts);
+    if (!before) {
+        site->cache = (lac_decision_cache_t){facts, choose(ctx, p, site, wanted, false)};
+        return site->cache.choice;
+    }
+    if (wanted && before->route->side != LAC_SIDE_NONE && before->why == LAC_WHY_FORCED) assume_forced(p);
+    return *before;
+}
+
+/* A call with nothing to sum teaches nothing. */
+static bool is_nothing(const lac_problem_t *p)
+{
+    return !p->m || !p->n || !p->k || p->alpha == 0.0f;
+}
+
+/* Where this call belongs in the history. NULL: nowhere. */
+static lac_site_t *site_of(lac_ctx_t *ctx, const lac_problem_t *p, const lac_request_t *request)
+{
+    return is_nothing(p) ? NULL : lac_history_site(ctx, p, request->symbol, request->caller);
+}
+
+lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request)
+{
+    apply_policy(&ctx->policy, p);
+    lac_site_t *site = site_of(ctx, p, request);
+    if (site && site->state == LAC_SITE_NEW) site->countdown = 0;
+    if (site) lac_history_recall(ctx, site, p);
+    return site;
+}
+
+static bool is_trial(const lac_choice_t *choice)
+{
+    return choice->why == LAC_WHY_TRIAL;
+}
+
+/* A scan may stop where its operand turns out too full, unless the route is forced or its density is a fact.
+ */
+static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice_t *choice, bool forced)
+{
+    lac_side_t side = choice->route->side;
+    if (forced || !site || side == LAC_SIDE_NONE || is_trial(choice)) return; /* a trial finds out */
+    double limit = side == LAC_SIDE_LEFT ? site->left.break_even : site->right.break_even;
+    double chosen_at = CHOSEN_MARGIN * (side == LAC_SIDE_LEFT ? p->a.density : p->b.density);
+    if (limit > 0.0 && chosen_at > limit) limit = chosen_at; /* hysteresis chose it beyond break-even */
+    if (limit > 0.0 && limit < 1.0) p->density_limit = limit;
+}
+
+/* In front of another BLAS, that BLAS is the dense route, and knows best how to do nothing. Where it cannot
+ * be timed from outside, a trial of it is our own call of the vendor's product. */
+static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, const lac_request_t *request,
+                             bool forced)
+{
+    const lac_route_t *route = choice->route;
+    bool plain = route->role == LAC_ROLE_NATIVE && !forced;
+    if (!request->may_decline) return false;
+    if (ctx->backend->clock && is_trial(choice) && !request->followed) return false;
+    return route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_TRIVIAL || plain;
+}
+
+static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_why_t why, lac_choice_t *choice)
+{
+    lac_problem_t bare = *p;
+    lac_preference_t none = {0};
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
+    bare.a.density = bare.b.density = -1.0;
+    *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &none);
+    choice->why = why;
+    return choice->route->run(choice->route, ctx->exec, p, &out);
+}
+
+/* True where a sparse route that nobody asked for could not have its memory: there is too little, or the
+ * stream is captured and none may be allocated. */
+static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
+{
+    bool asked_for = choice->why == LAC_WHY_FORCED || choice->why == LAC_WHY_PLANNED;
+    return status == LAC_ERR_MEMORY && choice->route->role == LAC_ROLE_SPARSE && !asked_for;
+}
+
+/* Runs the choice; where it gives up or lacks memory, the dense route serves, here or in the caller's own
+ * BLAS.
+ */
+static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
+                               lac_request_t *request, lac_choice_t *choice)
+{
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
+    lac_why_t why = LAC_WHY_DENSER;
+    lac_status_t status = choice->route->run(choice->route, ctx->exec, p, &out);
+    if (lacks_memory(status, choice)) {
+        why = LAC_WHY_NO_ROOM;
+        lac_clear_error();
+    } else {
+        if (status) return status;
+        if (site) lac_history_learn(ctx, site, p, choice, &out);
+        request->bits = out.bits;
+        if (!out.declined) return LAC_OK;
+    }
+    if (!request->may_decline) return run_dense(ctx, p, why, choice);
+    request->declined = true;
+    choice->why = why;
+    return LAC_OK;
+}
+
+/* The call goes back to the caller's BLAS, which now and then is timed: lac_dispatch_forwarded. */
+static void decline(lac_ctx_t *ctx, lac_site_t *site, lac_request_t *request)
+{
+    request->declined = true;
+    if (!site) return;
+    site->declined_calls++;
+    lac_timing_spend(ctx, site, site->dense_us);
+    if (!lac_timing_wants(ctx, site, site->dense_row)) return;
+    ctx->forwarded = site;
+    ctx->forwarded_at_us = ctx->now_us();
+}
+
+unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most)
+{
+    if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return 0;
+    lac_site_t *site = lac_site_known(&ctx->sites, key);
+    if (!site || site->countdown == 0 || lac_timing_wants(ctx, site, site->dense_row)) return 0;
+    if (lac_timing_reset_penalty_due(ctx, site)) return 0;
+    unsigned calls = site->countdown < most ? site->countdown : most;
+    site->countdown -= calls;
+    site->calls += calls;
+    site->declined_calls += calls;
+    lac_timing_spend(ctx, site, calls * site->dense_us);
+    ctx->forwarded = NULL;
+    return calls;
+}
+
+bool lac_dispatch_first(lac_ctx_t *ctx, lac_problem_t *p, const char *symbol, const void *caller)
+{
+    if (ctx->policy.backend || lac_report_wanted(&ctx->policy) || is_nothing(p)) return false;
+    apply_policy(&ctx->policy, p);
+    lac_site_t *site = lac_history_first(ctx, p, symbol, caller);
+    if (!site) return false;
+    site->declined_calls++;
+    lac_timing_spend(ctx, site, site->dense_us);
+    ctx->forwarded = NULL;
+    return true;
+}
+
+void lac_dispatch_forwarded(lac_ctx_t *ctx)
+{
+    lac_site_t *site = ctx->forwarded;
+    lac_problem_t p = site->shape;
+    ctx->forwarded = NULL;
+    if (ctx->backend->clock) {
+        lac_choice_t dense = {ctx->routes[site->dense_row], site->dense_row, LAC_WHY_TRIAL, -1.0, -1.0};
+        lac_device_timing_end(ctx, site, &p, &dense);
+        return;
+    }
+    double took = ctx->now_us() - ctx->forwarded_at_us;
+    if (ctx->learned.charge_us > 0.0) lac_timing_settle(ctx, took, ctx->learned.instead_us);
+    lac_history_timed(ctx, site, &p, site->dense_row, predicted_us(ctx, &p, site->dense_row), took);
+}
+
+/* Runs or declines what was chosen, and tells the site and the user. */
+static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_request_t *request,
+                          lac_choice_t *choice)
+{
+    lac_shadow_t shadow = {0};
+    lac_problem_t product;
+    const lac_route_t *decided = choice->route;
+    bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
+    if (compared) { /* products are compared, not what follows */
+        product = *p;
+        product.epilogue.any = product.epilogue.bits = false;
+        p = &product;
+    }
+    bool learns = site && lac_timing_every_call(ctx), clocked = lac_device_timing_begin(ctx, site, choice);
+    bool timed = compared || lac_report_wanted(&ctx->policy) || learns;
+    double begin = timed ? ctx->now_us() : 0.0;
+    lac_status_t status = run_choice(ctx, site, p, request, choice);
+    double took = timed ? ctx->now_us() - begin : 0.0;
+    bool gave_up = choice->route != decided || request->declined;
+    request->epilogue_done =
+        p->epilogue.any && !request->declined && lac_route_fuses_epilogue(choice->route, p);
+    if (p->epilogue.any && !request->epilogue_done)
+        request->bits = NULL; /* they are of what is not finished */
+    if (clocked) lac_device_timing_end(ctx, status || gave_up ? NULL : site, p, choice);
+    if (gave_up && request->decision) /* the record names what ran */
+        lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
+    if (learns && ctx->learned.charge_us > 0.0)
+        lac_timing_settle(ctx, took, request->declined ? 0.0 : ctx->learned.instead_us);
+    else if (learns && gave_up)
+        lac_timing_settle(ctx, took, request->declined ? 0.0 : site->dense_us);
+    if (!status && learns && !gave_up)
+        lac_history_timed(ctx, site, p, choice->row, predicted_us(ctx, p, choice->row), took);
+    if (request->declined) decline(ctx, site, request);
+    if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, choice, took);
+    lac_shadow_free(&shadow);
+    if (!status) lac_report_call(ctx, site, p, request, choice, took);
+    return status;
+}
+
+lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *request)
+{
+    const char *wanted = wanted_route(&ctx->policy, request->route);
+    request->declined = request->epilogue_done = false;
+    request->bits = NULL;
+    ctx->forwarded = NULL;
+    ctx->learned.charge_us = 0.0; /* a trial of which nobody said what it took counts for its worst */
+    apply_policy(&ctx->policy, p);
+    lac_device_timing_collect(ctx);
+    lac_site_t *site = site_of(ctx, p, request);
+    if (site && !request->may_decline && site->state == LAC_SITE_NEW)
+        site->countdown = 0; /* not in passing */
+    bool sparse_candidate = site && lac_history_recall(ctx, site, p);
+    if (!sparse_candidate && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
+        decline(ctx, site, request);
+        return LAC_OK;
+    }
+
+    lac_choice_t choice = choose_again(ctx, p, site, wanted, request->untried);
+    if (site) site->intended = choice.route;
+    if (!wanted && site && !request->untried) lac_timing_trial(ctx, site, p, &choice);
+    if (request->decision)
+        lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
+    bool forced = wanted && choice.why == LAC_WHY_FORCED;
+    set_limit(p, site, &choice, forced);
+    if (!leaves_to_caller(ctx, &choice, request, forced)) return serve(ctx, site, p, request, &choice);
+
+    lac_outcome_t unseen = {false, -1.0, -1.0, NULL};
+    if (site) lac_history_learn(ctx, site, p, &choice, &unseen);
+    decline(ctx, site, request);
+    bool clocked = site && is_trial(&choice) && choice.row == site->dense_row && ctx->backend->clock;
+    if (clocked && lac_device_timing_begin(ctx, site, &choice)) ctx->forwarded = site;
+    lac_report_call(ctx, site, p, request, &choice, 0.0);
+    return LAC_OK;
+}
+
+void lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request,
+                          lac_decision_t *decision)
+{
+    apply_policy(&ctx->policy, p);
+    lac_site_t *site = site_of(ctx, p, request);
+    if (site) {
+        site->calls--;
+        lac_site_t before = *site;
+        site->countdown = 0; /* a person asked: look now */
+        lac_history_recall(ctx, site, p);
+        before.left = site->left, before.right = site->right, before.dense_us = site->dense_us;
+        before.dense_row = site->dense_row, before.probes = site->probes;
+        *site = before;
+    }
+    lac_choice_t choice = choose(ctx, p, site, wanted_route(&ctx->policy, request->route), request->untried);
+    lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, decision);
+}
+
+lac_status_t lac_dispatch_planned(lac_ctx_t *ctx, lac_problem_t *p, const lac_route_t *route)
+{
+    lac_request_t request = {.symbol = "lac_plan_run"};
+    lac_choice_t choice = {route, -1, LAC_WHY_PLANNED, -1.0, -1.0};
+    apply_policy(&ctx->policy, p);
+    lac_problem_t known = *p;
+    if (route->side != LAC_SIDE_NONE) assume_forced(p);
+    if (route->applicable(route, p) != LAC_FITS) {
+        *p = known;
+        return lac_dispatch(ctx, p, &request);
+    }
+    choice.cost_us = route->cost_us(route, p, &ctx->machine);
+    return serve(ctx, NULL, p, &request, &choice);
+}
+
+const lac_route_t *lac_dispatch_route(const lac_ctx_t *ctx, const lac_decision_t *decision)
+{
+    for (int i = 0; i < ctx->route_count; i++)
+        if (!strcmp(ctx->routes[i]->name, decision->route) &&
+            !strcmp(lac_side_name(ctx->routes[i]->side), decision->side))
+            return ctx->routes[i];
+    return ctx->routes[ctx->route_count - 1];
+}
+
+/* A batch asks the site of its first product what is known of the operands, and teaches it what served. */
+
+/* The table's route that did what the batch did, for the history's sake. */
+static const lac_route_t *route_like(const lac_ctx_t *ctx, const lac_batch_outcome_t *out)
+{
+    for (int i = 0; i < ctx->route_count; i++)
+        if (ctx->routes[i]->role == out->role && ctx->routes[i]->side == out->side) return ctx->routes[i];
+    return NULL;
+}
+
+static void learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_batch_outcome_t *out)
+{
+    lac_choice_t choice = {route_like(ctx, out), -1, LAC_WHY_BATCHED, -1.0, -1.0};
+    lac_outcome_t seen = {false, -1.0, -1.0, NULL};
+    if (out->side == LAC_SIDE_LEFT) seen.density = p->a.density;
+    if (out->side == LAC_SIDE_RIGHT) seen.density = p->b.density;
+    if (site && choice.route) lac_history_learn(ctx, site, p, &choice, &seen);
+}
+
+static void choose_single(const lac_ctx_t *ctx, const lac_problem_t *p, lac_batch_t *batch)
+{
+    lac_preference_t preference = {.sparse_margin = ctx->policy.sparse_margin};
+    lac_problem_t one = *p;
+    one.threads = 1;
+    lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, &one, &ctx->machine, &preference);
+    batch->single = choice.route;
+    batch->single_us = choice.cost_us;
+}
+
+lac_status_t lac_dispatch_batch(lac_ctx_t *ctx, lac_problem_t *p, lac_batch_t *batch, const char *symbol,
+                                bool *served)
+{
+    lac_batch_outcome_t out = {0};
+    lac_request_t request = {.symbol = symbol};
+    *served = false;
+    if (!ctx->backend->batched || ctx->policy.backend || ctx->policy.compare) return LAC_OK;
+    lac_site_t *site = lac_dispatch_recall(ctx, p, &request);
+    choose_single(ctx, p, batch);
+    lac_status_t status = ctx->backend->batched(ctx->exec, p, batch, &out);
+    if (status || !out.served) return status;
+    *served = true;
+    learn(ctx, site, p, &out);
+    if (ctx->policy.verbose & LAC_VERBOSE_EXEC)
+        lac_log("lacuna,1,batch,%s,%lld,%lldx%lldx%lld,%s", symbol, (long long)batch->count, (long long)p->m,
+                (long long)p->k, (long long)p->n, out.role == LAC_ROLE_SPARSE ? "event" : "dense");
+    return LAC_OK;
+}
+
+/* Verbose lines in a versioned format. */
+
+bool lac_report_wanted(const lac_policy_t *policy)
+{
+    return policy->stats || policy->verbose & LAC_VERBOSE_EXEC;
+}
+
+static char letter(lac_inc_t rs, lac_inc_t cs)
+{
+    return cs == 1 ? 'N' : rs == 1 ? 'T' : 'G';
+}
+
+/* The module and offset of the calling instruction. */
+static void name_caller(const void *caller, char *text, size_t size)
+{
+    Dl_info info;
+    if (!caller || !dladdr(caller, &info) || !info.dli_fname) {
+        snprintf(text, size, "-");
+        return;
+    }
+    const char *slash = strrchr(info.dli_fname, '/');
+    snprintf(text, size, "%s+0x%lx", slash ? slash + 1 : info.dli_fname,
+             (unsigned long)((const char *)caller - (const char *)info.dli_fbase));
+}
+
+static void log_call(const char *device, const lac_problem_t *p, const lac_request_t *request,
+                     const lac_choice_t *choice)
+{
+    char caller[256];
+    const lac_operand_t *x = choice->route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    name_caller(request->caller, caller, sizeof caller);
+    lac_log("lacuna,1,exec,%s,%s,%s,%c%c,%lld,%lld,%lld,%s,%.4g,%.4g,%.4g,%s,%s%s", request->symbol, caller,
+            device, letter(p->a.rs, p->a.cs), letter(p->b.rs, p->b.cs), (long long)p->m, (long long)p->n,
+            (long long)p->k, lac_source_name(x->known), x->density, choice->cost_us, choice->dense_us,
+            request->declined ? "dense" : choice->route->name, lac_why_text(choice->why),
+            request->declined ? " (declined)" : "");
+}
+
+void lac_report_call(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_request_t *request,
+                     const lac_choice_t *choice, double took_us)
+{
+    if (ctx->policy.verbose & LAC_VERBOSE_EXEC) log_call(ctx->backend->name, p, request, choice);
+    if (!site) return;
+    if (request->declined) return; /* counted as it was declined */
+    if (choice->route->role != LAC_ROLE_SPARSE) {
+        site->declined_calls++;
+        return;
+    }
+    site->sparse_calls++;
+    site->sparse_us_predicted += choice->cost_us;
+    site->sparse_us_measured += took_us;
+}

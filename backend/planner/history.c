@@ -1,0 +1,333 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Looks at operands only where a look can pay, and less and less often where it did not. */
+#include "history.h"
+#include "select.h"
+#include "timing.h"
+#include "base/log.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PROBE_US        1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
+#define PROBE_DEVICE_US 6.0   /* queueing samples of both operands; H200, CUDA 13.0, 2026-11             */
+#define PROBE_SHARE     0.002 /* of a dense call's time that looking may cost in steady state           */
+#define WAIT_MAX        1024u
+#define SAMPLES_MIN     64
+#define SAMPLES_MAX     1024
+#define SAMPLES_FIRST   8   /* times as many in the first look, on which the first routes to be tried rest */
+#define REFRESH_CALLS   64  /* a device's site is sampled anew after so many calls of a sparse route */
+#define PROBE_MARGIN    2.0 /* dense calls: a route of which the model says no more is worth a trial    */
+#define COMPARE_US      100.0 /* dense time of a site's calls before its costs are compared: that takes 2 us */
+#define PROBE_EACH_US   250.0 /* dense time from which probing every call takes less than half a per cent */
+
+/* An operand whose density the call itself brings needs no look. */
+static bool brings_density(const lac_operand_t *x)
+{
+    return x->known >= LAC_KNOWN_SCANNED;
+}
+
+/* What was scanned once may have changed since; what is frozen or attached may not. */
+static bool brings_fact(const lac_operand_t *x)
+{
+    return x->known >= LAC_KNOWN_ATTACHED;
+}
+
+/* A hint counts until the site has seen for itself. */
+static void doubt_hint(const lac_site_t *site, const lac_seen_t *seen, lac_operand_t *x)
+{
+    if (x->known != LAC_KNOWN_SCANNED || !x->buf || (seen->density < 0 && !site->wait)) return;
+    x->known = LAC_KNOWN_NOT;
+    x->density = -1.0;
+}
+
+/* True where a probe costs little beside a dense call. On a device an answer comes late. */
+static bool probes_are_cheap(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return !ctx->backend->asynchronous && site->dense_us >= PROBE_EACH_US;
+}
+
+static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
+{
+    uint64_t types = (uint64_t)p->a.dt | (uint64_t)p->b.dt << 1 | (uint64_t)brings_fact(&p->a) << 2 |
+                     (uint64_t)brings_fact(&p->b) << 3 | (p->a.frozen ? LAC_SITE_FROZEN_A : 0) |
+                     (p->b.frozen ? LAC_SITE_FROZEN_B : 0) | p->site_bits;
+    return (lac_site_key_t){p->m, p->n, p->k, p->a.rs, p->a.cs, p->b.rs, p->b.cs, caller, types};
+}
+
+/* Where routes are measured, a trial tells what a prediction that is too high hides. */
+static void find_side(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
+                      const lac_problem_t *bare, lac_side_t side)
+{
+    const float *factor = lac_timing_factors(ctx, site);
+    double than = site->dense_us / (1.0 + ctx->policy.sparse_margin);
+    seen->break_even = lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side, than);
+    seen->probe_threshold = !factor ? seen->break_even
+                                    : lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine,
+                                                     factor, side, PROBE_MARGIN * site->dense_us);
+}
+
+/* The time of the route that skips nothing. */
+static void find_dense(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+{
+    lac_problem_t bare = *p;
+    lac_preference_t preference = {0};
+    bare.a.density = bare.b.density = -1.0;
+    lac_timing_prefer(ctx, site, p, &preference);
+    lac_choice_t dense = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &preference);
+    site->dense_us = dense.cost_us;
+    site->dense_row = dense.row;
+    site->dense_epoch = ctx->learned.dense_epoch;
+}
+
+/* The densities below which a sparse route would be chosen, counting the scan of an operand not seen yet. */
+static void find_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+{
+    lac_problem_t bare = *p;
+    bare.a.density = bare.b.density = -1.0;
+    find_dense(ctx, site, p);
+    if (!brings_fact(&p->a)) find_side(ctx, site, &site->left, &bare, LAC_SIDE_LEFT);
+    if (!brings_fact(&p->b)) find_side(ctx, site, &site->right, &bare, LAC_SIDE_RIGHT);
+}
+
+/* The site of a problem, prepared where it is new. */
+static lac_site_t *prepared(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller,
+                            bool *fresh)
+{
+    lac_site_key_t key = key_of(p, caller);
+    lac_site_t *site = lac_site_find(&ctx->sites, &key, fresh);
+    if (!site || !*fresh) return site;
+    if (!lac_timing_dense(ctx, p, &site->dense_row, &site->dense_us)) find_dense(ctx, site, p);
+    site->dense_epoch = ctx->learned.dense_epoch;
+    strncpy(site->symbol, symbol, sizeof site->symbol - 1);
+    site->shape = *p;
+    site->shape.a.meta = site->shape.b.meta = NULL; /* the caller's, and not ours to keep */
+    site->shape.a.formats = site->shape.b.formats = 0;
+    site->shape.a.frozen = site->shape.b.frozen = false;
+    bool soon = ctx->backend->asynchronous || site->dense_us >= COMPARE_US;
+    site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / WAIT_MAX));
+    return site;
+}
+
+lac_site_t *lac_history_site(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller)
+{
+    bool fresh;
+    lac_site_t *site = prepared(ctx, p, symbol, caller, &fresh);
+    if (site) site->calls++;
+    return site;
+}
+
+lac_site_t *lac_history_first(lac_ctx_t *ctx, const lac_problem_t *p, const char *symbol, const void *caller)
+{
+    bool fresh;
+    lac_site_t *site = prepared(ctx, p, symbol, caller, &fresh);
+    if (!site || !fresh || site->countdown == 0) return NULL;
+    site->countdown--;
+    site->calls++;
+    return site;
+}
+
+/* A sampled density; negative where none is to be had now: then the answer of a device is pending. */
+static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t *x, lac_dim_t rows,
+                     lac_dim_t cols, const lac_site_t *site)
+{
+    int64_t samples = (int64_t)(site->dense_us * PROBE_SHARE * 100.0); /* about 10 ns each */
+    samples = samples < SAMPLES_MIN ? SAMPLES_MIN : samples > SAMPLES_MAX ? SAMPLES_MAX : samples;
+    if (site->probes <= 1 && !ctx->backend->asynchronous)
+        samples = samples * SAMPLES_FIRST < SAMPLES_MAX ? samples * SAMPLES_FIRST : SAMPLES_MAX;
+    uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
+    int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed, kept, site->calls <= 1);
+    kept->pending = samples == 0;
+    if (kept->pending) return -1.0;
+    double density = (double)seen / (double)samples;
+    if (ctx->policy.verbose & LAC_VERBOSE_META)
+        lac_log("lacuna,1,meta,probe,%lldx%lld,%lld of %lld nonzero", (long long)rows, (long long)cols,
+                (long long)seen, (long long)samples);
+    return seen ? density : 0.5 / (double)samples;
+}
+
+/* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route, or for the trial
+ * of one. */
+static bool probe_side(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen, lac_operand_t *x,
+                       lac_dim_t rows, lac_dim_t cols)
+{
+    if (brings_density(x) || !x->buf || seen->probe_threshold <= 0.0) return false;
+    double density = sample(ctx, seen, x, rows, cols, site);
+    if (density >= 0) seen->sampled = density;
+    bool pays = density >= 0 && density <= seen->break_even;
+    bool near = density >= 0 && density <= seen->probe_threshold;
+    /* On a device what does not speak for a sparse route is not kept: no run there counts what it saw. */
+    if (density < 0 || (ctx->backend->asynchronous && !pays && !near)) return false;
+    x->density = density;
+    x->k_active = -1.0;
+    x->known = LAC_KNOWN_PROBED;
+    site->pays |= pays;
+    return pays || (near && lac_timing_affords(ctx, site));
+}
+
+/* What was counted or, on the side that no route has served yet, sampled: there may be the cheaper route. No
+ * run on a device counts what it saw, so that a sample there would be believed for ever. */
+static bool remember(const lac_ctx_t *ctx, const lac_seen_t *seen, lac_operand_t *x)
+{
+    bool counted = seen->density >= 0;
+    if (brings_density(x) || !x->buf) return false;
+    if (!counted && (ctx->backend->asynchronous || seen->sampled < 0)) return false;
+    x->density = counted ? seen->density : seen->sampled;
+    x->k_active = counted ? seen->k_active : -1.0;
+    x->known = counted ? LAC_KNOWN_REMEMBERED : LAC_KNOWN_PROBED;
+    return true;
+}
+
+/* On a device no run counts what it saw, so a site that a sparse route serves is sampled now and then. */
+static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_operand_t *x,
+                    lac_dim_t rows, lac_dim_t cols)
+{
+    if (!ctx->backend->asynchronous || ctx->policy.detect != LAC_DETECT_PROBE) return;
+    if (brings_density(x) || !x->buf || seen->density < 0) return;
+    if (!seen->pending && site->calls % REFRESH_CALLS) return;
+    double density = sample(ctx, seen, x, rows, cols, site);
+    if (density < 0) return;
+    seen->density = density;
+    seen->k_active = -1.0;
+}
+
+/* Calls between two probes at which probing costs no more than its share. */
+static unsigned min_wait(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    double probe_us = ctx->backend->asynchronous ? PROBE_DEVICE_US : PROBE_US;
+    double least = site->dense_us > 0 ? probe_us / (PROBE_SHARE * site->dense_us) : WAIT_MAX;
+    return least < 1.0 ? 1u : least > WAIT_MAX ? WAIT_MAX : (unsigned)least;
+}
+
+/* Break-even densities once more, after what was measured has changed. What was too dense before may pay now:
+ * then the next look is due. */
+static void refresh_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+{
+    double left = site->left.break_even, right = site->right.break_even;
+    find_break_even(ctx, site, p);
+    if (site->left.break_even > left || site->right.break_even > right) site->wait = site->countdown = 0;
+}
+
+/* The next state of the site, and how long it waits in it for the next look. `event` is what the call came
+ * to. */
+static void step(const lac_ctx_t *ctx, lac_site_t *site, lac_site_event_t event)
+{
+    bool cheap = probes_are_cheap(ctx, site);
+    site->stepped = true;
+    switch (lac_site_next(site, event, cheap)) {
+    case LAC_SITE_NEW:
+        break;
+    case LAC_SITE_DENSE:
+        if (event == LAC_SITE_COMPARED || event == LAC_SITE_LOST) { /* the next call looks */
+            site->wait = site->countdown = 0;
+        } else if (event == LAC_SITE_PROMISES && !cheap) {
+            site->wait = site->countdown = min_wait(ctx, site); /* until more is known */
+        } else {
+            lac_site_back_off(site, event == LAC_SITE_GAVE_UP ? 1 : min_wait(ctx, site), WAIT_MAX);
+        }
+        break;
+    case LAC_SITE_PROBED:
+        site->wait = 1;
+        site->countdown = 0;
+        break;
+    case LAC_SITE_SPARSE:
+        site->wait = site->countdown = 0;
+        break;
+    }
+}
+
+/* Compares the costs of a new site's routes once its calls have taken long enough for that, or somebody says
+ * what the operands hold. */
+static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p)
+{
+    if (site->state != LAC_SITE_NEW) {
+        if (site->dense_epoch != ctx->learned.dense_epoch && !lac_timing_is_known(site, site->dense_row))
+            refresh_break_even(ctx, site, p); /* what is known of dense products has changed */
+        return true;
+    }
+    bool facts = brings_density(&p->a) || brings_density(&p->b);
+    if (site->countdown > 0 && !facts) {
+        site->countdown--;
+        return false;
+    }
+    find_break_even(ctx, site, p);
+    step(ctx, site, LAC_SITE_COMPARED);
+    return true;
+}
+
+bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
+{
+    if (lac_timing_reset_penalty_due(ctx, site) && lac_timing_reset_penalty(ctx, site))
+        refresh_break_even(ctx, site, p);
+    doubt_hint(site, &site->left, &p->a);
+    doubt_hint(site, &site->right, &p->b);
+    bool sparse_candidate = brings_density(&p->a) || brings_density(&p->b);
+    site->probed = site->pays = site->stepped = false;
+    if (!is_compared(ctx, site, p)) return sparse_candidate;
+    if (site->state == LAC_SITE_SPARSE) {
+        refresh(ctx, site, &site->left, &p->a, p->m, p->k);
+        refresh(ctx, site, &site->right, &p->b, p->k, p->n);
+        sparse_candidate |= remember(ctx, &site->left, &p->a);
+        sparse_candidate |= remember(ctx, &site->right, &p->b);
+        return sparse_candidate;
+    }
+    if (ctx->policy.detect != LAC_DETECT_PROBE) return sparse_candidate;
+    if (site->countdown > 0) {
+        site->countdown--;
+        return sparse_candidate;
+    }
+    site->probes++;
+    site->probed = true;
+    bool left = probe_side(ctx, site, &site->left, &p->a, p->m, p->k),
+         right = probe_side(ctx, site, &site->right, &p->b, p->k, p->n);
+    if (left || right) return true;
+    if (site->left.pending || site->right.pending) return sparse_candidate; /* the next call asks again */
+    step(ctx, site, LAC_SITE_NOT_PAYING);
+    if (site->left.probe_threshold <= 0 && site->right.probe_threshold <= 0)
+        site->countdown = ~0u; /* nothing to look for */
+    return sparse_candidate;
+}
+
+void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
+                       const lac_outcome_t *outcome)
+{
+    const lac_route_t *ran = choice->route;
+    bool right = ran->side == LAC_SIDE_RIGHT, trial = choice->why == LAC_WHY_TRIAL;
+    lac_seen_t *seen = right ? &site->right : &site->left;
+    const lac_operand_t *x = right ? &p->b : &p->a;
+    if (ran->side != LAC_SIDE_NONE && outcome->declined) {
+        seen->density = -1.0;
+        if (seen->sampled < seen->break_even) seen->sampled = seen->break_even;
+        site->route = NULL;
+        step(ctx, site, LAC_SITE_GAVE_UP);
+        return;
+    }
+    if (ran->side != LAC_SIDE_NONE && outcome->density >= 0 && !brings_fact(x)) {
+        seen->density = outcome->density;
+        seen->k_active = outcome->k_active;
+    }
+    /* A trial says nothing of which route serves: that is the one it was made in place of. */
+    const lac_route_t *serves = trial ? site->intended : ran;
+    if (!serves) return;
+    if (!trial && site->route != serves && ctx->policy.verbose & LAC_VERBOSE_DISPATCH)
+        lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
+                (long long)p->n, site->route ? site->route->name : "new", serves->name);
+    site->route = serves;
+    bool pending = site->left.pending || site->right.pending, open = choice->why == LAC_WHY_UNPROVEN || trial;
+    if (serves->side != LAC_SIDE_NONE)
+        step(ctx, site, LAC_SITE_SERVED);
+    else if (site->probed && !site->stepped && !pending)
+        step(ctx, site, site->pays && open ? LAC_SITE_PROMISES : LAC_SITE_NOT_PAYING);
+    else if (site->state == LAC_SITE_SPARSE)
+        step(ctx, site, LAC_SITE_LOST);
+}
+
+void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double predicted_us,
+                       double took_us)
+{
+    if (!lac_timing_factors(ctx, site) || row < 0) return;
+    if (row == site->dense_row && ctx->routes[row]->role == LAC_ROLE_DENSE)
+        lac_timing_learn_dense(ctx, p, predicted_us, took_us);
+    if (!lac_timing_learn(ctx, site, row, predicted_us, took_us)) return;
+    refresh_break_even(ctx, site, p);
+}

@@ -1,0 +1,357 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A factor per route and site: measured over predicted time, robust to noise, which only ever adds. */
+#include "timing.h"
+#include "history.h"
+#include "spmm_autotune.h"
+
+#define RUNS_KNOWN  3    /* the first run warms up; the next ones count                        */
+#define HOT_CALLS   8    /* a site that was not called this often is not worth a trial         */
+#define TRIAL_REACH 3.0  /* predictions are not off by more: what costs more is not tried      */
+#define TRIAL_SHARE 0.01 /* of the time spent so far that trials may take                      */
+#define TRIAL_WORST 3.0  /* times its prediction that a host's route is charged before its first run    */
+#define DENSE_DOUBT 0.1  /* of a vendor's time that a prediction of it may be wrong by         */
+#define ASK_EVERY   8    /* calls of a device's site between two that ask what else there is to try ...   */
+#define ASK_SELDOM  256  /* ... and once the site is known: asking costs a microsecond, as much as a call */
+#define SITE_KNOWN  1024 /* calls                                                                         */
+#define DRIFT       1.3  /* a factor that moved this far changes the break-even densities      */
+#define AGAIN_FIRST 64   /* calls after which the routes that lost are measured again ...      */
+#define AGAIN_TIMES 4    /* ... and then each time that the calls have grown so many times     */
+#define LOSS_MAX    3.0  /* dense calls: what a run counts for that took longer was interrupted */
+
+/* Calls return before their work is done: the host's clock says nothing of them. */
+static bool is_asynchronous(const lac_ctx_t *ctx)
+{
+    return ctx->backend && ctx->backend->asynchronous;
+}
+
+static bool learns(const lac_ctx_t *ctx)
+{
+    return ctx->policy.learn && (!is_asynchronous(ctx) || ctx->backend->clock);
+}
+
+const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return learns(ctx) && site ? site->factor : NULL;
+}
+
+/* What predictions may be wrong by on the host: the constants are another machine's, or were measured on this
+ * one, perhaps beside other work; dense products of this kind were timed at other sites of this context. */
+#define SPARSE_DOUBT       1.5
+#define SPARSE_DOUBT_TUNED 1.25
+#define DENSE_DOUBT_HERE   2.0
+#define DENSE_DOUBT_TUNED  1.6
+#define DENSE_DOUBT_CLASS  1.3
+#define DENSEST            0.5 /* an operand with more nonzeros than zeros takes no sparse route on the host */
+#define CLASS_KNOWN        3   /* runs */
+
+static int class_of(const lac_problem_t *p, double predicted_us)
+{
+    lac_dim_t shorter = p->m < p->n ? p->m : p->n;
+    int shape = shorter == 1    ? 0
+                : shorter <= 64 ? 1
+                                : 2,
+        range = predicted_us < 30    ? 0
+                : predicted_us < 1e3 ? 1
+                                     : 2;
+    return 3 * shape + range;
+}
+
+/* What the model alone says of the vendor's product, and its row; negative where none applies. */
+static double dense_predicted_us(const lac_ctx_t *ctx, const lac_problem_t *p, int *row)
+{
+    for (int i = 0; i < ctx->route_count; i++) {
+        const lac_route_t *route = ctx->routes[i];
+        if (route->role != LAC_ROLE_DENSE || route->applicable(route, p) != LAC_FITS) continue;
+        *row = i;
+        return route->cost_us(route, p, &ctx->machine);
+    }
+    return -1.0;
+}
+
+/* What dense products of one kind took over what was predicted; 0: not known. */
+static double class_factor(const lac_ctx_t *ctx, const lac_problem_t *p, double predicted_us)
+{
+    const lac_dense_class_t *dense = &ctx->learned.dense[class_of(p, predicted_us)];
+    return learns(ctx) && dense->runs >= CLASS_KNOWN ? (double)dense->applied : 0.0;
+}
+
+bool lac_timing_dense(const lac_ctx_t *ctx, const lac_problem_t *p, int *row, double *us)
+{
+    double predicted = is_asynchronous(ctx) ? -1.0 : dense_predicted_us(ctx, p, row);
+    if (predicted < 0.0) return false;
+    double factor = class_factor(ctx, p, predicted);
+    *us = factor > 0.0 ? factor * predicted : predicted;
+    return true;
+}
+
+void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
+                       lac_preference_t *preference)
+{
+    preference->factor = lac_timing_factors(ctx, site);
+    if (is_asynchronous(ctx)) return; /* there the device's own measurements decide, after one trial */
+    int row;
+    preference->dense_factor = class_factor(ctx, p, dense_predicted_us(ctx, p, &row));
+    bool known = preference->dense_factor > 0.0;
+    preference->dense_doubt = known ? DENSE_DOUBT_CLASS : ctx->tuned ? DENSE_DOUBT_TUNED : DENSE_DOUBT_HERE;
+    preference->sparse_doubt = ctx->tuned ? SPARSE_DOUBT_TUNED : SPARSE_DOUBT;
+    preference->densest = DENSEST;
+}
+
+void lac_timing_spend(lac_ctx_t *ctx, lac_site_t *site, double us)
+{
+    site->spent_us += us;
+    ctx->learned.spent_us += us;
+}
+
+void lac_timing_settle(lac_ctx_t *ctx, double took_us, double instead_us)
+{
+    double lost = took_us > instead_us ? took_us - instead_us : 0.0;
+    ctx->learned.charged_us += lost - ctx->learned.charge_us;
+    ctx->learned.charge_us = 0.0;
+}
+
+static double budget_us(const lac_ctx_t *ctx)
+{
+    return TRIAL_SHARE * ctx->learned.spent_us - ctx->learned.charged_us;
+}
+
+bool lac_timing_every_call(const lac_ctx_t *ctx)
+{
+    return learns(ctx) && !is_asynchronous(ctx);
+}
+
+bool lac_timing_is_known(const lac_site_t *site, int row)
+{
+    return row < 0 || row >= LAC_ROUTES_MAX || site->runs[row] >= RUNS_KNOWN;
+}
+
+static bool is_sparse(const lac_route_t *route)
+{
+    return route->role == LAC_ROLE_SPARSE;
+}
+
+static bool can_be_tried(const lac_route_t *route)
+{
+    return is_sparse(route) || route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_NATIVE;
+}
+
+static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)
+{
+    for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++)
+        if (ctx->routes[i] == route) return i;
+    return -1;
+}
+
+bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return lac_timing_every_call(ctx) && site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
+}
+
+/* What a route lost by may have been the machine's bad moment: now and then it may show better times. */
+static void forgive(lac_site_t *site, int serving)
+{
+    site->again_at = (site->again_at ? site->again_at : AGAIN_FIRST) * AGAIN_TIMES;
+    for (int i = 0; i < LAC_ROUTES_MAX; i++)
+        if (i != serving && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
+}
+
+bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site)
+{
+    if (TRIAL_SHARE * site->spent_us < site->tried_us + site->lost_us) {
+        site->again_at = 2 * site->calls; /* what was tried has cost enough for now */
+        return false;
+    }
+    int serving = row_of(ctx, site->route);
+    bool changed = false;
+    forgive(site, serving);
+    /* Where a sparse route serves, trials find the others. Where none does, nobody counts, and no route can
+     * be tried of which no density is known: it takes a look, and what the model alone says, to find them. */
+    if (serving >= 0 && is_sparse(ctx->routes[serving])) return false;
+    for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
+        if (!is_sparse(ctx->routes[i]) || site->factor[i] <= 1.0f) continue;
+        site->factor[i] = site->break_even_factor[i] = 0.0f;
+        changed = true;
+    }
+    return changed;
+}
+
+/* A device's calls are too short to ask each time. What was looked at in this call is known in this call
+ * alone, where the dense route serves. */
+static bool may_ask(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    if (!is_asynchronous(ctx)) return true;
+    uint64_t every = site->calls < SITE_KNOWN ? ASK_EVERY : ASK_SELDOM;
+    bool due = site->probed || site->calls % every == 0;
+    return due && !ctx->backend->device->capturing(ctx->exec);
+}
+
+bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return learns(ctx) && site->calls >= HOT_CALLS && site->dense_us <= budget_us(ctx);
+}
+
+/* What a trial may lose. A vendor's product is predicted well enough for what it takes beyond the route that
+ * serves to count alone: it is what the caller must never be slower than, so it is tried early where it is
+ * close. Any other route may take far more than predicted: on a device, where the dense product may not have
+ * been measured, all of it counts; on the host, what it would lose were it three times as slow. */
+static double risk_us(const lac_ctx_t *ctx, const lac_route_t *route, double cost_us, double serving_us)
+{
+    if (route->role != LAC_ROLE_DENSE && is_asynchronous(ctx)) return cost_us;
+    if (route->role != LAC_ROLE_DENSE)
+        return TRIAL_WORST * cost_us > serving_us ? TRIAL_WORST * cost_us - serving_us : 0.0;
+    double doubt = DENSE_DOUBT * cost_us, beyond = cost_us - serving_us;
+    return beyond > doubt ? beyond : doubt;
+}
+
+/* Early enough to know what a trial is compared with, and late enough to be worth it. */
+static bool is_hot(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    if (is_asynchronous(ctx)) return site->calls >= HOT_CALLS;
+    bool serves_sparse = site->route && is_sparse(site->route);
+    return serves_sparse ? site->calls >= HOT_CALLS : lac_timing_is_known(site, site->dense_row);
+}
+
+bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
+{
+    double budget = budget_us(ctx), best = TRIAL_REACH * choice->cost_us;
+    double risk = 0.0, densest = is_asynchronous(ctx) ? 0.0 : DENSEST;
+    int row = -1;
+    bool again = site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
+    if (learns(ctx) && is_asynchronous(ctx) && again) forgive(site, choice->row);
+    if (!learns(ctx) || !is_hot(ctx, site) || budget <= 0.0 || !may_ask(ctx, site)) return false;
+    for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
+        const lac_route_t *route = ctx->routes[i];
+        if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
+        if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest)) continue;
+        double cost = route->cost_us(route, p, &ctx->machine);
+        if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
+        double risked = risk_us(ctx, route, cost, choice->cost_us);
+        if (cost >= best || risked > budget) continue;
+        best = cost;
+        risk = risked;
+        row = i;
+    }
+    if (row < 0) return false;
+    site->tried_us += risk;
+    ctx->learned.charged_us += risk;
+    ctx->learned.instead_us = choice->cost_us;
+    ctx->learned.charge_us = is_asynchronous(ctx) ? 0.0 : risk; /* a device's trial is not seen to its end */
+    choice->route = ctx->routes[row];
+    choice->row = row;
+    choice->cost_us = best;
+    choice->why = LAC_WHY_TRIAL;
+    return true;
+}
+
+/* What a run that was to find out about a route took beyond the dense product. */
+static void count_loss(lac_site_t *site, double took_us)
+{
+    double most = LOSS_MAX * site->dense_us, counted = took_us < most ? took_us : most;
+    if (counted > site->dense_us) site->lost_us += counted - site->dense_us;
+}
+
+/* A run of a route that is not known yet. The first is cold: page faults, workspace, a sleeping pool. Of the
+ * next ones the least counts, and not before there are enough: one alone may have been interrupted. */
+static void learn_first(lac_site_t *site, int row, float now, double took_us)
+{
+    float *first = &site->first[row], *factor = &site->factor[row];
+    if (++site->runs[row] < 2) return;
+    count_loss(site, took_us);
+    if (*first <= 0.0f || now < *first) *first = now;
+    if (site->runs[row] < RUNS_KNOWN) return;
+    if (*factor <= 0.0f || *first < *factor) *factor = *first;
+    *first = 0.0f;
+}
+
+/* What is faster than expected is the truth sooner than what is slower. */
+static float followed(float before, float now)
+{
+    if (now < before) return before + 0.3f * (now - before);
+    return before + 0.05f * ((now < 2.0f * before ? now : 2.0f * before) - before);
+}
+
+void lac_timing_learn_dense(lac_ctx_t *ctx, const lac_problem_t *p, double predicted_us, double took_us)
+{
+    if (predicted_us <= 0.0 || is_asynchronous(ctx)) return;
+    lac_dense_class_t *dense = &ctx->learned.dense[class_of(p, predicted_us)];
+    float now = (float)(took_us / predicted_us);
+    /* The least of the first runs, which are cold; then as a site's own factor. */
+    bool first = dense->runs < CLASS_KNOWN;
+    dense->factor =
+        first ? (dense->runs && dense->factor < now ? dense->factor : now) : followed(dense->factor, now);
+    if (++dense->runs < CLASS_KNOWN) return;
+    double drift = dense->applied > 0.0f ? (double)(dense->factor / dense->applied) : DRIFT;
+    if (drift < DRIFT && drift > 1.0 / DRIFT) return;
+    dense->applied = dense->factor;
+    ctx->learned.dense_epoch++;
+}
+
+bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicted_us, double took_us)
+{
+    lac_timing_spend(ctx, site, took_us);
+    site->learned++;
+    if (row < 0 || row >= LAC_ROUTES_MAX || predicted_us <= 0.0) return false;
+    float now = (float)(took_us / predicted_us);
+    if (lac_timing_is_known(site, row))
+        site->factor[row] = followed(site->factor[row], now);
+    else
+        learn_first(site, row, now, took_us);
+    if (!lac_timing_is_known(site, row)) return false;
+    double drift = site->break_even_factor[row] > 0.0f
+                       ? (double)(site->factor[row] / site->break_even_factor[row])
+                       : DRIFT;
+    if (drift < DRIFT && drift > 1.0 / DRIFT) return false;
+    site->break_even_factor[row] = site->factor[row];
+    return true;
+}
+
+bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
+{
+    if (!lac_timing_every_call(ctx) || row < 0 || row >= LAC_ROUTES_MAX) return false;
+    if (site->state == LAC_SITE_NEW) return false;
+    if (site->runs[row] < RUNS_KNOWN) return true;
+    bool may_pay = site->left.break_even > 0.0 || site->right.break_even > 0.0;
+    return may_pay && site->calls % 256 == 0;
+}
+
+/* Clocks few runs: the first ones of a route at a site, and one of many afterwards. */
+
+#define CLOCK_EVERY 1024 /* calls of a site whose route is known: a clocked one takes some 20 us more */
+
+static bool has_clock(const lac_ctx_t *ctx)
+{
+    return ctx->policy.learn && ctx->backend && ctx->backend->clock;
+}
+
+bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_t *choice)
+{
+    if (!site || !has_clock(ctx) || choice->row < 0) return false;
+    bool due = !lac_timing_is_known(site, choice->row) || site->calls % CLOCK_EVERY == 0;
+    if (due && ctx->backend->clock->begin(ctx->exec)) return true;
+    lac_timing_spend(ctx, site, choice->cost_us);
+    return false;
+}
+
+void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
+                           const lac_choice_t *choice)
+{
+    lac_timing_tag_t mark = {site ? site->id : 0, choice->row, 0.0};
+    if (site) mark.predicted_us = choice->route->cost_us(choice->route, p, &ctx->machine);
+    ctx->backend->clock->end(ctx->exec, &mark);
+}
+
+void lac_device_timing_collect(lac_ctx_t *ctx)
+{
+    lac_timing_tag_t mark;
+    double us;
+    if (!has_clock(ctx)) return;
+    while (ctx->backend->clock->done(ctx->exec, &mark, &us)) {
+        if (mark.row >= LAC_SPMM_AUTOTUNE_ROW) {
+            lac_spmm_autotune_learn(ctx->autotune, &mark, us);
+            continue;
+        }
+        lac_site_t *site = lac_site_numbered(&ctx->sites, mark.site); /* it may be gone by now */
+        if (site) lac_history_timed(ctx, site, &site->shape, mark.row, mark.predicted_us, us);
+    }
+}

@@ -1,0 +1,75 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Timing: what calls really took at a site corrects what the cost model predicts there. */
+#ifndef LACUNA_PLANNER_TIMING_H
+#define LACUNA_PLANNER_TIMING_H
+
+#include "context.h"
+#include "select.h"
+
+/* The site's factors for selection; NULL where learning is off. */
+const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site);
+
+/* Fills in what is measured and what is doubted of a product's costs: factors, doubts, the densest operand.
+ */
+void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
+                       lac_preference_t *preference);
+
+/* The row of the vendor's product and its time, predicted and corrected by dense products elsewhere, without
+ * weighing any other route. False on a device, and where no vendor's product applies. */
+bool lac_timing_dense(const lac_ctx_t *ctx, const lac_problem_t *p, int *row, double *us);
+
+/* Counts the time of a call. */
+void lac_timing_spend(lac_ctx_t *ctx, lac_site_t *site, double us);
+
+/* A dense product took so long: what that says of the machine's BLAS serves all sites. */
+void lac_timing_learn_dense(lac_ctx_t *ctx, const lac_problem_t *p, double predicted_us, double took_us);
+
+/* An attempt took so long in place of a route that takes instead_us: what it lost counts from now on, and no
+ * longer what the trial that it was, if any, might have lost. */
+void lac_timing_settle(lac_ctx_t *ctx, double took_us, double instead_us);
+
+/* True where the host's clock times each call; where calls return before their work is done, timing.h.
+ */
+bool lac_timing_every_call(const lac_ctx_t *ctx);
+
+/* True where the route in `row` was measured often enough at this site. */
+bool lac_timing_is_known(const lac_site_t *site, int row);
+
+/* True where the context can afford the trial of a route that takes as long as the site's dense one. */
+bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site);
+
+/* Replaces a choice by a route that was never measured at this site, where that could pay and the context can
+ * afford what the trial might lose: trials of all sites together take 1 % of the time of all calls, from the
+ * first call on. Returns true when it did. */
+bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);
+
+/* True where it is time to measure again what lost at this site. Only where each call is timed. */
+bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site);
+
+/* Lets routes that lost show better times, unless such trials have cost the site enough. Returns true where
+ * its break-even densities have to be found anew. */
+bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site);
+
+/* A run of the route in `row` took so long; predicted_us is what the model alone says of it. Returns true
+ * where the site's picture of its routes has changed enough for its break-even densities to be found anew. */
+bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicted_us, double took_us);
+
+/* True where the time of a call that is left to the caller's BLAS is worth measuring. */
+bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row);
+
+/* Timing where calls return before their work is done: some runs are clocked on the device, and what they
+ * took is learned by later calls. */
+
+/* Starts the device's clock for a run of `choice`, if its time is worth knowing. Returns true where
+ * lac_device_timing_end has to follow; otherwise the site is charged what was predicted. */
+bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_t *choice);
+
+/* The run is queued. A run that gave up (its site is NULL) teaches nothing. */
+void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
+                           const lac_choice_t *choice);
+
+/* Teaches the sites what has been measured since. */
+void lac_device_timing_collect(lac_ctx_t *ctx);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A route: one complete way to compute a problem, as a row of the route table. */
+#ifndef LACUNA_ROUTE_ROUTE_H
+#define LACUNA_ROUTE_ROUTE_H
+
+#include "machine.h"
+#include "sided.h"
+
+#include <stddef.h>
+
+/* Why a route does not apply; LAC_FITS where it does. */
+typedef enum lac_refusal {
+    LAC_FITS = 0,
+#define LAC_REFUSAL(name, text) LAC_REFUSED_##name,
+#include "refusal.def"
+#undef LAC_REFUSAL
+} lac_refusal_t;
+
+const char *lac_refusal_text(lac_refusal_t refusal);
+
+/* What a run saw on its way. */
+typedef struct lac_outcome {
+    bool declined;        /* the route gave up before it wrote to c: another must serve    */
+    double density;       /* of the operand it took as sparse, counted; negative: not seen */
+    double k_active;      /* fraction of k with any event; negative: not seen              */
+    const uint64_t *bits; /* in the backend's space until its next run: what is not zero of the c that was
+                             written, as p->epilogue asks for it; NULL: not seen */
+} lac_outcome_t;
+
+/* What a route is for: policy rests on this, never on a name. */
+typedef enum lac_role {
+    LAC_ROLE_SPARSE,  /* skips zeros of the operand on its side                            */
+    LAC_ROLE_TRIVIAL, /* there is nothing to sum                                           */
+    LAC_ROLE_DENSE,   /* the vendor's dense call                                           */
+    LAC_ROLE_NATIVE,  /* our own dense kernel: where there is no vendor, or was seen faster */
+    LAC_ROLE_ORACLE   /* a second opinion: runs only when forced                           */
+} lac_role_t;
+
+typedef struct lac_exec lac_exec_t; /* what a run may use; each backend knows its own */
+typedef struct lac_route lac_route_t;
+
+/* One row of the table. The functions take the row itself, so that one file can serve both sides. */
+struct lac_route {
+    const char *name; /* the backend name that forces it */
+    lac_role_t role;
+    lac_side_t side;
+    lac_refusal_t (*applicable)(const lac_route_t *route, const lac_problem_t *p);
+    double (*cost_us)(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine);
+    size_t (*bytes)(const lac_route_t *route, const lac_problem_t *p); /* beyond the operands */
+    lac_status_t (*run)(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out);
+    /* True where run does what p->epilogue says on its way; NULL: never. */
+    bool (*fuses_epilogue)(const lac_route_t *route, const lac_problem_t *p);
+};
+
+/* Rows that a route table has at most: as many a site can learn, and a decision's record can list. Each table
+ * asserts it. */
+#define LAC_ROUTES_MAX 16
+
+/* True where nothing is left to be done of p->epilogue once the route has run. */
+bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p);
+/* What the call adds to the route's own cost. */
+double lac_route_extra_us(const lac_route_t *route, const lac_problem_t *p);
+
+#endif

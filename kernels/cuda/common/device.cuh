@@ -1,0 +1,180 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Device helpers shared by the kernels: extents, scalars, launch of a configured grid, the epilogue of an
+ * element, the length of runs of sums. */
+#ifndef LACUNA_CUDA_COMMON_DEVICE_CUH
+#define LACUNA_CUDA_COMMON_DEVICE_CUH
+
+#include "primitives.cuh"
+#include "cuda_kernels.h"
+
+#include <atomic>
+
+namespace lacuna
+{
+
+constexpr int kWarp = 32;
+constexpr unsigned kFull = 0xffffffffu;
+
+__host__ __device__ constexpr int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+__host__ __device__ constexpr int64_t round_up(int64_t a, int64_t b)
+{
+    return ceil_div(a, b) * b;
+}
+template <typename T> __host__ __device__ constexpr T min(T a, T b)
+{
+    return a < b ? a : b;
+}
+template <typename T> __host__ __device__ constexpr T max(T a, T b)
+{
+    return a > b ? a : b;
+}
+
+__device__ inline float load_scalar(lac_cuda_scalar_t s)
+{
+    return s.device ? *s.device : s.value;
+}
+
+/* beta at + alpha sum, as BLAS has it: with alpha = 0 the sum is not looked at, with beta = 0 what was there
+ * is not. */
+__device__ inline float scaled(const float *at, float sum, float alpha, float beta)
+{
+    const float x = alpha == 0.0f ? 0.0f : alpha * sum;
+    return beta == 0.0f ? x : fmaf(beta, *at, x);
+}
+
+__device__ inline unsigned lanes_below(int lane)
+{
+    return (1u << lane) - 1u;
+}
+
+struct Device {
+    int sms;
+    bool hopper; /* clusters, distributed shared memory, programmatic dependent launch */
+    int shared; /* bytes of shared memory that a block can have: 227 KiB, 163 on an A100, 99 on most others */
+};
+
+/* Asked at every launch: what does not change is asked of CUDA once. */
+inline Device current_device()
+{
+    constexpr int kKnown = 64;
+    /* Twice the multiprocessors, and 1 for a Hopper; above, shared memory in pieces of kPiece. 0: not asked
+     * yet. */
+    constexpr int kPiece = 256, kShift = 16;
+    static std::atomic<int> known[kKnown];
+    int id = 0, sms = 1, major = 0, shared = 48 * 1024;
+    cudaGetDevice(&id);
+    int packed = id < kKnown ? known[id].load(std::memory_order_relaxed) : 0;
+    if (!packed) {
+        cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, id);
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
+        cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, id);
+        packed = shared / kPiece << kShift | (2 * sms + (major >= 9));
+        if (id < kKnown) known[id].store(packed, std::memory_order_relaxed);
+    }
+    return {packed % (1 << kShift) / 2, packed % 2 != 0, (packed >> kShift) * kPiece};
+}
+
+struct Launch {
+    dim3 grid, block;
+    size_t shared;
+    int cluster;       /* blocks along x that make a cluster                            */
+    bool programmatic; /* may begin before its predecessor in the stream has ended      */
+    cudaStream_t stream;
+};
+
+template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch &l, Args args)
+{
+    const void *entry = (const void *)kernel;
+    if (l.shared > 48 * 1024 && cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                     (int)l.shared) != cudaSuccess)
+        return LAC_ERR_VENDOR;
+    if (l.cluster > 8 &&
+        cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess)
+        return LAC_ERR_VENDOR;
+    cudaLaunchAttribute attr[2];
+    unsigned count = 0;
+    if (l.cluster > 1) {
+        attr[count].id = cudaLaunchAttributeClusterDimension;
+        attr[count].val.clusterDim.x = (unsigned)l.cluster;
+        attr[count].val.clusterDim.y = 1;
+        attr[count++].val.clusterDim.z = 1;
+    }
+    if (l.programmatic && current_device().hopper) {
+        attr[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attr[count++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = l.grid;
+    config.blockDim = l.block;
+    config.dynamicSmemBytes = l.shared;
+    config.stream = l.stream;
+    config.attrs = attr;
+    config.numAttrs = count;
+    return cudaLaunchKernelEx(&config, kernel, args) == cudaSuccess ? LAC_OK : LAC_ERR_VENDOR;
+}
+
+inline bool aligned(const void *p, size_t bytes)
+{
+    return ((uintptr_t)p & (bytes - 1)) == 0;
+}
+inline bool fits(int64_t x)
+{
+    return x >= 0 && x < INT32_MAX;
+}
+
+/* Bias and activation of one element: the same bits where it is written as in a pass behind. */
+
+/* What is added to element (row, col) of an output. */
+__device__ inline float bias_at(const lac_cuda_epilogue_t &epilogue, int64_t row, int64_t col)
+{
+    return epilogue.bias ? epilogue.bias[epilogue.of_rows ? row : col] : 0.0f;
+}
+
+/* x + bias where that, or its magnitude, is not <= limit, else 0. The sum is never part of a multiply-add,
+ * and a bias of 0 is added too: it makes -0 to 0. */
+__device__ inline float apply_epilogue(const lac_cuda_epilogue_t &epilogue, float x, float bias)
+{
+    x = __fadd_rn(x, bias);
+    return (epilogue.magnitude ? fabsf(x) : x) <= epilogue.limit ? 0.0f : x;
+}
+
+/* x with what follows, if anything does. */
+__device__ inline float with_epilogue(const lac_cuda_epilogue_t &epilogue, float x, float bias)
+{
+    return epilogue.any ? apply_epilogue(epilogue, x, bias) : x;
+}
+
+/* at := beta at + alpha sum, and what follows; at is element (row, col) of the output. Returns it. */
+__device__ inline float store_with_epilogue(float *at, float sum, float alpha, float beta,
+                                            const lac_cuda_epilogue_t &epilogue, int64_t row, int64_t col)
+{
+    const float x = scaled(at, sum, alpha, beta);
+    return *at = epilogue.any ? apply_epilogue(epilogue, x, bias_at(epilogue, row, col)) : x;
+}
+
+/* How many terms one accumulator adds one after the other before it is added to a total.
+ *
+ * The rounding error of a straight sum of n terms grows with n where they have one sign and with its square
+ * root where they cancel. A vendor's GEMM divides k among warps and blocks, and adds up the parts: its sums
+ * of a few hundred nonzeros are three times as accurate as one accumulator's. Two levels of sums, short runs
+ * and the total of the runs, are as accurate as that. */
+
+constexpr int kShortestRun = 16; /* of 20 .. 100 terms: 1.4 times the error of eight parts; 32: 1.9 times */
+constexpr int kLongestRun = 512;
+constexpr int kRunsOfSum = 48; /* at most, of which a total is made, between these two bounds */
+
+/* Length of the runs of a sum of about so many terms: a power of two. */
+__host__ __device__ constexpr int run_length(int64_t terms)
+{
+    int length = kShortestRun;
+    while (length < kLongestRun && (int64_t)length * kRunsOfSum < terms) length *= 2;
+    return length;
+}
+
+} // namespace lacuna
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What a kernel asks of the machine and CUDA C has no word for: shared memory by address, clusters,
+ * programmatic launch, loads with a hint, bf16. */
+#ifndef LACUNA_CUDA_COMMON_PRIMITIVES_CUH
+#define LACUNA_CUDA_COMMON_PRIMITIVES_CUH
+
+#include <cuda_runtime.h>
+
+#include <stdint.h>
+
+/* Declares `name`, an array of `type` in the shared memory that the launch asked for. */
+#define LACUNA_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
+
+namespace lacuna
+{
+
+__device__ inline unsigned shared_address(const void *p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
+/* Sixteen bytes of shared memory, read before what comes later in the program: to save registers, the
+ * compiler would put each of a row's reads behind the use of the one before. */
+__device__ inline float4 read_now(unsigned address)
+{
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
+/* threadIdx.x, read at this place: for what it is needed only behind a loop whose registers are all in use.
+ */
+__device__ inline int thread_here()
+{
+    int x;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(x));
+    return x;
+}
+
+/* For what passes through once, and must not displace other things in the first cache. */
+__device__ inline float load_once(const float *p)
+{
+    float x;
+    asm volatile("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(x) : "l"(p));
+    return x;
+}
+
+/* The same of four; 16-byte aligned. */
+__device__ inline float4 load_once4(const float *p)
+{
+    float4 x;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "l"(p));
+    return x;
+}
+
+/* The bf16 numbers nearest to two floats: hi above, lo below. */
+__device__ inline uint32_t nearest_bf16(float lo, float hi)
+{
+    uint32_t both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(hi), "f"(lo));
+    return both;
+}
+
+/* A cluster of one is an ordinary block: then the barrier is __syncthreads and addresses stay local. Below
+ * compute 9.0 there are no clusters and the launchers never ask for one. */
+__device__ inline void cluster_arrive_relaxed(int cluster)
+{
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+
+__device__ inline void cluster_wait(int cluster)
+{
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+__device__ inline void cluster_sync(int cluster)
+{
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) {
+        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        return;
+    }
+#endif
+    __syncthreads();
+}
+
+/* The address, in block `rank` of the cluster, of what `p` is in this block's shared memory. */
+__device__ inline unsigned cluster_address(const void *p, int rank, int cluster)
+{
+    unsigned local = shared_address(p);
+#if __CUDA_ARCH__ >= 900
+    if (cluster > 1) {
+        unsigned remote;
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(local), "r"(rank));
+        return remote;
+    }
+#endif
+    return local;
+}
+
+__device__ inline void cluster_store(unsigned address, float x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+#else
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+#endif
+}
+
+__device__ inline void cluster_store(unsigned address, float4 x)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y),
+                 "f"(x.z), "f"(x.w)
+                 : "memory");
+#else
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(x.x), "f"(x.y), "f"(x.z),
+                 "f"(x.w)
+                 : "memory");
+#endif
+}
+
+/* Programmatic dependent launch: let the next kernel of the stream begin; wait for the previous one's writes.
+ */
+__device__ inline void dependents_launch()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+__device__ inline void dependency_wait()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+} // namespace lacuna
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Product of a CSR matrix with many rows and a short W: the lanes of a warp share out a row's nonzeros. */
+#include "event/gather.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kWarps = 8;  /* per block                          */
+constexpr int kUnroll = 4; /* nonzeros that a lane has in flight */
+
+struct ShortArgs {
+    GemmArgs p;
+    lac_cuda_csr_t s;
+    int row_warps; /* rows per block; kWarps / row_warps warps share one */
+};
+
+/* Blocks of a multiprocessor: they hide the way to W. */
+constexpr int resident(int vec, int lanes, bool wide)
+{
+    return wide || vec < 4 ? 8 : lanes == 1 ? 6 : 5;
+}
+
+/* out := beta out + alpha S W, S[m, k] as CSR, W[k, n] with any strides, n <= kLanes * kVec.
+ *
+ * Mapping   kLanes lanes hold the columns of one nonzero, kVec each, and 32 / kLanes such groups walk the row
+ *           together; kWarps / row_warps warps take equal shares of it.
+ * Layout    kWide: W by rows, its rows 16-byte aligned, n a multiple of kVec = 4.
+ * Bytes     8 per nonzero (4 where all values are 1) once; W from cache, once per nonzero; out once.
+ * Order     nonzeros of a lane ascending, in short runs that are added up, lanes by a butterfly, warps
+ *           ascending: no atomics.
+ * Limit     meant to be DRAM for S while W fits the cache. */
+template <int kVec, int kLanes, bool kWide>
+__global__ __launch_bounds__(kWarps *kWarp,
+                             resident(kVec, kLanes,
+                                      kWide)) void spmm_narrow(const __grid_constant__ ShortArgs a)
+{
+    constexpr int kGroups = kWarp / kLanes, kColumns = kVec * kLanes;
+    __align__(16) __shared__ float totals[kWarps][kWarp * kVec]; /* of lanes, then of columns */
+    const GemmArgs &p = a.p;
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, shares = kWarps / a.row_warps;
+    const int64_t row = (int64_t)blockIdx.x * a.row_warps + warp / shares;
+    const int j = lane % kLanes * kVec;
+    float acc[kVec] = {}, *const total = totals[warp] + lane * kVec;
+#pragma unroll
+    for (int c = 0; c < kVec; c++) total[c] = 0.0f;
+    if (row < p.m) {
+        const int64_t p0 = a.s.ptr[row], all = a.s.ptr[row + 1] - p0, share = ceil_div(all, shares);
+        const int64_t begin = p0 + min(all, warp % shares * share), end = min(p0 + all, begin + share);
+        const float *w = p.w + (int64_t)j * p.wjs;
+        const int run = run_length(share / kGroups) / kUnroll;
+        int left = run;
+        for (int64_t e = begin + lane / kLanes; e < end; e += kGroups * kUnroll, left--) {
+            if (left == 0) {
+                left = run;
+#pragma unroll
+                for (int c = 0; c < kVec; c++) total[c] += acc[c], acc[c] = 0.0f;
+            }
+            int64_t at[kUnroll];
+            float v[kUnroll], x[kUnroll][kVec];
+#pragma unroll
+            for (int u = 0; u < kUnroll; u++) {
+                const bool live = e + u * kGroups < end;
+                at[u] = live ? (int64_t)a.s.idx[e + u * kGroups] * p.wks : -1;
+                v[u] = live && a.s.val ? a.s.val[e + u * kGroups] : 1.0f;
+            }
+#pragma unroll
+            for (int u = 0; u < kUnroll; u++) {
+                if constexpr (kWide) {
+                    static_assert(kVec == 4, "one 16-byte load");
+                    float4 q = make_float4(0, 0, 0, 0);
+                    if (at[u] >= 0 && j < p.n) q = __ldg((const float4 *)(w + at[u]));
+                    x[u][0] = q.x, x[u][1] = q.y, x[u][2] = q.z, x[u][3] = q.w;
+                } else {
+#pragma unroll
+                    for (int c = 0; c < kVec; c++)
+                        x[u][c] = at[u] >= 0 && j + c < p.n ? __ldg(w + at[u] + (int64_t)c * p.wjs) : 0.0f;
+                }
+            }
+#pragma unroll
+            for (int u = 0; u < kUnroll; u++)
+#pragma unroll
+                for (int c = 0; c < kVec; c++)
+                    if (at[u] >= 0) acc[c] = fmaf(v[u], x[u][c], acc[c]);
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < kVec; c++) {
+        acc[c] += total[c];
+#pragma unroll
+        for (int d = kLanes; d < kWarp; d *= 2) acc[c] += __shfl_xor_sync(kFull, acc[c], d);
+    }
+    __syncwarp();
+    if (lane < kLanes)
+#pragma unroll
+        for (int c = 0; c < kVec; c++) totals[warp][j + c] = acc[c];
+    __syncthreads();
+
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    for (int t = threadIdx.x; t < a.row_warps * kColumns; t += kWarps * kWarp) {
+        const bool along_row = p.cs <= p.rs;
+        const int r = along_row ? t / kColumns : t % a.row_warps,
+                  c = along_row ? t % kColumns : t / a.row_warps;
+        const int64_t i = (int64_t)blockIdx.x * a.row_warps + r;
+        if (i >= p.m || c >= p.n) continue;
+        float sum = 0;
+        for (int w = 0; w < shares; w++) sum += totals[r * shares + w][c];
+        store_sum(p, (int)i, c, sum, alpha, beta);
+    }
+}
+
+template <int kLanes> lac_status_t launch_lanes(const ShortArgs &a, bool wide, const Launch &l)
+{
+    return wide ? launch(spmm_narrow<4, kLanes, true>, l, a) : launch(spmm_narrow<4, kLanes, false>, l, a);
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_spmm_narrow(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                                             lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!extents_fit(p) || p->n > LAC_CUDA_NARROW_MAX) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const Device device = current_device();
+    ShortArgs a = {make_gemm_args(p), *s, kWarps};
+    /* Few rows: more warps for each, until every multiprocessor has some. */
+    while (a.row_warps > 1 && ceil_div(p->m, a.row_warps) < 4 * device.sms) a.row_warps /= 2;
+    const Launch l = {
+        dim3(unsigned(ceil_div(p->m, a.row_warps))), dim3(kWarps * kWarp), 0, 1, false, (cudaStream_t)stream};
+    const bool wide = wide_loads(p);
+    return p->n == 1    ? launch(spmm_narrow<1, 1, false>, l, a)
+           : p->n == 2  ? launch(spmm_narrow<2, 1, false>, l, a)
+           : p->n <= 4  ? launch_lanes<1>(a, wide, l)
+           : p->n <= 8  ? launch_lanes<2>(a, wide, l)
+           : p->n <= 16 ? launch_lanes<4>(a, wide, l)
+           : p->n <= 32 ? launch_lanes<8>(a, wide, l)
+                        : launch_lanes<16>(a, wide, l);
+}

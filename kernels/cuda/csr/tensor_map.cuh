@@ -1,0 +1,50 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Tiles of a matrix brought into shared memory by the copy engine: their description, and the copy.
+ * Compute 9.0.
+ */
+#ifndef LACUNA_CUDA_CSR_TENSOR_MAP_CUH
+#define LACUNA_CUDA_CSR_TENSOR_MAP_CUH
+
+#include <cuda.h>
+
+#include "common/async_copy.cuh"
+
+namespace lacuna
+{
+
+/* Describes a f32 matrix by rows, tiles of box_rows x box_cols of it (at most 256 each); what lies outside
+ * the matrix is read as 0. w and ld are multiples of 16 bytes. The driver's function is asked for once. */
+inline bool make_tensor_map(CUtensorMap *map, const float *w, int64_t rows, int64_t cols, int64_t ld,
+                            int box_rows, int box_cols)
+{
+    typedef decltype(&cuTensorMapEncodeTiled) Encode;
+    static const Encode encode = [] {
+        void *found = nullptr;
+        cudaDriverEntryPointQueryResult result;
+        const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
+                                                                   cudaEnableDefault, &result);
+        return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? (Encode)found : nullptr;
+    }();
+    const cuuint64_t extent[] = {(cuuint64_t)cols, (cuuint64_t)rows},
+                     stride[] = {(cuuint64_t)ld * sizeof(float)};
+    const cuuint32_t box[] = {(cuuint32_t)box_cols, (cuuint32_t)box_rows}, step[] = {1, 1};
+    return encode &&
+           encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)w, extent, stride, box, step,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+/* Begins the copy of the tile at (row, col); one thread. All of the tile counts as bytes that come. */
+__device__ inline void copy_tile(void *to, const CUtensorMap *map, int row, int col, barrier_t *done)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(to)),
+                 "l"(map), "r"(col), "r"(row), "r"(shared_address(done))
+                 : "memory");
+#endif
+}
+
+} // namespace lacuna
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The parts that all event products share: events, packing, gathering slices of W, the fixed-order reduction.
+ */
+#ifndef LACUNA_CUDA_EVENT_GATHER_CUH
+#define LACUNA_CUDA_EVENT_GATHER_CUH
+
+#include "common/device.cuh"
+
+#include <cfloat>
+
+namespace lacuna
+{
+
+/* One nonzero of S in the row that owns the queue. */
+struct alignas(8) Event {
+    int k;
+    float v;
+};
+
+/* The product without S; element (k, j) of W lies at w[k * wks + j * wjs]. */
+struct GemmArgs {
+    int m, n, k;
+    lac_cuda_scalar_t alpha, beta;
+    const float *w;
+    int wks, wjs;
+    float *out;
+    int64_t rs, cs;
+    lac_cuda_epilogue_t epilogue;
+};
+
+/* How a launch is cut: a block holds row_warps x k_warps warps, a cluster of blocks one tile of out. */
+struct Split {
+    int row_warps, k_warps, cluster;
+};
+
+constexpr int kLaneColumns = 4; /* columns of W that a lane holds per unit of vec: 16 bytes */
+constexpr int kTileColumns = kWarp * kLaneColumns;
+constexpr int kInFlight =
+    4; /* 16-byte loads of W that a lane has in flight; 8 cost more in registers than they gave */
+constexpr int kMaxWarps = 32; /* per block: 64 registers a thread */
+
+/* Packing ------------------------------------------------------------------------------------------------ */
+
+/* A row of S as the scan sees it: element k at p[k * stride]. quads: contiguous, 4-element aligned, and the
+ * end of every scanned range a multiple of 4. */
+template <typename T> struct ScanRow {
+    const T *p;
+    int64_t stride;
+    bool quads;
+};
+
+__device__ inline void load_quad(float (&x)[4], const float *p)
+{
+    float4 q = *(const float4 *)p;
+    x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
+}
+
+__device__ inline void load_quad(uint8_t (&x)[4], const uint8_t *p)
+{
+    uchar4 q = *(const uchar4 *)p;
+    x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
+}
+
+__device__ inline float event_value(float x)
+{
+    return x;
+}
+__device__ inline float event_value(uint8_t x)
+{
+    return x ? 1.0f : 0.0f;
+}
+
+/* This lane's four of the 128 elements from `base` on, zero from `end` on. */
+template <typename T>
+__device__ inline void scan_load(T (&x)[4], const ScanRow<T> &row, int base, int end, int lane)
+{
+    x[0] = x[1] = x[2] = x[3] = T(0);
+    if (row.quads) {
+        int k = base + 4 * lane;
+        if (k < end) load_quad(x, row.p + k);
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        int k = base + kWarp * c + lane;
+        if (k < end) x[c] = row.p[k * row.stride];
+    }
+}
+
+/* Appends the nonzeros of 128 elements to a queue, ascending in k; returns how many there were. list: the k
+ * of each place. */
+template <typename T>
+__device__ inline int scan_pack(const T (&x)[4], bool quads, int base, Event *queue, int lane,
+                                const int32_t *list = nullptr)
+{
+    const auto k_of = [list](int place) { return list ? list[place] : place; };
+    unsigned mask = 0;
+#pragma unroll
+    for (int c = 0; c < 4; c++) mask |= (x[c] != T(0)) << c;
+    if (!__any_sync(kFull, mask)) return 0;
+    const unsigned below = lanes_below(lane);
+    if (quads) {
+        const int mine = __popc(mask);
+        const unsigned b0 = __ballot_sync(kFull, mine & 1), b1 = __ballot_sync(kFull, mine & 2),
+                       b2 = __ballot_sync(kFull, mine & 4);
+        int at = __popc(b0 & below) + 2 * __popc(b1 & below) + 4 * __popc(b2 & below);
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            if (mask >> c & 1) queue[at++] = {k_of(base + 4 * lane + c), event_value(x[c])};
+        return __popc(b0) + 2 * __popc(b1) + 4 * __popc(b2);
+    }
+    int total = 0;
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        const unsigned b = __ballot_sync(kFull, mask >> c & 1);
+        if (mask >> c & 1)
+            queue[total + __popc(b & below)] = {k_of(base + kWarp * c + lane), event_value(x[c])};
+        total += __popc(b);
+    }
+    return total;
+}
+
+/* Gathering ---------------------------------------------------------------------------------------------- */
+
+/* The columns of one lane. Wide: W by rows with 16-byte loads, lane l holds columns 4 l .. 4 l + 3 of each
+ * 128. Otherwise: any strides, lane l holds columns l, l + 32, l + 64, l + 96 of each 128. */
+template <int kVec, bool kWide> struct LaneColumns {
+    const float *base;
+    int j, n;
+    int64_t step; /* narrow: distance of 32 columns, in elements */
+
+    __device__ LaneColumns(const GemmArgs &p, int j0, int lane)
+        : j(j0 + (kWide ? 4 * lane : lane)), n(p.n), step((int64_t)kWarp * p.wjs)
+    {
+        base = p.w + (int64_t)j * (kWide ? 1 : p.wjs);
+    }
+
+    /* Columns outside W are zero. */
+    __device__ void load(float (&x)[kLaneColumns * kVec], int64_t offset) const
+    {
+#pragma unroll
+        for (int v = 0; v < kVec; v++) {
+            if (kWide) {
+                float4 q = make_float4(0, 0, 0, 0);
+                if (j + kTileColumns * v < n) q = __ldg((const float4 *)(base + offset + kTileColumns * v));
+                x[4 * v] = q.x, x[4 * v + 1] = q.y, x[4 * v + 2] = q.z, x[4 * v + 3] = q.w;
+            } else {
+#pragma unroll
+                for (int c = 4 * v; c < 4 * v + 4; c++)
+                    x[c] = j + kWarp * c < n ? __ldg(base + offset + c * step) : 0.0f;
+            }
+        }
+    }
+};
+
+/* acc += v * W[k, my columns] for `live` events, all their loads of W in flight before the first use. The
+ * values are read from shared memory a second time rather than held: registers are what limits the loads in
+ * flight. */
+template <int kVec, bool kWide, int kUnroll, bool kAll>
+__device__ inline void gather_batch(const Event *queue, int live, const LaneColumns<kVec, kWide> &columns,
+                                    int wks, float (&acc)[kLaneColumns * kVec])
+{
+    float w[kUnroll][kLaneColumns * kVec];
+#pragma unroll
+    for (int u = 0; u < kUnroll; u++)
+        if (kAll || u < live) columns.load(w[u], (int64_t)queue[u].k * wks);
+#pragma unroll
+    for (int u = 0; u < kUnroll; u++)
+        if (kAll || u < live) {
+            const float v = queue[u].v;
+#pragma unroll
+            for (int c = 0; c < kLaneColumns * kVec; c++) acc[c] = fmaf(v, w[u][c], acc[c]);
+        }
+}
+
+/* The same for a queue of any length, in order. */
+template <int kVec, bool kWide>
+__device__ inline void gather(const Event *queue, int count, const LaneColumns<kVec, kWide> &columns, int wks,
+                              float (&acc)[kLaneColumns * kVec])
+{
+    constexpr int kUnroll = kInFlight / kVec;
+    int e = 0;
+    for (; e + kUnroll <= count; e += kUnroll)
+        gather_batch<kVec, kWide, kUnroll, true>(queue + e, kUnroll, columns, wks, acc);
+    if (e < count) gather_batch<kVec, kWide, kUnroll, false>(queue + e, count - e, columns, wks, acc);
+}
+
+/* A lane's sums in short runs: the run in registers, the total of the runs before it in shared memory, of
+ * which a warp has kTileColumns * kVec floats. */
+template <int kVec, bool kWide> struct RunSums {
+    float run[kLaneColumns * kVec];
+    float *total; /* this lane's first */
+
+    __device__ RunSums(float *of_warp, int lane) : run{}, total(of_warp + (kWide ? 4 * lane : lane))
+    {
+        keep();
+    }
+
+    __device__ void keep()
+    {
+#pragma unroll
+        for (int v = 0; v < kVec; v++)
+            if (kWide) {
+                *(float4 *)(total + kTileColumns * v) =
+                    make_float4(run[4 * v], run[4 * v + 1], run[4 * v + 2], run[4 * v + 3]);
+            } else {
+#pragma unroll
+                for (int c = 4 * v; c < 4 * v + 4; c++) total[kWarp * c] = run[c];
+            }
+    }
+
+    /* The sums so far, in `run`. */
+    __device__ void add_total()
+    {
+#pragma unroll
+        for (int v = 0; v < kVec; v++)
+            if (kWide) {
+                float x[4];
+                load_quad(x, total + kTileColumns * v);
+#pragma unroll
+                for (int c = 0; c < 4; c++) run[4 * v + c] += x[c];
+            } else {
+#pragma unroll
+                for (int c = 4 * v; c < 4 * v + 4; c++) run[c] += total[kWarp * c];
+            }
+    }
+
+    /* total += run. What rounding takes away there begins the next run, so that the sum of many runs is as
+     * exact as a run (Knuth's TwoSum); nothing where that is no number, so that an Inf stays one. */
+    __device__ void add_to_total(float &total_c, float &run_c)
+    {
+        const float sum = total_c + run_c, added = sum - total_c;
+        const float lost = (total_c - (sum - added)) + (run_c - added);
+        total_c = sum;
+        run_c = fabsf(lost) <= FLT_MAX ? lost : 0.0f;
+    }
+
+    /* Begins another run. */
+    __device__ void settle()
+    {
+#pragma unroll
+        for (int v = 0; v < kVec; v++)
+            if (kWide) {
+                float x[4];
+                load_quad(x, total + kTileColumns * v);
+#pragma unroll
+                for (int c = 0; c < 4; c++) add_to_total(x[c], run[4 * v + c]);
+                *(float4 *)(total + kTileColumns * v) = make_float4(x[0], x[1], x[2], x[3]);
+            } else {
+#pragma unroll
+                for (int c = 4 * v; c < 4 * v + 4; c++) add_to_total(total[kWarp * c], run[c]);
+            }
+    }
+};
+
+/* gather() in runs of `length`, a power of two, events; `before` of them were gathered from this range. A run
+ * may begin with what is left of the range before. */
+template <int kVec, bool kWide>
+__device__ inline void gather_runs(const Event *queue, int before, int count,
+                                   const LaneColumns<kVec, kWide> &columns, int wks,
+                                   RunSums<kVec, kWide> &sums, int length)
+{
+#pragma unroll 1
+    for (int e = 0; e < count; e += length) {
+        if (before + e > 0 && ((before + e) & (length - 1)) == 0) sums.settle();
+        gather<kVec, kWide>(queue + e, min(length, count - e), columns, wks, sums.run);
+    }
+}
+
+/* Reduction ---------------------------------------------------------------------------------------------- */
+
+/* Every block of a cluster owns kTileColumns * vec / cluster columns of the tile and receives, in its shared
+ * memory, the partial sums [slice][row][column] of all slices of k: pushed, so that one barrier suffices. */
+template <int kVec, bool kWide>
+__device__ inline void push_partial(float *received, const float (&acc)[kLaneColumns * kVec], int slice,
+                                    int row, int rows, int cluster, int lane)
+{
+    const int owned = kTileColumns * kVec / cluster; /* a power of two */
+#pragma unroll
+    for (int v = 0; v < kVec; v++) {
+        if (kWide) {
+            int column = kTileColumns * v + 4 * lane;
+            const float *at = received + ((slice * rows + row) * owned + column % owned);
+            cluster_store(cluster_address(at, column / owned, cluster),
+                          make_float4(acc[4 * v], acc[4 * v + 1], acc[4 * v + 2], acc[4 * v + 3]));
+        } else {
+#pragma unroll
+            for (int c = 4 * v; c < 4 * v + 4; c++) {
+                int column = kWarp * c + lane;
+                const float *at = received + ((slice * rows + row) * owned + column % owned);
+                cluster_store(cluster_address(at, column / owned, cluster), acc[c]);
+            }
+        }
+    }
+}
+
+/* out[i, j] := beta out[i, j] + alpha sum, and what follows. */
+__device__ inline void store_sum(const GemmArgs &p, int i, int j, float sum, float alpha, float beta)
+{
+    store_with_epilogue(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.epilogue, i, j);
+}
+
+/* Whether four columns of the output are written at once: nothing is read, and they lie together. */
+__device__ inline bool stores_fours(const GemmArgs &p, float alpha, float beta)
+{
+    return p.cs == 1 && p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0 && alpha != 0.0f &&
+           beta == 0.0f;
+}
+
+/* The biases of the columns from j on, as far as there are columns; 0 where rows have them. */
+template <int kCount> __device__ inline void read_biases(float *bias, const GemmArgs &p, int j)
+{
+#pragma unroll
+    for (int q = 0; q < kCount; q++)
+        bias[q] = p.epilogue.any && !p.epilogue.of_rows ? bias_at(p.epilogue, 0, min(j + q, p.n - 1)) : 0.0f;
+}
+
+/* out[i, j .. j + 3] := beta out + alpha sums, and what follows, as far as there are columns. fours: all at
+ * once; kPast: past the caches then. */
+template <bool kPast>
+__device__ inline void store_four(const GemmArgs &p, int i, int j, const float *sum, const float *bias,
+                                  bool fours, float alpha, float beta)
+{
+    float *const at = p.out + i * p.rs + j * p.cs;
+    if (fours && j < p.n) {
+        float x[4];
+#pragma unroll
+        for (int q = 0; q < 4; q++) x[q] = with_epilogue(p.epilogue, alpha * sum[q], bias[q]);
+        const float4 four = make_float4(x[0], x[1], x[2], x[3]);
+        if (kPast)
+            __stcs((float4 *)at, four);
+        else
+            *(float4 *)at = four;
+    }
+    if (fours) return;
+#pragma unroll
+    for (int q = 0; q < 4; q++)
+        if (j + q < p.n)
+            at[q * p.cs] = with_epilogue(p.epilogue, scaled(at + q * p.cs, sum[q], alpha, beta), bias[q]);
+}
+
+/* Sums the received partials [slice][row][column] in slice order and writes out the rows [i0, i1) that lie in
+ * [0, rows) and the columns from j0 on. */
+__device__ inline void store_sums(const GemmArgs &p, const float *received, int slices, int rows, int owned,
+                                  int i0, int i1, int j0)
+{
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    const bool along_row = p.cs <= p.rs;
+    for (int t = threadIdx.x; t < rows * owned; t += blockDim.x) {
+        const int row = along_row ? t / owned : t % rows, column = along_row ? t % owned : t / rows;
+        const int i = i0 + row, j = j0 + column;
+        if (i >= i1 || j >= p.n) continue;
+        float sum = 0;
+#pragma unroll 8
+        for (int s = 0; s < slices; s++) sum += received[(s * rows + row) * owned + column];
+        store_sum(p, i, j, sum, alpha, beta);
+    }
+}
+
+/* Launch-side helpers -------------------------------------------------------------------------------------
+ */
+
+inline GemmArgs make_gemm_args(const lac_cuda_product_t *p)
+{
+    const bool by_rows = p->order == LAC_CUDA_ROWS;
+    return {(int)p->m,
+            (int)p->n,
+            (int)p->k,
+            p->alpha,
+            p->beta,
+            p->w,
+            by_rows ? (int)p->ldw : 1,
+            by_rows ? 1 : (int)p->ldw,
+            p->out,
+            p->rs,
+            p->cs,
+            p->epilogue};
+}
+
+inline bool wide_loads(const lac_cuda_product_t *p)
+{
+    return p->order == LAC_CUDA_ROWS && p->n % 4 == 0 && p->ldw % 4 == 0 && aligned(p->w, 16);
+}
+
+inline bool extents_fit(const lac_cuda_product_t *p)
+{
+    return fits(p->m) && fits(p->n) && fits(p->k) && fits(p->ldw);
+}
+
+/* What the event products for W by columns share: sums across the lanes of a warp. */
+
+/* Adds x[c] over the lanes, for each c; returns the total of column lane / (kWarp / kCols), in one fixed
+ * order of additions. kCols: a power of two. */
+template <int kCols> __device__ inline float reduce_columns(float (&x)[kCols], int lane)
+{
+    int offset = kWarp / 2;
+#pragma unroll
+    for (int half = kCols / 2; half > 0; half /= 2, offset /= 2) {
+        const bool upper = lane & offset;
+#pragma unroll
+        for (int c = 0; c < half; c++) {
+            const float keep = upper ? x[c + half] : x[c], send = upper ? x[c] : x[c + half];
+            x[c] = keep + __shfl_xor_sync(kFull, send, offset);
+        }
+    }
+#pragma unroll
+    for (; offset > 0; offset /= 2) x[0] += __shfl_xor_sync(kFull, x[0], offset);
+    return x[0];
+}
+
+} // namespace lacuna
+
+#endif

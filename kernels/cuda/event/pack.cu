@@ -1,0 +1,149 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Packs the nonzeros of a dense S into slots: the first of the two launches of a chained event product. */
+#include "pack.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kPackRounds = 3;                   /* 128-element loads in flight per warp */
+constexpr int kPackElements = 128 * kPackRounds; /* of S, per warp and pass              */
+constexpr int kPackWarps = 32;
+constexpr int kChunkRows = 16; /* of S, per block of event_pack_chunks */
+
+struct PackArgs {
+    Slots to;
+    const void *s;
+    int64_t rs, cs;
+    int m, k;
+    bool quads;  /* cs == 1, and rows begin and end on 4 elements */
+    bool staged; /* chunks only: rs == 1, through shared memory   */
+    bool early;  /* see pack_slots                                 */
+    const int32_t *list;
+};
+
+/* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
+ * warps before it. Bytes: S once, 8 per event. Deterministic: positions are prefix sums, not atomics. */
+template <typename T>
+__global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ PackArgs a)
+{
+    __shared__ int counts[kPackWarps];
+    if (a.early) dependents_launch();
+    dependency_wait();
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
+    const int slot = blockIdx.x, row = blockIdx.y;
+    const int begin = slot * a.to.slice, end = min(begin + a.to.slice, a.k);
+    const ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
+    Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
+    int total = 0;
+    for (int base = begin; base < end; base += warps * kPackElements) {
+        const int from = base + warp * kPackElements;
+        T x[kPackRounds][4];
+        int count = 0;
+#pragma unroll
+        for (int q = 0; q < kPackRounds; q++) scan_load(x[q], s, from + 128 * q, end, lane);
+#pragma unroll
+        for (int q = 0; q < kPackRounds; q++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) count += x[q][c] != T(0);
+        count = __reduce_add_sync(kFull, count);
+        if (lane == 0) counts[warp] = count;
+        __syncthreads();
+        const int held = lane < warps ? counts[lane] : 0;
+        Event *at = to + total + __reduce_add_sync(kFull, lane < warp ? held : 0);
+        total += __reduce_add_sync(kFull, held);
+        if (count)
+#pragma unroll
+            for (int q = 0; q < kPackRounds; q++)
+                at += scan_pack(x[q], s.quads, from + 128 * q, at, lane, a.list);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) a.to.count[row * a.to.slots + slot] = total;
+}
+
+/* stage[k - begin][i - i0] = S[i, k] for a group of rows that lie side by side, all loads in flight at once.
+ */
+template <typename T>
+__device__ inline void stage_rows(T *stage, const PackArgs &a, int i0, int begin, int end)
+{
+    constexpr int kRounds = kChunk / kWarp;
+    const int i = threadIdx.x % kChunkRows, k0 = threadIdx.x / kChunkRows;
+    const T *from = (const T *)a.s + (i0 + i) * a.rs + (begin + k0) * a.cs;
+    T x[kRounds];
+#pragma unroll
+    for (int u = 0; u < kRounds; u++)
+        x[u] = i0 + i < a.m && begin + k0 + u * kWarp < end ? from[u * kWarp * a.cs] : T(0);
+#pragma unroll
+    for (int u = 0; u < kRounds; u++) stage[(k0 + u * kWarp) * (kChunkRows + 1) + i] = x[u];
+}
+
+/* Grid (slots, groups of kChunkRows rows), one warp per row, kChunk k at a time. */
+template <typename T>
+__global__ __launch_bounds__(kChunkRows *kWarp) void event_pack_chunks(const __grid_constant__ PackArgs a)
+{
+    static_assert(kChunk == 256, "two scans of 128");
+    constexpr int kPitch = kChunkRows + 1;
+    __shared__ T stage[kChunk * kPitch];
+    dependents_launch();
+    dependency_wait();
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    const int slot = blockIdx.x, i0 = blockIdx.y * kChunkRows, row = i0 + warp;
+    const int first = slot * a.to.slice, last = min(first + a.to.slice, a.k);
+    Event *to = a.to.event + (int64_t)row * a.to.pitch + first;
+    int count = 0;
+    for (int begin = first; begin < last; begin += kChunk) {
+        const int end = min(begin + kChunk, last);
+        ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
+        if (a.staged) {
+            if (begin > first) __syncthreads();
+            stage_rows(stage, a, i0, begin, end);
+            __syncthreads();
+            s = {stage + warp - begin * kPitch, kPitch, false};
+        }
+        if (row >= a.m) continue;
+        T x[2][4];
+        scan_load(x[0], s, begin, end, lane);
+        scan_load(x[1], s, begin + 128, end, lane);
+#pragma unroll
+        for (int h = 0; h < 2; h++) count += scan_pack(x[h], s.quads, begin + 128 * h, to + count, lane);
+    }
+    if (row < a.m && lane == 0) a.to.count[row * a.to.slots + slot] = count;
+}
+
+PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
+{
+    const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
+    const bool quads = s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
+    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, quads, s->rs == 1 && m > 1, true, nullptr};
+}
+
+} // namespace
+
+lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, bool early,
+                        cudaStream_t stream, const int32_t *list)
+{
+    PackArgs a = make_args(s, m, k, slots);
+    a.early = early;
+    a.list = list;
+    const int warps = (int)min<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
+    if (m > 65535) return LAC_ERR_EXTENT;
+    const Launch l = {
+        dim3(unsigned(slots.slots), unsigned(m)), dim3(unsigned(warps * kWarp)), 0, 1, true, stream};
+    return s->dt == LAC_U8 ? launch(event_pack<uint8_t>, l, a) : launch(event_pack<float>, l, a);
+}
+
+lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,
+                         cudaStream_t stream)
+{
+    const PackArgs a = make_args(s, m, k, slots);
+    const int64_t groups = ceil_div(m, kChunkRows);
+    if (groups > 65535) return LAC_ERR_EXTENT;
+    const Launch l = {
+        dim3(unsigned(slots.slots), unsigned(groups)), dim3(kChunkRows * kWarp), 0, 1, true, stream};
+    return s->dt == LAC_U8 ? launch(event_pack_chunks<uint8_t>, l, a)
+                           : launch(event_pack_chunks<float>, l, a);
+}
+
+} // namespace lacuna

@@ -1,0 +1,305 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Event products from events that already lie in memory by rows: CSR, or the slots of a packed S. */
+#include "gather.cuh"
+#include "pack.cuh"
+
+namespace lacuna
+{
+
+/* Events [begin, end) of one row, and the one of them that this lane comes first to. */
+struct Range {
+    int64_t begin;
+    int count;
+    Event mine;
+};
+
+template <typename Source> struct RangeArgs {
+    GemmArgs p;
+    Split split;
+    Source source;
+    int per_warp; /* ranges of one row that a warp takes in turn            */
+    bool at_once; /* the warps of a row are in one block: the first of them stores */
+};
+
+/* Warps per block: without 16-byte loads the addresses need more registers. */
+constexpr int range_warps(bool wide)
+{
+    return wide ? kMaxWarps : 20;
+}
+
+constexpr int kRangeQueue = 128; /* events that a warp holds at once */
+
+/* Floats of shared memory for the sums of a block: what it receives, and the totals of its warps' runs. A
+ * block that is alone receives from its own warps only, each of which has its totals in the same place. */
+__host__ __device__ constexpr int range_floats(int warps, int cluster)
+{
+    return (cluster > 1 ? 2 : 1) * warps * kTileColumns;
+}
+
+/* This lane's four sums of row i, from column j on, to an out by rows in 16-byte pieces. */
+__device__ inline void store_lane(const GemmArgs &p, const float (&acc)[kLaneColumns], int i, int j)
+{
+    if (i >= p.m || j >= p.n) return;
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    float4 *at = (float4 *)(p.out + i * p.rs + j);
+    float x[kLaneColumns];
+    if (beta != 0.0f) load_quad(x, (const float *)at);
+#pragma unroll
+    for (int c = 0; c < kLaneColumns; c++)
+        store_with_epilogue(x + c, 0.0f + acc[c], alpha, beta, p.epilogue, i, j + c);
+    *at = make_float4(x[0], x[1], x[2], x[3]);
+}
+
+/* out := beta out + alpha S W with the events of S given by rows.
+ *
+ * Mapping   as the fused kernel; the warps of a block walk the same part of W together and may find each
+ *           other's slices in L1.
+ * Source    open(i, part, lane) finds a range, event(range, e) reads one event.
+ * Bytes     each slice of W once per event, from DRAM once per active k when the rows keep pace; out once.
+ * Order     events of a range in order, in short runs that are added up, ranges in order, slices in ascending
+ *           order: no atomics.
+ * Limit     latency below some 10 MB of slices (2.5 us for 10 x 5000 x 5000, 0.1 %), then L2: 46 us for
+ *           50 x 10000 x 10000, 1 %, at 71 % of DRAM and 78 % of L2 throughput (H200, 2026-11-20). */
+template <typename Source, bool kWide, bool kParts>
+__global__ __launch_bounds__(range_warps(kWide) *
+                             kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
+{
+    LACUNA_DYNAMIC_SHARED(float4, shared);
+    const GemmArgs &p = a.p;
+    const int cluster = a.split.cluster, rows = a.split.row_warps;
+    const int slices = a.split.k_warps * cluster, owned = kTileColumns / cluster;
+    const int rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    const int row = warp % rows, slice = rank * a.split.k_warps + warp / rows;
+    const int i0 = blockIdx.y * rows, j0 = tile * kTileColumns;
+    float *received = (float *)shared;
+    const int warps = a.split.k_warps * rows;
+    Event *queue = (Event *)(received + range_floats(warps, cluster)) + warp * kRangeQueue;
+    float *totals = received + (range_floats(warps, cluster) - warps * kTileColumns) + warp * kTileColumns;
+    cluster_arrive_relaxed(cluster);
+
+    LaneColumns<1, kWide> columns(p, j0, lane);
+    RunSums<1, kWide> sums(totals, lane);
+    float(&acc)[kLaneColumns] = sums.run;
+    dependency_wait();
+    const int first = slice * a.per_warp, row_end = p.m;
+    Range next = a.source.open(i0 + row, first, row_end, lane);
+    for (int part = first; part < first + a.per_warp; part++) {
+        const Range range = next;
+        if (part + 1 < first + a.per_warp) next = a.source.open(i0 + row, part + 1, row_end, lane);
+        const int length = run_length(range.count);
+        for (int e = 0; e < range.count; e += kRangeQueue) {
+            const int held = min(kRangeQueue, range.count - e);
+            for (int l = lane; l < held; l += kWarp)
+                queue[l] = e + l < kWarp ? range.mine : a.source.event(range, e + l);
+            __syncwarp();
+            gather_runs<1, kWide>(queue, e, held, columns, p.wks, sums, length);
+            __syncwarp();
+        }
+    }
+    sums.add_total();
+    dependents_launch(); /* not before: blocks of the next kernel that come early are spread unevenly */
+    if (kWide && a.at_once) {
+        if (kParts) {
+            float *of_row = received + row * kTileColumns + kLaneColumns * lane;
+            const int step = rows * kTileColumns;
+            if (slice > 0) *(float4 *)(of_row + slice * step) = make_float4(acc[0], acc[1], acc[2], acc[3]);
+            __syncthreads();
+            if (slice > 0) return;
+#pragma unroll 4
+            for (int s = 1; s < slices; s++) {
+                float x[kLaneColumns];
+                load_quad(x, of_row + s * step);
+#pragma unroll
+                for (int c = 0; c < kLaneColumns; c++) acc[c] += x[c];
+            }
+        }
+        store_lane(p, acc, i0 + row, j0 + kLaneColumns * lane);
+        return;
+    }
+    cluster_wait(cluster);
+    push_partial<1, kWide>(received, acc, slice, row, rows, cluster, lane);
+    cluster_sync(cluster);
+    store_sums(p, received, slices, rows, owned, i0, p.m, j0 + rank * owned);
+}
+
+/* Whether a row of S has so many events that gathering them, not getting started, is the work. */
+inline bool has_many(const lac_cuda_product_t *p, double density)
+{
+    return (double)p->k * density > 32;
+}
+
+/* Fills the fields that the caller left 0. density: expected, or 0. The numbers are what won on an H200
+ * (2026-11-21) over 1 .. 128 rows of 4096 .. 10000: many rows per block where they share slices of W in L1; k
+ * in slices until there are some 1600 warps, 3200 where a row has many events. A block holds the slices of
+ * few rows (cheap to add up; 8.9 instead of 9.9 us for 10 x 10000 x 10000, 1 %), a cluster those of one row
+ * or of many. given: as CSR; no packer runs before, so that blocks of ten rows settle evenly. */
+inline lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_t t, double density,
+                                     bool given, const Device &device)
+{
+    const int limit = range_warps(wide_loads(p));
+    const bool shared_slices = (double)p->m * density > 0.8, many = has_many(p, density);
+    const bool few_rows = p->m > 1 && p->m <= 10 && !shared_slices;
+    if (!t.row_warps) {
+        const int64_t max_rows = shared_slices ? limit : few_rows ? 1 : p->m > 10 || (given && many) ? 10 : 5;
+        t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, max_rows));
+    }
+    const int64_t whole = p->m * ceil_div(p->n, kTileColumns);
+    const int64_t wanted = many ? 3200 : 1600;
+    const int max_slices = shared_slices || !many || few_rows ? 8 : 4;
+    int slices = 1;
+    const double events = (double)p->k * density; /* of a row; where many, ten or more for each slice */
+    while (slices < max_slices && 2 * whole * slices <= wanted && (!many || events >= 20.0 * slices))
+        slices *= 2;
+    const int per_block = shared_slices ? 1 : many && !few_rows ? min(slices, given ? 1 : 2) : slices;
+    if (!device.hopper) t.cluster = 1;
+    if (!t.k_warps) t.k_warps = max(1, min(t.cluster ? slices / t.cluster : per_block, limit / t.row_warps));
+    if (!t.cluster) t.cluster = many ? max(1, slices / t.k_warps) : 1;
+    return t;
+}
+
+/* Whether the kernel may begin before its predecessor has ended. That hides its start, but its blocks settle
+ * where the predecessor leaves room, unevenly: 1.0 us gained at 20 MB of W, 2 us lost at 40 MB (H200,
+ * 2026-11-20). */
+inline bool begins_early(const lac_cuda_product_t *p, double density)
+{
+    return 4.0 * density * (double)p->m * (double)p->k * (double)p->n < 30e6;
+}
+
+template <typename Source>
+lac_status_t run_ranges(RangeArgs<Source> a, bool wide, bool early, cudaStream_t stream)
+{
+    a.at_once = a.split.cluster == 1 && (Source::kParts || a.split.k_warps == 1) && a.p.cs == 1 &&
+                a.p.rs % 4 == 0 && aligned(a.p.out, 16);
+    const int rows = a.split.row_warps, warps = rows * a.split.k_warps;
+    const size_t shared = sizeof(float) * size_t(range_floats(warps, a.split.cluster)) +
+                          sizeof(Event) * kRangeQueue * size_t(warps);
+    const int64_t groups = ceil_div(a.p.m, rows);
+    if (warps > range_warps(wide) || groups > 65535) return LAC_ERR_EXTENT;
+    const dim3 grid(unsigned(a.split.cluster * ceil_div(a.p.n, kTileColumns)), unsigned(groups));
+    const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, a.split.cluster, early, stream};
+    if (a.at_once && wide && Source::kParts && a.split.k_warps > 1)
+        return launch(event_ranges<Source, true, Source::kParts>, l, a);
+    return wide ? launch(event_ranges<Source, true, false>, l, a)
+                : launch(event_ranges<Source, false, false>, l, a);
+}
+
+} // namespace lacuna
+
+/* Event product with the events of S given as CSR. */
+
+namespace lacuna
+{
+namespace
+{
+
+/* Slice `part` of a row is an equal share of its events, whatever their k. */
+struct CsrSource {
+    static constexpr bool kParts = true;
+    const int64_t *ptr;
+    const int32_t *idx;
+    const float *val;
+    int parts;
+
+    __device__ Range open(int row, int part, int m, int lane) const
+    {
+        Range r = {0, 0, {0, 0.0f}};
+        if (row >= m) return r;
+        const int64_t p0 = ptr[row], all = ptr[row + 1] - p0;
+        const int64_t share = ceil_div(all, parts), first = min(all, part * share);
+        r.begin = p0 + first;
+        r.count = int(min(all, first + share) - first);
+        if (lane < r.count) r.mine = event(r, lane);
+        return r;
+    }
+    __device__ Event event(const Range &r, int e) const
+    {
+        return {idx[r.begin + e], val ? val[r.begin + e] : 1.0f};
+    }
+};
+
+} // namespace
+} // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                                           const lac_cuda_tile_t *tile, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!extents_fit(p)) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const double density = p->k ? (double)s->nnz / ((double)p->m * (double)p->k) : 0.0;
+    const lac_cuda_tile_t zero = {},
+                          t = choose_ranges(p, tile ? *tile : zero, density, true, current_device());
+    const RangeArgs<CsrSource> a = {make_gemm_args(p),
+                                    {t.row_warps, t.k_warps, t.cluster},
+                                    {s->ptr, s->idx, s->val, t.cluster * t.k_warps},
+                                    1,
+                                    false};
+    return run_ranges(a, wide_loads(p), begins_early(p, density), (cudaStream_t)stream);
+}
+
+/* Event product in two chained launches: pack S into slots, then gather from them. */
+
+namespace lacuna
+{
+namespace
+{
+
+/* Reads count and first events together: a slot's memory is there whether or not it holds events. */
+struct SlotSource {
+    static constexpr bool kParts = false; /* the gather would be 2 to 7 % slower (H200, 2026-11-22) */
+    Slots from;
+
+    __device__ Range open(int row, int part, int m, int lane) const
+    {
+        Range r = {0, 0, {0, 0.0f}};
+        if (row >= m || part >= from.slots) return r;
+        r.begin = (int64_t)row * from.pitch + (int64_t)part * from.slice;
+        r.count = from.count[row * from.slots + part];
+        r.mine = from.event[r.begin + lane];
+        return r;
+    }
+    __device__ Event event(const Range &r, int e) const { return from.event[r.begin + e]; }
+};
+
+lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const int32_t *list,
+                             const lac_cuda_tile_t *tile, void *workspace, cudaStream_t stream)
+{
+    if (!extents_fit(p)) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const lac_cuda_tile_t zero = {},
+                          t = choose_ranges(p, tile ? *tile : zero, s->density, false, current_device());
+    const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
+    const int64_t min_slice = max<int64_t>(128, round_up(ceil_div(p->k, slots_upper(p->k)), 128));
+    const int slice = (int)max(min_slice, t.slice ? t.slice : round_up(share, 128));
+    const Slots slots = make_slots(workspace, p->m, p->k, slice);
+    if (s->data && slots.slots > 0) {
+        lac_status_t status = pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), stream, list);
+        if (status != LAC_OK) return status;
+    }
+    RangeArgs<SlotSource> a = {make_gemm_args(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0, false};
+    a.per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
+    return run_ranges(a, wide_loads(p), s->data || begins_early(p, s->density), stream);
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k)
+{
+    return lacuna::slots_bytes(m, k);
+}
+
+extern "C" lac_status_t lac_cuda_event_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                             const lac_cuda_tile_t *tile, void *workspace,
+                                             lac_cuda_stream_t stream)
+{
+    return lacuna::pack_and_gather(p, s, nullptr, tile, workspace, (cudaStream_t)stream);
+}
+
+extern "C" lac_status_t lac_cuda_event_listed(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                              const int32_t *list, void *workspace, lac_cuda_stream_t stream)
+{
+    return lacuna::pack_and_gather(p, s, list, nullptr, workspace, (cudaStream_t)stream);
+}

@@ -1,0 +1,199 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * A finished tile of the product by tiles, as wgmma leaves it in registers: judged, stored, written to c with
+ * the bias and activation that follow, and told of by bits where it is not zero. */
+#ifndef LACUNA_CUDA_TILES_EPILOGUE_STORE_CUH
+#define LACUNA_CUDA_TILES_EPILOGUE_STORE_CUH
+
+#include "common/device.cuh"
+#include "tiles.cuh"
+
+namespace lacuna
+{
+
+/* Thread t of the kHolders that hold a tile, lane l of warp w = t / 32, has at sum[4 j + 2 h + c] row
+ * 8 j + 2 (l % 4) + c and column 16 w + 2 (l / 4) + h of the tile. */
+constexpr int kHolders = 256, kSums = kTileRows * kTileCols / kHolders;
+
+struct TilesOut {
+    int m, n;
+    lac_cuda_scalar_t alpha, beta;
+    float *c;
+    int64_t crs, ccs;
+    lac_cuda_epilogue_t epilogue;
+};
+
+inline TilesOut tiles_out(const lac_cuda_tiles_t *p)
+{
+    TilesOut out = {(int)p->m, (int)p->n, p->alpha, p->beta, p->c, p->crs, p->ccs, p->epilogue};
+    if (!p->epilogue.any) out.epilogue.bias = nullptr, out.epilogue.limit = NAN; /* all stay */
+    return out;
+}
+
+__device__ inline bool all_finite(const float (&sum)[kSums])
+{
+    bool good = true;
+#pragma unroll
+    for (int i = 0; i < kSums; i++) good &= fabsf(sum[i]) <= 3.402823466e+38f;
+    return good;
+}
+
+/* The tile is left for repair. In whatever order they come: each is repaired by itself. */
+__device__ inline void note_failed(const TilesSpace &s, int tile)
+{
+    s.failed[atomicAdd(s.failed_count, 1)] = tile;
+}
+
+/* Where a thread's part of one split's tile lies: kSums / 4 pieces of four, kHolders apart. */
+__device__ inline float4 *part_of(const TilesSpace &s, int tile, int split)
+{
+    return s.parts + (split * s.tiles + tile) * (kTileRows * kTileCols / 4) + threadIdx.x;
+}
+
+__device__ inline void store_part(const TilesSpace &s, int tile, int split, const float (&sum)[kSums])
+{
+    float4 *at = part_of(s, tile, split);
+#pragma unroll
+    for (int j = 0; j < kSums / 4; j++)
+        at[j * kHolders] = make_float4(sum[4 * j], sum[4 * j + 1], sum[4 * j + 2], sum[4 * j + 3]);
+}
+
+/* What all elements of c are scaled by; across, down: two neighbours of a row, of a column are written at
+ * once. */
+struct TilesScale {
+    float alpha, beta;
+    bool across, down;
+};
+
+__device__ inline TilesScale tiles_scale(const TilesOut &g)
+{
+    const bool even = ((uintptr_t)g.c & 7) == 0;
+    return {load_scalar(g.alpha), load_scalar(g.beta), even && g.ccs == 1 && g.crs % 2 == 0,
+            even && g.crs == 1 && g.ccs % 2 == 0};
+}
+
+/* What is made of a sum where it is written: nothing more; bias and activation; these and bits. */
+enum Writing { kPlainly, kFollowed, kWithBits };
+
+/* What is written at `at`. */
+template <Writing kHow>
+__device__ inline float tiles_value(const TilesOut &g, const TilesScale &s, const float *at, float x,
+                                    float bias)
+{
+    const float v = scaled(at, x, s.alpha, s.beta);
+    return kHow == kPlainly ? v : apply_epilogue(g.epilogue, v, bias);
+}
+
+/* c := beta c + alpha {x, y}, and what follows, for two neighbours in memory; x and y become what is written.
+ */
+template <Writing kHow>
+__device__ inline void write_pair(const TilesOut &g, const TilesScale &s, float *at, float &x, float &y,
+                                  float bias_x, float bias_y)
+{
+    float2 v = s.beta == 0.0f ? make_float2(0.0f, 0.0f) : *(const float2 *)at;
+    x = v.x = tiles_value<kHow>(g, s, &v.x, x, bias_x);
+    y = v.y = tiles_value<kHow>(g, s, &v.y, y, bias_y);
+    *(float2 *)at = v;
+}
+
+/* The same for two rows of two columns, x[row][column], as far as they are inside; the others become 0. */
+template <Writing kHow, bool kInside>
+__device__ inline void write_four(const TilesOut &g, const TilesScale &s, int row, int col, float (&x)[2][2],
+                                  const float (&bias)[2][2])
+{
+    const int64_t ccs = kInside ? 1 : g.ccs;
+    float *const at = g.c + row * g.crs + col * ccs;
+    const bool all = kInside || (row + 1 < g.m && col + 1 < g.n);
+    if (kInside || (all && s.across)) {
+        write_pair<kHow>(g, s, at, x[0][0], x[0][1], bias[0][0], bias[0][1]);
+        write_pair<kHow>(g, s, at + g.crs, x[1][0], x[1][1], bias[1][0], bias[1][1]);
+    } else if (all && s.down) {
+        write_pair<kHow>(g, s, at, x[0][0], x[1][0], bias[0][0], bias[1][0]);
+        write_pair<kHow>(g, s, at + ccs, x[0][1], x[1][1], bias[0][1], bias[1][1]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (row + i / 2 < g.m && col + i % 2 < g.n) {
+                float *const one = at + i / 2 * g.crs + i % 2 * ccs;
+                *one = x[i / 2][i % 2] = tiles_value<kHow>(g, s, one, x[i / 2][i % 2], bias[i / 2][i % 2]);
+            } else {
+                x[i / 2][i % 2] = 0.0f;
+            }
+    }
+}
+
+/* The bias of a row or column, which there need not be. -0 where nothing follows: whatever it is added to
+ * stays, and no element has to be asked whether something does. */
+template <Writing kHow> __device__ inline float bias_near(const TilesOut &g, int row, int col)
+{
+    const float bias = bias_at(g.epilogue, min(row, g.m - 1), min(col, g.n - 1));
+    return kHow == kWithBits && !g.epilogue.any ? -0.0f : bias;
+}
+
+/* This thread's part of the tile. kInside: all of it is inside, in pairs, and beta is 0. Biases are read so
+ * many at a time, and before anything is stored that they are added to: one by one, each would wait for
+ * memory. */
+template <Writing kHow, bool kInside>
+__device__ inline void write_sums(const TilesOut &g, const TilesScale &s, int tile_m, int tile_n,
+                                  const float (&sum)[kSums], uint2 *occupied_at)
+{
+    constexpr int kAhead = 8;
+    const int thread = thread_here();
+    const int lane = thread % kWarp, row0 = tile_m * kTileRows + lane % 4 * 2,
+              col = tile_n * kTileCols + thread / kWarp * 16 + lane / 4 * 2;
+    const bool of_rows = kHow != kPlainly && g.epilogue.of_rows, of_columns = kHow != kPlainly && !of_rows;
+    float across[2] = {}, down[kAhead][2] = {};
+    uint32_t occupied[2] = {};
+    if (of_columns) across[0] = bias_near<kHow>(g, 0, col), across[1] = bias_near<kHow>(g, 0, col + 1);
+#pragma unroll
+    for (int j = 0; j < kTileRows / 8; j++) {
+        const int row = row0 + 8 * j;
+        if (of_rows && j % kAhead == 0) {
+#pragma unroll
+            for (int t = 0; t < 2 * kAhead; t++)
+                down[t / 2][t % 2] = bias_near<kHow>(g, row + t / 2 * 8 + t % 2, 0);
+        }
+        float x[2][2], bias[2][2];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            x[i % 2][i / 2] = kUnscale * sum[4 * j + i];
+            bias[i % 2][i / 2] = of_rows ? down[j % kAhead][i % 2] : across[i / 2];
+        }
+        write_four<kHow, kInside>(g, s, row, col, x, bias);
+        if (kHow == kWithBits)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                occupied[j / 8] |= x[i / 2][i % 2] != 0.0f ? 1u << (4 * (j % 8) + i) : 0u;
+    }
+    if (kHow == kWithBits) occupied_at[thread] = make_uint2(occupied[0], occupied[1]);
+}
+
+/* c := beta c + alpha sum, and what follows, for this thread's part of the tile; kBits: and which of it is
+ * not zero. That is the kernel's choice, not the call's: what is asked for here finds its way out of the
+ * loops in front, whose registers are all in use. For the same reason the bits are put in order by another
+ * kernel: shuffles among lanes behind those loops leave them no uniform registers. */
+template <bool kBits>
+__device__ inline void write_tile(const TilesOut &g, const TilesSpace &space, int tile_m, int tile_n,
+                                  const float (&sum)[kSums])
+{
+    const TilesScale s = tiles_scale(g), plain = {s.alpha, 0.0f, true, false};
+    const bool inside =
+        s.across && s.beta == 0.0f && (tile_m + 1) * kTileRows <= g.m && (tile_n + 1) * kTileCols <= g.n;
+    if constexpr (kBits) {
+        uint2 *const bits = space.occupied + (tile_m * (int64_t)space.tiles_n + tile_n) * kHolders;
+        if (inside)
+            write_sums<kWithBits, true>(g, plain, tile_m, tile_n, sum, bits);
+        else
+            write_sums<kWithBits, false>(g, s, tile_m, tile_n, sum, bits);
+    } else if (inside && g.epilogue.any)
+        write_sums<kFollowed, true>(g, plain, tile_m, tile_n, sum, nullptr);
+    else if (inside)
+        write_sums<kPlainly, true>(g, plain, tile_m, tile_n, sum, nullptr);
+    else if (g.epilogue.any)
+        write_sums<kFollowed, false>(g, s, tile_m, tile_n, sum, nullptr);
+    else
+        write_sums<kPlainly, false>(g, s, tile_m, tile_n, sum, nullptr);
+}
+
+} // namespace lacuna
+#endif

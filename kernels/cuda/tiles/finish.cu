@@ -1,0 +1,192 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What ends the product by tiles: the sum of the parts of tiles whose k was split among blocks, and the tiles
+ * that failed, once more in fp32. */
+#include "epilogue_store.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+struct ReduceArgs {
+    TilesOut out;
+    TilesSpace s;
+};
+
+/* c := beta c + alpha (the sum of a tile's parts), and what follows. One block per tile, a thread as in the
+ * product; parts in ascending order. Bytes: 4 per element of c and split read, from cache. */
+template <bool kBits>
+__global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__ ReduceArgs g)
+{
+    const int tile = blockIdx.x;
+    float sum[kSums];
+    dependency_wait();
+#pragma unroll
+    for (int i = 0; i < kSums; i++) sum[i] = 0.0f;
+    for (int split = 0; split < g.s.splits; split++) {
+        const float4 *at = part_of(g.s, tile, split);
+#pragma unroll
+        for (int j = 0; j < kSums / 4; j++) {
+            const float4 x = at[j * kHolders];
+            sum[4 * j] += x.x, sum[4 * j + 1] += x.y, sum[4 * j + 2] += x.z, sum[4 * j + 3] += x.w;
+        }
+    }
+    if (__syncthreads_and(all_finite(sum)))
+        write_tile<kBits>(g.out, g.s, tile / g.s.tiles_n, tile % g.s.tiles_n, sum);
+    else if (threadIdx.x == 0)
+        note_failed(g.s, tile);
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace,
+                                              lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const ReduceArgs g = {tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
+    if (g.s.splits == 1) return LAC_OK;
+    const dim3 grid((unsigned)g.s.tiles);
+    return launch(p->bits ? reduce_tiles<true> : reduce_tiles<false>,
+                  {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
+}
+
+/* Tiles whose bf16 pieces gave no finite sum, done again by fp32 multiply-adds: Inf, NaN and overflow as they
+ * are. */
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kSide = 64, kDeep = 16, kThreads = 256,
+              kEach = 4;                  /* a block does kSide x kSide, a thread kEach^2 */
+constexpr int kPieceBits = kSide / kEach; /* of a row: columns that half a warp has */
+constexpr int kPartsAcross = kTileCols / kSide, kParts = kPartsAcross * (kTileRows / kSide);
+static_assert(kTileRows % kSide == 0 && kThreads * kEach * kEach == kSide * kSide,
+              "a block per part of a tile");
+
+struct FixupArgs {
+    const float *a, *b;
+    int64_t ars, acs, ldb;
+    int k;
+    bool bits;
+    TilesOut out;
+    TilesSpace s;
+};
+
+/* Which elements of a part are not zero, by rows. */
+using Pieces = uint16_t[kSide][kSide / kPieceBits];
+
+/* The same as the threads that hold a tile have it (epilogue_store.cuh): a warp for each piece, one of
+ * their two words for each 64 rows. */
+__device__ inline void write_occupied(const TilesSpace &s, int tile, int part, const Pieces &piece)
+{
+    static_assert(kSide == 64 && kPieceBits == 16, "rows of a word, columns of a warp");
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    if (warp >= kSide / kPieceBits) return;
+    uint32_t own = 0;
+#pragma unroll
+    for (int r = 0; r < 16; r++)
+        own |= (piece[r / 2 * 8 + lane % 4 * 2 + r % 2][warp] >> lane / 4 * 2 & 3u) << (2 * r);
+    const int thread = (part % kPartsAcross * (kSide / kPieceBits) + warp) * kWarp + lane;
+    uint2 *const at = s.occupied + tile * (int64_t)kHolders + thread;
+    (part / kPartsAcross ? at->y : at->x) = own;
+}
+
+/* c := beta c + alpha a b, and what follows, for one part of a tile; k in ascending order, zeros of a
+ * skipped. */
+__device__ inline void fixup_part(const FixupArgs &g, int row0, int col0, float (&a)[kDeep][kSide + 1],
+                                  float (&b)[kDeep][kSide], Pieces &piece)
+{
+    const int x = threadIdx.x % (kSide / kEach), y = threadIdx.x / (kSide / kEach);
+    float sum[kEach][kEach] = {};
+    for (int k0 = 0; k0 < g.k; k0 += kDeep) {
+        for (int t = threadIdx.x; t < kDeep * kSide; t += kThreads) {
+            const int l = t % kDeep, row = t / kDeep, line = t / kSide, col = t % kSide;
+            a[l][row] =
+                row0 + row < g.out.m && k0 + l < g.k ? g.a[(row0 + row) * g.ars + (k0 + l) * g.acs] : 0.0f;
+            b[line][col] =
+                col0 + col < g.out.n && k0 + line < g.k ? g.b[(k0 + line) * g.ldb + col0 + col] : 0.0f;
+        }
+        __syncthreads();
+        for (int l = 0; l < kDeep; l++)
+#pragma unroll
+            for (int i = 0; i < kEach; i++) {
+                const float s = a[l][y * kEach + i];
+#pragma unroll
+                for (int j = 0; j < kEach; j++)
+                    if (s != 0.0f) sum[i][j] = fmaf(s, b[l][x + j * (kSide / kEach)], sum[i][j]);
+            }
+        __syncthreads();
+    }
+    const float alpha = load_scalar(g.out.alpha), beta = load_scalar(g.out.beta);
+#pragma unroll
+    for (int i = 0; i < kEach; i++)
+#pragma unroll
+        for (int j = 0; j < kEach; j++) {
+            const int row = row0 + y * kEach + i, col = col0 + x + j * (kSide / kEach);
+            const float is = row < g.out.m && col < g.out.n
+                                 ? store_with_epilogue(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j],
+                                                       alpha, beta, g.out.epilogue, row, col)
+                                 : 0.0f;
+            if (!g.bits) continue;
+            const unsigned both = __ballot_sync(kFull, is != 0.0f);
+            if (x == 0) piece[y * kEach + i][j] = (uint16_t)(y % 2 ? both >> kPieceBits : both);
+        }
+}
+
+/* One block per part of a failed tile, in turns; without any, a launch. */
+__global__ __launch_bounds__(kThreads) void fixup_tiles(const __grid_constant__ FixupArgs g)
+{
+    __shared__ float a[kDeep][kSide + 1], b[kDeep][kSide];
+    __shared__ Pieces piece;
+    dependency_wait();
+    const int parts = *g.s.failed_count * kParts;
+    for (int t = blockIdx.x; t < parts; t += gridDim.x) {
+        const int tile = g.s.failed[t / kParts];
+        const int part = t % kParts;
+        fixup_part(g, tile / g.s.tiles_n * kTileRows + part / kPartsAcross * kSide,
+                   tile % g.s.tiles_n * kTileCols + part % kPartsAcross * kSide, a, b, piece);
+        if (!g.bits) continue;
+        __syncthreads();
+        write_occupied(g.s, tile, part, piece); /* read before the next part's products are summed */
+    }
+}
+
+/* No tile has failed yet. */
+__global__ void none_failed(int *count)
+{
+    dependents_launch();
+    dependency_wait();
+    *count = 0;
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace,
+                                             lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    return launch(none_failed, {dim3(1), dim3(1), 0, 1, true, (cudaStream_t)stream},
+                  tiles_space(p->m, p->n, p->k, workspace).failed_count);
+}
+
+extern "C" lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace,
+                                             lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const FixupArgs g = {p->a,
+                         p->b,
+                         p->ars,
+                         p->acs,
+                         p->ldb,
+                         (int)p->k,
+                         p->bits != nullptr,
+                         tiles_out(p),
+                         tiles_space(p->m, p->n, p->k, workspace)};
+    const int blocks = 4 * current_device().sms;
+    return launch(fixup_tiles, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+}

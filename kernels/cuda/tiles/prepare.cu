@@ -1,0 +1,388 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The preparation of a for the product by tiles: lists of steps, then the pieces of its values. */
+#include "tiles.cuh"
+
+namespace lacuna
+{
+
+namespace
+{
+
+struct PackArgs {
+    const float *a;
+    int64_t ars, acs;
+    int m;
+    int64_t k;
+    TilesPacked s;
+};
+
+/* First: which k are active in each quarter of a tile's rows, and the tile's steps by sets of quarters. */
+
+constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+constexpr int kSpan = 128;                         /* k whose activity a block finds   */
+constexpr int kTogether = 2;                       /* quarters                         */
+constexpr int kMarked = kTogether * kRowGroupRows; /* rows                             */
+static_assert(kSpan / kWarp * kTogether <= kWarps, "whole words, a warp each");
+
+/* How a lies: along k, so that a thread reads one element or four; or along the rows. */
+enum Layout { kByOne, kByFour, kAcross };
+
+/* any[quarter][k] := 1 where an element of this thread's part of the rows is not zero. All loads are under
+ * way together. */
+__device__ inline void mark_by_four(const PackArgs &g, int row0, int64_t k0, int (*any)[kSpan])
+{
+    constexpr int kLoads = kMarked / kWarps;
+    const int at = threadIdx.x % kWarp * 4, warp = threadIdx.x / kWarp;
+    float4 x[kLoads];
+#pragma unroll
+    for (int u = 0; u < kLoads; u++) {
+        const int row = row0 + warp + u * kWarps;
+        const bool inside = row < g.m && k0 + at < g.k; /* k is a multiple of four */
+        x[u] = inside ? __ldg((const float4 *)(g.a + row * g.ars + k0 + at)) : make_float4(0, 0, 0, 0);
+    }
+#pragma unroll
+    for (int q = 0; q < kTogether; q++) {
+        bool active[4] = {};
+#pragma unroll
+        for (int u = q * kLoads / kTogether; u < (q + 1) * kLoads / kTogether; u++)
+            active[0] |= x[u].x != 0.0f, active[1] |= x[u].y != 0.0f, active[2] |= x[u].z != 0.0f,
+                active[3] |= x[u].w != 0.0f;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (active[i]) any[q][at + i] = 1;
+    }
+}
+
+template <bool kAlongRows>
+__device__ inline void mark_by_one(const PackArgs &g, int row0, int64_t k0, int (*any)[kSpan])
+{
+    constexpr int kInner = kAlongRows ? kMarked : kSpan, kAtOnce = 16, kTurns = kMarked * kSpan / kThreads;
+#pragma unroll
+    for (int turn = 0; turn < kTurns; turn += kAtOnce) {
+        float x[kAtOnce];
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++) {
+            const int e = (turn + u) * kThreads + threadIdx.x, inner = e % kInner, outer = e / kInner;
+            const int row = row0 + (kAlongRows ? inner : outer);
+            const int64_t k = k0 + (kAlongRows ? outer : inner);
+            x[u] = row < g.m && k < g.k ? __ldg(g.a + row * g.ars + k * g.acs) : 0.0f;
+        }
+#pragma unroll
+        for (int u = 0; u < kAtOnce; u++) {
+            const int e = (turn + u) * kThreads + threadIdx.x, inner = e % kInner, outer = e / kInner;
+            if (x[u] != 0.0f)
+                any[(kAlongRows ? inner : outer) / kRowGroupRows][kAlongRows ? outer : inner] = 1;
+        }
+    }
+}
+
+/* active[quarter][k] := any a[row, k] != 0 among the quarter's rows. Grid (spans of k, twos of quarters).
+ * Bytes: a once. */
+template <Layout kLayout>
+__global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ PackArgs g)
+{
+    __shared__ int any[kTogether][kSpan];
+    const int64_t k0 = (int64_t)blockIdx.x * kSpan;
+    const int row0 = (int)blockIdx.y * kMarked, warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    if (threadIdx.x < kTogether * kSpan) any[threadIdx.x / kSpan][threadIdx.x % kSpan] = 0;
+    dependency_wait();
+    dependents_launch();
+    __syncthreads();
+    if (kLayout == kByFour)
+        mark_by_four(g, row0, k0, any);
+    else
+        mark_by_one<kLayout == kAcross>(g, row0, k0, any);
+    __syncthreads();
+    if (warp >= kSpan / kWarp * kTogether) return;
+    const int q = warp / (kSpan / kWarp), part = warp % (kSpan / kWarp);
+    const int64_t word = k0 / 32 + part;
+    const unsigned bits = __ballot_sync(kFull, any[q][part * kWarp + lane]);
+    if (lane == 0 && word < g.s.words)
+        g.s.active[((int64_t)blockIdx.y * kTogether + q) * g.s.words + word] = bits;
+}
+
+/* Sets of quarters as bits. What is left of a set's k goes to a set with one quarter more, of neighbours
+ * where that can be; those that go somewhere come before those that they go to. */
+constexpr int kSets = kAll + 1;
+__device__ constexpr int kInOrder[kAll] = {1, 2, 4, 8, 3, 5, 6, 9, 10, 12, 7, 11, 13, 14, 15};
+__device__ constexpr int kNext[kSets] = {0, 3, 3, 7, 12, 13, 14, 15, 12, 11, 11, 15, 14, 15, 15, 15};
+
+constexpr int kListThreads = 1024, kListWarps = kListThreads / kWarp;
+static_assert(kSets <= kListWarps && kListWarps == kWarp, "a warp for each set; a lane for each warp");
+
+/* Of each set, in the shared memory of one block. */
+struct Sets {
+    int next[kSets];               /* where what is left goes                                    */
+    int left_from[kSets];          /* place in that list of the first that is left               */
+    int steps[kSets];              /* of its list                                                */
+    int first[kSets];              /* of its steps among the tile's                              */
+    int before[kSets][kRowGroups]; /* steps of a quarter in front of them                        */
+    int last;                      /* places with a k in the last step of all quarters; 0: whole */
+    int all_steps, row_group_steps[kRowGroups];
+};
+
+/* The lists' lengths and where they lie, all quarters' last. One thread. */
+__device__ inline void arrange_sets(Sets &s, const int (&count)[kSets])
+{
+    int total[kSets], steps = 0, of_row_group[kRowGroups] = {};
+#pragma unroll
+    for (int set = 0; set < kSets; set++) total[set] = count[set];
+#pragma unroll
+    for (int i = 0; i < kAll; i++) {
+        const int set = kInOrder[i], next = kNext[set],
+                  mine = set == kAll ? (int)ceil_div(total[set], kStep) : total[set] / kStep;
+        s.next[set] = next, s.left_from[set] = total[next], s.steps[set] = mine, s.first[set] = steps;
+        if (set != kAll) total[next] += total[set] % kStep;
+        steps += mine;
+#pragma unroll
+        for (int q = 0; q < kRowGroups; q++) {
+            s.before[set][q] = of_row_group[q];
+            if (set >> q & 1) of_row_group[q] += mine;
+        }
+    }
+    s.last = total[kAll] % kStep, s.all_steps = steps;
+#pragma unroll
+    for (int q = 0; q < kRowGroups; q++) s.row_group_steps[q] = of_row_group[q];
+}
+
+/* Place among the tile's of the k that is `rank`th of its set. */
+__device__ inline int slot_in(const Sets &s, int set, int rank)
+{
+    while (set != kAll && rank >= s.steps[set] * kStep)
+        rank += s.left_from[set] - s.steps[set] * kStep, set = s.next[set];
+    return s.first[set] * kStep + rank;
+}
+
+/* A word of each quarter: a bit for each of 32 k. */
+struct Words {
+    uint32_t of[kRowGroups];
+    __device__ Words(const TilesPacked &g, int tile, int word)
+    {
+#pragma unroll
+        for (int q = 0; q < kRowGroups; q++)
+            of[q] = g.active[((int64_t)tile * kRowGroups + q) * g.words + word];
+    }
+    /* The k whose set this is. */
+    __device__ uint32_t in(int set) const
+    {
+        uint32_t all = kFull;
+#pragma unroll
+        for (int q = 0; q < kRowGroups; q++) all &= set >> q & 1 ? of[q] : ~of[q];
+        return all;
+    }
+    __device__ int set_of(int k) const
+    {
+        int set = 0;
+#pragma unroll
+        for (int q = 0; q < kRowGroups; q++) set |= (int)(of[q] >> k & 1u) << q;
+        return set;
+    }
+};
+
+/* The tile's rows of b, step after step: a warp takes the words from begin to end, a lane a k, and lane l
+ * knows how many k with set l came before. */
+__device__ inline void write_rows(const TilesPacked &g, int tile, const Sets &s, int begin, int end,
+                                  int before)
+{
+    const int lane = threadIdx.x % kWarp;
+    int *rows = g.rows + (int64_t)tile * g.lines * kStep;
+#pragma unroll 4
+    for (int w = begin; w < end; w++) {
+        const Words words(g, tile, w);
+        const int set = words.set_of(lane),
+                  rank = __shfl_sync(kFull, before, set) + __popc(words.in(set)&lanes_below(lane));
+        if (set) rows[slot_in(s, set, rank)] = w * 32 + lane;
+        before += __popc(words.in(lane % kSets));
+    }
+}
+
+/* Where each quarter's pieces of a step lie; a thread for each step. */
+__device__ inline void write_slots(const TilesPacked &g, int tile, const Sets &s)
+{
+    for (int step = (int)threadIdx.x; step < g.lines; step += kListThreads) {
+        int set = 0;
+#pragma unroll
+        for (int i = 1; i < kSets; i++)
+            if (step >= s.first[i] && step < s.first[i] + s.steps[i]) set = i;
+        int place[kRowGroups];
+#pragma unroll
+        for (int q = 0; q < kRowGroups; q++)
+            place[q] = set >> q & 1 ? s.before[set][q] + step - s.first[set] : -1;
+        g.places[(int64_t)tile * g.lines + step] = make_int4(place[0], place[1], place[2], place[3]);
+    }
+    if (threadIdx.x < kRowGroups)
+        g.row_group_steps[tile * kRowGroups + (int)threadIdx.x] = s.row_group_steps[threadIdx.x];
+    if (threadIdx.x == 0) g.tile_steps[tile] = s.all_steps;
+}
+
+/* Steps of one tile: their rows of b, and where each quarter's pieces of them lie. Grid: tiles. Within a set,
+ * k stay in ascending order. */
+__global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant__ PackArgs g)
+{
+    __shared__ int of_warp[kListWarps][kSets + 1], count[kSets]; /* a column more: banks */
+    __shared__ Sets sets;
+    const int tile = blockIdx.x, warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, words = g.s.words;
+    const int each = (int)ceil_div(words, kListWarps), begin = min(warp * each, words),
+              end = min(begin + each, words);
+    int mine = 0;
+    dependency_wait();
+    dependents_launch();
+#pragma unroll 4
+    for (int w = begin; w < end; w++) mine += __popc(Words(g.s, tile, w).in(lane % kSets));
+    if (lane < kSets) of_warp[warp][lane] = lane ? mine : 0;
+    __syncthreads();
+    if (warp < kSets) { /* counts become those of the warps before */
+        mine = of_warp[lane][warp];
+        int sum = mine;
+        for (int d = 1; d < kWarp; d *= 2) {
+            const int other = __shfl_up_sync(kFull, sum, d);
+            if (lane >= d) sum += other;
+        }
+        of_warp[lane][warp] = sum - mine;
+        if (lane == kWarp - 1) count[warp] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) arrange_sets(sets, count);
+    __syncthreads();
+    write_slots(g.s, tile, sets);
+    write_rows(g.s, tile, sets, begin, end, of_warp[warp][lane % kSets]);
+    for (int step = sets.all_steps + warp; step < g.s.lines; step += kListWarps) /* there are no such steps */
+        g.s.rows[((int64_t)tile * g.s.lines + step) * kStep + lane] = -1;
+    __syncthreads();
+    if (warp > 0 || sets.last == 0 || lane < sets.last) return;
+    int *const step = g.s.rows + ((int64_t)tile * g.s.lines + sets.all_steps - 1) * kStep;
+    step[lane] = ~step[0]; /* the rest of the last step of all quarters */
+}
+
+/* The steps of each tile: all of TilesPacked but pieces. */
+lac_status_t list_tiles(const PackArgs &g, cudaStream_t stream)
+{
+    const bool across = g.ars == 1 && g.acs != 1,
+               four = g.acs == 1 && g.k % 4 == 0 && g.ars % 4 == 0 && aligned(g.a, 16);
+    const Launch mark = {
+        dim3(unsigned(ceil_div(g.k, kSpan)), (unsigned)(g.s.tiles_m * kRowGroups / kTogether)),
+        dim3(kThreads),
+        0,
+        1,
+        true,
+        stream};
+    const Launch list = {dim3((unsigned)g.s.tiles_m), dim3(kListThreads), 0, 1, true, stream};
+    const lac_status_t status = launch(across ? mark_active<kAcross>
+                                       : four ? mark_active<kByFour>
+                                              : mark_active<kByOne>,
+                                       mark, g);
+    return status ? status : launch(list_sets, list, g);
+}
+
+/* Second: the bf16 pieces of each quarter's steps. */
+
+static_assert(kStep == kWarp && kRowGroupRows % kWarps == 0,
+              "a lane for each k of a step; whole warps in a quarter");
+
+__device__ inline int slot_of(int4 places, int row_group)
+{
+    return row_group < 2 ? row_group == 0 ? places.x : places.y : row_group == 2 ? places.z : places.w;
+}
+
+/* The pieces of one step of a tile. Grid (steps, tiles).
+ * Mapping   loads: lanes along the step's k, or along the rows where a lies by columns; stores: 16 bytes a
+ * thread, which are eight k of a row. Bytes     the sectors of a that hold active k, 6 per element of a step
+ * written. */
+template <bool kAlongRows>
+__global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant__ PackArgs g)
+{
+    constexpr int kLoads = kTileRows * kStep / kThreads, kUnits = kTileRows * kSplitCores / kThreads;
+    __shared__ float part[kTileRows][kStep + 1];
+    const int step = blockIdx.x, tile = blockIdx.y, lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    const int64_t line = (int64_t)tile * g.s.lines + step;
+    dependency_wait();
+    dependents_launch();
+    const int mine = g.s.rows[line * kStep + lane];
+    const int4 at = g.s.places[line];
+    if ((at.x & at.y & at.z & at.w) < 0) return; /* a step too many */
+    float x[kLoads];
+#pragma unroll
+    for (int u = 0; u < kLoads; u++) {
+        const int e = u * kThreads + (int)threadIdx.x, row = kAlongRows ? e % kTileRows : u * kWarps + warp;
+        const int k = kAlongRows ? __shfl_sync(kFull, mine, e / kTileRows) : mine,
+                  row_group = row / kRowGroupRows;
+        const bool there = slot_of(at, row_group) >= 0;
+        const int64_t i = (int64_t)tile * kTileRows + row;
+        x[u] = there && k >= 0 && i < g.m ? __ldg(g.a + i * g.ars + k * g.acs) : 0.0f;
+    }
+#pragma unroll
+    for (int u = 0; u < kLoads; u++) {
+        const int e = u * kThreads + (int)threadIdx.x;
+        part[kAlongRows ? e % kTileRows : e / kStep][kAlongRows ? e / kTileRows : lane] = x[u];
+    }
+    __syncthreads();
+    const int low = lane % kCore, core = lane / kCore;
+#pragma unroll
+    for (int u = 0; u < kUnits; u++) {
+        const int eight = u * kWarps + warp, row_group = eight / (kRowGroupRows / kCore),
+                  to = slot_of(at, row_group);
+        if (to < 0) continue;
+        const float *row = part[eight * kCore + low] + core * kCore;
+        uint32_t word[kCore / 2][kBf16Splits];
+#pragma unroll
+        for (int w = 0; w < kCore / 2; w++) split_pair(row[2 * w], row[2 * w + 1], word[w]);
+        unsigned char *pieces = g.s.pieces +
+                                (((int64_t)tile * kRowGroups + row_group) * g.s.room + to) * kStepBytes +
+                                eight % (kRowGroupRows / kCore) * kEightRows + core * kCoreBytes + low * 16;
+#pragma unroll
+        for (int p = 0; p < kBf16Splits; p++)
+            *(uint4 *)(pieces + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
+    }
+}
+
+struct MaxRoomArgs {
+    TilesPacked s;
+    int *most;
+};
+
+/* *most := steps of the quarter that has most; at least one. One block. */
+__global__ __launch_bounds__(kThreads) void max_steps(const __grid_constant__ MaxRoomArgs g)
+{
+    __shared__ int found;
+    if (threadIdx.x == 0) found = 1;
+    dependency_wait();
+    __syncthreads();
+    for (int row_group = (int)threadIdx.x; row_group < kRowGroups * g.s.tiles_m; row_group += kThreads)
+        atomicMax(&found, g.s.row_group_steps[row_group]);
+    __syncthreads();
+    if (threadIdx.x == 0) *g.most = found;
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" int64_t lac_cuda_tiles_room(int64_t k)
+{
+    return lacuna::ceil_div(k, lacuna::kStep);
+}
+
+extern "C" int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room)
+{
+    return lacuna::tiles_packed(m, k, room, nullptr).bytes;
+}
+
+extern "C" lac_status_t lac_cuda_tiles_max_room(int64_t m, int64_t k, int64_t room, const void *memory,
+                                                int *most, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const MaxRoomArgs g = {tiles_packed(m, k, room, (void *)memory), most};
+    return launch(max_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+}
+
+extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
+                                            lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const PackArgs g = {p->a, p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->m, p->k, room, memory)};
+    const bool across = p->ars == 1 && p->acs != 1;
+    const Launch pack = {
+        dim3((unsigned)g.s.lines, (unsigned)g.s.tiles_m), dim3(kThreads), 0, 1, true, (cudaStream_t)stream};
+    const lac_status_t status = list_tiles(g, (cudaStream_t)stream);
+    return status ? status : launch(across ? pack_active<true> : pack_active<false>, pack, g);
+}

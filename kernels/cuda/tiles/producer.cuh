@@ -1,0 +1,273 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What fills the stages of the product by tiles, on devices with warpgroup products; and what it shares with
+ * those that empty them: shapes, shared memory, the layout of b's fragments. */
+#ifndef LACUNA_CUDA_TILES_PRODUCER_CUH
+#define LACUNA_CUDA_TILES_PRODUCER_CUH
+
+#include "tiles.cuh"
+#include "epilogue_store.cuh"
+#include "wgmma.cuh"
+
+namespace lacuna
+{
+namespace
+{
+
+constexpr int kConsumers = 2, kProducers = 2; /* warpgroups: 64 columns of b each; every second step each */
+constexpr int kThreads = (kConsumers + kProducers) * kGroup;
+constexpr int kConsumerRegisters = 184, kProducerRegisters = 72;
+static_assert(kTileCols == kConsumers * kWgmmaRows && kDepth == kWgmmaDepth &&
+                  kHolders == kConsumers * kGroup,
+              "an instruction's shape");
+static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters <= 512, "65536 registers");
+
+constexpr int kStages = 4;
+constexpr int kDepths = kStep / kDepth;
+constexpr int kFragments = kBf16Splits * kDepths; /* of b in a step: piece by piece, 16 k each */
+constexpr int kFragmentBytes = kDepth * kTileCols * 2;
+constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kRowGroups * kStepBytes;
+constexpr int kRawBytes = kStep * kTileCols * 4; /* a step of b as it lies, of each producer */
+
+/* What the lists say of a step that concerns a warp of those who fill stages. */
+constexpr int kProducerWarps = kProducers * kGroup / kWarp, kMine = kStep / (kGroup / kWarp);
+struct alignas(16) Listing {
+    int rows[kMine];        /* of b                                                    */
+    int places[kRowGroups]; /* of each quarter's pieces, -1: it is not the quarter's   */
+    int m, n;               /* tile                                                    */
+};
+constexpr int kListings = 4;
+
+constexpr int kAlignment = 128;
+constexpr int kShared = kStages * (kStageA + kStageB) + kProducers * kRawBytes +
+                        kProducerWarps * kListings * (int)sizeof(Listing) + kAlignment;
+static_assert(kShared + 256 <= 227 * 1024, "what a block may have, and a few barriers");
+
+constexpr int kNoStep = 0; /* the set that ends all steps */
+
+struct MultiplyArgs {
+    const float *b;
+    unsigned pitch; /* bytes from a row of b to the next */
+    TilesOut out;
+    TilesPacked packed;
+    TilesSpace s;
+};
+
+struct Stages {
+    unsigned char *b, *a, *raw; /* kStages of b and a; one of each producer */
+    Listing *listings;          /* kListings of each producer's warp        */
+    int *sets;                  /* of quarters that want them; kNoStep      */
+    barrier_t *full, *empty;
+};
+
+/* Position in the ring of stages: of the step of that number among all that the block does. */
+struct Slot {
+    unsigned step;
+    static_assert((kStages & (kStages - 1)) == 0, "the numbers may go round");
+    __device__ int at() const { return (int)(step % kStages); }
+    __device__ unsigned filled() const { return step / kStages % 2; } /* parity of full that says so  */
+    __device__ unsigned freed() const { return filled() ^ 1; }        /* ... of empty, for this step */
+};
+
+/* Where a thread's registers of a fragment lie: those of row (of wgmma's first operand) 16 w + r and 8
+ * further, k 2 c and 8 further. Column 16 w + 2 r + h of b is its row 16 w + r + 8 h. Neither those who store
+ * nor those who load meet in a bank. */
+__device__ inline int fragment_at(int w, int r, int c)
+{
+    const int line = w * 4 + r / 2;
+    return line * 128 + ((c + r % 2 * 4) ^ line % 8) * 16;
+}
+
+/* Who fills the stages of the product by tiles, on devices with warpgroup products: rows of b split into the
+ * registers that wgmma wants, and pieces of a. A lane has four columns of b's tile, a warp the rows that are
+ * k 2 c, 2 c + 1, 2 c + 8 and 2 c + 9 of 16 for two c, which are the words of wgmma's first operand. */
+
+/* A warp's rows are places c to c + 3 and c + 8 to c + 11 of a step, as its listing has them; it splits them
+ * in turns. */
+constexpr int kTurns = 2, kRowsEach = 4;
+static_assert(kMine == kTurns * kRowsEach && kTileCols == 4 * kWarp, "a warp brings a row at a time");
+/* Lanes that copy a listing, by 16 bytes: so many bring rows, the next one places. */
+constexpr int kRowLanes = kMine / 4;
+static_assert(kRowGroups * sizeof(int) == 16, "a copy brings all places");
+
+/* A producer's way: every kProducers-th step of all that the block does. */
+struct Walk {
+    int item, step, known; /* known: steps that the lists were asked for */
+    Work work;
+    const char *from; /* what this lane copies of the step's listing */
+    __device__ bool over(const MultiplyArgs &g) const { return item >= (int)g.s.tiles * g.s.splits; }
+    /* Goes on to where `step` lies in what is done. */
+    __device__ void settle(const MultiplyArgs &g)
+    {
+        while (step >= work.end && !over(g)) {
+            const int beyond = step - work.end;
+            item += (int)gridDim.x;
+            if (over(g)) return;
+            work = find_work(g.packed, g.s, item);
+            step = work.begin + beyond;
+        }
+        find_listing(g.packed);
+    }
+    __device__ void find_listing(const TilesPacked &a)
+    {
+        const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
+                  c = warp / 2 * kDepth + warp % 2 * 4;
+        const int64_t line = (int64_t)work.m * a.lines + step;
+        from = lane < kRowLanes ? (const char *)(a.rows + line * kStep + c + lane * 8)
+                                : (const char *)(a.places + line);
+    }
+};
+
+/* Begins to copy what the lists say of the step that the walk is at, if there is one; goes on. */
+__device__ inline void bring_listing(const MultiplyArgs &g, Walk *w, Listing *to)
+{
+    if (w->over(g)) return;
+    const int lane = threadIdx.x % kWarp;
+    if (lane <= kRowLanes) copy_async16((float *)to + lane * 4, (const float *)w->from);
+    if (lane == 0) to->m = w->work.m, to->n = w->work.n;
+    w->known++;
+    w->from += kProducers * (lane < kRowLanes ? kStep : kRowGroups) * (int)sizeof(int);
+    w->step += kProducers;
+    if (w->step >= w->work.end) w->settle(g);
+}
+
+/* Four columns of a row of b, of which `left` are inside: by single ones where not all are, for no more than
+ * those may be read. */
+template <bool kWhole> __device__ inline void bring_quad(float *to, const float *from, int left)
+{
+    if (kWhole || left > 3) {
+        copy_async16(to, from);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (i < left)
+                copy_async4(to + i, from + i);
+            else
+                to[i] = 0.0f;
+    }
+}
+
+/* Begins to copy this warp's rows of a step as they lie; each thread will read what it copied. */
+template <bool kWhole>
+__device__ inline void bring_rows(const MultiplyArgs &g, const Listing &s, unsigned char *raw)
+{
+    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
+              col = s.n * kTileCols + lane * 4;
+    const char *const b = (const char *)(g.b + col);
+    float *to = (float *)(raw + warp * kMine * kTileCols * 4 + lane * 16);
+    int4 row[kMine / 4];
+#pragma unroll
+    for (int i = 0; i < kMine / 4; i++) row[i] = *((const int4 *)s.rows + i);
+#pragma unroll
+    for (int i = 0; i < kMine; i++) {
+        const int4 four = row[i % 4 / 2]; /* k 2 c and further; k 2 c + 8 and further */
+        const int at = i / kRowsEach ? (i % 2 ? four.w : four.z) : (i % 2 ? four.y : four.x);
+        bring_quad<kWhole>(to + i * kTileCols,
+                           (const float *)(b + (uint64_t)(unsigned)listed_row(at) * g.pitch), g.out.n - col);
+    }
+}
+
+/* What this thread copied of a turn's rows. */
+__device__ inline void load_rows(const unsigned char *raw, int turn, float (&x)[kRowsEach][4])
+{
+    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp;
+#pragma unroll
+    for (int i = 0; i < kRowsEach; i++) {
+        const float4 row =
+            *(const float4 *)(raw + (warp * kMine + turn * kRowsEach + i) * kTileCols * 4 + lane * 16);
+        x[i][0] = row.x, x[i][1] = row.y, x[i][2] = row.z, x[i][3] = row.w;
+    }
+}
+
+/* Splits two columns of a turn's rows into a stage. */
+__device__ inline void split_columns(const float (&x)[kRowsEach][4], unsigned char *stage, int turn, int pair)
+{
+    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp;
+    uint32_t word[4][kBf16Splits]; /* 2 g + h */
+#pragma unroll
+    for (int w = 0; w < 4; w++)
+        split_pair(x[w / 2 * 2][2 * pair + w % 2], x[w / 2 * 2 + 1][2 * pair + w % 2], word[w]);
+    unsigned char *at = stage + warp / 2 * kFragmentBytes +
+                        fragment_at(lane / 4, lane % 4 * 2 + pair, warp % 2 * kTurns + turn);
+#pragma unroll
+    for (int p = 0; p < kBf16Splits; p++)
+        *(uint4 *)(at + p * kDepths * kFragmentBytes) =
+            make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
+}
+
+/* Begins to copy the pieces of a of a step, and says whose step it is; a warp, a lane for each quarter. */
+__device__ inline void bring_splits(const MultiplyArgs &g, const Listing &s, const Stages &st, int stage)
+{
+    const int lane = threadIdx.x % kWarp, place = s.places[lane % kRowGroups];
+    const unsigned set = __ballot_sync(kFull, place >= 0) & kAll;
+    if (lane == 0) {
+        st.sets[stage] = (int)set;
+        barrier_arrive_promise(st.full + stage, (unsigned)__popc(set) * kStepBytes);
+    }
+    __syncwarp();
+    if (lane < kRowGroups && place >= 0)
+        copy_bulk((float *)(st.a + stage * kStageA + lane * kStepBytes),
+                  (const float *)(g.packed.pieces +
+                                  (((int64_t)s.m * kRowGroups + lane) * g.packed.room + place) * kStepBytes),
+                  kStepBytes, st.full + stage);
+}
+
+/* A stage that holds no step: the first one of them is behind the last step. */
+__device__ inline void end_steps(const Stages &st, const Slot &slot)
+{
+    const int stage = slot.at();
+    barrier_wait(st.empty + stage, slot.freed());
+    if (threadIdx.x % kGroup == 0) {
+        st.sets[stage] = kNoStep;
+        barrier_arrive_promise(st.full + stage, 0);
+    }
+    barrier_arrive(st.full + stage);
+}
+
+/* Fills the stages of every second step with the rows of b that it names, split on the way into wgmma's
+ * registers, and a's pieces, which a warp brings each in its turn. The rows of the next of its steps come
+ * meanwhile, and what the lists say of later ones: nobody waits for what comes from afar. */
+template <bool kWhole> __device__ inline void produce(const MultiplyArgs &g, const Stages &st, int turn)
+{
+    constexpr int kWarps = kGroup / kWarp;
+    const int warp = threadIdx.x % kGroup / kWarp;
+    unsigned char *const raw = st.raw + turn * kRawBytes;
+    Listing *const listings = st.listings + (threadIdx.x / kWarp - kConsumers * kWarps) * kListings;
+    Slot slot = {(unsigned)turn};
+    Walk walk = {(int)blockIdx.x, 0, 0, find_work(g.packed, g.s, (int)blockIdx.x), nullptr};
+    walk.step = walk.work.begin + turn;
+    walk.settle(g);
+    for (int i = 0; i < kListings; i++) bring_listing(g, &walk, listings + i);
+    copies_commit();
+    copies_wait<0>();
+    __syncwarp();
+    if (walk.known > 0) bring_rows<kWhole>(g, listings[0], raw);
+    copies_commit();
+    for (int at = 0; at < walk.known; at++) {
+        const int stage = slot.at();
+        unsigned char *const b = st.b + stage * kStageB;
+        float first[kRowsEach][4], second[kRowsEach][4];
+        copies_wait<0>();
+        __syncwarp(); /* the lanes have what each of them copied of listings */
+        load_rows(raw, 0, first);
+        barrier_wait(st.empty + stage, slot.freed());
+        if (warp == at % kWarps) bring_splits(g, listings[at % kListings], st, stage);
+        split_columns(first, b, 0, 0);
+        load_rows(raw, 1, second);
+        split_columns(first, b, 0, 1);
+        split_columns(second, b, 1, 0);
+        if (at + 1 < walk.known) bring_rows<kWhole>(g, listings[(at + 1) % kListings], raw);
+        split_columns(second, b, 1, 1);
+        barrier_arrive(st.full + stage);
+        slot.step += kProducers;
+        __syncwarp(); /* all have read this step's listing */
+        bring_listing(g, &walk, listings + at % kListings);
+        copies_commit();
+    }
+    end_steps(st, slot);
+}
+
+} // namespace
+} // namespace lacuna
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the kernels of the product by tiles share: shapes, workspace, the three bf16 pieces of a float, and
+ * which tile and steps a block has. */
+#ifndef LACUNA_CUDA_TILES_TILES_CUH
+#define LACUNA_CUDA_TILES_TILES_CUH
+
+#include "common/device.cuh"
+#include "cuda_kernels.h"
+
+namespace lacuna
+{
+
+constexpr int kBf16Splits = 3; /* bf16 numbers whose sum is a float */
+constexpr int kRowGroups = 4,
+              kRowGroupRows = LAC_CUDA_TILES_ROWS; /* of a tile; rows of a that are active together */
+constexpr int kTileRows = kRowGroups * kRowGroupRows, kTileCols = LAC_CUDA_TILES_SIDE; /* of a; of b */
+constexpr int kStep = LAC_CUDA_TILES_STEP;  /* k that are multiplied together */
+constexpr int kDepth = 16;                  /* k of one instruction           */
+constexpr int kAll = (1 << kRowGroups) - 1; /* the set of all quarters        */
+
+/* A quarter's pieces of a step: cores of 8 rows x 8 k, a row's 8 k contiguous; the cores of a piece along k
+ * follow each other, then come the pieces, then the next eight rows. */
+constexpr int kCore = 8, kCoreBytes = kCore * kCore * 2;
+constexpr int kSplitCores = kStep / kCore, kSplitBytes = kSplitCores * kCoreBytes;
+constexpr int kEightRows = kBf16Splits * kSplitBytes; /* bytes from eight rows to the next */
+constexpr int kStepBytes = kRowGroupRows / kCore * kEightRows;
+
+static_assert(kTileRows == LAC_CUDA_TILES_SIDE, "a tile is square");
+
+/* Cuts memory up into pieces that are aligned to 256 bytes. */
+struct Cutter {
+    unsigned char *begin, *at;
+    unsigned char *take(int64_t bytes)
+    {
+        unsigned char *mine = at;
+        at += round_up(bytes, 256);
+        return mine;
+    }
+};
+
+/* Where things lie in what is made of a. Each k of a tile has a set of quarters that it is active in. Steps
+ * are whole steps of one set's k; what is left of a set's k goes to a larger set, at last to that of all
+ * quarters, whose last step alone may have places without a k: their pieces are zeros. */
+struct TilesPacked {
+    int tiles_m, words, room,
+        lines;        /* words of `active` of a quarter; steps that a quarter, a tile has room for */
+    uint32_t *active; /* [quarter] a bit per k                                                   */
+    int *tile_steps, *row_group_steps; /* [tile]; [quarter] */
+    int4 *places;          /* [tile][lines] a step's place among each quarter's, -1: it is not there   */
+    int *rows;             /* [tile][lines kStep] of b; ~row: a place without a k                      */
+    unsigned char *pieces; /* [quarter][room kStepBytes]                                              */
+    int64_t bytes;
+};
+
+inline TilesPacked tiles_packed(int64_t m, int64_t k, int64_t room, void *memory)
+{
+    TilesPacked s = {};
+    s.tiles_m = (int)ceil_div(m, kTileRows), s.words = (int)ceil_div(k, 32);
+    s.room = (int)room, s.lines = (int)ceil_div(k, kStep);
+    const int64_t tiles = s.tiles_m, row_groups = kRowGroups * tiles;
+    Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
+    s.pieces = cut.take(row_groups * room * kStepBytes);
+    s.active = (uint32_t *)cut.take(row_groups * s.words * 4);
+    s.places = (int4 *)cut.take(tiles * s.lines * 16);
+    s.rows = (int *)cut.take(tiles * s.lines * kStep * 4);
+    s.tile_steps = (int *)cut.take(tiles * 4);
+    s.row_group_steps = (int *)cut.take(row_groups * 4);
+    s.bytes = cut.at - cut.begin;
+    return s;
+}
+
+/* Where things lie in the workspace of a product. */
+struct TilesSpace {
+    int tiles_n;
+    int64_t tiles;              /* of c                                                         */
+    int *failed, *failed_count; /* tiles without a finite sum                                   */
+    int splits;                 /* blocks that share the k of a tile                            */
+    float4 *parts;              /* [split][tile][kTileRows kTileCols / 4], where there are some */
+    uint2 *occupied;            /* [tile][kHolders] which of its sums a thread wrote as no zeros */
+    int64_t bytes;
+};
+
+inline TilesSpace tiles_space(int64_t m, int64_t n, int64_t k, void *workspace)
+{
+    TilesSpace s = {};
+    s.tiles_n = (int)ceil_div(n, kTileCols), s.tiles = ceil_div(m, kTileRows) * s.tiles_n;
+    Cutter cut = {(unsigned char *)workspace, (unsigned char *)workspace};
+    s.failed = (int *)cut.take(s.tiles * 4);
+    s.failed_count = (int *)cut.take(4);
+    s.splits = lac_cuda_tiles_splits(s.tiles, ceil_div(k, kStep), current_device().sms);
+    s.parts = (float4 *)cut.take(s.splits > 1 ? s.splits * s.tiles * kTileRows * kTileCols * 4 : 0);
+    s.occupied = (uint2 *)cut.take(s.tiles * kTileRows * kTileCols / 8);
+    s.bytes = cut.at - cut.begin;
+    return s;
+}
+
+/* Before they are split, floats are scaled so that every piece of every float, subnormals too, is a normal
+ * bf16. */
+constexpr float kScale = 0x1p24f, kUnscale = 0x1p-48f; /* of an operand; of a product */
+
+/* Three bf16 pieces of two scaled floats, rounded to nearest: their sum is the float, exactly. Inf, NaN and
+ * what overflows when it is scaled leave a NaN or Inf. */
+__device__ inline void split_pair(float lo, float hi, uint32_t (&piece)[kBf16Splits])
+{
+    lo *= kScale, hi *= kScale;
+#pragma unroll
+    for (int p = 0; p < kBf16Splits; p++) {
+        piece[p] = nearest_bf16(lo, hi);
+        lo -= __uint_as_float(piece[p] << 16);
+        hi -= __uint_as_float(piece[p] & 0xffff0000u);
+    }
+}
+
+/* The products on tensor cores of lac_cuda_tiles_multiply. By warpgroup products (wgmma): compute capability
+ * 9.0 alone. By those of a warp (mma.sync): every device from 8.0 on. */
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+
+/* The way of a block through the product by tiles: which tile, which of its steps, whose they are. */
+
+constexpr int kRowsTogether = 8; /* tiles of rows whose blocks follow each other: they share b in the cache */
+
+/* A tile and its steps, or a part of them. */
+struct Work {
+    int m, n, split, begin, end;
+};
+
+/* Of tiles x splits: kRowsTogether tiles of rows, then the next column of tiles. */
+__device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int item)
+{
+    const int tiles = (int)s.tiles, split = item / tiles, index = item % tiles;
+    const int group = kRowsTogether * s.tiles_n, first = index / group * kRowsTogether;
+    const int rows = min(kRowsTogether, a.tiles_m - first), at = index % group, m = first + at % rows;
+    const unsigned steps = (unsigned)a.tile_steps[m], parts = (unsigned)s.splits; /* 2^26 times 16 at most */
+    return {m, at / rows, split, (int)(steps * split / parts), (int)(steps * (split + 1) / parts)};
+}
+
+/* Of b, as a list names it; a place without a k names a row, too. */
+__device__ inline int listed_row(int row)
+{
+    return row < 0 ? ~row : row;
+}
+
+/* Which row of b this lane's place of a step names. */
+__device__ inline int listed_row(const TilesPacked &a, int m, int step)
+{
+    return listed_row(a.rows[((int64_t)m * a.lines + step) * kStep + threadIdx.x % kWarp]);
+}
+
+/* Where a quarter's pieces of a step are, in steps; -1: it is not the quarter's. */
+__device__ inline int64_t splits_at(const TilesPacked &a, int m, int step, int row_group)
+{
+    const int place = ((const int *)(a.places + (int64_t)m * a.lines + step))[row_group];
+    return place < 0 ? -1 : ((int64_t)m * kRowGroups + row_group) * a.room + place;
+}
+
+/* Four columns of a row of b, of which `left` are inside; kWhole: all. */
+template <bool kWhole> __device__ inline float4 load_quad(const float *at, int left)
+{
+    float4 x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (kWhole || left > 3) {
+        x = load_once4(at);
+    } else {
+        if (left > 0) x.x = at[0];
+        if (left > 1) x.y = at[1];
+        if (left > 2) x.z = at[2];
+    }
+    return x;
+}
+
+} // namespace lacuna
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What happens when a program calls a BLAS routine and no BLAS is behind us: Lacuna's own product.
+ *
+ * Arguments are checked as the netlib BLAS does. A bad one is reported to the program's xerbla_ (cblas_xerbla
+ * for the C calls), or to stderr where it has none, and the call returns with nothing written. */
+#ifndef LACUNA_PLUGIN_BLAS_FALLBACK_H
+#define LACUNA_PLUGIN_BLAS_FALLBACK_H
+
+#include "args.h"
+
+/* symbol names the entry point; order is that of a C call, 0 for a Fortran call. */
+void last_resort_sgemm(const sgemm_args_t *g, const char *symbol, int order);
+void last_resort_sgemv(const sgemv_args_t *g, const char *symbol, int order);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Lacuna's contexts for streams and for captures: short lists; finding a place in that of the streams takes
+ * no lock. */
+#include "context.h"
+#include "resolve.h"
+#include "shapes.h"
+#include "lacuna/context.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { STREAM_CONTEXTS_MAX = 64, STREAM_PER_THREAD = 2, CAPTURE_RELAXED = 2 };
+
+static stream_context_t stream_contexts[STREAM_CONTEXTS_MAX];
+static atomic_int context_count;
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static int (*current_context)(void **context);
+static int (*is_capturing)(void *stream, int *status);
+static int (*capture_info)(void *stream, int *status, unsigned long long *id, void **graph,
+                           const void **dependencies, size_t *count);
+static int (*exchange_mode)(int *mode);
+
+/* A program that has a cuBLAS handle has loaded the driver. */
+static void look(void)
+{
+    *(void **)&current_context = driver_symbol("cuCtxGetCurrent");
+    *(void **)&is_capturing = driver_symbol("cuStreamIsCapturing");
+    *(void **)&capture_info = driver_symbol("cuStreamGetCaptureInfo_v2");
+    *(void **)&exchange_mode = driver_symbol("cuThreadExchangeStreamCaptureMode");
+}
+
+static stream_context_t *find(void *device, void *stream, int math)
+{
+    int count = atomic_load_explicit(&context_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        if (stream_contexts[i].stream == stream && stream_contexts[i].device == device &&
+            stream_contexts[i].math == math)
+            return &stream_contexts[i];
+    return NULL;
+}
+
+/* The legacy default stream cannot be captured, and asking while another one is would be an error. */
+static bool captured(void *stream)
+{
+    int status = 0;
+    return stream && (!is_capturing || is_capturing(stream, &status) || status);
+}
+
+const char *math_name(int math)
+{
+    return math == CUBLAS_MATH_TF32 ? "tf32" : math == CUBLAS_MATH_PEDANTIC ? "pedantic" : "fp32";
+}
+
+bool capture_of(void *stream, capture_t *capture)
+{
+    int status = 0;
+    enum { CAPTURE_ACTIVE = 1 };
+    return stream && capture_info && !capture_info(stream, &status, &capture->id, NULL, NULL, NULL) &&
+           status == CAPTURE_ACTIVE && !current_context(&capture->device);
+}
+
+bool stream_contexts_estimate(void *device, int math, const lac_captured_gemm_t *product,
+                              lac_estimate_t *estimate)
+{
+    int count = atomic_load_explicit(&context_count, memory_order_acquire);
+    bool found = false;
+    for (int i = 0; !found && i < count; i++) {
+        stream_context_t *sc = &stream_contexts[i];
+        if (sc->device != device || sc->math != math || !sc->ctx) continue;
+        if (pthread_mutex_trylock(&sc->lock))
+            continue; /* in use: it may well be this thread's other stream */
+        found = lac_gemm_estimate(sc->ctx, product, estimate);
+        pthread_mutex_unlock(&sc->lock);
+    }
+    return found;
+}
+
+/* A place whose context could not be made is kept too: it will not be tried again. */
+static stream_context_t *make(void *device, void *stream, int math)
+{
+    pthread_mutex_lock(&making);
+    stream_context_t *sc = find(device, stream, math);
+    int count = atomic_load(&context_count);
+    if (!sc && count < STREAM_CONTEXTS_MAX) {
+        sc = &stream_contexts[count];
+        *sc = (stream_context_t){.device = device, .stream = stream, .math = math};
+        pthread_mutex_init(&sc->lock, NULL);
+        if (!lac_ctx_create_cuda(&sc->ctx, -1, stream) && math != CUBLAS_MATH_DEFAULT)
+            lac_ctx_set(sc->ctx, "math", math_name(math));
+        atomic_store_explicit(&context_count, count + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&making);
+    return sc;
+}
+
+/* Another thread may be recording in the mode in which nobody may allocate, unless he says that it is no
+ * business of that recording. */
+static int set_mode(int mode)
+{
+    exchange_mode(&mode);
+    return mode;
+}
+
+static stream_context_t *find_or_make(void *stream, int math, lac_pass_t *why)
+{
+    void *device = NULL;
+    *why = LAC_PASS_CONTEXT;
+    if (!current_context || !exchange_mode) return NULL;
+    *why = LAC_PASS_STREAM;
+    if ((uintptr_t)stream == STREAM_PER_THREAD) return NULL;
+    *why = LAC_PASS_CAPTURED;
+    if (captured(stream)) return NULL;
+    *why = LAC_PASS_CONTEXT;
+    if (current_context(&device) || !device) return NULL;
+    stream_context_t *sc = find(device, stream, math);
+    if (sc) return sc->ctx ? sc : NULL;
+    int mode = set_mode(CAPTURE_RELAXED);
+    sc = make(device, stream, math);
+    set_mode(mode);
+    if (!sc) *why = LAC_PASS_STREAM;
+    return sc && sc->ctx ? sc : NULL;
+}
+
+int capture_relaxed_begin(void)
+{
+    return set_mode(CAPTURE_RELAXED);
+}
+
+void capture_relaxed_end(int mode)
+{
+    set_mode(mode);
+}
+
+stream_context_t *stream_context_enter(void *stream, int math, lac_pass_t *why)
+{
+    pthread_once(&looked, look);
+    stream_context_t *sc = find_or_make(stream, math, why);
+    if (!sc) return NULL;
+    pthread_mutex_lock(&sc->lock);
+    sc->capture_mode = set_mode(CAPTURE_RELAXED);
+    return sc;
+}
+
+void stream_context_leave(stream_context_t *sc)
+{
+    int mode = sc->capture_mode;
+    pthread_mutex_unlock(&sc->lock);
+    set_mode(mode);
+}
+
+void stream_context_pause(stream_context_t *sc)
+{
+    set_mode(sc->capture_mode);
+}
+
+void stream_context_served(stream_context_t *sc)
+{
+    sc->capture_mode = set_mode(CAPTURE_RELAXED);
+    lac_interpose_timing_end(sc->ctx);
+    stream_context_leave(sc);
+}
+
+/* A few contexts for recordings, lent and given back. */
+
+/* Each has a workspace for cuBLAS, 64 MB, and one for the routes. */
+enum { GRAPH_CONTEXTS_MAX = 8 };
+
+typedef struct graph_context {
+    void *device, *stream;
+    unsigned long long capture;
+    int math;
+    lac_ctx_t *ctx;
+    atomic_long products; /* in graphs that are alive; 0: free to be lent again */
+} graph_context_t;
+
+static graph_context_t graph_contexts[GRAPH_CONTEXTS_MAX];
+static pthread_mutex_t lending = PTHREAD_MUTEX_INITIALIZER;
+
+/* Called when a graph and all that was made of it are gone. */
+static void give_back(void *owner)
+{
+    atomic_fetch_sub(&((graph_context_t *)owner)->products, 1);
+}
+
+/* One that belongs to this capture, or a free one; with one more product to it. Called with the lock held. */
+static graph_context_t *lend(const capture_t *capture, void *stream, int math)
+{
+    graph_context_t *free_one = NULL;
+    for (int i = 0; i < GRAPH_CONTEXTS_MAX; i++) {
+        graph_context_t *r = &graph_contexts[i];
+        bool in_use = atomic_load(&r->products) > 0;
+        bool same = r->device == capture->device && r->math == math;
+        if (in_use && same && r->capture == capture->id && r->stream == stream) return r;
+        if (!in_use && (!r->ctx || same) && (!free_one || same)) free_one = r;
+    }
+    if (!free_one) return NULL;
+    if (!free_one->ctx) {
+        if (lac_ctx_create_cuda(&free_one->ctx, -1, LAC_STREAM_NEW)) return NULL;
+        lac_ctx_set(free_one->ctx, "math", math_name(math));
+    }
+    free_one->device = capture->device;
+    free_one->math = math;
+    free_one->capture = capture->id;
+    free_one->stream = stream;
+    return free_one;
+}
+
+int capture_product(void *stream, int math, const lac_captured_gemm_t *product, lac_pass_t *why)
+{
+    capture_t capture;
+    lac_estimate_t estimate;
+    *why = LAC_PASS_CAPTURED;
+    if (!capture_of(stream, &capture) || !stream_contexts_estimate(capture.device, math, product, &estimate))
+        return 0;
+    int mode = capture_relaxed_begin(), done = 0;
+    pthread_mutex_lock(&lending);
+    graph_context_t *r = lend(&capture, stream, math);
+    if (r) {
+        atomic_fetch_add(&r->products, 1);
+        done = lac_capture_gemm(r->ctx, stream, product, &estimate, give_back, r);
+    }
+    pthread_mutex_unlock(&lending);
+    capture_relaxed_end(mode);
+    return done;
+}

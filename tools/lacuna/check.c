@@ -1,0 +1,209 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * lacuna check: routes against the oracle. */
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "accuracy.h"
+#include "command.h"
+#include "problems.h"
+#include "output.h"
+
+enum { KEY_FUZZ = 256, KEY_SEED, KEY_REPEAT, KEY_ACCURACY };
+
+static const struct argp_option check_table[] = {
+    {"file", 'f', "LIST", 0,
+     "read problems from LIST, one a line, '#' begins a comment ('-': standard input)", 1},
+    {"route", 'r', "NAMES", 0,
+     "check these routes, set apart by commas (default all; 'auto' includes the entry "
+     "points lac_sgemm, lac_sgemv, lac_gemm_batched and plans)",
+     1},
+    {"repeat", KEY_REPEAT, "N", 0, "run each route N times, for the same bits (default 2)", 1},
+    {"jobs", 'j', "N", 0, "check N problems at a time, each with contexts of its own (default 1)", 1},
+    {"fuzz", KEY_FUZZ, "N", 0, "add N random small problems from the whole grammar", 1},
+    {"seed", KEY_SEED, "S", 0, "the seed of --fuzz (default 1)", 1},
+    {"accuracy", KEY_ACCURACY, NULL, 0,
+     "hold every route to the accuracy contract instead: at most twice the error of the BLAS (on a device: "
+     "of cuBLAS), mean and max, on five kinds of data in place of the problem's values",
+     1},
+    {0},
+};
+
+static error_t parse_check(int key, char *arg, struct argp_state *state)
+{
+    check_arguments_t *a = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &a->check.common;
+        return 0;
+    case 'f':
+        problem_list_file(&a->problems, arg, state);
+        return 0;
+    case 'r':
+        a->routes = arg;
+        return 0;
+    case 'j':
+        a->jobs = (int)parse_integer(state, "--jobs", arg, 1, CHECK_JOBS_MAX);
+        return 0;
+    case KEY_FUZZ:
+        a->fuzz = parse_integer(state, "--fuzz", arg, 1, 100000000);
+        return 0;
+    case KEY_REPEAT:
+        a->check.runs = (int)parse_integer(state, "--repeat", arg, 2, 1000000);
+        return 0;
+    case KEY_SEED:
+        a->seed = (uint64_t)parse_integer(state, "--seed", arg, 0, INT64_MAX);
+        return 0;
+    case KEY_ACCURACY:
+        a->accuracy = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        problem_list_argument(&a->problems, arg, state);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp_child check_children[] = {{&common_argp, 0, NULL, 0}, {0}};
+
+const struct argp check_argp = {
+    .options = check_table, .parser = parse_check, .args_doc = "[PROBLEM...]", .children = check_children};
+
+static const char doc[] =
+    "Tests GEMM on this machine: runs every route that applies to a problem and compares its result with a "
+    "product in double, element by element; errors are in units of 2^-24 |A||B|. C's padding must stay "
+    "untouched, a further run and a run with one thread (on a device: on another stream) must give the same "
+    "bits. A route that refuses is shown with its reason and is not counted as passed. "
+    "Without a PROBLEM a few are built in." EXIT_CODES_TEXT;
+
+/* A random problem goes through its own text, so that what is checked is what the report lets one repeat. */
+static bool fuzz_problem(const check_arguments_t *a, uint64_t index, ref_problem_t *problem)
+{
+    char text[REF_PROBLEM_TEXT], error[REF_ERROR_TEXT];
+    ref_problem_t random = problem_random_check(a->seed, index);
+    ref_problem_print(&random, text, sizeof text);
+    if (ref_problem_parse(text, problem, error, sizeof error)) return true;
+    complain(a->command, "fuzz %llu of seed %llu: '%s' does not read back: %s", (unsigned long long)index,
+             (unsigned long long)a->seed, text, error);
+    return false;
+}
+
+/* Those that were named, then the random ones. */
+static bool problem_of(const void *arguments, size_t index, ref_problem_t *problem)
+{
+    const check_arguments_t *a = arguments;
+    if (index >= a->problems.count) return fuzz_problem(a, index - a->problems.count, problem);
+    *problem = a->problems.problem[index];
+    return true;
+}
+
+static bool add_built_in(problem_list_t *list, bool accuracy)
+{
+    static const char *const built_in[] = {
+        "sgemm:NN:1x300x200:A=bern0.01",
+        "sgemm:NN:10x500x300:A=bern0.01",
+        "sgemm:NT:33x127x65:A=bern0.3:beta=0.5",
+        "sgemm:NN:300x200x10:B=bern0.02:frozenA=1",
+        "sgemm:TN:65x64x33:A=block8x4-0.2:layC=col:metaA=csr",
+        "sgemm:NN:100x130x20:A=bern0.1:metaA=bits:frozenA=1",
+        "sgemm:NN:20x300x40:A=col0.05:metaA=active",
+        "sgemm:NN:64x64x64:A=power0.2:B=bern0.2",
+        "sgemm:TT:31x33x127:layA=col+3:layB=row+5:layC=colx2:alpha=-1:beta=2",
+        "sgemv:T:200x100:B=bern0.1",
+    };
+    static const char *const long_sums[] = {
+        "sgemm:NN:64x16x256:A=bern0.5",
+        "sgemm:NN:10x5000x1000:A=bern0.1",
+        "sgemm:NT:10x5000x1000:A=bern0.3:frozenB=1",
+        "sgemm:NN:1000x5000x10:A=bern0.5:metaA=bits:frozenA=1",
+        "sgemm:NN:8x100000x64:A=bern0.1:metaA=csr",
+    };
+    char error[2 * REF_PROBLEM_TEXT];
+    const char *const *text = accuracy ? long_sums : built_in;
+    size_t count = accuracy ? sizeof long_sums / sizeof *long_sums : sizeof built_in / sizeof *built_in;
+    for (size_t i = 0; i < count; i++)
+        if (!problem_list_add(list, text[i], error, sizeof error)) return false;
+    return true;
+}
+
+static void find_nan(void *arg, const char *key, const char *value)
+{
+    bool *strict = arg;
+    if (strcmp(key, "option nan") == 0) *strict = strncmp(value, "strict", 6) == 0;
+}
+
+/* What the library has to say: its routes, and how it takes zeros. */
+static int ask_library(check_arguments_t *a)
+{
+    char error[512];
+    check_options_t asking = a->check;
+    int code = check_contexts_make(&asking, a->command);
+    if (code == EXIT_OK) {
+        lac_ctx_info(asking.ctx, find_nan, &a->check.strict_nan);
+        if (!route_set_parse(&a->check.routes, a->routes, asking.ctx, error, sizeof error)) {
+            complain(a->command, "%s", error);
+            code = EXIT_USAGE;
+        }
+    }
+    check_contexts_free(&asking);
+    return code;
+}
+
+/* Routes whose error is that of Lacuna's own sums; what the vendor computes is the measure. */
+static int run_accuracy(const check_arguments_t *a)
+{
+    accuracy_options_t options = {.common = a->check.common, .routes = a->check.routes};
+    accuracy_drop_others(&options.routes, a->routes);
+    return accuracy_run(&a->problems, &options, a->command);
+}
+
+static int run_check(check_arguments_t *a)
+{
+    if (a->accuracy) return run_accuracy(a);
+    check_summary_t summary = {.out = stdout, .common = &a->check.common};
+    check_work_t work = {.check = a->check, .jobs = a->jobs, .problem = problem_of, .list = a};
+    work.problems = a->problems.count + (size_t)a->fuzz;
+    work.check_one = a->check_one;
+    work.command = a->command;
+    int code = check_pool_run(&work, &summary);
+    progress_clear();
+    check_summary_print(&summary, work.problems);
+    if (code == EXIT_OK && summary.failed > 0) return EXIT_WRONG;
+    if (code == EXIT_OK && summary.passed == 0) {
+        complain(a->command, "nothing was checked: every route refused");
+        return EXIT_WRONG;
+    }
+    return code;
+}
+
+int check_arguments_run(check_arguments_t *a)
+{
+    progress_begin(a->check.common.quiet);
+    int code = ask_library(a);
+    if (code == EXIT_OK && a->problems.count == 0 && a->fuzz == 0 &&
+        !add_built_in(&a->problems, a->accuracy)) {
+        complain(a->command, "the built-in problems cannot be read");
+        code = EXIT_UNAVAILABLE;
+    }
+    if (code == EXIT_OK) code = run_check(a);
+    problem_list_free(&a->problems);
+    return code;
+}
+
+static int check_one(const void *arguments, const ref_problem_t *problem, const check_options_t *options,
+                     check_line_fn report, void *arg)
+{
+    const check_arguments_t *a = arguments;
+    return check_case_run(problem, options, report, arg, a->command);
+}
+
+int command_check(int argc, char **argv)
+{
+    const struct argp argp = {check_table, parse_check, "[PROBLEM...]", doc, check_children, NULL, NULL};
+    check_arguments_t a = {CHECK_DEFAULTS, .command = argv[0], .check_one = check_one};
+    argp_parse(&argp, argc, argv, 0, NULL, &a);
+    return check_arguments_run(&a);
+}
