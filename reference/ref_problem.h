@@ -23,7 +23,8 @@
  *
  * THE ORDER OF THE EXTENTS IS m x k x n: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C. Not BLAS's m, n,
  * k. Fields come in any order, each at most once. Structure is that of op(A) and op(B) as the product uses
- * them; layouts and metadata speak of the matrix as it is stored. docs/dev/problem_strings.md is the manual. */
+ * them; layouts and metadata speak of the matrix as it is stored. docs/dev/problem_strings.md is the manual.
+ */
 #ifndef REF_PROBLEM_H
 #define REF_PROBLEM_H
 
