@@ -15,7 +15,6 @@
 #include "coba_network.h"
 #include "coba_options.h"
 #include "coba_report.h"
-#include "coba_report.h"
 #include "coba_simulate.h"
 #include "coba_synapses.h"
 

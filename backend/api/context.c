@@ -10,7 +10,6 @@
 #include "planner/backends.h"
 #include "planner/spmm_autotune.h"
 #include "planner/statistics.h"
-#include "planner/backends.h"
 #include "planner/tune_file.h"
 #include "host/runtime/backend.h"
 #include "lacuna/context.h"

@@ -82,7 +82,10 @@ lac_status_t lac_describe_call_at(lac_ctx_t *ctx, lac_space_t scalars, const flo
 {
     lac_status_t status;
     lac_clear_error();
-    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    if (!ctx) {
+        lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+        return LAC_ERR_NULL;
+    }
     if ((status = check_scalars(ctx, scalars, alpha, beta))) return status;
     if ((status = check_views(ctx, a, b, c))) return status;
     if ((status = check_buffer(ctx, "a", a))) return status;

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A product in somebody's recording: both ways of it, and the look that chooses. */
 #include "entry.h"
-#include "entry.h"
 #include "base/status.h"
 #include "operand/check.h"
 #include "planner/select.h"

@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Operands by their address: registered by the program, or by a shape that its user has named. */
 #include "entry.h"
-#include "entry.h"
-#include "entry.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "operand/check.h"

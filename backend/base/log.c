@@ -3,7 +3,6 @@
  * Where lines go: opened on the first line, never before. */
 #include "log.h"
 #include "environment.h"
-#include "environment.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,6 @@
  * cannot be used in a forked child, and is opaque to the thread sanitizer; this library lives inside other
  * people's programs and needs all three. */
 #include "threads.h"
-#include "threads.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -178,12 +178,11 @@ static lac_site_state_t probed_or(lac_site_state_t otherwise, lac_site_t *site, 
 lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool cheap)
 {
     bool mixed = site->turns >= TURNS_MIXED;
-    lac_site_state_t next = site->state;
+    lac_site_state_t next = LAC_SITE_DENSE;
     site->steady++;
     switch (event) {
     case LAC_SITE_COMPARED:
     case LAC_SITE_LOST:
-        next = LAC_SITE_DENSE;
         site->steady = site->turns = 0;
         break;
     case LAC_SITE_PROMISES:

@@ -4,8 +4,6 @@
 #include "tune_file.h"
 #include "base/environment.h"
 #include "base/log.h"
-#include "base/environment.h"
-#include "base/environment.h"
 #include "base/status.h"
 
 #include <errno.h>

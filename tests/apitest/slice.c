@@ -7,7 +7,6 @@
 
 #include "call.h"
 #include "problems.h"
-#include "call.h"
 
 #define ROWS_MAX 50
 

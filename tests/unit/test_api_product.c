@@ -7,7 +7,6 @@
 #include "../route_names.h"
 #include "operands.h"
 #include "ref_gemm.h"
-#include "ref_gemm.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * The pool: every part runs once, from several callers at once, nested, and in a forked child. */
 #include "unit_support.h"
 #include "base/threads.h"
-#include "base/threads.h"
 
 #include <fenv.h>
 #include <pthread.h>

@@ -6,7 +6,6 @@
 #include "unit_support.h"
 #include "planner/timing.h"
 #include "planner/dispatch.h"
-#include "planner/timing.h"
 
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include "bench_report.h"
 #include "output.h"
 #include "ref_gemm.h"
-#include "output.h"
 #include "vendor_call.h"
 
 #define ORACLE_MAX                                                                                           \

@@ -11,10 +11,8 @@
 #include "bench_report.h"
 #include "command.h"
 #include "timing.h"
-#include "command.h"
 #include "problems.h"
 #include "output.h"
-#include "timing.h"
 
 enum {
     KEY_BASELINE = 256,

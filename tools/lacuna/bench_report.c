@@ -11,7 +11,6 @@
 #include "lacuna_commit.h"
 #include "output.h"
 #include "timing.h"
-#include "output.h"
 
 #define OTHERS_NOTED 0.05
 

@@ -6,7 +6,6 @@
 
 #include "command.h"
 #include "operands.h"
-#include "command.h"
 #include "problems.h"
 #include "route_set.h"
 #include "output.h"

@@ -4,7 +4,6 @@
  * other side: fewer bytes than dense where a weight is sparse but far from empty. */
 #include "routes.h"
 #include "cuda/formats/formats.h"
-#include "routes.h"
 #include "base/status.h"
 
 #define COLUMNS_MAX 64 /* of W: it is taken 8 at a time, and S read anew for each */

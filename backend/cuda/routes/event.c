@@ -9,8 +9,6 @@
 #include "cuda/formats/dense_view.h"
 #include "routes.h"
 #include "cuda/formats/formats.h"
-#include "gather.h"
-#include "routes.h"
 
 #include <math.h>
 

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Device memory for those outside: metadata's arrays, and what lacuna/device.h offers. */
 #include "capture.h"
-#include "capture.h"
 #include "exec.h"
 #include "cuda/operators/operators.h"
 #include "base/status.h"

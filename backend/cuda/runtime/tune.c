@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Times recorded calls: replays leave out what the host takes to queue them. */
 #include "exec.h"
-#include "exec.h"
 #include "machine.h"
 #include "cuda/routes/routes.h"
 #include "base/status.h"

@@ -4,7 +4,6 @@
  * better dense, are left to calls of their own. */
 #include "operators.h"
 #include "host/routes/event.h"
-#include "operators.h"
 #include "base/status.h"
 
 #define SMALL_US 200.0              /* of one product: beyond, its own threads are as good */

@@ -289,5 +289,6 @@ lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_sided_t *s, int threads
     case LAC_ROWS_NOWHERE:
         break;
     }
-    return lac_fail(LAC_ERR_INTERNAL, "csr: no source of rows");
+    lac_fail(LAC_ERR_INTERNAL, "csr: no source of rows");
+    return LAC_ERR_INTERNAL;
 }

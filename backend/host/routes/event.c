@@ -368,7 +368,8 @@ lac_status_t lac_events_gather(lac_exec_t *exec, const lac_sided_t *s, int threa
         status = from_scan(exec, s, threads < LAC_FRAGMENTS_MAX ? threads : LAC_FRAGMENTS_MAX, limit, list,
                            exceeded);
     } else {
-        return lac_fail(LAC_ERR_INTERNAL, "event: no source of events");
+        lac_fail(LAC_ERR_INTERNAL, "event: no source of events");
+        return LAC_ERR_INTERNAL;
     }
     if (!status && !*exceeded) close_list(list);
     return status;

@@ -3,7 +3,6 @@
  * One small experiment per constant, all on one large matrix that is never zero. */
 #include "exec.h"
 #include "base/clock.h"
-#include "base/clock.h"
 #include "base/status.h"
 #include "lacuna/interpose.h"
 
