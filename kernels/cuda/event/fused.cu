@@ -61,6 +61,7 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     RunSums<kVec, kWide> sums(totals, lane);
     if (i0 + row < p.m) {
         int count = 0;
+        bool more = false; /* the queue was gathered before: what came of it is a run */
         for (int base = k0; base < k1; base += kRound) {
             T x[kRounds][4];
 #pragma unroll
@@ -72,9 +73,11 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
             const bool last = base + kRound >= k1;
             if (last || count + kRound > a.queue) {
                 __syncwarp();
+                if (more) sums.settle();
                 gather_runs<kVec, kWide>(queue, 0, count, columns, p.wks, sums, a.run);
                 __syncwarp();
                 count = 0;
+                more = true;
             }
         }
     }
