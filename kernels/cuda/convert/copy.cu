@@ -75,6 +75,41 @@ int64_t magnitude(int64_t x)
     return x < 0 ? -x : x;
 }
 
+/* Transposing copy, from which a frozen W by columns gets its copy by rows. */
+
+constexpr int kTransposed = 64, kRowsAtOnce = 8, kTransposeThreads = 256;
+static_assert(kTransposeThreads == kTransposed / 2 * kRowsAtOnce,
+              "a warp per row of the tile, two columns per lane");
+
+struct TransposeArgs {
+    const float *src;
+    int64_t rs, cs;
+    float *dst;
+    int64_t ldd;
+    int m, n;
+};
+
+/* dst[c * ldd + r] = src[r * rs + c * cs]. Grid (column tiles, row tiles) of 64 x 64; coalesced on both sides
+ * when cs == 1. Bytes: m n read, m n written. The padded tile keeps shared memory free of conflicts.
+ * Reached 3.3 TB/s, read and written, at 10000 x 10000 (H200, 2026-11-20). */
+__global__ __launch_bounds__(kTransposeThreads) void transpose(const __grid_constant__ TransposeArgs a)
+{
+    __shared__ float tile[kTransposed][kTransposed + 1];
+    const int r0 = blockIdx.y * kTransposed, c0 = blockIdx.x * kTransposed;
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+#pragma unroll
+    for (int r = warp; r < kTransposed; r += kRowsAtOnce)
+#pragma unroll
+        for (int c = lane; c < kTransposed; c += kWarp)
+            if (r0 + r < a.m && c0 + c < a.n) tile[r][c] = a.src[(r0 + r) * a.rs + (c0 + c) * a.cs];
+    __syncthreads();
+#pragma unroll
+    for (int c = warp; c < kTransposed; c += kRowsAtOnce)
+#pragma unroll
+        for (int r = lane; r < kTransposed; r += kWarp)
+            if (r0 + r < a.m && c0 + c < a.n) a.dst[(c0 + c) * a.ldd + r0 + r] = tile[r][c];
+}
+
 } // namespace
 } // namespace lacuna
 
@@ -117,49 +152,6 @@ extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scal
                       (cudaStream_t)stream};
     return launch(scale_out, l, a);
 }
-
-/* Transposing copy, from which a frozen W by columns gets its copy by rows. */
-
-namespace lacuna
-{
-namespace
-{
-
-constexpr int kTransposed = 64, kRowsAtOnce = 8, kTransposeThreads = 256;
-static_assert(kTransposeThreads == kTransposed / 2 * kRowsAtOnce,
-              "a warp per row of the tile, two columns per lane");
-
-struct TransposeArgs {
-    const float *src;
-    int64_t rs, cs;
-    float *dst;
-    int64_t ldd;
-    int m, n;
-};
-
-/* dst[c * ldd + r] = src[r * rs + c * cs]. Grid (column tiles, row tiles) of 64 x 64; coalesced on both sides
- * when cs == 1. Bytes: m n read, m n written. The padded tile keeps shared memory free of conflicts.
- * Reached 3.3 TB/s, read and written, at 10000 x 10000 (H200, 2026-11-20). */
-__global__ __launch_bounds__(kTransposeThreads) void transpose(const __grid_constant__ TransposeArgs a)
-{
-    __shared__ float tile[kTransposed][kTransposed + 1];
-    const int r0 = blockIdx.y * kTransposed, c0 = blockIdx.x * kTransposed;
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-#pragma unroll
-    for (int r = warp; r < kTransposed; r += kRowsAtOnce)
-#pragma unroll
-        for (int c = lane; c < kTransposed; c += kWarp)
-            if (r0 + r < a.m && c0 + c < a.n) tile[r][c] = a.src[(r0 + r) * a.rs + (c0 + c) * a.cs];
-    __syncthreads();
-#pragma unroll
-    for (int c = warp; c < kTransposed; c += kRowsAtOnce)
-#pragma unroll
-        for (int r = lane; r < kTransposed; r += kWarp)
-            if (r0 + r < a.m && c0 + c < a.n) a.dst[(c0 + c) * a.ldd + r0 + r] = tile[r][c];
-}
-
-} // namespace
-} // namespace lacuna
 
 extern "C" lac_status_t lac_cuda_transpose(int64_t m, int64_t n, const float *src, int64_t rs, int64_t cs,
                                            float *dst, int64_t ldd, lac_cuda_stream_t stream)

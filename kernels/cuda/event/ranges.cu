@@ -6,6 +6,8 @@
 
 namespace lacuna
 {
+namespace
+{
 
 /* Events [begin, end) of one row, and the one of them that this lane comes first to. */
 struct Range {
@@ -125,7 +127,7 @@ __global__ __launch_bounds__(range_warps(kWide) *
 }
 
 /* Whether a row of S has so many events that gathering them, not getting started, is the work. */
-inline bool has_many(const lac_cuda_product_t *p, double density)
+bool has_many(const lac_cuda_product_t *p, double density)
 {
     return (double)p->k * density > 32;
 }
@@ -135,8 +137,8 @@ inline bool has_many(const lac_cuda_product_t *p, double density)
  * in slices until there are some 1600 warps, 3200 where a row has many events. A block holds the slices of
  * few rows (cheap to add up; 8.9 instead of 9.9 us for 10 x 10000 x 10000, 1 %), a cluster those of one row
  * or of many. given: as CSR; no packer runs before, so that blocks of ten rows settle evenly. */
-inline lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_t t, double density,
-                                     bool given, const Device &device)
+lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_t t, double density, bool given,
+                              const Device &device)
 {
     const int limit = range_warps(wide_loads(p));
     const bool shared_slices = (double)p->m * density > 0.8, many = has_many(p, density);
@@ -162,7 +164,7 @@ inline lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_
 /* Whether the kernel may begin before its predecessor has ended. That hides its start, but its blocks settle
  * where the predecessor leaves room, unevenly: 1.0 us gained at 20 MB of W, 2 us lost at 40 MB (H200,
  * 2026-11-20). */
-inline bool begins_early(const lac_cuda_product_t *p, double density)
+bool begins_early(const lac_cuda_product_t *p, double density)
 {
     return 4.0 * density * (double)p->m * (double)p->k * (double)p->n < 30e6;
 }
@@ -185,16 +187,7 @@ lac_status_t run_ranges(RangeArgs<Source> a, bool wide, bool early, cudaStream_t
                 : launch(event_ranges<Source, false, false>, l, a);
 }
 
-} // namespace lacuna
-
-/* Event product with the events of S given as CSR. */
-
-namespace lacuna
-{
-namespace
-{
-
-/* Slice `part` of a row is an equal share of its events, whatever their k. */
+/* Events given as CSR: slice `part` of a row is an equal share of its events, whatever their k. */
 struct CsrSource {
     static constexpr bool kParts = true;
     const int64_t *ptr;
@@ -219,34 +212,8 @@ struct CsrSource {
     }
 };
 
-} // namespace
-} // namespace lacuna
-
-extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
-                                           const lac_cuda_tile_t *tile, lac_cuda_stream_t stream)
-{
-    using namespace lacuna;
-    if (!extents_fit(p)) return LAC_ERR_EXTENT;
-    if (p->m == 0 || p->n == 0) return LAC_OK;
-    const double density = p->k ? (double)s->nnz / ((double)p->m * (double)p->k) : 0.0;
-    const lac_cuda_tile_t zero = {},
-                          t = choose_ranges(p, tile ? *tile : zero, density, true, current_device());
-    const RangeArgs<CsrSource> a = {make_gemm_args(p),
-                                    {t.row_warps, t.k_warps, t.cluster},
-                                    {s->ptr, s->idx, s->val, t.cluster * t.k_warps},
-                                    1,
-                                    false};
-    return run_ranges(a, wide_loads(p), begins_early(p, density), (cudaStream_t)stream);
-}
-
-/* Event product in two chained launches: pack S into slots, then gather from them. */
-
-namespace lacuna
-{
-namespace
-{
-
-/* Reads count and first events together: a slot's memory is there whether or not it holds events. */
+/* Events packed into slots. Reads count and first events together: a slot's memory is there whether or not it
+ * holds events. */
 struct SlotSource {
     static constexpr bool kParts = false; /* the gather would be 2 to 7 % slower (H200, 2026-11-22) */
     Slots from;
@@ -263,6 +230,7 @@ struct SlotSource {
     __device__ Event event(const Range &r, int e) const { return from.event[r.begin + e]; }
 };
 
+/* Two chained launches: packs S into slots, then gathers from them. */
 lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const int32_t *list,
                              const lac_cuda_tile_t *tile, void *workspace, cudaStream_t stream)
 {
@@ -285,6 +253,23 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
 
 } // namespace
 } // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,
+                                           const lac_cuda_tile_t *tile, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!extents_fit(p)) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const double density = p->k ? (double)s->nnz / ((double)p->m * (double)p->k) : 0.0;
+    const lac_cuda_tile_t zero = {},
+                          t = choose_ranges(p, tile ? *tile : zero, density, true, current_device());
+    const RangeArgs<CsrSource> a = {make_gemm_args(p),
+                                    {t.row_warps, t.k_warps, t.cluster},
+                                    {s->ptr, s->idx, s->val, t.cluster * t.k_warps},
+                                    1,
+                                    false};
+    return run_ranges(a, wide_loads(p), begins_early(p, density), (cudaStream_t)stream);
+}
 
 extern "C" int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k)
 {

@@ -38,27 +38,8 @@ __global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__
         note_failed(g.s, tile);
 }
 
-} // namespace
-} // namespace lacuna
-
-extern "C" lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace,
-                                              lac_cuda_stream_t stream)
-{
-    using namespace lacuna;
-    const ReduceArgs g = {tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
-    if (g.s.splits == 1) return LAC_OK;
-    const dim3 grid((unsigned)g.s.tiles);
-    return launch(p->bits ? reduce_tiles<true> : reduce_tiles<false>,
-                  {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
-}
-
 /* Tiles whose bf16 pieces gave no finite sum, done again by fp32 multiply-adds: Inf, NaN and overflow as they
  * are. */
-
-namespace lacuna
-{
-namespace
-{
 
 constexpr int kSide = 64, kDeep = 16, kThreads = 256,
               kEach = 4;                  /* a block does kSide x kSide, a thread kEach^2 */
@@ -165,6 +146,17 @@ __global__ void none_failed(int *count)
 
 } // namespace
 } // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace,
+                                              lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    const ReduceArgs g = {tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
+    if (g.s.splits == 1) return LAC_OK;
+    const dim3 grid((unsigned)g.s.tiles);
+    return launch(p->bits ? reduce_tiles<true> : reduce_tiles<false>,
+                  {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
+}
 
 extern "C" lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace,
                                              lac_cuda_stream_t stream)
