@@ -101,11 +101,12 @@ template <typename T> lac_status_t launch_type(const FusedArgs &a, int vec, bool
  * L1. */
 lac_cuda_tile_t choose(const lac_cuda_product_t *p, double density, lac_cuda_tile_t t, const Device &device)
 {
-    const bool shared_slices = (double)p->m * density > 0.8;
-    if (!t.vec) t.vec = shared_slices || p->m == 1 ? 1 : 2;
+    const bool one_row = p->m == 1, shared_slices = shares_slices(p, density);
+    if (!t.vec) t.vec = shared_slices || one_row ? 1 : 2;
     if (!t.row_warps) t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, shared_slices ? 10 : 5));
-    if (!t.k_warps) t.k_warps = p->m == 1 ? 4 : shared_slices ? 1 : 2;
-    if (!t.cluster) t.cluster = p->m == 1 ? 4 : 8;
+    if (!t.k_warps && !one_row) t.k_warps = shared_slices ? 1 : 2;
+    if (!t.k_warps) t.k_warps = 4;
+    if (!t.cluster) t.cluster = one_row ? 4 : 8;
     if (!device.hopper) t.cluster = 1;
     return t;
 }

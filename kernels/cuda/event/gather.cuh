@@ -383,6 +383,13 @@ inline bool wide_loads(const lac_cuda_product_t *p)
     return p->order == LAC_CUDA_ROWS && p->n % 4 == 0 && p->ldw % 4 == 0 && aligned(p->w, 16);
 }
 
+/* Whether most rows of S have an event at the same k, so that a slice of W serves several of them. density:
+ * expected. */
+inline bool shares_slices(const lac_cuda_product_t *p, double density)
+{
+    return (double)p->m * density > 0.8;
+}
+
 inline bool extents_fit(const lac_cuda_product_t *p)
 {
     return fits(p->m) && fits(p->n) && fits(p->k) && fits(p->ldw);

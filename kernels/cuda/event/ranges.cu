@@ -132,32 +132,66 @@ bool has_many(const lac_cuda_product_t *p, double density)
     return (double)p->k * density > 32;
 }
 
+/* What decides how the ranges of a product are cut. */
+struct RangeTraits {
+    int64_t m, n;
+    double events;      /* expected in a row of S                                          */
+    bool shared_slices; /* rows have active k in common: their warps find W's slices in L1 */
+    bool many;          /* has_many()                                                      */
+    bool few_rows;      /* two to ten, which share nothing                                 */
+    bool given;         /* as CSR: no packer runs before                                   */
+};
+
+/* Rows of S that a block takes, at most. Without a packer before it blocks of ten rows settle evenly. */
+int64_t block_rows(const RangeTraits &t, int max_warps)
+{
+    if (t.shared_slices) return max_warps;
+    if (t.few_rows) return 1;
+    return t.m > 10 || (t.given && t.many) ? 10 : 5;
+}
+
+/* Slices of k, a power of two: until there are some 1600 warps; where a row has many events 3200, and ten or
+ * more events for each slice. */
+int slice_count(const RangeTraits &t)
+{
+    const int64_t whole = t.m * ceil_div(t.n, kTileColumns), wanted = t.many ? 3200 : 1600;
+    const int most = t.shared_slices || !t.many || t.few_rows ? 8 : 4;
+    int slices = 1;
+    while (slices < most && 2 * whole * slices <= wanted && (!t.many || t.events >= 20.0 * slices))
+        slices *= 2;
+    return slices;
+}
+
+/* Of them, those in one block; the others are in other blocks of the cluster. A block holds the slices of few
+ * rows (cheap to add up; 8.9 instead of 9.9 us for 10 x 10000 x 10000, 1 %), a cluster those of one row or of
+ * many. */
+int block_slices(const RangeTraits &t, int slices)
+{
+    if (t.shared_slices) return 1;
+    if (!t.many || t.few_rows) return slices;
+    return t.given ? 1 : min(slices, 2);
+}
+
 /* Fills the fields that the caller left 0. density: expected, or 0. The numbers are what won on an H200
- * (2026-11-21) over 1 .. 128 rows of 4096 .. 10000: many rows per block where they share slices of W in L1; k
- * in slices until there are some 1600 warps, 3200 where a row has many events. A block holds the slices of
- * few rows (cheap to add up; 8.9 instead of 9.9 us for 10 x 10000 x 10000, 1 %), a cluster those of one row
- * or of many. given: as CSR; no packer runs before, so that blocks of ten rows settle evenly. */
+ * (2026-11-21) over 1 .. 128 rows of 4096 .. 10000. */
 lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_t t, double density, bool given,
                               const Device &device)
 {
-    const int limit = range_warps(wide_loads(p));
-    const bool shared_slices = (double)p->m * density > 0.8, many = has_many(p, density);
-    const bool few_rows = p->m > 1 && p->m <= 10 && !shared_slices;
-    if (!t.row_warps) {
-        const int64_t max_rows = shared_slices ? limit : few_rows ? 1 : p->m > 10 || (given && many) ? 10 : 5;
-        t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, max_rows));
-    }
-    const int64_t whole = p->m * ceil_div(p->n, kTileColumns);
-    const int64_t wanted = many ? 3200 : 1600;
-    const int max_slices = shared_slices || !many || few_rows ? 8 : 4;
-    int slices = 1;
-    const double events = (double)p->k * density; /* of a row; where many, ten or more for each slice */
-    while (slices < max_slices && 2 * whole * slices <= wanted && (!many || events >= 20.0 * slices))
-        slices *= 2;
-    const int per_block = shared_slices ? 1 : many && !few_rows ? min(slices, given ? 1 : 2) : slices;
+    const int max_warps = range_warps(wide_loads(p));
+    const bool shared_slices = shares_slices(p, density);
+    const RangeTraits traits = {p->m,
+                                p->n,
+                                (double)p->k * density,
+                                shared_slices,
+                                has_many(p, density),
+                                p->m > 1 && p->m <= 10 && !shared_slices,
+                                given};
+    if (!t.row_warps) t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, block_rows(traits, max_warps)));
     if (!device.hopper) t.cluster = 1;
-    if (!t.k_warps) t.k_warps = max(1, min(t.cluster ? slices / t.cluster : per_block, limit / t.row_warps));
-    if (!t.cluster) t.cluster = many ? max(1, slices / t.k_warps) : 1;
+    const int slices = slice_count(traits);
+    const int per_block = t.cluster ? slices / t.cluster : block_slices(traits, slices);
+    if (!t.k_warps) t.k_warps = max(1, min(per_block, max_warps / t.row_warps));
+    if (!t.cluster) t.cluster = traits.many ? max(1, slices / t.k_warps) : 1;
     return t;
 }
 
