@@ -120,7 +120,7 @@ inline void barrier_init(barrier_t *b, int arrivals)
 {
     *b = {arrivals, arrivals, 0, 0};
 }
-inline void barrier_init_fence() {}
+inline void bulk_copy_fence() {}
 
 inline void arrive_now(barrier_t *b)
 {

@@ -151,12 +151,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
     /* Copies the values of a strip whose word is given; returns the word with the place of its first value.
      */
     const auto fetch = [&](unsigned set, int strip) {
-        int end = __popc(set);
-#pragma unroll
-        for (int d = 1; d < kWords; d *= 2) {
-            const int other = __shfl_up_sync(kFull, end, d, kWords);
-            if (part >= d) end += other;
-        }
+        const int end = inclusive_sum<kWords>(__popc(set), lane);
         const int count = __shfl_sync(kFull, end, kWords - 1, kWords);
         float *to = mine.value[strip % 2][lane / kWords];
         const int skew = fetch_values(to, value, a.s.val, count, part, kWords);

@@ -19,8 +19,9 @@ __device__ inline void barrier_init(barrier_t *b, int arrivals)
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(arrivals) : "memory");
 }
 
-/* After the barriers' initialisation, before their first use by bulk copies. */
-__device__ inline void barrier_init_fence()
+/* What this thread wrote to shared memory is seen by the bulk copies behind: barriers after their
+ * initialisation, and contents. */
+__device__ inline void bulk_copy_fence()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -51,6 +51,36 @@ __device__ inline unsigned lanes_below(int lane)
     return (1u << lane) - 1u;
 }
 
+/* The sum of x over this lane and those below it, in each kLanes of a warp. */
+template <int kLanes = kWarp> __device__ inline int inclusive_sum(int x, int lane)
+{
+#pragma unroll
+    for (int d = 1; d < kLanes; d *= 2) {
+        const int below = __shfl_up_sync(kFull, x, d, kLanes);
+        if (lane % kLanes >= d) x += below;
+    }
+    return x;
+}
+
+/* An element of an operand as a factor: a byte is an event, which counts 1. */
+__device__ inline float event_value(float x)
+{
+    return x;
+}
+__device__ inline float event_value(uint8_t x)
+{
+    return x ? 1.0f : 0.0f;
+}
+
+/* Element t of a rows x cols matrix, counted along its rows or along its columns. */
+template <typename Int> struct Cell {
+    Int row, column;
+};
+template <typename Int> __device__ inline Cell<Int> cell_of(Int t, Int rows, Int cols, bool along_rows)
+{
+    return along_rows ? Cell<Int>{t / cols, t % cols} : Cell<Int>{t % rows, t / rows};
+}
+
 struct Device {
     int sms;
     bool hopper; /* clusters, distributed shared memory, programmatic dependent launch */
@@ -117,9 +147,20 @@ template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch 
     return cudaLaunchKernelEx(&config, kernel, args) == cudaSuccess ? LAC_OK : LAC_ERR_VENDOR;
 }
 
+/* A launch of blocks that go on in grid strides, for as many blocks of work as `wanted`. */
+inline Launch grid_stride(int64_t wanted, int threads, lac_cuda_stream_t stream)
+{
+    const int64_t blocks = min<int64_t>(max<int64_t>(wanted, 1), 1 << 16);
+    return {dim3(unsigned(blocks)), dim3(unsigned(threads)), 0, 1, false, (cudaStream_t)stream};
+}
+
 inline bool aligned(const void *p, size_t bytes)
 {
     return ((uintptr_t)p & (bytes - 1)) == 0;
+}
+inline int64_t magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
 }
 inline bool fits(int64_t x)
 {

@@ -21,15 +21,6 @@ struct CopyArgs {
     bool x_by_cols, out_by_cols; /* which extent lies contiguous: a warp walks along it */
 };
 
-__device__ inline float as_float(float x)
-{
-    return x;
-}
-__device__ inline float as_float(uint8_t x)
-{
-    return x ? 1.0f : 0.0f;
-}
-
 /* out := beta out + x, tile by tile: read along x's contiguous extent, written along out's.
  * Bytes: x and out once. Limit: DRAM, when both are contiguous along some extent. */
 template <typename T> __global__ __launch_bounds__(kTile *kCopyRows) void copy_tiles(const CopyArgs a)
@@ -40,7 +31,7 @@ template <typename T> __global__ __launch_bounds__(kTile *kCopyRows) void copy_t
         for (int l = threadIdx.y; l < kTile; l += kCopyRows) {
             const int r = a.x_by_cols ? threadIdx.x : l, c = a.x_by_cols ? l : threadIdx.x;
             if (r0 + r < a.rows && c0 + c < a.cols)
-                tile[r][c] = as_float(((const T *)a.x)[(r0 + r) * a.xrs + (c0 + c) * a.xcs]);
+                tile[r][c] = event_value(((const T *)a.x)[(r0 + r) * a.xrs + (c0 + c) * a.xcs]);
         }
         __syncthreads();
         for (int l = threadIdx.y; l < kTile; l += kCopyRows) {
@@ -68,11 +59,6 @@ __global__ __launch_bounds__(256) void scale_out(const ScaleArgs a)
         float *at = a.out + t / a.inner * a.outer_stride + t % a.inner * a.inner_stride;
         *at = beta == 0.0f ? 0.0f : beta * *at;
     }
-}
-
-int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
 }
 
 /* Transposing copy, from which a frozen W by columns gets its copy by rows. */
@@ -144,13 +130,7 @@ extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scal
     if (rows == 0 || cols == 0) return LAC_OK;
     const bool by_cols = magnitude(rs) < magnitude(cs);
     const ScaleArgs a = {out, by_cols ? rows : cols, rows * cols, by_cols ? rs : cs, by_cols ? cs : rs, beta};
-    const Launch l = {dim3(unsigned(min<int64_t>(ceil_div(a.count, 256), 1 << 16))),
-                      dim3(256),
-                      0,
-                      1,
-                      false,
-                      (cudaStream_t)stream};
-    return launch(scale_out, l, a);
+    return launch(scale_out, grid_stride(ceil_div(a.count, 256), 256, stream), a);
 }
 
 extern "C" lac_status_t lac_cuda_transpose(int64_t m, int64_t n, const float *src, int64_t rs, int64_t cs,

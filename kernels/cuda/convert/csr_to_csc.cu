@@ -1,10 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * One sparse format from another: compressed rows into compressed columns, a bitmask into compressed rows. */
-#include <cub/device/device_radix_sort.cuh>
-
 #include "cuda_support.h"
-#include "common/device.cuh"
+#include "common/sort_pairs.cuh"
 
 namespace lacuna
 {
@@ -73,27 +71,6 @@ __global__ __launch_bounds__(kThreads) void list_bits(const CscArgs a)
     }
 }
 
-int key_bits(int64_t minors)
-{
-    int bits = 1;
-    while (bits < 31 && minors > (int64_t)1 << bits) bits++;
-    return bits;
-}
-
-size_t sort_bytes(int64_t minors, int64_t nnz)
-{
-    size_t bytes = 0;
-    cub::DeviceRadixSort::SortPairs(nullptr, bytes, (const int32_t *)nullptr, (int32_t *)nullptr,
-                                    (const Entry *)nullptr, (Entry *)nullptr, nnz, 0, key_bits(minors));
-    return bytes;
-}
-
-Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
-{
-    const int64_t count = min<int64_t>(max<int64_t>(wanted, 1), 1 << 16);
-    return {dim3(unsigned(count)), dim3(kThreads), 0, 1, false, (cudaStream_t)stream};
-}
-
 } // namespace
 } // namespace lacuna
 
@@ -101,7 +78,7 @@ extern "C" int64_t lac_cuda_csr_to_csc_bytes(int64_t minors, int64_t nnz)
 {
     using namespace lacuna;
     const int64_t entries = round_up((int64_t)sizeof(Entry) * nnz, 256), keys = round_up(4 * nnz, 256);
-    return 2 * entries + keys + round_up((int64_t)sort_bytes(minors, nnz), 256);
+    return 2 * entries + keys + round_up((int64_t)PairSort<Entry>{nnz, minors}.bytes(), 256);
 }
 
 extern "C" lac_status_t lac_cuda_csr_to_csc(int64_t majors, int64_t minors, const lac_cuda_csr_t *from,
@@ -116,14 +93,13 @@ extern "C" lac_status_t lac_cuda_csr_to_csc(int64_t majors, int64_t minors, cons
     int32_t *keys = (int32_t *)(at + 2 * entries);
     void *temporary = at + 2 * entries + round_up(4 * nnz, 256);
     CscArgs a = {majors, minors, nnz, 0, from->ptr, from->val, nullptr, packed, keys, ptr, idx, val};
-    lac_status_t status = launch(pack_entries, blocks(ceil_div(majors, kWarps), stream), a);
+    lac_status_t status = launch(pack_entries, grid_stride(ceil_div(majors, kWarps), kThreads, stream), a);
+    if (status == LAC_OK && nnz > 0)
+        status = PairSort<Entry>{nnz, minors}.run(temporary, from->idx, keys, packed, sorted,
+                                                  (cudaStream_t)stream);
     if (status != LAC_OK) return status;
-    size_t bytes = sort_bytes(minors, nnz);
-    if (nnz > 0 && cub::DeviceRadixSort::SortPairs(temporary, bytes, from->idx, keys, packed, sorted, nnz, 0,
-                                                   key_bits(minors), (cudaStream_t)stream) != cudaSuccess)
-        return LAC_ERR_VENDOR;
     a.entry = sorted;
-    return launch(unpack_entries, blocks(ceil_div(nnz + 1, kThreads), stream), a);
+    return launch(unpack_entries, grid_stride(ceil_div(nnz + 1, kThreads), kThreads, stream), a);
 }
 
 extern "C" lac_status_t lac_cuda_list_bits(int64_t majors, int64_t minors, const lac_cuda_bits_t *from,
@@ -137,5 +113,5 @@ extern "C" lac_status_t lac_cuda_list_bits(int64_t majors, int64_t minors, const
     CscArgs a = {};
     a.majors = majors, a.minors = minors, a.words = from->words;
     a.from_ptr = from->first, a.bits = from->bits, a.ptr = ptr, a.idx = idx;
-    return launch(list_bits, blocks(ceil_div(majors, kWarps), stream), a);
+    return launch(list_bits, grid_stride(ceil_div(majors, kWarps), kThreads, stream), a);
 }

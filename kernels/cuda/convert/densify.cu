@@ -65,20 +65,11 @@ struct ValuesArgs {
     float *val;
 };
 
-__device__ inline float value_of(float x)
-{
-    return x;
-}
-__device__ inline float value_of(uint8_t x)
-{
-    return x ? 1.0f : 0.0f;
-}
-
 template <typename T> __global__ __launch_bounds__(kDensifyThreads) void active_values(const ValuesArgs a)
 {
     const int64_t count = a.m * a.count, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < count; t += step)
-        a.val[t] = value_of(((const T *)a.x)[t % a.m * a.rs + a.idx[t / a.m] * a.cs]);
+        a.val[t] = event_value(((const T *)a.x)[t % a.m * a.rs + a.idx[t / a.m] * a.cs]);
 }
 
 template <typename From, typename To> struct RetypeArgs {
@@ -109,21 +100,12 @@ __global__ __launch_bounds__(kDensifyThreads) void fill(const FillArgs a)
         a.out[i] = a.value;
 }
 
-Launch blocks(int64_t wanted, lac_cuda_stream_t stream)
-{
-    return {dim3(unsigned(min<int64_t>(max<int64_t>(wanted, 1), 1 << 16))),
-            dim3(kDensifyThreads),
-            0,
-            1,
-            false,
-            (cudaStream_t)stream};
-}
-
 template <typename From, typename To>
 lac_status_t launch_retype(int64_t count, const From *from, To *to, lac_cuda_stream_t stream)
 {
     const RetypeArgs<From, To> a = {count, from, to};
-    return launch(retype<From, To>, blocks(ceil_div(count, kDensifyThreads), stream), a);
+    return launch(retype<From, To>, grid_stride(ceil_div(count, kDensifyThreads), kDensifyThreads, stream),
+                  a);
 }
 
 } // namespace
@@ -135,7 +117,8 @@ extern "C" lac_status_t lac_cuda_densify_compressed(int64_t majors, const int64_
 {
     using namespace lacuna;
     const DensifyArgs a = {majors, 0, 0, major_stride, minor_stride, ptr, idx, nullptr, val, out};
-    return launch(densify_compressed, blocks(ceil_div(majors, kDensifyWarps), stream), a);
+    return launch(densify_compressed, grid_stride(ceil_div(majors, kDensifyWarps), kDensifyThreads, stream),
+                  a);
 }
 
 extern "C" lac_status_t lac_cuda_densify_bits(int64_t majors, int64_t minors, const uint64_t *bits,
@@ -146,7 +129,7 @@ extern "C" lac_status_t lac_cuda_densify_bits(int64_t majors, int64_t minors, co
     using namespace lacuna;
     const DensifyArgs a = {
         majors, minors, ceil_div(minors, 64), major_stride, minor_stride, first, nullptr, bits, val, out};
-    return launch(densify_bits, blocks(ceil_div(majors, kDensifyWarps), stream), a);
+    return launch(densify_bits, grid_stride(ceil_div(majors, kDensifyWarps), kDensifyThreads, stream), a);
 }
 
 extern "C" lac_status_t lac_cuda_densify_active(int64_t m, int64_t count, const int32_t *idx,
@@ -155,7 +138,8 @@ extern "C" lac_status_t lac_cuda_densify_active(int64_t m, int64_t count, const 
 {
     using namespace lacuna;
     const DensifyArgs a = {m, count, 0, rs, cs, nullptr, idx, nullptr, val, out};
-    return launch(densify_active, blocks(ceil_div(m * count, kDensifyThreads), stream), a);
+    return launch(densify_active, grid_stride(ceil_div(m * count, kDensifyThreads), kDensifyThreads, stream),
+                  a);
 }
 
 extern "C" lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64_t count, const int32_t *idx,
@@ -163,7 +147,7 @@ extern "C" lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64
 {
     using namespace lacuna;
     const ValuesArgs a = {x->data, x->rows, count, x->rs, x->cs, idx, val};
-    const Launch l = blocks(ceil_div(x->rows * count, kDensifyThreads), stream);
+    const Launch l = grid_stride(ceil_div(x->rows * count, kDensifyThreads), kDensifyThreads, stream);
     return x->dt == LAC_U8 ? launch(active_values<uint8_t>, l, a) : launch(active_values<float>, l, a);
 }
 
@@ -185,5 +169,5 @@ extern "C" lac_status_t lac_cuda_fill(int64_t count, float value, float *out, la
 {
     using namespace lacuna;
     const FillArgs a = {count, value, out};
-    return launch(fill, blocks(ceil_div(count, kDensifyThreads), stream), a);
+    return launch(fill, grid_stride(ceil_div(count, kDensifyThreads), kDensifyThreads, stream), a);
 }

@@ -38,20 +38,6 @@ template <typename T> __device__ ScanRow<T> scan_row(const MetaArgs &a, int row)
     return {(const T *)a.s + row * a.rs, a.cs, a.quads};
 }
 
-/* This warp's part of one pass over a row; returns the lane's nonzeros. */
-template <typename T>
-__device__ int load_pass(T (&x)[kRounds][4], const ScanRow<T> &s, int from, int end, int lane)
-{
-    int count = 0;
-#pragma unroll
-    for (int q = 0; q < kRounds; q++) scan_load(x[q], s, from + 128 * q, end, lane);
-#pragma unroll
-    for (int q = 0; q < kRounds; q++)
-#pragma unroll
-        for (int c = 0; c < 4; c++) count += x[q][c] != T(0);
-    return count;
-}
-
 /* One block per row. Bytes: S once. */
 template <typename T>
 __global__ __launch_bounds__(kWarps *kWarp) void count_rows(const __grid_constant__ MetaArgs a)
@@ -62,7 +48,7 @@ __global__ __launch_bounds__(kWarps *kWarp) void count_rows(const __grid_constan
     int count = 0;
     for (int base = 0; base < a.k; base += kPass) {
         T x[kRounds][4];
-        count += load_pass(x, s, base + warp * kRounds * 128, a.k, lane);
+        count += scan_load_count(x, s, base + warp * kRounds * 128, a.k, lane);
     }
     count = __reduce_add_sync(kFull, count);
     if (lane == 0) counts[warp] = count;
@@ -85,7 +71,7 @@ __global__ __launch_bounds__(kWarps *kWarp) void fill_rows(const __grid_constant
     for (int base = 0; base < a.k; base += kPass) {
         const int from = base + warp * kRounds * 128;
         T x[kRounds][4];
-        load_pass(x, s, from, a.k, lane);
+        scan_load_count(x, s, from, a.k, lane);
         int count = 0;
 #pragma unroll
         for (int q = 0; q < kRounds; q++)
@@ -156,10 +142,9 @@ __global__ __launch_bounds__(kActiveK) void mark_active(const __grid_constant__ 
 
 MetaArgs make_args(int64_t m, int64_t k, const lac_cuda_dense_t *s)
 {
-    const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
     MetaArgs a = {};
     a.s = s->data, a.rs = s->rs, a.cs = s->cs, a.m = (int)m, a.k = (int)k;
-    a.quads = s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
+    a.quads = scans_quads(s, k);
     return a;
 }
 

@@ -234,7 +234,7 @@ __global__ __launch_bounds__((kStepWarps + 1) * kWarp, 1) void csr_long(const __
     if (threadIdx.x < kStages) {
         barrier_init(&barriers.full[threadIdx.x], 1);
         barrier_init(&barriers.empty[threadIdx.x], kStepWarps);
-        barrier_init_fence();
+        bulk_copy_fence();
     }
     __syncthreads();
     if (a.parts > 1) dependents_launch();

@@ -151,10 +151,7 @@ __global__ __launch_bounds__(kThreads) void make_schedule(const ScheduleArgs a)
 #pragma unroll
             for (int j = 0; j < kPerWord; j++) active += (sets >> j * kStepRows & kSet) != 0;
         }
-        for (int d = 1; d < kChunkThreads; d *= 2) {
-            const int below = __shfl_up_sync(kFull, active, d, kChunkThreads);
-            if (lane % kChunkThreads >= d) active += below;
-        }
+        active = inclusive_sum<kChunkThreads>(active, lane);
         int other = __shfl_up_sync(kFull, active, 1, kChunkThreads);
         if (threadIdx.x % kChunkThreads == 0) other = 0;
         int at, all;

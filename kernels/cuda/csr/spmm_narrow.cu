@@ -101,13 +101,12 @@ __global__ __launch_bounds__(kWarps *kWarp,
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     for (int t = threadIdx.x; t < a.row_warps * kColumns; t += kWarps * kWarp) {
         const bool along_row = p.cs <= p.rs;
-        const int r = along_row ? t / kColumns : t % a.row_warps,
-                  c = along_row ? t % kColumns : t / a.row_warps;
-        const int64_t i = (int64_t)blockIdx.x * a.row_warps + r;
-        if (i >= p.m || c >= p.n) continue;
+        const Cell<int> at = cell_of(t, a.row_warps, kColumns, along_row);
+        const int64_t i = (int64_t)blockIdx.x * a.row_warps + at.row;
+        if (i >= p.m || at.column >= p.n) continue;
         float sum = 0;
-        for (int w = 0; w < shares; w++) sum += totals[r * shares + w][c];
-        store_sum(p, (int)i, c, sum, alpha, beta);
+        for (int w = 0; w < shares; w++) sum += totals[at.row * shares + w][at.column];
+        store_sum(p, (int)i, at.column, sum, alpha, beta);
     }
 }
 

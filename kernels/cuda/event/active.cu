@@ -80,12 +80,7 @@ __device__ int plan_window(const ActiveList &list, const int *count, int chunk, 
     int total = 0, taken = 0;
     while (taken < kMaxWindow && chunk + taken < list.chunks) {
         const int mine = chunk + taken + lane < list.chunks ? count[chunk + taken + lane] : 0;
-        int end = mine;
-#pragma unroll
-        for (int o = 1; o < kWarp; o *= 2) {
-            const int below = __shfl_up_sync(kFull, end, o);
-            if (lane >= o) end += below;
-        }
+        const int end = inclusive_sum(mine, lane);
         const bool fits_in = total + end <= capacity && chunk + taken + lane < list.chunks;
         if (fits_in) begin[taken + lane] = total + end - mine;
         const int more = __popc(__ballot_sync(kFull, fits_in));

@@ -123,7 +123,7 @@ extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const 
     const Device device = current_device();
     const lac_cuda_tile_t t = choose(p, s->density, tile ? *tile : lac_cuda_tile_t{}, device);
     const int cluster = device.hopper ? t.cluster : 1, slices = t.k_warps * cluster;
-    const int warps = t.row_warps * t.k_warps, bytes = s->dt == LAC_U8 ? 1 : 4;
+    const int warps = t.row_warps * t.k_warps;
     FusedArgs a = {};
     a.p = make_gemm_args(p);
     a.split = {t.row_warps, t.k_warps, cluster};
@@ -131,7 +131,7 @@ extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const 
     a.slice = (int)max<int64_t>(4, round_up(ceil_div(p->k, slices), 4));
     a.queue = (int)min<int64_t>(kQueue, round_up(a.slice, 128));
     a.run = run_length(a.slice / kSparse);
-    a.quads = s->cs == 1 && p->k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, size_t(4 * bytes));
+    a.quads = scans_quads(s, p->k);
     const size_t sums =
         sizeof(float) * size_t(warps * kTileColumns * t.vec); /* received, and totals of runs */
     const size_t shared = 2 * sums + sizeof(Event) * size_t(warps * a.queue);

@@ -62,15 +62,6 @@ __device__ inline void load_quad(uint8_t (&x)[4], const uint8_t *p)
     x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
 }
 
-__device__ inline float event_value(float x)
-{
-    return x;
-}
-__device__ inline float event_value(uint8_t x)
-{
-    return x ? 1.0f : 0.0f;
-}
-
 /* This lane's four of the 128 elements from `base` on, zero from `end` on. */
 template <typename T>
 __device__ inline void scan_load(T (&x)[4], const ScanRow<T> &row, int base, int end, int lane)
@@ -86,6 +77,20 @@ __device__ inline void scan_load(T (&x)[4], const ScanRow<T> &row, int base, int
         int k = base + kWarp * c + lane;
         if (k < end) x[c] = row.p[k * row.stride];
     }
+}
+
+/* This lane's elements of kRounds times 128 from `from` on, all loads in flight; returns its nonzeros. */
+template <typename T, int kRounds>
+__device__ inline int scan_load_count(T (&x)[kRounds][4], const ScanRow<T> &row, int from, int end, int lane)
+{
+    int count = 0;
+#pragma unroll
+    for (int q = 0; q < kRounds; q++) scan_load(x[q], row, from + 128 * q, end, lane);
+#pragma unroll
+    for (int q = 0; q < kRounds; q++)
+#pragma unroll
+        for (int c = 0; c < 4; c++) count += x[q][c] != T(0);
+    return count;
 }
 
 /* Appends the nonzeros of 128 elements to a queue, ascending in k; returns how many there were. list: the k
@@ -194,36 +199,42 @@ template <int kVec, bool kWide> struct RunSums {
 
     __device__ RunSums(float *of_warp, int lane) : run{}, total(of_warp + (kWide ? 4 * lane : lane))
     {
-        keep();
+        store_total(run);
     }
 
-    __device__ void keep()
+    __device__ void load_total(float (&x)[kLaneColumns * kVec]) const
+    {
+#pragma unroll
+        for (int v = 0; v < kVec; v++)
+            if (kWide) {
+                const float4 q = *(const float4 *)(total + kTileColumns * v);
+                x[4 * v] = q.x, x[4 * v + 1] = q.y, x[4 * v + 2] = q.z, x[4 * v + 3] = q.w;
+            } else {
+#pragma unroll
+                for (int c = 4 * v; c < 4 * v + 4; c++) x[c] = total[kWarp * c];
+            }
+    }
+
+    __device__ void store_total(const float (&x)[kLaneColumns * kVec])
     {
 #pragma unroll
         for (int v = 0; v < kVec; v++)
             if (kWide) {
                 *(float4 *)(total + kTileColumns * v) =
-                    make_float4(run[4 * v], run[4 * v + 1], run[4 * v + 2], run[4 * v + 3]);
+                    make_float4(x[4 * v], x[4 * v + 1], x[4 * v + 2], x[4 * v + 3]);
             } else {
 #pragma unroll
-                for (int c = 4 * v; c < 4 * v + 4; c++) total[kWarp * c] = run[c];
+                for (int c = 4 * v; c < 4 * v + 4; c++) total[kWarp * c] = x[c];
             }
     }
 
     /* The sums so far, in `run`. */
     __device__ void add_total()
     {
+        float x[kLaneColumns * kVec];
+        load_total(x);
 #pragma unroll
-        for (int v = 0; v < kVec; v++)
-            if (kWide) {
-                float x[4];
-                load_quad(x, total + kTileColumns * v);
-#pragma unroll
-                for (int c = 0; c < 4; c++) run[4 * v + c] += x[c];
-            } else {
-#pragma unroll
-                for (int c = 4 * v; c < 4 * v + 4; c++) run[c] += total[kWarp * c];
-            }
+        for (int c = 0; c < kLaneColumns * kVec; c++) run[c] += x[c];
     }
 
     /* total += run. What rounding takes away there begins the next run, so that the sum of many runs is as
@@ -239,18 +250,11 @@ template <int kVec, bool kWide> struct RunSums {
     /* Begins another run. */
     __device__ void settle()
     {
+        float x[kLaneColumns * kVec];
+        load_total(x);
 #pragma unroll
-        for (int v = 0; v < kVec; v++)
-            if (kWide) {
-                float x[4];
-                load_quad(x, total + kTileColumns * v);
-#pragma unroll
-                for (int c = 0; c < 4; c++) add_to_total(x[c], run[4 * v + c]);
-                *(float4 *)(total + kTileColumns * v) = make_float4(x[0], x[1], x[2], x[3]);
-            } else {
-#pragma unroll
-                for (int c = 4 * v; c < 4 * v + 4; c++) add_to_total(total[kWarp * c], run[c]);
-            }
+        for (int c = 0; c < kLaneColumns * kVec; c++) add_to_total(x[c], run[c]);
+        store_total(x);
     }
 };
 
@@ -348,12 +352,12 @@ __device__ inline void store_sums(const GemmArgs &p, const float *received, int 
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const bool along_row = p.cs <= p.rs;
     for (int t = threadIdx.x; t < rows * owned; t += blockDim.x) {
-        const int row = along_row ? t / owned : t % rows, column = along_row ? t % owned : t / rows;
-        const int i = i0 + row, j = j0 + column;
+        const Cell<int> at = cell_of(t, rows, owned, along_row);
+        const int i = i0 + at.row, j = j0 + at.column;
         if (i >= i1 || j >= p.n) continue;
         float sum = 0;
 #pragma unroll 8
-        for (int s = 0; s < slices; s++) sum += received[(s * rows + row) * owned + column];
+        for (int s = 0; s < slices; s++) sum += received[(s * rows + at.row) * owned + at.column];
         store_sum(p, i, j, sum, alpha, beta);
     }
 }
@@ -376,6 +380,13 @@ inline GemmArgs make_gemm_args(const lac_cuda_product_t *p)
             p->rs,
             p->cs,
             p->epilogue};
+}
+
+/* Whether rows of k elements of S can be scanned four elements at a time. */
+inline bool scans_quads(const lac_cuda_dense_t *s, int64_t k)
+{
+    const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
+    return s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
 }
 
 inline bool wide_loads(const lac_cuda_product_t *p)

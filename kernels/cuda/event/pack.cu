@@ -41,14 +41,7 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
     for (int base = begin; base < end; base += warps * kPackElements) {
         const int from = base + warp * kPackElements;
         T x[kPackRounds][4];
-        int count = 0;
-#pragma unroll
-        for (int q = 0; q < kPackRounds; q++) scan_load(x[q], s, from + 128 * q, end, lane);
-#pragma unroll
-        for (int q = 0; q < kPackRounds; q++)
-#pragma unroll
-            for (int c = 0; c < 4; c++) count += x[q][c] != T(0);
-        count = __reduce_add_sync(kFull, count);
+        const int count = __reduce_add_sync(kFull, scan_load_count(x, s, from, end, lane));
         if (lane == 0) counts[warp] = count;
         __syncthreads();
         const int held = lane < warps ? counts[lane] : 0;
@@ -114,9 +107,8 @@ __global__ __launch_bounds__(kChunkRows *kWarp) void event_pack_chunks(const __g
 
 PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
 {
-    const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
-    const bool quads = s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
-    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, quads, s->rs == 1 && m > 1, true, nullptr};
+    return {slots, s->data, s->rs, s->cs, (int)m, (int)k, scans_quads(s, k), s->rs == 1 && m > 1,
+            true,  nullptr};
 }
 
 } // namespace

@@ -190,7 +190,8 @@ __global__ __launch_bounds__(kThreads) void add_parts(const __grid_constant__ Pa
     const int64_t count = (int64_t)a.m * a.n, step = (int64_t)gridDim.x * kThreads;
     const bool along_row = a.cs <= a.rs;
     for (int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x; t < count; t += step) {
-        const int i = int(along_row ? t / a.n : t % a.m), j = int(along_row ? t % a.n : t / a.m);
+        const Cell<int64_t> at = cell_of<int64_t>(t, a.m, a.n, along_row);
+        const int i = int(at.row), j = int(at.column);
         float sum = 0;
         for (int part = 0; part < a.parts; part++) sum += a.partial[((int64_t)part * a.m + i) * a.n + j];
         store(a, i, j, sum, alpha, beta);

@@ -63,12 +63,7 @@ __device__ void fetch(float *stage, const StreamArgs &a, int j, int columns, int
 __device__ int hold_events(const Slots &s, int i, Event (&mine)[kTurns], int lane)
 {
     const int count = lane < s.slots ? s.count[i * s.slots + lane] : 0;
-    int end = count;
-#pragma unroll
-    for (int o = 1; o < kWarp; o *= 2) {
-        const int below = __shfl_up_sync(kFull, end, o);
-        if (lane >= o) end += below;
-    }
+    const int end = inclusive_sum(count, lane);
     const int total = __shfl_sync(kFull, end, kWarp - 1);
 #pragma unroll
     for (int t = 0; t < kTurns; t++) {
@@ -154,7 +149,7 @@ __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
     if (threadIdx.x < kStages) {
         barrier_init(&barriers.full[threadIdx.x], kCopy == kBulk ? 1 : kWarp);
         barrier_init(&barriers.empty[threadIdx.x], a.consumers);
-        barrier_init_fence();
+        bulk_copy_fence();
     }
     __syncthreads();
     dependency_wait();

@@ -6,8 +6,7 @@
  * A scatter over the slices would have to add into entries that several slices share. Here the list of rows
  * is turned into the slices of each row: a linked list for each, which a warp puts in order as it walks, or a
  * sort where the list is long. */
-#include <cub/device/device_radix_sort.cuh>
-
+#include "common/sort_pairs.cuh"
 #include "row_indices.cuh"
 
 namespace lacuna
@@ -168,19 +167,10 @@ __global__ __launch_bounds__(kSumThreads) void sum_partials(const __grid_constan
 /* Up to so many rows in the list they are linked; a longer list is sorted, in some six launches. */
 constexpr int64_t kLinked = 8192;
 
-int key_bits(int64_t m)
+/* By row; m stands for one that is outside. */
+PairSort<int32_t> sort_of(int64_t m, int64_t count)
 {
-    int bits = 1;
-    while (bits < 31 && m >= (int64_t)1 << bits) bits++;
-    return bits;
-}
-
-size_t sort_bytes(int64_t m, int64_t count)
-{
-    size_t bytes = 0;
-    cub::DeviceRadixSort::SortPairs(nullptr, bytes, (const int32_t *)nullptr, (int32_t *)nullptr,
-                                    (const int32_t *)nullptr, (int32_t *)nullptr, count, 0, key_bits(m));
-    return bytes;
+    return {count, m + 1};
 }
 
 Launch grid(int64_t blocks, size_t shared, cudaStream_t stream)
@@ -199,12 +189,11 @@ lac_status_t sort_slices(GradArgs &a, char *at, cudaStream_t stream)
     const int64_t count = a.s.count, list = round_up(4 * count, 256);
     int32_t *keys = (int32_t *)at, *places = (int32_t *)(at + list),
             *sorted_keys = (int32_t *)(at + 2 * list), *sorted = (int32_t *)(at + 3 * list);
-    size_t bytes = sort_bytes(a.s.m, count);
     list_keys<<<(unsigned)ceil_div(count, kThreads), kThreads, 0, stream>>>(a, keys, places);
-    if (cudaPeekAtLastError() != cudaSuccess ||
-        cub::DeviceRadixSort::SortPairs(at + 4 * list, bytes, keys, sorted_keys, places, sorted, count, 0,
-                                        key_bits(a.s.m), stream) != cudaSuccess)
-        return LAC_ERR_VENDOR;
+    if (cudaPeekAtLastError() != cudaSuccess) return LAC_ERR_VENDOR;
+    const lac_status_t status =
+        sort_of(a.s.m, count).run(at + 4 * list, keys, sorted_keys, places, sorted, stream);
+    if (status != LAC_OK) return status;
     a.key = sorted_keys;
     a.slice = sorted;
     a.link = nullptr;
@@ -218,7 +207,8 @@ extern "C" int64_t lac_cuda_slice_grad_bytes(int64_t m, int64_t count)
 {
     using namespace lacuna;
     const int64_t heads = round_up(4 * m, 256), list = round_up(4 * count, 256);
-    return count <= kLinked ? heads + list : heads + 4 * list + round_up((int64_t)sort_bytes(m, count), 256);
+    return count <= kLinked ? heads + list
+                            : heads + 4 * list + round_up((int64_t)sort_of(m, count).bytes(), 256);
 }
 
 extern "C" lac_status_t lac_cuda_slice_grad(const lac_cuda_slice_t *s, const float *g, int64_t rs, int64_t cs,

@@ -50,14 +50,6 @@ __device__ inline void write_line(const float *line, float *out, int count, int 
     if (thread < count - tail) out[tail + thread] = line[tail + thread];
 }
 
-/* What was stored in shared memory is to be seen by the copies that follow. */
-__device__ inline void publish()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-#endif
-}
-
 /* out[i, first ..] := the columns [first, first + width) of row rows[i] of S.
  *
  * Mapping   kUnit threads (a warp, or a block) to a row, or to one of several equal pieces of a wide one.
@@ -104,7 +96,7 @@ __global__ __launch_bounds__(kThreads) void slice_lines(const __grid_constant__ 
         if (at[h] >= 0) line[at[h]] = x[h];
     for (int64_t p = e.begin + thread + kHeld * kUnit; p < e.end; p += kUnit)
         line[s.idx[p]] = s.val ? s.val[p] : weight;
-    publish();
+    bulk_copy_fence();
     unit_sync<kUnit>();
     write_line<kUnit>(buffer + shift, out, width, shift, thread);
 }
@@ -134,8 +126,8 @@ __global__ __launch_bounds__(kThreads) void slice_tiles(const __grid_constant__ 
         }
         __syncthreads();
         for (int t = threadIdx.x; t < rows * cols; t += kThreads) {
-            const int r = a.by_rows ? t / cols : t % rows, c = a.by_rows ? t % cols : t / rows;
-            a.out[(i0 + r) * a.rs + (j0 + c) * a.cs] = tile[c][r];
+            const Cell<int> at = cell_of(t, rows, cols, a.by_rows);
+            a.out[(i0 + at.row) * a.rs + (j0 + at.column) * a.cs] = tile[at.column][at.row];
         }
         __syncthreads();
     }
@@ -165,11 +157,6 @@ lac_status_t launch_tiles(SliceArgs &a, cudaStream_t stream)
                       false,
                       stream};
     return launch(slice_tiles, l, a);
-}
-
-int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
 }
 
 } // namespace

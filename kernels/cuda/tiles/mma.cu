@@ -259,7 +259,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_mma(const __grid_c
             barrier_init(full + i, 2 * kProducers);
             barrier_init(empty + i, kConsumers);
         }
-        barrier_init_fence();
+        bulk_copy_fence();
     }
     __syncthreads();
     dependency_wait();

@@ -204,7 +204,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
             barrier_init(full + i, kGroup + 1);
             barrier_init(empty + i, kConsumers * kGroup);
         }
-        barrier_init_fence();
+        bulk_copy_fence();
     }
     __syncthreads();
     dependency_wait();

@@ -234,11 +234,7 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     __syncthreads();
     if (warp < kSets) { /* counts become those of the warps before */
         mine = of_warp[lane][warp];
-        int sum = mine;
-        for (int d = 1; d < kWarp; d *= 2) {
-            const int other = __shfl_up_sync(kFull, sum, d);
-            if (lane >= d) sum += other;
-        }
+        const int sum = inclusive_sum(mine, lane);
         of_warp[lane][warp] = sum - mine;
         if (lane == kWarp - 1) count[warp] = sum;
     }
