@@ -19,6 +19,7 @@ constexpr int kWindow = 4096;             /* k whose entries are put into order 
 constexpr int kMine = kWindow / kThreads; /* of them, of a thread                            */
 constexpr int kChunkThreads = kStepChunk / kMine;
 constexpr int kScatterThreads = 1024;
+constexpr int kResident = 5; /* blocks of a multiprocessor that make steps: 48 registers a thread */
 constexpr int kWarpRows = kStepRows / kWarps;
 static_assert(kStepChunk % kMine == 0 && kWarp % kChunkThreads == 0, "a chunk is some lanes of one warp");
 constexpr int kPerWord = 32 / kStepRows; /* k whose sets of rows share a word */
@@ -109,90 +110,141 @@ __device__ inline int64_t walk_row(const ScheduleArgs &a, int64_t p, int64_t end
     return p;
 }
 
-/* One block per group. For each k of a window a set of the rows that have an entry there; from their sizes
- * the place of each entry. Deterministic: the sets do not depend on who came first. */
-__global__ __launch_bounds__(kThreads) void make_schedule(const ScheduleArgs a)
+/* What a block knows of the k of its window. */
+struct Window {
+    uint32_t
+        rows_of[kWindow / kPerWord]; /* for each k the set of rows with an entry there, in kStepRows bits */
+    uint32_t slot[kWindow];          /* of the first step of a k; the top bit: it uses the other registers */
+};
+constexpr uint32_t kOther = 1u << 31; /* of a slot */
+
+__device__ inline uint32_t set_of(const Window &window, int in)
 {
-    typedef cub::BlockScan<int, kThreads> Scan;
-    __shared__ typename Scan::TempStorage scratch;
-    __shared__ uint32_t rows_of[kWindow / kPerWord];
-    __shared__ uint32_t place[kWindow]; /* of the first entry of a k; the top bit: the other registers */
-    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    const int64_t group = blockIdx.x;
-    Step *step = a.to.step + (int64_t)a.to.first[group] * kBatch;
-    int64_t cursor[kWarpRows], end[kWarpRows], base = 0;
+    return window.rows_of[in / kPerWord] >> kStepRows * (in % kPerWord) & kSet;
+}
+
+/* The entries of this warp's rows that no window has had yet. */
+struct Cursors {
+    int64_t next[kWarpRows], end[kWarpRows];
+};
+
+__device__ inline Cursors open_rows(const ScheduleArgs &a, int64_t group, int warp)
+{
+    Cursors c;
 #pragma unroll
     for (int r = 0; r < kWarpRows; r++) {
         const int i = a.to.row[group * kStepRows + warp * kWarpRows + r];
-        cursor[r] = i < 0 ? 0 : a.s.ptr[i], end[r] = i < 0 ? 0 : a.s.ptr[i + 1];
+        c.next[r] = i < 0 ? 0 : a.s.ptr[i];
+        c.end[r] = i < 0 ? 0 : a.s.ptr[i + 1];
     }
-    for (int64_t k0 = 0; k0 < (int64_t)a.chunks * kStepChunk; k0 += kWindow) {
-        for (int w = threadIdx.x; w < kWindow / kPerWord; w += kThreads) rows_of[w] = 0;
-        __syncthreads();
-        int64_t begin[kWarpRows];
-#pragma unroll
-        for (int r = 0; r < kWarpRows; r++) {
-            begin[r] = cursor[r];
-            cursor[r] = walk_row(a, cursor[r], end[r], k0 + kWindow, lane, [&](int64_t, int k) {
-                const int at = (int)(k - k0);
-                atomicOr(&rows_of[at / kPerWord], 1u << (warp * kWarpRows + r + kStepRows * (at % kPerWord)));
-            });
-        }
-        __syncthreads();
+    return c;
+}
 
-        const int mine = threadIdx.x * kMine;
-        const int64_t chunk = (k0 + mine) / kStepChunk;
-        const bool opens = threadIdx.x % kChunkThreads == 0 && chunk < a.chunks;
-        int count = opens, active = 0;
+/* Collects the sets of the window from k0 on, and moves the cursors behind it. All threads. */
+__device__ inline void mark_window(const ScheduleArgs &a, int64_t k0, Cursors &cursors, Window &window)
+{
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    for (int w = threadIdx.x; w < kWindow / kPerWord; w += kThreads) window.rows_of[w] = 0;
+    __syncthreads();
 #pragma unroll
-        for (int w = 0; w < kMine / kPerWord; w++) {
-            const uint32_t sets = rows_of[mine / kPerWord + w];
-            count += __popc(sets);
-#pragma unroll
-            for (int j = 0; j < kPerWord; j++) active += (sets >> j * kStepRows & kSet) != 0;
-        }
-        active = inclusive_sum<kChunkThreads>(active, lane);
-        int other = __shfl_up_sync(kFull, active, 1, kChunkThreads);
-        if (threadIdx.x % kChunkThreads == 0) other = 0;
-        int at, all;
-        Scan(scratch).ExclusiveSum(count, at, all);
-        if (opens) {
-            note_parts(a, group, (int)chunk, base + at);
-            put_step(step, base + at++, kStepChunkOn, 0.0f);
-        }
-#pragma unroll
-        for (int j = 0; j < kMine; j++) {
-            const uint32_t set = rows_of[(mine + j) / kPerWord] >> kStepRows * (j % kPerWord) & kSet;
-            place[mine + j] = (uint32_t)at | (uint32_t)(other & 1) << 31;
-            at += __popc(set), other += set != 0;
-        }
-        __syncthreads();
-#pragma unroll
-        for (int r = 0; r < kWarpRows; r++)
-            walk_row(a, begin[r], cursor[r], k0 + kWindow, lane, [&](int64_t p, int k) {
-                const int in = (int)(k - k0), row = warp * kWarpRows + r;
-                const uint32_t set = rows_of[in / kPerWord] >> kStepRows * (in % kPerWord) & kSet;
-                const uint32_t before = set & ((1u << row) - 1), where = place[in];
-                const uint32_t what = ((uint32_t)row + (where >> 31 ? kStepOther : 0)) |
-                                      (uint32_t)(k % kStepChunk) * kStepColumns * 4 |
-                                      (before ? 0 : kStepFresh);
-                put_step(step, base + (where & ~(1u << 31)) + __popc(before), what,
-                         a.s.val ? a.s.val[p] : 1.0f);
+    for (int r = 0; r < kWarpRows; r++)
+        cursors.next[r] =
+            walk_row(a, cursors.next[r], cursors.end[r], k0 + kWindow, lane, [&](int64_t, int k) {
+                const int in = (int)(k - k0);
+                atomicOr(&window.rows_of[in / kPerWord],
+                         1u << (warp * kWarpRows + r + kStepRows * (in % kPerWord)));
             });
-        base += all;
-        __syncthreads();
+    __syncthreads();
+}
+
+/* Gives the steps of the window their slots, from `base` on: a thread kMine k, of which the first of a chunk
+ * has the chunk's own step before it. Returns how many steps there are. All threads. */
+__device__ inline int number_window(const ScheduleArgs &a, int64_t group, Step *step, int64_t k0,
+                                    int64_t base, Window &window)
+{
+    typedef cub::BlockScan<int, kThreads> Scan;
+    __shared__ typename Scan::TempStorage scratch;
+    const int lane = threadIdx.x % kWarp, mine = threadIdx.x * kMine;
+    const int64_t chunk = (k0 + mine) / kStepChunk;
+    const bool first = threadIdx.x % kChunkThreads == 0, opens = first && chunk < a.chunks;
+    int steps = opens, active = 0;
+#pragma unroll
+    for (int w = 0; w < kMine / kPerWord; w++) {
+        const uint32_t sets = window.rows_of[mine / kPerWord + w];
+        steps += __popc(sets);
+#pragma unroll
+        for (int j = 0; j < kPerWord; j++) active += (sets >> j * kStepRows & kSet) != 0;
     }
-    /* The end, what fetches the next batch in each, and zeros behind: what a warp fetches is written. */
-    if (threadIdx.x == 0) put_step(step, base, kStepEnd, 0.0f);
-    const int64_t batches = base / (kBatch - 1) + 1;
+    active = inclusive_sum<kChunkThreads>(active, lane);
+    int other = __shfl_up_sync(kFull, active, 1, kChunkThreads); /* active k of the chunk before these */
+    if (first) other = 0;
+    int at, all;
+    Scan(scratch).ExclusiveSum(steps, at, all);
+    if (opens) {
+        note_parts(a, group, (int)chunk, base + at);
+        put_step(step, base + at++, kStepChunkOn, 0.0f);
+    }
+#pragma unroll
+    for (int j = 0; j < kMine; j++) {
+        const uint32_t set = set_of(window, mine + j);
+        window.slot[mine + j] = (uint32_t)at | (other & 1 ? kOther : 0);
+        at += __popc(set);
+        other += set != 0;
+    }
+    __syncthreads();
+    return all;
+}
+
+/* Writes the steps of the window's entries, which lie from `begin` on up to the cursors. All threads. */
+__device__ inline void write_window(const ScheduleArgs &a, Step *step, int64_t k0, int64_t base,
+                                    const Cursors &begin, const Cursors &cursors, const Window &window)
+{
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+#pragma unroll
+    for (int r = 0; r < kWarpRows; r++)
+        walk_row(a, begin.next[r], cursors.next[r], k0 + kWindow, lane, [&](int64_t p, int k) {
+            const int in = (int)(k - k0), row = warp * kWarpRows + r;
+            const uint32_t before = set_of(window, in) & ((1u << row) - 1), slot = window.slot[in];
+            const uint32_t what = ((uint32_t)row + (slot & kOther ? kStepOther : 0)) |
+                                  (uint32_t)(k % kStepChunk) * kStepColumns * 4 | (before ? 0 : kStepFresh);
+            put_step(step, base + (slot & ~kOther) + __popc(before), what, a.s.val ? a.s.val[p] : 1.0f);
+        });
+}
+
+/* Ends a group of `steps` steps: the end, what fetches the next batch in each, and zeros behind, since what a
+ * warp fetches is to be written. All threads. */
+__device__ inline void close_group(Step *step, int64_t steps, bool last_group)
+{
+    if (threadIdx.x == 0) put_step(step, steps, kStepEnd, 0.0f);
+    const int64_t batches = steps / (kBatch - 1) + 1;
     for (int64_t b = threadIdx.x; b + 1 < batches; b += kThreads) {
         step[b * kBatch + kBatch - 2].next = kStepFetch;
         step[b * kBatch + kBatch - 1].value = 0.0f;
     }
-    const int64_t last = (batches - 1) * kBatch + base % (kBatch - 1);
+    const int64_t last = (batches - 1) * kBatch + steps % (kBatch - 1);
     if (threadIdx.x == 0) step[last].next = 0;
-    const int64_t spare = group + 1 == a.groups ? 2 * kBatch : 0;
+    const int64_t spare = last_group ? 2 * kBatch : 0;
     for (int64_t q = last + 1 + threadIdx.x; q < batches * kBatch + spare; q += kThreads) step[q] = {0, 0.0f};
+}
+
+/* One block per group, window by window of k: the sets of rows that have an entry at each k, from their sizes
+ * the slot of each entry, and the steps. Deterministic: the sets do not depend on who came first. */
+__global__ __launch_bounds__(kThreads, kResident) void make_schedule(const ScheduleArgs a)
+{
+    __shared__ Window window;
+    const int64_t group = blockIdx.x;
+    Step *step = a.to.step + (int64_t)a.to.first[group] * kBatch;
+    Cursors cursors = open_rows(a, group, threadIdx.x / kWarp);
+    int64_t base = 0;
+    for (int64_t k0 = 0; k0 < (int64_t)a.chunks * kStepChunk; k0 += kWindow) {
+        const Cursors begin = cursors;
+        mark_window(a, k0, cursors, window);
+        const int steps = number_window(a, group, step, k0, base, window);
+        write_window(a, step, k0, base, begin, cursors, window);
+        base += steps;
+        __syncthreads();
+    }
+    close_group(step, base, group + 1 == a.groups);
 }
 
 size_t sort_bytes(int64_t m)

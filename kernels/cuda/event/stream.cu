@@ -123,6 +123,80 @@ __device__ void add_slots(float (&acc)[kCols], const Slots &s, int i, int slot, 
     }
 }
 
+/* The stages of a block: columns [first, first + kCols), then those `step` further; of each all its segments.
+ */
+struct Stages {
+    float *memory;
+    Barriers *barriers;
+    int first, step, count;
+};
+
+/* Copies W into the stages, each once it is empty. One warp. */
+template <Copy kCopy, int kCols>
+__device__ inline void copy_columns(const StreamArgs &a, const Stages &s, int lane)
+{
+    for (int x = 0, j = s.first, segment = 0; x < s.count; x++) {
+        const int stage = x % kStages, round = x / kStages;
+        if (round > 0) barrier_wait(&s.barriers->empty[stage], (round - 1) & 1);
+        fetch<kCopy, kCols>(s.memory + stage * kStageFloats, a, j, min(kCols, a.p.n - j), segment * a.segment,
+                            &s.barriers->full[stage], lane);
+        if (++segment == a.segments) segment = 0, j += s.step;
+    }
+}
+
+/* The rows whose events a warp holds in registers: row + r * apart. */
+template <int kRows> struct HeldRows {
+    Event mine[kRows][kTurns];
+    int count[kRows];  /* 0 where there is no such row */
+    float *out[kRows]; /* of the column that this lane stores, in the stage that comes */
+    int row, apart;
+};
+
+/* Multiplies the held rows with the columns of a stage and moves on to the next; this lane stores `column`.
+ */
+template <int kCols, int kRows>
+__device__ inline void multiply_held(const StreamArgs &a, HeldRows<kRows> &held, const float *w, int column,
+                                     bool stores, int64_t step, float alpha, float beta, int lane)
+{
+    float sum[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; r++) {
+        float acc[kCols] = {};
+        add_held(acc, held.mine[r], held.count[r], w, lane);
+        if (held.count[r] > kTurns * kWarp)
+            add_slots(acc, a.from, held.row + r * held.apart, 0, a.from.slots, kTurns * kWarp, w, lane);
+        sum[r] = reduce_columns(acc, lane);
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; r++) {
+        const int i = held.row + r * held.apart;
+        if (stores && i < a.p.m)
+            store_with_epilogue(held.out[r], sum[r], alpha, beta, a.p.epilogue, i, column);
+        held.out[r] += step;
+    }
+}
+
+/* Of each row the sums over the segments of a column so far: of the group in turn, and of those before it. */
+struct SegmentSums {
+    float *group, *groups;
+};
+
+/* Adds this segment's sum of row i to those before it, in groups; returns whether that was the last segment,
+ * and the sum is whole. */
+__device__ inline bool add_segment(const StreamArgs &a, const SegmentSums &so_far, int i, int segment,
+                                   float &sum)
+{
+    if (segment % kGroup) sum += so_far.group[i];
+    const bool last = segment + 1 == a.segments;
+    if ((segment + 1) % kGroup && !last) {
+        so_far.group[i] = sum;
+        return false;
+    }
+    if (segment >= kGroup) sum += so_far.groups[i];
+    if (!last) so_far.groups[i] = sum;
+    return last;
+}
+
 /* out := beta out + alpha S W,  W[k, n] contiguous along k, S[m, k] packed in slots.
  *
  * Mapping   one block per multiprocessor; a stage holds kCols columns of W, or one segment of a longer one;
@@ -141,11 +215,10 @@ __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
     LACUNA_DYNAMIC_SHARED(float4, memory);
     __shared__ Barriers barriers;
     const GemmArgs &p = a.p;
-    const Slots &s = a.from;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    float *stages = (float *)memory;
     const int first = blockIdx.x * kCols, step = a.blocks * kCols;
-    const int work = (int)ceil_div(p.n - first, step) * a.segments;
+    const Stages stages = {(float *)memory, &barriers, first, step,
+                           (int)ceil_div(p.n - first, step) * a.segments};
     if (threadIdx.x < kStages) {
         barrier_init(&barriers.full[threadIdx.x], kCopy == kBulk ? 1 : kWarp);
         barrier_init(&barriers.empty[threadIdx.x], a.consumers);
@@ -153,71 +226,36 @@ __global__ __launch_bounds__((kMostConsumers + 1) * kWarp,
     }
     __syncthreads();
     dependency_wait();
-
     if (warp == a.consumers) {
-        for (int x = 0, j = first, segment = 0; x < work; x++) {
-            const int stage = x % kStages, round = x / kStages;
-            if (round > 0) barrier_wait(&barriers.empty[stage], (round - 1) & 1);
-            fetch<kCopy, kCols>(stages + stage * kStageFloats, a, j, min(kCols, p.n - j), segment * a.segment,
-                                &barriers.full[stage], lane);
-            if (++segment == a.segments) segment = 0, j += step;
-        }
+        copy_columns<kCopy, kCols>(a, stages, lane);
         return;
     }
 
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const bool whole = a.segments == 1, owner = lane % (kWarp / kCols) == 0;
-    Event mine[kRows][kTurns];
-    int count[kRows];
-    float *out[kRows]; /* of the column that this lane stores, in the stage that comes */
     int column = first + lane / (kWarp / kCols);
+    HeldRows<kRows> held;
+    held.row = warp, held.apart = a.consumers;
 #pragma unroll
     for (int r = 0; r < kRows; r++) {
         const int i = warp + r * a.consumers;
-        count[r] = whole && i < p.m ? hold_events(s, i, mine[r], lane) : 0;
-        out[r] = p.out + i * p.rs + column * p.cs;
+        held.count[r] = whole && i < p.m ? hold_events(a.from, i, held.mine[r], lane) : 0;
+        held.out[r] = p.out + i * p.rs + column * p.cs;
     }
-    float *carry = a.carry + (int64_t)blockIdx.x * 2 * p.m, *of_groups = carry + p.m;
-    for (int x = 0, segment = 0; x < work; x++) {
+    float *const carry = a.carry + (int64_t)blockIdx.x * 2 * p.m;
+    const SegmentSums so_far = {carry, carry + p.m};
+    for (int x = 0, segment = 0; x < stages.count; x++) {
         const int stage = x % kStages;
         barrier_wait(&barriers.full[stage], x / kStages & 1);
-        const float *w = stages + stage * kStageFloats;
+        const float *w = stages.memory + stage * kStageFloats;
         const bool stores = owner && column < p.n;
-        if (whole) {
-            float sum[kRows];
-#pragma unroll
-            for (int r = 0; r < kRows; r++) {
-                float acc[kCols] = {};
-                add_held(acc, mine[r], count[r], w, lane);
-                if (count[r] > kTurns * kWarp)
-                    add_slots(acc, s, warp + r * a.consumers, 0, s.slots, kTurns * kWarp, w, lane);
-                sum[r] = reduce_columns(acc, lane);
-            }
-#pragma unroll
-            for (int r = 0; r < kRows; r++) {
-                if (stores && warp + r * a.consumers < p.m)
-                    store_with_epilogue(out[r], sum[r], alpha, beta, p.epilogue, warp + r * a.consumers,
-                                        column);
-                out[r] += step * p.cs;
-            }
-        }
+        if (whole) multiply_held<kCols>(a, held, w, column, stores, step * p.cs, alpha, beta, lane);
         for (int i = warp + (whole ? kRows * a.consumers : 0); i < p.m; i += a.consumers) {
             float acc[kCols] = {};
-            const int end = whole ? s.slots : segment + 1; /* else a slot is a segment */
-            add_slots(acc, s, i, segment, end, 0, w - segment * a.segment, lane);
+            const int end = whole ? a.from.slots : segment + 1; /* else a slot is a segment */
+            add_slots(acc, a.from, i, segment, end, 0, w - segment * a.segment, lane);
             float sum = reduce_columns(acc, lane);
-            if (!stores) continue;
-            if (segment % kGroup) sum += carry[i];
-            const bool last = segment + 1 == a.segments;
-            if ((segment + 1) % kGroup && !last) {
-                carry[i] = sum;
-                continue;
-            }
-            if (segment >= kGroup) sum += of_groups[i];
-            if (last)
-                store_sum(p, i, column, sum, alpha, beta);
-            else
-                of_groups[i] = sum;
+            if (stores && add_segment(a, so_far, i, segment, sum)) store_sum(p, i, column, sum, alpha, beta);
         }
         __syncwarp();
         if (lane == 0) barrier_arrive(&barriers.empty[stage]);
