@@ -111,6 +111,10 @@ template <typename T> inline T __ldg(const T *p)
 {
     return *p;
 }
+template <typename T> inline T __ldcs(const T *p)
+{
+    return *p;
+}
 inline float __fadd_rn(float x, float y)
 {
     return x + y;
@@ -160,9 +164,9 @@ inline int __any_sync(unsigned mask, int predicate)
 {
     return __ballot_sync(mask, predicate) != 0;
 }
-template <typename T> inline T __shfl_sync(unsigned, T x, int lane)
+template <typename T> inline T __shfl_sync(unsigned, T x, int lane, int width = 32)
 {
-    return Lanes<T>(x).of[lane & 31];
+    return Lanes<T>(x).of[(emulated_lane() & -width) + (lane & (width - 1))];
 }
 template <typename T> inline T __shfl_xor_sync(unsigned, T x, int mask)
 {

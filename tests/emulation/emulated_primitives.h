@@ -57,6 +57,20 @@ inline float4 read_now(unsigned address)
     return *at_address<float4>(address);
 }
 
+inline float load_shared(unsigned address)
+{
+    return *at_address<float>(address);
+}
+
+struct LaneMasks {
+    unsigned mine, below;
+};
+inline LaneMasks lane_masks()
+{
+    const unsigned mine = 1u << threadIdx.x % 32;
+    return {mine, mine - 1};
+}
+
 inline int thread_here()
 {
     return (int)threadIdx.x;

@@ -240,6 +240,21 @@ void check_steps(const Case &c, Operands &o)
     check(c, o, "long", [&] { return lac_cuda_csr_long(&o.p, steps.data(), partial.data(), nullptr); });
 }
 
+/* S as bits and packed values. */
+void check_bits(const Case &c, Operands &o)
+{
+    const int64_t words = (c.k + 63) / 64;
+    Buffer<uint64_t> bits(c.m * words);
+    Buffer<float> ones(o.csr.nnz);
+    for (int64_t w = 0; w < c.m * words; w++) bits[w] = 0;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t e = o.ptr[i]; e < o.ptr[i + 1]; e++)
+            bits[i * words + o.idx[e] / 64] |= UINT64_C(1) << o.idx[e] % 64;
+    for (int64_t e = 0; e < o.csr.nnz; e++) ones[e] = 1.0f;
+    const lac_cuda_bits_t s = {words, bits.data(), o.ptr.data(), c.u8 ? ones.data() : o.val.data()};
+    check(c, o, "bitmask", [&] { return lac_cuda_bitmask(&o.p, &s, nullptr); });
+}
+
 void check_rows(const Case &c, Operands &o)
 {
     const bool hopper = kEmulatedDevices[c.device].major >= 9;
@@ -255,6 +270,7 @@ void check_rows(const Case &c, Operands &o)
     check(c, o, "packed", [&] { return lac_cuda_event_slots(p, &packed, &tile, work, nullptr); });
     check(c, o, "csr", [&] { return lac_cuda_event_csr(p, &o.csr, nullptr, nullptr); });
     check(c, o, "csr-tile", [&] { return lac_cuda_event_csr(p, &o.csr, &tile, nullptr); });
+    if (c.n <= 12) check_bits(c, o);
     if (c.w_cols || o.p.ldw % 4) return;
     if (hopper) check_steps(c, o);
     if (o.p.n % 4) return;
@@ -328,6 +344,10 @@ void check_long_sums()
     check(c, *o, "short", [&] { return lac_cuda_spmm_narrow(p, &o->csr, nullptr); });
     c.m = 512, c.k = 8000, c.n = 4, o = make(c), p = &o->p; /* so many rows that k is not divided */
     check_steps(c, *o);
+    for (int64_t n : {1, 2, 3, 13}) { /* rows per warp: 4, 2 and 1; columns: each number there is code for */
+        c.m = 512 >> n % 4, c.k = 9001, c.n = n, o = make(c);
+        check_bits(c, *o);
+    }
     c.m = 2, c.k = 30000, c.n = 64, o = make(c), p = &o->p;
     check(c, *o, "wide", [&] { return lac_cuda_spmm_wide(p, &o->csr, nullptr); });
     c.w_cols = true, o = make(c), p = &o->p, work = o->workspace.data();

@@ -9,8 +9,8 @@ namespace lacuna
 namespace
 {
 
-constexpr int kMostWarps = 20;
-constexpr int kHeld = 1024; /* elements of S that a warp takes at a time: kRows rows, kHeld / kRows of k */
+constexpr int kMostWarps = 20; /* of a block, which has a multiprocessor to itself: shared memory */
+constexpr int kHeld = 1024;    /* elements of S that a warp takes at a time: kRows rows, kHeld / kRows of k */
 constexpr int kWFloats = 12 * 1024; /* of W in shared memory                             */
 constexpr int kSpare = 4;           /* floats between rows of values: they begin on 16 bytes */
 
@@ -26,13 +26,6 @@ template <int kColumns, int kRows> struct WarpMemory {
     uint2 word[kWarp];
     float total[round_up(kRows * kColumns, 4)];
 };
-
-__device__ inline float load_shared(unsigned at)
-{
-    float x;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at));
-    return x;
-}
 
 /* Begins to copy `count` values from `from` on; they will lie from to[the returned number] on. Lanes [0,
  * lanes). Nothing is read that is not theirs or some other row's: what is no whole piece comes one by one. */
@@ -114,6 +107,63 @@ __device__ inline void settle(float (&acc)[kRows][kColumns], float *total, int l
         }
 }
 
+/* A warp's rows of S, strip by strip: kStrip elements of each of kRows rows. Lane l has word l % kWords of
+ * row l / kWords, as 32 bits. */
+template <int kRows> struct Strips {
+    static constexpr int kStrip = kHeld / kRows, kWords = kStrip / kWarp;
+    const unsigned *bits; /* of this lane's row */
+    const float *value;   /* of it, the next strip's */
+    int64_t halves;       /* words of 32 bits in a row */
+    bool live;            /* whether there is such a row */
+    int part;             /* this lane's word of a strip */
+
+    __device__ Strips(const lac_cuda_bits_t &s, int row, bool is_row, int lane)
+        : bits((const unsigned *)(s.bits + (is_row ? row : 0) * s.words)),
+          value(s.val + (is_row ? s.first[row] : 0)), halves(2 * s.words), live(is_row), part(lane % kWords)
+    {
+    }
+
+    __device__ unsigned word(int64_t strip) const
+    {
+        const int64_t h = strip * kWords + part;
+        return live && h < halves ? __ldcs(bits + h) : 0u;
+    }
+
+    /* Begins to copy the values of a strip, whose words are given; returns this lane's with the address of
+     * its first value. */
+    __device__ uint2 fetch(unsigned set, float *to, const float *all_values, int lane)
+    {
+        const int end = inclusive_sum<kWords>(__popc(set), lane);
+        const int count = __shfl_sync(kFull, end, kWords - 1, kWords);
+        const int skew = fetch_values(to, value, all_values, count, part, kWords);
+        copies_commit();
+        value += count;
+        return make_uint2(set, shared_address(to + skew + end - __popc(set)));
+    }
+};
+
+/* acc[r][c] += S[r, k] * W[k, c] for this lane's k of a strip, `in` being the strip's first k in w. */
+template <int kRows, int kColumns>
+__device__ inline void add_strip(float (&acc)[kRows][kColumns], const uint2 *word, const float *w, int in,
+                                 LaneMasks masks, int lane)
+{
+    constexpr int kWords = Strips<kRows>::kWords;
+#pragma unroll 2
+    for (int u = 0; u < kWords; u++) {
+        float y[kColumns];
+        load_w(y, w, in + u * kWarp + lane);
+#pragma unroll
+        for (int r = 0; r < kRows; r++) {
+            const uint2 set = word[r * kWords + u];
+            if (set.x & masks.mine) { /* 0 * Inf is dropped */
+                const float x = load_shared(set.y + 4 * __popc(set.x & masks.below));
+#pragma unroll
+                for (int c = 0; c < kColumns; c++) acc[r][c] = fmaf(x, y[c], acc[r][c]);
+            }
+        }
+    }
+}
+
 /* out := beta out + alpha S W for kColumns columns of W from j0 on; S[m, k] as bits and packed values.
  *
  * Mapping   one warp per kRows rows of S, kHeld elements at a time: lane l counts a word of bits and copies
@@ -126,46 +176,25 @@ __device__ inline void settle(float (&acc)[kRows][kColumns], float *total, int l
  * Limit     one column: 2.6 TB/s at 50 %; a word of a row takes 7 instructions, and as many stalls. 54 us
  *           for 8192 x 8192, where cuBLAS takes 91; 66 to 136 us for four columns (H200, 2026-11-21). */
 template <int kColumns, int kRows>
-__global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_constant__ BitmaskArgs a)
+__global__ __launch_bounds__(kMostWarps *kWarp, 1) void bitmask(const __grid_constant__ BitmaskArgs a)
 {
-    constexpr int kStrip = kHeld / kRows, kWords = kStrip / kWarp, kRun = kLongestRun / kWords; /* strips */
+    constexpr int kStrip = Strips<kRows>::kStrip, kWords = Strips<kRows>::kWords;
+    constexpr int kRun = kLongestRun / kWords;                /* strips */
     constexpr int kW = kWFloats / kColumns / kStrip * kStrip; /* k of W at a time */
     LACUNA_DYNAMIC_SHARED(float4, memory);
     const GemmArgs &p = a.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
-    unsigned bit,
-        below; /* as the compiler cannot know them, it keeps them: 7 instead of 10 instructions a word */
-    asm volatile("mov.b32 %0, %%lanemask_eq;" : "=r"(bit));
-    asm volatile("mov.b32 %0, %%lanemask_lt;" : "=r"(below));
+    const LaneMasks masks = lane_masks(); /* kept: 7 instead of 10 instructions a word */
     float *w = (float *)memory;
     WarpMemory<kColumns, kRows> &mine = ((WarpMemory<kColumns, kRows> *)(w + kWFloats))[warp];
-    const int row0 = (blockIdx.x * warps + warp) * kRows, row = row0 + lane / kWords, part = lane % kWords;
-    const bool live = row < p.m;
-    const int64_t halves = 2 * a.s.words;
-    const unsigned *bits = (const unsigned *)(a.s.bits + (live ? row : 0) * a.s.words);
-    const float *value = a.s.val + (live ? a.s.first[row] : 0);
-    const auto word = [&](int64_t strip) {
-        const int64_t h = strip * kWords + part;
-        return live && h < halves ? __ldcs(bits + h) : 0u;
-    };
-    /* Copies the values of a strip whose word is given; returns the word with the place of its first value.
-     */
-    const auto fetch = [&](unsigned set, int strip) {
-        const int end = inclusive_sum<kWords>(__popc(set), lane);
-        const int count = __shfl_sync(kFull, end, kWords - 1, kWords);
-        float *to = mine.value[strip % 2][lane / kWords];
-        const int skew = fetch_values(to, value, a.s.val, count, part, kWords);
-        copies_commit();
-        value += count;
-        return make_uint2(set, shared_address(to + skew + end - __popc(set)));
-    };
-
+    const int row0 = (blockIdx.x * warps + warp) * kRows, row = row0 + lane / kWords;
+    Strips<kRows> strips(a.s, row, row < p.m, lane);
     float acc[kRows][kColumns] = {};
     if (lane < kRows * kColumns) mine.total[lane] = 0.0f;
-    const int strips = (int)ceil_div(p.k, kStrip);
-    uint2 here = fetch(word(0), 0);
-    unsigned next = word(1);
-    for (int strip = 0; strip < strips; strip++) {
+    const int count = (int)ceil_div(p.k, kStrip);
+    uint2 here = strips.fetch(strips.word(0), mine.value[0][lane / kWords], a.s.val, lane);
+    unsigned next = strips.word(1);
+    for (int strip = 0; strip < count; strip++) {
         const int k0 = strip * kStrip, in = k0 % kW;
         if (strip && strip % kRun == 0) settle(acc, mine.total, lane);
         if (in == 0) {
@@ -174,24 +203,11 @@ __global__ __launch_bounds__(kMostWarps *kWarp) void bitmask(const __grid_consta
             __syncthreads();
         }
         mine.word[lane] = here;
-        here = fetch(next, strip + 1);
-        next = word(strip + 2);
+        here = strips.fetch(next, mine.value[(strip + 1) % 2][lane / kWords], a.s.val, lane);
+        next = strips.word(strip + 2);
         copies_wait<1>();
         __syncwarp();
-#pragma unroll 2
-        for (int u = 0; u < kWords; u++) {
-            float y[kColumns];
-            load_w(y, w, in + u * kWarp + lane);
-#pragma unroll
-            for (int r = 0; r < kRows; r++) {
-                const uint2 set = mine.word[r * kWords + u];
-                if (set.x & bit) { /* 0 * Inf is dropped */
-                    const float x = load_shared(set.y + 4 * __popc(set.x & below));
-#pragma unroll
-                    for (int c = 0; c < kColumns; c++) acc[r][c] = fmaf(x, y[c], acc[r][c]);
-                }
-            }
-        }
+        add_strip(acc, mine.word, w, in, masks, lane);
         __syncwarp();
     }
     settle(acc, mine.total, lane);
@@ -218,9 +234,19 @@ template <int kColumns, int kRows> lac_status_t launch_rows(const BitmaskArgs &a
 template <int kColumns> lac_status_t launch_columns(const BitmaskArgs &a, cudaStream_t stream)
 {
     const int64_t rows = a.p.m / (12 * current_device().sms);
-    return rows >= 4   ? launch_rows<kColumns, 4>(a, stream)
-           : rows >= 2 ? launch_rows<kColumns, 2>(a, stream)
-                       : launch_rows<kColumns, 1>(a, stream);
+    if (rows >= 4) return launch_rows<kColumns, 4>(a, stream);
+    if (rows >= 2) return launch_rows<kColumns, 2>(a, stream);
+    return launch_rows<kColumns, 1>(a, stream);
+}
+
+/* As many columns of W as there are left, up to 8. */
+lac_status_t launch_left(const BitmaskArgs &a, cudaStream_t stream)
+{
+    const int left = a.p.n - a.j0;
+    if (left == 1) return launch_columns<1>(a, stream);
+    if (left == 2) return launch_columns<2>(a, stream);
+    if (left <= 4) return launch_columns<4>(a, stream);
+    return launch_columns<8>(a, stream);
 }
 
 } // namespace
@@ -234,11 +260,7 @@ extern "C" lac_status_t lac_cuda_bitmask(const lac_cuda_product_t *p, const lac_
     if (p->m == 0 || p->n == 0) return LAC_OK;
     for (int64_t j0 = 0; j0 < p->n; j0 += 8) {
         const BitmaskArgs a = {make_gemm_args(p), *s, (int)j0};
-        const int64_t left = p->n - j0;
-        const lac_status_t status = left == 1   ? launch_columns<1>(a, (cudaStream_t)stream)
-                                    : left == 2 ? launch_columns<2>(a, (cudaStream_t)stream)
-                                    : left <= 4 ? launch_columns<4>(a, (cudaStream_t)stream)
-                                                : launch_columns<8>(a, (cudaStream_t)stream);
+        const lac_status_t status = launch_left(a, (cudaStream_t)stream);
         if (status != LAC_OK) return status;
     }
     return LAC_OK;

@@ -32,6 +32,25 @@ __device__ inline float4 read_now(unsigned address)
     return x;
 }
 
+__device__ inline float load_shared(unsigned address)
+{
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address));
+    return x;
+}
+
+/* The bit of this lane, and those of the lanes below. As the compiler cannot know them, it keeps them. */
+struct LaneMasks {
+    unsigned mine, below;
+};
+__device__ inline LaneMasks lane_masks()
+{
+    LaneMasks m;
+    asm volatile("mov.b32 %0, %%lanemask_eq;" : "=r"(m.mine));
+    asm volatile("mov.b32 %0, %%lanemask_lt;" : "=r"(m.below));
+    return m;
+}
+
 /* threadIdx.x, read at this place: for what it is needed only behind a loop whose registers are all in use.
  */
 __device__ inline int thread_here()
