@@ -11,6 +11,7 @@ namespace
 
 constexpr int kTile = 32;                 /* a block copies kTile x kTile elements */
 constexpr int kCopyRows = 8;              /* of them at once                       */
+constexpr int kResident = 8;              /* blocks that fill a multiprocessor: 32 registers a thread */
 constexpr int64_t kTilesAcross = 1 << 20; /* grid.x; further tiles are taken in turn */
 
 struct CopyArgs {
@@ -21,25 +22,33 @@ struct CopyArgs {
     bool x_by_cols, out_by_cols; /* which extent lies contiguous: a warp walks along it */
 };
 
+/* The element of line l that thread t of a warp has, lines being columns or rows. */
+__device__ inline Cell<int> copied_by(int t, int l, bool by_cols)
+{
+    return by_cols ? Cell<int>{t, l} : Cell<int>{l, t};
+}
+
 /* out := beta out + x, tile by tile: read along x's contiguous extent, written along out's.
  * Bytes: x and out once. Limit: DRAM, when both are contiguous along some extent. */
-template <typename T> __global__ __launch_bounds__(kTile *kCopyRows) void copy_tiles(const CopyArgs a)
+template <typename T>
+__global__ __launch_bounds__(kTile *kCopyRows, kResident) void copy_tiles(const CopyArgs a)
 {
     __shared__ float tile[kTile][kTile + 1];
     for (int64_t t = blockIdx.x; t < a.tiles; t += gridDim.x) {
         const int64_t r0 = t / a.across * kTile, c0 = t % a.across * kTile;
         for (int l = threadIdx.y; l < kTile; l += kCopyRows) {
-            const int r = a.x_by_cols ? threadIdx.x : l, c = a.x_by_cols ? l : threadIdx.x;
-            if (r0 + r < a.rows && c0 + c < a.cols)
-                tile[r][c] = event_value(((const T *)a.x)[(r0 + r) * a.xrs + (c0 + c) * a.xcs]);
+            const Cell<int> at = copied_by(threadIdx.x, l, a.x_by_cols);
+            if (r0 + at.row >= a.rows || c0 + at.column >= a.cols) continue;
+            const T *from = (const T *)a.x + (r0 + at.row) * a.xrs + (c0 + at.column) * a.xcs;
+            tile[at.row][at.column] = event_value(*from);
         }
         __syncthreads();
         for (int l = threadIdx.y; l < kTile; l += kCopyRows) {
-            const int r = a.out_by_cols ? threadIdx.x : l, c = a.out_by_cols ? l : threadIdx.x;
-            if (r0 + r < a.rows && c0 + c < a.cols) {
-                float *at = a.out + (r0 + r) * a.rs + (c0 + c) * a.cs;
-                *at = a.beta == 0.0f ? tile[r][c] : fmaf(a.beta, *at, tile[r][c]);
-            }
+            const Cell<int> at = copied_by(threadIdx.x, l, a.out_by_cols);
+            if (r0 + at.row >= a.rows || c0 + at.column >= a.cols) continue;
+            float *to = a.out + (r0 + at.row) * a.rs + (c0 + at.column) * a.cs;
+            const float x = tile[at.row][at.column];
+            *to = a.beta == 0.0f ? x : fmaf(a.beta, *to, x);
         }
         __syncthreads();
     }

@@ -20,7 +20,60 @@ struct ShortArgs {
 /* Blocks of a multiprocessor: they hide the way to W. */
 constexpr int resident(int vec, int lanes, bool wide)
 {
-    return wide || vec < 4 ? 8 : lanes == 1 ? 6 : 5;
+    if (wide || vec < 4) return 8;
+    return lanes == 1 ? 6 : 5;
+}
+
+/* Adds up to kUnroll nonzeros of a row, from e on and kGroups apart, to this lane's columns j .. of the row.
+ */
+template <int kVec, int kLanes, bool kWide>
+__device__ inline void add_nonzeros(float (&acc)[kVec], const ShortArgs &a, int64_t e, int64_t end,
+                                    const float *w, int j)
+{
+    constexpr int kGroups = kWarp / kLanes;
+    const GemmArgs &p = a.p;
+    int64_t at[kUnroll];
+    float v[kUnroll], x[kUnroll][kVec];
+#pragma unroll
+    for (int u = 0; u < kUnroll; u++) {
+        const bool live = e + u * kGroups < end;
+        at[u] = live ? (int64_t)a.s.idx[e + u * kGroups] * p.wks : -1;
+        v[u] = live && a.s.val ? a.s.val[e + u * kGroups] : 1.0f;
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; u++) {
+        if constexpr (kWide) {
+            static_assert(kVec == 4, "one 16-byte load");
+            float4 q = make_float4(0, 0, 0, 0);
+            if (at[u] >= 0 && j < p.n) q = __ldg((const float4 *)(w + at[u]));
+            x[u][0] = q.x, x[u][1] = q.y, x[u][2] = q.z, x[u][3] = q.w;
+        } else {
+#pragma unroll
+            for (int c = 0; c < kVec; c++)
+                x[u][c] = at[u] >= 0 && j + c < p.n ? __ldg(w + at[u] + (int64_t)c * p.wjs) : 0.0f;
+        }
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; u++)
+#pragma unroll
+        for (int c = 0; c < kVec; c++)
+            if (at[u] >= 0) acc[c] = fmaf(v[u], x[u][c], acc[c]);
+}
+
+/* The block's rows: of each column the totals of the warps that share a row, in order. */
+template <int kColumns, int kPitch>
+__device__ inline void store_rows(const ShortArgs &a, const float (&totals)[kWarps][kPitch], int shares)
+{
+    const GemmArgs &p = a.p;
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    for (int t = threadIdx.x; t < a.row_warps * kColumns; t += kWarps * kWarp) {
+        const Cell<int> at = cell_of(t, a.row_warps, kColumns, p.cs <= p.rs);
+        const int64_t i = (int64_t)blockIdx.x * a.row_warps + at.row;
+        if (i >= p.m || at.column >= p.n) continue;
+        float sum = 0;
+        for (int w = 0; w < shares; w++) sum += totals[at.row * shares + w][at.column];
+        store_sum(p, (int)i, at.column, sum, alpha, beta);
+    }
 }
 
 /* out := beta out + alpha S W, S[m, k] as CSR, W[k, n] with any strides, n <= kLanes * kVec.
@@ -37,7 +90,7 @@ __global__ __launch_bounds__(kWarps *kWarp,
                              resident(kVec, kLanes,
                                       kWide)) void spmm_narrow(const __grid_constant__ ShortArgs a)
 {
-    constexpr int kGroups = kWarp / kLanes, kColumns = kVec * kLanes;
+    constexpr int kGroups = kWarp / kLanes;
     __align__(16) __shared__ float totals[kWarps][kWarp * kVec]; /* of lanes, then of columns */
     const GemmArgs &p = a.p;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, shares = kWarps / a.row_warps;
@@ -58,32 +111,7 @@ __global__ __launch_bounds__(kWarps *kWarp,
 #pragma unroll
                 for (int c = 0; c < kVec; c++) total[c] += acc[c], acc[c] = 0.0f;
             }
-            int64_t at[kUnroll];
-            float v[kUnroll], x[kUnroll][kVec];
-#pragma unroll
-            for (int u = 0; u < kUnroll; u++) {
-                const bool live = e + u * kGroups < end;
-                at[u] = live ? (int64_t)a.s.idx[e + u * kGroups] * p.wks : -1;
-                v[u] = live && a.s.val ? a.s.val[e + u * kGroups] : 1.0f;
-            }
-#pragma unroll
-            for (int u = 0; u < kUnroll; u++) {
-                if constexpr (kWide) {
-                    static_assert(kVec == 4, "one 16-byte load");
-                    float4 q = make_float4(0, 0, 0, 0);
-                    if (at[u] >= 0 && j < p.n) q = __ldg((const float4 *)(w + at[u]));
-                    x[u][0] = q.x, x[u][1] = q.y, x[u][2] = q.z, x[u][3] = q.w;
-                } else {
-#pragma unroll
-                    for (int c = 0; c < kVec; c++)
-                        x[u][c] = at[u] >= 0 && j + c < p.n ? __ldg(w + at[u] + (int64_t)c * p.wjs) : 0.0f;
-                }
-            }
-#pragma unroll
-            for (int u = 0; u < kUnroll; u++)
-#pragma unroll
-                for (int c = 0; c < kVec; c++)
-                    if (at[u] >= 0) acc[c] = fmaf(v[u], x[u][c], acc[c]);
+            add_nonzeros<kVec, kLanes, kWide>(acc, a, e, end, w, j);
         }
     }
 #pragma unroll
@@ -97,17 +125,7 @@ __global__ __launch_bounds__(kWarps *kWarp,
 #pragma unroll
         for (int c = 0; c < kVec; c++) totals[warp][j + c] = acc[c];
     __syncthreads();
-
-    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    for (int t = threadIdx.x; t < a.row_warps * kColumns; t += kWarps * kWarp) {
-        const bool along_row = p.cs <= p.rs;
-        const Cell<int> at = cell_of(t, a.row_warps, kColumns, along_row);
-        const int64_t i = (int64_t)blockIdx.x * a.row_warps + at.row;
-        if (i >= p.m || at.column >= p.n) continue;
-        float sum = 0;
-        for (int w = 0; w < shares; w++) sum += totals[at.row * shares + w][at.column];
-        store_sum(p, (int)i, at.column, sum, alpha, beta);
-    }
+    store_rows<kVec * kLanes>(a, totals, shares);
 }
 
 template <int kLanes> lac_status_t launch_lanes(const ShortArgs &a, bool wide, const Launch &l)
@@ -131,11 +149,11 @@ extern "C" lac_status_t lac_cuda_spmm_narrow(const lac_cuda_product_t *p, const 
     const Launch l = {
         dim3(unsigned(ceil_div(p->m, a.row_warps))), dim3(kWarps * kWarp), 0, 1, false, (cudaStream_t)stream};
     const bool wide = wide_loads(p);
-    return p->n == 1    ? launch(spmm_narrow<1, 1, false>, l, a)
-           : p->n == 2  ? launch(spmm_narrow<2, 1, false>, l, a)
-           : p->n <= 4  ? launch_lanes<1>(a, wide, l)
-           : p->n <= 8  ? launch_lanes<2>(a, wide, l)
-           : p->n <= 16 ? launch_lanes<4>(a, wide, l)
-           : p->n <= 32 ? launch_lanes<8>(a, wide, l)
-                        : launch_lanes<16>(a, wide, l);
+    if (p->n == 1) return launch(spmm_narrow<1, 1, false>, l, a);
+    if (p->n == 2) return launch(spmm_narrow<2, 1, false>, l, a);
+    if (p->n <= 4) return launch_lanes<1>(a, wide, l);
+    if (p->n <= 8) return launch_lanes<2>(a, wide, l);
+    if (p->n <= 16) return launch_lanes<4>(a, wide, l);
+    if (p->n <= 32) return launch_lanes<8>(a, wide, l);
+    return launch_lanes<16>(a, wide, l);
 }

@@ -66,10 +66,10 @@ __device__ inline void store_columns(const BatchArgs &a, float *row, int j0, int
                                      const float (&acc)[kLaneColumns])
 {
     const lac_cuda_batch_t &b = a.b;
-    const int j = j0 + (kWide ? 4 * lane : lane), apart = kWide ? 1 : kWarp;
+    const int j = j0 + (kWide ? 4 * lane : lane), apart = kWide ? 1 : kWarp, n = (int)b.n;
     if (kWide && a.quads_out) {
         float4 *at = (float4 *)(row + j);
-        if (j >= b.n) return;
+        if (j >= n) return;
         const float4 was = b.beta == 0.0f ? make_float4(0, 0, 0, 0) : *at;
         *at = make_float4(updated(b, &was.x, acc[0]), updated(b, &was.y, acc[1]), updated(b, &was.z, acc[2]),
                           updated(b, &was.w, acc[3]));
@@ -77,7 +77,7 @@ __device__ inline void store_columns(const BatchArgs &a, float *row, int j0, int
     }
 #pragma unroll
     for (int c = 0; c < kLaneColumns; c++)
-        if (j + apart * c < b.n) {
+        if (j + apart * c < n) {
             float *at = row + (j + apart * c) * b.cs;
             *at = updated(b, at, acc[c]);
         }
@@ -129,7 +129,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp,
     __syncthreads();
 
     const int length = run_length(total);
-    for (int j0 = ((int)blockIdx.y * warps + warp) * kTileColumns; j0 < b.n;
+    for (int j0 = ((int)blockIdx.y * warps + warp) * kTileColumns; j0 < (int)b.n;
          j0 += (int)gridDim.y * warps * kTileColumns) {
         const GemmArgs p = {(int)b.m,   (int)b.n,   k,     {},   {},   x.w,
                             (int)b.wks, (int)b.wjs, x.out, b.rs, b.cs, {}};

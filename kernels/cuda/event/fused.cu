@@ -37,6 +37,16 @@ struct FusedArgs {
     bool quads;
 };
 
+/* The row of its block and the slice of k that a thread's warp has. */
+struct WarpShare {
+    int row, slice;
+};
+__device__ inline WarpShare share_of(const Split &split, int rank, int thread)
+{
+    const int warp = thread / kWarp;
+    return {warp % split.row_warps, rank * split.k_warps + warp / split.row_warps};
+}
+
 template <typename T, int kVec, bool kWide>
 __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_constant__ FusedArgs a)
 {
@@ -46,7 +56,6 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     const int owned = kTileColumns * kVec / cluster;
     const int rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    const int row = warp % rows, part = warp / rows;
     const int i0 = blockIdx.y * rows, j0 = tile * kTileColumns * kVec;
     float *received = (float *)shared;
     float *totals = received + slices * rows * owned + warp * kTileColumns * kVec;
@@ -54,12 +63,12 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     cluster_arrive_relaxed(cluster);
     dependency_wait();
 
-    const int slice = rank * a.split.k_warps + part;
-    const int k0 = min(slice * a.slice, p.k), k1 = min(k0 + a.slice, p.k);
-    const ScanRow<T> s = {(const T *)a.s + (i0 + row) * a.rs, a.cs, a.quads};
+    const WarpShare own = share_of(a.split, rank, threadIdx.x);
+    const int k0 = min(own.slice * a.slice, p.k), k1 = min(k0 + a.slice, p.k);
+    const ScanRow<T> s = {(const T *)a.s + (i0 + own.row) * a.rs, a.cs, a.quads};
     LaneColumns<kVec, kWide> columns(p, j0, lane);
     RunSums<kVec, kWide> sums(totals, lane);
-    if (i0 + row < p.m) {
+    if (i0 + own.row < p.m) {
         int count = 0;
         bool more = false; /* the queue was gathered before: what came of it is a run */
         for (int base = k0; base < k1; base += kRound) {
@@ -84,7 +93,8 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     sums.add_total();
     dependents_launch();
     cluster_wait(cluster);
-    push_partial<kVec, kWide>(received, sums.run, slice, row, rows, cluster, lane);
+    const WarpShare again = share_of(a.split, rank, thread_here()); /* the loop has no registers for it */
+    push_partial<kVec, kWide>(received, sums.run, again.slice, again.row, rows, cluster, lane);
     cluster_sync(cluster);
     store_sums(p, received, slices, rows, owned, i0, p.m, j0 + rank * owned);
 }

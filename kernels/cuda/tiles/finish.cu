@@ -76,46 +76,71 @@ __device__ inline void write_occupied(const TilesSpace &s, int tile, int part, c
     (part / kPartsAcross ? at->y : at->x) = own;
 }
 
-/* c := beta c + alpha a b, and what follows, for one part of a tile; k in ascending order, zeros of a
- * skipped. */
-__device__ inline void fixup_part(const FixupArgs &g, int row0, int col0, float (&a)[kDeep][kSide + 1],
-                                  float (&b)[kDeep][kSide], Pieces &piece)
+/* One part of a tile, kDeep k at a time in shared memory. A thread has kEach rows and kEach columns of it. */
+struct Part {
+    int row0, col0;
+    float (&a)[kDeep][kSide + 1];
+    float (&b)[kDeep][kSide];
+    Pieces &piece;
+};
+
+/* Brings kDeep k of a and b from k0 on, zeros beyond their ends. */
+__device__ inline void bring_part(const FixupArgs &g, const Part &part, int k0)
 {
-    const int x = threadIdx.x % (kSide / kEach), y = threadIdx.x / (kSide / kEach);
-    float sum[kEach][kEach] = {};
-    for (int k0 = 0; k0 < g.k; k0 += kDeep) {
-        for (int t = threadIdx.x; t < kDeep * kSide; t += kThreads) {
-            const int l = t % kDeep, row = t / kDeep, line = t / kSide, col = t % kSide;
-            a[l][row] =
-                row0 + row < g.out.m && k0 + l < g.k ? g.a[(row0 + row) * g.ars + (k0 + l) * g.acs] : 0.0f;
-            b[line][col] =
-                col0 + col < g.out.n && k0 + line < g.k ? g.b[(k0 + line) * g.ldb + col0 + col] : 0.0f;
-        }
-        __syncthreads();
-        for (int l = 0; l < kDeep; l++)
-#pragma unroll
-            for (int i = 0; i < kEach; i++) {
-                const float s = a[l][y * kEach + i];
-#pragma unroll
-                for (int j = 0; j < kEach; j++)
-                    if (s != 0.0f) sum[i][j] = fmaf(s, b[l][x + j * (kSide / kEach)], sum[i][j]);
-            }
-        __syncthreads();
+    for (int t = threadIdx.x; t < kDeep * kSide; t += kThreads) {
+        const int l = t % kDeep, row = t / kDeep, line = t / kSide, col = t % kSide;
+        const bool in_a = part.row0 + row < g.out.m && k0 + l < g.k;
+        const bool in_b = part.col0 + col < g.out.n && k0 + line < g.k;
+        part.a[l][row] = in_a ? g.a[(part.row0 + row) * g.ars + (k0 + l) * g.acs] : 0.0f;
+        part.b[line][col] = in_b ? g.b[(k0 + line) * g.ldb + part.col0 + col] : 0.0f;
     }
+}
+
+/* Adds their products, of which zeros of a have none. */
+__device__ inline void add_part(const Part &part, float (&sum)[kEach][kEach], int x, int y)
+{
+    for (int l = 0; l < kDeep; l++)
+#pragma unroll
+        for (int i = 0; i < kEach; i++) {
+            const float s = part.a[l][y * kEach + i];
+#pragma unroll
+            for (int j = 0; j < kEach; j++)
+                if (s != 0.0f) sum[i][j] = fmaf(s, part.b[l][x + j * (kSide / kEach)], sum[i][j]);
+        }
+}
+
+/* Writes the sums to c; and which of what is there now is not zero, if that is wanted. */
+__device__ inline void store_fixed(const FixupArgs &g, const Part &part, const float (&sum)[kEach][kEach],
+                                   int x, int y)
+{
     const float alpha = load_scalar(g.out.alpha), beta = load_scalar(g.out.beta);
 #pragma unroll
     for (int i = 0; i < kEach; i++)
 #pragma unroll
         for (int j = 0; j < kEach; j++) {
-            const int row = row0 + y * kEach + i, col = col0 + x + j * (kSide / kEach);
-            const float is = row < g.out.m && col < g.out.n
-                                 ? store_with_epilogue(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j],
-                                                       alpha, beta, g.out.epilogue, row, col)
-                                 : 0.0f;
+            const int row = part.row0 + y * kEach + i, col = part.col0 + x + j * (kSide / kEach);
+            float is = 0.0f;
+            if (row < g.out.m && col < g.out.n)
+                is = store_with_epilogue(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j], alpha, beta,
+                                         g.out.epilogue, row, col);
             if (!g.bits) continue;
             const unsigned both = __ballot_sync(kFull, is != 0.0f);
-            if (x == 0) piece[y * kEach + i][j] = (uint16_t)(y % 2 ? both >> kPieceBits : both);
+            if (x == 0) part.piece[y * kEach + i][j] = (uint16_t)(y % 2 ? both >> kPieceBits : both);
         }
+}
+
+/* c := beta c + alpha a b, and the epilogue, for one part of a tile; k in ascending order. */
+__device__ inline void fixup_part(const FixupArgs &g, const Part &part)
+{
+    const int x = threadIdx.x % (kSide / kEach), y = threadIdx.x / (kSide / kEach);
+    float sum[kEach][kEach] = {};
+    for (int k0 = 0; k0 < g.k; k0 += kDeep) {
+        bring_part(g, part, k0);
+        __syncthreads();
+        add_part(part, sum, x, y);
+        __syncthreads();
+    }
+    store_fixed(g, part, sum, x, y);
 }
 
 /* One block per part of a failed tile, in turns; without any, a launch. */
@@ -128,8 +153,8 @@ __global__ __launch_bounds__(kThreads) void fixup_tiles(const __grid_constant__ 
     for (int t = blockIdx.x; t < parts; t += gridDim.x) {
         const int tile = g.s.failed[t / kParts];
         const int part = t % kParts;
-        fixup_part(g, tile / g.s.tiles_n * kTileRows + part / kPartsAcross * kSide,
-                   tile % g.s.tiles_n * kTileCols + part % kPartsAcross * kSide, a, b, piece);
+        fixup_part(g, {tile / g.s.tiles_n * kTileRows + part / kPartsAcross * kSide,
+                       tile % g.s.tiles_n * kTileCols + part % kPartsAcross * kSide, a, b, piece});
         if (!g.bits) continue;
         __syncthreads();
         write_occupied(g.s, tile, part, piece); /* read before the next part's products are summed */
