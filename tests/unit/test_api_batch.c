@@ -257,6 +257,50 @@ static void test_strides_that_go_back(void **state)
     check(COUNT, 3, 5, 4, 1.0f, 0.0f, "back");
 }
 
+/* Which places of `memory` the matrices of a batch take, in a map. */
+static void mark(const lac_obj_t *x, lac_inc_t stride, int64_t count, const float *memory, char *map)
+{
+    for (int64_t q = 0; q < count; q++)
+        for (int64_t i = 0; i < x->m; i++)
+            for (int64_t j = 0; j < x->n; j++)
+                map[(const float *)x->buf - memory + q * stride + i * x->rs + j * x->cs] = 1;
+}
+
+/* Batches of inputs and of C in one memory, from either end: what shares an element is refused, and one that
+ * goes back from behind the other is found as one that goes forward is. */
+static void test_overlaps_of_strides_that_go_back(void **state)
+{
+    enum { SIDE = 4, EACH = SIDE * SIDE, PRODUCTS = 3, PLACES = 24 * EACH, MIDDLE = PLACES / 2 };
+    static const float zeros[PLACES];
+    static float memory[PLACES];
+    int refused = 0, accepted = 0;
+    make(&b, SIDE, SIDE, PRODUCTS, 0, false, false, false);
+    for (int distance = -6 * EACH; distance <= 6 * EACH; distance += SIDE)
+        for (int back = 0; back < 4; back++) {
+            const lac_inc_t stride_x = back & 1 ? -EACH : EACH, stride_c = back & 2 ? -EACH : EACH;
+            lac_obj_t x = lac_obj_rowmajor(LAC_F32, SIDE, SIDE, memory + MIDDLE, SIDE), out = x;
+            char of_x[PLACES] = {0}, of_c[PLACES] = {0};
+            bool meet = false;
+            out.buf = memory + MIDDLE + distance;
+            mark(&x, stride_x, PRODUCTS, memory, of_x);
+            mark(&out, stride_c, PRODUCTS, memory, of_c);
+            for (int p = 0; p < PLACES; p++) meet |= of_x[p] && of_c[p];
+            for (int left = 0; left < 2; left++) {
+                memset(memory, 0, sizeof memory);
+                lac_status_t got = left ? lac_gemm_batched(*state, PRODUCTS, NULL, &x, stride_x, &b.first,
+                                                           b.stride, NULL, &out, stride_c)
+                                        : lac_gemm_batched(*state, PRODUCTS, NULL, &b.first, b.stride, &x,
+                                                           stride_x, NULL, &out, stride_c);
+                if (got != (meet ? LAC_ERR_ALIAS : LAC_OK))
+                    fail_msg("status %d: %s with stride %d, C %d behind it with stride %d", (int)got,
+                             left ? "A" : "B", (int)stride_x, distance, (int)stride_c);
+                assert_memory_equal(memory, zeros, sizeof memory); /* a product of zeros */
+                refused += meet, accepted += !meet;
+            }
+        }
+    assert_true(refused > 100 && accepted > 100);
+}
+
 /* Two batches in one record each: their spans meet, their elements do not. */
 static void test_interleaved_records(void **state)
 {
@@ -325,6 +369,7 @@ int main(void)
                                        cmocka_unit_test(test_bad_views),
                                        cmocka_unit_test(test_strides_past_the_address_space),
                                        cmocka_unit_test(test_strides_that_go_back),
+                                       cmocka_unit_test(test_overlaps_of_strides_that_go_back),
                                        cmocka_unit_test(test_interleaved_records),
                                        cmocka_unit_test(test_events_at_once)};
     unit_begin();
