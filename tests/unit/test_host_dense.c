@@ -91,6 +91,87 @@ static void test_long_vectors(void **state)
     assert_int_equal(vectors, 2);
 }
 
+/* What one sgemm was given, in elements from the beginning of each operand. */
+typedef struct piece {
+    int64_t m, n, k, a, b, c;
+    float beta;
+} piece_t;
+
+static piece_t piece[64];
+static int pieces;
+
+static void take_product(const char *ta, const char *tb, const int64_t *m, const int64_t *n, const int64_t *k,
+                         const float *alpha, const float *x, const int64_t *ldx, const float *y,
+                         const int64_t *ldy, const float *beta, float *out, const int64_t *ldo,
+                         size_t length_a, size_t length_b)
+{
+    const intptr_t at = (intptr_t)a, size = (intptr_t)sizeof *a;
+    assert_in_range(pieces, 0, sizeof piece / sizeof *piece - 1);
+    assert_true(*alpha == 1.0f && length_a == 1 && length_b == 1);
+    assert_true(*ldx >= (*ta == 'N' ? *m : *k) && *ldy >= (*tb == 'N' ? *k : *n) && *ldo >= *m);
+    piece[pieces++] = (piece_t){.m = *m,
+                                .n = *n,
+                                .k = *k,
+                                .a = ((intptr_t)x - at) / size,
+                                .b = ((intptr_t)y - at) / size,
+                                .c = ((intptr_t)out - at) / size,
+                                .beta = *beta};
+}
+
+/* Where the pieces along one extent begin, and how many there are; each is met once. */
+static int64_t cut(int64_t extent, int64_t *first)
+{
+    const int64_t most = INT64_C(1) << 30;
+    int64_t parts = 0;
+    for (int64_t at = 0; at < extent; at += most) first[parts++] = at;
+    return parts;
+}
+
+/* A product of more than 2^30 along one extent or several is given to the BLAS in pieces: each multiplies its
+ * own part, beta meets each piece of C once, with the first part of k, and the others are added to that. The
+ * operands are addresses alone. */
+static void test_products_in_pieces(void **state)
+{
+    (void)state;
+    static const int64_t past = (INT64_C(1) << 30) + 3;
+    const lac_blas_t blas = {.sgemm = take_product};
+    for (int longer = 0; longer < 8; longer++)
+        for (int by_rows = 0; by_rows < 2; by_rows++) {
+            lac_exec_t exec = {.blas = &blas};
+            lac_outcome_t out = {0};
+            lac_problem_t p = problem();
+            int64_t first[3][2];
+            p.m = longer & 1 ? past : M, p.n = longer & 2 ? past : N, p.k = longer & 4 ? past : K;
+            p.a.buf = p.b.buf = p.c = a, p.beta = 3.0f;
+            p.a.rs = p.k, p.b.rs = p.n, p.crs = by_rows ? p.n : 1, p.ccs = by_rows ? 1 : p.m;
+            pieces = 0;
+            assert_int_equal(lac_route_dense.run(&lac_route_dense, &exec, &p, &out), LAC_OK);
+            const int64_t count[] = {cut(p.m, first[0]), cut(p.n, first[1]), cut(p.k, first[2])};
+            assert_int_equal(pieces, count[0] * count[1] * count[2]);
+            int met = 0;
+            for (int64_t x = 0; x < count[0]; x++)
+                for (int64_t y = 0; y < count[1]; y++) {
+                    const int64_t i = first[0][x], j = first[1][y];
+                    int64_t summed = 0;
+                    for (int q = 0; q < pieces; q++) { /* in the order of the calls */
+                        const piece_t *g = &piece[q];
+                        if (g->c != i * p.crs + j * p.ccs) continue;
+                        assert_true(g->beta == (summed ? 1.0f : 3.0f));
+                        assert_int_equal(g->m, by_rows ? (y + 1 < count[1] ? first[1][1] : p.n - j)
+                                                       : (x + 1 < count[0] ? first[0][1] : p.m - i));
+                        assert_int_equal(g->n, by_rows ? (x + 1 < count[0] ? first[0][1] : p.m - i)
+                                                       : (y + 1 < count[1] ? first[1][1] : p.n - j));
+                        assert_int_equal(by_rows ? g->b : g->a, i * p.a.rs + summed * p.a.cs);
+                        assert_int_equal(by_rows ? g->a : g->b, summed * p.b.rs + j * p.b.cs);
+                        summed += g->k;
+                        met++;
+                    }
+                    assert_int_equal(summed, p.k);
+                }
+            assert_int_equal(met, pieces);
+        }
+}
+
 static void test_products_of_nothing(void **state)
 {
     (void)state;
@@ -165,11 +246,9 @@ static void test_extents_of_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strides_of_64_bits),
-        cmocka_unit_test(test_copies_of_64_bits),
-        cmocka_unit_test(test_long_vectors),
-        cmocka_unit_test(test_products_of_nothing),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_strides_of_64_bits),  cmocka_unit_test(test_copies_of_64_bits),
+        cmocka_unit_test(test_long_vectors),        cmocka_unit_test(test_products_in_pieces),
+        cmocka_unit_test(test_products_of_nothing), cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_extents_of_one),
     };
     unit_begin();
