@@ -119,13 +119,21 @@ static void test_plan_of_other_shapes(void **state)
     lac_plan_free(plan);
 }
 
-/* The route is kept only where it is legal: a sparse-only W, a touched format. */
+static void expect_refused(lac_plan_t *plan, const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c,
+                           int i)
+{
+    char what[16];
+    snprintf(what, sizeof what, "difference %d", i);
+    unit_expect(lac_plan_run(plan, NULL, a, b, NULL, c), LAC_ERR_EXTENT, what);
+    unit_expect_text(lac_last_error(), "differ from the plan's");
+}
+
 /* One thing at a time is another than in the plan, of operands that would make a product. */
 static void test_every_difference(void **state)
 {
     enum { DIFFERENCES = 12 };
     static unsigned char bytes[2 * M * K + 2 * K * N];
-    static float room[4 * M * N];
+    static float room[4 * M * N], wide_a[2 * M * K], wide_b[2 * K * N];
     make(29);
     lac_plan_t *plan = plan_for(*state, NULL);
     for (int i = 0; i < DIFFERENCES; i++) {
@@ -134,23 +142,32 @@ static void test_every_difference(void **state)
         if (i == 1) b.n = c.n = N - 1;
         if (i == 2) a.n = b.m = K - 1;
         if (i == 3) c.buf = room, c.rs = N + 1;
-        if (i == 4) c.buf = room, c.rs = 2 * N, c.cs = 2;
-        if (i == 5) a.buf = bytes, a.dt = LAC_U8;
-        if (i == 6) b.buf = bytes, b.dt = LAC_U8;
-        if (i == 7) a.m = c.m = M - 2, a.rs = K + 1;
+        if (i == 4) a.buf = wide_a, a.rs = K + 1;
+        if (i == 5) b.buf = wide_b, b.rs = N + 1;
+        if (i == 6) a.buf = bytes, a.dt = LAC_U8;
+        if (i == 7) b.buf = bytes, b.dt = LAC_U8;
         if (i == 8) a.rs = 1, a.cs = M;
         if (i == 9) b.rs = 1, b.cs = K;
         if (i == 10) b.m = a.n = K / 2, b.rs = 2 * N;
         if (i == 11) c.buf = room, c.rs = 1, c.cs = M;
-        unit_expect(lac_plan_run(plan, NULL, &a, &b, NULL, &c), LAC_ERR_EXTENT, "another");
-        unit_expect_text(lac_last_error(), "differ from the plan's");
+        expect_refused(plan, &a, &b, &c, i);
     }
-    for (int i = 0; i < 4 * M * N; i++) assert_true(room[i] == 0.0f);
     unit_expect(lac_plan_run(plan, NULL, &t.oa, &t.ob, NULL, &t.oc), LAC_OK, "the plan's own");
     expect_product(1.0f, 0.0f);
     lac_plan_free(plan);
+    t.oa.buf = wide_a, t.ob.buf = wide_b, t.oc.buf = room;
+    t.oa.rs = 2 * K, t.ob.rs = t.oc.rs = 2 * N; /* so that a step of 2 fits, too */
+    plan = plan_for(*state, NULL);
+    for (int i = 0; i < 3; i++) {
+        lac_obj_t x[] = {t.oa, t.ob, t.oc};
+        x[i].cs = 2;
+        expect_refused(plan, &x[0], &x[1], &x[2], DIFFERENCES + i);
+    }
+    for (int i = 0; i < 4 * M * N; i++) assert_true(room[i] == 0.0f);
+    lac_plan_free(plan);
 }
 
+/* The route is kept only where it is legal: a sparse-only W, a touched format. */
 static void test_plan_falls_back(void **state)
 {
     static const int32_t active[] = {1, 3, 200};
