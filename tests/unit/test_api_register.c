@@ -187,6 +187,42 @@ static void test_changed_contents(void **state)
     lac_ctx_free(ctx);
 }
 
+/* Sixteen elements at most are remembered, from the first nonzero to near the last: of a matrix that small
+ * each one, of a larger one sixteen that are spread over it. */
+static void test_each_remembered_element(void **state)
+{
+    (void)state;
+    enum { WATCHED = 16 };
+    lac_ctx_t *ctx = host();
+    for (int large = 0; large < 2; large++) {
+        const int m = large ? M : 4, k = large ? K : 4;
+        int found = 0, first = -1, last = -1;
+        lac_meta_t *meta;
+        unit_expect(lac_meta_create(&meta, m, k), LAC_OK, "create");
+        unit_expect(lac_meta_freeze(meta), LAC_OK, "freeze");
+        for (int i = 0; i < M * LDW; i++) w[i] = (float)(i + 1);
+        for (int e = 0; e < m * k; e++) {
+            lac_obj_t x = lac_obj_rowmajor(LAC_F32, m, k, w, LDW), call = x;
+            float *at = &w[e / k * LDW + e % k];
+            x.meta = meta;
+            unit_expect(lac_register(ctx, &x), LAC_OK, "register");
+            *at += 1.0f;
+            lac_registered_t *borrowed = lac_registry_borrow(&call, -1);
+            *at -= 1.0f;
+            lac_registry_give_back(borrowed);
+            unit_expect(lac_unregister(w), LAC_OK, "unregister");
+            if (borrowed) continue;
+            if (first < 0) first = e;
+            last = e, found++;
+        }
+        assert_int_equal(found, WATCHED);
+        assert_int_equal(first, 0);
+        assert_in_range(last, m * k - m * k / WATCHED, m * k - 1);
+        lac_meta_free(meta);
+    }
+    lac_ctx_free(ctx);
+}
+
 static void test_freed_on_a_device(void **state)
 {
     (void)state;
@@ -378,15 +414,11 @@ static void test_taken_back_in_use(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        REGISTER_TEST(test_known_by_address),
-        REGISTER_TEST(test_known_on_either_side),
-        REGISTER_TEST(test_another_matrix_there),
-        REGISTER_TEST(test_changed_contents),
-        REGISTER_TEST(test_freed_on_a_device),
-        REGISTER_TEST(test_changed_on_a_device),
-        REGISTER_TEST(test_bad_input),
-        REGISTER_TEST(test_frozen_by_shape),
-        REGISTER_TEST(test_many),
+        REGISTER_TEST(test_known_by_address),        REGISTER_TEST(test_known_on_either_side),
+        REGISTER_TEST(test_another_matrix_there),    REGISTER_TEST(test_changed_contents),
+        REGISTER_TEST(test_each_remembered_element), REGISTER_TEST(test_freed_on_a_device),
+        REGISTER_TEST(test_changed_on_a_device),     REGISTER_TEST(test_bad_input),
+        REGISTER_TEST(test_frozen_by_shape),         REGISTER_TEST(test_many),
         REGISTER_TEST(test_taken_back_in_use),
     };
     unit_begin();
