@@ -69,6 +69,37 @@ static void test_few_nonzeros(void **state)
     expect_near(csr_us(&many) - csr_us(&none), 900 * (each + 4.0 * N / (machine.row_gbps * 1e3)) - row + out);
 }
 
+/* An event costs its place in the list and its share of a row of W, however it lies among rows and k. */
+static void test_events(void **state)
+{
+    (void)state;
+    enum { M = 8, K = 1000, N = 96 };
+    const lac_route_t *route = &lac_route_event_left;
+    lac_problem_t none = problem(M, K, N, 0), some = problem(M, K, N, 500);
+    none.a.k_active = some.a.k_active = 0.25;
+    assert_int_equal(route->applicable(route, &some), LAC_FITS);
+    expect_near(route->cost_us(route, &some, &machine) - route->cost_us(route, &none, &machine),
+                500 * (machine.scan_event_ns + N / 16 * machine.axpy_ns) * 1e-3);
+}
+
+/* Where arithmetic costs nothing, a bitmask costs what reading it does: a bit for each element and each
+ * nonzero of S. */
+static void test_bitmask(void **state)
+{
+    (void)state;
+    enum { M = 300, K = 1000, N = 8 };
+    const lac_route_t *route = &lac_route_bitmask_left;
+    lac_problem_t p = problem(M, K, N, 12000), none = problem(M, K, N, 0);
+    p.b.rs = none.b.rs = 1, p.b.cs = none.b.cs = K;
+    lac_machine_t before = machine;
+    machine.bits_ns = 1e-6;
+    const double read = route->cost_us(route, &p, &machine) - machine.route_us;
+    expect_near(read, (M * K / 8.0 + 4.0 * 12000) / (machine.row_gbps_all * 1e3));
+    expect_near(route->cost_us(route, &none, &machine) - machine.route_us,
+                M * K / 8.0 / (machine.row_gbps_all * 1e3));
+    machine = before;
+}
+
 /* The BLAS, too, reads a cache faster than memory, so that dense data of few rows is left to it at once. */
 static void test_dense(void **state)
 {
@@ -128,7 +159,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scan),          cmocka_unit_test(test_packing),
-        cmocka_unit_test(test_few_nonzeros),  cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_few_nonzeros),  cmocka_unit_test(test_events),
+        cmocka_unit_test(test_bitmask),       cmocka_unit_test(test_dense),
         cmocka_unit_test(test_dense_threads), cmocka_unit_test(test_transposed)};
     unit_begin();
     lac_machine_default(&machine);
