@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { M = 4, K = 1024, N = 1024, REFRESH_CALLS = 64 };
+enum { SHORT = 4, K = 1024, LONG = 768, REFRESH_CALLS = 64 };
 
+static int m, n;
 static float *a, *b, *c;
 static int asked, late; /* samples, and how many of the next find no answer */
 static double answer;
@@ -16,8 +17,11 @@ static double answer;
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                       int64_t *samples, uint64_t seed, const void *tag, bool first)
 {
-    (void)exec, (void)x, (void)rows, (void)cols, (void)seed, (void)first;
+    (void)exec, (void)seed, (void)first;
     assert_non_null(tag);
+    assert_true(x->buf == a || x->buf == b); /* the whole of it */
+    assert_int_equal(rows, x->buf == a ? m : K);
+    assert_int_equal(cols, x->buf == a ? K : n);
     asked++;
     if (late && late--) *samples = 0;
     return (int64_t)(answer * (double)*samples);
@@ -31,8 +35,9 @@ static int setup(void **state)
     backend->sample = sample;
     lac_machine_default(&ctx->machine);
     unit_expect(lac_ctx_set(ctx, "threads", "1"), LAC_OK, "threads");
-    a = calloc(M * K, sizeof *a), b = calloc(K * N, sizeof *b), c = calloc(M * N, sizeof *c);
-    for (int i = 0; i < M * K; i += 509) a[i] = 1.0f;
+    m = SHORT, n = LONG;
+    a = calloc(LONG * K, sizeof *a), b = calloc(K * LONG, sizeof *b), c = calloc(SHORT * LONG, sizeof *c);
+    for (int i = 0; i < SHORT * K; i += 509) a[i] = 1.0f;
     asked = late = 0;
     *state = ctx;
     return 0;
@@ -47,8 +52,8 @@ static int teardown(void **state)
 
 static lac_decision_t call(lac_ctx_t *ctx)
 {
-    lac_obj_t oa = fake_device_matrix(M, K, a), ob = fake_device_matrix(K, N, b),
-              oc = fake_device_matrix(M, N, c);
+    lac_obj_t oa = fake_device_matrix(m, K, a), ob = fake_device_matrix(K, n, b),
+              oc = fake_device_matrix(m, n, c);
     lac_decision_t decision;
     lac_call_opts_t settings = {.size = sizeof settings, .decision = &decision};
     unit_expect(lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &settings), LAC_OK, "gemm");
@@ -96,14 +101,13 @@ static void test_backs_off(void **state)
     assert_int_equal(asked, before);
 }
 
-static void test_is_sampled_anew(void **state)
+static void sampled_anew(lac_ctx_t *ctx, const char *side)
 {
-    lac_ctx_t *ctx = *state;
     answer = 0.002;
     lac_decision_t decision = call(ctx);
-    assert_true(is_sparse(&decision));
+    assert_string_equal(decision.side, side);
     const lac_site_t *site = only_site(ctx);
-    const lac_seen_t *seen = !strcmp(decision.side, "left") ? &site->left : &site->right;
+    const lac_seen_t *seen = !strcmp(side, "left") ? &site->left : &site->right;
     int before = asked;
     while (site->calls % REFRESH_CALLS != REFRESH_CALLS - 1) call(ctx);
     assert_int_equal(asked, before); /* remembered */
@@ -119,6 +123,17 @@ static void test_is_sampled_anew(void **state)
     before = asked;
     call(ctx);
     assert_int_equal(asked, before);
+}
+
+static void test_is_sampled_anew(void **state)
+{
+    sampled_anew(*state, "left");
+}
+
+static void test_is_sampled_anew_on_the_right(void **state)
+{
+    m = LONG, n = SHORT;
+    sampled_anew(*state, "right");
 }
 
 static void test_nothing_is_sampled_unless_asked_for(void **state)
@@ -140,6 +155,7 @@ int main(void)
         PENDING_TEST(test_asks_again),
         PENDING_TEST(test_backs_off),
         PENDING_TEST(test_is_sampled_anew),
+        PENDING_TEST(test_is_sampled_anew_on_the_right),
         PENDING_TEST(test_nothing_is_sampled_unless_asked_for),
     };
     unit_begin();
