@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A BLAS whose sgemm has one fault, named by FAULTY_BLAS_FAULT: "element" (one element of C is wrong),
- * "padding" (writes below the last row of C), "input" (changes A), "unstable" (other bits each time);
- * otherwise it has none. */
+ * "nan" (one is NaN), "padding" (writes below the last row of C), "input" (changes A), "unstable" (other bits
+ * each time); otherwise it has none. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@ static void add_fault(float *a, float *c, int64_t m, int64_t n, int64_t ldc)
     const char *fault = getenv("FAULTY_BLAS_FAULT");
     if (!fault || m == 0 || n == 0) return;
     if (strcmp(fault, "element") == 0) c[m / 2 + n / 2 * ldc] += 1.0f;
+    if (strcmp(fault, "nan") == 0) c[m / 2 + n / 2 * ldc] = NAN;
     if (strcmp(fault, "padding") == 0) c[m + (n - 1) * ldc] = 1.0f;
     if (strcmp(fault, "input") == 0) a[0] += 1.0f;
     if (strcmp(fault, "unstable") == 0) c[0] = nextafterf(c[0], unit *= -2.0f);

@@ -5,6 +5,7 @@
 usage: test_command_bench.py <lacuna> [test class...]"""
 import csv
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -77,6 +78,25 @@ class Bench(unittest.TestCase):
 
     def test_quiet(self):
         self.assertEqual(lacuna("bench", *QUICK, "--quiet", SMALL), (0, "", ""))
+
+    def test_wrong_baseline(self):
+        """A baseline with a wrong element, sampled or not, is called wrong, and no route that differs from it is."""
+        problems = [f"sgemm:NN:{extents}:A=bern0.2:beta=0.5:s{seed}" for extents in ("4x50x6", "64x50x70") for seed in range(3)]
+        for fault, value in (("nan", "-?nan"), ("element", r"\S+")):
+            code, out, err = lacuna("bench", *QUICK, "--route", "event,csr,native", "--json", "-", *problems,
+                                    env={"LACUNA_BLAS": os.environ["FAULTY_BLAS"], "FAULTY_BLAS_FAULT": fault})
+            self.assertEqual(code, 1, err)
+            for problem in json.loads(out)["problems"]:
+                lanes = {row["route"]: row for row in problem["rows"]}
+                wrong = [name for name, row in lanes.items() if row["status"] == "wrong"]
+                self.assertEqual(wrong, ["vendor"], f"{fault}: {problem['problem']}")
+                self.assertRegex(lanes["vendor"]["note"], rf"element \(\d+, \d+\) is {value}, in double it is -?\d")
+                self.assertGreater(len(lanes), 3)
+            # No route beside it: the samples alone.
+            code, _, err = lacuna("bench", *QUICK, "--route", "bitmask", problems[0],
+                                  env={"LACUNA_BLAS": os.environ["FAULTY_BLAS"], "FAULTY_BLAS_FAULT": fault})
+            self.assertEqual(code, 1, fault)
+            self.assertRegex(err, rf"route vendor: wrong: element \(2, 3\) is {value}, in double it is -?\d")
 
     def test_without_blas(self):
         code, out, _ = lacuna("bench", *QUICK, SMALL, env={"LACUNA_BLAS": "/no/such/library.so"})

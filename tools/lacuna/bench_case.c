@@ -61,8 +61,11 @@ static bool agrees(bench_case_t *bench, const bench_contender_t *contender, char
         snprintf(why, size, "%s", lac_last_error());
         return false;
     }
-    return contender->baseline ? result_check_baseline(&bench->check, why, size)
-                               : result_check_agrees(&bench->check, why, size);
+    if (contender->baseline) return result_check_baseline(&bench->check, why, size);
+    bool right = result_check_agrees(&bench->check, why, size);
+    if (bench->check.corrected > 0 && bench->contender[0].status == BENCH_OK)
+        bench_contender_give_up(&bench->contender[0], BENCH_WRONG, bench->check.baseline_why);
+    return right;
 }
 
 /* A baseline without a BLAS is the library's own dense product, and is called so. */

@@ -27,6 +27,8 @@ typedef struct result_check {
     float *want;                 /* [m * n] the baseline's result */
     result_sample_t sample[RESULT_SAMPLES];
     int samples;
+    int corrected;          /* elements of want that were wrong, as a product in double found */
+    char baseline_why[128]; /* the first of them */
 } result_check_t;
 
 /* C of the set must be in its state before the call. False: out of memory. */
@@ -36,8 +38,9 @@ void result_check_free(result_check_t *check);
 /* Takes the C of the set as the baseline's result. False, with one line in why: the samples disagree. */
 bool result_check_baseline(result_check_t *check, char *why, size_t size);
 
-/* Compares the C of the set with the samples and the baseline. False, with one line in why. */
-bool result_check_agrees(const result_check_t *check, char *why, size_t size);
+/* Compares the C of the set with the samples and the baseline. False, with one line in why: it is wrong.
+ * Where the baseline turns out to be wrong instead, check->corrected counts. */
+bool result_check_agrees(result_check_t *check, char *why, size_t size);
 
 /* The oracle for products that would take the host seconds: the device's own product in double.
  *
