@@ -4,6 +4,7 @@
  * "nan" (one is NaN), "padding" (writes below the last row of C), "input" (changes A), "unstable" (other bits
  * each time); otherwise it has none. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,17 @@ void sgemm_(const char *ta, const char *tb, const int32_t *m, const int32_t *n, 
             const float *alpha, float *a, const int32_t *lda, const float *b, const int32_t *ldb,
             const float *beta, float *c, const int32_t *ldc)
 {
+    static int products;
+    const char *fault = getenv("FAULTY_BLAS_FAULT");
+    const bool rough = fault && strcmp(fault, "rough") == 0 && products++ > 0;
     for (int64_t j = 0; j < *n; j++)
         for (int64_t i = 0; i < *m; i++) {
             float *to = &c[i + j * *ldc];
             double sum = 0.0;
-            for (int64_t l = 0; l < *k; l++)
+            for (int64_t l = 0; l < *k; l++) {
                 sum += (double)element(a, *lda, *ta, i, l) * (double)element(b, *ldb, *tb, l, j);
+                if (rough) sum = (double)(float)sum;
+            }
             *to = (float)((double)*alpha * sum + (*beta != 0.0f ? (double)*beta * (double)*to : 0.0));
         }
     add_fault(a, c, *m, *n, *ldc);

@@ -181,6 +181,12 @@ class Check(unittest.TestCase):
         code, out, _ = self.faulty("none", "--quiet", SMALL)
         self.assertEqual(code, 0, out)
 
+    def test_exactly_one_breach_of_the_accuracy_contract(self):
+        """Of five kinds of data, the first meets a BLAS that sums in double."""
+        code, out, err = self.faulty("rough", "--accuracy", "--route", "csr", "sgemm:NN:16x3000x24:A=bern0.5")
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("5 results, in units of 2^-24 |A||B|: 1 err more than 2 times", out)
+
     def test_nothing_checked_is_not_a_pass(self):
         code, out, err = lacuna("check", "--route", "bitmask", "sgemm:NN:500x50x500")
         self.assertEqual(code, 1)
