@@ -35,27 +35,54 @@ struct EmulatedVector {
 inline constexpr EmulatedVector threadIdx(emulated_thread_index), blockIdx(emulated_block_index),
     blockDim(emulated_block_dim), gridDim(emulated_grid_dim);
 
-struct alignas(16) float4 {
+/* Of a vector type, which a device reads and writes at once and only where it is aligned: every copy, also
+ * through a pointer that a kernel has cast, is looked at. */
+template <size_t kBytes> struct EmulatedVectorAccess {
+    EmulatedVectorAccess() = default;
+    EmulatedVectorAccess(const EmulatedVectorAccess &from) { emulated_vector_at(&from, kBytes); }
+    EmulatedVectorAccess &operator=(const EmulatedVectorAccess &from)
+    {
+        emulated_vector_at(&from, kBytes), emulated_vector_at(this, kBytes);
+        return *this;
+    }
+};
+
+struct alignas(16) float4 : EmulatedVectorAccess<16> {
     float x, y, z, w;
+    float4() = default;
+    float4(float x_, float y_, float z_, float w_) : x(x_), y(y_), z(z_), w(w_) {}
 };
-struct alignas(8) float2 {
+struct alignas(8) float2 : EmulatedVectorAccess<8> {
     float x, y;
+    float2() = default;
+    float2(float x_, float y_) : x(x_), y(y_) {}
 };
-struct alignas(16) int4 {
+struct alignas(16) int4 : EmulatedVectorAccess<16> {
     int x, y, z, w;
+    int4() = default;
+    int4(int x_, int y_, int z_, int w_) : x(x_), y(y_), z(z_), w(w_) {}
 };
-struct alignas(16) uint4 {
+struct alignas(16) uint4 : EmulatedVectorAccess<16> {
     unsigned x, y, z, w;
+    uint4() = default;
+    uint4(unsigned x_, unsigned y_, unsigned z_, unsigned w_) : x(x_), y(y_), z(z_), w(w_) {}
 };
-struct alignas(8) uint2 {
+struct alignas(8) uint2 : EmulatedVectorAccess<8> {
     unsigned x, y;
+    uint2() = default;
+    uint2(unsigned x_, unsigned y_) : x(x_), y(y_) {}
 };
-struct alignas(8) int2 {
+struct alignas(8) int2 : EmulatedVectorAccess<8> {
     int x, y;
+    int2() = default;
+    int2(int x_, int y_) : x(x_), y(y_) {}
 };
-struct alignas(4) uchar4 {
+struct alignas(4) uchar4 : EmulatedVectorAccess<4> {
     unsigned char x, y, z, w;
 };
+static_assert(sizeof(float4) == 16 && sizeof(int4) == 16 && sizeof(uint4) == 16 && sizeof(float2) == 8 &&
+                  sizeof(uint2) == 8 && sizeof(int2) == 8 && sizeof(uchar4) == 4,
+              "as on a device");
 
 inline float4 make_float4(float x, float y, float z, float w)
 {

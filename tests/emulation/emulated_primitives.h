@@ -179,7 +179,7 @@ template <typename T> inline void copy_later(float *to, const float *from)
 {
     EMULATED_REQUIRE((uintptr_t)from % sizeof(T) == 0);
     T *into = at_address<T>(shared_address(to));
-    emulated_later([into, from] { memcpy(into, from, sizeof(T)); });
+    emulated_later([into, from] { memcpy((void *)into, from, sizeof(T)); });
 }
 inline void copy_async16(float *to, const float *from)
 {

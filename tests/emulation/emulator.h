@@ -5,7 +5,8 @@
  * fibers.
  *
  * It is there to find mistakes: warps go on in an order drawn at random, copies that a kernel starts arrive
- * as late as the kernel allows, shared memory holds NaN before it is written, and ends where the launch said.
+ * as late as the kernel allows, shared memory holds NaN before it is written, and ends where the launch said;
+ * a vector that is read or written at once must be aligned.
  * What it does not have: time, memory that is seen late, warps whose lanes part. */
 #ifndef LACUNA_EMULATOR_H
 #define LACUNA_EMULATOR_H
@@ -18,6 +19,15 @@
 /* For what no device allows, or no kernel may do: ends the program. */
 [[noreturn]] void emulated_fail(const char *what, const char *file, int line);
 #define EMULATED_REQUIRE(x) ((x) ? (void)0 : emulated_fail(#x, __FILE__, __LINE__))
+
+/* Fails unless an access of so many bytes at once is aligned. The compiler, which takes a type's alignment
+ * for granted, does not see the address. */
+inline void emulated_vector_at(const void *p, size_t bytes)
+{
+    uintptr_t address = (uintptr_t)p;
+    __asm__("" : "+r"(address));
+    if (address % bytes) emulated_fail("a vector access is aligned", __FILE__, __LINE__);
+}
 
 struct EmulatedIndex {
     unsigned x, y, z;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Event kernels on the emulator, against fp64: random shapes, orders, strides, scalars, densities and
- * devices; poisoned outputs; each product twice, in two orders of its warps, for the same bits, and once with
- * bias and activation. */
+ * devices; operands that are not aligned; poisoned outputs, of which nothing else is written; each product
+ * twice, in two orders of its warps, for the same bits, and once with bias and activation. */
 #include "cuda_kernels.h"
 #include "emulator.h"
 
@@ -31,7 +31,9 @@ struct Case {
     float alpha, beta;
     int device;
     unsigned seed;
-    bool positive; /* W: no term cancels another */
+    bool positive;                      /* W: no term cancels another */
+    int s_offset, w_offset, out_offset; /* elements behind an aligned address */
+    int out_pad;                        /* between the lines of the output    */
 };
 
 /* 16-byte aligned, of exactly this many elements: a sanitizer sees what lies beyond. */
@@ -56,16 +58,21 @@ struct Operands {
     lac_cuda_product_t p;
     lac_cuda_dense_t dense;
     lac_cuda_csr_t csr;
+    std::vector<bool> inside; /* out: of the output, and not between its lines */
+
+    float was(int64_t at) const { return before.data()[p.out - out.data() + at]; }
 };
 
 std::string text(const Case &c, const char *what)
 {
     char b[256];
-    snprintf(b, sizeof b, "%s:%lldx%lldx%lld:d=%g:%s:s=%s:w=%s%s:out=%s:alpha=%g:beta=%g%s:device=%d:seed=%u",
+    snprintf(b, sizeof b,
+             "%s:%lldx%lldx%lld:d=%g:%s:s=%s:w=%s%s:out=%s+%d:at=%d,%d,%d:alpha=%g:beta=%g%s:"
+             "device=%d:seed=%u",
              what, (long long)c.m, (long long)c.k, (long long)c.n, c.density, c.u8 ? "u8" : "f32",
              c.s_kmajor ? "kmajor" : "rows", c.w_cols ? "cols" : "rows", c.w_padded ? "+pad" : "",
-             c.out_transposed ? "trans" : "rows", c.alpha, c.beta, c.device_scalars ? ":dev" : "", c.device,
-             c.seed);
+             c.out_transposed ? "trans" : "rows", c.out_pad, c.s_offset, c.w_offset, c.out_offset, c.alpha,
+             c.beta, c.device_scalars ? ":dev" : "", c.device, c.seed);
     return b;
 }
 
@@ -84,13 +91,14 @@ std::unique_ptr<Operands> make(const Case &c)
     std::mt19937 random(c.seed);
     const auto uniform = [&random] { return (float)(random() % 20001) / 10000.0f - 1.0f; };
     const int64_t ldw = (c.w_cols ? c.k : c.n) + (c.w_padded ? 5 : 0), lines = c.w_cols ? c.n : c.k;
-    const int64_t nnz_max = c.m * c.k;
-    std::unique_ptr<Operands> o(new Operands{Buffer<float>(c.m * c.k),
-                                             Buffer<float>(ldw * lines),
-                                             Buffer<float>(c.m * c.n),
-                                             Buffer<float>(c.m * c.n),
+    const int64_t nnz_max = c.m * c.k, ldo = (c.out_transposed ? c.m : c.n) + c.out_pad;
+    const int64_t room = c.out_offset + ldo * (c.out_transposed ? c.n : c.m);
+    std::unique_ptr<Operands> o(new Operands{Buffer<float>(c.s_offset + c.m * c.k),
+                                             Buffer<float>(c.w_offset + ldw * lines),
+                                             Buffer<float>(room),
+                                             Buffer<float>(room),
                                              Buffer<float>(nnz_max),
-                                             Buffer<uint8_t>(c.m * c.k),
+                                             Buffer<uint8_t>(c.s_offset + c.m * c.k),
                                              Buffer<uint8_t>(workspace_bytes(c.m, c.k)),
                                              Buffer<int64_t>(c.m + 1),
                                              Buffer<int32_t>(nnz_max),
@@ -99,7 +107,9 @@ std::unique_ptr<Operands> make(const Case &c)
                                              {c.alpha, c.beta},
                                              {},
                                              {},
+                                             {},
                                              {}});
+    const float *const w = o->w.data() + c.w_offset;
     const int64_t rs = c.s_kmajor ? 1 : c.k, cs = c.s_kmajor ? c.m : 1;
     const int64_t ks = c.w_cols ? 1 : ldw, js = c.w_cols ? ldw : 1;
     const bool full_rows = c.seed % 3 == 0; /* now and then */
@@ -110,7 +120,8 @@ std::unique_ptr<Operands> make(const Case &c)
         for (int64_t k = 0; k < c.k; k++) {
             const bool event = (full_rows && i % 7 == 3) || random() % 100000 < c.density * 100000;
             const float x = !event ? (random() % 2 ? 0.0f : -0.0f) : c.u8 ? 1.0f : uniform() + 2.0f;
-            o->s[i * rs + k * cs] = x, o->bytes[i * rs + k * cs] = event ? (uint8_t)(1 + random() % 255) : 0;
+            o->s[c.s_offset + i * rs + k * cs] = x, o->bytes[c.s_offset + i * rs + k * cs] =
+                                                        event ? (uint8_t)(1 + random() % 255) : 0;
             if (event) o->idx[nnz] = (int32_t)k, o->val[nnz++] = x, active[(size_t)k] = true;
         }
         o->ptr[i + 1] = nnz;
@@ -118,28 +129,34 @@ std::unique_ptr<Operands> make(const Case &c)
     for (size_t e = 0; e < o->w.count; e++) o->w.data()[e] = NAN;
     for (int64_t k = 0; k < c.k; k++)
         for (int64_t j = 0; j < c.n; j++)
-            if (active[(size_t)k]) o->w[k * ks + j * js] = c.positive ? fabsf(uniform()) : uniform();
+            if (active[(size_t)k])
+                o->w[c.w_offset + k * ks + j * js] = c.positive ? fabsf(uniform()) : uniform();
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t e = o->ptr[i]; e < o->ptr[i + 1]; e++)
             for (int64_t j = 0; j < c.n; j++) {
-                const double x = (double)o->val[e] * (double)o->w[o->idx[e] * ks + j * js];
+                const double x = (double)o->val[e] * (double)w[o->idx[e] * ks + j * js];
                 o->sum[(size_t)(i * c.n + j)] += x, o->magnitude[(size_t)(i * c.n + j)] += fabs(x);
             }
-    for (int64_t e = 0; e < c.m * c.n; e++) o->before[e] = c.beta == 0.0f ? NAN : uniform();
+    for (int64_t e = 0; e < room; e++) o->before[e] = c.beta == 0.0f ? NAN : uniform();
     o->p = {c.m,
             c.n,
             c.k,
             {nullptr, c.alpha},
-            o->w.data(),
+            w,
             ldw,
             c.w_cols ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
             {nullptr, c.beta},
-            o->out.data(),
-            c.out_transposed ? 1 : c.n,
-            c.out_transposed ? c.m : 1,
+            o->out.data() + c.out_offset,
+            c.out_transposed ? 1 : ldo,
+            c.out_transposed ? ldo : 1,
             {}};
+    o->inside.resize((size_t)room);
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++)
+            o->inside[(size_t)(c.out_offset + i * o->p.rs + j * o->p.cs)] = true;
     if (c.device_scalars) o->p.alpha = {o->scalars, 99.0f}, o->p.beta = {o->scalars + 1, 99.0f};
-    o->dense = {c.u8 ? LAC_U8 : LAC_F32, c.u8 ? (const void *)o->bytes.data() : o->s.data(), rs, cs,
+    o->dense = {c.u8 ? LAC_U8 : LAC_F32,
+                c.u8 ? (const void *)(o->bytes.data() + c.s_offset) : o->s.data() + c.s_offset, rs, cs,
                 c.seed % 2 ? c.density : 0.0};
     o->csr = {o->ptr.data(), o->idx.data(), c.u8 ? nullptr : o->val.data(), nnz};
     return o;
@@ -155,15 +172,23 @@ double worst_error(const Case &c, const Operands &o, double *mean)
             double expected = (double)c.alpha * o.sum[(size_t)(i * c.n + j)],
                    unit = fabs((double)c.alpha) * o.magnitude[(size_t)(i * c.n + j)];
             if (c.beta != 0.0f) {
-                expected += (double)c.beta * (double)o.before[at];
-                unit += fabs((double)c.beta * (double)o.before[at]);
+                expected += (double)c.beta * (double)o.was(at);
+                unit += fabs((double)c.beta * (double)o.was(at));
             }
-            const double error = fabs((double)o.out[at] - expected) / (unit * 0x1p-24 + 1e-30);
+            const double error = fabs((double)o.p.out[at] - expected) / (unit * 0x1p-24 + 1e-30);
             if (!(error <= worst)) worst = error;
             sum += error;
         }
     *mean = sum / (double)(c.m * c.n);
     return worst;
+}
+
+/* Whether all but the output is as it was. */
+bool padding_intact(const Operands &o)
+{
+    for (size_t e = 0; e < o.inside.size(); e++)
+        if (!o.inside[e] && memcmp(o.out.data() + e, o.before.data() + e, sizeof(float))) return false;
+    return true;
 }
 
 /* The same run with bias and activation: what these make of the plain result, bit by bit. */
@@ -184,11 +209,12 @@ void check_after(const Case &c, Operands &o, const char *what, const std::functi
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) {
             const int64_t at = i * o.p.rs + j * o.p.cs;
-            const float x = plain[(size_t)at] + (epilogue.bias ? epilogue.bias[of_rows ? i : j] : 0.0f);
+            const float x =
+                plain[(size_t)(c.out_offset + at)] + (epilogue.bias ? epilogue.bias[of_rows ? i : j] : 0.0f);
             const float want = (magnitude ? fabsf(x) : x) <= epilogue.limit ? 0.0f : x;
-            if (status == LAC_OK && !memcmp(&o.out[at], &want, sizeof want)) continue;
-            printf("FAIL after: %g, not %g, at %lld,%lld %s\n", (double)o.out[at], (double)want, (long long)i,
-                   (long long)j, text(c, what).c_str());
+            if (status == LAC_OK && !memcmp(&o.p.out[at], &want, sizeof want)) continue;
+            printf("FAIL after: %g, not %g, at %lld,%lld %s\n", (double)o.p.out[at], (double)want,
+                   (long long)i, (long long)j, text(c, what).c_str());
             failures++;
             return;
         }
@@ -196,8 +222,8 @@ void check_after(const Case &c, Operands &o, const char *what, const std::functi
 
 void check(const Case &c, Operands &o, const char *what, const std::function<lac_status_t()> &run)
 {
-    const size_t bytes = sizeof(float) * (size_t)(c.m * c.n);
-    std::vector<float> first((size_t)(c.m * c.n));
+    const size_t bytes = sizeof(float) * o.out.count;
+    std::vector<float> first(o.out.count);
     for (int again = 0; again < 2; again++) {
         memcpy(o.out.data(), o.before.data(), bytes);
         emulated_schedule = c.seed * 1000003u + (unsigned)again;
@@ -216,6 +242,7 @@ void check(const Case &c, Operands &o, const char *what, const std::function<lac
     if (c.positive && !(mean <= kMeanTolerance))
         printf("FAIL mean error %g %s\n", mean, text(c, what).c_str()), failures++;
     if (getenv("LACUNA_TEST_VERBOSE")) printf("error %g, mean %g %s\n", error, mean, text(c, what).c_str());
+    if (!padding_intact(o)) printf("FAIL padding %s\n", text(c, what).c_str()), failures++;
     if (memcmp(first.data(), o.out.data(), bytes))
         printf("FAIL repeat %s\n", text(c, what).c_str()), failures++;
     check_after(c, o, what, run, first);
@@ -271,9 +298,13 @@ void check_rows(const Case &c, Operands &o)
     check(c, o, "csr", [&] { return lac_cuda_event_csr(p, &o.csr, nullptr, nullptr); });
     check(c, o, "csr-tile", [&] { return lac_cuda_event_csr(p, &o.csr, &tile, nullptr); });
     if (c.n <= 12) check_bits(c, o);
-    if (c.w_cols || o.p.ldw % 4) return;
-    if (hopper) check_steps(c, o);
-    if (o.p.n % 4) return;
+    if (c.w_cols) return;
+    const bool aligned = o.p.ldw % 4 == 0 && c.w_offset % 4 == 0;
+    if (!aligned && (lac_cuda_spmm_wide(p, &o.csr, nullptr) != LAC_ERR_VALUE ||
+                     lac_cuda_csr_long(p, work, work, nullptr) != LAC_ERR_VALUE))
+        printf("FAIL not refused %s\n", text(c, "wide, long").c_str()), failures++;
+    if (aligned && hopper) check_steps(c, o);
+    if (!aligned || o.p.n % 4) return;
     check(c, o, "wide", [&] { return lac_cuda_spmm_wide(p, &o.csr, nullptr); });
 }
 
@@ -303,7 +334,58 @@ Case random_case(unsigned seed, unsigned largest)
     c.out_transposed = random() % 2, c.device_scalars = random() % 2;
     c.alpha = random() % 2 ? 1.0f : -0.75f, c.beta = random() % 2 ? 0.0f : 0.5f;
     c.device = int(random() % EMULATED_DEVICES), c.seed = seed;
+    c.out_pad = random() % 2 ? 0 : 1 + int(random() % 4);
+    c.out_offset = random() % 3 ? 0 : 1 + int(random() % 3),
+    c.w_offset = random() % 4 ? 0 : 1 + int(random() % 3);
+    c.s_offset = random() % 4 ? 0 : 1 + int(random() % 3);
     return c;
+}
+
+Case plain_case(int64_t m, int64_t n, int64_t k, double density, unsigned seed)
+{
+    Case c = {};
+    c.m = m, c.n = n, c.k = k, c.density = density, c.seed = seed;
+    c.alpha = 1.0f, c.device = EMULATED_H200;
+    return c;
+}
+
+/* Slots that are not shared evenly among the warps and blocks of a row: fewer of them, and more. */
+void check_uneven_slots()
+{
+    for (int slots = 1; slots <= 7; slots += 2)
+        for (int k_warps = 1; k_warps <= 4; k_warps++)
+            for (int cluster = 1; cluster <= 2; cluster++) {
+                const lac_cuda_tile_t tile = {1, 2, k_warps, cluster, 128};
+                Case c =
+                    plain_case(3, 8, 128 * slots - 5, 0.3, (unsigned)(100 * slots + 10 * k_warps + cluster));
+                c.beta = 0.5f;
+                emulated_device = c.device;
+                std::unique_ptr<Operands> o = make(c);
+                void *work = o->workspace.data();
+                check(c, *o, "slots-uneven",
+                      [&] { return lac_cuda_event_slots(&o->p, &o->dense, &tile, work, nullptr); });
+            }
+}
+
+/* Operands where vectors would fit but for one thing: the place, the distance of lines, the extent. */
+void check_alignment()
+{
+    for (int broken = 0; broken < 8; broken++) {
+        Case c = plain_case(5, 64, 96, 0.3, (unsigned)(900 + broken));
+        if (broken == 1) c.out_offset = 1;
+        if (broken == 2) c.out_pad = 2;
+        if (broken == 3) c.w_offset = 2;
+        if (broken == 4) c.w_padded = true;
+        if (broken == 5) c.n = 62;
+        if (broken >= 6) c.s_offset = 1, c.u8 = broken == 7;
+        for (int columns = 0; columns < 2; columns++) {
+            c.w_cols = columns;
+            emulated_device = c.device;
+            std::unique_ptr<Operands> o = make(c);
+            check_rows(c, *o);
+            check_columns(c, *o);
+        }
+    }
 }
 
 /* W as CSR, with all its entries. */
@@ -314,7 +396,7 @@ void check_pair(const Case &c, Operands &o)
     Buffer<uint8_t> partial(lac_cuda_event_pair_bytes(c.m, c.n, c.k) + 1);
     for (int64_t k = 0; k <= c.k; k++) ptr[k] = k * c.n;
     for (int64_t e = 0; e < c.k * c.n; e++) idx[e] = (int32_t)(e % c.n);
-    const lac_cuda_csr_t w = {ptr.data(), idx.data(), o.w.data(), c.k * c.n};
+    const lac_cuda_csr_t w = {ptr.data(), idx.data(), o.p.w, c.k * c.n};
     check(c, o, "pair",
           [&] { return lac_cuda_event_pair(&o.p, &o.dense, nullptr, &w, partial.data(), nullptr); });
     check(c, o, "pair-csr",
@@ -326,8 +408,8 @@ void check_pair(const Case &c, Operands &o)
 void check_long_sums()
 {
     const lac_cuda_tile_t narrow = {1, 1, 1, 1, 0}, doubled = {2, 1, 1, 1, 0};
-    Case c = {2, 64,  6000, 0.7, false, false, false, false, false, false, 1.0f, 0.0f, EMULATED_SMALL_HOPPER,
-              1, true};
+    Case c = plain_case(2, 64, 6000, 0.7, 1);
+    c.device = EMULATED_SMALL_HOPPER, c.positive = true;
     emulated_device = c.device;
     std::unique_ptr<Operands> o = make(c);
     lac_cuda_product_t *p = &o->p;
@@ -373,7 +455,8 @@ int main(int argc, char **argv)
         check_rows(c, *o);
         check_columns(c, *o);
     }
-    if (!quick) check_long_sums();
+    check_alignment();
+    if (!quick) check_uneven_slots(), check_long_sums();
     printf("test_emulated_events: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }
