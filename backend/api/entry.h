@@ -9,7 +9,7 @@
 #include "lacuna/gemm.h"
 #include "operand/registry.h"
 #include "planner/context.h"
-#include "lacuna/interpose.h"
+#include "interpose.h"
 
 /* A call's scalars and operands, checked and described: what lac_gemm_ex, lac_explain and the plans share. */
 lac_status_t lac_describe_call(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,

@@ -9,7 +9,7 @@
 #include "planner/dispatch.h"
 #include "planner/statistics.h"
 #include "lacuna/context.h"
-#include "lacuna/interpose.h"
+#include "interpose.h"
 #include "operand/registry.h"
 #include "planner/select.h"
 #include "planner/timing.h"

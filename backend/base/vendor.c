@@ -5,7 +5,6 @@
 #include "environment.h"
 #include "library.h"
 #include "log.h"
-#include "lacuna/interpose.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -4,6 +4,8 @@
 #ifndef LACUNA_BASE_VENDOR_H
 #define LACUNA_BASE_VENDOR_H
 
+#include "lacuna/types.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +39,13 @@ const lac_blas_t *lac_blas(void);
 /* False where a BLAS is wanted and none can be loaded: in a fully static executable, unless LACUNA_BLAS is
  * "none". */
 bool lac_blas_can_load(void);
+
+/* Whether a path is that of a BLAS library, judged by the file's name. */
+LAC_API int lac_is_blas(const char *path);
+
+/* A symbol of the BLAS that the dense route uses (LACUNA_BLAS, one that is loaded, or one that is opened
+ * now), never one of a Lacuna drop-in library; NULL when there is none. The fallback of a drop-in library
+ * with no BLAS behind it. */
+LAC_API void *lac_blas_symbol(const char *name);
 
 #endif

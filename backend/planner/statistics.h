@@ -5,7 +5,7 @@
 #define LACUNA_PLANNER_STATISTICS_H
 
 #include "context.h"
-#include "lacuna/interpose.h"
+#include "operand/gemm_args.h"
 
 /* A context takes part from its first call to its end. */
 void lac_statistics_enlist(lac_ctx_t *ctx);

@@ -9,7 +9,7 @@
 #include "operand/problem.h"
 #include "lacuna/context.h"
 #include "lacuna/device.h"
-#include "lacuna/interpose.h"
+#include "operand/gemm_args.h"
 
 #define LAC_BATCH_SET 128 /* matrices that are named one by one */
 

@@ -4,7 +4,7 @@
  * sgemm or cublasSgemm.
  *
  * The list is one for the process: those calls bring addresses and nothing else, and the contexts that serve
- * them are the library's own. It is read by the calls of lacuna/interpose.h, and so by both drop-in
+ * them are the library's own. It is read by the calls of backend/api/interpose.h, and so by both drop-in
  * libraries.
  */
 #ifndef LACUNA_REGISTER_H

@@ -4,7 +4,7 @@
 #include "fallback.h"
 
 #include "lacuna/context.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 #include "lacuna/gemm.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Which loaded objects are BLASes, and the search for the one behind a symbol. */
 #define _GNU_SOURCE
 #include "resolve.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * program's own (not a BLAS calling itself), ask Lacuna; else, or when it declines, forward verbatim. */
 #include "resolve.h"
 #include "shapes.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 #include "fallback.h"
 #include "args.h"
 

@@ -7,7 +7,7 @@
 #ifndef LACUNA_PLUGIN_CUBLAS_CONTEXT_H
 #define LACUNA_PLUGIN_CUBLAS_CONTEXT_H
 
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -12,7 +12,7 @@
 #include "args.h"
 #include "context.h"
 #include "resolve.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <stddef.h>
 

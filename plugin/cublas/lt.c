@@ -4,7 +4,7 @@
  * 2026-11). */
 #include "args.h"
 #include "resolve.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 #include "entry.h"
 
 typedef struct lt_args {

@@ -3,7 +3,7 @@
  * apitest check: the check of GEMM, and every other public call on the same operands. */
 #include "check_case.h"
 #include "call.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 #include "apitest.h"
 #include "check.h"
 

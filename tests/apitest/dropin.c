@@ -3,7 +3,7 @@
  * The products of the drop-in libraries tried, which are computed or declined: with operands that are
  * registered, and so known by their address alone; with something added; and many at once. */
 #include "call.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "fake_cusparse.h"
 #include "cublas/shapes.h"
 
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 #include "lacuna/lacuna.h"
 
 #include <dlfcn.h>

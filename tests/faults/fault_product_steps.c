@@ -3,7 +3,7 @@
  * One product of whole numbers, so that every route has the same bits. */
 #include "../route_names.h"
 #include "fault_steps.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Prints whether this process runs with another's rights, and the facts of a context: see set_uid.py. */
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 #include "lacuna/lacuna.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * What a process may do around a running product: fork, take signals all the time, unload the library. */
 #include "../route_names.h"
 #include "../unit/unit_support.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 #include "lacuna/register.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
  * A product in somebody else's recording, both ways of it: right whatever the sparse operand turns into
  * between two replays, and its owner told once when the recording is gone. */
 #include "gpu_support.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <math.h>
 #include <stdio.h>

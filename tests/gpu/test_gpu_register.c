@@ -3,7 +3,7 @@
  * Operands known by their address on a device. What is registered is ten times what the memory holds, so that
  * a result tells which of the two was multiplied. */
 #include "gpu_support.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <stdlib.h>
 #include <string.h>

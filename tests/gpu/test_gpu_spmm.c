@@ -3,7 +3,7 @@
  * Products with CSR arrays of a caller's, whose entries are in no order and come more than once: whole
  * numbers, so that every way has the same bits. */
 #include "gpu_support.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <stdlib.h>
 #include <string.h>

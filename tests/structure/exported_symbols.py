@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""The library exports what the public headers declare: all of it, and nothing else.
+"""The library exports what the public headers and the interposing interface declare: all of it, and nothing else.
 
-usage: exported_symbols.py <nm> <liblacuna.so> <include folder>"""
+usage: exported_symbols.py <nm> <liblacuna.so> <folder or header>..."""
 import pathlib
 import re
 import subprocess
@@ -16,15 +16,16 @@ def exported(nm, library):
     return {line.split()[-1].split("@")[0] for line in lines.splitlines() if line.strip()}
 
 
-def declared(folder):
-    headers = pathlib.Path(folder).rglob("*.h")
+def declared(places):
+    headers = [header for place in map(pathlib.Path, places)
+               for header in ([place] if place.is_file() else place.rglob("*.h"))]
     return {name for header in headers for name in DECLARED.findall(header.read_text(encoding="utf-8"))}
 
 
-def main(nm, library, folder):
-    there, promised = exported(nm, library), declared(folder)
-    wrong = [f"exported, but in no public header: {name}" for name in sorted(there - promised)]
-    wrong += [f"in a public header, but not exported: {name}" for name in sorted(promised - there)]
+def main(nm, library, *places):
+    there, promised = exported(nm, library), declared(places)
+    wrong = [f"exported, but in none of these headers: {name}" for name in sorted(there - promised)]
+    wrong += [f"declared, but not exported: {name}" for name in sorted(promised - there)]
     wrong += [f"outside the library's name space: {name}" for name in sorted(there) if not name.startswith("lac_")]
     print("\n".join(wrong + [f"{len(there)} exported, {len(promised)} declared"]))
     return 1 if wrong or not there or not promised else 0

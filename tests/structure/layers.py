@@ -30,11 +30,11 @@ class Folder:
     def __init__(self, layer, name, only):
         self.layer, self.name, self.only = layer, name, only
 
-    def may_include(self, other):
+    def may_include(self, other, target):
         if other is self:
             return True
         if self.only:
-            return other.name in self.only
+            return other.name in self.only or target.as_posix() in self.only
         return self.layer is not None and other.layer is not None and other.layer < self.layer
 
 
@@ -104,7 +104,7 @@ def upward_includes(tree):
                 found.append(f'{path}: "{spelling}" is no file of this tree: use <> for those of others')
                 continue
             other = tree.folder_of(target) if target else folder
-            if other is None or not folder.may_include(other):
+            if target and (other is None or not folder.may_include(other, target)):
                 found.append(f"{path}: {folder.name} may not include {target}")
     return found
 

@@ -24,7 +24,9 @@ GOOD = {
     "backend/planner/backends.c": '#include "route.h"\nextern const lac_route_t lac_route_event;\n',
     "backend/planner/select.h": '#include "route.h"\n',
     "reference/ref_gemm.h": '#include "lacuna/types.h"\n',
-    "plugin/blas/resolve.c": '#include "lacuna/types.h"\nvoid g(void) { dlopen("b", 1); }\n',
+    "backend/api/entry.h": '#include "select.h"\n',
+    "backend/api/interpose.h": '#include "lacuna/types.h"\n',
+    "plugin/blas/resolve.c": '#include "lacuna/types.h"\n#include "api/interpose.h"\nvoid g(void) { dlopen("b", 1); }\n',
     "tools/lacuna/main.c": '#include "ref_gemm.h"\n#include "lacuna/types.h"\n#include "clock.h"\n'
                            "int main(void) { return read_clock(); }\n",
     "tools/lacuna/clock.c": '#include "clock.h"\nint read_clock(void) { return 0; }\n',
@@ -41,6 +43,7 @@ BAD = (
     (layers.upward_includes, "backend/cuda/route_tiles.c", '#include "beside.h"\n', "may not include backend/host/beside.h"),
     (layers.upward_includes, "reference/ref_gemm.h", '#include "route.h"\n', "reference may not include"),
     (layers.upward_includes, "plugin/blas/resolve.c", '#include "route.h"\n', "plugin/blas may not include"),
+    (layers.upward_includes, "plugin/blas/resolve.c", '#include "api/entry.h"\n', "may not include backend/api/entry.h"),
     (layers.upward_includes, "plugin/blas/resolve.c", '#include "ref_gemm.h"\n', "plugin/blas may not include"),
     (layers.upward_includes, "tools/lacuna/main.c", '#  include "route.h"\n', "tools/lacuna may not include"),
     (layers.upward_includes, "demo/coba.c", '#include "lacuna/types.h"\n', "demo may not include"),

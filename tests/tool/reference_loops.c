@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What devices that are none compute by plain loops. */
 #include "reference_loops.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 lac_status_t reference_loops_add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,
                                  lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs)

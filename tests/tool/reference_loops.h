@@ -5,7 +5,7 @@
 #define REFERENCE_LOOPS_H
 
 #include "route/backend.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 /* to := beta to + x. */
 lac_status_t reference_loops_add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float *x, lac_inc_t xrs,

@@ -3,7 +3,7 @@
  * The entries for drop-in libraries: what is added to a product on a device, and every way to decline. */
 #include "fake_device.h"
 
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <string.h>
 

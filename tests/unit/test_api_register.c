@@ -6,7 +6,7 @@
 #include "operand/registry.h"
 
 #include "lacuna/register.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <pthread.h>
 #include <stdlib.h>

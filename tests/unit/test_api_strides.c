@@ -4,7 +4,7 @@
  */
 #include "unit_support.h"
 #include "../route_names.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * a context keeps. */
 #include "unit_support.h"
 #include "../route_names.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <malloc.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
  * none; without it the one that the program has loaded, whatever its names and the width of its integers. */
 #include "unit_support.h"
 
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

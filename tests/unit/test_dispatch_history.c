@@ -5,7 +5,7 @@
 #include "unit_support.h"
 #include "planner/history.h"
 #include "planner/timing.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <stdio.h>
 #include <stdlib.h>

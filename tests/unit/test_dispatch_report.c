@@ -3,7 +3,7 @@
  * What the library tells: verbose lines, comparisons, statistics at exit; and that it is silent unless asked.
  */
 #include "unit_support.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <math.h>
 #include <stdio.h>

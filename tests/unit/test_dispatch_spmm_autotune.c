@@ -5,7 +5,7 @@
 #include "fake_device.h"
 #include "planner/spmm_autotune.h"
 
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <stdlib.h>
 #include <string.h>

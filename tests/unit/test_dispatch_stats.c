@@ -5,7 +5,7 @@
 #include "unit_support.h"
 #include "planner/statistics.h"
 #include "operand/problem.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <locale.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "run.h"
 #include "elf_symbols.h"
 #include "output.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 #include "command.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The same product straight from the system BLAS. */
 #include "vendor_call.h"
-#include "lacuna/interpose.h"
+#include "api/interpose.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "exec.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "lacuna/interpose.h"
+#include "base/vendor.h"
 
 #include <math.h>
 #include <stdio.h>
