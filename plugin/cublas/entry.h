@@ -33,7 +33,7 @@ extern _Thread_local int calls_in_progress __attribute__((tls_model("initial-exe
 typedef struct call {
     const char *symbol;
     const void *caller;
-    const next_fn_t *next_fn;
+    const cublas_fn_t *next_fn;
     bool capture_lost;       /* a capture that could not be continued */
     stream_context_t *timed; /* kept while cuBLAS serves a call that is being timed; else NULL */
 } call_t;
@@ -48,17 +48,18 @@ static inline bool passed_on(const call_t *call, lac_pass_t why)
 /* Whether the call is the program's own, and worth reading. */
 static inline bool call_begin(call_t *call, exported_symbol_t *symbol, const void *caller)
 {
-    *call = (call_t){symbol->name, caller, next_fn_of(symbol, caller), false, NULL};
-    if (calls_in_progress || !call->next_fn->fn) return false;
-    return call->next_fn->forward_only ? passed_on(call, LAC_PASS_VENDOR) : true;
+    *call = (call_t){symbol->name, caller, cublas_fn_of(symbol, caller), false, NULL};
+    if (calls_in_progress || !call->next_fn->found.fn) return false;
+    return call->next_fn->found.forward_only ? passed_on(call, LAC_PASS_VENDOR) : true;
 }
 
 /* FORWARD(ask, type, arguments): the call as it came. */
 #define FORWARD(call, type, ...)                                                                             \
-    ((call)->capture_lost ? CUBLAS_EXECUTION_FAILED                                                          \
-                          : (calls_in_progress++,                                                            \
-                             served(call, (call)->next_fn->fn ? ((type *)(call)->next_fn->fn)(__VA_ARGS__)   \
-                                                              : CUBLAS_NOT_INITIALIZED)))
+    ((call)->capture_lost                                                                                    \
+         ? CUBLAS_EXECUTION_FAILED                                                                           \
+         : (calls_in_progress++,                                                                             \
+            served(call, (call)->next_fn->found.fn ? ((type *)(call)->next_fn->found.fn)(__VA_ARGS__)        \
+                                                   : CUBLAS_NOT_INITIALIZED)))
 static inline int served(const call_t *call, int status)
 {
     calls_in_progress--;

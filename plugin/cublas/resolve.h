@@ -29,22 +29,17 @@ typedef struct getters {
     sparse_getters_t sparse;
 } getters_t;
 
-typedef struct next_fn {
-    resolved_t resolved;
-    void *fn;          /* the function; NULL when no cuBLAS was found anywhere              */
-    getters_t get;     /* of the same library; NULL where it lacks one                      */
-    bool forward_only; /* the caller is a library of the vendor's, whose calls are its own affair */
-} next_fn_t;
+typedef struct cublas_fn {
+    next_fn_t found;
+    getters_t get; /* of the same library; NULL where it lacks one */
+} cublas_fn_t;
 
-/* The slow half of next_fn_of: searches, and keeps what it found. Never NULL. */
-const next_fn_t *next_fn_search(exported_symbol_t *symbol, const void *caller);
+extern const finder_t cublas_finder;
 
-static inline const next_fn_t *next_fn_of(exported_symbol_t *symbol, const void *caller)
+static inline const cublas_fn_t *cublas_fn_of(exported_symbol_t *symbol, const void *caller)
 {
-    const resolved_t *a = atomic_load_explicit(&symbol->known, memory_order_acquire);
-    for (; a; a = a->next)
-        if (resolved_holds_for(a, caller)) return (const next_fn_t *)a;
-    return next_fn_search(symbol, caller);
+    const next_fn_t *b = next_fn_known(symbol, caller);
+    return (const cublas_fn_t *)(b ? b : next_fn_search(&cublas_finder, symbol, caller));
 }
 
 /* A function of the CUDA driver that this process has loaded; NULL where it has loaded none. */
