@@ -38,20 +38,34 @@ static void read_name(void *symbol, const char *asked)
     snprintf(found.name, sizeof found.name, "%s", name);
 }
 
-/* sgemm_ and sgemv_ as libraries spell them; the wheels of NumPy and SciPy have a prefix, and libraries with
- * 64-bit integers often a suffix. */
-static const char *const spellings[][2] = {{"sgemm_", "sgemv_"},       {"scipy_sgemm_", "scipy_sgemv_"},
-                                           {"sgemm_64_", "sgemv_64_"}, {"scipy_sgemm_64_", "scipy_sgemv_64_"},
-                                           {"sgemm_64", "sgemv_64"},   {"sgemm64_", "sgemv64_"}};
+/* sgemm_ and sgemv_ as libraries spell them: what the drop-in BLAS stands in front of. */
+#define CBLAS_SGEMM(name, wide)
+#define CBLAS_SGEMV(name, wide)
+#define SGEMM(name, wide) #name,
+#define SGEMV(name, wide)
+static const char *const sgemm_names[] = {
+#include "../../plugin/blas/symbols.def"
+    NULL};
+#undef SGEMM
+#undef SGEMV
+#define SGEMM(name, wide)
+#define SGEMV(name, wide) #name,
+static const char *const sgemv_names[] = {
+#include "../../plugin/blas/symbols.def"
+    NULL};
+
+/* The first of these names that the library has. */
+static void *first_symbol(void *handle, const char *const *name)
+{
+    void *symbol = NULL;
+    for (; *name && !symbol; name++) symbol = dlsym(handle, *name);
+    return symbol;
+}
 
 /* Takes the library as the BLAS and keeps its handle; on false, with the reason, it is closed. */
 static int take(void *handle, const char *name)
 {
-    void *sgemm = NULL, *sgemv = NULL;
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !(sgemm && sgemv); i++) {
-        sgemm = dlsym(handle, spellings[i][0]);
-        sgemv = dlsym(handle, spellings[i][1]);
-    }
+    void *sgemm = first_symbol(handle, sgemm_names), *sgemv = first_symbol(handle, sgemv_names);
     if (!sgemm || !sgemv || dlsym(handle, "lacuna_blas_marker")) {
         snprintf(found.missing, sizeof found.missing, "%s %s", name,
                  sgemm && sgemv ? "is a Lacuna drop-in library" : "has no sgemm_ and sgemv_");
@@ -76,21 +90,6 @@ static int try_open(const char *name)
     if (!handle || !take(handle, name)) return 0;
     if (!before && lac_env("LACUNA_AUDIT")) lac_log("lacuna,1,opened,%s", found.name);
     return 1;
-}
-
-/* How the file names of BLAS libraries begin. */
-static const char *const stems[] = {
-    "libopenblas", "libscipy_openblas", "libblis",   "libmkl_rt", "libmkl_intel", "libflexiblas",
-    "libarmpl",    "libnvpl_blas",      "libsatlas", "libtatlas", "libf77blas",   "libcblas",
-    "libblas",     "libgslcblas",       "libsci_",   "libessl",   "libgoto",
-};
-
-int lac_is_blas(const char *path)
-{
-    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
-        if (strncmp(file, stems[i], strlen(stems[i])) == 0) return 1;
-    return 0;
 }
 
 enum { LOADED_MAX = 8 };

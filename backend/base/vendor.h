@@ -43,6 +43,10 @@ bool lac_blas_can_load(void);
 /* Whether a path is that of a BLAS library, judged by the file's name. */
 LAC_API int lac_is_blas(const char *path);
 
+/* The same of a vendor's library that multiplies within algorithms of its own (cuBLAS, cuSOLVER, oneMKL): its
+ * calls of a BLAS are left alone. */
+LAC_API int lac_is_vendor(const char *path);
+
 /* A symbol of the BLAS that the dense route uses (LACUNA_BLAS, one that is loaded, or one that is opened
  * now), never one of a Lacuna drop-in library; NULL when there is none. The fallback of a drop-in library
  * with no BLAS behind it. */

@@ -4,6 +4,7 @@
  * reach the objects of another namespace. */
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/vendor.h"
 
 #include <link.h>
 #include <stddef.h>
@@ -11,10 +12,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-/* Where an object has a function that it exports; 0: it has none of that name. */
-uintptr_t map_function(const struct link_map *map, const char *name);
-
-/* A look through the symbol table that the object's dynamic section names. */
+/* Symbols of an object, by the tables that its dynamic section names. */
 
 /* The linker has added the load address to what the section holds, or has not yet. */
 static const void *table(const struct link_map *map, Elf64_Sxword tag)
@@ -25,31 +23,31 @@ static const void *table(const struct link_map *map, Elf64_Sxword tag)
     return NULL;
 }
 
-/* Symbols that a GNU hash table knows: the last chain ends them. */
-static uint32_t count_of(const uint32_t *hash)
+static uint32_t gnu_hash(const char *name)
 {
-    uint32_t buckets = hash[0], first = hash[1], words = hash[2], last = 0;
-    const uint32_t *bucket = (const uint32_t *)((const Elf64_Addr *)(hash + 4) + words);
-    for (uint32_t i = 0; i < buckets; i++)
-        if (bucket[i] > last) last = bucket[i];
-    if (last < first) return first;
-    const uint32_t *chain = bucket + buckets;
-    while (!(chain[last - first] & 1)) last++;
-    return last + 1;
+    uint32_t hash = 5381;
+    for (; *name; name++) hash = hash * 33 + (unsigned char)*name;
+    return hash;
 }
 
-uintptr_t map_function(const struct link_map *map, const char *name)
+/* Where an object has a function that it exports; 0: it has none of that name. A bucket of its GNU hash table
+ * holds the first symbol of a chain; the lowest bit of a chain's hash says that it is the last. */
+static uintptr_t map_function(const struct link_map *map, const char *name)
 {
     const Elf64_Sym *symbol = table(map, DT_SYMTAB);
     const char *text = table(map, DT_STRTAB);
-    const uint32_t *hash = table(map, DT_GNU_HASH);
-    if (!symbol || !text || !hash) return 0;
-    uint32_t count = count_of(hash);
-    for (uint32_t i = 0; i < count; i++)
-        if (symbol[i].st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol[i].st_info) == STT_FUNC &&
-            !strcmp(text + symbol[i].st_name, name))
-            return map->l_addr + symbol[i].st_value;
-    return 0;
+    const uint32_t *head = table(map, DT_GNU_HASH);
+    if (!symbol || !text || !head || !head[0]) return 0;
+    uint32_t buckets = head[0], first = head[1], words = head[2], hash = gnu_hash(name);
+    const uint32_t *bucket = (const uint32_t *)((const Elf64_Addr *)(head + 4) + words);
+    const uint32_t *chain = bucket + buckets;
+    uint32_t i = bucket[hash % buckets];
+    if (i < first) return 0;
+    for (;; i++) {
+        bool same = (chain[i - first] | 1) == (hash | 1) && !strcmp(text + symbol[i].st_name, name);
+        if (same && ELF64_ST_TYPE(symbol[i].st_info) == STT_FUNC) return map->l_addr + symbol[i].st_value;
+        if (chain[i - first] & 1) return 0;
+    }
 }
 
 /* An auditor of the dynamic linker (LD_AUDIT). With LACUNA_AUDIT=1 it tells of each object that is loaded,
@@ -92,16 +90,19 @@ enum { DROPINS_MAX = 4 };
 static const struct link_map *dropin[DROPINS_MAX];
 static int dropin_count;
 
-/* What dlsym is to return to this object instead; 0: what it found. The vendor's libraries, and Lacuna's, are
- * to find what they look for. */
-static uintptr_t instead(const struct link_map *from, const struct link_map *to, const char *name)
+/* The function of that name that a drop-in library exports, those after `to` aside; 0: none. */
+static uintptr_t dropin_function(const char *name, const struct link_map *to)
 {
-    static const char *const left[] = {"liblacuna", "libcublas", "libcusolver", "libcusparse"};
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++)
-        if (begins(from, left[i])) return 0;
     uintptr_t found = 0;
+    if (!strncmp(name, "lac", 3)) return 0; /* the library's own */
     for (int i = 0; !found && i < dropin_count && to != dropin[i]; i++) found = map_function(dropin[i], name);
     return found;
+}
+
+/* The vendor's libraries, and Lacuna's, are to find what they look up. */
+static bool is_left_alone(const struct link_map *from)
+{
+    return begins(from, "liblacuna") || lac_is_vendor(name_of(from)) || lac_is_blas(name_of(from));
 }
 
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
@@ -113,11 +114,13 @@ EXPORT unsigned la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
     return LA_FLG_BINDTO | LA_FLG_BINDFROM;
 }
 
-/* Products by any BLAS, of any type; C++ has its own names for its own. */
+/* What the drop-in libraries export, whatever it is called; and, to be named in passing, products by any
+ * BLAS, of any type. C++ has its own names for its own. */
 static bool is_product(const char *name)
 {
     static const char *const words[] = {"gemm", "Gemm", "gemv", "Gemv", "cublasLtMatmul", "cusparseSpM"};
     static const char *const beside[] = {"Desc", "Algo", "Preference", "bufferSize", "preprocess"};
+    if (dropin_function(name, NULL)) return true;
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (name[0] == '_' || strstr(name, beside[i])) return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -132,7 +135,8 @@ EXPORT uintptr_t la_symbind64(Elf64_Sym *sym, unsigned ndx, uintptr_t *refcook, 
     const struct link_map *from = (const struct link_map *)*refcook, *to = (const struct link_map *)*defcook;
     bool by_dlsym = *flags & LA_SYMB_DLSYM;
     if (!is_product(symname)) return sym->st_value;
-    uintptr_t other = by_dlsym && is_on("LACUNA_DLSYM") ? instead(from, to, symname) : 0;
+    bool redirected = by_dlsym && is_on("LACUNA_DLSYM") && !is_left_alone(from);
+    uintptr_t other = redirected ? dropin_function(symname, to) : 0;
     if (is_on("LACUNA_AUDIT"))
         lac_log("lacuna,1,bind,%s,%s,%s,%s", symname, name_of(from), other ? "liblacuna" : name_of(to),
                 by_dlsym ? "dlsym" : "linked");

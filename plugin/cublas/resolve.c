@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "resolve.h"
+#include "api/interpose.h"
 
 #include <string.h>
 
@@ -63,9 +64,7 @@ static bool may_answer(const exported_symbol_t *symbol, const object_t *object)
 /* These call cuBLAS in the middle of algorithms of their own, whose errors they have weighed. */
 static bool is_vendor(const object_t *object)
 {
-    static const char *const stems[] = {"libcublas.",   "libcublasLt.", "libcusolver",
-                                        "libcusparse.", "libnvblas.",   NULL};
-    return object_is_named(object, stems);
+    return lac_is_vendor(object->path);
 }
 
 static void complete(const exported_symbol_t *symbol, next_fn_t *answer, const object_t *object)

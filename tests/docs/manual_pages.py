@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds the manual pages to what the program and the sources say: every command, option and variable, and no other.
+"""Holds the manual pages to what the program and the sources say: every command, option, variable and call, and no other.
 
 usage: manual_pages.py lacuna-tool source-folder [unittest argument...]"""
 import pathlib
@@ -71,6 +71,28 @@ class Environment(unittest.TestCase):
         self.assertEqual(read, named)
         tuning = (ROOT / "docs/user/tuning.md").read_text(encoding="utf-8")
         self.assertEqual(set(), {name for name in read if name.startswith("LACUNA_") and name not in tuning})
+
+
+class Calls(unittest.TestCase):
+    """The drop-in page names what the tables of symbols hold."""
+
+    def rows(self, library):
+        table = (ROOT / "plugin" / library / "symbols.def").read_text(encoding="utf-8")
+        found = re.findall(r"(?m)^([A-Z_]+)\((\w+), [01]\)$", table)
+        self.assertGreater(len(found), 8)
+        return found
+
+    def section(self, start, end):
+        page = (ROOT / "docs/user/drop_in.md").read_text(encoding="utf-8")
+        return page.split(start)[1].split(end)[0]
+
+    def test_every_shape_of_the_blas(self):
+        named = set(re.findall(r"`(\w+)`", self.section("**CPU BLAS:**", " under the names of")))
+        self.assertEqual(named, {shape.lower() for shape, _ in self.rows("blas")})
+
+    def test_every_call_of_cublas_and_cusparse(self):
+        named = set(re.findall(r"`(cu(?:blas|sparse)\w+)`", self.section("**cuBLAS:**", "**Not intercepted:**")))
+        self.assertEqual(named, {name.removesuffix("_64") for _, name in self.rows("cublas")})
 
 
 class Layout(unittest.TestCase):

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "fake_blas.h"
 #include "blas/shapes.h"
+#include "api/interpose.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -12,7 +13,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <cmocka.h>
 
 enum { SIDE = 96 };
@@ -26,10 +26,7 @@ static fake_take_fn *take;
 static int count_blas(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
-    const char *slash = strrchr(info->dlpi_name, '/'), *file = slash ? slash + 1 : info->dlpi_name;
-    if (!strncmp(file, "libopenblas", 11) || !strncmp(file, "libblas", 7) || !strncmp(file, "libmkl", 6) ||
-        !strncmp(file, "libblis", 7))
-        ++*(int *)arg;
+    *(int *)arg += lac_is_blas(info->dlpi_name);
     return 0;
 }
 

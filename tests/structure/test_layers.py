@@ -17,6 +17,8 @@ GOOD = {
     "include/lacuna/types.h": "",
     "kernels/host/host_kernels.h": '#include "lacuna/types.h"\n',
     "backend/base/environment.c": 'const char *lac_env(const char *n) { return getenv(n); }\nvoid f(void) { dlopen("a", 1); }\n',
+    "plugin/blas/symbols.def": "",
+    "backend/base/vendor.c": '#include "../../plugin/blas/symbols.def"\n',
     "backend/route/route.h": '#include "lacuna/types.h"\n',
     "backend/host/route_event.c": '#include "route.h"\n#include "host_kernels.h"\n'
                                   "const lac_route_t lac_route_event = {0};\n",
@@ -45,6 +47,7 @@ BAD = (
     (layers.upward_includes, "plugin/blas/resolve.c", '#include "route.h"\n', "plugin/blas may not include"),
     (layers.upward_includes, "plugin/blas/resolve.c", '#include "api/entry.h"\n', "may not include backend/api/entry.h"),
     (layers.upward_includes, "plugin/blas/resolve.c", '#include "ref_gemm.h"\n', "plugin/blas may not include"),
+    (layers.upward_includes, "backend/base/vendor.c", '#include "../../plugin/blas/resolve.c"\n', "backend/base may not include"),
     (layers.upward_includes, "tools/lacuna/main.c", '#  include "route.h"\n', "tools/lacuna may not include"),
     (layers.upward_includes, "demo/coba.c", '#include "lacuna/types.h"\n', "demo may not include"),
     (layers.upward_includes, "demo/device/on_device.c", '#include "route.h"\n', "demo/device may not include"),

@@ -1,9 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A program for lacuna doctor: one product by a BLAS that it was linked against, another fetched from it with
- * dlsym, and a third that it brings itself. */
+ * dlsym, and a third that it brings itself. Built again with other names for the three. */
 #include <dlfcn.h>
 #include <stddef.h>
+
+#ifndef PATIENT_DLSYM
+#    define PATIENT_DLSYM "cblas_sgemm"
+#endif
 
 extern void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k,
                    const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
@@ -29,7 +33,7 @@ int main(int argc, char **argv)
     int two = 2;
     sgemm_("N", "N", &two, &two, &two, &one, a, &two, a, &two, &one, c, &two, 1, 1);
     void *blas = dlopen(PATIENT_BLAS, RTLD_NOW | RTLD_NOLOAD);
-    cblas_sgemm_fn *sgemm = blas ? (cblas_sgemm_fn *)dlsym(blas, "cblas_sgemm") : NULL;
+    cblas_sgemm_fn *sgemm = blas ? (cblas_sgemm_fn *)dlsym(blas, PATIENT_DLSYM) : NULL;
     if (!sgemm) return 1;
     sgemm(102, 111, 111, 2, 2, 2, one, a, 2, a, 2, one, c, 2);
     return cblas_sgemv64_(one) > one ? 7 : 1;

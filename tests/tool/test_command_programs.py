@@ -16,8 +16,10 @@ import unittest
 from command_tool import SOURCE, lacuna, main
 
 
-class Missing(unittest.TestCase):
-    """The tool in a folder where not every library lies beside it."""
+class Folder(unittest.TestCase):
+    """The tool in a folder with some of the libraries beside it."""
+
+    LIBRARIES = ("liblacuna.so.0", "liblacuna_blas.so")
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp())
@@ -26,13 +28,18 @@ class Missing(unittest.TestCase):
         (self.folder / "bin").mkdir()
         shutil.copy(sys.argv[1], self.folder / "bin")
         (self.folder / "lib").mkdir()
-        for name in ("liblacuna.so.0", "liblacuna_blas.so"):
-            shutil.copy(built / "lib" / name, self.folder / "lib" / name)
+        for name in self.LIBRARIES:
+            if (built / "lib" / name).exists():
+                shutil.copy(built / "lib" / name, self.folder / "lib" / name)
 
     def doctor(self, *program):
         environment = {**os.environ, "LD_LIBRARY_PATH": str(self.folder / "lib")}
         return subprocess.run([self.folder / "bin" / pathlib.Path(sys.argv[1]).name, "doctor", "--", *program],
                               capture_output=True, text=True, check=False, env=environment).stderr
+
+
+class Missing(Folder):
+    """Not every library lies beside the tool."""
 
     def test_doctor_without_its_audit_library(self):
         """It says what it cannot know, and nothing that its own statistics contradict."""
@@ -55,6 +62,24 @@ class Missing(unittest.TestCase):
         self.assertIn("lacuna_audit", asked)
         told = re.search(r"^commands_need\(\) \{ echo (.*); \}$", (SOURCE / "run").read_text(encoding="utf-8"), re.M)
         self.assertLessEqual(asked, set(told.group(1).split()))
+
+
+class Extended(Folder):
+    """A drop-in library with rows in its table that no other file knows: the doctor takes the names from the library."""
+
+    LIBRARIES = ("liblacuna.so.0", "liblacuna_audit.so")
+
+    def test_symbol_of_any_name(self):
+        extended = pathlib.Path(os.environ["EXTENDED"])
+        shutil.copy(extended / "liblacuna_blas.so", self.folder / "lib")
+        err = self.doctor(extended / "doctor_patient_extended")
+        self.assertIn("1 by the dense one", err)
+        self.assertIn("product_of_a_trial", err)
+        self.assertIn("doctor_patient_extended brings vector_of_a_trial itself" if (self.folder / "lib/liblacuna_audit.so").exists()
+                      else "where calls lead was not recorded", err)
+        if "liblacuna_audit.so is not there" not in err:
+            self.assertRegex(err, r"\n  product_of_a_trial +doctor_patient_extended +liblacuna_blas\.so +intercepted")
+            self.assertRegex(err, r"c_product_of_a_trial +doctor_patient_extended +libblas_extended_fake\.so +BYPASSED: fetched with dlsym")
 
 
 class Programs(unittest.TestCase):

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Which BLAS is behind: the one that LACUNA_BLAS names, where it is one, and what is reported where it is
- * none; without it the one that the program has loaded, whatever its names and the width of its integers. */
+ * none; without it the one that the program has loaded, whatever its names and the width of its integers; and
+ * whose a library is by the name of its file. */
 #include "unit_support.h"
 
 #include "api/interpose.h"
@@ -80,9 +81,19 @@ static void test_named(void **state)
     expect(LACUNA_BLAS_LIBRARY, "blas: none\n", "is a Lacuna drop-in library\n", "not there\n");
 }
 
+static void test_names_of_files(void **state)
+{
+    (void)state;
+    assert_true(lac_is_blas("/usr/lib/libopenblas.so.0") && lac_is_blas("libblis.so.4"));
+    assert_false(lac_is_blas("/usr/lib/libopenblas/libm.so.6") || lac_is_blas("") || lac_is_blas("libbla"));
+    assert_true(lac_is_vendor("/opt/libcublasLt.so.13") && lac_is_vendor("libmkl_core.so.2"));
+    assert_false(lac_is_vendor("/opt/libcublas/program") || lac_is_vendor("libcuda.so.1"));
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_named), cmocka_unit_test(test_loaded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_named), cmocka_unit_test(test_loaded),
+                                       cmocka_unit_test(test_names_of_files)};
     unit_begin();
     const char *scenario = unit_scenario(argc, argv);
     if (scenario) return strcmp(scenario, "loaded") ? child() : child_loaded();

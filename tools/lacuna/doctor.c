@@ -164,15 +164,11 @@ static bool is_taken(const taken_calls_t *taken, const char *name)
     return false;
 }
 
-/* Local functions come with the exported ones where a library was not stripped: only a BLAS's names count. */
-static void take_product(const elf_function_t *function, void *arg)
+/* Every function that a drop-in library exports is one that it stands in front of, its marker aside. */
+static void take_exported(const elf_function_t *function, void *arg)
 {
-    const char *name = function->name;
-    bool named = strstr(name, "gemm") || strstr(name, "gemv") || strstr(name, "Gemm") ||
-                 strstr(name, "cublasLt") || strstr(name, "SpMM");
-    bool vendor = !strncmp(name, "cublas", 6) || !strncmp(name, "cusparse", 8) ||
-                  !strncmp(name, "cblas_", 6) || !strncmp(name, "scipy_", 6) || !strncmp(name, "sgem", 4);
-    if (named && vendor && !is_taken(arg, name)) take_name(name, arg);
+    if (function->exported && strncmp(function->name, "lacuna_", 7) != 0 && !is_taken(arg, function->name))
+        take_name(function->name, arg);
 }
 
 void taken_read(taken_calls_t *taken)
@@ -181,7 +177,7 @@ void taken_read(taken_calls_t *taken)
     *taken = (taken_calls_t){0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[PATH_MAX];
-        if (child_library(names[i], path, sizeof path)) elf_functions(path, take_product, taken);
+        if (child_library(names[i], path, sizeof path)) elf_functions(path, take_exported, taken);
     }
 }
 
@@ -208,14 +204,10 @@ static bool is_ours(const char *path)
     return begins(path, "liblacuna");
 }
 
-/* Libraries that multiply within algorithms of their own: what they call is left alone, and so are parts of a
- * BLAS that call each other. */
+/* What these libraries call is left alone, and so are parts of a BLAS that call each other. */
 static bool is_vendor(const char *path)
 {
-    static const char *const stems[] = {"libcublas", "libcusolver", "libcusparse", "libnvblas", "libmkl"};
-    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
-        if (begins(path, stems[i])) return true;
-    return lac_is_blas(path);
+    return lac_is_vendor(path) || lac_is_blas(path);
 }
 
 /* NULL: no call of ours, whoever made it. */

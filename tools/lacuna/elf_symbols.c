@@ -70,12 +70,13 @@ static void visit_image(elf_image_t *image, void (*visit)(const elf_function_t *
     table_t table;
     for (uint32_t i = 0; i < image->head->e_shnum; i++) {
         if (!read_table(image, i, &table)) continue;
+        bool exported = image->section[i].sh_type == SHT_DYNSYM;
         for (uint64_t j = 0; j < table.count; j++) {
             const Elf64_Sym *symbol = &table.symbol[j];
             const char *name = symbol_name(&table, j);
             if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF || !name)
                 continue;
-            visit(&(elf_function_t){name, image, symbol->st_value, symbol->st_size}, arg);
+            visit(&(elf_function_t){name, image, symbol->st_value, symbol->st_size, exported}, arg);
         }
     }
 }

@@ -12,6 +12,7 @@ typedef struct elf_function {
     const char *name;
     const struct elf_image *image;
     uint64_t address, bytes; /* of its code, as the file counts */
+    bool exported;           /* to other objects: it is in the dynamic symbol table */
 } elf_function_t;
 
 /* Calls visit with every function that a 64-bit ELF file of this machine defines, exported or, as far as it
