@@ -38,34 +38,25 @@ static void read_name(void *symbol, const char *asked)
     snprintf(found.name, sizeof found.name, "%s", name);
 }
 
-/* sgemm_ and sgemv_ as libraries spell them: what the drop-in BLAS stands in front of. */
-#define CBLAS_SGEMM(name, wide)
-#define CBLAS_SGEMV(name, wide)
-#define SGEMM(name, wide) #name,
-#define SGEMV(name, wide)
-static const char *const sgemm_names[] = {
+/* The calls as libraries spell them: what the drop-in BLAS stands in front of. */
+#define SYMBOL(shape, name, wide) {#shape, #name},
+static const char *const spellings[][2] = {
 #include "../../plugin/blas/symbols.def"
-    NULL};
-#undef SGEMM
-#undef SGEMV
-#define SGEMM(name, wide)
-#define SGEMV(name, wide) #name,
-static const char *const sgemv_names[] = {
-#include "../../plugin/blas/symbols.def"
-    NULL};
+};
 
-/* The first of these names that the library has. */
-static void *first_symbol(void *handle, const char *const *name)
+/* The first call of that shape that the library has, by whichever name. */
+static void *call_of(void *handle, const char *shape)
 {
-    void *symbol = NULL;
-    for (; *name && !symbol; name++) symbol = dlsym(handle, *name);
-    return symbol;
+    void *call = NULL;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && !call; i++)
+        if (!strcmp(spellings[i][0], shape)) call = dlsym(handle, spellings[i][1]);
+    return call;
 }
 
 /* Takes the library as the BLAS and keeps its handle; on false, with the reason, it is closed. */
 static int take(void *handle, const char *name)
 {
-    void *sgemm = first_symbol(handle, sgemm_names), *sgemv = first_symbol(handle, sgemv_names);
+    void *sgemm = call_of(handle, "SGEMM"), *sgemv = call_of(handle, "SGEMV");
     if (!sgemm || !sgemv || dlsym(handle, "lacuna_blas_marker")) {
         snprintf(found.missing, sizeof found.missing, "%s %s", name,
                  sgemm && sgemv ? "is a Lacuna drop-in library" : "has no sgemm_ and sgemv_");

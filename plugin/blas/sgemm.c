@@ -155,34 +155,17 @@ void enter_cblas_sgemv(exported_symbol_t *symbol, const void *caller, CBLAS_SGEM
 /* The exported BLAS symbols, made from symbols.def. They carry no version: a tagged definition would not
  * intercept the untagged references of programs linked before it existed. */
 
-#define EXPORT __attribute__((visibility("default")))
-
 /* clang-format off */
-#define SGEMM(name, wide)       EXPORT void name(SGEMM_PARAMS);
-#define SGEMV(name, wide)       EXPORT void name(SGEMV_PARAMS);
-#define CBLAS_SGEMM(name, wide) EXPORT void name(CBLAS_SGEMM_PARAMS);
-#define CBLAS_SGEMV(name, wide) EXPORT void name(CBLAS_SGEMV_PARAMS);
-#include "symbols.def"
-#undef SGEMM
-#undef SGEMV
-#undef CBLAS_SGEMM
-#undef CBLAS_SGEMV
-
-#define SYMBOL(name, wide)      static exported_symbol_t symbol_##name = {#name, wide, NULL};
-#define SGEMM(name, wide)       SYMBOL(name, wide)
-#define SGEMV(name, wide)       SYMBOL(name, wide)
-#define CBLAS_SGEMM(name, wide) SYMBOL(name, wide)
-#define CBLAS_SGEMV(name, wide) SYMBOL(name, wide)
-#include "symbols.def"
-#undef SGEMM
-#undef SGEMV
-#undef CBLAS_SGEMM
-#undef CBLAS_SGEMV
-
-#define CALLER __builtin_return_address(0)
-#define SGEMM(name, wide)       void name(SGEMM_PARAMS) { enter_sgemm(&symbol_##name, CALLER, SGEMM_ARGS); }
-#define SGEMV(name, wide)       void name(SGEMV_PARAMS) { enter_sgemv(&symbol_##name, CALLER, SGEMV_ARGS); }
-#define CBLAS_SGEMM(name, wide) void name(CBLAS_SGEMM_PARAMS) { enter_cblas_sgemm(&symbol_##name, CALLER, CBLAS_SGEMM_ARGS); }
-#define CBLAS_SGEMV(name, wide) void name(CBLAS_SGEMV_PARAMS) { enter_cblas_sgemv(&symbol_##name, CALLER, CBLAS_SGEMV_ARGS); }
+#define SGEMM_ENTER       enter_sgemm
+#define SGEMV_ENTER       enter_sgemv
+#define CBLAS_SGEMM_ENTER enter_cblas_sgemm
+#define CBLAS_SGEMV_ENTER enter_cblas_sgemv
+#define SYMBOL(shape, name, wide) \
+    __attribute__((visibility("default"))) void name(shape##_PARAMS); \
+    void name(shape##_PARAMS) \
+    { \
+        static exported_symbol_t symbol = {#name, wide, NULL}; \
+        shape##_ENTER(&symbol, __builtin_return_address(0), shape##_ARGS); \
+    }
 #include "symbols.def"
 /* clang-format on */

@@ -4,41 +4,21 @@
  * not intercept, whatever version cuBLAS gives its own. */
 #include "entry.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
 /* clang-format off */
-#define SGEMM(name, wide)           EXPORT int name(SGEMM_PARAMS);
-#define SGEMV(name, wide)           EXPORT int name(SGEMV_PARAMS);
-#define SGEMM_STRIDED(name, wide)   EXPORT int name(SGEMM_STRIDED_PARAMS);
-#define SGEMM_BATCHED(name, wide)   EXPORT int name(SGEMM_BATCHED_PARAMS);
-#define GEMM_EX(name, wide)         EXPORT int name(GEMM_EX_PARAMS);
-#define GEMM_STRIDED_EX(name, wide) EXPORT int name(GEMM_STRIDED_EX_PARAMS);
-#define LT_MATMUL(name, wide)       EXPORT int name(LT_MATMUL_PARAMS);
-#define SPMM(name, wide)            EXPORT int name(SPMM_PARAMS);
-#include "symbols.def"
-#undef SGEMM
-#undef SGEMV
-#undef SGEMM_STRIDED
-#undef SGEMM_BATCHED
-#undef GEMM_EX
-#undef GEMM_STRIDED_EX
-#undef LT_MATMUL
-#undef SPMM
-
-#define CALLER __builtin_return_address(0)
-#define ENTRY(name, wide, params, handler, ...) \
-    int name(params) \
+#define SGEMM_ENTER           enter_sgemm
+#define SGEMV_ENTER           enter_sgemv
+#define SGEMM_STRIDED_ENTER   enter_sgemm_strided
+#define SGEMM_BATCHED_ENTER   enter_sgemm_batched
+#define GEMM_EX_ENTER         enter_gemm_ex
+#define GEMM_STRIDED_EX_ENTER enter_gemm_strided_ex
+#define LT_MATMUL_ENTER       enter_lt_matmul
+#define SPMM_ENTER            enter_spmm
+#define SYMBOL(shape, name, wide) \
+    __attribute__((visibility("default"))) int name(shape##_PARAMS); \
+    int name(shape##_PARAMS) \
     { \
         static exported_symbol_t symbol = {#name, wide, NULL}; \
-        return handler(&symbol, CALLER, __VA_ARGS__); \
+        return shape##_ENTER(&symbol, __builtin_return_address(0), shape##_ARGS); \
     }
-#define SGEMM(name, wide)           ENTRY(name, wide, SGEMM_PARAMS, enter_sgemm, SGEMM_ARGS)
-#define SGEMV(name, wide)           ENTRY(name, wide, SGEMV_PARAMS, enter_sgemv, SGEMV_ARGS)
-#define SGEMM_STRIDED(name, wide)   ENTRY(name, wide, SGEMM_STRIDED_PARAMS, enter_sgemm_strided, SGEMM_STRIDED_ARGS)
-#define SGEMM_BATCHED(name, wide)   ENTRY(name, wide, SGEMM_BATCHED_PARAMS, enter_sgemm_batched, SGEMM_BATCHED_ARGS)
-#define GEMM_EX(name, wide)         ENTRY(name, wide, GEMM_EX_PARAMS, enter_gemm_ex, GEMM_EX_ARGS)
-#define GEMM_STRIDED_EX(name, wide) ENTRY(name, wide, GEMM_STRIDED_EX_PARAMS, enter_gemm_strided_ex, GEMM_STRIDED_EX_ARGS)
-#define LT_MATMUL(name, wide)       ENTRY(name, wide, LT_MATMUL_PARAMS, enter_lt_matmul, LT_MATMUL_ARGS)
-#define SPMM(name, wide)            ENTRY(name, wide, SPMM_PARAMS, enter_spmm, SPMM_ARGS)
 #include "symbols.def"
 /* clang-format on */

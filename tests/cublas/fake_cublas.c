@@ -4,70 +4,40 @@
  * cublasSgemm_v2 through the dynamic linker, as the vendor's calls its own. Built several times, to stand for
  * different ones in a process, with versioned symbols as the vendor's are. */
 #define _GNU_SOURCE
+#include "../plugin/fake_library.h"
 #include "fake_cublas.h"
 #include "cublas/shapes.h"
 
-#include <dlfcn.h>
-#include <string.h>
-
-#define EXPORT __attribute__((visibility("default")))
-#define CALLER __builtin_return_address(0)
-
-static _Thread_local fake_record_t record;
-
-EXPORT fake_record_t fake_take(void);
-fake_record_t fake_take(void)
-{
-    fake_record_t taken = record;
-    memset(&record, 0, sizeof record);
-    return taken;
-}
-
-static int note(const char *name, const void *caller, const int64_t *slot)
-{
-    Dl_info info;
-    if (record.calls++ == 0) record.first = name;
-    record.last = name;
-    record.through_plugin =
-        dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "liblacuna_cublas") != NULL;
-    memcpy(record.slot, slot, sizeof record.slot);
-    return FAKE_STATUS;
-}
-
 #define INTEGER(x) (w ? (x) : (int32_t)(x))
-#define ADDRESS(x) (int64_t)(x)
 
 static int fake_sgemm(const char *name, int w, const void *caller, SGEMM_PARAMS)
 {
     return note(name, caller,
-                (int64_t[FAKE_SLOTS]){ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k),
-                                      ADDRESS(alpha), ADDRESS(a), INTEGER(lda), ADDRESS(b), INTEGER(ldb),
-                                      ADDRESS(beta), ADDRESS(c), INTEGER(ldc)});
+                SLOTS(ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k), ADDRESS(alpha), ADDRESS(a),
+                      INTEGER(lda), ADDRESS(b), INTEGER(ldb), ADDRESS(beta), ADDRESS(c), INTEGER(ldc)));
 }
 
 static int fake_sgemv(const char *name, int w, const void *caller, SGEMV_PARAMS)
 {
     return note(name, caller,
-                (int64_t[FAKE_SLOTS]){ADDRESS(handle), ta, INTEGER(m), INTEGER(n), ADDRESS(alpha), ADDRESS(a),
-                                      INTEGER(lda), ADDRESS(x), INTEGER(incx), ADDRESS(beta), ADDRESS(y),
-                                      INTEGER(incy)});
+                SLOTS(ADDRESS(handle), ta, INTEGER(m), INTEGER(n), ADDRESS(alpha), ADDRESS(a), INTEGER(lda),
+                      ADDRESS(x), INTEGER(incx), ADDRESS(beta), ADDRESS(y), INTEGER(incy)));
 }
 
 static int fake_sgemm_strided(const char *name, int w, const void *caller, SGEMM_STRIDED_PARAMS)
 {
     return note(name, caller,
-                (int64_t[FAKE_SLOTS]){ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k),
-                                      ADDRESS(alpha), ADDRESS(a), INTEGER(lda), stride_a, ADDRESS(b),
-                                      INTEGER(ldb), stride_b, ADDRESS(beta), ADDRESS(c), INTEGER(ldc),
-                                      stride_c, INTEGER(count)});
+                SLOTS(ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k), ADDRESS(alpha), ADDRESS(a),
+                      INTEGER(lda), stride_a, ADDRESS(b), INTEGER(ldb), stride_b, ADDRESS(beta), ADDRESS(c),
+                      INTEGER(ldc), stride_c, INTEGER(count)));
 }
 
 static int fake_sgemm_batched(const char *name, int w, const void *caller, SGEMM_BATCHED_PARAMS)
 {
     return note(name, caller,
-                (int64_t[FAKE_SLOTS]){ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k),
-                                      ADDRESS(alpha), ADDRESS(a), INTEGER(lda), ADDRESS(b), INTEGER(ldb),
-                                      ADDRESS(beta), ADDRESS(c), INTEGER(ldc), INTEGER(count)});
+                SLOTS(ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k), ADDRESS(alpha), ADDRESS(a),
+                      INTEGER(lda), ADDRESS(b), INTEGER(ldb), ADDRESS(beta), ADDRESS(c), INTEGER(ldc),
+                      INTEGER(count)));
 }
 
 EXPORT sgemm_fn cublasSgemm_v2;
@@ -75,10 +45,9 @@ EXPORT sgemm_fn cublasSgemm_v2;
 static int fake_gemm_ex(const char *name, int w, const void *caller, GEMM_EX_PARAMS)
 {
     int status = note(name, caller,
-                      (int64_t[FAKE_SLOTS]){ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k),
-                                            ADDRESS(alpha), ADDRESS(a), a_type, INTEGER(lda), ADDRESS(b),
-                                            b_type, INTEGER(ldb), ADDRESS(beta), ADDRESS(c), c_type,
-                                            INTEGER(ldc), compute, algo});
+                      SLOTS(ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k), ADDRESS(alpha),
+                            ADDRESS(a), a_type, INTEGER(lda), ADDRESS(b), b_type, INTEGER(ldb), ADDRESS(beta),
+                            ADDRESS(c), c_type, INTEGER(ldc), compute, algo));
     fake_record_t mine = record;
     if (w) return status;
     cublasSgemm_v2(handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
@@ -90,24 +59,21 @@ static int fake_gemm_ex(const char *name, int w, const void *caller, GEMM_EX_PAR
 
 static int fake_gemm_strided_ex(const char *name, int w, const void *caller, GEMM_STRIDED_EX_PARAMS)
 {
-    return note(name, caller, (int64_t[FAKE_SLOTS]){ADDRESS(handle), ta,           tb,
-                                                    INTEGER(m),      INTEGER(n),   INTEGER(k),
-                                                    ADDRESS(alpha),  ADDRESS(a),   a_type,
-                                                    INTEGER(lda),    stride_a,     ADDRESS(b),
-                                                    b_type,          INTEGER(ldb), stride_b,
-                                                    ADDRESS(beta),   ADDRESS(c),   c_type,
-                                                    INTEGER(ldc),    stride_c,     INTEGER(count),
-                                                    compute,         algo});
+    return note(name, caller,
+                SLOTS(ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k), ADDRESS(alpha), ADDRESS(a),
+                      a_type, INTEGER(lda), stride_a, ADDRESS(b), b_type, INTEGER(ldb), stride_b,
+                      ADDRESS(beta), ADDRESS(c), c_type, INTEGER(ldc), stride_c, INTEGER(count), compute,
+                      algo));
 }
 
-static int fake_lt_matmul(const char *name, const void *caller, LT_MATMUL_PARAMS)
+static int fake_lt_matmul(const char *name, int w, const void *caller, LT_MATMUL_PARAMS)
 {
+    (void)w;
     return note(name, caller,
-                (int64_t[FAKE_SLOTS]){ADDRESS(handle), ADDRESS(desc), ADDRESS(alpha), ADDRESS(a),
-                                      ADDRESS(a_layout), ADDRESS(b), ADDRESS(b_layout), ADDRESS(beta),
-                                      ADDRESS(c), ADDRESS(c_layout), ADDRESS(d), ADDRESS(d_layout),
-                                      ADDRESS(algo), ADDRESS(workspace), (int64_t)workspace_bytes,
-                                      ADDRESS(stream)});
+                SLOTS(ADDRESS(handle), ADDRESS(desc), ADDRESS(alpha), ADDRESS(a), ADDRESS(a_layout),
+                      ADDRESS(b), ADDRESS(b_layout), ADDRESS(beta), ADDRESS(c), ADDRESS(c_layout), ADDRESS(d),
+                      ADDRESS(d_layout), ADDRESS(algo), ADDRESS(workspace), (int64_t)workspace_bytes,
+                      ADDRESS(stream)));
 }
 
 /* Descriptions and layouts are what fake_cublas.h says. */
@@ -162,29 +128,15 @@ SETTER(cublasSetPointerMode_v2)
 SETTER(cublasSetMathMode)
 SETTER(cublasSetAtomicsMode)
 
-#define SGEMM(name, wide)           EXPORT sgemm_fn name;
-#define SGEMV(name, wide)           EXPORT sgemv_fn name;
-#define SGEMM_STRIDED(name, wide)   EXPORT sgemm_strided_fn name;
-#define SGEMM_BATCHED(name, wide)   EXPORT sgemm_batched_fn name;
-#define GEMM_EX(name, wide)         EXPORT gemm_ex_fn name;
-#define GEMM_STRIDED_EX(name, wide) EXPORT gemm_strided_ex_fn name;
-#define LT_MATMUL(name, wide)       EXPORT lt_matmul_fn name;
-#define SPMM(name, wide) /* cuSPARSE's: fake_cusparse.c */
-#include "cublas/symbols.def"
-#undef SGEMM
-#undef SGEMV
-#undef SGEMM_STRIDED
-#undef SGEMM_BATCHED
-#undef GEMM_EX
-#undef GEMM_STRIDED_EX
-#undef LT_MATMUL
-
-#define SGEMM(name, wide)           int name(SGEMM_PARAMS) { return fake_sgemm(#name, wide, CALLER, SGEMM_ARGS); }
-#define SGEMV(name, wide)           int name(SGEMV_PARAMS) { return fake_sgemv(#name, wide, CALLER, SGEMV_ARGS); }
-#define SGEMM_STRIDED(name, wide)   int name(SGEMM_STRIDED_PARAMS) { return fake_sgemm_strided(#name, wide, CALLER, SGEMM_STRIDED_ARGS); }
-#define SGEMM_BATCHED(name, wide)   int name(SGEMM_BATCHED_PARAMS) { return fake_sgemm_batched(#name, wide, CALLER, SGEMM_BATCHED_ARGS); }
-#define GEMM_EX(name, wide)         int name(GEMM_EX_PARAMS) { return fake_gemm_ex(#name, wide, CALLER, GEMM_EX_ARGS); }
-#define GEMM_STRIDED_EX(name, wide) int name(GEMM_STRIDED_EX_PARAMS) { return fake_gemm_strided_ex(#name, wide, CALLER, GEMM_STRIDED_EX_ARGS); }
-#define LT_MATMUL(name, wide)       int name(LT_MATMUL_PARAMS) { return fake_lt_matmul(#name, CALLER, LT_MATMUL_ARGS); }
+#define FAKE(shape, fake, name, wide) EXPORT int name(shape##_PARAMS); int name(shape##_PARAMS) { return fake(#name, wide, CALLER, shape##_ARGS); }
+#define SGEMM_FAKE(name, wide)      FAKE(SGEMM, fake_sgemm, name, wide)
+#define SGEMV_FAKE(name, wide)      FAKE(SGEMV, fake_sgemv, name, wide)
+#define SGEMM_STRIDED_FAKE(name, wide) FAKE(SGEMM_STRIDED, fake_sgemm_strided, name, wide)
+#define SGEMM_BATCHED_FAKE(name, wide) FAKE(SGEMM_BATCHED, fake_sgemm_batched, name, wide)
+#define GEMM_EX_FAKE(name, wide)    FAKE(GEMM_EX, fake_gemm_ex, name, wide)
+#define GEMM_STRIDED_EX_FAKE(name, wide) FAKE(GEMM_STRIDED_EX, fake_gemm_strided_ex, name, wide)
+#define LT_MATMUL_FAKE(name, wide)  FAKE(LT_MATMUL, fake_lt_matmul, name, wide)
+#define SPMM_FAKE(name, wide) /* cuSPARSE's: fake_cusparse.c */
+#define SYMBOL(shape, name, wide) shape##_FAKE(name, wide)
 #include "cublas/symbols.def"
 /* clang-format on */

@@ -3,37 +3,16 @@
  * A cuSPARSE that computes nothing: it remembers what it was called with, and its descriptions are what
  * fake_cusparse.h says. */
 #define _GNU_SOURCE
+#include "../plugin/fake_library.h"
 #include "fake_cusparse.h"
 #include "cublas/shapes.h"
-
-#include <dlfcn.h>
-#include <string.h>
-
-#define EXPORT     __attribute__((visibility("default")))
-#define ADDRESS(x) (int64_t)(x)
-
-static fake_sparse_record_t record;
-
-EXPORT fake_sparse_take_fn fake_sparse_take;
-fake_sparse_record_t fake_sparse_take(void)
-{
-    fake_sparse_record_t taken = record;
-    memset(&record, 0, sizeof record);
-    return taken;
-}
 
 EXPORT spmm_fn cusparseSpMM;
 int cusparseSpMM(SPMM_PARAMS)
 {
-    Dl_info info;
-    const int64_t slot[FAKE_SPARSE_SLOTS] = {
-        ADDRESS(handle), op_a,       op_b, ADDRESS(alpha), ADDRESS(a),     ADDRESS(b),
-        ADDRESS(beta),   ADDRESS(c), type, algo,           ADDRESS(buffer)};
-    record.calls++;
-    memcpy(record.slot, slot, sizeof slot);
-    record.through_plugin = dladdr(__builtin_return_address(0), &info) && info.dli_fname &&
-                            strstr(info.dli_fname, "liblacuna_cublas") != NULL;
-    return FAKE_SPARSE_STATUS;
+    return note("cusparseSpMM", CALLER,
+                SLOTS(ADDRESS(handle), op_a, op_b, ADDRESS(alpha), ADDRESS(a), ADDRESS(b), ADDRESS(beta),
+                      ADDRESS(c), type, algo, ADDRESS(buffer)));
 }
 
 EXPORT int cusparseGetStream(const fake_sparse_handle_t *handle, void **stream);

@@ -1,24 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What a fake cuSPARSE remembers of the product that reached it, and what its descriptions and its handle
- * say.
- */
+ * The descriptions and the handles of a fake cuSPARSE. */
 #ifndef LACUNA_FAKE_CUSPARSE_H
 #define LACUNA_FAKE_CUSPARSE_H
 
+#include "../plugin/fake_calls.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-enum { FAKE_SPARSE_SLOTS = 11, FAKE_SPARSE_STATUS = 9 };
-
-/* Calls since the last fake_sparse_take. */
-typedef struct fake_sparse_record {
-    int calls;
-    bool through_plugin;
-    int64_t slot[FAKE_SPARSE_SLOTS]; /* of the last one, in the order of its parameters */
-} fake_sparse_record_t;
-
-typedef fake_sparse_record_t fake_sparse_take_fn(void);
 
 /* A sparse matrix, or a dense one, whose getters may fail. */
 typedef struct fake_sparse_matrix {

@@ -101,19 +101,22 @@ static int call_lt_matmul(const way_t *w, void *fn, int wide)
                                 y, 64, handle_memory + 1);
 }
 
+/* clang-format off */
+#define SGEMM_CALL           call_sgemm
+#define SGEMV_CALL           call_sgemv
+#define SGEMM_STRIDED_CALL   call_sgemm_strided
+#define SGEMM_BATCHED_CALL   call_sgemm_batched
+#define GEMM_EX_CALL         call_gemm_ex
+#define GEMM_STRIDED_EX_CALL call_gemm_strided_ex
+#define LT_MATMUL_CALL       call_lt_matmul
+#define SPMM_CALL            NULL /* cuSPARSE's: test_cublas_sparse.c */
+/* clang-format on */
+#define SYMBOL(shape, name, wide) {#name, wide, shape##_CALL},
 static const struct row {
     const char *name;
     int wide;
     call_fn *call;
 } rows[] = {
-#define SGEMM(name, wide)           {#name, wide, call_sgemm},
-#define SGEMV(name, wide)           {#name, wide, call_sgemv},
-#define SGEMM_STRIDED(name, wide)   {#name, wide, call_sgemm_strided},
-#define SGEMM_BATCHED(name, wide)   {#name, wide, call_sgemm_batched},
-#define GEMM_EX(name, wide)         {#name, wide, call_gemm_ex},
-#define GEMM_STRIDED_EX(name, wide) {#name, wide, call_gemm_strided_ex},
-#define LT_MATMUL(name, wide)       {#name, wide, call_lt_matmul},
-#define SPMM(name, wide)            /* cuSPARSE's: test_cublas_sparse.c */
 #include "cublas/symbols.def"
 };
 
@@ -123,6 +126,7 @@ static void test_verbatim(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
             const struct row *row = &rows[i];
+            if (!row->call) continue;
             assert_int_equal(row->call(&ways[w], dlsym(fake, row->name), row->wide), FAKE_STATUS);
             fake_record_t direct = take();
             assert_false(direct.through_plugin);

@@ -21,7 +21,7 @@ enum { M = 4, K = 6, N = 3, LD = 8, MOST = LD * LD };
 extern spmm_fn cusparseSpMM;
 extern int fake_capturing;
 
-static fake_sparse_take_fn *take;
+static fake_take_fn *take;
 static char stream_memory[64], buffer[64];
 static int algo;
 static fake_sparse_handle_t handle;
@@ -74,8 +74,8 @@ static int call(void)
 /* Passed on as it came, with the status that it returned. */
 static void left(int status)
 {
-    assert_int_equal(status, FAKE_SPARSE_STATUS);
-    fake_sparse_record_t record = take();
+    assert_int_equal(status, FAKE_STATUS);
+    fake_record_t record = take();
     assert_int_equal(record.calls, 1);
     assert_true(record.through_plugin);
     assert_int_equal(record.slot[0], (int64_t)(uintptr_t)&handle);
@@ -240,9 +240,9 @@ static void test_unasked(void **state)
 static void test_verbatim_without_descriptions(void **state)
 {
     begin(state);
-    assert_int_equal(cusparseSpMM(NULL, 1, 2, NULL, NULL, NULL, NULL, NULL, 5, 6, NULL), FAKE_SPARSE_STATUS);
-    fake_sparse_record_t record = take();
-    static const int64_t want[FAKE_SPARSE_SLOTS] = {0, 1, 2, 0, 0, 0, 0, 0, 5, 6, 0};
+    assert_int_equal(cusparseSpMM(NULL, 1, 2, NULL, NULL, NULL, NULL, NULL, 5, 6, NULL), FAKE_STATUS);
+    fake_record_t record = take();
+    static const int64_t want[FAKE_SLOTS] = {0, 1, 2, 0, 0, 0, 0, 0, 5, 6, 0};
     assert_int_equal(record.calls, 1);
     assert_memory_equal(record.slot, want, sizeof want);
 }
@@ -251,7 +251,7 @@ static int ready(void **state)
 {
     (void)state;
     void *fake = dlopen("libcusparse.so.12", RTLD_NOW | RTLD_NOLOAD);
-    take = fake ? (fake_sparse_take_fn *)dlsym(fake, "fake_sparse_take") : NULL;
+    take = fake ? (fake_take_fn *)dlsym(fake, "fake_take") : NULL;
     return take ? 0 : -1;
 }
 

@@ -8,15 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* clang-format off */
+#define SYMBOL(shape, name, wide) {#name, SHAPE_##shape, wide},
 const plugin_symbol_t plugin_symbols[] = {
-#define SGEMM(name, wide)       {#name, SHAPE_SGEMM, wide},
-#define SGEMV(name, wide)       {#name, SHAPE_SGEMV, wide},
-#define CBLAS_SGEMM(name, wide) {#name, SHAPE_CBLAS_SGEMM, wide},
-#define CBLAS_SGEMV(name, wide) {#name, SHAPE_CBLAS_SGEMV, wide},
 #include "blas/symbols.def"
 };
-/* clang-format on */
 const int plugin_symbol_count = sizeof plugin_symbols / sizeof *plugin_symbols;
 
 static uint64_t next_random(uint64_t *state)

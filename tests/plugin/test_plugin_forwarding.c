@@ -5,7 +5,7 @@
  *
  * The program is linked against the plugin and then a fake BLAS, so that the plugin is found first, as if
  * preloaded. Run as "declining" (auto), "computing" (a sparse route forced) or "disabled". */
-#include "fake_blas.h"
+#include "fake_calls.h"
 #include "plugin_case.h"
 
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ static void expect_forwarded(const plugin_symbol_t *symbol)
     assert_int_equal(through.calls, direct.calls);
     assert_string_equal(through.first, symbol->name);
     assert_string_equal(through.last, direct.last);
-    assert_memory_equal(through.argument, direct.argument, sizeof direct.argument);
+    assert_memory_equal(through.slot, direct.slot, sizeof direct.slot);
 }
 
 static void test_proper_calls(void **state)

@@ -3,7 +3,7 @@
  * A program with a BLAS of its own gets no second one: dense, sparse and compared products leave that BLAS
  * the only one of the process. CTest puts a libopenblas.so.0 where the dynamic linker looks first. */
 #define _GNU_SOURCE
-#include "fake_blas.h"
+#include "fake_calls.h"
 #include "blas/shapes.h"
 #include "api/interpose.h"
 

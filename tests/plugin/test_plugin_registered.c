@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A registered weight through plain sgemm_: what was registered is ten times what the memory holds, so that
  * the result tells which of the two was multiplied. */
-#include "fake_blas.h"
+#include "fake_calls.h"
 #include "blas/shapes.h"
 
 #include "lacuna/lacuna.h"

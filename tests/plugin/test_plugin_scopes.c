@@ -5,7 +5,7 @@
  * linked against none reaches one that is loaded; a BLAS demuxer that leads back is left out.
  *
  * LACUNA_DISABLE is set: everything is forwarded, and only the way matters. */
-#include "fake_blas.h"
+#include "fake_calls.h"
 #include "blas/shapes.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
  *
  * The case tells the widths apart: m = 2^32 + 3 with lda = 3 is a mistake in 64 bits (forwarded, for that
  * BLAS to report), and a proper m = 3 in 32 (which the forced backend would compute). */
-#include "fake_blas.h"
+#include "fake_calls.h"
 #include "blas/shapes.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static void test_fortran(void **state)
     sgemm_("N", "N", &m, &n, &k, &one, a, &ld, b, &ld, &one, c, &ld, 1, 1);
     fake_record_t record = take();
     assert_int_equal(record.calls, 1);
-    assert_true(record.argument[2] == m);
+    assert_true(record.slot[2] == m);
     assert_true(c[0] == 0);
 }
 
