@@ -4,17 +4,13 @@
  * reach the one that they were linked against, two of them at once and from two threads; code that was linked
  * against none reaches one that is loaded; where there is none, the status says so; cuSOLVER is let through.
  */
-#include "fake_cublas.h"
+#include "../plugin/callers.h"
 #include "cublas/shapes.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 typedef int caller_through_fn(void *fn, SGEMM_PARAMS);
 
@@ -24,28 +20,14 @@ static float c[4];
 
 #define CALL_ARGS handle_memory, 0, 0, 2, 2, 2, &one, x, 2, x, 2, &one, c, 2
 
-static void *open_local(const char *name)
-{
-    void *opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!opened) fail_msg("%s", dlerror());
-    return opened;
-}
-
 static void *plugin_entry(void)
 {
     return dlsym(dlopen("liblacuna_cublas.so", RTLD_NOW | RTLD_NOLOAD), "cublasSgemm_v2");
 }
 
-static fake_record_t taken(const char *cublas)
-{
-    void *opened = dlopen(cublas, RTLD_NOW | RTLD_NOLOAD);
-    fake_take_fn *take = opened ? (fake_take_fn *)dlsym(opened, "fake_take") : NULL;
-    return take ? take() : (fake_record_t){0};
-}
-
 static caller_through_fn *through_of(const char *caller)
 {
-    return (caller_through_fn *)dlsym(open_local(caller), "caller_through");
+    return (caller_through_fn *)caller_symbol(caller, "caller_through");
 }
 
 /* First: nothing is loaded yet. The answer is kept, so the caller is not used again. */
@@ -63,14 +45,14 @@ static void test_none(void **state)
 static void test_local_callers_keep_their_cublas(void **state)
 {
     (void)state;
-    sgemm_fn *a = (sgemm_fn *)dlsym(open_local("./cublas_caller_a.so"), "caller_sgemm");
-    sgemm_fn *b = (sgemm_fn *)dlsym(open_local("./cublas_caller_b.so"), "caller_sgemm");
+    sgemm_fn *a = (sgemm_fn *)caller_symbol("./cublas_caller_a.so", "caller_sgemm");
+    sgemm_fn *b = (sgemm_fn *)caller_symbol("./cublas_caller_b.so", "caller_sgemm");
     assert_null(dlsym(RTLD_DEFAULT, "fake_take")); /* neither is in the global scope */
     for (int i = 0; i < 3; i++) {
         assert_int_equal(a(CALL_ARGS), FAKE_STATUS);
         assert_int_equal(b(CALL_ARGS), FAKE_STATUS);
         b(CALL_ARGS);
-        fake_record_t of_a = taken("libcublas.so.13"), of_b = taken("libcublas.so.12");
+        fake_record_t of_a = fake_taken("libcublas.so.13"), of_b = fake_taken("libcublas.so.12");
         assert_int_equal(of_a.calls, 1);
         assert_int_equal(of_b.calls, 2);
         assert_true(of_a.through_plugin && of_b.through_plugin);
@@ -83,7 +65,7 @@ static void test_handed_address(void **state)
     (void)state;
     open_local("./cublas_caller_a.so");
     assert_int_equal(through_of("./cublas_caller_none.so")(plugin_entry(), CALL_ARGS), FAKE_STATUS);
-    assert_int_equal(taken("libcublas.so.13").calls + taken("libcublas.so.12").calls, 1);
+    assert_int_equal(fake_taken("libcublas.so.13").calls + fake_taken("libcublas.so.12").calls, 1);
 }
 
 /* The handle is not even asked. */
@@ -91,42 +73,24 @@ static void test_cusolver_is_let_through(void **state)
 {
     (void)state;
     open_local("./cublas_caller_a.so");
-    sgemm_fn *solver = (sgemm_fn *)dlsym(open_local("./libcusolverfake.so"), "caller_sgemm");
+    sgemm_fn *solver = (sgemm_fn *)caller_symbol("./libcusolverfake.so", "caller_sgemm");
     assert_int_equal(solver(CALL_ARGS), FAKE_STATUS);
-    fake_record_t record = taken("libcublas.so.13");
+    fake_record_t record = fake_taken("libcublas.so.13");
     assert_int_equal(record.calls, 1);
     assert_true(record.through_plugin);
     assert_int_equal(record.getters, 0);
 }
 
-enum { THREAD_CALLS = 2000 };
-
-typedef struct worker {
-    const char *caller, *cublas;
-    int reached;
-} worker_t;
-
-static void *work(void *arg)
+static void call_once(void *caller_sgemm)
 {
-    worker_t *w = arg;
-    void *opened = dlopen(w->caller, RTLD_NOW | RTLD_LOCAL);
-    sgemm_fn *call = opened ? (sgemm_fn *)dlsym(opened, "caller_sgemm") : NULL;
-    for (int i = 0; call && i < THREAD_CALLS; i++) call(CALL_ARGS);
-    w->reached = taken(w->cublas).calls;
-    return NULL;
+    ((sgemm_fn *)caller_sgemm)(CALL_ARGS);
 }
 
 static void test_two_threads(void **state)
 {
     (void)state;
-    worker_t worker[2] = {{"./cublas_caller_a.so", "libcublas.so.13", 0},
-                          {"./cublas_caller_b.so", "libcublas.so.12", 0}};
-    pthread_t thread[2];
-    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&thread[i], NULL, work, &worker[i]), 0);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(pthread_join(thread[i], NULL), 0);
-        assert_int_equal(worker[i].reached, THREAD_CALLS);
-    }
+    expect_two_threads((caller_thread_t[]){{"./cublas_caller_a.so", "libcublas.so.13", call_once, 0},
+                                           {"./cublas_caller_b.so", "libcublas.so.12", call_once, 0}});
 }
 
 int main(void)

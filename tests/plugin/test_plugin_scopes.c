@@ -5,19 +5,15 @@
  * linked against none reaches one that is loaded; a BLAS demuxer that leads back is left out.
  *
  * LACUNA_DISABLE is set: everything is forwarded, and only the way matters. */
-#include "fake_calls.h"
+#include "callers.h"
 #include "blas/shapes.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <cmocka.h>
 
 typedef int caller_sgemm_fn(SGEMM_PARAMS);
 typedef int caller_through_fn(void *fn, SGEMM_PARAMS);
@@ -31,34 +27,20 @@ static const int64_t wide_two = 2;
 #define WIDE_ARGS                                                                                            \
     "N", "N", &wide_two, &wide_two, &wide_two, &one, x, &wide_two, x, &wide_two, &one, c, &wide_two
 
-static void *open_local(const char *name)
-{
-    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) fail_msg("%s", dlerror());
-    return handle;
-}
-
-static int calls_of(const char *blas)
-{
-    void *handle = dlopen(blas, RTLD_NOW | RTLD_NOLOAD);
-    if (!handle) return -1;
-    return ((fake_take_fn *)dlsym(handle, "fake_take"))().calls;
-}
-
 static void test_local_callers_keep_their_blas(void **state)
 {
     (void)state;
-    caller_sgemm_fn *a = (caller_sgemm_fn *)dlsym(open_local("./caller_a.so"), "caller_sgemm");
-    caller_sgemm_fn *b = (caller_sgemm_fn *)dlsym(open_local("./caller_b.so"), "caller_sgemm");
+    caller_sgemm_fn *a = (caller_sgemm_fn *)caller_symbol("./caller_a.so", "caller_sgemm");
+    caller_sgemm_fn *b = (caller_sgemm_fn *)caller_symbol("./caller_b.so", "caller_sgemm");
     assert_null(dlsym(RTLD_DEFAULT, "fake_take")); /* neither is in the global scope */
     for (int i = 0; i < 3; i++) {
         a(CALL_ARGS);
-        assert_int_equal(calls_of("libblasfakea.so"), 1);
-        assert_int_equal(calls_of("libblasfakeb.so"), 0);
+        assert_int_equal(fake_taken("libblasfakea.so").calls, 1);
+        assert_int_equal(fake_taken("libblasfakeb.so").calls, 0);
         b(CALL_ARGS);
         b(CALL_ARGS);
-        assert_int_equal(calls_of("libblasfakea.so"), 0);
-        assert_int_equal(calls_of("libblasfakeb.so"), 2);
+        assert_int_equal(fake_taken("libblasfakea.so").calls, 0);
+        assert_int_equal(fake_taken("libblasfakeb.so").calls, 2);
     }
 }
 
@@ -72,7 +54,7 @@ static void test_handed_address(void **state)
     ((caller_through_fn *)dlsym(none, "caller_through"))(dlsym(plugin, "sgemm_"), CALL_ARGS);
     ((caller_through_fn *)dlsym(none, "caller_through"))(dlsym(plugin, "sgemm_64_"), WIDE_ARGS);
     ((caller_through_fn *)dlsym(none, "caller_through"))(dlsym(plugin, "scipy_sgemm_64_"), WIDE_ARGS);
-    assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 3);
+    assert_int_equal(fake_taken("libblasfakea.so").calls + fake_taken("libblasfakeb.so").calls, 3);
 }
 
 /* Another drop-in library of Lacuna is no BLAS: two would call each other. */
@@ -80,41 +62,22 @@ static void test_lacuna_is_passed_over(void **state)
 {
     (void)state;
     open_local("./caller_a.so");
-    caller_sgemm_fn *call = (caller_sgemm_fn *)dlsym(open_local("./caller_lacuna.so"), "caller_sgemm");
+    caller_sgemm_fn *call = (caller_sgemm_fn *)caller_symbol("./caller_lacuna.so", "caller_sgemm");
     call(CALL_ARGS);
-    assert_int_equal(calls_of("libblaslacuna.so"), 0);
-    assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 1);
+    assert_int_equal(fake_taken("libblaslacuna.so").calls, 0);
+    assert_int_equal(fake_taken("libblasfakea.so").calls + fake_taken("libblasfakeb.so").calls, 1);
 }
 
-enum { THREAD_CALLS = 2000 };
-
-typedef struct worker {
-    const char *caller, *blas;
-    int reached;
-} worker_t;
-
-static void *work(void *arg)
+static void call_once(void *caller_sgemm)
 {
-    worker_t *w = arg;
-    void *handle = dlopen(w->caller, RTLD_NOW | RTLD_LOCAL);
-    caller_sgemm_fn *call = handle ? (caller_sgemm_fn *)dlsym(handle, "caller_sgemm") : NULL;
-    float own[4];
-    for (int i = 0; call && i < THREAD_CALLS; i++)
-        call("N", "N", &two, &two, &two, &one, x, &two, x, &two, &one, own, &two);
-    w->reached = calls_of(w->blas);
-    return NULL;
+    ((caller_sgemm_fn *)caller_sgemm)(CALL_ARGS);
 }
 
 static void test_two_threads(void **state)
 {
     (void)state;
-    worker_t worker[2] = {{"./caller_a.so", "libblasfakea.so", 0}, {"./caller_b.so", "libblasfakeb.so", 0}};
-    pthread_t thread[2];
-    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&thread[i], NULL, work, &worker[i]), 0);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(pthread_join(thread[i], NULL), 0);
-        assert_int_equal(worker[i].reached, THREAD_CALLS);
-    }
+    expect_two_threads((caller_thread_t[]){{"./caller_a.so", "libblasfakea.so", call_once, 0},
+                                           {"./caller_b.so", "libblasfakeb.so", call_once, 0}});
 }
 
 /* The caller's BLAS is a BLAS demuxer whose target is the plugin: seen once, and gone round from then on. */
@@ -125,16 +88,16 @@ static void go_round(const char *board_name, const char *caller_name)
     void *plugin = dlopen("liblacuna_blas.so", RTLD_NOW | RTLD_NOLOAD);
     ((void (*)(void *))dlsym(board, "blas_demuxer_set"))(dlsym(plugin, "sgemm_"));
     int (*passed)(void) = (int (*)(void))dlsym(board, "blas_demuxer_calls");
-    caller_through_fn *call = (caller_through_fn *)dlsym(open_local(caller_name), "caller_through");
+    caller_through_fn *call = (caller_through_fn *)caller_symbol(caller_name, "caller_through");
     call(dlsym(plugin, "sgemm_"), CALL_ARGS);
-    assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 1);
+    assert_int_equal(fake_taken("libblasfakea.so").calls + fake_taken("libblasfakeb.so").calls, 1);
     int once = passed();
     assert_in_range(once, 1, 16);
     call(dlsym(board, "sgemm_"), CALL_ARGS); /* as its clients come: board, plugin, BLAS */
     assert_int_equal(passed(), once + 1);
     call(dlsym(plugin, "sgemm_"), CALL_ARGS);
     assert_int_equal(passed(), once + 1);
-    assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 2);
+    assert_int_equal(fake_taken("libblasfakea.so").calls + fake_taken("libblasfakeb.so").calls, 2);
 }
 
 static void test_blas_demuxer_that_calls(void **state)
@@ -182,7 +145,7 @@ static void test_generated_code(void **state)
         for (int again = 0; again < 2; again++) ((sgemm_fn *)caller)(CALL_ARGS, 1, 1);
         assert_null(dlerror()); /* the search leaves no trace where the program might look */
         assert_int_equal(errno, ENOTTY);
-        assert_int_equal(calls_of("libblasfakea.so") + calls_of("libblasfakeb.so"), 2);
+        assert_int_equal(fake_taken("libblasfakea.so").calls + fake_taken("libblasfakeb.so").calls, 2);
     }
 #else
     skip();
