@@ -2,15 +2,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * sgemm_ of a BLAS on the host, for first_calls.c. */
 #include "first_calls.h"
+#include "blas/shapes.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef void sgemm_fn(const char *ta, const char *tb, const int *m, const int *n, const int *k,
-                      const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
-                      const float *beta, float *c, const int *ldc, size_t ta_len, size_t tb_len);
 
 static sgemm_fn *sgemm[2];
 

@@ -6,19 +6,14 @@
  * medians of the blocks; the difference is the median of the paired differences, which an interruption of the
  * machine does not move. usage: plugin_overhead liblacuna_blas.so libopenblas.so.0 tiny|square|skinny|vector
  */
+#include "blas/shapes.h"
+
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-typedef void sgemm_fn(const char *ta, const char *tb, const int *m, const int *n, const int *k,
-                      const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
-                      const float *beta, float *c, const int *ldc, size_t ta_len, size_t tb_len);
-typedef void sgemv_fn(const char *ta, const int *m, const int *n, const float *alpha, const float *a,
-                      const int *lda, const float *x, const int *incx, const float *beta, float *y,
-                      const int *incy, size_t ta_len);
 
 typedef struct shape {
     const char *group;

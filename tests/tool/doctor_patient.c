@@ -2,19 +2,16 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A program for lacuna doctor: one product by a BLAS that it was linked against, another fetched from it with
  * dlsym, and a third that it brings itself. Built again with other names for the three. */
+#include "blas/shapes.h"
+
 #include <dlfcn.h>
-#include <stddef.h>
 
 #ifndef PATIENT_DLSYM
 #    define PATIENT_DLSYM "cblas_sgemm"
 #endif
 
-extern void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k,
-                   const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
-                   const float *beta, float *c, const int *ldc, size_t ta_length, size_t tb_length);
+extern sgemm_fn sgemm_;
 float cblas_sgemv64_(float x);
-typedef void cblas_sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
-                            int lda, const float *b, int ldb, float beta, float *c, int ldc);
 
 float cblas_sgemv64_(float x)
 {

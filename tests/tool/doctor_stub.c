@@ -3,26 +3,16 @@
  * A library for lacuna doctor, made as SciPy's are: its hidden sgemm_ is a jump through the linkage table to
  * scipy_sgemm_, and its hidden sgemv_ calls scipy_sgemv_ and goes on. Its cblas_sgemm64_ is its own.
  * It multiplies row-major, too. */
-#include <stddef.h>
+#include "blas/shapes.h"
 
-extern void scipy_sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k,
-                         const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
-                         const float *beta, float *c, const int *ldc, size_t ta_length, size_t tb_length);
-extern void scipy_cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
-                              int lda, const float *b, int ldb, float beta, float *c, int ldc);
-extern void scipy_sgemv_(const char *ta, const int *m, const int *n, const float *alpha, const float *a,
-                         const int *lda, const float *x, const int *incx, const float *beta, float *y,
-                         const int *incy, size_t ta_length);
+extern sgemm_fn scipy_sgemm_;
+extern cblas_sgemm_fn scipy_cblas_sgemm;
+extern sgemv_fn scipy_sgemv_;
 
-__attribute__((noinline, visibility("hidden"))) void
-sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha,
-       const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,
-       const int *ldc, size_t ta_length, size_t tb_length);
-void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha,
-            const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,
-            const int *ldc, size_t ta_length, size_t tb_length)
+__attribute__((noinline, visibility("hidden"))) sgemm_fn sgemm_;
+void sgemm_(SGEMM_PARAMS, size_t ta_len, size_t tb_len)
 {
-    scipy_sgemm_(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, ta_length, tb_length);
+    scipy_sgemm_(SGEMM_ARGS, ta_len, tb_len);
 }
 
 __attribute__((noinline, visibility("hidden"))) void sgemv_(int n, const float *a, const float *x, float *y);
