@@ -236,7 +236,7 @@ static int setup(void **state)
     (void)state;
     table = cuda_table(&count);
     lac_machine_default(&machine);
-    shape_t frozen = {"rrr", "fp", 10, 10, 10, 0.1, -1.0};
+    shape_t frozen = {"rrr", "fp", 32, 32, 32, 0.1, -1.0};
     has_tiles = refusal(&frozen, "tiles", LAC_SIDE_LEFT, true) == LAC_FITS;
     has_cusparse = refusal(&frozen, "cusparse", LAC_SIDE_LEFT, true) != LAC_REFUSED_NO_CUSPARSE;
     return 0;

@@ -1,0 +1,218 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the contract of a kernel asks of its arguments, held against the books; and what the host reads back.
+ */
+#include "standin.h"
+#include "cuda_support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const standin_arg_t *argument(const standin_launch_t *launch, const char *key)
+{
+    for (int i = 0; launch && i < launch->count; i++)
+        if (!strcmp(launch->arg[i].key, key)) return &launch->arg[i];
+    return NULL;
+}
+
+static const standin_arg_t *of_kind(const standin_launch_t *launch, const char *key, standin_kind_t kind)
+{
+    const standin_arg_t *arg = argument(launch, key);
+    if (arg && arg->kind == kind) return arg;
+    fprintf(stderr, "%s has no argument %s of that kind\n", launch ? launch->name : "(no launch)", key);
+    abort();
+}
+
+int64_t standin_integer(const standin_launch_t *launch, const char *key)
+{
+    return of_kind(launch, key, STANDIN_INTEGER)->integer;
+}
+
+double standin_real(const standin_launch_t *launch, const char *key)
+{
+    return of_kind(launch, key, STANDIN_REAL)->real;
+}
+
+const void *standin_pointer(const standin_launch_t *launch, const char *key)
+{
+    return of_kind(launch, key, STANDIN_POINTER)->pointer;
+}
+
+int64_t standin_size(const char *name, int count, const int64_t *args)
+{
+    int64_t bytes = (int64_t)strlen(name);
+    for (int i = 0; i < count; i++) bytes += args[i] * (8 + 5 * i);
+    return bytes;
+}
+
+static bool has(const standin_launch_t *launch, const char *key)
+{
+    return argument(launch, key) != NULL;
+}
+
+static int64_t at(const standin_launch_t *l, const char *structure, const char *member)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s%s", structure, member);
+    return standin_integer(l, key);
+}
+
+/* So many bytes from `key` on lie in one allocation. */
+static void expect_room(const standin_launch_t *l, const char *key, int64_t bytes)
+{
+    const void *memory = standin_pointer(l, key);
+    int64_t offset = standin_offset(memory);
+    if (bytes > 0 && (offset < 0 || (size_t)(offset + bytes) > standin_extent(memory)))
+        standin_breach("%s: %lld bytes at %s leave its allocation (%lld of %zu)", l->name, (long long)bytes,
+                       key, (long long)offset, standin_extent(memory));
+}
+
+/* A matrix of elements of so many bytes; strides that are not positive are left to the tests. */
+static void expect_matrix(const standin_launch_t *l, const char *key, int64_t rows, int64_t cols, int64_t rs,
+                          int64_t cs, int64_t element)
+{
+    if (rows > 0 && cols > 0 && rs >= 0 && cs >= 0)
+        expect_room(l, key, ((rows - 1) * rs + (cols - 1) * cs + 1) * element);
+}
+
+static void expect_workspace(const standin_launch_t *l, const char *key, int64_t bytes)
+{
+    if ((uintptr_t)standin_pointer(l, key) % 256)
+        standin_breach("%s: %s is not aligned to 256 bytes", l->name, key);
+    expect_room(l, key, bytes);
+}
+
+static int64_t element(int64_t type)
+{
+    return type == LAC_F32 ? 4 : 1;
+}
+
+/* out, and W where it is read. */
+static void check_product(const standin_launch_t *l)
+{
+    int64_t m = standin_integer(l, "p.m"), n = standin_integer(l, "p.n"), k = standin_integer(l, "p.k");
+    int64_t ldw = standin_integer(l, "p.ldw");
+    expect_matrix(l, "p.out", m, n, standin_integer(l, "p.rs"), standin_integer(l, "p.cs"), 4);
+    if (strcmp(l->name, "lac_cuda_event_pair") && strcmp(l->name, "lac_cuda_event_listed")) {
+        bool by_rows = standin_integer(l, "p.order") == LAC_CUDA_ROWS;
+        expect_matrix(l, "p.w", k, n, by_rows ? ldw : 1, by_rows ? 1 : ldw, 4);
+        if (ldw < (by_rows ? (k > 1 ? n : 0) : (n > 1 ? k : 0)))
+            standin_breach("%s: lines of W overlap", l->name);
+    }
+    if (standin_pointer(l, "p.epilogue.bias"))
+        expect_room(l, "p.epilogue.bias", 4 * (standin_integer(l, "p.epilogue.of_rows") ? m : n));
+    if (!has(l, "s.data") || !standin_pointer(l, "s.data")) return;
+    expect_matrix(l, "s.data", m, k, standin_integer(l, "s.rs"), standin_integer(l, "s.cs"),
+                  element(standin_integer(l, "s.dt")));
+}
+
+static void check_csr(const standin_launch_t *l, const char *name, int64_t rows)
+{
+    char key[64];
+    int64_t nnz = at(l, name, ".nnz");
+    snprintf(key, sizeof key, "%s.ptr", name);
+    expect_room(l, key, (rows + 1) * (int64_t)sizeof(int64_t));
+    snprintf(key, sizeof key, "%s.idx", name);
+    expect_room(l, key, nnz * (int64_t)sizeof(int32_t));
+    snprintf(key, sizeof key, "%s.val", name);
+    if (standin_pointer(l, key)) expect_room(l, key, nnz * (int64_t)sizeof(float));
+}
+
+static void check_matrix(const standin_launch_t *l, const char *x)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s.data", x);
+    expect_matrix(l, key, at(l, x, ".rows"), at(l, x, ".cols"), at(l, x, ".rs"), at(l, x, ".cs"),
+                  element(at(l, x, ".dt")));
+}
+
+static int64_t whole(const standin_launch_t *l, const char *key)
+{
+    return standin_integer(l, key);
+}
+
+/* The workspace that a launcher's contract names. */
+static void check_workspace(const standin_launch_t *l)
+{
+    const char *name = l->name + strlen("lac_cuda_");
+    int64_t m = has(l, "p.m") ? whole(l, "p.m")
+                : has(l, "m") ? whole(l, "m")
+                              : 0,
+            n = has(l, "p.n") ? whole(l, "p.n") : 0,
+            k = has(l, "p.k") ? whole(l, "p.k")
+                : has(l, "k") ? whole(l, "k")
+                              : 0;
+    int64_t bytes =
+        !strcmp(name, "event_slots") || !strcmp(name, "event_listed") ? lac_cuda_event_slots_bytes(m, k)
+        : !strcmp(name, "event_active")                               ? lac_cuda_event_active_bytes(m, k)
+        : !strcmp(name, "event_stream")                               ? lac_cuda_event_stream_bytes(m, k)
+        : !strcmp(name, "event_pair")                                 ? lac_cuda_event_pair_bytes(m, n, k)
+        : !strcmp(name, "schedule")                                   ? lac_cuda_schedule_scratch(m)
+        : !strcmp(name, "csr_long")                                   ? lac_cuda_csr_long_bytes(m, n, k)
+        : !strncmp(name, "csr_ptr", 7)                                ? lac_cuda_csr_bytes(m)
+        : !strcmp(name, "active_list")                                ? lac_cuda_active_bytes(k)
+        : !strcmp(name, "slice_grad") ? lac_cuda_slice_grad_bytes(whole(l, "s.m"), whole(l, "s.count"))
+        : !strcmp(name, "slice_sum")  ? lac_cuda_slice_sum_bytes(whole(l, "s.count"))
+        : !strcmp(name, "slice_ptr")  ? lac_cuda_slice_ptr_bytes(whole(l, "s.count"))
+        : !strcmp(name, "csr_to_csc") ? lac_cuda_csr_to_csc_bytes(whole(l, "minors"), whole(l, "from.nnz"))
+        : !strcmp(name, "tiles_run")  ? lac_cuda_tiles_bytes(m, n, k, standin_pointer(l, "p.packed") != NULL)
+                                      : 0;
+    if (bytes > 0) expect_workspace(l, "workspace", bytes);
+}
+
+void standin_check(const standin_launch_t *l)
+{
+    const char *name = l->name + strlen("lac_cuda_");
+    if (has(l, "p.out") && has(l, "p.order")) check_product(l);
+    if (has(l, "workspace")) check_workspace(l);
+    if (has(l, "x.rows")) check_matrix(l, "x");
+    if (!strcmp(name, "csr_long")) expect_workspace(l, "steps", 1);
+    if (!strcmp(name, "event_csr") || !strncmp(name, "spmm", 4)) check_csr(l, "s", whole(l, "p.m"));
+    if (!strcmp(name, "event_pair")) check_csr(l, "w", whole(l, "p.k"));
+    if (!strcmp(name, "schedule"))
+        expect_workspace(l, "steps", lac_cuda_schedule_bytes(whole(l, "m"), whole(l, "k"), 0)),
+            check_csr(l, "s", whole(l, "m"));
+    if (!strcmp(name, "copy"))
+        expect_matrix(l, "out", at(l, "x", ".rows"), at(l, "x", ".cols"), whole(l, "rs"), whole(l, "cs"), 4);
+    if (!strcmp(name, "scale"))
+        expect_matrix(l, "out", whole(l, "rows"), whole(l, "cols"), whole(l, "rs"), whole(l, "cs"), 4);
+    if (!strcmp(name, "tiles_run")) {
+        int64_t m = whole(l, "p.m"), n = whole(l, "p.n"), k = whole(l, "p.k");
+        expect_matrix(l, "p.a", m, k, whole(l, "p.ars"), whole(l, "p.acs"), 4);
+        expect_matrix(l, "p.b", k, n, whole(l, "p.ldb"), 1, 4);
+        expect_matrix(l, "p.c", m, n, whole(l, "p.crs"), whole(l, "p.ccs"), 4);
+        if (!lac_cuda_tiles_aligned(standin_pointer(l, "p.b"), whole(l, "p.ldb")))
+            standin_breach("%s: b is not aligned", l->name);
+        if (standin_pointer(l, "p.bits"))
+            expect_room(l, "p.bits", 8 * whole(l, "p.bits_words") * (whole(l, "p.bits_transposed") ? n : m));
+    }
+    if (!strcmp(name, "gemm_f64")) {
+        check_matrix(l, "a"), check_matrix(l, "b");
+        expect_matrix(l, "c", whole(l, "m"), whole(l, "n"), whole(l, "rs"), whole(l, "cs"), 4);
+    }
+}
+
+/* Writes one number where a kernel leaves it for the host. */
+static void leave(const standin_launch_t *l, const char *key, int64_t index, const void *value, size_t bytes)
+{
+    char *to = (char *)(uintptr_t)standin_pointer(l, key) + index * (int64_t)bytes;
+    if (standin_offset(to) < 0 || standin_offset(to) + (int64_t)bytes > (int64_t)standin_extent(to))
+        standin_breach("%s: %s has no room for its result", l->name, key);
+    else
+        memcpy(to, value, bytes);
+}
+
+void standin_compute(const standin_launch_t *l)
+{
+    const char *name = l->name + strlen("lac_cuda_");
+    if (l->captured) return;
+    if (!strncmp(name, "csr_ptr", 7)) leave(l, "ptr", whole(l, "m"), &standin.nnz, sizeof standin.nnz);
+    if (!strcmp(name, "active_list")) leave(l, "count", 0, &standin.active, sizeof standin.active);
+    if (!strcmp(name, "tiles_max_room")) leave(l, "most", 0, &standin.room, sizeof standin.room);
+    bool sample = !strcmp(name, "probe_marked") || !strcmp(name, "fingerprint");
+    for (int i = 0; sample && standin.sampled >= 0 && i < LAC_CUDA_PROBE_WORDS; i++) {
+        uint64_t word = (uint64_t)whole(l, "mark") << 32 | (uint32_t)standin.sampled;
+        leave(l, "words", i, &word, sizeof word);
+    }
+}
