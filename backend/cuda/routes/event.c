@@ -70,14 +70,14 @@ typedef struct how {
 } how_t;
 
 /* W by columns. The kernels that read nearly all of W take a dense S: where many events are given, its buffer
- * is the better source of them. */
-static how_t by_columns(const lac_sided_t *s, event_source_t source)
+ * is the better source of them. machine == NULL: the way that takes the most memory. */
+static how_t by_columns(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
     static const gather_t gathers[] = {[LAC_CUDA_COLUMNS_EVENTS] = BY_COLUMNS,
                                        [LAC_CUDA_COLUMNS_ACTIVE] = BY_ACTIVE,
                                        [LAC_CUDA_COLUMNS_STREAM] = BY_STREAM};
-    gather_t best = gathers[lac_cuda_columns_best(s)];
-    if (source == FROM_CSR && !(s->s->buf && lac_cuda_columns_beat_given(s)))
+    gather_t best = machine ? gathers[lac_cuda_columns_best(s, machine)] : BY_STREAM;
+    if (source == FROM_CSR && !(s->s->buf && (!machine || lac_cuda_columns_beat_given(s, machine))))
         return (how_t){FROM_CSR, BY_COLUMNS};
     if (source == FROM_ACTIVE && best == BY_COLUMNS) return (how_t){FROM_ACTIVE, BY_COLUMNS};
     return (how_t){as_dense(s), best};
@@ -89,14 +89,14 @@ static lac_format_t w_by_k(const lac_sided_t *s)
     return s->w_transposed ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
 }
 
-static how_t how_of(const lac_problem_t *p, const lac_sided_t *s)
+static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
     lac_w_layout_t slices = lac_sided_w_layout(p, s);
     how_t how = {source_of(s), s->w->buf ? BY_ROWS : BY_ENTRIES};
     if (!s->w->buf && how.source == FROM_ACTIVE) how.source = as_dense(s);
     if (!s->w->buf) return how;
     if (slices == LAC_W_PACKED) how.gather = BY_COPY;
-    return slices == LAC_W_COLS ? by_columns(s, how.source) : how;
+    return slices == LAC_W_COLS ? by_columns(s, how.source, machine) : how;
 }
 
 static bool short_enough(int64_t x)
@@ -173,7 +173,7 @@ static double scan_us(const lac_sided_t *s, how_t how, const lac_machine_t *mach
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    how_t how = how_of(p, &s);
+    how_t how = how_of(p, &s, machine);
     double elements = (double)s.m * (double)s.k;
     bool given = how.source == FROM_CSR;
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
@@ -205,7 +205,7 @@ static size_t packed_bytes(const lac_sided_t *s, how_t how)
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    how_t how = how_of(p, &s);
+    how_t how = how_of(p, &s, NULL);
     size_t w = how.gather == BY_COPY      ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s))
                : how.gather == BY_ENTRIES ? lac_cuda_format_bytes(s.w, w_by_k(&s))
                                           : 0;
@@ -225,7 +225,7 @@ static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t *
     }
     if (status || (how->gather != BY_COPY && how->gather != BY_ENTRIES)) return status;
     status = lac_cuda_format_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), w);
-    if (!*w && how->gather == BY_COPY) *how = by_columns(s, how->source);
+    if (!*w && how->gather == BY_COPY) *how = by_columns(s, how->source, exec->machine);
     if (how->source == FROM_BUFFER) *rows = NULL;
     return status;
 }
@@ -289,7 +289,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                         lac_outcome_t *out)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    how_t how = how_of(p, &s);
+    how_t how = how_of(p, &s, exec->machine);
     const lac_format_data_t *rows, *w;
     char *memory;
     lac_status_t status = find_formats(exec, &s, &how, &rows, &w);

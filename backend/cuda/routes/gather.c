@@ -10,12 +10,10 @@
 #define TOGETHER 32.0  /* rows of a full block                             */
 #define SHARED   1.7   /* what such a block finds in its first-level cache, over what it fetches */
 
-#define WIDE          512.0  /* columns of a warp                                        */
-#define WIDE_GBPS     9400.0 /* slices of W reaching the multiprocessors                 */
-#define WIDE_OUT_GBPS 3950.0 /* output                                                   */
-#define WIDE_ROW      64.0   /* nonzeros of a row, beyond which warps share it           */
-#define WIDE_WARPS    32.0   /* that a multiprocessor holds                              */
-#define WIDE_ROWS     128.0  /* of S, below which it was not tried                       */
+#define WIDE       512.0 /* columns of a warp                              */
+#define WIDE_ROW   64.0  /* nonzeros of a row, beyond which warps share it */
+#define WIDE_WARPS 32.0  /* that a multiprocessor holds                    */
+#define WIDE_ROWS  128.0 /* of S, below which it was not tried             */
 
 /* What the times hang on: extents, the density of S, and the share of k where it has nonzeros. */
 typedef struct gathered {
@@ -51,9 +49,9 @@ static double wide_us(gathered_t g, const lac_machine_t *machine)
 {
     double dram = g.active * 4.0 * g.k * g.n / (machine->cuda_dram_gbps * 1e3);
     double slices = ceil(g.n / WIDE), idle = WIDE_WARPS * machine->cuda_processors / (g.m * slices);
-    double fetched =
-        4.0 * g.density * g.m * g.k * slices * WIDE / (WIDE_GBPS * 1e3) * (idle > 1.0 ? idle : 1.0);
-    return 4.0 * g.m * g.n / (WIDE_OUT_GBPS * 1e3) + (dram > fetched ? dram : fetched);
+    double fetched = 4.0 * g.density * g.m * g.k * slices * WIDE / (machine->cuda_wide_gbps * 1e3) *
+                     (idle > 1.0 ? idle : 1.0);
+    return 4.0 * g.m * g.n / (machine->cuda_wide_out_gbps * 1e3) + (dram > fetched ? dram : fetched);
 }
 
 double lac_cuda_gather_us(const lac_sided_t *s, const lac_machine_t *machine)
@@ -74,19 +72,20 @@ bool lac_cuda_wide_wins(double m, double n, double k, double nnz, const lac_mach
 }
 
 /* Choice and cost of the event products for W by columns, fitted to 37 problems: 1 .. 400 rows of 1500 ..
- * 10000, 0.05 .. 10 % (H200, 2026-11-21). */
+ * 10000, 0.05 .. 10 % (H200, 2026-11-21). The choice compares times that the costs' own constants give, so
+ * that it moves with them on another device. */
 
-#define SECTOR       8.0  /* floats                                                  */
-#define PIECE        16.0 /* floats that memory moves together                       */
-#define EVENT_ROWS   20.0 /* of S that share a fetched sector, one element per event */
-#define ACTIVE_ROWS  11.0 /* of S that share an active list                          */
-#define EVENTS_MAX   3e5  /* events times columns                                    */
-#define EVENTS_OF_K  0.05 /* events of all rows per k                                */
-#define STREAM_SPARE 11e6 /* bytes of W that a list must save to beat the stream     */
-#define SECTOR_RATE  0.4  /* at which sectors come, where all of W comes at 1        */
-#define GIVEN_SPARE  5e6  /* bytes in sectors that packing S takes the time of       */
-#define TAIL         0.25 /* of the shorter of two things that overlap               */
-#define COLUMNS_WARP 4.0  /* columns of a warp or of a stage                         */
+#define SECTOR       8.0   /* floats                                                         */
+#define PIECE        16.0  /* floats that memory moves together                              */
+#define EVENT_ROWS   20.0  /* of S that share a fetched sector, one element per event        */
+#define ACTIVE_ROWS  11.0  /* of S that share an active list                                 */
+#define EVENTS_MAX   3e5   /* events times columns: a count, whatever each takes */
+#define EVENTS_OF_K  0.05  /* events of all rows per k                                       */
+#define LIST_US      2.683 /* of streaming that a list must spare                            */
+#define PACK_US      2.941 /* of sectors that packing S takes the time of                    */
+#define OTHERS_RATE  0.965 /* of the streaming time of what the others read, beside sectors  */
+#define TAIL         0.25  /* of the shorter of two things that overlap                      */
+#define COLUMNS_WARP 4.0   /* columns of a warp or of a stage                                */
 
 static double w_bytes(const lac_sided_t *s)
 {
@@ -104,11 +103,22 @@ static double events(const lac_sided_t *s)
     return s->s->density * (double)s->m * (double)s->k * (double)s->n;
 }
 
-lac_cuda_columns_t lac_cuda_columns_best(const lac_sided_t *s)
+/* Of so many bytes, as sectors and as a stream. */
+static double sectors_us(double bytes, const lac_machine_t *machine)
+{
+    return bytes / (machine->cuda_sector_gbps * 1e3);
+}
+
+static double streamed_us(double bytes, const lac_machine_t *machine)
+{
+    return bytes / (machine->cuda_stream_gbps * 1e3);
+}
+
+lac_cuda_columns_t lac_cuda_columns_best(const lac_sided_t *s, const lac_machine_t *machine)
 {
     double spared = (1.0 - share(s, PIECE, (double)s->m)) * w_bytes(s);
     if (s->s->density * (double)s->m < EVENTS_OF_K && events(s) < EVENTS_MAX) return LAC_CUDA_COLUMNS_EVENTS;
-    return spared < STREAM_SPARE ? LAC_CUDA_COLUMNS_STREAM : LAC_CUDA_COLUMNS_ACTIVE;
+    return streamed_us(spared, machine) < LIST_US ? LAC_CUDA_COLUMNS_STREAM : LAC_CUDA_COLUMNS_ACTIVE;
 }
 
 /* Every group of rows fetches its sectors anew. */
@@ -117,18 +127,15 @@ static double events_bytes(const lac_sided_t *s)
     return ceil((double)s->m / EVENT_ROWS) * share(s, SECTOR, EVENT_ROWS) * w_bytes(s);
 }
 
-static double events_us(const lac_sided_t *s, const lac_machine_t *machine)
-{
-    return events_bytes(s) / (machine->cuda_sector_gbps * 1e3);
-}
-
 /* 5000 x 5000 x 50, 1 %: 133 us given, 31 from the buffer; 10000 x 10000 x 10, 1 %: 224 and 79, 0.1 %: 28 and
  * 30 (H200, 2026-11-21). */
-bool lac_cuda_columns_beat_given(const lac_sided_t *s)
+bool lac_cuda_columns_beat_given(const lac_sided_t *s, const lac_machine_t *machine)
 {
     double pieces = share(s, PIECE, (double)s->m);
-    double others = lac_cuda_columns_best(s) == LAC_CUDA_COLUMNS_ACTIVE ? pieces / (0.5 + 0.5 * pieces) : 1.0;
-    return events_bytes(s) > GIVEN_SPARE + SECTOR_RATE * others * w_bytes(s);
+    bool listed = lac_cuda_columns_best(s, machine) == LAC_CUDA_COLUMNS_ACTIVE;
+    double others = listed ? pieces / (0.5 + 0.5 * pieces) : 1.0;
+    return sectors_us(events_bytes(s), machine) >
+           PACK_US + OTHERS_RATE * streamed_us(others * w_bytes(s), machine);
 }
 
 /* Memory gives single pieces at half the rate of all of them; groups of rows meet in the cache. */
@@ -143,7 +150,7 @@ static double active_us(const lac_sided_t *s, const lac_machine_t *machine)
 /* Each row of a column is a sum over lanes, whatever its events. */
 static double stream_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
-    double moved = w_bytes(s) / (machine->cuda_stream_gbps * 1e3);
+    double moved = streamed_us(w_bytes(s), machine);
     double sums = (double)s->m * (double)s->n / (machine->cuda_stream_sums * 1e3);
     double worked = sums + events(s) / (machine->cuda_stream_events * 1e3);
     return moved > worked ? moved + TAIL * worked : worked + TAIL * moved;
@@ -160,6 +167,6 @@ double lac_cuda_columns_us(const lac_sided_t *s, lac_cuda_columns_t how, const l
     case LAC_CUDA_COLUMNS_STREAM:
         return out + idle * stream_us(s, machine);
     default:
-        return out + events_us(s, machine);
+        return out + sectors_us(events_bytes(s), machine);
     }
 }

@@ -25,10 +25,10 @@ typedef enum lac_cuda_columns {
 
 /* Where the events are given as CSR: whether one of the others, from the dense buffer, is faster still. Pure.
  */
-bool lac_cuda_columns_beat_given(const lac_sided_t *s);
+bool lac_cuda_columns_beat_given(const lac_sided_t *s, const lac_machine_t *machine);
 
-/* Of those that take S from a dense buffer. Pure: the same for the same extents and density. */
-lac_cuda_columns_t lac_cuda_columns_best(const lac_sided_t *s);
+/* Of those that take S from a dense buffer. Pure: the same for the same extents, density and constants. */
+lac_cuda_columns_t lac_cuda_columns_best(const lac_sided_t *s, const lac_machine_t *machine);
 
 /* Microseconds, the output included, launches and what finds the events not. Pure. */
 double lac_cuda_columns_us(const lac_sided_t *s, lac_cuda_columns_t how, const lac_machine_t *machine);

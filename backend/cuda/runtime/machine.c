@@ -16,11 +16,12 @@ static const size_t by_memory[] = {
     offsetof(lac_machine_t, cuda_active_gbps),     offsetof(lac_machine_t, cuda_stream_gbps),
     offsetof(lac_machine_t, cuda_dense_gbps),      offsetof(lac_machine_t, cuda_dense_vector_gbps),
     offsetof(lac_machine_t, cuda_gather_out_gbps), offsetof(lac_machine_t, cuda_spmm_out_gbps),
-    offsetof(lac_machine_t, cuda_tiles_pack_gbps)};
+    offsetof(lac_machine_t, cuda_tiles_pack_gbps), offsetof(lac_machine_t, cuda_wide_out_gbps)};
 static const size_t by_processors[] = {
     offsetof(lac_machine_t, cuda_l2_gbps),       offsetof(lac_machine_t, cuda_gather_gbps),
     offsetof(lac_machine_t, cuda_narrow_gbps),   offsetof(lac_machine_t, cuda_stream_sums),
-    offsetof(lac_machine_t, cuda_stream_events), offsetof(lac_machine_t, cuda_spmm_events)};
+    offsetof(lac_machine_t, cuda_stream_events), offsetof(lac_machine_t, cuda_spmm_events),
+    offsetof(lac_machine_t, cuda_wide_gbps)};
 
 static double rate(const lac_cuda_shape_t *x)
 {
@@ -130,7 +131,7 @@ typedef struct sight {
 } sight_t;
 
 /* Costs rise or fall with a constant and never turn: the interval about its `estimate` is halved, by ratio.
- */
+ * Where the cost does not depend on it, since the route takes another way here, the estimate stays. */
 static void solve(lac_machine_t *machine, size_t constant, double estimate, const sight_t *seen)
 {
     double *value = (double *)(void *)((char *)machine + constant);
@@ -138,7 +139,12 @@ static void solve(lac_machine_t *machine, size_t constant, double estimate, cons
     *value = low;
     double at_low = predicted_us(seen->route, &seen->p, machine);
     *value = high;
-    bool rises = predicted_us(seen->route, &seen->p, machine) > at_low;
+    double at_high = predicted_us(seen->route, &seen->p, machine);
+    bool rises = at_high > at_low;
+    if (at_low <= at_high && at_low >= at_high) {
+        *value = estimate;
+        return;
+    }
     for (int i = 0; i < HALVES; i++) {
         *value = sqrt(low * high);
         bool too_much = predicted_us(seen->route, &seen->p, machine) > seen->us;
