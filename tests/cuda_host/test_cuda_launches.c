@@ -1,23 +1,758 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What each route of the CUDA backend launches. */
+ * What each route of the CUDA backend launches, with which arguments, and how much memory it says that it
+ * needs. The stand-in checks on its own that operands, outputs and workspaces lie in one allocation each. */
 #include "cuda_host_support.h"
+#include "cuda_support.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static lac_ctx_t *ctx;
+
+static int setup(void **state)
+{
+    (void)state;
+    ctx = cuda_host_ctx();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    cuda_host_close(ctx);
+    return 0;
+}
+
+/* Another context: one remembers what it saw of a shape. */
+static void renew(void)
+{
+    cuda_host_close(ctx);
+    ctx = cuda_host_ctx();
+}
+
+/* What metadata holds beside an empty one. */
+static int64_t meta_bytes(const lac_obj_t *x)
+{
+    lac_meta_t *empty;
+    unit_expect(lac_meta_create_for(ctx, &empty, x->m, x->n), LAC_OK, "meta");
+    int64_t bytes = (int64_t)(lac_meta_bytes(x->meta) - lac_meta_bytes(empty));
+    lac_meta_free(empty);
+    return bytes;
+}
+
+static int64_t integer(const standin_launch_t *l, const char *key)
+{
+    return standin_integer(l, key);
+}
+
+static void expect_integers(const standin_launch_t *l, const char *keys, const int64_t *values)
+{
+    char copy[256], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", keys);
+    for (char *key; (key = strtok_r(rest, " ", &rest)); values++)
+        if (integer(l, key) != *values)
+            fail_msg("%s: %s is %lld, expected %lld", l->name, key, (long long)integer(l, key),
+                     (long long)*values);
+}
+#define EXPECT(l, keys, ...) expect_integers(l, keys, (const int64_t[]){__VA_ARGS__})
+
+static void expect_pointer(const standin_launch_t *l, const char *key, const void *want)
+{
+    if (standin_pointer(l, key) != want)
+        fail_msg("%s: %s is %p, expected %p", l->name, key, standin_pointer(l, key), want);
+}
+
+/* The product's stream is the context's. */
+static void expect_stream(const standin_launch_t *l)
+{
+    assert_ptr_equal(l->stream, lac_device_stream(ctx));
+}
+
+static void expect_bytes(const char *route, const char *side, const lac_obj_t *a, const lac_obj_t *b,
+                         const lac_obj_t *c, int64_t want)
+{
+    int64_t got = cuda_host_bytes(ctx, route, side, a, b, c);
+    if (got != want)
+        fail_msg("%s %s: %lld bytes, expected %lld", route, side, (long long)got, (long long)want);
+}
+
+/* One launch scans S again where it is small, contiguous and not nearly empty; two where it is not. */
+static void test_event_fuses(void **state)
+{
+    (void)state;
+    static const struct {
+        lac_dim_t m, k;
+        int64_t nnz;
+        bool by_columns, fused;
+    } cases[] = {
+        {16, 4096, 328, false, true},  /* 65536 elements, 0.005005                  */
+        {16, 4096, 327, false, false}, /* 0.00499                                   */
+        {16, 4097, 400, false, false}, /* one k more                                */
+        {16, 4096, 400, true, false},  /* rows that are not contiguous              */
+        {1, 100000, 10, false, true},  /* a single row always                       */
+        {2, 100000, 2000, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lac_dim_t m = cases[i].m, k = cases[i].k, n = 300;
+        renew();
+        lac_obj_t a = cases[i].by_columns ? cuda_host_columns(ctx, m, k) : cuda_host_rows(ctx, m, k),
+                  b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+        cuda_host_count(ctx, &a, cases[i].nnz);
+        const char *name = cases[i].fused ? "lac_cuda_event_fused" : "lac_cuda_event_slots";
+        const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, name);
+        EXPECT(l, "p.m p.n p.k p.ldw p.order p.rs p.cs", m, n, k, n, LAC_CUDA_ROWS, n, 1);
+        EXPECT(l, "s.dt s.rs s.cs", LAC_F32, a.rs, a.cs);
+        expect_pointer(l, "s.data", a.buf);
+        expect_pointer(l, "p.w", b.buf);
+        expect_pointer(l, "p.out", c.buf);
+        expect_pointer(l, "tile", NULL);
+        assert_true(fabs(standin_real(l, "s.density") * (double)(m * k) - (double)cases[i].nnz) < 1e-6);
+        assert_true(standin_real(l, "p.alpha.value") == 1.5 && standin_real(l, "p.beta.value") == 0.25);
+        EXPECT(l, "p.epilogue.any", 0);
+        expect_stream(l);
+        expect_bytes("event", "left", &a, &b, &c, cuda_host_piece(lac_cuda_event_slots_bytes(m, k)));
+    }
+}
+
+/* A sparse right side is the transposed product; the output's strides change places. */
+static void test_event_right(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_columns(ctx, 300, 5000), b = cuda_host_columns(ctx, 5000, 10),
+              c = cuda_host_rows(ctx, 300, 10);
+    cuda_host_count(ctx, &b, 500);
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused");
+    EXPECT(l, "p.m p.n p.k p.ldw p.order p.rs p.cs s.rs s.cs", 10, 300, 5000, 300, LAC_CUDA_ROWS, 1, 10, 5000,
+           1);
+    expect_pointer(l, "s.data", b.buf);
+    expect_pointer(l, "p.w", a.buf);
+    a.trans = LAC_TRANS;
+    lac_obj_t at = cuda_host_columns(ctx, 5000, 300);
+    at.trans = LAC_TRANS;
+    l = cuda_host_launch(ctx, "event", &at, &b, &c, "lac_cuda_event_stream");
+    EXPECT(l, "p.m p.n p.k p.ldw p.order", 10, 300, 5000, 5000, LAC_CUDA_COLS);
+}
+
+/* W by columns: one of three kernels by the density, and room for each of them. */
+static void test_event_columns(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t nnz; /* of 10 x 5000 */
+        const char *name;
+    } cases[] = {{50, "lac_cuda_event_slots"},
+                 {100, "lac_cuda_event_active"},
+                 {500, "lac_cuda_event_active"},
+                 {800, "lac_cuda_event_stream"},
+                 {5000, "lac_cuda_event_stream"}};
+    int64_t room = lac_cuda_event_stream_bytes(10, 5000), active = lac_cuda_event_active_bytes(10, 5000);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        renew();
+        lac_obj_t a = cuda_host_rows(ctx, 10, 5000), b = cuda_host_columns(ctx, 5000, 5000),
+                  c = cuda_host_rows(ctx, 10, 5000);
+        cuda_host_count(ctx, &a, cases[i].nnz);
+        const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, cases[i].name);
+        EXPECT(l, "p.m p.n p.k p.ldw p.order", 10, 5000, 5000, 5000, LAC_CUDA_COLS);
+        expect_bytes("event", "left", &a, &b, &c, cuda_host_piece(room > active ? room : active));
+    }
+    lac_obj_t one = cuda_host_matrix(ctx, LAC_F32, 5000, 1, 1, 7, 0), out = cuda_host_rows(ctx, 10, 1),
+              a = cuda_host_rows(ctx, 10, 5000);
+    one.rs = 1, one.cs = 5000;
+    cuda_host_count(ctx, &a, 500);
+    EXPECT(cuda_host_launch(ctx, "event", &a, &one, &out, "lac_cuda_event_stream"), "p.n p.ldw p.order", 1,
+           5000, LAC_CUDA_COLS);
+}
+
+/* A frozen W by columns is copied once, by rows of the copy, and freed with its metadata. */
+static void test_event_copies(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 10, 5000), b = cuda_host_columns(ctx, 5000, 600),
+              c = cuda_host_rows(ctx, 10, 600);
+    cuda_host_count(ctx, &a, 500);
+    cuda_host_freeze(ctx, &b, 3000000);
+    int64_t slots = cuda_host_piece(lac_cuda_event_slots_bytes(10, 5000));
+    expect_bytes("event", "left", &a, &b, &c, slots + 4 * 5000 * 600);
+    size_t before = lac_meta_bytes(b.meta);
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused");
+    EXPECT(l, "p.ldw p.order", 600, LAC_CUDA_ROWS);
+    const void *copy = standin_pointer(l, "p.w");
+    assert_ptr_not_equal(copy, b.buf);
+    assert_int_equal(standin_extent(copy), 4 * 5000 * 600);
+    assert_int_equal(standin_count("lac_cuda_transpose") + standin_count("lac_cuda_copy"), 1);
+    assert_int_equal(lac_meta_bytes(b.meta) - before, 4 * 5000 * 600);
+    l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused");
+    expect_pointer(l, "p.w", copy);
+    assert_int_equal(standin_count("lac_cuda_transpose") + standin_count("lac_cuda_copy"), 0);
+    unit_expect(lac_ctx_set(ctx, "prepack", "off"), LAC_OK, "prepack");
+    lac_obj_t d = cuda_host_columns(ctx, 5000, 600);
+    cuda_host_freeze(ctx, &d, 3000000);
+    EXPECT(cuda_host_launch(ctx, "event", &a, &d, &c, "lac_cuda_event_stream"), "p.ldw p.order", 5000,
+           LAC_CUDA_COLS);
+}
+
+/* Events given as CSR are read as they are, with their number; for W by columns the buffer may be better. */
+static void test_event_given(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 10, 5000), b = cuda_host_rows(ctx, 5000, 300),
+              c = cuda_host_rows(ctx, 10, 300);
+    void *buf = a.buf;
+    cuda_host_csr(ctx, &a, 50);
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_csr");
+    EXPECT(l, "s.nnz p.m p.n p.k p.ldw", 500, 10, 300, 5000, 300);
+    assert_non_null(standin_pointer(l, "s.val"));
+    expect_bytes("event", "left", &a, &b, &c, 4 * 500); /* the indices in 32 bits */
+    lac_obj_t columns = cuda_host_columns(ctx, 5000, 300);
+    l = cuda_host_launch(ctx, "event", &a, &columns, &c, "lac_cuda_event_csr");
+    EXPECT(l, "p.order p.ldw", LAC_CUDA_COLS, 5000);
+    a.buf = buf; /* 2.7 MB of sectors: as they are given */
+    cuda_host_launch(ctx, "event", &a, &columns, &c, "lac_cuda_event_csr");
+    lac_obj_t many = cuda_host_columns(ctx, 5000, 5000), out = cuda_host_rows(ctx, 10, 5000);
+    l = cuda_host_launch(ctx, "event", &a, &many, &out, "lac_cuda_event_active");
+    expect_pointer(l, "s.data", buf);
+    assert_int_equal(standin_count("lac_cuda_event_csr"), 0);
+}
+
+/* Bytes are events of value 1. */
+static void test_event_bytes(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_matrix(ctx, LAC_U8, 10, 5000, 5000, 1, 0), b = cuda_host_rows(ctx, 5000, 300),
+              c = cuda_host_rows(ctx, 10, 300);
+    cuda_host_count(ctx, &a, 500);
+    EXPECT(cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused"), "s.dt s.rs", LAC_U8, 5000);
+}
+
+/* A sparse W is read by its entries. */
+static void test_event_pair(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 10, 5000), b = cuda_host_rows(ctx, 5000, 4000),
+              c = cuda_host_rows(ctx, 10, 4000);
+    cuda_host_count(ctx, &a, 500);
+    cuda_host_csr(ctx, &b, 40);
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_pair");
+    EXPECT(l, "w.nnz s.rs p.m p.n p.k", 200000, 5000, 10, 4000, 5000);
+    expect_pointer(l, "rows", NULL);
+    int64_t room = cuda_host_piece(lac_cuda_event_pair_bytes(10, 4000, 5000));
+    assert_true(room > 0);
+    expect_bytes("event", "left", &a, &b, &c, room + 4 * 200000);
+    cuda_host_csr(ctx, &a, 50);
+    l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_pair");
+    EXPECT(l, "w.nnz rows.nnz", 200000, 500);
+    expect_pointer(l, "s", NULL);
+}
+
+/* An active list stands for S: its columns are packed, and it says which k they are. */
+static void test_event_list(void **state)
+{
+    (void)state;
+    enum { M = 10, K = 5000, ACTIVE = 40 };
+    int32_t list[ACTIVE];
+    for (int i = 0; i < ACTIVE; i++) list[i] = 100 * i + 3;
+    lac_obj_t a = cuda_host_rows(ctx, M, K), b = cuda_host_rows(ctx, K, 300), c = cuda_host_rows(ctx, M, 300);
+    int32_t *idx = cuda_host_memory(ctx, sizeof list);
+    float *val = cuda_host_memory(ctx, ACTIVE * M * sizeof *val);
+    unit_expect(lac_device_upload(ctx, idx, list, sizeof list), LAC_OK, "upload");
+    cuda_host_count(ctx, &a, 200);
+    standin.nnz = 200;
+    unit_expect(lac_meta_attach_active(a.meta, ACTIVE, idx, val), LAC_OK, "attach");
+    a.buf = NULL;
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_listed");
+    EXPECT(l, "p.m p.n p.k s.rs s.cs s.dt p.ldw", M, 300, ACTIVE, 1, M, LAC_F32, 300);
+    expect_pointer(l, "list", idx);
+    expect_pointer(l, "s.data", val);
+    expect_bytes("event", "left", &a, &b, &c, cuda_host_piece(lac_cuda_event_slots_bytes(M, K)));
+    /* W by columns, all of it: the list is expanded */
+    lac_obj_t columns = cuda_host_columns(ctx, K, 300);
+    l = cuda_host_launch(ctx, "event", &a, &columns, &c, "lac_cuda_event_listed");
+    EXPECT(l, "p.order", LAC_CUDA_COLS);
+}
+
+/* csr: rows of a frozen operand are kept, of another built for the call; a short W by spmm_narrow. */
+static void test_csr_narrow(void **state)
+{
+    (void)state;
+    lac_dim_t m = 3000, k = 2000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, 64), c = cuda_host_rows(ctx, m, 64);
+    cuda_host_count(ctx, &a, 60000);
+    int64_t rows = cuda_host_piece(8 * (m + 1)) + 2 * cuda_host_piece(4 * m * k) +
+                   cuda_host_piece(lac_cuda_csr_bytes(m));
+    expect_bytes("csr", "left", &a, &b, &c, rows);
+    const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_spmm_narrow");
+    EXPECT(l, "p.m p.n p.k p.ldw p.order s.nnz", m, 64, k, 64, LAC_CUDA_ROWS, 60000);
+    const standin_launch_t *ptr = standin_find("lac_cuda_csr_ptr", 0),
+                           *fill = standin_find("lac_cuda_csr_fill", 0);
+    assert_true(ptr && fill && ptr < fill && fill < l);
+    expect_pointer(fill, "ptr", standin_pointer(l, "s.ptr"));
+    expect_pointer(fill, "idx", standin_pointer(l, "s.idx"));
+    expect_pointer(fill, "val", standin_pointer(l, "s.val"));
+    expect_pointer(ptr, "s.data", a.buf);
+    /* pieces of the workspace do not overlap */
+    int64_t at[] = {standin_offset(standin_pointer(ptr, "ptr")), standin_offset(standin_pointer(fill, "idx")),
+                    standin_offset(standin_pointer(fill, "val")),
+                    standin_offset(standin_pointer(ptr, "workspace"))};
+    int64_t long_[] = {cuda_host_piece(8 * (m + 1)), cuda_host_piece(4 * m * k), cuda_host_piece(4 * m * k)};
+    for (int i = 0; i < 3; i++) assert_int_equal(at[i] + long_[i], at[i + 1]);
+    /* bytes have no values, and room for none */
+    lac_obj_t u = cuda_host_matrix(ctx, LAC_U8, m, k, k, 1, 0);
+    cuda_host_count(ctx, &u, 60000);
+    expect_bytes("csr", "left", &u, &b, &c, rows - cuda_host_piece(4 * m * k));
+    l = cuda_host_launch(ctx, "csr", &u, &b, &c, "lac_cuda_spmm_narrow");
+    expect_pointer(l, "s.val", NULL);
+    /* 65 columns are too many; by columns, 64 are read as they lie */
+    lac_obj_t b65 = cuda_host_rows(ctx, k, 65), c65 = cuda_host_rows(ctx, m, 65),
+              bc = cuda_host_columns(ctx, k, 64);
+    cuda_host_launch(ctx, "csr", &a, &b65, &c65, "lac_cuda_event_csr");
+    l = cuda_host_launch(ctx, "csr", &a, &bc, &c, "lac_cuda_spmm_narrow");
+    EXPECT(l, "p.ldw p.order", k, LAC_CUDA_COLS);
+}
+
+static void test_csr_kept(void **state)
+{
+    (void)state;
+    lac_dim_t m = 3000, k = 2000, n = 64;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    cuda_host_freeze(ctx, &a, 60000);
+    expect_bytes("csr", "left", &a, &b, &c, 8 * 60000 + 8 * (m + 1));
+    const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_spmm_narrow");
+    EXPECT(l, "s.nnz", 60000);
+    assert_int_equal(standin_count("lac_cuda_csr_fill"), 1);
+    assert_int_equal(meta_bytes(&a), 8 * 60000 + 8 * (m + 1));
+    const void *kept = standin_pointer(l, "s.idx");
+    l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_spmm_narrow");
+    expect_pointer(l, "s.idx", kept);
+    assert_int_equal(standin_count("lac_cuda_csr_fill"), 0);
+    /* the columns of the same matrix are another format, built of its buffer or of the rows */
+    a.trans = LAC_TRANS;
+    lac_obj_t bt = cuda_host_rows(ctx, m, n), ct = cuda_host_rows(ctx, k, n);
+    l = cuda_host_launch(ctx, "csr", &a, &bt, &ct, "lac_cuda_spmm_narrow");
+    EXPECT(l, "p.m p.k s.nnz", k, m, 60000);
+}
+
+/* Long sides: steps where they are predicted to win; wide slices for many rows of few nonzeros; a gather
+ * otherwise, and where the device has no room for steps. */
+static void test_csr_long(void **state)
+{
+    (void)state;
+    static const struct {
+        lac_dim_t m, k, n;
+        int64_t nnz;
+        const char *name;
+    } cases[] = {
+        {4096, 4096, 4096, 838861, "lac_cuda_csr_long"},  /* 5 %                          */
+        {4096, 4096, 4096, 16777, "lac_cuda_spmm_wide"},  /* 0.1 %                        */
+        {127, 4096, 4096, 26000, "lac_cuda_event_csr"},   /* one row fewer than a tile    */
+        {4096, 4096, 252, 838861, "lac_cuda_event_csr"},  /* fewer columns than one       */
+        {4096, 4096, 4094, 838861, "lac_cuda_event_csr"}, /* rows of W not on 16 bytes    */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lac_dim_t m = cases[i].m, k = cases[i].k, n = cases[i].n;
+        lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+        cuda_host_freeze(ctx, &a, cases[i].nnz);
+        const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, cases[i].name);
+        EXPECT(l, "p.m p.n p.k p.ldw p.order", m, n, k, n, LAC_CUDA_ROWS);
+        if (i > 0) continue;
+        const standin_launch_t *made = standin_find("lac_cuda_schedule", 0);
+        assert_non_null(made);
+        EXPECT(made, "m k s.nnz", m, k, cases[i].nnz);
+        expect_pointer(l, "steps", standin_pointer(made, "steps"));
+        assert_int_equal(standin_extent(standin_pointer(l, "steps")),
+                         lac_cuda_schedule_bytes(m, k, cases[i].nnz));
+        cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_csr_long");
+        assert_int_equal(standin_count("lac_cuda_schedule"), 0);
+        int64_t rows = 8 * cases[i].nnz + 8 * (m + 1), steps = lac_cuda_schedule_bytes(m, k, cases[i].nnz);
+        expect_bytes("csr", "left", &a, &b, &c,
+                     rows + steps + cuda_host_piece(lac_cuda_csr_long_bytes(m, n, k)));
+        assert_int_equal(meta_bytes(&a), rows + steps);
+    }
+}
+
+/* Steps of an operand that may change are made for the call, behind W and before the rows. */
+static void test_csr_once(void **state)
+{
+    (void)state;
+    lac_dim_t m = 2048, k = 2048, n = 2048;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_columns(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    cuda_host_count(ctx, &a, m * k / 20);
+    const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_csr_long");
+    const standin_launch_t *turned = standin_find("lac_cuda_copy", 0),
+                           *made = standin_find("lac_cuda_schedule", 0),
+                           *ptr = standin_find("lac_cuda_csr_ptr", 0);
+    assert_true(turned && made && ptr);
+    int64_t w = cuda_host_piece(4 * k * n), steps = cuda_host_piece(lac_cuda_schedule_bytes(m, k, m * k)),
+            scratch = cuda_host_piece(lac_cuda_schedule_scratch(m)),
+            partial = cuda_host_piece(lac_cuda_csr_long_bytes(m, n, k));
+    expect_pointer(l, "p.w", standin_pointer(turned, "out"));
+    EXPECT(turned, "x.rows x.cols x.rs x.cs rs cs", k, n, 1, k, n, 1);
+    EXPECT(l, "p.ldw p.order", n, LAC_CUDA_ROWS);
+    expect_pointer(l, "steps", standin_pointer(made, "steps"));
+    assert_int_equal(standin_offset(standin_pointer(l, "p.w")), 0);
+    assert_int_equal(standin_offset(standin_pointer(l, "steps")), w);
+    assert_int_equal(standin_offset(standin_pointer(made, "workspace")), w + steps);
+    assert_int_equal(standin_offset(standin_pointer(l, "workspace")), w + steps + scratch);
+    assert_int_equal(standin_offset(standin_pointer(ptr, "ptr")), w + steps + scratch + partial);
+    int64_t rows = cuda_host_piece(8 * (m + 1)) + 2 * cuda_host_piece(4 * m * k) +
+                   cuda_host_piece(lac_cuda_csr_bytes(m));
+    expect_bytes("csr", "left", &a, &b, &c, w + steps + scratch + partial + rows);
+}
+
+/* A device with less shared memory has no steps. */
+static void test_csr_without_room(void **state)
+{
+    (void)state;
+    cuda_host_close(ctx);
+    standin_reset();
+    standin.shared = 100 * 1024;
+    unit_expect(lac_ctx_create_cuda(&ctx, 0, LAC_STREAM_NEW), LAC_OK, "lac_ctx_create_cuda");
+    lac_obj_t a = cuda_host_rows(ctx, 4096, 4096), b = cuda_host_rows(ctx, 4096, 4096),
+              c = cuda_host_rows(ctx, 4096, 4096);
+    cuda_host_freeze(ctx, &a, 838861);
+    cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_event_csr");
+    assert_int_equal(standin_count("lac_cuda_schedule"), 0);
+}
+
+/* bitmask: a frozen S, its bits and packed values. */
+static void test_bitmask(void **state)
+{
+    (void)state;
+    lac_dim_t m = 700, k = 500;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, 8), c = cuda_host_rows(ctx, m, 8);
+    cuda_host_freeze(ctx, &a, 175000);
+    expect_bytes("bitmask", "left", &a, &b, &c, 4 * 175000 + 8 * m * (1 + 8));
+    const standin_launch_t *l = cuda_host_launch(ctx, "bitmask", &a, &b, &c, "lac_cuda_bitmask");
+    EXPECT(l, "p.m p.n p.k p.ldw p.order s.words", m, 8, k, 8, LAC_CUDA_ROWS, 8);
+    lac_obj_t bc = cuda_host_columns(ctx, k, 8), b1 = cuda_host_columns(ctx, k, 1),
+              c1 = cuda_host_rows(ctx, m, 1);
+    EXPECT(cuda_host_launch(ctx, "bitmask", &a, &bc, &c, "lac_cuda_bitmask"), "p.ldw p.order", k,
+           LAC_CUDA_COLS);
+    EXPECT(cuda_host_launch(ctx, "bitmask", &a, &b1, &c1, "lac_cuda_bitmask"), "p.ldw p.order", k,
+           LAC_CUDA_COLS);
+    assert_int_equal(standin_count("lac_cuda_fill_bits"), 0);
+    lac_obj_t b64 = cuda_host_rows(ctx, k, 64), c64 = cuda_host_rows(ctx, m, 64),
+              b65 = cuda_host_rows(ctx, k, 65), c65 = cuda_host_rows(ctx, m, 65);
+    assert_true(cuda_host_bytes(ctx, "bitmask", "left", &a, &b64, &c64) >= 0);
+    assert_int_equal(cuda_host_bytes(ctx, "bitmask", "left", &a, &b65, &c65), -1);
+    /* sixteen columns are two passes, nine one and a narrow one */
+    lac_obj_t b16 = cuda_host_rows(ctx, k, 16), c16 = cuda_host_rows(ctx, m, 16),
+              b9 = cuda_host_rows(ctx, k, 9), c9 = cuda_host_rows(ctx, m, 9);
+    double eight = cuda_host_cost(ctx, "bitmask", "left", &a, &b, &c),
+           sixteen = cuda_host_cost(ctx, "bitmask", "left", &a, &b16, &c16),
+           one = cuda_host_cost(ctx, "bitmask", "left", &a, &b1, &c1),
+           nine = cuda_host_cost(ctx, "bitmask", "left", &a, &b9, &c9);
+    assert_true(fabs(sixteen - 2.0 - 2.0 * (eight - 2.0)) < 1e-9);
+    assert_true(fabs(nine - 2.0 - (eight - 2.0) - (one - 2.0)) < 1e-9);
+}
+
+/* tiles: S is packed in the call or kept, W is read by aligned rows or transposed. */
+static void test_tiles(void **state)
+{
+    (void)state;
+    lac_dim_t m = 1024, k = 768, n = 512;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
+              bc = cuda_host_columns(ctx, k, n);
+    cuda_host_count(ctx, &a, m * k / 2);
+    int64_t own = cuda_host_piece(lac_cuda_tiles_bytes(m, n, k, false));
+    expect_bytes("tiles", "left", &a, &b, &c, own);
+    const standin_launch_t *l = cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run");
+    EXPECT(l, "p.m p.n p.k p.ars p.acs p.ldb p.crs p.ccs p.portable", m, n, k, k, 1, n, n, 1, 0);
+    expect_pointer(l, "p.a", a.buf);
+    expect_pointer(l, "p.b", b.buf);
+    expect_pointer(l, "p.c", c.buf);
+    expect_pointer(l, "p.packed", NULL);
+    expect_pointer(l, "p.bits", NULL);
+    assert_int_equal(standin_offset(standin_pointer(l, "workspace")), 0);
+    expect_bytes("tiles", "left", &a, &bc, &c, own + cuda_host_piece(4 * k * n));
+    l = cuda_host_launch(ctx, "tiles", &a, &bc, &c, "lac_cuda_tiles_run");
+    const standin_launch_t *turned = standin_find("lac_cuda_copy", 0);
+    assert_non_null(turned);
+    expect_pointer(l, "p.b", standin_pointer(turned, "out"));
+    assert_int_equal(standin_offset(standin_pointer(turned, "out")), own);
+    /* rows that do not begin on 16 bytes: 511 columns, or a buffer that is off by one */
+    lac_obj_t odd = cuda_host_rows(ctx, k, n - 1), co = cuda_host_rows(ctx, m, n - 1),
+              off = cuda_host_matrix(ctx, LAC_F32, k, n, n, 1, 1);
+    l = cuda_host_launch(ctx, "tiles", &a, &odd, &co, "lac_cuda_tiles_run");
+    EXPECT(l, "p.ldb", n);
+    EXPECT(standin_find("lac_cuda_copy", 0), "x.rows x.cols rs cs", k, n - 1, n, 1);
+    cuda_host_launch(ctx, "tiles", &a, &off, &c, "lac_cuda_tiles_run");
+    assert_int_equal(standin_count("lac_cuda_copy"), 1);
+    /* a sparse right side */
+    lac_obj_t d = cuda_host_rows(ctx, n, m), f = cuda_host_rows(ctx, m, k);
+    cuda_host_count(ctx, &f, m * k / 2);
+    lac_obj_t g = cuda_host_columns(ctx, n, k);
+    l = cuda_host_launch(ctx, "tiles", &d, &f, &g, "lac_cuda_tiles_run");
+    EXPECT(l, "p.m p.n p.k p.ars p.acs p.crs p.ccs", k, n, m, 1, k, n, 1);
+}
+
+static void test_tiles_kept(void **state)
+{
+    (void)state;
+    lac_dim_t m = 1024, k = 768, n = 512;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    cuda_host_freeze(ctx, &a, m * k / 2);
+    standin.room = 17;
+    int64_t most = lac_cuda_tiles_packed_bytes(m, k, lac_cuda_tiles_room(k));
+    expect_bytes("tiles", "left", &a, &b, &c, most + cuda_host_piece(lac_cuda_tiles_bytes(m, n, k, true)));
+    const standin_launch_t *l = cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run");
+    assert_int_equal(standin_count("lac_cuda_tiles_pack"), 2);
+    EXPECT(standin_find("lac_cuda_tiles_pack", 0), "room", lac_cuda_tiles_room(k));
+    EXPECT(standin_find("lac_cuda_tiles_pack", 1), "room", 17);
+    EXPECT(l, "p.room", 17);
+    expect_pointer(l, "p.packed", standin_pointer(standin_find("lac_cuda_tiles_pack", 1), "memory"));
+    assert_int_equal(meta_bytes(&a), lac_cuda_tiles_packed_bytes(m, k, 17));
+    expect_bytes("tiles", "left", &a, &b, &c,
+                 lac_cuda_tiles_packed_bytes(m, k, 17) +
+                     cuda_host_piece(lac_cuda_tiles_bytes(m, n, k, true)));
+    cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run");
+    assert_int_equal(standin_count("lac_cuda_tiles_pack"), 0);
+    /* an S that is nearly empty: its active steps, and four */
+    lac_obj_t d = cuda_host_rows(ctx, m, 4096), e = cuda_host_rows(ctx, 4096, n);
+    cuda_host_freeze(ctx, &d, 1024); /* 1 in 4096: a fraction of 0.0078 of k in 32 rows is one step */
+    expect_bytes("tiles", "left", &d, &e, &c,
+                 lac_cuda_tiles_packed_bytes(m, 4096, 1 + 4) +
+                     cuda_host_piece(lac_cuda_tiles_bytes(m, n, 4096, true)));
+}
+
+/* Refusals of the tiles at their bounds. */
+static void test_tiles_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        lac_dim_t k;
+        bool fits;
+    } cases[] = {{15, false}, {16, true}, {1 << 18, true}, {(1 << 18) + 1, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lac_dim_t k = cases[i].k;
+        lac_obj_t a = cuda_host_rows(ctx, 8, k), b = cuda_host_rows(ctx, k, 8), c = cuda_host_rows(ctx, 8, 8);
+        cuda_host_count(ctx, &a, k);
+        assert_int_equal(cuda_host_bytes(ctx, "tiles", "left", &a, &b, &c) >= 0, cases[i].fits);
+    }
+}
+
+/* The event route's limits: rows of S, and what has no unit stride. */
+static void test_event_bounds(void **state)
+{
+    (void)state;
+    lac_obj_t b = cuda_host_rows(ctx, 100, 40), a = cuda_host_rows(ctx, 4096, 100),
+              c = cuda_host_rows(ctx, 4096, 40), a1 = cuda_host_rows(ctx, 4097, 100),
+              c1 = cuda_host_rows(ctx, 4097, 40), x = cuda_host_matrix(ctx, LAC_F32, 100, 40, 80, 2, 0);
+    cuda_host_count(ctx, &a, 4096);
+    cuda_host_count(ctx, &a1, 4096);
+    assert_true(cuda_host_bytes(ctx, "event", "left", &a, &b, &c) >= 0);
+    assert_int_equal(cuda_host_bytes(ctx, "event", "left", &a1, &b, &c1), -1);
+    assert_int_equal(cuda_host_bytes(ctx, "event", "left", &a, &x, &c), -1);
+}
+
+/* cuBLAS: by rows the transposed product, by columns as it is; else into the workspace, then added. */
+static void test_dense(void **state)
+{
+    (void)state;
+    lac_dim_t m = 30, n = 40, k = 50;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_columns(ctx, k, n),
+              c = cuda_host_columns(ctx, m, n), r = cuda_host_rows(ctx, m, n),
+              s = cuda_host_matrix(ctx, LAC_F32, m, n, 2 * n, 2, 0);
+    int64_t workspace = 64 << 20;
+    expect_bytes("dense", "", &a, &b, &c, workspace);
+    const standin_launch_t *l = cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSgemm_64");
+    EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, m, n, k, k, k, m);
+    expect_pointer(l, "a", a.buf), expect_pointer(l, "b", b.buf), expect_pointer(l, "c", c.buf);
+    assert_true(standin_real(l, "alpha") == 1.5 && standin_real(l, "beta") == 0.25);
+    assert_int_equal(standin_count("cublasCreate"), 1);
+    const standin_launch_t *set = standin_find("cublasSetWorkspace", 0),
+                           *stream = standin_find("cublasSetStream", 0);
+    assert_true(set && stream && stream < set); /* setting the stream resets the workspace */
+    EXPECT(set, "bytes", workspace);
+    assert_ptr_equal(stream->stream, lac_device_stream(ctx));
+    l = cuda_host_launch(ctx, "dense", &a, &b, &r, "cublasSgemm_64");
+    EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, n, m, k, k, k, n);
+    expect_pointer(l, "a", b.buf), expect_pointer(l, "b", a.buf);
+    assert_int_equal(standin_count("cublasCreate"), 0);
+    expect_bytes("dense", "", &a, &b, &s, workspace + cuda_host_piece(4 * m * n));
+    l = cuda_host_launch(ctx, "dense", &a, &b, &s, "cublasSgemm_64");
+    EXPECT(l, "ldc", n);
+    assert_true(standin_real(l, "beta") == 0.0);
+    const standin_launch_t *added = standin_find("lac_cuda_copy", 0);
+    assert_non_null(added);
+    expect_pointer(added, "x.data", standin_pointer(l, "c"));
+    EXPECT(added, "x.rows x.cols x.rs x.cs rs cs", m, n, n, 1, 2 * n, 2);
+    assert_true(standin_real(added, "beta") == 0.25);
+    /* an operand without a unit stride, and one of bytes, are copied first */
+    lac_obj_t wide = cuda_host_matrix(ctx, LAC_F32, m, k, 2 * k, 2, 0),
+              u = cuda_host_matrix(ctx, LAC_U8, m, k, k, 1, 0);
+    expect_bytes("dense", "", &wide, &b, &c, workspace + cuda_host_piece(4 * m * k));
+    l = cuda_host_launch(ctx, "dense", &wide, &b, &c, "cublasSgemm_64");
+    expect_pointer(l, "a", standin_pointer(standin_find("lac_cuda_copy", 0), "out"));
+    EXPECT(l, "lda ta", k, 1);
+    l = cuda_host_launch(ctx, "dense", &u, &b, &c, "cublasSgemm_64");
+    EXPECT(standin_find("lac_cuda_copy", 0), "x.dt rs", LAC_U8, k);
+    /* a mode that is asked for is set once, and taken back */
+    unit_expect(lac_ctx_set(ctx, "math", "pedantic"), LAC_OK, "math");
+    cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSetMathMode");
+    EXPECT(standin_find("cublasSetMathMode", 0), "mode", 2);
+    cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSgemm_64");
+    assert_int_equal(standin_count("cublasSetMathMode"), 0);
+    unit_expect(lac_ctx_set(ctx, "math", "tf32"), LAC_OK, "math");
+    EXPECT(cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSetMathMode"), "mode", 3);
+}
+
+/* Beyond 2^29, k goes in pieces that add up: beta counts once. */
+static void test_dense_long(void **state)
+{
+    (void)state;
+    lac_dim_t k = ((lac_dim_t)1 << 29) + 100;
+    lac_obj_t a = cuda_host_rows(ctx, 1, k), b = cuda_host_columns(ctx, k, 1), c = cuda_host_rows(ctx, 1, 1);
+    const standin_launch_t *l = cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSgemm_64");
+    assert_int_equal(standin_count("cublasSgemm_64"), 2);
+    EXPECT(l, "k", (lac_dim_t)1 << 29);
+    assert_true(standin_real(l, "beta") == 0.25);
+    l = standin_find("cublasSgemm_64", 1);
+    EXPECT(l, "k", 100);
+    assert_true(standin_real(l, "beta") == 1.0 && standin_real(l, "alpha") == 1.5);
+    assert_int_equal(standin_offset(standin_pointer(l, "a")), (int64_t)4 << 29);
+}
+
+/* Scalars on the device are read there; by cuBLAS in that mode, which is taken back. */
+static void test_scalars(void **state)
+{
+    (void)state;
+    lac_dim_t m = 10, n = 300, k = 5000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    float *scalar = cuda_host_memory(ctx, 2 * sizeof *scalar);
+    cuda_host_count(ctx, &a, 500);
+    lac_call_opts_t call = {.size = sizeof call, .route = "event", .scalars = LAC_DEVICE};
+    standin_forget();
+    unit_expect(lac_gemm_ex(ctx, scalar, &a, &b, scalar + 1, &c, &call), LAC_OK, "event");
+    const standin_launch_t *l = standin_find("lac_cuda_event_fused", 0);
+    expect_pointer(l, "p.alpha.device", scalar);
+    expect_pointer(l, "p.beta.device", scalar + 1);
+    call.route = "dense";
+    unit_expect(lac_gemm_ex(ctx, scalar, &a, &b, scalar + 1, &c, &call), LAC_OK, "dense");
+    EXPECT(standin_find("cublasSetPointerMode", 0), "mode", 1);
+    EXPECT(standin_find("cublasSetPointerMode", 1), "mode", 0);
+}
+
+/* alpha = 0, k = 0: C is scaled, and left alone where beta is 1. */
 static void test_trivial(void **state)
 {
     (void)state;
-    lac_ctx_t *ctx = cuda_host_ctx();
-    lac_obj_t a = cuda_host_rows(ctx, 10, 500), b = cuda_host_rows(ctx, 500, 300),
-              c = cuda_host_rows(ctx, 10, 300);
-    cuda_host_count(ctx, &a, 50);
-    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused");
-    assert_int_equal(standin_integer(l, "p.m"), 10);
-    cuda_host_close(ctx);
+    lac_obj_t a = cuda_host_rows(ctx, 10, 50), b = cuda_host_rows(ctx, 50, 30),
+              c = cuda_host_rows(ctx, 10, 30);
+    unit_expect(cuda_host_gemm(ctx, NULL, 0.0f, &a, &b, 0.5f, &c), LAC_OK, "alpha = 0");
+    const standin_launch_t *l = standin_find("lac_cuda_scale", 0);
+    EXPECT(l, "rows cols rs cs", 10, 30, 30, 1);
+    assert_true(standin_real(l, "beta.value") == 0.5);
+    unit_expect(cuda_host_gemm(ctx, NULL, 0.0f, &a, &b, 1.0f, &c), LAC_OK, "beta = 1");
+    assert_int_equal(standin_count("lac_cuda_scale"), 0);
+}
+
+/* The reference reads either type and any strides; what has no buffer is expanded first. */
+static void test_reference(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 10, 50), b = cuda_host_matrix(ctx, LAC_F32, 50, 30, 60, 2, 0),
+              c = cuda_host_rows(ctx, 10, 30);
+    expect_bytes("reference", "", &a, &b, &c, 0);
+    const standin_launch_t *l = cuda_host_launch(ctx, "reference", &a, &b, &c, "lac_cuda_gemm_f64");
+    EXPECT(l, "m n k a.rows a.cols a.rs b.rs b.cs rs cs", 10, 30, 50, 10, 50, 50, 60, 2, 30, 1);
+    cuda_host_csr(ctx, &a, 5);
+    expect_bytes("reference", "", &a, &b, &c, cuda_host_piece(4 * 10 * 50));
+    l = cuda_host_launch(ctx, "reference", &a, &b, &c, "lac_cuda_gemm_f64");
+    const standin_launch_t *expanded = standin_find("lac_cuda_densify_compressed", 0);
+    assert_non_null(expanded);
+    EXPECT(expanded, "majors major_stride minor_stride", 10, 50, 1);
+    expect_pointer(l, "a.data", standin_pointer(expanded, "out"));
+    assert_int_equal(standin.memsets > 0, 1);
+}
+
+/* Bias and threshold: on the side of the output that they belong to, also where the product is transposed. */
+static void test_epilogue(void **state)
+{
+    (void)state;
+    lac_dim_t m = 40, n = 30, k = 5000;
+    float *bias = cuda_host_memory(ctx, 40 * sizeof *bias);
+    lac_obj_t left = cuda_host_rows(ctx, m, k), w = cuda_host_rows(ctx, k, n),
+              right = cuda_host_columns(ctx, k, n), v = cuda_host_columns(ctx, m, k),
+              c = cuda_host_rows(ctx, m, n);
+    cuda_host_count(ctx, &left, m * k / 100);
+    cuda_host_count(ctx, &right, k * n / 100);
+    for (int per_row = 0; per_row < 2; per_row++)
+        for (int side = 0; side < 2; side++) {
+            lac_epilogue_t epilogue = {
+                .size = sizeof epilogue, .bias = bias, .bias_per_row = per_row, .act = LAC_ACT_RELU};
+            lac_call_opts_t call = {.size = sizeof call, .route = "event"};
+            float alpha = 1.0f, beta = 0.0f;
+            standin_forget();
+            unit_expect(lac_gemm_epilogue(ctx, &alpha, side ? &v : &left, side ? &right : &w, &beta, &c,
+                                          &epilogue, &call),
+                        LAC_OK, "lac_gemm_epilogue");
+            const standin_launch_t *l = standin_find("lac_cuda_event_slots", 0);
+            assert_non_null(l);
+            EXPECT(l, "p.epilogue.any p.epilogue.of_rows p.epilogue.magnitude", 1, per_row != side, 0);
+            expect_pointer(l, "p.epilogue.bias", bias);
+            assert_true(standin_real(l, "p.epilogue.limit") == 0.0);
+            assert_int_equal(standin_count("lac_cuda_epilogue_pass"), 0);
+            call.route = "dense"; /* which does not: a pass follows */
+            standin_forget();
+            unit_expect(lac_gemm_epilogue(ctx, &alpha, &left, &w, &beta, &c, &epilogue, &call), LAC_OK,
+                        "dense");
+            l = standin_find("lac_cuda_epilogue_pass", 0);
+            assert_non_null(l);
+            EXPECT(l, "f.m f.n f.rs f.cs f.epilogue.of_rows", m, n, n, 1, per_row);
+        }
+}
+
+/* cuSPARSE: rows with their number, B and C by aligned rows; kept for a frozen operand. */
+static void test_cusparse(void **state)
+{
+    (void)state;
+    lac_dim_t m = 3000, k = 2000, n = 64;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
+              bc = cuda_host_columns(ctx, k, n), cc = cuda_host_columns(ctx, m, n);
+    cuda_host_freeze(ctx, &a, 60000);
+    int64_t rows = 8 * 60000 + 8 * (m + 1), buffer = (64 << 10) + 4 * (m + 1);
+    expect_bytes("cusparse", "left", &a, &b, &c, rows + buffer);
+    expect_bytes("cusparse", "left", &a, &bc, &cc,
+                 rows + buffer + cuda_host_piece(4 * k * n) + cuda_host_piece(4 * m * n));
+    const standin_launch_t *l = cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+    assert_true(standin_real(l, "alpha") == 1.5 && standin_real(l, "beta") == 0.25);
+    EXPECT(standin_find("cusparseCreateCsr", 0), "rows cols nnz types", m, k, 60000, 2 * 1000 + 2 * 100);
+    EXPECT(standin_find("cusparseCreateDnMat", 0), "rows cols ld types", k, n, n, 2);
+    EXPECT(standin_find("cusparseCreateDnMat", 1), "rows cols ld types", m, n, n, 2);
+    expect_pointer(standin_find("cusparseDnMatSetValues", 0), "values", b.buf);
+    expect_pointer(standin_find("cusparseDnMatSetValues", 1), "values", c.buf);
+    cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+    assert_int_equal(standin_count("cusparseSpMM_preprocess"), 0); /* kept */
+    l = cuda_host_launch(ctx, "cusparse", &a, &bc, &cc, "cusparseSpMM");
+    assert_true(standin_real(l, "beta") == 0.0);
+    const standin_launch_t *in = standin_find("lac_cuda_copy", 0), *out = standin_find("lac_cuda_copy", 1);
+    assert_true(in && out);
+    expect_pointer(in, "x.data", bc.buf);
+    expect_pointer(out, "out", cc.buf);
+    assert_true(standin_real(out, "beta") == 0.25);
+    /* an operand that may change: counted first, nothing kept */
+    lac_obj_t changing = cuda_host_rows(ctx, m, k);
+    cuda_host_count(ctx, &changing, 60000);
+    standin.nnz = 70000;
+    cuda_host_launch(ctx, "cusparse", &changing, &b, &c, "cusparseSpMM");
+    EXPECT(standin_find("cusparseCreateCsr", 0), "nnz", 70000);
+    assert_int_equal(standin_count("cusparseDestroySpMat"), 1);
+    assert_int_equal(standin_count("cusparseDestroyDnMat"), 2);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trivial)};
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(event_fuses),  TEST(event_right),      TEST(event_columns), TEST(event_copies),
+        TEST(event_given),  TEST(event_bytes),      TEST(event_pair),    TEST(event_list),
+        TEST(event_bounds), TEST(csr_narrow),       TEST(csr_kept),      TEST(csr_long),
+        TEST(csr_once),     TEST(csr_without_room), TEST(bitmask),       TEST(tiles),
+        TEST(tiles_kept),   TEST(tiles_bounds),     TEST(dense),         TEST(dense_long),
+        TEST(scalars),      TEST(trivial),          TEST(reference),     TEST(epilogue),
+        TEST(cusparse)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
