@@ -288,8 +288,7 @@ static bool asks_for_bits(const lac_ctx_t *ctx, const lac_epilogue_t *e)
     return e->formats && by_rows && ctx->backend->scan_bits;
 }
 
-static lac_epilogue_args_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_problem_t *p,
-                                    const lac_obj_t *c)
+static lac_epilogue_args_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_obj_t *c)
 {
     bool all = e->act == LAC_ACT_NONE;
     return (lac_epilogue_args_t){.any = !all || e->bias,
@@ -299,7 +298,6 @@ static lac_epilogue_args_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *
                                  .limit = all                      ? NAN
                                           : e->act == LAC_ACT_RELU ? 0.0f
                                                                    : e->threshold,
-                                 .pass_us = pass_us(ctx, p),
                                  .bits = asks_for_bits(ctx, e),
                                  .bits_transposed = c->trans == LAC_TRANS};
 }
@@ -350,8 +348,9 @@ lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj
     if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (!status) status = check_epilogue(ctx, &e, a, b, c);
     if (status) return status;
-    p.epilogue = describe(ctx, &e, &p, c);
-    if (p.epilogue.any) p.site_bits |= LAC_SITE_EPILOGUE;
+    p.epilogue = describe(ctx, &e, c);
+    p.account.epilogue_us = pass_us(ctx, &p);
+    if (p.epilogue.any) p.account.site_bits |= LAC_SITE_EPILOGUE;
     status = lac_run_call(ctx, &p, &settings, &request, call);
     if (status || request.declined) return status;
     if (c->meta) lac_meta_renew(c->meta, formats_of(e.formats));

@@ -121,9 +121,9 @@ static int computed(lac_ctx_t *ctx, float alpha, lac_obj_t *a, lac_obj_t *b, flo
     int token = lac_enter(ctx);
     lac_known_t known = lac_known_take(ctx, a, b);
     lac_problem_describe(&p, alpha, a, b, beta, c);
-    p.callers_blas = true;
-    p.extra_us = residual ? adding_us(ctx, residual, &p) : 0.0;
-    p.site_bits = residual ? LAC_SITE_ADDS : 0;
+    p.terms.callers_blas = true;
+    p.account.extra_us = residual ? adding_us(ctx, residual, &p) : 0.0;
+    p.account.site_bits = residual ? LAC_SITE_ADDS : 0;
     lac_status_t status = lac_dispatch(ctx, &p, &request);
     if (!status && !request.declined && residual) status = lac_residual_queue(ctx, residual, &p);
     lac_known_give_back(&known);
@@ -160,7 +160,7 @@ static bool is_first(lac_ctx_t *ctx, const lac_site_key_t *at, float alpha, cons
     lac_problem_t p = {.m = at->m, .n = at->n, .k = at->k, .alpha = alpha, .c = c, .crs = 1, .ccs = ldc};
     p.a = (lac_operand_t){.density = -1.0, .k_active = -1.0, .rs = at->ars, .cs = at->acs, .buf = a};
     p.b = (lac_operand_t){.density = -1.0, .k_active = -1.0, .rs = at->brs, .cs = at->bcs, .buf = b};
-    p.density_limit = -1.0;
+    p.terms.density_limit = -1.0;
     return lac_dispatch_first(ctx, &p, symbol, at->caller);
 }
 
@@ -342,8 +342,8 @@ int lac_try_sgemm_strided(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_di
               oc = lac_column_obj(space, LAC_NO_TRANS, m, n, c, 1, ldc);
     if (lac_check_product(&oa, &ob, &oc)) return 0;
     lac_problem_describe(&p, alpha, &oa, &ob, beta, &oc);
-    p.site_bits = bits;
-    p.extra_us = alone_us(ctx, &p, batch->count);
+    p.account.site_bits = bits;
+    p.account.extra_us = alone_us(ctx, &p, batch->count);
     int token = lac_enter(ctx);
     lac_status_t status = lac_dispatch(ctx, &p, &request);
     bool served = !status && !request.declined;

@@ -143,8 +143,8 @@ int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *pr
         return 0;
     }
     lac_problem_describe(&p, x->alpha, &a, &b, x->beta, &c);
-    p.math = ctx->policy.math;
-    p.strict_nan = ctx->policy.strict_nan;
+    p.settings.math = ctx->policy.math;
+    p.settings.strict_nan = ctx->policy.strict_nan;
     int token = lac_enter(ctx);
     int done = record(ctx, stream, &p, &x->residual, estimate, on_release, owner);
     lac_leave(ctx, token);

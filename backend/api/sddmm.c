@@ -152,7 +152,7 @@ static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
     }
     lac_problem_t p;
     lac_problem_describe(&p, c->alpha ? *c->alpha : 1.0f, &c->x, &c->y, c->beta ? *c->beta : 0.0f, &stored);
-    p.threads = c->ctx->policy.threads;
+    p.settings.threads = c->ctx->policy.threads;
     p.c = NULL;
     int token = lac_enter(c->ctx);
     status = backend->sddmm(c->ctx->exec, &p, format, values);

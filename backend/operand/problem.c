@@ -66,8 +66,11 @@ void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, con
                           const lac_obj_t *c)
 {
     bool c_transposed = c->trans == LAC_TRANS;
-    *p = (lac_problem_t){
-        .alpha = alpha, .beta = beta, .c = c->buf, .threads = 1, .may_copy = true, .density_limit = -1.0};
+    *p = (lac_problem_t){.alpha = alpha,
+                         .beta = beta,
+                         .c = c->buf,
+                         .settings = {.threads = 1, .may_copy = true},
+                         .terms.density_limit = -1.0};
     p->m = c_transposed ? c->n : c->m;
     p->n = c_transposed ? c->m : c->n;
     p->k = a->trans == LAC_TRANS ? a->m : a->n;

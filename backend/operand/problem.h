@@ -16,7 +16,6 @@ typedef struct lac_epilogue_args {
     bool magnitude;
     float limit;       /* NaN: all stay */
     const float *bias; /* NULL: none */
-    double pass_us;    /* of a pass over c that does it, behind a route that does not */
     bool bits;         /* which elements of c are not zero is asked for afterwards: lac_outcome_t.bits     */
     bool
         bits_transposed; /* along the columns of c: the rows of the matrix as it is stored, else along rows */
@@ -50,6 +49,31 @@ typedef struct lac_operand {
 
 typedef enum lac_math { LAC_MATH_FP32 = 0, LAC_MATH_PEDANTIC, LAC_MATH_TF32 } lac_math_t;
 
+/* What the user's settings allow a route; from the policy. */
+typedef struct lac_call_settings {
+    int threads;      /* that a route may use                                                      */
+    int blas_threads; /* that the caller's BLAS uses, as far as the environment says; 0: as many   */
+    bool strict_nan;  /* 0 * Inf and 0 * NaN must be kept                                          */
+    bool may_copy;    /* derived k-major copies of frozen operands are allowed                     */
+    lac_math_t math;
+} lac_call_settings_t;
+
+/* What the planner asks of a run. */
+typedef struct lac_run_terms {
+    bool named;           /* the route was asked for by name: the host may wait, and bits may vary    */
+    bool callers_blas;    /* the caller's own BLAS is the dense route: no other is wanted             */
+    double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
+                             never */
+} lac_run_terms_t;
+
+/* The planner's account of a call. No route reads it: what a route may depend on stands above. */
+typedef struct lac_call_account {
+    uint64_t site_bits; /* LAC_SITE_...: what else tells its site from others                              */
+    double extra_us; /* what a route that skips costs more here: work that the caller's dense call includes */
+    double epilogue_us; /* of a pass over c that does the epilogue, behind a route that does not           */
+} lac_call_account_t;
+
+/* A route's inputs are the call, its settings and its terms. */
 typedef struct lac_problem {
     lac_dim_t m, n, k;
     float alpha, beta;               /* 1 where they lie on the device        */
@@ -57,19 +81,11 @@ typedef struct lac_problem {
     lac_operand_t a, b;              /* a is m x k, b is k x n */
     float *c;
     lac_inc_t crs, ccs;
-    int threads;          /* that a route may use                                    */
-    int blas_threads;     /* that the caller's BLAS uses, as far as the environment says; 0: as many */
-    bool strict_nan;      /* 0 * Inf and 0 * NaN must be kept                        */
-    bool may_copy;        /* derived k-major copies of frozen operands are allowed   */
-    bool callers_blas;    /* the caller's own BLAS is the dense route: no other is wanted    */
-    bool named;           /* the route was asked for by name: the host may wait, and bits may vary */
-    double density_limit; /* a route that counts more than this gives up before it writes to c; negative:
-                             never */
-    lac_math_t math;
-    uint64_t site_bits; /* LAC_SITE_...: what else tells its site from others              */
-    double extra_us; /* what a route that skips costs more here: work that the caller's dense call includes */
     lac_epilogue_args_t
         epilogue; /* what follows; the caller's to do where the route does not (lac_route_fuses_epilogue) */
+    lac_call_settings_t settings;
+    lac_run_terms_t terms;
+    lac_call_account_t account;
 } lac_problem_t;
 
 /* Describes one checked operand from its view and its metadata. */

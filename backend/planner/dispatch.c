@@ -19,11 +19,11 @@
 
 static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
 {
-    p->threads = policy->threads;
-    p->blas_threads = lac_policy_blas_threads(policy);
-    p->strict_nan = policy->strict_nan;
-    p->may_copy = policy->may_copy;
-    p->math = policy->math;
+    p->settings.threads = policy->threads;
+    p->settings.blas_threads = lac_policy_blas_threads(policy);
+    p->settings.strict_nan = policy->strict_nan;
+    p->settings.may_copy = policy->may_copy;
+    p->settings.math = policy->math;
 }
 
 /* The environment's pinned backend, the call's, the context's: in this order. */
@@ -42,7 +42,7 @@ static void assume_densities(lac_problem_t *p)
 static void assume_forced(lac_problem_t *p)
 {
     assume_densities(p);
-    p->named = true;
+    p->terms.named = true;
 }
 
 /* What the cost model alone says of the route in a row. */
@@ -65,7 +65,7 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
         lac_timing_prefer(ctx, site, p, &preference);
     if (!wanted) return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
     lac_problem_t known = *p;
-    p->named = true; /* first the operand of which something is known, then any */
+    p->terms.named = true; /* first the operand of which something is known, then any */
     for (int assumed = 0; assumed < 2; assumed++) {
         if (assumed) assume_forced(p);
         lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
@@ -127,7 +127,7 @@ static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice
     double limit = side == LAC_SIDE_LEFT ? site->left.break_even : site->right.break_even;
     double chosen_at = CHOSEN_MARGIN * (side == LAC_SIDE_LEFT ? p->a.density : p->b.density);
     if (limit > 0.0 && chosen_at > limit) limit = chosen_at; /* hysteresis chose it beyond break-even */
-    if (limit > 0.0 && limit < 1.0) p->density_limit = limit;
+    if (limit > 0.0 && limit < 1.0) p->terms.density_limit = limit;
 }
 
 /* In front of another BLAS, that BLAS is the dense route, and knows best how to do nothing. Where it cannot
@@ -379,7 +379,7 @@ static void choose_single(const lac_ctx_t *ctx, const lac_problem_t *p, lac_batc
 {
     lac_preference_t preference = {.sparse_margin = ctx->policy.sparse_margin};
     lac_problem_t one = *p;
-    one.threads = 1;
+    one.settings.threads = 1;
     lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, &one, &ctx->machine, &preference);
     batch->single = choice.route;
     batch->single_us = choice.cost_us;

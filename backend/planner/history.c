@@ -51,7 +51,7 @@ static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
 {
     uint64_t types = (uint64_t)p->a.dt | (uint64_t)p->b.dt << 1 | (uint64_t)brings_fact(&p->a) << 2 |
                      (uint64_t)brings_fact(&p->b) << 3 | (p->a.frozen ? LAC_SITE_FROZEN_A : 0) |
-                     (p->b.frozen ? LAC_SITE_FROZEN_B : 0) | p->site_bits;
+                     (p->b.frozen ? LAC_SITE_FROZEN_B : 0) | p->account.site_bits;
     return (lac_site_key_t){p->m, p->n, p->k, p->a.rs, p->a.cs, p->b.rs, p->b.cs, caller, types};
 }
 

@@ -46,9 +46,9 @@ void lac_shadow_end(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p
 {
     lac_problem_t again = *p;
     lac_preference_t preference = {.forced = ctx->policy.compare};
-    again.density_limit = -1.0;
-    again.callers_blas = false; /* ours has to run */
-    again.named = true;
+    again.terms.density_limit = -1.0;
+    again.terms.callers_blas = false; /* ours has to run */
+    again.terms.named = true;
     if (again.a.density < 0) again.a.density = ASSUMED_DENSITY;
     if (again.b.density < 0) again.b.density = ASSUMED_DENSITY;
     lac_choice_t second = lac_select(ctx->routes, ctx->route_count, &again, &ctx->machine, &preference);

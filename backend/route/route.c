@@ -21,6 +21,6 @@ bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p)
 
 double lac_route_extra_us(const lac_route_t *route, const lac_problem_t *p)
 {
-    double skipped = route->role == LAC_ROLE_SPARSE ? p->extra_us : 0.0;
-    return lac_route_fuses_epilogue(route, p) ? skipped : skipped + p->epilogue.pass_us;
+    double skipped = route->role == LAC_ROLE_SPARSE ? p->account.extra_us : 0.0;
+    return lac_route_fuses_epilogue(route, p) ? skipped : skipped + p->account.epilogue_us;
 }

@@ -69,7 +69,7 @@ static lac_refusal_t refusal(const shape_t *s, const char *name, lac_side_t side
     lac_problem_t p;
     lac_meta_t *meta[2];
     describe(s, &p, meta);
-    p.named = named;
+    p.terms.named = named;
     const lac_route_t *route = row(name, side);
     lac_refusal_t answer = route->applicable(route, &p);
     lac_meta_free(meta[0]);

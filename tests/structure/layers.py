@@ -21,6 +21,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 ENVIRONMENT = re.compile(r"\b(?:secure_getenv|getenv|setenv|putenv|environ)\b")
 OPENING = re.compile(r"\b(?:dlopen|dlmopen)\s*\(")
 FUNCTION = re.compile(r"^(static inline )?[a-z_][\w *]*?[ *](\w+)\(", re.M)
+ACCOUNT = re.compile(r"(?:->|\.)account\b")
 ROUTE = re.compile(r"\blac_route_t\s+(\w+)\s*=")
 
 
@@ -160,6 +161,16 @@ def route_names_elsewhere(tree):
     return found
 
 
+def account_readers(tree):
+    """A route depends on the call, its settings and its terms; the planner's account of the call is none of these."""
+    return [
+        f"{path}: reads the planner's account of a call"
+        for path in tree.c_sources()
+        if (folder := tree.folder_of(path)) and folder.name in ("backend/host", "backend/cuda")
+        and ACCOUNT.search(tree.code(path))
+    ]
+
+
 def unused_by_the_command(tree):
     """Functions of tools/ that nothing there calls: what only tests call is theirs, not the user's command's."""
     found = []
@@ -224,6 +235,7 @@ RULES = (
     environment_readers,
     library_openers,
     route_names_elsewhere,
+    account_readers,
     unused_by_the_command,
     unlicensed_files,
     shared_spellings,

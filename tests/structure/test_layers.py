@@ -60,6 +60,8 @@ BAD = (
     (layers.route_names_elsewhere, "backend/planner/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
     (layers.route_names_elsewhere, "backend/host/route_dense.c", "const lac_route_t lac_route_dense = {0};\n"
      "const void *p = &lac_route_event;\n", "route_dense.c: names lac_route_event"),
+    (layers.account_readers, "backend/host/route_event.c", "double f(const lac_problem_t *p) { return p->account.extra_us; }\n",
+     "reads the planner's account"),
     (layers.unused_by_the_command, "tools/lacuna/clock.h", "int read_clock(void);\nint set_clock(int to);\n", "calls set_clock"),
     (layers.unused_by_the_command, "tools/lacuna/half.h", "static inline int half(int x)\n{\n    return x / 2;\n}\n", "half"),
     (layers.shared_spellings, "kernels/cuda/host_kernels.h", "", "kernels/cuda/host_kernels.h"),

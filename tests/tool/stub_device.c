@@ -77,9 +77,9 @@ static lac_refusal_t always(const lac_route_t *route, const lac_problem_t *p)
 static lac_refusal_t where_known(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return p->strict_nan        ? LAC_REFUSED_STRICT_NAN
-           : p->a.density < 0.0 ? LAC_REFUSED_DENSITY_UNKNOWN
-                                : LAC_FITS;
+    return p->settings.strict_nan ? LAC_REFUSED_STRICT_NAN
+           : p->a.density < 0.0   ? LAC_REFUSED_DENSITY_UNKNOWN
+                                  : LAC_FITS;
 }
 
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)

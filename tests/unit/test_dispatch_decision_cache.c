@@ -35,7 +35,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     (void)exec;
     ran[route->side == LAC_SIDE_LEFT]++;
-    waited = p->named;
+    waited = p->terms.named;
     out->density = p->a.density;
     return LAC_OK;
 }

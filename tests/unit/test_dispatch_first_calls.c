@@ -56,7 +56,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         double there = route->side == LAC_SIDE_LEFT ? density : 1.0;
         sparse_runs++;
         out->density = there;
-        out->declined = p->density_limit >= 0 && there > p->density_limit;
+        out->declined = p->terms.density_limit >= 0 && there > p->terms.density_limit;
         gave_up += out->declined;
         if (out->declined)
             us = fmin(us, lac_scan_us(4.0 * (double)p->m * (double)p->k,
@@ -111,7 +111,8 @@ static lac_problem_t problem(uint64_t *random)
 {
     int64_t extent[3];
     for (int i = 0; i < 3; i++) extent[i] = (int64_t)exp2((double)unit_between(random, 0, 120) / 10.0);
-    lac_problem_t p = {.m = extent[0], .n = extent[1], .k = extent[2], .alpha = 1.0f, .density_limit = -1.0};
+    lac_problem_t p = {
+        .m = extent[0], .n = extent[1], .k = extent[2], .alpha = 1.0f, .terms.density_limit = -1.0};
     p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.k, .cs = 1, .buf = (const void *)1};
     p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
     p.crs = p.n, p.ccs = 1;
@@ -134,7 +135,7 @@ static void play(double *of_dense, double *of_sparse)
             double begin = clock_us;
             call(&ctx, shapes[s]);
             lac_problem_t p = shapes[s];
-            p.threads = world.threads;
+            p.settings.threads = world.threads;
             taken[is_sparse] += clock_us - begin;
             plain[is_sparse] += truth_us(&routes[4], &p);
         }
@@ -179,7 +180,7 @@ static void test_turns(void **state)
     for (int i = 0; i < 4; i++) {
         world = (world_t){1.0, 1.0, 1, true};
         lac_ctx_t ctx = context();
-        lac_problem_t p = {.m = 10, .n = 2000, .k = 2000, .alpha = 1.0f, .density_limit = -1.0};
+        lac_problem_t p = {.m = 10, .n = 2000, .k = 2000, .alpha = 1.0f, .terms.density_limit = -1.0};
         p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.k, .cs = 1, .buf = (const void *)1};
         p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
         p.crs = p.n, p.ccs = 1;
@@ -189,7 +190,7 @@ static void test_turns(void **state)
             bool is_sparse = n % (periods[i][0] + periods[i][1]) < periods[i][0];
             density = is_sparse ? 0.005 : 1.0;
             lac_problem_t one = p;
-            one.threads = 1;
+            one.settings.threads = 1;
             double begin = clock_us, event = truth_us(&routes[0], &one), dense = truth_us(&routes[4], &one);
             call(&ctx, p);
             taken += clock_us - begin;
@@ -210,7 +211,7 @@ static void test_small_products_are_let_through(void **state)
     lac_ctx_t ctx = context();
     density = 0.01;
     for (int n = 0; n < 2000; n++) {
-        lac_problem_t p = {.m = 40, .n = 40 + n, .k = 40, .alpha = 1.0f, .density_limit = -1.0};
+        lac_problem_t p = {.m = 40, .n = 40 + n, .k = 40, .alpha = 1.0f, .terms.density_limit = -1.0};
         p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.k, .cs = 1, .buf = (const void *)1};
         p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
         p.crs = p.n, p.ccs = 1;
@@ -229,7 +230,8 @@ static void test_small_products_are_let_through(void **state)
 
 static lac_problem_t cube(int64_t n)
 {
-    lac_problem_t p = {.m = n, .n = n, .k = n, .alpha = 1.0f, .crs = n, .ccs = 1, .density_limit = -1.0};
+    lac_problem_t p = {
+        .m = n, .n = n, .k = n, .alpha = 1.0f, .crs = n, .ccs = 1, .terms.density_limit = -1.0};
     p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = n, .cs = 1, .buf = (const void *)1};
     p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = n, .cs = 1, .buf = (const void *)2};
     return p;
@@ -253,7 +255,7 @@ static void test_first_call_of_a_small_shape(void **state)
     assert_int_equal(site->declined_calls, usual->declined_calls);
     assert_int_equal(site->dense_row, usual->dense_row);
     assert_true(site->dense_us == usual->dense_us && site->spent_us == usual->spent_us);
-    assert_int_equal(site->shape.threads, world.threads);
+    assert_int_equal(site->shape.settings.threads, world.threads);
     assert_string_equal(site->symbol, "sgemm");
 
     assert_false(lac_dispatch_first(&ctx, &p, "sgemm", NULL)); /* the second */

@@ -158,7 +158,7 @@ static lac_site_t *probed_site(product_t *t, const void *caller, bool *sparse_ca
 {
     lac_problem_t p;
     lac_problem_describe(&p, 1.0f, &t->a, &t->b, 0.0f, &t->c);
-    p.threads = 1;
+    p.settings.threads = 1;
     lac_site_t *site = lac_history_site(t->ctx, &p, "test", caller);
     t->ctx->learned.spent_us = 1e9, site->calls = 60;
     site->countdown = 0, site->runs[site->dense_row] = 3; /* compared at once; the BLAS's product is known */

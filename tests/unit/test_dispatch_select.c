@@ -189,7 +189,7 @@ static void test_epilogue_counts(void **state)
     (void)state;
     static const lac_machine_t machine;
     static const lac_preference_t none;
-    lac_problem_t p = {.m = 1, .n = 1, .k = 1, .epilogue = {.pass_us = 3.0}};
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1, .account.epilogue_us = 3.0};
     p.a.density = 0.7, p.b.density = -1.0;
     other.route.fuses_epilogue = always;
     expect_route(lac_select(table, COUNT, &p, &machine, &none), &dense, LAC_WHY_CHEAPEST); /* 12 against 10 */

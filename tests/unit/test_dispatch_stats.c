@@ -31,7 +31,7 @@ static lac_site_t site_of(const lac_ctx_t *ctx, const char *name, lac_side_t sid
     lac_obj_t oa = lac_obj_rowmajor(LAC_F32, M, K, a, K), ob = lac_obj_rowmajor(LAC_F32, K, N, b, N),
               oc = lac_obj_rowmajor(LAC_F32, M, N, c, N);
     lac_problem_describe(&site.shape, 1.0f, &oa, &ob, 0.0f, &oc);
-    site.shape.threads = 1;
+    site.shape.settings.threads = 1;
     site.route = ctx->routes[row_named(ctx, name, side)];
     site.left = site.right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
     site.left.density = 0.01;
@@ -54,7 +54,7 @@ static double best_us(const lac_ctx_t *ctx, const lac_site_t *site)
         p.a.density = site->left.density, p.b.density = site->right.density;
         if (route->role != LAC_ROLE_SPARSE || route->applicable(route, &p) != LAC_FITS) continue;
         double factor = site->factor[i] > 0.0f ? (double)site->factor[i] : 1.0;
-        double us = route->cost_us(route, &p, &ctx->machine) * factor + p.extra_us;
+        double us = route->cost_us(route, &p, &ctx->machine) * factor + p.account.extra_us;
         if (us < best) best = us;
     }
     return best;
@@ -98,7 +98,7 @@ static void test_clocked_site(void **state)
     lac_site_t site = site_of(ctx, "event", LAC_SIDE_LEFT);
     int row = row_named(ctx, "event", LAC_SIDE_LEFT);
     site.factor[row] = 3.0f;
-    site.shape.extra_us = 7.0;
+    site.shape.account.extra_us = 7.0;
     lac_problem_t p = site.shape;
     p.a.density = 0.01;
     double us = ctx->routes[row]->cost_us(ctx->routes[row], &p, &ctx->machine) * 3.0 + 7.0;
@@ -162,9 +162,9 @@ static void test_weight(void **state)
             site.key.types = right ? LAC_SITE_FROZEN_A : LAC_SITE_FROZEN_B; /* it is frozen */
             assert_string_equal(lac_site_stats(ctx, &site).weight, "");
             site.key.types = 0;
-            p->may_copy = false;
+            p->settings.may_copy = false;
             assert_string_equal(lac_site_stats(ctx, &site).weight, "");
-            p->may_copy = true;
+            p->settings.may_copy = true;
             if (right) p->a.rs = 1, p->a.cs = p->m; /* lies as the routes read it */
             if (!right) p->b.rs = p->n, p->b.cs = 1;
             assert_string_equal(lac_site_stats(ctx, &site).weight, "");

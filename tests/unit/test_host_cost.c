@@ -20,7 +20,7 @@ static lac_problem_t problem(lac_dim_t m, lac_dim_t k, lac_dim_t n, double nonze
               c = lac_obj_rowmajor(LAC_F32, m, n, buffer, n);
     lac_problem_t p;
     lac_problem_describe(&p, 1.0f, &a, &b, 0.0f, &c);
-    p.threads = 1;
+    p.settings.threads = 1;
     p.a.density = nonzeros / ((double)m * (double)k);
     return p;
 }
@@ -106,7 +106,7 @@ static void test_dense(void **state)
     (void)state;
     enum { M = 4, K = 512, N = 256 };
     lac_problem_t p = problem(M, K, N, 0.99 * M * K);
-    p.blas_threads = (int)machine.dense_threads;
+    p.settings.blas_threads = (int)machine.dense_threads;
     double read = 4.0 * (M * K + K * N) / (machine.dense_gbps * 1e3);
     double rest = machine.dense_call_us + 2.0 * M * K * N / (machine.dense_gflops * 1e3) +
                   4.0 * M * N / (machine.dense_out_gbps * 1e3);
@@ -129,16 +129,16 @@ static void test_dense_threads(void **state)
     double flops = 2.0 * SIDE * SIDE * SIDE, one = flops / (machine.dense_gflops_one * 1e3),
            all = flops / (machine.dense_gflops * 1e3), us[65];
     for (int threads = 1; threads <= 64; threads++) {
-        p.blas_threads = threads;
+        p.settings.blas_threads = threads;
         us[threads] = lac_route_dense.cost_us(&lac_route_dense, &p, &machine);
         if (threads > 1) assert_true(us[threads] < us[threads - 1]);
     }
     assert_true(us[1] > one && us[1] < 1.1 * one);
     assert_true(us[2] > all && us[2] < 1.1 * all);
     assert_true(us[64] < us[2] / 25.0 && us[64] > us[2] / 40.0);
-    p.blas_threads = 16, p.threads = 1;
+    p.settings.blas_threads = 16, p.settings.threads = 1;
     expect_near(lac_route_dense.cost_us(&lac_route_dense, &p, &machine), us[16]);
-    p.blas_threads = 0, p.threads = 8; /* nothing said: as many as may be used */
+    p.settings.blas_threads = 0, p.settings.threads = 8; /* nothing said: as many as may be used */
     expect_near(lac_route_dense.cost_us(&lac_route_dense, &p, &machine), us[8]);
     assert_true(lac_dense_rate(&machine, 5.0, 4.0, 2) == 5.0); /* no machine is slower with more of them */
     lac_machine_t single = machine;

@@ -139,7 +139,7 @@ static void test_slices(void **state)
                  {1, 1, 8, false, true, LAC_W_COLS},     {1, 3, 8, false, true, LAC_W_ROWS},
                  {1, -3, 8, false, true, LAC_W_ROWS},    {8, 1, -8, false, true, LAC_W_COLS}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        lac_problem_t p = {.m = 2, .n = cases[i].n, .k = 8, .may_copy = cases[i].may_copy};
+        lac_problem_t p = {.m = 2, .n = cases[i].n, .k = 8, .settings.may_copy = cases[i].may_copy};
         p.b = (lac_operand_t){.rs = cases[i].wrs, .cs = cases[i].wcs, .frozen = cases[i].frozen};
         lac_sided_t s = lac_sided(&p, LAC_SIDE_LEFT);
         if (lac_sided_w_layout(&p, &s) != cases[i].want) fail_msg("case %d", (int)i);

@@ -32,7 +32,7 @@ static double event_us(const lac_exec_t *exec, const lac_problem_t *p, const lac
     lac_sided_t s = lac_sided(p, side);
     bool fits = s.s->buf && s.w->buf && s.w->dt == LAC_F32 && s.k <= LAC_CUDA_BATCH_K &&
                 nonnegative(s.wrs, s.wcs) && s.n < INT32_MAX && (double)s.m * (double)batch->count < 2e9;
-    if (p->strict_nan || s.s->density < 0 || !fits) return NEVER;
+    if (p->settings.strict_nan || s.s->density < 0 || !fits) return NEVER;
     double rows = (double)s.m * (double)batch->count, k = (double)s.k, n = (double)s.n;
     double element = s.s->dt == LAC_F32 ? 4.0 : 1.0, apart = s.wcs == 1 ? 4.0 : 32.0;
     double bytes = rows * (element * k * (1.0 + n / 1024.0) + s.s->density * k * apart * n + 4.0 * n);
@@ -107,7 +107,7 @@ static lac_status_t run_dense(lac_exec_t *exec, const lac_problem_t *p, const la
 {
     void *handle;
     lac_status_t status = lac_cublas_handle(exec, &handle);
-    if (!status) status = lac_cublas_math(exec, handle, p->math);
+    if (!status) status = lac_cublas_math(exec, handle, p->settings.math);
     if (status) return status;
     return lac_cublas_check_error(
         lac_cublas()->sgemm_strided(handle, d->a.trans, d->b.trans, (int)d->m, (int)d->n, (int)p->k,

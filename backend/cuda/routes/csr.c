@@ -104,7 +104,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     bool indices =
         short_enough(s.m) && short_enough(s.k) && short_enough(s.n) && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n     ? LAC_REFUSED_TRIVIAL
-           : p->strict_nan                                     ? LAC_REFUSED_STRICT_NAN
+           : p->settings.strict_nan                            ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                         ? LAC_REFUSED_W_SPARSE
            : s.w->dt != LAC_F32                                ? LAC_REFUSED_W_TYPE
            : lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORMAT

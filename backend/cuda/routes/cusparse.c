@@ -26,8 +26,8 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     double nnz = s.s->density * (double)s.m * (double)s.k;
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.n < INT32_MAX && nnz < 0.9 * INT32_MAX;
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
-           : !p->named                                     ? LAC_REFUSED_FORCED_ONLY
+           : p->settings.strict_nan                        ? LAC_REFUSED_STRICT_NAN
+           : !p->terms.named                               ? LAC_REFUSED_FORCED_ONLY
            : p->alpha_at                                   ? LAC_REFUSED_SCALARS
            : !lac_cusparse()->found                        ? LAC_REFUSED_NO_CUSPARSE
            : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE

@@ -167,7 +167,7 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     void *handle;
     lac_status_t status = lac_cublas_handle(exec, &handle);
     if (!status) status = lac_cuda_work(exec, work_bytes(p), (void **)&memory);
-    if (!status) status = lac_cublas_math(exec, handle, p->math);
+    if (!status) status = lac_cublas_math(exec, handle, p->settings.math);
     if (status || exec->preparing) return status;
     status = lac_cuda_dense_view(exec, &p->a, p->m, p->k, true, &memory, &a);
     if (!status) status = lac_cuda_dense_view(exec, &p->b, p->k, p->n, true, &memory, &b);

@@ -109,7 +109,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_sided_t s = lac_sided(p, route->side);
     bool indices = short_enough(s.k) && short_enough(s.n) && short_enough(s.wrs) && short_enough(s.wcs);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n          ? LAC_REFUSED_TRIVIAL
-           : p->strict_nan                                          ? LAC_REFUSED_STRICT_NAN
+           : p->settings.strict_nan                                 ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_W_SPARSE
            : s.w->buf && s.w->dt != LAC_F32                         ? LAC_REFUSED_W_TYPE
            : source_of(&s) == FROM_NOWHERE                          ? LAC_REFUSED_NO_FORMAT

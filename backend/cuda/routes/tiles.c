@@ -68,9 +68,9 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_sided_t s = lac_sided(p, route->side);
     bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n           ? LAC_REFUSED_TRIVIAL
-           : p->math == LAC_MATH_PEDANTIC                            ? LAC_REFUSED_PEDANTIC
-           : p->math == LAC_MATH_TF32 && !p->named                   ? LAC_REFUSED_TF32
-           : p->strict_nan                                           ? LAC_REFUSED_STRICT_NAN
+           : p->settings.math == LAC_MATH_PEDANTIC                   ? LAC_REFUSED_PEDANTIC
+           : p->settings.math == LAC_MATH_TF32 && !p->terms.named    ? LAC_REFUSED_TF32
+           : p->settings.strict_nan                                  ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                               ? LAC_REFUSED_W_SPARSE
            : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)       ? LAC_REFUSED_NO_FORMAT
            : s.s->density < 0                                        ? LAC_REFUSED_DENSITY_UNKNOWN
@@ -233,7 +233,7 @@ static lac_format_t format_of(const lac_sided_t *s)
 bool lac_cuda_tiles_keeps(const lac_problem_t *p, const lac_sided_t *s)
 {
     const lac_operand_t *x = s->s;
-    return p->may_copy && x->frozen && x->meta && x->buf && x->dt == LAC_F32 &&
+    return p->settings.may_copy && x->frozen && x->meta && x->buf && x->dt == LAC_F32 &&
            lac_cuda_tiles_whole(s->m, s->n, s->k);
 }
 

@@ -88,8 +88,8 @@ lac_status_t lac_host_batched(lac_exec_t *exec, const lac_problem_t *p, const la
     if (!lies(p, &r.s)) return LAC_OK;
     r.left = single->side == LAC_SIDE_LEFT;
     r.by_rows = lac_sided_w_layout(p, &r.s) == LAC_W_ROWS;
-    int parts =
-        lac_host_parts(p->threads, batch->single_us * (double)batch->count, exec->machine->fork_join_us);
+    int parts = lac_host_parts(p->settings.threads, batch->single_us * (double)batch->count,
+                               exec->machine->fork_join_us);
     r.list_bytes = (list_bytes(r.s.m * r.s.k) + LAC_ALIGN - 1) / LAC_ALIGN * LAC_ALIGN;
     r.acc_stride = (lac_event_scratch(r.s.m) + 15) / 16 * 16;
     r.lists = lac_work(exec, LAC_WORK_EVENTS, (size_t)parts * (size_t)r.list_bytes);

@@ -41,6 +41,9 @@ lac_status_t lac_host_apply_epilogue(lac_exec_t *exec, const lac_problem_t *p)
     (void)exec;
     double worth = (double)p->m * (double)p->n / ELEMENTS_EACH;
     lac_problem_t product = *p;
-    lac_parallel(worth < 2.0 ? 1 : worth < p->threads ? (int)worth : p->threads, epilogue_part, &product);
+    lac_parallel(worth < 2.0                   ? 1
+                 : worth < p->settings.threads ? (int)worth
+                                               : p->settings.threads,
+                 epilogue_part, &product);
     return LAC_OK;
 }

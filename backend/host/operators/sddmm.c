@@ -92,13 +92,13 @@ lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_
         columns.transposed = !p->b.transposed;
         columns.rs = p->b.cs;
         columns.cs = p->b.rs;
-        lac_status_t status = find_lines(exec, &p->a, p->m, p->k, p->threads, LAC_WORK_A, &s.a);
-        if (!status) status = find_lines(exec, &columns, p->n, p->k, p->threads, LAC_WORK_B, &s.b);
+        lac_status_t status = find_lines(exec, &p->a, p->m, p->k, p->settings.threads, LAC_WORK_A, &s.a);
+        if (!status) status = find_lines(exec, &columns, p->n, p->k, p->settings.threads, LAC_WORK_B, &s.b);
         if (status) return status;
         s.kk = p->k;
         s.alpha = p->alpha;
     }
     double serial = 4.0 * (double)pattern->count * (double)(s.kk + 1) / (machine->row_gbps * 1e3);
-    lac_parallel(lac_host_parts(p->threads, serial, machine->fork_join_us), entries_part, &s);
+    lac_parallel(lac_host_parts(p->settings.threads, serial, machine->fork_join_us), entries_part, &s);
     return LAC_OK;
 }

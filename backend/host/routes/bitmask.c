@@ -30,7 +30,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+           : p->settings.strict_nan                        ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
            : !lac_format_at_hand(s.s, format_of(&s))       ? LAC_REFUSED_NOT_FROZEN
@@ -49,7 +49,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     double read = (double)s.m * (double)s.k * (0.125 + 4.0 * s.s->density), serial = serial_us(&s, machine);
     double transpose_us = s.wrs == 1 ? 0.0 : 8.0 * (double)s.k * (double)s.n / (machine->row_gbps * 1e3);
-    int parts = lac_host_parts(p->threads, serial, machine->fork_join_us);
+    int parts = lac_host_parts(p->settings.threads, serial, machine->fork_join_us);
     double bound = read / (machine->row_gbps_all * 1e3), shared = serial / parts;
     return machine->route_us + transpose_us + (shared > bound ? shared : bound) +
            (parts > 1 ? machine->fork_join_us : 0);
@@ -80,7 +80,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_sided_t s = lac_sided(p, route->side);
     product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .w = s.w->buf, .ldw = s.wcs};
     const lac_format_data_t *format;
-    lac_status_t status = lac_format_ensure(exec, s.s, p->threads, format_of(&s), &format);
+    lac_status_t status = lac_format_ensure(exec, s.s, p->settings.threads, format_of(&s), &format);
     if (status) return status;
     if (!format) return lac_fail(LAC_ERR_INTERNAL, "bitmask: the format went away");
     g.bits = (lac_bits_t){s.m, s.k, (s.k + 63) / 64, format->bits, format->ptr, format->val};
@@ -92,8 +92,9 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         g.w = transposed;
         g.ldw = s.k;
     }
-    lac_parallel(lac_host_parts(p->threads, serial_us(&s, exec->machine), exec->machine->fork_join_us),
-                 product_part, &g);
+    lac_parallel(
+        lac_host_parts(p->settings.threads, serial_us(&s, exec->machine), exec->machine->fork_join_us),
+        product_part, &g);
     return LAC_OK;
 }
 

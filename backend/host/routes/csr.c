@@ -32,7 +32,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+           : p->settings.strict_nan                        ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
            : lac_rows_source(&s) == LAC_ROWS_NOWHERE       ? LAC_REFUSED_NO_FORMAT
@@ -85,7 +85,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     double nonzeros = s.s->density * (double)s.m * (double)s.k;
     double serial = product_us(p, &s, machine, nonzeros) + prepare_us(&s, machine, nonzeros);
-    int parts = lac_host_parts(p->threads, serial, machine->fork_join_us);
+    int parts = lac_host_parts(p->settings.threads, serial, machine->fork_join_us);
     return machine->route_us + serial / parts + (parts > 1 ? 2.0 * machine->fork_join_us : 0);
 }
 
@@ -93,7 +93,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     double nonzeros = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
-    size_t total = (size_t)p->threads * (size_t)lac_csr_scratch(s.k) * sizeof(float);
+    size_t total = (size_t)p->settings.threads * (size_t)lac_csr_scratch(s.k) * sizeof(float);
     if (lac_rows_source(&s) != LAC_ROWS_FORMAT) total += (size_t)(nonzeros * 8.0) + (size_t)s.m * 8;
     if (turns(p, &s) || lac_sided_w_layout(p, &s) == LAC_W_PACKED)
         total += (size_t)s.k * (size_t)s.n * sizeof(float);
@@ -137,7 +137,8 @@ static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
     g->by_rows = slices == LAC_W_ROWS;
     g->ldw = g->by_rows ? s->wrs : s->wcs;
     if (slices == LAC_W_PACKED) {
-        lac_status_t status = lac_format_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
+        lac_status_t status =
+            lac_format_ensure(exec, s->w, g->p->settings.threads, lac_sided_k_major(s), &copy);
         if (status || !copy) return status;
         g->w = copy->val;
     } else if (turns(g->p, s)) {
@@ -160,14 +161,15 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_rows_t rows;
     double elements = (double)s.m * (double)s.k, wake = exec->machine->fork_join_us;
     double expected = s.s->density * elements;
-    int64_t limit = p->density_limit < 0 ? -1 : (int64_t)(p->density_limit * elements);
-    int parts = lac_host_parts(p->threads, prepare_us(&s, exec->machine, expected), wake);
+    int64_t limit = p->terms.density_limit < 0 ? -1 : (int64_t)(p->terms.density_limit * elements);
+    int parts = lac_host_parts(p->settings.threads, prepare_us(&s, exec->machine, expected), wake);
     lac_status_t status = lac_rows_gather(exec, &s, parts, limit, &rows, &out->declined);
     if (status || out->declined) return status;
     out->density = (double)rows.ptr[s.m] / elements;
 
     product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .rows = &rows};
-    parts = lac_host_parts(p->threads, product_us(p, &s, exec->machine, out->density * elements), wake);
+    parts =
+        lac_host_parts(p->settings.threads, product_us(p, &s, exec->machine, out->density * elements), wake);
     if ((status = choose_w(exec, &g, parts))) return status;
     g.cut_columns = g.by_rows && s.n >= 64 * parts;
     g.scratch_stride = (lac_csr_scratch(s.k) + 15) / 16 * 16;

@@ -41,7 +41,7 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
     bool fits = p->a.rs <= INT32_MAX && p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX &&
                 p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
     return nothing(p)                ? LAC_REFUSED_TRIVIAL
-           : p->callers_blas         ? LAC_FITS
+           : p->terms.callers_blas   ? LAC_FITS
            : !lac_blas()->sgemm      ? LAC_REFUSED_NO_BLAS
            : !fits || !copies_fit(p) ? LAC_REFUSED_INDEX_RANGE
                                      : LAC_FITS;
@@ -56,7 +56,7 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
         read *= machine->scan_gbps / machine->scan_cached_gbps;
     double copies = (double)(lac_dense_view_bytes(&p->a, p->m, p->k, true) +
                              lac_dense_view_bytes(&p->b, p->k, p->n, true));
-    int threads = p->blas_threads > 0 ? p->blas_threads : p->threads;
+    int threads = p->settings.blas_threads > 0 ? p->settings.blas_threads : p->settings.threads;
     double vector =
                lac_dense_rate(machine, machine->dense_vector_gbps_one, machine->dense_vector_gbps, threads),
            gflops = lac_dense_rate(machine, machine->dense_gflops_one, machine->dense_gflops, threads),
@@ -184,14 +184,14 @@ static double cost_us_native(const lac_route_t *route, const lac_problem_t *p, c
     double copies = (double)(lac_dense_view_bytes(&p->a, p->m, p->k, false) +
                              lac_dense_view_bytes(&p->b, p->k, p->n, false));
     return machine->route_us + copies / (machine->pack_gbps * 1e2) +
-           serial / lac_host_parts(p->threads, serial, machine->fork_join_us);
+           serial / lac_host_parts(p->settings.threads, serial, machine->fork_join_us);
 }
 
 static size_t bytes_native(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
     return lac_dense_view_bytes(&p->a, p->m, p->k, false) + lac_dense_view_bytes(&p->b, p->k, p->n, false) +
-           (size_t)p->threads * (size_t)lac_dense_scratch() * sizeof(float);
+           (size_t)p->settings.threads * (size_t)lac_dense_scratch() * sizeof(float);
 }
 
 typedef struct product {
@@ -227,7 +227,7 @@ static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const
     if (!status) status = lac_dense_view(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &g.b);
     if (status) return status;
     double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (exec->machine->native_gflops * 1e3);
-    int parts = lac_host_parts(p->threads, serial, exec->machine->fork_join_us);
+    int parts = lac_host_parts(p->settings.threads, serial, exec->machine->fork_join_us);
     g.scratch = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)lac_dense_scratch() * sizeof(float));
     if (!g.scratch) return LAC_ERR_MEMORY;
     lac_parallel(parts, product_part, &g);

@@ -32,7 +32,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+           : p->settings.strict_nan                        ? LAC_REFUSED_STRICT_NAN
            : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
            : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
            : lac_event_source(&s) == LAC_EVENTS_NOWHERE    ? LAC_REFUSED_NO_FORMAT
@@ -80,8 +80,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double events = s.s->density * (double)s.m * (double)s.k, floor_us;
     double scan = scan_us(&s, machine, events);
     double gather = gather_us(p, &s, machine, active_k(&s), events, &floor_us);
-    int scan_parts = lac_host_parts(p->threads, scan, machine->fork_join_us);
-    int parts = lac_host_parts(p->threads, gather, machine->fork_join_us);
+    int scan_parts = lac_host_parts(p->settings.threads, scan, machine->fork_join_us);
+    int parts = lac_host_parts(p->settings.threads, gather, machine->fork_join_us);
     double shared = gather / parts > floor_us ? gather / parts : floor_us;
     return machine->route_us + scan / scan_parts + shared + (scan_parts > 1 ? machine->fork_join_us : 0) +
            (parts > 1 ? machine->fork_join_us : 0);
@@ -91,8 +91,8 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     double events = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
-    size_t total =
-        (size_t)(events * 20.0) + (size_t)p->threads * (size_t)lac_event_scratch(s.m) * sizeof(float);
+    size_t total = (size_t)(events * 20.0) +
+                   (size_t)p->settings.threads * (size_t)lac_event_scratch(s.m) * sizeof(float);
     if (lac_sided_w_layout(p, &s) == LAC_W_PACKED) total += (size_t)s.k * (size_t)s.n * sizeof(float);
     return total;
 }
@@ -119,7 +119,7 @@ static lac_status_t choose_w(lac_exec_t *exec, gather_t *g)
     g->by_rows = slices == LAC_W_ROWS;
     g->ldw = g->by_rows ? s->wrs : s->wcs;
     if (slices != LAC_W_PACKED) return LAC_OK;
-    lac_status_t status = lac_format_ensure(exec, s->w, g->p->threads, lac_sided_k_major(s), &copy);
+    lac_status_t status = lac_format_ensure(exec, s->w, g->p->settings.threads, lac_sided_k_major(s), &copy);
     if (status || !copy) return status;
     g->w = copy->val;
     g->by_rows = true;
@@ -130,7 +130,7 @@ static lac_status_t choose_w(lac_exec_t *exec, gather_t *g)
 /* Events beyond which a scan gives up; negative: none. */
 static int64_t event_limit(const lac_problem_t *p, const lac_sided_t *s)
 {
-    return p->density_limit < 0 ? -1 : (int64_t)(p->density_limit * (double)s->m * (double)s->k);
+    return p->terms.density_limit < 0 ? -1 : (int64_t)(p->terms.density_limit * (double)s->m * (double)s->k);
 }
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
@@ -139,8 +139,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_sided_t s = lac_sided(p, route->side);
     lac_event_list_t list;
     double expected = s.s->density * (double)s.m * (double)s.k, floor_us;
-    int scan_parts =
-        lac_host_parts(p->threads, scan_us(&s, exec->machine, expected), exec->machine->fork_join_us);
+    int scan_parts = lac_host_parts(p->settings.threads, scan_us(&s, exec->machine, expected),
+                                    exec->machine->fork_join_us);
     lac_status_t status = lac_events_gather(exec, &s, scan_parts, event_limit(p, &s), &list, &out->declined);
     if (status || out->declined) return status;
     out->density = (double)list.count / ((double)s.m * (double)s.k);
@@ -149,7 +149,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     gather_t g = {.kernels = exec->kernels, .p = p, .s = &s, .list = &list};
     if ((status = choose_w(exec, &g))) return status;
     double gather = gather_us(p, &s, exec->machine, (double)list.active, (double)list.count, &floor_us);
-    int parts = lac_host_parts(p->threads, gather, exec->machine->fork_join_us);
+    int parts = lac_host_parts(p->settings.threads, gather, exec->machine->fork_join_us);
     g.acc_stride = (lac_event_scratch(s.m) + 15) / 16 * 16;
     g.acc = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)g.acc_stride * sizeof *g.acc);
     if (!g.acc) return LAC_ERR_MEMORY;
