@@ -20,8 +20,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+from report_reading import route_names  # noqa: E402
+
 SCHEMA = "lacuna-first-calls-1"
-SKIPPING = ("event", "csr", "bitmask", "tiles", "cusparse")  # routes that take an operand as sparse
 WAYS = {"plain": None, "preloaded": {}, "learn_off": {"LACUNA_LEARN": "off"}, "control": None}  # None: not preloaded
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LACUNA_THREADS": "1"}
 SMALL = ((512, 40), (512, 100), (6000, 40))  # shapes in rotation, extent; the last are more than there are sites
@@ -91,7 +93,8 @@ def count_routes(log, rows):
 
 
 def by_sparse_routes(routes):
-    return sum(calls for route, calls in routes.items() if route in SKIPPING)
+    sparse = route_names("SPARSE")
+    return sum(calls for route, calls in routes.items() if route in sparse)
 
 
 def ratios(runs, way, chosen):

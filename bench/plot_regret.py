@@ -15,12 +15,12 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import REGRET, caption, density_of, extents_of  # noqa: E402
+from report_reading import REGRET, caption, density_of, extents_of, with_spare_colours  # noqa: E402
 
 DENSITIES = [10 ** (-4 + i / 2) for i in range(8)]  # where each column begins
 EXTENTS = [1, 4, 16, 64, 256, 1024]  # where each row begins
-COLOURS = {"event": "#4393c3", "csr": "#74c476", "bitmask": "#c994c7", "tiles": "#fdae61", "cusparse": "#a6761d",
-           "dense": "#d9d9d9", "native": "#ffffb3", "trivial": "#ffffff"}
+COLOURS = with_spare_colours({"event": "#4393c3", "csr": "#74c476", "bitmask": "#c994c7", "tiles": "#fdae61", "cusparse": "#a6761d",
+                              "dense": "#d9d9d9", "native": "#ffffb3", "trivial": "#ffffff"}, "SPARSE")
 REGRET_MOST = 1.5  # where the colours of the middle end
 
 

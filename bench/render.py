@@ -19,7 +19,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from report_reading import (ACCURACY, BENCH, FIRST_CALLS, KERNELS, OPERATORS, REGRET, caption, density_of, extents_of, floor_us, in_words, lanes_of,  # noqa: E402
-                            microseconds, on_device, ratio, reports, timed, metadata_words, without_metadata)
+                            microseconds, on_device, ratio, reports, timed, metadata_words, without_metadata, with_spare_colours)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 PERFORMANCE = """# Performance
@@ -68,7 +68,8 @@ SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "m
             "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page",
             "tiles": "products by tiles: time and accuracy", "torch": "PyTorch programs, plain and preloaded"}
 # The picture: one dot for each random problem.
-INK = {"event": "#1f78b4", "csr": "#33a02c", "bitmask": "#984ea3", "tiles": "#ff7f00", "dense": "#b0b0b0"}
+INK = with_spare_colours({"event": "#1f78b4", "csr": "#33a02c", "bitmask": "#984ea3", "tiles": "#ff7f00", "dense": "#b0b0b0"},
+                         "SPARSE")
 # What bench/gpu/event_bench.cu times: lane, and what its caller has.
 LANES = {"fused": "one kernel", "slots": "compact, gather", "stream": "stream all", "packed": "active list given",
          "csr": "CSR given", "fused-frozen": "frozen, one kernel", "slots-frozen": "frozen, compact, gather",

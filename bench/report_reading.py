@@ -2,12 +2,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the raw reports in bench/results/ say: problems in words, a machine on one line, the floor of a problem."""
 import json
+import pathlib
+import re
 
 BENCH, REGRET, KERNELS, OPERATORS = "lacuna-bench-1", "lacuna-regret-1", "kernels", "lacuna-operators-1"
 ACCURACY = "lacuna-accuracy-1"
 FIRST_CALLS = "lacuna-first-calls-1"  # what bench/first_calls.py writes
+# Routes that are drawn: those of backend/route/routes.def, one that has no colour of its own in one of these.
+SPARE_COLOURS = ("#e7298a", "#66a61e", "#e6ab02", "#7570b3", "#1b9e77")
 METADATA = {"csr": "CSR given", "csc": "CSC given", "bits": "bitmask given", "active": "active list given",
         "density": "density given"}
+
+
+def route_names(*roles):
+    """The routes with these roles, in the order of the library's table."""
+    table = pathlib.Path(__file__).resolve().parents[1] / "backend/route/routes.def"
+    rows = re.findall(r"(?m)^LAC_ROUTE\((\w+), (\w+),", table.read_text(encoding="utf-8"))
+    return [name for name, role in rows if role in roles]
+
+
+def with_spare_colours(colours, *roles):
+    """The colours, with one for each route of these roles that has none."""
+    others = [name for name in route_names(*roles) if name not in colours]
+    return {**colours, **{name: SPARE_COLOURS[i % len(SPARE_COLOURS)] for i, name in enumerate(others)}}
 
 
 def reports(root):

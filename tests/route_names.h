@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/backends.h"
+#include "host/routes/routes.h"
 #include "lacuna/gemm.h"
 
 typedef struct route_names {
@@ -23,10 +23,9 @@ typedef struct route_names {
  * before. */
 static inline route_names_t host_route_names(unsigned without)
 {
-    const lac_backend_t host = {0};
     route_names_t names = {.name = {"auto"}, .count = 1};
     int rows;
-    const lac_route_t *const *table = lac_route_table(&host, &rows);
+    const lac_route_t *const *table = lac_host_routes(&rows);
     for (int row = 0; row < rows; row++) {
         bool known = table[row]->role == LAC_ROLE_TRIVIAL || without >> table[row]->role & 1;
         for (int i = 0; i < names.count; i++) known |= strcmp(names.name[i], table[row]->name) == 0;

@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STRING(x)  #x
 #define TEXT_OF(x) STRING(x)
@@ -46,7 +47,7 @@ static lac_status_t create(lac_ctx_t **ctx, const lac_backend_t *backend, lac_de
         lac_tune_load_device(&made->machine, request.name, made->device_source, sizeof made->device_source);
     made->backend = backend;
     made->device = request.device;
-    made->routes = lac_route_table(backend, &made->route_count);
+    made->routes = backend->routes(&made->route_count);
     lac_statistics_enlist(made);
     *ctx = made;
     return LAC_OK;
@@ -139,6 +140,13 @@ lac_status_t lac_ctx_info(lac_ctx_t *ctx, lac_info_fn fact, void *arg)
     fact(arg, "backend cuda", cuda ? text : why);
     fact(arg, "backend", ctx->backend->name);
     ctx->backend->info(ctx->exec, fact, arg);
+    for (int i = 0; i < ctx->route_count; i++) { /* the sides of one route are neighbours */
+        const lac_route_entry_t *entry = lac_route_named(ctx->routes[i]->name);
+        if (!entry || (i > 0 && !strcmp(ctx->routes[i - 1]->name, entry->name))) continue;
+        snprintf(key, sizeof key, "route %s", entry->name);
+        snprintf(text, sizeof text, "%s: %s", lac_role_name(entry->role), entry->text);
+        fact(arg, key, text);
+    }
     for (int i = 0; i < lac_policy_count(); i++) {
         size_t used;
         lac_policy_text(&ctx->policy, i, text, sizeof text - 32);

@@ -5,6 +5,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/threads.h"
+#include "route/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,18 @@ enum {
     OPTION_COUNT
 };
 
+/* The routes that a name can force. */
+static const char backend_names[] =
+#define NAMED_SPARSE(name)                      #name ", "
+#define NAMED_DENSE(name)                       #name ", "
+#define NAMED_NATIVE(name)                      #name ", "
+#define NAMED_ORACLE(name)                      #name ", "
+#define NAMED_TRIVIAL(name)                     ""
+#define LAC_ROUTE(name, role, host, cuda, text) NAMED_##role(name)
+#include "route/routes.def"
+#undef LAC_ROUTE
+    "blas, cublas or auto, with ! to pin it";
+
 static const struct {
     const char *name, *variable, *accepted;
 } options[] = {
@@ -28,22 +41,19 @@ static const struct {
 _Static_assert(OPTION_COUNT <= sizeof(((lac_policy_t *)0)->origin) / sizeof(char *),
                "lac_policy_t.origin holds every option");
 
-/* Backend names that differ from the route's, and those that this library knows but a host context lacks. */
+/* Names that stand for another. */
 static const struct {
     const char *backend, *route;
-} backends[] = {{"auto", NULL},         {"event", "event"},        {"csr", "csr"},
-                {"bitmask", "bitmask"}, {"tiles", "tiles"},        {"cusparse", "cusparse"},
-                {"cublas", "dense"},    {"blas", "dense"},         {"dense", "dense"},
-                {"native", "native"},   {"reference", "reference"}};
+} aliases[] = {{"auto", NULL}, {"cublas", "dense"}, {"blas", "dense"}};
 
+/* A route name is known here also where the context's backend lacks the route. */
 const char *lac_policy_backend(const char *name, bool *accepted)
 {
-    for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
-        if (!strcmp(name, backends[i].backend)) {
-            *accepted = true;
-            return backends[i].route;
-        }
-    *accepted = false;
+    const lac_route_entry_t *entry = lac_route_named(name);
+    *accepted = entry && entry->role != LAC_ROLE_TRIVIAL;
+    if (*accepted) return entry->name;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if ((*accepted = !strcmp(name, aliases[i].backend))) return aliases[i].route;
     return NULL;
 }
 

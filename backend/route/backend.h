@@ -154,7 +154,8 @@ typedef struct lac_backend {
     const lac_event_timer_t *clock;            /* NULL: runs are done when they return                      */
     const lac_slicer_t *slicer;                /* what lacuna/slice.h offers; NULL: nothing yet             */
     void (*describe)(char *text, size_t size); /* what it finds here, for people; NULL: nothing to tell  */
-    const lac_route_t *const *(*routes)(int *count); /* NULL: in the dispatcher's table      */
+    const lac_route_t *const *(*routes)(
+        int *count); /* in the order of a tie, the fallback last; *count is how many */
 
     /* Opens what runs need, and closes it. `machine` outlives the exec; a device that was left open (-1) is
      * set in `place`. */

@@ -1,7 +1,34 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Texts of the refusals; what a route leaves to be done. */
+ * Names of the routes, texts of the refusals; what a route leaves to be done. */
 #include "route.h"
+
+#include <string.h>
+
+static const lac_route_entry_t entries[] = {
+#define LAC_ROUTE(name, role, host, cuda, text) {#name, text, LAC_ROLE_##role},
+#include "routes.def"
+#undef LAC_ROUTE
+};
+enum { ENTRIES = sizeof entries / sizeof *entries };
+
+const lac_route_entry_t *lac_route_entry(int i)
+{
+    return i < ENTRIES ? &entries[i] : NULL;
+}
+
+const lac_route_entry_t *lac_route_named(const char *name)
+{
+    for (int i = 0; i < ENTRIES; i++)
+        if (!strcmp(entries[i].name, name)) return &entries[i];
+    return NULL;
+}
+
+const char *lac_role_name(lac_role_t role)
+{
+    static const char *const names[] = {"sparse", "trivial", "dense", "native", "oracle"};
+    return names[role];
+}
 
 const char *lac_refusal_text(lac_refusal_t refusal)
 {

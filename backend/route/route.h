@@ -58,6 +58,43 @@ struct lac_route {
  * asserts it. */
 #define LAC_ROUTES_MAX 16
 
+/* What a line of routes.def says of a route: its role, and, of one backend, how many rows it has. */
+enum {
+#define LAC_ROUTE(name, role, host, cuda, text) LAC_ROLE_OF_##name = LAC_ROLE_##role,
+#include "routes.def"
+#undef LAC_ROUTE
+};
+
+/* The rows of a route: name, role and side are filled in, the functions are given in order or by name. The
+ * sparse operand of the one is A, of the other B. */
+/* clang-format off */
+#define LAC_ROUTE_ROW(name, side, ...)  {#name, (lac_role_t)LAC_ROLE_OF_##name, side, __VA_ARGS__}
+#define LAC_ROUTE_ONE(name, ...)        {LAC_ROUTE_ROW(name, LAC_SIDE_NONE, __VA_ARGS__)}
+#define LAC_ROUTE_SIDES(name, ...) \
+    {LAC_ROUTE_ROW(name, LAC_SIDE_LEFT, __VA_ARGS__), LAC_ROUTE_ROW(name, LAC_SIDE_RIGHT, __VA_ARGS__)}
+/* clang-format on */
+
+/* For the tables: declares the rows, and lists them. */
+#define LAC_DECLARE_NONE(rows)
+#define LAC_DECLARE_ONE(rows)   extern const lac_route_t rows[1];
+#define LAC_DECLARE_SIDES(rows) extern const lac_route_t rows[2];
+#define LAC_LIST_NONE(rows)
+#define LAC_LIST_ONE(rows)   rows,
+#define LAC_LIST_SIDES(rows) rows, rows + 1,
+
+/* A line of routes.def, for people. */
+typedef struct lac_route_entry {
+    const char *name, *text;
+    lac_role_t role;
+} lac_route_entry_t;
+
+/* Line i, of all backends; NULL behind the last. */
+const lac_route_entry_t *lac_route_entry(int i);
+/* The same by name; NULL where it is none. */
+const lac_route_entry_t *lac_route_named(const char *name);
+/* "sparse", "dense", ... */
+const char *lac_role_name(lac_role_t role);
+
 /* True where nothing is left to be done of p->epilogue once the route has run. */
 bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p);
 /* What the call adds to the route's own cost. */

@@ -7,6 +7,7 @@
 
 #include "lacuna/meta.h"
 #include "operands.h"
+#include "route_set.h"
 #include "lacuna/lacuna.h"
 #include "ref_matrix.h"
 #include "problems.h"
@@ -88,10 +89,11 @@ typedef enum apitest_end { APITEST_PASSED, APITEST_REFUSED, APITEST_FAILED } api
 
 typedef struct trial {
     lac_ctx_t *ctx;
-    operand_set_t *set; /* A and B stay as they are */
-    int readings;       /* of 0 * Inf, the first so many, that a product may have               */
-    bool may_force;     /* the contexts' backend is auto, and may be another for a while         */
-    bool corrupt;       /* what is fetched is corrupted, and the trial must fail */
+    operand_set_t *set;        /* A and B stay as they are */
+    int readings;              /* of 0 * Inf, the first so many, that a product may have               */
+    bool may_force;            /* the contexts' backend is auto, and may be another for a while         */
+    const route_set_t *routes; /* that may then be forced                                        */
+    bool corrupt;              /* what is fetched is corrupted, and the trial must fail */
     rng_t rng;
     uint64_t bits; /* of what was written, where the bits are promised; otherwise 0 */
     double max_error, mean_error;

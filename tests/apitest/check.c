@@ -67,6 +67,7 @@ static apitest_end_t make(apitest_t *t, size_t which, operand_set_t *set, lac_ct
     *t = (apitest_t){.ctx = ctx, .set = set, .corrupt = covers(corrupt, which)};
     t->readings = options->strict_nan ? 1 : APITEST_READINGS;
     t->may_force = options->common.settings == 0;
+    t->routes = &options->routes;
     t->rng.stream = ref_stream(set->problem.seed, UINT64_C(0x747269616c) + which);
     return trials[which].make(t);
 }

@@ -7,12 +7,13 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void apitest_force(apitest_t *t)
 {
-    static const char *const backend[] = {"event", "csr", "bitmask", "native"};
-    if (t->may_force && rng_below(&t->rng, 4) != 0)
-        lac_ctx_set(t->ctx, "backend", backend[rng_below(&t->rng, 4)]);
+    if (!t->may_force || rng_below(&t->rng, 4) == 0 || t->routes->count == 0) return;
+    const char *route = t->routes->name[rng_below(&t->rng, (uint64_t)t->routes->count)];
+    if (strcmp(route, ROUTE_AUTO) != 0) lac_ctx_set(t->ctx, "backend", route);
 }
 
 void apitest_unforce(const apitest_t *t)

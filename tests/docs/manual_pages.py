@@ -48,9 +48,21 @@ class Tool(unittest.TestCase):
 
 class Environment(unittest.TestCase):
     def options(self):
-        found = re.findall(r'LAC_OPTION\((\w+), "(\w+)", "([^"]*)"', (ROOT / "backend/planner/options.def").read_text())
+        found = re.findall(r'LAC_OPTION\((\w+),\s+"(\w+)",\s+(?:"([^"]*)"|backend_names)', (ROOT / "backend/planner/options.def").read_text())
         self.assertGreater(len(found), 8)
         return found
+
+    def test_routes_are_those_of_the_library(self):
+        """The page sends its reader to "lacuna info", which lists every route that a name can force."""
+        page = text(ENVIRONMENT)
+        entry = page.split('LACUNA_BACKEND " (option ')[1].split(".TP")[0]
+        for value in ("auto", "lacuna info", "blas", "cublas", "dense"):
+            self.assertRegex(entry, rf"\b{value}\b")
+        listed = dict(re.findall(r"(?m)^route (\w+) +(\w+):", subprocess.run([TOOL, "info"], text=True, capture_output=True, check=True).stdout))
+        self.assertGreater(len(listed), 5)
+        refused = subprocess.run([TOOL, "info", "--set", "backend=none"], text=True, capture_output=True, check=False).stderr
+        for name, role in listed.items():
+            self.assertEqual(role != "trivial", re.search(rf"\b{name}\b", refused) is not None, refused)
 
     def test_every_option_and_its_values(self):
         page = text(ENVIRONMENT)

@@ -155,3 +155,22 @@ int gpu_run(const gpu_test_t *tests, size_t count, int argc, char **argv)
     printf("%s: %zu tests, %d failures\n", program, ran, atomic_load(&failures));
     return atomic_load(&failures) || !ran;
 }
+
+/* "route NAME" and "ROLE: what it does" */
+static void add_route(void *arg, const char *key, const char *value)
+{
+    gpu_routes_t *routes = arg;
+    char role[16], name[24];
+    if (sscanf(key, "route %23s", name) != 1 || sscanf(value, "%15[a-z]:", role) != 1) return;
+    if (strstr(routes->roles, role) && routes->count < LAC_CANDIDATES_MAX)
+        strcpy(routes->name[routes->count++], name);
+}
+
+gpu_routes_t gpu_routes(lac_ctx_t *ctx, const char *roles)
+{
+    gpu_routes_t routes = {.name = {"auto"}, .count = 1, .roles = roles};
+    lac_ctx_info(ctx, add_route, &routes);
+    if (routes.count > 3) return routes;
+    fprintf(stderr, "lac_ctx_info names hardly any route\n"); /* a loop over nothing would pass */
+    exit(1);
+}

@@ -41,6 +41,16 @@ lac_ctx_t *gpu_ctx(void);
 /* Device memory that holds `bytes` from the host; or the program ends. Free with lac_device_free. */
 void *gpu_upload(lac_ctx_t *ctx, const void *from, size_t bytes);
 
+/* "auto" and the routes of the context whose roles ("sparse", "dense", "native", "oracle") stand in `roles`,
+ * in the order of the library's table; or the program ends. */
+typedef struct gpu_routes {
+    char name[LAC_CANDIDATES_MAX][24];
+    size_t count;
+    const char *roles;
+} gpu_routes_t;
+
+gpu_routes_t gpu_routes(lac_ctx_t *ctx, const char *roles);
+
 /* True under compute-sanitizer: loop over less. */
 bool gpu_quick(void);
 

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const routes[] = {"auto",     "event",  "csr",    "bitmask",
-                                     "cusparse", "cublas", "native", "reference"};
-
 #define FAR (INT64_C(1) << 31)
 
 /* Zeros, written by a product of nothing; or NULL where there is too little memory. */
@@ -90,10 +87,11 @@ static void test_far_strides(lac_ctx_t *ctx)
                   c = far_matrix(turn & 4, M, N, out);
         fill(ctx, &a, s_at);
         fill(ctx, &b, w_at);
-        for (size_t r = 0; r < GPU_COUNT(routes); r++) {
-            lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
-            if (gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]))
-                expect_product(ctx, &c, routes[r], turn);
+        const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native oracle");
+        for (size_t r = 0; r < routes.count; r++) {
+            lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
+            if (gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes.name[r]))
+                expect_product(ctx, &c, routes.name[r], turn);
         }
     }
     lac_device_free(ctx, in);
@@ -117,13 +115,14 @@ static void test_long_sum(lac_ctx_t *ctx)
         sum += (float)(i + 1);
         lac_device_upload(ctx, (uint8_t *)bytes + places[i], &event, 1);
     }
-    for (size_t r = 0; x && r < GPU_COUNT(routes); r++) {
-        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
-        if (!strcmp(routes[r], "native") || !strcmp(routes[r], "reference")) continue;
+    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native oracle");
+    for (size_t r = 0; x && r < routes.count; r++) {
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
+        if (!strcmp(routes.name[r], "native") || !strcmp(routes.name[r], "reference")) continue;
         put(ctx, out, 0, 77.0f);
-        gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]);
+        gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes.name[r]);
         float got = get(ctx, out, 0);
-        if (got != sum) gpu_fail("%s: %g, expected %g", routes[r], got, sum);
+        if (got != sum) gpu_fail("%s: %g, expected %g", routes.name[r], got, sum);
     }
     lac_device_free(ctx, bytes);
     lac_device_free(ctx, x);
@@ -140,13 +139,14 @@ static void test_long_output(lac_ctx_t *ctx)
     lac_obj_t b = {LAC_F32, LAC_DEVICE, LAC_NO_TRANS, 1, 1, 1, 1, factor, NULL};
     lac_obj_t c = {LAC_F32, LAC_DEVICE, LAC_NO_TRANS, length, 1, 1, 1, out, NULL};
     for (size_t i = 0; out && i < GPU_COUNT(places); i++) put(ctx, x, places[i], (float)(i + 1));
-    for (size_t r = 0; out && r < GPU_COUNT(routes); r++) {
-        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
-        gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]);
+    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native oracle");
+    for (size_t r = 0; out && r < routes.count; r++) {
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
+        gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes.name[r]);
         for (size_t i = 0; i < GPU_COUNT(places); i++) {
             float got = get(ctx, out, places[i]);
             if (got != 2.0f * (float)(i + 1))
-                gpu_fail("%s: output %" PRId64 " is %g", routes[r], places[i], got);
+                gpu_fail("%s: output %" PRId64 " is %g", routes.name[r], places[i], got);
             put(ctx, out, places[i], 77.0f);
         }
     }

@@ -12,8 +12,6 @@
 
 enum { SIDE = 50000 }; /* SIDE * SIDE floats are 10 GB */
 
-static const char *const routes[] = {"auto", "event", "csr", "bitmask", "cusparse", "cublas", "native"};
-
 /* 5 * 63 * SIDE < 2^24: exact in any order, whichever elements are events of value 1 or -1. */
 static int left(int64_t i)
 {
@@ -62,6 +60,7 @@ static bool make_weight(lac_ctx_t *ctx, const char *route, float *w)
     lac_obj_t a = matrix(u, SIDE, 1), b = matrix(v, 1, SIDE), c = matrix(w, SIDE, SIDE);
     lac_call_opts_t call = {.size = sizeof call, .route = route};
     bool good = gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, route);
+    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native");
     for (size_t r = 0; good && r < GPU_COUNT(rows); r++) {
         lac_device_download(ctx, row, w + rows[r] * SIDE, SIDE * sizeof *row);
         for (int64_t j = 0; good && j < SIDE; j++)
@@ -126,10 +125,11 @@ static void multiply_all(lac_ctx_t *ctx, const weight_t *x)
     static const struct {
         int length, every;
     } shorts[] = {{1, 997}, {3, 400}, {5, 20}, {2, 1}};
-    for (size_t r = 0; r < GPU_COUNT(routes); r++)
+    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native");
+    for (size_t r = 0; r < routes.count; r++)
         for (size_t s = 0; s < GPU_COUNT(shorts); s++)
             for (int turn = 0; turn < 4; turn++)
-                multiply(ctx, x, routes[r], shorts[s].length, shorts[s].every, turn & 1, turn & 2);
+                multiply(ctx, x, routes.name[r], shorts[s].length, shorts[s].every, turn & 1, turn & 2);
 }
 
 /* Its density counts past 2^31; frozen, its formats have more entries than 32 bits count. */
@@ -209,16 +209,17 @@ static void test_byte_events(lac_ctx_t *ctx)
     void *result = gpu_upload(ctx, out, sizeof(float) * ROWS * WIDTH);
     lac_obj_t a = {LAC_U8, LAC_DEVICE, LAC_NO_TRANS, ROWS, LENGTH, LENGTH, 1, s, NULL};
     lac_obj_t b = matrix(w, LENGTH, WIDTH), c = matrix(result, ROWS, WIDTH);
-    for (size_t r = 0; r < GPU_COUNT(routes); r++) {
-        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
+    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native");
+    for (size_t r = 0; r < routes.count; r++) {
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         lac_status_t status = lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call);
         if (!status) status = lac_device_download(ctx, out, result, sizeof(float) * ROWS * WIDTH);
-        bool good = gpu_expect(status, LAC_OK, routes[r]);
+        bool good = gpu_expect(status, LAC_OK, routes.name[r]);
         for (int64_t at = 0; good && at < ROWS * WIDTH; at++) {
             int want = 0;
             for (int64_t k = residue(at / WIDTH); k < LENGTH; k += PERIOD) want += weight_at(k, at % WIDTH);
             if (!(good = out[at] == (float)want))
-                gpu_fail("%s: output %" PRId64 " is %g, expected %d", routes[r], at, out[at], want);
+                gpu_fail("%s: output %" PRId64 " is %g, expected %d", routes.name[r], at, out[at], want);
         }
     }
     lac_device_free(ctx, s);
@@ -234,17 +235,18 @@ static void test_large_output(lac_ctx_t *ctx)
     if (!c_buf) return free(row);
     float *s = vector(ctx, (int64_t)ROWS * WIDTH, left), *w = vector(ctx, (int64_t)WIDTH * LENGTH, right);
     lac_obj_t a = matrix(s, ROWS, WIDTH), b = matrix(w, WIDTH, LENGTH), c = matrix(c_buf, ROWS, LENGTH);
-    for (size_t r = 0; r < GPU_COUNT(routes); r++) {
-        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
-        bool good = gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes[r]);
+    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native");
+    for (size_t r = 0; r < routes.count; r++) {
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
+        bool good = gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes.name[r]);
         for (size_t i = 0; good && i < GPU_COUNT(rows); i++) {
             lac_device_download(ctx, row, c_buf + rows[i] * LENGTH, LENGTH * sizeof *row);
             for (int64_t j = 0; good && j < LENGTH; j++) {
                 int want = 0;
                 for (int64_t k = 0; k < WIDTH; k++) want += left(rows[i] * WIDTH + k) * right(k * LENGTH + j);
                 if (!(good = row[j] == (float)want))
-                    gpu_fail("%s: output %" PRId64 ", %" PRId64 " is %g, expected %d", routes[r], rows[i], j,
-                             row[j], want);
+                    gpu_fail("%s: output %" PRId64 ", %" PRId64 " is %g, expected %d", routes.name[r],
+                             rows[i], j, row[j], want);
             }
         }
     }

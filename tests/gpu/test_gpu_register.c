@@ -154,14 +154,14 @@ static void test_changed(lac_ctx_t *ctx)
 /* Frozen by its shape: what routes make of it is kept, and right; in other memory it is met anew. */
 static void test_frozen_by_shape(lac_ctx_t *ctx)
 {
-    static const char *const routes[] = {"auto", "event", "csr", "bitmask", "cusparse"};
+    const gpu_routes_t routes = gpu_routes(ctx, "sparse");
     gpu_expect(lac_ctx_set(ctx, "frozen", "200x300"), LAC_OK, "frozen");
-    for (size_t r = 0; r < GPU_COUNT(routes); r++) {
+    for (size_t r = 0; r < routes.count; r++) {
         fill(ctx);
-        gpu_expect(lac_ctx_set(ctx, "backend", routes[r]), LAC_OK, routes[r]);
+        gpu_expect(lac_ctx_set(ctx, "backend", routes.name[r]), LAC_OK, routes.name[r]);
         for (int i = 0; i < 3; i++) {
             int got = times(ctx);
-            if (got != 1 && (r || got)) gpu_fail("%s: %d times the weight", routes[r], got);
+            if (got != 1 && (r || got)) gpu_fail("%s: %d times the weight", routes.name[r], got);
         }
         lac_unregister(on_w);
         release(ctx);

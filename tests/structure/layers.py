@@ -13,8 +13,10 @@ C_SOURCES = {".c", ".h", ".cu", ".cuh", ".def"}
 INCLUDE_ROOTS = ("include", "backend", "kernels/host", "kernels/cuda", "reference", "tools/lacuna", "plugin")
 LONG_FILE = 700
 
-TABLES = {"backend/planner/backends.c", "backend/cuda/routes/table.c"}
-
+ROUTES = "backend/route/routes.def"
+TEXTS = SOURCES | {".md", ".txt", ".1", ".7", ".cpp"}
+# Results, the colours of routes that are drawn (others get a spare one), and what was written when there were no others.
+HISTORY = ("bench/results/", "bench/plot_regret.py", "bench/render.py", "tests/structure/", "docs/dev/", "docs/user/accuracy.md", "docs/design/background.md", "CHANGELOG.md")
 
 COMMENT_OR_TEXT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
@@ -22,7 +24,8 @@ ENVIRONMENT = re.compile(r"\b(?:secure_getenv|getenv|setenv|putenv|environ)\b")
 OPENING = re.compile(r"\b(?:dlopen|dlmopen)\s*\(")
 FUNCTION = re.compile(r"^(static inline )?[a-z_][\w *]*?[ *](\w+)\(", re.M)
 ACCOUNT = re.compile(r"(?:->|\.)account\b")
-ROUTE = re.compile(r"\blac_route_t\s+(\w+)\s*=")
+ROUTE = re.compile(r"\blac_route_t\s+(\w+)(?:\[\d*\])?\s*=")
+ROUTE_LINE = re.compile(r"(?m)^LAC_ROUTE\((\w+), (?!TRIVIAL|DENSE)")
 
 
 class Folder:
@@ -146,7 +149,7 @@ def library_openers(tree):
 
 
 def route_names_elsewhere(tree):
-    """Files other than the tables (and headers) that name a route which another file defines."""
+    """Files that name a route which another file defines: the tables do it by routes.def."""
     home = {}
     for path in tree.c_sources():
         if tree.folder_of(path):
@@ -154,10 +157,26 @@ def route_names_elsewhere(tree):
     found = []
     for path in tree.c_sources():
         folder = tree.folder_of(path)
-        if folder is None or path.as_posix() in TABLES or path.suffix in (".h", ".def"):
+        if folder is None or path.suffix in (".h", ".def"):
             continue
         words = set(re.findall(r"\w+", tree.code(path)))
         found += [f"{path}: names {route} of {file}" for route, file in home.items() if route in words and file != path]
+    return found
+
+
+def route_lists(tree):
+    """A list of routes of its own would be an edit for each new route: lists come from the table, or from the library."""
+    names = set(ROUTE_LINE.findall(tree.text(pathlib.Path(ROUTES)))) if (tree.root / ROUTES).exists() else set()
+    listed = re.compile(r"(?<![\w/.-])(?:" + "|".join(sorted(names) or ["(?!)"]) + r")(?![\w/.-])")
+    found = []
+    for path in tree.files:
+        if path.suffix not in TEXTS or path.as_posix() == ROUTES or path.as_posix().startswith(HISTORY):
+            continue
+        lines = tree.text(path).splitlines()
+        for i, _ in enumerate(lines):
+            named = set(listed.findall(" ".join(lines[i:i + 2])))
+            if len(named) > 3:
+                found.append(f"{path}:{i + 1}: lists routes ({', '.join(sorted(named))}); only {ROUTES} may")
     return found
 
 
@@ -235,6 +254,7 @@ RULES = (
     environment_readers,
     library_openers,
     route_names_elsewhere,
+    route_lists,
     account_readers,
     unused_by_the_command,
     unlicensed_files,

@@ -23,7 +23,8 @@ GOOD = {
     "backend/host/route_event.c": '#include "route.h"\n#include "host_kernels.h"\n'
                                   "const lac_route_t lac_route_event = {0};\n",
     "backend/cuda/route_tiles.c": '#include "route.h"\n/* unlike getenv() or "route_event.c" */\n',
-    "backend/planner/backends.c": '#include "route.h"\nextern const lac_route_t lac_route_event;\n',
+    "backend/route/routes.def": "".join(f'LAC_ROUTE({name}, SPARSE, SIDES, SIDES, "")\n' for name in ("event", "csr", "tiles", "native")),
+    "backend/planner/backends.c": '#include "route.h"\n',
     "backend/planner/select.h": '#include "route.h"\n',
     "reference/ref_gemm.h": '#include "lacuna/types.h"\n',
     "backend/api/entry.h": '#include "select.h"\n',
@@ -60,6 +61,7 @@ BAD = (
     (layers.route_names_elsewhere, "backend/planner/select.c", "extern int lac_route_event;\n", "names lac_route_event"),
     (layers.route_names_elsewhere, "backend/host/route_dense.c", "const lac_route_t lac_route_dense = {0};\n"
      "const void *p = &lac_route_event;\n", "route_dense.c: names lac_route_event"),
+    (layers.route_lists, "docs/user/tuning.md", "one of `event`, `csr`,\n`tiles` or `native`\n", "tuning.md:4: lists routes (csr, event,"),
     (layers.account_readers, "backend/host/route_event.c", "double f(const lac_problem_t *p) { return p->account.extra_us; }\n",
      "reads the planner's account"),
     (layers.unused_by_the_command, "tools/lacuna/clock.h", "int read_clock(void);\nint set_clock(int to);\n", "calls set_clock"),

@@ -80,8 +80,8 @@ static const lac_route_t *table[7];
 
 static lac_ctx_t context(void)
 {
-    const lac_route_t *real[] = {&lac_route_event_left, &lac_route_event_right, &lac_route_csr_left,
-                                 &lac_route_csr_right,  &lac_route_dense,       &lac_route_native};
+    const lac_route_t *real[] = {&lac_host_route_event[0], &lac_host_route_event[1], &lac_host_route_csr[0],
+                                 &lac_host_route_csr[1],   lac_host_route_dense,     lac_host_route_native};
     lac_ctx_t ctx = {.backend = &backend, .routes = table, .route_count = 6, .now_us = now_us};
     for (int i = 0; i < 6; i++) {
         routes[i] = *real[i];

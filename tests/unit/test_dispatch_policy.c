@@ -3,6 +3,7 @@
  * Options: every good and bad value, where they come from and which source wins. */
 #include "unit_support.h"
 #include "planner/policy.h"
+#include "route/route.h"
 
 #include <locale.h>
 #include <stdio.h>
@@ -13,16 +14,8 @@ static const struct {
     const char *option, *value, *text; /* text: as printed again; NULL: not accepted */
 } values[] = {
     {"backend", "auto", "auto"},
-    {"backend", "event", "event"},
-    {"backend", "csr", "csr"},
-    {"backend", "bitmask", "bitmask"},
-    {"backend", "tiles", "tiles"},
-    {"backend", "cusparse", "cusparse"},
     {"backend", "cublas", "dense"},
     {"backend", "blas", "dense"},
-    {"backend", "dense", "dense"},
-    {"backend", "native", "native"},
-    {"backend", "reference", "reference"},
     {"backend", "event!", "event!"},
     {"backend", "auto!", "auto!"},
     {"backend", "", NULL},
@@ -149,6 +142,25 @@ static void test_values(void **state)
         assert_string_equal(text_of(&policy, values[i].option), values[i].text);
         assert_string_equal(policy.origin[index_of(values[i].option)], "function");
     }
+}
+
+/* Each route's name forces it, whatever backend has it, but for the one that no call asks for. */
+static void test_every_route(void **state)
+{
+    (void)state;
+    int count = 0;
+    for (const lac_route_entry_t *entry; (entry = lac_route_entry(count)); count++) {
+        lac_policy_t policy;
+        bool known, forced = entry->role != LAC_ROLE_TRIVIAL;
+        lac_policy_load(&policy);
+        const char *accepted = lac_policy_set(&policy, "backend", entry->name, "function", &known);
+        assert_true(forced == !accepted);
+        if (forced) unit_expect_text(text_of(&policy, "backend"), entry->name);
+        accepted = lac_policy_set(&policy, "backend", "none", "function", &known);
+        assert_non_null(accepted);
+        assert_true(forced == (strstr(accepted, entry->name) != NULL));
+    }
+    assert_true(count > 4);
 }
 
 static void test_every_option_is_tried(void **state)
@@ -386,6 +398,7 @@ static void test_decimal_comma(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_every_route),
                                        cmocka_unit_test(test_every_option_is_tried),
                                        cmocka_unit_test(test_functions),
                                        cmocka_unit_test(test_precedence),

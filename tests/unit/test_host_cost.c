@@ -27,8 +27,8 @@ static lac_problem_t problem(lac_dim_t m, lac_dim_t k, lac_dim_t n, double nonze
 
 static double csr_us(const lac_problem_t *p)
 {
-    assert_int_equal(lac_route_csr_left.applicable(&lac_route_csr_left, p), LAC_FITS);
-    return lac_route_csr_left.cost_us(&lac_route_csr_left, p, &machine);
+    assert_int_equal(lac_host_route_csr->applicable(lac_host_route_csr, p), LAC_FITS);
+    return lac_host_route_csr->cost_us(lac_host_route_csr, p, &machine);
 }
 
 static void expect_near(double got, double want)
@@ -110,12 +110,12 @@ static void test_dense(void **state)
     double read = 4.0 * (M * K + K * N) / (machine.dense_gbps * 1e3);
     double rest = machine.dense_call_us + 2.0 * M * K * N / (machine.dense_gflops * 1e3) +
                   4.0 * M * N / (machine.dense_out_gbps * 1e3);
-    double near_us = lac_route_dense.cost_us(&lac_route_dense, &p, &machine);
+    double near_us = lac_host_route_dense->cost_us(lac_host_route_dense, &p, &machine);
     expect_near(near_us, rest + read * machine.scan_gbps / machine.scan_cached_gbps);
     assert_true(csr_us(&p) > near_us);
     lac_machine_t before = machine;
     machine.cache_mb = 0.01;
-    expect_near(lac_route_dense.cost_us(&lac_route_dense, &p, &machine), rest + read);
+    expect_near(lac_host_route_dense->cost_us(lac_host_route_dense, &p, &machine), rest + read);
     machine = before;
 }
 
@@ -130,16 +130,16 @@ static void test_dense_threads(void **state)
            all = flops / (machine.dense_gflops * 1e3), us[65];
     for (int threads = 1; threads <= 64; threads++) {
         p.settings.blas_threads = threads;
-        us[threads] = lac_route_dense.cost_us(&lac_route_dense, &p, &machine);
+        us[threads] = lac_host_route_dense->cost_us(lac_host_route_dense, &p, &machine);
         if (threads > 1) assert_true(us[threads] < us[threads - 1]);
     }
     assert_true(us[1] > one && us[1] < 1.1 * one);
     assert_true(us[2] > all && us[2] < 1.1 * all);
     assert_true(us[64] < us[2] / 25.0 && us[64] > us[2] / 40.0);
     p.settings.blas_threads = 16, p.settings.threads = 1;
-    expect_near(lac_route_dense.cost_us(&lac_route_dense, &p, &machine), us[16]);
+    expect_near(lac_host_route_dense->cost_us(lac_host_route_dense, &p, &machine), us[16]);
     p.settings.blas_threads = 0, p.settings.threads = 8; /* nothing said: as many as may be used */
-    expect_near(lac_route_dense.cost_us(&lac_route_dense, &p, &machine), us[8]);
+    expect_near(lac_host_route_dense->cost_us(lac_host_route_dense, &p, &machine), us[8]);
     assert_true(lac_dense_rate(&machine, 5.0, 4.0, 2) == 5.0); /* no machine is slower with more of them */
     lac_machine_t single = machine;
     single.dense_threads = 1.0;

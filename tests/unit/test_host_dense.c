@@ -25,7 +25,7 @@ static lac_problem_t problem(void)
 
 static lac_refusal_t asked(const lac_problem_t *p)
 {
-    return lac_route_dense.applicable(&lac_route_dense, p);
+    return lac_host_route_dense->applicable(lac_host_route_dense, p);
 }
 
 static void test_strides_of_64_bits(void **state)
@@ -86,7 +86,7 @@ static void test_long_vectors(void **state)
         p.m = p.n = p.k = 1;
         *(i ? &p.n : &p.m) = INT32_MAX;
         p.a.rs = p.b.rs = p.crs = i ? INT32_MAX : 1;
-        assert_int_equal(lac_route_dense.run(&lac_route_dense, &exec, &p, &out), LAC_OK);
+        assert_int_equal(lac_host_route_dense->run(lac_host_route_dense, &exec, &p, &out), LAC_OK);
     }
     assert_int_equal(vectors, 2);
 }
@@ -205,7 +205,7 @@ static void test_bytes(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lac_problem_t p = problem();
         p.m = cases[i].m, p.n = cases[i].n, p.crs = cases[i].crs, p.ccs = cases[i].ccs;
-        size_t bytes = lac_route_dense.bytes(&lac_route_dense, &p);
+        size_t bytes = lac_host_route_dense->bytes(lac_host_route_dense, &p);
         if (bytes != cases[i].bytes) fail_msg("case %d: %zu bytes", (int)i, bytes);
     }
 }

@@ -89,7 +89,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(lac_cuda_bitmask(&product, &bits, exec->stream), "bitmask");
 }
 
-const lac_route_t lac_cuda_route_bitmask_left = {
-    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
-const lac_route_t lac_cuda_route_bitmask_right = {
-    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+const lac_route_t lac_cuda_route_bitmask[] =
+    LAC_ROUTE_SIDES(bitmask, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue);

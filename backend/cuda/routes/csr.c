@@ -222,10 +222,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                              "csr");
 }
 
-const lac_route_t lac_cuda_route_csr_left = {
-    "csr", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
-const lac_route_t lac_cuda_route_csr_right = {
-    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+const lac_route_t lac_cuda_route_csr[] =
+    LAC_ROUTE_SIDES(csr, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue);
 
 /* When steps pay, what they cost, and the keeping of them. */
 

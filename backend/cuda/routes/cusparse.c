@@ -164,7 +164,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(lac_cuda_copy(&product, p->beta, p->c, s.ors, s.ocs, exec->stream), "cusparse");
 }
 
-const lac_route_t lac_cuda_route_cusparse_left = {"cusparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                                  cost_us,    bytes,           run,           NULL};
-const lac_route_t lac_cuda_route_cusparse_right = {
-    "cusparse", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, NULL};
+const lac_route_t lac_cuda_route_cusparse[] =
+    LAC_ROUTE_SIDES(cusparse, applicable, cost_us, bytes, run, NULL);

@@ -182,8 +182,8 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     return status ? status : back;
 }
 
-const lac_route_t lac_cuda_route_dense = {"dense",       LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable_dense,
-                                          cost_us_dense, bytes_dense,    run_dense,     NULL};
+const lac_route_t lac_cuda_route_dense[] =
+    LAC_ROUTE_ONE(dense, applicable_dense, cost_us_dense, bytes_dense, run_dense, NULL);
 
 /* Every product summed in double by one kernel of our own: the reference route, and the dense route of a
  * machine that has no cuBLAS. */
@@ -249,10 +249,10 @@ static lac_status_t run_f64(const lac_route_t *route, lac_exec_t *exec, const la
                              route->name);
 }
 
-const lac_route_t lac_cuda_route_reference = {"reference", LAC_ROLE_ORACLE, LAC_SIDE_NONE, applicable_f64,
-                                              cost_us_f64, bytes_f64,       run_f64,       NULL};
-const lac_route_t lac_cuda_route_native = {"native",    LAC_ROLE_NATIVE, LAC_SIDE_NONE, applicable_f64,
-                                           cost_us_f64, bytes_f64,       run_f64,       NULL};
+const lac_route_t lac_cuda_route_reference[] =
+    LAC_ROUTE_ONE(reference, applicable_f64, cost_us_f64, bytes_f64, run_f64, NULL);
+const lac_route_t lac_cuda_route_native[] =
+    LAC_ROUTE_ONE(native, applicable_f64, cost_us_f64, bytes_f64, run_f64, NULL);
 
 /* The trivial route on a device: nothing to sum, so c is only scaled. */
 
@@ -284,6 +284,5 @@ static lac_status_t run_trivial(const lac_route_t *route, lac_exec_t *exec, cons
                              "trivial");
 }
 
-const lac_route_t lac_cuda_route_trivial = {
-    "trivial",       LAC_ROLE_TRIVIAL, LAC_SIDE_NONE, applicable_trivial,
-    cost_us_trivial, bytes_trivial,    run_trivial,   NULL};
+const lac_route_t lac_cuda_route_trivial[] =
+    LAC_ROUTE_ONE(trivial, applicable_trivial, cost_us_trivial, bytes_trivial, run_trivial, NULL);

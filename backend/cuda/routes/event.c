@@ -302,7 +302,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(multiply(exec, &s, how, &product, rows, w, memory), "event");
 }
 
-const lac_route_t lac_cuda_route_event_left = {
-    "event", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
-const lac_route_t lac_cuda_route_event_right = {
-    "event", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+const lac_route_t lac_cuda_route_event[] =
+    LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue);

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The rows that the CUDA backend offers to its route table, and what they share. */
+ * The routes of the CUDA backend, which routes.def lists, and what they share. */
 #ifndef LACUNA_CUDA_ROUTES_ROUTES_H
 #define LACUNA_CUDA_ROUTES_ROUTES_H
 
@@ -18,15 +18,9 @@ static inline lac_cuda_scalar_t lac_cuda_beta(const lac_problem_t *p)
     return (lac_cuda_scalar_t){p->beta_at, p->beta};
 }
 
-extern const lac_route_t lac_cuda_route_trivial;
-extern const lac_route_t lac_cuda_route_event_left, lac_cuda_route_event_right;
-extern const lac_route_t lac_cuda_route_bitmask_left, lac_cuda_route_bitmask_right;
-extern const lac_route_t lac_cuda_route_csr_left, lac_cuda_route_csr_right;
-extern const lac_route_t lac_cuda_route_cusparse_left, lac_cuda_route_cusparse_right;
-extern const lac_route_t lac_cuda_route_tiles_left, lac_cuda_route_tiles_right;
-extern const lac_route_t lac_cuda_route_dense;
-extern const lac_route_t lac_cuda_route_native;
-extern const lac_route_t lac_cuda_route_reference;
+#define LAC_ROUTE(name, role, host, cuda, text) LAC_DECLARE_##cuda(lac_cuda_route_##name)
+#include "route/routes.def"
+#undef LAC_ROUTE
 
 /* Their table, in the order of a tie, the fallback last. */
 const lac_route_t *const *lac_cuda_routes(int *count);

@@ -216,10 +216,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return lac_cuda_launched(lac_cuda_tiles_run(&product, workspace, exec->stream), "tiles");
 }
 
-const lac_route_t lac_cuda_route_tiles_left = {
-    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
-const lac_route_t lac_cuda_route_tiles_right = {
-    "tiles", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue};
+const lac_route_t lac_cuda_route_tiles[] =
+    LAC_ROUTE_SIDES(tiles, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue);
 
 /* Lists of active k and pieces of a frozen S: made once, in as much memory as they turn out to need. */
 

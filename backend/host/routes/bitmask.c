@@ -98,7 +98,4 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_route_bitmask_left = {"bitmask", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                            cost_us,   bytes,           run,           NULL};
-const lac_route_t lac_route_bitmask_right = {
-    "bitmask", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, NULL};
+const lac_route_t lac_host_route_bitmask[] = LAC_ROUTE_SIDES(bitmask, applicable, cost_us, bytes, run, NULL);

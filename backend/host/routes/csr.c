@@ -179,10 +179,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_route_csr_left = {"csr",   LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                        cost_us, bytes,           run,           NULL};
-const lac_route_t lac_route_csr_right = {
-    "csr", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, NULL};
+const lac_route_t lac_host_route_csr[] = LAC_ROUTE_SIDES(csr, applicable, cost_us, bytes, run, NULL);
 
 /* CSR of S: two passes over a dense buffer, or one counting sort over CSC. */
 

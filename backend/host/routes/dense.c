@@ -166,8 +166,8 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     return LAC_OK;
 }
 
-const lac_route_t lac_route_dense = {"dense",       LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable_dense,
-                                     cost_us_dense, bytes_dense,    run_dense,     NULL};
+const lac_route_t lac_host_route_dense[] =
+    LAC_ROUTE_ONE(dense, applicable_dense, cost_us_dense, bytes_dense, run_dense, NULL);
 
 /* The native route: our own blocked dense kernel, where no BLAS is found or its integers are too short. */
 
@@ -234,8 +234,8 @@ static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const
     return LAC_OK;
 }
 
-const lac_route_t lac_route_native = {"native",       LAC_ROLE_NATIVE, LAC_SIDE_NONE, applicable_native,
-                                      cost_us_native, bytes_native,    run_native,    NULL};
+const lac_route_t lac_host_route_native[] =
+    LAC_ROUTE_ONE(native, applicable_native, cost_us_native, bytes_native, run_native, NULL);
 
 /* The reference route: every product summed in double, to compare against; runs only when forced. */
 
@@ -277,9 +277,8 @@ static lac_status_t run_reference(const lac_route_t *route, lac_exec_t *exec, co
     return LAC_OK;
 }
 
-const lac_route_t lac_route_reference = {
-    "reference",       LAC_ROLE_ORACLE, LAC_SIDE_NONE, applicable_reference,
-    cost_us_reference, bytes_reference, run_reference, NULL};
+const lac_route_t lac_host_route_reference[] =
+    LAC_ROUTE_ONE(reference, applicable_reference, cost_us_reference, bytes_reference, run_reference, NULL);
 
 /* The trivial route: nothing to sum, so c is only scaled. */
 
@@ -315,5 +314,5 @@ static lac_status_t run_trivial(const lac_route_t *route, lac_exec_t *exec, cons
     return LAC_OK;
 }
 
-const lac_route_t lac_route_trivial = {"trivial",       LAC_ROLE_TRIVIAL, LAC_SIDE_NONE, applicable_trivial,
-                                       cost_us_trivial, bytes_trivial,    run_trivial,   NULL};
+const lac_route_t lac_host_route_trivial[] =
+    LAC_ROUTE_ONE(trivial, applicable_trivial, cost_us_trivial, bytes_trivial, run_trivial, NULL);

@@ -157,10 +157,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_route_event_left = {"event", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                          cost_us, bytes,           run,           NULL};
-const lac_route_t lac_route_event_right = {
-    "event", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, applicable, cost_us, bytes, run, NULL};
+const lac_route_t lac_host_route_event[] = LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, NULL);
 
 /* Four ways to one list; each writes into the same workspace. */
 

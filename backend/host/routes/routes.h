@@ -1,17 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The rows that the host backend offers to the route table. */
+ * The routes of the host, one file each; routes.def lists them. */
 #ifndef LACUNA_HOST_ROUTES_ROUTES_H
 #define LACUNA_HOST_ROUTES_ROUTES_H
 
 #include "route/route.h"
 
-extern const lac_route_t lac_route_trivial;
-extern const lac_route_t lac_route_event_left, lac_route_event_right;
-extern const lac_route_t lac_route_csr_left, lac_route_csr_right;
-extern const lac_route_t lac_route_bitmask_left, lac_route_bitmask_right;
-extern const lac_route_t lac_route_dense;
-extern const lac_route_t lac_route_native;
-extern const lac_route_t lac_route_reference;
+#define LAC_ROUTE(name, role, host, cuda, text) LAC_DECLARE_##host(lac_host_route_##name)
+#include "route/routes.def"
+#undef LAC_ROUTE
+
+/* Their table, in the order of a tie, the fallback last. */
+const lac_route_t *const *lac_host_routes(int *count);
 
 #endif

@@ -3,6 +3,7 @@
  * The host as a backend: kernels of this processor, the system's BLAS, and scratch memory. */
 #include "backend.h"
 #include "host/operators/operators.h"
+#include "host/routes/routes.h"
 #include "host/formats/dense_view.h"
 #include "host/formats/formats.h"
 #include "exec.h"
@@ -89,6 +90,7 @@ static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
 const lac_backend_t lac_backend_host = {.name = "host",
                                         .space = LAC_HOST,
                                         .slicer = &lac_host_slicer,
+                                        .routes = lac_host_routes,
                                         .open = open_host,
                                         .close = close_host,
                                         .sample = sample,
