@@ -95,6 +95,12 @@ lac_operand_t lac_operand_describe(const lac_obj_t *obj);
 void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
                           const lac_obj_t *c);
 
+/* True where there is nothing to sum: c is only scaled. */
+static inline bool lac_problem_is_trivial(const lac_problem_t *p)
+{
+    return !p->m || !p->n || !p->k || p->alpha == 0.0f;
+}
+
 /* Fraction of k where any of `rows` independent rows of the given density has a nonzero. */
 double lac_active_fraction(double density, double rows);
 /* The density of such rows where that fraction of k is active. */

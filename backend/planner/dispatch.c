@@ -95,7 +95,7 @@ static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_sit
 /* A call with nothing to sum teaches nothing. */
 static bool is_nothing(const lac_problem_t *p)
 {
-    return !p->m || !p->n || !p->k || p->alpha == 0.0f;
+    return lac_problem_is_trivial(p);
 }
 
 /* Where this call belongs in the history. NULL: nowhere. */

@@ -41,6 +41,18 @@ const char *lac_refusal_text(lac_refusal_t refusal)
     return texts[refusal];
 }
 
+lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, unsigned takes)
+{
+    bool has_w = s->w->buf || takes & LAC_TAKES_SPARSE_W;
+    bool has_type = !s->w->buf || s->w->dt == LAC_F32 || takes & LAC_TAKES_U8_W;
+    return lac_problem_is_trivial(p) ? LAC_REFUSED_TRIVIAL
+           : p->settings.strict_nan  ? LAC_REFUSED_STRICT_NAN
+           : !has_w                  ? LAC_REFUSED_W_SPARSE
+           : !has_type               ? LAC_REFUSED_W_TYPE
+           : s->s->density < 0       ? LAC_REFUSED_DENSITY_UNKNOWN
+                                     : LAC_FITS;
+}
+
 bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p)
 {
     return !p->epilogue.any || (route->fuses_epilogue && route->fuses_epilogue(route, p));

@@ -95,6 +95,15 @@ const lac_route_entry_t *lac_route_named(const char *name);
 /* "sparse", "dense", ... */
 const char *lac_role_name(lac_role_t role);
 
+/* W that a route can take beside an f32 matrix in a buffer. */
+#define LAC_TAKES_U8_W     1u
+#define LAC_TAKES_SPARSE_W 2u /* without a buffer; the route looks after its formats */
+
+/* The conditions that every sparse route begins with: something to sum, zeros that may be skipped, a W that
+ * it can take (`takes`: beside f32 in a buffer), a density. LAC_FITS where they hold; then the route's own
+ * follow. */
+lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, unsigned takes);
+
 /* True where nothing is left to be done of p->epilogue once the route has run. */
 bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p);
 /* What the call adds to the route's own cost. */

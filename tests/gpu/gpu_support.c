@@ -166,7 +166,7 @@ static void add_route(void *arg, const char *key, const char *value)
         strcpy(routes->name[routes->count++], name);
 }
 
-gpu_routes_t gpu_routes(lac_ctx_t *ctx, const char *roles)
+gpu_routes_t gpu_routes_of(lac_ctx_t *ctx, const char *roles)
 {
     gpu_routes_t routes = {.name = {"auto"}, .count = 1, .roles = roles};
     lac_ctx_info(ctx, add_route, &routes);

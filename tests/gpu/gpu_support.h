@@ -49,7 +49,7 @@ typedef struct gpu_routes {
     const char *roles;
 } gpu_routes_t;
 
-gpu_routes_t gpu_routes(lac_ctx_t *ctx, const char *roles);
+gpu_routes_t gpu_routes_of(lac_ctx_t *ctx, const char *roles);
 
 /* True under compute-sanitizer: loop over less. */
 bool gpu_quick(void);

@@ -87,7 +87,7 @@ static void test_far_strides(lac_ctx_t *ctx)
                   c = far_matrix(turn & 4, M, N, out);
         fill(ctx, &a, s_at);
         fill(ctx, &b, w_at);
-        const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native oracle");
+        const gpu_routes_t routes = gpu_routes_of(ctx, "sparse dense native oracle");
         for (size_t r = 0; r < routes.count; r++) {
             lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
             if (gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes.name[r]))
@@ -115,7 +115,7 @@ static void test_long_sum(lac_ctx_t *ctx)
         sum += (float)(i + 1);
         lac_device_upload(ctx, (uint8_t *)bytes + places[i], &event, 1);
     }
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native oracle");
+    const gpu_routes_t routes = gpu_routes_of(ctx, "sparse dense native oracle");
     for (size_t r = 0; x && r < routes.count; r++) {
         lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         if (!strcmp(routes.name[r], "native") || !strcmp(routes.name[r], "reference")) continue;
@@ -139,7 +139,7 @@ static void test_long_output(lac_ctx_t *ctx)
     lac_obj_t b = {LAC_F32, LAC_DEVICE, LAC_NO_TRANS, 1, 1, 1, 1, factor, NULL};
     lac_obj_t c = {LAC_F32, LAC_DEVICE, LAC_NO_TRANS, length, 1, 1, 1, out, NULL};
     for (size_t i = 0; out && i < GPU_COUNT(places); i++) put(ctx, x, places[i], (float)(i + 1));
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native oracle");
+    const gpu_routes_t routes = gpu_routes_of(ctx, "sparse dense native oracle");
     for (size_t r = 0; out && r < routes.count; r++) {
         lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes.name[r]);

@@ -60,7 +60,6 @@ static bool make_weight(lac_ctx_t *ctx, const char *route, float *w)
     lac_obj_t a = matrix(u, SIDE, 1), b = matrix(v, 1, SIDE), c = matrix(w, SIDE, SIDE);
     lac_call_opts_t call = {.size = sizeof call, .route = route};
     bool good = gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, route);
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native");
     for (size_t r = 0; good && r < GPU_COUNT(rows); r++) {
         lac_device_download(ctx, row, w + rows[r] * SIDE, SIDE * sizeof *row);
         for (int64_t j = 0; good && j < SIDE; j++)
@@ -125,7 +124,7 @@ static void multiply_all(lac_ctx_t *ctx, const weight_t *x)
     static const struct {
         int length, every;
     } shorts[] = {{1, 997}, {3, 400}, {5, 20}, {2, 1}};
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native");
+    const gpu_routes_t routes = gpu_routes_of(ctx, "sparse dense native");
     for (size_t r = 0; r < routes.count; r++)
         for (size_t s = 0; s < GPU_COUNT(shorts); s++)
             for (int turn = 0; turn < 4; turn++)
@@ -209,7 +208,7 @@ static void test_byte_events(lac_ctx_t *ctx)
     void *result = gpu_upload(ctx, out, sizeof(float) * ROWS * WIDTH);
     lac_obj_t a = {LAC_U8, LAC_DEVICE, LAC_NO_TRANS, ROWS, LENGTH, LENGTH, 1, s, NULL};
     lac_obj_t b = matrix(w, LENGTH, WIDTH), c = matrix(result, ROWS, WIDTH);
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native");
+    const gpu_routes_t routes = gpu_routes_of(ctx, "sparse dense native");
     for (size_t r = 0; r < routes.count; r++) {
         lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         lac_status_t status = lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call);
@@ -235,7 +234,7 @@ static void test_large_output(lac_ctx_t *ctx)
     if (!c_buf) return free(row);
     float *s = vector(ctx, (int64_t)ROWS * WIDTH, left), *w = vector(ctx, (int64_t)WIDTH * LENGTH, right);
     lac_obj_t a = matrix(s, ROWS, WIDTH), b = matrix(w, WIDTH, LENGTH), c = matrix(c_buf, ROWS, LENGTH);
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense native");
+    const gpu_routes_t routes = gpu_routes_of(ctx, "sparse dense native");
     for (size_t r = 0; r < routes.count; r++) {
         lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         bool good = gpu_expect(lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call), LAC_OK, routes.name[r]);

@@ -106,7 +106,7 @@ static void test_chains(lac_ctx_t *ctx)
 {
     static const int64_t widths[][DEEP + 2] = {
         {1, 300, 200, 100, 50}, {33, 70, 65, 31, 9}, {140, 260, 300, 129, 128}};
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse dense");
+    const gpu_routes_t routes = gpu_routes_of(ctx, "sparse dense");
     lac_ctx_t *host;
     gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
     for (size_t w = 0; w < GPU_COUNT(widths); w++)
@@ -271,7 +271,7 @@ static void test_fusing_routes(lac_ctx_t *ctx)
 {
     static const int64_t extents[][3] = {
         {200, 300, 260}, {300, 64, 260}, {130, 20, 1}, {65, 2000, 129}, {12, 500, 700}};
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse");
+    const gpu_routes_t routes = gpu_routes_of(ctx, "sparse");
     int compared[GPU_COUNT(routes.name)] = {0};
     gpu_expect(lac_ctx_set(ctx, "detect", "off"), LAC_OK,
                "detect"); /* samples would move how kernels are cut */

@@ -154,7 +154,7 @@ static void test_changed(lac_ctx_t *ctx)
 /* Frozen by its shape: what routes make of it is kept, and right; in other memory it is met anew. */
 static void test_frozen_by_shape(lac_ctx_t *ctx)
 {
-    const gpu_routes_t routes = gpu_routes(ctx, "sparse");
+    const gpu_routes_t routes = gpu_routes_of(ctx, "sparse");
     gpu_expect(lac_ctx_set(ctx, "frozen", "200x300"), LAC_OK, "frozen");
     for (size_t r = 0; r < routes.count; r++) {
         fill(ctx);

@@ -22,18 +22,15 @@ static lac_format_t format_of(const lac_sided_t *s)
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
     bool by_rows = s.wcs == 1 || s.n == 1, strides = (by_rows || s.wrs == 1) && s.wrs >= 0 && s.wcs >= 0;
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->settings.strict_nan                        ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
-           : !lac_cuda_format_at_hand(s.s, format_of(&s))  ? LAC_REFUSED_NOT_FROZEN
-           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
-           : s.n > COLUMNS_MAX                             ? LAC_REFUSED_NOT_SHORT
-           : !indices                                      ? LAC_REFUSED_INDEX_RANGE
-           : !strides                                      ? LAC_REFUSED_W_STRIDES
-                                                           : LAC_FITS;
+    return refusal != LAC_FITS                            ? refusal
+           : !lac_cuda_format_at_hand(s.s, format_of(&s)) ? LAC_REFUSED_NOT_FROZEN
+           : s.n > COLUMNS_MAX                            ? LAC_REFUSED_NOT_SHORT
+           : !indices                                     ? LAC_REFUSED_INDEX_RANGE
+           : !strides                                     ? LAC_REFUSED_W_STRIDES
+                                                          : LAC_FITS;
 }
 
 /* Each column of W that an element meets, beyond the first: picoseconds. */

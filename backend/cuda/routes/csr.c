@@ -101,14 +101,11 @@ static bool short_enough(int64_t x)
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
     bool indices =
         short_enough(s.m) && short_enough(s.k) && short_enough(s.n) && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n     ? LAC_REFUSED_TRIVIAL
-           : p->settings.strict_nan                            ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                         ? LAC_REFUSED_W_SPARSE
-           : s.w->dt != LAC_F32                                ? LAC_REFUSED_W_TYPE
+    return refusal != LAC_FITS                                 ? refusal
            : lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORMAT
-           : s.s->density < 0                                  ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                          ? LAC_REFUSED_INDEX_RANGE
                                                                : LAC_FITS;
 }

@@ -22,20 +22,17 @@
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
     lac_cuda_rows_source_t source = lac_cuda_rows_source(&s);
     double nnz = s.s->density * (double)s.m * (double)s.k;
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.n < INT32_MAX && nnz < 0.9 * INT32_MAX;
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->settings.strict_nan                        ? LAC_REFUSED_STRICT_NAN
-           : !p->terms.named                               ? LAC_REFUSED_FORCED_ONLY
-           : p->alpha_at                                   ? LAC_REFUSED_SCALARS
-           : !lac_cusparse()->found                        ? LAC_REFUSED_NO_CUSPARSE
-           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
-           : source == LAC_CUDA_ROWS_NOWHERE               ? LAC_REFUSED_NO_FORMAT
-           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
-           : !indices                                      ? LAC_REFUSED_INDEX_RANGE
-                                                           : LAC_FITS;
+    return refusal != LAC_FITS               ? refusal
+           : !p->terms.named                 ? LAC_REFUSED_FORCED_ONLY
+           : p->alpha_at                     ? LAC_REFUSED_SCALARS
+           : !lac_cusparse()->found          ? LAC_REFUSED_NO_CUSPARSE
+           : source == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORMAT
+           : !indices                        ? LAC_REFUSED_INDEX_RANGE
+                                             : LAC_FITS;
 }
 
 /* A matrix by rows whose every row is 16-byte aligned: cuSPARSE tests the pointer and the extent, not the

@@ -39,11 +39,11 @@ static bool takes_scalars(const lac_problem_t *p)
 static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : !lac_cublas()->found                      ? LAC_REFUSED_NO_BLAS
-           : !fits_32(p) && !lac_cublas()->sgemm_64    ? LAC_REFUSED_INDEX_RANGE
-           : p->alpha_at && !takes_scalars(p)          ? LAC_REFUSED_SCALARS
-                                                       : LAC_FITS;
+    return lac_problem_is_trivial(p)                ? LAC_REFUSED_TRIVIAL
+           : !lac_cublas()->found                   ? LAC_REFUSED_NO_BLAS
+           : !fits_32(p) && !lac_cublas()->sgemm_64 ? LAC_REFUSED_INDEX_RANGE
+           : p->alpha_at && !takes_scalars(p)       ? LAC_REFUSED_SCALARS
+                                                    : LAC_FITS;
 }
 
 static size_t work_bytes(const lac_problem_t *p)
@@ -198,7 +198,7 @@ const lac_route_t lac_cuda_route_dense[] =
 static lac_refusal_t applicable_f64(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL : LAC_FITS;
+    return lac_problem_is_trivial(p) ? LAC_REFUSED_TRIVIAL : LAC_FITS;
 }
 
 static double cost_us_f64(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
@@ -259,8 +259,7 @@ const lac_route_t lac_cuda_route_native[] =
 static lac_refusal_t applicable_trivial(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    bool nothing = p->m == 0 || p->n == 0 || p->k == 0 || p->alpha == 0.0f;
-    return nothing ? LAC_FITS : LAC_REFUSED_NOT_TRIVIAL;
+    return lac_problem_is_trivial(p) ? LAC_FITS : LAC_REFUSED_NOT_TRIVIAL;
 }
 
 static double cost_us_trivial(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)

@@ -107,13 +107,11 @@ static bool short_enough(int64_t x)
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_SPARSE_W);
     bool indices = short_enough(s.k) && short_enough(s.n) && short_enough(s.wrs) && short_enough(s.wcs);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n          ? LAC_REFUSED_TRIVIAL
-           : p->settings.strict_nan                                 ? LAC_REFUSED_STRICT_NAN
+    return refusal != LAC_FITS                                      ? refusal
            : !s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_W_SPARSE
-           : s.w->buf && s.w->dt != LAC_F32                         ? LAC_REFUSED_W_TYPE
            : source_of(&s) == FROM_NOWHERE                          ? LAC_REFUSED_NO_FORMAT
-           : s.s->density < 0                                       ? LAC_REFUSED_DENSITY_UNKNOWN
            : s.m > ROWS_MAX                                         ? LAC_REFUSED_NOT_SHORT
            : !indices                                               ? LAC_REFUSED_INDEX_RANGE
            : s.w->buf && (lac_sided_w_layout(p, &s) == LAC_W_STRIDED || s.wrs < 0 || s.wcs < 0)

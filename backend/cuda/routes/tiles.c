@@ -66,14 +66,12 @@ static bool short_enough(int64_t x)
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_U8_W);
     bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n           ? LAC_REFUSED_TRIVIAL
+    return refusal != LAC_FITS                                       ? refusal
            : p->settings.math == LAC_MATH_PEDANTIC                   ? LAC_REFUSED_PEDANTIC
            : p->settings.math == LAC_MATH_TF32 && !p->terms.named    ? LAC_REFUSED_TF32
-           : p->settings.strict_nan                                  ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                               ? LAC_REFUSED_W_SPARSE
            : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)       ? LAC_REFUSED_NO_FORMAT
-           : s.s->density < 0                                        ? LAC_REFUSED_DENSITY_UNKNOWN
            : !indices                                                ? LAC_REFUSED_INDEX_RANGE
            : p->k < DEPTH_MIN                                        ? LAC_REFUSED_SHALLOW
            : p->k > DEPTH_MAX                                        ? LAC_REFUSED_DEEP

@@ -29,14 +29,11 @@ static lac_format_t format_of(const lac_sided_t *s)
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->settings.strict_nan                        ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
-           : !lac_format_at_hand(s.s, format_of(&s))       ? LAC_REFUSED_NOT_FROZEN
-           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
-           : s.n > COLUMNS_MAX                             ? LAC_REFUSED_NOT_SHORT
-                                                           : LAC_FITS;
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
+    return refusal != LAC_FITS                       ? refusal
+           : !lac_format_at_hand(s.s, format_of(&s)) ? LAC_REFUSED_NOT_FROZEN
+           : s.n > COLUMNS_MAX                       ? LAC_REFUSED_NOT_SHORT
+                                                     : LAC_FITS;
 }
 
 static double serial_us(const lac_sided_t *s, const lac_machine_t *machine)

@@ -11,11 +11,6 @@
 /* Largest extent given to one BLAS call: its integers have 32 bits. A multiple of every kernel's block. */
 #define CHUNK (INT64_C(1) << 30)
 
-static bool nothing(const lac_problem_t *p)
-{
-    return !p->k || p->alpha == 0.0f || !p->m || !p->n;
-}
-
 /* c can be written by the BLAS where one stride is 1 and the other spans a whole line. */
 static bool c_by_columns(const lac_problem_t *p)
 {
@@ -40,7 +35,7 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
     (void)route;
     bool fits = p->a.rs <= INT32_MAX && p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX &&
                 p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
-    return nothing(p)                ? LAC_REFUSED_TRIVIAL
+    return lac_problem_is_trivial(p) ? LAC_REFUSED_TRIVIAL
            : p->terms.callers_blas   ? LAC_FITS
            : !lac_blas()->sgemm      ? LAC_REFUSED_NO_BLAS
            : !fits || !copies_fit(p) ? LAC_REFUSED_INDEX_RANGE
@@ -174,7 +169,7 @@ const lac_route_t lac_host_route_dense[] =
 static lac_refusal_t applicable_native(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL : LAC_FITS;
+    return lac_problem_is_trivial(p) ? LAC_REFUSED_TRIVIAL : LAC_FITS;
 }
 
 static double cost_us_native(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
@@ -242,7 +237,7 @@ const lac_route_t lac_host_route_native[] =
 static lac_refusal_t applicable_reference(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return !p->k || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL : LAC_FITS;
+    return lac_problem_is_trivial(p) ? LAC_REFUSED_TRIVIAL : LAC_FITS;
 }
 
 static double cost_us_reference(const lac_route_t *route, const lac_problem_t *p,
@@ -285,8 +280,7 @@ const lac_route_t lac_host_route_reference[] =
 static lac_refusal_t applicable_trivial(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    bool nothing = p->m == 0 || p->n == 0 || p->k == 0 || p->alpha == 0.0f;
-    return nothing ? LAC_FITS : LAC_REFUSED_NOT_TRIVIAL;
+    return lac_problem_is_trivial(p) ? LAC_FITS : LAC_REFUSED_NOT_TRIVIAL;
 }
 
 static double cost_us_trivial(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)

@@ -31,16 +31,13 @@ typedef struct gather {
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    return p->k == 0 || p->alpha == 0.0f || !p->m || !p->n ? LAC_REFUSED_TRIVIAL
-           : p->settings.strict_nan                        ? LAC_REFUSED_STRICT_NAN
-           : !s.w->buf                                     ? LAC_REFUSED_W_SPARSE
-           : s.w->dt != LAC_F32                            ? LAC_REFUSED_W_TYPE
-           : lac_event_source(&s) == LAC_EVENTS_NOWHERE    ? LAC_REFUSED_NO_FORMAT
-           : s.s->density < 0                              ? LAC_REFUSED_DENSITY_UNKNOWN
-           : s.m > ROWS_MAX                                ? LAC_REFUSED_NOT_SHORT
-           : s.k > INT32_MAX                               ? LAC_REFUSED_INDEX_RANGE
-           : lac_sided_w_layout(p, &s) == LAC_W_STRIDED    ? LAC_REFUSED_W_STRIDES
-                                                           : LAC_FITS;
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
+    return refusal != LAC_FITS                          ? refusal
+           : lac_event_source(&s) == LAC_EVENTS_NOWHERE ? LAC_REFUSED_NO_FORMAT
+           : s.m > ROWS_MAX                             ? LAC_REFUSED_NOT_SHORT
+           : s.k > INT32_MAX                            ? LAC_REFUSED_INDEX_RANGE
+           : lac_sided_w_layout(p, &s) == LAC_W_STRIDED ? LAC_REFUSED_W_STRIDES
+                                                        : LAC_FITS;
 }
 
 static double scan_us(const lac_sided_t *s, const lac_machine_t *machine, double events)
