@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The dispatcher reads as the call goes: recall, select, run, learn, report. */
+ * The dispatcher reads as the call goes: fill in densities, select, run, learn, report. */
 #include "timing.h"
 #include "dispatch.h"
 #include "history.h"
@@ -104,12 +104,12 @@ static lac_site_t *site_of(lac_ctx_t *ctx, const lac_problem_t *p, const lac_req
     return is_nothing(p) ? NULL : lac_history_site(ctx, p, request->symbol, request->caller);
 }
 
-lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request)
+lac_site_t *lac_dispatch_fill_densities(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request)
 {
     apply_policy(&ctx->policy, p);
     lac_site_t *site = site_of(ctx, p, request);
     if (site && site->state == LAC_SITE_NEW) site->countdown = 0;
-    if (site) lac_history_recall(ctx, site, p);
+    if (site) lac_history_fill_densities(ctx, site, p);
     return site;
 }
 
@@ -290,7 +290,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     lac_site_t *site = site_of(ctx, p, request);
     if (site && !request->may_decline && site->state == LAC_SITE_NEW)
         site->countdown = 0; /* not in passing */
-    bool sparse_candidate = site && lac_history_recall(ctx, site, p);
+    bool sparse_candidate = site && lac_history_fill_densities(ctx, site, p);
     if (!sparse_candidate && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
         decline(ctx, site, request);
         return LAC_OK;
@@ -323,7 +323,7 @@ void lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t 
         site->calls--;
         lac_site_t before = *site;
         site->countdown = 0; /* a person asked: look now */
-        lac_history_recall(ctx, site, p);
+        lac_history_fill_densities(ctx, site, p);
         before.left = site->left, before.right = site->right, before.dense_us = site->dense_us;
         before.dense_row = site->dense_row, before.probes = site->probes;
         *site = before;
@@ -392,7 +392,7 @@ lac_status_t lac_dispatch_batch(lac_ctx_t *ctx, lac_problem_t *p, lac_batch_t *b
     lac_request_t request = {.symbol = symbol};
     *served = false;
     if (!ctx->backend->batched || ctx->policy.backend || ctx->policy.compare) return LAC_OK;
-    lac_site_t *site = lac_dispatch_recall(ctx, p, &request);
+    lac_site_t *site = lac_dispatch_fill_densities(ctx, p, &request);
     choose_single(ctx, p, batch);
     lac_status_t status = ctx->backend->batched(ctx->exec, p, batch, &out);
     if (status || !out.served) return status;

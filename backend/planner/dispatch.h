@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * One call, or a batch of them: recall, select, run, learn, report. */
+ * One call, or a batch of them: fill in densities, select, run, learn, report. */
 #ifndef LACUNA_PLANNER_DISPATCH_H
 #define LACUNA_PLANNER_DISPATCH_H
 
@@ -28,7 +28,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
 
 /* Puts the policy and what the call's site knows of the operands' densities into a problem. The site; NULL
  * where there is none. */
-lac_site_t *lac_dispatch_recall(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request);
+lac_site_t *lac_dispatch_fill_densities(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request);
 
 /* How many calls of this site that may be declined, up to `most`, are certain to be, without inspection: the
  * site is dense, neither a probe nor a measurement is due, and no report is wanted. They then count as

@@ -255,7 +255,7 @@ static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_proble
     return true;
 }
 
-bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
+bool lac_history_fill_densities(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
     if (lac_timing_reset_penalty_due(ctx, site) && lac_timing_reset_penalty(ctx, site))
         refresh_break_even(ctx, site, p);

@@ -16,7 +16,7 @@ lac_site_t *lac_history_first(lac_ctx_t *ctx, const lac_problem_t *p, const char
 
 /* Fills in the densities that the problem's operands do not bring themselves: remembered, or, when a probe
  * is due, sampled. Returns false where nothing speaks for a sparse route, so that selection can be spared. */
-bool lac_history_recall(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p);
+bool lac_history_fill_densities(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p);
 
 /* A call by the route in `row`, of which the model alone says predicted_us, took so long. */
 void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double predicted_us,

@@ -162,7 +162,7 @@ static lac_site_t *probed_site(product_t *t, const void *caller, bool *sparse_ca
     lac_site_t *site = lac_history_site(t->ctx, &p, "test", caller);
     t->ctx->learned.spent_us = 1e9, site->calls = 60;
     site->countdown = 0, site->runs[site->dense_row] = 3; /* compared at once; the BLAS's product is known */
-    *sparse_candidate = lac_history_recall(t->ctx, site, &p);
+    *sparse_candidate = lac_history_fill_densities(t->ctx, site, &p);
     *choice = (lac_choice_t){t->ctx->routes[site->dense_row], site->dense_row, LAC_WHY_CHEAPEST,
                              site->dense_us, site->dense_us};
     lac_timing_trial(t->ctx, site, &p, choice);
