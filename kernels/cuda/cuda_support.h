@@ -105,8 +105,10 @@ lac_status_t lac_cuda_fill(int64_t count, float value, float *out, lac_cuda_stre
 lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int32_t *to, lac_cuda_stream_t stream);
 /* Row pointers from libraries that have such. */
 lac_status_t lac_cuda_widen(int64_t count, const int32_t *from, int64_t *to, lac_cuda_stream_t stream);
-/* Nothing, for so long: what the host queues meanwhile runs without a gap. */
-lac_status_t lac_cuda_spin_delay(double us, lac_cuda_stream_t stream);
+/* Holds the stream until the host writes `ticket`, or a later one, to *open, for at most `us`; after that
+ * *expired becomes the ticket. Both words are pinned host memory. */
+lac_status_t lac_cuda_host_gate(const uint32_t *open, uint32_t ticket, uint32_t *expired, double us,
+                                lac_cuda_stream_t stream);
 
 #ifdef __cplusplus
 }

@@ -2,14 +2,18 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What runs take on the device: pairs of events around them, read by a later call when they are done.
 
- A device that waits for the host would be timed with the host's gaps between launches. So it is kept busy
- while a clocked run is queued: for a short run, the pause costs more than the run itself, but few are
- clocked. */
+ A device that waits for the host would be timed with the host's gaps between launches. So a timed run stands
+ behind a gate that the host opens once all of it is queued. Where the host takes so long that the gate gives
+ up, the time is refused, and the timer asks less often. */
 #include "exec.h"
 #include "capture.h"
 
-#define PAUSE_US 20.0 /* cuBLAS queues a product in 8 to 12 us, an event route in 4 to 8 (H200, 2026-11) */
-#define EMPTIES  4    /* pairs with nothing in between, of which the shortest is the clock's own time */
+/* How long a gate holds its stream. cuBLAS queues a product in 8 to 12 us, an event route in 4 to 8 (H200,
+ * 2026-11); a host that takes longer than this is interrupted, or waits for the stream. */
+#define GATE_US  100.0
+#define EMPTY    (-1) /* a row: nothing runs between the two events */
+#define EMPTIES  4    /* such pairs, of which the shortest is the timer's own time */
+#define SKIP_MAX 1024 /* runs that are left untimed after many refusals in a row */
 
 static bool make(lac_cuda_span_t *span)
 {
@@ -18,33 +22,61 @@ static bool make(lac_cuda_span_t *span)
     return cudaEventCreate(&span->end) == cudaSuccess;
 }
 
-/* The place after the newest; NULL where all are under way, or CUDA has no event for it. */
-static lac_cuda_span_t *next(lac_cuda_event_timer_t *clock)
+/* The slot after the newest; NULL where all are under way, or CUDA has no event for it. */
+static lac_cuda_span_t *next(lac_cuda_event_timer_t *timer)
 {
-    if (clock->newest - clock->oldest == LAC_CUDA_SPANS) return NULL;
-    lac_cuda_span_t *span = &clock->span[clock->newest % LAC_CUDA_SPANS];
+    if (timer->newest - timer->oldest == LAC_CUDA_SPANS) return NULL;
+    lac_cuda_span_t *span = &timer->span[timer->newest % LAC_CUDA_SPANS];
     return make(span) ? span : NULL;
+}
+
+static uint32_t *expired(const lac_cuda_event_timer_t *timer, const lac_cuda_span_t *span)
+{
+    return timer->expired + (span - timer->span);
+}
+
+/* Lets the stream run on. What has been queued since the gate was closed is in the device's queue by now. */
+static void open_gate(lac_cuda_event_timer_t *timer)
+{
+    __atomic_store_n(timer->open, timer->ticket, __ATOMIC_SEQ_CST);
 }
 
 static void close_span(lac_exec_t *exec, lac_cuda_span_t *span, const lac_timing_tag_t *mark)
 {
     span->mark = *mark;
     if (cudaEventRecord(span->end, exec->stream) == cudaSuccess) exec->clock.newest++;
+    open_gate(&exec->clock);
+}
+
+/* A closed gate and the first event behind it. */
+static bool open_span(lac_exec_t *exec, lac_cuda_span_t *span)
+{
+    lac_cuda_event_timer_t *timer = &exec->clock;
+    span->ticket = ++timer->ticket;
+    if (lac_cuda_host_gate((const uint32_t *)timer->open, span->ticket, expired(timer, span), GATE_US,
+                           exec->stream) == LAC_OK &&
+        cudaEventRecord(span->begin, exec->stream) == cudaSuccess)
+        return true;
+    open_gate(timer);
+    return false;
 }
 
 static bool begin(lac_exec_t *exec)
 {
-    lac_cuda_event_timer_t *clock = &exec->clock;
+    lac_cuda_event_timer_t *timer = &exec->clock;
     bool open = false;
     if (lac_cuda_capturing(exec)) return false;
+    if (timer->skip > 0) {
+        timer->skip--;
+        return false;
+    }
     enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
-    lac_cuda_span_t *span = next(clock);
-    if (span && lac_cuda_spin_delay(PAUSE_US, exec->stream) == LAC_OK &&
-        cudaEventRecord(span->begin, exec->stream) == cudaSuccess) {
-        open = clock->empties == EMPTIES;
+    lac_cuda_span_t *span = next(timer);
+    if (span && open_span(exec, span)) {
+        open = timer->empties == EMPTIES;
         if (!open) {
-            close_span(exec, span, &(lac_timing_tag_t){0, -1, 0.0});
-            clock->empties++;
+            close_span(exec, span, &(lac_timing_tag_t){0, EMPTY, 0.0});
+            timer->empties++;
         }
     }
     cudaGetLastError();
@@ -54,36 +86,52 @@ static bool begin(lac_exec_t *exec)
 
 static void end(lac_exec_t *exec, const lac_timing_tag_t *mark)
 {
-    lac_cuda_event_timer_t *clock = &exec->clock;
+    lac_cuda_event_timer_t *timer = &exec->clock;
     enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
-    close_span(exec, &clock->span[clock->newest % LAC_CUDA_SPANS], mark);
+    close_span(exec, &timer->span[timer->newest % LAC_CUDA_SPANS], mark);
     cudaGetLastError();
     lac_cuda_capture_relaxed_end(mode);
 }
 
-/* The oldest span where it is done; its time without the clock's own. */
-static bool take(lac_cuda_event_timer_t *clock, lac_timing_tag_t *mark, double *us)
+/* A host that is too slow now may be so for long: each refusal in a row doubles the runs left untimed. */
+static void count_refusal(lac_cuda_event_timer_t *timer, bool refused)
 {
-    const lac_cuda_span_t *span = &clock->span[clock->oldest % LAC_CUDA_SPANS];
+    if (!refused) {
+        timer->refused = timer->skip = 0;
+        return;
+    }
+    timer->skip = timer->refused ? 2 * timer->refused : 1;
+    if (timer->skip > SKIP_MAX) timer->skip = SKIP_MAX;
+    timer->refused = timer->skip;
+}
+
+/* The oldest span where it is done; its time without the timer's own. mark->site is 0 where the time says
+ * nothing of the device. */
+static bool take(lac_cuda_event_timer_t *timer, lac_timing_tag_t *mark, double *us)
+{
+    const lac_cuda_span_t *span = &timer->span[timer->oldest % LAC_CUDA_SPANS];
     float ms = 0.0f;
     if (cudaEventQuery(span->end) == cudaErrorNotReady) return false;
-    clock->oldest++;
+    timer->oldest++;
     *mark = span->mark;
-    bool reported = cudaEventElapsedTime(&ms, span->begin, span->end) == cudaSuccess;
+    bool waited = __atomic_load_n(expired(timer, span), __ATOMIC_SEQ_CST) == span->ticket;
+    bool known = cudaEventElapsedTime(&ms, span->begin, span->end) == cudaSuccess && !waited;
     *us = 1e3 * (double)ms;
-    if (!mark->site && reported && (clock->own_us <= 0.0 || *us < clock->own_us)) clock->own_us = *us;
-    if (!reported) mark->site = 0;
-    *us = *us > clock->own_us ? *us - clock->own_us : 0.0;
+    count_refusal(timer, waited);
+    if (mark->row == EMPTY && known && (timer->own_us <= 0.0 || *us < timer->own_us)) timer->own_us = *us;
+    if (mark->row == EMPTY && !known) timer->empties--; /* another one, then */
+    if (!known) mark->site = 0;
+    *us = *us > timer->own_us ? *us - timer->own_us : 0.0;
     return true;
 }
 
 static bool done(lac_exec_t *exec, lac_timing_tag_t *mark, double *us)
 {
-    lac_cuda_event_timer_t *clock = &exec->clock;
-    if (clock->oldest == clock->newest || lac_cuda_capturing(exec)) return false;
+    lac_cuda_event_timer_t *timer = &exec->clock;
+    if (timer->oldest == timer->newest || lac_cuda_capturing(exec)) return false;
     enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     bool found = false;
-    while (!found && clock->oldest != clock->newest && take(clock, mark, us)) found = mark->site != 0;
+    while (!found && timer->oldest != timer->newest && take(timer, mark, us)) found = mark->site != 0;
     cudaGetLastError();
     lac_cuda_capture_relaxed_end(mode);
     return found;

@@ -216,7 +216,8 @@ static lac_status_t choose_device(lac_exec_t *exec, lac_device_request_t *reques
 
 static lac_status_t make_stream(lac_exec_t *exec, void *stream)
 {
-    size_t words = (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS, all = words + LAC_CUDA_BAD_WORDS;
+    size_t words = (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS, known = words + LAC_CUDA_BAD_WORDS,
+           all = known + (LAC_CUDA_GATE_WORDS + 1) / 2;
     exec->own_stream = stream == LAC_STREAM_NEW;
     if (!exec->own_stream) exec->stream = stream;
     lac_status_t status = LAC_OK;
@@ -228,8 +229,11 @@ static lac_status_t make_stream(lac_exec_t *exec, void *stream)
             cudaHostAlloc((void **)&exec->answers, all * sizeof *exec->answers, cudaHostAllocDefault),
             "context");
     if (status) return status;
-    for (size_t i = 0; i < all; i++) exec->answers[i] = i < words ? 0 : LAC_CUDA_NOTHING_BAD;
+    memset(exec->answers, 0, all * sizeof *exec->answers);
     exec->bad = exec->answers + words;
+    for (size_t i = 0; i < LAC_CUDA_BAD_WORDS; i++) exec->bad[i] = LAC_CUDA_NOTHING_BAD;
+    exec->clock.open = (uint32_t *)(exec->answers + known);
+    exec->clock.expired = (uint32_t *)(exec->answers + known) + 1;
     return LAC_OK;
 }
 

@@ -24,18 +24,25 @@ typedef struct lac_cuda_sample {
     int64_t sampled;
 } lac_cuda_sample_t;
 
-/* A run between two events. */
+/* A run between two events, behind a gate. */
 typedef struct lac_cuda_span {
     cudaEvent_t begin, end;
+    uint32_t ticket; /* of its gate */
     lac_timing_tag_t mark;
 } lac_cuda_span_t;
 
 typedef struct lac_cuda_event_timer {
     lac_cuda_span_t span[LAC_CUDA_SPANS];
     uint64_t oldest, newest; /* spans [oldest, newest) are under way, by remainder */
+    volatile uint32_t *open; /* pinned: gates up to this ticket are open                        */
+    uint32_t *expired;       /* pinned, for each span: the last ticket that the host came too late for */
+    uint32_t ticket;         /* of the newest gate                                              */
+    unsigned refused, skip;  /* runs in a row that the host queued too slowly; begins to be left out for it */
     int empties;
     double own_us; /* of two events with nothing in between; 0: not known yet */
 } lac_cuda_event_timer_t;
+
+#define LAC_CUDA_GATE_WORDS (1 + LAC_CUDA_SPANS) /* of 32 bits */
 
 struct lac_exec {
     int device;
