@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Stands between the CUDA backend and the CUDA runtime by the linker's --wrap, and between its C sources and
- * malloc by the preprocessor: the runtime's own requests are left alone. */
+ * malloc by the preprocessor: the runtime's own requests are left alone. Launches and events may be slow. */
 #include "fault_device.h"
 
 #include <cuda_runtime_api.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define SHOWN __attribute__((visibility("default")))
 
@@ -17,6 +18,7 @@ static atomic_bool lasting;
 SHOWN fault_device_arm_fn fault_device_arm;
 SHOWN fault_device_disarm_fn fault_device_disarm;
 SHOWN fault_device_held_fn fault_device_held;
+SHOWN fault_device_slow_fn fault_device_slow;
 
 void fault_device_arm(long n, bool for_good)
 {
@@ -166,4 +168,48 @@ cudaError_t __wrap_cudaGraphExecDestroy(cudaGraphExec_t made)
 {
     taken(made);
     return __real_cudaGraphExecDestroy(made);
+}
+
+/* A slow host ------------------------------------------------------------------------------------------- */
+
+static _Atomic double slow_us;
+
+void fault_device_slow(double us)
+{
+    atomic_store(&slow_us, us);
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+/* Not by sleeping, which takes some 50 us at least. */
+static void dawdle(void)
+{
+    double us = atomic_load(&slow_us), begin = us > 0.0 ? now_us() : 0.0;
+    while (us > 0.0 && now_us() - begin < us) {
+    }
+}
+
+cudaError_t __real_cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **);
+cudaError_t __real_cudaEventRecord(cudaEvent_t, cudaStream_t);
+cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **);
+cudaError_t __wrap_cudaEventRecord(cudaEvent_t, cudaStream_t);
+
+cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
+{
+    dawdle();
+    return __real_cudaLaunchKernelExC(config, kernel, arguments);
+}
+
+/* Between an event and what is queued before and behind it. */
+cudaError_t __wrap_cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    dawdle();
+    cudaError_t error = __real_cudaEventRecord(event, stream);
+    dawdle();
+    return error;
 }

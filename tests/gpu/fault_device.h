@@ -18,4 +18,7 @@ typedef long fault_device_disarm_fn(void);
 /* What CUDA gave and was not given back: pieces of memory, streams, events, graphs. */
 typedef long fault_device_held_fn(void);
 
+/* The host takes so much longer for each launch, and before and behind each event; 0: as long as it takes. */
+typedef void fault_device_slow_fn(double us);
+
 #endif
