@@ -212,8 +212,21 @@ static bool is_hot(const lac_ctx_t *ctx, const lac_site_t *site)
     return serves_sparse ? site->calls >= HOT_CALLS : lac_timing_is_known(site, site->dense_row);
 }
 
+/* The dense route is about to replace a sparse one that serves, and was never measured here. */
+static bool replaces_unmeasured(const lac_ctx_t *ctx, const lac_site_t *site, const lac_choice_t *choice)
+{
+    if (site->state != LAC_SITE_SPARSE || choice->row != site->dense_row || !site->route) return false;
+    if (choice->route->role != LAC_ROLE_DENSE || lac_timing_is_known(site, choice->row)) return false;
+    return learns(ctx) && !(is_asynchronous(ctx) && ctx->backend->device->capturing(ctx->exec));
+}
+
 bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
 {
+    if (replaces_unmeasured(ctx, site, choice)) { /* it costs nothing: it is what would serve */
+        site->intended = site->route;
+        choice->why = LAC_WHY_TRIAL;
+        return true;
+    }
     double budget = budget_us(ctx), best = TRIAL_REACH * choice->cost_us;
     double risk = 0.0, densest = is_asynchronous(ctx) ? 0.0 : DENSEST;
     int row = -1;

@@ -197,6 +197,41 @@ static void test_close_to_the_vendor(void **state)
     lac_sites_free(&ctx.sites);
 }
 
+/* A sparse route slower than predicted loses to a dense prediction, and the dense product is twice as slow as
+ * predicted too: it is measured before the sparse route is given up, which then serves. */
+static void test_no_route_is_given_up_for_a_prediction(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        lac_ctx_t ctx = context(5.0, 30.0, 8.0);
+        ctx.policy.detect = LAC_DETECT_PROBE;
+        call_by(&ctx, 4, 40, drop_in);
+        int before = ran[SPARSE];
+        call_by(&ctx, 4, 1000, drop_in);
+        if (ran[SPARSE] - before < 950)
+            fail_msg("drop-in %d: served %d times", drop_in, ran[SPARSE] - before);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
+/* Where the dense product is as fast as predicted the same route is given up, once that is measured. */
+static void test_a_measured_product_wins(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        lac_ctx_t ctx = context(5.0, 30.0, 4.0);
+        ctx.policy.detect = LAC_DETECT_PROBE;
+        call_by(&ctx, 4, 40, drop_in);
+        const lac_site_t *site = lac_site_at(&ctx.sites, 0);
+        assert_true(lac_timing_is_known(site, DENSE));
+        assert_int_equal(site->state, LAC_SITE_DENSE);
+        int before = ran[SPARSE];
+        call_by(&ctx, 4, 1000, drop_in);
+        assert_true(ran[SPARSE] - before <= 10);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
 /* Where the vendor's product serves nobody tells a density. A route whose first runs fell into a bad moment
  * is found all the same, by trials behind looks. */
 static void test_probes_lead_to_trials(void **state)
@@ -306,13 +341,19 @@ static void test_forgotten_sites(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_prediction),      cmocka_unit_test(test_the_callers_product_is_timed),
-        cmocka_unit_test(test_better_contender),      cmocka_unit_test(test_close_to_the_vendor),
-        cmocka_unit_test(test_probes_lead_to_trials), cmocka_unit_test(test_vain_trials_are_few),
-        cmocka_unit_test(test_few_are_clocked),       cmocka_unit_test(test_nothing_is_tried_in_a_capture),
-        cmocka_unit_test(test_learning_off),          cmocka_unit_test(test_evicted_site),
-        cmocka_unit_test(test_forgotten_sites)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wrong_prediction),
+                                       cmocka_unit_test(test_the_callers_product_is_timed),
+                                       cmocka_unit_test(test_better_contender),
+                                       cmocka_unit_test(test_close_to_the_vendor),
+                                       cmocka_unit_test(test_no_route_is_given_up_for_a_prediction),
+                                       cmocka_unit_test(test_a_measured_product_wins),
+                                       cmocka_unit_test(test_probes_lead_to_trials),
+                                       cmocka_unit_test(test_vain_trials_are_few),
+                                       cmocka_unit_test(test_few_are_clocked),
+                                       cmocka_unit_test(test_nothing_is_tried_in_a_capture),
+                                       cmocka_unit_test(test_learning_off),
+                                       cmocka_unit_test(test_evicted_site),
+                                       cmocka_unit_test(test_forgotten_sites)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
