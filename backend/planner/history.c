@@ -313,6 +313,7 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
         lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
                 (long long)p->n, site->route ? site->route->name : "new", serves->name);
     site->route = serves;
+    if (serves->role == LAC_ROLE_SPARSE) site->sparse_route = serves;
     bool pending = site->left.pending || site->right.pending, open = choice->why == LAC_WHY_UNPROVEN || trial;
     if (serves->side != LAC_SIDE_NONE)
         step(ctx, site, LAC_SITE_SERVED);

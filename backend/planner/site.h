@@ -112,7 +112,9 @@ typedef struct lac_site {
     /* For the statistics at exit. */
     char symbol[24]; /* a copy: the caller's text need not live so long */
     uint64_t sparse_calls, probes;
-    double sparse_us_predicted, sparse_us_measured;
+    const lac_route_t *sparse_route; /* the last one that served; NULL: none */
+    double sparse_us_predicted;
+    double sparse_us_measured; /* by the host's clock */
 } lac_site_t;
 
 #define LAC_SITES_MAX   4096 /* bounded: some 3 MB a context, a page of it for each chunk that is needed */

@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "spmm_autotune.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +16,31 @@
 
 enum { TOP_SITES = 20 };
 
-/* A call by the route in `row` at a density as it was last seen: predicted, times what was measured there. */
-static double cost_at(const lac_ctx_t *ctx, const lac_site_t *site, int row)
+#define NOT_KNOWN (-1.0)
+
+static bool is_measured(const lac_site_t *site, int row)
 {
-    lac_problem_t p = site->shape;
-    const lac_route_t *route = row < 0 ? NULL : ctx->routes[row];
-    p.a.density = site->left.density, p.b.density = site->right.density;
-    if (!route || row >= LAC_ROUTES_MAX || route->applicable(route, &p) != LAC_FITS) return -1.0;
-    double factor = site->factor[row] > 0.0f ? (double)site->factor[row] : 1.0;
-    return route->cost_us(route, &p, &ctx->machine) * factor + lac_route_extra_us(route, &p);
+    return row >= 0 && row < LAC_ROUTES_MAX && site->factor[row] > 0.0f;
 }
 
+/* A call by the route in `row` at a density as it was last seen, as it was measured; negative: it was not. */
+static double measured_at(const lac_ctx_t *ctx, const lac_site_t *site, int row)
+{
+    lac_problem_t p = site->shape;
+    p.a.density = site->left.density, p.b.density = site->right.density;
+    if (!is_measured(site, row) || ctx->routes[row]->applicable(ctx->routes[row], &p) != LAC_FITS)
+        return NOT_KNOWN;
+    return ctx->routes[row]->cost_us(ctx->routes[row], &p, &ctx->machine) * (double)site->factor[row] +
+           lac_route_extra_us(ctx->routes[row], &p);
+}
+
+/* A call by the cheapest route that was measured, the dense one among them. */
 static double best_at(const lac_ctx_t *ctx, const lac_site_t *site)
 {
     double best = site->dense_us;
     for (int i = 0; i < ctx->route_count; i++) {
         if (ctx->routes[i]->role != LAC_ROLE_SPARSE) continue;
-        double cost = cost_at(ctx, site, i);
+        double cost = measured_at(ctx, site, i);
         if (cost >= 0.0 && cost < best) best = cost;
     }
     return best;
@@ -42,6 +51,27 @@ static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)
     for (int i = 0; i < ctx->route_count; i++)
         if (ctx->routes[i] == route) return i;
     return -1;
+}
+
+/* What all sparse calls took. On the host each was timed. A device's calls return before they are done: the
+ * host's clock says nothing of them, and the few that the device timed stand for all. */
+static double measured_us(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    if (!site->sparse_calls) return 0.0;
+    if (!ctx->backend->asynchronous) return site->sparse_us_measured;
+    double each = measured_at(ctx, site, row_of(ctx, site->sparse_route));
+    return each < 0.0 ? NOT_KNOWN : each * (double)site->sparse_calls;
+}
+
+/* Gain, best and regret, where all that they compare was measured. */
+static void compare(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_stats_t *stats)
+{
+    stats->best_us = stats->regret_us = NOT_KNOWN;
+    if (!stats->dense_timed || stats->measured_us < 0.0) return;
+    double spent = stats->measured_us + (double)stats->dense * stats->dense_us;
+    stats->gained_us = (double)stats->sparse * stats->dense_us - stats->measured_us;
+    stats->best_us = (double)(stats->sparse + stats->dense) * best_at(ctx, site);
+    stats->regret_us = spent > stats->best_us ? spent - stats->best_us : 0.0;
 }
 
 static double last_density(const lac_site_t *site)
@@ -123,13 +153,13 @@ static void print_weights(const lac_site_stats_t *stats, size_t count)
         const lac_site_stats_t *w = named[i];
         size_t used = strlen(setting);
         double calls = (double)(w->sparse + w->dense),
-               spent = w->measured_us + (double)w->dense * w->dense_us;
+               spent = fmax(w->measured_us, 0.0) + (double)w->dense * w->dense_us;
         snprintf(setting + used, sizeof setting - used, "%s%s", i ? "," : "", w->weight);
         lac_log(
             "lacuna: a dense operand of %s lies along k, which is slow to skip in: %s takes %.1f us a call, "
             "with it frozen some %.1f%s",
-            w->weight, w->shape, calls > 0 ? spent / calls : w->dense_us, w->weight_us,
-            w->density < 0 ? " if 1 % of the other is nonzero" : "");
+            w->weight, w->shape, calls > 0 && w->measured_us >= 0.0 ? spent / calls : w->dense_us,
+            w->weight_us, w->density < 0 ? " if 1 % of the other is nonzero" : "");
     }
     if (weights)
         lac_log(
@@ -142,7 +172,6 @@ lac_site_stats_t lac_site_stats(const lac_ctx_t *ctx, const lac_site_t *site)
     lac_site_stats_t stats = {
         .sparse = site->sparse_calls, .dense = site->declined_calls, .dense_us = site->dense_us};
     lac_dim_t m = site->key.m, n = site->key.n;
-    bool serves = site->route && site->route->role == LAC_ROLE_SPARSE;
     snprintf(stats.shape, sizeof stats.shape, "%lldx%lldx%lld", (long long)m, (long long)site->key.k,
              (long long)n);
     snprintf(stats.symbol, sizeof stats.symbol, "%s", site->symbol);
@@ -151,17 +180,9 @@ lac_site_stats_t lac_site_stats(const lac_ctx_t *ctx, const lac_site_t *site)
     stats.density = last_density(site);
     stats.why_dense = why_dense(ctx, site);
     stats.predicted_us = site->sparse_us_predicted;
-    /* Where calls return before they are done, a few were clocked. */
-    double now = serves ? cost_at(ctx, site, row_of(ctx, site->route)) : -1.0;
-    bool clocked = ctx->backend->asynchronous;
-    stats.measured_us = clocked && now >= 0 ? now * (double)site->sparse_calls : site->sparse_us_measured;
-    stats.sparse_us = site->sparse_calls ? stats.measured_us / (double)site->sparse_calls : 0.0;
-    stats.gained_us = (double)site->sparse_calls * site->dense_us - stats.measured_us;
-    stats.best_us = (double)(site->sparse_calls + site->declined_calls) * best_at(ctx, site);
-    double spent = stats.measured_us + (double)site->declined_calls * site->dense_us;
-    stats.regret_us = spent > stats.best_us ? spent - stats.best_us : 0.0;
-    int row = site->dense_row;
-    stats.dense_timed = row >= 0 && row < LAC_ROUTES_MAX && site->factor[row] > 0.0f;
+    stats.measured_us = measured_us(ctx, site);
+    stats.dense_timed = is_measured(site, site->dense_row);
+    compare(ctx, site, &stats);
     find_weight(ctx, site, &stats);
     return stats;
 }
@@ -177,16 +198,31 @@ static int by_time(const void *x, const void *y)
     return a < b ? 1 : a > b ? -1 : 0;
 }
 
+typedef struct number {
+    char text[32];
+} number_t;
+
+/* A number as the table has it; "-" where it is not known. */
+static number_t or_dash(double value, int decimals, const char *unit, bool known)
+{
+    number_t number = {"-"};
+    locale_t before = lac_enter_c_locale();
+    if (known) snprintf(number.text, sizeof number.text, "%.*f%s", decimals, value, unit);
+    lac_leave_c_locale(before);
+    return number;
+}
+
 static void print_site(const lac_site_stats_t *stats)
 {
-    double n = stats->sparse ? (double)stats->sparse : 1.0;
-    char density[16] = "-";
-    locale_t before = lac_enter_c_locale();
-    if (stats->density >= 0) snprintf(density, sizeof density, "%.3f%%", stats->density * 100.0);
-    lac_leave_c_locale(before);
-    lac_log("%-18s %-14.14s %9llu %9llu %9s %10.1f %10.1f %10.1f %10.1f  %s%s%s", stats->shape, stats->symbol,
-            (unsigned long long)stats->sparse, (unsigned long long)stats->dense, density, stats->dense_us,
-            stats->predicted_us / n, stats->measured_us / n, stats->regret_us / 1e3, stats->route,
+    double calls = (double)stats->sparse;
+    bool served = stats->sparse > 0;
+    number_t density = or_dash(stats->density * 100.0, 3, "%", stats->density >= 0),
+             predicted = or_dash(stats->predicted_us / calls, 1, "", served),
+             measured = or_dash(stats->measured_us / calls, 1, "", served && stats->measured_us >= 0),
+             regret = or_dash(stats->regret_us / 1e3, 1, "", stats->regret_us >= 0);
+    lac_log("%-18s %-14.14s %9llu %9llu %9s %10.1f %10s %10s %10s  %s%s%s", stats->shape, stats->symbol,
+            (unsigned long long)stats->sparse, (unsigned long long)stats->dense, density.text,
+            stats->dense_us, predicted.text, measured.text, regret.text, stats->route,
             *stats->why_dense ? ": " : "", stats->why_dense);
 }
 
@@ -216,11 +252,13 @@ static int bin_of(const lac_site_stats_t *stats)
     return i;
 }
 
+/* The times of a sum are those that are known. */
 static void add(lac_site_stats_t *sum, const lac_site_stats_t *stats)
 {
     sum->sparse += stats->sparse, sum->dense += stats->dense;
-    sum->predicted_us += stats->predicted_us, sum->measured_us += stats->measured_us;
-    sum->gained_us += stats->gained_us, sum->regret_us += stats->regret_us, sum->best_us += stats->best_us;
+    sum->predicted_us += stats->predicted_us, sum->gained_us += stats->gained_us;
+    sum->measured_us += fmax(stats->measured_us, 0.0);
+    sum->regret_us += fmax(stats->regret_us, 0.0), sum->best_us += fmax(stats->best_us, 0.0);
 }
 
 /* What every call of a class would have taken, and what it did: in milliseconds. */
@@ -245,14 +283,13 @@ void lac_statistics_print_sites(lac_site_stats_t *stats, size_t count)
 {
     lac_site_stats_t all = {0};
     size_t timed = 0;
-    for (size_t i = 0; i < count; i++) add(&all, &stats[i]), timed += stats[i].dense_timed;
+    for (size_t i = 0; i < count; i++) add(&all, &stats[i]), timed += stats[i].regret_us >= 0;
     if (!all.sparse && !all.dense) return;
     qsort(stats, count, sizeof *stats, by_time);
-    lac_log("lacuna: %llu calls by sparse routes, %llu by the dense one, at %zu sites; predicted gain %.3f s "
-            "(the "
-            "dense route was timed at %zu of them)",
-            (unsigned long long)all.sparse, (unsigned long long)all.dense, count, all.gained_us * 1e-6,
-            timed);
+    lac_log(
+        "lacuna: %llu calls by sparse routes, %llu by the dense one, at %zu sites; measured gain %.3f s, at "
+        "the %zu of them where both were timed",
+        (unsigned long long)all.sparse, (unsigned long long)all.dense, count, all.gained_us * 1e-6, timed);
     lac_log("%-18s %-14s %9s %9s %9s %10s %10s %10s %10s  %s", "m x k x n", "symbol", "sparse", "dense",
             "density", "dense us", "predicted", "measured", "regret ms", "route");
     for (size_t i = 0; i < count && i < TOP_SITES; i++) print_site(&stats[i]);

@@ -17,16 +17,20 @@ void lac_statistics_begin(void);
 /* One call that a drop-in library did not ask about. The symbol's text lives as long as the process. */
 void lac_statistics_forwarded(const char *symbol, lac_pass_t why);
 
-/* Statistics of a site, independent of its context. */
+/* Statistics of a site, independent of its context. Times are what was measured, or not known: nothing that
+ * is only predicted is compared with a measurement. */
 typedef struct lac_site_stats {
     char shape[64], symbol[24], route[16];
     double min_extent; /* the smaller of m and n: 1 is a vector                   */
     double density;    /* last seen on the sparser side; negative: never           */
     uint64_t sparse, dense;
-    double dense_us, sparse_us;       /* a call by each, as far as measured          */
-    double predicted_us, measured_us; /* of all sparse calls                        */
-    double gained_us, regret_us,
-        best_us;           /* of all calls: against dense; against the best route known there */
+    double dense_us;     /* a call by the dense route: predicted, or measured where dense_timed */
+    double predicted_us; /* all sparse calls                                       */
+    double
+        measured_us;  /* the same, by the device's own clock where calls return early; negative: not known */
+    double gained_us; /* of all sparse calls, against dense ones: where both were measured, otherwise 0   */
+    double best_us;   /* all calls by the cheapest route that was measured here; negative: not known      */
+    double regret_us; /* beyond it; negative: not known                         */
     const char *why_dense; /* "" where a sparse route serves                    */
     bool dense_timed;      /* dense_us rests on a measurement, not on the model alone */
     char weight[48];       /* extents of a dense operand that is worth freezing, or "" */

@@ -35,7 +35,9 @@ static lac_site_t site_of(const lac_ctx_t *ctx, const char *name, lac_side_t sid
     site.route = ctx->routes[row_named(ctx, name, side)];
     site.left = site.right = (lac_seen_t){-1.0, -1.0, -1.0, 0.0, 0.0, false};
     site.left.density = 0.01;
+    site.dense_row = row_named(ctx, "dense", LAC_SIDE_NONE);
     if (site.route->role == LAC_ROLE_SPARSE) {
+        site.sparse_route = site.route;
         site.sparse_calls = CALLS;
         site.sparse_us_measured = 500.0, site.sparse_us_predicted = 400.0;
     } else {
@@ -44,50 +46,55 @@ static lac_site_t site_of(const lac_ctx_t *ctx, const char *name, lac_side_t sid
     return site;
 }
 
-/* The cheapest of all calls, by the model times what was measured. */
-static double best_us(const lac_ctx_t *ctx, const lac_site_t *site)
+/* A call by a route at the site's density, `factor` times what the model says. */
+static double route_us(const lac_ctx_t *ctx, const lac_site_t *site, int row, double factor)
 {
-    double best = site->dense_us;
-    for (int i = 0; i < ctx->route_count; i++) {
-        lac_problem_t p = site->shape;
-        const lac_route_t *route = ctx->routes[i];
-        p.a.density = site->left.density, p.b.density = site->right.density;
-        if (route->role != LAC_ROLE_SPARSE || route->applicable(route, &p) != LAC_FITS) continue;
-        double factor = site->factor[i] > 0.0f ? (double)site->factor[i] : 1.0;
-        double us = route->cost_us(route, &p, &ctx->machine) * factor + p.account.extra_us;
-        if (us < best) best = us;
-    }
-    return best;
+    lac_problem_t p = site->shape;
+    p.a.density = site->left.density, p.b.density = site->right.density;
+    return ctx->routes[row]->cost_us(ctx->routes[row], &p, &ctx->machine) * factor + p.account.extra_us;
+}
+
+static bool is_near(double got, double want)
+{
+    return got - want <= 1e-9 * want && want - got <= 1e-9 * want;
 }
 
 static void test_sparse_site(void **state)
 {
     const lac_ctx_t *ctx = *state;
     lac_site_t site = site_of(ctx, "event", LAC_SIDE_LEFT);
+    int event = row_named(ctx, "event", LAC_SIDE_LEFT), csr = row_named(ctx, "csr", LAC_SIDE_LEFT);
     lac_site_stats_t stats = lac_site_stats(ctx, &site);
     assert_string_equal(stats.shape, "8x512x256");
     assert_string_equal(stats.symbol, "sgemm_");
     assert_string_equal(stats.route, "event");
     assert_string_equal(stats.why_dense, "");
     assert_true(stats.min_extent == M && stats.density == 0.01);
-    assert_true(stats.sparse_us == 50.0 && stats.gained_us == CALLS * DENSE_US - 500.0);
-    assert_true(stats.best_us == CALLS * best_us(ctx, &site) && stats.best_us < CALLS * DENSE_US);
-    assert_true(stats.regret_us == 500.0 - stats.best_us);
-    site.sparse_us_measured = 0.0; /* better than anything that was predicted: no regret */
-    assert_true(lac_site_stats(ctx, &site).regret_us == 0.0);
-    site.factor[row_named(ctx, "event", LAC_SIDE_LEFT)] = 1e6f; /* but the model was far off */
-    assert_true(lac_site_stats(ctx, &site).best_us == CALLS * best_us(ctx, &site));
-    site.sparse_calls = 0;
-    assert_true(lac_site_stats(ctx, &site).sparse_us == 0.0);
-    site.dense_row = row_named(ctx, "dense", LAC_SIDE_NONE);
-    assert_false(lac_site_stats(ctx, &site).dense_timed);
+    assert_true(stats.measured_us == 500.0); /* the host's clock */
+    assert_false(stats.dense_timed);         /* so that nothing is known of gains */
+    assert_true(stats.gained_us == 0.0 && stats.best_us < 0.0 && stats.regret_us < 0.0);
+
     site.factor[site.dense_row] = 2.0f;
-    assert_true(lac_site_stats(ctx, &site).dense_timed);
+    stats = lac_site_stats(ctx, &site);
+    assert_true(stats.dense_timed && stats.gained_us == CALLS * DENSE_US - 500.0);
+    assert_true(stats.best_us == CALLS * DENSE_US && stats.regret_us == 0.0); /* nothing else was measured */
+    site.factor[csr] = 0.5f;
+    stats = lac_site_stats(ctx, &site);
+    assert_true(is_near(stats.best_us, CALLS * route_us(ctx, &site, csr, 0.5)));
+    assert_true(is_near(stats.regret_us, 500.0 - stats.best_us));
+    site.factor[event] = 0.25f;
+    site.declined_calls = 3;
+    stats = lac_site_stats(ctx, &site);
+    assert_true(is_near(stats.best_us, (CALLS + 3) * route_us(ctx, &site, event, 0.25)));
+    assert_true(is_near(stats.regret_us, 500.0 + 3 * DENSE_US - stats.best_us));
+    site.sparse_us_measured = 0.0, site.declined_calls = 0; /* better than all that was measured: no regret */
+    assert_true(lac_site_stats(ctx, &site).regret_us == 0.0);
     site.dense_row = -1;
     assert_false(lac_site_stats(ctx, &site).dense_timed);
 }
 
-/* Where calls return before they are done, the few that were clocked stand for all. */
+/* Where calls return before they are done, the few that the device timed stand for all; where it timed none,
+ * nothing is known, whatever the host's clock says. */
 static void test_clocked_site(void **state)
 {
     lac_ctx_t *ctx = *state;
@@ -97,16 +104,51 @@ static void test_clocked_site(void **state)
     ctx->backend = &asynchronous;
     lac_site_t site = site_of(ctx, "event", LAC_SIDE_LEFT);
     int row = row_named(ctx, "event", LAC_SIDE_LEFT);
-    site.factor[row] = 3.0f;
     site.shape.account.extra_us = 7.0;
-    lac_problem_t p = site.shape;
-    p.a.density = 0.01;
-    double us = ctx->routes[row]->cost_us(ctx->routes[row], &p, &ctx->machine) * 3.0 + 7.0;
+    site.factor[site.dense_row] = 1.0f;
     lac_site_stats_t stats = lac_site_stats(ctx, &site);
-    assert_true(stats.measured_us == us * CALLS);
-    site.left.density = -1.0; /* a route that would not apply now: what the calls took on this side */
-    assert_true(lac_site_stats(ctx, &site).measured_us == 500.0);
+    assert_true(stats.dense_timed && stats.measured_us < 0.0);
+    assert_true(stats.gained_us == 0.0 && stats.best_us < 0.0 && stats.regret_us < 0.0);
+
+    site.factor[row] = 3.0f;
+    double us = route_us(ctx, &site, row, 3.0);
+    stats = lac_site_stats(ctx, &site);
+    assert_true(is_near(stats.measured_us, us * CALLS));
+    assert_true(is_near(stats.gained_us, CALLS * (DENSE_US - us)) && stats.regret_us == 0.0);
+    site.route = ctx->routes[site.dense_row]; /* the dense route serves now: what was served is known still */
+    assert_true(is_near(lac_site_stats(ctx, &site).measured_us, us * CALLS));
+    site.factor[site.dense_row] = 0.0f; /* but a gain is against a measured time alone */
+    stats = lac_site_stats(ctx, &site);
+    assert_true(stats.gained_us == 0.0 && stats.regret_us < 0.0 && is_near(stats.measured_us, us * CALLS));
+    site.left.density = -1.0; /* a route that would not apply now */
+    assert_true(lac_site_stats(ctx, &site).measured_us < 0.0);
+    site.sparse_calls = 0;
+    assert_true(lac_site_stats(ctx, &site).measured_us == 0.0);
     ctx->backend = before;
+}
+
+/* What is not known is a dash, not a number, and no part of a sum. */
+static void test_what_is_not_known(void **state)
+{
+    lac_site_stats_t sites[2] = {{.sparse = 2, .dense_us = 9.0, .predicted_us = 4.0, .density = 0.01},
+                                 {.sparse = 2, .dense_us = 8.0, .predicted_us = 4.0, .density = 0.01}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(sites[i].shape, sizeof sites[i].shape, "%s", i ? "known" : "unknown");
+        snprintf(sites[i].symbol, sizeof sites[i].symbol, "sgemm_");
+        snprintf(sites[i].route, sizeof sites[i].route, "event");
+        sites[i].why_dense = "", sites[i].min_extent = 4;
+    }
+    sites[0].measured_us = sites[0].best_us = sites[0].regret_us = -1.0;
+    sites[1].measured_us = 6000.0, sites[1].gained_us = 10000.0, sites[1].dense_timed = true;
+    sites[1].best_us = 4000.0, sites[1].regret_us = 2000.0;
+    unit_log();
+    lac_statistics_print_sites(sites, 2);
+    const char *log = unit_log();
+    unit_expect_text(log, "measured gain 0.010 s, at the 1 of them where both were timed\n");
+    unit_expect_text(log, "2.0          -          -  event\n");
+    unit_expect_text(log, "2.0     3000.0        2.0  event\n");
+    unit_expect_text(log, "0.008        6.000     10.000      2.000     1.500\n");
 }
 
 static void test_why_dense(void **state)
@@ -207,12 +249,13 @@ static void test_tables(void **state)
         s->best_us = i ? 1.0 : 0.0, s->regret_us = i == 1 ? 1.0 : 0.0;
     }
     sites[24].why_dense = "too dense";
-    sites[7].dense_timed = sites[9].dense_timed = true;
+    for (int i = 0; i < 25; i++)
+        if (i != 7 && i != 9) sites[i].regret_us = -1.0;
     sites[3].dense_us = sites[5].dense_us;
     lac_statistics_print_sites(sites, 25);
     const char *text = unit_log();
     unit_expect_text(text, "lacuna: 24 calls by sparse routes, 25 by the dense one, at 25 sites");
-    unit_expect_text(text, "(the dense route was timed at 2 of them)\n");
+    unit_expect_text(text, "at the 2 of them where both were timed\n");
     unit_expect_text(text, "(5 more sites)");
     unit_expect_text(text, ": too dense\n");
     assert_non_null(strstr(text, "shape23"));
@@ -289,6 +332,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sparse_site, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clocked_site, setup, teardown),
+        cmocka_unit_test(test_what_is_not_known),
         cmocka_unit_test_setup_teardown(test_weight, setup, teardown),
         cmocka_unit_test(test_weights_in_the_tables),
         cmocka_unit_test_setup_teardown(test_why_dense, setup, teardown),
