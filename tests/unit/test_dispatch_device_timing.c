@@ -15,6 +15,7 @@ static double truth_us[ROUTES];          /* what a run takes                    
 static int bad_runs;                     /* so many first ones of a sparse route take longer */
 static int ran[ROUTES], clocked, probes; /* runs in all, and those between two events */
 static bool capturing, open_span;
+static bool no_memory; /* for sparse routes */
 static struct {
     lac_timing_tag_t mark;
     double us;
@@ -48,6 +49,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     (void)exec;
     last_row = row_of(route);
+    if (no_memory && route->role == LAC_ROLE_SPARSE) return LAC_ERR_MEMORY;
     ran[last_row]++;
     out->density = p->a.density;
     return LAC_OK;
@@ -120,7 +122,7 @@ static lac_ctx_t context(double sparse_us, double contender_us, double dense_us)
     truth_us[SPARSE] = sparse_us, truth_us[CONTENDER] = contender_us, truth_us[DENSE] = dense_us;
     memset(ran, 0, sizeof ran);
     clocked = owed_count = probes = bad_runs = 0;
-    capturing = open_span = false;
+    capturing = open_span = no_memory = false;
     return ctx;
 }
 
@@ -275,6 +277,25 @@ static void test_few_are_clocked(void **state)
     lac_sites_free(&ctx.sites);
 }
 
+/* A sparse run that could not have its memory was followed by the dense product in the same span: that time
+ * is nobody's. */
+static void test_a_run_that_gave_up_teaches_no_time(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        lac_ctx_t ctx = context(2.0, 3.0, 4.0);
+        no_memory = true;
+        call_by(&ctx, 4, 3, drop_in);
+        no_memory = false;
+        assert_true(clocked > 0);
+        for (int i = 0; i < owed_count; i++) assert_int_equal(owed[i].mark.site, 0);
+        lac_device_timing_collect(&ctx);
+        const lac_site_t *site = lac_site_at(&ctx.sites, 0);
+        for (int row = 0; row < ROUTES; row++) assert_int_equal(site->runs[row], 0);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
 static void test_nothing_is_tried_in_a_capture(void **state)
 {
     (void)state;
@@ -351,6 +372,7 @@ int main(void)
                                        cmocka_unit_test(test_vain_trials_are_few),
                                        cmocka_unit_test(test_few_are_clocked),
                                        cmocka_unit_test(test_nothing_is_tried_in_a_capture),
+                                       cmocka_unit_test(test_a_run_that_gave_up_teaches_no_time),
                                        cmocka_unit_test(test_learning_off),
                                        cmocka_unit_test(test_evicted_site),
                                        cmocka_unit_test(test_forgotten_sites)};

@@ -203,6 +203,43 @@ static void test_turns(void **state)
     }
 }
 
+/* The time of a scan that gave up is not that of its route, and that of the dense product behind it is not
+ * either: neither is learned. */
+static void test_runs_that_gave_up_teach_no_time(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        world = (world_t){1.0, 1.0, 1, true};
+        lac_ctx_t ctx = context();
+        lac_problem_t p = {.m = 10, .n = 2000, .k = 2000, .alpha = 1.0f, .density_limit = -1.0};
+        p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.k, .cs = 1, .buf = (const void *)1};
+        p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
+        p.crs = p.n, p.ccs = 1;
+        for (int n = 0; n < 100; n++) {
+            float factor[LAC_ROUTES_MAX], first[LAC_ROUTES_MAX];
+            unsigned char runs[LAC_ROUTES_MAX];
+            const lac_site_t *site = n ? lac_site_at(&ctx.sites, 0) : NULL;
+            if (site) memcpy(factor, site->factor, sizeof factor), memcpy(first, site->first, sizeof first);
+            if (site) memcpy(runs, site->runs, sizeof runs);
+            density = n % 10 == 5 ? 1.0 : 0.002;
+            int before = gave_up;
+            lac_problem_t one = p;
+            lac_request_t request = {.symbol = "sgemm", .may_decline = drop_in, .followed = drop_in};
+            unit_expect(lac_dispatch(&ctx, &one, &request), LAC_OK, "dispatch");
+            if (gave_up > before) {
+                assert_memory_equal(factor, site->factor, sizeof factor);
+                assert_memory_equal(first, site->first, sizeof first);
+                assert_memory_equal(runs, site->runs, sizeof runs);
+            }
+            if (request.declined) clock_us += truth_us(&routes[4], &one);
+            if (ctx.forwarded) lac_dispatch_forwarded(&ctx);
+        }
+        if (gave_up < 2) fail_msg("%d runs gave up", gave_up);
+        lac_sites_free(&ctx.sites);
+        gave_up = 0;
+    }
+}
+
 /* Small products of ever new shapes: their costs are not compared before they have taken long enough. */
 static void test_small_products_are_let_through(void **state)
 {
@@ -279,6 +316,7 @@ static void test_first_call_of_a_small_shape(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_calls), cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_runs_that_gave_up_teach_no_time),
                                        cmocka_unit_test(test_small_products_are_let_through),
                                        cmocka_unit_test(test_first_call_of_a_small_shape)};
     unit_begin();
