@@ -172,9 +172,12 @@ void bench_verify_again(bench_case_t *bench)
 
 #define SCANS 5
 
-/* Of the dispatcher on the host, within the bound on the time of all warm-up calls: by then routes that first
- * were measured in a bad moment have been measured again (after 64 and 256 calls). */
-#define HOST_LEARNING_CALLS 1024
+/* Of the dispatcher on the host, as a program makes them at a site that it calls thousands of times. Trials
+ * take 1 % of the time at most: with 1024 calls and 0.2 s, 28 of 300 random problems were still more than 10
+ * % from their best route, with these 11 (their measured times played on a clock without noise, two-core
+ * Xeon, 2026-11-22). */
+#define HOST_LEARNING_CALLS 4096
+#define HOST_LEARNING_US    1e6
 
 /* Cold, on a device: a call comes with a sweep of some tens of microseconds, so fewer of them. */
 #define DEVICE_COLD_CALLS  8
@@ -328,6 +331,7 @@ static void describe_contenders(bench_case_t *bench, bench_cache_t cache)
                                        .arg = contender,
                                        .lingers = runs_blas(contender),
                                        .warmup = is_auto && !on_device(bench) ? HOST_LEARNING_CALLS : 0,
+                                       .warmup_us = is_auto ? HOST_LEARNING_US : 0.0,
                                        .keep = i == 0 || is_auto};
         timed[i].dropped = contender->status != BENCH_OK || (replays && !contender->replays);
     }

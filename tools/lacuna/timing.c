@@ -124,9 +124,10 @@ static double settle_after(const timed_contender_t *contender, double call_us)
 static bool warm_up(timed_contender_t *contender, const timing_plan_t *plan)
 {
     double spent = 0.0;
+    double most_us = contender->warmup_us > 0.0 ? contender->warmup_us : WARMUP_US;
     int calls = contender->warmup > plan->warmup ? contender->warmup : plan->warmup;
     if (contender->reset) contender->reset(contender->arg);
-    for (int i = 0; i < calls && (i < 3 || spent < WARMUP_US); i++) {
+    for (int i = 0; i < calls && (i < 3 || spent < most_us); i++) {
         double begin = clock_us();
         if (!contender->run(contender->arg)) return false;
         double took = clock_us() - begin;

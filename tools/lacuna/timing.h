@@ -68,16 +68,17 @@ typedef struct timed_contender {
     double (*measure)(void *measured, int calls);
     void *measured;
     void *arg;
-    bool lingers;   /* runs in a BLAS whose threads go on spinning for a while: the next lane waits that out
-                     */
-    int warmup;     /* calls before its first sample, where those are more than the plan's        */
-    bool keep;      /* never dropped for being slow                                     */
-    bool dropped;   /* out: failed, or slower than drop_factor times the fastest        */
-    bool failed;    /* out                                                              */
-    int inner;      /* out: calls per sample                                            */
-    double first;   /* out: microseconds of the very first call (set once, when 0)      */
-    double *sample; /* out: microseconds per call; the caller frees                     */
-    size_t count;   /* out: samples                                                     */
+    bool lingers;     /* runs in a BLAS whose threads go on spinning for a while: the next lane waits that out
+                       */
+    int warmup;       /* calls before its first sample, where those are more than the plan's        */
+    double warmup_us; /* that they may take; 0: as others                                        */
+    bool keep;        /* never dropped for being slow                                     */
+    bool dropped;     /* out: failed, or slower than drop_factor times the fastest        */
+    bool failed;      /* out                                                              */
+    int inner;        /* out: calls per sample                                            */
+    double first;     /* out: microseconds of the very first call (set once, when 0)      */
+    double *sample;   /* out: microseconds per call; the caller frees                     */
+    size_t count;     /* out: samples                                                     */
 } timed_contender_t;
 
 typedef struct timing_plan {
