@@ -12,7 +12,7 @@
 #define PROBE_US        1.0   /* a sample of one operand out of cache; one Xeon, 2026-11                 */
 #define PROBE_DEVICE_US 6.0   /* queueing samples of both operands; H200, CUDA 13.0, 2026-11             */
 #define PROBE_SHARE     0.002 /* of a dense call's time that looking may cost in steady state           */
-#define WAIT_MAX        1024u
+#define SAMPLE_US       0.01  /* one element of a sample */
 #define SAMPLES_MIN     64
 #define SAMPLES_MAX     1024
 #define SAMPLES_FIRST   8   /* times as many in the first look, on which the first routes to be tried rest */
@@ -55,16 +55,19 @@ static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
     return (lac_site_key_t){p->m, p->n, p->k, p->a.rs, p->a.cs, p->b.rs, p->b.cs, caller, types};
 }
 
-/* Where routes are measured, a trial tells what a prediction that is too high hides. */
+/* Where routes are measured, a trial finds out what a prediction that is too high hides. */
 static void find_side(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen,
                       const lac_problem_t *bare, lac_side_t side)
 {
     const float *factor = lac_timing_factors(ctx, site);
-    double than = site->dense_us / (1.0 + ctx->policy.sparse_margin);
-    seen->break_even = lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side, than);
-    seen->probe_threshold = !factor ? seen->break_even
-                                    : lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine,
-                                                     factor, side, PROBE_MARGIN * site->dense_us);
+    double pays_us = site->dense_us / (1.0 + ctx->policy.sparse_margin),
+           near_us = PROBE_MARGIN * site->dense_us;
+    seen->break_even =
+        lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side, pays_us);
+    seen->probe_threshold = seen->break_even;
+    if (factor)
+        seen->probe_threshold =
+            lac_break_even(ctx->routes, ctx->route_count, bare, &ctx->machine, factor, side, near_us);
 }
 
 /* The time of the route that skips nothing. */
@@ -105,7 +108,7 @@ static lac_site_t *prepared(lac_ctx_t *ctx, const lac_problem_t *p, const char *
     site->shape.a.formats = site->shape.b.formats = 0;
     site->shape.a.frozen = site->shape.b.frozen = false;
     bool soon = ctx->backend->asynchronous || site->dense_us >= COMPARE_US;
-    site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / WAIT_MAX));
+    site->countdown = soon ? 0 : (unsigned)(COMPARE_US / (site->dense_us + COMPARE_US / LAC_SITE_WAIT_MAX));
     return site;
 }
 
@@ -127,14 +130,19 @@ lac_site_t *lac_history_first(lac_ctx_t *ctx, const lac_problem_t *p, const char
     return site;
 }
 
+/* As many as the share of a dense call's time pays for. */
+static int64_t samples_for(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    double samples = fmax(PROBE_SHARE * site->dense_us / SAMPLE_US, SAMPLES_MIN);
+    if (site->probes <= 1 && !ctx->backend->asynchronous) samples *= SAMPLES_FIRST;
+    return (int64_t)fmin(samples, SAMPLES_MAX);
+}
+
 /* A sampled density; negative where none is to be had now: then the answer of a device is pending. */
 static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t *x, lac_dim_t rows,
                      lac_dim_t cols, const lac_site_t *site)
 {
-    int64_t samples = (int64_t)(site->dense_us * PROBE_SHARE * 100.0); /* about 10 ns each */
-    samples = samples < SAMPLES_MIN ? SAMPLES_MIN : samples > SAMPLES_MAX ? SAMPLES_MAX : samples;
-    if (site->probes <= 1 && !ctx->backend->asynchronous)
-        samples = samples * SAMPLES_FIRST < SAMPLES_MAX ? samples * SAMPLES_FIRST : SAMPLES_MAX;
+    int64_t samples = samples_for(ctx, site);
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
     int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed, kept, site->calls <= 1);
     kept->pending = samples == 0;
@@ -169,12 +177,17 @@ static bool probe_side(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen,
  * run on a device counts what it saw, so that a sample there would be believed for ever. */
 static bool remember(const lac_ctx_t *ctx, const lac_seen_t *seen, lac_operand_t *x)
 {
-    bool counted = seen->density >= 0;
     if (brings_density(x) || !x->buf) return false;
-    if (!counted && (ctx->backend->asynchronous || seen->sampled < 0)) return false;
-    x->density = counted ? seen->density : seen->sampled;
-    x->k_active = counted ? seen->k_active : -1.0;
-    x->known = counted ? LAC_KNOWN_REMEMBERED : LAC_KNOWN_PROBED;
+    if (seen->density >= 0) {
+        x->density = seen->density;
+        x->k_active = seen->k_active;
+        x->known = LAC_KNOWN_REMEMBERED;
+        return true;
+    }
+    if (ctx->backend->asynchronous || seen->sampled < 0) return false;
+    x->density = seen->sampled;
+    x->k_active = -1.0;
+    x->known = LAC_KNOWN_PROBED;
     return true;
 }
 
@@ -194,9 +207,10 @@ static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *se
 /* Calls between two probes at which probing costs no more than its share. */
 static unsigned min_wait(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    double probe_us = ctx->backend->asynchronous ? PROBE_DEVICE_US : PROBE_US;
-    double least = site->dense_us > 0 ? probe_us / (PROBE_SHARE * site->dense_us) : WAIT_MAX;
-    return least < 1.0 ? 1u : least > WAIT_MAX ? WAIT_MAX : (unsigned)least;
+    double probe_us = ctx->backend->asynchronous ? PROBE_DEVICE_US : PROBE_US,
+           budget_us = PROBE_SHARE * site->dense_us; /* of one call */
+    if (budget_us * LAC_SITE_WAIT_MAX <= probe_us) return LAC_SITE_WAIT_MAX;
+    return probe_us <= budget_us ? 1u : (unsigned)(probe_us / budget_us);
 }
 
 /* Break-even densities once more, after what was measured has changed. What was too dense before may pay now:
@@ -208,32 +222,9 @@ static void refresh_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac
     if (site->left.break_even > left || site->right.break_even > right) site->wait = site->countdown = 0;
 }
 
-/* The next state of the site, and how long it waits in it for the next look. `event` is what the call came
- * to. */
 static void step(const lac_ctx_t *ctx, lac_site_t *site, lac_site_event_t event)
 {
-    bool cheap = probes_are_cheap(ctx, site);
-    site->stepped = true;
-    switch (lac_site_next(site, event, cheap)) {
-    case LAC_SITE_NEW:
-        break;
-    case LAC_SITE_DENSE:
-        if (event == LAC_SITE_COMPARED || event == LAC_SITE_LOST) { /* the next call looks */
-            site->wait = site->countdown = 0;
-        } else if (event == LAC_SITE_PROMISES && !cheap) {
-            site->wait = site->countdown = min_wait(ctx, site); /* until more is known */
-        } else {
-            lac_site_back_off(site, event == LAC_SITE_GAVE_UP ? 1 : min_wait(ctx, site), WAIT_MAX);
-        }
-        break;
-    case LAC_SITE_PROBED:
-        site->wait = 1;
-        site->countdown = 0;
-        break;
-    case LAC_SITE_SPARSE:
-        site->wait = site->countdown = 0;
-        break;
-    }
+    lac_site_next(site, event, probes_are_cheap(ctx, site), min_wait(ctx, site));
 }
 
 /* Compares the costs of a new site's routes once its calls have taken long enough for that, or somebody says
@@ -255,72 +246,100 @@ static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_proble
     return true;
 }
 
+/* Of a site that a sparse route serves: what is remembered, on a device refreshed by a sample now and then.
+ */
+static bool remember_both(const lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
+{
+    refresh(ctx, site, &site->left, &p->a, p->m, p->k);
+    refresh(ctx, site, &site->right, &p->b, p->k, p->n);
+    bool left = remember(ctx, &site->left, &p->a), right = remember(ctx, &site->right, &p->b);
+    return left || right;
+}
+
+/* Of any other: samples. What they say of sparse routes, where they say no, is the call's event. */
+static bool probe_both(const lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
+{
+    site->probes++;
+    site->probed = true;
+    bool left = probe_side(ctx, site, &site->left, &p->a, p->m, p->k),
+         right = probe_side(ctx, site, &site->right, &p->b, p->k, p->n);
+    if (left || right) return true;
+    if (site->left.pending || site->right.pending) return false; /* the next call asks again */
+    step(ctx, site, LAC_SITE_NOT_PAYING);
+    if (site->left.probe_threshold <= 0 && site->right.probe_threshold <= 0)
+        site->countdown = ~0u; /* nothing to look for */
+    return false;
+}
+
 bool lac_history_fill_densities(lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
     if (lac_timing_reset_penalty_due(ctx, site) && lac_timing_reset_penalty(ctx, site))
         refresh_break_even(ctx, site, p);
     doubt_hint(site, &site->left, &p->a);
     doubt_hint(site, &site->right, &p->b);
-    bool sparse_candidate = brings_density(&p->a) || brings_density(&p->b);
+    bool brings = brings_density(&p->a) || brings_density(&p->b);
     site->probed = site->pays = site->stepped = false;
-    if (!is_compared(ctx, site, p)) return sparse_candidate;
-    if (site->state == LAC_SITE_SPARSE) {
-        refresh(ctx, site, &site->left, &p->a, p->m, p->k);
-        refresh(ctx, site, &site->right, &p->b, p->k, p->n);
-        sparse_candidate |= remember(ctx, &site->left, &p->a);
-        sparse_candidate |= remember(ctx, &site->right, &p->b);
-        return sparse_candidate;
-    }
-    if (ctx->policy.detect != LAC_DETECT_PROBE) return sparse_candidate;
+    if (!is_compared(ctx, site, p)) return brings;
+    if (site->state == LAC_SITE_SPARSE) return remember_both(ctx, site, p) || brings;
+    if (ctx->policy.detect != LAC_DETECT_PROBE) return brings;
     if (site->countdown > 0) {
         site->countdown--;
-        return sparse_candidate;
+        return brings;
     }
-    site->probes++;
-    site->probed = true;
-    bool left = probe_side(ctx, site, &site->left, &p->a, p->m, p->k),
-         right = probe_side(ctx, site, &site->right, &p->b, p->k, p->n);
-    if (left || right) return true;
-    if (site->left.pending || site->right.pending) return sparse_candidate; /* the next call asks again */
-    step(ctx, site, LAC_SITE_NOT_PAYING);
-    if (site->left.probe_threshold <= 0 && site->right.probe_threshold <= 0)
-        site->countdown = ~0u; /* nothing to look for */
-    return sparse_candidate;
+    return probe_both(ctx, site, p) || brings;
 }
 
-void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
-                       const lac_outcome_t *outcome)
+/* A scan gave up: nobody knows the density, but that it is beyond break-even. */
+static void forget_density(lac_seen_t *seen)
 {
-    const lac_route_t *ran = choice->route;
-    bool right = ran->side == LAC_SIDE_RIGHT, trial = choice->why == LAC_WHY_TRIAL;
-    lac_seen_t *seen = right ? &site->right : &site->left;
-    const lac_operand_t *x = right ? &p->b : &p->a;
-    if (ran->side != LAC_SIDE_NONE && outcome->declined) {
-        seen->density = -1.0;
-        if (seen->sampled < seen->break_even) seen->sampled = seen->break_even;
-        site->route = NULL;
-        step(ctx, site, LAC_SITE_GAVE_UP);
-        return;
-    }
-    if (ran->side != LAC_SIDE_NONE && outcome->density >= 0 && !brings_fact(x)) {
-        seen->density = outcome->density;
-        seen->k_active = outcome->k_active;
-    }
-    /* A trial says nothing of which route serves: that is the one it was made in place of. */
-    const lac_route_t *serves = trial ? site->intended : ran;
-    if (!serves) return;
-    if (!trial && site->route != serves && ctx->policy.verbose & LAC_VERBOSE_DISPATCH)
-        lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
-                (long long)p->n, site->route ? site->route->name : "new", serves->name);
-    site->route = serves;
-    if (serves->role == LAC_ROLE_SPARSE) site->sparse_route = serves;
-    bool pending = site->left.pending || site->right.pending, open = choice->why == LAC_WHY_UNPROVEN || trial;
+    seen->density = -1.0;
+    seen->sampled = fmax(seen->sampled, seen->break_even);
+}
+
+static void log_change(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
+                       const lac_route_t *to)
+{
+    if (!(ctx->policy.verbose & LAC_VERBOSE_DISPATCH)) return;
+    lac_log("lacuna,1,dispatch,%s,%lldx%lldx%lld,%s,%s", site->symbol, (long long)p->m, (long long)p->k,
+            (long long)p->n, site->route ? site->route->name : "new", to->name);
+}
+
+/* The event of a call that `serves` served; `open`: another route is cheaper, were it certain. */
+static void step_after_call(const lac_ctx_t *ctx, lac_site_t *site, const lac_route_t *serves, bool open)
+{
+    bool pending = site->left.pending || site->right.pending;
     if (serves->side != LAC_SIDE_NONE)
         step(ctx, site, LAC_SITE_SERVED);
     else if (site->probed && !site->stepped && !pending)
         step(ctx, site, site->pays && open ? LAC_SITE_PROMISES : LAC_SITE_NOT_PAYING);
     else if (site->state == LAC_SITE_SPARSE)
         step(ctx, site, LAC_SITE_LOST);
+}
+
+void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
+                       const lac_outcome_t *outcome)
+{
+    const lac_route_t *ran = choice->route;
+    bool right = ran->side == LAC_SIDE_RIGHT, sparse = ran->side != LAC_SIDE_NONE,
+         trial = choice->why == LAC_WHY_TRIAL;
+    lac_seen_t *seen = right ? &site->right : &site->left;
+    if (sparse && outcome->declined) {
+        forget_density(seen);
+        site->route = NULL;
+        step(ctx, site, LAC_SITE_GAVE_UP);
+        return;
+    }
+    if (sparse && outcome->density >= 0 && !brings_fact(right ? &p->b : &p->a)) {
+        seen->density = outcome->density;
+        seen->k_active = outcome->k_active;
+    }
+    /* A trial says nothing of which route serves: that is the one it was made in place of. */
+    const lac_route_t *serves = trial ? site->intended : ran;
+    if (!serves) return;
+    if (!trial && site->route != serves) log_change(ctx, site, p, serves);
+    site->route = serves;
+    if (serves->role == LAC_ROLE_SPARSE) site->sparse_route = serves;
+    step_after_call(ctx, site, serves, choice->why == LAC_WHY_UNPROVEN || trial);
 }
 
 void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double predicted_us,

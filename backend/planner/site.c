@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * An open-addressing hash table over sites that never move: bounded in memory, no lock, and a new site costs
- * about what a known one does, however many there are. */
+ * about what a known one does, however many there are. A site's states, and its last decision. */
 #include "site.h"
 #include "base/memory.h"
 
@@ -164,57 +164,77 @@ size_t lac_sites_bytes(const lac_sites_t *sites)
     return chunks * LAC_SITES_CHUNK * sizeof(lac_site_t) + sites->index_size * sizeof *sites->index;
 }
 
-/* Sparse and dense data in turns: after so many turns every call is probed, until so many calls in a row were
- * alike. A site that promises and never delivers is left alone after as many. */
-#define TURNS_MIXED 2
-#define CALLS_ALIKE 64
-
-static lac_site_state_t probed_or(lac_site_state_t otherwise, lac_site_t *site, bool cheap)
-{
-    if (!cheap || site->steady >= CALLS_ALIKE) return otherwise;
-    return LAC_SITE_PROBED;
-}
-
-lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool cheap)
-{
-    bool mixed = site->turns >= TURNS_MIXED;
-    lac_site_state_t next = LAC_SITE_DENSE;
-    site->steady++;
-    switch (event) {
-    case LAC_SITE_COMPARED:
-    case LAC_SITE_LOST:
-        site->steady = site->turns = 0;
-        break;
-    case LAC_SITE_PROMISES:
-        if (site->state != LAC_SITE_PROBED) site->steady = 0;
-        next = probed_or(LAC_SITE_DENSE, site, cheap);
-        break;
-    case LAC_SITE_SERVED:
-        if (site->steady >= CALLS_ALIKE) site->turns = 0;
-        next = mixed ? probed_or(LAC_SITE_SPARSE, site, cheap) : LAC_SITE_SPARSE;
-        break;
-    case LAC_SITE_GAVE_UP:
-    case LAC_SITE_NOT_PAYING:
-        if (site->served) site->turns += site->turns < TURNS_MIXED, site->steady = 0;
-        next = mixed || site->turns >= TURNS_MIXED ? probed_or(LAC_SITE_DENSE, site, cheap) : LAC_SITE_DENSE;
-        break;
-    }
-    site->served = event == LAC_SITE_SERVED;
-    return site->state = next;
-}
-
-void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most)
-{
-    unsigned next = site->wait ? site->wait * 2 : least;
-    site->wait = next < least ? least : next > most ? most : next;
-    site->countdown = site->wait;
-}
-
 void lac_sites_free(lac_sites_t *sites)
 {
     for (uint32_t i = 0; i < LAC_SITES_MAX / LAC_SITES_CHUNK; i++) lac_free(sites->chunk[i]);
     lac_free(sites->index);
     *sites = (lac_sites_t){.id = sites->id, .on_evict = sites->on_evict, .evict_arg = sites->evict_arg};
+}
+
+/* The states of a site. */
+
+/* Sparse and dense data in turns: after so many turns every call is probed, until so many calls in a row were
+ * alike. A site that promises and never delivers is left alone after as many. */
+#define TURNS_MIXED 2
+#define CALLS_ALIKE 64
+
+/* PROBED where every call can be, as long as calls differ. */
+static lac_site_state_t probed_or(lac_site_state_t otherwise, const lac_site_t *site, bool cheap)
+{
+    if (!cheap || site->steady >= CALLS_ALIKE) return otherwise;
+    return LAC_SITE_PROBED;
+}
+
+static lac_site_state_t state_after(lac_site_t *site, lac_site_event_t event, bool cheap)
+{
+    bool mixed = site->turns >= TURNS_MIXED;
+    site->steady++;
+    switch (event) {
+    case LAC_SITE_COMPARED:
+    case LAC_SITE_LOST:
+        site->steady = site->turns = 0;
+        return LAC_SITE_DENSE;
+    case LAC_SITE_PROMISES:
+        if (site->state != LAC_SITE_PROBED) site->steady = 0;
+        return probed_or(LAC_SITE_DENSE, site, cheap);
+    case LAC_SITE_SERVED:
+        if (site->steady >= CALLS_ALIKE) site->turns = 0;
+        return mixed ? probed_or(LAC_SITE_SPARSE, site, cheap) : LAC_SITE_SPARSE;
+    case LAC_SITE_GAVE_UP:
+    case LAC_SITE_NOT_PAYING:
+        if (site->served) site->turns += !mixed, site->steady = 0;
+        return site->turns >= TURNS_MIXED ? probed_or(LAC_SITE_DENSE, site, cheap) : LAC_SITE_DENSE;
+    }
+    return LAC_SITE_DENSE;
+}
+
+static void wait_calls(lac_site_t *site, unsigned calls)
+{
+    site->wait = site->countdown = calls < LAC_SITE_WAIT_MAX ? calls : LAC_SITE_WAIT_MAX;
+}
+
+/* Each probe in vain doubles the wait for the next. */
+static void back_off(lac_site_t *site, unsigned least)
+{
+    wait_calls(site, 2 * site->wait > least ? 2 * site->wait : least);
+}
+
+lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool cheap, unsigned min_wait)
+{
+    site->state = state_after(site, event, cheap);
+    site->served = event == LAC_SITE_SERVED;
+    site->stepped = true;
+    if (site->state == LAC_SITE_PROBED) {
+        site->wait = 1; /* what a back-off doubles later */
+        site->countdown = 0;
+    } else if (site->state == LAC_SITE_SPARSE || event == LAC_SITE_COMPARED || event == LAC_SITE_LOST) {
+        wait_calls(site, 0); /* a dense site: the next call probes */
+    } else if (event == LAC_SITE_PROMISES && !cheap) {
+        wait_calls(site, min_wait); /* until more is known */
+    } else {
+        back_off(site, event == LAC_SITE_GAVE_UP ? 1 : min_wait);
+    }
+    return site->state;
 }
 
 /* Gathers and compares what a choice followed from. */

@@ -59,7 +59,7 @@ typedef struct lac_seen {
     bool pending;             /* a device was asked and has not answered                                  */
 } lac_seen_t;
 
-/* What is known of a site, and so what its next call does. lac_site_next has the transitions. */
+/* What is known of a site, and so what its next call does. lac_site_next is the one table of transitions. */
 typedef enum lac_site_state {
     LAC_SITE_NEW,    /* its costs were not compared yet: that would take longer than its calls     */
     LAC_SITE_DENSE,  /* the dense route serves; the operands are probed when `countdown` has run out */
@@ -153,11 +153,12 @@ lac_site_t *lac_site_at(const lac_sites_t *sites, uint32_t i);
 /* Bytes that the table holds. */
 size_t lac_sites_bytes(const lac_sites_t *sites);
 
-/* The one table of transitions: what state an event leads to. `cheap`: a probe costs little beside a call. */
-lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool cheap);
+#define LAC_SITE_WAIT_MAX 1024u /* calls between two probes of a dense site, at most */
 
-/* Doubles the wait of a site whose look was in vain, within [least, most]. */
-void lac_site_back_off(lac_site_t *site, unsigned least, unsigned most);
+/* The one table of transitions: the state that an event leads to, and with it the calls until the next probe.
+ * `cheap`: a probe costs little beside a call; `min_wait`: calls between two probes at which probing costs no
+ * more than its share. */
+lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool cheap, unsigned min_wait);
 
 /* Forgets all sites; ids go on. */
 void lac_sites_free(lac_sites_t *sites);

@@ -3,8 +3,10 @@
  * A small table of sites, and the choice at each: first theirs is clocked, then ours, then the faster serves.
  */
 #include "spmm_autotune.h"
+#include "timing.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,13 +104,11 @@ lac_timing_tag_t lac_spmm_autotune_tag(const lac_spmm_autotune_site_t *site, lac
     return (lac_timing_tag_t){site->number, LAC_SPMM_AUTOTUNE_ROW + (int)who, 0.0};
 }
 
-/* Noise only ever adds: the least of the first ones; later, what is faster counts sooner. */
+/* The least of the first ones, of which the very first warmed up. */
 static double blended(double before, double us, int runs)
 {
     if (runs <= 2) return us;
-    if (runs <= RUNS_KNOWN) return us < before ? us : before;
-    if (us < before) return before + 0.3 * (us - before);
-    return before + 0.05 * ((us < 2.0 * before ? us : 2.0 * before) - before);
+    return runs <= RUNS_KNOWN ? fmin(us, before) : lac_timing_follow(before, us);
 }
 
 void lac_spmm_autotune_learn(lac_spmm_autotune_t *autotune, const lac_timing_tag_t *mark, double us)

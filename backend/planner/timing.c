@@ -5,6 +5,8 @@
 #include "history.h"
 #include "spmm_autotune.h"
 
+#include <math.h>
+
 #define RUNS_KNOWN  3    /* the first run warms up; the next ones count                        */
 #define HOT_CALLS   8    /* a site that was not called this often is not worth a trial         */
 #define TRIAL_REACH 3.0  /* predictions are not off by more: what costs more is not tried      */
@@ -45,15 +47,11 @@ const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
 #define DENSEST            0.5 /* an operand with more nonzeros than zeros takes no sparse route on the host */
 #define CLASS_KNOWN        3   /* runs */
 
+/* Vectors, short products and large ones, each of three ranges of time. */
 static int class_of(const lac_problem_t *p, double predicted_us)
 {
     lac_dim_t shorter = p->m < p->n ? p->m : p->n;
-    int shape = shorter == 1    ? 0
-                : shorter <= 64 ? 1
-                                : 2,
-        range = predicted_us < 30    ? 0
-                : predicted_us < 1e3 ? 1
-                                     : 2;
+    int shape = (shorter > 1) + (shorter > 64), range = (predicted_us >= 30) + (predicted_us >= 1e3);
     return 3 * shape + range;
 }
 
@@ -92,9 +90,9 @@ void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_p
     if (is_asynchronous(ctx)) return; /* there the device's own measurements decide, after one trial */
     int row;
     preference->dense_factor = class_factor(ctx, p, dense_predicted_us(ctx, p, &row));
-    bool known = preference->dense_factor > 0.0;
-    preference->dense_doubt = known ? DENSE_DOUBT_CLASS : ctx->tuned ? DENSE_DOUBT_TUNED : DENSE_DOUBT_HERE;
     preference->sparse_doubt = ctx->tuned ? SPARSE_DOUBT_TUNED : SPARSE_DOUBT;
+    preference->dense_doubt = ctx->tuned ? DENSE_DOUBT_TUNED : DENSE_DOUBT_HERE;
+    if (preference->dense_factor > 0.0) preference->dense_doubt = DENSE_DOUBT_CLASS;
     preference->densest = DENSEST;
 }
 
@@ -106,8 +104,7 @@ void lac_timing_spend(lac_ctx_t *ctx, lac_site_t *site, double us)
 
 void lac_timing_settle(lac_ctx_t *ctx, double took_us, double instead_us)
 {
-    double lost = took_us > instead_us ? took_us - instead_us : 0.0;
-    ctx->learned.charged_us += lost - ctx->learned.charge_us;
+    ctx->learned.charged_us += fmax(took_us - instead_us, 0.0) - ctx->learned.charge_us;
     ctx->learned.charge_us = 0.0;
 }
 
@@ -143,15 +140,20 @@ static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)
     return -1;
 }
 
+static uint64_t again_at(const lac_site_t *site)
+{
+    return site->again_at ? site->again_at : AGAIN_FIRST;
+}
+
 bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site)
 {
-    return lac_timing_every_call(ctx) && site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
+    return lac_timing_every_call(ctx) && site->calls >= again_at(site);
 }
 
 /* What a route lost by may have been the machine's bad moment: now and then it may show better times. */
-static void forgive(lac_site_t *site, int serving)
+static void reset_runs(lac_site_t *site, int serving)
 {
-    site->again_at = (site->again_at ? site->again_at : AGAIN_FIRST) * AGAIN_TIMES;
+    site->again_at = again_at(site) * AGAIN_TIMES;
     for (int i = 0; i < LAC_ROUTES_MAX; i++)
         if (i != serving && site->runs[i] >= RUNS_KNOWN) site->runs[i] = 1;
 }
@@ -164,7 +166,7 @@ bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site)
     }
     int serving = row_of(ctx, site->route);
     bool changed = false;
-    forgive(site, serving);
+    reset_runs(site, serving);
     /* Where a sparse route serves, trials find the others. Where none does, nobody counts, and no route can
      * be tried of which no density is known: it takes a look, and what the model alone says, to find them. */
     if (serving >= 0 && is_sparse(ctx->routes[serving])) return false;
@@ -197,11 +199,9 @@ bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site)
  * been measured, all of it counts; on the host, what it would lose were it three times as slow. */
 static double risk_us(const lac_ctx_t *ctx, const lac_route_t *route, double cost_us, double serving_us)
 {
-    if (route->role != LAC_ROLE_DENSE && is_asynchronous(ctx)) return cost_us;
-    if (route->role != LAC_ROLE_DENSE)
-        return TRIAL_WORST * cost_us > serving_us ? TRIAL_WORST * cost_us - serving_us : 0.0;
-    double doubt = DENSE_DOUBT * cost_us, beyond = cost_us - serving_us;
-    return beyond > doubt ? beyond : doubt;
+    if (route->role == LAC_ROLE_DENSE) return fmax(cost_us - serving_us, DENSE_DOUBT * cost_us);
+    if (is_asynchronous(ctx)) return cost_us;
+    return fmax(TRIAL_WORST * cost_us - serving_us, 0.0);
 }
 
 /* Early enough to know what a trial is compared with, and late enough to be worth it. */
@@ -217,42 +217,59 @@ static bool replaces_unmeasured(const lac_ctx_t *ctx, const lac_site_t *site, co
 {
     if (site->state != LAC_SITE_SPARSE || choice->row != site->dense_row || !site->route) return false;
     if (choice->route->role != LAC_ROLE_DENSE || lac_timing_is_known(site, choice->row)) return false;
-    return learns(ctx) && !(is_asynchronous(ctx) && ctx->backend->device->capturing(ctx->exec));
+    return !(is_asynchronous(ctx) && ctx->backend->device->capturing(ctx->exec));
+}
+
+typedef struct trial {
+    int row; /* -1: none */
+    double cost_us, risk_us;
+} trial_t;
+
+/* The cheapest route that is not known here, could pay, and loses no more than the budget. */
+static trial_t find_trial(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
+                          const lac_choice_t *choice, double budget_us)
+{
+    trial_t best = {.row = -1, .cost_us = TRIAL_REACH * choice->cost_us};
+    double densest = is_asynchronous(ctx) ? 0.0 : DENSEST;
+    for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
+        const lac_route_t *route = ctx->routes[i];
+        if (i == choice->row || lac_timing_is_known(site, i) || !can_be_tried(route)) continue;
+        if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest)) continue;
+        double cost = route->cost_us(route, p, &ctx->machine);
+        if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
+        double risk = risk_us(ctx, route, cost, choice->cost_us);
+        if (cost < best.cost_us && risk <= budget_us) best = (trial_t){i, cost, risk};
+    }
+    return best;
+}
+
+/* A host's trial is charged its risk until lac_timing_settle knows what it lost; a device's, whose end is not
+ * seen, for good. */
+static void charge(lac_ctx_t *ctx, lac_site_t *site, const trial_t *trial, double instead_us)
+{
+    site->tried_us += trial->risk_us;
+    ctx->learned.charged_us += trial->risk_us;
+    ctx->learned.instead_us = instead_us;
+    ctx->learned.charge_us = is_asynchronous(ctx) ? 0.0 : trial->risk_us;
 }
 
 bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
 {
+    if (!learns(ctx)) return false;
     if (replaces_unmeasured(ctx, site, choice)) { /* it costs nothing: it is what would serve */
         site->intended = site->route;
         choice->why = LAC_WHY_TRIAL;
         return true;
     }
-    double budget = budget_us(ctx), best = TRIAL_REACH * choice->cost_us;
-    double risk = 0.0, densest = is_asynchronous(ctx) ? 0.0 : DENSEST;
-    int row = -1;
-    bool again = site->calls >= (site->again_at ? site->again_at : AGAIN_FIRST);
-    if (learns(ctx) && is_asynchronous(ctx) && again) forgive(site, choice->row);
-    if (!learns(ctx) || !is_hot(ctx, site) || budget <= 0.0 || !may_ask(ctx, site)) return false;
-    for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
-        const lac_route_t *route = ctx->routes[i];
-        if (i == choice->row || site->runs[i] >= RUNS_KNOWN || !can_be_tried(route)) continue;
-        if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest)) continue;
-        double cost = route->cost_us(route, p, &ctx->machine);
-        if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
-        double risked = risk_us(ctx, route, cost, choice->cost_us);
-        if (cost >= best || risked > budget) continue;
-        best = cost;
-        risk = risked;
-        row = i;
-    }
-    if (row < 0) return false;
-    site->tried_us += risk;
-    ctx->learned.charged_us += risk;
-    ctx->learned.instead_us = choice->cost_us;
-    ctx->learned.charge_us = is_asynchronous(ctx) ? 0.0 : risk; /* a device's trial is not seen to its end */
-    choice->route = ctx->routes[row];
-    choice->row = row;
-    choice->cost_us = best;
+    if (is_asynchronous(ctx) && site->calls >= again_at(site)) reset_runs(site, choice->row);
+    double budget = budget_us(ctx);
+    if (budget <= 0.0 || !is_hot(ctx, site) || !may_ask(ctx, site)) return false;
+    trial_t trial = find_trial(ctx, site, p, choice, budget);
+    if (trial.row < 0) return false;
+    charge(ctx, site, &trial, choice->cost_us);
+    choice->route = ctx->routes[trial.row];
+    choice->row = trial.row;
+    choice->cost_us = trial.cost_us;
     choice->why = LAC_WHY_TRIAL;
     return true;
 }
@@ -260,8 +277,8 @@ bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, 
 /* What a run that was to find out about a route took beyond the dense product. */
 static void count_loss(lac_site_t *site, double took_us)
 {
-    double most = LOSS_MAX * site->dense_us, counted = took_us < most ? took_us : most;
-    if (counted > site->dense_us) site->lost_us += counted - site->dense_us;
+    double counted = fmin(took_us, LOSS_MAX * site->dense_us);
+    site->lost_us += fmax(counted - site->dense_us, 0.0);
 }
 
 /* A run of a route that is not known yet. The first is cold: page faults, workspace, a sleeping pool. Of the
@@ -277,11 +294,16 @@ static void learn_first(lac_site_t *site, int row, float now, double took_us)
     *first = 0.0f;
 }
 
-/* What is faster than expected is the truth sooner than what is slower. */
-static float followed(float before, float now)
+double lac_timing_follow(double before, double now)
 {
-    if (now < before) return before + 0.3f * (now - before);
-    return before + 0.05f * ((now < 2.0f * before ? now : 2.0f * before) - before);
+    if (now < before) return before + 0.3 * (now - before);
+    return before + 0.05 * (fmin(now, 2.0 * before) - before);
+}
+
+/* True where a factor is so far from the one that other figures rest on that these are to be found anew. */
+static bool has_drifted(float factor, float rests_on)
+{
+    return rests_on <= 0.0f || factor >= (float)DRIFT * rests_on || (float)DRIFT * factor <= rests_on;
 }
 
 void lac_timing_learn_dense(lac_ctx_t *ctx, const lac_problem_t *p, double predicted_us, double took_us)
@@ -289,13 +311,11 @@ void lac_timing_learn_dense(lac_ctx_t *ctx, const lac_problem_t *p, double predi
     if (predicted_us <= 0.0 || is_asynchronous(ctx)) return;
     lac_dense_class_t *dense = &ctx->learned.dense[class_of(p, predicted_us)];
     float now = (float)(took_us / predicted_us);
-    /* The least of the first runs, which are cold; then as a site's own factor. */
-    bool first = dense->runs < CLASS_KNOWN;
-    dense->factor =
-        first ? (dense->runs && dense->factor < now ? dense->factor : now) : followed(dense->factor, now);
-    if (++dense->runs < CLASS_KNOWN) return;
-    double drift = dense->applied > 0.0f ? (double)(dense->factor / dense->applied) : DRIFT;
-    if (drift < DRIFT && drift > 1.0 / DRIFT) return;
+    if (dense->runs >= CLASS_KNOWN)
+        dense->factor = (float)lac_timing_follow((double)dense->factor, (double)now);
+    else if (!dense->runs || now < dense->factor) /* the least of the first runs, which are cold */
+        dense->factor = now;
+    if (++dense->runs < CLASS_KNOWN || !has_drifted(dense->factor, dense->applied)) return;
     dense->applied = dense->factor;
     ctx->learned.dense_epoch++;
 }
@@ -305,17 +325,13 @@ bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicte
     lac_timing_spend(ctx, site, took_us);
     site->learned++;
     if (row < 0 || row >= LAC_ROUTES_MAX || predicted_us <= 0.0) return false;
-    float now = (float)(took_us / predicted_us);
+    float now = (float)(took_us / predicted_us), *factor = &site->factor[row];
     if (lac_timing_is_known(site, row))
-        site->factor[row] = followed(site->factor[row], now);
+        *factor = (float)lac_timing_follow((double)*factor, (double)now);
     else
         learn_first(site, row, now, took_us);
-    if (!lac_timing_is_known(site, row)) return false;
-    double drift = site->break_even_factor[row] > 0.0f
-                       ? (double)(site->factor[row] / site->break_even_factor[row])
-                       : DRIFT;
-    if (drift < DRIFT && drift > 1.0 / DRIFT) return false;
-    site->break_even_factor[row] = site->factor[row];
+    if (!lac_timing_is_known(site, row) || !has_drifted(*factor, site->break_even_factor[row])) return false;
+    site->break_even_factor[row] = *factor;
     return true;
 }
 

@@ -41,7 +41,8 @@ bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site);
 
 /* Replaces a choice by a route that was never measured at this site, where that could pay and the context can
  * afford what the trial might lose: trials of all sites together take 1 % of the time of all calls, from the
- * first call on. Returns true when it did. */
+ * first call on. A dense route that is about to replace a sparse one on a prediction becomes a trial of
+ * itself. Returns true when it did. */
 bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);
 
 /* True where it is time to measure again what lost at this site. Only where each call is timed. */
@@ -54,6 +55,10 @@ bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site);
 /* A run of the route in `row` took so long; predicted_us is what the model alone says of it. Returns true
  * where the site's picture of its routes has changed enough for its break-even densities to be found anew. */
 bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicted_us, double took_us);
+
+/* A known time after one more run: what is faster than expected is the truth sooner than what is slower,
+ * since noise only ever adds. */
+double lac_timing_follow(double before, double now);
 
 /* True where the time of a call that is left to the caller's BLAS is worth measuring. */
 bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row);

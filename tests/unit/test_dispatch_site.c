@@ -127,25 +127,25 @@ static void test_states(void **state)
 {
     (void)state;
     lac_site_t site = {0};
-    assert_int_equal(lac_site_next(&site, LAC_SITE_COMPARED, true), LAC_SITE_DENSE);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true), LAC_SITE_DENSE);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true), LAC_SITE_SPARSE);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_GAVE_UP, true), LAC_SITE_DENSE);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true), LAC_SITE_SPARSE);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_GAVE_UP, true), LAC_SITE_PROBED);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true), LAC_SITE_PROBED);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true), LAC_SITE_PROBED);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, false),
+    assert_int_equal(lac_site_next(&site, LAC_SITE_COMPARED, true, 1), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true, 1), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true, 1), LAC_SITE_SPARSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_GAVE_UP, true, 1), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true, 1), LAC_SITE_SPARSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_GAVE_UP, true, 1), LAC_SITE_PROBED);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, true, 1), LAC_SITE_PROBED);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true, 1), LAC_SITE_PROBED);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_SERVED, false, 1),
                      LAC_SITE_SPARSE); /* a probe costs too much */
-    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true), LAC_SITE_PROBED);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true, 1), LAC_SITE_PROBED);
     int calls = 0;
-    while (lac_site_next(&site, LAC_SITE_SERVED, true) == LAC_SITE_PROBED && calls < 1000) calls++;
+    while (lac_site_next(&site, LAC_SITE_SERVED, true, 1) == LAC_SITE_PROBED && calls < 1000) calls++;
     assert_in_range(calls, 30, 100);
     assert_int_equal(site.state, LAC_SITE_SPARSE);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_LOST, true), LAC_SITE_DENSE);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_PROMISES, false), LAC_SITE_DENSE);
-    assert_int_equal(lac_site_next(&site, LAC_SITE_PROMISES, true), LAC_SITE_PROBED);
-    for (calls = 0; lac_site_next(&site, LAC_SITE_PROMISES, true) == LAC_SITE_PROBED && calls < 1000;)
+    assert_int_equal(lac_site_next(&site, LAC_SITE_LOST, true, 1), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_PROMISES, false, 1), LAC_SITE_DENSE);
+    assert_int_equal(lac_site_next(&site, LAC_SITE_PROMISES, true, 1), LAC_SITE_PROBED);
+    for (calls = 0; lac_site_next(&site, LAC_SITE_PROMISES, true, 1) == LAC_SITE_PROBED && calls < 1000;)
         calls++;
     assert_in_range(calls, 30, 100); /* what promises and never delivers is left alone */
 }
@@ -168,21 +168,32 @@ static void test_hot_sites_stay(void **state)
     lac_sites_free(&sites);
 }
 
+/* Each probe in vain doubles the wait for the next, between the least that pays and a bound. */
 static void test_back_off(void **state)
 {
     (void)state;
     lac_site_t site = {0};
-    unsigned wanted[] = {3, 6, 12, 24, 48, 50, 50};
+    static const unsigned wanted[] = {60, 120, 240, 480, 960, LAC_SITE_WAIT_MAX, LAC_SITE_WAIT_MAX};
     for (int i = 0; i < 7; i++) {
-        lac_site_back_off(&site, 3, 50);
+        assert_int_equal(lac_site_next(&site, LAC_SITE_NOT_PAYING, true, 60), LAC_SITE_DENSE);
         assert_int_equal(site.wait, wanted[i]);
         assert_int_equal(site.countdown, wanted[i]);
     }
-    lac_site_back_off(&site, 60, 100); /* a new least */
-    assert_int_equal(site.wait, 100);
+    lac_site_next(&site, LAC_SITE_NOT_PAYING, true, 2 * LAC_SITE_WAIT_MAX); /* a least beyond the bound */
+    assert_int_equal(site.wait, LAC_SITE_WAIT_MAX);
     site.wait = 1;
-    lac_site_back_off(&site, 60, 100);
+    lac_site_next(&site, LAC_SITE_NOT_PAYING, true, 60); /* a new least */
     assert_int_equal(site.wait, 60);
+    lac_site_next(&site, LAC_SITE_PROMISES, false, 7); /* another probe soon, as nothing was in vain */
+    assert_true(site.wait == 7 && site.countdown == 7);
+    lac_site_next(&site, LAC_SITE_SERVED, true, 60);
+    assert_true(site.wait == 0 && site.countdown == 0);
+    lac_site_next(&site, LAC_SITE_GAVE_UP, true, 60); /* the next call but one */
+    assert_true(site.wait == 1 && site.countdown == 1);
+    lac_site_next(&site, LAC_SITE_LOST, true, 60); /* the next call probes */
+    assert_true(site.wait == 0 && site.countdown == 0);
+    lac_site_next(&site, LAC_SITE_PROMISES, true, 60); /* every call does */
+    assert_true(site.state == LAC_SITE_PROBED && site.countdown == 0);
 }
 
 int main(void)
