@@ -346,7 +346,8 @@ bool lac_timing_wants(const lac_ctx_t *ctx, const lac_site_t *site, int row)
 
 /* Clocks few runs: the first ones of a route at a site, and one of many afterwards. */
 
-#define CLOCK_EVERY 1024 /* calls of a site whose route is known: a clocked one takes some 20 us more */
+#define CLOCK_EVERY                                                                                          \
+    1024 /* calls of a site whose route is known: a timed one takes a kernel and two events more */
 
 static bool has_clock(const lac_ctx_t *ctx)
 {
