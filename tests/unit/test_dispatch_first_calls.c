@@ -211,7 +211,7 @@ static void test_runs_that_gave_up_teach_no_time(void **state)
     for (int drop_in = 0; drop_in < 2; drop_in++) {
         world = (world_t){1.0, 1.0, 1, true};
         lac_ctx_t ctx = context();
-        lac_problem_t p = {.m = 10, .n = 2000, .k = 2000, .alpha = 1.0f, .density_limit = -1.0};
+        lac_problem_t p = {.m = 10, .n = 2000, .k = 2000, .alpha = 1.0f, .terms.density_limit = -1.0};
         p.a = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.k, .cs = 1, .buf = (const void *)1};
         p.b = (lac_operand_t){.density = -1, .k_active = -1, .rs = p.n, .cs = 1, .buf = (const void *)2};
         p.crs = p.n, p.ccs = 1;

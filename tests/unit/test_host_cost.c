@@ -74,7 +74,7 @@ static void test_events(void **state)
 {
     (void)state;
     enum { M = 8, K = 1000, N = 96 };
-    const lac_route_t *route = &lac_route_event_left;
+    const lac_route_t *route = lac_host_route_event;
     lac_problem_t none = problem(M, K, N, 0), some = problem(M, K, N, 500);
     none.a.k_active = some.a.k_active = 0.25;
     assert_int_equal(route->applicable(route, &some), LAC_FITS);
@@ -88,7 +88,7 @@ static void test_bitmask(void **state)
 {
     (void)state;
     enum { M = 300, K = 1000, N = 8 };
-    const lac_route_t *route = &lac_route_bitmask_left;
+    const lac_route_t *route = lac_host_route_bitmask;
     lac_problem_t p = problem(M, K, N, 12000), none = problem(M, K, N, 0);
     p.b.rs = none.b.rs = 1, p.b.cs = none.b.cs = K;
     lac_machine_t before = machine;

@@ -145,7 +145,7 @@ static void test_products_in_pieces(void **state)
             p.a.buf = p.b.buf = p.c = a, p.beta = 3.0f;
             p.a.rs = p.k, p.b.rs = p.n, p.crs = by_rows ? p.n : 1, p.ccs = by_rows ? 1 : p.m;
             pieces = 0;
-            assert_int_equal(lac_route_dense.run(&lac_route_dense, &exec, &p, &out), LAC_OK);
+            assert_int_equal(lac_host_route_dense->run(lac_host_route_dense, &exec, &p, &out), LAC_OK);
             const int64_t count[] = {cut(p.m, first[0]), cut(p.n, first[1]), cut(p.k, first[2])};
             assert_int_equal(pieces, count[0] * count[1] * count[2]);
             int met = 0;

@@ -4,6 +4,7 @@
  * the density from which it gives up, and the memory that it says it takes. On both sides, of extents that
  * are all different, from every source of the sparse operand. */
 #include "unit_support.h"
+#include "host/routes/routes.h"
 #include "host/runtime/backend.h"
 #include "host/runtime/exec.h"
 #include "operand/problem.h"
@@ -116,7 +117,7 @@ static void make(fixture_t *f, lac_ctx_t *ctx, const shape_t *shape, const sourc
         lac_problem_describe(&f->p, 1.0f, &w, &s, 0.0f, &c);
     else
         lac_problem_describe(&f->p, 1.0f, &s, &w, 0.0f, &c);
-    f->p.threads = threads;
+    f->p.settings.threads = threads;
     lac_operand_t *x = right ? &f->p.b : &f->p.a;
     if (x->density < 0) x->density = (double)f->nnz / ((double)m * (double)k), x->known = LAC_KNOWN_PROBED;
 }
@@ -178,7 +179,7 @@ typedef void (*check_fn)(fixture_t *f, const shape_t *shape, const source_t *sou
 static int for_each(lac_ctx_t *ctx, int threads, check_fn check)
 {
     int rows, cases = 0;
-    const lac_route_t *const *table = lac_route_table(&lac_backend_host, &rows);
+    const lac_route_t *const *table = lac_host_routes(&rows);
     for (int row = 0; row < rows; row++) {
         int before = cases;
         if (table[row]->role != LAC_ROLE_SPARSE) continue;
@@ -221,11 +222,11 @@ static void check_limit(fixture_t *f, const shape_t *shape, const source_t *sour
     const double elements = (double)shape->m * (double)shape->k;
     if (source->scanned) return;
     for (lac_dim_t e = 0; e < shape->m * shape->n; e++) f->c[e] = NAN;
-    f->p.density_limit = ((double)f->nnz - 0.5) / elements;
+    f->p.terms.density_limit = ((double)f->nnz - 0.5) / elements;
     if (!run(f, route).declined) fail_msg("%s: does not give up", f->what);
     for (lac_dim_t e = 0; e < shape->m * shape->n; e++)
         if (!isnan(f->c[e])) fail_msg("%s: gave up, and wrote", f->what);
-    f->p.density_limit = ((double)f->nnz + 0.5) / elements;
+    f->p.terms.density_limit = ((double)f->nnz + 0.5) / elements;
     const lac_outcome_t out = run(f, route);
     expect_counted(f, shape, &out);
     expect_product(f, shape, source);
