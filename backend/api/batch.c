@@ -169,7 +169,7 @@ lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const float *alph
     lac_problem_t p;
     bool served = false;
     lac_status_t status = begin(&call);
-    if (!status) status = lac_describe_call(ctx, alpha, a, b, beta, c, &p);
+    if (!status) status = lac_describe_call(ctx, LAC_HOST, alpha, a, b, beta, c, &p);
     if (!status) status = check_stride("a", a, stride_a, count);
     if (!status) status = check_stride("b", b, stride_b, count);
     if (!status) status = check_stride("c", c, stride_c, count);
@@ -270,7 +270,7 @@ lac_status_t lac_gemm_batched_array(lac_ctx_t *ctx, lac_dim_t count, const float
     if (status || !count) return status;
     if (step_a & ~1) return lac_fail(LAC_ERR_VALUE, "step_a: %" PRId64 " is neither 0 nor 1", step_a);
     if (step_b & ~1) return lac_fail(LAC_ERR_VALUE, "step_b: %" PRId64 " is neither 0 nor 1", step_b);
-    if ((status = lac_describe_call(ctx, alpha, a, b, beta, c, &p))) return status;
+    if ((status = lac_describe_call(ctx, LAC_HOST, alpha, a, b, beta, c, &p))) return status;
     for (lac_dim_t q = 1; q < count; q++)
         if ((status = check_views(ctx, q, &a[q * step_a], &b[q * step_b], &c[q], &p))) return status;
     if (!p.m || !p.n) return LAC_OK;

@@ -1,23 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Helpers that public entry points share: how each begins, registered operands, and products in a BLAS's
- * column-major terms. */
+ * Helpers that public entry points share: how each begins, and registered operands. */
 #ifndef LACUNA_API_ENTRY_H
 #define LACUNA_API_ENTRY_H
 
 #include "planner/dispatch.h"
+#include "interpose.h"
 #include "lacuna/gemm.h"
 #include "operand/registry.h"
 #include "planner/context.h"
-#include "interpose.h"
 
-/* A call's scalars and operands, checked and described: what lac_gemm_ex, lac_explain and the plans share. */
-lac_status_t lac_describe_call(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                               const float *beta, const lac_obj_t *c, lac_problem_t *p);
-/* The same with the scalars in that space. */
-lac_status_t lac_describe_call_at(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
-                                  const lac_obj_t *b, const float *beta, const lac_obj_t *c,
-                                  lac_problem_t *p);
+/* A call's operands, and its scalars in that space, checked and described: what lac_gemm_ex, lac_explain, the
+ * plans and the batches share. */
+lac_status_t lac_describe_call(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
+                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p);
 
 /* Whether scalars may lie there. Errors: VALUE, SPACE. */
 lac_status_t lac_check_scalar_space(const lac_ctx_t *ctx, lac_space_t space);
@@ -51,15 +47,8 @@ typedef struct lac_known {
 lac_known_t lac_known_take(lac_ctx_t *ctx, lac_obj_t *a, lac_obj_t *b);
 void lac_known_give_back(const lac_known_t *known);
 
-/* Products in a BLAS's column-major terms: what the entries for drop-in libraries share. */
-
-/* The site of a product that a drop-in library brings, from its shape alone. */
-lac_site_key_t lac_column_key(lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
-                              lac_inc_t lda, lac_inc_t ldb, uint64_t site_bits, const void *caller);
-
-/* op(X), rows x cols; rs is 1 but for a vector. */
-lac_obj_t lac_column_obj(lac_space_t space, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
-                         const float *buf, lac_inc_t rs, lac_inc_t ld);
+/* The site of a drop-in library's call, from its shape alone. */
+lac_site_key_t lac_site_key_of(const lac_gemm_args_t *args);
 
 /* Queues the sums that follow a product. */
 lac_status_t lac_residual_queue(const lac_ctx_t *ctx, const lac_residual_t *residual, const lac_problem_t *p);

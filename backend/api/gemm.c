@@ -77,8 +77,8 @@ static lac_status_t check_views(lac_ctx_t *ctx, const lac_obj_t *a, const lac_ob
     return status;
 }
 
-lac_status_t lac_describe_call_at(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
-                                  const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
+lac_status_t lac_describe_call(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
+                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
 {
     lac_status_t status;
     lac_clear_error();
@@ -91,20 +91,8 @@ lac_status_t lac_describe_call_at(lac_ctx_t *ctx, lac_space_t scalars, const flo
     if ((status = check_buffer(ctx, "a", a))) return status;
     if ((status = check_buffer(ctx, "b", b))) return status;
     if ((status = check_buffer(ctx, "c", c))) return status;
-    if (scalars == LAC_DEVICE) {
-        lac_problem_describe(p, 1.0f, a, b, 1.0f, c);
-        p->alpha_at = alpha;
-        p->beta_at = beta;
-    } else {
-        lac_problem_describe(p, alpha ? *alpha : 1.0f, a, b, beta ? *beta : 0.0f, c);
-    }
+    lac_problem_from_views(p, scalars, alpha, a, b, beta, c);
     return LAC_OK;
-}
-
-lac_status_t lac_describe_call(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                               const float *beta, const lac_obj_t *c, lac_problem_t *p)
-{
-    return lac_describe_call_at(ctx, LAC_HOST, alpha, a, b, beta, c, p);
 }
 
 lac_status_t lac_read_call(const lac_call_opts_t *call, lac_call_opts_t *copy, const char **route)
@@ -145,7 +133,7 @@ lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     lac_call_opts_t settings;
     lac_request_t request = {0};
     lac_status_t status = lac_read_call(call, &settings, &request.route);
-    if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
+    if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     return status ? status : lac_run_call(ctx, &p, &settings, &request, call);
 }
 
@@ -163,7 +151,7 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     lac_call_opts_t settings;
     lac_request_t request = {.symbol = "lac_explain"};
     lac_status_t status = lac_read_call(call, &settings, &request.route);
-    if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
+    if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (status) return status;
     if (!decision) return lac_fail(LAC_ERR_NULL, "decision: is NULL");
     request.caller = settings.caller;
@@ -173,13 +161,14 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     return LAC_OK;
 }
 
+/* op(X), rows x cols, as the matrix that is stored. */
 static lac_obj_t f32_matrix(const lac_ctx_t *ctx, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
                             const float *buf, lac_inc_t rs, lac_inc_t cs)
 {
     bool swapped = trans == LAC_TRANS;
     lac_space_t space = ctx ? ctx->backend->space : LAC_HOST;
-    lac_obj_t x = {LAC_F32, space, trans, swapped ? cols : rows, swapped ? rows : cols, rs, cs, NULL, NULL};
-    memcpy(&x.buf, &buf, sizeof buf); /* an input of the call: never written through */
+    lac_obj_t x = lac_view_f32(space, swapped ? cols : rows, swapped ? rows : cols, buf, rs, cs);
+    x.trans = trans;
     return x;
 }
 
@@ -345,7 +334,7 @@ lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj
     lac_request_t request = {0};
     lac_status_t status = lac_read_call(call, &settings, &request.route);
     if (!status) status = read_epilogue(epilogue, &e);
-    if (!status) status = lac_describe_call_at(ctx, settings.scalars, alpha, a, b, beta, c, &p);
+    if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (!status) status = check_epilogue(ctx, &e, a, b, c);
     if (status) return status;
     p.epilogue = describe(ctx, &e, c);
@@ -394,7 +383,7 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
     if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
     *plan = NULL;
     lac_status_t status = lac_read_call(call, &settings, &request.route);
-    if (!status) status = lac_describe_call(ctx, NULL, a, b, NULL, c, &p);
+    if (!status) status = lac_describe_call(ctx, LAC_HOST, NULL, a, b, NULL, c, &p);
     if (!status) status = lac_check_scalar_space(ctx, settings.scalars);
     if (!status && settings.scalars == LAC_DEVICE) p.alpha_at = p.beta_at = &any_scalar;
     if (status) return status;
@@ -432,7 +421,7 @@ lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t 
     lac_problem_t p;
     lac_clear_error();
     if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
-    lac_status_t status = lac_describe_call_at(plan->ctx, plan->scalars, alpha, a, b, beta, c, &p);
+    lac_status_t status = lac_describe_call(plan->ctx, plan->scalars, alpha, a, b, beta, c, &p);
     if (status) return status;
     if (!same_shape(&p, &plan->shape))
         return lac_fail(LAC_ERR_EXTENT, "a, b, c: extents, strides or types differ from the plan's");

@@ -21,71 +21,33 @@ LAC_API double lac_interpose_min_macs(void);
  * made or LACUNA_DISABLE is set. */
 LAC_API lac_ctx_t *lac_thread_ctx(void);
 
-/* Column-major C := beta C + alpha op(A) op(B) as sgemm_, in the context's space. Returns 1 when C has been
- * computed (on a device: queued), 0 when the call is declined and C is untouched. symbol and caller go into
- * verbose lines and statistics. */
-LAC_API int lac_try_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                          lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                          lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
-                          const void *caller);
+/* A product of a drop-in library's caller, from the intercepted symbol down: its handler fills in the
+ * arguments, which have passed the BLAS's own checks, as they lie in the context's space, and from then on
+ * calls these in turn. A vector is a matrix of one column; a batch or a residual takes a device. */
 
-/* Row-major C[m, n] := beta C + alpha op(A) op(B) as cblas_sgemm has it. Returns as lac_try_sgemm;
- * verbose lines and statistics show the product as the caller wrote it. */
-LAC_API int lac_try_sgemm_rows(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                               lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                               lac_inc_t ldb, float beta, float *c, lac_inc_t ldc, const char *symbol,
-                               const void *caller);
+/* Ends the registration (lacuna/register.h) of what C[m, n] overwrites, whoever computes it: C lies in f32 at
+ * c[i * rs + j * cs]. Costs next to nothing where nothing is registered. */
+LAC_API void lac_interpose_invalidate_output(const float *c, lac_dim_t m, lac_dim_t n, lac_inc_t rs,
+                                             lac_inc_t cs);
 
-/* Returns how many upcoming calls with this shape and caller (at most `most`, the next
- * one included) will be declined without inspection. It needs neither pointers nor scalars,
- * and the calls count as declined. `adds`: the call adds a matrix or a bias. */
-LAC_API unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
-                                            lac_dim_t n, lac_dim_t k, lac_inc_t lda, lac_inc_t ldb, int adds,
-                                            const void *caller, unsigned most);
+/* Nonzero where A or B may be registered, or is frozen by its shape: to be put into args->registered. Reads
+ * m, n, k and the addresses of A and B alone. */
+LAC_API int lac_interpose_is_registered(const lac_gemm_args_t *args);
 
-/* Column-major C := beta C + alpha op(A) op(B) + d + bias, on a device. Returns as lac_try_sgemm;
- * where beta = 0, a declined C may hold anything. The price of adding is weighed. */
-LAC_API int lac_try_sgemm_residual(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                                   lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                                   lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
-                                   const lac_residual_t *residual, const char *symbol, const void *caller);
+/* Returns how many upcoming calls with this shape and caller (at most `most`, the next one included) will be
+ * declined without inspection; those of a site count as declined. Reads neither elements nor scalars. */
+LAC_API unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, const lac_gemm_args_t *args, unsigned most);
 
-/* Column-major y := beta y + alpha op(A) x as sgemv_, A stored m x n. */
-LAC_API int lac_try_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
-                          const float *a, lac_inc_t lda, const float *x, lac_inc_t incx, float beta, float *y,
-                          lac_inc_t incy, const char *symbol, const void *caller);
-
-/* Nonzero where the operands of column-major C[m, n] := .. op(A) op(B) may be registered (lacuna/register.h),
- * or frozen by their shape; lac_interpose_dense_streak does not
- * know of such calls. Ends the registration of what C overwrites. Costs next to nothing where nothing is. */
-LAC_API int lac_interpose_is_registered(lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *a, const float *b,
-                                        const float *c, lac_inc_t ldc);
+/* Returns 1 when C has been computed (on a device: queued), 0 when the call is declined and C is untouched;
+ * or, where something is added and beta = 0, C may hold anything. A batch is computed whole or not at all.
+ * What the caller's own call would include (the residual, all products of a batch at once) is weighed. */
+LAC_API int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args);
 
 /* Nonzero while the call that was just declined on this context is being
  * timed: call nothing else on it before lac_interpose_timing_end. */
 LAC_API int lac_interpose_timing_pending(const lac_ctx_t *ctx);
 
-/* As lac_try_sgemm, for count products of one shape on a device: all of them, or none. They are made
- * one by one, which is weighed against a call that makes all at once. */
-LAC_API int lac_try_sgemm_strided(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
-                                  lac_dim_t k, float alpha, const float *a, lac_inc_t lda, const float *b,
-                                  lac_inc_t ldb, float beta, float *c, lac_inc_t ldc,
-                                  const lac_strides_t *batch, const char *symbol, const void *caller);
-
-/* A product that is being recorded: C := beta C + alpha op(A) op(B) + residual, column-major. */
-typedef struct lac_captured_gemm {
-    lac_trans_t ta, tb;
-    lac_dim_t m, n, k;
-    float alpha, beta;
-    const float *a, *b;
-    float *c;
-    lac_inc_t lda, ldb, ldc;
-    lac_residual_t residual;
-    const char *symbol;
-    const void *caller;
-} lac_captured_gemm_t;
-
-/* What a context estimates for such a GEMM from earlier calls. */
+/* What a context estimates for a GEMM from earlier calls. */
 typedef struct lac_estimate {
     int right;       /* the sparse operand is B, not A                             */
     double density;  /* last seen                                                  */
@@ -94,9 +56,8 @@ typedef struct lac_estimate {
     double dense_us; /* by the caller's own dense call                             */
 } lac_estimate_t;
 
-/* Nonzero, with the estimate, where a sparse route serves the site of this product on this context. */
-LAC_API int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *product,
-                              lac_estimate_t *estimate);
+/* Nonzero, with the estimate, where a sparse route serves the site of this call on this context. */
+LAC_API int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_estimate_t *estimate);
 
 /* On `stream`, which is being captured: adds a sparse and a dense path of the GEMM to the capture, and a
  * probe of the sparse operand that selects one each time the graph runs. Returns 1 when it has; 0 when
@@ -104,7 +65,7 @@ LAC_API int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *p
  * its own that is not captured, and serves no other stream while the graph lives: its workspace is in the
  * graph. on_release(owner) is called once, whatever is returned, when nothing refers to what was added, on
  * any thread; it may not call CUDA. */
-LAC_API int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *product,
+LAC_API int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,
                              const lac_estimate_t *estimate, void (*on_release)(void *owner), void *owner);
 
 /* Returns 1 when C has been queued, 0 when the call is declined: where lac_interpose_timing_pending then says

@@ -13,16 +13,15 @@
 typedef struct ways {
     lac_ctx_t *ctx;
     const lac_problem_t *p;
-    const lac_residual_t *residual;
+    const lac_residual_t *residual; /* NULL: nothing is added */
     const lac_route_t *sparse_path, *dense_path;
 } ways_t;
 
-/* A site of the product that a sparse route serves; the eager calls' operands may have been registered. */
-static const lac_site_t *sparse_site(const lac_ctx_t *ctx, const lac_captured_gemm_t *x, uint64_t frozen)
+/* A site of the call that a sparse route serves; the eager calls' operands may have been registered. */
+static const lac_site_t *sparse_site(const lac_ctx_t *ctx, const lac_gemm_args_t *args, uint64_t frozen)
 {
-    bool adds = x->residual.d || x->residual.bias;
-    uint64_t bits = (adds ? LAC_SITE_ADDS : 0) | frozen;
-    lac_site_key_t at = lac_column_key(x->ta, x->tb, x->m, x->n, x->k, x->lda, x->ldb, bits, x->caller);
+    lac_site_key_t at = lac_site_key_of(args);
+    at.types |= frozen;
     const lac_site_t *site = lac_site_peek(&ctx->sites, &at);
     return site && site->route && site->route->role == LAC_ROLE_SPARSE ? site : NULL;
 }
@@ -40,13 +39,13 @@ static double limit_when_recorded(const lac_ctx_t *ctx, const lac_site_t *site, 
                           dense_us / (1.0 + ctx->policy.sparse_margin));
 }
 
-int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_captured_gemm_t *product, lac_estimate_t *estimate)
+int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_estimate_t *estimate)
 {
     static const uint64_t frozen[] = {0, LAC_SITE_FROZEN_A, LAC_SITE_FROZEN_B,
                                       LAC_SITE_FROZEN_A | LAC_SITE_FROZEN_B};
     const lac_site_t *site = NULL;
     size_t i = 0;
-    while (i < sizeof frozen / sizeof *frozen && !(site = sparse_site(ctx, product, frozen[i]))) i++;
+    while (i < sizeof frozen / sizeof *frozen && !(site = sparse_site(ctx, args, frozen[i]))) i++;
     if (!site) return 0;
     bool right = site->route->side == LAC_SIDE_RIGHT;
     lac_seen_t seen = right ? site->right : site->left;
@@ -66,7 +65,8 @@ static lac_status_t queue(const ways_t *ways, const lac_route_t *route)
     lac_outcome_t out = {false, -1.0, -1.0, NULL};
     lac_status_t status = route->run(route, ways->ctx->exec, ways->p, &out);
     if (!status && out.declined) return lac_fail(LAC_ERR_INTERNAL, "recording: a route gave up");
-    return status ? status : lac_residual_queue(ways->ctx, ways->residual, ways->p);
+    if (!status && ways->residual) status = lac_residual_queue(ways->ctx, ways->residual, ways->p);
+    return status;
 }
 
 static lac_status_t queue_sparse(void *arg)
@@ -129,24 +129,23 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
     return !status ? 1 : branch.touched ? -1 : 0;
 }
 
-int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_captured_gemm_t *product,
+int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,
                      const lac_estimate_t *estimate, void (*on_release)(void *owner), void *owner)
 {
-    const lac_captured_gemm_t *x = product;
-    lac_obj_t a = lac_column_obj(LAC_DEVICE, x->ta, x->m, x->k, x->a, 1, x->lda),
-              b = lac_column_obj(LAC_DEVICE, x->tb, x->k, x->n, x->b, 1, x->ldb),
-              c = lac_column_obj(LAC_DEVICE, LAC_NO_TRANS, x->m, x->n, x->c, 1, x->ldc);
+    lac_obj_t a = lac_view_f32(LAC_DEVICE, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
+              b = lac_view_f32(LAC_DEVICE, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
+              c = lac_view_f32(LAC_DEVICE, args->m, args->n, args->c, args->crs, args->ccs);
     lac_problem_t p;
     bool can = ctx->backend->device && ctx->backend->device->branch && ctx->backend->prepare;
-    if (!can || lac_check_product(&a, &b, &c)) {
+    if (!can || lac_share_memory(&a, &c) || lac_share_memory(&b, &c)) {
         on_release(owner);
         return 0;
     }
-    lac_problem_describe(&p, x->alpha, &a, &b, x->beta, &c);
+    lac_problem_from_args(&p, args);
     p.settings.math = ctx->policy.math;
     p.settings.strict_nan = ctx->policy.strict_nan;
     int token = lac_enter(ctx);
-    int done = record(ctx, stream, &p, &x->residual, estimate, on_release, owner);
+    int done = record(ctx, stream, &p, args->adds ? &args->residual : NULL, estimate, on_release, owner);
     lac_leave(ctx, token);
     return done;
 }

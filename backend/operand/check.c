@@ -150,8 +150,7 @@ bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c)
     lines_t xl, cl;
     bool one_parent =
         x->dt == c->dt && (cp - xp) % (intptr_t)sizeof(float) == 0 && as_lines(x, &xl) && as_lines(c, &cl);
-    if (!one_parent || xl.ld != cl.ld || (x->cs == 1) != (c->cs == 1))
-        return true; /* cannot be shown apart */
+    if (!one_parent || xl.ld != cl.ld) return true; /* cannot be shown apart */
     return blocks_meet(&xl, &cl, (cp - xp) / (intptr_t)sizeof(float));
 }
 

@@ -7,6 +7,7 @@
 #include "lacuna/types.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* One operand by itself; `name` ("a", "b", "c") goes into the message. Checks enumerations, extents that
  * overflow, strides that make elements overlap, a buffer in the context's `space` or a sparse
@@ -22,6 +23,15 @@ bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c);
 
 /* An array of `count` elements of `width` bytes as such a matrix: to be looked at, never written through. */
 lac_obj_t lac_view_array(const void *memory, int64_t count, size_t width);
+
+/* An m x n matrix of f32 as a view: to be looked at, never written through. */
+static inline lac_obj_t lac_view_f32(lac_space_t space, lac_dim_t m, lac_dim_t n, const void *buf,
+                                     lac_inc_t rs, lac_inc_t cs)
+{
+    lac_obj_t x = {LAC_F32, space, LAC_NO_TRANS, m, n, rs, cs, NULL, NULL};
+    memcpy(&x.buf, &buf, sizeof buf);
+    return x;
+}
 
 /* The bytes [low, high) from the first element of a checked operand's buffer to its last. */
 void lac_obj_span(const lac_obj_t *obj, uintptr_t *low, uintptr_t *high);

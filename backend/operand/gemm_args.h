@@ -1,23 +1,52 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What a drop-in library's call brings, as plain data, and why one is passed through instead. */
+ * The arguments of one call, as they travel from the public or the intercepted symbol to the planner: with
+ * the layout and every transpose folded into strides, so that nobody below asks again. */
 #ifndef LACUNA_OPERAND_GEMM_ARGS_H
 #define LACUNA_OPERAND_GEMM_ARGS_H
 
 #include "lacuna/meta.h"
 
-/* Residual: what is added to the product besides beta C; each pointer may be NULL. */
+#include <stdbool.h>
+
+/* An operand: element (r, c) of op(X) lies at buf[r * rs + c * cs]. */
+typedef struct lac_matrix_args {
+    const void *buf; /* NULL: sparse only */
+    lac_inc_t rs, cs;
+    lac_meta_t *meta; /* what is known of X; NULL: nothing */
+    lac_dt_t dt;
+    bool transposed; /* op(X) is the transpose of the matrix that meta describes */
+} lac_matrix_args_t;
+
+/* What is added to the product besides beta C; each pointer may be NULL. */
 typedef struct lac_residual {
     const float *d;    /* m x n, column-major, apart from C           */
     lac_inc_t ldd;     /* its leading dimension                       */
     const float *bias; /* m values: one for each row, in every column */
 } lac_residual_t;
 
-/* How far the matrices of the next product of a batch lie on, in elements. */
+/* A batch of products of one shape: the distance from one product's matrices to the next one's, in elements.
+ */
 typedef struct lac_strides {
     lac_inc_t a, b, c;
     lac_dim_t count;
 } lac_strides_t;
+
+/* C[m, n] := beta C + alpha op(A)[m, k] op(B)[k, n] (+ residual), once or as a batch. */
+typedef struct lac_gemm_args {
+    lac_dim_t m, n, k;
+    lac_matrix_args_t a, b;
+    float *c;
+    lac_inc_t crs, ccs;
+    const float *alpha, *beta; /* NULL, on the host: 1 and 0                                         */
+    lac_space_t scalars;       /* where they lie                                                     */
+    bool adds;                 /* residual is added                                                  */
+    bool registered;           /* A or B may be registered, or is frozen by its shape: see interpose.h */
+    lac_residual_t residual;   /* unset where nothing is                       */
+    lac_strides_t batch;       /* count 0 or 1: a single product, strides unset */
+    const char *symbol;        /* who calls, for reports: it lives as long as the call ... */
+    const void *caller;        /* ... and from where; or NULL                            */
+} lac_gemm_args_t;
 
 /* C := beta C + alpha A B with A as the CSR arrays of somebody else's call, all on the context's device. The
  * entries of a row may stand in any order, and more than once. */

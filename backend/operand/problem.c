@@ -43,39 +43,97 @@ static void describe_active_list(lac_operand_t *x, const lac_format_data_t *acti
     }
 }
 
-lac_operand_t lac_operand_describe(const lac_obj_t *obj)
+static inline lac_matrix_args_t matrix_args(const lac_obj_t *obj)
 {
     bool transposed = obj->trans == LAC_TRANS;
-    lac_operand_t x = {
-        .dt = obj->dt, .transposed = transposed, .buf = obj->buf, .meta = obj->meta, .k_active = -1.0};
-    x.rs = transposed ? obj->cs : obj->rs;
-    x.cs = transposed ? obj->rs : obj->cs;
-    x.known = LAC_KNOWN_NOT;
-    x.density = -1.0;
-    if (!obj->meta) return x;
-    x.frozen = obj->meta->frozen;
-    x.formats = lac_meta_trusted(obj->meta);
-    x.known = source_of(obj->meta);
-    x.density = lac_meta_density(obj->meta);
-    if (x.formats & 1u << LAC_FORMAT_ACTIVE)
-        describe_active_list(&x, lac_meta_format(obj->meta, LAC_FORMAT_ACTIVE));
+    return (lac_matrix_args_t){.buf = obj->buf,
+                               .rs = transposed ? obj->cs : obj->rs,
+                               .cs = transposed ? obj->rs : obj->cs,
+                               .meta = obj->meta,
+                               .dt = obj->dt,
+                               .transposed = transposed};
+}
+
+static void describe_metadata(lac_operand_t *x, const lac_meta_t *meta)
+{
+    x->frozen = meta->frozen;
+    x->formats = lac_meta_trusted(meta);
+    x->known = source_of(meta);
+    x->density = lac_meta_density(meta);
+    if (x->formats & 1u << LAC_FORMAT_ACTIVE)
+        describe_active_list(x, lac_meta_format(meta, LAC_FORMAT_ACTIVE));
+}
+
+static inline void describe(lac_operand_t *x, const lac_matrix_args_t *matrix)
+{
+    *x = (lac_operand_t){.dt = matrix->dt,
+                         .transposed = matrix->transposed,
+                         .known = LAC_KNOWN_NOT,
+                         .density = -1.0,
+                         .k_active = -1.0,
+                         .rs = matrix->rs,
+                         .cs = matrix->cs,
+                         .buf = matrix->buf,
+                         .meta = matrix->meta};
+    if (matrix->meta) describe_metadata(x, matrix->meta);
+}
+
+lac_operand_t lac_operand_describe(const lac_obj_t *obj)
+{
+    lac_operand_t x;
+    lac_matrix_args_t matrix = matrix_args(obj);
+    describe(&x, &matrix);
     return x;
+}
+
+static inline void from_args(lac_problem_t *p, const lac_gemm_args_t *args)
+{
+    *p = (lac_problem_t){.m = args->m,
+                         .n = args->n,
+                         .k = args->k,
+                         .alpha = 1.0f,
+                         .beta = 1.0f,
+                         .c = args->c,
+                         .crs = args->crs,
+                         .ccs = args->ccs,
+                         .settings = {.threads = 1, .may_copy = true},
+                         .terms.density_limit = -1.0};
+    describe(&p->a, &args->a);
+    describe(&p->b, &args->b);
+    if (args->scalars == LAC_DEVICE) {
+        p->alpha_at = args->alpha;
+        p->beta_at = args->beta;
+        return;
+    }
+    if (args->alpha) p->alpha = *args->alpha;
+    p->beta = args->beta ? *args->beta : 0.0f;
+}
+
+void lac_problem_from_args(lac_problem_t *p, const lac_gemm_args_t *args)
+{
+    from_args(p, args);
+}
+
+void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
+                            const lac_obj_t *b, const float *beta, const lac_obj_t *c)
+{
+    bool c_transposed = c->trans == LAC_TRANS;
+    lac_gemm_args_t args = {.m = c_transposed ? c->n : c->m,
+                            .n = c_transposed ? c->m : c->n,
+                            .k = a->trans == LAC_TRANS ? a->m : a->n,
+                            .a = matrix_args(a),
+                            .b = matrix_args(b),
+                            .c = c->buf,
+                            .crs = c_transposed ? c->cs : c->rs,
+                            .ccs = c_transposed ? c->rs : c->cs,
+                            .alpha = alpha,
+                            .beta = beta,
+                            .scalars = scalars};
+    from_args(p, &args);
 }
 
 void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
                           const lac_obj_t *c)
 {
-    bool c_transposed = c->trans == LAC_TRANS;
-    *p = (lac_problem_t){.alpha = alpha,
-                         .beta = beta,
-                         .c = c->buf,
-                         .settings = {.threads = 1, .may_copy = true},
-                         .terms.density_limit = -1.0};
-    p->m = c_transposed ? c->n : c->m;
-    p->n = c_transposed ? c->m : c->n;
-    p->k = a->trans == LAC_TRANS ? a->m : a->n;
-    p->crs = c_transposed ? c->cs : c->rs;
-    p->ccs = c_transposed ? c->rs : c->cs;
-    p->a = lac_operand_describe(a);
-    p->b = lac_operand_describe(b);
+    lac_problem_from_views(p, LAC_HOST, &alpha, a, b, &beta, c);
 }

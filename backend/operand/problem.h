@@ -4,6 +4,7 @@
 #ifndef LACUNA_OPERAND_PROBLEM_H
 #define LACUNA_OPERAND_PROBLEM_H
 
+#include "gemm_args.h"
 #include "lacuna/types.h"
 #include "metadata.h"
 
@@ -91,7 +92,12 @@ typedef struct lac_problem {
 /* Describes one checked operand from its view and its metadata. */
 lac_operand_t lac_operand_describe(const lac_obj_t *obj);
 
-/* Describes a checked call. What is known of the operands' zeros is taken from their metadata alone. */
+/* Describes a call by its arguments. What is known of the operands' zeros is taken from their metadata alone.
+ */
+void lac_problem_from_args(lac_problem_t *p, const lac_gemm_args_t *args);
+/* The same of checked views, with scalars in that space: on the host, NULL means 1 and 0. */
+void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
+                            const lac_obj_t *b, const float *beta, const lac_obj_t *c);
 void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
                           const lac_obj_t *c);
 

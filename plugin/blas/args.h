@@ -1,34 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * BLAS arguments read into plain, column-major terms. */
+ * BLAS arguments read into Lacuna's, where row-major and column-major, transposed or not, are strides. Each
+ * reader fills in all but who calls, and returns what a BLAS would say of the call: anything but CALL_PROPER
+ * is the BLAS's own business, which has the quick returns, and the reports that the program may have
+ * replaced. */
 #ifndef LACUNA_PLUGIN_BLAS_ARGS_H
 #define LACUNA_PLUGIN_BLAS_ARGS_H
 
 #include "shapes.h"
 #include "common/colmajor_args.h"
-
-#include "lacuna/types.h"
-
-/* C := beta C + alpha op(A) op(B), column-major; ta and tb are lac_trans_t or BAD_TRANS. */
-typedef struct sgemm_args {
-    bool by_rows; /* the caller wrote it row-major: C' = op(B)' op(A)' */
-    int ta, tb;
-    int64_t m, n, k;
-    float alpha, beta;
-    const float *a, *b;
-    float *c;
-    int64_t lda, ldb, ldc;
-} sgemm_args_t;
-
-/* y := beta y + alpha op(A) x, A stored m x n, column-major. */
-typedef struct sgemv_args {
-    int ta;
-    int64_t m, n;
-    float alpha, beta;
-    const float *a, *x;
-    float *y;
-    int64_t lda, incx, incy;
-} sgemv_args_t;
 
 static inline int64_t read_integer(const void *p, bool wide)
 {
@@ -54,94 +34,58 @@ static inline int read_letter(char letter)
 
 static inline int read_cblas_trans(int trans)
 {
-    return trans == CBLAS_NO_TRANS                             ? LAC_NO_TRANS
-           : trans == CBLAS_TRANS || trans == CBLAS_CONJ_TRANS ? LAC_TRANS
-                                                               : BAD_TRANS;
+    if (trans == CBLAS_NO_TRANS) return LAC_NO_TRANS;
+    return trans == CBLAS_TRANS || trans == CBLAS_CONJ_TRANS ? LAC_TRANS : BAD_TRANS;
 }
 
-static inline sgemm_args_t read_sgemm(bool wide, SGEMM_PARAMS)
+static inline int read_sgemm(lac_gemm_args_t *g, bool wide, SGEMM_PARAMS)
 {
-    return (sgemm_args_t){.ta = read_letter(*ta),
-                          .tb = read_letter(*tb),
-                          .m = read_integer(m, wide),
-                          .n = read_integer(n, wide),
-                          .k = read_integer(k, wide),
-                          .alpha = *alpha,
-                          .beta = *beta,
-                          .a = a,
-                          .b = b,
-                          .c = c,
-                          .lda = read_integer(lda, wide),
-                          .ldb = read_integer(ldb, wide),
-                          .ldc = read_integer(ldc, wide)};
+    int op_a = read_letter(*ta), op_b = read_letter(*tb);
+    int64_t ld_a = read_integer(lda, wide), ld_b = read_integer(ldb, wide), ld_c = read_integer(ldc, wide);
+    set_product(g, read_integer(m, wide), read_integer(n, wide), read_integer(k, wide));
+    set_operand(&g->a, op_a, a, ld_a);
+    set_operand(&g->b, op_b, b, ld_b);
+    set_c(g, c, 1, ld_c);
+    set_scalars(g, alpha, beta);
+    return judge_product(op_a, op_b, g->m, g->n, g->k, ld_a, ld_b, ld_c);
 }
 
-static inline sgemv_args_t read_sgemv(bool wide, SGEMV_PARAMS)
+static inline int read_sgemv(lac_gemm_args_t *g, bool wide, SGEMV_PARAMS)
 {
-    return (sgemv_args_t){.ta = read_letter(*ta),
-                          .m = read_integer(m, wide),
-                          .n = read_integer(n, wide),
-                          .alpha = *alpha,
-                          .beta = *beta,
-                          .a = a,
-                          .x = x,
-                          .y = y,
-                          .lda = read_integer(lda, wide),
-                          .incx = read_integer(incx, wide),
-                          .incy = read_integer(incy, wide)};
+    int verdict = read_vector_product(g, read_letter(*ta), read_integer(m, wide), read_integer(n, wide), a,
+                                      read_integer(lda, wide), x, read_integer(incx, wide), y,
+                                      read_integer(incy, wide));
+    set_scalars(g, alpha, beta);
+    return verdict;
 }
 
-/* A row-major product is the column-major product of the transposes: C' = op(B)' op(A)'. An order that is
- * neither reads as a bad trans, so that the call counts as not understood. */
-static inline sgemm_args_t read_cblas_sgemm(bool wide, CBLAS_SGEMM_PARAMS)
+/* The C calls bring their scalars by value: the handler sets where they lie. netlib's C interface passes a
+ * row-major product on as the column-major one of the transposes, C' = op(B)' op(A)', and so finds its first
+ * bad parameter there. An order that is neither reads as a bad trans. */
+static inline int read_cblas_sgemm(lac_gemm_args_t *g, bool wide, CBLAS_SGEMM_PARAMS)
 {
     bool rows = order == CBLAS_ROW_MAJOR;
     bool known = rows || order == CBLAS_COL_MAJOR;
-    int left = known ? read_cblas_trans(ta) : BAD_TRANS, right = read_cblas_trans(tb);
-    return (sgemm_args_t){.by_rows = rows,
-                          .ta = rows ? right : left,
-                          .tb = rows ? left : right,
-                          .m = read_slot(rows ? n : m, wide),
-                          .n = read_slot(rows ? m : n, wide),
-                          .k = read_slot(k, wide),
-                          .alpha = alpha,
-                          .beta = beta,
-                          .a = rows ? b : a,
-                          .b = rows ? a : b,
-                          .c = c,
-                          .lda = read_slot(rows ? ldb : lda, wide),
-                          .ldb = read_slot(rows ? lda : ldb, wide),
-                          .ldc = read_slot(ldc, wide)};
+    int op_a = known ? read_cblas_trans(ta) : BAD_TRANS, op_b = read_cblas_trans(tb);
+    int64_t ld_a = read_slot(lda, wide), ld_b = read_slot(ldb, wide), ld_c = read_slot(ldc, wide);
+    (void)alpha, (void)beta;
+    set_product(g, read_slot(m, wide), read_slot(n, wide), read_slot(k, wide));
+    set_operand(&g->a, rows != (op_a != 0), a, ld_a);
+    set_operand(&g->b, rows != (op_b != 0), b, ld_b);
+    set_c(g, c, rows ? ld_c : 1, rows ? 1 : ld_c);
+    return rows ? judge_product(op_b, op_a, g->n, g->m, g->k, ld_b, ld_a, ld_c)
+                : judge_product(op_a, op_b, g->m, g->n, g->k, ld_a, ld_b, ld_c);
 }
 
-static inline sgemv_args_t read_cblas_sgemv(bool wide, CBLAS_SGEMV_PARAMS)
+static inline int read_cblas_sgemv(lac_gemm_args_t *g, bool wide, CBLAS_SGEMV_PARAMS)
 {
     bool rows = order == CBLAS_ROW_MAJOR;
     bool known = rows || order == CBLAS_COL_MAJOR;
     int trans = known ? read_cblas_trans(ta) : BAD_TRANS;
-    return (sgemv_args_t){.ta = rows && trans != BAD_TRANS ? !trans : trans,
-                          .m = read_slot(rows ? n : m, wide),
-                          .n = read_slot(rows ? m : n, wide),
-                          .alpha = alpha,
-                          .beta = beta,
-                          .a = a,
-                          .x = x,
-                          .y = y,
-                          .lda = read_slot(lda, wide),
-                          .incx = read_slot(incx, wide),
-                          .incy = read_slot(incy, wide)};
-}
-
-/* Whether the BLAS would accept the arguments and do any work for them. Anything else is its own business:
- * it has the quick returns, and the reports that the program may have replaced. */
-static inline bool sgemm_is_proper(const sgemm_args_t *g)
-{
-    return product_is_proper(g->ta, g->tb, g->m, g->n, g->k, g->lda, g->ldb, g->ldc);
-}
-
-static inline bool sgemv_is_proper(const sgemv_args_t *g)
-{
-    return vector_product_is_proper(g->ta, g->m, g->n, g->lda, g->incx, g->incy);
+    (void)alpha, (void)beta;
+    return read_vector_product(g, rows && trans != BAD_TRANS ? !trans : trans, read_slot(rows ? n : m, wide),
+                               read_slot(rows ? m : n, wide), a, read_slot(lda, wide), x,
+                               read_slot(incx, wide), y, read_slot(incy, wide));
 }
 
 #endif

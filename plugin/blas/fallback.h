@@ -9,8 +9,9 @@
 
 #include "args.h"
 
-/* symbol names the entry point; order is that of a C call, 0 for a Fortran call. */
-void last_resort_sgemm(const sgemm_args_t *g, const char *symbol, int order);
-void last_resort_sgemv(const sgemv_args_t *g, const char *symbol, int order);
+typedef enum blas_routine { BLAS_SGEMM, BLAS_SGEMV } blas_routine_t;
+
+/* verdict is the reader's; order is that of a C call, 0 for a Fortran call. */
+void last_resort(const lac_gemm_args_t *g, int verdict, blas_routine_t routine, int order);
 
 #endif

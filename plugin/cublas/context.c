@@ -53,7 +53,8 @@ static bool captured(void *stream)
 
 const char *math_name(int math)
 {
-    return math == CUBLAS_MATH_TF32 ? "tf32" : math == CUBLAS_MATH_PEDANTIC ? "pedantic" : "fp32";
+    if (math == CUBLAS_MATH_TF32) return "tf32";
+    return math == CUBLAS_MATH_PEDANTIC ? "pedantic" : "fp32";
 }
 
 bool capture_of(void *stream, capture_t *capture)
@@ -64,8 +65,7 @@ bool capture_of(void *stream, capture_t *capture)
            status == CAPTURE_ACTIVE && !current_context(&capture->device);
 }
 
-bool stream_contexts_estimate(void *device, int math, const lac_captured_gemm_t *product,
-                              lac_estimate_t *estimate)
+bool stream_contexts_estimate(void *device, int math, const lac_gemm_args_t *g, lac_estimate_t *estimate)
 {
     int count = atomic_load_explicit(&context_count, memory_order_acquire);
     bool found = false;
@@ -74,7 +74,7 @@ bool stream_contexts_estimate(void *device, int math, const lac_captured_gemm_t 
         if (sc->device != device || sc->math != math || !sc->ctx) continue;
         if (pthread_mutex_trylock(&sc->lock))
             continue; /* in use: it may well be this thread's other stream */
-        found = lac_gemm_estimate(sc->ctx, product, estimate);
+        found = lac_gemm_estimate(sc->ctx, g, estimate);
         pthread_mutex_unlock(&sc->lock);
     }
     return found;
@@ -210,19 +210,19 @@ static graph_context_t *lend(const capture_t *capture, void *stream, int math)
     return free_one;
 }
 
-int capture_product(void *stream, int math, const lac_captured_gemm_t *product, lac_pass_t *why)
+int capture_product(void *stream, int math, const lac_gemm_args_t *g, lac_pass_t *why)
 {
     capture_t capture;
     lac_estimate_t estimate;
     *why = LAC_PASS_CAPTURED;
-    if (!capture_of(stream, &capture) || !stream_contexts_estimate(capture.device, math, product, &estimate))
+    if (!capture_of(stream, &capture) || !stream_contexts_estimate(capture.device, math, g, &estimate))
         return 0;
     int mode = capture_relaxed_begin(), done = 0;
     pthread_mutex_lock(&lending);
     graph_context_t *r = lend(&capture, stream, math);
     if (r) {
         atomic_fetch_add(&r->products, 1);
-        done = lac_capture_gemm(r->ctx, stream, product, &estimate, give_back, r);
+        done = lac_capture_gemm(r->ctx, stream, g, &estimate, give_back, r);
     }
     pthread_mutex_unlock(&lending);
     capture_relaxed_end(mode);

@@ -39,8 +39,7 @@ bool capture_of(void *stream, capture_t *capture);
 
 /* What any context of the device has seen of a product like this one; false: nothing that speaks for a sparse
  * route. */
-bool stream_contexts_estimate(void *device, int math, const lac_captured_gemm_t *product,
-                              lac_estimate_t *estimate);
+bool stream_contexts_estimate(void *device, int math, const lac_gemm_args_t *g, lac_estimate_t *estimate);
 
 /* Between these, what this thread does is no business of recordings that forbid it. */
 int capture_relaxed_begin(void);
@@ -61,6 +60,6 @@ void stream_context_served(stream_context_t *sc);
 
 /* Records both ways of the product where one that was computed before showed it sparse. 1: done. 0: to be
  * forwarded, and why. Negative: the capture is spoilt. */
-int capture_product(void *stream, int math, const lac_captured_gemm_t *product, lac_pass_t *why);
+int capture_product(void *stream, int math, const lac_gemm_args_t *g, lac_pass_t *why);
 
 #endif

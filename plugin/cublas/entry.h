@@ -1,29 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * One handler per shape of call; entries.c makes the exported symbols from symbols.def and
- * calls these.
- *
- * Every handler does the same: find the cuBLAS behind; where the call is the program's own (neither a cuBLAS
- * calling itself nor cuSOLVER), read the arguments and ask Lacuna; where it declines, or something was not
- * understood, forward verbatim. Now and then what cuBLAS takes for a declined call is timed. */
+ * A call on its way through this library: what its handler in entries.c, and the file that knows its shape,
+ * do with it. */
 #ifndef LACUNA_PLUGIN_CUBLAS_ENTRY_H
 #define LACUNA_PLUGIN_CUBLAS_ENTRY_H
 
 #include "args.h"
 #include "context.h"
 #include "resolve.h"
-#include "api/interpose.h"
 
 #include <stddef.h>
-
-int enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS);
-int enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS);
-int enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM_STRIDED_PARAMS);
-int enter_sgemm_batched(exported_symbol_t *symbol, const void *caller, SGEMM_BATCHED_PARAMS);
-int enter_gemm_ex(exported_symbol_t *symbol, const void *caller, GEMM_EX_PARAMS);
-int enter_gemm_strided_ex(exported_symbol_t *symbol, const void *caller, GEMM_STRIDED_EX_PARAMS);
-int enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS);
-int enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS);
 
 /* This thread's calls in progress through this library; above 0, a call is a cuBLAS's own. A call that is
  * left by longjmp would never be counted back: from then on that thread's calls are forwarded. */
@@ -77,8 +63,7 @@ static inline stream_context_t *call_enter(void *stream, int math, lac_pass_t *w
 
 /* A product that has no place; true where that is because it is being captured, and both ways of it now are
  * in the recording. */
-bool call_capture(call_t *call, void *stream, int math, const gemm_args_t *g, const lac_residual_t *residual,
-                  lac_pass_t why);
+bool call_capture(call_t *call, void *stream, int math, const lac_gemm_args_t *g, lac_pass_t why);
 
 /* Leaves the place, unless the call goes to cuBLAS and is being timed. Returns `done` as true or false. */
 static inline bool call_leave(call_t *call, stream_context_t *sc, int done)
@@ -91,8 +76,18 @@ static inline bool call_leave(call_t *call, stream_context_t *sc, int done)
     return done != 0;
 }
 
-/* True where Lacuna has queued the product. */
-bool lacuna_gemm(call_t *call, void *handle, gemm_args_t *g);
+/* A cublasLtMatmul and a cusparseSpMM as they came. */
+typedef struct lt_call {
+    LT_MATMUL_MEMBERS;
+} lt_call_t;
+typedef struct spmm_call {
+    SPMM_MEMBERS;
+} spmm_call_t;
+
+/* True where Lacuna has queued the product; false where the call is cuBLAS's, or cuSPARSE's. */
+bool lacuna_gemm(call_t *call, void *handle, cublas_args_t *x);
+bool lacuna_lt_matmul(call_t *call, const lt_call_t *lt);
+bool lacuna_spmm(call_t *call, const spmm_call_t *spmm);
 
 /* Calls that are known to be declined, counted down by each thread for itself.
  *
@@ -105,43 +100,47 @@ enum {
 }; /* shapes of a thread; calls that are granted at once */
 
 typedef struct dense_entry {
-    const void *handle, *caller;
-    int64_t m, n, k, lda, ldb;
-    int ta, tb, adds;
+    const void *key, *caller; /* the handle or, of cuBLASLt, the stream */
+    int64_t m, n, k, a_line, b_line;
+    int adds;
     unsigned left;
 } dense_entry_t;
 
 extern _Thread_local dense_entry_t dense_cache[DENSE_CACHE_SIZE] __attribute__((tls_model("initial-exec")));
 
-static inline dense_entry_t *dense_cache_slot(const void *caller, const gemm_args_t *g)
+static inline dense_entry_t *dense_cache_slot(const lac_gemm_args_t *g)
 {
     uint64_t mix =
-        (uint64_t)(uintptr_t)caller ^ (uint64_t)g->m * 31 ^ (uint64_t)g->n * 1009 ^ (uint64_t)g->k * 65521;
+        (uint64_t)(uintptr_t)g->caller ^ (uint64_t)g->m * 31 ^ (uint64_t)g->n * 1009 ^ (uint64_t)g->k * 65521;
     return &dense_cache[(mix ^ mix >> 7 ^ mix >> 17) % DENSE_CACHE_SIZE];
 }
 
-static inline bool dense_cache_matches(const dense_entry_t *s, const void *handle, const void *caller,
-                                       const gemm_args_t *g, int adds)
+/* The stride that is not 1, and which of the two it is. */
+static inline int64_t dense_cache_line(const lac_matrix_args_t *x)
 {
-    return s->handle == handle && s->caller == caller && s->m == g->m && s->n == g->n && s->k == g->k &&
-           s->lda == g->lda && s->ldb == g->ldb && s->ta == g->ta && s->tb == g->tb && s->adds == adds;
+    return x->rs == 1 ? x->cs : -x->rs;
+}
+
+static inline bool dense_cache_matches(const dense_entry_t *s, const void *key, const lac_gemm_args_t *g)
+{
+    return s->key == key && s->caller == g->caller && s->m == g->m && s->n == g->n && s->k == g->k &&
+           s->a_line == dense_cache_line(&g->a) && s->b_line == dense_cache_line(&g->b) && s->adds == g->adds;
 }
 
 /* True where this call is one of those. */
-static inline bool dense_cache_take(const void *handle, const void *caller, const gemm_args_t *g, int adds)
+static inline bool dense_cache_take(const void *key, const lac_gemm_args_t *g)
 {
-    dense_entry_t *s = dense_cache_slot(caller, g);
-    if (!s->left || !dense_cache_matches(s, handle, caller, g, adds)) return false;
+    dense_entry_t *s = dense_cache_slot(g);
+    if (!s->left || !dense_cache_matches(s, key, g)) return false;
     s->left--;
     return true;
 }
 
 /* So many more calls like this one are to be declined. */
-static inline void dense_cache_grant(const void *handle, const void *caller, const gemm_args_t *g, int adds,
-                                     unsigned calls)
+static inline void dense_cache_grant(const void *key, const lac_gemm_args_t *g, unsigned calls)
 {
-    *dense_cache_slot(caller, g) =
-        (dense_entry_t){handle, caller, g->m, g->n, g->k, g->lda, g->ldb, g->ta, g->tb, adds, calls};
+    *dense_cache_slot(g) = (dense_entry_t){
+        key, g->caller, g->m, g->n, g->k, dense_cache_line(&g->a), dense_cache_line(&g->b), g->adds, calls};
 }
 
 /* A product that is known by its descriptions: whose calls they were that had this A, and a D of these
@@ -168,15 +167,15 @@ static inline bool dense_lt_take(const dense_lt_key_t *x)
     uint64_t hash = dense_lt_hash(x), kept = dense_cache_lt[hash % DENSE_CACHE_SIZE];
     dense_entry_t *s = &dense_cache[kept % DENSE_CACHE_SIZE]; /* it may have become another's since */
     if (kept / DENSE_CACHE_SIZE != hash / DENSE_CACHE_SIZE || !s->left || s->m != x->m || s->n != x->n ||
-        s->handle != x->stream || s->caller != x->caller)
+        s->key != x->stream || s->caller != x->caller)
         return false;
     s->left--;
     return true;
 }
 
-static inline void dense_lt_keep(const dense_lt_key_t *x, const gemm_args_t *g)
+static inline void dense_lt_keep(const dense_lt_key_t *x, const lac_gemm_args_t *g)
 {
-    uint64_t hash = dense_lt_hash(x), sc = (uint64_t)(dense_cache_slot(x->caller, g) - dense_cache);
+    uint64_t hash = dense_lt_hash(x), sc = (uint64_t)(dense_cache_slot(g) - dense_cache);
     dense_cache_lt[hash % DENSE_CACHE_SIZE] = hash / DENSE_CACHE_SIZE * DENSE_CACHE_SIZE + sc;
 }
 

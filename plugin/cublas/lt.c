@@ -2,31 +2,17 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A cublasLtMatmul read into the terms of sgemm, attribute by attribute: each costs 8 ns (H200 host,
  * 2026-11). */
-#include "args.h"
-#include "resolve.h"
-#include "api/interpose.h"
 #include "entry.h"
 
+/* A product asked for its attributes: those that can rule it out first. */
+
+/* What was read of one; gemm.alpha and gemm.beta point into it. */
 typedef struct lt_args {
-    gemm_args_t gemm; /* c is D; beta is 0 where C lies apart from it */
-    lac_residual_t residual;
-    bool adds; /* a bias, or a C apart from D */
+    lac_gemm_args_t gemm; /* c is D; beta is 0 where C lies apart from it */
+    int math;
+    int ta, tb;
     float alpha, beta;
 } lt_args_t;
-
-/* The extents of D, and whether its type is f32. False where they cannot be read. */
-bool read_lt_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n, bool *f32);
-
-/* The shape of a product: its extents, leading dimensions and transposes, and whether something is added to
- * it beside D. All that a place which is known to be dense needs. False where it is none for us. */
-bool read_lt_shape(lt_args_t *args, const getters_t *get, LT_MATMUL_PARAMS);
-
-/* The rest of one whose shape was read. True where it is a f32 product by columns of single matrices whose
- * scalars lie on the host, with the default epilogue or a bias, and where what it adds is D itself, or a C
- * apart from D as it is. */
-bool read_lt_rest(lt_args_t *args, const getters_t *get, LT_MATMUL_PARAMS);
-
-/* A product asked for its attributes: those that can rule it out first. */
 
 /* -1, which no attribute here may have, where it cannot be read. */
 static int product_attribute(const getters_t *get, const void *desc, int attribute)
@@ -69,13 +55,20 @@ static bool is_plain_layout(const getters_t *get, const void *layout)
 
 static int read_math(int compute)
 {
-    return compute == CUBLAS_COMPUTE_FP32            ? CUBLAS_MATH_DEFAULT
-           : compute == CUBLAS_COMPUTE_FP32_PEDANTIC ? CUBLAS_MATH_PEDANTIC
-           : compute == CUBLAS_COMPUTE_TF32          ? CUBLAS_MATH_TF32
-                                                     : MATH_OF_HANDLE;
+    switch (compute) {
+    case CUBLAS_COMPUTE_FP32:
+        return CUBLAS_MATH_DEFAULT;
+    case CUBLAS_COMPUTE_FP32_PEDANTIC:
+        return CUBLAS_MATH_PEDANTIC;
+    case CUBLAS_COMPUTE_TF32:
+        return CUBLAS_MATH_TF32;
+    default:
+        return MATH_OF_HANDLE;
+    }
 }
 
-bool read_lt_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n, bool *f32)
+/* The extents of D, and whether its type is f32. False where they cannot be read. */
+static bool read_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n, bool *f32)
 {
     *f32 = false;
     if (!get->lt_layout || !d_layout) return false;
@@ -85,28 +78,32 @@ bool read_lt_result(const getters_t *get, const void *d_layout, int64_t *m, int6
     return *m > 0 && *n > 0;
 }
 
-bool read_lt_shape(lt_args_t *args, const getters_t *get, LT_MATMUL_PARAMS)
+/* The shape of a product: its extents, leading dimensions and transposes, and whether something is added to
+ * it beside D. All that a site which is known to be dense needs. False where it is none for us. */
+static bool read_shape(lt_args_t *x, const getters_t *get, const lt_call_t *lt)
 {
-    (void)handle, (void)b, (void)algo, (void)workspace, (void)workspace_bytes, (void)stream;
-    if (!get->lt_product || !get->lt_layout || !desc || !a_layout || !b_layout || !c_layout || !d_layout)
+    if (!get->lt_product || !get->lt_layout || !lt->desc || !lt->a_layout || !lt->b_layout || !lt->c_layout ||
+        !lt->d_layout || !lt->alpha || !lt->beta)
         return false;
-    *args = (lt_args_t){0};
-    gemm_args_t *g = &args->gemm;
-    int epilogue = product_attribute(get, desc, LT_EPILOGUE);
-    g->math = read_math(product_attribute(get, desc, LT_COMPUTE));
-    if (g->math == MATH_OF_HANDLE ||
-        product_attribute(get, desc, LT_POINTER_MODE) != CUBLAS_SCALARS_ON_HOST ||
-        (epilogue != LT_EPILOGUE_NONE && epilogue != LT_EPILOGUE_BIAS) || !alpha || !beta ||
-        product_attribute(get, desc, LT_SCALE_TYPE) != CUDA_TYPE_F32)
+    int epilogue = product_attribute(get, lt->desc, LT_EPILOGUE);
+    x->math = read_math(product_attribute(get, lt->desc, LT_COMPUTE));
+    if (x->math == MATH_OF_HANDLE ||
+        product_attribute(get, lt->desc, LT_POINTER_MODE) != CUBLAS_SCALARS_ON_HOST ||
+        (epilogue != LT_EPILOGUE_NONE && epilogue != LT_EPILOGUE_BIAS) ||
+        product_attribute(get, lt->desc, LT_SCALE_TYPE) != CUDA_TYPE_F32)
         return false;
-    g->ta = read_trans(product_attribute(get, desc, LT_TRANS_A));
-    g->tb = read_trans(product_attribute(get, desc, LT_TRANS_B));
-    g->m = layout_extent(get, d_layout, LT_ROWS), g->n = layout_extent(get, d_layout, LT_COLS);
-    g->k = layout_extent(get, a_layout, g->ta ? LT_ROWS : LT_COLS);
-    g->lda = layout_extent(get, a_layout, LT_LD), g->ldb = layout_extent(get, b_layout, LT_LD);
-    g->a = a, g->b = b, g->c = d;
-    args->alpha = *(const float *)alpha, args->beta = *(const float *)beta;
-    args->adds = epilogue == LT_EPILOGUE_BIAS || (args->beta != 0.0f && c != d);
+    x->ta = read_trans(product_attribute(get, lt->desc, LT_TRANS_A));
+    x->tb = read_trans(product_attribute(get, lt->desc, LT_TRANS_B));
+    x->alpha = *(const float *)lt->alpha, x->beta = *(const float *)lt->beta;
+    lac_gemm_args_t *g = &x->gemm;
+    set_product(g, layout_extent(get, lt->d_layout, LT_ROWS), layout_extent(get, lt->d_layout, LT_COLS),
+                layout_extent(get, lt->a_layout, x->ta ? LT_ROWS : LT_COLS));
+    set_operand(&g->a, x->ta, lt->a, layout_extent(get, lt->a_layout, LT_LD));
+    set_operand(&g->b, x->tb, lt->b, layout_extent(get, lt->b_layout, LT_LD));
+    set_c(g, lt->d, 1, 0);
+    set_scalars(g, &x->alpha, &x->beta);
+    g->adds = epilogue == LT_EPILOGUE_BIAS || (x->beta != 0.0f && lt->c != lt->d);
+    g->residual = (lac_residual_t){NULL, 0, NULL};
     return true;
 }
 
@@ -123,103 +120,100 @@ static bool is_plain_product(const getters_t *get, const void *desc)
 }
 
 /* Where the bias lies, if there is one. Its type is D's unless it is said. */
-static bool read_bias(lt_args_t *args, const getters_t *get, const void *desc)
+static bool read_bias(lac_gemm_args_t *g, const getters_t *get, const void *desc)
 {
     if (product_attribute(get, desc, LT_EPILOGUE) != LT_EPILOGUE_BIAS) return true;
     int type = product_attribute(get, desc, LT_BIAS_TYPE);
-    args->residual.bias = product_pointer(get, desc, LT_BIAS);
-    return args->residual.bias && (type == -1 || type == CUDA_TYPE_F32);
+    g->residual.bias = product_pointer(get, desc, LT_BIAS);
+    return g->residual.bias && (type == -1 || type == CUDA_TYPE_F32);
 }
 
 /* Where beta C comes from; C has to fit even where beta is 0. A bias on top of D as it was could not be taken
  * back. */
-static bool read_addend(lt_args_t *args, const getters_t *get, const void *c, const void *c_layout)
+static bool read_addend(lt_args_t *x, const getters_t *get, const void *c, const void *c_layout)
 {
+    lac_gemm_args_t *g = &x->gemm;
     int64_t ld = layout_extent(get, c_layout, LT_LD), rows = layout_extent(get, c_layout, LT_ROWS);
-    if (!is_plain_layout(get, c_layout) || rows != args->gemm.m ||
-        layout_extent(get, c_layout, LT_COLS) != args->gemm.n || ld < rows)
+    if (!is_plain_layout(get, c_layout) || rows != g->m || layout_extent(get, c_layout, LT_COLS) != g->n ||
+        ld < rows)
         return false;
-    if (args->beta == 0.0f) return true;
+    if (x->beta == 0.0f) return true;
     if (!c) return false;
-    if (c == args->gemm.c) return ld == args->gemm.ldc && !args->residual.bias;
-    args->residual.d = c;
-    args->residual.ldd = ld;
-    bool as_it_is = args->beta == 1.0f;
-    args->beta = 0.0f;
+    if (c == g->c) return ld == g->ccs && !g->residual.bias;
+    g->residual.d = c;
+    g->residual.ldd = ld;
+    bool as_it_is = x->beta == 1.0f;
+    x->beta = 0.0f;
     return as_it_is;
 }
 
-bool read_lt_rest(lt_args_t *args, const getters_t *get, LT_MATMUL_PARAMS)
+/* The rest of one whose shape was read. True where it is a f32 product by columns of single matrices whose
+ * scalars lie on the host, with the default epilogue or a bias, and where what it adds is D itself, or a C
+ * apart from D as it is. */
+static bool read_rest(lt_args_t *x, const getters_t *get, const lt_call_t *lt)
 {
-    (void)handle, (void)alpha, (void)a, (void)b, (void)beta, (void)d;
-    (void)algo, (void)workspace, (void)workspace_bytes, (void)stream;
-    gemm_args_t *g = &args->gemm;
-    if (!is_plain_layout(get, a_layout) || !is_plain_layout(get, b_layout) || !is_plain_layout(get, d_layout))
+    lac_gemm_args_t *g = &x->gemm;
+    if (!is_plain_layout(get, lt->a_layout) || !is_plain_layout(get, lt->b_layout) ||
+        !is_plain_layout(get, lt->d_layout))
         return false;
-    if (layout_extent(get, a_layout, g->ta ? LT_COLS : LT_ROWS) != g->m ||
-        layout_extent(get, b_layout, g->tb ? LT_COLS : LT_ROWS) != g->k ||
-        layout_extent(get, b_layout, g->tb ? LT_ROWS : LT_COLS) != g->n)
+    if (layout_extent(get, lt->a_layout, x->ta ? LT_COLS : LT_ROWS) != g->m ||
+        layout_extent(get, lt->b_layout, x->tb ? LT_COLS : LT_ROWS) != g->k ||
+        layout_extent(get, lt->b_layout, x->tb ? LT_ROWS : LT_COLS) != g->n)
         return false;
-    if (!is_plain_product(get, desc) || !read_bias(args, get, desc)) return false;
-    g->ldc = layout_extent(get, d_layout, LT_LD);
-    g->alpha = &args->alpha, g->beta = &args->beta;
-    g->count = 1;
-    g->f32 = true;
-    bool c_is_d = c_layout == d_layout && args->beta == 0.0f; /* read already */
-    return (c_is_d || read_addend(args, get, c, c_layout)) && gemm_is_proper(g);
+    if (!is_plain_product(get, lt->desc) || !read_bias(g, get, lt->desc)) return false;
+    g->ccs = layout_extent(get, lt->d_layout, LT_LD);
+    bool c_is_d = lt->c_layout == lt->d_layout && x->beta == 0.0f; /* read already */
+    if (!c_is_d && !read_addend(x, get, lt->c, lt->c_layout)) return false;
+    int64_t lda = x->ta ? g->a.rs : g->a.cs, ldb = x->tb ? g->b.rs : g->b.cs;
+    return judge_product(x->ta, x->tb, g->m, g->n, g->k, lda, ldb, g->ccs) == CALL_PROPER && g->a.buf &&
+           g->b.buf && g->c;
 }
 
 /* The matrix product of cuBLASLt, which PyTorch calls for a linear layer with a bias. */
 
 _Thread_local uint64_t dense_cache_lt[DENSE_CACHE_SIZE] __attribute__((tls_model("initial-exec")));
 
-static int try_lt(const call_t *call, lac_ctx_t *ctx, lt_args_t *args, bool registered, LT_MATMUL_PARAMS)
+/* What is registered where D is to be is not as it was. How far apart D's columns lie need not be known: at
+ * least one behind the other. Whether A or B may be registered: by their addresses, their shapes are not
+ * known yet. */
+static bool is_registered(const lt_call_t *lt, int64_t m, int64_t n, bool f32)
 {
-    const gemm_args_t *g = &args->gemm;
-    lac_trans_t ta = (lac_trans_t)g->ta, tb = (lac_trans_t)g->tb;
-    unsigned calls = registered ? 0
-                                : lac_interpose_dense_streak(ctx, ta, tb, g->m, g->n, g->k, g->lda, g->ldb,
-                                                             args->adds, call->caller, DENSE_CACHE_GRANT_MAX);
-    if (calls) dense_cache_grant(stream, call->caller, g, args->adds, calls - 1);
-    if (calls) return 0;
-    if (!read_lt_rest(args, &call->next_fn->get, LT_MATMUL_ARGS)) return passed_on(call, LAC_PASS_TYPE);
-    return lac_try_sgemm_residual(ctx, ta, tb, g->m, g->n, g->k, args->alpha, g->a, g->lda, g->b, g->ldb,
-                                  args->beta, g->c, g->ldc, &args->residual, call->symbol, call->caller);
+    const lac_gemm_args_t g = {.m = m, .n = n, .k = -1, .a = {.buf = lt->a}, .b = {.buf = lt->b}};
+    if (f32) lac_interpose_invalidate_output(lt->d, m, n, 1, m);
+    return lac_interpose_is_registered(&g);
 }
 
-static bool lacuna_lt_matmul(call_t *call, LT_MATMUL_PARAMS)
+bool lacuna_lt_matmul(call_t *call, const lt_call_t *lt)
 {
-    lt_args_t args;
-    const gemm_args_t *g = &args.gemm;
-    dense_lt_key_t like = {stream, call->caller, a, 0, 0};
-    if (!handle) return passed_on(call, LAC_PASS_ARGUMENTS);
-    /* What is frozen by its shape never settles, so that k does not matter. */
+    lt_args_t x;
+    lac_gemm_args_t *g = &x.gemm;
+    const getters_t *get = &call->next_fn->get;
+    dense_lt_key_t like = {lt->stream, call->caller, lt->a, 0, 0};
     bool f32;
-    if (read_lt_result(&call->next_fn->get, d_layout, &like.m, &like.n, &f32) &&
-        !lac_interpose_is_registered(like.m, like.n, -1, a, b, f32 ? d : NULL, like.m) &&
+    if (!lt->handle) return passed_on(call, LAC_PASS_ARGUMENTS);
+    /* What is frozen by its shape never settles, so that k does not matter. */
+    if (read_result(get, lt->d_layout, &like.m, &like.n, &f32) && !is_registered(lt, like.m, like.n, f32) &&
         dense_lt_take(&like))
         return false;
-    if (!read_lt_shape(&args, &call->next_fn->get, LT_MATMUL_ARGS)) return passed_on(call, LAC_PASS_TYPE);
-    if ((g->ta | g->tb) < 0 || g->m <= 0 || g->n <= 0 || g->k <= 0)
-        return passed_on(call, LAC_PASS_ARGUMENTS);
+    if (!read_shape(&x, get, lt)) return passed_on(call, LAC_PASS_TYPE);
+    g->symbol = call->symbol, g->caller = call->caller;
+    if ((x.ta | x.tb) < 0 || g->m <= 0 || g->n <= 0 || g->k <= 0) return passed_on(call, LAC_PASS_ARGUMENTS);
     if ((double)g->m * (double)g->n * (double)g->k < lac_interpose_min_macs())
         return passed_on(call, LAC_PASS_SMALL);
-    /* Where D's lines lie is not read yet: at least one behind the other. */
-    bool registered = lac_interpose_is_registered(g->m, g->n, g->k, g->a, g->b, f32 ? g->c : NULL, g->m);
-    if (!registered && dense_cache_take(stream, call->caller, g, args.adds)) {
+    g->registered = lac_interpose_is_registered(g);
+    if (!g->registered && dense_cache_take(lt->stream, g)) {
         dense_lt_keep(&like, g);
         return false;
     }
     lac_pass_t why;
-    stream_context_t *sc = call_enter(stream, g->math, &why);
-    if (sc) return call_leave(call, sc, try_lt(call, sc->ctx, &args, registered, LT_MATMUL_ARGS));
-    if (!read_lt_rest(&args, &call->next_fn->get, LT_MATMUL_ARGS)) return passed_on(call, LAC_PASS_TYPE);
-    return call_capture(call, stream, g->math, g, &args.residual, why);
-}
-
-int enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS)
-{
-    call_t call;
-    if (call_begin(&call, symbol, caller) && lacuna_lt_matmul(&call, LT_MATMUL_ARGS)) return CUBLAS_SUCCESS;
-    return FORWARD(&call, lt_matmul_fn, LT_MATMUL_ARGS);
+    stream_context_t *sc = call_enter(lt->stream, x.math, &why);
+    if (!sc) {
+        if (!read_rest(&x, get, lt)) return passed_on(call, LAC_PASS_TYPE);
+        return call_capture(call, lt->stream, x.math, g, why);
+    }
+    unsigned calls = lac_interpose_dense_streak(sc->ctx, g, DENSE_CACHE_GRANT_MAX);
+    if (calls) dense_cache_grant(lt->stream, g, calls - 1);
+    if (calls) return call_leave(call, sc, 0);
+    bool readable = read_rest(&x, get, lt);
+    return call_leave(call, sc, readable ? lac_try_gemm(sc->ctx, g) : passed_on(call, LAC_PASS_TYPE));
 }

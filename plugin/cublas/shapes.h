@@ -61,11 +61,28 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
     handle, desc, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout, algo, workspace,          \
         workspace_bytes, stream
 
+/* The same as members of a structure that LT_MATMUL_ARGS fill in. */
+#define LT_MATMUL_MEMBERS                                                                                    \
+    void *handle;                                                                                            \
+    const void *desc, *alpha, *a, *a_layout, *b, *b_layout, *beta, *c, *c_layout;                            \
+    void *d;                                                                                                 \
+    const void *d_layout, *algo;                                                                             \
+    void *workspace;                                                                                         \
+    size_t workspace_bytes;                                                                                  \
+    void *stream
+
 /* Of cuSPARSE; matrices by their descriptions. */
 #define SPMM_PARAMS                                                                                          \
     void *handle, int op_a, int op_b, const void *alpha, const void *a, const void *b, const void *beta,     \
         void *c, int type, int algo, void *buffer
 #define SPMM_ARGS handle, op_a, op_b, alpha, a, b, beta, c, type, algo, buffer
+#define SPMM_MEMBERS                                                                                         \
+    void *handle;                                                                                            \
+    int op_a, op_b;                                                                                          \
+    const void *alpha, *a, *b, *beta;                                                                        \
+    void *c;                                                                                                 \
+    int type, algo;                                                                                          \
+    void *buffer
 
 typedef int sgemm_fn(SGEMM_PARAMS);
 typedef int sgemv_fn(SGEMV_PARAMS);

@@ -4,7 +4,7 @@
  * and the buffer that it asked for is left alone. */
 #include "entry.h"
 
-#define LEAST 65536.0 /* multiply-adds below which the host is busier than the device */
+#define MACS_MIN 65536.0 /* multiply-adds below which the host is busier than the device */
 
 typedef struct sparse_terms {
     int64_t rows, cols, nnz;
@@ -58,39 +58,45 @@ static bool read_strides(const dense_terms_t *x, int op, int64_t *rs, int64_t *c
     return x->type == CUDA_TYPE_F32 && x->values && x->ld >= (by_rows ? x->cols : x->rows);
 }
 
-static bool read_spmm(const sparse_getters_t *get, lac_spmm_t *s, SPMM_PARAMS)
+/* What cuSPARSE would compute here, and we too. */
+static bool is_served(const sparse_terms_t *x, int algo, int type)
+{
+    return type == CUDA_TYPE_F32 && is_free(algo) && is_index(x->ptr_type) && is_index(x->idx_type) &&
+           x->base == 0 && x->type == CUDA_TYPE_F32 && x->ptr && x->idx && x->val;
+}
+
+static lac_index_t index_type(int type)
+{
+    return type == SPARSE_INDEX_64 ? LAC_I64 : LAC_I32;
+}
+
+static bool read_spmm(const sparse_getters_t *get, const spmm_call_t *call, lac_spmm_t *s)
 {
     sparse_terms_t x;
     dense_terms_t y, z;
-    int scalars = -1;
-    (void)buffer;
-    int trans = read_trans(op_a);
-    if (trans == BAD_TRANS || read_trans(op_b) == BAD_TRANS || type != CUDA_TYPE_F32 || !is_free(algo) ||
-        !alpha || !beta)
+    int trans = read_trans(call->op_a), op_b = read_trans(call->op_b), scalars = -1;
+    if (trans == BAD_TRANS || op_b == BAD_TRANS || !call->alpha || !call->beta) return false;
+    if (!read_sparse(get, call->a, &x) || !read_dense(get, call->b, &y) || !read_dense(get, call->c, &z))
         return false;
-    if (!read_sparse(get, a, &x) || !read_dense(get, b, &y) || !read_dense(get, c, &z)) return false;
-    if (get->pointer_mode(handle, &scalars)) return false;
-    bool plain = is_index(x.ptr_type) && is_index(x.idx_type) && x.base == 0 && x.type == CUDA_TYPE_F32;
-    int64_t k = op_b == CUBLAS_OP_N ? y.rows : y.cols, n = op_b == CUBLAS_OP_N ? y.cols : y.rows;
-    *s = (lac_spmm_t){.m = trans == LAC_TRANS ? x.cols : x.rows,
-                      .trans = (lac_trans_t)trans,
-                      .n = n,
-                      .k = k,
+    if (!is_served(&x, call->algo, call->type) || get->pointer_mode(call->handle, &scalars)) return false;
+    *s = (lac_spmm_t){.m = trans ? x.cols : x.rows,
+                      .n = op_b ? y.rows : y.cols,
+                      .k = trans ? x.rows : x.cols,
                       .nnz = x.nnz,
-                      .ptr_type = x.ptr_type == SPARSE_INDEX_64 ? LAC_I64 : LAC_I32,
-                      .idx_type = x.idx_type == SPARSE_INDEX_64 ? LAC_I64 : LAC_I32,
+                      .trans = (lac_trans_t)trans,
+                      .ptr_type = index_type(x.ptr_type),
+                      .idx_type = index_type(x.idx_type),
                       .ptr = x.ptr,
                       .idx = x.idx,
                       .val = x.val,
                       .b = y.values,
                       .c = (float *)(uintptr_t)z.values,
-                      .alpha = alpha,
-                      .beta = beta,
+                      .alpha = call->alpha,
+                      .beta = call->beta,
                       .scalars = scalars == CUBLAS_SCALARS_ON_HOST ? LAC_HOST : LAC_DEVICE,
-                      .alg = algo};
-    bool fits = k == (trans == LAC_TRANS ? x.rows : x.cols) && z.rows == s->m && z.cols == n && x.ptr &&
-                x.idx && x.val;
-    return plain && fits && read_strides(&y, op_b, &s->rsb, &s->csb) &&
+                      .alg = call->algo};
+    bool fits = s->k == (op_b ? y.cols : y.rows) && z.rows == s->m && z.cols == s->n;
+    return fits && read_strides(&y, call->op_b, &s->rsb, &s->csb) &&
            read_strides(&z, CUBLAS_OP_N, &s->rsc, &s->csc);
 }
 
@@ -114,32 +120,25 @@ static void invalidate_written(const sparse_getters_t *get, const void *c)
     int64_t all = (lines - 1) * z.ld + line;
     if (line <= 0 || lines <= 0 || z.ld < line) return;
     if (batch > 1 && apart > 0)
-        lac_interpose_is_registered((batch - 1) * apart + all, 1, -1, NULL, NULL, z.values,
-                                    (batch - 1) * apart + all);
+        lac_interpose_invalidate_output(z.values, (batch - 1) * apart + all, 1, 1, 1);
     else
-        lac_interpose_is_registered(line, lines, -1, NULL, NULL, z.values, z.ld);
+        lac_interpose_invalidate_output(z.values, line, lines, 1, z.ld);
 }
 
-static bool lacuna_spmm(call_t *call, SPMM_PARAMS)
+bool lacuna_spmm(call_t *call, const spmm_call_t *spmm)
 {
     lac_spmm_t s;
     void *stream = NULL;
     const sparse_getters_t *get = &call->next_fn->get.sparse;
-    if (!handle || !has_getters(get) || get->stream(handle, &stream)) return passed_on(call, LAC_PASS_HANDLE);
-    invalidate_written(get, c);
-    if (!read_spmm(get, &s, SPMM_ARGS)) return passed_on(call, LAC_PASS_TYPE);
+    if (!spmm->handle || !has_getters(get) || get->stream(spmm->handle, &stream))
+        return passed_on(call, LAC_PASS_HANDLE);
+    invalidate_written(get, spmm->c);
+    if (!read_spmm(get, spmm, &s)) return passed_on(call, LAC_PASS_TYPE);
     if (s.m <= 0 || s.n <= 0 || s.k <= 0 || s.nnz <= 0) return passed_on(call, LAC_PASS_ARGUMENTS);
-    if (lac_interpose_min_macs() > 0.0 && (double)s.nnz * (double)s.n < LEAST)
+    if (lac_interpose_min_macs() > 0.0 && (double)s.nnz * (double)s.n < MACS_MIN)
         return passed_on(call, LAC_PASS_SMALL);
     lac_pass_t why;
     stream_context_t *sc = call_enter(stream, CUBLAS_MATH_DEFAULT, &why);
     if (!sc) return passed_on(call, why);
     return call_leave(call, sc, lac_try_spmm(sc->ctx, &s, call->symbol, call->caller));
-}
-
-int enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS)
-{
-    call_t call;
-    if (call_begin(&call, symbol, caller) && lacuna_spmm(&call, SPMM_ARGS)) return CUBLAS_SUCCESS;
-    return FORWARD(&call, spmm_fn, SPMM_ARGS);
 }

@@ -42,8 +42,8 @@ static const struct {
               {"lac_gemm_batched_array", apitest_batch},
               {"(increments)", apitest_vector},
               {"lac_register", apitest_register},
-              {"lac_try_sgemm_residual", apitest_added},
-              {"lac_try_sgemm_strided", apitest_strided},
+              {"(residual)", apitest_added},
+              {"(strided batch)", apitest_strided},
               {"lac_try_spmm", apitest_spmm},
               {"(bad input)", apitest_bad_input}};
 

@@ -3,7 +3,7 @@
  * The products of the drop-in libraries tried, which are computed or declined: with operands that are
  * registered, and so known by their address alone; with something added; and many at once. */
 #include "call.h"
-#include "api/interpose.h"
+#include "../interpose_calls.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,6 +38,14 @@ apitest_end_t apitest_judge_product(apitest_t *t, lac_status_t status, int compu
                : apitest_fail(t, "the call was declined and has written");
 }
 
+static lac_gemm_args_t described(const blas_view_t *v, const ref_problem_t *p)
+{
+    lac_gemm_args_t call =
+        colmajor_args(v->ta, v->tb, v->m, v->n, v->k, v->a, v->lda, v->b, v->ldb, v->c, v->ldc);
+    call.alpha = &p->alpha, call.beta = &p->beta;
+    return call;
+}
+
 static apitest_end_t try_products(apitest_t *t)
 {
     const ref_problem_t *p = &t->set->problem;
@@ -47,9 +55,8 @@ static apitest_end_t try_products(apitest_t *t)
     apitest_force(t);
     for (int i = 0; end == APITEST_PASSED && i < APITEST_CALLS; i++) {
         lac_status_t status = operand_set_reset(t->set);
-        int computed =
-            status == LAC_OK && lac_try_sgemm(t->ctx, v.ta, v.tb, v.m, v.n, v.k, p->alpha, v.a, v.lda, v.b,
-                                              v.ldb, p->beta, v.c, v.ldc, "trial", NULL);
+        lac_gemm_args_t call = described(&v, p);
+        int computed = status == LAC_OK && try_gemm(t->ctx, &call);
         end = apitest_judge_product(t, status, computed);
     }
     apitest_unforce(t);
@@ -166,9 +173,10 @@ apitest_end_t apitest_added(apitest_t *t)
     apitest_force(t);
     for (int i = 0; end != APITEST_FAILED && i < APITEST_CALLS; i++) {
         status = operand_set_reset(t->set);
-        int computed = status == LAC_OK &&
-                       lac_try_sgemm_residual(t->ctx, v.ta, v.tb, v.m, v.n, v.k, p->alpha, v.a, v.lda, v.b,
-                                              v.ldb, p->beta, v.c, v.ldc, &x.residual, "trial", NULL);
+        lac_gemm_args_t call = described(&v, p);
+        call.adds = x.residual.d || x.residual.bias;
+        call.residual = x.residual;
+        int computed = status == LAC_OK && try_gemm(t->ctx, &call);
         apitest_end_t one = judge_added(t, &x, v.transposed, status, computed);
         if (i == 0 || one != APITEST_REFUSED) end = one;
     }
@@ -195,9 +203,10 @@ apitest_end_t apitest_strided(apitest_t *t)
     apitest_force(t);
     for (int i = 0; end == APITEST_PASSED && i < APITEST_CALLS; i++) {
         lac_status_t status = operand_set_reset(t->set);
-        int computed = status == LAC_OK &&
-                       lac_try_sgemm_strided(t->ctx, v.ta, v.tb, v.m, each, v.k, p->alpha, v.a, v.lda, v.b,
-                                             v.ldb, p->beta, v.c, v.ldc, &batch, "trial", NULL);
+        lac_gemm_args_t call = described(&v, p);
+        call.n = each;
+        call.batch = batch;
+        int computed = status == LAC_OK && try_gemm(t->ctx, &call);
         end = apitest_judge_product(t, status, computed);
     }
     apitest_unforce(t);

@@ -3,19 +3,21 @@
  * A product in somebody else's recording, both ways of it: right whatever the sparse operand turns into
  * between two replays, and its owner told once when the recording is gone. */
 #include "gpu_support.h"
-#include "api/interpose.h"
+#include "../interpose_calls.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+static const float two = 2.0f;
+
 enum { SHORT = 10, LONG = 5000, DEEP = 5000, CHECKED = 300 };
 
 typedef struct product {
     lac_ctx_t *ours; /* whose workspace is in the recording */
     void *stream;    /* that is captured                    */
-    lac_captured_gemm_t call;
+    lac_gemm_args_t call;
     lac_estimate_t estimate;
     int gone, recorded;
     float *a, *b, *from, *bias; /* on the host */
@@ -52,11 +54,11 @@ static void make(product_t *p, lac_ctx_t *ctx, bool right, bool added)
         .ours = gpu_ctx(), .stream = lac_device_stream(ctx), .estimate = {right, 0.001, 0.1, 5.0, 60.0}};
     p->a = random_matrix(m * DEEP, right ? 1.0 : 0.001, 1);
     p->b = random_matrix(n * DEEP, right ? 0.001 : 1.0, 2);
-    p->call = (lac_captured_gemm_t){
-        .m = m, .n = n, .k = DEEP, .alpha = 2.0f, .lda = m, .ldb = DEEP, .ldc = m, .symbol = "test"};
-    p->call.a = gpu_upload(ctx, p->a, (size_t)(m * DEEP) * sizeof(float));
-    p->call.b = gpu_upload(ctx, p->b, (size_t)(n * DEEP) * sizeof(float));
-    p->call.c = gpu_upload(ctx, p->a, (size_t)(m * n) * sizeof(float));
+    p->call = colmajor_args(0, 0, m, n, DEEP, gpu_upload(ctx, p->a, (size_t)(m * DEEP) * sizeof(float)), m,
+                            gpu_upload(ctx, p->b, (size_t)(n * DEEP) * sizeof(float)), DEEP,
+                            gpu_upload(ctx, p->a, (size_t)(m * n) * sizeof(float)), m);
+    p->call.alpha = &two;
+    p->call.adds = added;
     if (!added) return;
     p->from = random_matrix(m * n, 1.0, 3);
     p->bias = random_matrix(m, 1.0, 4);
@@ -67,8 +69,8 @@ static void make(product_t *p, lac_ctx_t *ctx, bool right, bool added)
 
 static void unmake(product_t *p, lac_ctx_t *ctx)
 {
-    lac_device_free(ctx, (void *)(uintptr_t)p->call.a);
-    lac_device_free(ctx, (void *)(uintptr_t)p->call.b);
+    lac_device_free(ctx, (void *)(uintptr_t)p->call.a.buf);
+    lac_device_free(ctx, (void *)(uintptr_t)p->call.b.buf);
     lac_device_free(ctx, p->call.c);
     lac_device_free(ctx, (void *)(uintptr_t)p->call.residual.d);
     lac_device_free(ctx, (void *)(uintptr_t)p->call.residual.bias);
@@ -79,7 +81,7 @@ static void unmake(product_t *p, lac_ctx_t *ctx)
 /* Elements here and there, against sums in double. */
 static void check(const product_t *p, lac_ctx_t *ctx, double density)
 {
-    const lac_captured_gemm_t *x = &p->call;
+    const lac_gemm_args_t *x = &p->call;
     float *c = malloc((size_t)(x->m * x->n) * sizeof *c);
     uint64_t seed = 5;
     if (!c) abort();
@@ -89,12 +91,12 @@ static void check(const product_t *p, lac_ctx_t *ctx, double density)
                   col = (lac_dim_t)(gpu_random(&seed) % (uint64_t)x->n);
         double sum = 0.0, size = 0.0;
         for (lac_dim_t k = 0; k < x->k; k++) {
-            double term = (double)p->a[row + k * x->lda] * (double)p->b[k + col * x->ldb];
+            double term = (double)p->a[row + k * x->a.cs] * (double)p->b[k + col * x->b.cs];
             sum += term, size += fabs(term);
         }
         sum *= 2.0, size *= 2.0;
         if (p->from) sum += (double)p->from[row + col * x->m] + (double)p->bias[row], size += 1.0;
-        double wrong = fabs((double)c[row + col * x->ldc] - sum);
+        double wrong = fabs((double)c[row + col * x->ccs] - sum);
         if (!(wrong <= 2e-5 * size + 1e-12)) { /* a NaN fails */
             gpu_fail("density %g: (%lld, %lld) is off by %g of %g", density, (long long)row, (long long)col,
                      wrong, size);
@@ -111,7 +113,7 @@ static void change(product_t *p, lac_ctx_t *ctx, double density)
     float **host = right ? &p->b : &p->a;
     free(*host);
     *host = random_matrix(count, density, 7);
-    void *there = (void *)(uintptr_t)(right ? p->call.b : p->call.a);
+    void *there = (void *)(uintptr_t)(right ? p->call.b.buf : p->call.a.buf);
     gpu_expect(lac_device_upload(ctx, there, *host, (size_t)count * sizeof(float)), LAC_OK, "upload");
 }
 

@@ -3,7 +3,7 @@
  * The entries for drop-in libraries: what is added to a product on a device, and every way to decline. */
 #include "fake_device.h"
 
-#include "api/interpose.h"
+#include "../interpose_calls.h"
 
 #include <string.h>
 
@@ -33,8 +33,11 @@ static int teardown(void **state)
 
 static int added(lac_ctx_t *ctx, float beta, const lac_residual_t *residual)
 {
-    return lac_try_sgemm_residual(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, beta, c, M,
-                                  residual, "lt", NULL);
+    lac_gemm_args_t call = colmajor_args(0, 0, M, N, K, a, M, b, K, c, M);
+    call.beta = &beta;
+    call.adds = residual->d || residual->bias;
+    call.residual = *residual;
+    return try_gemm(ctx, &call);
 }
 
 /* By columns. */
@@ -76,16 +79,23 @@ static void test_declined(void **state)
     assert_int_equal(added(NULL, 0.0f, &both), 0);
     assert_int_equal(added(host, 0.0f, &both), 0); /* nothing is added on the host */
     assert_int_equal(added(host, 0.0f, &none), 0); /* small */
-    assert_int_equal(lac_try_sgemm(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, c, M,
-                                   "sgemm_", NULL),
-                     0);
-    assert_int_equal(lac_try_sgemv(NULL, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1, "s", NULL), 0);
-    assert_int_equal(lac_try_sgemv(host, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1, "s", NULL), 0);
     assert_int_equal(
-        lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, a, M, "sgemm_", NULL),
+        try_sgemm(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, c, M, "sgemm_", NULL),
+        0);
+    assert_int_equal(try_sgemv(NULL, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1), 0);
+    assert_int_equal(try_sgemv(host, LAC_NO_TRANS, M, K, 1.0f, a, M, b, 1, 0.0f, c, 1), 0);
+    assert_int_equal(
+        try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, a, M, "sgemm_", NULL),
         0); /* aliased: what the BLAS makes of it is its own affair */
-    assert_false(lac_interpose_dense_streak(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, M, K, 0, NULL, 1));
-    assert_false(lac_interpose_dense_streak(ctx, LAC_TRANS, LAC_TRANS, M, N, K, K, N, 1, NULL, 1));
+    lac_gemm_args_t call = colmajor_args(0, 0, M, N, K, a, M, b, K, c, M);
+    assert_int_equal(lac_interpose_dense_streak(NULL, &call, 1), 0);
+    assert_int_equal(lac_interpose_dense_streak(host, &call, 7), 7); /* small */
+    call = colmajor_args(1, 1, M, N, K, a, K, b, N, c, M);
+    call.adds = true;
+    assert_int_equal(lac_interpose_dense_streak(ctx, &call, 1), 0);
+    call.adds = false;
+    call.batch = (lac_strides_t){M * K, K * N, M * N, 2};
+    assert_int_equal(lac_try_gemm(host, &call), 0); /* a batch takes a device */
     assert_false(lac_interpose_timing_pending(NULL));
     lac_interpose_timing_end(ctx); /* nothing was being timed */
     for (int i = 0; i < M * N; i++) assert_true(c[i] == 1.0f);
@@ -100,8 +110,8 @@ static void test_vectors(void **state)
             if (!inc) continue;
             const int rows = transposed ? N : M, cols = transposed ? M : N;
             float y[2 * M] = {0};
-            assert_true(lac_try_sgemv(*state, transposed ? LAC_TRANS : LAC_NO_TRANS, M, N, 1.0f, a, M, b, inc,
-                                      0.0f, y, -inc, "sgemv_", NULL));
+            assert_true(try_sgemv(*state, transposed ? LAC_TRANS : LAC_NO_TRANS, M, N, 1.0f, a, M, b, inc,
+                                  0.0f, y, -inc));
             for (int i = 0; i < rows; i++) {
                 float sum = 0.0f;
                 for (int k = 0; k < cols; k++)

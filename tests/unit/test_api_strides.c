@@ -4,7 +4,7 @@
  */
 #include "unit_support.h"
 #include "../route_names.h"
-#include "api/interpose.h"
+#include "../interpose_calls.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -180,7 +180,7 @@ static void test_drop_in(void **state)
             b[i] = (float)unit_between(&random, -4, 4);
             c[i] = before[i] = (float)unit_between(&random, -4, 4);
         }
-        assert_int_equal(lac_try_sgemm(ctx, ta, tb, M, N, K, 2.0f, a, LD, b, LD, -1.0f, c, LD, "t", NULL), 1);
+        assert_int_equal(try_sgemm(ctx, ta, tb, M, N, K, 2.0f, a, LD, b, LD, -1.0f, c, LD, "t", NULL), 1);
         for (int i = 0; i < LD; i++)
             for (int j = 0; j < LD; j++) {
                 float want = before[i + j * LD];
@@ -192,10 +192,10 @@ static void test_drop_in(void **state)
     }
     unit_expect(lac_ctx_set(ctx, "backend", "blas"), LAC_OK, "backend");
     memcpy(c, before, sizeof c);
-    assert_int_equal(lac_try_sgemm(ctx, 0, 0, M, N, K, 2.0f, a, LD, b, LD, -1.0f, c, LD, "t", NULL), 0);
-    assert_int_equal(lac_try_sgemm(ctx, 0, 0, M, N, K, 2.0f, a, LD, b, LD, -1.0f, a, LD, "t", NULL), 0);
-    assert_int_equal(lac_try_sgemm(NULL, 0, 0, M, N, K, 2.0f, a, LD, b, LD, -1.0f, c, LD, "t", NULL), 0);
-    assert_int_equal(lac_try_sgemv(ctx, 0, LD, LD, 1, a, LD, b, -1, 0, c, 2, "t", NULL), 0);
+    assert_int_equal(try_sgemm(ctx, 0, 0, M, N, K, 2.0f, a, LD, b, LD, -1.0f, c, LD, "t", NULL), 0);
+    assert_int_equal(try_sgemm(ctx, 0, 0, M, N, K, 2.0f, a, LD, b, LD, -1.0f, a, LD, "t", NULL), 0);
+    assert_int_equal(try_sgemm(NULL, 0, 0, M, N, K, 2.0f, a, LD, b, LD, -1.0f, c, LD, "t", NULL), 0);
+    assert_int_equal(try_sgemv(ctx, 0, LD, LD, 1, a, LD, b, -1, 0, c, 2), 0);
     lac_interpose_timing_end(ctx);
     lac_interpose_timing_end(NULL);
     assert_memory_equal(c, before, sizeof c);

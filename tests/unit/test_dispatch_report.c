@@ -3,7 +3,7 @@
  * What the library tells: verbose lines, comparisons, statistics at exit; and that it is silent unless asked.
  */
 #include "unit_support.h"
-#include "api/interpose.h"
+#include "../interpose_calls.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,8 +106,8 @@ static void test_exec_lines_of_other_entries(void **state)
     lac_plan_free(plan);
     fill(1);
     unit_expect(lac_ctx_set(ctx, "sparse_margin", "900"), LAC_OK, "bias"); /* on any machine */
-    int computed = lac_try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, w, N, s, K, 0.0f, out, N,
-                                 "sgemm_", (const void *)(uintptr_t)test_exec_line);
+    int computed = try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, N, M, K, 1.0f, w, N, s, K, 0.0f, out, N,
+                             "sgemm_", (const void *)(uintptr_t)test_exec_line);
     const char *log = unit_log();
     assert_int_equal(computed, 0);
     assert_string_equal(field(log, 3), "sgemm_");
@@ -129,10 +129,17 @@ static void test_exec_line_of_rows(void **state)
         for (int k = 0; k < K; k++) transposed[k * M + i] = s[i * K + k];
     for (int turn = 0; turn < 2; turn++) {
         memset(out, 0x7f, sizeof out);
-        assert_int_equal(lac_try_sgemm_rows(ctx, turn ? LAC_TRANS : LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f,
-                                            turn ? transposed : s, turn ? M : K, w, N, 0.0f, out, N,
-                                            "cblas_sgemm", NULL),
-                         1);
+        lac_gemm_args_t call = {.m = M,
+                                .n = N,
+                                .k = K,
+                                .a = {turn ? transposed : s, turn ? 1 : K, turn ? M : 1},
+                                .b = {w, N, 1},
+                                .c = out,
+                                .crs = N,
+                                .ccs = 1,
+                                .symbol = "cblas_sgemm"};
+        assert_int_equal(try_gemm(ctx, &call), 1);
+        assert_int_equal(try_gemm(NULL, &call), 0);
         const char *log = unit_log();
         assert_string_equal(field(log, 6), turn ? "TN" : "NN");
         assert_string_equal(field(log, 7), "4");
@@ -145,9 +152,6 @@ static void test_exec_line_of_rows(void **state)
                 assert_true(fabs(sum - (double)out[i * N + j]) <= 1e-4 * (1.0 + fabs(sum)));
             }
     }
-    assert_int_equal(lac_try_sgemm_rows(NULL, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, s, K, w, N, 0.0f,
-                                        out, N, "cblas_sgemm", NULL),
-                     0);
     lac_ctx_free(ctx);
 }
 
