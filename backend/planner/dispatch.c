@@ -161,24 +161,20 @@ static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
     return status == LAC_ERR_MEMORY && choice->route->role == LAC_ROLE_SPARSE && !asked_for;
 }
 
-/* Runs the choice; where it gives up or lacks memory, the dense route serves, here or in the caller's own
- * BLAS.
- */
-static lac_status_t run_choice(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
-                               lac_request_t *request, lac_choice_t *choice)
+/* What came of a run. Where it gave up or lacked memory, the dense route serves, here or in the caller's own
+ * BLAS; the choice then says so. */
+static lac_status_t accept(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_request_t *request,
+                           lac_choice_t *choice, lac_status_t status, const lac_outcome_t *out)
 {
-    lac_outcome_t out = {false, -1.0, -1.0, NULL};
-    lac_why_t why = LAC_WHY_DENSER;
-    lac_status_t status = choice->route->run(choice->route, ctx->exec, p, &out);
-    if (lacks_memory(status, choice)) {
-        why = LAC_WHY_NO_ROOM;
+    bool no_room = lacks_memory(status, choice);
+    if (status && !no_room) return status;
+    if (no_room)
         lac_clear_error();
-    } else {
-        if (status) return status;
-        if (site) lac_history_learn(ctx, site, p, choice, &out);
-        request->bits = out.bits;
-        if (!out.declined) return LAC_OK;
-    }
+    else if (site)
+        lac_history_learn(ctx, site, p, choice, out);
+    request->bits = no_room ? NULL : out->bits;
+    if (!no_room && !out->declined) return LAC_OK;
+    lac_why_t why = no_room ? LAC_WHY_NO_ROOM : LAC_WHY_DENSER;
     if (!request->may_decline) return run_dense(ctx, p, why, choice);
     request->declined = true;
     choice->why = why;
@@ -239,12 +235,32 @@ void lac_dispatch_forwarded(lac_ctx_t *ctx)
     lac_history_timed(ctx, site, &p, site->dense_row, predicted_us(ctx, &p, site->dense_row), took);
 }
 
-/* Runs or declines what was chosen, and tells the site and the user. */
+/* Which part of the epilogue is done once `route` has run. Bits of what is not finished are no use. */
+static void close_epilogue(const lac_problem_t *p, lac_request_t *request, const lac_route_t *route)
+{
+    if (!p->epilogue.any) return;
+    request->epilogue_done = !request->declined && lac_route_fuses_epilogue(route, p);
+    if (!request->epilogue_done) request->bits = NULL;
+}
+
+/* What a timed call teaches: the chosen route took so long; or it gave up, and the time until then was lost:
+ * all of it, where the caller's BLAS serves. A call that failed teaches nothing. */
+static void learn_time(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, const lac_choice_t *choice,
+                       double took_us, bool gave_up, bool declined)
+{
+    bool charged = ctx->learned.charge_us > 0.0;
+    double instead_us = charged ? ctx->learned.instead_us : site->dense_us;
+    if (charged || gave_up) lac_timing_settle(ctx, took_us, declined ? 0.0 : instead_us);
+    if (!gave_up) lac_history_timed(ctx, site, p, choice->row, predicted_us(ctx, p, choice->row), took_us);
+}
+
+/* Runs what was chosen, or declines where that gives up, and tells the site and the user. */
 static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_request_t *request,
                           lac_choice_t *choice)
 {
     lac_shadow_t shadow = {0};
     lac_problem_t product;
+    lac_outcome_t out = {false, -1.0, -1.0, NULL};
     const lac_route_t *decided = choice->route;
     bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
     if (compared) { /* products are compared, not what follows */
@@ -252,29 +268,24 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
         product.epilogue.any = product.epilogue.bits = false;
         p = &product;
     }
+
     bool learns = site && lac_timing_every_call(ctx), clocked = lac_device_timing_begin(ctx, site, choice);
-    bool timed = compared || lac_report_wanted(&ctx->policy) || learns;
-    double begin = timed ? ctx->now_us() : 0.0;
-    lac_status_t status = run_choice(ctx, site, p, request, choice);
-    double took = timed ? ctx->now_us() - begin : 0.0;
+    bool timed = compared || learns || lac_report_wanted(&ctx->policy);
+    double begin_us = timed ? ctx->now_us() : 0.0;
+    lac_status_t status = decided->run(decided, ctx->exec, p, &out);
+    status = accept(ctx, site, p, request, choice, status, &out);
+    double took_us = timed ? ctx->now_us() - begin_us : 0.0;
     bool gave_up = choice->route != decided || request->declined;
-    request->epilogue_done =
-        p->epilogue.any && !request->declined && lac_route_fuses_epilogue(choice->route, p);
-    if (p->epilogue.any && !request->epilogue_done)
-        request->bits = NULL; /* they are of what is not finished */
+
+    close_epilogue(p, request, choice->route);
     if (clocked) lac_device_timing_end(ctx, status || gave_up ? NULL : site, p, choice);
+    if (learns && !status) learn_time(ctx, site, p, choice, took_us, gave_up, request->declined);
     if (gave_up && request->decision) /* the record names what ran */
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, choice, request->decision);
-    if (learns && ctx->learned.charge_us > 0.0)
-        lac_timing_settle(ctx, took, request->declined ? 0.0 : ctx->learned.instead_us);
-    else if (learns && gave_up)
-        lac_timing_settle(ctx, took, request->declined ? 0.0 : site->dense_us);
-    if (!status && learns && !gave_up)
-        lac_history_timed(ctx, site, p, choice->row, predicted_us(ctx, p, choice->row), took);
     if (request->declined) decline(ctx, site, request);
-    if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, choice, took);
+    if (compared && !status && !request->declined) lac_shadow_end(ctx, &shadow, p, request, choice, took_us);
     lac_shadow_free(&shadow);
-    if (!status) lac_report_call(ctx, site, p, request, choice, took);
+    if (!status) lac_report_call(ctx, site, p, request, choice, took_us);
     return status;
 }
 
