@@ -277,16 +277,20 @@ static bool asks_for_bits(const lac_ctx_t *ctx, const lac_epilogue_t *e)
     return e->formats && by_rows && ctx->backend->scan_bits;
 }
 
+/* What passes the activation lies above it; NaN: everything passes. */
+static float limit_of(const lac_epilogue_t *e)
+{
+    if (e->act == LAC_ACT_NONE) return NAN;
+    return e->act == LAC_ACT_RELU ? 0.0f : e->threshold;
+}
+
 static lac_epilogue_args_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_obj_t *c)
 {
-    bool all = e->act == LAC_ACT_NONE;
-    return (lac_epilogue_args_t){.any = !all || e->bias,
+    return (lac_epilogue_args_t){.any = e->act != LAC_ACT_NONE || e->bias,
                                  .bias = e->bias,
                                  .bias_per_row = e->bias_per_row,
                                  .magnitude = e->act == LAC_ACT_MAGNITUDE,
-                                 .limit = all                      ? NAN
-                                          : e->act == LAC_ACT_RELU ? 0.0f
-                                                                   : e->threshold,
+                                 .limit = limit_of(e),
                                  .bits = asks_for_bits(ctx, e),
                                  .bits_transposed = c->trans == LAC_TRANS};
 }
@@ -299,10 +303,16 @@ static lac_status_t run_epilogue(const lac_ctx_t *ctx, const lac_problem_t *p)
 /* The formats that these bits ask for; their memory serves again. */
 static unsigned formats_of(unsigned bits)
 {
-    return (bits & LAC_META_CSR ? 1u << LAC_FORMAT_CSR : 0) |
-           (bits & LAC_META_CSC ? 1u << LAC_FORMAT_CSC : 0) |
-           (bits & LAC_META_BITMASK ? 1u << LAC_FORMAT_BITS : 0) |
-           (bits & LAC_META_ACTIVE ? 1u << LAC_FORMAT_ACTIVE : 0);
+    static const struct {
+        unsigned bit, format;
+    } asked[] = {{LAC_META_CSR, LAC_FORMAT_CSR},
+                 {LAC_META_CSC, LAC_FORMAT_CSC},
+                 {LAC_META_BITMASK, LAC_FORMAT_BITS},
+                 {LAC_META_ACTIVE, LAC_FORMAT_ACTIVE}};
+    unsigned formats = 0;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        if (bits & asked[i].bit) formats |= 1u << asked[i].format;
+    return formats;
 }
 
 /* What was measured of an output stands until its owner says otherwise, as what is attached does. bits: of

@@ -126,7 +126,8 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
     branch.rows = estimate->right ? p->k : p->m;
     branch.cols = estimate->right ? p->n : p->k;
     lac_status_t status = ctx->backend->device->branch(ctx->exec, &branch);
-    return !status ? 1 : branch.touched ? -1 : 0;
+    if (!status) return 1;
+    return branch.touched ? -1 : 0;
 }
 
 int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,

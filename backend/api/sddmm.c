@@ -86,10 +86,11 @@ static bool meets_operand(const lac_obj_t *obj, const lac_obj_t *written)
         const lac_format_data_t *format =
             trusted & 1u << i ? lac_meta_format(obj->meta, (lac_format_t)i) : NULL;
         if (!format) continue;
-        int64_t majors = i == LAC_FORMAT_CSR ? obj->m + 1 : i == LAC_FORMAT_CSC ? obj->n + 1 : 0;
+        const int64_t pointers[LAC_FORMAT_COUNT] = {
+            [LAC_FORMAT_CSR] = obj->m + 1, [LAC_FORMAT_CSC] = obj->n + 1};
         int64_t per_entry = i == LAC_FORMAT_ACTIVE ? obj->m : 1;
         int64_t words = i == LAC_FORMAT_BITS ? obj->m * ((obj->n + 63) / 64) : 0;
-        if (meets_indices(format, majors, written) ||
+        if (meets_indices(format, pointers[i], written) ||
             meets(format->bits, words, sizeof *format->bits, written) ||
             meets(format->val, format->count * per_entry, sizeof *format->val, written))
             return true;

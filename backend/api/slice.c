@@ -84,12 +84,11 @@ static lac_status_t find_format(const call_t *c, lac_slicing_t *s)
     lac_status_t status = LAC_OK;
     if (meta) status = c->ctx->backend->slicer->format(c->ctx->exec, s, &s->format);
     if (status) return status;
+    if (!s->format && meta && meta->generation > 1)
+        return lac_fail(LAC_ERR_STALE, "a.meta: was touched; attach %s again, or scan and freeze", format);
     if (!s->format)
-        return meta && meta->generation > 1
-                   ? lac_fail(LAC_ERR_STALE, "a.meta: was touched; attach %s again, or scan and freeze",
-                              format)
-                   : lac_fail(LAC_ERR_EMPTY, "a.meta: %s that stands for it; attach %s, or scan and freeze",
-                              meta ? "holds no format" : "is NULL: there is none", format);
+        return lac_fail(LAC_ERR_EMPTY, "a.meta: %s that stands for it; attach %s, or scan and freeze",
+                        meta ? "holds no format" : "is NULL: there is none", format);
     if (!s->val && !s->homogeneous) s->val = s->format->val;
     return check_space(c->ctx, "options.val", s->val);
 }

@@ -424,7 +424,8 @@ bool lac_report_wanted(const lac_policy_t *policy)
 
 static char letter(lac_inc_t rs, lac_inc_t cs)
 {
-    return cs == 1 ? 'N' : rs == 1 ? 'T' : 'G';
+    if (cs == 1) return 'N';
+    return rs == 1 ? 'T' : 'G';
 }
 
 /* The module and offset of the calling instruction. */

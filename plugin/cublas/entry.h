@@ -39,18 +39,28 @@ static inline bool call_begin(call_t *call, exported_symbol_t *symbol, const voi
     return call->next_fn->found.forward_only ? passed_on(call, LAC_PASS_VENDOR) : true;
 }
 
-/* FORWARD(ask, type, arguments): the call as it came. */
+/* FORWARD(call, type, arguments): the call as it came. */
 #define FORWARD(call, type, ...)                                                                             \
-    ((call)->capture_lost                                                                                    \
-         ? CUBLAS_EXECUTION_FAILED                                                                           \
-         : (calls_in_progress++,                                                                             \
-            served(call, (call)->next_fn->found.fn ? ((type *)(call)->next_fn->found.fn)(__VA_ARGS__)        \
-                                                   : CUBLAS_NOT_INITIALIZED)))
-static inline int served(const call_t *call, int status)
+    (forward_begin(call) ? forward_end(call, ((type *)(call)->next_fn->found.fn)(__VA_ARGS__))               \
+                         : forward_error(call))
+
+static inline bool forward_begin(const call_t *call)
+{
+    bool can = call->next_fn->found.fn && !call->capture_lost;
+    calls_in_progress += can;
+    return can;
+}
+
+static inline int forward_end(const call_t *call, int status)
 {
     calls_in_progress--;
     if (call->timed) stream_context_served(call->timed);
     return status;
+}
+
+static inline int forward_error(const call_t *call)
+{
+    return call->capture_lost ? CUBLAS_EXECUTION_FAILED : CUBLAS_NOT_INITIALIZED;
 }
 
 /* The place of the call, entered; NULL, and why, where it has none. */
