@@ -5,6 +5,7 @@
 #include "fake_cublas.h"
 #include "cublas/shapes.h"
 
+#include <execinfo.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,6 +75,22 @@ static void test_sgemm(void **state)
         assert_int_equal(take().calls, 0);
         check(ta, tb, alpha, beta, was, NULL);
     }
+}
+
+/* From the intercepted symbol to the launch there are at most 9 stack frames: these, and in the CUDA backend
+ * the route's choice of a launcher and the launcher. */
+static void test_few_frames(void **state)
+{
+    (void)state;
+    const float one = 1.0f, zero = 0.0f;
+    void *frame[64];
+    begin();
+    int here = backtrace(frame, 64);
+    assert_int_equal(cublasSgemm_v2(handle_memory, 0, 0, M, N, K, &one, a, LD, b, LD, &zero, d, LD), 0);
+    assert_int_equal(take().calls, 0);
+    const int *frames = fake_symbol("liblacuna_cuda.so", "stub_frames");
+    assert_non_null(frames);
+    assert_in_range(*frames - here, 2, 9 - 2);
 }
 
 /* What a factor of 0 stands before is not read: not a NaN of it shows. */
@@ -372,6 +389,7 @@ int main(void)
     setenv("LACUNA_BACKEND", "event", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sgemm),
+        cmocka_unit_test(test_few_frames),
         cmocka_unit_test(test_factors_of_zero),
         cmocka_unit_test(test_strided),
         cmocka_unit_test(test_batched_is_left),
