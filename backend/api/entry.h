@@ -28,13 +28,6 @@ static inline void lac_leave(const lac_ctx_t *ctx, int token)
     if (ctx->backend->leave) ctx->backend->leave(ctx->exec, token);
 }
 
-/* Runs what was described as lac_gemm_ex does; request->route is set by lac_read_call. */
-lac_status_t lac_run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_opts_t *settings,
-                          lac_request_t *request, lac_call_opts_t *call);
-
-/* The members of a caller's lac_call_opts_t that its size says are there; the rest zero. Errors: VALUE. */
-lac_status_t lac_read_call(const lac_call_opts_t *call, lac_call_opts_t *copy, const char **route);
-
 /* Registered operands, for the entries of drop-in libraries. */
 
 /* The registered operands of a call in progress; NULL: none. */

@@ -97,32 +97,38 @@ lac_status_t lac_describe_call(lac_ctx_t *ctx, lac_space_t scalars, const float 
 
 lac_status_t lac_read_call(const lac_call_opts_t *call, lac_call_opts_t *copy, const char **route)
 {
-    bool accepted = true;
-    *copy = (lac_call_opts_t){0};
+    bool accepted = true, whole = call && call->size >= sizeof *copy;
+    *copy = whole ? *call : (lac_call_opts_t){0};
     *route = NULL;
     if (!call) return LAC_OK;
     if (call->size < offsetof(lac_call_opts_t, route) + sizeof call->route)
         return lac_fail(LAC_ERR_VALUE, "call.size: is %zu; set it to sizeof(lac_call_opts_t)", call->size);
     /* Half a pointer is none: an older, smaller structure ends between members. */
     size_t size = call->size / sizeof(void *) * sizeof(void *);
-    memcpy(copy, call, size < sizeof *copy ? size : sizeof *copy);
+    if (!whole) memcpy(copy, call, size);
     if (copy->route) *route = lac_policy_backend(copy->route, &accepted);
     if (!accepted) return lac_fail(LAC_ERR_VALUE, "call.route: '%.64s' is no backend", copy->route);
+    if (!(copy->density_limit >= 0.0 && copy->density_limit <= 1.0))
+        return lac_fail(LAC_ERR_VALUE, "call.density_limit: is %g; expected 0 to 1", copy->density_limit);
     return LAC_OK;
 }
 
-lac_status_t lac_run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_opts_t *settings,
-                          lac_request_t *request, lac_call_opts_t *call)
+/* Runs what was described; request->route is set by read_call. */
+static inline lac_status_t run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_call_opts_t *settings,
+                                    lac_request_t *request, lac_call_opts_t *call)
 {
     request->symbol = settings->symbol ? settings->symbol : "lac_gemm";
     request->decision = settings->decision;
     request->caller = settings->caller;
     request->may_decline = settings->may_decline;
+    request->density_limit = settings->density_limit;
     int token = lac_enter(ctx);
     lac_status_t status = lac_dispatch(ctx, p, request);
     lac_leave(ctx, token);
     if (call && call->size >= offsetof(lac_call_opts_t, declined) + sizeof call->declined)
         call->declined = request->declined;
+    if (call && call->size >= offsetof(lac_call_opts_t, density) + sizeof call->density)
+        call->density = request->density;
     return status;
 }
 
@@ -350,7 +356,7 @@ lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj
     p.epilogue = describe(ctx, &e, c);
     p.account.epilogue_us = pass_us(ctx, &p);
     if (p.epilogue.any) p.account.site_bits |= LAC_SITE_EPILOGUE;
-    status = lac_run_call(ctx, &p, &settings, &request, call);
+    status = run_call(ctx, &p, &settings, &request, call);
     if (status || request.declined) return status;
     if (c->meta) lac_meta_renew(c->meta, formats_of(e.formats));
     int token = lac_enter(ctx);

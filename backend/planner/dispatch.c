@@ -120,9 +120,14 @@ static bool is_trial(const lac_choice_t *choice)
 
 /* A scan may stop where its operand turns out too full, unless the route is forced or its density is a fact.
  */
-static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice_t *choice, bool forced)
+static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice_t *choice, bool forced,
+                      double asked)
 {
     lac_side_t side = choice->route->side;
+    if (asked > 0.0) {
+        p->terms.density_limit = asked;
+        return;
+    }
     if (forced || !site || side == LAC_SIDE_NONE || is_trial(choice)) return; /* a trial finds out */
     double limit = side == LAC_SIDE_LEFT ? site->left.break_even : site->right.break_even;
     double chosen_at = CHOSEN_MARGIN * (side == LAC_SIDE_LEFT ? p->a.density : p->b.density);
@@ -168,11 +173,11 @@ static lac_status_t accept(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t
 {
     bool no_room = lacks_memory(status, choice);
     if (status && !no_room) return status;
-    if (no_room)
-        lac_clear_error();
-    else if (site)
-        lac_history_learn(ctx, site, p, choice, out);
+    if (no_room) lac_clear_error();
+    bool by_caller = out->declined && request->density_limit > 0.0; /* says nothing of what pays */
+    if (!no_room && site && !by_caller) lac_history_learn(ctx, site, p, choice, out);
     request->bits = no_room ? NULL : out->bits;
+    if (!no_room && !ctx->backend->asynchronous) request->density = out->density;
     if (!no_room && !out->declined) return LAC_OK;
     lac_why_t why = no_room ? LAC_WHY_NO_ROOM : LAC_WHY_DENSER;
     if (!request->may_decline) return run_dense(ctx, p, why, choice);
@@ -294,6 +299,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     const char *wanted = wanted_route(&ctx->policy, request->route);
     request->declined = request->epilogue_done = false;
     request->bits = NULL;
+    request->density = -1.0;
     ctx->forwarded = NULL;
     ctx->learned.charge_us = 0.0; /* a trial of which nobody said what it took counts for its worst */
     apply_policy(&ctx->policy, p);
@@ -313,7 +319,7 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     if (request->decision)
         lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, request->decision);
     bool forced = wanted && choice.why == LAC_WHY_FORCED;
-    set_limit(p, site, &choice, forced);
+    set_limit(p, site, &choice, forced, request->density_limit);
     if (!leaves_to_caller(ctx, &choice, request, forced)) return serve(ctx, site, p, request, &choice);
 
     lac_outcome_t unseen = {false, -1.0, -1.0, NULL};

@@ -20,6 +20,8 @@ typedef struct lac_request {
     bool untried;     /* the route is for more than this call: no trials                                    */
     bool declined;    /* out                                                */
     bool epilogue_done;   /* out: what p->epilogue says is done too; else it is left to the caller  */
+    double density_limit; /* 0: by the site                                     */
+    double density;       /* out: counted by the run; negative: not             */
     const uint64_t *bits; /* out: those of c that p->epilogue asks for, once all of it is done; or NULL */
 } lac_request_t;
 

@@ -26,6 +26,12 @@ lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side)
     return s;
 }
 
+int64_t lac_sided_limit(const lac_problem_t *p, const lac_sided_t *s)
+{
+    double limit = p->terms.density_limit;
+    return limit < 0 ? -1 : (int64_t)(limit * (double)s->m * (double)s->k);
+}
+
 lac_w_layout_t lac_sided_w_layout(const lac_problem_t *p, const lac_sided_t *s)
 {
     if (s->wcs == 1 || s->n == 1) return s->wcs == 1 || s->wrs != 1 ? LAC_W_ROWS : LAC_W_COLS;

@@ -25,6 +25,16 @@ typedef struct lac_sided {
 
 lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side);
 
+/* Nonzeros of S beyond which a run gives up before it writes to c; negative: none. */
+int64_t lac_sided_limit(const lac_problem_t *p, const lac_sided_t *s);
+
+/* True, once so many were counted, where that is beyond such a limit: the run sets out->declined and returns.
+ */
+static inline bool lac_exceeds(int64_t limit, int64_t nonzeros)
+{
+    return limit >= 0 && nonzeros > limit;
+}
+
 /* How W's slices lie in memory. */
 typedef enum lac_w_layout {
     LAC_W_ROWS,   /* W[k, :] is contiguous: row gather                                   */

@@ -51,6 +51,11 @@ typedef struct lac_call_opts {
     lac_space_t scalars;      /* where alpha and beta lie. LAC_DEVICE: both on the context's device, read when
                                  the product runs, so that a recording takes what they hold then       */
     int reserved;
+    double density_limit; /* a sparse route that counts a larger fraction of nonzeros gives up before it
+                             writes C, and the dense route serves (with may_decline: the call is declined); 0:
+                             the library's own limit. On a device nothing is counted */
+    double density;       /* out: the fraction of nonzeros that the route counted in its sparse operand;
+                             negative: it counted none                                                       */
 } lac_call_opts_t;
 
 /* C := beta C + alpha op(A) op(B). A sparse-only operand makes it SpMM; an attached active list, the indexed

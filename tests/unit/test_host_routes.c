@@ -160,15 +160,13 @@ static void expect_counted(const fixture_t *f, const shape_t *shape, const lac_o
         fail_msg("%s: active k %g, expected %g", f->what, out->k_active, active);
 }
 
-/* What a run holds: its workspace, which is a quarter larger than was asked for, and the bitmask, which is
- * its route's own. A list of events begins with room for more than there are. */
-static void expect_held(const fixture_t *f, const lac_route_t *route, size_t said, size_t others)
+/* What a run holds: its workspace, which is a quarter larger than was asked for, and the formats that it made
+ * and that stay with the operand. */
+static void expect_held(const fixture_t *f, size_t said, size_t others)
 {
-    const bool bits = strcmp(route->name, "bitmask") == 0, lists = strcmp(route->name, "event") == 0;
     const double work = (double)lac_backend_host.bytes(&f->exec) / 1.25,
-                 held = work + (bits ? (double)(lac_meta_bytes(f->meta) - others) : 0.0);
-    if (!(held >= 0.95 * (double)said - BYTES_SLACK &&
-          held <= (lists ? 1.4 : 1.05) * (double)said + BYTES_SLACK))
+                 held = work + (double)(lac_meta_bytes(f->meta) - others);
+    if (!(held >= 0.95 * (double)said - BYTES_SLACK && held <= 1.05 * (double)said + BYTES_SLACK))
         fail_msg("%s: holds %.0f bytes, and said %zu", f->what, held, said);
 }
 
@@ -201,11 +199,11 @@ static int for_each(lac_ctx_t *ctx, int threads, check_fn check)
 static void check_run(fixture_t *f, const shape_t *shape, const source_t *source, const lac_route_t *route)
 {
     const size_t said = route->bytes(route, &f->p);
-    const size_t others = source->scanned == LAC_META_BITMASK ? 0 : lac_meta_bytes(f->meta);
+    const size_t others = lac_meta_bytes(f->meta);
     const lac_outcome_t out = run(f, route);
     expect_counted(f, shape, &out);
     expect_product(f, shape, source);
-    expect_held(f, route, said, others);
+    expect_held(f, said, others);
 }
 
 static void test_counted_and_held(void **state)
@@ -215,12 +213,11 @@ static void test_counted_and_held(void **state)
 
 static int limited;
 
-/* Just under what there is, it gives up before it writes; from there on it does not. A format was counted
- * when it was made, and has no limit. */
+/* Just under what there is, it gives up before it writes, wherever its nonzeros come from; from there on it
+ * does not. */
 static void check_limit(fixture_t *f, const shape_t *shape, const source_t *source, const lac_route_t *route)
 {
     const double elements = (double)shape->m * (double)shape->k;
-    if (source->scanned) return;
     for (lac_dim_t e = 0; e < shape->m * shape->n; e++) f->c[e] = NAN;
     f->p.terms.density_limit = ((double)f->nnz - 0.5) / elements;
     if (!run(f, route).declined) fail_msg("%s: does not give up", f->what);

@@ -4,6 +4,7 @@
 #include "formats.h"
 #include "base/status.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -181,6 +182,25 @@ bool lac_format_at_hand(const lac_operand_t *x, lac_format_t which)
     bool copy = which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T;
     bool buildable = copy ? x->dt == LAC_F32 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
     return x->frozen && x->buf && buildable;
+}
+
+size_t lac_format_bytes(const lac_operand_t *x, lac_format_t which)
+{
+    if (x->formats & 1u << which || !x->meta || !lac_format_at_hand(x, which)) return 0;
+    double m = (double)x->meta->m, n = (double)x->meta->n,
+           nonzeros = x->density < 0 ? 0.0 : x->density * m * n;
+    bool columns = which == LAC_FORMAT_CSC || which == LAC_FORMAT_BITS_T;
+    double majors = columns ? n : m, words = ceil((columns ? m : n) / 64.0);
+    switch (which) {
+    case LAC_FORMAT_PACKED:
+    case LAC_FORMAT_PACKED_T:
+        return (size_t)(m * n * 4.0);
+    case LAC_FORMAT_BITS:
+    case LAC_FORMAT_BITS_T:
+        return (size_t)((majors * words + majors + 1.0) * 8.0 + (nonzeros + 16.0) * 4.0);
+    default:
+        return (size_t)((majors + 1.0) * 8.0 + nonzeros * 8.0 + 64.0);
+    }
 }
 
 lac_status_t lac_format_ensure(lac_exec_t *exec, const lac_operand_t *x, int threads, lac_format_t which,

@@ -40,6 +40,9 @@ bool lac_csr_to_csc_applies(const lac_operand_t *x, lac_format_t which);
 lac_status_t lac_csr_to_csc(lac_exec_t *exec, const lac_format_data_t *from, int64_t majors, int64_t minors,
                             int threads, lac_format_data_t *to);
 
+/* Bytes that lac_format_ensure would add to the operand's metadata, by its density; 0 where it stands. */
+size_t lac_format_bytes(const lac_operand_t *x, lac_format_t which);
+
 /* The nonzeros of a dense buffer, found in one reading. */
 
 /* True where reading once is worth the copy of what is found: contiguous rows, more than caches hold. */

@@ -52,12 +52,16 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
            (parts > 1 ? machine->fork_join_us : 0);
 }
 
+/* Of W by columns, where it lies otherwise. */
+static size_t transposed_bytes(const lac_sided_t *s)
+{
+    return s->wrs == 1 ? 0 : (size_t)s->k * (size_t)s->n * sizeof(float);
+}
+
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double elements = (double)s.m * (double)s.k, density = s.s->density < 0 ? 0 : s.s->density;
-    size_t format = (size_t)(elements * (0.125 + 4.0 * density)) + (size_t)s.m * 8;
-    return format + (s.wrs == 1 ? 0 : (size_t)s.k * (size_t)s.n * sizeof(float));
+    return lac_format_bytes(s.s, format_of(&s)) + transposed_bytes(&s);
 }
 
 static void product_part(void *arg, int part, int parts)
@@ -80,10 +84,11 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_status_t status = lac_format_ensure(exec, s.s, p->settings.threads, format_of(&s), &format);
     if (status) return status;
     if (!format) return lac_fail(LAC_ERR_INTERNAL, "bitmask: the format went away");
+    if (lac_exceeds(lac_sided_limit(p, &s), format->count)) return (out->declined = true), LAC_OK;
     g.bits = (lac_bits_t){s.m, s.k, (s.k + 63) / 64, format->bits, format->ptr, format->val};
     out->density = (double)format->count / ((double)s.m * (double)s.k);
     if (s.wrs != 1) {
-        float *transposed = lac_work(exec, LAC_WORK_B, (size_t)s.k * (size_t)s.n * sizeof *transposed);
+        float *transposed = lac_work(exec, LAC_WORK_B, transposed_bytes(&s));
         if (!transposed) return LAC_ERR_MEMORY;
         exec->kernels->transpose_f32(s.w->buf, s.k, 0, s.n, s.wrs, s.wcs, transposed, s.k);
         g.w = transposed;

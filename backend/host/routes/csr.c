@@ -86,15 +86,38 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     return machine->route_us + serial / parts + (parts > 1 ? 2.0 * machine->fork_join_us : 0);
 }
 
+/* Workspace, as `bytes` says and as a run takes it: a thread's packed panels, W transposed, CSR of this call.
+ */
+static int64_t panel_stride(const lac_sided_t *s)
+{
+    return (lac_csr_scratch(s->k) + 15) / 16 * 16;
+}
+static size_t panel_bytes(const lac_sided_t *s, int parts)
+{
+    return (size_t)parts * (size_t)panel_stride(s) * sizeof(float);
+}
+static size_t transposed_bytes(const lac_problem_t *p, const lac_sided_t *s)
+{
+    return turns(p, s) ? (size_t)s->k * (size_t)s->n * sizeof(float) : 0;
+}
+static size_t pointer_bytes(const lac_sided_t *s)
+{
+    return (size_t)(s->m + 2) * sizeof(int64_t);
+}
+static size_t entry_bytes(int64_t count)
+{
+    return (size_t)count * (sizeof(int32_t) + sizeof(float)) + 16;
+}
+
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double nonzeros = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
-    size_t total = (size_t)p->settings.threads * (size_t)lac_csr_scratch(s.k) * sizeof(float);
-    if (lac_rows_source(&s) != LAC_ROWS_FORMAT) total += (size_t)(nonzeros * 8.0) + (size_t)s.m * 8;
-    if (turns(p, &s) || lac_sided_w_layout(p, &s) == LAC_W_PACKED)
-        total += (size_t)s.k * (size_t)s.n * sizeof(float);
-    return total;
+    int64_t nonzeros = (int64_t)ceil(s.s->density * (double)s.m * (double)s.k);
+    size_t rows = lac_rows_source(&s) == LAC_ROWS_FORMAT ? lac_format_bytes(s.s, lac_sided_by_rows(&s))
+                                                         : pointer_bytes(&s) + entry_bytes(nonzeros);
+    bool copies = lac_sided_w_layout(p, &s) == LAC_W_PACKED;
+    return rows + panel_bytes(&s, p->settings.threads) + transposed_bytes(p, &s) +
+           (copies ? lac_format_bytes(s.w, lac_sided_k_major(&s)) : 0);
 }
 
 static void transpose_part(void *arg, int part, int parts)
@@ -139,7 +162,7 @@ static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
         if (status || !copy) return status;
         g->w = copy->val;
     } else if (turns(g->p, s)) {
-        g->transposed = lac_work(exec, LAC_WORK_B, (size_t)s->k * (size_t)s->n * sizeof *g->transposed);
+        g->transposed = lac_work(exec, LAC_WORK_B, transposed_bytes(g->p, s));
         if (!g->transposed) return LAC_ERR_MEMORY;
         lac_parallel(parts, transpose_part, g);
         g->w = g->transposed;
@@ -158,10 +181,11 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     lac_rows_t rows;
     double elements = (double)s.m * (double)s.k, wake = exec->machine->fork_join_us;
     double expected = s.s->density * elements;
-    int64_t limit = p->terms.density_limit < 0 ? -1 : (int64_t)(p->terms.density_limit * elements);
+    int64_t limit = lac_sided_limit(p, &s);
     int parts = lac_host_parts(p->settings.threads, prepare_us(&s, exec->machine, expected), wake);
     lac_status_t status = lac_rows_gather(exec, &s, parts, limit, &rows, &out->declined);
     if (status || out->declined) return status;
+    if (lac_exceeds(limit, rows.ptr[s.m])) return (out->declined = true), LAC_OK;
     out->density = (double)rows.ptr[s.m] / elements;
 
     product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .rows = &rows};
@@ -169,8 +193,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
         lac_host_parts(p->settings.threads, product_us(p, &s, exec->machine, out->density * elements), wake);
     if ((status = choose_w(exec, &g, parts))) return status;
     g.cut_columns = g.by_rows && s.n >= 64 * parts;
-    g.scratch_stride = (lac_csr_scratch(s.k) + 15) / 16 * 16;
-    g.scratch = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)g.scratch_stride * sizeof *g.scratch);
+    g.scratch_stride = panel_stride(&s);
+    g.scratch = lac_work(exec, LAC_WORK_ACC, panel_bytes(&s, parts));
     if (!g.scratch) return LAC_ERR_MEMORY;
     lac_parallel(parts, product_part, &g);
     return LAC_OK;
@@ -222,7 +246,7 @@ static void fill_part(void *arg, int part, int parts)
 /* Row pointers in one buffer, entries in another: the pointers are known before the entries' number is. */
 static bool entries(lac_exec_t *exec, fill_t *f, int64_t count)
 {
-    char *memory = lac_work(exec, LAC_WORK_ROWS, (size_t)count * 8 + 16);
+    char *memory = lac_work(exec, LAC_WORK_ROWS, entry_bytes(count));
     f->idx = (int32_t *)(void *)memory;
     f->val = memory ? (float *)(void *)(memory + (size_t)count * sizeof *f->idx) : NULL;
     return memory;
@@ -232,7 +256,7 @@ static lac_status_t scan(lac_exec_t *exec, const lac_sided_t *s, int threads, in
                          bool *exceeded)
 {
     fill_t f = {.kernels = exec->kernels, .s = s};
-    f.ptr = lac_work(exec, LAC_WORK_EVENTS, (size_t)(s->m + 1) * sizeof *f.ptr);
+    f.ptr = lac_work(exec, LAC_WORK_EVENTS, pointer_bytes(s));
     if (!f.ptr) return LAC_ERR_MEMORY;
     f.ptr[0] = 0;
     lac_parallel(threads, count_part, &f);
@@ -249,10 +273,10 @@ static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_sided_t *s, const lac
                                lac_rows_t *rows)
 {
     fill_t f = {.s = s};
-    f.ptr = lac_work(exec, LAC_WORK_EVENTS, (size_t)(s->m + 2) * sizeof *f.ptr);
+    f.ptr = lac_work(exec, LAC_WORK_EVENTS, pointer_bytes(s));
     if (!f.ptr || !entries(exec, &f, by_k->count)) return LAC_ERR_MEMORY;
     int64_t *place = f.ptr + 1; /* place[i] counts, then walks from the row's start to its end */
-    memset(f.ptr, 0, (size_t)(s->m + 2) * sizeof *f.ptr);
+    memset(f.ptr, 0, pointer_bytes(s));
     for (int64_t p = 0; p < by_k->count; p++) place[by_k->idx[p] + 1]++;
     for (int64_t i = 0; i < s->m; i++) place[i + 1] += place[i];
     for (int64_t k = 0; k < s->k; k++)

@@ -63,11 +63,17 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
     return machine->dense_call_us + product + copies / (machine->pack_gbps * 1e2);
 }
 
+/* Of the product, where the BLAS cannot write c. */
+static size_t product_bytes(const lac_problem_t *p)
+{
+    return c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
+}
+
 static size_t bytes_dense(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
-    return c + lac_dense_view_bytes(&p->a, p->m, p->k, true) + lac_dense_view_bytes(&p->b, p->k, p->n, true);
+    return product_bytes(p) + lac_dense_view_bytes(&p->a, p->m, p->k, true) +
+           lac_dense_view_bytes(&p->b, p->k, p->n, true);
 }
 
 /* One operand as sgemm_ takes it: 'N' by columns, 'T' by rows. A stride along an extent of 1 is free. */
@@ -153,7 +159,7 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     }
     /* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
     bool direct = c_by_rows(p);
-    float *c = direct ? p->c : lac_work(exec, LAC_WORK_C, (size_t)p->m * (size_t)p->n * sizeof *c);
+    float *c = direct ? p->c : lac_work(exec, LAC_WORK_C, product_bytes(p));
     if (!c) return LAC_ERR_MEMORY;
     multiply(blas, p->n, p->m, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
              by_blas(a.buf, a.cs, a.rs, p->k, p->m), direct ? p->beta : 0.0f, c, direct ? p->crs : p->n);
@@ -182,11 +188,16 @@ static double cost_us_native(const lac_route_t *route, const lac_problem_t *p, c
            serial / lac_host_parts(p->settings.threads, serial, machine->fork_join_us);
 }
 
+static size_t scratch_bytes(int parts)
+{
+    return (size_t)parts * (size_t)lac_dense_scratch() * sizeof(float);
+}
+
 static size_t bytes_native(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
     return lac_dense_view_bytes(&p->a, p->m, p->k, false) + lac_dense_view_bytes(&p->b, p->k, p->n, false) +
-           (size_t)p->settings.threads * (size_t)lac_dense_scratch() * sizeof(float);
+           scratch_bytes(p->settings.threads);
 }
 
 typedef struct product {
@@ -223,7 +234,7 @@ static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const
     if (status) return status;
     double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (exec->machine->native_gflops * 1e3);
     int parts = lac_host_parts(p->settings.threads, serial, exec->machine->fork_join_us);
-    g.scratch = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)lac_dense_scratch() * sizeof(float));
+    g.scratch = lac_work(exec, LAC_WORK_ACC, scratch_bytes(parts));
     if (!g.scratch) return LAC_ERR_MEMORY;
     lac_parallel(parts, product_part, &g);
     return LAC_OK;

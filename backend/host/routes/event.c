@@ -84,14 +84,69 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
            (parts > 1 ? machine->fork_join_us : 0);
 }
 
+/* Workspace, as `bytes` says and as a run takes it: a thread's accumulators, an event list, and the places of
+ * k while CSR of S is sorted by k. */
+static int64_t acc_stride(const lac_sided_t *s)
+{
+    return (lac_event_scratch(s->m) + 15) / 16 * 16;
+}
+static size_t acc_bytes(const lac_sided_t *s, int parts)
+{
+    return (size_t)parts * (size_t)acc_stride(s) * sizeof(float);
+}
+static size_t list_bytes(int64_t capacity)
+{
+    return (size_t)capacity * (sizeof(int64_t) + 2 * sizeof(int32_t) + sizeof(float)) + 24;
+}
+static size_t place_bytes(int64_t m, int64_t k)
+{
+    return m == 1 ? 0 : (size_t)(k + 1) * sizeof(int64_t);
+}
+
+/* A scan does not know its events before: it begins with room for a few per cent, and grows up to `most`. No
+ * part of it can hold more than its own range of k. */
+static int64_t most_events(const lac_sided_t *s, int parts, int64_t limit)
+{
+    int64_t range = ((s->k + 63) / 64 + parts - 1) / parts * 64 * s->m;
+    return limit < range ? limit : range;
+}
+static int64_t first_capacity(const lac_sided_t *s, int64_t most)
+{
+    int64_t capacity = s->m * s->k / 32 + 1024;
+    return capacity < most ? capacity : most;
+}
+static int64_t next_capacity(int64_t capacity, int64_t most)
+{
+    return capacity > most / 4 ? most : capacity * 4;
+}
+static size_t scan_bytes(const lac_sided_t *s, int parts, int64_t events)
+{
+    int64_t most = most_events(s, parts, s->m * s->k), capacity = first_capacity(s, most);
+    while (capacity < events / parts && capacity < most) capacity = next_capacity(capacity, most);
+    return (size_t)parts * list_bytes(capacity);
+}
+
+static size_t events_bytes(const lac_sided_t *s, int parts)
+{
+    int64_t events = (int64_t)ceil(s->s->density * (double)s->m * (double)s->k);
+    switch (lac_event_source(s)) {
+    case LAC_EVENTS_BY_K:
+        return lac_format_bytes(s->s, lac_sided_by_k(s)) + list_bytes(events);
+    case LAC_EVENTS_BY_ROWS:
+        return list_bytes(events) + place_bytes(s->m, s->k);
+    case LAC_EVENTS_ACTIVE:
+        return list_bytes((int64_t)ceil(active_k(s)) * s->m);
+    default:
+        return scan_bytes(s, parts < LAC_FRAGMENTS_MAX ? parts : LAC_FRAGMENTS_MAX, events);
+    }
+}
+
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double events = s.s->density < 0 ? 0 : s.s->density * (double)s.m * (double)s.k;
-    size_t total = (size_t)(events * 20.0) +
-                   (size_t)p->settings.threads * (size_t)lac_event_scratch(s.m) * sizeof(float);
-    if (lac_sided_w_layout(p, &s) == LAC_W_PACKED) total += (size_t)s.k * (size_t)s.n * sizeof(float);
-    return total;
+    bool copies = lac_sided_w_layout(p, &s) == LAC_W_PACKED;
+    return events_bytes(&s, p->settings.threads) + acc_bytes(&s, p->settings.threads) +
+           (copies ? lac_format_bytes(s.w, lac_sided_k_major(&s)) : 0);
 }
 
 static void gather_part(void *arg, int part, int parts)
@@ -124,12 +179,6 @@ static lac_status_t choose_w(lac_exec_t *exec, gather_t *g)
     return LAC_OK;
 }
 
-/* Events beyond which a scan gives up; negative: none. */
-static int64_t event_limit(const lac_problem_t *p, const lac_sided_t *s)
-{
-    return p->terms.density_limit < 0 ? -1 : (int64_t)(p->terms.density_limit * (double)s->m * (double)s->k);
-}
-
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
@@ -138,8 +187,10 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     double expected = s.s->density * (double)s.m * (double)s.k, floor_us;
     int scan_parts = lac_host_parts(p->settings.threads, scan_us(&s, exec->machine, expected),
                                     exec->machine->fork_join_us);
-    lac_status_t status = lac_events_gather(exec, &s, scan_parts, event_limit(p, &s), &list, &out->declined);
+    int64_t limit = lac_sided_limit(p, &s);
+    lac_status_t status = lac_events_gather(exec, &s, scan_parts, limit, &list, &out->declined);
     if (status || out->declined) return status;
+    if (lac_exceeds(limit, list.count)) return (out->declined = true), LAC_OK;
     out->density = (double)list.count / ((double)s.m * (double)s.k);
     out->k_active = (double)list.active / (double)s.k;
 
@@ -147,8 +198,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     if ((status = choose_w(exec, &g))) return status;
     double gather = gather_us(p, &s, exec->machine, (double)list.active, (double)list.count, &floor_us);
     int parts = lac_host_parts(p->settings.threads, gather, exec->machine->fork_join_us);
-    g.acc_stride = (lac_event_scratch(s.m) + 15) / 16 * 16;
-    g.acc = lac_work(exec, LAC_WORK_ACC, (size_t)parts * (size_t)g.acc_stride * sizeof *g.acc);
+    g.acc_stride = acc_stride(&s);
+    g.acc = lac_work(exec, LAC_WORK_ACC, acc_bytes(&s, parts));
     if (!g.acc) return LAC_ERR_MEMORY;
     lac_parallel(parts, gather_part, &g);
     return LAC_OK;
@@ -181,11 +232,6 @@ static char *lay_list(lac_events_t *ev, char *memory, int64_t capacity)
     memory += (size_t)capacity * sizeof *ev->val;
     ev->first[0] = 0;
     return memory + (8 - (size_t)memory % 8) % 8;
-}
-
-static size_t list_bytes(int64_t capacity)
-{
-    return (size_t)capacity * 20 + 24;
 }
 
 static lac_status_t one_list(lac_exec_t *exec, int64_t capacity, lac_event_list_t *list)
@@ -253,10 +299,10 @@ static lac_status_t from_by_rows(lac_exec_t *exec, const lac_format_data_t *form
 {
     if (m == 1) return from_one_row(exec, format, list);
     lac_status_t status = one_list(exec, format->count, list);
-    int64_t *place = status ? NULL : lac_work(exec, LAC_WORK_ROWS, (size_t)(kk + 1) * sizeof *place);
+    int64_t *place = status ? NULL : lac_work(exec, LAC_WORK_ROWS, place_bytes(m, kk));
     if (!place) return LAC_ERR_MEMORY;
     lac_events_t *ev = &list->fragment[0];
-    memset(place, 0, (size_t)(kk + 1) * sizeof *place);
+    memset(place, 0, place_bytes(m, kk));
     for (int64_t p = 0; p < format->count; p++) place[format->idx[p] + 1]++;
     for (int64_t k = 0; k < kk; k++) {
         place[k + 1] += place[k];
@@ -323,16 +369,13 @@ static lac_status_t scan_once(lac_exec_t *exec, const lac_sided_t *s, int parts,
     return LAC_OK;
 }
 
-/* The density is not known before the scan: begin with room for a few per cent, and grow up to the limit. */
 static lac_status_t from_scan(lac_exec_t *exec, const lac_sided_t *s, int parts, int64_t limit,
                               lac_event_list_t *list, bool *exceeded)
 {
     int64_t elements = s->m * s->k;
     if (limit < 0 || limit > elements) limit = elements;
-    /* No fragment can hold more than its own range of k. */
-    int64_t range = ((s->k + 63) / 64 + parts - 1) / parts * 64 * s->m, most = limit < range ? limit : range;
-    for (int64_t capacity = elements / 32 + 1024;; capacity *= 4) {
-        if (capacity > most) capacity = most;
+    int64_t most = most_events(s, parts, limit);
+    for (int64_t capacity = first_capacity(s, most);; capacity = next_capacity(capacity, most)) {
         lac_status_t status = scan_once(exec, s, parts, capacity, list, exceeded);
         if (status || (*exceeded && capacity == most)) return status;
         if (*exceeded) continue;
