@@ -122,6 +122,7 @@ apitest_end_t apitest_added(apitest_t *t);
 apitest_end_t apitest_strided(apitest_t *t);
 apitest_end_t apitest_spmm(apitest_t *t);
 apitest_end_t apitest_attach(apitest_t *t);
+apitest_end_t apitest_costs(apitest_t *t);
 apitest_end_t apitest_bad_input(apitest_t *t);
 
 /* An end with its reason. */

@@ -45,6 +45,7 @@ static const struct {
               {"(residual)", apitest_added},
               {"(strided batch)", apitest_strided},
               {"lac_try_spmm", apitest_spmm},
+              {"(costs)", apitest_costs},
               {"(bad input)", apitest_bad_input}};
 
 static const char all_calls[] = "all";

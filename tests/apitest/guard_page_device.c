@@ -157,6 +157,57 @@ static bool capturing(const lac_exec_t *exec)
     return false;
 }
 
+/* Routes ------------------------------------------------------------------------------------------------
+
+ The host's; and where GUARDED_FAULT names a breach of a route's contract, each sparse one commits it. */
+
+static lac_route_t faulty[LAC_ROUTES_MAX];
+static const lac_route_t *faulty_table[LAC_ROUTES_MAX];
+static const lac_route_t *const *real;
+static const char *fault = "";
+
+static const lac_route_t *real_of(const lac_route_t *route)
+{
+    return real[route - faulty];
+}
+
+static double faulty_cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    double us = real_of(route)->cost_us(real_of(route), p, machine);
+    if (!strcmp(fault, "cheap")) return us / 1000.0;
+    if (!strcmp(fault, "endless")) return us / 0.0;
+    return !strcmp(fault, "falling") ? 1e6 / (double)p->m : us;
+}
+
+static lac_status_t faulty_run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                               lac_outcome_t *out)
+{
+    lac_problem_t without = *p;
+    bool unlimited = !strcmp(fault, "never declines") || !strcmp(fault, "writes first");
+    if (unlimited) without.terms.density_limit = -1.0;
+    lac_status_t status = real_of(route)->run(real_of(route), exec, &without, out);
+    double limit = p->terms.density_limit;
+    if (!strcmp(fault, "writes first")) out->declined = limit >= 0.0 && out->density > limit;
+    if (!strcmp(fault, "no density") && !out->declined) out->density = 0.0;
+    return status;
+}
+
+static const lac_route_t *const *routes(int *count)
+{
+    const char *named = getenv("GUARDED_FAULT");
+    real = lac_backend_host.routes(count);
+    if (!named) return real;
+    fault = named;
+    for (int i = 0; i < *count; i++) {
+        faulty[i] = *real[i];
+        faulty_table[i] = &faulty[i];
+        if (faulty[i].role != LAC_ROLE_SPARSE) continue;
+        faulty[i].cost_us = faulty_cost_us;
+        faulty[i].run = faulty_run;
+    }
+    return faulty_table;
+}
+
 /* The backend ------------------------------------------------------------------------------------------ */
 
 static lac_status_t open_device(lac_exec_t **exec, lac_device_request_t *where, const lac_machine_t *machine)
@@ -205,6 +256,7 @@ const lac_backend_t *lac_cuda_backend(const lac_host_callbacks_t *callbacks)
     backend.check = check;
     backend.spmm = reference_loops_spmm;
     backend.open = open_device;
+    backend.routes = routes;
     backend.describe = describe;
     backend.info = info;
     return &backend;

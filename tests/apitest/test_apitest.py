@@ -4,6 +4,7 @@
 
 usage: test_apitest.py <apitest> [test class...]"""
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -85,6 +86,27 @@ class Corrupted(unittest.TestCase):
             self.assertRegex(out, r"1 problems: [1-9]\d* passed, \d+ refused, 1 failed")
             self.assertEqual({call: "FAILED"}, lines(out))
             self.assertIn(f"repeat: apitest check --route auto '{FULL.split(':A')[0]}:", out)
+
+
+class Contract(unittest.TestCase):
+    """A route that breaks its contract fails the check, with any way to break it: guard_page_device.c has them."""
+    FAULTS = {"never declines": "goes on with density", "writes first": "has written C", "no density": "reports the density 0 of",
+              "cheap": "predicts .* where a dense product takes", "endless": "predicts inf us", "falling": "for half of m"}
+
+    def check(self, fault, *arguments):
+        environment = {**os.environ, **({"GUARDED_FAULT": fault} if fault else {})}
+        done = subprocess.run([sys.argv[1], "check", "--device", "cuda", *arguments], capture_output=True, text=True, check=False, env=environment)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_each_breach(self):
+        problem = "sgemm:NN:64x1000x200:A=bern0.1"
+        code, out = self.check(None, problem)
+        self.assertEqual(code, 0, out)
+        for fault, why in self.FAULTS.items():
+            with self.subTest(fault=fault):
+                code, out = self.check(fault, problem)
+                self.assertEqual(code, 1, out)
+                self.assertRegex(out, rf"(?m)^  FAILED .*{why}")
 
 
 class Regret(unittest.TestCase):

@@ -4,6 +4,7 @@
 #include "check_case.h"
 #include "result_check.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -204,6 +205,59 @@ static bool repeat(check_run_t *run, lac_ctx_t *ctx, entry_t entry, const char *
     return false;
 }
 
+/* A sparse route reports the density that it counted; what a device counts the host does not know. False with
+ * the reason in why. */
+static bool reports_density(const check_run_t *run, const lac_call_opts_t *call, char *why, size_t size)
+{
+    const char *side = call->decision->side;
+    const ref_matrix_t *s = *side == 'l' ? &run->set.data.a : &run->set.data.b;
+    double nonzeros = (double)ref_matrix_nonzeros(s), elements = (double)s->m * (double)s->n;
+    if (!*side || (call->density < 0.0 && computes_on_device(run->options->ctx))) return true;
+    if (fabs(call->density * elements - nonzeros) < 0.5) return true;
+    snprintf(why, size, "%s: reports the density %.9g of %.0f nonzeros among %.0f", side, call->density,
+             nonzeros, elements);
+    return false;
+}
+
+/* And where it counts more than the caller's limit, it gives up before it writes C. */
+static bool keeps_limit(check_run_t *run, const lac_call_opts_t *call, char *why, size_t size)
+{
+    if (!call->declined && *call->decision->side && call->density > call->density_limit)
+        snprintf(why, size, "%s: goes on with density %.9g beyond the limit %.9g", call->decision->side,
+                 call->density, call->density_limit);
+    else if (call->declined &&
+             ref_matrix_result_checksum(&run->set.data.c) != ref_matrix_result_checksum(&run->set.c_before))
+        snprintf(why, size, "gave up beyond the limit of its density, and has written C");
+    else
+        return true;
+    return false;
+}
+
+/* Made once without a limit, then with one below the density. */
+static check_status_t judge_contract(check_run_t *run, const char *route, char *why, size_t size)
+{
+    operand_set_t *set = &run->set;
+    const ref_problem_t *p = &set->problem;
+    lac_decision_t decision;
+    lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = &decision};
+    for (int limited = 0; limited < 2; limited++) {
+        lac_status_t status = operand_set_reset(set);
+        if (status == LAC_OK)
+            status = lac_gemm_ex(run->options->ctx, &p->alpha, &set->a, &set->b, &p->beta, &set->c, &call);
+        if (status == LAC_OK) status = operand_set_fetch(set);
+        if (status != LAC_OK) {
+            snprintf(why, size, "with a limit: %s: %s", lac_status_text(status), lac_last_error());
+            return CHECK_FAILED;
+        }
+        if (!call.declined && !reports_density(run, &call, why, size)) return CHECK_FAILED;
+        if (limited && !keeps_limit(run, &call, why, size)) return CHECK_FAILED;
+        if (call.density <= 0.0) return CHECK_PASSED;
+        call.density_limit = 0.5 * call.density;
+        call.may_decline = 1;
+    }
+    return CHECK_PASSED;
+}
+
 static check_status_t judge(check_run_t *run, entry_t entry, const char *route, check_line_t *line, char *ran,
                             char *why, size_t size)
 {
@@ -224,6 +278,8 @@ static check_status_t judge(check_run_t *run, entry_t entry, const char *route, 
     bool same = repeat(run, options->one, entry, route, &first, why, size);
     for (int i = 1; same && i < options->runs; i++)
         same = repeat(run, options->ctx, entry, route, &first, why, size);
+    if (same && entry == ENTRY_EX && strcmp(route, ROUTE_AUTO) != 0 && *first.decision.side)
+        return judge_contract(run, route, why, size);
     return same ? CHECK_PASSED : CHECK_FAILED;
 }
 
