@@ -1,8 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Products of S in CSR with W, by rows of W and by columns. */
-#ifndef LACUNA_HOST_CSR_PRODUCTS_H
-#define LACUNA_HOST_CSR_PRODUCTS_H
+
+/* CSR products, rows [i0, i1) x columns [j0, j1) of out. W by rows (w[k * ldw + j]).
+ * scratch: lac_csr_scratch(s->cols) floats of the calling thread, where panels of W are packed when that
+ * pays; or NULL: never packed. The result is the same. Cut j before i: each call packs its panels. */
+LAC_KERNEL(csr_rows, void,
+           (const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0, int64_t j1,
+            float alpha, float beta, float *out, int64_t rs, int64_t cs, float *scratch))
+/* The same with W by columns (w[j * ldw + k]); good for few columns. */
+LAC_KERNEL(csr_cols, void,
+           (const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0, int64_t j1,
+            float alpha, float beta, float *out, int64_t rs, int64_t cs))
+
+#ifdef LAC_KERNEL_BODIES
 
 /* csr_rows: out := beta * out + alpha * S * W with S in CSR, where rows of W are contiguous.
  *

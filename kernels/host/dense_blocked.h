@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * dense_blocked: out := beta * out + alpha * A * B, all elements multiplied: the fallback where no BLAS is.
+ * dense_f32: out := beta * out + alpha * A * B, all elements multiplied: the fallback where no BLAS is.
  *
  * Shapes    A m x kk, B kk x n, out m x n, each at any strides. Blocks of DENSE_M x DENSE_N sums stay in
  *           scratch while k advances by DENSE_K; A and B are packed into strips of MICRO_ROWS rows and of
@@ -12,6 +12,15 @@
  * Limit     multiply-adds, and the packing, which strides through memory element by element.
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
  *           1024x1024x1024: 13 ms, 165 GFLOP/s. */
+
+/* The plain dense product: any strides of all three, rows [i0, i1) of out; blocked for cache.
+ * scratch: at least dense_scratch() floats. The fallback where no BLAS is found. */
+LAC_KERNEL(dense_f32, void,
+           (const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs, int64_t i0,
+            int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out, int64_t rs, int64_t cs,
+            float *scratch))
+
+#ifdef LAC_KERNEL_BODIES
 
 enum { MICRO_COLS = 2 * LANES };
 
@@ -66,9 +75,9 @@ static void carry_block(real_t *sum, real_t *total)
     }
 }
 
-static void dense_blocked(const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs,
-                          int64_t i0, int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out,
-                          int64_t rs, int64_t cs, float *scratch)
+static void dense_f32(const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs,
+                      int64_t i0, int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out,
+                      int64_t rs, int64_t cs, float *scratch)
 {
     real_t *pa = scratch;
     real_t *pb = pa + DENSE_M * DENSE_K;
@@ -93,3 +102,5 @@ static void dense_blocked(const float *a, int64_t ars, int64_t acs, const float 
                       rs, cs);
         }
 }
+
+#endif

@@ -1,8 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Products of the events of S with W, by rows of W and by columns. */
-#ifndef LACUNA_HOST_EVENT_PRODUCTS_H
-#define LACUNA_HOST_EVENT_PRODUCTS_H
+
+/* Row gather: rows of W are contiguous (element (k, j) at w[k * ldw + j]). m is the number of rows of S.
+ * acc: scratch of at least `lac_event_scratch(m)` floats. `fragments` event lists cover ascending,
+ * disjoint k ranges. */
+LAC_KERNEL(event_rows, void,
+           (const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw, int64_t j0,
+            int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs, float *acc))
+/* Column gather: columns of W are contiguous along k (element (k, j) at w[j * ldw + k]). */
+LAC_KERNEL(event_cols, void,
+           (const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw, int64_t j0,
+            int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs, float *acc))
+
+#ifdef LAC_KERNEL_BODIES
 
 /* event_rows: out := beta * out + alpha * S * W from the events of S, where rows of W are contiguous.
  *

@@ -114,64 +114,10 @@ typedef struct lac_host_kernels {
     int64_t (*probe_u8)(const uint8_t *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
                         uint64_t seed);
 
-    /* Event products -------------------------------------------------------------------------------------
-     * Row gather: rows of W are contiguous (element (k, j) at w[k * ldw + j]). m is the number of rows of S.
-     * acc: scratch of at least `lac_event_scratch(m)` floats. `fragments` event lists cover ascending,
-     * disjoint k ranges. */
-    void (*event_rows)(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
-                       int64_t j0, int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
-                       float *acc);
-    /* Column gather: columns of W are contiguous along k (element (k, j) at w[j * ldw + k]). */
-    void (*event_cols)(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
-                       int64_t j0, int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
-                       float *acc);
-
-    /* CSR products, rows [i0, i1) x columns [j0, j1) of out. W by rows (w[k * ldw + j]).
-     * scratch: lac_csr_scratch(s->cols) floats of the calling thread, where panels of W are packed when that
-     * pays; or NULL: never packed. The result is the same. Cut j before i: each call packs its panels. */
-    void (*csr_rows)(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
-                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs, float *scratch);
-    /* The same with W by columns (w[j * ldw + k]); good for few columns. */
-    void (*csr_cols)(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
-                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs);
-
-    /* Bitmask product, rows [i0, i1) of out, W by columns (w[j * ldw + k]), n short. Only the elements of W
-     * that meet a set bit are read. */
-    void (*bitmask_cols)(const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n,
-                         float alpha, float beta, float *out, int64_t rs, int64_t cs);
-
-    /* The plain dense product: any strides of all three, rows [i0, i1) of out; blocked for cache.
-     * scratch: at least dense_scratch() floats. The fallback where no BLAS is found. */
-    void (*dense_f32)(const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs,
-                      int64_t i0, int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out,
-                      int64_t rs, int64_t cs, float *scratch);
-
-    /* Rows picked out of S -------------------------------------------------------------------------------
-     * out[i, j] := S[picks[i], j] for i in [i0, i1), j in [j0, j1); where s->val is NULL every entry is
-     * `weight`. Each element is written, zeros too; past the caches where `past` says that out does not fit
-     * into them, and its rows are contiguous. */
-    void (*slice_rows)(const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0,
-                       int64_t i1, int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past);
-    /* Its adjoint, for entries [e0, e1) of S: grad[e] := sum over p in [first[r], first[r + 1]), ascending,
-     * LANE_RUN of them straight up, of g[place[p], idx[e]], r being the row of e; 0 where the range is empty.
-     * first is [s->rows + 1]. */
-    void (*slice_grad)(const lac_rows_t *s, const int64_t *first, const int64_t *place, int64_t e0,
-                       int64_t e1, const float *g, int64_t rs, int64_t cs, float *grad);
-    /* Sum over e < nnz of g[idx[e] * cs], in eight double lanes that are added in one fixed order. */
-    double (*slice_sum)(const int32_t *idx, int64_t nnz, const float *g, int64_t cs);
-
-    /* Sampled product, entries [e0, e1) of the pattern (whose values are not read): val[e] := beta * val[e] +
-     * alpha * sum over k of A[i, k] * B[k, j] for entry e = (i, j), both along k: A[i, k] at a[i * lda + k],
-     * B[k, j] at b[j * ldb + k]. Each value is summed in 16 lanes that are added in one fixed order. */
-    void (*sddmm)(const lac_rows_t *pattern, int64_t e0, int64_t e1, const float *a, int64_t lda,
-                  const float *b, int64_t ldb, int64_t kk, float alpha, float beta, float *val);
-
-    /* The same copy as transpose_f32, from binary events: 1 where the byte is not 0. */
-    void (*transpose_events)(const uint8_t *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
-                             float *dst, int64_t ldd);
-    /* dst[c * ldd + r] = src[r * rs + c * cs] for r < m, c in [c0, c1): transposing copy, blocked. */
-    void (*transpose_f32)(const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
-                          float *dst, int64_t ldd);
+    /* Each file of kernels opens with its own: contract, type and arguments. */
+#define LAC_KERNEL(name, type, arguments) type(*name) arguments;
+#include "kernel_files.h"
+#undef LAC_KERNEL
 } lac_host_kernels_t;
 
 /* Floats of scratch that event_rows and event_cols need per thread for m rows of S. */

@@ -22,13 +22,11 @@
 #undef elem_t
 #undef ELEM
 
-#include "event_products.h"
-#include "csr_products.h"
-#include "bitmask_products.h"
-#include "dense_blocked.h"
-#include "sddmm_entries.h"
-#include "transpose.h"
-#include "slices.h"
+#define LAC_KERNEL_BODIES
+#define LAC_KERNEL(name, type, arguments)
+#include "kernel_files.h"
+#undef LAC_KERNEL
+#undef LAC_KERNEL_BODIES
 
 const lac_host_kernels_t LAC_ISA_TABLE = {
     .isa = LAC_ISA_TEXT,
@@ -44,16 +42,7 @@ const lac_host_kernels_t LAC_ISA_TABLE = {
     .fill_bits_u8 = fill_bits_u8,
     .probe_f32 = probe_f32,
     .probe_u8 = probe_u8,
-    .event_rows = event_rows,
-    .event_cols = event_cols,
-    .csr_rows = csr_rows,
-    .csr_cols = csr_cols,
-    .bitmask_cols = bitmask_cols,
-    .dense_f32 = dense_blocked,
-    .slice_rows = slice_rows,
-    .slice_grad = slice_grad,
-    .slice_sum = slice_sum,
-    .sddmm = sddmm,
-    .transpose_events = transpose_events,
-    .transpose_f32 = transpose_copy,
+#define LAC_KERNEL(name, type, arguments) .name = (name),
+#include "kernel_files.h" /* NOLINT(readability-duplicate-include): the rows of the table */
+#undef LAC_KERNEL
 };

@@ -12,6 +12,15 @@
  *           lanes are added in one fixed order. No dependence on the ranges, or on which entries go together.
  * Limit     loads of B: from L2 where its columns fit, as they do not come in blocks. */
 
+/* Sampled product, entries [e0, e1) of the pattern (whose values are not read): val[e] := beta * val[e] +
+ * alpha * sum over k of A[i, k] * B[k, j] for entry e = (i, j), both along k: A[i, k] at a[i * lda + k],
+ * B[k, j] at b[j * ldb + k]. Each value is summed in 16 lanes that are added in one fixed order. */
+LAC_KERNEL(sddmm, void,
+           (const lac_rows_t *pattern, int64_t e0, int64_t e1, const float *a, int64_t lda, const float *b,
+            int64_t ldb, int64_t kk, float alpha, float beta, float *val))
+
+#ifdef LAC_KERNEL_BODIES
+
 enum { SDDMM_COLUMNS = 4 };
 
 /* The lanes of x[0..CHUNK), of which the first `count` are there. */
@@ -70,3 +79,5 @@ static void sddmm(const lac_rows_t *pattern, int64_t e0, int64_t e1, const float
         e = end;
     }
 }
+
+#endif

@@ -1,8 +1,23 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Rows picked out of a CSR matrix, as a dense matrix, and the gradient to its values. */
-#ifndef LACUNA_HOST_SLICES_H
-#define LACUNA_HOST_SLICES_H
+
+/* out[i, j] := S[picks[i], j] for i in [i0, i1), j in [j0, j1); where s->val is NULL every entry is
+ * `weight`. Each element is written, zeros too; past the caches where `past` says that out does not fit
+ * into them, and its rows are contiguous. */
+LAC_KERNEL(slice_rows, void,
+           (const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0, int64_t i1,
+            int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past))
+/* Its adjoint, for entries [e0, e1) of S: grad[e] := sum over p in [first[r], first[r + 1]), ascending,
+ * LANE_RUN of them straight up, of g[place[p], idx[e]], r being the row of e; 0 where the range is empty.
+ * first is [s->rows + 1]. */
+LAC_KERNEL(slice_grad, void,
+           (const lac_rows_t *s, const int64_t *first, const int64_t *place, int64_t e0, int64_t e1,
+            const float *g, int64_t rs, int64_t cs, float *grad))
+/* Sum over e < nnz of g[idx[e] * cs], in eight double lanes that are added in one fixed order. */
+LAC_KERNEL(slice_sum, double, (const int32_t *idx, int64_t nnz, const float *g, int64_t cs))
+
+#ifdef LAC_KERNEL_BODIES
 
 /* slice_rows: out[i, j] := S[picks[i], j], dense, in one pass.
  *

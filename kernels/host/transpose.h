@@ -1,10 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Transposing copies, of numbers and of binary events. */
-#ifndef LACUNA_HOST_TRANSPOSE_H
-#define LACUNA_HOST_TRANSPOSE_H
 
-/* transpose_copy: dst[c * ldd + r] = src[r * rs + c * cs], r < m, c in [c0, c1).
+/* dst[c * ldd + r] = src[r * rs + c * cs] for r < m, c in [c0, c1): transposing copy, blocked. */
+LAC_KERNEL(transpose_f32, void,
+           (const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs, float *dst,
+            int64_t ldd))
+/* The same copy as transpose_f32, from binary events: 1 where the byte is not 0. */
+LAC_KERNEL(transpose_events, void,
+           (const uint8_t *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs, float *dst,
+            int64_t ldd))
+
+#ifdef LAC_KERNEL_BODIES
+
+/* transpose_f32: dst[c * ldd + r] = src[r * rs + c * cs], r < m, c in [c0, c1).
  *
  * Layout    tiles of TILE_ROWS x TILE_COLS: one cache line of each row of a row-major source, written in
  *           runs of TILE_ROWS.
@@ -26,8 +35,8 @@ static void transpose_tile(const real_t *src, int64_t m, int64_t n, int64_t rs, 
     }
 }
 
-static void transpose_copy(const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
-                           float *dst, int64_t ldd)
+static void transpose_f32(const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
+                          float *dst, int64_t ldd)
 {
     for (int64_t r = 0; r < m; r += TILE_ROWS)
         for (int64_t c = c0; c < c1; c += TILE_COLS)
@@ -37,7 +46,7 @@ static void transpose_copy(const float *src, int64_t m, int64_t c0, int64_t c1, 
 
 /* transpose_events: dst[c * ldd + r] = src[r * rs + c * cs] != 0, r < m, c in [c0, c1).
  *
- * Layout    tiles of transpose_copy. Bytes read once, whatever their strides; 4 written per element. */
+ * Layout    tiles of transpose_f32. Bytes read once, whatever their strides; 4 written per element. */
 
 static void transpose_events(const uint8_t *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
                              float *dst, int64_t ldd)
