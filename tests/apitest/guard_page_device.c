@@ -42,6 +42,11 @@ lac_status_t lac_fail(lac_status_t status, const char *format, ...)
 
 void lac_clear_error(void) {}
 
+const char *lac_last_error(void)
+{
+    return "";
+}
+
 /* Memory ----------------------------------------------------------------------------------------------- */
 
 static void protect(int rights)
