@@ -67,30 +67,48 @@ static lac_spmm_server_t faster(const lac_spmm_autotune_site_t *site, double bia
     return ours ? LAC_SPMM_OURS : LAC_SPMM_VENDOR;
 }
 
-/* The one that still has to be measured; what is under way is waited for without clocking more. */
-static bool is_unknown(const lac_spmm_autotune_site_t *site, lac_spmm_server_t who, bool *clocked)
+/* What a site is about. A time that was asked for arrives with a later call. */
+typedef enum state {
+    MEASURES_VENDOR, /* theirs serves, and is timed                                         */
+    MEASURES_OURS,   /* ours is timed; while its times are under way the faster one serves */
+    DECIDED          /* the faster one serves                                               */
+} state_t;
+
+static state_t state_of(const lac_spmm_autotune_site_t *site)
 {
-    if (site->runs[who] >= RUNS_KNOWN) return false;
-    *clocked = site->asked[who] < RUNS_KNOWN;
-    return true;
+    if (site->runs[LAC_SPMM_VENDOR] < RUNS_KNOWN) return MEASURES_VENDOR;
+    if (site->runs[LAC_SPMM_OURS] < RUNS_KNOWN && !is_hopeless(site)) return MEASURES_OURS;
+    return DECIDED;
+}
+
+/* The loser may have been measured in a bad moment of the machine. */
+static void measure_again(lac_spmm_autotune_site_t *site, lac_spmm_server_t loser, lac_spmm_server_t best)
+{
+    bool cheap = site->us[loser] < AGAIN_SHARE * (double)site->calls * site->us[best];
+    site->again_at *= AGAIN_TIMES;
+    if (site->runs[loser] > 1 && cheap) site->runs[loser] = site->asked[loser] = 1;
 }
 
 lac_spmm_server_t lac_spmm_autotune_choose(lac_spmm_autotune_site_t *site, double bias, bool *clocked)
 {
-    *clocked = false;
     site->calls++;
-    lac_spmm_server_t best = faster(site, bias), other = best ? LAC_SPMM_VENDOR : LAC_SPMM_OURS;
-    if (site->calls % CLOCK_EVERY == 0) /* a time that never came back is asked for again */
-        for (int who = 0; who < 2; who++) site->asked[who] = site->runs[who];
-    if (site->calls >= site->again_at) {
-        bool cheap = site->us[other] < AGAIN_SHARE * (double)site->calls * site->us[best];
-        site->again_at *= AGAIN_TIMES;
-        if (site->runs[other] > 1 && cheap) site->runs[other] = site->asked[other] = 1;
-    }
-    if (is_unknown(site, LAC_SPMM_VENDOR, clocked)) return LAC_SPMM_VENDOR;
-    if (!is_hopeless(site) && is_unknown(site, LAC_SPMM_OURS, clocked))
+    bool due = site->calls % CLOCK_EVERY == 0;
+    lac_spmm_server_t best = faster(site, bias);
+    for (int who = 0; due && who < 2; who++) /* a time that never came back is asked for again */
+        site->asked[who] = site->runs[who];
+    if (site->calls >= site->again_at)
+        measure_again(site, best == LAC_SPMM_OURS ? LAC_SPMM_VENDOR : LAC_SPMM_OURS, best);
+    switch (state_of(site)) {
+    case MEASURES_VENDOR:
+        *clocked = site->asked[LAC_SPMM_VENDOR] < RUNS_KNOWN;
+        return LAC_SPMM_VENDOR;
+    case MEASURES_OURS:
+        *clocked = site->asked[LAC_SPMM_OURS] < RUNS_KNOWN;
         return *clocked ? LAC_SPMM_OURS : best;
-    *clocked = site->calls % CLOCK_EVERY == 0;
+    case DECIDED:
+        break;
+    }
+    *clocked = due;
     return best;
 }
 

@@ -74,23 +74,30 @@ static void compare(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_stats
     stats->regret_us = spent > stats->best_us ? spent - stats->best_us : 0.0;
 }
 
-static double last_density(const lac_site_t *site)
+static double last_seen(const lac_seen_t *seen)
 {
-    double left = site->left.density >= 0 ? site->left.density : site->left.sampled;
-    double right = site->right.density >= 0 ? site->right.density : site->right.sampled;
-    return left < 0 || (right >= 0 && right < left) ? right : left;
+    return seen->density >= 0 ? seen->density : seen->sampled;
 }
 
-static const char *why_dense(const lac_ctx_t *ctx, const lac_site_t *site)
+/* The side whose operand was last seen to be the sparser one, and its density; neither: negative. */
+static lac_side_t sparser_side(const lac_site_t *site, double *density)
+{
+    double left = last_seen(&site->left), right = last_seen(&site->right);
+    bool is_right = right >= 0 && (left < 0 || right < left);
+    *density = is_right ? right : left;
+    if (*density < 0) return LAC_SIDE_NONE;
+    return is_right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT;
+}
+
+static const char *why_dense(const lac_ctx_t *ctx, const lac_site_t *site, double density)
 {
     if (site->route && site->route->role == LAC_ROLE_SPARSE) return "";
-    if (ctx->policy.backend)
-        return site->route && !strcmp(site->route->name, ctx->policy.backend)
-                   ? "forced"
-                   : "the forced route does not apply";
+    if (ctx->policy.backend && site->route && !strcmp(site->route->name, ctx->policy.backend))
+        return "forced";
+    if (ctx->policy.backend) return "the forced route does not apply";
     if (site->left.break_even <= 0.0 && site->right.break_even <= 0.0) return "pays at no density";
     if (ctx->policy.detect != LAC_DETECT_PROBE && !site->probes) return "not probed";
-    return last_density(site) < 0 ? "nothing seen yet" : "too dense";
+    return density < 0 ? "nothing seen yet" : "too dense";
 }
 
 enum { WEIGHTS_MAX = 8 };
@@ -116,14 +123,13 @@ static double cheapest_on(const lac_ctx_t *ctx, const lac_problem_t *p, lac_side
 static void find_weight(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_stats_t *stats)
 {
     lac_problem_t p = site->shape;
-    double left = site->left.density >= 0 ? site->left.density : site->left.sampled;
-    double right = site->right.density >= 0 ? site->right.density : site->right.sampled;
-    bool seen = left >= 0 || right >= 0;
-    bool sparse_right = !seen ? p.n < p.m : left < 0 || (right >= 0 && right < left);
-    lac_operand_t *s = sparse_right ? &p.b : &p.a, *w = sparse_right ? &p.a : &p.b;
-    lac_side_t side = sparse_right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT;
+    double density;
+    lac_side_t side = sparser_side(site, &density);
+    if (side == LAC_SIDE_NONE) side = p.n < p.m ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT;
+    bool right = side == LAC_SIDE_RIGHT;
+    lac_operand_t *s = right ? &p.b : &p.a, *w = right ? &p.a : &p.b;
     if (site->key.types & (LAC_SITE_FROZEN_A | LAC_SITE_FROZEN_B) || !w->buf) return;
-    s->density = !seen ? WEIGHT_DENSITY : sparse_right ? right : left;
+    s->density = density < 0 ? WEIGHT_DENSITY : density;
     w->density = w->k_active = -1.0;
     double strided = cheapest_on(ctx, &p, side);
     w->frozen = true;
@@ -131,7 +137,7 @@ static void find_weight(const lac_ctx_t *ctx, const lac_site_t *site, lac_site_s
     bool gains = frozen >= 0 && WEIGHT_GAIN * frozen < site->dense_us &&
                  (strided < 0 || WEIGHT_GAIN * frozen < strided);
     if (!gains) return;
-    lac_dim_t rows = sparse_right ? p.m : p.k, cols = sparse_right ? p.k : p.n;
+    lac_dim_t rows = right ? p.m : p.k, cols = right ? p.k : p.n;
     bool by_rows = w->cs == 1;
     snprintf(stats->weight, sizeof stats->weight, "%lldx%lld", (long long)(by_rows ? rows : cols),
              (long long)(by_rows ? cols : rows));
@@ -177,8 +183,8 @@ lac_site_stats_t lac_site_stats(const lac_ctx_t *ctx, const lac_site_t *site)
     snprintf(stats.symbol, sizeof stats.symbol, "%s", site->symbol);
     snprintf(stats.route, sizeof stats.route, "%s", site->route ? site->route->name : "dense");
     stats.min_extent = (double)(m < n ? m : n);
-    stats.density = last_density(site);
-    stats.why_dense = why_dense(ctx, site);
+    sparser_side(site, &stats.density);
+    stats.why_dense = why_dense(ctx, site, stats.density);
     stats.predicted_us = site->sparse_us_predicted;
     stats.measured_us = measured_us(ctx, site);
     stats.dense_timed = is_measured(site, site->dense_row);
@@ -195,7 +201,7 @@ static double dense_spent(const lac_site_stats_t *stats)
 static int by_time(const void *x, const void *y)
 {
     double a = dense_spent(x), b = dense_spent(y);
-    return a < b ? 1 : a > b ? -1 : 0;
+    return (a < b) - (a > b);
 }
 
 typedef struct number {
