@@ -312,7 +312,7 @@ static void step_after_call(const lac_ctx_t *ctx, lac_site_t *site, const lac_ro
         step(ctx, site, LAC_SITE_SERVED);
     else if (site->probed && !site->stepped && !pending)
         step(ctx, site, site->pays && open ? LAC_SITE_PROMISES : LAC_SITE_NOT_PAYING);
-    else if (site->state == LAC_SITE_SPARSE)
+    else if (site->state == LAC_SITE_SPARSE && !lac_timing_is_open(ctx, site))
         step(ctx, site, LAC_SITE_LOST);
 }
 

@@ -95,7 +95,8 @@ typedef struct lac_site {
     uint64_t id; /* its id: its slot in the low bits; never 0, and no two sites of a context share it */
     const lac_route_t *route;    /* that served last; NULL before the first                              */
     const lac_route_t *intended; /* in the call that is under way, trials aside                          */
-    unsigned turns, steady;      /* how often sparse data turned dense; calls since the last such turn      */
+    const lac_route_t *sparse_route; /* the last sparse one that served; NULL: none                      */
+    unsigned turns, steady;     /* how often sparse data turned dense; calls since the last such turn      */
     bool served;                /* the last event was LAC_SITE_SERVED                                       */
     bool stepped;               /* the call that is under way has had its event                             */
     bool pays;                  /* what the last look said; false before the first                         */
@@ -112,7 +113,6 @@ typedef struct lac_site {
     /* For the statistics at exit. */
     char symbol[24]; /* a copy: the caller's text need not live so long */
     uint64_t sparse_calls, probes;
-    const lac_route_t *sparse_route; /* the last one that served; NULL: none */
     double sparse_us_predicted;
     double sparse_us_measured; /* by the host's clock */
 } lac_site_t;

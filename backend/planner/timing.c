@@ -27,6 +27,12 @@ static bool is_asynchronous(const lac_ctx_t *ctx)
     return ctx->backend && ctx->backend->asynchronous;
 }
 
+/* Nothing that is queued now runs now, or can be timed. */
+static bool is_captured(const lac_ctx_t *ctx)
+{
+    return is_asynchronous(ctx) && ctx->backend->device->capturing(ctx->exec);
+}
+
 static bool learns(const lac_ctx_t *ctx)
 {
     return ctx->policy.learn && (!is_asynchronous(ctx) || ctx->backend->clock);
@@ -185,7 +191,7 @@ static bool may_ask(const lac_ctx_t *ctx, const lac_site_t *site)
     if (!is_asynchronous(ctx)) return true;
     uint64_t every = site->calls < SITE_KNOWN ? ASK_EVERY : ASK_SELDOM;
     bool due = site->probed || site->calls % every == 0;
-    return due && !ctx->backend->device->capturing(ctx->exec);
+    return due && !is_captured(ctx);
 }
 
 bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site)
@@ -215,9 +221,9 @@ static bool is_hot(const lac_ctx_t *ctx, const lac_site_t *site)
 /* The dense route is about to replace a sparse one that serves, and was never measured here. */
 static bool replaces_unmeasured(const lac_ctx_t *ctx, const lac_site_t *site, const lac_choice_t *choice)
 {
-    if (site->state != LAC_SITE_SPARSE || choice->row != site->dense_row || !site->route) return false;
-    if (choice->route->role != LAC_ROLE_DENSE || lac_timing_is_known(site, choice->row)) return false;
-    return !(is_asynchronous(ctx) && ctx->backend->device->capturing(ctx->exec));
+    if (site->state != LAC_SITE_SPARSE || choice->row != site->dense_row || !site->sparse_route) return false;
+    return choice->route->role == LAC_ROLE_DENSE && !lac_timing_is_known(site, choice->row) &&
+           !is_captured(ctx);
 }
 
 typedef struct trial {
@@ -257,7 +263,7 @@ bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, 
 {
     if (!learns(ctx)) return false;
     if (replaces_unmeasured(ctx, site, choice)) { /* it costs nothing: it is what would serve */
-        site->intended = site->route;
+        site->intended = site->sparse_route;
         choice->why = LAC_WHY_TRIAL;
         return true;
     }
@@ -292,6 +298,11 @@ static void learn_first(lac_site_t *site, int row, float now, double took_us)
     if (site->runs[row] < RUNS_KNOWN) return;
     if (*factor <= 0.0f || *first < *factor) *factor = *first;
     *first = 0.0f;
+}
+
+bool lac_timing_is_open(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return learns(ctx) && is_captured(ctx) && !lac_timing_is_known(site, site->dense_row);
 }
 
 double lac_timing_follow(double before, double now)

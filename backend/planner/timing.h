@@ -56,6 +56,10 @@ bool lac_timing_reset_penalty(const lac_ctx_t *ctx, lac_site_t *site);
  * where the site's picture of its routes has changed enough for its break-even densities to be found anew. */
 bool lac_timing_learn(lac_ctx_t *ctx, lac_site_t *site, int row, double predicted_us, double took_us);
 
+/* True where the dense route was never measured at this site and cannot be now, as the stream is captured: an
+ * eager call will. */
+bool lac_timing_is_open(const lac_ctx_t *ctx, const lac_site_t *site);
+
 /* A known time after one more run: what is faster than expected is the truth sooner than what is slower,
  * since noise only ever adds. */
 double lac_timing_follow(double before, double now);

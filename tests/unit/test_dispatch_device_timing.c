@@ -216,6 +216,30 @@ static void test_no_route_is_given_up_for_a_prediction(void **state)
     }
 }
 
+/* A capture, in which nothing can be timed, does not give the sparse route up for a prediction either. */
+static void test_a_capture_gives_nothing_up(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        lac_ctx_t ctx = context(5.0, 30.0, 8.0);
+        ctx.policy.detect = LAC_DETECT_PROBE;
+        call_by(&ctx, 4, 1, drop_in);
+        const lac_site_t *site = lac_site_at(&ctx.sites, 0);
+        for (int i = 0; i < 40 && !lac_timing_is_known(site, CONTENDER); i++) call_by(&ctx, 4, 1, drop_in);
+        assert_true(lac_timing_is_known(site, SPARSE) && lac_timing_is_known(site, CONTENDER));
+        assert_false(lac_timing_is_known(site, DENSE));
+        capturing = true;
+        call_by(&ctx, 4, 3, drop_in);
+        assert_int_equal(site->state, LAC_SITE_SPARSE);
+        capturing = false;
+        call_by(&ctx, 4, 40, drop_in);
+        int before = ran[SPARSE];
+        call_by(&ctx, 4, 1000, drop_in);
+        if (ran[SPARSE] - before < 950) fail_msg("drop-in %d: served %d times", drop_in, ran[SPARSE] - before);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
 /* Where the dense product is as fast as predicted the same route is given up, once that is measured. */
 static void test_a_measured_product_wins(void **state)
 {
@@ -368,6 +392,7 @@ int main(void)
                                        cmocka_unit_test(test_close_to_the_vendor),
                                        cmocka_unit_test(test_no_route_is_given_up_for_a_prediction),
                                        cmocka_unit_test(test_a_measured_product_wins),
+                                       cmocka_unit_test(test_a_capture_gives_nothing_up),
                                        cmocka_unit_test(test_probes_lead_to_trials),
                                        cmocka_unit_test(test_vain_trials_are_few),
                                        cmocka_unit_test(test_few_are_clocked),
