@@ -304,14 +304,14 @@ static void log_change(const lac_ctx_t *ctx, const lac_site_t *site, const lac_p
             (long long)p->n, site->route ? site->route->name : "new", to->name);
 }
 
-/* The event of a call that `serves` served; `open`: another route is cheaper, were it certain. */
-static void step_after_call(const lac_ctx_t *ctx, lac_site_t *site, const lac_route_t *serves, bool open)
+/* The event of a call that `serves` served; `promises`: another route may be cheaper. */
+static void step_after_call(const lac_ctx_t *ctx, lac_site_t *site, const lac_route_t *serves, bool promises)
 {
     bool pending = site->left.pending || site->right.pending;
     if (serves->side != LAC_SIDE_NONE)
         step(ctx, site, LAC_SITE_SERVED);
     else if (site->probed && !site->stepped && !pending)
-        step(ctx, site, site->pays && open ? LAC_SITE_PROMISES : LAC_SITE_NOT_PAYING);
+        step(ctx, site, promises ? LAC_SITE_PROMISES : LAC_SITE_NOT_PAYING);
     else if (site->state == LAC_SITE_SPARSE && !lac_timing_is_open(ctx, site))
         step(ctx, site, LAC_SITE_LOST);
 }
@@ -339,7 +339,8 @@ void lac_history_learn(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p,
     if (!trial && site->route != serves) log_change(ctx, site, p, serves);
     site->route = serves;
     if (serves->role == LAC_ROLE_SPARSE) site->sparse_route = serves;
-    step_after_call(ctx, site, serves, choice->why == LAC_WHY_UNPROVEN || trial);
+    bool promises = site->pays && (choice->why == LAC_WHY_UNPROVEN || trial);
+    step_after_call(ctx, site, serves, promises || (trial && sparse)); /* a trial has another one behind it */
 }
 
 void lac_history_timed(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, int row, double predicted_us,
