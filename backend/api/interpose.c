@@ -232,7 +232,7 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     lac_request_t request = {.symbol = args->symbol,
                              .caller = args->caller,
                              .may_decline = true,
-                             .followed = !batch,
+                             .followed = true,
                              .untried = batch,
                              .decision = batch ? &decision : NULL};
     int token = lac_enter(ctx);

@@ -17,7 +17,7 @@ typedef struct lac_request {
     const void *caller;
     bool may_decline; /* leave c alone where the dense route would serve    */
     bool followed;    /* lac_dispatch_forwarded will follow where it is declined and ctx->forwarded is set  */
-    bool untried;     /* the route is for more than this call: no trials                                    */
+    bool untried;     /* the route is for more than this call: no trials but of the caller's BLAS           */
     bool declined;    /* out                                                */
     bool epilogue_done;   /* out: what p->epilogue says is done too; else it is left to the caller  */
     double density_limit; /* 0: by the site                                     */

@@ -48,6 +48,12 @@ typedef struct lac_site_key {
 /* One of so many products that the caller's dense call makes at once. */
 #define LAC_SITE_BATCH(count) (UINT64_C(128) | (uint64_t)(count) << 8)
 
+/* That number; 0: no batch. */
+static inline uint64_t lac_site_batch_count(const lac_site_key_t *key)
+{
+    return key->types & 128 ? (key->types & ~LAC_SITE_EPILOGUE) >> 8 : 0;
+}
+
 /* What was seen of one operand of a site. */
 typedef struct lac_seen {
     double density, k_active; /* last counted or sampled; negative: never    */

@@ -226,6 +226,14 @@ static bool replaces_unmeasured(const lac_ctx_t *ctx, const lac_site_t *site, co
            !is_captured(ctx);
 }
 
+bool lac_timing_trial_of_dense(const lac_ctx_t *ctx, lac_site_t *site, lac_choice_t *choice)
+{
+    if (!learns(ctx) || !replaces_unmeasured(ctx, site, choice)) return false;
+    site->intended = site->sparse_route;
+    choice->why = LAC_WHY_TRIAL;
+    return true;
+}
+
 typedef struct trial {
     int row; /* -1: none */
     double cost_us, risk_us;
@@ -262,11 +270,6 @@ static void charge(lac_ctx_t *ctx, lac_site_t *site, const trial_t *trial, doubl
 bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice)
 {
     if (!learns(ctx)) return false;
-    if (replaces_unmeasured(ctx, site, choice)) { /* it costs nothing: it is what would serve */
-        site->intended = site->sparse_route;
-        choice->why = LAC_WHY_TRIAL;
-        return true;
-    }
     if (is_asynchronous(ctx) && site->calls >= again_at(site)) reset_runs(site, choice->row);
     double budget = budget_us(ctx);
     if (budget <= 0.0 || !is_hot(ctx, site) || !may_ask(ctx, site)) return false;
@@ -382,6 +385,14 @@ void lac_device_timing_end(lac_ctx_t *ctx, const lac_site_t *site, const lac_pro
     ctx->backend->clock->end(ctx->exec, &mark);
 }
 
+/* What the caller's one call for a whole batch took, as the time of one product by the dense route alone:
+ * routes that make one after the other are charged what a product costs more that way. */
+static double alone_us(const lac_site_t *site, int row, double us)
+{
+    uint64_t count = lac_site_batch_count(&site->key);
+    return count && row == site->dense_row ? us / (double)count + site->shape.account.extra_us : us;
+}
+
 void lac_device_timing_collect(lac_ctx_t *ctx)
 {
     lac_timing_tag_t mark;
@@ -393,6 +404,8 @@ void lac_device_timing_collect(lac_ctx_t *ctx)
             continue;
         }
         lac_site_t *site = lac_site_numbered(&ctx->sites, mark.site); /* it may be gone by now */
-        if (site) lac_history_timed(ctx, site, &site->shape, mark.row, mark.predicted_us, us);
+        if (site)
+            lac_history_timed(ctx, site, &site->shape, mark.row, mark.predicted_us,
+                              alone_us(site, mark.row, us));
     }
 }

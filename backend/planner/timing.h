@@ -45,6 +45,10 @@ bool lac_timing_affords(const lac_ctx_t *ctx, const lac_site_t *site);
  * itself. Returns true when it did. */
 bool lac_timing_trial(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t *p, lac_choice_t *choice);
 
+/* Makes the choice a trial where it is the dense route, about to replace a sparse one on a prediction alone.
+ * It costs nothing: it is what would serve. Returns true when it did. */
+bool lac_timing_trial_of_dense(const lac_ctx_t *ctx, lac_site_t *site, lac_choice_t *choice);
+
 /* True where it is time to measure again what lost at this site. Only where each call is timed. */
 bool lac_timing_reset_penalty_due(const lac_ctx_t *ctx, const lac_site_t *site);
 

@@ -216,6 +216,54 @@ static void test_no_route_is_given_up_for_a_prediction(void **state)
     }
 }
 
+/* One product of a batch of ten, which costs 1 us more where they are made one after the other. */
+static void call_batch(lac_ctx_t *ctx, int times)
+{
+    static float c[64];
+    for (int i = 0; i < times; i++) {
+        lac_decision_t decision;
+        lac_request_t request = {
+            .symbol = "test", .may_decline = true, .followed = true, .untried = true, .decision = &decision};
+        lac_problem_t p = {.m = 4, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = 4, .ccs = 1};
+        p.a.buf = p.b.buf = c;
+        p.a.density = p.b.density = p.a.k_active = p.b.k_active = -1.0;
+        p.account.site_bits = LAC_SITE_BATCH(10);
+        p.account.extra_us = 1.0;
+        unit_expect(lac_dispatch(ctx, &p, &request), LAC_OK, "dispatch");
+        if (request.declined) last_row = DENSE;
+        if (ctx->forwarded) lac_dispatch_forwarded(ctx);
+    }
+}
+
+/* The caller's one call for a batch is timed before single products are given up for it, and counts for a
+ * tenth. */
+static void test_a_batch_is_measured_too(void **state)
+{
+    (void)state;
+    static const struct {
+        double batch_us;
+        bool sparse_serves;
+    } cases[] = {{80.0, true}, {30.0, false}}; /* a product: 8, 3; by the sparse route 5 */
+    for (int i = 0; i < 2; i++) {
+        lac_ctx_t ctx = context(5.0, 30.0, cases[i].batch_us);
+        ctx.policy.detect = LAC_DETECT_PROBE;
+        ctx.route_count = ROUTES;
+        call_batch(&ctx, 60);
+        const lac_site_t *site = lac_site_at(&ctx.sites, 0);
+        assert_int_equal(lac_site_batch_count(&site->key), 10);
+        assert_true(lac_timing_is_known(site, DENSE));
+        double alone = 4.0 * (double)site->factor[DENSE], want = cases[i].batch_us / 10.0 + 1.0;
+        assert_true(alone > 0.99 * want && alone < 1.01 * want);
+        int before = ran[SPARSE];
+        call_batch(&ctx, 500);
+        if (ran[SPARSE] - before < 450 && cases[i].sparse_serves)
+            fail_msg("a batch of %g us: %d served", cases[i].batch_us, ran[SPARSE] - before);
+        if (ran[SPARSE] - before > 10 && !cases[i].sparse_serves)
+            fail_msg("a batch of %g us: %d served", cases[i].batch_us, ran[SPARSE] - before);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
 /* A capture, in which nothing can be timed, does not give the sparse route up for a prediction either. */
 static void test_a_capture_gives_nothing_up(void **state)
 {
@@ -235,7 +283,8 @@ static void test_a_capture_gives_nothing_up(void **state)
         call_by(&ctx, 4, 40, drop_in);
         int before = ran[SPARSE];
         call_by(&ctx, 4, 1000, drop_in);
-        if (ran[SPARSE] - before < 950) fail_msg("drop-in %d: served %d times", drop_in, ran[SPARSE] - before);
+        if (ran[SPARSE] - before < 950)
+            fail_msg("drop-in %d: served %d times", drop_in, ran[SPARSE] - before);
         lac_sites_free(&ctx.sites);
     }
 }
@@ -393,6 +442,7 @@ int main(void)
                                        cmocka_unit_test(test_no_route_is_given_up_for_a_prediction),
                                        cmocka_unit_test(test_a_measured_product_wins),
                                        cmocka_unit_test(test_a_capture_gives_nothing_up),
+                                       cmocka_unit_test(test_a_batch_is_measured_too),
                                        cmocka_unit_test(test_probes_lead_to_trials),
                                        cmocka_unit_test(test_vain_trials_are_few),
                                        cmocka_unit_test(test_few_are_clocked),
