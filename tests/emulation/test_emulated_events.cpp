@@ -367,6 +367,21 @@ void check_uneven_slots()
             }
 }
 
+/* W as CSR, with all its entries. */
+void check_pair(const Case &c, Operands &o)
+{
+    Buffer<int64_t> ptr(c.k + 1);
+    Buffer<int32_t> idx(c.k * c.n);
+    Buffer<uint8_t> partial(lac_cuda_event_pair_bytes(c.m, c.n, c.k) + 1);
+    for (int64_t k = 0; k <= c.k; k++) ptr[k] = k * c.n;
+    for (int64_t e = 0; e < c.k * c.n; e++) idx[e] = (int32_t)(e % c.n);
+    const lac_cuda_csr_t w = {ptr.data(), idx.data(), o.p.w, c.k * c.n};
+    check(c, o, "pair",
+          [&] { return lac_cuda_event_pair(&o.p, &o.dense, nullptr, &w, partial.data(), nullptr); });
+    check(c, o, "pair-csr",
+          [&] { return lac_cuda_event_pair(&o.p, nullptr, &o.csr, &w, partial.data(), nullptr); });
+}
+
 /* Operands where vectors would fit but for one thing: the place, the distance of lines, the extent. */
 void check_alignment()
 {
@@ -384,23 +399,9 @@ void check_alignment()
             std::unique_ptr<Operands> o = make(c);
             check_rows(c, *o);
             check_columns(c, *o);
+            if (!c.w_cols && !c.w_padded) check_pair(c, *o);
         }
     }
-}
-
-/* W as CSR, with all its entries. */
-void check_pair(const Case &c, Operands &o)
-{
-    Buffer<int64_t> ptr(c.k + 1);
-    Buffer<int32_t> idx(c.k * c.n);
-    Buffer<uint8_t> partial(lac_cuda_event_pair_bytes(c.m, c.n, c.k) + 1);
-    for (int64_t k = 0; k <= c.k; k++) ptr[k] = k * c.n;
-    for (int64_t e = 0; e < c.k * c.n; e++) idx[e] = (int32_t)(e % c.n);
-    const lac_cuda_csr_t w = {ptr.data(), idx.data(), o.p.w, c.k * c.n};
-    check(c, o, "pair",
-          [&] { return lac_cuda_event_pair(&o.p, &o.dense, nullptr, &w, partial.data(), nullptr); });
-    check(c, o, "pair-csr",
-          [&] { return lac_cuda_event_pair(&o.p, nullptr, &o.csr, &w, partial.data(), nullptr); });
 }
 
 /* Rows of thousands of positive terms, of which as few accumulators as a launch can have take their shares.

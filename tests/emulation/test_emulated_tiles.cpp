@@ -32,6 +32,7 @@ struct Case {
     int device;
     bool portable; /* not by warpgroup products, on a device that has them */
     unsigned seed;
+    int a_offset, c_offset; /* elements behind an aligned address */
 };
 
 std::string text(const Case &c)
@@ -39,11 +40,11 @@ std::string text(const Case &c)
     char b[256];
     snprintf(b, sizeof b,
              "%lldx%lldx%lld a=%s c=%s%s%s alpha=%g beta=%g zeros=%dx%d-%g spread=%d special=%g device=%d%s "
-             "seed=%u",
+             "at=%d,%d seed=%u",
              (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
              c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "",
              c.alpha, c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device,
-             c.portable ? " portable" : "", c.seed);
+             c.portable ? " portable" : "", c.a_offset, c.c_offset, c.seed);
     return b;
 }
 
@@ -60,7 +61,7 @@ template <typename T> std::unique_ptr<T, void (*)(void *)> memory(int64_t count)
 }
 
 struct Operands {
-    std::vector<float> a, before, out;
+    std::vector<float> a, before, out; /* from an aligned address on: what vectors of their size get */
     std::unique_ptr<float, void (*)(void *)> b;
     std::unique_ptr<uint8_t, void (*)(void *)> workspace;
     float scalars[2];
@@ -78,13 +79,14 @@ std::unique_ptr<Operands> make(const Case &c)
     const int64_t pad = c.padded ? 3 : 0, ldb = (c.n + 3) / 4 * 4 + (c.padded ? 4 : 0);
     const int64_t ars = c.a_by_columns ? 1 : c.k + pad, acs = c.a_by_columns ? c.m + pad : 1,
                   crs = c.c_by_columns ? 1 : c.n + pad, ccs = c.c_by_columns ? c.m + pad : 1;
-    std::unique_ptr<Operands> o(new Operands{std::vector<float>((size_t)((c.m + pad) * (c.k + pad)), NAN),
-                                             std::vector<float>((size_t)((c.m + pad) * (c.n + pad)), NAN),
-                                             {},
-                                             memory<float>(c.k * ldb),
-                                             {nullptr, free},
-                                             {c.alpha, c.beta},
-                                             {}});
+    std::unique_ptr<Operands> o(
+        new Operands{std::vector<float>((size_t)(c.a_offset + (c.m + pad) * (c.k + pad)), NAN),
+                     std::vector<float>((size_t)(c.c_offset + (c.m + pad) * (c.n + pad)), NAN),
+                     {},
+                     memory<float>(c.k * ldb),
+                     {nullptr, free},
+                     {c.alpha, c.beta},
+                     {}});
     const int64_t across = (c.k + c.zero_cols - 1) / c.zero_cols,
                   down = (c.m + c.zero_rows - 1) / c.zero_rows;
     std::vector<bool> kept((size_t)(across * down)), active((size_t)c.k);
@@ -93,7 +95,7 @@ std::unique_ptr<Operands> make(const Case &c)
         for (int64_t k = 0; k < c.k; k++) {
             const bool here = kept[(size_t)(i / c.zero_rows * across + k / c.zero_cols)];
             const float x = here ? draw() : random() % 2 ? 0.0f : -0.0f;
-            o->a[(size_t)(i * ars + k * acs)] = x;
+            o->a[(size_t)(c.a_offset + i * ars + k * acs)] = x;
             if (x != 0.0f) active[(size_t)k] = true;
         }
     float *b = o->b.get();
@@ -101,7 +103,8 @@ std::unique_ptr<Operands> make(const Case &c)
     for (int64_t k = 0; k < c.k; k++)
         for (int64_t j = 0; j < c.n && active[(size_t)k]; j++) b[k * ldb + j] = draw();
     if (c.special != 0.0f && random() % 2) {
-        o->a[(size_t)(random() % c.m * (uint64_t)ars + random() % c.k * (uint64_t)acs)] = c.special;
+        o->a[(size_t)c.a_offset + (size_t)(random() % c.m * (uint64_t)ars + random() % c.k * (uint64_t)acs)] =
+            c.special;
     } else if (c.special != 0.0f) {
         b[random() % c.k * (uint64_t)ldb + random() % c.n] = c.special;
     }
@@ -110,7 +113,7 @@ std::unique_ptr<Operands> make(const Case &c)
             if (!active[(size_t)k] && std::isnan(b[k * ldb + j])) b[k * ldb + j] = 1.0f;
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++)
-            if (c.beta != 0.0f) o->before[(size_t)(i * crs + j * ccs)] = draw();
+            if (c.beta != 0.0f) o->before[(size_t)(c.c_offset + i * crs + j * ccs)] = draw();
     const int64_t bytes = lac_cuda_tiles_bytes(c.m, c.n, c.k, false);
     o->workspace = memory<uint8_t>(bytes);
     memset(o->workspace.get(), 0x5a, (size_t)bytes);
@@ -118,7 +121,7 @@ std::unique_ptr<Operands> make(const Case &c)
     o->p.m = c.m, o->p.n = c.n, o->p.k = c.k;
     o->p.alpha = {c.device_scalars ? o->scalars : nullptr, c.device_scalars ? 99.0f : c.alpha};
     o->p.beta = {c.device_scalars ? o->scalars + 1 : nullptr, c.device_scalars ? 99.0f : c.beta};
-    o->p.a = o->a.data(), o->p.ars = ars, o->p.acs = acs;
+    o->p.a = o->a.data() + c.a_offset, o->p.ars = ars, o->p.acs = acs;
     o->p.b = b, o->p.ldb = ldb;
     o->p.crs = crs, o->p.ccs = ccs;
     o->p.portable = c.portable;
@@ -135,7 +138,7 @@ void judge(const Case &c, const Operands &o)
     bool special = true;
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) {
-            const size_t at = (size_t)(i * p.crs + j * p.ccs);
+            const size_t at = (size_t)(c.c_offset + i * p.crs + j * p.ccs);
             double sum = 0.0, size = 0.0;
             for (int64_t k = 0; k < c.k; k++) {
                 const double x = p.a[i * p.ars + k * p.acs], y = p.b[k * p.ldb + j];
@@ -183,20 +186,21 @@ void check_rows(const Case &c, const Operands &o, const uint64_t *bits)
     const auto scratch = memory<uint8_t>(8 * c.m + 4096);
     for (int64_t i = 0; i < c.m; i++) {
         want.push_back(want.back());
-        for (int64_t j = 0; j < c.n; j++) want.back() += o.out[(size_t)(i * o.p.crs + j * o.p.ccs)] != 0.0f;
+        for (int64_t j = 0; j < c.n; j++)
+            want.back() += o.out[(size_t)(c.c_offset + i * o.p.crs + j * o.p.ccs)] != 0.0f;
     }
     if (lac_cuda_csr_ptr_of_bits(c.m, c.n, bits, ptr.get(), scratch.get(), nullptr) != LAC_OK ||
         memcmp(ptr.get(), want.data(), sizeof(int64_t) * want.size()))
         return fail("row starts", c);
     std::vector<int32_t> idx((size_t)want.back() + 1, -1);
     std::vector<float> val((size_t)want.back() + 1, NAN);
-    if (lac_cuda_csr_fill_of_bits(c.m, c.n, bits, o.out.data(), o.p.crs, o.p.ccs, ptr.get(),
+    if (lac_cuda_csr_fill_of_bits(c.m, c.n, bits, o.out.data() + c.c_offset, o.p.crs, o.p.ccs, ptr.get(),
                                   c.seed % 5 ? idx.data() : nullptr, val.data(), nullptr) != LAC_OK)
         return fail("status rows", c);
     size_t e = 0;
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) {
-            const float &x = o.out[(size_t)(i * o.p.crs + j * o.p.ccs)];
+            const float &x = o.out[(size_t)(c.c_offset + i * o.p.crs + j * o.p.ccs)];
             if (x == 0.0f) continue;
             if (memcmp(&x, &val[e], sizeof x) || (c.seed % 5 && idx[e] != j)) return fail("rows", c);
             e++;
@@ -216,7 +220,8 @@ void check_bits(const Case &c, Operands &o, bool follows, const char *what)
     const auto bits = memory<uint64_t>(lines * words);
     memset(bits.get(), 0x5a, sizeof(uint64_t) * (size_t)(lines * words));
     o.out = o.before;
-    o.p.c = o.out.data(), o.p.bits = bits.get(), o.p.bits_words = words, o.p.bits_transposed = transposed;
+    o.p.c = o.out.data() + c.c_offset, o.p.bits = bits.get(), o.p.bits_words = words,
+    o.p.bits_transposed = transposed;
     if (!follows) o.p.epilogue = {};
     if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status bits", c);
     o.p.epilogue = epilogue, o.p.bits = nullptr;
@@ -224,7 +229,8 @@ void check_bits(const Case &c, Operands &o, bool follows, const char *what)
     for (int64_t i = 0; i < lines; i++)
         for (int64_t j = 0; j < 64 * words; j++) {
             const bool is = bits.get()[i * words + j / 64] >> j % 64 & 1;
-            if (is != (j < across && o.out[(size_t)(i * lrs + j * lcs)] != 0.0f)) return fail(what, c);
+            if (is != (j < across && o.out[(size_t)(c.c_offset + i * lrs + j * lcs)] != 0.0f))
+                return fail(what, c);
         }
     if (!transposed) check_rows(c, o, bits.get());
 }
@@ -238,13 +244,13 @@ void check_after(const Case &c, Operands &o, const std::vector<float> &plain)
     const auto bias = memory<float>(of_rows ? c.m : c.n);
     for (int64_t e = 0; e < (of_rows ? c.m : c.n); e++) bias.get()[e] = (float)(e * 37 % 101) / 50.0f - 1.0f;
     o.out = o.before;
-    o.p.c = o.out.data();
+    o.p.c = o.out.data() + c.c_offset;
     o.p.epilogue = {c.seed % 3 ? bias.get() : nullptr, true, of_rows, magnitude, limits[c.seed % 4]};
     if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status after", c);
     std::vector<float> want = plain;
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) {
-            float &x = want[(size_t)(i * o.p.crs + j * o.p.ccs)];
+            float &x = want[(size_t)(c.c_offset + i * o.p.crs + j * o.p.ccs)];
             x += o.p.epilogue.bias ? bias.get()[of_rows ? i : j] : 0.0f;
             if ((magnitude ? fabsf(x) : x) <= o.p.epilogue.limit) x = 0.0f;
         }
@@ -263,7 +269,7 @@ void check(const Case &c)
     std::vector<float> first;
     for (int again = 0; again < 2; again++) {
         o->out = o->before;
-        o->p.c = o->out.data();
+        o->p.c = o->out.data() + c.c_offset;
         emulated_schedule = c.seed * 1000003u + (unsigned)again;
         lac_status_t status = again ? pack(&o->p, &packed) : LAC_OK;
         if (status == LAC_OK) status = lac_cuda_tiles_run(&o->p, o->workspace.get(), nullptr);
@@ -296,6 +302,12 @@ Case random_case(unsigned seed, unsigned largest)
     c.special = seed % 4 == 3 ? specials[seed / 4 % 7] : 0.0f;
     c.portable = random() % 3 == 0;
     c.device = int(random() % EMULATED_DEVICES), c.seed = seed;
+    c.a_offset = random() % 3 ? 0 : 1 + int(random() % 3),
+    c.c_offset = random() % 3 ? 0 : 1 + int(random() % 3);
+    if (seed % 3) return c;
+    /* Vectors would fit but for one thing: where the operands begin, or the distance of lines. */
+    c.m = (c.m + 3) / 4 * 4, c.n = (c.n + 3) / 4 * 4, c.k = (c.k + 3) / 4 * 4;
+    c.a_by_columns = false, c.padded = seed % 2, c.a_offset = c.c_offset = c.padded ? 0 : 1;
     return c;
 }
 
