@@ -28,7 +28,7 @@ static pthread_once_t prepared = PTHREAD_ONCE_INIT;
  * they may use meanwhile; a fork that waits comes before those who ask after it. */
 static const pthread_rwlock_t nobody = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static pthread_rwlock_t forkable = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-static _Thread_local bool defers;
+static _Thread_local int defers;
 
 static int workers; /* threads started; only the owner changes it */
 static atomic_int sleepers;
@@ -148,14 +148,13 @@ static void prepare(void)
 void lac_defer_forks(void)
 {
     pthread_once(&prepared, prepare);
-    pthread_rwlock_rdlock(&forkable);
-    defers = true;
+    if (!defers) pthread_rwlock_rdlock(&forkable);
+    defers++;
 }
 
 void lac_allow_forks(void)
 {
-    defers = false;
-    pthread_rwlock_unlock(&forkable);
+    if (--defers == 0) pthread_rwlock_unlock(&forkable);
 }
 
 /* Starts workers until `count` are there; signals stay with the program's own threads. */

@@ -14,8 +14,8 @@
 typedef void (*lac_task_fn)(void *arg, int part, int parts);
 void lac_parallel(int parts, lac_task_fn task, void *arg);
 
-/* Between these no other thread of the process forks; for whoever holds a lock that a child, which has only
- * the thread that forked, would find locked for ever. Not to be nested. */
+/* Between these no other thread of the process forks; for whoever holds a lock, or loads a library, that a
+ * child, which has only the thread that forked, would find locked or half loaded for ever. May be nested. */
 void lac_defer_forks(void);
 void lac_allow_forks(void);
 

@@ -5,6 +5,7 @@
 #include "environment.h"
 #include "library.h"
 #include "log.h"
+#include "threads.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -146,9 +147,17 @@ static void find(void)
     if (!found.missing[0]) snprintf(found.missing, sizeof found.missing, "no BLAS library is installed");
 }
 
+/* A child of a process that was loading it would find a library that is half there. */
+static void find_before_forks(void)
+{
+    lac_defer_forks();
+    find();
+    lac_allow_forks();
+}
+
 const lac_blas_t *lac_blas(void)
 {
-    pthread_once(&searched, find);
+    pthread_once(&searched, find_before_forks);
     return &found;
 }
 

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -131,6 +132,55 @@ static void test_fork_while_others_compute(void **state)
     assert_non_null(right);
     assert_true(atomic_load(&rounds) > 0);
     lac_ctx_free(ctx);
+}
+
+static bool dense_product_is_right(void)
+{
+    static float c[M * N];
+    lac_ctx_t *ctx;
+    lac_obj_t oa = lac_obj_rowmajor(LAC_F32, M, K, a, K), ob = lac_obj_rowmajor(LAC_F32, K, N, b, N);
+    lac_obj_t oc = lac_obj_rowmajor(LAC_F32, M, N, c, N);
+    lac_call_opts_t call = {.size = sizeof call, .route = "dense"};
+    bool right = !lac_ctx_create(&ctx) && !lac_gemm_ex(ctx, NULL, &oa, &ob, NULL, &oc, &call) &&
+                 !memcmp(c, expected, sizeof c);
+    lac_ctx_free(ctx);
+    return right;
+}
+
+static void *compute_once(void *arg)
+{
+    return dense_product_is_right() ? arg : NULL;
+}
+
+/* In a process of its own, which has not loaded the BLAS yet (slow_blas.c): a thread's first call does, and
+ * meanwhile the process forks. */
+static int fork_while_the_blas_is_loaded(void)
+{
+    int ends[2], status = -1;
+    char begun, number[16];
+    pthread_t thread;
+    void *right = NULL;
+    if (pipe(ends)) return 1;
+    snprintf(number, sizeof number, "%d", ends[1]);
+    setenv("SLOW_BLAS_PIPE", number, 1);
+    if (pthread_create(&thread, NULL, compute_once, ends) || read(ends[0], &begun, 1) != 1) return 2;
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(60);
+        _exit(dense_product_is_right() ? 0 : 1);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status) return 3;
+    return pthread_join(thread, &right) || !right ? 4 : 0;
+}
+
+static void test_fork_while_the_blas_is_loaded(void **state)
+{
+    (void)state;
+#ifdef UNDER_TSAN
+    skip();
+#endif
+    static const char *const settings[] = {"LACUNA_BLAS=" SLOW_BLAS, NULL};
+    unit_child("loading", settings);
 }
 
 /* What threads share beside the pool: metadata that one of them measures, and operands known by address. */
@@ -382,7 +432,8 @@ int main(int argc, char **argv)
 {
     unit_begin();
     make_operands();
-    if (unit_scenario(argc, argv)) return log_many_lines();
+    const char *scenario = unit_scenario(argc, argv);
+    if (scenario) return strcmp(scenario, "loading") ? log_many_lines() : fork_while_the_blas_is_loaded();
     /* Constants that make even these small products worth several threads. */
     unit_write(unit_path("tune"), "# lacuna tuning 2\nfork_join_us = 0.001\n");
     setenv("LACUNA_TUNE_CACHE", unit_path("tune"), 1);
@@ -391,6 +442,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fork_after_init),
         cmocka_unit_test(test_fork_while_others_compute),
+        cmocka_unit_test(test_fork_while_the_blas_is_loaded),
         cmocka_unit_test(test_fork_beside_shared_operands),
         cmocka_unit_test(test_signals_all_the_time),
         cmocka_unit_test(test_no_line_is_lost_to_a_signal),
