@@ -50,6 +50,7 @@ typedef struct standin {
     bool busy;           /* events are not done                                                */
     double clock_us;     /* events are stamped with it, and each launch adds launch_us         */
     double launch_us;
+    double tick_us;   /* and each record of an event adds this */
     int fails;        /* the n-th call of the runtime from here on fails; 0: none            */
     int launch_fails; /* the n-th launch from here on fails; 0: none                         */
     int vendor_fails; /* the n-th call of cuBLAS or cuSPARSE from here on fails; 0: none      */

@@ -19,7 +19,8 @@ typedef enum kind { MEMORY, PINNED, STREAM, EVENT, GRAPH, EXECUTABLE, OBJECT } k
 typedef struct thing {
     kind_t kind;
     void *handle; /* NULL: an empty place */
-    size_t bytes; /* of memory */
+    size_t bytes; /* of memory, and where it lies */
+    int device;
     bool capturing, recorded, instantiated;
     enum cudaStreamCaptureMode mode;
     double us;            /* of an event */
@@ -59,7 +60,7 @@ __attribute__((constructor)) void standin_reset(void)
     standin.memory_khz = 3201000, standin.bus_bits = 6144, standin.driver = 13000;
     standin.shared = 232448;
     standin.nnz = standin.active = 0, standin.room = 1, standin.sampled = -1;
-    standin.busy = false, standin.clock_us = standin.launch_us = 0.0;
+    standin.busy = false, standin.clock_us = standin.launch_us = standin.tick_us = 0.0;
     standin.fails = standin.launch_fails = standin.vendor_fails = 0, standin.largest = 0;
     last = cudaSuccess;
     thread_mode = cudaStreamCaptureModeGlobal;
@@ -299,7 +300,7 @@ static cudaError_t allocate(kind_t kind, void **memory, size_t bytes)
     char *at = made + (256 - (uintptr_t)made % 256);
     at[-1] = (char)(at - made - 1); /* how far back it began */
     thing_t *x = add(kind, at);
-    x->bytes = bytes;
+    x->bytes = bytes, x->device = standin.current;
     standin.mallocs++;
     *memory = at;
     return cudaSuccess;
@@ -386,6 +387,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
     const thing_t *x = around(memory);
     memset(attributes, 0, sizeof *attributes);
     if (refused()) return failed(cudaErrorLaunchFailure);
+    attributes->device = x ? x->device : 0;
     attributes->type = !x                  ? cudaMemoryTypeUnregistered
                        : x->kind == PINNED ? cudaMemoryTypeHost
                                            : cudaMemoryTypeDevice;
@@ -538,7 +540,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     stream_of(stream, "an event");
     if (refused() || !x) return failed(cudaErrorInvalidResourceHandle);
     x->recorded = true;
-    x->us = standin.clock_us;
+    x->us = standin.clock_us += standin.tick_us;
     return cudaSuccess;
 }
 

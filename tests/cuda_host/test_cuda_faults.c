@@ -4,7 +4,9 @@
  * library in turn. The call then succeeds, or gives a status with a message; it works afterwards; nothing is
  * leaked, and no error is left for the caller to find. And devices that cannot serve. */
 #include "cuda_host_support.h"
+#include "planner/context.h"
 
+#include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,6 +68,14 @@ static lac_status_t time_it(stage_t *s)
 static lac_status_t scan(stage_t *s)
 {
     return lac_meta_scan(s->ctx, &s->a, LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE);
+}
+
+/* Indices of 64 bits: the library's own copy goes to the device. */
+static lac_status_t attach(stage_t *s)
+{
+    const int64_t *ptr = s->b.buf, *idx = ptr + 1024; /* no entries */
+    lac_status_t status = lac_meta_attach_csr(s->a.meta, LAC_I64, ptr, idx, s->c.buf);
+    return status ? status : product(s);
 }
 
 static lac_status_t convert(stage_t *s)
@@ -152,6 +162,7 @@ static const struct {
     {"record", record, "event", PLAIN, false},
     {"time", time_it, "dense", PLAIN, false},
     {"scan", scan, NULL, PLAIN, false},
+    {"attach", attach, "csr", PLAIN, false},
     {"convert", convert, "csr", GIVEN, false},
     {"to dense", dense_contents, NULL, GIVEN, false},
     {"epilogue", epilogue, "tiles", PLAIN, false},
@@ -317,6 +328,127 @@ static void test_capture(void **state)
         }
 }
 
+/* Formats that cannot be made while the stream is captured are done without: the dense route serves, W is
+ * transposed in the call. */
+static void test_capture_without_formats(void **state)
+{
+    (void)state;
+    static const char *const routes[] = {"csr", "cusparse"};
+    for (size_t i = 0; i < 2; i++) {
+        stage_t s = open_stage(5);
+        s.route = "dense";
+        unit_expect(product(&s), LAC_OK, s.route);
+        s.route = routes[i];
+        standin_forget();
+        standin_capture(lac_device_stream(s.ctx), true);
+        unit_expect(product(&s), LAC_OK, s.route);
+        assert_int_equal(standin_count("cublasSgemm_64"), 1);
+        standin_capture(lac_device_stream(s.ctx), false);
+        cuda_host_close(s.ctx);
+    }
+    stage_t s = open_stage(6); /* tiles with W by columns */
+    unit_expect(product(&s), LAC_OK, "room for the transposed W");
+    cuda_host_freeze(s.ctx, &s.b, 512 * 64); /* full: A is the sparse one */
+    standin_forget();
+    standin_capture(lac_device_stream(s.ctx), true);
+    unit_expect(product(&s), LAC_OK, "tiles");
+    const standin_launch_t *l = standin_find("lac_cuda_tiles_run", 0),
+                           *turned = standin_find("lac_cuda_copy", 0);
+    assert_true(l && turned && standin_pointer(l, "p.b") == standin_pointer(turned, "out"));
+    assert_ptr_equal(standin_pointer(turned, "x.data"), s.b.buf);
+    standin_capture(lac_device_stream(s.ctx), false);
+    cuda_host_close(s.ctx);
+}
+
+/* Somebody else's capture on another stream of this thread: what is unsafe for it is not its business. */
+static void test_others_capture(void **state)
+{
+    (void)state;
+    static const size_t which[] = {0, 4, 5, 8, 11}; /* steps of `steps` */
+    for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
+        stage_t s = open_stage(which[i]);
+        cudaStream_t theirs;
+        assert_int_equal(cudaStreamCreateWithFlags(&theirs, cudaStreamNonBlocking), cudaSuccess);
+        standin_capture(theirs, true);
+        for (int call = 0; call < 4; call++) unit_expect(product(&s), LAC_OK, steps[which[i]].name);
+        assert_int_equal(standin.breaches, 0);
+        standin_capture(theirs, false);
+        cudaStreamDestroy(theirs);
+        cuda_host_close(s.ctx);
+    }
+}
+
+/* The clock of runs: no more under way than there are places, each read once, without what an empty pair
+ * takes. */
+static void test_timer(void **state)
+{
+    (void)state;
+    lac_ctx_t *ctx = cuda_host_ctx();
+    const lac_event_timer_t *timer = ctx->backend->clock;
+    lac_timing_tag_t tag = {0, 0, 0.0};
+    double us = -1.0;
+    standin.launch_us = 0.0;
+    for (int i = 0; i < 4; i++) assert_false(timer->begin(ctx->exec)); /* empty pairs first */
+    assert_false(timer->done(ctx->exec, &tag, &us));
+    int open = 0;
+    standin.busy = true;
+    while (open < 100 && timer->begin(ctx->exec)) {
+        standin.clock_us += 10.0 + open;
+        timer->end(ctx->exec, &(lac_timing_tag_t){1 + (uint64_t)open, open, 0.0});
+        open++;
+    }
+    assert_int_equal(open, 16);
+    assert_false(timer->done(ctx->exec, &tag, &us));
+    standin.busy = false;
+    for (int i = 0; i < open; i++) {
+        assert_true(timer->done(ctx->exec, &tag, &us));
+        assert_int_equal(tag.site, 1 + i);
+        assert_int_equal(tag.row, i);
+        if (!(us > 9.99 + i && us < 10.01 + i)) fail_msg("span %d: %g us", i, us);
+    }
+    assert_false(timer->done(ctx->exec, &tag, &us));
+    cuda_host_close(ctx);
+    /* a clock that itself takes 3 us */
+    ctx = cuda_host_ctx();
+    timer = ctx->backend->clock;
+    for (int i = 0; i < 4; i++) {
+        standin.tick_us = 3.0;
+        assert_false(timer->begin(ctx->exec));
+    }
+    assert_false(timer->done(ctx->exec, &tag, &us));
+    assert_true(timer->begin(ctx->exec));
+    standin.clock_us += 10.0;
+    timer->end(ctx->exec, &(lac_timing_tag_t){5, 0, 0.0});
+    assert_true(timer->done(ctx->exec, &tag, &us));
+    if (!(us > 9.99 && us < 10.01)) fail_msg("%g us", us);
+    cuda_host_close(ctx);
+}
+
+/* Memory of another device is refused, and named. */
+static void test_another_device(void **state)
+{
+    (void)state;
+    lac_ctx_t *first, *second;
+    standin_reset();
+    standin.devices = 2;
+    unit_expect(lac_ctx_create_cuda(&first, 0, LAC_STREAM_NEW), LAC_OK, "first");
+    unit_expect(lac_ctx_create_cuda(&second, 1, LAC_STREAM_NEW), LAC_OK, "second");
+    void *there;
+    unit_expect(lac_device_alloc(second, 4096, &there), LAC_OK, "alloc");
+    lac_obj_t x = lac_obj_rowmajor(LAC_F32, 4, 4, there, 4);
+    x.space = LAC_DEVICE;
+    lac_obj_t y = x, z = x;
+    y.buf = (float *)there + 64, z.buf = (float *)there + 128;
+    unit_expect(cuda_host_gemm(second, "reference", 1.0f, &x, &y, 0.0f, &z), LAC_OK, "where it lies");
+    assert_int_equal(standin.current, 0);
+    unit_expect(cuda_host_gemm(first, "reference", 1.0f, &x, &y, 0.0f, &z), LAC_ERR_SPACE, "elsewhere");
+    unit_expect_text(lac_last_error(), "another device's memory");
+    unit_expect(lac_device_free(second, there), LAC_OK, "free");
+    lac_ctx_free(first);
+    lac_ctx_free(second);
+    assert_int_equal(standin.breaches, 0);
+}
+
 static lac_status_t create(lac_ctx_t **ctx, int device)
 {
     return lac_ctx_create_cuda(ctx, device, LAC_STREAM_NEW);
@@ -428,6 +560,13 @@ static void test_sample(void **state)
     assert_int_equal(standin_integer(l, "x.rows") * standin_integer(l, "x.cols"), 50000);
     assert_string_equal(decision.route, "event");
     assert_true(decision.density > 0.0098 && decision.density < 0.0100);
+    /* another operand, whose sample does not come: the answer to the one before is not taken for it */
+    lac_obj_t d = cuda_host_rows(ctx, 10, 4000), e = cuda_host_rows(ctx, 4000, 5000),
+              f = cuda_host_rows(ctx, 10, 5000);
+    standin.sampled = -1;
+    for (int i = 0; i < 4; i++)
+        unit_expect(lac_gemm_ex(ctx, &alpha, &d, &e, &beta, &f, &call), LAC_OK, "product");
+    assert_string_not_equal(decision.route, "event");
     cuda_host_close(ctx);
 }
 
@@ -480,7 +619,11 @@ int main(void)
                                        cmocka_unit_test(test_estimate),
                                        cmocka_unit_test(test_sample),
                                        cmocka_unit_test(test_clock),
-                                       cmocka_unit_test(test_tune)};
+                                       cmocka_unit_test(test_tune),
+                                       cmocka_unit_test(test_capture_without_formats),
+                                       cmocka_unit_test(test_others_capture),
+                                       cmocka_unit_test(test_timer),
+                                       cmocka_unit_test(test_another_device)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,6 +270,43 @@ static void test_event_list(void **state)
     lac_obj_t columns = cuda_host_columns(ctx, K, 300);
     l = cuda_host_launch(ctx, "event", &a, &columns, &c, "lac_cuda_event_listed");
     EXPECT(l, "p.order", LAC_CUDA_COLS);
+    /* beside a buffer, the buffer is packed sooner */
+    lac_obj_t both = cuda_host_rows(ctx, M, K);
+    cuda_host_count(ctx, &both, 200);
+    unit_expect(lac_meta_attach_active(both.meta, ACTIVE, idx, val), LAC_OK, "attach");
+    l = cuda_host_launch(ctx, "event", &both, &b, &c, "lac_cuda_event_slots");
+    expect_pointer(l, "s.data", both.buf);
+}
+
+/* The list of a stored matrix whose transpose is S names rows of S: it is expanded, and read across. */
+static void test_event_list_across(void **state)
+{
+    (void)state;
+    enum { M = 300, K = 40, ACTIVE = 3 };
+    static const int32_t list[ACTIVE] = {7, 100, 299};
+    lac_obj_t a = cuda_host_rows(ctx, K, M), b = cuda_host_rows(ctx, K, 200), c = cuda_host_rows(ctx, M, 200);
+    int32_t *idx = cuda_host_memory(ctx, sizeof list);
+    float *val = cuda_host_memory(ctx, ACTIVE * K * sizeof *val);
+    unit_expect(lac_device_upload(ctx, idx, list, sizeof list), LAC_OK, "upload");
+    cuda_host_count(ctx, &a, 100);
+    unit_expect(lac_meta_attach_active(a.meta, ACTIVE, idx, val), LAC_OK, "attach");
+    a.buf = NULL, a.trans = LAC_TRANS;
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_slots");
+    const standin_launch_t *expanded = standin_find("lac_cuda_densify_active", 0);
+    assert_non_null(expanded);
+    EXPECT(expanded, "m count rs cs", K, ACTIVE, 1, K);
+    EXPECT(l, "p.m p.n p.k s.rs s.cs s.dt", M, 200, K, K, 1, LAC_F32);
+    expect_pointer(l, "s.data", standin_pointer(expanded, "out"));
+    expect_bytes("event", "left", &a, &b, &c,
+                 cuda_host_piece(lac_cuda_event_slots_bytes(M, K)) + cuda_host_piece(4 * M * K));
+    /* on the right side, it is the matrix as it is stored that is read across */
+    lac_obj_t w = cuda_host_rows(ctx, 200, K), d = cuda_host_rows(ctx, 200, M);
+    a.trans = LAC_NO_TRANS;
+    l = cuda_host_launch(ctx, "event", &w, &a, &d, "lac_cuda_event_stream");
+    expanded = standin_find("lac_cuda_densify_active", 0);
+    assert_non_null(expanded);
+    EXPECT(expanded, "m count rs cs", K, ACTIVE, 1, K);
+    EXPECT(l, "p.m p.n p.k s.rs s.cs", M, 200, K, K, 1);
 }
 
 /* csr: rows of a frozen operand are kept, of another built for the call; a short W by spmm_narrow. */
@@ -400,6 +437,32 @@ static void test_csr_once(void **state)
     expect_bytes("csr", "left", &a, &b, &c, w + steps + scratch + partial + rows);
 }
 
+/* Parts of k have their sums behind the steps; the rows come behind those. Steps that were made of other rows
+ * are not used. */
+static void test_csr_parts(void **state)
+{
+    (void)state;
+    lac_dim_t m = 512, k = 4096, n = 4096;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    int64_t partial = cuda_host_piece(lac_cuda_csr_long_bytes(m, n, k));
+    assert_true(partial > 0);
+    cuda_host_count(ctx, &a, m * k / 20);
+    const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_csr_long");
+    assert_int_equal(standin_offset(standin_pointer(standin_find("lac_cuda_csr_ptr", 0), "ptr")) -
+                         standin_offset(standin_pointer(l, "workspace")),
+                     partial);
+    unit_expect(lac_meta_freeze(a.meta), LAC_OK, "freeze");
+    cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_schedule");
+    cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_csr_long");
+    assert_int_equal(standin_count("lac_cuda_schedule"), 0);
+    void *buf = a.buf;
+    cuda_host_csr(ctx, &a, k / 20);
+    a.buf = buf;
+    l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_csr_long");
+    assert_int_equal(standin_count("lac_cuda_schedule"), 1);
+    EXPECT(standin_find("lac_cuda_schedule", 0), "s.nnz", m * (k / 20));
+}
+
 /* A device with less shared memory has no steps. */
 static void test_csr_without_room(void **state)
 {
@@ -432,6 +495,9 @@ static void test_bitmask(void **state)
     EXPECT(cuda_host_launch(ctx, "bitmask", &a, &b1, &c1, "lac_cuda_bitmask"), "p.ldw p.order", k,
            LAC_CUDA_COLS);
     assert_int_equal(standin_count("lac_cuda_fill_bits"), 0);
+    lac_obj_t loose = cuda_host_matrix(ctx, LAC_F32, k, 1, 1, 1, 0); /* a column has no next one */
+    EXPECT(cuda_host_launch(ctx, "bitmask", &a, &loose, &c1, "lac_cuda_bitmask"), "p.ldw p.order", k,
+           LAC_CUDA_COLS);
     lac_obj_t b64 = cuda_host_rows(ctx, k, 64), c64 = cuda_host_rows(ctx, m, 64),
               b65 = cuda_host_rows(ctx, k, 65), c65 = cuda_host_rows(ctx, m, 65);
     assert_true(cuda_host_bytes(ctx, "bitmask", "left", &a, &b64, &c64) >= 0);
@@ -606,10 +672,10 @@ static void test_dense_long(void **state)
     lac_obj_t a = cuda_host_rows(ctx, 1, k), b = cuda_host_columns(ctx, k, 1), c = cuda_host_rows(ctx, 1, 1);
     const standin_launch_t *l = cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSgemm_64");
     assert_int_equal(standin_count("cublasSgemm_64"), 2);
-    EXPECT(l, "k", (lac_dim_t)1 << 29);
+    EXPECT(l, "k lda ldb", (lac_dim_t)1 << 29, 1, (lac_dim_t)1 << 29);
     assert_true(standin_real(l, "beta") == 0.25);
     l = standin_find("cublasSgemm_64", 1);
-    EXPECT(l, "k", 100);
+    EXPECT(l, "k lda ldb", 100, 1, 100);
     assert_true(standin_real(l, "beta") == 1.0 && standin_real(l, "alpha") == 1.5);
     assert_int_equal(standin_offset(standin_pointer(l, "a")), (int64_t)4 << 29);
 }
@@ -632,6 +698,12 @@ static void test_scalars(void **state)
     unit_expect(lac_gemm_ex(ctx, scalar, &a, &b, scalar + 1, &c, &call), LAC_OK, "dense");
     EXPECT(standin_find("cublasSetPointerMode", 0), "mode", 1);
     EXPECT(standin_find("cublasSetPointerMode", 1), "mode", 0);
+    /* nothing to sum: C is scaled by what lies there, for all that the host knows */
+    lac_obj_t none = cuda_host_rows(ctx, m, 0), empty = cuda_host_rows(ctx, 0, n);
+    call.route = NULL;
+    standin_forget();
+    unit_expect(lac_gemm_ex(ctx, scalar, &none, &empty, scalar + 1, &c, &call), LAC_OK, "k = 0");
+    expect_pointer(standin_find("lac_cuda_scale", 0), "beta.device", scalar + 1);
 }
 
 /* alpha = 0, k = 0: C is scaled, and left alone where beta is 1. */
@@ -740,19 +812,54 @@ static void test_cusparse(void **state)
     EXPECT(standin_find("cusparseCreateCsr", 0), "nnz", 70000);
     assert_int_equal(standin_count("cusparseDestroySpMat"), 1);
     assert_int_equal(standin_count("cusparseDestroyDnMat"), 2);
+    standin.nnz = INT64_C(3) << 30; /* more than was believed, and than row pointers of 32 bits count */
+    unit_expect(cuda_host_gemm(ctx, "cusparse", 1.5f, &changing, &b, 0.25f, &c), LAC_OK, "declined");
+    assert_int_equal(standin_count("cusparseCreateCsr"), 0);
+    assert_int_equal(standin_count("cublasSgemm_64"), 1);
+    /* rows of B that do not begin on 16 bytes are copied, though its pointer does */
+    lac_obj_t b66 = cuda_host_rows(ctx, k, 66), c66 = cuda_host_rows(ctx, m, 66);
+    cuda_host_launch(ctx, "cusparse", &a, &b66, &c66, "cusparseSpMM");
+    EXPECT(standin_find("lac_cuda_copy", 0), "x.rows x.cols rs cs", k, 66, 68, 1);
+    EXPECT(standin_find("cusparseCreateDnMat", 0), "cols ld", 66, 68);
+}
+
+/* cuSPARSE's products are kept up to a number; those that a recording uses stay beyond it. */
+static void test_cusparse_kept(void **state)
+{
+    (void)state;
+    enum { KEPT = 256, M = 64, K = 64 };
+    lac_obj_t a = cuda_host_rows(ctx, M, K), b = cuda_host_rows(ctx, K, 4 * KEPT + 8),
+              c = cuda_host_rows(ctx, M, 4 * KEPT + 8);
+    cuda_host_freeze(ctx, &a, 400);
+    b.n = c.n = 4;
+    cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+    standin_capture(lac_device_stream(ctx), true);
+    unit_expect(cuda_host_gemm(ctx, "cusparse", 1.5f, &a, &b, 0.25f, &c), LAC_OK, "captured");
+    assert_true(standin_find("cusparseSpMM", 0)->captured);
+    standin_capture(lac_device_stream(ctx), false);
+    for (int i = 1; i <= KEPT; i++) {
+        b.n = c.n = 4 + 4 * i;
+        cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+        assert_int_equal(standin_count("cusparseDestroySpMat"), i == KEPT);
+    }
+    b.n = c.n = 4;
+    cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+    assert_int_equal(standin_count("cusparseCreateCsr"), 0);
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(event_fuses),  TEST(event_right),      TEST(event_columns), TEST(event_copies),
-        TEST(event_given),  TEST(event_bytes),      TEST(event_pair),    TEST(event_list),
-        TEST(event_bounds), TEST(csr_narrow),       TEST(csr_kept),      TEST(csr_long),
-        TEST(csr_once),     TEST(csr_without_room), TEST(bitmask),       TEST(tiles),
-        TEST(tiles_kept),   TEST(tiles_bounds),     TEST(dense),         TEST(dense_long),
-        TEST(scalars),      TEST(trivial),          TEST(reference),     TEST(epilogue),
-        TEST(cusparse)};
+    const struct CMUnitTest tests[] = {TEST(event_fuses),  TEST(event_right),      TEST(event_columns),
+                                       TEST(event_copies), TEST(event_given),      TEST(event_bytes),
+                                       TEST(event_pair),   TEST(event_list),       TEST(event_bounds),
+                                       TEST(csr_narrow),   TEST(csr_kept),         TEST(csr_long),
+                                       TEST(csr_once),     TEST(csr_without_room), TEST(bitmask),
+                                       TEST(tiles),        TEST(tiles_kept),       TEST(tiles_bounds),
+                                       TEST(dense),        TEST(dense_long),       TEST(scalars),
+                                       TEST(trivial),      TEST(reference),        TEST(epilogue),
+                                       TEST(cusparse),     TEST(cusparse_kept),    TEST(event_list_across),
+                                       TEST(csr_parts)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
