@@ -51,18 +51,6 @@ typedef struct invalid_args {
     lac_plan_t *plan;
 } invalid_args_t;
 
-/* The name of the entry point. */
-const char *bad_entry_name(bad_entry_t entry);
-
-/* Right arguments for that call on A and B of the trial, C and scratch for what it writes. To be freed also
- * where an error is returned. */
-lac_status_t invalid_args_make(invalid_args_t *b, bad_entry_t entry, apitest_t *t);
-lac_status_t invalid_args_run(invalid_args_t *b);
-
-/* Whether nothing but C was written; of C the caller knows. Fetches. */
-bool invalid_args_untouched(invalid_args_t *b, const apitest_t *t);
-void invalid_args_free(invalid_args_t *b);
-
 /* Public calls with all their arguments in one place. */
 
 enum { ROWS = 2, SCRATCH = 64 }; /* of a slice; bytes, which no call comes to write */
@@ -89,7 +77,8 @@ static const struct {
     [BAD_SCAN] = {"lac_meta_scan", 1, {"obj"}},
 };
 
-const char *bad_entry_name(bad_entry_t entry)
+/* The name of the entry point. */
+static const char *bad_entry_name(bad_entry_t entry)
 {
     return calls[entry].entry;
 }
@@ -126,7 +115,9 @@ static void choose_operands(invalid_args_t *b, const apitest_t *t, const lac_obj
     }
 }
 
-lac_status_t invalid_args_make(invalid_args_t *b, bad_entry_t entry, apitest_t *t)
+/* Right arguments for that call on A and B of the trial, C and scratch for what it writes. To be freed also
+ * where an error is returned. */
+static lac_status_t invalid_args_make(invalid_args_t *b, bad_entry_t entry, apitest_t *t)
 {
     static const int64_t rows[ROWS] = {0, 0};
     const ref_problem_t *p = &t->set->problem;
@@ -176,7 +167,7 @@ static lac_status_t run_one(invalid_args_t *b)
     }
 }
 
-lac_status_t invalid_args_run(invalid_args_t *b)
+static lac_status_t invalid_args_run(invalid_args_t *b)
 {
     float *values = guarded_buffer_at(&b->scratch);
     switch (b->entry) {
@@ -203,7 +194,8 @@ lac_status_t invalid_args_run(invalid_args_t *b)
     }
 }
 
-bool invalid_args_untouched(invalid_args_t *b, const apitest_t *t)
+/* Whether nothing but C was written; of C the caller knows. Fetches. */
+static bool invalid_args_untouched(invalid_args_t *b, const apitest_t *t)
 {
     apitest_fetch_array(t, &b->scratch);
     apitest_fetch_matrix(t, &b->out);
@@ -216,7 +208,7 @@ bool invalid_args_untouched(invalid_args_t *b, const apitest_t *t)
     return guarded_buffer_untouched(&b->scratch) && ref_matrix_padding_intact(&b->out.host, NULL);
 }
 
-void invalid_args_free(invalid_args_t *b)
+static void invalid_args_free(invalid_args_t *b)
 {
     lac_meta_free(b->other);
     lac_plan_free(b->plan);

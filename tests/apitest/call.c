@@ -34,7 +34,8 @@ void *guarded_buffer_host(const guarded_buffer_t *array)
     return array->base + GUARD;
 }
 
-lac_status_t guarded_buffer_fetch(guarded_buffer_t *array)
+/* Brings the contents to the host. Waits. Errors: those of lac_device_download. */
+static lac_status_t guarded_buffer_fetch(guarded_buffer_t *array)
 {
     if (!array->device) return LAC_OK;
     return lac_device_download(array->ctx, array->base, array->device, array->bytes + 2 * GUARD);
@@ -74,7 +75,7 @@ lac_status_t guarded_matrix_make(guarded_matrix_t *x, lac_ctx_t *ctx, int64_t m,
     return computes_on_device(ctx) ? device_copy_make(&x->copy, ctx, &x->host, &x->obj) : LAC_OK;
 }
 
-lac_status_t guarded_matrix_fetch(guarded_matrix_t *x)
+static lac_status_t guarded_matrix_fetch(guarded_matrix_t *x)
 {
     return device_copy_fetch(&x->copy, &x->host);
 }

@@ -53,9 +53,6 @@ void *guarded_buffer_at(const guarded_buffer_t *array);
 /* The contents on the host, as they were last fetched. */
 void *guarded_buffer_host(const guarded_buffer_t *array);
 
-/* Brings the contents to the host. Waits. Errors: those of lac_device_download. */
-lac_status_t guarded_buffer_fetch(guarded_buffer_t *array);
-
 /* Whether the guards are as they were made; and the contents, of an array that was made of poison. */
 bool guarded_buffer_overrun(const guarded_buffer_t *array);
 bool guarded_buffer_untouched(const guarded_buffer_t *array);
@@ -73,7 +70,6 @@ typedef struct guarded_matrix {
 /* m x n elements of that pattern, or poison where pattern is NULL. As guarded_buffer_make otherwise. */
 lac_status_t guarded_matrix_make(guarded_matrix_t *x, lac_ctx_t *ctx, int64_t m, int64_t n,
                                  const ref_layout_t *layout, const ref_pattern_t *pattern, uint64_t seed);
-lac_status_t guarded_matrix_fetch(guarded_matrix_t *x);
 void guarded_matrix_free(guarded_matrix_t *x);
 
 /* One public call beside the product, tried on the operands of a problem: what every trial is given, and how
@@ -174,11 +170,6 @@ extern const unsigned apitest_reading[APITEST_READINGS];
 /* Of a product that may be declined: how often it is called, since a site learns; C of a call that is done,
  * computed as the product or left as it was before. */
 #define APITEST_CALLS 3
-apitest_end_t apitest_judge_product(apitest_t *t, lac_status_t status, int computed);
-
-/* Small ones are declined unless a backend is forced: mostly one is, until unforced. */
-void apitest_force(apitest_t *t);
-void apitest_unforce(const apitest_t *t);
 
 /* That padding and guards of a matrix hold. */
 apitest_end_t apitest_padding(apitest_t *t, const ref_matrix_t *x, const char *name);

@@ -9,15 +9,6 @@
 
 #include <string.h>
 
-/* Makes each trial on the operands and reports it, by one line. Those whose bits are promised are made again
- * with options->one, for the same bits. A and B stay as they are; their metadata gains formats. corrupt: the
- * call whose results are corrupted before they are compared, "all" of them, or NULL. */
-void check_apitests(operand_set_t *set, const check_options_t *options, const char *corrupt,
-                    check_line_fn report, void *arg);
-
-/* Whether corrupt may have that value. */
-bool check_trials_has(const char *call);
-
 /* The trials of one problem. */
 
 /* Above so many multiply-adds the oracle of a trial takes longer than all routes together. */
@@ -55,7 +46,8 @@ static bool covers(const char *corrupt, size_t which)
     return corrupt && (strcmp(corrupt, all_calls) == 0 || strcmp(corrupt, trials[which].call) == 0);
 }
 
-bool check_trials_has(const char *call)
+/* Whether corrupt may have that value. */
+static bool check_trials_has(const char *call)
 {
     bool known = false;
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) known |= covers(call, i);
@@ -92,8 +84,11 @@ static void check_one(size_t which, operand_set_t *set, const check_options_t *o
     report(arg, &line);
 }
 
-void check_apitests(operand_set_t *set, const check_options_t *options, const char *corrupt,
-                    check_line_fn report, void *arg)
+/* Makes each trial on the operands and reports it, by one line. Those whose bits are promised are made again
+ * with options->one, for the same bits. A and B stay as they are; their metadata gains formats. corrupt: the
+ * call whose results are corrupted before they are compared, "all" of them, or NULL. */
+static void check_apitests(operand_set_t *set, const check_options_t *options, const char *corrupt,
+                           check_line_fn report, void *arg)
 {
     const ref_problem_t *p = &set->problem;
     if ((double)p->m * (double)p->k * (double)p->n > MULTIPLY_ADDS_MAX) return;

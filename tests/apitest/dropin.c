@@ -9,19 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-void apitest_force(apitest_t *t)
+/* Small ones are declined unless a backend is forced: mostly one is, until unforced. */
+static void apitest_force(apitest_t *t)
 {
     if (!t->may_force || rng_below(&t->rng, 4) == 0 || t->routes->count == 0) return;
     const char *route = t->routes->name[rng_below(&t->rng, (uint64_t)t->routes->count)];
     if (strcmp(route, ROUTE_AUTO) != 0) lac_ctx_set(t->ctx, "backend", route);
 }
 
-void apitest_unforce(const apitest_t *t)
+static void apitest_unforce(const apitest_t *t)
 {
     if (t->may_force) lac_ctx_set(t->ctx, "backend", "auto");
 }
 
-apitest_end_t apitest_judge_product(apitest_t *t, lac_status_t status, int computed)
+static apitest_end_t apitest_judge_product(apitest_t *t, lac_status_t status, int computed)
 {
     operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;

@@ -25,18 +25,7 @@ typedef struct regret_options {
     const char *json; /* or NULL */
 } regret_options_t;
 
-/* Times every route that applies to each problem and prints the geometric mean, the 95th percentile and the
- * worst of time(auto) / time(best), and the same against the baseline. Returns an exit code; EXIT_WRONG when
- * a route gave a wrong result. */
-int bench_regret_run(const bench_options_t *bench, const regret_options_t *options, const char *command);
-
 /* The random problems of the regret runs, the same for the same seed. */
-
-/* Problem number `index`: extents log-uniform in 1 .. max_extent with at most max_flops in the dense product,
- * densities log-uniform in 1e-4 .. 1, one or both sides sparse. */
-ref_problem_t regret_problem(uint64_t seed, uint64_t index, int64_t max_extent, double max_flops);
-
-/* The random problems of the regret runs. */
 
 /* Two significant digits, so that a printed problem stays short and reads back as itself. */
 static double short_density(double d)
@@ -58,7 +47,9 @@ static ref_operand_t bench_operand(rng_t *rng, bool sparse)
     return x;
 }
 
-ref_problem_t regret_problem(uint64_t seed, uint64_t index, int64_t max_extent, double max_flops)
+/* Problem number `index`: extents log-uniform in 1 .. max_extent with at most max_flops in the dense product,
+ * densities log-uniform in 1e-4 .. 1, one or both sides sparse. */
+static ref_problem_t regret_problem(uint64_t seed, uint64_t index, int64_t max_extent, double max_flops)
 {
     rng_t rng = {.stream = ref_stream(seed, index)};
     ref_problem_t p = {.op = REF_SGEMM, .alpha = 1.0f, .seed = 1 + index};
@@ -231,7 +222,11 @@ static int write_json(regret_run_t *run, const regret_options_t *options, lac_ct
     return EXIT_UNAVAILABLE;
 }
 
-int bench_regret_run(const bench_options_t *bench, const regret_options_t *options, const char *command)
+/* Times every route that applies to each problem and prints the geometric mean, the 95th percentile and the
+ * worst of time(auto) / time(best), and the same against the baseline. Returns an exit code; EXIT_WRONG when
+ * a route gave a wrong result. */
+static int bench_regret_run(const bench_options_t *bench, const regret_options_t *options,
+                            const char *command)
 {
     regret_run_t run = {.found = calloc((size_t)options->count, sizeof(regret_t)),
                         .ratio = calloc((size_t)options->count, sizeof(double))};

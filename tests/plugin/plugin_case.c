@@ -81,7 +81,9 @@ static bool is_gemm(const plugin_symbol_t *symbol)
     return symbol->shape == SHAPE_SGEMM || symbol->shape == SHAPE_CBLAS_SGEMM;
 }
 
-void plugin_case_fill(plugin_case_t *p, const plugin_symbol_t *symbol, int gap, uint64_t seed)
+/* Random operands with about one element in `gap` a nonzero, and the answer in want. Extents and steps are
+ * the caller's and must fit; elements of C outside the result are to stay as they are. */
+static void plugin_case_fill(plugin_case_t *p, const plugin_symbol_t *symbol, int gap, uint64_t seed)
 {
     uint64_t state = seed * 2654435761u + 1;
     fill(p->a, gap, &state);

@@ -32,10 +32,6 @@ typedef struct plugin_case {
     float a[CASE_MAX], b[CASE_MAX], c[CASE_MAX], want[CASE_MAX];
 } plugin_case_t;
 
-/* Random operands with about one element in `gap` a nonzero, and the answer in want. Extents and steps are
- * the caller's and must fit; elements of C outside the result are to stay as they are. */
-void plugin_case_fill(plugin_case_t *p, const plugin_symbol_t *symbol, int gap, uint64_t seed);
-
 /* Calls fn, a function of the symbol's shape and width. Narrow integers of C calls carry rubbish in the upper
  * half of their slots, as the ABI allows. */
 void plugin_case_call(plugin_case_t *p, const plugin_symbol_t *symbol, void *fn);

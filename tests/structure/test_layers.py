@@ -66,6 +66,8 @@ BAD = (
      "reads the planner's account"),
     (layers.unused_by_the_command, "tools/lacuna/clock.h", "int read_clock(void);\nint set_clock(int to);\n", "calls set_clock"),
     (layers.unused_by_the_command, "tools/lacuna/half.h", "static inline int half(int x)\n{\n    return x / 2;\n}\n", "half"),
+    (layers.functions_of_one_file, "tools/lacuna/clock.c", '#include "clock.h"\nint read_clock(void) { return half(); }\n'
+     "int half(void)\n{\n    return 0;\n}\n", "only this file calls half"),
     (layers.shared_spellings, "kernels/cuda/host_kernels.h", "", "kernels/cuda/host_kernels.h"),
     (layers.odd_names, "backend/operand/Meta-Data.c", "", "snake_case"),
 )

@@ -14,7 +14,9 @@ const char *bench_status_name(bench_status_t status)
     return names[status];
 }
 
-lac_status_t bench_contender_queue(void *arg)
+/* The arg of these three is a bench_contender_t. One call; on a device it is only queued. Errors: those of
+ * lac_gemm_ex. */
+static lac_status_t bench_contender_queue(void *arg)
 {
     bench_contender_t *contender = arg;
     const operand_set_t *set = contender->set;
@@ -24,7 +26,8 @@ lac_status_t bench_contender_queue(void *arg)
     return lac_gemm_ex(contender->ctx, alpha, contender->a, contender->b, beta, &set->c, &contender->call);
 }
 
-bool bench_contender_run(void *arg)
+/* One call, done when this returns; false: it failed. */
+static bool bench_contender_run(void *arg)
 {
     bench_contender_t *contender = arg;
     if (!contender->ctx) {
@@ -35,13 +38,14 @@ bool bench_contender_run(void *arg)
     return !computes_on_device(contender->ctx) || lac_device_wait(contender->ctx) == LAC_OK;
 }
 
-void bench_contender_reset(void *arg)
+/* Repeated calls with beta other than 0 walk away from the first C; that is put right before each sample. */
+static void bench_contender_reset(void *arg)
 {
     const bench_contender_t *contender = arg;
     if (contender->set->problem.beta != 0.0f) operand_set_reset((operand_set_t *)contender->set);
 }
 
-void bench_contender_give_up(bench_contender_t *contender, bench_status_t status, const char *why)
+static void bench_contender_give_up(bench_contender_t *contender, bench_status_t status, const char *why)
 {
     contender->status = status;
     snprintf(contender->why, sizeof contender->why, "%s", why);
@@ -143,7 +147,9 @@ static void verify_recorded(bench_case_t *bench, bench_contender_t *contender)
     lac_graph_free(recording);
 }
 
-void bench_verify_all(bench_case_t *bench)
+/* Runs every lane once with its decision; on a device, records it in steady state too and looks at what a
+ * replay computes. A lane that refuses, fails or is wrong gets its status and the reason. */
+static void bench_verify_all(bench_case_t *bench)
 {
     for (int i = 0; i < bench->contenders; i++) {
         bench_contender_t *contender = &bench->contender[i];
@@ -162,7 +168,8 @@ void bench_verify_all(bench_case_t *bench)
     }
 }
 
-void bench_verify_again(bench_case_t *bench)
+/* Runs every lane that was timed once more. */
+static void bench_verify_again(bench_case_t *bench)
 {
     for (int i = 1; i < bench->contenders; i++)
         if (bench->contender[i].status == BENCH_OK) verify(bench, &bench->contender[i]);

@@ -39,18 +39,6 @@ typedef struct bench_contender {
 
 const char *bench_status_name(bench_status_t status);
 
-/* The arg of these three is a bench_contender_t. One call; on a device it is only queued. Errors: those of
- * lac_gemm_ex. */
-lac_status_t bench_contender_queue(void *arg);
-
-/* One call, done when this returns; false: it failed. */
-bool bench_contender_run(void *arg);
-
-/* Repeated calls with beta other than 0 walk away from the first C; that is put right before each sample. */
-void bench_contender_reset(void *arg);
-
-void bench_contender_give_up(bench_contender_t *contender, bench_status_t status, const char *why);
-
 /* One problem of the bench: its lanes (the baseline and the routes), verified and timed. */
 
 #define BENCH_CONTENDERS (LAC_CANDIDATES_MAX + 4)
@@ -118,12 +106,5 @@ int bench_case_complain(const bench_case_t *bench, const char *command);
 bool bench_timed(const bench_case_t *bench, int contender, bench_cache_t cache);
 
 /* Lanes of the bench against the baseline and the product in double: no time is told of a wrong result. */
-
-/* Runs every lane once with its decision; on a device, records it in steady state too and looks at what a
- * replay computes. A lane that refuses, fails or is wrong gets its status and the reason. */
-void bench_verify_all(bench_case_t *bench);
-
-/* Runs every lane that was timed once more. */
-void bench_verify_again(bench_case_t *bench);
 
 #endif

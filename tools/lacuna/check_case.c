@@ -47,8 +47,10 @@ static lac_status_t call_batched(lac_ctx_t *ctx, const operand_set_t *set)
                             &p->beta, &c, rows * c.rs);
 }
 
-lac_status_t check_call(lac_ctx_t *ctx, const operand_set_t *set, entry_t entry, const char *route,
-                        lac_decision_t *decision)
+/* C := beta C + alpha A B of the set. route: NULL, or a name that ENTRY_EX and ENTRY_PLAN force. The decision
+ * is left alone where the entry point does not tell it. Queues only, on a device. */
+static lac_status_t check_call(lac_ctx_t *ctx, const operand_set_t *set, entry_t entry, const char *route,
+                               lac_decision_t *decision)
 {
     const ref_problem_t *p = &set->problem;
     lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = decision};

@@ -28,7 +28,8 @@ static void print_line(check_summary_t *summary, const check_line_t *line)
     fprintf(out, "--route %s '%s'\n", entry ? ROUTE_AUTO : line->route, line->problem);
 }
 
-void check_summary_line(void *arg, const check_line_t *line)
+/* Counts a line of one problem and prints it. A check_line_fn: tally is a check_summary_t. */
+static void check_summary_line(void *arg, const check_line_t *line)
 {
     check_summary_t *summary = arg;
     print_line(summary, line);
@@ -41,7 +42,8 @@ void check_summary_line(void *arg, const check_line_t *line)
     snprintf(summary->worst_route, sizeof summary->worst_route, "%s", line->route);
 }
 
-void check_summary_add(check_summary_t *sum, const check_summary_t *one)
+/* Adds the counts of one problem to those of the problems before it. */
+static void check_summary_add(check_summary_t *sum, const check_summary_t *one)
 {
     sum->passed += one->passed;
     sum->refused += one->refused;

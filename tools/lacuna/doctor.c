@@ -36,10 +36,6 @@ typedef struct doctor_log {
     int lines;
 } doctor_log_t;
 
-/* Reads a log; false where it cannot be read or there is no memory. Free with doctor_log_free. */
-bool doctor_log_read(doctor_log_t *log, const char *path);
-void doctor_log_free(doctor_log_t *log);
-
 /* A log read whole and cut into its lines and fields. */
 
 static char *read_whole(const char *path)
@@ -98,7 +94,18 @@ static void take_line(doctor_log_t *log, char *line)
         log->said[log->lines++] = line;
 }
 
-bool doctor_log_read(doctor_log_t *log, const char *path)
+static void doctor_log_free(doctor_log_t *log)
+{
+    free(log->text);
+    free(log->object);
+    free(log->opened);
+    free(log->binding);
+    free(log->said);
+    *log = (doctor_log_t){0};
+}
+
+/* Reads a log; false where it cannot be read or there is no memory. Free with doctor_log_free. */
+static bool doctor_log_read(doctor_log_t *log, const char *path)
 {
     *log = (doctor_log_t){.text = read_whole(path)};
     if (!log->text) return false;
@@ -117,16 +124,6 @@ bool doctor_log_read(doctor_log_t *log, const char *path)
     return true;
 }
 
-void doctor_log_free(doctor_log_t *log)
-{
-    free(log->text);
-    free(log->object);
-    free(log->opened);
-    free(log->binding);
-    free(log->said);
-    *log = (doctor_log_t){0};
-}
-
 /* What lacuna doctor says of one process. */
 
 /* The calls that the drop-in libraries stand in front of: what they export. */
@@ -134,16 +131,6 @@ typedef struct taken_calls {
     char **name;
     int count;
 } taken_calls_t;
-
-/* Reads them from the libraries beside liblacuna.so; none where they cannot be read. Free with taken_free. */
-void taken_read(taken_calls_t *taken);
-void taken_free(taken_calls_t *taken);
-
-/* True where the process is worth a word: it multiplied, or could have. */
-bool doctor_has_news(const doctor_log_t *log, const taken_calls_t *taken);
-
-/* Which calls were intercepted, which went past and why, and the table of what became of them. */
-void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *file);
 
 /* Bindings told apart by where they come from and where they lead. */
 
@@ -171,7 +158,8 @@ static void take_exported(const elf_function_t *function, void *arg)
         take_name(function->name, arg);
 }
 
-void taken_read(taken_calls_t *taken)
+/* Reads them from the libraries beside liblacuna.so; none where they cannot be read. Free with taken_free. */
+static void taken_read(taken_calls_t *taken)
 {
     static const char *const names[] = {"liblacuna_blas.so", "liblacuna_cublas.so"};
     *taken = (taken_calls_t){0};
@@ -181,7 +169,7 @@ void taken_read(taken_calls_t *taken)
     }
 }
 
-void taken_free(taken_calls_t *taken)
+static void taken_free(taken_calls_t *taken)
 {
     for (int i = 0; i < taken->count; i++) free(taken->name[i]);
     free(taken->name);
@@ -317,7 +305,8 @@ static bool brings_own(const doctor_log_t *log, const char *path, const taken_ca
     return own->used > 0;
 }
 
-bool doctor_has_news(const doctor_log_t *log, const taken_calls_t *taken)
+/* True where the process is worth a word: it multiplied, or could have. */
+static bool doctor_has_news(const doctor_log_t *log, const taken_calls_t *taken)
 {
     own_calls_t own;
     for (int i = 0; i < log->bindings; i++)
@@ -340,7 +329,8 @@ static bool bypassed(const doctor_log_t *log, const taken_calls_t *taken)
     return false;
 }
 
-void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *file)
+/* Which calls were intercepted, which went past and why, and the table of what became of them. */
+static void doctor_print(const doctor_log_t *log, const taken_calls_t *taken, FILE *file)
 {
     own_calls_t own;
     if (log->objects) fprintf(file, "  %s\n", log->object[0]);

@@ -37,7 +37,8 @@ lac_status_t device_copy_make(device_copy_t *copy, lac_ctx_t *ctx, const ref_mat
     return status;
 }
 
-lac_status_t device_copy_put(const device_copy_t *copy, const ref_matrix_t *x)
+/* Contents of a matrix of the same geometry to the copy. Waits; does nothing without a copy. */
+static lac_status_t device_copy_put(const device_copy_t *copy, const ref_matrix_t *x)
 {
     return copy->memory ? lac_device_upload(copy->ctx, copy->memory, x->base, stored_bytes(x)) : LAC_OK;
 }

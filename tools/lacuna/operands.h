@@ -26,9 +26,7 @@ bool computes_on_device(const lac_ctx_t *ctx);
 /* Copies the matrix and points obj at the copy. Errors: those of lac_device_alloc and lac_device_upload. */
 lac_status_t device_copy_make(device_copy_t *copy, lac_ctx_t *ctx, const ref_matrix_t *x, lac_obj_t *obj);
 
-/* Contents of a matrix of the same geometry to the copy, and back. Both wait, and do nothing without a copy.
- */
-lac_status_t device_copy_put(const device_copy_t *copy, const ref_matrix_t *x);
+/* The copy's contents to a matrix of the same geometry. Waits; does nothing without a copy. */
 lac_status_t device_copy_fetch(const device_copy_t *copy, ref_matrix_t *x);
 
 /* Accepts an empty copy; leaves an empty one. */

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool problem_list_push(problem_list_t *list, const ref_problem_t *problem)
+/* Adds a problem that exists already. False: out of memory. */
+static bool problem_list_push(problem_list_t *list, const ref_problem_t *problem)
 {
     if (list->count == list->capacity) {
         size_t capacity = list->capacity > 0 ? 2 * list->capacity : 32;
@@ -60,7 +61,9 @@ static bool read_lines(problem_list_t *list, FILE *file, const char *path, char 
     return ok;
 }
 
-bool problem_list_read(problem_list_t *list, const char *path, char *error, size_t error_size)
+/* Adds every line of a file; blank lines and what follows a '#' are skipped. "-" is the standard input.
+ * The error names file and line. */
+static bool problem_list_read(problem_list_t *list, const char *path, char *error, size_t error_size)
 {
     if (strcmp(path, "-") == 0) return read_lines(list, stdin, "standard input", error, error_size);
     FILE *file = fopen(path, "r");

@@ -36,8 +36,10 @@ bool child_library(const char *name, char *path, size_t size)
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
 }
 
-/* "liblacuna_audit.so" is the target lacuna_audit of a build folder, whose libraries lie in lib/. */
-void child_library_advice(const char *name, char *text, size_t size)
+/* How to get a library that does not lie beside liblacuna.so: the command that builds it, or where it would
+ * have to be. "liblacuna_audit.so" is the target lacuna_audit of a build folder, whose libraries lie in lib/.
+ */
+static void child_library_advice(const char *name, char *text, size_t size)
 {
     char folder[PATH_MAX], cache[PATH_MAX + 32];
     if (!library_folder(folder)) snprintf(folder, sizeof folder, "the folder of liblacuna.so");
@@ -66,7 +68,9 @@ static bool put_in_front(const char *variable, const char *more)
     return done;
 }
 
-bool child_preload(const char *command)
+/* Puts the drop-in libraries that are there in front of LD_PRELOAD, for every program that is started from
+ * now on. False, with a complaint, where there is none or where the loader could not read their names. */
+static bool child_preload(const char *command)
 {
     static const char *const names[] = {"liblacuna_cublas.so", "liblacuna_blas.so"};
     int found = 0;
@@ -83,7 +87,8 @@ bool child_preload(const char *command)
     return found > 0;
 }
 
-bool child_audit(const char *library)
+/* Has the dynamic linker load an auditor beside every program that is started from now on. */
+static bool child_audit(const char *library)
 {
     return put_in_front("LD_AUDIT", library);
 }
@@ -97,7 +102,8 @@ bool child_set(const char *option, const char *value)
     return setenv(name, value, 1) == 0;
 }
 
-bool child_option(const char *setting)
+/* The same from "option=value". */
+static bool child_option(const char *setting)
 {
     char option[64];
     const char *equals = strchr(setting, '=');
@@ -106,7 +112,8 @@ bool child_option(const char *setting)
     return child_set(option, equals + 1);
 }
 
-void child_become(const char *command, char **arguments)
+/* Becomes the program; returns only where that cannot be, with a complaint. */
+static void child_become(const char *command, char **arguments)
 {
     execvp(arguments[0], arguments);
     complain(command, "%s: %s", arguments[0], strerror(errno));

@@ -12,23 +12,8 @@
 /* The path of a library that lies beside liblacuna.so; false where there is none. */
 bool child_library(const char *name, char *path, size_t size);
 
-/* How to get a library that does not lie beside liblacuna.so: the command that builds it, or where it would
- * have to be. */
-void child_library_advice(const char *name, char *text, size_t size);
-
-/* Puts the drop-in libraries that are there in front of LD_PRELOAD, for every program that is started from
- * now on. False, with a complaint, where there is none or where the loader could not read their names. */
-bool child_preload(const char *command);
-
-/* Has the dynamic linker load an auditor beside every program that is started from now on. */
-bool child_audit(const char *library);
-
-/* Sets LACUNA_OPTION=VALUE from "option=value", or from its two halves. */
-bool child_option(const char *setting);
+/* Sets LACUNA_OPTION=VALUE for every program that is started from now on. */
 bool child_set(const char *option, const char *value);
-
-/* Becomes the program; returns only where that cannot be, with a complaint. */
-void child_become(const char *command, char **arguments);
 
 /* Runs the program and waits; its status as waitpid has it, -1 with a complaint where it cannot be started.
  * What the terminal sends to stop it is left to it. */

@@ -17,12 +17,14 @@ static int ascending(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-void sort_doubles(double *values, size_t count)
+/* Ascending, in place. */
+static void sort_doubles(double *values, size_t count)
 {
     if (count > 1) qsort(values, count, sizeof *values, ascending);
 }
 
-double sample_quantile(const double *sorted, size_t count, double q)
+/* The quantile q in [0, 1] of sorted values, linear between neighbours; 0 when there is none. */
+static double sample_quantile(const double *sorted, size_t count, double q)
 {
     if (count == 0) return 0.0;
     double at = q * (double)(count - 1);

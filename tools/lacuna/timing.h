@@ -30,12 +30,6 @@ typedef struct sample_stats {
 /* Sorts a copy; the order of the samples is kept. All fields 0 when count is 0 or memory is out. */
 sample_stats_t sample_stats(const double *samples, size_t count);
 
-/* The quantile q in [0, 1] of sorted values, linear between neighbours; 0 when there is none. */
-double sample_quantile(const double *sorted, size_t count, double q);
-
-/* Ascending, in place. */
-void sort_doubles(double *values, size_t count);
-
 /* What other programs took of the processors while something was timed: the doubt that belongs to a figure.
  */
 
