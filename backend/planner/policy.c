@@ -14,7 +14,6 @@
 enum {
 #define LAC_OPTION(name, variable, accepted) OPTION_##name,
 #include "options.def"
-#undef LAC_OPTION
     OPTION_COUNT
 };
 
@@ -35,7 +34,6 @@ static const struct {
 } options[] = {
 #define LAC_OPTION(name, variable, accepted) {#name, variable, accepted},
 #include "options.def"
-#undef LAC_OPTION
 };
 
 _Static_assert(OPTION_COUNT <= sizeof(((lac_policy_t *)0)->origin) / sizeof(char *),
@@ -278,7 +276,6 @@ const char *lac_policy_names(void)
     return ""
 #define LAC_OPTION(name, variable, accepted) #name " "
 #include "options.def"
-#undef LAC_OPTION
         ;
 }
 

@@ -47,9 +47,13 @@ class Tool(unittest.TestCase):
 
 
 class Environment(unittest.TestCase):
+    TABLE = (ROOT / "backend/planner/options.def").read_text(encoding="utf-8")
+    TUNING = (ROOT / "docs/user/tuning.md").read_text(encoding="utf-8")
+
     def options(self):
-        found = re.findall(r'LAC_OPTION\((\w+),\s+"(\w+)",\s+(?:"([^"]*)"|backend_names)', (ROOT / "backend/planner/options.def").read_text())
-        self.assertGreater(len(found), 8)
+        """Name, variable and accepted values; "" for those that another table lists."""
+        found = re.findall(r'(?m)^LAC_OPTION\((\w+), "(\w+)",\s*(?:"([^"]*)"|\w+)\)', self.TABLE)
+        self.assertEqual(len(found), len(re.findall(r"(?m)^LAC_OPTION", self.TABLE)))
         return found
 
     def test_routes_are_those_of_the_library(self):
@@ -69,20 +73,35 @@ class Environment(unittest.TestCase):
         for name, variable, accepted in self.options():
             entry = re.search(rf'(?ms)^\.BR {variable} " \(option " {name} \)$(.*?)^\.(?:TP|SH)', page)
             self.assertIsNotNone(entry, variable)
+            row = re.search(rf"(?m)^\| `{name}` \| `{variable}` \|([^|]*)\|[^|]*\|[^|]*\|$", self.TUNING)
+            self.assertIsNotNone(row, variable)
             for value in re.findall(r"\b[a-z0-9]+(?=,| or |$| and )", accepted.split(", with")[0].replace("any of", "")):
                 with self.subTest(variable=variable, value=value):
                     self.assertRegex(entry[1], rf"\b{value}\b")
+                    if value != "commas":
+                        self.assertRegex(row[1], rf"\b{value}\b")
 
-    def test_every_variable_and_no_other(self):
+    def test_every_variable_of_the_process(self):
+        """All that the library reads is in the table, but for what lacuna run and lacuna doctor set for the auditor."""
+        read = {name for name in self.read() if name.startswith("LACUNA_")}
+        options = {variable for _, variable, _ in self.options()}
+        variables = set(re.findall(r'(?m)^LAC_VARIABLE\(\w+, "(\w+)"\)', self.TABLE))
+        self.assertEqual(variables, read - options - {"LACUNA_AUDIT", "LACUNA_DLSYM"})
+
+    def read(self):
+        """What the sources read, and the table."""
         read = {"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "HOME", "OMP_NUM_THREADS"}
         for folder in ("backend", "plugin"):
             for source in (ROOT / folder).rglob("*"):
                 if source.suffix in (".c", ".def"):
                     read |= set(re.findall(r'"(LACUNA_[A-Z_]+)"', source.read_text(encoding="utf-8")))
+        return read
+
+    def test_every_variable_and_no_other(self):
+        read = self.read()
         named = set(re.findall(r"\b(?:LACUNA_[A-Z_]+|XDG_[A-Z_]+|HOME|OMP_NUM_THREADS)\b", text(ENVIRONMENT)))
         self.assertEqual(read, named)
-        tuning = (ROOT / "docs/user/tuning.md").read_text(encoding="utf-8")
-        self.assertEqual(set(), {name for name in read if name.startswith("LACUNA_") and name not in tuning})
+        self.assertEqual(set(), {name for name in read if name.startswith("LACUNA_") and name not in self.TUNING})
 
 
 class Calls(unittest.TestCase):

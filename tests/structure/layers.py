@@ -107,7 +107,7 @@ def upward_includes(tree):
             if target is None and not tree.generated(path, spelling):
                 found.append(f'{path}: "{spelling}" is no file of this tree: use <> for those of others')
                 continue
-            if target and target.name == "symbols.def":
+            if target and target.name in ("symbols.def", "options.def"):
                 continue  # a table of names is data
             other = tree.folder_of(target) if target else folder
             if target and (other is None or not folder.may_include(other, target)):

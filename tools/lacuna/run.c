@@ -189,10 +189,13 @@ static int audit(const program_options_t *options, const char *command, bool lis
     return done ? EXIT_OK : EXIT_UNAVAILABLE;
 }
 
-/* Variables of the whole process, which are no options of a context: any value may be right. */
+/* Variables of the whole process, which are no options of a context. */
 static bool is_variable(const char *setting)
 {
-    static const char *const names[] = {"blas", "config", "disable", "log", "tune_cache"};
+    static const char *const names[] = {
+#define LAC_VARIABLE(name, variable) #name,
+#include "planner/options.def"
+    };
     size_t length = strcspn(setting, "=");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == length && !strncasecmp(names[i], setting, length)) return true;
