@@ -50,7 +50,7 @@ static uintptr_t map_function(const struct link_map *map, const char *name)
     }
 }
 
-/* An auditor of the dynamic linker (LD_AUDIT). With LACUNA_AUDIT=1 it tells of each object that is loaded,
+/* An auditor of the dynamic linker (LD_AUDIT). With LACUNA_AUDIT=1 it logs each object that is loaded,
  * and which object a matrix product of each caller was bound to; with LACUNA_DLSYM=1 it has dlsym find the
  * products of the drop-in libraries instead of those that they stand in front of.
  *

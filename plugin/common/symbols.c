@@ -235,8 +235,8 @@ static bool is_own(const object_t *object)
 }
 
 /* Code made at run time belongs to no object: there the answer holds for one page, and pages may be many, so
- * that past ANSWERS_MAX an answer is not kept. A caller may be unloaded and another object take its place: it
- * inherits the answer, which stays valid because what was found is pinned. */
+ * that past ANSWERS_MAX an answer is not kept. A caller may be unloaded and another object be mapped there:
+ * it inherits the answer, which stays valid because what was found is pinned. */
 const next_fn_t *next_fn_search(const finder_t *finder, exported_symbol_t *symbol, const void *caller)
 {
     int saved_errno = errno;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 typedef struct object {
-    uintptr_t base;   /* load address: tells objects apart                       */
+    uintptr_t base;   /* load address: identifies the object                     */
     uintptr_t lo, hi; /* where its segments lie                                  */
     const char *path; /* "" for the program; valid while the object stays loaded */
 } object_t;
