@@ -7,7 +7,7 @@
  *   LD_PRELOAD=liblacuna_blas.so LACUNA_STATS=1 ./01_drop_in      and a table of what was skipped
  *
  * Each step multiplies a few rows of spikes, of which one in a thousand is not zero, by a dense weight. The
- * BLAS multiplies all the zeros. Lacuna looks at a few of them, and skips the rest. */
+ * BLAS multiplies all the zeros. Lacuna samples a few elements, and skips the zeros. */
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@ int main(void)
     float b[3 * 2] = {1, 2, /**/ 3, 4, /**/ 5, 6};
     float c[2 * 2] = {0};
 
-    /* A context holds the workspace, the settings, and what was learned of the places that call. Make one per
+    /* A context holds the workspace, the settings, and what was learned at each call site. Make one per
      * thread, and keep it: it is what makes the next call cheap. */
     lac_ctx_t *ctx;
     must(lac_ctx_create(&ctx));

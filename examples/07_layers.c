@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Two layers: the first one's output, with the metadata of its zeros, is the second one's sparse operand.
  *
- * A ReLU makes zeros, and who applies it may as well note them: so that the next product is told, and looks
- * at nothing. */
+ * A ReLU makes zeros, and who applies it may as well record them: the next product then has their metadata,
+ * and probes nothing. */
 #include <lacuna/lacuna.h>
 #include <stdbool.h>
 #include <stdio.h>

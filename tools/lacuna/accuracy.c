@@ -112,7 +112,7 @@ static ref_report_t judge(const accuracy_t *a)
     return report;
 }
 
-/* One call with a forced route; operands with what the problem tells of them, or plain ones. */
+/* One call with a forced route; operands with the metadata that the problem names, or plain ones. */
 static lac_status_t call_route(accuracy_t *a, const char *route, bool plain, lac_decision_t *decision)
 {
     operand_set_t *set = &a->set;

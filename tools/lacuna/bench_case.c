@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * One problem of the bench: its lanes, verified, then timed. */
+ * One problem of the bench: its contenders, verified, then timed. */
 #include "bench_case.h"
 #include "timing.h"
 
@@ -51,7 +51,7 @@ static void bench_contender_give_up(bench_contender_t *contender, bench_status_t
     snprintf(contender->why, sizeof contender->why, "%s", why);
 }
 
-/* Lanes of the bench against the baseline and the product in double. */
+/* Contenders of the bench against the baseline and the product in double. */
 
 /* Of a device, which is faster than the clock of a short loop: calls, or microseconds, whichever is sooner.
  */
@@ -121,7 +121,7 @@ static bool settle(bench_contender_t *contender)
 }
 
 /* One recorded call in steady state, replayed from a fresh C. What a recording may not do, such as to wait
- * for the number of nonzeros, leaves the lane without figures from replays, not without others. */
+ * for the number of nonzeros, leaves the contender without figures from replays, not without others. */
 static void verify_recorded(bench_case_t *bench, bench_contender_t *contender)
 {
     char why[sizeof contender->why];
@@ -147,8 +147,8 @@ static void verify_recorded(bench_case_t *bench, bench_contender_t *contender)
     lac_graph_free(recording);
 }
 
-/* Runs every lane once with its decision; on a device, records it in steady state too and looks at what a
- * replay computes. A lane that refuses, fails or is wrong gets its status and the reason. */
+/* Runs every contender once with its decision; on a device, captures it in steady state too and checks what a
+ * replay computes. A contender that refuses, fails or is wrong gets its status and the reason. */
 static void bench_verify_all(bench_case_t *bench)
 {
     for (int i = 0; i < bench->contenders; i++) {
@@ -168,7 +168,7 @@ static void bench_verify_all(bench_case_t *bench)
     }
 }
 
-/* Runs every lane that was timed once more. */
+/* Runs every contender that was timed once more. */
 static void bench_verify_again(bench_case_t *bench)
 {
     for (int i = 1; i < bench->contenders; i++)
@@ -315,7 +315,7 @@ static bool runs_blas(const bench_contender_t *contender)
     return !contender->ctx || (contender->decision.route && strcmp(contender->decision.route, "dense") == 0);
 }
 
-/* How lanes are measured on a device; NULL: by the host's clock. */
+/* How contenders are measured on a device; NULL: by the host's clock. */
 static double (*measure_of(const bench_case_t *bench, bench_cache_t cache))(void *, int)
 {
     if (!on_device(bench)) return NULL;
@@ -360,7 +360,7 @@ static timing_plan_t plan_for(const bench_case_t *bench, const bench_options_t *
     return plan;
 }
 
-/* What the timing dropped: a lane that failed, or one that is far slower. */
+/* What the timing dropped: a contender that failed, or one that is far slower. */
 static void judge_dropped(bench_case_t *bench, bench_cache_t cache)
 {
     for (int i = 0; i < bench->contenders; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * One problem of the bench: its lanes (the baseline and the routes), each with a context of its own, verified
- * and timed. */
+ * One problem of the bench: its contenders (the baseline and the routes), each with a context of its own,
+ * verified and timed. */
 #ifndef LACUNA_TOOLS_LACUNA_BENCH_CASE_H
 #define LACUNA_TOOLS_LACUNA_BENCH_CASE_H
 
@@ -23,7 +23,7 @@ typedef struct bench_contender {
     bool baseline;
     const operand_set_t *set;
     const lac_obj_t *a, *b; /* the baseline gets plain operands: what a caller without Lacuna has */
-    lac_ctx_t *ctx;         /* its own, so that no lane learns from another; NULL for the vendor  */
+    lac_ctx_t *ctx;         /* its own, so that no contender learns from another; NULL for the vendor  */
     lac_call_opts_t call;
     vendor_call_t vendor;
     bench_status_t status;
@@ -39,7 +39,7 @@ typedef struct bench_contender {
 
 const char *bench_status_name(bench_status_t status);
 
-/* One problem of the bench: its lanes (the baseline and the routes), verified and timed. */
+/* One problem of the bench: its contenders (the baseline and the routes), verified and timed. */
 
 #define BENCH_CONTENDERS (LAC_CANDIDATES_MAX + 4)
 
@@ -62,11 +62,12 @@ typedef struct bench_options {
     int repeat;
     double min_time_s;
     double wait_idle_s; /* to wait for a quiet machine, over all problems */
-    double drop_factor; /* lanes slower than this many times the fastest are not timed further; 0: none */
+    double
+        drop_factor; /* contenders slower than this many times the fastest are not timed further; 0: none */
 } bench_options_t;
 
 /* Reads options->routes from a comma list, and sees that options->baseline is a route other than auto. "all"
- * leaves out the route reference, which takes seconds and tells nothing. Returns an exit code; on failure the
+ * leaves out the route reference, which takes seconds and shows nothing. Returns an exit code; on failure the
  * reason is printed. */
 int bench_options_routes(bench_options_t *options, const char *routes, const char *command);
 
@@ -82,7 +83,7 @@ typedef struct bench_case {
     double scan_b_us; /* the same of B                                                                     */
     double floor_us;  /* the bytes that have to move, at the rate of the device's memory; 0: no device     */
     double others;    /* share of the processors that other programs used meanwhile; negative: not known   */
-    int contenders;   /* lane[0] is the baseline                                                           */
+    int contenders;   /* contender[0] is the baseline   */
 } bench_case_t;
 
 const char *bench_cache_name(bench_cache_t cache);
@@ -90,7 +91,7 @@ const char *bench_cache_name(bench_cache_t cache);
 /* What the clock saw: "host" calls one after the other, a "replay" of recorded calls, or "queued" ones. */
 const char *bench_timing_name(const bench_case_t *bench, bench_cache_t cache);
 
-/* The decision behind a lane's figures for this state of the cache. */
+/* The decision behind a contender's figures for this state of the cache. */
 const lac_decision_t *bench_decision(const bench_case_t *bench, int contender, bench_cache_t cache);
 
 /* Generates, verifies and times one problem. cache may be NULL when no cold timing is asked for. Returns an
@@ -99,12 +100,13 @@ int bench_case_run(bench_case_t *bench, const ref_problem_t *problem, const benc
                    cache_flush_t *cache, const char *command);
 void bench_case_free(bench_case_t *bench);
 
-/* Prints the lanes that failed or gave a wrong result, and returns how many. */
+/* Prints the contenders that failed or gave a wrong result, and returns how many. */
 int bench_case_complain(const bench_case_t *bench, const char *command);
 
-/* A lane with samples for this state of the cache. */
+/* A contender with samples for this state of the cache. */
 bool bench_timed(const bench_case_t *bench, int contender, bench_cache_t cache);
 
-/* Lanes of the bench against the baseline and the product in double: no time is told of a wrong result. */
+/* Contenders of the bench against the baseline and the product in double: no time is reported for a wrong
+ * result. */
 
 #endif

@@ -25,7 +25,7 @@ typedef struct bench_row {
     double of_roofline;             /* floor / median; 0 where none is known */
 } bench_row_t;
 
-/* A lane that takes neither side as sparse is measured by the dense product's work. */
+/* A contender that takes neither side as sparse is measured by the dense product's work. */
 static bool works_densely(const bench_row_t *row)
 {
     return !row->contender->ctx || !row->decision->side || row->decision->side[0] == '\0';
@@ -268,7 +268,7 @@ static void print_case(const bench_case_t *bench, text_table_t *table)
     fflush(stdout);
 }
 
-/* A lane that was never timed has one row, not one for each state of the cache. */
+/* A contender that was never timed has one row, not one for each state of the cache. */
 static bool row_is_due(const bench_case_t *bench, int contender, int cache)
 {
     if (bench_timed(bench, contender, (bench_cache_t)cache)) return true;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What the bench writes: tables for people, JSON and CSV for programs. One row is one lane of one problem in
- * one state of the cache. */
+ * What the bench writes: tables for people, JSON and CSV for programs. One row is one contender of one
+ * problem in one state of the cache. */
 #ifndef TOOL_BENCH_REPORT_H
 #define TOOL_BENCH_REPORT_H
 

@@ -100,7 +100,7 @@ void cache_flush_run(cache_flush_t *cache)
 /* Empties a device's last-level cache within a stream of calls. */
 
 #define COLUMNS      8192
-#define ROWS_DEFAULT 4096  /* 128 MiB, where the device does not tell its cache */
+#define ROWS_DEFAULT 4096  /* 128 MiB, where the device does not report its cache */
 #define ROWS_MAX     65536 /* 2 GiB                                             */
 #define BYTES_PER_MB 1e6
 #define CACHES_SWEPT 2.0

@@ -14,12 +14,12 @@ cache_flush_t *cache_flush_new(void);
 void cache_flush_free(cache_flush_t *cache);
 
 /* Reads through twice the size of the last-level cache, one thread for each processor of this process: that
- * displaces derived formats and workspaces too, whose addresses nobody tells us. */
+ * displaces derived formats and workspaces too, whose addresses are not known. */
 void cache_flush_run(cache_flush_t *cache);
 
 /* Empties a device's last-level cache within a stream of calls: a dense product that reads past its size.
  *
- * That displaces derived formats and workspaces too, whose addresses nobody tells us, and works inside a
+ * That displaces derived formats and workspaces too, whose addresses are not known, and works inside a
  * recording. */
 
 /* Empty: no memory is held. ctx must outlive it. */

@@ -48,7 +48,7 @@ static lac_status_t call_batched(lac_ctx_t *ctx, const operand_set_t *set)
 }
 
 /* C := beta C + alpha A B of the set. route: NULL, or a name that ENTRY_EX and ENTRY_PLAN force. The decision
- * is left alone where the entry point does not tell it. Queues only, on a device. */
+ * is left alone where the entry point does not report it. Queues only, on a device. */
 static lac_status_t check_call(lac_ctx_t *ctx, const operand_set_t *set, entry_t entry, const char *route,
                                lac_decision_t *decision)
 {
@@ -75,7 +75,7 @@ static lac_status_t check_call(lac_ctx_t *ctx, const operand_set_t *set, entry_t
 typedef struct outcome {
     lac_status_t status;
     uint64_t bits;           /* of C                                 */
-    lac_decision_t decision; /* route is NULL where nothing is told  */
+    lac_decision_t decision; /* route is NULL where none is reported */
 } outcome_t;
 
 static bool has_special_values(const ref_problem_t *p)
@@ -98,7 +98,7 @@ static const ref_result_t *expected(check_run_t *run, unsigned nan, char *why, s
 }
 
 /* What a route may make of 0 * Inf: it drops the zeros of the side that it takes as sparse, and may drop
- * those of a W that has no buffer to hold them. An entry point that does not tell its route may do as
+ * those of a W that has no buffer to hold them. An entry point that does not report its route may do as
  * any route does. */
 static int readings(const check_run_t *run, const lac_decision_t *d, unsigned reading[4])
 {
@@ -156,7 +156,7 @@ static bool inputs_intact(const check_run_t *run)
            ref_matrix_checksum(&run->set.data.b) == run->sum_b;
 }
 
-/* The values of C, its surroundings, A and B (on a device those are looked at once, in the end). False with
+/* The values of C, its surroundings, A and B (on a device those are compared once, at the end). False with
  * the reason in why. */
 static bool compare(check_run_t *run, const outcome_t *out, check_line_t *line, char *why, size_t size)
 {

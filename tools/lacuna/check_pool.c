@@ -80,7 +80,7 @@ typedef struct slot {
 typedef struct pool {
     const check_work_t *work;
     check_summary_t *sum;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of the members below */
     pthread_cond_t reported_more;
     size_t dealt, reported; /* problems that a worker took, and that were reported */
     int code;               /* the first of the list that is not EXIT_OK           */
@@ -107,7 +107,7 @@ static bool take(pool_t *pool, size_t *index)
     return more;
 }
 
-static void tell(pool_t *pool, slot_t *slot)
+static void report_slot(pool_t *pool, slot_t *slot)
 {
     progress_clear();
     if (slot->text) fwrite(slot->text, 1, slot->size, pool->sum->out);
@@ -119,13 +119,13 @@ static void tell(pool_t *pool, slot_t *slot)
     progress("check: %zu of %zu", pool->reported, pool->work->problems);
 }
 
-/* Hands a report in, and tells those whose turn it now is. */
+/* Hands a report in, and prints those that are next in order. */
 static void give(pool_t *pool, size_t index, const slot_t *report)
 {
     pthread_mutex_lock(&pool->lock);
     pool->slot[index % pool->slots] = *report;
     while (pool->code == EXIT_OK && pool->slot[pool->reported % pool->slots].done)
-        tell(pool, &pool->slot[pool->reported % pool->slots]);
+        report_slot(pool, &pool->slot[pool->reported % pool->slots]);
     pthread_cond_broadcast(&pool->reported_more);
     pthread_mutex_unlock(&pool->lock);
 }

@@ -41,7 +41,7 @@ typedef struct common_options {
 /* The argp child that fills common_options_t, given as the child's input (argp_state.child_inputs[0]). */
 extern const struct argp common_argp;
 
-/* A context at the place asked for, with the settings applied. On failure *ctx is NULL, the reason is
+/* A context on the device asked for, with the settings applied. On failure *ctx is NULL, the reason is
  * printed, and an exit code is returned. */
 int common_context(const common_options_t *options, const char *command, lac_ctx_t **ctx);
 

@@ -124,7 +124,7 @@ static bool doctor_log_read(doctor_log_t *log, const char *path)
     return true;
 }
 
-/* What lacuna doctor says of one process. */
+/* The report on one process. */
 
 /* The calls that the drop-in libraries stand in front of: what they export. */
 typedef struct taken_calls {
@@ -132,7 +132,7 @@ typedef struct taken_calls {
     int count;
 } taken_calls_t;
 
-/* Bindings told apart by where they come from and where they lead. */
+/* Bindings, distinguished by where they come from and where they lead. */
 
 static void take_name(const char *name, void *arg)
 {
@@ -305,7 +305,7 @@ static bool brings_own(const doctor_log_t *log, const char *path, const taken_ca
     return own->used > 0;
 }
 
-/* True where the process is worth a word: it multiplied, or could have. */
+/* True where the process is worth reporting: it multiplied, or could have. */
 static bool doctor_has_news(const doctor_log_t *log, const taken_calls_t *taken)
 {
     own_calls_t own;
@@ -373,8 +373,8 @@ static int is_log(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Prints and removes the logs; how many processes had something to tell. */
-static int tell(const char *folder, const taken_calls_t *taken)
+/* Prints and removes the logs; returns how many processes had something to report. */
+static int report(const char *folder, const taken_calls_t *taken)
 {
     struct dirent **entry = NULL;
     int count = scandir(folder, &entry, is_log, versionsort), reported = 0;
@@ -421,7 +421,7 @@ int command_doctor(int argc, char **argv)
     taken_read(&taken);
     int code = program_prepare(&options, argv[0], true), status = -1;
     if (code == EXIT_OK && listen_in(folder)) status = child_run(argv[0], options.program);
-    if (status >= 0 && !tell(folder, &taken))
+    if (status >= 0 && !report(folder, &taken))
         fprintf(
             stderr, "\nNo process multiplied matrices through a call that Lacuna could see: %s.\n",
             child_library("liblacuna_audit.so", audit, sizeof audit)

@@ -90,7 +90,7 @@ static void print_candidates(const lac_decision_t *d)
 
 #define SOURCE_TEXT 600
 
-/* Where the constants come from that the predictions rest on: on a device its own, which are told last. */
+/* The origin of the constants that the predictions rest on: on a device its own, which are reported last. */
 static void keep_source(void *arg, const char *key, const char *value)
 {
     if (!strcmp(key, "constants") || !strcmp(key, "device constants"))

@@ -185,7 +185,7 @@ void attachment_free(attachment_t *know)
 
 /* The operands of one problem as the library takes them. */
 
-#define RENEWED_SEED 0x72656e6577 /* told apart from the seeds of a list */
+#define RENEWED_SEED 0x72656e6577 /* distinct from the seeds of a list */
 
 static bool floats_of(ref_matrix_t *out, const ref_matrix_t *x, const ref_layout_t *layout)
 {

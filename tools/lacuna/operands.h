@@ -35,7 +35,7 @@ void device_copy_free(device_copy_t *copy);
 /* Memory of the device with these contents. Free with lac_device_free. */
 lac_status_t device_array(lac_ctx_t *ctx, const void *from, size_t bytes, void **array);
 
-/* The metadata of an operand as a problem tells it, and the arrays that are attached to it. */
+/* The metadata of an operand as a problem names it, and the arrays that are attached to it. */
 
 #define ATTACHED_ARRAYS 3
 
@@ -51,7 +51,7 @@ typedef struct attachment {
     void *narrow; /* row pointers of 32 bits, or indices of 64: the API wants one type for both */
 } attachment_t;
 
-/* Makes obj->meta what `said` tells of x, the stored matrix of obj, whose buffer is taken away where it is
+/* Makes obj->meta what `said` names for x, the stored matrix of obj, whose buffer is taken away where it is
  * sparse only. wide: indices of 64 bits, else of 32. ctx must outlive the attachment, which is to be freed
  * also where an error is returned. Errors: MEMORY, those of metadata. */
 lac_status_t attachment_make(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj, const ref_matrix_t *x,
@@ -60,7 +60,7 @@ lac_status_t attachment_make(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj,
 /* Accepts an empty one. */
 void attachment_free(attachment_t *know);
 
-/* The formats to scan for where the library is to find out for itself what `meta` would tell it. */
+/* The formats to scan for where the library is to find out for itself what `meta` would give it. */
 unsigned attachment_scan_mask(ref_meta_t meta);
 
 /* The operands of one problem as the library takes them: generated contents and the metadata attached as the

@@ -61,7 +61,7 @@ static bool read_lines(problem_list_t *list, FILE *file, const char *path, char 
     return ok;
 }
 
-/* Adds every line of a file; blank lines and what follows a '#' are skipped. "-" is the standard input.
+/* Adds every line of a file; blank lines and comments after a '#' are skipped. "-" is the standard input.
  * The error names file and line. */
 static bool problem_list_read(problem_list_t *list, const char *path, char *error, size_t error_size)
 {

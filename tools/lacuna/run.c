@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * lacuna run: a program with the drop-in libraries in front of its BLAS and cuBLAS. The one place of the
+ * lacuna run: a program with the drop-in libraries in front of its BLAS and cuBLAS. The one file of the
  * command line that touches the environment: to hand it on. */
 #define _GNU_SOURCE
 #include "run.h"

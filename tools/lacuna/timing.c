@@ -105,18 +105,18 @@ double machine_load_wait(double share, double wait_idle_s)
 /* A sample is as many calls as fill this time, so that the clock's own grain does not show. */
 #define SAMPLE_US 400.0
 #define INNER_MAX 4096
-#define WARMUP_US 2e5 /* enough for a fast lane's warm-up calls, a bound for a slow one's */
+#define WARMUP_US 2e5 /* enough for a fast contender's warm-up calls, a bound for a slow one's */
 /* Untimed calls before each warm sample last this long (one call at least): the caches, the clock of the
  * processor and the branch predictor forget while others run. */
 #define SETTLE_US 1000.0
 /* OpenBLAS's threads look for work for 2^26 cycles before they sleep, and would take processors from the next
- * lane, which settles for so long then. A call shorter than LINGERS_FROM has not woken them. */
+ * contender, which settles for so long then. A call shorter than LINGERS_FROM has not woken them. */
 #define LINGER_US    30000.0
 #define LINGERS_FROM 100.0
 #define COLD_ROUNDS  15
-#define FIRST_INNER  4 /* calls of the sample from which a lane that measures itself is calibrated */
+#define FIRST_INNER  4 /* calls of the sample from which a contender that measures itself is calibrated */
 
-/* How long the lane behind this one has to settle. */
+/* How long the contender behind this one has to settle. */
 static double settle_after(const timed_contender_t *contender, double call_us)
 {
     if (contender->measure) return 0.0;
@@ -209,7 +209,7 @@ static bool settle(timed_contender_t *contender, double us)
     return true;
 }
 
-/* settle_us comes from the lane before and goes to the lane behind. */
+/* settle_us comes from the contender before and goes to the contender behind. */
 static void take_sample(timed_contender_t *contender, const timing_plan_t *plan, double *settle_us)
 {
     if (contender->reset) contender->reset(contender->arg);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * How time is measured: the clock, statistics of samples, the load of the machine, and lanes that are timed
- * in turn. */
+ * How time is measured: the clock, statistics of samples, the load of the machine, and contenders that are
+ * timed in turn. */
 #ifndef LACUNA_TOOLS_LACUNA_TIMING_H
 #define LACUNA_TOOLS_LACUNA_TIMING_H
 
@@ -42,18 +42,18 @@ typedef struct machine_load {
 machine_load_t machine_load_now(void);
 
 /* The share, 0 to 1, of all processors' time that others used since then; negative where the system does not
- * tell. The kernel counts in ticks of 10 ms: intervals below half a second say little. */
+ * report it. The kernel counts in ticks of 10 ms: intervals below half a second say little. */
 double machine_load_of_others(const machine_load_t *since);
 
 /* Waits until others use less than `share` for a second, at most so many seconds. Returns the seconds waited.
  */
 double machine_load_wait(double share, double wait_idle_s);
 
-/* Interleaved timing: every lane gives one sample per round (A B C, A B C, ...), so that a machine that
+/* Interleaved timing: every contender gives one sample per round (A B C, A B C, ...), so that a machine that
  * slows down slows all of them, and ratios within one round stay true. */
 
-/* One thing to be timed. run returns false when it failed, and the lane is then dropped. reset, which is not
- * timed, comes before every sample and may be NULL. */
+/* One thing to be timed. run returns false when it failed, and the contender is then dropped. reset, which is
+ * not timed, comes before every sample and may be NULL. */
 typedef struct timed_contender {
     bool (*run)(void *arg);
     void (*reset)(void *arg);
@@ -62,8 +62,7 @@ typedef struct timed_contender {
     double (*measure)(void *measured, int calls);
     void *measured;
     void *arg;
-    bool lingers;     /* runs in a BLAS whose threads go on spinning for a while: the next lane waits that out
-                       */
+    bool lingers;     /* runs in a BLAS whose threads go on spinning: the next contender waits that out */
     int warmup;       /* calls before its first sample, where those are more than the plan's        */
     double warmup_us; /* that they may take; 0: as others                                        */
     bool keep;        /* never dropped for being slow                                     */
@@ -76,22 +75,23 @@ typedef struct timed_contender {
 } timed_contender_t;
 
 typedef struct timing_plan {
-    double min_time_s;    /* time to spend on every lane, about                                  */
+    double min_time_s;    /* time to spend on every contender, about                                  */
     int repeat;           /* rounds; 0: as many as min_time_s allows, ROUNDS_MIN at least      */
     int warmup;           /* calls before anything is timed: the dispatcher's steady state       */
     int max_inner;        /* calls in one sample; 0: as many as fill it                          */
-    double drop_factor;   /* lanes slower than this many times the fastest are dropped; 0: never */
+    double drop_factor;   /* contenders slower than this many times the fastest are dropped; 0: never */
     cache_flush_t *cache; /* flushed before every sample, which is then one call; NULL: warm     */
 } timing_plan_t;
 
 #define ROUNDS_MIN 9
 #define ROUNDS_MAX 201
 
-/* Times the lanes. False: out of memory. Samples of round r of all lanes that were not dropped lie at the
- * same index. */
+/* Times the contenders. False: out of memory. Samples of round r of all contenders that were not dropped lie
+ * at the same index. */
 bool time_contenders(timed_contender_t *contenders, int count, const timing_plan_t *plan);
 
-/* Median over the rounds of base.sample / lane.sample: how many times faster the lane is. 0 without samples.
+/* Median over the rounds of base.sample / contender.sample: how many times faster the contender is. 0 without
+ * samples.
  */
 double paired_speedup(const timed_contender_t *base, const timed_contender_t *contender);
 
@@ -125,7 +125,7 @@ double device_contender_queued(void *timed, int calls);
  * call_us is what a call takes on the device. */
 double device_contender_host_us(const device_contender_t *contender, double call_us);
 
-/* Frees the recordings; the lane can be timed again. */
+/* Frees the recordings; the contender can be timed again. */
 void device_contender_forget(device_contender_t *contender);
 
 #endif
