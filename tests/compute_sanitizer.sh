@@ -13,7 +13,7 @@ for tool in ${LACUNA_SANITIZER_TOOLS:-memcheck racecheck initcheck synccheck}; d
     # Rows of a sparse operand leave shared memory by bulk copies, which initcheck does not see; here kernels read them.
     case $tool:$1 in initcheck:*/test_gpu_convert) echo "initcheck: left out"; continue ;; esac
     [ $tool != racecheck ] || extra='--kernel-name kns=lacuna' # a vendor's kernels take minutes, and are the vendor's
-    [ $tool != memcheck ] || extra='--report-api-errors no' # the tests provoke some, and look at what comes of them
+    [ $tool != memcheck ] || extra='--report-api-errors no' # the tests provoke some, and check their results
     compute-sanitizer --tool "$tool" $extra --error-exitcode 9 "$@" >"$log" 2>&1 || status=$?
     if [ $status -eq 77 ] || grep -q 'Device not supported' "$log"; then
         echo "skipped: no device, or one that compute-sanitizer does not support"

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Bad input tried: public calls with all their arguments in one place, so that one of them can be spoiled. */
+ * Bad input tried: public calls with all their arguments in one struct, so that one of them can be spoiled.
+ */
 #include "call.h"
 
 #include <string.h>
@@ -51,7 +52,7 @@ typedef struct invalid_args {
     lac_plan_t *plan;
 } invalid_args_t;
 
-/* Public calls with all their arguments in one place. */
+/* Public calls with all their arguments in one struct. */
 
 enum { ROWS = 2, SCRATCH = 64 }; /* of a slice; bytes, which no call comes to write */
 
@@ -83,7 +84,7 @@ static const char *bad_entry_name(bad_entry_t entry)
     return calls[entry].entry;
 }
 
-/* What is written beside C, shaped as the call wants it and turned as the operand that it stands for. */
+/* What is written beside C, shaped as the call wants it and transposed as the operand that it stands for. */
 static lac_status_t make_output(invalid_args_t *b, const apitest_t *t, const lac_obj_t *a)
 {
     const ref_layout_t rows = {.step = 1};
@@ -364,7 +365,7 @@ static bool corrupt_batch(fault_t *fault, invalid_args_t *b, uint64_t kind)
         return bad(fault, LAC_ERR_EXTENT, "count");
     }
     b->count = 3;
-    b->stride_c = b->x[2].m * b->x[2].n; /* looked at after that of A */
+    b->stride_c = b->x[2].m * b->x[2].n; /* checked after that of A */
     if (kind % 3 == 1) {
         b->stride_a = INT64_MAX;
         return bad(fault, LAC_ERR_EXTENT, "stride_a");

@@ -93,7 +93,7 @@ typedef struct trial {
     rng_t rng;
     uint64_t bits; /* of what was written, where the bits are promised; otherwise 0 */
     double max_error, mean_error;
-    char message[APITEST_WHY]; /* the library's, of the last call that apitest_call was told of */
+    char message[APITEST_WHY]; /* the library's, of the last call that apitest_call was given */
     char why[APITEST_WHY];     /* "" where it passed */
 } apitest_t;
 
@@ -183,7 +183,7 @@ apitest_end_t apitest_format(apitest_t *t, const lac_meta_t *meta, unsigned want
 
 /* A problem's product as a column-major BLAS takes it. */
 
-/* Where C is stored by rows this is its transpose: op(B)' op(A)', with b and a in each other's place. */
+/* Where C is stored by rows this is its transpose: op(B)' op(A)', with b and a exchanged. */
 typedef struct blas_view {
     lac_trans_t ta, tb;
     lac_dim_t m, n, k;

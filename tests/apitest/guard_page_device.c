@@ -20,9 +20,9 @@
 
 enum { PIECES_MAX = 1 << 16, PAGE = 4096 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the variables below */
 static struct {
-    char *at; /* NULL: a free place */
+    char *at; /* NULL: a free slot */
     size_t bytes;
 } piece[PIECES_MAX];
 static int pieces, inside;

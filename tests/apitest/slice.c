@@ -118,7 +118,7 @@ static bool settled(apitest_t *t, const slice_t *s, lac_status_t status, apitest
     return true;
 }
 
-/* What a refused call was to write; on a device a row outside is told after the others are written. */
+/* What a refused call was to write; on a device a row outside is reported after the others are written. */
 static apitest_end_t unwritten(apitest_t *t, const slice_t *s, const ref_matrix_t *x, uint64_t before,
                                apitest_end_t result)
 {

@@ -325,7 +325,7 @@ static void test_captured_is_left(void **state)
     assert_int_equal(run(&call), 0);
 }
 
-/* A product large enough that a look in the recording pays, its alpha 1 and its beta 0. */
+/* A product large enough that a probe in the graph pays, its alpha 1 and its beta 0. */
 enum { WIDE = 64, DEEP = 300 };
 
 static void check_wide(const float *x, const float *w, const float *out)
@@ -363,7 +363,7 @@ static void test_captured(void **state)
     }
 }
 
-/* Where a device has the addresses, they are not looked at. */
+/* Addresses that lie on a device are not read. */
 static void test_batched_is_left(void **state)
 {
     (void)state;

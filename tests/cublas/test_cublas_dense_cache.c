@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Places that are known to be dense, before a fake cuBLAS and a device that is the host: hardly a question is
+ * Sites that are known to be dense, before a fake cuBLAS and a device that is the host: hardly a question is
  * asked there, and what turns sparse is found out. */
 #include "fake_cublas.h"
 #include "cublas/shapes.h"
@@ -23,7 +23,7 @@ static void fill(float *x, int count)
     for (int i = 0; i < count; i++) x[i] = (float)(i % 9 + 1);
 }
 
-/* A dense place: every call arrives, hardly one asks the handle; and data that turn sparse are found out. */
+/* A dense site: every call arrives, hardly one asks the handle; and data that become sparse are found out. */
 static void test_dense_cache(void **state)
 {
     (void)state;

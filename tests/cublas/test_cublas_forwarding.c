@@ -89,7 +89,7 @@ static int call_gemm_strided_ex(const way_t *w, void *fn, int wide)
                                       w->algo);
 }
 
-/* Whatever it is told of the product; nothing at all where there is no alpha. */
+/* Whatever the descriptions say of the product; nothing at all where there is no alpha. */
 static int call_lt_matmul(const way_t *w, void *fn, int wide)
 {
     (void)wide;

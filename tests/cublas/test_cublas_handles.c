@@ -154,12 +154,12 @@ static void test_batches(void **state)
     static const batch_t ones[] = {
         {0, M, K, M, {99, 98, 97}, 1},                  /* one member: its strides do not matter      */
         {0, M, K, M, {0, K * N, M * N}, COUNT},         /* one A; B and C side by side                */
-        {1, M, N * COUNT, M, {0, N, M * N}, COUNT},     /* the same, B turned                         */
+        {1, M, N * COUNT, M, {0, N, M * N}, COUNT},     /* the same, B transposed                     */
         {0, M * COUNT, K, M * COUNT, {M, 0, M}, COUNT}, /* one B; A and C one below the other         */
         {0, M, K, M, {M * K, K * N, M * N}, COUNT},     /* separate products                          */
         {0, M, K, M, {0, K * N + 1, M * N}, COUNT},     /* B leaves a gap                             */
         {0, M, K, M, {0, K * N, M * N + 1}, COUNT},     /* C does                                     */
-        {1, M, N, M, {0, N, M * N}, COUNT},             /* the turned Bs overlap                      */
+        {1, M, N, M, {0, N, M * N}, COUNT},             /* the transposed Bs overlap                  */
     };
     static const batch_t others[] = {
         {0, M, K, M * COUNT, {M, 0, M}, COUNT}, /* the As overlap, the Cs lie in each other   */
@@ -225,7 +225,7 @@ static void test_vectors(void **state)
     fake_capturing = 0;
 }
 
-/* The last: a place that a stream was given is kept for good, and their number is bounded. */
+/* The last: a context that a stream was given is kept for good, and their number is bounded. */
 static void test_more_streams_than_contexts(void **state)
 {
     int status = CUBLAS_SUCCESS, taken = 0;

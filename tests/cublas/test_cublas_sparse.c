@@ -60,7 +60,7 @@ static int begin(void **state)
     return 0;
 }
 
-/* One place in the code, wherever it is called from. */
+/* One call site, wherever it is called from. */
 __attribute__((noinline)) static int call_with(int op_a, int op_b, int type, const void *by)
 {
     return cusparseSpMM(&handle, op_a, op_b, by, &a, &b, &beta, &c, type, algo, buffer);

@@ -212,7 +212,7 @@ def run_all():
         try:
             part()
             print("right:", part.__name__, flush=True)
-        except Exception as why:  # an error of CUDA, a wrong result, a missing attribute: told, and counted
+        except Exception as why:  # an error of CUDA, a wrong result, a missing attribute: printed, and counted
             failed += 1
             print("WRONG:", part.__name__, type(why).__name__, why, flush=True)
     print("worst error over cuBLAS's:", {name: round(ratio, 2) for name, ratio in worst.items()})

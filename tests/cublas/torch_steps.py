@@ -21,7 +21,7 @@ from torch_check import DEVICE, check, events, often, synchronize, worst
 ROWS, INNER, COLUMNS = (10, 5000, 4000) if DEVICE == "cuda" else (6, 400, 300)
 # Of the input and of the gradient, one after the other: both sparse, each dense alone, both dense, nothing, and back.
 DENSITIES = [(0.001, 0.002), (0.8, 0.002), (0.001, 1.0), (1.0, 0.8), (0.0, 0.0), (0.01, 0.001), (0.001, 0.002)]
-WARM_UP = 8  # eager steps before a capture: a place is recorded both ways where they have shown it sparse
+WARM_UP = 8  # eager steps before a capture: a site is captured both ways where they have shown it sparse
 REPLAYS = 3  # of the same contents
 
 

@@ -36,7 +36,7 @@ inline constexpr EmulatedVector threadIdx(emulated_thread_index), blockIdx(emula
     blockDim(emulated_block_dim), gridDim(emulated_grid_dim);
 
 /* Of a vector type, which a device reads and writes at once and only where it is aligned: every copy, also
- * through a pointer that a kernel has cast, is looked at. */
+ * through a pointer that a kernel has cast, is checked. */
 template <size_t kBytes> struct EmulatedVectorAccess {
     EmulatedVectorAccess() = default;
     EmulatedVectorAccess(const EmulatedVectorAccess &from) { emulated_vector_at(&from, kBytes); }

@@ -143,7 +143,7 @@ inline void arrive_now(barrier_t *b)
     b->settle();
 }
 
-/* Others may go on before what follows is done. */
+/* Others may go on before the next statement is done. */
 inline void let_others_go_on()
 {
     emulated_wait([](const void *, unsigned) { return true; }, nullptr, 0);

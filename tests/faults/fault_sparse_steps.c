@@ -74,7 +74,7 @@ static lac_status_t rows_as_csr(lac_ctx_t *ctx, lac_obj_t *sparse)
                                        out, NULL);
 }
 
-/* The rows of x times the columns of y at the entries of the pattern, or at all of its places. */
+/* The rows of x times the columns of y at the entries of the pattern, or at all positions. */
 static void product_of_x_and_y(bool at_entries)
 {
     for (int i = size = 0; i < M; i++)
@@ -124,7 +124,7 @@ static lac_status_t batch(lac_ctx_t *ctx, lac_obj_t *sparse)
     return lac_gemm_batched(ctx, COUNT, NULL, sparse, 0, &first, K * N, NULL, &to, M * N);
 }
 
-/* Into every other format, and from one of them into all of its places. */
+/* Into every other format, and from one of them into a dense matrix. */
 static lac_status_t converted(lac_ctx_t *ctx, lac_obj_t *sparse)
 {
     int64_t count;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-# All that can be shown on a device, what tells most for its time first: its tests, random problems, host times, the
+# All that can be shown on a device, what shows most for its time first: its tests, random problems, host times, the
 # sanitizer's four tools on each program, operands of tens of gigabytes, the table of speeds. A step that the time does
 # not suffice for is left out, one that takes too long is ended; a table at the end says what became of each.
 # usage: device_proof.sh <build folder> [minutes (default 30)] [random problems (default 200000)]; logs: <build folder>/proof

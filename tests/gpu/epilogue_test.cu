@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Bias and activation done where a product is written, against the pass behind it: the same bits, for shapes,
- * layouts, scalars, shared and repaired tiles, and panels; and what the product tells of its zeros. */
+ * layouts, scalars, shared and repaired tiles, and panels; and what the product reports of its zeros. */
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -95,7 +95,7 @@ void release(Operands &o)
 
 enum Way { kBehind, kFused, kWithBits };
 
-/* c as it comes out: with what follows done by a pass behind the product, or by itself, or with bits. */
+/* c as it comes out: with the epilogue done by a pass behind the product, or by itself, or with bits. */
 std::vector<uint32_t> result(const Operands &o, const lac_cuda_epilogue_t &epilogue, Way way)
 {
     const bool behind = way == kBehind;

@@ -135,8 +135,8 @@ void check_transpose()
     cudaFree(src), cudaFree(dst);
 }
 
-/* A sample looks at all of x, its last elements too: where the nonzeros are a piece at the end, the shares
- * that lie in it are told exactly, but for the one that it begins in. */
+/* A sample covers all of x, its last elements too: where the nonzeros are a piece at the end, the shares
+ * that lie in it are reported exactly, but for the one that it begins in. */
 void check_sample()
 {
     const uint64_t r = mix(seed + 7);

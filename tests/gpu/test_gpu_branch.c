@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A product in somebody else's recording, both ways of it: right whatever the sparse operand turns into
- * between two replays, and its owner told once when the recording is gone. */
+ * between two replays, and its owner notified once when the graph is gone. */
 #include "gpu_support.h"
 #include "../interpose_calls.h"
 
@@ -137,7 +137,7 @@ static void test_changing_density(lac_ctx_t *ctx)
         if (p.recorded == 1 && p.gone) gpu_fail("its owner was told too soon");
         lac_graph_free(recording);
         gpu_expect(lac_device_wait(ctx), LAC_OK, "wait");
-        for (int wait = 0; !p.gone && wait < 5000; wait++) usleep(1000); /* told on another thread */
+        for (int wait = 0; !p.gone && wait < 5000; wait++) usleep(1000); /* notified on another thread */
         if (p.gone != 1) gpu_fail("its owner was told %d times", p.gone);
         unmake(&p, ctx);
     }

@@ -52,7 +52,7 @@ static float *vector(lac_ctx_t *ctx, int64_t count, int (*value)(int64_t))
     return there;
 }
 
-/* W = left(i) right(j), made by a product with k = 1; some of its rows are looked at. */
+/* W = left(i) right(j), made by a product with k = 1; some of its rows are compared. */
 static bool make_weight(lac_ctx_t *ctx, const char *route, float *w)
 {
     static const int64_t rows[] = {0, 1, 21474, 21475, 42949, 42950, SIDE - 1}; /* around 2^30 and 2^31 */
@@ -78,7 +78,7 @@ typedef struct weight {
 } weight_t;
 
 /* Short times W or W times short, W stored as it is or read transposed. Row i of the short side has an event
- * in every `every` + i places. */
+ * in every `every` + i elements. */
 static void multiply(lac_ctx_t *ctx, const weight_t *x, const char *route, int length, int every,
                      bool by_right, bool transposed)
 {

@@ -58,7 +58,7 @@ static void same(lac_ctx_t *ctx, const void *there, const void *here, size_t byt
     free(got);
 }
 
-/* The same of two places there. */
+/* The same of two arrays there. */
 static void same_there(lac_ctx_t *ctx, const void *there, const void *other, size_t bytes, const char *what)
 {
     void *want = malloc(bytes + 1);
@@ -215,7 +215,7 @@ static void release_any(lac_ctx_t *ctx, any_t *x)
     free(x->before);
 }
 
-/* The formats that came with C, and those of a look at the same contents elsewhere: the same. */
+/* The formats that came with C, and those of a scan of the same contents elsewhere: the same. */
 static void compare_formats(lac_ctx_t *ctx, const any_t *x, unsigned formats, const char *what)
 {
     lac_obj_t seen = x->other;

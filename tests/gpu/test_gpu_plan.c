@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Plans on the device, scalars of every kind, the decision that is told, and memory that stops growing. */
+ * Plans on the device, scalars of every kind, the decision that is reported, and memory that stops growing.
+ */
 #include "gpu_case.h"
 
 #include <math.h>
@@ -105,7 +106,8 @@ static void test_other_operands(lac_ctx_t *ctx)
     gpu_case_free(&x);
 }
 
-/* What is told of a decision: the chosen route is among the candidates, and each has a cost or a refusal. */
+/* What is reported of a decision: the chosen route is among the candidates, and each has a cost or a refusal.
+ */
 static void test_reported_decision(lac_ctx_t *ctx)
 {
     for (size_t p = 0; p < GPU_COUNT(problems); p++) {

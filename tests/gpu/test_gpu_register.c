@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Operands known by their address on a device. What is registered is ten times what the memory holds, so that
- * a result tells which of the two was multiplied. */
+ * a result shows which of the two was multiplied. */
 #include "gpu_support.h"
 #include "../interpose_calls.h"
 

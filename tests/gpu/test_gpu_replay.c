@@ -27,7 +27,7 @@ static lac_status_t run_plan(void *arg)
                         &job->x->c);
 }
 
-/* The shape and what is told; the patterns change. */
+/* The shape and the metadata that are given; the patterns change. */
 static const char *const shapes[][2] = {{"sgemm:NN:1x1000x515", "beta=0:s4"},
                                         {"sgemm:NN:10x1000x515", "beta=-1:s5"},
                                         {"sgemm:NT:10x1000x516", "layB=row+4:s8"},

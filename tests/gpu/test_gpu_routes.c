@@ -104,7 +104,7 @@ static void test_short_shapes(lac_ctx_t *ctx)
                 }
 }
 
-/* One long extent, in each of the three places. */
+/* One long extent, as each of m, n and k. */
 static void test_one_long_extent(lac_ctx_t *ctx)
 {
     char text[REF_PROBLEM_TEXT];

@@ -207,7 +207,7 @@ static void test_long_lists(lac_ctx_t *ctx)
     on_shapes(ctx, shapes, densities, GPU_COUNT(shapes));
 }
 
-/* A row that there is not is told by the next call or by waiting, the first place of it, once. */
+/* The first out-of-range row is reported by the next call or by waiting, once. */
 static void test_strays_are_reported(lac_ctx_t *ctx)
 {
     static const int64_t rows[] = {4, 1, 10, -3, 99};
@@ -242,7 +242,7 @@ static void test_strays_are_reported(lac_ctx_t *ctx)
     lac_ctx_free(host);
 }
 
-/* An operand without columns has rows all the same: one that there is not is told. */
+/* An operand without columns has rows all the same: one that there is not is reported. */
 static void test_no_columns(lac_ctx_t *ctx)
 {
     static const int64_t rows[] = {0, 4, 5}, ptr[6] = {0};

@@ -19,7 +19,7 @@ static const struct {
                         {"sgemm:NN:700x1000x9:A=dense/p:B=bern0.02/p:s12", "event"},
                         {"sgemm:NT:9x1000x700:A=dense:B=bern0.4:frozenB=1:metaB=density:s13", "bitmask"}};
 
-/* A context that looks at nothing: looks answer sooner or later, and a call is cut by what is known. */
+/* A context that probes nothing: probes answer sooner or later, and a call is cut by what is known. */
 static lac_ctx_t *blind_ctx(void)
 {
     lac_ctx_t *ctx = gpu_ctx();

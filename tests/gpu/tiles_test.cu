@@ -137,7 +137,7 @@ struct Judge {
     lac_cuda_tiles_t p;
     const float *out, *before;
     int step;
-    double *each; /* [rows looked at][n] */
+    double *each; /* [rows compared][n] */
 };
 
 __global__ void judge(Judge g)

@@ -4,7 +4,7 @@
 
 usage: debian_packages.py cmake source-folder build-folder version
 Nothing of the system is touched: the packages are installed and removed below a folder of the test, and their scripts
-run once more before an update-alternatives that only writes down what it is told."""
+run once more before an update-alternatives that only writes down its arguments."""
 import os
 import pathlib
 import shutil

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Calls a real BLAS with bad arguments and prints what its error reporters, overridden here, were told. Run
+ * Calls a real BLAS with bad arguments and prints what its error reporters, overridden here, received. Run
  * plain and under the plugin, the lines must be the same. The reporters leave by longjmp, as Octave's and R's
  * do: what the C interfaces do with a letter that they do not know, after their reporter returned, is chance.
  */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A BLAS that only passes calls on, to whatever it was told. It calls, as FlexiBLAS does, or with
+ * A BLAS that only passes calls on, to the function that it is given. It calls, as FlexiBLAS does, or with
  * BLAS_DEMUXER_JUMPS it jumps, as libblastrampoline does (optimised, the call in the tail becomes a jump). */
 #include "blas/shapes.h"
 

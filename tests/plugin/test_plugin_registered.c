@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A registered weight through plain sgemm_: what was registered is ten times what the memory holds, so that
- * the result tells which of the two was multiplied. */
+ * the result shows which of the two was multiplied. */
 #include "fake_calls.h"
 #include "blas/shapes.h"
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * A BLAS with 64-bit integers behind the plain names, as Debian's libopenblas64: the plugin reads 64 bits.
  *
- * The case tells the widths apart: m = 2^32 + 3 with lda = 3 is a mistake in 64 bits (forwarded, for that
+ * The case distinguishes the widths: m = 2^32 + 3 with lda = 3 is a mistake in 64 bits (forwarded, for that
  * BLAS to report), and a proper m = 3 in 32 (which the forced backend would compute). */
 #include "fake_calls.h"
 #include "blas/shapes.h"

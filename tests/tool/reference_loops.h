@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What devices that are none compute by plain loops, for the places of a backend that the host's has not. */
+ * What stub devices compute by plain loops, for the members of a backend that the host's leaves empty. */
 #ifndef REFERENCE_LOOPS_H
 #define REFERENCE_LOOPS_H
 

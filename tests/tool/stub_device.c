@@ -274,7 +274,7 @@ static void describe(char *text, size_t size)
     snprintf(text, size, "loaded, pretends to be a device");
 }
 
-/* Exact: it looks at every element. */
+/* Exact: it reads every element. */
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                       int64_t *samples, uint64_t seed, const void *tag, bool first)
 {

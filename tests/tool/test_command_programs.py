@@ -131,7 +131,7 @@ class Programs(unittest.TestCase):
             code, _, err = lacuna("doctor", "--", os.environ["DOCTOR_PATIENT"], stub)
             self.assertEqual(code, 7, err)
             if "liblacuna_audit.so is not there" not in err:
-                if "noplt" not in stub:  # an auditor is not told how slots that no table leads through are bound
+                if "noplt" not in stub:  # an auditor does not see how slots that no table leads through are bound
                     self.assertRegex(err, r"scipy_sgemm_ +libdoctor_stub_plt\.so +liblacuna_blas\.so +intercepted")
                 self.assertIn("2x2x2              scipy_sgemm_ ", err)
                 self.assertIn("2x4x3              scipy_cblas_sg ", err)  # row-major, as it was written

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Counts, fails and refuses as it was told to. */
+ * Counts, fails and refuses as the test asks. */
 #include "fake_device.h"
 #include "base/status.h"
 #include "host/runtime/backend.h"

@@ -257,7 +257,7 @@ static void test_strides_that_go_back(void **state)
     check(COUNT, 3, 5, 4, 1.0f, 0.0f, "back");
 }
 
-/* Which places of `memory` the matrices of a batch take, in a map. */
+/* Which elements of `memory` the matrices of a batch take, in a map. */
 static void mark(const lac_obj_t *x, lac_inc_t stride, int64_t count, const float *memory, char *map)
 {
     for (int64_t q = 0; q < count; q++)

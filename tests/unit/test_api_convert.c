@@ -139,8 +139,8 @@ static void test_dense_and_count(void **state)
     assert_int_equal(count, 3);
 }
 
-/* CSR with entries of value 0 and rows from empty to full, turned in several tiles by 1 and 3 threads: each
- * entry stays one, and rows ascend in each column. */
+/* CSR with entries of value 0 and rows from empty to full, transposed in several tiles by 1 and 3 threads:
+ * each entry stays one, and rows ascend in each column. */
 static void test_transposed(void **state)
 {
     enum { M = 60, N = 5000 };

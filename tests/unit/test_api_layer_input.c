@@ -78,7 +78,7 @@ static void test_captured(void **state)
     lac_meta_free(x.c.meta);
 }
 
-/* So small a product is left to the caller's BLAS, and so is what follows it. */
+/* So small a product is left to the caller's BLAS, and so is its epilogue. */
 static void test_declined(void **state)
 {
     lac_ctx_t *ctx = *state;
@@ -140,7 +140,7 @@ static void run_expecting(lac_ctx_t *ctx, const layer_t *x, int runs, int passes
     assert_int_equal(passes, passes_behind);
 }
 
-/* Where routes are compared their products are, and what follows is done behind. */
+/* Where routes are compared their products are, and the epilogue is a pass of its own. */
 static void test_route_that_fuses(void **state)
 {
     static const lac_route_t self = {"self",    LAC_ROLE_DENSE, LAC_SIDE_NONE, always_fits,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Where every operand, scalar and metadata array lies, before a device that is none; and what a device that
- * lacks something is told. */
+ * lacks something is reported. */
 #include "fake_device.h"
 
 #include "lacuna/batch.h"

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Plans, decisions and declining: what is told, what is kept, and what a plan does not accept. */
+ * Plans, decisions and declining: what is reported, what is kept, and what a plan does not accept. */
 #include "unit_support.h"
 #include "../route_names.h"
 
@@ -107,7 +107,7 @@ static void test_plan_of_other_shapes(void **state)
             break;
         case 4:
             x[0].m = K, x[0].n = M, x[0].rs = 1, x[0].cs = K, x[0].trans = LAC_TRANS;
-            x[0].rs = 1, x[0].cs = K; /* the same elements, described turned */
+            x[0].rs = 1, x[0].cs = K; /* the same elements, described as transposed */
             break;
         default:
             x[2].m--, x[0].m--, x[2].rs = N + 1;

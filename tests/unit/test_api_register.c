@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Operands known by their address. What is registered here is a lie, ten times what the buffer holds, so that
- * a result tells which of the two was multiplied. */
+ * a result shows which of the two was multiplied. */
 #include "fake_device.h"
 #include "operand/registry.h"
 
@@ -111,7 +111,7 @@ static void test_known_by_address(void **state)
     lac_ctx_free(ctx);
 }
 
-/* As the right operand, and turned the other way. */
+/* As the right operand, and transposed the other way. */
 static void test_known_on_either_side(void **state)
 {
     (void)state;
@@ -342,7 +342,7 @@ static void test_frozen_by_shape(void **state)
     assert_false(ended);
     assert_int_equal(at.allocation, 7);
     assert_int_equal(lac_registry_size, 1);
-    fake.allocation = 8; /* other memory at the same place: met anew */
+    fake.allocation = 8; /* other memory at the same address: met anew */
     assert_int_equal(times(ctx, w, LDW), 1);
     assert_true(lac_registry_find(w, &at, &ended) && !ended);
     assert_int_equal(at.allocation, 8);

@@ -152,7 +152,7 @@ static void test_contexts_come_and_go(void **state)
     run_threads(come_and_go, 8);
 }
 
-/* Bytes that the process has from malloc; 0 where libc does not tell. */
+/* Bytes that the process has from malloc; 0 where libc does not report it. */
 static size_t from_malloc(void)
 {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
@@ -162,7 +162,7 @@ static size_t from_malloc(void)
 #endif
 }
 
-/* What a site remembers takes the place of what another remembered: memory does not grow with the shapes. */
+/* What a site remembers replaces what another remembered: memory does not grow with the shapes. */
 static void test_more_sites_than_are_kept(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Attached formats that break the rules: the status, the array and the first bad place, and nothing attached.
+ * Attached formats that break the rules: the status, the array and the first bad index, and nothing attached.
  */
 #include "unit_support.h"
 #include "operand/metadata.h"

@@ -317,7 +317,7 @@ static void test_call_settings(void **state)
             lac_call_opts_t call;
             unsigned char room[sizeof(lac_call_opts_t) + 64];
         } u;
-        memset(&u, 0x5a, sizeof u); /* what a size leaves out is not looked at */
+        memset(&u, 0x5a, sizeof u); /* what a size leaves out is not read */
         if (cases[i].size >= sizeof(lac_call_opts_t)) memset(&u, 0, sizeof u);
         u.call.size = cases[i].size;
         u.call.route = cases[i].route;

@@ -111,7 +111,7 @@ static void test_scan_is_trusted_while_frozen(void **state)
     lac_meta_free(meta);
 }
 
-/* What was scanned before a format was attached, of contents that nobody promised to keep, is not looked at:
+/* What was scanned before a format was attached, of contents that nobody promised to keep, is not used:
  * neither by routes that expand the operand, nor where rows are picked of its columns. */
 static void test_attach_outdates_a_scan(void **state)
 {

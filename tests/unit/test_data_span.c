@@ -36,7 +36,7 @@ static void test_spans(void **state)
                     cases[i].name);
         if (!cases[i].fits) unit_expect_text(lac_last_error(), "x: ");
         lac_obj_t inside = lac_obj_rowmajor(LAC_F32, 1, 1, memory, 1);
-        assert_int_equal(lac_share_memory(&x, &inside), cases[i].fits); /* both begin at one place */
+        assert_int_equal(lac_share_memory(&x, &inside), cases[i].fits); /* both begin at one address */
         assert_int_equal(lac_share_memory(&inside, &x), cases[i].fits);
     }
 }

@@ -134,7 +134,7 @@ static void expect_unlike(lac_ctx_t *ctx, const char *what)
     expect_computed(1.0f);
 }
 
-/* One view that lies otherwise: by columns, turned, or known by metadata. */
+/* One view that lies otherwise: by columns, transposed, or known by metadata. */
 static void test_views_that_are_not_alike(void **state)
 {
     lac_obj_t before = va[1];

@@ -99,7 +99,7 @@ static bool is_capturing(const lac_exec_t *exec)
     return capturing;
 }
 
-/* A look, whose answer is there at once: a tenth is not zero. */
+/* A probe, whose answer is there at once: a tenth is not zero. */
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                       int64_t *samples, uint64_t seed, const void *tag, bool first)
 {
@@ -307,8 +307,8 @@ static void test_a_measured_product_wins(void **state)
     }
 }
 
-/* Where the vendor's product serves nobody tells a density. A route whose first runs fell into a bad moment
- * is found all the same, by trials behind looks. */
+/* Where the vendor's product serves, nothing reports a density. A route whose first runs fell into a bad
+ * moment is found all the same, by trials behind looks. */
 static void test_probes_lead_to_trials(void **state)
 {
     (void)state;
@@ -398,7 +398,7 @@ static lac_site_t *site_of(lac_ctx_t *ctx, uint64_t number)
     return site;
 }
 
-/* The place of a site that was evicted while the device owed it an answer belongs to another one. */
+/* The slot of a site that was evicted while the device owed it an answer belongs to another one. */
 static void test_evicted_site(void **state)
 {
     (void)state;
@@ -414,7 +414,7 @@ static void test_evicted_site(void **state)
     lac_sites_free(&ctx.sites);
 }
 
-/* So does the place of one that was forgotten with all others, as a changed option has it: the sites that
+/* So does the slot of one that was forgotten with all others, as a changed option has it: the sites that
  * come after have other numbers. */
 static void test_forgotten_sites(void **state)
 {

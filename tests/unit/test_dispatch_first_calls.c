@@ -171,7 +171,7 @@ static void test_first_calls(void **state)
                 }
 }
 
-/* Sparse and dense data in turns at one site, as a program has them that calls all products from one place:
+/* Sparse and dense data in turns at one site, as a program has them that calls all products from one line:
  * after a few calls each finds its route, and no scan is given up any more. */
 static void test_turns(void **state)
 {
@@ -297,7 +297,7 @@ static void test_first_call_of_a_small_shape(void **state)
 
     assert_false(lac_dispatch_first(&ctx, &p, "sgemm", NULL)); /* the second */
     assert_int_equal(site->calls, 1);
-    assert_false(lac_dispatch_first(&ctx, &large, "sgemm", NULL)); /* worth a look at once */
+    assert_false(lac_dispatch_first(&ctx, &large, "sgemm", NULL)); /* probed at once */
     density = 1.0;
     call(&ctx, large);
     assert_int_equal(lac_site_at(&ctx.sites, 1)->calls, 1);

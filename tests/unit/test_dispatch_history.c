@@ -59,7 +59,7 @@ static void fill(product_t *t, int every)
     for (int i = 0; i < M * K; i++) t->s[i] = every && i % every == 0 ? (float)(i % 5 + 1) : 0.0f;
 }
 
-/* One call, its result checked at a few places; the name of the route that ran. */
+/* One call, its result checked at a few elements; the name of the route that ran. */
 static const char *run(product_t *t)
 {
     t->call = (lac_call_opts_t){.size = sizeof t->call, .decision = &t->last};
@@ -181,7 +181,7 @@ static void test_the_other_side_is_kept_in_mind(void **state)
     free(x), free(out);
 }
 
-/* The site of the product as if called from `caller`, and what a look there comes to. */
+/* The site of the product as if called from `caller`, and the result of a probe there. */
 static lac_site_t *probed_site(product_t *t, const void *caller, bool *sparse_candidate, lac_choice_t *choice)
 {
     lac_problem_t p;
@@ -197,7 +197,7 @@ static lac_site_t *probed_site(product_t *t, const void *caller, bool *sparse_ca
     return site;
 }
 
-/* What the model predicts to lose by little is looked at and tried; by much, left alone. */
+/* What the model predicts to lose by little is probed and tried; by much, left alone. */
 static void test_near_losers_are_tried(void **state)
 {
     product_t *t = *state;
@@ -306,7 +306,7 @@ static void test_detect_off(void **state)
     assert_true(serves_sparse(run(t)));
 }
 
-/* Options change what pays: a site that had nothing to look for is looked at again. */
+/* Options change what pays: a site that had nothing to probe for is probed again. */
 static void test_options_make_sites_anew(void **state)
 {
     product_t *t = *state;

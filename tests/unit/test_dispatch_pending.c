@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A site on a device, where samples answer late: it asks again instead of waiting, is sampled anew now and
- * then while a sparse route serves it, and backs off where it turned out dense. */
+ * then while a sparse route serves it, and backs off where it was found dense. */
 #include "fake_device.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What the library tells: verbose lines, comparisons, statistics at exit; and that it is silent unless asked.
+ * What the library reports: verbose lines, comparisons, statistics at exit; and that it is silent unless
+ * asked.
  */
 #include "unit_support.h"
 #include "../interpose_calls.h"
@@ -29,7 +30,7 @@ static lac_status_t multiply(lac_ctx_t *ctx, const char *route, const char *symb
     return lac_gemm_ex(ctx, NULL, &a, &b, NULL, &c, &call);
 }
 
-static lac_ctx_t *telling(const char *option, const char *value)
+static lac_ctx_t *reporting(const char *option, const char *value)
 {
     lac_ctx_t *ctx = unit_ctx();
     unit_expect(lac_ctx_set(ctx, option, value), LAC_OK, option);
@@ -75,7 +76,7 @@ static void expect_exec_line(const char *line, const char *symbol, const char *r
 static void test_exec_line(void **state)
 {
     (void)state;
-    lac_ctx_t *ctx = telling("verbose", "exec");
+    lac_ctx_t *ctx = reporting("verbose", "exec");
     fill(101);
     unit_expect(multiply(ctx, "csr", "my_sgemm"), LAC_OK, "csr");
     const char *log = unit_log();
@@ -93,7 +94,7 @@ static void test_exec_line(void **state)
 static void test_exec_lines_of_other_entries(void **state)
 {
     (void)state;
-    lac_ctx_t *ctx = telling("verbose", "exec");
+    lac_ctx_t *ctx = reporting("verbose", "exec");
     lac_plan_t *plan;
     lac_obj_t a = lac_obj_rowmajor(LAC_F32, M, K, s, K), b = lac_obj_rowmajor(LAC_F32, K, N, w, N),
               c = lac_obj_rowmajor(LAC_F32, M, N, out, N);
@@ -122,7 +123,7 @@ static void test_exec_line_of_rows(void **state)
 {
     (void)state;
     static float transposed[K * M];
-    lac_ctx_t *ctx = telling("verbose", "exec");
+    lac_ctx_t *ctx = reporting("verbose", "exec");
     unit_expect(lac_ctx_set(ctx, "backend", "csr"), LAC_OK, "backend");
     fill(101);
     for (int i = 0; i < M; i++)
@@ -158,7 +159,7 @@ static void test_exec_line_of_rows(void **state)
 static void test_dispatch_and_meta_lines(void **state)
 {
     (void)state;
-    lac_ctx_t *ctx = telling("verbose", "dispatch,meta");
+    lac_ctx_t *ctx = reporting("verbose", "dispatch,meta");
     fill(251);
     for (int i = 0; i < 3; i++) unit_expect(multiply(ctx, NULL, NULL), LAC_OK, "gemm");
     const char *log = unit_log();
@@ -177,7 +178,7 @@ static void test_dispatch_and_meta_lines(void **state)
 static void test_compare(void **state)
 {
     (void)state;
-    lac_ctx_t *ctx = telling("compare", "reference:3");
+    lac_ctx_t *ctx = reporting("compare", "reference:3");
     fill(11);
     for (int i = 0; i < 7; i++) {
         memset(out, 0x7f, sizeof out); /* nothing of what was there is read */
@@ -194,11 +195,11 @@ static void test_compare(void **state)
     lac_ctx_free(ctx);
 }
 
-/* A difference is told, and a NaN on one side is one. */
+/* A difference is reported, and a NaN on one side is one. */
 static void test_compare_reports_differences(void **state)
 {
     (void)state;
-    lac_ctx_t *ctx = telling("compare", "reference");
+    lac_ctx_t *ctx = reporting("compare", "reference");
     fill(11);
     w[N * 3 + 7] = INFINITY; /* meets zeros of s only: csr drops the product, the reference does not */
     unit_expect(multiply(ctx, "csr", NULL), LAC_OK, "gemm");
@@ -221,7 +222,7 @@ static void child(const char *scenario)
     if (strcmp(scenario, "idle"))
         for (int i = 0; i < 4; i++)
             if (multiply(ctx, "event", "child_sgemm") || multiply(ctx, "blas", "child_sgemm")) exit(4);
-    if (!strcmp(scenario, "options")) { /* touching options tells nothing twice */
+    if (!strcmp(scenario, "options")) { /* touching options reports nothing twice */
         if (lac_ctx_set(ctx, "verbose", "off") || lac_ctx_set(ctx, "nan", "strict")) exit(5);
         if (lac_ctx_set(ctx, "stats", "0") || lac_ctx_set(ctx, "stats", "1")) exit(5);
     }

@@ -137,7 +137,7 @@ static void test_bias_is_for_dense(void **state)
     expect_route(choose(0.055, -1, &preference), &other, LAC_WHY_CHEAPEST); /* 8.3 */
     expect_route(choose(0.2, -1, &preference), &dense, LAC_WHY_CHEAPEST);   /* 7 becomes 10.5 */
     preference.sparse_margin = 10.0 / 7.0 - 1.0;
-    assert_true(choose(0.2, -1, &preference).cost_us > 0.0); /* the told cost is without bias */
+    assert_true(choose(0.2, -1, &preference).cost_us > 0.0); /* the reported cost is without the margin */
     preference.sparse_margin = 0.1;
     assert_true(choose(0.2, -1, &preference).cost_us == 7.0);
 }

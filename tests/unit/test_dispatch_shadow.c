@@ -84,7 +84,7 @@ static void test_on_a_device(void **state)
 }
 
 /* A NaN that both have is no difference; one that only one has is an infinite one. The event route never
- * looks at what its zeros meet. */
+ * checks what its zeros meet. */
 static void test_not_a_number(void **state)
 {
     (void)state;

@@ -49,7 +49,7 @@ static void count_evicted(void *arg, const lac_site_t *site)
 }
 
 /* The table grows with the sites there are, up to its bound; from there on each new one takes the room of one
- * that somebody is told of, and every site that is left is found, by its key and by its id. */
+ * that is reported, and every site that is left is found, by its key and by its id. */
 static void test_grows_and_is_bounded(void **state)
 {
     enum { ALL = 3 * LAC_SITES_MAX };

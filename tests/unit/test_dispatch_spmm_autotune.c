@@ -211,7 +211,7 @@ static void test_calls_are_clocked(void **state)
     assert_int_equal(served(ctx, 3), 0);
     assert_int_equal(served(ctx, 97), 97);
     assert_int_equal(fake_clock.spans, 6);
-    assert_int_equal(call(ctx, 5), 0); /* another algorithm is another place */
+    assert_int_equal(call(ctx, 5), 0); /* another algorithm is another site */
     fake_device_teardown((void **)&ctx);
     ctx = clocked_ctx(10.0, 20.0);
     assert_in_range(served(ctx, 100), 2, 3);

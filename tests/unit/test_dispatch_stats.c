@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What is told of a site at exit: gain, regret and the best that was to be had, why it is dense; and of calls
- * that were never looked at, whose symbols are bounded. */
+ * What is reported of a site at exit: gain, regret and the best that was to be had, why it is dense; and of
+ * calls that were never probed, whose symbols are bounded. */
 #include "unit_support.h"
 #include "planner/statistics.h"
 #include "operand/problem.h"
@@ -284,7 +284,7 @@ static void test_decimal_comma(void **state)
     if (!comma) skip();
 }
 
-/* ---- calls that were not looked at ---- */
+/* ---- calls that were not probed ---- */
 
 static void child(void)
 {

@@ -234,7 +234,7 @@ static void test_losers_are_tried_again(void **state)
 }
 
 /* Where the dense route serves, nothing is known of any density, and no sparse route can be tried: what they
- * lost by is forgotten, so that a look finds them. */
+ * lost by is forgotten, so that a probe finds them. */
 static void test_losers_are_looked_for(void **state)
 {
     (void)state;
@@ -252,7 +252,7 @@ static void test_losers_are_looked_for(void **state)
     expect_factor(&site, DENSE, 2.0, 1e-5);
     assert_false(penalty_reset(&ctx, &site));
     teach(&site, SPARSE, 9.0);
-    assert_true(teach(&site, SPARSE, 4.0)); /* two runs tell again */
+    assert_true(teach(&site, SPARSE, 4.0)); /* two runs teach again */
     expect_factor(&site, SPARSE, 4.0, 1e-5);
 }
 
@@ -266,7 +266,7 @@ static void test_losers_have_a_budget(void **state)
     for (int i = 0; i < 3; i++) teach(&site, DENSE, 1.0);
     for (site.calls = 1; site.calls < 100000; site.calls++) {
         penalty_reset(&ctx, &site);
-        bool again = site.factor[SPARSE] <= 0.0f; /* a look finds it sparse, and 4 us as the model has it */
+        bool again = site.factor[SPARSE] <= 0.0f; /* a probe finds it sparse, and 4 us as the model has it */
         teach(&site, again ? SPARSE : DENSE, again ? 100.0 : 1.0);
         lost += again ? 400.0 - 6.0 : 0.0;
     }

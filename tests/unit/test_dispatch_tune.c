@@ -173,7 +173,7 @@ static void test_damage(void **state)
         unit_expect_text(log, cases[i].word);
         unit_expect_text(log, name);
         expect_default(cases[i].text);
-        assert_string_equal(unit_log(), ""); /* told once */
+        assert_string_equal(unit_log(), ""); /* reported once */
     }
     unsetenv("LACUNA_TUNE_CACHE");
 }

@@ -69,7 +69,7 @@ static void test_few_nonzeros(void **state)
     expect_near(csr_us(&many) - csr_us(&none), 900 * (each + 4.0 * N / (machine.row_gbps * 1e3)) - row + out);
 }
 
-/* An event costs its place in the list and its share of a row of W, however it lies among rows and k. */
+/* An event costs its slot in the list and its share of a row of W, however it lies among rows and k. */
 static void test_events(void **state)
 {
     (void)state;

@@ -20,7 +20,7 @@ static void fill_arena(uint64_t *random)
         for (int i = 0; i < ROOM; i++) arena[x][i] = (float)unit_between(random, -4, 4);
 }
 
-/* A view of rows x cols as the product uses it, stored turned or not, in some layout, signs included. */
+/* A view of rows x cols as the product uses it, stored transposed or not, in some layout, signs included. */
 static lac_obj_t some_view(uint64_t *random, int which, int64_t rows, int64_t cols)
 {
     bool exchanged = unit_random(random) & 1, by_rows = unit_random(random) & 1;

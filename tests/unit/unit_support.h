@@ -24,7 +24,7 @@ const char *unit_path(const char *name);
 /* What the library has logged since the last call, as text that is valid until the next. */
 const char *unit_log(void);
 
-/* Lines in a text; and whether a text holds a word, told when it does not. */
+/* Lines in a text; and whether a text holds a word; where it does not, both are printed. */
 int unit_lines(const char *text);
 void unit_expect_text(const char *text, const char *word);
 
