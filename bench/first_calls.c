@@ -113,7 +113,7 @@ static bool same_extents(const product_t *p, const product_t *q)
     return p->m == q->m && p->n == q->n && p->k == q->k;
 }
 
-/* Shapes are told apart by their extents. */
+/* Shapes are distinguished by their extents. */
 static bool is_new(int index)
 {
     for (int i = 0; i < index; i++)

@@ -38,7 +38,7 @@ typedef struct item {
 static item_t *items;   /* [threads][2][BLOCK * per_row] */
 static int64_t *starts; /* [threads][n + 1] */
 
-/* per_row columns of each row, spread evenly with a random place in each stretch. */
+/* per_row columns of each row, spread evenly with a random position in each stretch. */
 static void build(void)
 {
     ptr = bench_need((m + 1) * 8), idx = bench_need(m * per_row * 4), val = bench_need(m * per_row * 4);

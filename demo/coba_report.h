@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* What is told of a run. */
+/* The report on a run. */
 typedef struct coba_report {
     double seconds;      /* simulated                                            */
     double wall_seconds; /* of the whole program, wiring included                */

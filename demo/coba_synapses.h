@@ -24,7 +24,7 @@ coba_synapses_t *coba_synapses_open(const coba_network_t *network, int trials);
  * Does not return where a product fails: the reason is printed. */
 void coba_synapses_pass(coba_synapses_t *synapses, const float *spikes, float *add_e, float *add_i);
 
-/* What is worth telling of how the products were computed; may print nothing. */
+/* What is worth reporting of how the products were computed; may print nothing. */
 void coba_synapses_note(coba_synapses_t *synapses, FILE *out);
 
 /* NULL is accepted. */

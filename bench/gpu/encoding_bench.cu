@@ -120,7 +120,7 @@ struct Bench {
     std::vector<float> first; /* the first result of this density */
 };
 
-/* `known` k of each eight, at random places in each 32 rows; A's inactive elements are zeros. */
+/* `known` k of each eight, at random positions in each 32 rows; A's inactive elements are zeros. */
 void make(Bench &x, int known, uint64_t seed)
 {
     const int tiles = x.m / kRows, groups = x.k / kOctet;

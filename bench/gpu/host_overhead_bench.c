@@ -8,7 +8,7 @@
  * batches. Each case has a context of its own, so that none meets another one's site. All are warm before any
  * is timed, and take turns batch by batch, as do library and bare
  * launches, each as often the first: what else the machine does meets all alike. That both launch as much is
- * looked up in a recording of either. */
+ * looked up in a graph of either. */
 #include "cuda_kernels.h"
 #include <lacuna/lacuna.h>
 
@@ -165,7 +165,7 @@ static void settle(work_t *w)
     must(lac_device_wait(w->ctx), "wait");
 }
 
-static void tell(work_t *w)
+static void print_times(work_t *w)
 {
     size_t mine = launches(w, through_library), bares = launches(w, bare);
     printf("%4lldx%lldx%lld %g %-5s ran %-6s lac_gemm %.2f us, bare %.2f us, difference %.2f us (%.2f to "
@@ -205,7 +205,7 @@ int main(void)
     for (int b = -WARM; b < BATCHES; b++)
         for (int i = 0; i < cases; i++) take_turns(&work[i], b);
     for (int i = 0; i < cases; i++) {
-        tell(&work[i]);
+        print_times(&work[i]);
         release(&work[i]);
     }
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Times a layer by tiles, by steps and by events: the product alone, with bias and ReLU done where it is
- * written, and with a pass behind it; and by tiles what becomes of its output, of the bits that it tells and
- * of a look at all of it; JSON to a file. */
+ * written, and with a pass behind it; and by tiles what becomes of its output, of the bits that it reports
+ * and of a scan of all of it; JSON to a file. */
 #include "../../kernels/cuda/cuda_support.h"
 #include "cuda_kernels.h"
 #include "graph_timing.cuh"

@@ -57,7 +57,7 @@ __global__ void stream_pieces(int64_t in, int64_t out, const float4 *from, float
         __stcs(to + x, make_float4(sum, 0, 0, 0));
 }
 
-/* A block per row of the matrix looks at the whole list. */
+/* A block per row of the matrix reads the whole list. */
 __global__ void plain_gradient(Shape s, const int64_t *rows, const int64_t *ptr, const int32_t *idx,
                                const float *g, float *grad)
 {
@@ -139,7 +139,7 @@ void make(Bench &b)
     b.slice = {s.m, s.n, s.count, b.rows, true, b.ptr, b.idx, b.val, nullptr, nnz, nullptr};
 }
 
-/* The sliced matrix as CSR is turned into a dense one by cuSPARSE; picking the rows is not counted. */
+/* The sliced matrix as CSR is converted to a dense one by cuSPARSE; picking the rows is not counted. */
 double time_cusparse(const Bench &b, cusparseHandle_t handle)
 {
     const Shape &s = b.s;
