@@ -230,7 +230,7 @@ static void push(exported_symbol_t *symbol, next_fn_t *answer)
 
 static bool is_own(const object_t *object)
 {
-    static const char here;
+    static const char here = 0;
     return (uintptr_t)&here - object->lo < object->hi - object->lo;
 }
 
