@@ -95,7 +95,8 @@ lac_status_t lac_describe_call(lac_ctx_t *ctx, lac_space_t scalars, const float 
     return LAC_OK;
 }
 
-lac_status_t lac_read_call(const lac_call_opts_t *call, lac_call_opts_t *copy, const char **route)
+/* The members of a caller's lac_call_opts_t that its size says are there; the rest zero. Errors: VALUE. */
+static lac_status_t read_call(const lac_call_opts_t *call, lac_call_opts_t *copy, const char **route)
 {
     bool accepted = true, whole = call && call->size >= sizeof *copy;
     *copy = whole ? *call : (lac_call_opts_t){0};
@@ -138,9 +139,9 @@ lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     lac_problem_t p;
     lac_call_opts_t settings;
     lac_request_t request = {0};
-    lac_status_t status = lac_read_call(call, &settings, &request.route);
+    lac_status_t status = read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
-    return status ? status : lac_run_call(ctx, &p, &settings, &request, call);
+    return status ? status : run_call(ctx, &p, &settings, &request, call);
 }
 
 lac_status_t lac_gemm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
@@ -156,7 +157,7 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     lac_problem_t p;
     lac_call_opts_t settings;
     lac_request_t request = {.symbol = "lac_explain"};
-    lac_status_t status = lac_read_call(call, &settings, &request.route);
+    lac_status_t status = read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (status) return status;
     if (!decision) return lac_fail(LAC_ERR_NULL, "decision: is NULL");
@@ -348,7 +349,7 @@ lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj
     lac_call_opts_t settings;
     lac_epilogue_t e;
     lac_request_t request = {0};
-    lac_status_t status = lac_read_call(call, &settings, &request.route);
+    lac_status_t status = read_call(call, &settings, &request.route);
     if (!status) status = read_epilogue(epilogue, &e);
     if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
     if (!status) status = check_epilogue(ctx, &e, a, b, c);
@@ -398,7 +399,7 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
     lac_clear_error();
     if (!plan) return lac_fail(LAC_ERR_NULL, "plan: is NULL");
     *plan = NULL;
-    lac_status_t status = lac_read_call(call, &settings, &request.route);
+    lac_status_t status = read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call(ctx, LAC_HOST, NULL, a, b, NULL, c, &p);
     if (!status) status = lac_check_scalar_space(ctx, settings.scalars);
     if (!status && settings.scalars == LAC_DEVICE) p.alpha_at = p.beta_at = &any_scalar;
