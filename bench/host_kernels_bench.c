@@ -86,28 +86,30 @@ static void product_job(kernel_work_t *x, int id)
     int64_t i0 = part(c->m, id, x->threads, 1);
     int64_t i1 = part(c->m, id + 1, x->threads, 1);
     float *acc = x->scratch[id];
+    lac_host_output_t out = {1, 0, x->out, x->o_rs, x->o_cs};
+    lac_host_matrix_t s = {x->s, x->s_rs, x->s_cs};
+    lac_host_matrix_t w = {x->w, c->n, 1};
     switch (c->kind) {
     case EVENT_ROWS:
-        k->event_rows(x->ev, x->threads, c->m, x->w, c->n, j0, j1, 1, 0, x->out, x->o_rs, x->o_cs, acc);
+        k->event_rows(x->ev, x->threads, c->m, x->w, c->n, j0, j1, &out, acc);
         break;
     case EVENT_COLS:
-        k->event_cols(x->ev, x->threads, c->m, x->w, c->kk, j0, j1, 1, 0, x->out, x->o_rs, x->o_cs, acc);
+        k->event_cols(x->ev, x->threads, c->m, x->w, c->kk, j0, j1, &out, acc);
         break;
     case CSR_ROWS:
         if (c->n >= 64 * x->threads)
-            k->csr_rows(&x->rows, 0, c->m, x->w, c->n, j0, j1, 1, 0, x->out, x->o_rs, x->o_cs, acc);
+            k->csr_rows(&x->rows, 0, c->m, x->w, c->n, j0, j1, &out, acc);
         else
-            k->csr_rows(&x->rows, i0, i1, x->w, c->n, 0, c->n, 1, 0, x->out, x->o_rs, x->o_cs, acc);
+            k->csr_rows(&x->rows, i0, i1, x->w, c->n, 0, c->n, &out, acc);
         break;
     case CSR_COLS:
-        k->csr_cols(&x->rows, i0, i1, x->w, c->kk, 0, c->n, 1, 0, x->out, x->o_rs, x->o_cs);
+        k->csr_cols(&x->rows, i0, i1, x->w, c->kk, 0, c->n, &out);
         break;
     case BITMASK:
-        k->bitmask_cols(&x->bits, i0, i1, x->w, c->kk, c->n, 1, 0, x->out, x->o_rs, x->o_cs);
+        k->bitmask_cols(&x->bits, i0, i1, x->w, c->kk, c->n, &out);
         break;
     case DENSE:
-        k->dense_f32(x->s, x->s_rs, x->s_cs, x->w, c->n, 1, i0, i1, c->n, c->kk, 1, 0, x->out, x->o_rs,
-                     x->o_cs, acc);
+        k->dense_f32(&s, &w, i0, i1, c->n, c->kk, &out, acc);
         break;
     case TRANSPOSE:
         k->transpose_f32(x->w, c->kk, j0, j1, c->n, 1, x->out, c->kk);

@@ -17,8 +17,8 @@
 /* Bitmask product, rows [i0, i1) of out, W by columns (w[j * ldw + k]), n short. Only the elements of W
  * that meet a set bit are read. */
 LAC_KERNEL(bitmask_cols, void,
-           (const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n, float alpha,
-            float beta, float *out, int64_t rs, int64_t cs))
+           (const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n,
+            const lac_host_output_t *out))
 
 #ifdef LAC_KERNEL_BODIES
 
@@ -29,14 +29,53 @@ enum { BITS_ROWS = LANES == 16 ? 4 : 1, BITS_COLUMNS = LANES == 16 ? 6 : 4 };
 
 enum { BITS_RUN = LANE_RUN * CHUNK / 64 }; /* words */
 
+/* The sums of a tile. */
+typedef xvec_t bits_sums_t[BITS_ROWS][BITS_COLUMNS];
+
+/* The run in turn into the total; another begins. */
+LAC_INLINE void bits_settle(bits_sums_t sum, bits_sums_t total, int rows, int columns)
+{
+    UNROLLED
+    for (int r = 0; r < rows; r++) UNROLLED
+    for (int c = 0; c < columns; c++) {
+        total[r][c] = x_add(total[r][c], sum[r][c]);
+        sum[r][c] = x_ones(0);
+    }
+}
+
+/* Sixteen k, w being the first column of W there. Of row r, rest[r] begins with their bits and val[r] with
+ * their values, which are taken off; `any` has the bits of all rows. */
+LAC_INLINE void bits_chunk(bits_sums_t sum, int rows, int columns, const float **val, bool ones,
+                           uint64_t *rest, xmask_t any, const real_t *w, int64_t ldw)
+{
+    xvec_t value[BITS_ROWS];
+    xmask_t set[BITS_ROWS];
+    UNROLLED
+    for (int r = 0; r < rows; r++) {
+        uint32_t chunk = (uint16_t)rest[r];
+        rest[r] >>= CHUNK;
+        set[r] = (xmask_t)chunk;
+        value[r] = ones ? x_ones(set[r]) : x_expand(val[r], set[r]);
+        if (!ones) val[r] += __builtin_popcount(chunk);
+    }
+    UNROLLED
+    for (int c = 0; c < columns; c++) {
+        xvec_t slice = x_load_masked(w + c * ldw, any);
+        UNROLLED
+        for (int r = 0; r < rows; r++)
+            sum[r][c] = BITS_ROWS == 1 ? x_fma(value[r], slice, sum[r][c])
+                                       : x_fma_masked(value[r], slice, sum[r][c], set[r]);
+    }
+}
+
 /* Rows i .. i + rows of S against columns of W; rows and columns are constants where this is inlined. */
 LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, const real_t *w, int64_t ldw,
-                          int columns, real_t alpha, real_t beta, real_t *out, int64_t rs, int64_t cs)
+                          int columns, const lac_host_output_t *out, real_t *to)
 {
     const int64_t words = s->words;
     const uint64_t *bits = s->bits + i * words;
     const float *val[BITS_ROWS];
-    xvec_t sum[BITS_ROWS][BITS_COLUMNS], total[BITS_ROWS][BITS_COLUMNS];
+    bits_sums_t sum, total;
     UNROLLED
     for (int r = 0; r < rows; r++) {
         val[r] = ones ? NULL : s->val + s->first[i + r];
@@ -44,14 +83,7 @@ LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, c
         for (int c = 0; c < columns; c++) sum[r][c] = total[r][c] = x_ones(0);
     }
     for (int64_t word = 0; word < words; word++) {
-        if (word % BITS_RUN == 0) {
-            UNROLLED
-            for (int r = 0; r < rows; r++) UNROLLED
-            for (int c = 0; c < columns; c++) {
-                total[r][c] = x_add(total[r][c], sum[r][c]);
-                sum[r][c] = x_ones(0);
-            }
-        }
+        if (word % BITS_RUN == 0) bits_settle(sum, total, rows, columns);
         uint64_t rest[BITS_ROWS];
         uint64_t any = 0;
         UNROLLED
@@ -59,73 +91,54 @@ LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, c
         if (any == 0) continue;
         ROLLED
         for (int shift = 0; shift < 64; shift += CHUNK) {
-            const real_t *p = w + word * 64 + shift;
-            xvec_t value[BITS_ROWS];
-            xmask_t set[BITS_ROWS];
-            UNROLLED
-            for (int r = 0; r < rows; r++) {
-                uint32_t chunk = (uint16_t)rest[r];
-                rest[r] >>= CHUNK;
-                set[r] = (xmask_t)chunk;
-                value[r] = ones ? x_ones(set[r]) : x_expand(val[r], set[r]);
-                if (!ones) val[r] += __builtin_popcount(chunk);
-            }
-            UNROLLED
-            for (int c = 0; c < columns; c++) {
-                xvec_t slice = x_load_masked(p + c * ldw, (xmask_t)(uint16_t)(any >> shift));
-                UNROLLED
-                for (int r = 0; r < rows; r++)
-                    sum[r][c] = BITS_ROWS == 1 ? x_fma(value[r], slice, sum[r][c])
-                                               : x_fma_masked(value[r], slice, sum[r][c], set[r]);
-            }
+            bits_chunk(sum, rows, columns, val, ones, rest, (xmask_t)(uint16_t)(any >> shift),
+                       w + word * 64 + shift, ldw);
         }
     }
     UNROLLED
     for (int r = 0; r < rows; r++) {
         UNROLLED
         for (int c = 0; c < columns; c++) {
-            real_t *o = out + (i + r) * rs + c * cs;
-            *o = r_scale_out(alpha, x_sum(x_add(total[r][c], sum[r][c])), beta, o);
+            real_t *o = to + r * out->rs + c * out->cs;
+            *o = r_scale_out(out->alpha, x_sum(x_add(total[r][c], sum[r][c])), out->beta, o);
         }
     }
 }
 
 LAC_INLINE void bits_rows(const lac_bits_t *s, bool ones, int64_t i, int rows, const real_t *w, int64_t ldw,
-                          int64_t n, real_t alpha, real_t beta, real_t *out, int64_t rs, int64_t cs)
+                          int64_t n, const lac_host_output_t *out)
 {
     int64_t columns = BITS_COLUMNS;
     for (int64_t j = 0; j < n; j += columns) {
         const real_t *from = w + j * ldw;
-        real_t *to = out + j * cs;
+        real_t *to = out->data + i * out->rs + j * out->cs;
         while (columns > n - j) columns = columns > 4 ? 4 : columns / 2;
         if (columns == BITS_COLUMNS)
-            bits_tile(s, ones, i, rows, from, ldw, BITS_COLUMNS, alpha, beta, to, rs, cs);
+            bits_tile(s, ones, i, rows, from, ldw, BITS_COLUMNS, out, to);
         else if (columns == 4)
-            bits_tile(s, ones, i, rows, from, ldw, 4, alpha, beta, to, rs, cs);
+            bits_tile(s, ones, i, rows, from, ldw, 4, out, to);
         else if (columns == 2)
-            bits_tile(s, ones, i, rows, from, ldw, 2, alpha, beta, to, rs, cs);
+            bits_tile(s, ones, i, rows, from, ldw, 2, out, to);
         else
-            bits_tile(s, ones, i, rows, from, ldw, 1, alpha, beta, to, rs, cs);
+            bits_tile(s, ones, i, rows, from, ldw, 1, out, to);
     }
 }
 
 LAC_INLINE void bits_range(const lac_bits_t *s, bool ones, int64_t i0, int64_t i1, const real_t *w,
-                           int64_t ldw, int64_t n, real_t alpha, real_t beta, real_t *out, int64_t rs,
-                           int64_t cs)
+                           int64_t ldw, int64_t n, const lac_host_output_t *out)
 {
     int64_t i = i0;
-    for (; i + BITS_ROWS <= i1; i += BITS_ROWS)
-        bits_rows(s, ones, i, BITS_ROWS, w, ldw, n, alpha, beta, out, rs, cs);
-    for (; i < i1; i++) bits_rows(s, ones, i, 1, w, ldw, n, alpha, beta, out, rs, cs);
+    for (; i + BITS_ROWS <= i1; i += BITS_ROWS) bits_rows(s, ones, i, BITS_ROWS, w, ldw, n, out);
+    for (; i < i1; i++) bits_rows(s, ones, i, 1, w, ldw, n, out);
 }
 
 static void bitmask_cols(const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n,
-                         float alpha, float beta, float *out, int64_t rs, int64_t cs)
+                         const lac_host_output_t *out)
 {
     if (s->val)
-        bits_range(s, false, i0, i1, w, ldw, n, alpha, beta, out, rs, cs);
+        bits_range(s, false, i0, i1, w, ldw, n, out);
     else
-        bits_range(s, true, i0, i1, w, ldw, n, alpha, beta, out, rs, cs);
+        bits_range(s, true, i0, i1, w, ldw, n, out);
 }
 
 #endif

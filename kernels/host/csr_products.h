@@ -7,11 +7,11 @@
  * pays; or NULL: never packed. The result is the same. Cut j before i: each call packs its panels. */
 LAC_KERNEL(csr_rows, void,
            (const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0, int64_t j1,
-            float alpha, float beta, float *out, int64_t rs, int64_t cs, float *scratch))
+            const lac_host_output_t *out, float *scratch))
 /* The same with W by columns (w[j * ldw + k]); good for few columns. */
 LAC_KERNEL(csr_cols, void,
            (const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0, int64_t j1,
-            float alpha, float beta, float *out, int64_t rs, int64_t cs))
+            const lac_host_output_t *out))
 
 #ifdef LAC_KERNEL_BODIES
 
@@ -33,36 +33,31 @@ LAC_KERNEL(csr_cols, void,
 
 enum { ROW_VECTORS = 8, CSR_PAST = 4 << 20 /* elements of out */ };
 
-/* vectors whole vectors of columns of one row; in the last, only the first `lanes` lanes. */
-LAC_INLINE void csr_row_block(const int32_t *idx, const float *val, int64_t nnz, const real_t *w, int64_t ldw,
-                              int vectors, int64_t lanes, real_t alpha, real_t beta, real_t *out, int64_t cs)
+/* The entries of one row of S. */
+typedef struct csr_entries {
+    const int32_t *idx;
+    const float *val; /* or NULL: every one is 1 */
+    int64_t nnz;
+} csr_entries_t;
+
+LAC_INLINE csr_entries_t csr_entries(const lac_rows_t *s, int64_t i)
 {
-    real_t level[(RUN_LEVELS - 1) * ROW_VECTORS * LANES];
-    vec_t sum[ROW_VECTORS];
+    int64_t first = s->ptr[i];
+    return (csr_entries_t){s->idx + first, s->val ? s->val + first : NULL, s->ptr[i + 1] - first};
+}
+
+/* The sums of one row, `vectors` vectors of columns, to `to`; of the last only the first `lanes` lanes. */
+LAC_INLINE void csr_store(const vec_t *sum, int vectors, int64_t lanes, const lac_host_output_t *out,
+                          real_t *to)
+{
+    real_t alpha = out->alpha;
+    real_t beta = out->beta;
+    int64_t cs = out->cs;
     int last = vectors - 1;
-    UNROLLED
-    for (int v = 0; v < vectors; v++) sum[v] = v_zero();
-    for (int64_t e = 0, end; e < nnz; e = end) {
-        if (e > 0) {
-            carry_run(sum, vectors, level, ROW_VECTORS * LANES, e);
-            UNROLLED
-            for (int v = 0; v < vectors; v++) sum[v] = v_zero();
-        }
-        end = min_i64(e + RUN, nnz);
-        for (int64_t p = e; p < end; p++) {
-            const real_t *slice = w + idx[p] * ldw;
-            vec_t value = v_set1(val ? val[p] : 1);
-            UNROLLED
-            for (int v = 0; v < last; v++) sum[v] = v_fma(value, v_load(slice + v * LANES), sum[v]);
-            const real_t *tail = slice + last * LANES;
-            sum[last] = v_fma(value, lanes == LANES ? v_load(tail) : v_load_n(tail, lanes), sum[last]);
-        }
-    }
-    add_levels(sum, vectors, level, ROW_VECTORS * LANES, nnz);
     if (cs == 1) {
         UNROLLED
-        for (int v = 0; v < last; v++) v_scale_out(out + v * LANES, sum[v], alpha, beta, LANES);
-        v_scale_out(out + last * LANES, sum[last], alpha, beta, lanes);
+        for (int v = 0; v < last; v++) v_scale_out(to + v * LANES, sum[v], alpha, beta, LANES);
+        v_scale_out(to + last * LANES, sum[last], alpha, beta, lanes);
         return;
     }
     UNROLLED
@@ -70,29 +65,56 @@ LAC_INLINE void csr_row_block(const int32_t *idx, const float *val, int64_t nnz,
         real_t t[LANES];
         v_store(t, sum[v]);
         for (int64_t l = 0; l < (v < last ? LANES : lanes); l++) {
-            real_t *o = out + (v * LANES + l) * cs;
+            real_t *o = to + (v * LANES + l) * cs;
             *o = r_scale_out(alpha, t[l], beta, o);
         }
     }
 }
 
-/* n columns of one row: whole blocks, then halves of a block, then what is left with a partial vector. */
-static void csr_row(const int32_t *idx, const float *val, int64_t nnz, const real_t *w, int64_t ldw,
-                    int64_t n, real_t alpha, real_t beta, real_t *out, int64_t cs)
+/* `vectors` vectors of columns of one row; in the last, only the first `lanes` lanes. */
+LAC_INLINE void csr_row_block(const csr_entries_t *s, const real_t *w, int64_t ldw, int vectors,
+                              int64_t lanes, const lac_host_output_t *out, real_t *to)
 {
+    real_t level[(RUN_LEVELS - 1) * ROW_VECTORS * LANES];
+    vec_t sum[ROW_VECTORS];
+    int last = vectors - 1;
+    UNROLLED
+    for (int v = 0; v < vectors; v++) sum[v] = v_zero();
+    for (int64_t e = 0, end; e < s->nnz; e = end) {
+        if (e > 0) {
+            carry_run(sum, vectors, level, ROW_VECTORS * LANES, e);
+            UNROLLED
+            for (int v = 0; v < vectors; v++) sum[v] = v_zero();
+        }
+        end = min_i64(e + RUN, s->nnz);
+        for (int64_t p = e; p < end; p++) {
+            const real_t *slice = w + s->idx[p] * ldw;
+            vec_t value = v_set1(s->val ? s->val[p] : 1);
+            UNROLLED
+            for (int v = 0; v < last; v++) sum[v] = v_fma(value, v_load(slice + v * LANES), sum[v]);
+            const real_t *tail = slice + last * LANES;
+            sum[last] = v_fma(value, lanes == LANES ? v_load(tail) : v_load_n(tail, lanes), sum[last]);
+        }
+    }
+    add_levels(sum, vectors, level, ROW_VECTORS * LANES, s->nnz);
+    csr_store(sum, vectors, lanes, out, to);
+}
+
+/* n columns of one row: whole blocks, then halves of a block, then what is left with a partial vector. */
+static void csr_row(const csr_entries_t *s, const real_t *w, int64_t ldw, int64_t n,
+                    const lac_host_output_t *out, real_t *to)
+{
+    int64_t cs = out->cs;
     int64_t j = 0;
-    for (; j + 8 * LANES <= n; j += 8 * LANES)
-        csr_row_block(idx, val, nnz, w + j, ldw, 8, LANES, alpha, beta, out + j * cs, cs);
-    for (; j + 4 * LANES <= n; j += 4 * LANES)
-        csr_row_block(idx, val, nnz, w + j, ldw, 4, LANES, alpha, beta, out + j * cs, cs);
-    for (; j + 2 * LANES <= n; j += 2 * LANES)
-        csr_row_block(idx, val, nnz, w + j, ldw, 2, LANES, alpha, beta, out + j * cs, cs);
+    for (; j + 8 * LANES <= n; j += 8 * LANES) csr_row_block(s, w + j, ldw, 8, LANES, out, to + j * cs);
+    for (; j + 4 * LANES <= n; j += 4 * LANES) csr_row_block(s, w + j, ldw, 4, LANES, out, to + j * cs);
+    for (; j + 2 * LANES <= n; j += 2 * LANES) csr_row_block(s, w + j, ldw, 2, LANES, out, to + j * cs);
     if (j + LANES < n)
-        csr_row_block(idx, val, nnz, w + j, ldw, 2, n - j - LANES, alpha, beta, out + j * cs, cs);
+        csr_row_block(s, w + j, ldw, 2, n - j - LANES, out, to + j * cs);
     else if (j + LANES == n)
-        csr_row_block(idx, val, nnz, w + j, ldw, 1, LANES, alpha, beta, out + j * cs, cs);
+        csr_row_block(s, w + j, ldw, 1, LANES, out, to + j * cs);
     else if (j < n)
-        csr_row_block(idx, val, nnz, w + j, ldw, 1, n - j, alpha, beta, out + j * cs, cs);
+        csr_row_block(s, w + j, ldw, 1, n - j, out, to + j * cs);
 }
 
 /* A row without entries of an output that is larger than caches. */
@@ -104,33 +126,41 @@ static void csr_empty_row(int64_t n, real_t x, real_t *out)
     for (; j < n; j++) out[j] = x;
 }
 
+/* Copies columns [j, j + n) of W next to each other. */
+LAC_INLINE void csr_pack(const float *w, int64_t ldw, int64_t kk, int64_t j, int64_t n, float *panel)
+{
+    for (int64_t k = 0; k < kk; k++) memcpy(panel + k * n, w + k * ldw + j, (size_t)n * sizeof *w);
+}
+
+/* Columns that csr_rows takes at a time of those there are. */
+LAC_INLINE int64_t csr_width(int64_t kk, int64_t rows, int64_t entries, int64_t columns, bool packs)
+{
+    if (!packs && csr_goes_whole(rows, entries)) return columns;
+    int64_t panel = csr_panel(kk);
+    return panel ? panel : CSR_PANEL_MAX;
+}
+
 static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
-                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs, float *scratch)
+                     int64_t j1, const lac_host_output_t *out, float *scratch)
 {
     if (i0 >= i1 || j0 >= j1) return;
-    int64_t panel = csr_panel(s->cols), entries = s->ptr[i1] - s->ptr[i0];
-    bool pack = scratch && csr_packs(i1 - i0, s->cols, entries);
-    bool past = beta == 0 && cs == 1 && (i1 - i0) * (j1 - j0) > CSR_PAST;
-    if (panel == 0) panel = CSR_PANEL_MAX;
-    if (!pack && csr_goes_whole(i1 - i0, entries)) panel = j1 - j0;
-    for (int64_t j = j0; j < j1; j += panel) {
-        int64_t n = min_i64(j1 - j, panel);
-        const real_t *from = w + j;
-        int64_t ld = ldw;
-        if (pack) {
-            for (int64_t k = 0; k < s->cols; k++)
-                memcpy(scratch + k * n, w + k * ldw + j, (size_t)n * sizeof *w);
-            from = scratch;
-            ld = n;
-        }
+    int64_t rows = i1 - i0;
+    int64_t entries = s->ptr[i1] - s->ptr[i0];
+    bool pack = scratch && csr_packs(rows, s->cols, entries);
+    bool past = out->beta == 0 && out->cs == 1 && rows * (j1 - j0) > CSR_PAST;
+    int64_t width = csr_width(s->cols, rows, entries, j1 - j0, pack);
+    for (int64_t j = j0; j < j1; j += width) {
+        int64_t n = min_i64(j1 - j, width);
+        const real_t *panel = pack ? scratch : w + j;
+        int64_t ld = pack ? n : ldw;
+        if (pack) csr_pack(w, ldw, s->cols, j, n, scratch);
         for (int64_t i = i0; i < i1; i++) {
-            int64_t e = s->ptr[i];
-            if (past && e == s->ptr[i + 1]) {
-                csr_empty_row(n, alpha * 0, out + i * rs + j);
-                continue;
-            }
-            csr_row(s->idx + e, s->val ? s->val + e : NULL, s->ptr[i + 1] - e, from, ld, n, alpha, beta,
-                    out + i * rs + j * cs, cs);
+            csr_entries_t row = csr_entries(s, i);
+            real_t *to = out->data + i * out->rs + j * out->cs;
+            if (past && row.nnz == 0)
+                csr_empty_row(n, out->alpha * 0, to);
+            else
+                csr_row(&row, panel, ld, n, out, to);
         }
     }
     if (past) v_stream_end();
@@ -167,8 +197,8 @@ LAC_INLINE xvec_t x_load(const real_t *p)
     return x;
 }
 
-LAC_INLINE void csr_dot(const int32_t *idx, const float *val, int64_t nnz, const real_t *w, int64_t ldw,
-                        int columns, real_t alpha, real_t beta, real_t *out, int64_t cs)
+LAC_INLINE void csr_dot(const csr_entries_t *s, const real_t *w, int64_t ldw, int columns,
+                        const lac_host_output_t *out, real_t *to)
 {
     const xvec_t zero = x_ones(0);
     const xvec_t one = x_ones(0xFFFF);
@@ -176,49 +206,48 @@ LAC_INLINE void csr_dot(const int32_t *idx, const float *val, int64_t nnz, const
     int64_t e = 0;
     UNROLLED
     for (int c = 0; c < columns; c++) sum[c] = total[c] = zero;
-    for (int64_t whole = nnz - nnz % CHUNK; e < whole;) {
+    for (int64_t whole = s->nnz - s->nnz % CHUNK; e < whole;) {
         UNROLLED
         for (int c = 0; c < columns; c++) total[c] = x_add(total[c], sum[c]), sum[c] = zero;
         for (int64_t end = min_i64(e + LANE_RUN * CHUNK, whole); e < end; e += CHUNK) {
-            xvec_t value = val ? x_load(val + e) : one;
+            xvec_t value = s->val ? x_load(s->val + e) : one;
             UNROLLED
-            for (int c = 0; c < columns; c++) sum[c] = x_fma(value, x_gather(w + c * ldw, idx + e), sum[c]);
+            for (int c = 0; c < columns; c++)
+                sum[c] = x_fma(value, x_gather(w + c * ldw, s->idx + e), sum[c]);
         }
     }
     UNROLLED
     for (int c = 0; c < columns; c++) {
         real_t lane[CHUNK];
         memcpy(lane, &sum[c], sizeof lane);
-        for (int64_t t = e; t < nnz; t++)
-            lane[t - e] = r_fma(val ? val[t] : 1, w[c * ldw + idx[t]], lane[t - e]);
+        for (int64_t t = e; t < s->nnz; t++)
+            lane[t - e] = r_fma(s->val ? s->val[t] : 1, w[c * ldw + s->idx[t]], lane[t - e]);
         memcpy(&sum[c], lane, sizeof lane);
-        out[c * cs] = r_scale_out(alpha, x_sum(x_add(total[c], sum[c])), beta, out + c * cs);
+        real_t *o = to + c * out->cs;
+        *o = r_scale_out(out->alpha, x_sum(x_add(total[c], sum[c])), out->beta, o);
     }
 }
 
 static void csr_cols(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
-                     int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs)
+                     int64_t j1, const lac_host_output_t *out)
 {
     for (int64_t j = j0; j < j1; j += COLUMN_BLOCK)
         for (int64_t i = i0; i < i1; i++) {
-            int64_t first = s->ptr[i];
-            int64_t nnz = s->ptr[i + 1] - first;
-            const int32_t *idx = s->idx + first;
-            const float *val = s->val ? s->val + first : NULL;
+            csr_entries_t row = csr_entries(s, i);
             const real_t *from = w + j * ldw;
-            real_t *to = out + i * rs + j * cs;
+            real_t *to = out->data + i * out->rs + j * out->cs;
             switch (min_i64(j1 - j, COLUMN_BLOCK)) {
             case 4:
-                csr_dot(idx, val, nnz, from, ldw, 4, alpha, beta, to, cs);
+                csr_dot(&row, from, ldw, 4, out, to);
                 break;
             case 3:
-                csr_dot(idx, val, nnz, from, ldw, 3, alpha, beta, to, cs);
+                csr_dot(&row, from, ldw, 3, out, to);
                 break;
             case 2:
-                csr_dot(idx, val, nnz, from, ldw, 2, alpha, beta, to, cs);
+                csr_dot(&row, from, ldw, 2, out, to);
                 break;
             default:
-                csr_dot(idx, val, nnz, from, ldw, 1, alpha, beta, to, cs);
+                csr_dot(&row, from, ldw, 1, out, to);
                 break;
             }
         }

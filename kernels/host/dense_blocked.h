@@ -16,9 +16,8 @@
 /* The plain dense product: any strides of all three, rows [i0, i1) of out; blocked for cache.
  * scratch: at least dense_scratch() floats. The fallback where no BLAS is found. */
 LAC_KERNEL(dense_f32, void,
-           (const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs, int64_t i0,
-            int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out, int64_t rs, int64_t cs,
-            float *scratch))
+           (const lac_host_matrix_t *a, const lac_host_matrix_t *b, int64_t i0, int64_t i1, int64_t n,
+            int64_t kk, const lac_host_output_t *out, float *scratch))
 
 #ifdef LAC_KERNEL_BODIES
 
@@ -75,31 +74,38 @@ static void carry_block(real_t *sum, real_t *total)
     }
 }
 
-static void dense_f32(const float *a, int64_t ars, int64_t acs, const float *b, int64_t brs, int64_t bcs,
-                      int64_t i0, int64_t i1, int64_t n, int64_t kk, float alpha, float beta, float *out,
-                      int64_t rs, int64_t cs, float *scratch)
+/* sum, or where k is long total, := rows [i, i + mb) of A times columns [j, j + nb) of B. */
+static void dense_block(const lac_host_matrix_t *a, const lac_host_matrix_t *b, int64_t i, int64_t mb,
+                        int64_t j, int64_t nb, int64_t kk, real_t *scratch)
 {
     real_t *pa = scratch;
     real_t *pb = pa + DENSE_M * DENSE_K;
     real_t *sum = pb + DENSE_K * DENSE_N;
     real_t *total = sum + DENSE_M * DENSE_N;
+    memset(sum, 0, 2 * DENSE_M * DENSE_N * sizeof *sum);
+    for (int64_t k = 0; k < kk; k += DENSE_K) {
+        int64_t kb = min_i64(kk - k, DENSE_K);
+        if (begins_run(k / DENSE_K)) carry_block(sum, total);
+        pack_strips(a->data + i * a->rs + k * a->cs, a->rs, a->cs, mb, kb, MICRO_ROWS, pa);
+        pack_strips(b->data + j * b->cs + k * b->rs, b->cs, b->rs, nb, kb, MICRO_COLS, pb);
+        for (int64_t c = 0; c < nb; c += MICRO_COLS)
+            for (int64_t r = 0; r < mb; r += MICRO_ROWS)
+                micro_tile(pa + r * kb, pb + c * kb, kb, sum + r * DENSE_N + c);
+    }
+    if (kk > RUN * DENSE_K) carry_block(sum, total);
+}
+
+static void dense_f32(const lac_host_matrix_t *a, const lac_host_matrix_t *b, int64_t i0, int64_t i1,
+                      int64_t n, int64_t kk, const lac_host_output_t *out, float *scratch)
+{
+    const real_t *sum = scratch + DENSE_M * DENSE_K + DENSE_K * DENSE_N;
+    const real_t *result = kk > RUN * DENSE_K ? sum + DENSE_M * DENSE_N : sum;
     for (int64_t i = i0; i < i1; i += DENSE_M)
         for (int64_t j = 0; j < n; j += DENSE_N) {
             int64_t mb = min_i64(i1 - i, DENSE_M);
             int64_t nb = min_i64(n - j, DENSE_N);
-            memset(sum, 0, 2 * DENSE_M * DENSE_N * sizeof *sum);
-            for (int64_t k = 0; k < kk; k += DENSE_K) {
-                int64_t kb = min_i64(kk - k, DENSE_K);
-                if (begins_run(k / DENSE_K)) carry_block(sum, total);
-                pack_strips(a + i * ars + k * acs, ars, acs, mb, kb, MICRO_ROWS, pa);
-                pack_strips(b + j * bcs + k * brs, bcs, brs, nb, kb, MICRO_COLS, pb);
-                for (int64_t c = 0; c < nb; c += MICRO_COLS)
-                    for (int64_t r = 0; r < mb; r += MICRO_ROWS)
-                        micro_tile(pa + r * kb, pb + c * kb, kb, sum + r * DENSE_N + c);
-            }
-            if (kk > RUN * DENSE_K) carry_block(sum, total);
-            write_out(kk > RUN * DENSE_K ? total : sum, DENSE_N, mb, nb, alpha, beta, out + i * rs + j * cs,
-                      rs, cs);
+            dense_block(a, b, i, mb, j, nb, kk, scratch);
+            write_out(result, DENSE_N, mb, nb, out, i, j);
         }
 }
 

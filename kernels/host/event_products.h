@@ -7,11 +7,11 @@
  * disjoint k ranges. */
 LAC_KERNEL(event_rows, void,
            (const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw, int64_t j0,
-            int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs, float *acc))
+            int64_t j1, const lac_host_output_t *out, float *acc))
 /* Column gather: columns of W are contiguous along k (element (k, j) at w[j * ldw + k]). */
 LAC_KERNEL(event_cols, void,
            (const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw, int64_t j0,
-            int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs, float *acc))
+            int64_t j1, const lac_host_output_t *out, float *acc))
 
 #ifdef LAC_KERNEL_BODIES
 
@@ -112,17 +112,22 @@ static void close_strip(int64_t m, const int32_t *seen, real_t *acc, int64_t lev
     }
 }
 
+/* Sums and counts of events of m rows, at the beginning. */
+LAC_INLINE void clear_sums(real_t *acc, int64_t count, int32_t *seen, int64_t m)
+{
+    memset(acc, 0, (size_t)count * sizeof *acc);
+    memset(seen, 0, (size_t)m * sizeof *seen);
+}
+
 static void event_rows(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
-                       int64_t j0, int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
-                       float *acc)
+                       int64_t j0, int64_t j1, const lac_host_output_t *out, float *acc)
 {
     int64_t panel = event_panel(m);
     int64_t levels = m * panel;
     int32_t *seen = (int32_t *)(void *)(acc + levels * RUN_LEVELS);
     for (int64_t j = j0; j < j1; j += panel) {
         int64_t n = min_i64(j1 - j, panel);
-        memset(acc, 0, (size_t)levels * sizeof *acc);
-        memset(seen, 0, (size_t)m * sizeof *seen);
+        clear_sums(acc, levels, seen, m);
         for (int64_t f = 0; f < fragments; f++)
             for (int64_t a = 0; a < ev[f].active; a += ACTIVE_BLOCK) {
                 event_block_t block = number_block(ev + f, a, seen, seen + m);
@@ -133,7 +138,7 @@ static void event_rows(const lac_events_t *ev, int64_t fragments, int64_t m, con
             }
         for (int64_t c = 0; c < n; c += STRIP) {
             close_strip(m, seen, acc + c * m, levels);
-            write_out(acc + c * m, STRIP, m, min_i64(n - c, STRIP), alpha, beta, out + (j + c) * cs, rs, cs);
+            write_out(acc + c * m, STRIP, m, min_i64(n - c, STRIP), out, 0, j + c);
         }
     }
 }
@@ -183,15 +188,13 @@ LAC_INLINE void add_columns(const lac_events_t *ev, int64_t fragments, const rea
 }
 
 static void event_cols(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
-                       int64_t j0, int64_t j1, float alpha, float beta, float *out, int64_t rs, int64_t cs,
-                       float *acc)
+                       int64_t j0, int64_t j1, const lac_host_output_t *out, float *acc)
 {
     int64_t levels = m * LANES;
     int32_t *seen = (int32_t *)(void *)(acc + levels * RUN_LEVELS);
     for (int64_t j = j0; j < j1; j += LANES) {
         int64_t n = min_i64(j1 - j, LANES);
-        memset(acc, 0, (size_t)levels * sizeof *acc);
-        memset(seen, 0, (size_t)m * sizeof *seen);
+        clear_sums(acc, levels, seen, m);
         if (n == LANES)
             add_columns(ev, fragments, w + j * ldw, ldw, LANES, acc, levels, seen);
         else if (n == 1)
@@ -203,7 +206,7 @@ static void event_cols(const lac_events_t *ev, int64_t fragments, int64_t m, con
             add_levels(&sum, 1, acc + i * LANES + levels, levels, seen[i]);
             v_store(acc + i * LANES, sum);
         }
-        write_out(acc, LANES, m, n, alpha, beta, out + j * cs, rs, cs);
+        write_out(acc, LANES, m, n, out, 0, j);
     }
 }
 

@@ -69,6 +69,19 @@ typedef struct lac_bits {
                              read; or NULL: every one is 1                                 */
 } lac_bits_t;
 
+/* Where a product goes: out := beta * out + alpha * product, element (i, j) at data[i * rs + j * cs]. */
+typedef struct lac_host_output {
+    float alpha, beta;
+    float *data;
+    int64_t rs, cs;
+} lac_host_output_t;
+
+/* A dense matrix at any strides: element (r, c) at data[r * rs + c * cs]. */
+typedef struct lac_host_matrix {
+    const float *data;
+    int64_t rs, cs;
+} lac_host_matrix_t;
+
 /* The kernels of one instruction set. All f32; u8 where the name says so. */
 typedef struct lac_host_kernels {
     const char *isa; /* "avx512", "avx2", "portable" */

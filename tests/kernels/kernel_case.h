@@ -36,6 +36,8 @@ void case_build(kernel_case_t *c);
 void case_free(kernel_case_t *c);
 /* A copy of the untouched out. */
 float *case_out(const kernel_case_t *c);
+/* One of them as a kernel's output. */
+#define CASE_OUTPUT(c, out) (&(lac_host_output_t){(c)->alpha, (c)->beta, (out), (c)->rs, (c)->cs})
 /* Fails, printing the case, unless `out` is the product of rows [i0, i1) and columns [j0, j1) within the
  * rounding of one multiply-add per event, and every other element and gap is untouched. */
 void case_check(const kernel_case_t *c, const float *out, int64_t i0, int64_t i1, int64_t j0, int64_t j1);

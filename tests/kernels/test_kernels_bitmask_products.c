@@ -15,12 +15,12 @@ static void cols_case(const lac_host_kernels_t *k, kernel_case_t *c)
     float *exact = case_exact(c, ORDER_LANE_OF_K);
     int64_t a = c->m / 3;
 
-    k->bitmask_cols(&s, 0, c->m, w, ldw, c->n, c->alpha, c->beta, whole, c->rs, c->cs);
+    k->bitmask_cols(&s, 0, c->m, w, ldw, c->n, CASE_OUTPUT(c, whole));
     case_check(c, whole, 0, c->m, 0, c->n);
     case_same(c, whole, exact, "not in the stated lanes");
-    k->bitmask_cols(&s, a, c->m, w, ldw, c->n, c->alpha, c->beta, cut, c->rs, c->cs);
+    k->bitmask_cols(&s, a, c->m, w, ldw, c->n, CASE_OUTPUT(c, cut));
     case_check(c, cut, a, c->m, 0, c->n);
-    k->bitmask_cols(&s, 0, a, w, ldw, c->n, c->alpha, c->beta, cut, c->rs, c->cs);
+    k->bitmask_cols(&s, 0, a, w, ldw, c->n, CASE_OUTPUT(c, cut));
     case_same(c, whole, cut, "depends on the cut");
 
     free(w);
@@ -38,7 +38,7 @@ static void ones_case(const lac_host_kernels_t *k, kernel_case_t *c)
     lac_bits_t ones = s;
     ones.val = NULL;
     float *out = case_out(c);
-    k->bitmask_cols(&ones, 0, c->m, w, c->kk, c->n, c->alpha, c->beta, out, c->rs, c->cs);
+    k->bitmask_cols(&ones, 0, c->m, w, c->kk, c->n, CASE_OUTPUT(c, out));
     case_check(c, out, 0, c->m, 0, c->n);
     free(w);
     free(out);

@@ -18,13 +18,13 @@ static void rows_case(const lac_host_kernels_t *k, kernel_case_t *c)
     int64_t b = c->n / 2;
     assert_non_null(scratch);
 
-    k->csr_rows(&s, 0, c->m, w, ldw, 0, c->n, c->alpha, c->beta, whole, c->rs, c->cs, scratch);
+    k->csr_rows(&s, 0, c->m, w, ldw, 0, c->n, CASE_OUTPUT(c, whole), scratch);
     case_check(c, whole, 0, c->m, 0, c->n);
     case_same(c, whole, exact, "not in runs of ascending k");
-    k->csr_rows(&s, a, c->m, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs, NULL);
+    k->csr_rows(&s, a, c->m, w, ldw, b, c->n, CASE_OUTPUT(c, cut), NULL);
     case_check(c, cut, a, c->m, b, c->n);
-    k->csr_rows(&s, 0, a, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs, scratch);
-    k->csr_rows(&s, 0, c->m, w, ldw, 0, b, c->alpha, c->beta, cut, c->rs, c->cs, NULL);
+    k->csr_rows(&s, 0, a, w, ldw, b, c->n, CASE_OUTPUT(c, cut), scratch);
+    k->csr_rows(&s, 0, c->m, w, ldw, 0, b, CASE_OUTPUT(c, cut), NULL);
     case_same(c, whole, cut, "depends on the cut");
 
     free(w);
@@ -46,13 +46,13 @@ static void cols_case(const lac_host_kernels_t *k, kernel_case_t *c)
     int64_t a = c->m / 3;
     int64_t b = c->n / 2;
 
-    k->csr_cols(&s, 0, c->m, w, ldw, 0, c->n, c->alpha, c->beta, whole, c->rs, c->cs);
+    k->csr_cols(&s, 0, c->m, w, ldw, 0, c->n, CASE_OUTPUT(c, whole));
     case_check(c, whole, 0, c->m, 0, c->n);
     case_same(c, whole, exact, "not in the stated lanes");
-    k->csr_cols(&s, a, c->m, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs);
+    k->csr_cols(&s, a, c->m, w, ldw, b, c->n, CASE_OUTPUT(c, cut));
     case_check(c, cut, a, c->m, b, c->n);
-    k->csr_cols(&s, 0, a, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs);
-    k->csr_cols(&s, 0, c->m, w, ldw, 0, b, c->alpha, c->beta, cut, c->rs, c->cs);
+    k->csr_cols(&s, 0, a, w, ldw, b, c->n, CASE_OUTPUT(c, cut));
+    k->csr_cols(&s, 0, c->m, w, ldw, 0, b, CASE_OUTPUT(c, cut));
     case_same(c, whole, cut, "depends on the cut");
 
     free(w);
@@ -72,8 +72,8 @@ static void ones_case(const lac_host_kernels_t *k, kernel_case_t *c)
     ones.val = NULL;
     float *rows = case_out(c);
     float *cols = case_out(c);
-    k->csr_rows(&ones, 0, c->m, c->w, c->n, 0, c->n, c->alpha, c->beta, rows, c->rs, c->cs, NULL);
-    k->csr_cols(&ones, 0, c->m, w, c->kk, 0, c->n, c->alpha, c->beta, cols, c->rs, c->cs);
+    k->csr_rows(&ones, 0, c->m, c->w, c->n, 0, c->n, CASE_OUTPUT(c, rows), NULL);
+    k->csr_cols(&ones, 0, c->m, w, c->kk, 0, c->n, CASE_OUTPUT(c, cols));
     case_check(c, rows, 0, c->m, 0, c->n);
     case_check(c, cols, 0, c->m, 0, c->n);
     free(w);
@@ -116,7 +116,7 @@ static void test_large_output(void **state)
     lac_rows_t s = {M, 2, ptr, idx, NULL};
     for (int isa = 0; (k = kernel_isa(isa)) != NULL; isa++) {
         for (int64_t p = 0; p < M * LD; p++) out[p] = 7;
-        k->csr_rows(&s, 0, M, w, N, 0, N, alpha, 0, out, LD, 1, NULL);
+        k->csr_rows(&s, 0, M, w, N, 0, N, &(lac_host_output_t){alpha, 0, out, LD, 1}, NULL);
         for (int64_t i = 0; i < M; i++)
             for (int64_t j = 0; j < LD; j++) {
                 float want = j >= N ? 7 : i % 3 ? alpha * 0 : alpha * w[i % 2 * N + j];

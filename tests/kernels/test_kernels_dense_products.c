@@ -21,8 +21,10 @@ static void dense_case(const lac_host_kernels_t *k, kernel_case_t *c)
     int64_t ars, acs, brs, bcs;
     strides_of((int)(c->seed % 3), c->m, c->kk, &ars, &acs);
     strides_of((int)(c->seed / 3 % 3), c->kk, c->n, &brs, &bcs);
-    float *a = strided_copy(c->s, c->m, c->kk, ars, acs);
-    float *b = strided_copy(c->w, c->kk, c->n, brs, bcs);
+    float *a_data = strided_copy(c->s, c->m, c->kk, ars, acs);
+    float *b_data = strided_copy(c->w, c->kk, c->n, brs, bcs);
+    lac_host_matrix_t a = {a_data, ars, acs};
+    lac_host_matrix_t b = {b_data, brs, bcs};
     float *scratch = malloc((size_t)lac_dense_scratch() * sizeof *scratch);
     float *whole = case_out(c);
     float *cut = case_out(c);
@@ -30,18 +32,16 @@ static void dense_case(const lac_host_kernels_t *k, kernel_case_t *c)
     int64_t i = c->m / 3;
     assert_non_null(scratch);
 
-    k->dense_f32(a, ars, acs, b, brs, bcs, 0, c->m, c->n, c->kk, c->alpha, c->beta, whole, c->rs, c->cs,
-                 scratch);
+    k->dense_f32(&a, &b, 0, c->m, c->n, c->kk, CASE_OUTPUT(c, whole), scratch);
     case_check(c, whole, 0, c->m, 0, c->n);
     case_same(c, whole, exact, "not in blocks of ascending k");
-    k->dense_f32(a, ars, acs, b, brs, bcs, i, c->m, c->n, c->kk, c->alpha, c->beta, cut, c->rs, c->cs,
-                 scratch);
+    k->dense_f32(&a, &b, i, c->m, c->n, c->kk, CASE_OUTPUT(c, cut), scratch);
     case_check(c, cut, i, c->m, 0, c->n);
-    k->dense_f32(a, ars, acs, b, brs, bcs, 0, i, c->n, c->kk, c->alpha, c->beta, cut, c->rs, c->cs, scratch);
+    k->dense_f32(&a, &b, 0, i, c->n, c->kk, CASE_OUTPUT(c, cut), scratch);
     case_same(c, whole, cut, "depends on the cut");
 
-    free(a);
-    free(b);
+    free(a_data);
+    free(b_data);
     free(scratch);
     free(whole);
     free(cut);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 typedef void event_kernel(const lac_events_t *, int64_t, int64_t, const float *, int64_t, int64_t, int64_t,
-                          float, float, float *, int64_t, int64_t, float *);
+                          const lac_host_output_t *, float *);
 
 static void check_kernel(event_kernel *run, kernel_case_t *c, const float *w, int64_t ldw)
 {
@@ -18,16 +18,16 @@ static void check_kernel(event_kernel *run, kernel_case_t *c, const float *w, in
     float *exact = case_exact(c, ORDER_RUNS);
     assert_non_null(acc);
 
-    run(one, 1, c->m, w, ldw, 0, c->n, c->alpha, c->beta, whole, c->rs, c->cs, acc);
+    run(one, 1, c->m, w, ldw, 0, c->n, CASE_OUTPUT(c, whole), acc);
     case_check(c, whole, 0, c->m, 0, c->n);
     case_same(c, whole, exact, "not in runs of ascending k");
 
     int64_t a = c->n / 3;
     int64_t b = c->n - c->n / 4;
-    run(three, 3, c->m, w, ldw, a, b, c->alpha, c->beta, cut, c->rs, c->cs, acc);
+    run(three, 3, c->m, w, ldw, a, b, CASE_OUTPUT(c, cut), acc);
     case_check(c, cut, 0, c->m, a, b);
-    run(three, 3, c->m, w, ldw, 0, a, c->alpha, c->beta, cut, c->rs, c->cs, acc);
-    run(three, 3, c->m, w, ldw, b, c->n, c->alpha, c->beta, cut, c->rs, c->cs, acc);
+    run(three, 3, c->m, w, ldw, 0, a, CASE_OUTPUT(c, cut), acc);
+    run(three, 3, c->m, w, ldw, b, c->n, CASE_OUTPUT(c, cut), acc);
     case_same(c, whole, cut, "depends on the cut");
 
     free(acc);

@@ -52,14 +52,14 @@ static void multiply(const run_t *r, int64_t q, char *memory, float *acc)
     const void *events = r->left ? left : right;
     const float *w = r->left ? right : left;
     float *out = b->c_each ? b->c_each[q] : r->p->c + q * b->c_step;
+    lac_host_output_t to = {r->p->alpha, r->p->beta, out, s->ors, s->ocs};
     lac_events_t list = list_at(memory, s->m * s->k);
     if (s->s->dt == LAC_F32)
         r->kernels->scan_events_f32(events, s->m, 0, s->k, s->srs, s->scs, &list);
     else
         r->kernels->scan_events_u8(events, s->m, 0, s->k, s->srs, s->scs, &list);
     (r->by_rows ? r->kernels->event_rows
-                : r->kernels->event_cols)(&list, 1, s->m, w, r->by_rows ? s->wrs : s->wcs, 0, s->n,
-                                          r->p->alpha, r->p->beta, out, s->ors, s->ocs, acc);
+                : r->kernels->event_cols)(&list, 1, s->m, w, r->by_rows ? s->wrs : s->wcs, 0, s->n, &to, acc);
 }
 
 static void products_part(void *arg, int part, int parts)

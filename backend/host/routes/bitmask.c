@@ -70,9 +70,8 @@ static void product_part(void *arg, int part, int parts)
     const lac_sided_t *s = g->s;
     long long i0, i1;
     lac_share(s->m, 1, part, parts, &i0, &i1);
-    if (i0 < i1)
-        g->kernels->bitmask_cols(&g->bits, i0, i1, g->w, g->ldw, s->n, g->p->alpha, g->p->beta, g->p->c,
-                                 s->ors, s->ocs);
+    lac_host_output_t out = {g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs};
+    if (i0 < i1) g->kernels->bitmask_cols(&g->bits, i0, i1, g->w, g->ldw, s->n, &out);
 }
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,

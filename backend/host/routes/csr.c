@@ -140,12 +140,12 @@ static void product_part(void *arg, int part, int parts)
     else
         lac_share(s->m, 1, part, parts, &i0, &i1);
     if (i0 == i1 || j0 == j1) return;
+    lac_host_output_t out = {g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs};
     if (g->by_rows)
-        g->kernels->csr_rows(g->rows, i0, i1, g->w, g->ldw, j0, j1, g->p->alpha, g->p->beta, g->p->c, s->ors,
-                             s->ocs, g->scratch + part * g->scratch_stride);
+        g->kernels->csr_rows(g->rows, i0, i1, g->w, g->ldw, j0, j1, &out,
+                             g->scratch + part * g->scratch_stride);
     else
-        g->kernels->csr_cols(g->rows, i0, i1, g->w, g->ldw, j0, j1, g->p->alpha, g->p->beta, g->p->c, s->ors,
-                             s->ocs);
+        g->kernels->csr_cols(g->rows, i0, i1, g->w, g->ldw, j0, j1, &out);
 }
 
 static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)

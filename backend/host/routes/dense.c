@@ -216,12 +216,15 @@ static void product_part(void *arg, int part, int parts)
     long long i0, i1;
     lac_share(g->by_columns ? p->n : p->m, 8, part, parts, &i0, &i1);
     if (i0 == i1) return;
-    if (g->by_columns)
-        g->kernels->dense_f32(g->b.buf, g->b.cs, g->b.rs, g->a.buf, g->a.cs, g->a.rs, i0, i1, p->m, p->k,
-                              p->alpha, p->beta, p->c, p->ccs, p->crs, scratch);
-    else
-        g->kernels->dense_f32(g->a.buf, g->a.rs, g->a.cs, g->b.buf, g->b.rs, g->b.cs, i0, i1, p->n, p->k,
-                              p->alpha, p->beta, p->c, p->crs, p->ccs, scratch);
+    if (g->by_columns) { /* C' = B' A' */
+        lac_host_matrix_t a = {g->b.buf, g->b.cs, g->b.rs}, b = {g->a.buf, g->a.cs, g->a.rs};
+        lac_host_output_t out = {p->alpha, p->beta, p->c, p->ccs, p->crs};
+        g->kernels->dense_f32(&a, &b, i0, i1, p->m, p->k, &out, scratch);
+    } else {
+        lac_host_matrix_t a = {g->a.buf, g->a.rs, g->a.cs}, b = {g->b.buf, g->b.rs, g->b.cs};
+        lac_host_output_t out = {p->alpha, p->beta, p->c, p->crs, p->ccs};
+        g->kernels->dense_f32(&a, &b, i0, i1, p->n, p->k, &out, scratch);
+    }
 }
 
 static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,

@@ -156,9 +156,10 @@ static void gather_part(void *arg, int part, int parts)
     long long j0, j1;
     lac_share(s->n, 16, part, parts, &j0, &j1);
     if (j0 == j1) return;
-    (g->by_rows ? g->kernels->event_rows : g->kernels->event_cols)(
-        g->list->fragment, g->list->fragments, s->m, g->w, g->ldw, j0, j1, g->p->alpha, g->p->beta, g->p->c,
-        s->ors, s->ocs, g->acc + part * g->acc_stride);
+    lac_host_output_t out = {g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs};
+    (g->by_rows ? g->kernels->event_rows : g->kernels->event_cols)(g->list->fragment, g->list->fragments,
+                                                                   s->m, g->w, g->ldw, j0, j1, &out,
+                                                                   g->acc + part * g->acc_stride);
 }
 
 /* Where W is read from, and how. */

@@ -118,8 +118,9 @@ static void dense_vector(bench_t *b)
 
 static void native_square(bench_t *b)
 {
-    b->exec->kernels->dense_f32(b->w, SIDE, 1, b->w + 512, SIDE, 1, 0, 256, 256, 256, 1.0f, 0.0f, b->out, 256,
-                                1, b->acc);
+    lac_host_matrix_t a = {b->w, SIDE, 1}, w = {b->w + 512, SIDE, 1};
+    b->exec->kernels->dense_f32(&a, &w, 0, 256, 256, 256, &(lac_host_output_t){1.0f, 0.0f, b->out, 256, 1},
+                                b->acc);
 }
 
 static void scan(bench_t *b)
@@ -139,7 +140,8 @@ static void gather_part(void *arg, int part, int parts)
     bench_t *b = arg;
     long long j0, j1;
     lac_share(SIDE, 16, part, parts, &j0, &j1);
-    b->exec->kernels->event_rows(&b->events, 1, SHORT, b->w, SIDE, j0, j1, 1.0f, 0.0f, b->out, SIDE, 1,
+    b->exec->kernels->event_rows(&b->events, 1, SHORT, b->w, SIDE, j0, j1,
+                                 &(lac_host_output_t){1.0f, 0.0f, b->out, SIDE, 1},
                                  b->acc + part * b->acc_stride);
 }
 
@@ -155,31 +157,33 @@ static void gather_all(bench_t *b)
 /* A panel small enough for the second-level cache: what remains is arithmetic. */
 static void gather_cached(bench_t *b)
 {
-    b->exec->kernels->event_rows(&b->events, 1, SHORT, b->w, SIDE, 0, 64, 1.0f, 0.0f, b->out, SIDE, 1,
-                                 b->acc);
+    b->exec->kernels->event_rows(&b->events, 1, SHORT, b->w, SIDE, 0, 64,
+                                 &(lac_host_output_t){1.0f, 0.0f, b->out, SIDE, 1}, b->acc);
 }
 
 static void gather_columns(bench_t *b)
 {
-    b->exec->kernels->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, SIDE, 1.0f, 0.0f, b->out, 1, SHORT,
-                                 b->acc);
+    b->exec->kernels->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, SIDE,
+                                 &(lac_host_output_t){1.0f, 0.0f, b->out, 1, SHORT}, b->acc);
 }
 
 static void gather_near_columns(bench_t *b)
 {
-    b->exec->kernels->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, 64, 1.0f, 0.0f, b->out, 1, SHORT,
-                                 b->acc);
+    b->exec->kernels->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, 64,
+                                 &(lac_host_output_t){1.0f, 0.0f, b->out, 1, SHORT}, b->acc);
 }
 
 /* No events at all: what remains is writing the output. */
 static void write_rows(bench_t *b)
 {
-    b->exec->kernels->event_rows(&b->events, 1, 64, b->w, SIDE, 0, SIDE, 1.0f, 0.0f, b->out, SIDE, 1, b->acc);
+    b->exec->kernels->event_rows(&b->events, 1, 64, b->w, SIDE, 0, SIDE,
+                                 &(lac_host_output_t){1.0f, 0.0f, b->out, SIDE, 1}, b->acc);
 }
 
 static void write_across(bench_t *b)
 {
-    b->exec->kernels->event_rows(&b->events, 1, 64, b->w, SIDE, 0, SIDE, 1.0f, 0.0f, b->out, 1, 64, b->acc);
+    b->exec->kernels->event_rows(&b->events, 1, 64, b->w, SIDE, 0, SIDE,
+                                 &(lac_host_output_t){1.0f, 0.0f, b->out, 1, 64}, b->acc);
 }
 
 /* CSR with one nonzero in ten; built once in the event arrays. */
@@ -198,7 +202,8 @@ static lac_rows_t some_rows(bench_t *b)
 static void csr_product(bench_t *b)
 {
     lac_rows_t rows = {256, EDGE, b->events.first, b->events.k, b->events.val};
-    b->exec->kernels->csr_rows(&rows, 0, 256, b->w, SIDE, 0, 512, 1.0f, 0.0f, b->out, 512, 1, b->acc);
+    b->exec->kernels->csr_rows(&rows, 0, 256, b->w, SIDE, 0, 512,
+                               &(lac_host_output_t){1.0f, 0.0f, b->out, 512, 1}, b->acc);
 }
 
 static void bits_product(bench_t *b)
@@ -208,7 +213,8 @@ static void bits_product(bench_t *b)
     memset(words, 0x11, sizeof words); /* a quarter set */
     for (int i = 0; i < 64; i++) first[i] = i * 256;
     lac_bits_t bits = {64, 1024, 16, words, first, b->w};
-    b->exec->kernels->bitmask_cols(&bits, 0, 64, b->w + SIDE * 64, SIDE, 8, 1.0f, 0.0f, b->out, 8, 1);
+    b->exec->kernels->bitmask_cols(&bits, 0, 64, b->w + SIDE * 64, SIDE, 8,
+                                   &(lac_host_output_t){1.0f, 0.0f, b->out, 8, 1});
 }
 
 static void transpose(bench_t *b)
