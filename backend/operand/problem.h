@@ -48,6 +48,21 @@ typedef struct lac_operand {
     lac_meta_t *meta;
 } lac_operand_t;
 
+/* A format that may stand for the contents, or NULL. */
+static inline const lac_format_data_t *lac_operand_format(const lac_operand_t *x, lac_format_t format)
+{
+    return x->formats & 1u << format ? lac_meta_format(x->meta, format) : NULL;
+}
+
+/* True where a dense kernel can read op(X), rows x cols, from the buffer; `unit`: one stride has to be 1 and
+ * the other to span a whole line, as a BLAS wants it. */
+static inline bool lac_operand_is_dense(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+{
+    bool by_columns = (x->rs == 1 || rows <= 1) && (x->cs >= rows || cols <= 1);
+    bool by_rows = (x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1);
+    return x->buf && x->dt == LAC_F32 && (!unit || by_columns || by_rows);
+}
+
 typedef enum lac_math { LAC_MATH_FP32 = 0, LAC_MATH_PEDANTIC, LAC_MATH_TF32 } lac_math_t;
 
 /* What the user's settings allow a route; from the policy. */

@@ -5,16 +5,11 @@
 #include "base/status.h"
 #include "cuda_kernels.h"
 
-static bool usable(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
-{
-    return x->buf && x->dt == LAC_F32 &&
-           (!unit || ((x->rs == 1 || rows <= 1) && (x->cs >= rows || cols <= 1)) ||
-            ((x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1)));
-}
-
 size_t lac_cuda_dense_view_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
 {
-    return usable(x, rows, cols, unit) ? 0 : lac_cuda_piece((size_t)rows * (size_t)cols * sizeof(float));
+    return lac_operand_is_dense(x, rows, cols, unit)
+               ? 0
+               : lac_cuda_piece((size_t)rows * (size_t)cols * sizeof(float));
 }
 
 static lac_status_t densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
@@ -51,7 +46,7 @@ lac_status_t lac_cuda_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_d
                                  bool unit, char **memory, lac_cuda_dense_view_t *contents)
 {
     *contents = (lac_cuda_dense_view_t){x->buf, x->rs, x->cs};
-    if (usable(x, rows, cols, unit)) return LAC_OK;
+    if (lac_operand_is_dense(x, rows, cols, unit)) return LAC_OK;
     float *copy = (float *)(void *)*memory;
     *memory += lac_cuda_dense_view_bytes(x, rows, cols, unit);
     *contents = (lac_cuda_dense_view_t){copy, cols, 1};
@@ -89,13 +84,13 @@ lac_status_t lac_cuda_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_
                               float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
     (void)threads;
+    /* Formats hold X, out receives op(X): the strides of X's rows and columns there. */
+    lac_inc_t xrs = x->transposed ? cs : rs, xcs = x->transposed ? rs : cs;
     const lac_format_data_t *format;
-    if (x->formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(x->meta, LAC_FORMAT_CSR)))
-        return all_lines(exec, format, x->meta->m, x->meta->n, out, x->transposed ? cs : rs,
-                         x->transposed ? rs : cs);
-    if (x->formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(x->meta, LAC_FORMAT_CSC)))
-        return all_lines(exec, format, x->meta->n, x->meta->m, out, x->transposed ? rs : cs,
-                         x->transposed ? cs : rs);
+    if ((format = lac_operand_format(x, LAC_FORMAT_CSR)))
+        return all_lines(exec, format, x->meta->m, x->meta->n, out, xrs, xcs);
+    if ((format = lac_operand_format(x, LAC_FORMAT_CSC)))
+        return all_lines(exec, format, x->meta->n, x->meta->m, out, xcs, xrs);
     lac_operand_t y = formed(x);
     lac_cuda_matrix_t from = {y.dt, y.buf, rows, cols, y.rs, y.cs};
     lac_cuda_dense_view_t contents;
@@ -123,10 +118,8 @@ lac_status_t lac_cuda_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t 
     lac_operand_t y = formed(x);
     const lac_format_data_t *format;
     lac_cuda_dense_view_t contents = {y.buf, y.rs, y.cs};
-    if (y.formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(y.meta, LAC_FORMAT_CSR)))
-        return take(exec, format->ptr + y.meta->m, count);
-    if (y.formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(y.meta, LAC_FORMAT_CSC)))
-        return take(exec, format->ptr + y.meta->n, count);
+    if ((format = lac_operand_format(&y, LAC_FORMAT_CSR))) return take(exec, format->ptr + y.meta->m, count);
+    if ((format = lac_operand_format(&y, LAC_FORMAT_CSC))) return take(exec, format->ptr + y.meta->n, count);
     size_t dense = y.buf ? 0 : lac_cuda_dense_view_bytes(&y, rows, cols, false);
     size_t starts = lac_cuda_piece((size_t)(rows + 1) * sizeof(int64_t));
     char *memory;

@@ -192,7 +192,7 @@ bool lac_cuda_format_at_hand(const lac_operand_t *x, lac_format_t which)
 
 size_t lac_cuda_format_bytes(const lac_operand_t *x, lac_format_t which)
 {
-    const lac_format_data_t *there = x->formats & 1u << which ? lac_meta_format(x->meta, which) : NULL;
+    const lac_format_data_t *there = lac_operand_format(x, which);
     if (there) return there->owned_bytes;
     if (!lac_cuda_format_at_hand(x, which)) return 0;
     double m = (double)x->meta->m, n = (double)x->meta->n, nnz = (x->density < 0 ? 0.0 : x->density) * m * n;
@@ -206,7 +206,7 @@ lac_status_t lac_cuda_format_ensure(lac_exec_t *exec, const lac_operand_t *x, la
                                     const lac_format_data_t **format)
 {
     *format = NULL;
-    if (x->formats & 1u << which && (*format = lac_meta_format(x->meta, which))) return LAC_OK;
+    if ((*format = lac_operand_format(x, which))) return LAC_OK;
     if (!lac_cuda_format_at_hand(x, which)) return LAC_OK;
     lac_cuda_matrix_t stored = {
         x->dt, x->buf, x->meta->m, x->meta->n, x->transposed ? x->cs : x->rs, x->transposed ? x->rs : x->cs};
@@ -229,7 +229,7 @@ lac_status_t lac_cuda_format_ensure(lac_exec_t *exec, const lac_operand_t *x, la
 lac_status_t lac_cuda_format_now(lac_exec_t *exec, const lac_operand_t *x, lac_format_t which,
                                  const lac_format_data_t **format)
 {
-    *format = x->formats & 1u << which ? lac_meta_format(x->meta, which) : NULL;
+    *format = lac_operand_format(x, which);
     return *format || lac_cuda_capturing(exec) ? LAC_OK : lac_cuda_format_ensure(exec, x, which, format);
 }
 

@@ -8,13 +8,6 @@
 
 #include <string.h>
 
-static bool usable(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
-{
-    return x->buf && x->dt == LAC_F32 &&
-           (!unit || ((x->rs == 1 || rows <= 1) && (x->cs >= rows || cols <= 1)) ||
-            ((x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1)));
-}
-
 /* SIZE_MAX, of which there is never enough, where the number does not fit. */
 static size_t dense_bytes(lac_dim_t rows, lac_dim_t cols)
 {
@@ -25,7 +18,7 @@ static size_t dense_bytes(lac_dim_t rows, lac_dim_t cols)
 
 size_t lac_dense_view_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
 {
-    return usable(x, rows, cols, unit) ? 0 : dense_bytes(rows, cols);
+    return lac_operand_is_dense(x, rows, cols, unit) ? 0 : dense_bytes(rows, cols);
 }
 
 static void copy_elements(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, float *to)
@@ -95,7 +88,7 @@ lac_status_t lac_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t 
                             bool unit, lac_work_t purpose, lac_dense_view_t *contents)
 {
     *contents = (lac_dense_view_t){x->buf, x->rs, x->cs};
-    if (usable(x, rows, cols, unit)) return LAC_OK;
+    if (lac_operand_is_dense(x, rows, cols, unit)) return LAC_OK;
     float *copy = lac_work(exec, purpose, dense_bytes(rows, cols));
     if (!copy) return LAC_ERR_MEMORY;
     *contents = (lac_dense_view_t){copy, cols, 1};
@@ -165,32 +158,47 @@ static lac_status_t all_bits(lac_exec_t *exec, const lac_format_data_t *format, 
     return LAC_OK;
 }
 
+/* The extents of a matrix in the order in which its memory is walked: the nearer elements inside. */
+typedef struct walk {
+    bool by_rows;
+    lac_dim_t outer, inner;
+} walk_t;
+
+static walk_t walk_of(lac_dim_t rows, lac_dim_t cols, lac_inc_t rs, lac_inc_t cs)
+{
+    bool by_rows = (cs < 0 ? -cs : cs) <= (rs < 0 ? -rs : rs);
+    return by_rows ? (walk_t){true, rows, cols} : (walk_t){false, cols, rows};
+}
+
+static void copy_dense(const lac_dense_view_t *from, lac_dim_t rows, lac_dim_t cols, float *out, lac_inc_t rs,
+                       lac_inc_t cs)
+{
+    walk_t w = walk_of(rows, cols, rs, cs);
+    for (lac_dim_t i = 0; i < w.outer; i++)
+        for (lac_dim_t j = 0; j < w.inner; j++) {
+            lac_dim_t r = w.by_rows ? i : j, c = w.by_rows ? j : i;
+            out[r * rs + c * cs] = from->buf[r * from->rs + c * from->cs];
+        }
+}
+
 lac_status_t lac_host_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                               float *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
-    lac_dense_view_t from;
+    /* Formats hold X, out receives op(X): the strides of X's rows and columns there. */
+    lac_inc_t xrs = x->transposed ? cs : rs, xcs = x->transposed ? rs : cs;
     const lac_format_data_t *format;
-    if (x->formats & 1u << LAC_FORMAT_CSR && (format = lac_meta_format(x->meta, LAC_FORMAT_CSR)))
-        return all_lines(exec, format, x->meta->m, x->meta->n, threads, out, x->transposed ? cs : rs,
-                         x->transposed ? rs : cs);
-    if (x->formats & 1u << LAC_FORMAT_CSC && (format = lac_meta_format(x->meta, LAC_FORMAT_CSC)))
-        return all_lines(exec, format, x->meta->n, x->meta->m, threads, out, x->transposed ? rs : cs,
-                         x->transposed ? cs : rs);
-    if (x->formats & 1u << LAC_FORMAT_BITS && (format = lac_meta_format(x->meta, LAC_FORMAT_BITS)))
-        return all_bits(exec, format, x->meta->m, x->meta->n, threads, out, x->transposed ? cs : rs,
-                        x->transposed ? rs : cs);
+    if ((format = lac_operand_format(x, LAC_FORMAT_CSR)))
+        return all_lines(exec, format, x->meta->m, x->meta->n, threads, out, xrs, xcs);
+    if ((format = lac_operand_format(x, LAC_FORMAT_CSC)))
+        return all_lines(exec, format, x->meta->n, x->meta->m, threads, out, xcs, xrs);
+    if ((format = lac_operand_format(x, LAC_FORMAT_BITS)))
+        return all_bits(exec, format, x->meta->m, x->meta->n, threads, out, xrs, xcs);
+    lac_dense_view_t from;
     lac_operand_t formed = *x;
     if (x->formats & LAC_FORMATS_SPARSE) formed.buf = NULL; /* the format is what stands for the contents */
     lac_status_t status = lac_dense_view(exec, &formed, rows, cols, false, LAC_WORK_A, &from);
-    if (status) return status;
-    bool by_rows = (cs < 0 ? -cs : cs) <= (rs < 0 ? -rs : rs);
-    lac_dim_t outer = by_rows ? rows : cols, inner = by_rows ? cols : rows;
-    for (lac_dim_t i = 0; i < outer; i++)
-        for (lac_dim_t j = 0; j < inner; j++) {
-            lac_dim_t r = by_rows ? i : j, c = by_rows ? j : i;
-            out[r * rs + c * cs] = from.buf[r * from.rs + c * from.cs];
-        }
-    return LAC_OK;
+    if (!status) copy_dense(&from, rows, cols, out, rs, cs);
+    return status;
 }
 
 /* Among the values of an active list some may be 0. */
@@ -207,11 +215,11 @@ lac_status_t lac_host_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t 
     static const lac_format_t counted[] = {LAC_FORMAT_CSR, LAC_FORMAT_CSC, LAC_FORMAT_BITS};
     const lac_format_data_t *format;
     for (int i = 0; i < 3; i++)
-        if (x->formats & 1u << counted[i] && (format = lac_meta_format(x->meta, counted[i]))) {
+        if ((format = lac_operand_format(x, counted[i]))) {
             *count = format->count;
             return LAC_OK;
         }
-    if (x->formats & 1u << LAC_FORMAT_ACTIVE && (format = lac_meta_format(x->meta, LAC_FORMAT_ACTIVE))) {
+    if ((format = lac_operand_format(x, LAC_FORMAT_ACTIVE))) {
         *count = count_active(format, x->meta->m);
         return LAC_OK;
     }
@@ -257,11 +265,10 @@ static void mark_format(const lac_tiling_t *t, const lac_operand_t *x)
 
 static void mark_dense(const lac_tiling_t *t, lac_dim_t rows, lac_dim_t cols, lac_dense_view_t from)
 {
-    bool by_rows = (from.cs < 0 ? -from.cs : from.cs) <= (from.rs < 0 ? -from.rs : from.rs);
-    lac_dim_t outer = by_rows ? rows : cols, inner = by_rows ? cols : rows;
-    for (lac_dim_t i = 0; i < outer; i++)
-        for (lac_dim_t j = 0; j < inner; j++) {
-            lac_dim_t r = by_rows ? i : j, c = by_rows ? j : i;
+    walk_t w = walk_of(rows, cols, from.rs, from.cs);
+    for (lac_dim_t i = 0; i < w.outer; i++)
+        for (lac_dim_t j = 0; j < w.inner; j++) {
+            lac_dim_t r = w.by_rows ? i : j, c = w.by_rows ? j : i;
             if (from.buf[r * from.rs + c * from.cs] != 0.0f) mark(t, r, c);
         }
 }

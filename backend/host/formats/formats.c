@@ -207,7 +207,7 @@ lac_status_t lac_format_ensure(lac_exec_t *exec, const lac_operand_t *x, int thr
                                const lac_format_data_t **format)
 {
     *format = NULL;
-    if (x->formats & 1u << which && (*format = lac_meta_format(x->meta, which))) return LAC_OK;
+    if ((*format = lac_operand_format(x, which))) return LAC_OK;
     if (!lac_format_at_hand(x, which)) return LAC_OK;
     lac_stored_t stored = {
         x->dt, x->meta->m, x->meta->n, x->transposed ? x->cs : x->rs, x->transposed ? x->rs : x->cs, x->buf};
