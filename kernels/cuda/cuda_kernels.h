@@ -158,7 +158,7 @@ int64_t lac_cuda_csr_long_bytes(int64_t m, int64_t n, int64_t k);
 int lac_cuda_csr_long_parts(int64_t m, int64_t n, int64_t k, int processors);
 
 /* Events times a sparse W, given by its rows: W[k, :] has entries [w->ptr[k], w->ptr[k + 1]), columns
- * distinct. p->w, ldw and order are not looked at. S is dense where s->data != NULL, else the CSR of `rows`.
+ * distinct. p->w, ldw and order are not read. S is dense where s->data != NULL, else the CSR of `rows`.
  * Workspace (256-byte aligned): lac_cuda_event_pair_bytes(m, n, k) bytes for the current device. */
 lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
                                  const lac_cuda_csr_t *rows, const lac_cuda_csr_t *w, void *workspace,
@@ -200,7 +200,7 @@ lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_dense_t *s, 
                                int32_t *idx, float *val, lac_cuda_stream_t stream);
 int64_t lac_cuda_csr_bytes(int64_t m);
 
-/* The same from bits as in lac_cuda_bits_t, and of an f32 S those elements alone that they tell of. idx may
+/* The same from bits as in lac_cuda_bits_t, and of an f32 S only the elements whose bit is set. idx may
  * be NULL, too. Workspace as above. */
 lac_status_t lac_cuda_csr_ptr_of_bits(int64_t m, int64_t k, const uint64_t *bits, int64_t *ptr,
                                       void *workspace, lac_cuda_stream_t stream);
@@ -272,8 +272,8 @@ lac_status_t lac_cuda_sddmm(const lac_cuda_sampled_t *p, const lac_cuda_csr_t *p
  *
  * S is m x n in CSR, columns ascending and distinct within a row. */
 
-/* Where kernels tell of what they cannot do: the smallest of place << 32 | what was found there, of all calls
- * since the word was LAC_CUDA_NOTHING_BAD. In pinned host memory; touched only where there is something. */
+/* Where kernels report an invalid input: the smallest of index << 32 | the value found there, over all calls
+ * since the word was LAC_CUDA_NOTHING_BAD. In pinned host memory; written only for an invalid input. */
 #define LAC_CUDA_NOTHING_BAD UINT64_MAX
 
 typedef struct lac_cuda_slice {
@@ -286,7 +286,7 @@ typedef struct lac_cuda_slice {
     const float *val;    /* [nnz]; NULL: every entry has the value *weight            */
     const float *weight; /* one float; NULL: 1                                       */
     int64_t nnz;         /* as the host knows it                                     */
-    uint64_t *bad; /* told of the first place of a row outside [0, m); NULL: that is no error. Such a row
+    uint64_t *bad; /* receives the first index of a row outside [0, m); NULL: that is no error. Such a row
                       has no entries */
 } lac_cuda_slice_t;
 
@@ -307,7 +307,7 @@ lac_status_t lac_cuda_slice_sum(const lac_cuda_slice_t *s, const float *g, int64
 int64_t lac_cuda_slice_sum_bytes(int64_t count);
 
 /* The slice as CSR, ptr and idx int64_t where wide, else int32_t: first ptr[count + 1], then idx and val
- * (NULL: not wanted) at ptr. *bad is told where the entries overflow int32_t, and of rows whose ptr is not
+ * (NULL: not wanted) at ptr. *bad reports entries that overflow int32_t, and rows whose ptr is not
  * what the first wrote: these are left out. Workspace (256-byte aligned): lac_cuda_slice_ptr_bytes(count). */
 lac_status_t lac_cuda_slice_ptr(const lac_cuda_slice_t *s, bool wide, void *ptr, uint64_t *bad,
                                 void *workspace, lac_cuda_stream_t stream);
@@ -333,7 +333,7 @@ typedef struct lac_cuda_tiles {
     lac_cuda_scalar_t beta;
     float *c;
     int64_t crs, ccs;
-    lac_cuda_epilogue_t epilogue; /* what follows, done where c is written */
+    lac_cuda_epilogue_t epilogue; /* done where c is written */
     bool portable;  /* by the kernel of other devices, also where there are warpgroup products: to test it */
     uint64_t *bits; /* NULL, or where the occupancy of what is written to c goes, as in lac_cuda_bits_t; NaN
                        is not zero */
@@ -346,7 +346,7 @@ bool lac_cuda_tiles_here(void);
 /* True where b can be read as it lies: rows of 16-byte pieces, less than 4 GiB from each other. */
 bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);
 
-/* A tile of c is LAC_CUDA_TILES_SIDE square; LAC_CUDA_TILES_ROWS rows of a, a quarter, are active at a k or
+/* A tile of c is LAC_CUDA_TILES_SIDE square; LAC_CUDA_TILES_ROWS rows of a, a row group, are active at a k or
  * not, and k are multiplied LAC_CUDA_TILES_STEP at a time. */
 #define LAC_CUDA_TILES_SIDE 128
 #define LAC_CUDA_TILES_ROWS 32
@@ -354,7 +354,7 @@ bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);
 /* Blocks that share the steps of a tile, so that all multiprocessors have work. */
 int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors);
 
-/* Lists of active k and pieces of a, at `memory`, which has `room` steps for each quarter tile of rows: for
+/* Lists of active k and bf16 splits of a, at `memory`, which has `room` steps for each row group: for
  * any a lac_cuda_tiles_room(k). All memory is aligned to 256 bytes. */
 int64_t lac_cuda_tiles_room(int64_t k);
 int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room);

@@ -32,7 +32,7 @@ lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, 
 lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs, int64_t cs,
                            lac_cuda_stream_t stream);
 
-/* out := what follows, for every element of it: where the kernel that wrote it did not. */
+/* Applies the epilogue to every element of out, where the kernel that wrote it did not. */
 typedef struct lac_cuda_apply_epilogue {
     int64_t m, n;
     float *out;
@@ -51,16 +51,16 @@ typedef struct lac_cuda_tiling {
 lac_status_t lac_cuda_tile_bits(const lac_cuda_matrix_t *x, const lac_cuda_tiling_t *t,
                                 lac_cuda_stream_t stream);
 
-/* Counts nonzeros at pseudo-random places of x (all of x where it has no more than LAC_CUDA_PROBE_SAMPLES
- * elements) and writes, into pinned host memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | nonzeros seen by
- * a block). */
+/* Counts nonzeros among pseudo-random elements of x (all of x where it has no more than
+ * LAC_CUDA_PROBE_SAMPLES elements) and writes, into pinned host memory, LAC_CUDA_PROBE_WORDS words of (mark
+ * << 32 | nonzeros seen by a block). */
 #define LAC_CUDA_PROBE_WORDS   16
 #define LAC_CUDA_PROBE_SAMPLES 65536
 lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark, uint64_t *words,
                                    lac_cuda_stream_t stream);
 
-/* The same with numbers in place of nonzeros that elements always at the same places make: other contents,
- * other numbers. */
+/* A fingerprint of x: the same with a hash of each element, always of the same ones, instead of the count of
+ * nonzeros. */
 lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_t mark, uint64_t *words,
                                   lac_cuda_stream_t stream);
 

@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Copies into shared memory that run while the threads work on, and the barriers that tell when they are
- * done. */
+ * Asynchronous copies into shared memory, and the barriers that signal their end. */
 #ifndef LACUNA_CUDA_COMMON_ASYNC_COPY_CUH
 #define LACUNA_CUDA_COMMON_ASYNC_COPY_CUH
 

@@ -38,8 +38,8 @@ __device__ inline float load_scalar(lac_cuda_scalar_t s)
     return s.device ? *s.device : s.value;
 }
 
-/* beta at + alpha sum, as BLAS has it: with alpha = 0 the sum is not looked at, with beta = 0 what was there
- * is not. */
+/* beta at + alpha sum, as BLAS has it: with alpha = 0 the sum is not used, with beta = 0 the old value is not
+ * read. */
 __device__ inline float scaled(const float *at, float sum, float alpha, float beta)
 {
     const float x = alpha == 0.0f ? 0.0f : alpha * sum;
@@ -183,13 +183,13 @@ __device__ inline float apply_epilogue(const lac_cuda_epilogue_t &epilogue, floa
     return (epilogue.magnitude ? fabsf(x) : x) <= epilogue.limit ? 0.0f : x;
 }
 
-/* x with what follows, if anything does. */
+/* x after the epilogue, if there is one. */
 __device__ inline float with_epilogue(const lac_cuda_epilogue_t &epilogue, float x, float bias)
 {
     return epilogue.any ? apply_epilogue(epilogue, x, bias) : x;
 }
 
-/* at := beta at + alpha sum, and what follows; at is element (row, col) of the output. Returns it. */
+/* at := beta at + alpha sum, and the epilogue; at is element (row, col) of the output. Returns it. */
 __device__ inline float store_with_epilogue(float *at, float sum, float alpha, float beta,
                                             const lac_cuda_epilogue_t &epilogue, int64_t row, int64_t col)
 {

@@ -18,7 +18,7 @@ struct EpilogueArgs {
     lac_cuda_epilogue_t epilogue; /* its rows are lines */
 };
 
-/* out := what follows.
+/* out := the epilogue of out.
  * Mapping   a thread per element of a line, or per four where they lie in 16-byte pieces (kQuads): only then
  *           enough is under way for DRAM. Lines along the shorter stride, in turns.
  * Bytes     out read and written once. Limit: DRAM, or the launch. */

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A cheap look at the density of an operand, answered through pinned host memory. */
+ * Estimates the density of an operand from samples; the answer comes through pinned host memory. */
 #include "cuda_support.h"
 #include "device.cuh"
 
@@ -33,7 +33,7 @@ __device__ inline int64_t share_of(uint32_t fraction, int64_t of)
     return (int64_t)((uint64_t)fraction * (uint64_t)of >> 32);
 }
 
-/* What a sample adds: 1 where it is no zero; or a number that its bits and its place are mixed into. */
+/* What a sample adds: 1 where it is nonzero; or, for a fingerprint, a hash of its bits and its index. */
 template <bool kContents> __device__ inline unsigned weigh(float x, int64_t at)
 {
     return kContents ? (unsigned)scramble((uint64_t)at << 32 | __float_as_uint(x)) : x != 0.0f;
@@ -43,14 +43,14 @@ template <bool kContents> __device__ inline unsigned weigh(uint8_t x, int64_t at
     return kContents ? (unsigned)scramble((uint64_t)at << 32 | x) : x != 0;
 }
 
-/* The places of sample i of `elements`: [i elements / LAC_CUDA_PROBE_SAMPLES, (i + 1) elements / ..), which
- * together are all of x. Below 2^47 elements. */
+/* The elements that sample i is taken from: [i elements / LAC_CUDA_PROBE_SAMPLES, (i + 1) elements / ..),
+ * which together are all of x. Below 2^47 elements. */
 __device__ inline int64_t share_begin(int64_t i, int64_t elements)
 {
     return (int64_t)((uint64_t)i * (uint64_t)elements / LAC_CUDA_PROBE_SAMPLES);
 }
 
-/* Stratified: sample i lies at a pseudo-random place of the i-th of equal shares of x. One word per block, so
+/* Stratified: sample i is a pseudo-random element of the i-th of equal shares of x. One word per block, so
  * that no counter has to be zeroed before. Limit: latency, about 2 us. */
 template <typename T, bool kContents>
 __global__ __launch_bounds__(kProbeThreads) void probe_sample(const ProbeArgs a)
@@ -107,9 +107,8 @@ __device__ inline int64_t sample_index(const ConditionArgs &a, uint32_t i)
     return share_of(row, a.rows) * a.rs + share_of(any * 0x27d4eb2fu, a.cols) * a.cs;
 }
 
-/* One block and always the same places, so that the same data take the same way: sets the condition to 1
- * where less than `limit` of the samples is nonzero, else to 0. All of a small x is looked at. Limit:
- * latency. */
+/* One block, always the same elements, so that the same data give the same condition: 1 where less than
+ * `limit` of the samples is nonzero, else 0. A small x is read whole. Limit: latency. */
 template <typename T>
 __global__ __launch_bounds__(kConditionThreads) void probe_condition(const ConditionArgs a)
 {

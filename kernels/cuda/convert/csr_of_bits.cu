@@ -22,7 +22,7 @@ struct BitsArgs {
     float *val;
 };
 
-/* This lane's share of the nonzeros that words [0, end) of a row tell of. */
+/* This lane's share of the bits set in words [0, end) of a row. */
 __device__ inline int count_words(const uint64_t *row, int64_t end, int lane)
 {
     int count = 0;

@@ -31,7 +31,8 @@ struct alignas(1024) Line { /* as the copy engine likes them aligned */
 struct Barriers {
     barrier_t full[kStages], empty[kStages];
 };
-static_assert(kShared + sizeof(Barriers) <= LAC_CUDA_LONG_SHARED, "as the caller was told");
+static_assert(kShared + sizeof(Barriers) <= LAC_CUDA_LONG_SHARED,
+              "what LAC_CUDA_LONG_SHARED promises the caller");
 
 /* What a block does: chunks [begin, end) of a tile, and its first column. */
 struct Work {

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Carries out steps: one warp, 8 rows of sums in registers, a jump from step to step.
  *
- * Why assembly: registers cannot be indexed, so each row has code of its own, and CUDA C has no jump to a
- * place that data names: a switch becomes a tree of branches. Here a step is 20 instructions, 8 of them
+ * Why assembly: registers cannot be indexed, so each row has code of its own, and CUDA C has no jump to an
+ * address in data: a switch becomes a tree of branches. Here a step is 20 instructions, 8 of them
  * multiply-adds. */
 #ifndef LACUNA_CUDA_CSR_MACHINE_CUH
 #define LACUNA_CUDA_CSR_MACHINE_CUH
@@ -46,9 +46,9 @@ __device__ inline void take_step(StepMachine &s)
 
 /* One step: sums a += value * w. Meanwhile the row of W that the next step wants is fetched into o, where it
  * is another, and the next step itself; then on to where that one says. %80: at, %81: next, %82: value, %83:
- * what, %84: this lane's place in the first row of the chunk, %85: 0, but not known to be. value | %85 & %82
- * is the value, in a register of each lane (a uniform one would be another move) and not in that of the value
- * in use (the load would wait for the multiply-adds). */
+ * what, %84: this lane's address in the first row of the chunk, %85: 0, but not known to be. value | %85 &
+ * %82 is the value, in a register of each lane (a uniform one would be another move) and not in that of the
+ * value in use (the load would wait for the multiply-adds). */
 #define LAC_STEP(label, a0, a1, a2, a3, a4, a5, a6, a7, w0, w1, w2, w3, w4, w5, w6, w7, o0, o1, o2, o3, o4,  \
                  o5, o6, o7)                                                                                 \
     label ":\n"                                                                                              \

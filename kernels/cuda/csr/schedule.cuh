@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Steps: the entries of 8 rows of S in ascending k, ready to be carried out by one warp.
  *
- * A warp keeps 8 rows of its part of C in registers, and registers cannot be indexed: a step names the place
- * in the code that adds to its row. So that the next place is known in time, a step's `next` describes the
+ * A warp keeps 8 rows of its part of C in registers, and registers cannot be indexed: a step names the code
+ * that adds to its row. So that the next jump is known in time, a step's `next` describes the
  * step behind it, and `value` is its own. */
 #ifndef LACUNA_CUDA_CSR_SCHEDULE_CUH
 #define LACUNA_CUDA_CSR_SCHEDULE_CUH

@@ -72,8 +72,8 @@ __global__ __launch_bounds__(kPackK) void event_pack_active(const __grid_constan
                             event_value(x[4 * q + 2]));
 }
 
-/* How many of the chunks from `chunk` on fit into the block's memory; begin[c] becomes the place of chunk
- * c's records, begin[the returned number] the number of records. One warp. */
+/* How many of the chunks from `chunk` on fit into the block's memory; begin[c] becomes the index of chunk
+ * c's first record, begin[the returned number] the number of records. One warp. */
 __device__ int plan_window(const ActiveList &list, const int *count, int chunk, int capacity, int *begin,
                            int lane)
 {
@@ -153,7 +153,7 @@ template <int kQuads> __device__ int pad_list(float4 *records, int total)
     return steps;
 }
 
-/* Of a window of the list; what follows the product is done with the last. */
+/* Of a window of the list; the epilogue is done with the last. */
 struct Scale {
     float alpha, beta;
     bool last;

@@ -12,7 +12,7 @@ namespace
 constexpr int kMostWarps = 8;
 constexpr int kRounds = 4; /* 128-element loads of S in flight per warp */
 
-struct Places {
+struct Matrices {
     const void *s[LAC_CUDA_BATCH_SET];
     const float *w[LAC_CUDA_BATCH_SET];
     float *out[LAC_CUDA_BATCH_SET];
@@ -26,7 +26,7 @@ struct BatchArgs {
 
 struct SetArgs {
     BatchArgs a;
-    Places places;
+    Matrices matrices;
 };
 
 /* The matrices of product q. */
@@ -44,7 +44,7 @@ __device__ inline Product product(const BatchArgs &a, int64_t q)
 
 __device__ inline Product product(const SetArgs &a, int64_t q)
 {
-    return {a.places.s[q], a.places.w[q], a.places.out[q]};
+    return {a.matrices.s[q], a.matrices.w[q], a.matrices.out[q]};
 }
 
 __device__ inline const BatchArgs &common(const BatchArgs &a)
@@ -163,7 +163,7 @@ lac_status_t launch_batch(const Args &args, const BatchArgs &a, bool wide, cudaS
                 : launch(batch_events<float, false, Args>, l, args);
 }
 
-/* That every one of the places, or the first and the step, is a multiple of 16 bytes (u8: 4). */
+/* That every address, or the first and the step, is a multiple of 16 bytes (u8: 4). */
 bool all_aligned(const void *first, const void *const *each, int64_t step, int64_t count, size_t bytes)
 {
     if (!each) return aligned(first, 4 * bytes) && (count == 1 || step % 4 == 0);
@@ -193,6 +193,7 @@ extern "C" lac_status_t lac_cuda_batch_events(const lac_cuda_batch_t *b, lac_cud
     if (!b->s_each) return launch_batch(a, a, wide, (cudaStream_t)stream);
     SetArgs set = {a, {}};
     for (int64_t q = 0; q < b->count; q++)
-        set.places.s[q] = b->s_each[q], set.places.w[q] = b->w_each[q], set.places.out[q] = b->out_each[q];
+        set.matrices.s[q] = b->s_each[q], set.matrices.w[q] = b->w_each[q],
+        set.matrices.out[q] = b->out_each[q];
     return launch_batch(set, a, wide, (cudaStream_t)stream);
 }

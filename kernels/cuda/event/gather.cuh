@@ -94,12 +94,12 @@ __device__ inline int scan_load_count(T (&x)[kRounds][4], const ScanRow<T> &row,
 }
 
 /* Appends the nonzeros of 128 elements to a queue, ascending in k; returns how many there were. list: the k
- * of each place. */
+ * of each column of S, where those are packed. */
 template <typename T>
 __device__ inline int scan_pack(const T (&x)[4], bool quads, int base, Event *queue, int lane,
                                 const int32_t *list = nullptr)
 {
-    const auto k_of = [list](int place) { return list ? list[place] : place; };
+    const auto k_of = [list](int column) { return list ? list[column] : column; };
     unsigned mask = 0;
 #pragma unroll
     for (int c = 0; c < 4; c++) mask |= (x[c] != T(0)) << c;
@@ -299,7 +299,7 @@ __device__ inline void push_partial(float *received, const float (&acc)[kLaneCol
     }
 }
 
-/* out[i, j] := beta out[i, j] + alpha sum, and what follows. */
+/* out[i, j] := beta out[i, j] + alpha sum, and the epilogue. */
 __device__ inline void store_sum(const GemmArgs &p, int i, int j, float sum, float alpha, float beta)
 {
     store_with_epilogue(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.epilogue, i, j);
@@ -320,7 +320,7 @@ template <int kCount> __device__ inline void read_biases(float *bias, const Gemm
         bias[q] = p.epilogue.any && !p.epilogue.of_rows ? bias_at(p.epilogue, 0, min(j + q, p.n - 1)) : 0.0f;
 }
 
-/* out[i, j .. j + 3] := beta out + alpha sums, and what follows, as far as there are columns. fours: all at
+/* out[i, j .. j + 3] := beta out + alpha sums, and the epilogue, as far as there are columns. fours: all at
  * once; kPast: past the caches then. */
 template <bool kPast>
 __device__ inline void store_four(const GemmArgs &p, int i, int j, const float *sum, const float *bias,

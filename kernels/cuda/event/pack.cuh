@@ -46,7 +46,7 @@ inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
 
 /* Packs S into slots of any slice; one block per slot. early: the kernel behind may place its blocks at once,
  * which hides its start but spreads them unevenly: right while latency is what counts, wrong where bandwidth
- * does. list: the k of each column of S, where that is not its place. */
+ * does. list: the k of each column of S, where the columns are packed. */
 lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, bool early,
                         cudaStream_t stream, const int32_t *list = nullptr);
 

@@ -33,7 +33,7 @@ constexpr int range_warps(bool wide)
 constexpr int kRangeQueue = 128; /* events that a warp holds at once */
 
 /* Floats of shared memory for the sums of a block: what it receives, and the totals of its warps' runs. A
- * block that is alone receives from its own warps only, each of which has its totals in the same place. */
+ * block that is alone receives from its own warps only, each of which has its totals at the same address. */
 __host__ __device__ constexpr int range_floats(int warps, int cluster)
 {
     return (cluster > 1 ? 2 : 1) * warps * kTileColumns;

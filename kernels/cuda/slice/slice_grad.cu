@@ -4,8 +4,8 @@
  * row.
  *
  * A scatter over the slices would have to add into entries that several slices share. Here the list of rows
- * is turned into the slices of each row: a linked list for each, which a warp puts in order as it walks, or a
- * sort where the list is long. */
+ * is inverted into the slices of each row: a linked list for each, which a warp puts in order as it walks, or
+ * a sort where the list is long. */
 #include "common/sort_pairs.cuh"
 #include "row_indices.cuh"
 
@@ -27,7 +27,7 @@ struct GradArgs {
     int64_t rs, cs;
     float *grad;
     /* A list: head[m] the last slice of each row that was entered, or kNone, and link[count] the one before
-     * each. Sorted: head[m] the first place of each row in key[count], its rows, and slice[count]; link is
+     * each. Sorted: head[m] the first index of each row in key[count], its rows, and slice[count]; link is
      * NULL. */
     int32_t *head, *link;
     const int32_t *key, *slice;
@@ -66,7 +66,7 @@ __global__ __launch_bounds__(kThreads) void find_heads(const __grid_constant__ G
 
 /* The slices of one row, ascending, for a warp. */
 struct Walk {
-    int at;    /* sorted: the place in the list                   */
+    int at;    /* sorted: the index in the list                   */
     int held;  /* a list: this lane's slice, or kNone             */
     bool many; /* more than the lanes hold: the rows are searched */
 };
@@ -187,12 +187,12 @@ Launch grid(int64_t blocks, size_t shared, cudaStream_t stream)
 lac_status_t sort_slices(GradArgs &a, char *at, cudaStream_t stream)
 {
     const int64_t count = a.s.count, list = round_up(4 * count, 256);
-    int32_t *keys = (int32_t *)at, *places = (int32_t *)(at + list),
+    int32_t *keys = (int32_t *)at, *slices = (int32_t *)(at + list),
             *sorted_keys = (int32_t *)(at + 2 * list), *sorted = (int32_t *)(at + 3 * list);
-    list_keys<<<(unsigned)ceil_div(count, kThreads), kThreads, 0, stream>>>(a, keys, places);
+    list_keys<<<(unsigned)ceil_div(count, kThreads), kThreads, 0, stream>>>(a, keys, slices);
     if (cudaPeekAtLastError() != cudaSuccess) return LAC_ERR_VENDOR;
     const lac_status_t status =
-        sort_of(a.s.m, count).run(at + 4 * list, keys, sorted_keys, places, sorted, stream);
+        sort_of(a.s.m, count).run(at + 4 * list, keys, sorted_keys, slices, sorted, stream);
     if (status != LAC_OK) return status;
     a.key = sorted_keys;
     a.slice = sorted;

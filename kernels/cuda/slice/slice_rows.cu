@@ -148,7 +148,7 @@ lac_status_t launch_lines(SliceArgs &a, cudaStream_t stream)
 
 lac_status_t launch_tiles(SliceArgs &a, cudaStream_t stream)
 {
-    a.across = max<int64_t>(1, ceil_div(a.s.n, kTileCols)); /* without columns rows are still looked at */
+    a.across = max<int64_t>(1, ceil_div(a.s.n, kTileCols)); /* without columns rows are still checked */
     a.items = a.across * ceil_div(a.s.count, kTileRows);
     const Launch l = {dim3(unsigned(min<int64_t>(a.items, 1 << 16))),
                       dim3(kThreads),

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A finished tile of the product by tiles, as wgmma leaves it in registers: judged, stored, written to c with
- * the bias and activation that follow, and told of by bits where it is not zero. */
+ * A finished tile of the product by tiles, as wgmma leaves it in registers: checked for finite sums, stored,
+ * written to c with its epilogue, and its nonzeros recorded as bits. */
 #ifndef LACUNA_CUDA_TILES_EPILOGUE_STORE_CUH
 #define LACUNA_CUDA_TILES_EPILOGUE_STORE_CUH
 
@@ -84,7 +84,7 @@ __device__ inline float tiles_value(const TilesOut &g, const TilesScale &s, cons
     return kHow == kPlainly ? v : apply_epilogue(g.epilogue, v, bias);
 }
 
-/* c := beta c + alpha {x, y}, and what follows, for two neighbours in memory; x and y become what is written.
+/* c := beta c + alpha {x, y}, and the epilogue, for two neighbours in memory; x and y become what is written.
  */
 template <Writing kHow>
 __device__ inline void write_pair(const TilesOut &g, const TilesScale &s, float *at, float &x, float &y,
@@ -168,7 +168,7 @@ __device__ inline void write_sums(const TilesOut &g, const TilesScale &s, int ti
     if (kHow == kWithBits) occupied_at[thread] = make_uint2(occupied[0], occupied[1]);
 }
 
-/* c := beta c + alpha sum, and what follows, for this thread's part of the tile; kBits: and which of it is
+/* c := beta c + alpha sum, and the epilogue, for this thread's part of the tile; kBits: and which of it is
  * not zero. That is the kernel's choice, not the call's: what is asked for here finds its way out of the
  * loops in front, whose registers are all in use. For the same reason the bits are put in order by another
  * kernel: shuffles among lanes behind those loops leave them no uniform registers. */

@@ -14,7 +14,7 @@ struct ReduceArgs {
     TilesSpace s;
 };
 
-/* c := beta c + alpha (the sum of a tile's parts), and what follows. One block per tile, a thread as in the
+/* c := beta c + alpha (the sum of a tile's parts), and the epilogue. One block per tile, a thread as in the
  * product; parts in ascending order. Bytes: 4 per element of c and split read, from cache. */
 template <bool kBits>
 __global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__ ReduceArgs g)
@@ -38,7 +38,7 @@ __global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__
         note_failed(g.s, tile);
 }
 
-/* Tiles whose bf16 pieces gave no finite sum, done again by fp32 multiply-adds: Inf, NaN and overflow as they
+/* Tiles whose bf16 splits gave no finite sum, done again by fp32 multiply-adds: Inf, NaN and overflow as they
  * are. */
 
 constexpr int kSide = 64, kDeep = 16, kThreads = 256,

@@ -8,7 +8,7 @@ namespace lacuna
 namespace
 {
 
-constexpr int64_t kPanelBytes = 1 << 30; /* of pieces of a that the workspace holds at a time        */
+constexpr int64_t kPanelBytes = 1 << 30; /* of splits of a that the workspace holds at a time        */
 constexpr int64_t kPanelTiles = 1 << 12, kPanelBlocks = 1 << 24; /* tiles of rows; tiles of c */
 
 /* Rows of a that are prepared together. */
@@ -37,7 +37,7 @@ int major_capability()
     if (kept && majors[id].load(std::memory_order_relaxed))
         return majors[id].load(std::memory_order_relaxed) - 1;
     if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id);
-    if (error != cudaSuccess) cudaGetLastError(); /* it has been told */
+    if (error != cudaSuccess) cudaGetLastError(); /* cleared: the caller reports it */
     if (kept && error == cudaSuccess) majors[id].store(major + 1, std::memory_order_relaxed);
     return error == cudaSuccess ? major : 0;
 }

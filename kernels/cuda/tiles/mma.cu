@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The product by tiles on devices without warpgroup products: six bf16 products by mma.sync over the steps of
- * each tile, each by the quarters that it is for. */
+ * each tile, each by the row groups that it is for. */
 #include "common/async_copy.cuh"
 #include "mma.cuh"
 #include "tiles.cuh"
@@ -15,23 +15,23 @@ namespace
 constexpr int kConsumers = kHolders, kProducers = 128, kThreads = kConsumers + kProducers;
 constexpr int kConsumerWarps = kConsumers / kWarp, kProducerWarps = kProducers / kWarp;
 
-/* A consumer's part of a quarter: as many mma tiles of 16 x 8. */
+/* A consumer's part of a row group: as many mma tiles of 16 x 8. */
 constexpr int kWarpRows = 32, kWarpCols = 64, kDown = kWarpRows / 16, kAcross = kWarpCols / 8;
 static_assert(kWarpRows == kRowGroupRows && kRowGroups * (kTileCols / kWarpCols) == kConsumerWarps &&
                   kDown * kAcross * 4 == kSums,
-              "a quarter's consumers cover it");
+              "a row group's consumers cover it");
 
-/* A stage holds kDepth k: a's pieces of each quarter, b's rows. Pieces are cores of 8 x 8 as packed. */
+/* A stage holds kDepth k: a's splits of each row group, b's rows. Splits are cores of 8 x 8 as packed. */
 constexpr int kStages = 4, kStagesOfStep = kStep / kDepth, kStageCores = kDepth / kCore;
 constexpr int kStageSplit = kRowGroupRows * kDepth * 2, kStageRowGroup = kBf16Splits * kStageSplit;
-constexpr int kLine = kTileCols * 2, kSplitB = kDepth * kLine; /* bytes of a row of b, of one piece */
+constexpr int kLine = kTileCols * 2, kSplitB = kDepth * kLine; /* bytes of a row of b, of one split */
 constexpr int kStageA = kRowGroups * kStageRowGroup, kStage = kStageA + kBf16Splits * kSplitB;
 constexpr int kShared = kStages * kStage;
 constexpr int kPitch = kTileCols + 8; /* floats of a row, when sums are exchanged: fewer meet in a bank */
 static_assert(kShared <= 98 * 1024,
               "what a block may have on every device from 8.0 on, but for a few barriers");
 static_assert(kShared >= kTileRows * kPitch * 4, "a tile's sums, when they are exchanged");
-static_assert(2 * kStageSplit == kProducers * 16, "each producer copies 16 bytes of two quarters");
+static_assert(2 * kStageSplit == kProducers * 16, "each producer copies 16 bytes of two row groups");
 
 struct MultiplyArgs {
     const float *b;
@@ -64,7 +64,7 @@ struct Slot {
 constexpr int kRowsEach = kStep / kProducerWarps, kRowsEachStage = kDepth / kProducerWarps;
 static_assert(kTileCols == 4 * kWarp, "a warp loads a row");
 
-/* This warp's rows of a step; `index` is what the step's list says in this lane's place. */
+/* This warp's rows of a step; `index` is what the step's list says for this lane. */
 template <bool kWhole>
 __device__ inline void load_rows(const MultiplyArgs &g, const Work &work, int index, float4 (&x)[kRowsEach])
 {
@@ -91,7 +91,7 @@ __device__ inline void split_rows(unsigned char *b, const float4 *x)
     }
 }
 
-/* Begins to copy a's pieces of a stage: those of each quarter whose step it is. */
+/* Begins to copy a's splits of a stage: those of each row group whose step it is. */
 __device__ inline void bring_splits(const TilesPacked &a, int m, int step, int depth, unsigned char *stage)
 {
     constexpr int kChunks = kStageSplit / 16;
@@ -101,7 +101,7 @@ __device__ inline void bring_splits(const TilesPacked &a, int m, int step, int d
         const int64_t at = splits_at(a, m, step, q);
         if (at < 0) continue;
         const unsigned char *from =
-            a.pieces + at * kStepBytes + eight * kEightRows + core * kCoreBytes + chunk % kCore * 16;
+            a.splits + at * kStepBytes + eight * kEightRows + core * kCoreBytes + chunk % kCore * 16;
 #pragma unroll
         for (int p = 0; p < kBf16Splits; p++)
             copy_async16((float *)(stage + q * kStageRowGroup + p * kStageSplit + chunk * 16),
@@ -109,7 +109,7 @@ __device__ inline void bring_splits(const TilesPacked &a, int m, int step, int d
     }
 }
 
-/* Fills the stages with a's pieces and with the rows of b that the steps name, loaded a step ahead. */
+/* Fills the stages with a's splits and with the rows of b that the steps name, loaded a step ahead. */
 template <bool kWhole>
 __device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Work &work)
 {
@@ -138,7 +138,7 @@ __device__ inline void produce(const MultiplyArgs &g, const Stages &st, const Wo
 
 /* Consumers --------------------------------------------------------------------------------------------- */
 
-/* Where a consumer warp works: its quarter, and columns 64 side of the tile. */
+/* Where a consumer warp works: its row group, and columns 64 side of the tile. */
 struct Place {
     int row_group, side;
 };
@@ -188,7 +188,7 @@ __device__ inline void multiply_stage(float (&sum)[kDown][kAcross][4], const uns
     }
 }
 
-/* sum := a b of this warp's part of the tile. Stages of other quarters' steps are given back unread. */
+/* sum := a b of this warp's part of the tile. Stages of other row groups' steps are given back unread. */
 __device__ inline void consume(const MultiplyArgs &g, const Stages &st, const Work &work,
                                float (&sum)[kDown][kAcross][4])
 {
@@ -235,12 +235,12 @@ __device__ inline void exchange(float *memory, const float (&sum)[kDown][kAcross
             }
 }
 
-/* c := beta c + alpha a b for one tile of c; a[m, k] as packed pieces of its active k, b[k, n] by rows.
+/* c := beta c + alpha a b for one tile of c; a[m, k] as packed splits of its active k, b[k, n] by rows.
  *
  * Mapping   a block per tile of 128 x 128 and, where k is shared out, per part of its steps. Four warps fill
- *           stages of 16 k: rows of b that a step names, split on the way, and a's pieces by asynchronous
- *           copies; eight multiply, two for each quarter of the rows, 32 x 64 each.
- * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a for each quarter whose step it is; mostly from
+ *           stages of 16 k: rows of b that a step names, split on the way, and a's splits by asynchronous
+ *           copies; eight multiply, two for each row group of the rows, 32 x 64 each.
+ * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a for each row group whose step it is; mostly from
  *           cache. 96 KiB of shared memory.
  * Order     steps as listed: 16 k at a time in the tensor cores, the sums of these by fp32 additions; parts
  *           in ascending order.

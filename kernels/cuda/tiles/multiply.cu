@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The product by tiles on devices with warpgroup products: six bf16 products on tensor cores over the steps
- * of each tile, each by the quarters that it is for. */
+ * of each tile, each by the row groups that it is for. */
 #include "producer.cuh"
 
 namespace lacuna
@@ -34,18 +34,18 @@ __device__ inline void multiply_row_groups(float (&acc)[kCount], const uint4 (&b
                        wgmma_further(a, kA[i] * kSplitBytes + d * (kDepth / kCore) * kCoreBytes), i || d);
 }
 
-/* Sums of a quarter that a thread holds. */
+/* Sums of a row group that a thread holds. */
 constexpr int kRowGroupSums = kSums / kRowGroups;
 
 __device__ constexpr int first_of(int set)
 {
     return set & 1 ? 0 : 1 + first_of(set >> 1);
 }
-__device__ constexpr int run_of(int set) /* of a set that begins at its first quarter */
+__device__ constexpr int run_of(int set) /* of a set that begins at its first row group */
 {
     return set & 1 ? 1 + run_of(set >> 1) : 0;
 }
-/* sum += a step's products for the quarters of kSet, neighbours together; meanwhile() while they run. */
+/* sum += a step's products for the row groups of kSet, neighbours together; meanwhile() while they run. */
 template <int kSet, typename Meanwhile>
 __device__ __forceinline__ void multiply_set(float (&sum)[kSums], uint4 (&b)[kFragments], uint64_t a,
                                              const Meanwhile &meanwhile)
@@ -177,17 +177,17 @@ template <bool kBits> __device__ __forceinline__ void consume(const MultiplyArgs
     }
 }
 
-/* c := beta c + alpha a b; a[m, k] as the packed pieces of its steps, b[k, n] by rows.
+/* c := beta c + alpha a b; a[m, k] as the packed splits of its steps, b[k, n] by rows.
  *
  * Mapping   a block per multiprocessor does tile after tile of 128 x 128 or, where k is shared out, parts of
  *           their steps. Two warpgroups fill stages in turns: rows of b that a step names, split into
- *           registers of wgmma's first operand, and a's pieces, its second, by bulk copies. Two multiply,
- *           each 64 columns of b, those quarters of a that want the step; they take the next step, be it the
+ *           registers of wgmma's first operand, and a's splits, its second, by bulk copies. Two multiply,
+ *           each 64 columns of b, the row groups of a that want the step; they take the next step, or the
  *           next tile's, while the tensor cores do one.
- * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a for each quarter whose step it is; mostly from
+ * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a for each row group whose step it is; mostly from
  *           cache.
  * Order     steps as listed: 32 k at a time in the tensor cores, the sums of these by fp32 additions; parts
- * in ascending order. */
+ *           in ascending order. */
 template <bool kWhole, bool kBits>
 __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_constant__ MultiplyArgs g)
 {

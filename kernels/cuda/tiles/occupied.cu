@@ -25,10 +25,10 @@ __device__ inline void store_word(const OccupiedArgs &g, int line, int lines, in
     if (line < lines && 64 * word < bits) g.bits[line * g.words + word] = (uint64_t)high << 32 | low;
 }
 
-/* Bit kAt (a power of two) of a place in the word changes roles with bit kLane of the lane's number. */
+/* Bit kAt (a power of two) of an index in the word changes roles with bit kLane of the lane's number. */
 template <int kAt, int kLane> __device__ inline uint32_t exchange_roles(uint32_t x, int lane)
 {
-    constexpr uint32_t kLow = 0xffffffffu / ((1u << kAt) + 1u); /* places without kAt */
+    constexpr uint32_t kLow = 0xffffffffu / ((1u << kAt) + 1u); /* indices without kAt */
     const uint32_t other = __shfl_xor_sync(kFull, x, kLane);
     return lane & kLane ? (x & ~kLow) | (other & ~kLow) >> kAt : (x & kLow) | (other & kLow) << kAt;
 }

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The preparation of a for the product by tiles: lists of steps, then the pieces of its values. */
+ * The preparation of a for the product by tiles: lists of steps, then the splits of its values. */
 #include "tiles.cuh"
 
 namespace lacuna
@@ -17,18 +17,18 @@ struct PackArgs {
     TilesPacked s;
 };
 
-/* First: which k are active in each quarter of a tile's rows, and the tile's steps by sets of quarters. */
+/* First: which k are active in each row group of a tile, and the tile's steps by sets of row groups. */
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int kSpan = 128;                         /* k whose activity a block finds   */
-constexpr int kTogether = 2;                       /* quarters                         */
+constexpr int kTogether = 2;                       /* row groups                         */
 constexpr int kMarked = kTogether * kRowGroupRows; /* rows                             */
 static_assert(kSpan / kWarp * kTogether <= kWarps, "whole words, a warp each");
 
 /* How a lies: along k, so that a thread reads one element or four; or along the rows. */
 enum Layout { kByOne, kByFour, kAcross };
 
-/* any[quarter][k] := 1 where an element of this thread's part of the rows is not zero. All loads are under
+/* any[row group][k] := 1 where an element of this thread's part of the rows is not zero. All loads are under
  * way together. */
 __device__ inline void mark_by_four(const PackArgs &g, int row0, int64_t k0, int (*any)[kSpan])
 {
@@ -77,7 +77,7 @@ __device__ inline void mark_by_one(const PackArgs &g, int row0, int64_t k0, int 
     }
 }
 
-/* active[quarter][k] := any a[row, k] != 0 among the quarter's rows. Grid (spans of k, twos of quarters).
+/* active[row group][k] := any a[row, k] != 0 among its rows. Grid (spans of k, pairs of row groups).
  * Bytes: a once. */
 template <Layout kLayout>
 __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ PackArgs g)
@@ -102,7 +102,7 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
         g.s.active[((int64_t)blockIdx.y * kTogether + q) * g.s.words + word] = bits;
 }
 
-/* Sets of quarters as bits. What is left of a set's k goes to a set with one quarter more, of neighbours
+/* Sets of row groups as bits. What is left of a set's k goes to a set with one row group more, of neighbours
  * where that can be; those that go somewhere come before those that they go to. */
 constexpr int kSets = kAll + 1;
 __device__ constexpr int kInOrder[kAll] = {1, 2, 4, 8, 3, 5, 6, 9, 10, 12, 7, 11, 13, 14, 15};
@@ -114,15 +114,15 @@ static_assert(kSets <= kListWarps && kListWarps == kWarp, "a warp for each set; 
 /* Of each set, in the shared memory of one block. */
 struct Sets {
     int next[kSets];               /* where what is left goes                                    */
-    int left_from[kSets];          /* place in that list of the first that is left               */
+    int left_from[kSets];          /* index in that list of the first that is left               */
     int steps[kSets];              /* of its list                                                */
     int first[kSets];              /* of its steps among the tile's                              */
-    int before[kSets][kRowGroups]; /* steps of a quarter in front of them                        */
-    int last;                      /* places with a k in the last step of all quarters; 0: whole */
+    int before[kSets][kRowGroups]; /* steps of a row group in front of them                        */
+    int last;                      /* columns with a k in the last step of all row groups; 0: whole */
     int all_steps, row_group_steps[kRowGroups];
 };
 
-/* The lists' lengths and where they lie, all quarters' last. One thread. */
+/* The lists' lengths and where they lie, all row groups' last. One thread. */
 __device__ inline void arrange_sets(Sets &s, const int (&count)[kSets])
 {
     int total[kSets], steps = 0, of_row_group[kRowGroups] = {};
@@ -154,7 +154,7 @@ __device__ inline int slot_in(const Sets &s, int set, int rank)
     return s.first[set] * kStep + rank;
 }
 
-/* A word of each quarter: a bit for each of 32 k. */
+/* A word of each row group: a bit for each of 32 k. */
 struct Words {
     uint32_t of[kRowGroups];
     __device__ Words(const TilesPacked &g, int tile, int word)
@@ -197,7 +197,7 @@ __device__ inline void write_rows(const TilesPacked &g, int tile, const Sets &s,
     }
 }
 
-/* Where each quarter's pieces of a step lie; a thread for each step. */
+/* Where each row group's splits of a step lie; a thread for each step. */
 __device__ inline void write_slots(const TilesPacked &g, int tile, const Sets &s)
 {
     for (int step = (int)threadIdx.x; step < g.lines; step += kListThreads) {
@@ -205,19 +205,19 @@ __device__ inline void write_slots(const TilesPacked &g, int tile, const Sets &s
 #pragma unroll
         for (int i = 1; i < kSets; i++)
             if (step >= s.first[i] && step < s.first[i] + s.steps[i]) set = i;
-        int place[kRowGroups];
+        int slot[kRowGroups];
 #pragma unroll
         for (int q = 0; q < kRowGroups; q++)
-            place[q] = set >> q & 1 ? s.before[set][q] + step - s.first[set] : -1;
-        g.places[(int64_t)tile * g.lines + step] = make_int4(place[0], place[1], place[2], place[3]);
+            slot[q] = set >> q & 1 ? s.before[set][q] + step - s.first[set] : -1;
+        g.slots[(int64_t)tile * g.lines + step] = make_int4(slot[0], slot[1], slot[2], slot[3]);
     }
     if (threadIdx.x < kRowGroups)
         g.row_group_steps[tile * kRowGroups + (int)threadIdx.x] = s.row_group_steps[threadIdx.x];
     if (threadIdx.x == 0) g.tile_steps[tile] = s.all_steps;
 }
 
-/* Steps of one tile: their rows of b, and where each quarter's pieces of them lie. Grid: tiles. Within a set,
- * k stay in ascending order. */
+/* Steps of one tile: their rows of b, and where each row group's splits of them lie. Grid: tiles. Within a
+ * set, k stay in ascending order. */
 __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant__ PackArgs g)
 {
     __shared__ int of_warp[kListWarps][kSets + 1], count[kSets]; /* a column more: banks */
@@ -248,10 +248,10 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     __syncthreads();
     if (warp > 0 || sets.last == 0 || lane < sets.last) return;
     int *const step = g.s.rows + ((int64_t)tile * g.s.lines + sets.all_steps - 1) * kStep;
-    step[lane] = ~step[0]; /* the rest of the last step of all quarters */
+    step[lane] = ~step[0]; /* the rest of the last step of all row groups */
 }
 
-/* The steps of each tile: all of TilesPacked but pieces. */
+/* The steps of each tile: all of TilesPacked but splits. */
 lac_status_t list_tiles(const PackArgs &g, cudaStream_t stream)
 {
     const bool across = g.ars == 1 && g.acs != 1,
@@ -271,17 +271,18 @@ lac_status_t list_tiles(const PackArgs &g, cudaStream_t stream)
     return status ? status : launch(list_sets, list, g);
 }
 
-/* Second: the bf16 pieces of each quarter's steps. */
+/* Second: the bf16 splits of each row group's steps. */
 
 static_assert(kStep == kWarp && kRowGroupRows % kWarps == 0,
-              "a lane for each k of a step; whole warps in a quarter");
+              "a lane for each k of a step; whole warps in a row group");
 
-__device__ inline int slot_of(int4 places, int row_group)
+__device__ inline int slot_of(int4 slots, int row_group)
 {
-    return row_group < 2 ? row_group == 0 ? places.x : places.y : row_group == 2 ? places.z : places.w;
+    if (row_group < 2) return row_group == 0 ? slots.x : slots.y;
+    return row_group == 2 ? slots.z : slots.w;
 }
 
-/* The pieces of one step of a tile. Grid (steps, tiles).
+/* The splits of one step of a tile. Grid (steps, tiles).
  * Mapping   loads: lanes along the step's k, or along the rows where a lies by columns; stores: 16 bytes a
  * thread, which are eight k of a row. Bytes     the sectors of a that hold active k, 6 per element of a step
  * written. */
@@ -295,7 +296,7 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
     dependency_wait();
     dependents_launch();
     const int mine = g.s.rows[line * kStep + lane];
-    const int4 at = g.s.places[line];
+    const int4 at = g.s.slots[line];
     if ((at.x & at.y & at.z & at.w) < 0) return; /* a step too many */
     float x[kLoads];
 #pragma unroll
@@ -323,12 +324,12 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
         uint32_t word[kCore / 2][kBf16Splits];
 #pragma unroll
         for (int w = 0; w < kCore / 2; w++) split_pair(row[2 * w], row[2 * w + 1], word[w]);
-        unsigned char *pieces = g.s.pieces +
+        unsigned char *splits = g.s.splits +
                                 (((int64_t)tile * kRowGroups + row_group) * g.s.room + to) * kStepBytes +
                                 eight % (kRowGroupRows / kCore) * kEightRows + core * kCoreBytes + low * 16;
 #pragma unroll
         for (int p = 0; p < kBf16Splits; p++)
-            *(uint4 *)(pieces + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
+            *(uint4 *)(splits + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
     }
 }
 
@@ -337,7 +338,7 @@ struct MaxRoomArgs {
     int *most;
 };
 
-/* *most := steps of the quarter that has most; at least one. One block. */
+/* *most := steps of the row group that has most; at least one. One block. */
 __global__ __launch_bounds__(kThreads) void max_steps(const __grid_constant__ MaxRoomArgs g)
 {
     __shared__ int found;

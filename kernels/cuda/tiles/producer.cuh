@@ -24,7 +24,7 @@ static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters 
 
 constexpr int kStages = 4;
 constexpr int kDepths = kStep / kDepth;
-constexpr int kFragments = kBf16Splits * kDepths; /* of b in a step: piece by piece, 16 k each */
+constexpr int kFragments = kBf16Splits * kDepths; /* of b in a step: split by split, 16 k each */
 constexpr int kFragmentBytes = kDepth * kTileCols * 2;
 constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kRowGroups * kStepBytes;
 constexpr int kRawBytes = kStep * kTileCols * 4; /* a step of b as it lies, of each producer */
@@ -32,9 +32,9 @@ constexpr int kRawBytes = kStep * kTileCols * 4; /* a step of b as it lies, of e
 /* What the lists say of a step that concerns a warp of those who fill stages. */
 constexpr int kProducerWarps = kProducers * kGroup / kWarp, kMine = kStep / (kGroup / kWarp);
 struct alignas(16) Listing {
-    int rows[kMine];        /* of b                                                    */
-    int places[kRowGroups]; /* of each quarter's pieces, -1: it is not the quarter's   */
-    int m, n;               /* tile                                                    */
+    int rows[kMine];       /* of b                                                    */
+    int slots[kRowGroups]; /* of each row group's splits, -1: it is not the row group's   */
+    int m, n;              /* tile                                                    */
 };
 constexpr int kListings = 4;
 
@@ -56,7 +56,7 @@ struct MultiplyArgs {
 struct Stages {
     unsigned char *b, *a, *raw; /* kStages of b and a; one of each producer */
     Listing *listings;          /* kListings of each producer's warp        */
-    int *sets;                  /* of quarters that want them; kNoStep      */
+    int *sets;                  /* of row groups that want them; kNoStep      */
     barrier_t *full, *empty;
 };
 
@@ -79,16 +79,16 @@ __device__ inline int fragment_at(int w, int r, int c)
 }
 
 /* Who fills the stages of the product by tiles, on devices with warpgroup products: rows of b split into the
- * registers that wgmma wants, and pieces of a. A lane has four columns of b's tile, a warp the rows that are
+ * registers that wgmma wants, and splits of a. A lane has four columns of b's tile, a warp the rows that are
  * k 2 c, 2 c + 1, 2 c + 8 and 2 c + 9 of 16 for two c, which are the words of wgmma's first operand. */
 
-/* A warp's rows are places c to c + 3 and c + 8 to c + 11 of a step, as its listing has them; it splits them
+/* A warp's rows are columns c to c + 3 and c + 8 to c + 11 of a step, as its listing has them; it splits them
  * in turns. */
 constexpr int kTurns = 2, kRowsEach = 4;
 static_assert(kMine == kTurns * kRowsEach && kTileCols == 4 * kWarp, "a warp brings a row at a time");
-/* Lanes that copy a listing, by 16 bytes: so many bring rows, the next one places. */
+/* Lanes that copy a listing, by 16 bytes: so many bring rows, the next one slots. */
 constexpr int kRowLanes = kMine / 4;
-static_assert(kRowGroups * sizeof(int) == 16, "a copy brings all places");
+static_assert(kRowGroups * sizeof(int) == 16, "a copy brings all slots");
 
 /* A producer's way: every kProducers-th step of all that the block does. */
 struct Walk {
@@ -114,7 +114,7 @@ struct Walk {
                   c = warp / 2 * kDepth + warp % 2 * 4;
         const int64_t line = (int64_t)work.m * a.lines + step;
         from = lane < kRowLanes ? (const char *)(a.rows + line * kStep + c + lane * 8)
-                                : (const char *)(a.places + line);
+                                : (const char *)(a.slots + line);
     }
 };
 
@@ -195,20 +195,20 @@ __device__ inline void split_columns(const float (&x)[kRowsEach][4], unsigned ch
             make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
 }
 
-/* Begins to copy the pieces of a of a step, and says whose step it is; a warp, a lane for each quarter. */
+/* Begins to copy the splits of a of a step, and says whose step it is; a warp, a lane for each row group. */
 __device__ inline void bring_splits(const MultiplyArgs &g, const Listing &s, const Stages &st, int stage)
 {
-    const int lane = threadIdx.x % kWarp, place = s.places[lane % kRowGroups];
-    const unsigned set = __ballot_sync(kFull, place >= 0) & kAll;
+    const int lane = threadIdx.x % kWarp, slot = s.slots[lane % kRowGroups];
+    const unsigned set = __ballot_sync(kFull, slot >= 0) & kAll;
     if (lane == 0) {
         st.sets[stage] = (int)set;
         barrier_arrive_promise(st.full + stage, (unsigned)__popc(set) * kStepBytes);
     }
     __syncwarp();
-    if (lane < kRowGroups && place >= 0)
+    if (lane < kRowGroups && slot >= 0)
         copy_bulk((float *)(st.a + stage * kStageA + lane * kStepBytes),
-                  (const float *)(g.packed.pieces +
-                                  (((int64_t)s.m * kRowGroups + lane) * g.packed.room + place) * kStepBytes),
+                  (const float *)(g.packed.splits +
+                                  (((int64_t)s.m * kRowGroups + lane) * g.packed.room + slot) * kStepBytes),
                   kStepBytes, st.full + stage);
 }
 
@@ -225,7 +225,7 @@ __device__ inline void end_steps(const Stages &st, const Slot &slot)
 }
 
 /* Fills the stages of every second step with the rows of b that it names, split on the way into wgmma's
- * registers, and a's pieces, which a warp brings each in its turn. The rows of the next of its steps come
+ * registers, and a's splits, which a warp brings each in its turn. The rows of the next of its steps come
  * meanwhile, and what the lists say of later ones: nobody waits for what comes from afar. */
 template <bool kWhole> __device__ inline void produce(const MultiplyArgs &g, const Stages &st, int turn)
 {

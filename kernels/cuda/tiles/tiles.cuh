@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What the kernels of the product by tiles share: shapes, workspace, the three bf16 pieces of a float, and
+ * What the kernels of the product by tiles share: shapes, workspace, the three bf16 splits of a float, and
  * which tile and steps a block has. */
 #ifndef LACUNA_CUDA_TILES_TILES_CUH
 #define LACUNA_CUDA_TILES_TILES_CUH
@@ -17,10 +17,10 @@ constexpr int kRowGroups = 4,
 constexpr int kTileRows = kRowGroups * kRowGroupRows, kTileCols = LAC_CUDA_TILES_SIDE; /* of a; of b */
 constexpr int kStep = LAC_CUDA_TILES_STEP;  /* k that are multiplied together */
 constexpr int kDepth = 16;                  /* k of one instruction           */
-constexpr int kAll = (1 << kRowGroups) - 1; /* the set of all quarters        */
+constexpr int kAll = (1 << kRowGroups) - 1; /* the set of all row groups        */
 
-/* A quarter's pieces of a step: cores of 8 rows x 8 k, a row's 8 k contiguous; the cores of a piece along k
- * follow each other, then come the pieces, then the next eight rows. */
+/* A row group's splits of a step: cores of 8 rows x 8 k, a row's 8 k contiguous; the cores of a split along k
+ * follow each other, then come the splits, then the next eight rows. */
 constexpr int kCore = 8, kCoreBytes = kCore * kCore * 2;
 constexpr int kSplitCores = kStep / kCore, kSplitBytes = kSplitCores * kCoreBytes;
 constexpr int kEightRows = kBf16Splits * kSplitBytes; /* bytes from eight rows to the next */
@@ -39,17 +39,17 @@ struct Cutter {
     }
 };
 
-/* Where things lie in what is made of a. Each k of a tile has a set of quarters that it is active in. Steps
+/* Where things lie in what is made of a. Each k of a tile has a set of row groups that it is active in. Steps
  * are whole steps of one set's k; what is left of a set's k goes to a larger set, at last to that of all
- * quarters, whose last step alone may have places without a k: their pieces are zeros. */
+ * row groups, whose last step alone may have columns without a k: their splits are zeros. */
 struct TilesPacked {
     int tiles_m, words, room,
-        lines;        /* words of `active` of a quarter; steps that a quarter, a tile has room for */
-    uint32_t *active; /* [quarter] a bit per k                                                   */
-    int *tile_steps, *row_group_steps; /* [tile]; [quarter] */
-    int4 *places;          /* [tile][lines] a step's place among each quarter's, -1: it is not there   */
-    int *rows;             /* [tile][lines kStep] of b; ~row: a place without a k                      */
-    unsigned char *pieces; /* [quarter][room kStepBytes]                                              */
+        lines;        /* words of `active` of a row group; steps that a row group, a tile has room for */
+    uint32_t *active; /* [row group] a bit per k                                                   */
+    int *tile_steps, *row_group_steps; /* [tile]; [row group] */
+    int4 *slots;           /* [tile][lines] a step's slot among each row group's, -1: it is not there   */
+    int *rows;             /* [tile][lines kStep] of b; ~row: a column without a k                     */
+    unsigned char *splits; /* [row group][room kStepBytes]                                              */
     int64_t bytes;
 };
 
@@ -60,9 +60,9 @@ inline TilesPacked tiles_packed(int64_t m, int64_t k, int64_t room, void *memory
     s.room = (int)room, s.lines = (int)ceil_div(k, kStep);
     const int64_t tiles = s.tiles_m, row_groups = kRowGroups * tiles;
     Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
-    s.pieces = cut.take(row_groups * room * kStepBytes);
+    s.splits = cut.take(row_groups * room * kStepBytes);
     s.active = (uint32_t *)cut.take(row_groups * s.words * 4);
-    s.places = (int4 *)cut.take(tiles * s.lines * 16);
+    s.slots = (int4 *)cut.take(tiles * s.lines * 16);
     s.rows = (int *)cut.take(tiles * s.lines * kStep * 4);
     s.tile_steps = (int *)cut.take(tiles * 4);
     s.row_group_steps = (int *)cut.take(row_groups * 4);
@@ -95,20 +95,20 @@ inline TilesSpace tiles_space(int64_t m, int64_t n, int64_t k, void *workspace)
     return s;
 }
 
-/* Before they are split, floats are scaled so that every piece of every float, subnormals too, is a normal
+/* Before they are split, floats are scaled so that every split of every float, subnormals too, is a normal
  * bf16. */
 constexpr float kScale = 0x1p24f, kUnscale = 0x1p-48f; /* of an operand; of a product */
 
-/* Three bf16 pieces of two scaled floats, rounded to nearest: their sum is the float, exactly. Inf, NaN and
+/* Three bf16 splits of two scaled floats, rounded to nearest: their sum is the float, exactly. Inf, NaN and
  * what overflows when it is scaled leave a NaN or Inf. */
-__device__ inline void split_pair(float lo, float hi, uint32_t (&piece)[kBf16Splits])
+__device__ inline void split_pair(float lo, float hi, uint32_t (&split)[kBf16Splits])
 {
     lo *= kScale, hi *= kScale;
 #pragma unroll
     for (int p = 0; p < kBf16Splits; p++) {
-        piece[p] = nearest_bf16(lo, hi);
-        lo -= __uint_as_float(piece[p] << 16);
-        hi -= __uint_as_float(piece[p] & 0xffff0000u);
+        split[p] = nearest_bf16(lo, hi);
+        lo -= __uint_as_float(split[p] << 16);
+        hi -= __uint_as_float(split[p] & 0xffff0000u);
     }
 }
 
@@ -136,23 +136,23 @@ __device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int 
     return {m, at / rows, split, (int)(steps * split / parts), (int)(steps * (split + 1) / parts)};
 }
 
-/* Of b, as a list names it; a place without a k names a row, too. */
+/* Of b, as a list names it; a column without a k names a row, too. */
 __device__ inline int listed_row(int row)
 {
     return row < 0 ? ~row : row;
 }
 
-/* Which row of b this lane's place of a step names. */
+/* Which row of b this lane's column of a step names. */
 __device__ inline int listed_row(const TilesPacked &a, int m, int step)
 {
     return listed_row(a.rows[((int64_t)m * a.lines + step) * kStep + threadIdx.x % kWarp]);
 }
 
-/* Where a quarter's pieces of a step are, in steps; -1: it is not the quarter's. */
+/* Where a row group's splits of a step are, in steps; -1: it is not the row group's. */
 __device__ inline int64_t splits_at(const TilesPacked &a, int m, int step, int row_group)
 {
-    const int place = ((const int *)(a.places + (int64_t)m * a.lines + step))[row_group];
-    return place < 0 ? -1 : ((int64_t)m * kRowGroups + row_group) * a.room + place;
+    const int slot = ((const int *)(a.slots + (int64_t)m * a.lines + step))[row_group];
+    return slot < 0 ? -1 : ((int64_t)m * kRowGroups + row_group) * a.room + slot;
 }
 
 /* Four columns of a row of b, of which `left` are inside; kWhole: all. */

@@ -124,7 +124,7 @@ template <int kCount> __device__ inline void keep(uint4 (&x)[kCount])
         asm volatile("" : "+r"(x[i].x), "+r"(x[i].y), "+r"(x[i].z), "+r"(x[i].w));
 }
 
-/* Up to here this is not computed anew, nor looked at before. */
+/* The compiler neither recomputes x behind this nor uses it before. */
 __device__ inline void keep(int &x)
 {
     asm volatile("" : "+r"(x));
