@@ -9,10 +9,10 @@
  * Bytes     per row kk / 8 of bits and 4 per nonzero, against 4 kk when dense; W once per BITS_ROWS rows,
  *           from cache. Flops 2 n kk, 16 lanes at a time, whatever the density.
  * Order     k is added in lane k % 16, LANE_RUN of them straight up; the lanes are added in one fixed tree.
- * No dependence on the ranges. Limit     bytes of S while n is 1; from n = 4 on the two ports that spread,
- * mask and multiply. Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine,
- * 2026-11-20: 5000x5000 at 50 %, n = 1: 2.2 ms, 24 GB/s of the 31 that a plain sum streams; n = 10: 6.1 ms.
- */
+ *           No dependence on the ranges.
+ * Limit     bytes of S while n is 1; from n = 4 on the two ports that spread, mask and multiply.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           5000x5000 at 50 %, n = 1: 2.2 ms, 24 GB/s of the 31 that a plain sum streams; n = 10: 6.1 ms. */
 
 /* Bitmask product, rows [i0, i1) of out, W by columns (w[j * ldw + k]), n short. Only the elements of W
  * that meet a set bit are read. */

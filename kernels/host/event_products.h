@@ -21,12 +21,13 @@ LAC_KERNEL(event_cols, void,
  *           strides. Columns [j0, j1) go in panels of event_panel(m), whose sums stay in scratch as strips
  *           of m x STRIP: a slice of W is loaded once per strip and added to every row that has an event.
  * Bytes     4 (j1 - j0) per active k, read once; out once. Flops 2 (j1 - j0) per event.
- * Order     each out[i, j]: one multiply-add per event, k ascending, in runs (panels.h) of the events of
- * row i; no dependence on the panels, on j0 and j1, on other rows, or on the cutting into fragments. Limit
- * active rows of W from L3 or memory; with many events per active k (128 rows at 5 %), the sums, which then
- * pass between L1 and L2. Software prefetch of later slices gained nothing. Measured  AVX-512, Xeon (family 6
- * model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20: 10x5000x5000 at 0.1 %: 31 us, at 1 %: 0.36
- * ms, at 10 %: 2.6 ms; 25-26 GB/s of W where a plain sum streams 31. 128x4096x4096 at 5 %: 8.8 ms. */
+ * Order     each out[i, j]: one multiply-add per event, k ascending, in runs (panels.h) of the events of row
+ *           i; no dependence on the panels, on j0 and j1, on other rows, or on the cutting into fragments.
+ * Limit     active rows of W from L3 or memory; with many events per active k (128 rows at 5 %), the sums,
+ *           which then pass between L1 and L2. Software prefetch of later slices gained nothing.
+ * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
+ *           10x5000x5000 at 0.1 %: 31 us, at 1 %: 0.36 ms, at 10 %: 2.6 ms; 25-26 GB/s of W where a plain
+ *           sum streams 31. 128x4096x4096 at 5 %: 8.8 ms. */
 
 enum { STRIP_VECTORS = 4, STRIP = STRIP_VECTORS * LANES };
 

@@ -45,7 +45,8 @@ typedef struct lac_rows {
     const float *val;   /* [ptr[rows]] values, or NULL: every entry is 1                  */
 } lac_rows_t;
 
-/* Rows of S picked by a list of either index type; one outside [0, s->rows) stands for a row without entries.
+/* Rows of S selected by a list of either index type; one outside [0, s->rows) stands for a row without
+ * entries.
  */
 typedef struct lac_row_indices {
     int64_t count;
@@ -98,7 +99,8 @@ typedef struct lac_host_kernels {
     /* Number of nonzeros in each of rows [i0, i1) of an m x kk matrix, into count[i - i0]; and the same
      * rows written as CSR entries, row i from idx + start[i - i0] up to start[i - i0 + 1] (idx or val may be
      * NULL: only the other is written, as for the packed values of lac_bits_t). Nothing past that is written,
-     * though S has changed since it was counted; entries that are gone since are zeros of column 0. */
+     * though S has changed since it was counted; entries that have become zero since are zeros of column 0.
+     */
     void (*count_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
                            int64_t *count);
     void (*count_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
@@ -121,7 +123,8 @@ typedef struct lac_host_kernels {
                          uint64_t *bits);
 
     /* Probe: nonzeros among `samples` elements spread over the matrix (quasi-random in both directions,
-     * the same positions for the same seed); the cheapest look at an operand. Returns the nonzeros seen. */
+     * the same positions for the same seed); the cheapest estimate of a density. Returns the nonzeros seen.
+     */
     int64_t (*probe_f32)(const float *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
                          uint64_t seed);
     int64_t (*probe_u8)(const uint8_t *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,

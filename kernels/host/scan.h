@@ -372,7 +372,7 @@ static void ELEM(fill_bits)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk,
         }
 }
 
-/* probe: nonzeros among a few elements spread over S, the cheapest look at a density.
+/* probe: nonzeros among a few elements spread over S, the cheapest estimate of a density.
  *
  * Positions follow the additive recurrence x += 1/g, y += 1/g^2 (mod 1) with g the real root of
  * g^3 = g + 1, which spreads evenly over the unit square for any number of samples (M. Roberts, "The

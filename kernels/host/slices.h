@@ -1,25 +1,25 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Rows picked out of a CSR matrix, as a dense matrix, and the gradient to its values. */
+ * Row slices of a CSR matrix, as a dense matrix, and the gradient to its values. */
 
-/* out[i, j] := S[picks[i], j] for i in [i0, i1), j in [j0, j1); where s->val is NULL every entry is
+/* out[i, j] := S[indices[i], j] for i in [i0, i1), j in [j0, j1); where s->val is NULL every entry is
  * `weight`. Each element is written, zeros too; past the caches where `past` says that out does not fit
  * into them, and its rows are contiguous. */
 LAC_KERNEL(slice_rows, void,
            (const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0, int64_t i1,
             int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past))
 /* Its adjoint, for entries [e0, e1) of S: grad[e] := sum over p in [first[r], first[r + 1]), ascending,
- * LANE_RUN of them straight up, of g[place[p], idx[e]], r being the row of e; 0 where the range is empty.
+ * LANE_RUN of them straight up, of g[slice[p], idx[e]], r being the row of e; 0 where the range is empty.
  * first is [s->rows + 1]. */
 LAC_KERNEL(slice_grad, void,
-           (const lac_rows_t *s, const int64_t *first, const int64_t *place, int64_t e0, int64_t e1,
+           (const lac_rows_t *s, const int64_t *first, const int64_t *slice, int64_t e0, int64_t e1,
             const float *g, int64_t rs, int64_t cs, float *grad))
 /* Sum over e < nnz of g[idx[e] * cs], in eight double lanes that are added in one fixed order. */
 LAC_KERNEL(slice_sum, double, (const int32_t *idx, int64_t nnz, const float *g, int64_t cs))
 
 #ifdef LAC_KERNEL_BODIES
 
-/* slice_rows: out[i, j] := S[picks[i], j], dense, in one pass.
+/* slice_rows: out[i, j] := S[indices[i], j], dense, in one pass.
  *
  * Layout    S in CSR, columns ascending within a row: a row is written from left to right, a tile of
  *           SLICE_TILE floats at a time, which is cleared and filled while it is in the L1 cache. Any strides
@@ -34,7 +34,7 @@ LAC_KERNEL(slice_sum, double, (const int32_t *idx, int64_t nnz, const float *g, 
 
 enum { SLICE_TILE = 4096, SLICE_LINES = 64 };
 
-/* The entries of one picked row that are still to be written. */
+/* The entries of one selected row that are still to be written. */
 typedef struct slice_cursor {
     int64_t at, end;
 } slice_cursor_t;
@@ -129,26 +129,27 @@ static void slice_rows(const lac_rows_t *s, float weight, const lac_row_indices_
     }
 }
 
-/* slice_grad: the adjoint of slice_rows, grad[e] := sum of g[place, idx[e]] over the places of e's row.
+/* slice_grad: the adjoint of slice_rows, grad[e] := sum of g[slice, idx[e]] over the slices of e's row.
  *
- * Layout    S in CSR; the slices that picked row r are place[first[r]] .. place[first[r + 1] - 1],
+ * Layout    S in CSR; the slices of row r are slice[first[r]] .. slice[first[r + 1] - 1],
  *           ascending. A block of SLICE_BLOCK entries stays in the L1 cache while its slices pass, each of
  *           which reads one stretch of a row of g from left to right.
  * Bytes     8 per entry, and the cache lines of g that hold an entry: once per slice. One add per entry and
  *           slice but the first.
  * Order     ascending slices in f32, LANE_RUN of them straight up; no dependence on the ranges. slice_sum
  *           adds in SUM_LANES double lanes, entry e in lane e % SUM_LANES, so that a sum of millions keeps
- * its digits. Limit     memory, by cache lines. Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz), one
- * thread on a loaded machine, 2026-11-21: for a slice of 5000 rows x 1000 entries of 10000 columns 1.6 to 2
- * times a copy of as many bytes. */
+ *           its digits.
+ * Limit     memory, by cache lines.
+ * Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz), one thread on a loaded machine, 2026-11-21: for a
+ *           slice of 5000 rows x 1000 entries of 10000 columns 1.6 to 2 times a copy of as many bytes. */
 
 enum { SLICE_BLOCK = 1024, SLICE_AHEAD = 256, SUM_LANES = 8 };
 
 /* One block of one row; `count` slices, at least one. */
-static void slice_grad_block(const int32_t *idx, int64_t nnz, const int64_t *place, int64_t count,
+static void slice_grad_block(const int32_t *idx, int64_t nnz, const int64_t *slice, int64_t count,
                              const float *g, int64_t rs, int64_t cs, float *grad)
 {
-    const float *line = g + place[0] * rs;
+    const float *line = g + slice[0] * rs;
     int64_t e = 0;
     for (; e + SLICE_AHEAD < nnz; e++) {
         __builtin_prefetch(line + idx[e + SLICE_AHEAD] * cs);
@@ -156,17 +157,17 @@ static void slice_grad_block(const int32_t *idx, int64_t nnz, const int64_t *pla
     }
     for (; e < nnz; e++) grad[e] = line[idx[e] * cs];
     for (int64_t p = 1; p < min_i64(count, LANE_RUN); p++) {
-        line = g + place[p] * rs;
+        line = g + slice[p] * rs;
         for (e = 0; e < nnz; e++) grad[e] += line[idx[e] * cs];
     }
     for (int64_t p = LANE_RUN; p < count; p += LANE_RUN) {
         float sum[SLICE_BLOCK];
-        slice_grad_block(idx, nnz, place + p, min_i64(count - p, LANE_RUN), g, rs, cs, sum);
+        slice_grad_block(idx, nnz, slice + p, min_i64(count - p, LANE_RUN), g, rs, cs, sum);
         for (e = 0; e < nnz; e++) grad[e] += sum[e];
     }
 }
 
-static void slice_grad(const lac_rows_t *s, const int64_t *first, const int64_t *place, int64_t e0,
+static void slice_grad(const lac_rows_t *s, const int64_t *first, const int64_t *slice, int64_t e0,
                        int64_t e1, const float *g, int64_t rs, int64_t cs, float *grad)
 {
     if (e0 >= e1) return;
@@ -178,7 +179,7 @@ static void slice_grad(const lac_rows_t *s, const int64_t *first, const int64_t 
             e = end;
         }
         for (; e < end; e += SLICE_BLOCK)
-            slice_grad_block(s->idx + e, min_i64(end - e, SLICE_BLOCK), place + first[row], count, g, rs, cs,
+            slice_grad_block(s->idx + e, min_i64(end - e, SLICE_BLOCK), slice + first[row], count, g, rs, cs,
                              grad + e);
         e = end;
     }
