@@ -20,13 +20,13 @@ static inline double lac_now_us(void)
  */
 
 typedef struct lac_cpu_use {
-    uint64_t ran_ns, waited_ns; /* by all threads that live now; 0 where the system does not tell */
+    uint64_t ran_ns, waited_ns; /* by all threads that live now; 0 where the system does not say */
 } lac_cpu_use_t;
 
 lac_cpu_use_t lac_cpu_use(void);
 
 /* Of the time since then that threads were ready to run, the fraction for which they waited; 0 where the
- * system does not tell. Threads that began or ended since then make it less exact. */
+ * system does not say. Threads that began or ended since then make it less exact. */
 double lac_cpu_waited(const lac_cpu_use_t *since);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Reads the environment, and refuses to in a program that runs with another's rights; places and opening of
- * files of settings; one C locale for the process. */
+ * Reads the environment, and refuses to in a program that runs with another's rights; paths and opening of
+ * settings files; one C locale for the process. */
 #include "environment.h"
 
 #include <stddef.h>
@@ -17,7 +17,7 @@ const char *lac_env(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* Places of settings, and opening what may be anything. */
+/* Paths of settings files, and opening a file that may be of any kind. */
 
 static const char *absolute(const char *folder)
 {

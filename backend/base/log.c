@@ -57,7 +57,7 @@ static void write_line(const char *line, size_t length)
     while (length) {
         ssize_t written = write(sink, line, length);
         if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return; /* nobody is left to tell */
+        if (written <= 0) return; /* no reader is left */
         line += written;
         length -= (size_t)written;
     }

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 /* From there on memory is asked for in large pages: a fresh format of 80 MB costs 8 instead of 60 ms to
- * clear, and what is written to in many places is found faster. */
+ * clear, and scattered writes find their pages faster. */
 #define LARGE      ((size_t)8 << 20)
 #define LARGE_PAGE ((size_t)2 << 20)
 

@@ -44,7 +44,7 @@ static _Atomic uint64_t ticket;
 static atomic_int done; /* parts of this round that workers have finished */
 static _Atomic lac_task_fn round_task;
 static void *_Atomic round_arg;
-static _Atomic uint64_t round_mode; /* the caller's rounding: a result must not tell who computed it */
+static _Atomic uint64_t round_mode; /* the caller's rounding: a result must not depend on who computed it */
 static uint64_t first_round[MAX_WORKERS + 1]; /* the round before a worker's first */
 
 static inline void relax(void)

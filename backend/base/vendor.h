@@ -27,7 +27,7 @@ typedef struct lac_blas {
     lac_sgemm_fn sgemm; /* NULL: no BLAS was found */
     lac_sgemv_fn sgemv;
     char name[256];    /* the file that was opened, or "" */
-    char version[128]; /* as the library tells it, or "" */
+    char version[128]; /* as the library reports it, or "" */
     char missing[256]; /* why there is none, or "" */
 } lac_blas_t;
 
