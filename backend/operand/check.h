@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Conformance of operands: what must hold before a call may look at them. */
+ * Conformance of operands: what must hold before a call may read them. */
 #ifndef LACUNA_OPERAND_CHECK_H
 #define LACUNA_OPERAND_CHECK_H
 
@@ -21,7 +21,7 @@ lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac
 /* True where x and c share an element, or cannot be shown apart. An array is a matrix of one row. */
 bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c);
 
-/* An array of `count` elements of `width` bytes as such a matrix: to be looked at, never written through. */
+/* An array of `count` elements of `width` bytes as such a matrix: to be read, never written through. */
 lac_obj_t lac_view_array(const void *memory, int64_t count, size_t width);
 
 /* An m x n matrix of f32 as a view: to be looked at, never written through. */

@@ -15,7 +15,7 @@ typedef enum lac_origin {
     LAC_ORIGIN_NONE = 0,
     LAC_ORIGIN_SCANNED,  /* from the operand's buffer                                              */
     LAC_ORIGIN_ATTACHED, /* the caller's                                                           */
-    LAC_ORIGIN_DERIVED   /* from an attached format: as true as that one, and gone when one is attached */
+    LAC_ORIGIN_DERIVED   /* from an attached format: as true as that one, dropped when one is attached */
 } lac_origin_t;
 
 /* The formats a metadata object can hold, as an index into lac_meta.format[] and a bit (1 << format) in a

@@ -84,7 +84,7 @@ typedef struct lac_run_terms {
 
 /* The planner's account of a call. No route reads it: what a route may depend on stands above. */
 typedef struct lac_call_account {
-    uint64_t site_bits; /* LAC_SITE_...: what else tells its site from others                              */
+    uint64_t site_bits; /* LAC_SITE_...: what else distinguishes its site                              */
     double extra_us; /* what a route that skips costs more here: work that the caller's dense call includes */
     double epilogue_us; /* of a pass over c that does the epilogue, behind a route that does not           */
 } lac_call_account_t;
@@ -97,8 +97,7 @@ typedef struct lac_problem {
     lac_operand_t a, b;              /* a is m x k, b is k x n */
     float *c;
     lac_inc_t crs, ccs;
-    lac_epilogue_args_t
-        epilogue; /* what follows; the caller's to do where the route does not (lac_route_fuses_epilogue) */
+    lac_epilogue_args_t epilogue; /* the caller's to do where the route does not (lac_route_fuses_epilogue) */
     lac_call_settings_t settings;
     lac_run_terms_t terms;
     lac_call_account_t account;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements that are remembered; how far each is looked for; calls between two looks of a device. */
+/* Elements that are remembered; how far each is searched for; calls between two checks on a device. */
 enum { WATCHED = 16, STEPS = 256, WATCH_EVERY = 64 };
 
 struct lac_registered {
@@ -31,7 +31,7 @@ static lac_registered_t **entries; /* by address; no two meet */
 static int room;
 _Atomic int lac_registry_size;
 
-/* Zeros are many and alike: each place moves on to the next that is none, as far as it is near. */
+/* Zeros are many and alike: each sample moves on to the next nonzero, if one is near. */
 static void remember(lac_registered_t *entry)
 {
     const lac_obj_t *x = &entry->obj;
