@@ -150,10 +150,10 @@ lac_status_t lac_collect_rows(lac_exec_t *exec, const lac_stored_t *x, int threa
 
 /* The active columns of a dense buffer with the values of every row, found in one reading.
  *
- *  A few columns at a time are turned into events, which are in order of columns, and laid behind what the
+ *  A few columns at a time are scanned into events, in order of columns, and appended to what the
  *  thread found before; where all threads' columns go is known at the end. */
 
-#define BLOCK_ELEMENTS ((int64_t)1 << 15) /* of the buffer, turned into events at once */
+#define BLOCK_ELEMENTS ((int64_t)1 << 15) /* of the buffer, scanned into events at once */
 #define FIRST_COLUMNS  1024               /* room to begin with                        */
 
 typedef struct found {
@@ -185,8 +185,8 @@ static lac_events_t events_of(const activity_t *g, int part)
     return ev;
 }
 
-/* Columns to have room for, when `columns` more are found behind the first `looked` of `all`: twice as many
- * as before, or, once some have been looked at, what the rest will hold if it is like them. */
+/* Columns to have room for, when `columns` more are found behind the first `probed` of `all`: twice as many
+ * as before, or, once some have been scanned, what the rest will hold if it is like them. */
 static int64_t room_for(const found_t *f, int64_t columns, int64_t probed, int64_t all)
 {
     int64_t least = f->count + columns, twice = 2 * f->room > FIRST_COLUMNS ? 2 * f->room : FIRST_COLUMNS;

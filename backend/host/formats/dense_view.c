@@ -125,7 +125,7 @@ typedef struct spread {
     lac_pieces_t pieces;
 } spread_t;
 
-/* A line of a bitmask is a line of CSR once its places are listed. */
+/* A line of a bitmask is a line of CSR once the indices of its bits are listed. */
 static void spread_part(void *arg, int part, int parts)
 {
     spread_t *s = arg;

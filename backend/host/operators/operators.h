@@ -33,7 +33,8 @@ lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, la
 lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                 void *idx, float *val);
 
-/* The list of rows, and the first place of one outside [0, m): VALUE, with a message. */
+/* The list of rows; and its check: VALUE, with a message that names the first index of a row outside [0, m).
+ */
 lac_row_indices_t lac_slice_row_indices(const lac_slicing_t *s);
 lac_status_t lac_slice_check_rows(const lac_slicing_t *s);
 

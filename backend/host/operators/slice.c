@@ -264,7 +264,7 @@ lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_in
     return LAC_OK;
 }
 
-/* The adjoint of a row slice: the list of rows is turned into the slices of each row, and every entry
+/* The adjoint of a row slice: the list of rows is inverted into the slices of each row, and every entry
  *  gathers.
  *
  *  A scatter over the slices would have to add into entries that several slices share; the gather writes each
@@ -277,7 +277,7 @@ typedef struct gather {
     const lac_host_kernels_t *kernels;
     lac_rows_t a;
     lac_row_indices_t indices;
-    int64_t *first, *place; /* the slices of row r: place[first[r]] .. place[first[r + 1] - 1] */
+    int64_t *first, *slice; /* the slices of row r: slice[first[r]] .. slice[first[r + 1] - 1] */
     const float *g;
     lac_inc_t rs, cs;
     float *grad;
@@ -285,13 +285,13 @@ typedef struct gather {
     lac_pieces_t pieces;
 } gather_t;
 
-/* A counting sort, stable: the places of one row ascend. */
+/* A counting sort, stable: the slices of one row ascend. */
 static lac_status_t group_by_row(lac_exec_t *exec, gather_t *g)
 {
     int64_t m = g->a.rows, count = g->indices.count;
     g->first = lac_work(exec, LAC_WORK_ROWS, (size_t)(m + 2) * sizeof *g->first);
-    g->place = lac_work(exec, LAC_WORK_EVENTS, (size_t)count * sizeof *g->place + 1);
-    if (!g->first || !g->place) return LAC_ERR_MEMORY;
+    g->slice = lac_work(exec, LAC_WORK_EVENTS, (size_t)count * sizeof *g->slice + 1);
+    if (!g->first || !g->slice) return LAC_ERR_MEMORY;
     int64_t *walk = g->first + 1; /* walk[r] counts, then walks from the row's begin to its end */
     memset(g->first, 0, (size_t)(m + 2) * sizeof *g->first);
     for (int64_t i = 0; i < count; i++) {
@@ -301,7 +301,7 @@ static lac_status_t group_by_row(lac_exec_t *exec, gather_t *g)
     for (int64_t r = 0; r < m; r++) walk[r + 1] += walk[r];
     for (int64_t i = 0; i < count; i++) {
         int64_t row = lac_row_index(&g->indices, i);
-        if (row >= 0 && row < m) g->place[walk[row]++] = i;
+        if (row >= 0 && row < m) g->slice[walk[row]++] = i;
     }
     return LAC_OK;
 }
@@ -312,7 +312,7 @@ static void entries_part(void *arg, int part, int parts)
     int64_t e0, e1;
     (void)part, (void)parts;
     while (lac_pieces_take(&g->pieces, &e0, &e1))
-        g->kernels->slice_grad(&g->a, g->first, g->place, e0, e1, g->g, g->rs, g->cs, g->grad);
+        g->kernels->slice_grad(&g->a, g->first, g->slice, e0, e1, g->g, g->rs, g->cs, g->grad);
 }
 
 static void sums_part(void *arg, int part, int parts)
