@@ -40,19 +40,19 @@ static double event_us(const lac_exec_t *exec, const lac_problem_t *p, const lac
 }
 
 /* One operand as cuBLAS takes it: by columns, or transposed; ld 0 where it does not. */
-typedef struct place {
+typedef struct blas_operand {
     const float *buf;
     int trans, ld;
-} place_t;
+} blas_operand_t;
 
-static place_t slot_of(const void *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
+static blas_operand_t by_blas(const void *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
 {
     int64_t by_columns = cols == 1 ? rows : cs, by_rows = rows == 1 ? cols : rs;
     if ((rs == 1 || rows == 1) && by_columns >= rows && by_columns <= INT32_MAX)
-        return (place_t){buf, LAC_CUBLAS_N, (int)by_columns};
+        return (blas_operand_t){buf, LAC_CUBLAS_N, (int)by_columns};
     if ((cs == 1 || cols == 1) && by_rows >= cols && by_rows <= INT32_MAX)
-        return (place_t){buf, LAC_CUBLAS_T, (int)by_rows};
-    return (place_t){buf, 0, 0};
+        return (blas_operand_t){buf, LAC_CUBLAS_T, (int)by_rows};
+    return (blas_operand_t){buf, 0, 0};
 }
 
 static bool plain(const lac_operand_t *x)
@@ -62,7 +62,7 @@ static bool plain(const lac_operand_t *x)
 
 /* C by columns as cuBLAS writes it: the product, or the transposed product. */
 typedef struct dense {
-    place_t a, b, c;
+    blas_operand_t a, b, c;
     lac_dim_t m, n;
     lac_inc_t a_step, b_step;
 } dense_t;
@@ -70,17 +70,17 @@ typedef struct dense {
 static bool as_dense(const lac_problem_t *p, const lac_batch_t *batch, dense_t *d)
 {
     const lac_operand_t *a = &p->a, *b = &p->b;
-    place_t c = slot_of(p->c, p->crs, p->ccs, p->m, p->n);
-    *d = (dense_t){slot_of(a->buf, a->rs, a->cs, p->m, p->k),
-                   slot_of(b->buf, b->rs, b->cs, p->k, p->n),
+    blas_operand_t c = by_blas(p->c, p->crs, p->ccs, p->m, p->n);
+    *d = (dense_t){by_blas(a->buf, a->rs, a->cs, p->m, p->k),
+                   by_blas(b->buf, b->rs, b->cs, p->k, p->n),
                    c,
                    p->m,
                    p->n,
                    batch->a_step,
                    batch->b_step};
     if (c.ld && c.trans == LAC_CUBLAS_T)
-        *d = (dense_t){slot_of(b->buf, b->cs, b->rs, p->n, p->k),
-                       slot_of(a->buf, a->cs, a->rs, p->k, p->m),
+        *d = (dense_t){by_blas(b->buf, b->cs, b->rs, p->n, p->k),
+                       by_blas(a->buf, a->cs, a->rs, p->k, p->m),
                        c,
                        p->n,
                        p->m,

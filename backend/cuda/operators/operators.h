@@ -15,7 +15,7 @@ lac_status_t lac_cuda_batched(lac_exec_t *exec, const lac_problem_t *p, const la
 lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,
                                      const lac_format_data_t *pattern, float *values);
 
-/* Row slices on a device: the backend's hooks, and what kernels told since somebody asked. */
+/* Row slices on a device: the backend's hooks, and what kernels reported since the last call of the check. */
 
 extern const lac_slicer_t lac_cuda_slicer;
 

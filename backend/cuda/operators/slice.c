@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Row slices on a device.
-
- To look at the list of rows before the call returns, the host would have to wait for the device, each time.
- So the kernels look: a row that there is not has no entries, and the first place that holds one goes to a
- word of pinned memory, which the next call and everything that waits anyway look at. */
+ *
+ * To check the list of rows before the call returns, the host would have to wait for the device, each time.
+ * So the kernels check it: a row outside the matrix has no entries, and the index of the first one goes to a
+ * word of pinned memory, which the next call and everything that waits anyway read. */
 #include "operators.h"
 #include "cuda/formats/formats.h"
 #include "cuda_kernels.h"

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * cuSPARSE's SpMM with its descriptors and its look at the matrix kept.
+ * cuSPARSE's SpMM with its descriptors and its preprocessing of the matrix kept.
  *
  * Only algorithm CSR_ALG3 with B and C by rows, the fastest and the least fickle for CSR. 4096^3 at 1 / 5 /
- * 10 %: 263 / 915 / 2068 us, ALG2 340 / 1503 / 2939; with C by columns 802 / 2141 / 6397; without the look
- * 331 / 1013 / 2341. There its bits were the same in 10 of 10 runs, where those of ALG1 and ALG2 never were;
- * but with few rows of some hundred nonzeros and more they differed too (8 x 1515 x 1175 at 30 %, 2 x 2279 x
- * 641 at 70 %), which speaks for atomics where a row is divided (H200, CUDA 13.0, cuSPARSE 12.6; 2026-11-21).
+ * 10 %: 263 / 915 / 2068 us, ALG2 340 / 1503 / 2939; with C by columns 802 / 2141 / 6397; without
+ * preprocessing 331 / 1013 / 2341. There its bits were the same in 10 of 10 runs, where those of ALG1 and
+ * ALG2 never were; but with few rows of some hundred nonzeros and more they differed too (8 x 1515 x 1175 at
+ * 30 %, 2 x 2279 x 641 at 70 %), which speaks for atomics where a row is divided (H200, CUDA 13.0,
+ * cuSPARSE 12.6; 2026-11-21).
  */
 #include "spmm.h"
 #include "cuda/runtime/capture.h"
@@ -66,7 +67,7 @@ typedef struct product {
     void *a, *b, *c;                /* descriptors                                          */
     void *ptr, *idx, *val, *buffer; /* arrays of its own; idx and val only where needed     */
     size_t bytes;                   /* of them                                              */
-    uint64_t used;                  /* by the exec's clock; 0: an empty place               */
+    uint64_t used;                  /* by the exec's clock; 0: an empty slot                */
     bool captured;                  /* a recording may use it: it stays                     */
 } product_t;
 
@@ -170,7 +171,7 @@ static product_t *kept(lac_exec_t *exec, const lac_cuda_spmm_key_t *key)
     return NULL;
 }
 
-/* An empty place, or that of the least recently used product that no recording uses; NULL: there is none. */
+/* An empty slot, or that of the least recently used product that no recording uses; NULL: there is none. */
 static product_t *slot_for(lac_exec_t *exec)
 {
     product_t *oldest = NULL;
@@ -224,12 +225,12 @@ static lac_status_t run(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const 
     product_t *x = key->serial ? kept(exec, key) : NULL;
     if (!x && fixed) return (*declined = true), LAC_OK;
     if (!key->serial) return multiply_once(exec, key, a, alpha, b, beta, c);
-    product_t *place = x ? x : slot_for(exec);
-    if (!place) return (*declined = true), LAC_OK;
-    if (!x && (status = make(exec, place, key, a, b, c))) return status;
-    place->used = ++exec->sparse->clock;
-    place->captured |= fixed;
-    return exec->preparing ? LAC_OK : multiply(exec, place, alpha, b, beta, c);
+    product_t *slot = x ? x : slot_for(exec);
+    if (!slot) return (*declined = true), LAC_OK;
+    if (!x && (status = make(exec, slot, key, a, b, c))) return status;
+    slot->used = ++exec->sparse->clock;
+    slot->captured |= fixed;
+    return exec->preparing ? LAC_OK : multiply(exec, slot, alpha, b, beta, c);
 }
 
 lac_status_t lac_cuda_spmm(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const lac_cuda_csr_t *a,
@@ -265,7 +266,7 @@ void lac_cuda_spmm_close(lac_exec_t *exec)
     exec->sparse = NULL;
 }
 
-/* The kernels that take the entries of a row as they come: neither is told that they are in order. */
+/* The kernels that take the entries of a row as they come: neither relies on their order. */
 
 /* Where the pieces of the workspace lie; empty ones take nothing. */
 typedef struct layout {

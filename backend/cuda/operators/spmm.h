@@ -41,8 +41,8 @@ typedef struct lac_cuda_spmm_key {
 } lac_cuda_spmm_key_t;
 
 /* C := beta C + alpha A B with A[m, k] as CSR (nnz exact), B[k, n] and C[m, n] by rows, 16-byte aligned. The
- * first call of a key makes descriptors and lets cuSPARSE look at A, and may allocate; *declined is set, and
- * nothing done, where it cannot since the stream is captured, or recordings use every place. A product of
+ * first call of a key makes descriptors and lets cuSPARSE preprocess A, and may allocate; *declined is set,
+ * and nothing done, where it cannot since the stream is captured, or graphs use every slot. A product of
  * nobody's waits for the stream. preparing: all but the product. Errors: VENDOR, MEMORY, UNAVAILABLE. */
 lac_status_t lac_cuda_spmm(lac_exec_t *exec, const lac_cuda_spmm_key_t *key, const lac_cuda_csr_t *a,
                            float alpha, const float *b, float beta, float *c, bool *declined);

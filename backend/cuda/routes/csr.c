@@ -227,7 +227,7 @@ const lac_route_t lac_cuda_route_csr[] =
 #define TILE_ROWS    128.0 /* of S, and                                                  */
 #define TILE_COLUMNS 256.0 /* of W: a block's                                            */
 #define STREAM_NS    8.5   /* a k of a tile, which comes from the last-level cache       */
-#define WALK_NS      7.5   /* or which is gone past, and                                 */
+#define WALK_NS      7.5   /* or which is skipped, and                                   */
 #define EVENT_NS     3.75  /* each event of the tile with its columns                    */
 #define JOINED_US    8.0   /* to add up parts of k, and                                */
 #define PART_US      1.2   /* each of them                                             */

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* 1 x 1 with k = 1e9 took 3 ms, with k = 2^31 + 10 it did not end, nor in pieces of 2^30 that were told the
+/* 1 x 1 with k = 1e9 took 3 ms, with k = 2^31 + 10 it did not end, nor in pieces of 2^30 with the
  * whole leading dimension (cuBLAS 13.1, H200, 2026-11-21). */
 #define K_MAX ((lac_dim_t)1 << 29)
 

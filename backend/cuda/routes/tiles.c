@@ -88,7 +88,7 @@ static double active_fraction(const lac_sided_t *s, double rows)
 }
 
 /* Of that which a dense product takes: rows of W are brought for a whole tile of rows of S, and multiplied
- * with those quarters of it that have them active. */
+ * with those row groups of it that have them active. */
 static double busy_fraction(const lac_sided_t *s)
 {
     double multiplied = active_fraction(s, LAC_CUDA_TILES_ROWS),
@@ -164,7 +164,7 @@ static lac_status_t lay_out_w(lac_exec_t *exec, const lac_sided_t *s, const lac_
     return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, transposed_ld(s), 1, exec->stream), "tiles");
 }
 
-/* Has the product tell the output's bits, where they are asked for and there is room. */
+/* Has the product write the output's bits, where they are asked for and there is room. */
 static void lay_out_bits(lac_exec_t *exec, const lac_problem_t *p, lac_side_t side, lac_cuda_tiles_t *product)
 {
     if (!p->epilogue.bits) return;
@@ -219,7 +219,7 @@ const lac_route_t lac_cuda_route_tiles[] =
 
 /* Lists of active k and pieces of a frozen S: made once, in as much memory as they turn out to need. */
 
-#define LEFT 4 /* steps that hold what sets of quarters have beyond whole steps */
+#define LEFT 4 /* steps that hold what sets of row groups have beyond whole steps */
 
 static lac_format_t format_of(const lac_sided_t *s)
 {
@@ -242,7 +242,7 @@ size_t lac_cuda_tiles_kept_bytes(const lac_sided_t *s, double active)
     return (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, steps < most ? steps : most);
 }
 
-/* How many steps the quarter with most of them has: packed once as if it had all k, and counted. */
+/* How many steps the row group with most of them has: packed once as if it had all k, and counted. */
 static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_tiles_t *product,
                               int64_t *room)
 {

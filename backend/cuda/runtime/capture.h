@@ -27,8 +27,7 @@ void lac_cuda_alone_end(void);
 enum cudaStreamCaptureMode lac_cuda_capture_relaxed_begin(void);
 void lac_cuda_capture_relaxed_end(enum cudaStreamCaptureMode mode);
 
-/* A choice in somebody's recording: two ways, and a look at the data that chooses each time it is replayed.
- */
+/* A branch in the caller's graph: two ways, and a probe of the data that chooses at each launch. */
 
 lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch);
 

@@ -17,7 +17,7 @@
 lac_status_t lac_cuda_check_error(cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) return LAC_OK;
-    cudaGetLastError(); /* it has been told */
+    cudaGetLastError(); /* cleared: this call reports it */
     return lac_fail(error == cudaErrorMemoryAllocation ? LAC_ERR_MEMORY : LAC_ERR_VENDOR, "%s: %s", what,
                     cudaGetErrorString(error));
 }
@@ -55,7 +55,7 @@ static const char *slot_of(const struct cudaPointerAttributes *found)
 }
 
 /* Asking the driver takes about a microsecond, so the answers are kept. */
-/* Large allocations begin at multiples of 2 MB, small ones at a few places of such a block: all bits count.
+/* Large allocations begin at multiples of 2 MB, small ones at a few offsets of such a block: all bits count.
  */
 static const void **slot_of_seen(lac_exec_t *exec, const void *buf)
 {

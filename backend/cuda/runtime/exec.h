@@ -12,7 +12,7 @@
 #include <cuda_runtime_api.h>
 
 #define LAC_CUDA_RETIRED 64  /* workspaces that a recording may still use     */
-#define LAC_CUDA_SEEN    256 /* buffers whose place is known                  */
+#define LAC_CUDA_SEEN    256 /* buffers whose device is known                 */
 #define LAC_CUDA_SAMPLES 64  /* samples that a device may owe at the same time */
 #define LAC_CUDA_SPANS   16  /* runs whose time it may owe                     */
 
@@ -96,7 +96,7 @@ lac_status_t lac_cuda_may_allocate(const lac_exec_t *exec, const char *what);
 lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory);
 
 /* Room for the bits of an output, m rows of whole words, that stays the run's until the next one's; NULL
- * where there is none, which is nobody's error: they are looked for in the output then. */
+ * where there is none, which is no error: they are then read from the output. */
 uint64_t *lac_cuda_output_bits(lac_exec_t *exec, lac_dim_t m, lac_dim_t n);
 
 /* `bytes` rounded up so that the next piece of a workspace is aligned too. */

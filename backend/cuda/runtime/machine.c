@@ -63,7 +63,7 @@ void lac_cuda_machine_scale(lac_machine_t *machine, const lac_cuda_shape_t *shap
 /* One problem for each constant; what they have in common is settled in turns. */
 
 #define REACH  16.0 /* what an estimate is wrong by at most                 */
-#define PASSES 4    /* each problem takes a little of what others tell more of */
+#define PASSES 4    /* each problem also contains a little of the constants of others */
 #define HALVES 40
 
 typedef struct step {

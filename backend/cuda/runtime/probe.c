@@ -32,7 +32,7 @@ static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, in
     return true;
 }
 
-/* Who asked may never come back for the answer: where all places are taken, one that was answered is free. */
+/* A caller may never collect its answer: where all slots are taken, one that was answered is free. */
 static lac_cuda_sample_t *find(lac_exec_t *exec, const void *tag)
 {
     lac_cuda_sample_t *empty = NULL, *left = NULL;
@@ -47,7 +47,7 @@ static lac_cuda_sample_t *find(lac_exec_t *exec, const void *tag)
     return empty ? empty : left;
 }
 
-/* Readies a place for an answer about so many elements. */
+/* Readies a slot for an answer about so many elements. */
 static bool prepare(lac_exec_t *exec, lac_cuda_sample_t *sample, lac_dim_t rows, lac_dim_t cols)
 {
     double elements = (double)rows * (double)cols;
