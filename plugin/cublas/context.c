@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Lacuna's contexts for streams and for captures: short lists; finding a place in that of the streams takes
+ * Lacuna's contexts for streams and for captures: short lists; finding one in that of the streams takes
  * no lock. */
 #include "context.h"
 #include "resolve.h"
@@ -51,13 +51,21 @@ static bool captured(void *stream)
     return stream && (!is_capturing || is_capturing(stream, &status) || status);
 }
 
-const char *math_name(int math)
+/* The value of option "math" for a math mode of cuBLAS. */
+static const char *math_name(int math)
 {
     if (math == CUBLAS_MATH_TF32) return "tf32";
     return math == CUBLAS_MATH_PEDANTIC ? "pedantic" : "fp32";
 }
 
-bool capture_of(void *stream, capture_t *capture)
+/* A capture that is under way. */
+typedef struct capture {
+    void *device;
+    unsigned long long id;
+} capture_t;
+
+/* False where the stream is not being captured. */
+static bool capture_of(void *stream, capture_t *capture)
 {
     int status = 0;
     enum { CAPTURE_ACTIVE = 1 };
@@ -65,7 +73,10 @@ bool capture_of(void *stream, capture_t *capture)
            status == CAPTURE_ACTIVE && !current_context(&capture->device);
 }
 
-bool stream_contexts_estimate(void *device, int math, const lac_gemm_args_t *g, lac_estimate_t *estimate)
+/* What any context of the device has seen of a product like this one; false: nothing that speaks for a sparse
+ * route. */
+static bool stream_contexts_estimate(void *device, int math, const lac_gemm_args_t *g,
+                                     lac_estimate_t *estimate)
 {
     int count = atomic_load_explicit(&context_count, memory_order_acquire);
     bool found = false;
@@ -80,7 +91,7 @@ bool stream_contexts_estimate(void *device, int math, const lac_gemm_args_t *g, 
     return found;
 }
 
-/* A place whose context could not be made is kept too: it will not be tried again. */
+/* A slot whose context could not be made is kept too: it will not be tried again. */
 static stream_context_t *make(void *device, void *stream, int math)
 {
     pthread_mutex_lock(&making);
@@ -126,12 +137,13 @@ static stream_context_t *find_or_make(void *stream, int math, lac_pass_t *why)
     return sc && sc->ctx ? sc : NULL;
 }
 
-int capture_relaxed_begin(void)
+/* From here to capture_relaxed_end, what this thread does is allowed although others capture. */
+static int capture_relaxed_begin(void)
 {
     return set_mode(CAPTURE_RELAXED);
 }
 
-void capture_relaxed_end(int mode)
+static void capture_relaxed_end(int mode)
 {
     set_mode(mode);
 }

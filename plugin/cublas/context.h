@@ -21,32 +21,12 @@ typedef struct sc {
     int capture_mode;     /* of the thread that is in here, to be put back */
 } stream_context_t;
 
-/* The place of a call on `stream` in the device context that is current, locked. NULL, and why, where the
+/* The context of a call on `stream` in the device context that is current, locked. NULL, and why, where the
  * call is to be forwarded: the stream is captured (a recording may be replayed beside eager work, with which
  * it must not share a workspace); it is the per-thread default stream, which is one handle for many; there
  * are too many; or no context could be made. Leave it with stream_context_leave. */
 stream_context_t *stream_context_enter(void *stream, int math, lac_pass_t *why);
 void stream_context_leave(stream_context_t *sc);
-
-/* A capture that is under way. */
-typedef struct capture {
-    void *device;
-    unsigned long long id;
-} capture_t;
-
-/* False where the stream is not being captured. */
-bool capture_of(void *stream, capture_t *capture);
-
-/* What any context of the device has seen of a product like this one; false: nothing that speaks for a sparse
- * route. */
-bool stream_contexts_estimate(void *device, int math, const lac_gemm_args_t *g, lac_estimate_t *estimate);
-
-/* Between these, what this thread does is no business of recordings that forbid it. */
-int capture_relaxed_begin(void);
-void capture_relaxed_end(int mode);
-
-/* The value of option "math" for a math mode of cuBLAS. */
-const char *math_name(int math);
 
 /* Keeps the lock while cuBLAS serves a call that the context has declined and is timing, and leaves then. */
 void stream_context_pause(stream_context_t *sc);

@@ -63,7 +63,7 @@ static inline int forward_error(const call_t *call)
     return call->capture_lost ? CUBLAS_EXECUTION_FAILED : CUBLAS_NOT_INITIALIZED;
 }
 
-/* The place of the call, entered; NULL, and why, where it has none. */
+/* The context of the call's stream, entered; NULL, and why, where it has none. */
 static inline stream_context_t *call_enter(void *stream, int math, lac_pass_t *why)
 {
     stream_context_t *sc = stream_context_enter(stream, math, why);
@@ -71,11 +71,11 @@ static inline stream_context_t *call_enter(void *stream, int math, lac_pass_t *w
     return sc;
 }
 
-/* A product that has no place; true where that is because it is being captured, and both ways of it now are
- * in the recording. */
+/* A product that has no context; true where that is because it is being captured, and both paths of it now
+ * are in the recording. */
 bool call_capture(call_t *call, void *stream, int math, const lac_gemm_args_t *g, lac_pass_t why);
 
-/* Leaves the place, unless the call goes to cuBLAS and is being timed. Returns `done` as true or false. */
+/* Leaves the context, unless the call goes to cuBLAS and is being timed. Returns `done` as true or false. */
 static inline bool call_leave(call_t *call, stream_context_t *sc, int done)
 {
     calls_in_progress--;
@@ -101,7 +101,7 @@ bool lacuna_spmm(call_t *call, const spmm_call_t *spmm);
 
 /* Calls that are known to be declined, counted down by each thread for itself.
  *
- * A place found dense stays so until its next look, many calls later. Till then a call needs neither the
+ * A site found dense stays so until its next probe, many calls later. Till then a call needs neither the
  * handle's state nor a context, and forwarding it is right whatever has changed since. */
 
 enum {
@@ -160,7 +160,7 @@ typedef struct dense_cache_lt {
     int64_t m, n;
 } dense_lt_key_t;
 
-/* Upper bits of a hash, and the place in dense_cache. Room that every thread of a program has from the
+/* Upper bits of a hash, and the slot in dense_cache. Room that every thread of a program has from the
  * start is scarce, and a mistake only forwards some calls. */
 extern _Thread_local uint64_t dense_cache_lt[DENSE_CACHE_SIZE] __attribute__((tls_model("initial-exec")));
 

@@ -205,18 +205,19 @@ def unused_by_the_command(tree):
 
 
 def functions_of_one_file(tree):
-    """Functions of tools/ and of the tests' program that only their own file calls: they are static."""
+    """Functions of tools/, plugin/ and of the tests' program that only their own file calls: they are static."""
     code = {path: tree.code(path) for path in tree.c_sources()}
     uses = collections.Counter()
     for path, text in code.items():
         counted = collections.Counter(re.findall(r"\w+", text))
-        uses.update(word for word, count in counted.items() if path.suffix != ".h" or count > 1)
+        declared = collections.Counter(name for _, name in FUNCTION.findall(text)) if path.suffix == ".h" else {}
+        uses.update(word for word, count in counted.items() if count > declared.get(word, 0))
     found = []
     for path, text in code.items():
-        if path.suffix == ".c" and path.as_posix().startswith(("tools/", "tests/apitest/")):
+        if path.suffix == ".c" and path.as_posix().startswith(("tools/", "plugin/", "tests/apitest/")):
             names = {name for inline, name in FUNCTION.findall(text) if not inline} - {"main"}
             found += [f"{path}: only this file calls {name}: make it static" for name in sorted(names) if uses[name] == 1
-                      and not re.search(rf"(?m)^static\b[^;(]*\b{name}\(", text)]
+                      and not re.search(rf"(?m)^(?:static|typedef)\b[^;(]*\b{name}\(", text)]
     return found
 
 

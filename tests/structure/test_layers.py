@@ -29,7 +29,7 @@ GOOD = {
     "reference/ref_gemm.h": '#include "lacuna/types.h"\n',
     "backend/api/entry.h": '#include "select.h"\n',
     "backend/api/interpose.h": '#include "lacuna/types.h"\n',
-    "plugin/blas/resolve.c": '#include "lacuna/types.h"\n#include "api/interpose.h"\nvoid g(void) { dlopen("b", 1); }\n',
+    "plugin/blas/resolve.c": '#include "lacuna/types.h"\n#include "api/interpose.h"\nstatic void g(void) { dlopen("b", 1); }\n',
     "tools/lacuna/main.c": '#include "ref_gemm.h"\n#include "lacuna/types.h"\n#include "clock.h"\n'
                            "int main(void) { return read_clock(); }\n",
     "tools/lacuna/clock.c": '#include "clock.h"\nint read_clock(void) { return 0; }\n',
