@@ -33,6 +33,7 @@ typedef struct options {
     long round;     /* this one alone; negative: from the first on */
     double seconds; /* no further round begins after so many         */
     int threads;
+    bool no_forks;
     corruption_t corrupt;
 } options_t;
 
@@ -386,7 +387,7 @@ static round_t draw_round(const options_t *options, long number)
     round.left = (contents_t)draw_below(&draw, CONTENTS_COUNT);
     round.right = (contents_t)draw_below(&draw, CONTENTS_COUNT);
     round.wrong_constants = draw_once(&draw, 2);
-    round.forks = !draw_once(&draw, 3);
+    round.forks = !draw_once(&draw, 3) && !options->no_forks;
     snprintf(round.text, sizeof round.text, "round %ld: %s", number, scenario_name[round.scenario]);
     if (round.scenario == ONE_SITE)
         snprintf(round.text + strlen(round.text), sizeof round.text - strlen(round.text), " (A %s, B %s)",
@@ -485,13 +486,14 @@ static int run(const options_t *options, const char *program)
 
 /* The command line --------------------------------------------------------------------------------------- */
 
-enum { KEY_ROUND = 256, KEY_CORRUPT };
+enum { KEY_ROUND = 256, KEY_NO_FORKS, KEY_CORRUPT };
 
 static const struct argp_option table[] = {
     {"seed", 's', "S", 0, "what the rounds are drawn from (default 1)", 0},
     {"seconds", 't', "N", 0, "begin no round after N seconds (default 20; at least three rounds)", 0},
     {"threads", 'j', "N", 0, "threads that multiply in each round, 1 to 64 (default 16)", 0},
     {"round", KEY_ROUND, "R", 0, "run round R alone: it does what it did among the others", 0},
+    {"no-forks", KEY_NO_FORKS, NULL, 0, "no round forks: the allocators of the sanitizers cannot", 0},
     {"corrupt", KEY_CORRUPT, "HOW", 0,
      "spoil every result before it is compared ('element', 'outside': beside C; 'crash'): the run must fail",
      0},
@@ -531,6 +533,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (!number_of(arg, 0, 1000000000, &value))
             argp_error(state, "--round: expected a number, found '%s'", arg);
         options->round = value;
+        return 0;
+    case KEY_NO_FORKS:
+        options->no_forks = true;
         return 0;
     case KEY_CORRUPT:
         for (int i = 0; i < 3; i++)

@@ -19,11 +19,11 @@ class Options(unittest.TestCase):
     def test_help(self):
         code, out, _ = hostile("--help")
         self.assertEqual(code, 0)
-        for option in ("--seed", "--seconds", "--threads", "--round", "--corrupt"):
+        for option in ("--seed", "--seconds", "--threads", "--round", "--no-forks", "--corrupt"):
             self.assertIn(option, out)
 
     def test_usage(self):
-        for arguments in (("--seed", "x"), ("--threads", "0"), ("--round", "-1"), ("--corrupt", "all"), ("more",), ("--no",)):
+        for arguments in (("--seed", "x"), ("--threads", "0"), ("--round", "-1"), ("--corrupt", "all"), ("more",), ("--nothing",)):
             self.assertEqual(2, hostile(*arguments)[0], arguments)
 
     def test_one_round_passes(self):
@@ -38,6 +38,11 @@ class Options(unittest.TestCase):
             self.assertRegex(out, rf"(?m)^FAILED round 0: .*\n +.*{why}")
             self.assertIn("repeat: hostile --seed 7 --threads 2 --round 0", out)
             self.assertIn("1 round failed", out)
+
+    def test_no_forks(self):
+        code, out, _ = hostile("--no-forks", "--threads", "2", "--seconds", "0")
+        self.assertEqual(code, 0, out)
+        self.assertRegex(out, r"(?m)^3 rounds, [1-9]\d+ products, 0 forks: all right$")
 
     def test_a_round_is_repeated_alone(self):
         """One thread and no fork: the same failure each time, whatever ran before."""
