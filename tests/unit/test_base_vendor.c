@@ -81,6 +81,18 @@ static void test_named(void **state)
     expect(LACUNA_BLAS_LIBRARY, "blas: none\n", "is a Lacuna drop-in library\n", "not there\n");
 }
 
+/* For lacuna doctor: what the library opened itself is named, what the program had opened is not. */
+static void test_opened(void **state)
+{
+    (void)state;
+    const char *const own[] = {"LACUNA_BLAS=" FAKE_BLIS, "LACUNA_AUDIT=1", NULL}, *const programs[] = {
+                                                                                      "LACUNA_AUDIT=1", NULL};
+    unit_expect_text(unit_child("facts", own), "lacuna,1,opened," FAKE_BLIS "\n");
+    const char *text = unit_child("loaded", programs);
+    unit_expect_text(text, "blas: " FAKE_WIDE_BLAS "\n");
+    assert_null(strstr(text, "lacuna,1,opened"));
+}
+
 static void test_names_of_files(void **state)
 {
     (void)state;
@@ -93,7 +105,7 @@ static void test_names_of_files(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_named), cmocka_unit_test(test_loaded),
-                                       cmocka_unit_test(test_names_of_files)};
+                                       cmocka_unit_test(test_opened), cmocka_unit_test(test_names_of_files)};
     unit_begin();
     const char *scenario = unit_scenario(argc, argv);
     if (scenario) return strcmp(scenario, "loaded") ? child() : child_loaded();
