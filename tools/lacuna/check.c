@@ -76,7 +76,8 @@ static const char doc[] =
     "Tests GEMM on this machine: runs every route that applies to a problem and compares its result with a "
     "product in double, element by element; errors are in units of 2^-24 |A||B|. C's padding must stay "
     "untouched, a further run and a run with one thread (on a device: on another stream) must give the same "
-    "bits. A route that refuses is shown with its reason and is not counted as passed. "
+    "bits. A sparse route must report the density that it counted, and give up beyond a limit of it, C "
+    "untouched. A route that refuses is shown with its reason and is not counted as passed. "
     "Without a PROBLEM a few are built in." EXIT_CODES_TEXT;
 
 /* A random problem goes through its own text, so that what is checked is what the report lets one repeat. */
