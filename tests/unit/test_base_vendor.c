@@ -85,8 +85,8 @@ static void test_named(void **state)
 static void test_opened(void **state)
 {
     (void)state;
-    const char *const own[] = {"LACUNA_BLAS=" FAKE_BLIS, "LACUNA_AUDIT=1", NULL}, *const programs[] = {
-                                                                                      "LACUNA_AUDIT=1", NULL};
+    const char *const own[] = {"LACUNA_BLAS=" FAKE_BLIS, "LACUNA_AUDIT=1", NULL};
+    const char *const programs[] = {"LACUNA_BLAS=" FAKE_WIDE_BLAS, "LACUNA_AUDIT=1", NULL};
     unit_expect_text(unit_child("facts", own), "lacuna,1,opened," FAKE_BLIS "\n");
     const char *text = unit_child("loaded", programs);
     unit_expect_text(text, "blas: " FAKE_WIDE_BLAS "\n");
