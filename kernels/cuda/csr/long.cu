@@ -3,7 +3,7 @@
  * Product of a sparse S, made into steps, with a W by rows: both long. */
 #include "machine.cuh"
 #include "event/gather.cuh"
-#include "tensor_map.cuh"
+#include "common/tensor_map.cuh"
 
 namespace lacuna
 {

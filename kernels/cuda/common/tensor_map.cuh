@@ -3,8 +3,8 @@
  * Tiles of a matrix brought into shared memory by the copy engine: their description, and the copy.
  * Compute 9.0.
  */
-#ifndef LACUNA_CUDA_CSR_TENSOR_MAP_CUH
-#define LACUNA_CUDA_CSR_TENSOR_MAP_CUH
+#ifndef LACUNA_CUDA_COMMON_TENSOR_MAP_CUH
+#define LACUNA_CUDA_COMMON_TENSOR_MAP_CUH
 
 #include <cuda.h>
 
@@ -14,9 +14,11 @@ namespace lacuna
 {
 
 /* Describes a f32 matrix by rows, tiles of box_rows x box_cols of it (at most 256 each); what lies outside
- * the matrix is read as 0. w and ld are multiples of 16 bytes. The driver's function is asked for once. */
+ * the matrix is read as 0. w and ld are multiples of 16 bytes. swizzled: box_cols is 32, the box comes to an address
+ * that is a multiple of 1024, and piece p of 16 bytes of its row r lies where p ^ (r % 8) would. The driver's function
+ * is asked for once. */
 inline bool make_tensor_map(CUtensorMap *map, const float *w, int64_t rows, int64_t cols, int64_t ld,
-                            int box_rows, int box_cols)
+                            int box_rows, int box_cols, bool swizzled = false)
 {
     typedef decltype(&cuTensorMapEncodeTiled) Encode;
     static const Encode encode = [] {
@@ -31,7 +33,8 @@ inline bool make_tensor_map(CUtensorMap *map, const float *w, int64_t rows, int6
     const cuuint32_t box[] = {(cuuint32_t)box_cols, (cuuint32_t)box_rows}, step[] = {1, 1};
     return encode &&
            encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)w, extent, stride, box, step,
-                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                  CU_TENSOR_MAP_INTERLEAVE_NONE,
+                  swizzled ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 

@@ -1,0 +1,331 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The second launch of a streamed product: W streams through shared memory once, is split into bf16 on its way to the
+ * tensor cores, and meets all rows of S there. */
+#include "common/tensor_map.cuh"
+#include "event/gather.cuh"
+#include "stream.cuh"
+#include "tiles/wgmma.cuh"
+
+namespace lacuna
+{
+namespace streamed
+{
+namespace
+{
+
+struct MultiplyArgs {
+    CUtensorMap w;
+    Shape shape;
+    Space space;
+};
+
+constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes; a warp's columns                             */
+constexpr int kRowBytes = 128;
+constexpr int kWarpBytes = kBoxColumns * kStep * 4; /* of a warp's columns of a step                              */
+constexpr int kGroupBytes = 4 * kWarpBytes;
+constexpr int kRun = 8;          /* steps that are summed in tensor cores, which cut off, before they are added   */
+constexpr int kAlignment = 1024; /* of swizzled boxes                                                             */
+constexpr int kRoom = 225 * 1024;
+constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+constexpr int kHalves = kStep / kWgmmaDepth;
+
+/* A configuration: rows of S, warpgroups, W along k or by rows. */
+template <int kRows_, int kGroups_, bool kAlongK_> struct Config {
+    static constexpr int kRows = kRows_, kGroups = kGroups_;
+    static constexpr bool kAlongK = kAlongK_;
+    static constexpr int kCopied = kGroups * kGroupBytes + step_bytes(kRows);
+    static constexpr int kStageBytes = (kCopied + kAlignment - 1) / kAlignment * kAlignment;
+    static constexpr int kStages = (kRoom - kAlignment) / kStageBytes;
+    static constexpr int kShared = kStages * kStageBytes + kAlignment;
+    static constexpr int kConsumers = kGroups * kGroup, kThreads = kConsumers + kGroup;
+    static constexpr int kSums = kRows / 2; /* of a thread, for each of its two products of 64 columns */
+};
+
+/* Steps [begin, end) of a tile. */
+struct Item {
+    int tile, part, begin, end;
+};
+__device__ inline Item item_of(const Shape &h, int number)
+{
+    const int part = number / h.tiles;
+    return {number % h.tiles, part, (int)((int64_t)h.steps * part / h.parts),
+            (int)((int64_t)h.steps * (part + 1) / h.parts)};
+}
+
+/* A stage of the pipeline, one after the other. */
+template <int kStages> struct Ring {
+    int stage = 0, round = 0;
+    __device__ void next()
+    {
+        if (++stage == kStages) stage = 0, round ^= 1;
+    }
+};
+
+struct Stages {
+    uint8_t *memory;
+    barrier_t *full, *empty;
+};
+
+/* Brings step after step of this block's items; one thread. W is there since before the kernel that splits S began:
+ * its first stages need not wait for that. */
+template <typename C> __device__ void produce(const MultiplyArgs &a, const Stages &st)
+{
+    const Shape &h = a.shape;
+    Ring<C::kStages> ring;
+    const auto bring_w = [&](int stage, int tile, int step) {
+        uint8_t *const to = st.memory + stage * C::kStageBytes;
+        barrier_t *const full = st.full + stage;
+        const int j = tile / h.passes * C::kGroups * kGroupColumns, k = step * kStep;
+        barrier_arrive_promise(full, C::kCopied);
+#pragma unroll
+        for (int g = 0; g < C::kGroups; g++)
+            if (C::kAlongK)
+                copy_tile(to + g * kGroupBytes, &a.w, j + g * kGroupColumns, k, full);
+            else
+#pragma unroll
+                for (int w = 4 * g; w < 4 * g + 4; w++)
+                    copy_tile(to + w * kWarpBytes, &a.w, k, j + w * kBoxColumns, full);
+    };
+    const Item first = item_of(h, (int)blockIdx.x);
+    const int ahead = min(first.end - first.begin, C::kStages);
+    for (int x = 0; x < ahead; x++) bring_w(x, first.tile, first.begin + x);
+    dependency_wait();
+    int brought = 0;
+    for (int number = (int)blockIdx.x; number < h.tiles * h.parts; number += h.blocks) {
+        const Item item = item_of(h, number);
+        for (int step = item.begin; step < item.end; step++, brought++) {
+            if (brought >= C::kStages) barrier_wait(st.empty + ring.stage, ring.round ^ 1);
+            if (brought >= ahead) bring_w(ring.stage, item.tile, step);
+            copy_bulk((float *)(st.memory + ring.stage * C::kStageBytes + C::kGroups * kGroupBytes),
+                      (const float *)(a.space.steps +
+                                      ((int64_t)(item.tile % h.passes) * h.steps + step) * step_bytes(C::kRows)),
+                      step_bytes(C::kRows), st.full + ring.stage);
+            ring.next();
+        }
+    }
+}
+
+/* A thread's elements of W in a stage, which is swizzled so that the lanes of a quarter warp read all banks. By rows: four
+ * neighbouring columns of k 2 t, 2 t + 1, and 8 k further. Along k: four neighbouring k of four columns. */
+template <typename C> struct Reader {
+    unsigned at[2];
+
+    __device__ Reader(int warp, int lane)
+    {
+        const int g = lane / 4, t = lane % 4, column = C::kAlongK ? order(g) : 0;
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            at[i] = warp * kWarpBytes + (C::kAlongK ? column * kRowBytes + ((t + 4 * i) ^ column) * 16
+                                                    : (2 * t + i) * kRowBytes + (g ^ (2 * t + i)) * 16);
+    }
+
+    __device__ void read(float4 (&x)[4], unsigned stage, int half) const
+    {
+#pragma unroll
+        for (int q = 0; q < 4; q++)
+            x[q] = C::kAlongK ? read_now(stage + at[half] + q * 8 * kRowBytes)
+                              : read_now(stage + at[q % 2] + (q / 2 * 8 + half * 16) * kRowBytes);
+    }
+
+    /* Along k, a core's columns are taken in this order. */
+    static __device__ int order(int g) { return (g & 1) << 2 | g >> 1; }
+
+    /* The column, of the warp's 32, of row g + 8 high of a product of 64 columns. */
+    static __device__ int column(int product, int high, int g)
+    {
+        return C::kAlongK ? product * 16 + high * 8 + order(g) : 4 * g + 2 * product + high;
+    }
+
+    /* The two elements of word 2 g + h of a product's fragment. */
+    static __device__ float2 pair(const float4 (&x)[4], int product, int word)
+    {
+        const int k = word / 2, h = word % 2;
+        if (C::kAlongK) {
+            const float4 &v = x[2 * product + h];
+            return k ? make_float2(v.z, v.w) : make_float2(v.x, v.y);
+        }
+        const float4 &u = x[2 * k], &v = x[2 * k + 1];
+        return product ? h ? make_float2(u.w, v.w) : make_float2(u.z, v.z)
+                       : h ? make_float2(u.y, v.y) : make_float2(u.x, v.x);
+    }
+};
+
+__device__ inline void set_word(uint4 &x, int word, uint32_t value)
+{
+    (word == 0 ? x.x : word == 1 ? x.y : word == 2 ? x.z : x.w) = value;
+}
+
+typedef uint4 Fragments[2 * kSplits]; /* of two products */
+
+template <typename C> __device__ inline void split_fragments(const float4 (&x)[4], Fragments &b)
+{
+#pragma unroll
+    for (int product = 0; product < 2; product++)
+#pragma unroll
+        for (int word = 0; word < 4; word++) {
+            const float2 both = Reader<C>::pair(x, product, word);
+            const SplitPair s = split_pair(both.x, both.y);
+#pragma unroll
+            for (int q = 0; q < kSplits; q++) set_word(b[kSplits * product + q], word, s.word[q]);
+        }
+}
+
+/* acc := acc + b s, six products of splits, those of the smallest first. */
+template <typename C>
+__device__ inline void multiply_half(float (&acc)[2][C::kSums], const Fragments &b, uint64_t s, bool add)
+{
+    constexpr int kSplit[6] = {2, 0, 1, 1, 0, 0}, kSplitOfW[6] = {0, 2, 1, 0, 1, 0};
+#pragma unroll
+    for (int q = 0; q < 6; q++)
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+            wgmma_bf16(acc[t], b[kSplits * t + kSplitOfW[q]],
+                       wgmma_further(s, kSplit[q] * split_bytes(C::kRows)), add || q);
+}
+
+/* The sums of an item, as rows. */
+template <typename C>
+__device__ inline void write_sums(const MultiplyArgs &a, const Item &item, const float (&sum)[2][C::kSums])
+{
+    const Shape &h = a.shape;
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, g = lane / 4, width = width_of(h);
+    float *to = a.space.sums +
+                ((int64_t)(item.part * h.passes + item.tile % h.passes) * C::kRows + lane % 4 * 2) * width +
+                (item.tile / h.passes * C::kGroups * 4 + warp) * kBoxColumns;
+#pragma unroll
+    for (int e = 0; e < C::kSums / 2; e++) { /* rows 8 j + 2 t + c */
+        float *const row = to + (int64_t)(e / 2 * 8 + e % 2) * width;
+        float x[4];
+#pragma unroll
+        for (int q = 0; q < 4; q++) x[q] = sum[q / 2][e / 2 * 4 + q % 2 * 2 + e % 2];
+        if (!C::kAlongK)
+            __stcg((float4 *)(row + Reader<C>::column(0, 0, g)), make_float4(x[0], x[1], x[2], x[3]));
+        else
+#pragma unroll
+            for (int q = 0; q < 4; q++) __stcg(row + Reader<C>::column(q / 2, q % 2, g), x[q]);
+    }
+}
+
+/* Multiplies step after step. While the tensor cores have one half of a step, the next one is split. */
+template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs &a, const Stages &st)
+{
+    const Shape &h = a.shape;
+    const Reader<C> reader(threadIdx.x / kWarp, threadIdx.x % kWarp);
+    const unsigned memory = shared_address(st.memory);
+    const uint64_t matrix = wgmma_matrix(memory + C::kGroups * kGroupBytes, C::kRows * 16, kCore * 16);
+    Ring<C::kStages> ring;
+    float4 x[4];
+    Fragments b[kHalves];
+    barrier_wait(st.full, 0);
+    reader.read(x, memory, 0);
+    split_fragments<C>(x, b[0]);
+    reader.read(x, memory, 1);
+    for (int number = (int)blockIdx.x; number < h.tiles * h.parts; number += h.blocks) {
+        const Item item = item_of(h, number);
+        const bool last_item = number + h.blocks >= h.tiles * h.parts;
+        float sum[2][C::kSums] = {}, acc[2][C::kSums];
+        int run = 0;
+        for (int step = item.begin; step < item.end; step++) {
+            const int stage = ring.stage;
+            const uint64_t s = wgmma_further(matrix, stage * C::kStageBytes);
+            const bool more = step + 1 < item.end || !last_item;
+            ring.next();
+            wgmma_fence();
+            multiply_half<C>(acc, b[0], s, run != 0);
+            wgmma_commit();
+            split_fragments<C>(x, b[1]);
+            if (more) {
+                barrier_wait(st.full + ring.stage, ring.round);
+                reader.read(x, memory + ring.stage * C::kStageBytes, 0);
+            }
+            wgmma_wait<0>();
+            keep(b[0]);
+            wgmma_fence();
+            multiply_half<C>(acc, b[1], wgmma_further(s, 2 * C::kRows * 16), true);
+            wgmma_commit();
+            if (more) {
+                split_fragments<C>(x, b[0]);
+                reader.read(x, memory + ring.stage * C::kStageBytes, 1);
+            }
+            wgmma_wait<0>();
+            keep(b[1]);
+            barrier_arrive(st.empty + stage);
+            if (++run == kRun || step + 1 == item.end) {
+                run = 0;
+#pragma unroll
+                for (int t = 0; t < 2; t++)
+#pragma unroll
+                    for (int e = 0; e < C::kSums; e++) sum[t][e] += acc[t][e];
+            }
+        }
+        write_sums<C>(a, item, sum);
+    }
+}
+
+/* sums := S W for each part of k,  S[m, k] split into bf16, any density, W[k, n].
+ *
+ * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of 128 columns for each of the
+ *           other two, and S's splits. These hold W's columns in registers, as the first operand, split on the way:
+ *           two products of 64 columns; S's rows are the second.
+ * Bytes     W once for every 64 rows of S; S's splits once for each tile of columns, from cache.
+ * Order     steps ascending, 256 k in the tensor cores, then by f32 additions. */
+template <typename C>
+__global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_constant__ MultiplyArgs a)
+{
+    LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
+    __shared__ barrier_t full[C::kStages], empty[C::kStages];
+    const Stages st = {dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment, full, empty};
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < C::kStages; i++) {
+            barrier_init(full + i, 1);
+            barrier_init(empty + i, C::kConsumers);
+        }
+        barrier_init_fence();
+    }
+    __syncthreads();
+    dependents_launch();
+    if (threadIdx.x >= C::kConsumers) {
+        registers_fewer<kProducerRegisters>();
+        if (threadIdx.x == C::kConsumers) produce<C>(a, st);
+    } else {
+        registers_more<kConsumerRegisters>();
+        dependency_wait();
+        consume<C>(a, st);
+    }
+}
+
+template <int kRows> lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t stream)
+{
+    typedef Config<kRows, 2, true> AlongK;
+    typedef Config<kRows, 2, false> ByRows;
+    static_assert(AlongK::kShared == ByRows::kShared, "one launch for both");
+    const Launch l = {dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, 1, true, stream};
+    return along_k ? launch(stream_multiply<AlongK>, l, a) : launch(stream_multiply<ByRows>, l, a);
+}
+
+} // namespace
+
+lac_status_t multiply(const lac_cuda_product_t *p, const Shape &shape, const Space &space, cudaStream_t stream)
+{
+    MultiplyArgs a = {{}, shape, space};
+    const bool along_k = p->order == LAC_CUDA_COLS;
+    if (!make_tensor_map(&a.w, p->w, along_k ? p->n : p->k, along_k ? p->k : p->n, p->ldw,
+                         along_k ? kGroupColumns : kStep, kBoxColumns, true))
+        return LAC_ERR_VENDOR;
+    switch (shape.rows) {
+    case 8:
+        return launch_rows<8>(a, along_k, stream);
+    case 16:
+        return launch_rows<16>(a, along_k, stream);
+    case 32:
+        return launch_rows<32>(a, along_k, stream);
+    case 48:
+        return launch_rows<48>(a, along_k, stream);
+    default:
+        return launch_rows<64>(a, along_k, stream);
+    }
+}
+
+} // namespace streamed
+} // namespace lacuna

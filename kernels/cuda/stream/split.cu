@@ -1,0 +1,174 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The streamed product: its first launch, which splits S into bf16, its last, which adds up the sums of the parts, and
+ * the launcher of all three. */
+#include "event/gather.cuh"
+#include "stream.cuh"
+
+namespace lacuna
+{
+namespace streamed
+{
+namespace
+{
+
+constexpr int kThreads = 256;
+
+struct SplitArgs {
+    const void *s;
+    int64_t rs, cs;
+    int m, k;
+    Shape shape;
+    Space space;
+    bool along_k; /* W lies along k: its fragments come four k at a time */
+};
+
+/* Which of sixteen k the k number `slot` of the matrix instruction stands for. */
+__device__ inline int k_of_slot(int slot, bool along_k)
+{
+    return along_k ? slot % 8 / 2 * 4 + slot / 8 * 2 + slot % 2 : slot;
+}
+
+/* Mapping   a thread splits eight k of one row of S; neighbours have neighbouring rows, then k.
+ * Bytes     S once, 6 bytes out for each element. */
+template <typename T> __global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__ SplitArgs a)
+{
+    dependency_wait();
+    dependents_launch(); /* behind the wait: the next kernel may read W at once */
+    const Shape &h = a.shape;
+    const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x, cores = t / h.rows;
+    const int row = (int)(t % h.rows), core = (int)(cores % (kStep / kCore));
+    const int step = (int)(cores / (kStep / kCore) % h.steps), pass = (int)(cores / (kStep / kCore) / h.steps);
+    if (pass >= h.passes) return;
+    const int i = pass * h.rows + row, k16 = step * kStep + core / 2 * 16;
+    float x[kCore];
+#pragma unroll
+    for (int e = 0; e < kCore; e++) {
+        const int k = k16 + k_of_slot(core % 2 * kCore + e, a.along_k);
+        x[e] = i < a.m && k < a.k ? event_value(((const T *)a.s)[i * a.rs + k * a.cs]) : 0.0f;
+    }
+    SplitPair pair[kCore / 2];
+#pragma unroll
+    for (int e = 0; e < kCore / 2; e++) pair[e] = split_pair(x[2 * e], x[2 * e + 1]);
+    uint8_t *const to =
+        a.space.steps + (int64_t)(pass * h.steps + step) * step_bytes(h.rows) + (core * h.rows + row) * 16;
+#pragma unroll
+    for (int q = 0; q < kSplits; q++)
+        *(uint4 *)(to + q * split_bytes(h.rows)) =
+            make_uint4(pair[0].word[q], pair[1].word[q], pair[2].word[q], pair[3].word[q]);
+}
+
+struct AddArgs {
+    GemmArgs p;
+    const void *s;
+    int64_t rs, cs;
+    bool bytes; /* S is u8 */
+    Shape shape;
+    const float *sums;
+    bool along_row; /* of the output: neighbouring threads */
+};
+
+/* The sum of element (i, j) in f32 by a warp, for what tensor cores make no number of: lanes along k, then a tree. */
+__device__ __noinline__ float sum_in_f32(const AddArgs &a, int i, int j)
+{
+    float sum = 0.0f;
+    for (int k = threadIdx.x % kWarp; k < a.p.k; k += kWarp) {
+        const int64_t at = i * a.rs + k * a.cs;
+        const float s = a.bytes ? event_value(((const uint8_t *)a.s)[at]) : ((const float *)a.s)[at];
+        sum = fmaf(s, a.p.w[(int64_t)k * a.p.wks + (int64_t)j * a.p.wjs], sum);
+    }
+#pragma unroll
+    for (int o = kWarp / 2; o > 0; o /= 2) sum += __shfl_xor_sync(kFull, sum, o);
+    return sum;
+}
+
+/* out := beta out + alpha sums, and the epilogue.
+ *
+ * Mapping   a thread has four columns of a row.
+ * Order     parts ascending. Where tensor cores made an Inf or NaN, one sum along k by a warp: Inf, NaN and what
+ *           passes the largest bf16 come out as f32 has them. */
+__global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_constant__ AddArgs a)
+{
+    dependents_launch();
+    dependency_wait();
+    const float alpha = load_scalar(a.p.alpha), beta = load_scalar(a.p.beta);
+    const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x;
+    const int quads = (int)ceil_div(a.p.n, 4), width = width_of(a.shape), lane = threadIdx.x % kWarp;
+    const int i = (int)(a.along_row ? t / quads : t % a.p.m), j = 4 * (int)(a.along_row ? t % quads : t / a.p.m);
+    const bool mine = t < (int64_t)quads * a.p.m;
+    float x[4] = {};
+    if (mine) {
+        const float *from = a.sums + (int64_t)i * width + j;
+        const int64_t next = (int64_t)a.shape.passes * a.shape.rows * width;
+#pragma unroll 8
+        for (int part = 0; part < a.shape.parts; part++) {
+            const float4 more = __ldcg((const float4 *)(from + part * next));
+            x[0] += more.x, x[1] += more.y, x[2] += more.z, x[3] += more.w;
+        }
+    }
+    const bool finite = isfinite(x[0]) && isfinite(x[1]) && isfinite(x[2]) && isfinite(x[3]);
+    for (unsigned bad = __ballot_sync(kFull, !finite); bad; bad &= bad - 1) {
+        const int source = __ffs((int)bad) - 1, row = __shfl_sync(kFull, i, source),
+                  column = __shfl_sync(kFull, j, source);
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            const float sum = column + q < a.p.n ? sum_in_f32(a, row, column + q) : 0.0f;
+            if (lane == source) x[q] = sum;
+        }
+    }
+    if (!mine) return;
+    float bias[4];
+    read_biases<4>(bias, a.p, j);
+    if (a.p.epilogue.of_rows) bias[0] = bias[1] = bias[2] = bias[3] = bias_at(a.p.epilogue, i, 0);
+    store_four<false>(a.p, i, j, x, bias, stores_fours(a.p, alpha, beta), alpha, beta);
+}
+
+lac_status_t split(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Shape &shape, const Space &space,
+                   bool along_k, cudaStream_t stream)
+{
+    const SplitArgs a = {s->data, s->rs, s->cs, (int)m, (int)k, shape, space, along_k};
+    const int64_t threads = (int64_t)shape.passes * shape.steps * (kStep / kCore) * shape.rows;
+    const Launch l = {dim3((unsigned)ceil_div(threads, kThreads)), dim3(kThreads), 0, 1, true, stream};
+    return s->dt == LAC_U8 ? launch(stream_split<uint8_t>, l, a) : launch(stream_split<float>, l, a);
+}
+
+lac_status_t add_parts(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape, const Space &space,
+                       cudaStream_t stream)
+{
+    const AddArgs a = {make_gemm_args(p), s->data, s->rs, s->cs, s->dt == LAC_U8, shape, space.sums, p->cs <= p->rs};
+    const Launch l = {
+        dim3((unsigned)ceil_div(p->m * ceil_div(p->n, 4), kThreads)), dim3(kThreads), 0, 1, true, stream};
+    return launch(stream_add_parts, l, a);
+}
+
+} // namespace
+} // namespace streamed
+} // namespace lacuna
+
+extern "C" bool lac_cuda_stream_aligned(const lac_cuda_product_t *p)
+{
+    return lacuna::current_device().hopper && p->ldw % 4 == 0 && lacuna::aligned(p->w, 16);
+}
+
+extern "C" int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k)
+{
+    using namespace lacuna;
+    if (m == 0 || n == 0 || k == 0) return 0;
+    return streamed::space_bytes(streamed::shape_of(m, n, k, current_device().sms));
+}
+
+extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
+                                        lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!extents_fit(p)) return LAC_ERR_EXTENT;
+    if (!lac_cuda_stream_aligned(p)) return LAC_ERR_VALUE;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    if (p->k == 0) return LAC_ERR_EXTENT;
+    const streamed::Shape shape = streamed::shape_of(p->m, p->n, p->k, current_device().sms);
+    const streamed::Space space = streamed::space_of(shape, workspace);
+    const cudaStream_t queue = (cudaStream_t)stream;
+    lac_status_t status = streamed::split(s, p->m, p->k, shape, space, p->order == LAC_CUDA_COLS, queue);
+    if (status == LAC_OK) status = streamed::multiply(p, shape, space, queue);
+    return status ? status : streamed::add_parts(p, s, shape, space, queue);
+}
