@@ -49,7 +49,8 @@ struct lac_ctx {
     lac_policy_t policy;
     lac_sites_t sites;
     lac_learned_t learned; /* by all sites together */
-    lac_site_t *forwarded; /* whose declined call is being timed, or NULL */
+    lac_site_t *forwarded; /* whose declined call is being timed, or NULL ... */
+    int forwarded_row;     /* ... and the row of the vendor's product there   */
     double forwarded_at_us;
     lac_checked_t checked[LAC_CHECKED_CALLS];
     struct lac_spmm_autotune *autotune; /* sites of lac_try_spmm; NULL before the first        */

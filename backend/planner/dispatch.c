@@ -158,12 +158,13 @@ static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_why_t 
     return choice->route->run(choice->route, ctx->exec, p, &out);
 }
 
-/* True where a sparse route that nobody asked for could not have its memory: there is too little, or the
+/* True where a route of ours that nobody asked for could not have its memory: there is too little, or the
  * stream is captured and none may be allocated. */
 static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
 {
     bool asked_for = choice->why == LAC_WHY_FORCED || choice->why == LAC_WHY_PLANNED;
-    return status == LAC_ERR_MEMORY && choice->route->role == LAC_ROLE_SPARSE && !asked_for;
+    bool ours = choice->route->role == LAC_ROLE_SPARSE || choice->route->role == LAC_ROLE_FAST;
+    return status == LAC_ERR_MEMORY && ours && !asked_for;
 }
 
 /* What came of a run. Where it gave up or lacked memory, the dense route serves, here or in the caller's own
@@ -195,14 +196,24 @@ static void decline(lac_ctx_t *ctx, lac_site_t *site, lac_request_t *request)
     lac_timing_spend(ctx, site, site->dense_us);
     if (!lac_timing_wants(ctx, site, site->dense_row)) return;
     ctx->forwarded = site;
+    ctx->forwarded_row = site->dense_row;
     ctx->forwarded_at_us = ctx->now_us();
+}
+
+/* True where a dense kernel of ours serves the site where no sparse route does: it is not left to the caller.
+ */
+static bool serves_dense(const lac_ctx_t *ctx, const lac_site_t *site)
+{
+    return site && site->dense_row >= 0 && ctx->routes[site->dense_row]->role == LAC_ROLE_FAST;
 }
 
 unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most)
 {
     if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return 0;
     lac_site_t *site = lac_site_known(&ctx->sites, key);
-    if (!site || site->countdown == 0 || lac_timing_wants(ctx, site, site->dense_row)) return 0;
+    if (!site || site->countdown == 0 || serves_dense(ctx, site) ||
+        lac_timing_wants(ctx, site, site->dense_row))
+        return 0;
     if (lac_timing_reset_penalty_due(ctx, site)) return 0;
     unsigned calls = site->countdown < most ? site->countdown : most;
     site->countdown -= calls;
@@ -228,16 +239,17 @@ bool lac_dispatch_first(lac_ctx_t *ctx, lac_problem_t *p, const char *symbol, co
 void lac_dispatch_forwarded(lac_ctx_t *ctx)
 {
     lac_site_t *site = ctx->forwarded;
+    int row = ctx->forwarded_row;
     lac_problem_t p = site->shape;
     ctx->forwarded = NULL;
     if (ctx->backend->clock) {
-        lac_choice_t dense = {ctx->routes[site->dense_row], site->dense_row, LAC_WHY_TRIAL, -1.0, -1.0};
+        lac_choice_t dense = {ctx->routes[row], row, LAC_WHY_TRIAL, -1.0, -1.0};
         lac_device_timing_end(ctx, site, &p, &dense);
         return;
     }
     double took = ctx->now_us() - ctx->forwarded_at_us;
     if (ctx->learned.charge_us > 0.0) lac_timing_settle(ctx, took, ctx->learned.instead_us);
-    lac_history_timed(ctx, site, &p, site->dense_row, predicted_us(ctx, &p, site->dense_row), took);
+    lac_history_timed(ctx, site, &p, row, predicted_us(ctx, &p, row), took);
 }
 
 /* Which part of the epilogue is done once `route` has run. Bits of what is not finished are no use. */
@@ -308,7 +320,8 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     if (site && !request->may_decline && site->state == LAC_SITE_NEW)
         site->countdown = 0; /* not in passing */
     bool sparse_candidate = site && lac_history_fill_densities(ctx, site, p);
-    if (!sparse_candidate && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
+    bool ours = sparse_candidate || serves_dense(ctx, site);
+    if (!ours && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
         decline(ctx, site, request);
         return LAC_OK;
     }
@@ -326,8 +339,11 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     lac_outcome_t unseen = {false, -1.0, -1.0, NULL};
     if (site) lac_history_learn(ctx, site, p, &choice, &unseen);
     decline(ctx, site, request);
-    bool clocked = site && is_trial(&choice) && choice.row == site->dense_row && ctx->backend->clock;
-    if (clocked && lac_device_timing_begin(ctx, site, &choice)) ctx->forwarded = site;
+    bool clocked = site && is_trial(&choice) && choice.route->role == LAC_ROLE_DENSE && ctx->backend->clock;
+    if (clocked && lac_device_timing_begin(ctx, site, &choice)) {
+        ctx->forwarded = site;
+        ctx->forwarded_row = choice.row;
+    }
     lac_report_call(ctx, site, p, request, &choice, 0.0);
     return LAC_OK;
 }

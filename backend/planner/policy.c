@@ -21,6 +21,7 @@ enum {
 static const char backend_names[] =
 #define NAMED_SPARSE(name)                      #name ", "
 #define NAMED_DENSE(name)                       #name ", "
+#define NAMED_FAST(name)                        #name ", "
 #define NAMED_NATIVE(name)                      #name ", "
 #define NAMED_ORACLE(name)                      #name ", "
 #define NAMED_TRIVIAL(name)                     ""

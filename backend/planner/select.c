@@ -60,6 +60,15 @@ bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, doubl
     return (x->known == LAC_KNOWN_PROBED || x->known == LAC_KNOWN_REMEMBERED) && x->density > densest;
 }
 
+/* What the prediction of our faster dense kernel counts for beside a vendor's product, until it was measured.
+ */
+#define FAST_DOUBT 1.2
+
+static bool is_fast(const lac_route_t *route)
+{
+    return route->role == LAC_ROLE_FAST;
+}
+
 /* Our dense kernel stands in for a vendor's. Beside one it serves only where it was seen to be faster: a
  * model that is wrong by a few per cent must not cost the caller their BLAS. */
 static bool stands_back(const lac_route_t *route, bool vendor, const float *factor, int row)
@@ -125,6 +134,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
                weight = weighed(route, cost, preference, measured);
         if (is_sparse(route) && (least <= 0.0 || weight < least)) least = weight;
         if (is_sparse(route) && vendor) weight *= doubt(preference, i, measured);
+        if (is_fast(route) && vendor && !is_measured(preference->factor, i)) weight *= FAST_DOUBT;
         if (route->role != LAC_ROLE_SPARSE && (best.dense_us < 0 || cost < best.dense_us))
             best.dense_us = cost;
         if (best.route && weight >= best_weight) continue;

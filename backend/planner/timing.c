@@ -136,7 +136,7 @@ static bool is_sparse(const lac_route_t *route)
 
 static bool can_be_tried(const lac_route_t *route)
 {
-    return is_sparse(route) || route->role == LAC_ROLE_DENSE || route->role == LAC_ROLE_NATIVE;
+    return route->role != LAC_ROLE_TRIVIAL && route->role != LAC_ROLE_ORACLE;
 }
 
 static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)

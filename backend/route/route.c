@@ -26,7 +26,7 @@ const lac_route_entry_t *lac_route_named(const char *name)
 
 const char *lac_role_name(lac_role_t role)
 {
-    static const char *const names[] = {"sparse", "trivial", "dense", "native", "oracle"};
+    static const char *const names[] = {"sparse", "trivial", "dense", "fast", "native", "oracle"};
     return names[role];
 }
 

@@ -33,6 +33,7 @@ typedef enum lac_role {
     LAC_ROLE_SPARSE,  /* skips zeros of the operand on its side                            */
     LAC_ROLE_TRIVIAL, /* there is nothing to sum                                           */
     LAC_ROLE_DENSE,   /* the vendor's dense call                                           */
+    LAC_ROLE_FAST,    /* our own dense kernel where it is faster than the vendor's: skips nothing  */
     LAC_ROLE_NATIVE,  /* our own dense kernel: where there is no vendor, or was seen faster */
     LAC_ROLE_ORACLE   /* a second opinion: runs only when forced                           */
 } lac_role_t;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Times the streamed product beside cuBLAS and the tiles in one run: CUDA graph replays, medians, W from memory, JSON
- * to a file. */
+ * Times the streamed product beside cuBLAS and the tiles in one run: CUDA graph replays, medians, W from
+ * memory, JSON to a file. */
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -18,11 +18,11 @@ struct Problem {
 };
 
 const Problem kProblems[] = {
-    {1, 5000, 5000, 25},   {2, 5000, 5000, 27},    {4, 5000, 5000, 27},     {8, 5000, 5000, 27},
-    {10, 5000, 5000, 28},  {16, 5000, 5000, 29},   {32, 5000, 5000, 31},    {64, 5000, 5000, 36},
-    {128, 5000, 5000, 66}, {256, 5000, 5000, 130}, {512, 5000, 5000, 250},  {50, 10000, 10000, 115},
-    {128, 4096, 4096, 45}, {10, 1024, 1024, 0},    {128, 1024, 1024, 0},    {64, 784, 4096, 0},
-    {1, 16384, 4096, 0},   {700, 5000, 700, 60},   {1000, 1000, 1000, 28},  {64, 4096, 11008, 0},
+    {1, 5000, 5000, 25},   {2, 5000, 5000, 27},    {4, 5000, 5000, 27},    {8, 5000, 5000, 27},
+    {10, 5000, 5000, 28},  {16, 5000, 5000, 29},   {32, 5000, 5000, 31},   {64, 5000, 5000, 36},
+    {128, 5000, 5000, 66}, {256, 5000, 5000, 130}, {512, 5000, 5000, 250}, {50, 10000, 10000, 115},
+    {128, 4096, 4096, 45}, {10, 1024, 1024, 0},    {128, 1024, 1024, 0},   {64, 784, 4096, 0},
+    {1, 16384, 4096, 0},   {700, 5000, 700, 60},   {1000, 1000, 1000, 28}, {64, 4096, 11008, 0},
     {33, 1000, 2000, 0},   {16, 200, 20000, 0},    {100, 5000, 1000, 0},
 };
 
@@ -44,8 +44,18 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
     float *s = random_device<float>(m * k, 1.0, 7), *out, *before;
     CUDA_CHECK(cudaMalloc(&out, sizeof(float) * (size_t)(m * n)));
     CUDA_CHECK(cudaMalloc(&before, sizeof(float) * (size_t)(m * n)));
-    lac_cuda_product_t p = {m, n, k, {nullptr, 1.0f}, w[0], along_k ? k : n, along_k ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
-                            {nullptr, 0.0f}, out, n, 1, {}};
+    lac_cuda_product_t p = {m,
+                            n,
+                            k,
+                            {nullptr, 1.0f},
+                            w[0],
+                            along_k ? k : n,
+                            along_k ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
+                            {nullptr, 0.0f},
+                            out,
+                            n,
+                            1,
+                            {}};
     const lac_cuda_dense_t dense = {LAC_F32, s, k, 1, 1.0};
     char name[96];
     snprintf(name, sizeof name, "%lldx%lldx%lld:%s", (long long)m, (long long)k, (long long)n,
@@ -56,10 +66,10 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
     CUDA_CHECK(cudaDeviceSynchronize());
     const Call vendor = [&](int c) {
         const cublasStatus_t st =
-            along_k ? cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)m, (int)k, &one, w[(size_t)c], (int)k, s,
-                                  (int)k, &zero, out, (int)n)
-                    : cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)n, (int)m, (int)k, &one, w[(size_t)c], (int)n, s,
-                                  (int)k, &zero, out, (int)n);
+            along_k ? cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)m, (int)k, &one,
+                                  w[(size_t)c], (int)k, s, (int)k, &zero, out, (int)n)
+                    : cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)n, (int)m, (int)k, &one,
+                                  w[(size_t)c], (int)n, s, (int)k, &zero, out, (int)n);
         return st == CUBLAS_STATUS_SUCCESS ? LAC_OK : LAC_ERR_VENDOR;
     };
     const Call streamed = [&](int c) {
@@ -89,10 +99,11 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
         tiles_us = time_graph(tiles, calls, copies);
         write_time(json, first, name, "tiles", tiles_us);
     }
-    printf("%-22s cublas %7.2f stream %7.2f (x%.2f) tiles %7.2f | roof %6.2f over %.2f target %5.0f | err %.2f "
-           "(cublas %.2f)%s\n",
-           name, vendor_us, us, vendor_us / us, tiles_us, roof_us(q), us / roof_us(q), q.target, error, vendor_error,
-           error > 40 || error < 0 || error != error ? " WRONG" : "");
+    printf(
+        "%-22s cublas %7.2f stream %7.2f (x%.2f) tiles %7.2f | roof %6.2f over %.2f target %5.0f | err %.2f "
+        "(cublas %.2f)%s\n",
+        name, vendor_us, us, vendor_us / us, tiles_us, roof_us(q), us / roof_us(q), q.target, error,
+        vendor_error, error > 40 || error < 0 || error != error ? " WRONG" : "");
     fflush(stdout), fflush(json);
     for (float *x : w) cudaFree(x);
     cudaFree(s), cudaFree(out), cudaFree(before), cudaFree(space);

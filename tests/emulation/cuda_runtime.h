@@ -14,6 +14,7 @@
 #define __global__ static
 #define __device__
 #define __host__
+#define __noinline__    __attribute__((noinline))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __shared__      static thread_local /* a block is a thread of the host */
 #define __launch_bounds__(...)
@@ -142,6 +143,18 @@ template <typename T> inline T __ldcs(const T *p)
 {
     return *p;
 }
+template <typename T> inline T __ldcg(const T *p)
+{
+    return *p;
+}
+/* Byte i of the result is that of y above x which the i-th digit of `which` names. */
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned which)
+{
+    const unsigned long long both = (unsigned long long)y << 32 | x;
+    unsigned result = 0;
+    for (int i = 0; i < 4; i++) result |= unsigned(both >> (which >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    return result;
+}
 inline float __fadd_rn(float x, float y)
 {
     return x + y;
@@ -261,6 +274,10 @@ inline int __syncthreads_or(int predicate)
     mine |= predicate != 0;
     emulated_sync_block();
     return mine;
+}
+template <typename T> inline void __stcg(T *at, T x)
+{
+    *at = x;
 }
 template <typename T> inline void __stcs(T *at, T x)
 {

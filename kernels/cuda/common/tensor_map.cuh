@@ -14,9 +14,9 @@ namespace lacuna
 {
 
 /* Describes a f32 matrix by rows, tiles of box_rows x box_cols of it (at most 256 each); what lies outside
- * the matrix is read as 0. w and ld are multiples of 16 bytes. swizzled: box_cols is 32, the box comes to an address
- * that is a multiple of 1024, and piece p of 16 bytes of its row r lies where p ^ (r % 8) would. The driver's function
- * is asked for once. */
+ * the matrix is read as 0. w and ld are multiples of 16 bytes. swizzled: box_cols is 32, the box comes to an
+ * address that is a multiple of 1024, and piece p of 16 bytes of its row r lies where p ^ (r % 8) would. The
+ * driver's function is asked for once. */
 inline bool make_tensor_map(CUtensorMap *map, const float *w, int64_t rows, int64_t cols, int64_t ld,
                             int box_rows, int box_cols, bool swizzled = false)
 {

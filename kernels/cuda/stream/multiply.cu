@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The second launch of a streamed product: W streams through shared memory once, is split into bf16 on its way to the
- * tensor cores, and meets all rows of S there. */
+ * The second launch of a streamed product: W streams through shared memory once, is split into bf16 on its
+ * way to the tensor cores, and meets all rows of S there. */
 #include "common/tensor_map.cuh"
 #include "event/gather.cuh"
 #include "stream.cuh"
@@ -20,12 +20,11 @@ struct MultiplyArgs {
     Space space;
 };
 
-constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes; a warp's columns                             */
+constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes; a warp's columns */
 constexpr int kRowBytes = 128;
-constexpr int kWarpBytes = kBoxColumns * kStep * 4; /* of a warp's columns of a step                              */
+constexpr int kWarpBytes = kBoxColumns * kStep * 4; /* of a warp's columns of a step */
 constexpr int kGroupBytes = 4 * kWarpBytes;
-constexpr int kRun = 8;          /* steps that are summed in tensor cores, which cut off, before they are added   */
-constexpr int kAlignment = 1024; /* of swizzled boxes                                                             */
+constexpr int kAlignment = 1024; /* of swizzled boxes */
 constexpr int kRoom = 225 * 1024;
 constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 constexpr int kHalves = kStep / kWgmmaDepth;
@@ -67,8 +66,8 @@ struct Stages {
     barrier_t *full, *empty;
 };
 
-/* Brings step after step of this block's items; one thread. W is there since before the kernel that splits S began:
- * its first stages need not wait for that. */
+/* Brings step after step of this block's items; one thread. W is there since before the kernel that splits S
+ * began: its first stages need not wait for that. */
 template <typename C> __device__ void produce(const MultiplyArgs &a, const Stages &st)
 {
     const Shape &h = a.shape;
@@ -98,16 +97,17 @@ template <typename C> __device__ void produce(const MultiplyArgs &a, const Stage
             if (brought >= C::kStages) barrier_wait(st.empty + ring.stage, ring.round ^ 1);
             if (brought >= ahead) bring_w(ring.stage, item.tile, step);
             copy_bulk((float *)(st.memory + ring.stage * C::kStageBytes + C::kGroups * kGroupBytes),
-                      (const float *)(a.space.steps +
-                                      ((int64_t)(item.tile % h.passes) * h.steps + step) * step_bytes(C::kRows)),
+                      (const float *)(a.space.steps + ((int64_t)(item.tile % h.passes) * h.steps + step) *
+                                                          step_bytes(C::kRows)),
                       step_bytes(C::kRows), st.full + ring.stage);
             ring.next();
         }
     }
 }
 
-/* A thread's elements of W in a stage, which is swizzled so that the lanes of a quarter warp read all banks. By rows: four
- * neighbouring columns of k 2 t, 2 t + 1, and 8 k further. Along k: four neighbouring k of four columns. */
+/* A thread's elements of W in a stage, which is swizzled so that the lanes of a quarter warp read all banks.
+ * By rows: four neighbouring columns of k 2 t, 2 t + 1, and 8 k further. Along k: four neighbouring k of four
+ * columns. */
 template <typename C> struct Reader {
     unsigned at[2];
 
@@ -129,7 +129,10 @@ template <typename C> struct Reader {
     }
 
     /* Along k, a core's columns are taken in this order. */
-    static __device__ int order(int g) { return (g & 1) << 2 | g >> 1; }
+    static __device__ int order(int g)
+    {
+        return (g & 1) << 2 | g >> 1;
+    }
 
     /* The column, of the warp's 32, of row g + 8 high of a product of 64 columns. */
     static __device__ int column(int product, int high, int g)
@@ -147,7 +150,8 @@ template <typename C> struct Reader {
         }
         const float4 &u = x[2 * k], &v = x[2 * k + 1];
         return product ? h ? make_float2(u.w, v.w) : make_float2(u.z, v.z)
-                       : h ? make_float2(u.y, v.y) : make_float2(u.x, v.x);
+               : h ? make_float2(u.y, v.y)
+                       : make_float2(u.x, v.x);
     }
 };
 
@@ -171,9 +175,10 @@ template <typename C> __device__ inline void split_fragments(const float4 (&x)[4
         }
 }
 
-/* acc := acc + b s, six products of splits, those of the smallest first. */
+/* acc := b s, six products of splits, the smallest first: the tensor cores cut off what they add, so that
+ * nothing but the largest may come behind it. */
 template <typename C>
-__device__ inline void multiply_half(float (&acc)[2][C::kSums], const Fragments &b, uint64_t s, bool add)
+__device__ inline void multiply_half(float (&acc)[2][C::kSums], const Fragments &b, uint64_t s)
 {
     constexpr int kSplit[6] = {2, 0, 1, 1, 0, 0}, kSplitOfW[6] = {0, 2, 1, 0, 1, 0};
 #pragma unroll
@@ -181,7 +186,7 @@ __device__ inline void multiply_half(float (&acc)[2][C::kSums], const Fragments 
 #pragma unroll
         for (int t = 0; t < 2; t++)
             wgmma_bf16(acc[t], b[kSplits * t + kSplitOfW[q]],
-                       wgmma_further(s, kSplit[q] * split_bytes(C::kRows)), add || q);
+                       wgmma_further(s, kSplit[q] * split_bytes(C::kRows)), q > 0);
 }
 
 /* The sums of an item, as rows. */
@@ -207,6 +212,15 @@ __device__ inline void write_sums(const MultiplyArgs &a, const Item &item, const
     }
 }
 
+template <typename C>
+__device__ inline void add_sums(float (&sum)[2][C::kSums], const float (&acc)[2][C::kSums])
+{
+#pragma unroll
+    for (int t = 0; t < 2; t++)
+#pragma unroll
+        for (int e = 0; e < C::kSums; e++) sum[t][e] += acc[t][e];
+}
+
 /* Multiplies step after step. While the tensor cores have one half of a step, the next one is split. */
 template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs &a, const Stages &st)
 {
@@ -225,14 +239,13 @@ template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs
         const Item item = item_of(h, number);
         const bool last_item = number + h.blocks >= h.tiles * h.parts;
         float sum[2][C::kSums] = {}, acc[2][C::kSums];
-        int run = 0;
         for (int step = item.begin; step < item.end; step++) {
             const int stage = ring.stage;
             const uint64_t s = wgmma_further(matrix, stage * C::kStageBytes);
             const bool more = step + 1 < item.end || !last_item;
             ring.next();
             wgmma_fence();
-            multiply_half<C>(acc, b[0], s, run != 0);
+            multiply_half<C>(acc, b[0], s);
             wgmma_commit();
             split_fragments<C>(x, b[1]);
             if (more) {
@@ -241,8 +254,9 @@ template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs
             }
             wgmma_wait<0>();
             keep(b[0]);
+            add_sums<C>(sum, acc);
             wgmma_fence();
-            multiply_half<C>(acc, b[1], wgmma_further(s, 2 * C::kRows * 16), true);
+            multiply_half<C>(acc, b[1], wgmma_further(s, 2 * C::kRows * 16));
             wgmma_commit();
             if (more) {
                 split_fragments<C>(x, b[0]);
@@ -251,13 +265,7 @@ template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs
             wgmma_wait<0>();
             keep(b[1]);
             barrier_arrive(st.empty + stage);
-            if (++run == kRun || step + 1 == item.end) {
-                run = 0;
-#pragma unroll
-                for (int t = 0; t < 2; t++)
-#pragma unroll
-                    for (int e = 0; e < C::kSums; e++) sum[t][e] += acc[t][e];
-            }
+            add_sums<C>(sum, acc);
         }
         write_sums<C>(a, item, sum);
     }
@@ -265,23 +273,24 @@ template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs
 
 /* sums := S W for each part of k,  S[m, k] split into bf16, any density, W[k, n].
  *
- * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of 128 columns for each of the
- *           other two, and S's splits. These hold W's columns in registers, as the first operand, split on the way:
- *           two products of 64 columns; S's rows are the second.
- * Bytes     W once for every 64 rows of S; S's splits once for each tile of columns, from cache.
- * Order     steps ascending, 256 k in the tensor cores, then by f32 additions. */
+ * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of 128 columns for
+ * each of the other two, and S's splits. These hold W's columns in registers, as the first operand, split on
+ * the way: two products of 64 columns; S's rows are the second. Bytes     W once for every 64 rows of S; S's
+ * splits once for each tile of columns, from cache. Order     steps ascending: 32 k in the tensor cores,
+ * which cut off what they add, sums of these by f32 additions. */
 template <typename C>
 __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_constant__ MultiplyArgs a)
 {
     LACUNA_DYNAMIC_SHARED(uint8_t, dynamic);
     __shared__ barrier_t full[C::kStages], empty[C::kStages];
-    const Stages st = {dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment, full, empty};
+    const Stages st = {dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment, full,
+                       empty};
     if (threadIdx.x == 0) {
         for (int i = 0; i < C::kStages; i++) {
             barrier_init(full + i, 1);
             barrier_init(empty + i, C::kConsumers);
         }
-        barrier_init_fence();
+        bulk_copy_fence();
     }
     __syncthreads();
     dependents_launch();
@@ -300,13 +309,15 @@ template <int kRows> lac_status_t launch_rows(const MultiplyArgs &a, bool along_
     typedef Config<kRows, 2, true> AlongK;
     typedef Config<kRows, 2, false> ByRows;
     static_assert(AlongK::kShared == ByRows::kShared, "one launch for both");
-    const Launch l = {dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, 1, true, stream};
+    const Launch l = {
+        dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, 1, true, stream};
     return along_k ? launch(stream_multiply<AlongK>, l, a) : launch(stream_multiply<ByRows>, l, a);
 }
 
 } // namespace
 
-lac_status_t multiply(const lac_cuda_product_t *p, const Shape &shape, const Space &space, cudaStream_t stream)
+lac_status_t multiply(const lac_cuda_product_t *p, const Shape &shape, const Space &space,
+                      cudaStream_t stream)
 {
     MultiplyArgs a = {{}, shape, space};
     const bool along_k = p->order == LAC_CUDA_COLS;

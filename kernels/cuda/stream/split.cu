@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The streamed product: its first launch, which splits S into bf16, its last, which adds up the sums of the parts, and
- * the launcher of all three. */
+ * The streamed product: its first launch, which splits S into bf16, its last, which adds up the sums of the
+ * parts, and the launcher of all three. */
 #include "event/gather.cuh"
 #include "stream.cuh"
 
@@ -31,14 +31,16 @@ __device__ inline int k_of_slot(int slot, bool along_k)
 
 /* Mapping   a thread splits eight k of one row of S; neighbours have neighbouring rows, then k.
  * Bytes     S once, 6 bytes out for each element. */
-template <typename T> __global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__ SplitArgs a)
+template <typename T>
+__global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__ SplitArgs a)
 {
     dependency_wait();
     dependents_launch(); /* behind the wait: the next kernel may read W at once */
     const Shape &h = a.shape;
     const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x, cores = t / h.rows;
     const int row = (int)(t % h.rows), core = (int)(cores % (kStep / kCore));
-    const int step = (int)(cores / (kStep / kCore) % h.steps), pass = (int)(cores / (kStep / kCore) / h.steps);
+    const int step = (int)(cores / (kStep / kCore) % h.steps),
+              pass = (int)(cores / (kStep / kCore) / h.steps);
     if (pass >= h.passes) return;
     const int i = pass * h.rows + row, k16 = step * kStep + core / 2 * 16;
     float x[kCore];
@@ -68,7 +70,8 @@ struct AddArgs {
     bool along_row; /* of the output: neighbouring threads */
 };
 
-/* The sum of element (i, j) in f32 by a warp, for what tensor cores make no number of: lanes along k, then a tree. */
+/* The sum of element (i, j) in f32 by a warp, for what tensor cores make no number of: lanes along k, then a
+ * tree. */
 __device__ __noinline__ float sum_in_f32(const AddArgs &a, int i, int j)
 {
     float sum = 0.0f;
@@ -85,8 +88,8 @@ __device__ __noinline__ float sum_in_f32(const AddArgs &a, int i, int j)
 /* out := beta out + alpha sums, and the epilogue.
  *
  * Mapping   a thread has four columns of a row.
- * Order     parts ascending. Where tensor cores made an Inf or NaN, one sum along k by a warp: Inf, NaN and what
- *           passes the largest bf16 come out as f32 has them. */
+ * Order     parts ascending. Where tensor cores made an Inf or NaN, one sum along k by a warp: Inf, NaN and
+ * what passes the largest bf16 come out as f32 has them. */
 __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_constant__ AddArgs a)
 {
     dependents_launch();
@@ -94,7 +97,8 @@ __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_consta
     const float alpha = load_scalar(a.p.alpha), beta = load_scalar(a.p.beta);
     const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x;
     const int quads = (int)ceil_div(a.p.n, 4), width = width_of(a.shape), lane = threadIdx.x % kWarp;
-    const int i = (int)(a.along_row ? t / quads : t % a.p.m), j = 4 * (int)(a.along_row ? t % quads : t / a.p.m);
+    const int i = (int)(a.along_row ? t / quads : t % a.p.m),
+              j = 4 * (int)(a.along_row ? t % quads : t / a.p.m);
     const bool mine = t < (int64_t)quads * a.p.m;
     float x[4] = {};
     if (mine) {
@@ -132,10 +136,11 @@ lac_status_t split(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Shape 
     return s->dt == LAC_U8 ? launch(stream_split<uint8_t>, l, a) : launch(stream_split<float>, l, a);
 }
 
-lac_status_t add_parts(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape, const Space &space,
-                       cudaStream_t stream)
+lac_status_t add_parts(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
+                       const Space &space, cudaStream_t stream)
 {
-    const AddArgs a = {make_gemm_args(p), s->data, s->rs, s->cs, s->dt == LAC_U8, shape, space.sums, p->cs <= p->rs};
+    const AddArgs a = {make_gemm_args(p), s->data, s->rs,      s->cs,
+                       s->dt == LAC_U8,   shape,   space.sums, p->cs <= p->rs};
     const Launch l = {
         dim3((unsigned)ceil_div(p->m * ceil_div(p->n, 4), kThreads)), dim3(kThreads), 0, 1, true, stream};
     return launch(stream_add_parts, l, a);
@@ -157,8 +162,18 @@ extern "C" int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k)
     return streamed::space_bytes(streamed::shape_of(m, n, k, current_device().sms));
 }
 
-extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
-                                        lac_cuda_stream_t stream)
+extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(int64_t m, int64_t n, int64_t k, int processors)
+{
+    using namespace lacuna;
+    const streamed::Shape s = streamed::shape_of(m, n, k, processors);
+    const int64_t turns = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
+    return {s.blocks, turns * ceil_div(s.steps, s.parts),
+            4 * (int64_t)streamed::kStep * s.groups * streamed::kGroupColumns, streamed::step_bytes(s.rows),
+            4 * (int64_t)s.parts * s.passes * s.rows * streamed::width_of(s)};
+}
+
+extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                        void *workspace, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (!extents_fit(p)) return LAC_ERR_EXTENT;

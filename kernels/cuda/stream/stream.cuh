@@ -19,12 +19,12 @@ constexpr int kMaxRows = 64;       /* of S, in one pass over W                  
 constexpr int kMaxParts = 32;      /* of k                                                 */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one              */
 
-/* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k, after
- * another; items of the same part are made side by side, so that whole rows of W are read at once. */
+/* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
+ * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
 struct Shape {
-    int rows, passes;       /* of S in a pass, padded to what the instruction has; passes over W */
-    int groups;             /* warpgroups of a block, each for 128 columns                       */
-    int tiles_n, tiles;     /* of columns; times passes                                          */
+    int rows, passes;   /* of S in a pass, padded to what the instruction has; passes over W */
+    int groups;         /* warpgroups of a block, each for 128 columns                       */
+    int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
 };
 
@@ -33,7 +33,8 @@ __host__ __device__ inline int width_of(const Shape &s)
     return s.tiles_n * s.groups * kGroupColumns; /* a row of sums */
 }
 
-/* Bytes of a step of split S: three splits of rows x 32 k, each as core matrices, those of the same k together. */
+/* Bytes of a step of split S: three splits of rows x 32 k, each as core matrices, those of the same k
+ * together. */
 __host__ __device__ constexpr int split_bytes(int rows)
 {
     return rows * kStep * 2;
@@ -48,11 +49,12 @@ struct Space {
     float *sums;    /* [parts][passes * rows][width]          */
 };
 
-/* The number of parts that is done first: all blocks work side by side, on as many items each, of a step at a time;
- * the sums are written and read once more. */
+/* The number of parts that is done first: all blocks work side by side, on as many items each, of a step at a
+ * time; the sums are written and read once more, at about the rate of W. In steps. */
 inline int parts_of(const Shape &s, int capacity)
 {
-    const double sums = 2e-3 * s.passes * s.rows * width_of(s) / (kStep * 132.0 * 256); /* in steps, at L2's rate */
+    const double sums =
+        8.0 * s.passes * s.rows * width_of(s) / (4.0 * kStep * s.groups * kGroupColumns * capacity);
     double best = 1e30;
     int parts = 1;
     for (int p = 1; p <= kMaxParts && (p == 1 || s.steps / p >= kMinPartSteps); p++) {
@@ -91,7 +93,8 @@ inline int64_t space_bytes(const Shape &s)
     return steps_bytes(s) + 4 * (int64_t)s.parts * s.passes * s.rows * width_of(s);
 }
 
-/* Splits two floats by cutting off bits: word i holds their i-th bf16, x below and y above. What an Inf leaves is NaN. */
+/* Splits two floats by cutting off bits: word i holds their i-th bf16, x below and y above. What an Inf
+ * leaves is NaN. */
 struct SplitPair {
     uint32_t word[kSplits];
 };
@@ -109,7 +112,8 @@ __device__ inline SplitPair split_pair(float x, float y)
 }
 
 /* The second launch; multiply.cu is code for compute capability 9.0 alone. */
-lac_status_t multiply(const lac_cuda_product_t *p, const Shape &shape, const Space &space, cudaStream_t stream);
+lac_status_t multiply(const lac_cuda_product_t *p, const Shape &shape, const Space &space,
+                      cudaStream_t stream);
 
 } // namespace streamed
 } // namespace lacuna

@@ -1,0 +1,104 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The stream route: a dense product with a short side, at about the rate that memory brings the long operand.
+ *
+ * S is the operand on the short side, whatever it holds: nothing is skipped, so that its time does not depend
+ * on the data, and the result is a dense product's for Inf and NaN too. */
+#include "routes.h"
+
+#include <math.h>
+
+#define ROWS_MAX    1024                 /* of S: W is read again for every 64 */
+#define DEPTH_MIN   16                   /* of k, and */
+#define DEPTH_MAX   ((lac_dim_t)1 << 18) /* as for tiles: what tensor cores sum at the contract's accuracy */
+#define START_US    4.0                  /* until the first step is there, and behind the last one */
+#define STEP_US     0.55                 /* a step of a block that waits for nobody */
+#define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
+#define PRODUCTS_PS 72.0                 /* products of a step, for each byte of S */
+
+static lac_sided_t sided(const lac_problem_t *p)
+{
+    return lac_sided(p, p->m <= p->n ? LAC_SIDE_LEFT : LAC_SIDE_RIGHT);
+}
+
+/* The call as the kernels take it, without pointers to write to. */
+static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s)
+{
+    bool by_rows = s->wcs == 1 && s->wrs >= s->n;
+    lac_cuda_product_t product = {
+        .m = s->m, .n = s->n, .k = s->k, .rs = s->ors, .cs = s->ocs, .w = s->w->buf};
+    product.order = by_rows ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+    product.ldw = by_rows ? s->wrs : s->wcs;
+    product.alpha = lac_cuda_alpha(p);
+    product.beta = lac_cuda_beta(p);
+    product.epilogue = lac_cuda_epilogue(p, s->s == &p->b ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
+    return product;
+}
+
+static bool is_matrix(const lac_sided_t *s)
+{
+    return (s->wcs == 1 && s->wrs >= s->n) || (s->wrs == 1 && s->wcs >= s->k);
+}
+
+static bool short_enough(int64_t x)
+{
+    return x < INT32_MAX;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
+    lac_sided_t s = sided(p);
+    if (!s.s->buf) return LAC_REFUSED_NO_FORMAT;
+    if (!s.w->buf) return LAC_REFUSED_W_SPARSE;
+    if (s.w->dt != LAC_F32) return LAC_REFUSED_W_TYPE;
+    if (p->settings.math == LAC_MATH_PEDANTIC) return LAC_REFUSED_PEDANTIC;
+    if (p->settings.math == LAC_MATH_TF32 && !p->terms.named) return LAC_REFUSED_TF32;
+    if (s.m > ROWS_MAX) return LAC_REFUSED_NOT_SHORT;
+    if (s.k < DEPTH_MIN) return LAC_REFUSED_SHALLOW;
+    if (s.k > DEPTH_MAX) return LAC_REFUSED_DEEP;
+    if (!short_enough(s.n) || !short_enough(s.wrs) || !short_enough(s.wcs)) return LAC_REFUSED_INDEX_RANGE;
+    if (!is_matrix(&s)) return LAC_REFUSED_W_STRIDES;
+    lac_cuda_product_t product = describe(p, &s);
+    return lac_cuda_stream_aligned(&product) ? LAC_FITS : LAC_REFUSED_W_ALIGNMENT;
+}
+
+/* Blocks make as many steps each, side by side; what they wait for is memory, the cache, or the tensor cores.
+ */
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route;
+    lac_sided_t s = sided(p);
+    lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(s.m, s.n, s.k, (int)machine->cuda_processors);
+    double dram = (double)(cut.blocks * cut.w_bytes) / (DRAM_SHARE * machine->cuda_dram_gbps * 1e3);
+    double cache = (double)(cut.blocks * cut.s_bytes) / (machine->cuda_l2_gbps * 1e3);
+    double products = PRODUCTS_PS * 1e-6 * (double)cut.s_bytes,
+           step = fmax(fmax(dram + cache, products), STEP_US);
+    return machine->cuda_launch_us + 2.0 * machine->cuda_pdl_us + START_US + step * (double)cut.steps +
+           2.0 * (double)cut.sums_bytes / (machine->cuda_l2_gbps * 1e3);
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    lac_sided_t s = sided(p);
+    return lac_cuda_piece((size_t)lac_cuda_stream_bytes(s.m, s.n, s.k));
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    (void)out;
+    lac_sided_t s = sided(p);
+    void *memory;
+    lac_status_t status = lac_cuda_work(exec, bytes(route, p), &memory);
+    if (status || exec->preparing) return status;
+    lac_cuda_product_t product = describe(p, &s);
+    lac_cuda_dense_t dense = {s.s->dt, s.s->buf, s.srs, s.scs, 1.0};
+    product.out = p->c;
+    return lac_cuda_launched(lac_cuda_stream(&product, &dense, memory, exec->stream), route->name);
+}
+
+const lac_route_t lac_cuda_route_stream[] =
+    LAC_ROUTE_ONE(stream, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue);

@@ -1,0 +1,234 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The streamed product on the emulator, against fp64: random shapes, orders, strides, scalars, data and
+ * special values; poison wherever nothing may be read; each product twice, in two orders of its warps, for
+ * the same bits, and with bias and activation. */
+#include "cuda_kernels.h"
+#include "emulator.h"
+
+#include <cfloat>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr double kTolerance =
+    12.0; /* units of 2^-24 (|S||W| + |beta out|): what tensor cores cut off, in the worst way */
+
+int checks, failures;
+
+struct Case {
+    int64_t m, n, k;
+    bool u8, s_kmajor, w_cols, padded, out_transposed, device_scalars;
+    float alpha, beta;
+    int spread; /* of exponents, to either side */
+    bool positive;
+    float special; /* put somewhere into W, unless 0 */
+    int device;
+    unsigned seed;
+};
+
+std::string text(const Case &c)
+{
+    char b[256];
+    snprintf(
+        b, sizeof b,
+        "%lldx%lldx%lld %s s=%s w=%s%s out=%s%s alpha=%g beta=%g spread=%d%s special=%g device=%d seed=%u",
+        (long long)c.m, (long long)c.k, (long long)c.n, c.u8 ? "u8" : "f32", c.s_kmajor ? "kmajor" : "rows",
+        c.w_cols ? "cols" : "rows", c.padded ? " padded" : "", c.out_transposed ? "cols" : "rows",
+        c.device_scalars ? " dev" : "", c.alpha, c.beta, c.spread, c.positive ? " positive" : "", c.special,
+        c.device, c.seed);
+    return b;
+}
+
+void fail(const char *what, const Case &c)
+{
+    printf("FAIL %s %s\n", what, text(c).c_str());
+    failures++;
+}
+
+/* Aligned, of exactly this many elements: a sanitizer sees what lies beyond. */
+template <typename T> std::unique_ptr<T, void (*)(void *)> memory(int64_t count)
+{
+    return {(T *)aligned_alloc(256, (sizeof(T) * (size_t)count + 255) / 256 * 256), free};
+}
+
+struct Operands {
+    std::vector<float> s, before;
+    std::vector<uint8_t> bytes;
+    std::unique_ptr<float, void (*)(void *)> w;
+    std::unique_ptr<uint8_t, void (*)(void *)> workspace;
+    float scalars[2];
+    int64_t rs, cs;
+    lac_cuda_product_t p;
+};
+
+std::unique_ptr<Operands> make(const Case &c)
+{
+    std::mt19937 random(c.seed);
+    const auto draw = [&] {
+        const float x = (float)(random() % 20001) / 10000.0f - 1.0f;
+        return ldexpf(c.positive ? fabsf(x) : x,
+                      c.spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0);
+    };
+    const int64_t pad = c.padded ? 3 : 0, across = c.w_cols ? c.k : c.n, lines = c.w_cols ? c.n : c.k;
+    const int64_t ldw = (across + 3) / 4 * 4 + (c.padded ? 4 : 0);
+    std::unique_ptr<Operands> o(new Operands{std::vector<float>((size_t)((c.m + pad) * (c.k + pad)), NAN),
+                                             std::vector<float>((size_t)((c.m + pad) * (c.n + pad)), NAN),
+                                             std::vector<uint8_t>((size_t)((c.m + pad) * (c.k + pad)), 77),
+                                             memory<float>(lines * ldw),
+                                             memory<uint8_t>(lac_cuda_stream_bytes(c.m, c.n, c.k)),
+                                             {c.alpha, c.beta},
+                                             c.s_kmajor ? 1 : c.k + pad,
+                                             c.s_kmajor ? c.m + pad : 1,
+                                             {}});
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t k = 0; k < c.k; k++) {
+            const size_t at = (size_t)(i * o->rs + k * o->cs);
+            const bool event = random() % 3 != 0;
+            o->bytes[at] = event ? (uint8_t)(1 + random() % 255) : 0;
+            o->s[at] = c.u8 ? (event ? 1.0f : 0.0f) : event ? draw() : 0.0f;
+        }
+    float *w = o->w.get();
+    for (int64_t e = 0; e < lines * ldw; e++) w[e] = NAN;
+    for (int64_t l = 0; l < lines; l++)
+        for (int64_t x = 0; x < across; x++) w[l * ldw + x] = draw();
+    if (c.special != 0.0f)
+        w[(int64_t)(random() % (unsigned)lines) * ldw + random() % (unsigned)across] = c.special;
+    const int64_t ors = c.out_transposed ? 1 : c.n + pad, ocs = c.out_transposed ? c.m + pad : 1;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++)
+            if (c.beta != 0.0f) o->before[(size_t)(i * ors + j * ocs)] = draw();
+    memset(o->workspace.get(), 0x5a, (size_t)lac_cuda_stream_bytes(c.m, c.n, c.k));
+    o->p = {c.m,
+            c.n,
+            c.k,
+            {c.device_scalars ? o->scalars : nullptr, c.device_scalars ? 99.0f : c.alpha},
+            w,
+            ldw,
+            c.w_cols ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
+            {c.device_scalars ? o->scalars + 1 : nullptr, c.beta},
+            nullptr,
+            ors,
+            ocs,
+            {}};
+    return o;
+}
+
+/* Every element against fp64: what the epilogue leaves of it, and what lies between the lines is as it was.
+ */
+void judge(const Case &c, const Operands &o, const std::vector<float> &out,
+           const lac_cuda_epilogue_t &epilogue)
+{
+    std::vector<bool> inside(out.size());
+    bool right = true, kept = true;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            const size_t at = (size_t)(i * o.p.rs + j * o.p.cs);
+            double sum = 0.0, size = 0.0;
+            for (int64_t k = 0; k < c.k; k++) {
+                const double term = (double)o.s[(size_t)(i * o.rs + k * o.cs)] *
+                                    (double)o.p.w[c.w_cols ? j * o.p.ldw + k : k * o.p.ldw + j];
+                sum += term, size += fabs(term);
+            }
+            double want = (double)c.alpha * sum, unit = ldexp(fabs((double)c.alpha) * size, -24);
+            if (c.beta != 0.0f) want += (double)c.beta * (double)o.before[at];
+            if (c.beta != 0.0f) unit += ldexp(fabs((double)c.beta * (double)o.before[at]), -24);
+            inside[at] = true;
+            if (epilogue.any) {
+                want += epilogue.bias ? (double)epilogue.bias[epilogue.of_rows ? i : j] : 0.0;
+                unit += ldexp(fabs(want), -24);
+                if (want <= (double)epilogue.limit + kTolerance * unit && out[at] == 0.0f) continue;
+                if (want <= (double)epilogue.limit - kTolerance * unit) right = false;
+            }
+            if (fabs(want) > (double)FLT_MAX) want = copysign(INFINITY, want);
+            if (std::isnan(want) || std::isinf(want))
+                right &= std::isnan(want) ? std::isnan(out[at]) : (double)out[at] == want;
+            else
+                right &= fabs((double)out[at] - want) <= kTolerance * unit + 1e-37;
+        }
+    for (size_t e = 0; e < out.size(); e++) kept &= inside[e] || memcmp(&out[e], &o.before[e], 4) == 0;
+    if (!right) fail("values", c);
+    if (!kept) fail("between the lines", c);
+    checks++;
+}
+
+void check(const Case &c)
+{
+    emulated_device = c.device;
+    const std::unique_ptr<Operands> o = make(c);
+    const lac_cuda_dense_t dense = {c.u8 ? LAC_U8 : LAC_F32,
+                                    c.u8 ? (const void *)o->bytes.data() : o->s.data(), o->rs, o->cs, 1.0};
+    std::vector<float> bias((size_t)(c.m + c.n), 0.25f), first;
+    for (int run = 0; run < 3; run++) {
+        std::vector<float> out = o->before;
+        lac_cuda_product_t p = o->p;
+        p.out = out.data();
+        if (run == 2) p.epilogue = {bias.data(), true, c.seed % 2 == 0, false, 0.0f};
+        emulated_schedule = c.seed * 3 + (unsigned)run;
+        const lac_status_t status = lac_cuda_stream(&p, &dense, o->workspace.get(), nullptr);
+        if (status != LAC_OK) return fail("refused", c);
+        judge(c, *o, out, p.epilogue);
+        if (run == 0) first = out;
+        if (run == 1 && memcmp(first.data(), out.data(), 4 * out.size()) != 0) fail("repeat", c);
+    }
+}
+
+Case draw_case(unsigned seed)
+{
+    std::mt19937 random(seed);
+    const auto up_to = [&](unsigned most) { return (int64_t)(1 + random() % most); };
+    const float scalars[] = {1.0f, 1.0f, -0.5f, 2.0f}, betas[] = {0.0f, 0.0f, 1.0f, -0.5f},
+                specials[] = {0.0f, 0.0f, 0.0f, INFINITY, NAN, 3.3e38f};
+    Case c = {};
+    c.m = random() % 3 ? up_to(40) : up_to(140);
+    c.n = random() % 3 ? up_to(150) : up_to(600);
+    c.k = random() % 3 ? up_to(300) : up_to(40);
+    c.u8 = random() % 5 == 0, c.s_kmajor = random() % 2, c.w_cols = random() % 2, c.padded = random() % 2;
+    c.out_transposed = random() % 2, c.device_scalars = random() % 4 == 0;
+    c.alpha = scalars[random() % 4], c.beta = betas[random() % 4];
+    c.spread = random() % 3 ? 0 : 20;
+    c.positive = random() % 3 == 0;
+    c.special = specials[random() % 6];
+    c.device = random() % 2 ? EMULATED_H200 : EMULATED_SMALL_HOPPER;
+    c.seed = seed;
+    return c;
+}
+
+void check_refusals()
+{
+    emulated_device = EMULATED_H200;
+    float x[16] = {};
+    lac_cuda_product_t p = {1, 4, 4, {nullptr, 1.0f}, x, 4, LAC_CUDA_ROWS, {nullptr, 0.0f}, x, 4, 1, {}};
+    const lac_cuda_dense_t s = {LAC_F32, x, 4, 1, 1.0};
+    const Case none = {};
+    p.ldw = 5;
+    if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("odd rows are not refused", none);
+    p.ldw = 4, p.w = x + 1;
+    if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("an odd address is not refused", none);
+    emulated_device = EMULATED_A100, p.w = x;
+    if (lac_cuda_stream(&p, &s, x, nullptr) != LAC_ERR_VALUE) fail("an A100 is not refused", none);
+    checks += 3;
+}
+
+} // namespace
+
+/* test_emulated_stream [cases [first seed]] */
+int main(int argc, char **argv)
+{
+    const unsigned cases = argc > 1                      ? (unsigned)atoi(argv[1])
+                           : getenv("LACUNA_TEST_QUICK") ? 6
+                                                         : 24,
+                   first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    check_refusals();
+    for (unsigned seed = first; seed < first + cases; seed++) check(draw_case(seed));
+    printf("%d checks, %d failures\n", checks, failures);
+    return failures ? 1 : checks ? 0 : 1;
+}
