@@ -93,8 +93,8 @@ inline int64_t space_bytes(const Shape &s)
     return steps_bytes(s) + 4 * (int64_t)s.parts * s.passes * s.rows * width_of(s);
 }
 
-/* Splits two floats by cutting off bits: word i holds their i-th bf16, x below and y above. What an Inf
- * leaves is NaN. */
+/* Splits two floats: word i holds their i-th bf16, x below and y above, the first two rounded to nearest, so
+ * that the last is what is left. What an Inf or NaN leaves is NaN. */
 struct SplitPair {
     uint32_t word[kSplits];
 };
@@ -103,7 +103,8 @@ __device__ inline SplitPair split_pair(float x, float y)
     SplitPair s;
 #pragma unroll
     for (int i = 0; i < kSplits; i++) {
-        const uint32_t a = __float_as_uint(x), b = __float_as_uint(y);
+        const uint32_t half = i + 1 < kSplits ? 0x8000u : 0u;
+        const uint32_t a = __float_as_uint(x) + half, b = __float_as_uint(y) + half;
         s.word[i] = __byte_perm(a, b, 0x7632);
         x -= __uint_as_float(a & 0xffff0000u);
         y -= __uint_as_float(b & 0xffff0000u);
