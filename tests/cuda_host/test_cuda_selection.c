@@ -183,7 +183,7 @@ static void test_choices(void **state)
         {{"rrr", "fp", 4096, 4096, 4096, 0.5, -1}, "tiles", LAC_SIDE_LEFT},
         {{"rrr", "fp", 8192, 8192, 1, 0.5, -1}, "bitmask", LAC_SIDE_LEFT},
         {{"rrr", "fp", 8192, 8192, 4, 0.5, -1}, "bitmask", LAC_SIDE_LEFT},
-        {{"rrr", "fp", 8192, 8192, 16, 0.7, -1}, "dense", LAC_SIDE_NONE},
+        {{"rrr", "fp", 8192, 8192, 16, 0.7, -1}, "stream", LAC_SIDE_NONE},
         {{"rrr", "pp", 4096, 4096, 4096, -1, 1.0}, "tiles", LAC_SIDE_RIGHT},
         {{"rrr", "pp", 1, 1000000000, 1, 0.001, -1}, "dense", LAC_SIDE_NONE},
         {{"rrr", "fp", 4096, 4096, 4096, 1.0, -1}, "tiles", LAC_SIDE_LEFT},

@@ -49,19 +49,20 @@ static fake_t right = FAKE("one", LAC_ROLE_SPARSE, LAC_SIDE_RIGHT, 1.0, 100.0);
 static fake_t other = FAKE("two", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, 5.0, 10.0);
 static fake_t oracle = FAKE("truth", LAC_ROLE_ORACLE, LAC_SIDE_NONE, 0.001, 0.0);
 static fake_t dense = FAKE("dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, 10.0, 0.0);
+static fake_t fast = FAKE("fast", LAC_ROLE_FAST, LAC_SIDE_NONE, 20.0, 0.0);
 static fake_t native = FAKE("native", LAC_ROLE_NATIVE, LAC_SIDE_NONE, 40.0, 0.0);
 
-static const lac_route_t *const table[] = {&left.route,   &right.route, &other.route,
-                                           &oracle.route, &dense.route, &native.route};
-enum { DENSE = 4, NATIVE, COUNT };
+static const lac_route_t *const table[] = {&left.route,  &right.route, &other.route, &oracle.route,
+                                           &dense.route, &fast.route,  &native.route};
+enum { DENSE = 4, FAST, NATIVE, COUNT };
 _Static_assert(COUNT == sizeof table / sizeof *table, "a row for each route");
 
 static int reset(void **state)
 {
     (void)state;
-    fake_t *all[] = {&left, &right, &other, &oracle, &dense, &native};
+    fake_t *all[] = {&left, &right, &other, &oracle, &dense, &fast, &native};
     for (int i = 0; i < COUNT; i++) all[i]->refusal = LAC_FITS;
-    dense.base = 10.0;
+    dense.base = 10.0, fast.refusal = LAC_REFUSED_W_ALIGNMENT;
     return 0;
 }
 
@@ -93,6 +94,28 @@ static void test_cheapest(void **state)
     expect_route(choose(-1, -1, NULL), &dense, LAC_WHY_CHEAPEST);
     lac_choice_t choice = choose(0.01, -1, NULL);
     assert_true(choice.cost_us == 2.0 && choice.dense_us == 10.0);
+}
+
+/* Our faster dense kernel serves beside a vendor's where it was measured to be faster, or is predicted to be
+ * by more than the prediction's error; a sparse route has to beat it then. */
+static void test_fast(void **state)
+{
+    (void)state;
+    float factor[LAC_ROUTES_MAX] = {0};
+    lac_preference_t measured = {.factor = factor};
+    fast.refusal = LAC_FITS, fast.base = 9.0;
+    expect_route(choose(-1, -1, NULL), &dense, LAC_WHY_CHEAPEST);
+    factor[FAST] = 1.0f;
+    expect_route(choose(-1, -1, &measured), &fast, LAC_WHY_CHEAPEST);
+    factor[FAST] = 1.2f;
+    expect_route(choose(-1, -1, &measured), &dense, LAC_WHY_CHEAPEST);
+    fast.base = 8.0;
+    expect_route(choose(-1, -1, NULL), &fast, LAC_WHY_CHEAPEST);
+    fast.base = 3.0;
+    expect_route(choose(0.03, -1, NULL), &fast, LAC_WHY_CHEAPEST); /* 4 by the sparse one */
+    assert_true(choose(0.01, -1, NULL).dense_us == 3.0);
+    dense.refusal = LAC_REFUSED_NO_BLAS, fast.base = 39.0;
+    expect_route(choose(-1, -1, NULL), &fast, LAC_WHY_CHEAPEST);
 }
 
 static void test_only(void **state)
@@ -319,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_cheapest, reset),
+        cmocka_unit_test_setup(test_fast, reset),
         cmocka_unit_test_setup(test_only, reset),
         cmocka_unit_test_setup(test_ties_go_to_the_first, reset),
         cmocka_unit_test_setup(test_native_stands_back_until_measured, reset),
