@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     cublasHandle_t handle = open_cublas(&version);
     FILE *json = fopen(argv[1], "w");
     if (!json) return 2;
-    write_provenance(json, version);
+    write_provenance(json, version, kOperators);
     bool first = true;
     for (size_t i = begin; i < std::size(kProblems) && i <= end; i++)
         for (bool along_k : {false, true}) run_problem(json, first, handle, kProblems[i], along_k);
