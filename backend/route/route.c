@@ -45,12 +45,12 @@ lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, u
 {
     bool has_w = s->w->buf || takes & LAC_TAKES_SPARSE_W;
     bool has_type = !s->w->buf || s->w->dt == LAC_F32 || takes & LAC_TAKES_U8_W;
-    return lac_problem_is_trivial(p) ? LAC_REFUSED_TRIVIAL
-           : p->settings.strict_nan  ? LAC_REFUSED_STRICT_NAN
-           : !has_w                  ? LAC_REFUSED_W_SPARSE
-           : !has_type               ? LAC_REFUSED_W_TYPE
-           : s->s->density < 0       ? LAC_REFUSED_DENSITY_UNKNOWN
-                                     : LAC_FITS;
+    if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
+    if (p->settings.strict_nan) return LAC_REFUSED_STRICT_NAN;
+    if (!has_w) return LAC_REFUSED_W_SPARSE;
+    if (!has_type) return LAC_REFUSED_W_TYPE;
+    if (s->s->density < 0) return LAC_REFUSED_DENSITY_UNKNOWN;
+    return LAC_FITS;
 }
 
 bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p)

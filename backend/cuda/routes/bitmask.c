@@ -25,12 +25,12 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
     bool by_rows = s.wcs == 1 || s.n == 1, strides = (by_rows || s.wrs == 1) && s.wrs >= 0 && s.wcs >= 0;
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
-    return refusal != LAC_FITS                            ? refusal
-           : !lac_cuda_format_at_hand(s.s, format_of(&s)) ? LAC_REFUSED_NOT_FROZEN
-           : s.n > COLUMNS_MAX                            ? LAC_REFUSED_NOT_SHORT
-           : !indices                                     ? LAC_REFUSED_INDEX_RANGE
-           : !strides                                     ? LAC_REFUSED_W_STRIDES
-                                                          : LAC_FITS;
+    if (refusal != LAC_FITS) return refusal;
+    if (!lac_cuda_format_at_hand(s.s, format_of(&s))) return LAC_REFUSED_NOT_FROZEN;
+    if (s.n > COLUMNS_MAX) return LAC_REFUSED_NOT_SHORT;
+    if (!indices) return LAC_REFUSED_INDEX_RANGE;
+    if (!strides) return LAC_REFUSED_W_STRIDES;
+    return LAC_FITS;
 }
 
 /* Each column of W that an element meets, beyond the first: picoseconds. */

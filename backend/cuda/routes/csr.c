@@ -104,10 +104,10 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
     bool indices =
         short_enough(s.m) && short_enough(s.k) && short_enough(s.n) && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
-    return refusal != LAC_FITS                                 ? refusal
-           : lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORMAT
-           : !indices                                          ? LAC_REFUSED_INDEX_RANGE
-                                                               : LAC_FITS;
+    if (refusal != LAC_FITS) return refusal;
+    if (lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
+    if (!indices) return LAC_REFUSED_INDEX_RANGE;
+    return LAC_FITS;
 }
 
 /* A warp per row reads its nonzeros once, and for each the columns of W, at least half a sector of them. By

@@ -26,13 +26,13 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_cuda_rows_source_t source = lac_cuda_rows_source(&s);
     double nnz = s.s->density * (double)s.m * (double)s.k;
     bool indices = s.m < INT32_MAX && s.k < INT32_MAX && s.n < INT32_MAX && nnz < 0.9 * INT32_MAX;
-    return refusal != LAC_FITS               ? refusal
-           : !p->terms.named                 ? LAC_REFUSED_FORCED_ONLY
-           : p->alpha_at                     ? LAC_REFUSED_SCALARS
-           : !lac_cusparse()->found          ? LAC_REFUSED_NO_CUSPARSE
-           : source == LAC_CUDA_ROWS_NOWHERE ? LAC_REFUSED_NO_FORMAT
-           : !indices                        ? LAC_REFUSED_INDEX_RANGE
-                                             : LAC_FITS;
+    if (refusal != LAC_FITS) return refusal;
+    if (!p->terms.named) return LAC_REFUSED_FORCED_ONLY;
+    if (p->alpha_at) return LAC_REFUSED_SCALARS;
+    if (!lac_cusparse()->found) return LAC_REFUSED_NO_CUSPARSE;
+    if (source == LAC_CUDA_ROWS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
+    if (!indices) return LAC_REFUSED_INDEX_RANGE;
+    return LAC_FITS;
 }
 
 /* A matrix by rows whose every row is 16-byte aligned: cuSPARSE tests the pointer and the extent, not the

@@ -39,11 +39,11 @@ static bool takes_scalars(const lac_problem_t *p)
 static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return lac_problem_is_trivial(p)                ? LAC_REFUSED_TRIVIAL
-           : !lac_cublas()->found                   ? LAC_REFUSED_NO_BLAS
-           : !fits_32(p) && !lac_cublas()->sgemm_64 ? LAC_REFUSED_INDEX_RANGE
-           : p->alpha_at && !takes_scalars(p)       ? LAC_REFUSED_SCALARS
-                                                    : LAC_FITS;
+    if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
+    if (!lac_cublas()->found) return LAC_REFUSED_NO_BLAS;
+    if (!fits_32(p) && !lac_cublas()->sgemm_64) return LAC_REFUSED_INDEX_RANGE;
+    if (p->alpha_at && !takes_scalars(p)) return LAC_REFUSED_SCALARS;
+    return LAC_FITS;
 }
 
 static size_t work_bytes(const lac_problem_t *p)

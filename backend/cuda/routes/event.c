@@ -109,14 +109,14 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_SPARSE_W);
     bool indices = short_enough(s.k) && short_enough(s.n) && short_enough(s.wrs) && short_enough(s.wcs);
-    return refusal != LAC_FITS                                      ? refusal
-           : !s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s)) ? LAC_REFUSED_W_SPARSE
-           : source_of(&s) == FROM_NOWHERE                          ? LAC_REFUSED_NO_FORMAT
-           : s.m > ROWS_MAX                                         ? LAC_REFUSED_NOT_SHORT
-           : !indices                                               ? LAC_REFUSED_INDEX_RANGE
-           : s.w->buf && (lac_sided_w_layout(p, &s) == LAC_W_STRIDED || s.wrs < 0 || s.wcs < 0)
-               ? LAC_REFUSED_W_STRIDES
-               : LAC_FITS;
+    if (refusal != LAC_FITS) return refusal;
+    if (!s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s))) return LAC_REFUSED_W_SPARSE;
+    if (source_of(&s) == FROM_NOWHERE) return LAC_REFUSED_NO_FORMAT;
+    if (s.m > ROWS_MAX) return LAC_REFUSED_NOT_SHORT;
+    if (!indices) return LAC_REFUSED_INDEX_RANGE;
+    if (s.w->buf && (lac_sided_w_layout(p, &s) == LAC_W_STRIDED || s.wrs < 0 || s.wcs < 0))
+        return LAC_REFUSED_W_STRIDES;
+    return LAC_FITS;
 }
 
 /* Each event names a few entries of W, and the next event of the row waits for it. */

@@ -68,16 +68,16 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_U8_W);
     bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
-    return refusal != LAC_FITS                                       ? refusal
-           : p->settings.math == LAC_MATH_PEDANTIC                   ? LAC_REFUSED_PEDANTIC
-           : p->settings.math == LAC_MATH_TF32 && !p->terms.named    ? LAC_REFUSED_TF32
-           : !s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)       ? LAC_REFUSED_NO_FORMAT
-           : !indices                                                ? LAC_REFUSED_INDEX_RANGE
-           : p->k < DEPTH_MIN                                        ? LAC_REFUSED_SHALLOW
-           : p->k > DEPTH_MAX                                        ? LAC_REFUSED_DEEP
-           : work_bytes(p, &s, w_source_of(p, &s), false) > WORK_MAX ? LAC_REFUSED_WORKSPACE
-           : !lac_cuda_tiles_here()                                  ? LAC_REFUSED_NO_TENSOR_CORES
-                                                                     : LAC_FITS;
+    if (refusal != LAC_FITS) return refusal;
+    if (p->settings.math == LAC_MATH_PEDANTIC) return LAC_REFUSED_PEDANTIC;
+    if (p->settings.math == LAC_MATH_TF32 && !p->terms.named) return LAC_REFUSED_TF32;
+    if (!s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)) return LAC_REFUSED_NO_FORMAT;
+    if (!indices) return LAC_REFUSED_INDEX_RANGE;
+    if (p->k < DEPTH_MIN) return LAC_REFUSED_SHALLOW;
+    if (p->k > DEPTH_MAX) return LAC_REFUSED_DEEP;
+    if (work_bytes(p, &s, w_source_of(p, &s), false) > WORK_MAX) return LAC_REFUSED_WORKSPACE;
+    if (!lac_cuda_tiles_here()) return LAC_REFUSED_NO_TENSOR_CORES;
+    return LAC_FITS;
 }
 
 /* Fraction of k that some of so many rows of S have active. */

@@ -30,10 +30,10 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
-    return refusal != LAC_FITS                       ? refusal
-           : !lac_format_at_hand(s.s, format_of(&s)) ? LAC_REFUSED_NOT_FROZEN
-           : s.n > COLUMNS_MAX                       ? LAC_REFUSED_NOT_SHORT
-                                                     : LAC_FITS;
+    if (refusal != LAC_FITS) return refusal;
+    if (!lac_format_at_hand(s.s, format_of(&s))) return LAC_REFUSED_NOT_FROZEN;
+    if (s.n > COLUMNS_MAX) return LAC_REFUSED_NOT_SHORT;
+    return LAC_FITS;
 }
 
 static double serial_us(const lac_sided_t *s, const lac_machine_t *machine)

@@ -32,11 +32,11 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
-    return refusal != LAC_FITS                          ? refusal
-           : lac_rows_source(&s) == LAC_ROWS_NOWHERE    ? LAC_REFUSED_NO_FORMAT
-           : s.m > INT32_MAX || s.k > INT32_MAX         ? LAC_REFUSED_INDEX_RANGE
-           : lac_sided_w_layout(p, &s) == LAC_W_STRIDED ? LAC_REFUSED_W_STRIDES
-                                                        : LAC_FITS;
+    if (refusal != LAC_FITS) return refusal;
+    if (lac_rows_source(&s) == LAC_ROWS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
+    if (s.m > INT32_MAX || s.k > INT32_MAX) return LAC_REFUSED_INDEX_RANGE;
+    if (lac_sided_w_layout(p, &s) == LAC_W_STRIDED) return LAC_REFUSED_W_STRIDES;
+    return LAC_FITS;
 }
 
 static bool turns(const lac_problem_t *p, const lac_sided_t *s)

@@ -35,11 +35,11 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
     (void)route;
     bool fits = p->a.rs <= INT32_MAX && p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX &&
                 p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
-    return lac_problem_is_trivial(p) ? LAC_REFUSED_TRIVIAL
-           : p->terms.callers_blas   ? LAC_FITS
-           : !lac_blas()->sgemm      ? LAC_REFUSED_NO_BLAS
-           : !fits || !copies_fit(p) ? LAC_REFUSED_INDEX_RANGE
-                                     : LAC_FITS;
+    if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
+    if (p->terms.callers_blas) return LAC_FITS;
+    if (!lac_blas()->sgemm) return LAC_REFUSED_NO_BLAS;
+    if (!fits || !copies_fit(p)) return LAC_REFUSED_INDEX_RANGE;
+    return LAC_FITS;
 }
 
 static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)

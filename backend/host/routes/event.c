@@ -32,12 +32,12 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
-    return refusal != LAC_FITS                          ? refusal
-           : lac_event_source(&s) == LAC_EVENTS_NOWHERE ? LAC_REFUSED_NO_FORMAT
-           : s.m > ROWS_MAX                             ? LAC_REFUSED_NOT_SHORT
-           : s.k > INT32_MAX                            ? LAC_REFUSED_INDEX_RANGE
-           : lac_sided_w_layout(p, &s) == LAC_W_STRIDED ? LAC_REFUSED_W_STRIDES
-                                                        : LAC_FITS;
+    if (refusal != LAC_FITS) return refusal;
+    if (lac_event_source(&s) == LAC_EVENTS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
+    if (s.m > ROWS_MAX) return LAC_REFUSED_NOT_SHORT;
+    if (s.k > INT32_MAX) return LAC_REFUSED_INDEX_RANGE;
+    if (lac_sided_w_layout(p, &s) == LAC_W_STRIDED) return LAC_REFUSED_W_STRIDES;
+    return LAC_FITS;
 }
 
 static double scan_us(const lac_sided_t *s, const lac_machine_t *machine, double events)
