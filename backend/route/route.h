@@ -81,7 +81,7 @@ enum {
 #define LAC_DECLARE_SIDES(rows) extern const lac_route_t rows[2];
 #define LAC_LIST_NONE(rows)
 #define LAC_LIST_ONE(rows)   rows,
-#define LAC_LIST_SIDES(rows) rows, rows + 1,
+#define LAC_LIST_SIDES(rows) (rows), (rows) + 1,
 
 /* A line of routes.def, for people. */
 typedef struct lac_route_entry {

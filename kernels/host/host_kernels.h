@@ -131,6 +131,7 @@ typedef struct lac_host_kernels {
                         uint64_t seed);
 
     /* Each file of kernels opens with its own: contract, type and arguments. */
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define LAC_KERNEL(name, type, arguments) type(*name) arguments;
 #include "kernel_files.h"
 #undef LAC_KERNEL

@@ -271,7 +271,7 @@ static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_
 static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_tiles_t *product,
                          lac_format_data_t *data)
 {
-    void *memory;
+    void *memory = NULL;
     lac_cuda_format_begin(LAC_ORIGIN_SCANNED, data);
     lac_status_t status = find_room(exec, s, product, &data->count);
     if (!status)

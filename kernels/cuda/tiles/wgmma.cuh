@@ -45,10 +45,10 @@ template <int kLeft> __device__ inline void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
 }
 
-/* D := A B, or D + A B where `add`; 64 x N x 16 for N of 8, 16, 32, 48, 64, 96 and 128. Thread t of the warpgroup, lane
- * l of its warp w, holds of D, at d[4 j + 2 h + c], row 16 w + l / 4 + 8 h and column 8 j + 2 (l % 4) + c; of
- * A in word 2 g + h of a, as two bf16, row 16 w + l / 4 + 8 h and columns 8 g + 2 (l % 4) + {0, 1}. A's
- * registers are read until the group has ended. */
+/* D := A B, or D + A B where `add`; 64 x N x 16 for N of 8, 16, 32, 48, 64, 96 and 128. Thread t of the
+ * warpgroup, lane l of its warp w, holds of D, at d[4 j + 2 h + c], row 16 w + l / 4 + 8 h and column 8 j + 2
+ * (l % 4) + c; of A in word 2 g + h of a, as two bf16, row 16 w + l / 4 + 8 h and columns 8 g + 2 (l % 4) +
+ * {0, 1}. A's registers are read until the group has ended. */
 __device__ inline void wgmma_bf16(float (&d)[4], uint4 a, uint64_t b, bool add)
 {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %9, 0;\n"
@@ -65,7 +65,8 @@ __device__ inline void wgmma_bf16(float (&d)[8], uint4 a, uint64_t b, bool add)
                  "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {"
                  "%0, %1, %2, %3, %4, %5, %6, %7}, "
                  "{%8, %9, %10, %11}, %12, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+                   "+f"(d[7])
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
 }
 
@@ -85,9 +86,13 @@ __device__ inline void wgmma_bf16(float (&d)[24], uint4 a, uint64_t b, bool add)
 {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %29, 0;\n"
                  "wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23}, "
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
+                 "%20, %21, %22, %23}, "
                  "{%24, %25, %26, %27}, %28, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
+                   "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+                   "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
                  : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
 }
 
