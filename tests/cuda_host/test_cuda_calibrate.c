@@ -32,7 +32,7 @@ static lac_status_t take(void *arg, const lac_route_t *route, const lac_problem_
 static void count_step(void *arg, const char *key, const char *value)
 {
     (void)arg;
-    int step, all;
+    int step = 0, all = 0;
     assert_true(key[0] != '\0' && sscanf(value, "%d/%d", &step, &all) == 2);
     assert_int_equal(step, ++steps);
     assert_true(step <= all);
