@@ -42,7 +42,7 @@ static apitest_end_t apitest_judge_product(apitest_t *t, lac_status_t status, in
 static lac_gemm_args_t described(const blas_view_t *v, const ref_problem_t *p)
 {
     lac_gemm_args_t call =
-        colmajor_args(v->ta, v->tb, v->m, v->n, v->k, v->a, v->lda, v->b, v->ldb, v->c, v->ldc);
+        colmajor_args((int)v->ta, (int)v->tb, v->m, v->n, v->k, v->a, v->lda, v->b, v->ldb, v->c, v->ldc);
     call.alpha = &p->alpha, call.beta = &p->beta;
     return call;
 }
