@@ -150,10 +150,10 @@ static bool leaves_to_caller(const lac_ctx_t *ctx, const lac_choice_t *choice, c
 static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_why_t why, lac_choice_t *choice)
 {
     lac_problem_t bare = *p;
-    lac_preference_t none = {0};
+    lac_preference_t preference = {.without_fast = why == LAC_WHY_NO_ROOM};
     lac_outcome_t out = {false, -1.0, -1.0, NULL};
     bare.a.density = bare.b.density = -1.0;
-    *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &none);
+    *choice = lac_select(ctx->routes, ctx->route_count, &bare, &ctx->machine, &preference);
     choice->why = why;
     return choice->route->run(choice->route, ctx->exec, p, &out);
 }
@@ -280,7 +280,7 @@ static lac_status_t serve(lac_ctx_t *ctx, lac_site_t *site, const lac_problem_t 
     lac_outcome_t out = {false, -1.0, -1.0, NULL};
     const lac_route_t *decided = choice->route;
     bool compared = lac_shadow_due(ctx) && lac_shadow_begin(ctx, &shadow, p);
-    if (compared) { /* products are compared, not what follows */
+    if (compared) { /* products are compared, without their epilogues */
         product = *p;
         product.epilogue.any = product.epilogue.bits = false;
         p = &product;

@@ -126,6 +126,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
     for (int i = 0; i < count; i++) {
         const lac_route_t *route = table[i];
         if (name ? strcmp(route->name, name) != 0 : forced_only(route)) continue;
+        if (is_fast(route) && preference->without_fast) continue;
         if (route->applicable(route, p) != LAC_FITS) continue;
         fitting++;
         if (!name && stands_back(route, vendor, preference->factor, i)) continue;

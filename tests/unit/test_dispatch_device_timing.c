@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-enum { SPARSE, CONTENDER, DENSE, ROUTES, OWED = 4 };
+enum { SPARSE, CONTENDER, DENSE, FAST, ROUTES, OWED = 4 };
 
 static double truth_us[ROUTES];          /* what a run takes                          */
 static int bad_runs;                     /* so many first ones of a sparse route take longer */
 static int ran[ROUTES], clocked, probes; /* runs in all, and those between two events */
 static bool capturing, open_span;
-static bool no_memory; /* for sparse routes */
+static bool no_memory; /* for routes of our own */
 static struct {
     lac_timing_tag_t mark;
     double us;
@@ -27,15 +27,16 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     return route->side != LAC_SIDE_NONE && p->a.density < 0 ? LAC_REFUSED_DENSITY_UNKNOWN : LAC_FITS;
 }
 
-/* The model: sparse 2, its rival 3, dense 4 microseconds. */
+/* The model: sparse 2, its rival 3, dense 4 microseconds, and a dense kernel of our own 3. */
 static int row_of(const lac_route_t *route)
 {
-    return route->name[0] == 's' ? SPARSE : route->name[0] == 'r' ? CONTENDER : DENSE;
+    static const char first[] = "srdf";
+    return (int)(strchr(first, route->name[0]) - first);
 }
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     (void)p, (void)machine;
-    return 2.0 + row_of(route);
+    return row_of(route) == FAST ? 3.0 : 2.0 + row_of(route);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -49,7 +50,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     (void)exec;
     last_row = row_of(route);
-    if (no_memory && route->role == LAC_ROLE_SPARSE) return LAC_ERR_MEMORY;
+    if (no_memory && route->role != LAC_ROLE_DENSE) return LAC_ERR_MEMORY;
     ran[last_row]++;
     out->density = p->a.density;
     return LAC_OK;
@@ -61,8 +62,10 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     }
 static const lac_route_t sparse = ROUTE("sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
                          contender = ROUTE("rival", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
-                         dense = ROUTE("dense", LAC_ROLE_DENSE, LAC_SIDE_NONE);
-static const lac_route_t *const table[] = {&sparse, &contender, &dense};
+                         dense = ROUTE("dense", LAC_ROLE_DENSE, LAC_SIDE_NONE),
+                         fast = ROUTE("fast", LAC_ROLE_FAST, LAC_SIDE_NONE);
+static const lac_route_t *const table[] = {&sparse, &contender, &dense, &fast};
+enum { WITHOUT_FAST = FAST };
 
 static bool clock_begin(lac_exec_t *exec)
 {
@@ -116,7 +119,7 @@ static const lac_backend_t backend = {
 
 static lac_ctx_t context(double sparse_us, double contender_us, double dense_us)
 {
-    lac_ctx_t ctx = {.backend = &backend, .routes = table, .route_count = ROUTES};
+    lac_ctx_t ctx = {.backend = &backend, .routes = table, .route_count = WITHOUT_FAST};
     ctx.policy.learn = true;
     ctx.policy.detect = LAC_DETECT_OFF;
     truth_us[SPARSE] = sparse_us, truth_us[CONTENDER] = contender_us, truth_us[DENSE] = dense_us;
@@ -216,6 +219,31 @@ static void test_no_route_is_given_up_for_a_prediction(void **state)
     }
 }
 
+/* A dense kernel of our own serves a drop-in call, too; where it lacks memory, the vendor's product serves.
+ */
+static void test_a_fast_route_without_memory(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        lac_ctx_t ctx = context(50.0, 50.0, 8.0);
+        truth_us[FAST] = 5.0;
+        ctx.route_count = ROUTES;
+        ctx.policy.detect = LAC_DETECT_PROBE;
+        ctx.policy.learn = false;
+        static float c[64];
+        for (int turn = 0; turn < 2; turn++) {
+            no_memory = turn;
+            lac_request_t request = {.symbol = "test", .may_decline = drop_in};
+            lac_problem_t p = {.m = 4, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = 4, .ccs = 1};
+            p.a.density = p.b.density = p.a.k_active = p.b.k_active = -1.0; /* no buffer: nothing to probe */
+            unit_expect(lac_dispatch(&ctx, &p, &request), LAC_OK, "dispatch");
+            assert_int_equal(request.declined, drop_in && turn);
+            assert_int_equal(last_row, turn && !drop_in ? DENSE : FAST);
+        }
+        lac_sites_free(&ctx.sites);
+    }
+}
+
 /* One product of a batch of ten, which costs 1 us more where they are made one after the other. */
 static void call_batch(lac_ctx_t *ctx, int times)
 {
@@ -247,7 +275,6 @@ static void test_a_batch_is_measured_too(void **state)
     for (int i = 0; i < 2; i++) {
         lac_ctx_t ctx = context(5.0, 30.0, cases[i].batch_us);
         ctx.policy.detect = LAC_DETECT_PROBE;
-        ctx.route_count = ROUTES;
         call_batch(&ctx, 60);
         const lac_site_t *site = lac_site_at(&ctx.sites, 0);
         assert_int_equal(lac_site_batch_count(&site->key), 10);
@@ -440,6 +467,7 @@ int main(void)
                                        cmocka_unit_test(test_better_contender),
                                        cmocka_unit_test(test_close_to_the_vendor),
                                        cmocka_unit_test(test_no_route_is_given_up_for_a_prediction),
+                                       cmocka_unit_test(test_a_fast_route_without_memory),
                                        cmocka_unit_test(test_a_measured_product_wins),
                                        cmocka_unit_test(test_a_capture_gives_nothing_up),
                                        cmocka_unit_test(test_a_batch_is_measured_too),
