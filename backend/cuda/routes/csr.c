@@ -93,17 +93,12 @@ static size_t partial_bytes(const lac_sided_t *s, how_t how)
     return how.kernel == STEPPED ? lac_cuda_piece((size_t)lac_cuda_csr_long_bytes(s->m, s->n, s->k)) : 0;
 }
 
-static bool short_enough(int64_t x)
-{
-    return x >= 0 && x < INT32_MAX;
-}
-
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
-    bool indices =
-        short_enough(s.m) && short_enough(s.k) && short_enough(s.n) && s.wrs < INT32_MAX && s.wcs < INT32_MAX;
+    bool indices = lac_cuda_fits_index(s.m) && lac_cuda_fits_index(s.k) && lac_cuda_fits_index(s.n) &&
+                   lac_cuda_fits_index(s.wrs) && lac_cuda_fits_index(s.wcs);
     if (refusal != LAC_FITS) return refusal;
     if (lac_cuda_rows_source(&s) == LAC_CUDA_ROWS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
     if (!indices) return LAC_REFUSED_INDEX_RANGE;

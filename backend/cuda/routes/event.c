@@ -99,16 +99,12 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     return slices == LAC_W_COLS ? by_columns(s, how.source, machine) : how;
 }
 
-static bool short_enough(int64_t x)
-{
-    return x < INT32_MAX;
-}
-
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_SPARSE_W);
-    bool indices = short_enough(s.k) && short_enough(s.n) && short_enough(s.wrs) && short_enough(s.wcs);
+    bool indices = lac_cuda_fits_index(s.k) && lac_cuda_fits_index(s.n) && lac_cuda_fits_index(s.wrs) &&
+                   lac_cuda_fits_index(s.wcs);
     if (refusal != LAC_FITS) return refusal;
     if (!s.w->buf && !lac_cuda_format_at_hand(s.w, w_by_k(&s))) return LAC_REFUSED_W_SPARSE;
     if (source_of(&s) == FROM_NOWHERE) return LAC_REFUSED_NO_FORMAT;

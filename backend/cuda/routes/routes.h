@@ -18,6 +18,12 @@ static inline lac_cuda_scalar_t lac_cuda_beta(const lac_problem_t *p)
     return (lac_cuda_scalar_t){p->beta_at, p->beta};
 }
 
+/* True for an extent or a stride that kernels hold in 32 bits. */
+static inline bool lac_cuda_fits_index(int64_t x)
+{
+    return x < INT32_MAX;
+}
+
 #define LAC_ROUTE(name, role, host, cuda, text) LAC_DECLARE_##cuda(lac_cuda_route_##name)
 #include "route/routes.def"
 #undef LAC_ROUTE

@@ -40,11 +40,6 @@ static bool is_matrix(const lac_sided_t *s)
     return (s->wcs == 1 && s->wrs >= s->n) || (s->wrs == 1 && s->wcs >= s->k);
 }
 
-static bool short_enough(int64_t x)
-{
-    return x < INT32_MAX;
-}
-
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
@@ -58,7 +53,8 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (s.m > ROWS_MAX) return LAC_REFUSED_NOT_SHORT;
     if (s.k < DEPTH_MIN) return LAC_REFUSED_SHALLOW;
     if (s.k > DEPTH_MAX) return LAC_REFUSED_DEEP;
-    if (!short_enough(s.n) || !short_enough(s.wrs) || !short_enough(s.wcs)) return LAC_REFUSED_INDEX_RANGE;
+    if (!lac_cuda_fits_index(s.n) || !lac_cuda_fits_index(s.wrs) || !lac_cuda_fits_index(s.wcs))
+        return LAC_REFUSED_INDEX_RANGE;
     if (!is_matrix(&s)) return LAC_REFUSED_W_STRIDES;
     lac_cuda_product_t product = describe(p, &s);
     return lac_cuda_stream_aligned(&product) ? LAC_FITS : LAC_REFUSED_W_ALIGNMENT;

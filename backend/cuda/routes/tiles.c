@@ -58,16 +58,11 @@ static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, w_source_
            lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k, packed));
 }
 
-static bool short_enough(int64_t x)
-{
-    return x < INT32_MAX;
-}
-
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_U8_W);
-    bool indices = short_enough(s.m) && short_enough(s.k) && short_enough(s.n);
+    bool indices = lac_cuda_fits_index(s.m) && lac_cuda_fits_index(s.k) && lac_cuda_fits_index(s.n);
     if (refusal != LAC_FITS) return refusal;
     if (p->settings.math == LAC_MATH_PEDANTIC) return LAC_REFUSED_PEDANTIC;
     if (p->settings.math == LAC_MATH_TF32 && !p->terms.named) return LAC_REFUSED_TF32;
