@@ -323,7 +323,7 @@ static unsigned formats_of(unsigned bits)
 }
 
 /* What was measured of an output stands until its owner says otherwise, as what is attached does. bits: of
- * C, where the product told them. */
+ * C, where the product reported them. */
 static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned what, const uint64_t *bits)
 {
     lac_meta_t *meta = c->meta;

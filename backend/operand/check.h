@@ -24,7 +24,7 @@ bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c);
 /* An array of `count` elements of `width` bytes as such a matrix: to be read, never written through. */
 lac_obj_t lac_view_array(const void *memory, int64_t count, size_t width);
 
-/* An m x n matrix of f32 as a view: to be looked at, never written through. */
+/* An m x n matrix of f32 as a view: to be read, never written through. */
 static inline lac_obj_t lac_view_f32(lac_space_t space, lac_dim_t m, lac_dim_t n, const void *buf,
                                      lac_inc_t rs, lac_inc_t cs)
 {

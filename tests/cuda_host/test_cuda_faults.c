@@ -360,9 +360,9 @@ static void test_capture_without_formats(void **state)
     standin_capture(lac_device_stream(s.ctx), true);
     unit_expect(product(&s), LAC_OK, "tiles");
     const standin_launch_t *l = standin_find("lac_cuda_tiles_run", 0),
-                           *turned = standin_find("lac_cuda_copy", 0);
-    assert_true(l && turned && standin_pointer(l, "p.b") == standin_pointer(turned, "out"));
-    assert_ptr_equal(standin_pointer(turned, "x.data"), s.b.buf);
+                           *copied = standin_find("lac_cuda_copy", 0);
+    assert_true(l && copied && standin_pointer(l, "p.b") == standin_pointer(copied, "out"));
+    assert_ptr_equal(standin_pointer(copied, "x.data"), s.b.buf);
     standin_capture(lac_device_stream(s.ctx), false);
     cuda_host_close(s.ctx);
 }

@@ -416,15 +416,15 @@ static void test_csr_once(void **state)
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_columns(ctx, k, n), c = cuda_host_rows(ctx, m, n);
     cuda_host_count(ctx, &a, m * k / 20);
     const standin_launch_t *l = cuda_host_launch(ctx, "csr", &a, &b, &c, "lac_cuda_csr_long");
-    const standin_launch_t *turned = standin_find("lac_cuda_copy", 0),
+    const standin_launch_t *copied = standin_find("lac_cuda_copy", 0),
                            *made = standin_find("lac_cuda_schedule", 0),
                            *ptr = standin_find("lac_cuda_csr_ptr", 0);
-    assert_true(turned && made && ptr);
+    assert_true(copied && made && ptr);
     int64_t w = cuda_host_piece(4 * k * n), steps = cuda_host_piece(lac_cuda_schedule_bytes(m, k, m * k)),
             scratch = cuda_host_piece(lac_cuda_schedule_scratch(m)),
             partial = cuda_host_piece(lac_cuda_csr_long_bytes(m, n, k));
-    expect_pointer(l, "p.w", standin_pointer(turned, "out"));
-    EXPECT(turned, "x.rows x.cols x.rs x.cs rs cs", k, n, 1, k, n, 1);
+    expect_pointer(l, "p.w", standin_pointer(copied, "out"));
+    EXPECT(copied, "x.rows x.cols x.rs x.cs rs cs", k, n, 1, k, n, 1);
     EXPECT(l, "p.ldw p.order", n, LAC_CUDA_ROWS);
     expect_pointer(l, "steps", standin_pointer(made, "steps"));
     assert_int_equal(standin_offset(standin_pointer(l, "p.w")), 0);
@@ -533,10 +533,10 @@ static void test_tiles(void **state)
     assert_int_equal(standin_offset(standin_pointer(l, "workspace")), 0);
     expect_bytes("tiles", "left", &a, &bc, &c, own + cuda_host_piece(4 * k * n));
     l = cuda_host_launch(ctx, "tiles", &a, &bc, &c, "lac_cuda_tiles_run");
-    const standin_launch_t *turned = standin_find("lac_cuda_copy", 0);
-    assert_non_null(turned);
-    expect_pointer(l, "p.b", standin_pointer(turned, "out"));
-    assert_int_equal(standin_offset(standin_pointer(turned, "out")), own);
+    const standin_launch_t *copied = standin_find("lac_cuda_copy", 0);
+    assert_non_null(copied);
+    expect_pointer(l, "p.b", standin_pointer(copied, "out"));
+    assert_int_equal(standin_offset(standin_pointer(copied, "out")), own);
     /* rows that do not begin on 16 bytes: 511 columns, or a buffer that is off by one */
     lac_obj_t odd = cuda_host_rows(ctx, k, n - 1), co = cuda_host_rows(ctx, m, n - 1),
               off = cuda_host_matrix(ctx, LAC_F32, k, n, n, 1, 1);
