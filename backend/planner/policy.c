@@ -385,7 +385,7 @@ static void read_lines(lac_policy_t *policy, const char *path, FILE *file)
     bool cut = false;
     for (int pieces = 0; fgets(line, sizeof line, file); pieces++) {
         if (pieces == CONFIG_LINES_MAX) {
-            lac_warn("%s: the lines behind line %d are ignored", path, number);
+            lac_warn("%s: the lines behind line %d are left out", path, number);
             return;
         }
         bool begins = !cut;
