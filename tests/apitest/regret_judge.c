@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "timing.h"
@@ -71,6 +72,18 @@ double regret_over_allowed(double auto_us, double base_us)
     return auto_us / fmax(ALLOWED_FACTOR * base_us, base_us + ALLOWED_US);
 }
 
+/* The median of that over the rounds: what slows the machine down slows both of a round. */
+static double over_allowed(const timed_contender_t *contender, const timed_contender_t *base)
+{
+    size_t count = base->count < contender->count ? base->count : contender->count;
+    double *ratio = count > 0 ? malloc(count * sizeof *ratio) : NULL;
+    if (!ratio) return 0.0;
+    for (size_t i = 0; i < count; i++) ratio[i] = regret_over_allowed(contender->sample[i], base->sample[i]);
+    double median = sample_stats(ratio, count).median;
+    free(ratio);
+    return median;
+}
+
 size_t regret_promise_broken(const regret_t *found, size_t count)
 {
     size_t broken = 0;
@@ -100,6 +113,6 @@ bool regret_judge(regret_t *r, const bench_case_t *bench)
     r->base_us = median_us(&timed[0]);
     r->over_best = over(&timed[chosen], &timed[best]);
     r->over_base = over(&timed[chosen], &timed[0]);
-    r->over_promise = regret_over_allowed(r->auto_us, r->base_us);
+    r->over_promise = over_allowed(&timed[chosen], &timed[0]);
     return true;
 }

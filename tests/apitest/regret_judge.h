@@ -17,8 +17,8 @@ typedef struct regret {
     char problem[REF_PROBLEM_TEXT];
     char best[ROUTE_NAME], decided[ROUTE_NAME + 8];
     double auto_us, best_us, base_us;
-    double over_best, over_base; /* medians of the ratios within a round */
-    double over_promise;         /* auto_us over what the promise allows  */
+    /* Medians of the ratios within a round; over_promise: to what the promise allows. */
+    double over_best, over_base, over_promise;
     regret_contender_t contender[BENCH_CONTENDERS];
     int contenders;
 } regret_t;

@@ -71,9 +71,9 @@ static void test_ratios(void **state)
     expect_near(r.auto_us, 30);
     expect_near(r.best_us, 20);
     expect_near(r.base_us, 100);
-    expect_near(r.over_best, 1.1); /* 1.1, 3, 1.025    */
-    expect_near(r.over_base, 0.3); /* 0.55, 0.3, 0.205 */
-    expect_near(r.over_promise, 30 / 102.0);
+    expect_near(r.over_best, 1.1);           /* 1.1, 3, 1.025    */
+    expect_near(r.over_base, 0.3);           /* 0.55, 0.3, 0.205 */
+    expect_near(r.over_promise, 30 / 102.0); /* 22 / 41.5, 30 / 102, 41 / 204 */
     assert_int_equal(r.contenders, 2);
     assert_string_equal(r.contender[0].route, "csr");
     expect_near(r.contender[0].us, 60);
@@ -93,9 +93,9 @@ static void test_slower_than_the_baseline(void **state)
     add("csr", chosen, 0);
     assert_true(regret_judge(&r, &bench));
     assert_string_equal(r.best, "csr");
-    expect_near(r.over_best, 2.0); /* 50 / 22, 60 / 30, 70 / 41 */
-    expect_near(r.over_base, 2.5); /* 50 / 20, 60 / 10, 70 / 40 */
-    expect_near(r.over_promise, 60 / 21.5);
+    expect_near(r.over_best, 2.0);          /* 50 / 22, 60 / 30, 70 / 41 */
+    expect_near(r.over_base, 2.5);          /* 50 / 20, 60 / 10, 70 / 40 */
+    expect_near(r.over_promise, 50 / 21.5); /* 50 / 21.5, 60 / 11.5, 70 / 41.5 */
 }
 
 /* The baseline may be the best route where it is one of the library's. */

@@ -247,8 +247,10 @@ bool time_contenders(timed_contender_t *contenders, int count, const timing_plan
         if (!contenders[i].sample && !contenders[i].dropped) return false;
     }
     for (int round = 0; round < rounds; round++) {
-        for (int i = 0; i < count; i++)
-            if (!contenders[i].dropped) take_sample(&contenders[i], plan, &settle_us);
+        for (int i = 0; i < count; i++) { /* there and back, so that none always follows the same one */
+            timed_contender_t *contender = &contenders[round % 2 == 0 ? i : count - 1 - i];
+            if (!contender->dropped) take_sample(contender, plan, &settle_us);
+        }
         if (round == 0 && plan->drop_factor > 0.0) drop_slow(contenders, count, plan->drop_factor);
     }
     return true;
