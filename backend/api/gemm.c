@@ -207,7 +207,13 @@ lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n,
     lac_obj_t oa = f32_matrix(ctx, ta, rows, cols, a, rsa, csa);
     lac_obj_t ox = f32_matrix(ctx, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
     lac_obj_t oy = f32_matrix(ctx, LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
-    return lac_gemm(ctx, &alpha, &oa, &ox, &beta, &oy);
+    const lac_call_opts_t settings = {.symbol = "lac_sgemv"};
+    lac_request_t request = {0};
+    lac_problem_t p;
+    lac_status_t status = lac_describe_call(ctx, LAC_HOST, &alpha, &oa, &ox, &beta, &oy, &p);
+    if (status) return status;
+    p.terms.vector = true;
+    return run_call(ctx, &p, &settings, &request, NULL);
 }
 
 /* lac_gemm_epilogue: a product by any route, bias and activation by it or behind it, then the formats of what
