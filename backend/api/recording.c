@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A product in somebody's recording: both ways of it, and the look that chooses. */
+ * A product in somebody's recording: both ways of it and the look that chooses, or the one that is never
+ * slower.
+ */
 #include "entry.h"
 #include "base/status.h"
 #include "operand/check.h"
@@ -13,8 +15,8 @@
 typedef struct ways {
     lac_ctx_t *ctx;
     const lac_problem_t *p;
-    const lac_residual_t *residual; /* NULL: nothing is added */
-    const lac_route_t *sparse_path, *dense_path;
+    const lac_residual_t *residual;              /* NULL: nothing is added */
+    const lac_route_t *sparse_path, *dense_path; /* sparse_path NULL: there is one way */
 } ways_t;
 
 /* A site of the call that a sparse route serves; the eager calls' operands may have been registered. */
@@ -60,6 +62,18 @@ int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_est
     return choice.route->role == LAC_ROLE_SPARSE;
 }
 
+static bool problem_of(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_problem_t *p)
+{
+    lac_obj_t a = lac_view_f32(LAC_DEVICE, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
+              b = lac_view_f32(LAC_DEVICE, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
+              c = lac_view_f32(LAC_DEVICE, args->m, args->n, args->c, args->crs, args->ccs);
+    if (lac_share_memory(&a, &c) || lac_share_memory(&b, &c)) return false;
+    lac_problem_from_args(p, args);
+    p->settings.math = ctx->policy.math;
+    p->settings.strict_nan = ctx->policy.strict_nan;
+    return true;
+}
+
 static lac_status_t queue(const ways_t *ways, const lac_route_t *route)
 {
     lac_outcome_t out = {false, -1.0, -1.0, NULL};
@@ -79,17 +93,29 @@ static lac_status_t queue_dense(void *arg)
     return queue(arg, ((const ways_t *)arg)->dense_path);
 }
 
+/* estimate: NULL where nothing is known. */
+static void assume(lac_problem_t *p, const lac_estimate_t *estimate)
+{
+    p->a.density = p->b.density = -1.0;
+    if (!estimate) return;
+    lac_operand_t *x = estimate->right ? &p->b : &p->a;
+    x->density = estimate->density;
+    x->k_active = -1.0;
+    x->known = LAC_KNOWN_REMEMBERED;
+}
+
 static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate)
 {
     lac_preference_t none = {0};
-    p->a.density = p->b.density = -1.0;
-    if (estimate) {
-        lac_operand_t *x = estimate->right ? &p->b : &p->a;
-        x->density = estimate->density;
-        x->k_active = -1.0;
-        x->known = LAC_KNOWN_REMEMBERED;
-    }
+    assume(p, estimate);
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &none);
+}
+
+static double cost_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate,
+                      const lac_route_t *route)
+{
+    assume(p, estimate);
+    return route->cost_us(route, p, &ctx->machine);
 }
 
 /* Room and handles for both ways, while the context's own stream may still be waited for. */
@@ -97,54 +123,66 @@ static lac_status_t prepare(void *arg)
 {
     const ways_t *ways = arg;
     const lac_backend_t *backend = ways->ctx->backend;
-    lac_status_t status = backend->prepare(ways->ctx->exec, ways->sparse_path, ways->p);
+    lac_status_t status =
+        ways->sparse_path ? backend->prepare(ways->ctx->exec, ways->sparse_path, ways->p) : LAC_OK;
     if (!status) status = backend->prepare(ways->ctx->exec, ways->dense_path, ways->p);
     return status ? status : backend->device->wait(ways->ctx->exec);
 }
 
+/* Whether a look and both ways are worth more than the dense way alone, which is to be `dense`. */
+static bool pays(const lac_estimate_t *estimate, const lac_choice_t *sparse, const lac_choice_t *dense)
+{
+    if (!estimate || sparse->route->role != LAC_ROLE_SPARSE) return false;
+    double dense_us = dense->route->role == LAC_ROLE_FAST ? dense->cost_us : estimate->dense_us;
+    return estimate->cost_us + CHOOSING_US < dense_us &&
+           (sparse->route->side == LAC_SIDE_RIGHT) == (estimate->right != 0);
+}
+
+/* A dense way that is our own is faster than the caller's whatever the operands hold, and is recorded alone;
+ * it skips what it can by itself. */
 static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_residual_t *residual,
                   const lac_estimate_t *estimate, void (*on_release)(void *), void *owner)
 {
     lac_choice_t dense = select_at(ctx, p, NULL), sparse = select_at(ctx, p, estimate);
-    bool pays = sparse.route->role == LAC_ROLE_SPARSE &&
-                estimate->cost_us + CHOOSING_US < estimate->dense_us &&
-                (sparse.route->side == LAC_SIDE_RIGHT) == (estimate->right != 0);
-    ways_t ways = {ctx, p, residual, sparse.route, dense.route};
-    if (!pays) {
-        on_release(owner);
-        return 0;
-    }
+    ways_t ways = {ctx, p, residual, NULL, dense.route};
     lac_branch_t branch = {.stream = stream,
-                           .limit = estimate->limit,
                            .prepare = prepare,
-                           .sparse_path = queue_sparse,
                            .dense_path = queue_dense,
                            .arg = &ways,
                            .on_release = on_release,
                            .owner = owner};
-    branch.x = estimate->right ? &p->b : &p->a;
-    branch.rows = estimate->right ? p->k : p->m;
-    branch.cols = estimate->right ? p->n : p->k;
+    if (dense.route->role == LAC_ROLE_FAST) dense.cost_us = cost_at(ctx, p, estimate, dense.route);
+    if (pays(estimate, &sparse, &dense)) {
+        ways.sparse_path = sparse.route;
+        branch.sparse_path = queue_sparse;
+        branch.limit = estimate->limit;
+        branch.x = estimate->right ? &p->b : &p->a;
+        branch.rows = estimate->right ? p->k : p->m;
+        branch.cols = estimate->right ? p->n : p->k;
+    } else if (dense.route->role != LAC_ROLE_FAST) {
+        on_release(owner);
+        return 0;
+    }
     lac_status_t status = ctx->backend->device->branch(ctx->exec, &branch);
     if (!status) return 1;
     return branch.touched ? -1 : 0;
 }
 
+int lac_records_any_density(const lac_ctx_t *ctx, const lac_gemm_args_t *args)
+{
+    lac_problem_t p;
+    return problem_of(ctx, args, &p) && select_at(ctx, &p, NULL).route->role == LAC_ROLE_FAST;
+}
+
 int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,
                      const lac_estimate_t *estimate, void (*on_release)(void *owner), void *owner)
 {
-    lac_obj_t a = lac_view_f32(LAC_DEVICE, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
-              b = lac_view_f32(LAC_DEVICE, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
-              c = lac_view_f32(LAC_DEVICE, args->m, args->n, args->c, args->crs, args->ccs);
     lac_problem_t p;
     bool can = ctx->backend->device && ctx->backend->device->branch && ctx->backend->prepare;
-    if (!can || lac_share_memory(&a, &c) || lac_share_memory(&b, &c)) {
+    if (!can || !problem_of(ctx, args, &p)) {
         on_release(owner);
         return 0;
     }
-    lac_problem_from_args(&p, args);
-    p.settings.math = ctx->policy.math;
-    p.settings.strict_nan = ctx->policy.strict_nan;
     int token = lac_enter(ctx);
     int done = record(ctx, stream, &p, args->adds ? &args->residual : NULL, estimate, on_release, owner);
     lac_leave(ctx, token);

@@ -83,7 +83,8 @@ typedef struct lac_branch {
     lac_dim_t rows, cols;
     double limit;
     lac_work_fn prepare;                 /* makes room for both ways, on the exec's own stream */
-    lac_work_fn sparse_path, dense_path; /* queue each way there, where it is captured         */
+    lac_work_fn sparse_path, dense_path; /* queue each way there, where it is captured; sparse_path
+                                            NULL: the other one is recorded alone               */
     void *arg;
     void (*on_release)(void *owner); /* called once, also on failure: nothing holds the recording any more. On
                                   any thread; may not call the device */

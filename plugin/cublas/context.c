@@ -73,22 +73,27 @@ static bool capture_of(void *stream, capture_t *capture)
            status == CAPTURE_ACTIVE && !current_context(&capture->device);
 }
 
-/* What any context of the device has seen of a product like this one; false: nothing that speaks for a sparse
- * route. */
-static bool stream_contexts_estimate(void *device, int math, const lac_gemm_args_t *g,
-                                     lac_estimate_t *estimate)
+/* What the contexts of the device know of a product that is to be recorded. */
+typedef struct prospect {
+    lac_estimate_t estimate;
+    bool known;       /* the estimate is there: a sparse route served such a product                  */
+    bool any_density; /* one path is faster whatever the operands hold, as far as a context could say */
+} prospect_t;
+
+static prospect_t prospect_of(void *device, int math, const lac_gemm_args_t *g)
 {
+    prospect_t p = {.any_density = true};
     int count = atomic_load_explicit(&context_count, memory_order_acquire);
-    bool found = false;
-    for (int i = 0; !found && i < count; i++) {
+    for (int i = 0; !p.known && i < count; i++) {
         stream_context_t *sc = &stream_contexts[i];
         if (sc->device != device || sc->math != math || !sc->ctx) continue;
         if (pthread_mutex_trylock(&sc->lock))
             continue; /* in use: it may well be this thread's other stream */
-        found = lac_gemm_estimate(sc->ctx, g, estimate);
+        p.known = lac_gemm_estimate(sc->ctx, g, &p.estimate);
+        if (p.any_density) p.any_density = lac_records_any_density(sc->ctx, g);
         pthread_mutex_unlock(&sc->lock);
     }
-    return found;
+    return p;
 }
 
 /* A slot whose context could not be made is kept too: it will not be tried again. */
@@ -225,16 +230,16 @@ static graph_context_t *lend(const capture_t *capture, void *stream, int math)
 int capture_product(void *stream, int math, const lac_gemm_args_t *g, lac_pass_t *why)
 {
     capture_t capture;
-    lac_estimate_t estimate;
     *why = LAC_PASS_CAPTURED;
-    if (!capture_of(stream, &capture) || !stream_contexts_estimate(capture.device, math, g, &estimate))
-        return 0;
+    if (!capture_of(stream, &capture)) return 0;
+    prospect_t prospect = prospect_of(capture.device, math, g);
+    if (!prospect.known && !prospect.any_density) return 0;
     int mode = capture_relaxed_begin(), done = 0;
     pthread_mutex_lock(&lending);
     graph_context_t *r = lend(&capture, stream, math);
     if (r) {
         atomic_fetch_add(&r->products, 1);
-        done = lac_capture_gemm(r->ctx, stream, g, &estimate, give_back, r);
+        done = lac_capture_gemm(r->ctx, stream, g, prospect.known ? &prospect.estimate : NULL, give_back, r);
     }
     pthread_mutex_unlock(&lending);
     capture_relaxed_end(mode);

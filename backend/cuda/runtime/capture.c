@@ -136,13 +136,11 @@ static lac_status_t add_branch(lac_branch_t *branch, const cudaGraph_t way[2], b
     return status ? status : add_node(branch->stream, handle, way);
 }
 
-lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
+/* Both ways, which are recorded apart first. */
+static lac_status_t add_both(lac_exec_t *exec, lac_branch_t *branch, bool *owned)
 {
     int driver = 0;
-    bool owned = false;
     cudaGraph_t way[2] = {NULL, NULL};
-    /* What is made here is no business of the capture, which may be one that forbids it. */
-    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     lac_status_t status = lac_cuda_check_error(cudaDriverGetVersion(&driver), "branch");
     if (!status && driver < DRIVER_MIN)
         status = lac_fail(LAC_ERR_UNAVAILABLE, "branch: the driver is older than CUDA 12.8");
@@ -150,10 +148,39 @@ lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
     lac_cuda_graph_capture_begin();
     if (!status) status = record(exec, branch->sparse_path, branch->arg, &way[0]);
     if (!status) status = record(exec, branch->dense_path, branch->arg, &way[1]);
-    if (!status) status = add_branch(branch, way, &owned);
+    if (!status) status = add_branch(branch, way, owned);
     lac_cuda_graph_capture_end();
     for (int i = 0; i < 2; i++)
         if (way[i]) cudaGraphDestroy(way[i]);
+    return status;
+}
+
+/* The one way there is, straight into the capture. */
+static lac_status_t add_one(lac_exec_t *exec, lac_branch_t *branch, bool *owned)
+{
+    front_t front;
+    cudaStream_t own = exec->stream;
+    lac_status_t status = branch->prepare(branch->arg);
+    lac_cuda_graph_capture_begin();
+    if (!status) status = find_front(branch->stream, &front);
+    if (!status) status = hand_over(branch, front.graph, owned);
+    if (!status) {
+        branch->touched = true;
+        exec->stream = branch->stream;
+        status = branch->dense_path(branch->arg);
+        exec->stream = own;
+    }
+    lac_cuda_graph_capture_end();
+    return status;
+}
+
+lac_status_t lac_cuda_branch(lac_exec_t *exec, lac_branch_t *branch)
+{
+    bool owned = false;
+    /* What is made here is no business of the capture, which may be one that forbids it. */
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+    lac_status_t status =
+        branch->sparse_path ? add_both(exec, branch, &owned) : add_one(exec, branch, &owned);
     if (!owned) branch->on_release(branch->owner);
     cudaGetLastError();
     lac_cuda_capture_relaxed_end(mode);

@@ -13,6 +13,7 @@ namespace
 {
 
 constexpr int kThreads = 256;
+constexpr int kPartsAtOnce = 8; /* whose sums are read before the first is added */
 
 struct SplitArgs {
     const void *s;
@@ -104,10 +105,15 @@ __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_consta
     if (mine) {
         const float *from = a.sums + (int64_t)i * width + j;
         const int64_t next = (int64_t)a.shape.passes * a.shape.rows * width;
-#pragma unroll 8
-        for (int part = 0; part < a.shape.parts; part++) {
-            const float4 more = __ldcg((const float4 *)(from + part * next));
-            x[0] += more.x, x[1] += more.y, x[2] += more.z, x[3] += more.w;
+        for (int part = 0; part < a.shape.parts; part += kPartsAtOnce) {
+            float4 more[kPartsAtOnce];
+#pragma unroll
+            for (int q = 0; q < kPartsAtOnce; q++)
+                more[q] = part + q < a.shape.parts ? __ldcg((const float4 *)(from + (part + q) * next))
+                                                   : make_float4(0, 0, 0, 0);
+#pragma unroll
+            for (int q = 0; q < kPartsAtOnce; q++)
+                x[0] += more[q].x, x[1] += more[q].y, x[2] += more[q].z, x[3] += more[q].w;
         }
     }
     const bool finite = isfinite(x[0]) && isfinite(x[1]) && isfinite(x[2]) && isfinite(x[3]);
