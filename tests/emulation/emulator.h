@@ -5,9 +5,9 @@
  * fibers.
  *
  * It is there to find mistakes: warps go on in an order drawn at random, copies that a kernel starts arrive
- * as late as the kernel allows, shared memory holds NaN before it is written, and ends where the launch said;
- * a vector that is read or written at once must be aligned.
- * What it does not have: time, memory that is seen late, warps whose lanes part. */
+ * as late as the kernel allows, shared memory holds NaN before it is written and once its block has ended,
+ * and ends where the launch said; a vector that is read or written at once must be aligned. What it does not
+ * have: time, memory that is seen late, warps whose lanes part. */
 #ifndef LACUNA_EMULATOR_H
 #define LACUNA_EMULATOR_H
 
