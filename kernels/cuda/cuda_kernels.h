@@ -180,6 +180,38 @@ lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const lac_cuda_den
                                  lac_cuda_stream_t stream);
 int64_t lac_cuda_event_pair_bytes(int64_t m, int64_t n, int64_t k);
 
+/* The same by segments: where W's pattern is made ready once, many blocks share its rows. Columns ascend
+ * within a row of W; values may be others in every call. */
+typedef struct lac_cuda_segments {
+    int64_t k, width;      /* rows of W; columns of a range, a multiple of 32                             */
+    const uint32_t *first; /* [k][ceil(n / width) + 1]: entries of row k before column r * width          */
+} lac_cuda_segments_t;
+
+/* How such a launch is cut; 0 in any field means "choose". */
+typedef struct lac_cuda_segments_cut {
+    int split;   /* warps that share a copy of the sums: 1, 2, 4 or 8                                     */
+    int cluster; /* blocks that share the events of a range: 1, 2, 4 or 8; more than 1 needs compute 9.0  */
+    int bits;    /* S is made into bits by a launch of its own: 1; or not: -1                             */
+    int pad;     /* entries of W: lanes take them end to end: 1; 32 of one event: 32                      */
+} lac_cuda_segments_cut_t;
+
+/* s, rows: one of them, as above; list: NULL, or S has p->k columns of which column j stands for k = list[j],
+ * ascending. cut may be NULL. Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, k) bytes.
+ * LAC_ERR_EXTENT where the sums of a range do not fit in a block's shared memory. */
+lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                     const int32_t *list, const lac_cuda_csr_t *rows, const lac_cuda_csr_t *w,
+                                     const lac_cuda_segments_t *segments, const lac_cuda_segments_cut_t *cut,
+                                     void *workspace, lac_cuda_stream_t stream);
+int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k);
+
+/* Makes the segment pointers of a W of k rows, into first[k][ceil(n / width) + 1]: lac_cuda_segments_bytes
+ * bytes. lac_cuda_segments_width: the width for the current device, 0 where the pointers would be too many
+ * beside nnz entries. */
+lac_status_t lac_cuda_segment_pointers(int64_t k, int64_t n, int64_t width, const lac_cuda_csr_t *w,
+                                       uint32_t *first, lac_cuda_stream_t stream);
+int64_t lac_cuda_segments_bytes(int64_t k, int64_t n, int64_t width);
+int64_t lac_cuda_segments_width(int64_t k, int64_t n, int64_t nnz);
+
 /* Bitmask product for a frozen S (30-95 % zeros, many rows) and a short W: reads one bit per element and the
  * packed values, instead of every element. Any order of W; n is taken 8 columns at a time, S read once for
  * each. */

@@ -217,6 +217,13 @@ template <typename T> inline T __shfl_up_sync(unsigned, T x, int by, int width =
     const Lanes<T> all(x);
     return emulated_lane() % width < by ? x : all.of[emulated_lane() - by];
 }
+template <typename T> inline unsigned __match_any_sync(unsigned, T x)
+{
+    const Lanes<T> all(x);
+    unsigned equal = 0;
+    for (int l = 0; l < 32; l++) equal |= unsigned(all.of[l] == x) << l;
+    return equal;
+}
 template <typename T> inline T __reduce_add_sync(unsigned, T x)
 {
     const Lanes<T> all(x);

@@ -52,6 +52,11 @@ template <typename T> inline void cluster_store(unsigned address, T x)
     *at_address<T>(address) = x;
 }
 
+inline float4 cluster_load4(unsigned address)
+{
+    return *at_address<float4>(address);
+}
+
 inline float4 read_now(unsigned address)
 {
     return *at_address<float4>(address);

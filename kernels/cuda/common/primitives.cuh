@@ -150,6 +150,20 @@ __device__ inline void cluster_store(unsigned address, float4 x)
 #endif
 }
 
+__device__ inline float4 cluster_load4(unsigned address)
+{
+    float4 x;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address)
+                 : "memory");
+#else
+    x = read_now(address);
+#endif
+    return x;
+}
+
 /* Programmatic dependent launch: let the next kernel of the stream begin; wait for the previous one's writes.
  */
 __device__ inline void dependents_launch()

@@ -1,0 +1,398 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Events times a sparse W by segments on the emulator, against fp64: random shapes, patterns, orders,
+ * strides, scalars and cuts; NaN in what no event names; each product twice, in two orders of its warps, for
+ * the same bits, and once with bias and activation; W's values written anew between calls. */
+#include "cuda_kernels.h"
+#include "emulator.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr double kTolerance = 12.0;    /* units of 2^-24 |S||W|, elementwise worst */
+constexpr double kMeanTolerance = 2.5; /* the same, mean, of thousands of positive terms */
+int checks, failures;
+
+typedef enum pattern {
+    UNIFORM,
+    SKEWED, /* one row in four full, one in four empty */
+    HUB,    /* all rows have the first column, and few others */
+    FULL,
+    PATTERNS
+} pattern_t;
+
+struct Case {
+    int64_t m, n, k, width;
+    double events, filled;
+    pattern_t pattern;
+    bool u8, s_kmajor, ones, out_transposed, device_scalars, positive, listed;
+    float alpha, beta;
+    int device;
+    unsigned seed;
+    int s_offset, out_pad;
+    lac_cuda_segments_cut_t cut;
+};
+
+/* Of exactly this many elements, 256-byte aligned: a sanitizer sees what lies beyond. */
+template <typename T> struct Buffer {
+    std::unique_ptr<T, void (*)(void *)> memory;
+    size_t count;
+    explicit Buffer(int64_t n)
+        : memory((T *)aligned_alloc(256, (sizeof(T) * (size_t)n + 255) / 256 * 256), free), count((size_t)n)
+    {
+    }
+    T *data() const { return memory.get(); }
+    T &operator[](int64_t i) const { return memory.get()[i]; }
+};
+
+std::string text(const Case &c, const char *what)
+{
+    char b[320];
+    snprintf(b, sizeof b,
+             "%s:%lldx%lldx%lld:d=%g,%g:%s:pattern=%d%s:s=%s+%d%s:out=%s+%d:alpha=%g:beta=%g%s:width=%lld:"
+             "cut=%d,%d,%d,%d:device=%d:seed=%u",
+             what, (long long)c.m, (long long)c.k, (long long)c.n, c.events, c.filled, c.u8 ? "u8" : "f32",
+             (int)c.pattern, c.ones ? ":ones" : "", c.s_kmajor ? "kmajor" : "rows", c.s_offset,
+             c.listed ? ":listed" : "", c.out_transposed ? "trans" : "rows", c.out_pad, c.alpha, c.beta,
+             c.device_scalars ? ":dev" : "", (long long)c.width, c.cut.split, c.cut.cluster, c.cut.bits,
+             c.cut.pad, c.device, c.seed);
+    return b;
+}
+
+void fail(const Case &c, const char *what, const char *how, double figure)
+{
+    printf("FAIL %s %g %s\n", how, figure, text(c, what).c_str());
+    failures++;
+}
+
+/* S, W as plain vectors and as the kernels take them. */
+struct Operands {
+    std::vector<int64_t> s_ptr, w_ptr;
+    std::vector<int32_t> s_idx, w_idx, list;
+    std::vector<float> s_val, w_val, bias;
+    Buffer<float> s, before, out;
+    Buffer<uint8_t> bytes;
+    Buffer<uint32_t> first;
+    Buffer<uint32_t> workspace;
+    std::vector<bool> inside;
+    float scalars[2];
+    lac_cuda_product_t p;
+    lac_cuda_dense_t dense;
+    lac_cuda_csr_t rows, w;
+    lac_cuda_segments_t segments;
+};
+
+bool has_entry(const Case &c, std::mt19937 &random, int64_t k, int64_t j)
+{
+    const bool drawn = random() % 100000 < c.filled * 100000;
+    return c.pattern == FULL                        ? true
+           : c.pattern == SKEWED && k % 4 == 1      ? true
+           : c.pattern == SKEWED && k % 4 == 2      ? false
+           : c.pattern == HUB && (j == 0 || j == 5) ? true
+                                                    : drawn;
+}
+
+/* The values of W: NaN in the rows that no row of S has an event for. */
+void draw_values(const Case &c, Operands &o, std::mt19937 &random)
+{
+    std::vector<bool> active((size_t)c.k);
+    for (int32_t k : o.s_idx) active[(size_t)k] = true;
+    for (int64_t k = 0; k < c.k; k++)
+        for (int64_t e = o.w_ptr[(size_t)k]; e < o.w_ptr[(size_t)k + 1]; e++) {
+            const float x = (float)(random() % 20001) / 10000.0f - 1.0f;
+            o.w_val[(size_t)e] = !active[(size_t)k] ? NAN : c.ones ? 1.0f : c.positive ? fabsf(x) : x;
+        }
+}
+
+std::unique_ptr<Operands> make(const Case &c)
+{
+    std::mt19937 random(c.seed);
+    const auto uniform = [&random] { return (float)(random() % 20001) / 10000.0f - 1.0f; };
+    std::vector<int64_t> s_ptr(1), w_ptr(1);
+    std::vector<int32_t> s_idx, w_idx, list;
+    std::vector<float> s_val;
+    std::vector<bool> active((size_t)c.k);
+    for (int64_t i = 0; i < c.m; i++) {
+        for (int64_t k = 0; k < c.k; k++)
+            if (random() % 100000 < c.events * 100000)
+                s_idx.push_back((int32_t)k), s_val.push_back(c.u8 ? 1.0f : uniform() + 2.0f),
+                    active[(size_t)k] = true;
+        s_ptr.push_back((int64_t)s_idx.size());
+    }
+    for (int64_t k = 0; k < c.k; k++) {
+        for (int64_t j = 0; j < c.n; j++)
+            if (has_entry(c, random, k, j)) w_idx.push_back((int32_t)j);
+        w_ptr.push_back((int64_t)w_idx.size());
+        if (c.listed && (active[(size_t)k] || random() % 3 == 0)) list.push_back((int32_t)k);
+    }
+    const int64_t columns = c.listed ? (int64_t)list.size() : c.k;
+    const int64_t ldo = (c.out_transposed ? c.m : c.n) + c.out_pad,
+                  room = ldo * (c.out_transposed ? c.n : c.m);
+    std::unique_ptr<Operands> o(
+        new Operands{s_ptr,
+                     w_ptr,
+                     s_idx,
+                     w_idx,
+                     list,
+                     s_val,
+                     std::vector<float>(w_idx.size()),
+                     {},
+                     Buffer<float>(c.s_offset + c.m * columns),
+                     Buffer<float>(room),
+                     Buffer<float>(room),
+                     Buffer<uint8_t>(c.s_offset + c.m * columns),
+                     Buffer<uint32_t>(lac_cuda_segments_bytes(c.k, c.n, c.width) / 4),
+                     Buffer<uint32_t>(lac_cuda_event_segments_bytes(c.m, columns) / 4),
+                     std::vector<bool>((size_t)room),
+                     {c.alpha, c.beta},
+                     {},
+                     {},
+                     {},
+                     {},
+                     {}});
+    const int64_t rs = c.s_kmajor ? 1 : columns, cs = c.s_kmajor ? c.m : 1;
+    for (int64_t e = 0; e < c.m * columns; e++) o->s[c.s_offset + e] = e % 2 ? 0.0f : -0.0f;
+    memset(o->bytes.data(), 0, o->bytes.count);
+    for (int64_t i = 0; i < c.m; i++) {
+        size_t at = 0;
+        for (int64_t e = s_ptr[(size_t)i]; e < s_ptr[(size_t)i + 1]; e++) {
+            while (c.listed && list[at] < s_idx[(size_t)e]) at++;
+            const int64_t column = c.listed ? (int64_t)at : s_idx[(size_t)e];
+            o->s[c.s_offset + i * rs + column * cs] = s_val[(size_t)e];
+            o->bytes[c.s_offset + i * rs + column * cs] = (uint8_t)(1 + random() % 255);
+        }
+    }
+    for (int64_t e = 0; e < room; e++) o->before[e] = c.beta == 0.0f ? NAN : uniform();
+    const bool by_columns = c.out_transposed;
+    o->p = {c.m,
+            c.n,
+            columns,
+            {nullptr, c.alpha},
+            nullptr,
+            0,
+            LAC_CUDA_ROWS,
+            {nullptr, c.beta},
+            o->out.data(),
+            by_columns ? 1 : ldo,
+            by_columns ? ldo : 1,
+            {}};
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) o->inside[(size_t)(i * o->p.rs + j * o->p.cs)] = true;
+    if (c.device_scalars) o->p.alpha = {o->scalars, 99.0f}, o->p.beta = {o->scalars + 1, 99.0f};
+    o->dense = {c.u8 ? LAC_U8 : LAC_F32,
+                c.u8 ? (const void *)(o->bytes.data() + c.s_offset) : o->s.data() + c.s_offset, rs, cs,
+                c.seed % 2 ? c.events : 0.0};
+    o->rows = {o->s_ptr.data(), o->s_idx.data(), c.u8 ? nullptr : o->s_val.data(), (int64_t)o->s_idx.size()};
+    o->w = {o->w_ptr.data(), o->w_idx.data(), c.ones ? nullptr : o->w_val.data(), (int64_t)o->w_idx.size()};
+    o->segments = {c.k, c.width, o->first.data()};
+    draw_values(c, *o, random);
+    return o;
+}
+
+/* The pointers against plain counting. */
+void check_pointers(const Case &c, const Operands &o)
+{
+    const int64_t ranges = (c.n + c.width - 1) / c.width;
+    checks++;
+    for (int64_t k = 0; k < c.k; k++)
+        for (int64_t r = 0; r <= ranges; r++) {
+            uint32_t before = 0;
+            for (int64_t e = o.w_ptr[(size_t)k]; e < o.w_ptr[(size_t)k + 1]; e++)
+                before += o.w_idx[(size_t)e] < r * c.width;
+            if (o.first[k * (ranges + 1) + r] != before) return fail(c, "pointers", "at", (double)k);
+        }
+}
+
+double worst_error(const Case &c, const Operands &o, double *mean)
+{
+    double worst = 0, all = 0;
+    for (int64_t i = 0; i < c.m; i++) {
+        std::vector<double> sum((size_t)c.n), magnitude((size_t)c.n);
+        for (int64_t s = o.s_ptr[(size_t)i]; s < o.s_ptr[(size_t)i + 1]; s++) {
+            const int64_t k = o.s_idx[(size_t)s];
+            for (int64_t e = o.w_ptr[(size_t)k]; e < o.w_ptr[(size_t)k + 1]; e++) {
+                const double x = (double)o.s_val[(size_t)s] * (double)o.w_val[(size_t)e];
+                sum[(size_t)o.w_idx[(size_t)e]] += x, magnitude[(size_t)o.w_idx[(size_t)e]] += fabs(x);
+            }
+        }
+        for (int64_t j = 0; j < c.n; j++) {
+            const int64_t at = i * o.p.rs + j * o.p.cs;
+            double expected = (double)c.alpha * sum[(size_t)j],
+                   unit = fabs((double)c.alpha) * magnitude[(size_t)j];
+            if (c.beta != 0.0f) {
+                expected += (double)c.beta * (double)o.before[at];
+                unit += fabs((double)c.beta * (double)o.before[at]);
+            }
+            const double error = fabs((double)o.out[at] - expected) / (unit * 0x1p-24 + 1e-30);
+            if (!(error <= worst)) worst = error;
+            all += error;
+        }
+    }
+    *mean = all / (double)(c.m * c.n);
+    return worst;
+}
+
+lac_status_t run(const Case &c, Operands &o, bool given, unsigned schedule)
+{
+    memcpy(o.out.data(), o.before.data(), sizeof(float) * o.out.count);
+    memset(o.workspace.data(), 0x5a, sizeof(uint32_t) * o.workspace.count);
+    emulated_schedule = c.seed * 1000003u + schedule;
+    lac_cuda_product_t p = o.p;
+    if (given) p.k = c.k;
+    return lac_cuda_event_segments(&p, given ? nullptr : &o.dense,
+                                   c.listed && !given ? o.list.data() : nullptr, given ? &o.rows : nullptr,
+                                   &o.w, &o.segments, &c.cut, o.workspace.data(), nullptr);
+}
+
+/* With bias and activation: what these make of the plain result, bit by bit. */
+void check_after(const Case &c, Operands &o, const char *what, bool given)
+{
+    static const float limits[] = {NAN, 0.0f, -0.25f, 0.5f};
+    const unsigned draw = c.seed + (unsigned)checks;
+    const bool of_rows = draw % 2, magnitude = draw % 4 == 3;
+    const std::vector<float> plain(o.out.data(), o.out.data() + o.out.count);
+    o.bias.resize((size_t)(of_rows ? c.m : c.n));
+    for (size_t e = 0; e < o.bias.size(); e++) o.bias[e] = (float)((e * 37 + draw) % 101) / 50.0f - 1.0f;
+    const lac_cuda_epilogue_t epilogue = {draw % 3 ? o.bias.data() : nullptr, true, of_rows, magnitude,
+                                          limits[draw % 4]};
+    o.p.epilogue = epilogue;
+    const lac_status_t status = run(c, o, given, 7);
+    o.p.epilogue = {};
+    if (status != LAC_OK) return fail(c, what, "status", status);
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            const int64_t at = i * o.p.rs + j * o.p.cs;
+            const float x = plain[(size_t)at] + (epilogue.bias ? epilogue.bias[of_rows ? i : j] : 0.0f);
+            const float want = (magnitude ? fabsf(x) : x) <= epilogue.limit ? 0.0f : x;
+            if (memcmp(&o.out[at], &want, sizeof want)) return fail(c, what, "after", (double)o.out[at]);
+        }
+}
+
+void check_product(const Case &c, Operands &o, bool given)
+{
+    const char *what = given ? "given" : "dense";
+    std::vector<float> first(o.out.count);
+    double mean;
+    for (unsigned again = 0; again < 2; again++) {
+        const lac_status_t status = run(c, o, given, again);
+        if (status != LAC_OK) return fail(c, what, "status", status);
+        if (!again) memcpy(first.data(), o.out.data(), sizeof(float) * first.size());
+    }
+    const double error = worst_error(c, o, &mean);
+    checks++;
+    if (getenv("LACUNA_TEST_VERBOSE")) printf("error %g, mean %g %s\n", error, mean, text(c, what).c_str());
+    if (!(error <= kTolerance)) fail(c, what, "error", error);
+    if (c.positive && !(mean <= kMeanTolerance)) fail(c, what, "mean error", mean);
+    if (memcmp(first.data(), o.out.data(), sizeof(float) * first.size())) fail(c, what, "repeat", 0);
+    for (size_t e = 0; e < o.inside.size(); e++)
+        if (!o.inside[e] && memcmp(o.out.data() + e, o.before.data() + e, sizeof(float)))
+            return fail(c, what, "padding", (double)e);
+    check_after(c, o, what, given);
+}
+
+void check(const Case &c)
+{
+    emulated_device = c.device;
+    const std::unique_ptr<Operands> o = make(c);
+    if (lac_cuda_segment_pointers(c.k, c.n, c.width, &o->w, o->first.data(), nullptr) != LAC_OK)
+        return fail(c, "pointers", "status", 0);
+    check_pointers(c, *o);
+    check_product(c, *o, false);
+    check_product(c, *o, true);
+    if (c.ones) return;
+    std::mt19937 random(c.seed + 1);
+    draw_values(c, *o, random); /* the pattern as it was */
+    check_product(c, *o, false);
+}
+
+Case random_case(unsigned seed)
+{
+    std::mt19937 random(seed);
+    const double events[] = {0.0, 0.01, 0.05, 0.3, 1.0}, filled[] = {0.0, 0.01, 0.1, 0.5};
+    Case c = {};
+    c.m = 1 + random() % 3, c.n = 1 + random() % 300, c.k = 1 + random() % 900;
+    if (random() % 4) c.n = (c.n + 3) / 4 * 4, c.k = (c.k + 3) / 4 * 4;
+    c.events = events[random() % 5], c.filled = filled[random() % 4],
+    c.pattern = (pattern_t)(random() % FULL);
+    c.u8 = random() % 2, c.s_kmajor = random() % 2, c.ones = random() % 4 == 0;
+    c.out_transposed = random() % 2, c.device_scalars = random() % 2, c.listed = random() % 4 == 0;
+    c.alpha = random() % 2 ? 1.0f : -0.75f, c.beta = random() % 2 ? 0.0f : 0.5f;
+    c.device = int(random() % EMULATED_DEVICES), c.seed = seed;
+    c.out_pad = random() % 2 ? 0 : 1 + int(random() % 4);
+    c.s_offset = random() % 4 ? 0 : 1 + int(random() % 3);
+    c.width = 32 * (1 + random() % 8);
+    const bool hopper = kEmulatedDevices[c.device].major >= 9;
+    c.cut.split = random() % 2 ? 1 << random() % 4 : 0;
+    c.cut.cluster = random() % 2 && hopper ? 1 << random() % 4 : 0;
+    c.cut.bits = int(random() % 3) - 1;
+    c.cut.pad = random() % 2 ? 0 : random() % 2 ? 1 : 32;
+    return c;
+}
+
+/* So many positive terms that a copy settles several times, whatever warps share it; all of W, so that each
+ * column has each term. */
+void check_long_sums()
+{
+    for (int split = 1; split <= 8; split *= 2)
+        for (int bits = -1; bits <= 1; bits += 2) {
+            Case c = {};
+            c.m = 1, c.n = 12, c.k = 5000, c.width = 32, c.events = 1.0, c.pattern = FULL, c.positive = true;
+            c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = (unsigned)(50 + split);
+            c.cut = {split, 1, bits, split % 4 == 2 ? 1 : 32};
+            check(c);
+        }
+}
+
+/* The widths that are chosen: pointers are a small part of W, sums fit in shared memory, nothing for what has
+ * too few entries; and products of such a width, as they are cut by themselves. */
+void check_widths()
+{
+    const int64_t shapes[][3] = {{40000, 40000, 40000000},
+                                 {400000, 400000, 32000000},
+                                 {4000, 4000, 320000},
+                                 {100, 33, 500},
+                                 {1, 1, 1},
+                                 {3000000, 3000000, 3000000}};
+    for (int device = 0; device < EMULATED_DEVICES; device++)
+        for (const int64_t(&s)[3] : shapes) {
+            emulated_device = device;
+            const int64_t width = lac_cuda_segments_width(s[0], s[1], s[2]);
+            checks++;
+            if (width % 32 || (width == 0) != (s[0] == 3000000) ||
+                (width && lac_cuda_segments_bytes(s[0], s[1], width) > 2 * s[2] + (4 << 20)))
+                printf("FAIL width %lld of %lld x %lld on %d\n", (long long)width, (long long)s[0],
+                       (long long)s[1], device),
+                    failures++;
+        }
+    for (int device = 0; device < EMULATED_DEVICES; device++) {
+        Case c = {};
+        c.m = 1, c.n = 30000, c.k = 500, c.events = 0.05, c.filled = 0.001, c.alpha = 1.0f, c.device = device;
+        c.seed = 90;
+        emulated_device = device;
+        c.width = lac_cuda_segments_width(c.k, c.n, 15000);
+        check(c);
+    }
+}
+
+} // namespace
+
+/* test_emulated_segments [cases] [first seed] */
+int main(int argc, char **argv)
+{
+    const bool quick = getenv("LACUNA_TEST_QUICK") != nullptr;
+    const int cases = argc > 1 ? atoi(argv[1]) : quick ? 6 : 50;
+    const unsigned first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    for (int t = 0; t < cases; t++) check(random_case(first + (unsigned)t));
+    if (!quick) check_long_sums(), check_widths();
+    printf("test_emulated_segments: %d checks, %d failures\n", checks, failures);
+    return failures != 0 || checks == 0;
+}
