@@ -32,6 +32,8 @@ typedef enum lac_format {
     LAC_FORMAT_SCHEDULE_T, /* the same of the columns (derived)                                       */
     LAC_FORMAT_TILES,      /* the rows as a device's product by tiles takes them (derived)          */
     LAC_FORMAT_TILES_T,    /* the same of the columns (derived)                                       */
+    LAC_FORMAT_SEGMENTS,   /* segment pointers of the compressed rows, on a device (derived)          */
+    LAC_FORMAT_SEGMENTS_T, /* the same of the columns (derived)                                       */
     LAC_FORMAT_COUNT
 } lac_format_t;
 
@@ -54,15 +56,16 @@ typedef struct lac_format_data {
     lac_origin_t origin;
     uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
     uint64_t format_id;            /* no other format of this metadata has it, or ever had                 */
-    int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns; tiles: their room     */
+    int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns; tiles: their room;
+                                      segments: the width of their ranges                              */
     int64_t nonzeros;              /* active, where it was scanned on the host: those among its values   */
     int64_t longest;               /* CSR, CSC: entries of the longest major; 0: not known           */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
     const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */
     const uint64_t *bits;          /* bits only                                                          */
-    const void *schedule;          /* steps and tiles only                                               */
-    uint64_t made_of;              /* steps only: the stamp of the rows that they were made of             */
+    const void *schedule;          /* steps, tiles and segments only                                     */
+    uint64_t made_of;              /* steps and segments: the stamp of the rows that they were made of   */
     void *owned[4];                /* what lac_meta_free must free                                       */
     size_t room[4];                /* bytes of each; 0: not known, and of use to nobody else             */
     void (*release)(void *memory); /* frees what is owned; NULL: the program's own memory          */

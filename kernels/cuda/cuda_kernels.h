@@ -196,7 +196,8 @@ typedef struct lac_cuda_segments_cut {
 } lac_cuda_segments_cut_t;
 
 /* s, rows: one of them, as above; list: NULL, or S has p->k columns of which column j stands for k = list[j],
- * ascending. cut may be NULL. Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, k) bytes.
+ * ascending. cut may be NULL. Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, k) bytes, none
+ * with rows or a list.
  * LAC_ERR_EXTENT where the sums of a range do not fit in a block's shared memory. */
 lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
                                      const int32_t *list, const lac_cuda_csr_t *rows, const lac_cuda_csr_t *w,

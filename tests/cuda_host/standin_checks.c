@@ -94,7 +94,8 @@ static void check_product(const standin_launch_t *l)
     int64_t m = standin_integer(l, "p.m"), n = standin_integer(l, "p.n"), k = standin_integer(l, "p.k");
     int64_t ldw = standin_integer(l, "p.ldw");
     expect_matrix(l, "p.out", m, n, standin_integer(l, "p.rs"), standin_integer(l, "p.cs"), 4);
-    if (strcmp(l->name, "lac_cuda_event_pair") && strcmp(l->name, "lac_cuda_event_listed")) {
+    if (strcmp(l->name, "lac_cuda_event_pair") && strcmp(l->name, "lac_cuda_event_listed") &&
+        strcmp(l->name, "lac_cuda_event_segments")) {
         bool by_rows = standin_integer(l, "p.order") == LAC_CUDA_ROWS;
         expect_matrix(l, "p.w", k, n, by_rows ? ldw : 1, by_rows ? 1 : ldw, 4);
         if (ldw < (by_rows ? (k > 1 ? n : 0) : (n > 1 ? k : 0)))
@@ -170,6 +171,18 @@ void standin_check(const standin_launch_t *l)
     if (!strcmp(name, "csr_long")) expect_workspace(l, "steps", 1);
     if (!strcmp(name, "event_csr") || !strncmp(name, "spmm", 4)) check_csr(l, "s", whole(l, "p.m"));
     if (!strcmp(name, "event_pair")) check_csr(l, "w", whole(l, "p.k"));
+    if (!strcmp(name, "event_segments")) {
+        if (standin_pointer(l, "s") && !standin_pointer(l, "list"))
+            expect_workspace(l, "workspace", lac_cuda_event_segments_bytes(whole(l, "p.m"), whole(l, "p.k")));
+        int64_t k = whole(l, "segments.k"), width = whole(l, "segments.width");
+        check_csr(l, "w", k);
+        expect_room(l, "segments.first", lac_cuda_segments_bytes(k, whole(l, "p.n"), width));
+        if (standin_pointer(l, "list")) expect_room(l, "list", 4 * whole(l, "p.k"));
+    }
+    if (!strcmp(name, "segment_pointers")) {
+        check_csr(l, "w", whole(l, "k"));
+        expect_room(l, "first", lac_cuda_segments_bytes(whole(l, "k"), whole(l, "n"), whole(l, "width")));
+    }
     if (!strcmp(name, "schedule"))
         expect_workspace(l, "steps", lac_cuda_schedule_bytes(whole(l, "m"), whole(l, "k"), 0)),
             check_csr(l, "s", whole(l, "m"));

@@ -226,7 +226,53 @@ static void test_event_bytes(void **state)
     EXPECT(cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused"), "s.dt s.rs", LAC_U8, 5000);
 }
 
-/* A sparse W is read by its entries. */
+/* A sparse W is read by segments: the pointers are made once of a pattern, and again of another. */
+static void test_event_segments(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 10, 5000), b = cuda_host_rows(ctx, 5000, 4000),
+              c = cuda_host_rows(ctx, 10, 4000);
+    cuda_host_count(ctx, &a, 500);
+    cuda_host_csr(ctx, &b, 40);
+    int64_t width = lac_cuda_segments_width(5000, 4000, 200000);
+    int64_t pointers = lac_cuda_segments_bytes(5000, 4000, width);
+    assert_true(width > 0);
+    int64_t room = cuda_host_piece(lac_cuda_event_segments_bytes(10, 5000));
+    expect_bytes("event", "left", &a, &b, &c, room + 4 * 200000 + pointers);
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
+    EXPECT(l, "w.nnz s.rs p.m p.n p.k segments.k segments.width", 200000, 5000, 10, 4000, 5000, 5000, width);
+    expect_pointer(l, "rows", NULL);
+    expect_pointer(l, "list", NULL);
+    expect_pointer(standin_find("lac_cuda_segment_pointers", 0), "first",
+                   standin_pointer(l, "segments.first"));
+    assert_int_equal(meta_bytes(&b), 4 * 200000 + pointers);
+    cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
+    assert_int_equal(standin_count("lac_cuda_segment_pointers"), 0);
+    cuda_host_csr(ctx, &b, 60);
+    l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
+    EXPECT(l, "w.nnz", 300000);
+    assert_int_equal(standin_count("lac_cuda_segment_pointers"), 1);
+    cuda_host_csr(ctx, &a, 50);
+    l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
+    EXPECT(l, "w.nnz rows.nnz", 300000, 500);
+    expect_pointer(l, "s", NULL);
+}
+
+/* On the right side, those of the columns. */
+static void test_event_segments_across(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 4000, 5000), b = cuda_host_rows(ctx, 5000, 3),
+              c = cuda_host_rows(ctx, 4000, 3);
+    cuda_host_count(ctx, &b, 150);
+    cuda_host_csr(ctx, &a, 50);
+    const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
+    EXPECT(l, "w.nnz p.m p.n p.k segments.k s.rs s.cs", 200000, 3, 4000, 5000, 5000, 1, 3);
+    expect_pointer(standin_find("lac_cuda_segment_pointers", 0), "w.ptr", standin_pointer(l, "w.ptr"));
+}
+
+/* Without pointers, entries are read: where copies are not allowed, or would have to be made while the stream
+ * is captured. */
 static void test_event_pair(void **state)
 {
     (void)state;
@@ -234,16 +280,49 @@ static void test_event_pair(void **state)
               c = cuda_host_rows(ctx, 10, 4000);
     cuda_host_count(ctx, &a, 500);
     cuda_host_csr(ctx, &b, 40);
+    unit_expect(lac_ctx_set(ctx, "prepack", "off"), LAC_OK, "prepack");
     const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_pair");
     EXPECT(l, "w.nnz s.rs p.m p.n p.k", 200000, 5000, 10, 4000, 5000);
     expect_pointer(l, "rows", NULL);
     int64_t room = cuda_host_piece(lac_cuda_event_pair_bytes(10, 4000, 5000));
     assert_true(room > 0);
     expect_bytes("event", "left", &a, &b, &c, room + 4 * 200000);
+    unit_expect(lac_ctx_set(ctx, "prepack", "on"), LAC_OK, "prepack");
+    standin_capture(lac_device_stream(ctx), true);
+    l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_pair");
+    assert_true(l->captured);
+    standin_capture(lac_device_stream(ctx), false);
+    assert_int_equal(standin_count("lac_cuda_segment_pointers"), 0);
     cuda_host_csr(ctx, &a, 50);
+    unit_expect(lac_ctx_set(ctx, "prepack", "off"), LAC_OK, "prepack");
     l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_pair");
     EXPECT(l, "w.nnz rows.nnz", 200000, 500);
     expect_pointer(l, "s", NULL);
+}
+
+/* An active list names the rows of a sparse W, however many rows S has. */
+static void test_event_segments_list(void **state)
+{
+    (void)state;
+    enum { K = 5000, ACTIVE = 40 };
+    int32_t list[ACTIVE];
+    for (int i = 0; i < ACTIVE; i++) list[i] = 100 * i + 3;
+    int32_t *idx = cuda_host_memory(ctx, sizeof list);
+    unit_expect(lac_device_upload(ctx, idx, list, sizeof list), LAC_OK, "upload");
+    lac_obj_t b = cuda_host_rows(ctx, K, 4000);
+    cuda_host_csr(ctx, &b, 40);
+    for (int m = 1; m <= 10; m += 9) {
+        lac_obj_t a = cuda_host_rows(ctx, m, K), c = cuda_host_rows(ctx, m, 4000);
+        float *val = cuda_host_memory(ctx, (size_t)(ACTIVE * m) * sizeof *val);
+        cuda_host_count(ctx, &a, 40);
+        unit_expect(lac_meta_attach_active(a.meta, ACTIVE, idx, val), LAC_OK, "attach");
+        a.buf = NULL;
+        const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
+        EXPECT(l, "p.m p.k s.rs s.cs s.dt segments.k", m, ACTIVE, 1, m, LAC_F32, K);
+        expect_pointer(l, "list", idx);
+        expect_pointer(l, "s.data", val);
+        assert_int_equal(standin_count("lac_cuda_densify_active"), 0);
+    }
 }
 
 /* An active list stands for S: its columns are packed, and it says which k they are. */
@@ -885,6 +964,9 @@ int main(void)
                                        TEST(event_copies),
                                        TEST(event_given),
                                        TEST(event_bytes),
+                                       TEST(event_segments),
+                                       TEST(event_segments_across),
+                                       TEST(event_segments_list),
                                        TEST(event_pair),
                                        TEST(event_list),
                                        TEST(event_bounds),

@@ -4,9 +4,11 @@
 
  Left and right side are one route on two views of the problem. Events come from CSR where metadata has it,
  from the dense buffer otherwise; W is gathered by rows, by columns, or, where it is frozen, by the rows of a
- k-major copy made once. A W that is sparse only is read by its entries. */
+ k-major copy made once. A W that is sparse only is read by its entries, where it may be by segments, whose
+ pointers are made once of its pattern. */
 #include "gather.h"
 #include "cuda/formats/dense_view.h"
+#include "cuda/runtime/capture.h"
 #include "routes.h"
 #include "cuda/formats/formats.h"
 
@@ -21,6 +23,12 @@
 #define PACKED_TRIP 98304.0 /* the same of a packer, up to 8 slices of k            */
 #define TRIP_US     1.75
 #define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
+/* A sparse W by segments, predicted (2026-11-23): */
+#define SEGMENT_TRIPS_US 3.0  /* S, pointers and entries one after the other, and the sum of copies */
+#define SEGMENT_PACK_US  0.7  /* one trip more where S is made into bits                            */
+#define SEGMENT_DRAM     0.6  /* of what memory gives, for entries in short pieces                  */
+#define SEGMENT_RANGES   32.0 /* that each scan S,                                                  */
+#define SEGMENT_SCAN     8e6  /* unless that is more bytes                                          */
 
 /* Where the events of S come from. */
 typedef enum event_source {
@@ -34,10 +42,15 @@ typedef enum event_source {
 /* The active list of an S that has no buffer, or NULL. Where there is one, its rows are packed sooner than
  * the list's values, which lie column by column: 8.8 us against 14.3 for 50 x 10000 x 10000, 0.1 % (H200,
  * 2026-11-21). */
+static const lac_format_data_t *listed_of(const lac_sided_t *s)
+{
+    return s->s->buf || !lac_sided_has_active(s) ? NULL : lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE);
+}
+
+/* The same where W is dense: a single row is as soon scanned. */
 static const lac_format_data_t *active_of(const lac_sided_t *s)
 {
-    if (s->s->buf || !lac_sided_has_active(s) || s->m == 1) return NULL;
-    return lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE);
+    return s->m == 1 ? NULL : listed_of(s);
 }
 
 static event_source_t source_of(const lac_sided_t *s)
@@ -61,7 +74,8 @@ typedef enum gather {
     BY_COLUMNS,
     BY_ACTIVE,
     BY_STREAM,
-    BY_ENTRIES /* W is sparse itself, and listed k by k */
+    BY_ENTRIES, /* W is sparse itself, and listed k by k, */
+    BY_SEGMENTS /* with pointers to the entries of each range of columns */
 } gather_t;
 
 typedef struct how {
@@ -89,12 +103,28 @@ static lac_format_t w_by_k(const lac_sided_t *s)
     return s->w_transposed ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
 }
 
+/* Entries of a sparse W. */
+static int64_t entries_of(const lac_sided_t *s)
+{
+    const lac_format_data_t *format = lac_operand_format(s->w, w_by_k(s));
+    double filled = s->w->density < 0 ? 1.0 : s->w->density;
+    return format ? format->count : (int64_t)(filled * (double)s->k * (double)s->n);
+}
+
+/* A sparse W. Its segment pointers belong to its pattern: values may change from call to call. */
+static how_t by_entries(const lac_problem_t *p, const lac_sided_t *s)
+{
+    event_source_t source = source_of(s);
+    if (p->settings.may_copy && lac_cuda_segments_width(s->k, s->n, entries_of(s)) > 0)
+        return (how_t){source != FROM_CSR && listed_of(s) ? FROM_ACTIVE : source, BY_SEGMENTS};
+    return (how_t){source == FROM_ACTIVE ? as_dense(s) : source, BY_ENTRIES};
+}
+
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
     lac_w_layout_t slices = lac_sided_w_layout(p, s);
-    how_t how = {source_of(s), s->w->buf ? BY_ROWS : BY_ENTRIES};
-    if (!s->w->buf && how.source == FROM_ACTIVE) how.source = as_dense(s);
-    if (!s->w->buf) return how;
+    if (!s->w->buf) return by_entries(p, s);
+    how_t how = {source_of(s), BY_ROWS};
     if (slices == LAC_W_PACKED) how.gather = BY_COPY;
     return slices == LAC_W_COLS ? by_columns(s, how.source, machine) : how;
 }
@@ -128,11 +158,27 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
            (entries + 2.0 * shared * out) / (machine->cuda_l2_gbps * 1e3);
 }
 
-static double gather_us(const lac_sided_t *s, gather_t gather, const lac_machine_t *machine)
+/* The three trips, then what comes through: entries, in short pieces, and S, for each range or once as bits.
+ */
+static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
-    switch (gather) {
+    double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
+    double scanned = source == FROM_CSR ? 0.0 : (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k;
+    bool bits = SEGMENT_RANGES * scanned > SEGMENT_SCAN;
+    double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
+           pointers = 16.0 * SEGMENT_RANGES * events;
+    double near = pointers + (bits ? scanned : SEGMENT_RANGES * scanned) + 4.0 * m * (double)s->n;
+    return SEGMENT_TRIPS_US + (bits ? machine->cuda_pdl_us + SEGMENT_PACK_US : 0.0) +
+           entries / (SEGMENT_DRAM * machine->cuda_dram_gbps * 1e3) + near / (machine->cuda_l2_gbps * 1e3);
+}
+
+static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *machine)
+{
+    switch (how.gather) {
     case BY_ENTRIES:
         return entries_us(s, machine);
+    case BY_SEGMENTS:
+        return segments_us(s, how.source, machine);
     case BY_COLUMNS:
         return lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_EVENTS, machine);
     case BY_ACTIVE:
@@ -169,13 +215,13 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, machine);
     double elements = (double)s.m * (double)s.k;
-    bool given = how.source == FROM_CSR;
+    bool given = how.source == FROM_CSR || how.gather == BY_SEGMENTS; /* these count their own scan */
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
     double launches = machine->cuda_launch_us + (chained ? machine->cuda_pdl_us : 0.0);
     double scan = given ? 0.0 : scan_us(&s, how, machine);
     if (how.source == FROM_EXPANSION)
         scan += 2.0 * machine->cuda_launch_us + 8.0 * elements / (machine->cuda_dram_gbps * 1e3);
-    return launches + scan + gather_us(&s, how.gather, machine);
+    return launches + scan + gather_us(&s, how, machine);
 }
 
 static size_t expansion_bytes(const lac_sided_t *s, how_t how)
@@ -188,6 +234,8 @@ static size_t expansion_bytes(const lac_sided_t *s, how_t how)
 static size_t packed_bytes(const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
+    if (how.gather == BY_SEGMENTS && (how.source == FROM_CSR || how.source == FROM_ACTIVE)) return 0;
+    if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
     if (how.source == FROM_CSR) return 0;
     if (how.gather == BY_ROWS || how.gather == BY_COPY)
         return lac_cuda_piece((size_t)lac_cuda_event_slots_bytes(s->m, s->k));
@@ -200,27 +248,93 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, NULL);
-    size_t w = how.gather == BY_COPY      ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s))
-               : how.gather == BY_ENTRIES ? lac_cuda_format_bytes(s.w, w_by_k(&s))
-                                          : 0;
+    size_t w = how.gather == BY_COPY ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s))
+               : !s.w->buf           ? lac_cuda_format_bytes(s.w, w_by_k(&s))
+                                     : 0;
+    if (how.gather == BY_SEGMENTS)
+        w += (size_t)lac_cuda_segments_bytes(s.k, s.n, lac_cuda_segments_width(s.k, s.n, entries_of(&s)));
     size_t events = how.source == FROM_CSR ? lac_cuda_format_bytes(s.s, lac_sided_by_rows(&s)) : 0;
     return packed_bytes(&s, how) + expansion_bytes(&s, how) + w + events;
 }
 
-/* Finds the formats of S and W that the call wants. Where one cannot be made now, the buffers serve. */
-static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t *how,
-                                 const lac_format_data_t **rows, const lac_format_data_t **w)
+/* Segment pointers of a sparse W, kept beside the entries that they were made of. */
+
+static lac_format_t segments_format(const lac_sided_t *s)
+{
+    return s->w_transposed ? LAC_FORMAT_SEGMENTS_T : LAC_FORMAT_SEGMENTS;
+}
+
+static const lac_format_data_t *kept_segments(const lac_sided_t *s, const lac_format_data_t *w)
+{
+    const lac_format_data_t *format = lac_meta_format(s->w->meta, segments_format(s));
+    return format && format->made_of == w->format_id ? format : NULL;
+}
+
+static lac_status_t make_segments(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *w,
+                                  lac_format_data_t *data)
+{
+    lac_cuda_csr_t csr = {w->ptr, w->idx, w->val, w->count};
+    void *first;
+    lac_cuda_format_begin(w->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
+    data->count = lac_cuda_segments_width(s->k, s->n, w->count);
+    data->made_of = w->format_id;
+    lac_status_t status =
+        lac_cuda_format_own(data, 0, (size_t)lac_cuda_segments_bytes(s->k, s->n, data->count), &first);
+    if (!status)
+        status = lac_cuda_launched(
+            lac_cuda_segment_pointers(s->k, s->n, data->count, &csr, first, exec->stream), "metadata");
+    if (!status) status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "metadata");
+    if (status) lac_cuda_format_drop(data);
+    data->schedule = status ? NULL : first;
+    return status;
+}
+
+/* Those of W, made now where they are not there; *segments stays NULL where that cannot be, since the stream
+ * is captured. */
+static lac_status_t segments_now(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *w,
+                                 const lac_format_data_t **segments)
+{
+    lac_meta_t *meta = s->w->meta;
+    lac_status_t status = LAC_OK;
+    *segments = kept_segments(s, w);
+    if (*segments || lac_cuda_capturing(exec) || lac_cuda_segments_width(s->k, s->n, w->count) == 0)
+        return LAC_OK;
+    pthread_mutex_lock(&meta->build);
+    if (!kept_segments(s, w)) {
+        lac_format_data_t data;
+        enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+        status = make_segments(exec, s, w, &data);
+        lac_cuda_capture_relaxed_end(mode);
+        if (!status) lac_meta_install(meta, segments_format(s), &data);
+    }
+    *segments = kept_segments(s, w);
+    pthread_mutex_unlock(&meta->build);
+    return status;
+}
+
+/* The formats of S and W that a call wants. */
+typedef struct found {
+    const lac_format_data_t *rows, *w, *segments;
+} found_t;
+
+/* Finds them. Where one cannot be made now, the buffers serve, or entries without segments. */
+static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t *how, found_t *found)
 {
     lac_status_t status = LAC_OK;
-    *rows = *w = NULL;
+    *found = (found_t){0};
     if (how->source == FROM_CSR) {
-        status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), rows);
-        if (!*rows) how->source = as_dense(s);
+        status = lac_cuda_format_now(exec, s->s, lac_sided_by_rows(s), &found->rows);
+        if (!found->rows) how->source = as_dense(s);
     }
-    if (status || (how->gather != BY_COPY && how->gather != BY_ENTRIES)) return status;
-    status = lac_cuda_format_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), w);
-    if (!*w && how->gather == BY_COPY) *how = by_columns(s, how->source, exec->machine);
-    if (how->source == FROM_BUFFER) *rows = NULL;
+    if (status || (how->gather != BY_COPY && s->w->buf)) return status;
+    status =
+        lac_cuda_format_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), &found->w);
+    if (!found->w && how->gather == BY_COPY) *how = by_columns(s, how->source, exec->machine);
+    if (how->gather == BY_SEGMENTS && !status && found->w)
+        status = segments_now(exec, s, found->w, &found->segments);
+    if (how->gather == BY_SEGMENTS && !found->segments)
+        *how = (how_t){how->source == FROM_ACTIVE ? as_dense(s) : how->source, BY_ENTRIES};
+    if (how->source == FROM_BUFFER) found->rows = NULL;
     return status;
 }
 
@@ -240,24 +354,45 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
 }
 
 /* The columns of S that a list names, as a matrix of its own whose nonzeros say which k they are. */
+static lac_cuda_dense_t listed_columns(const lac_sided_t *s, const lac_format_data_t *active)
+{
+    double density = active->count ? s->s->density * (double)s->k / (double)active->count : 0.0;
+    return (lac_cuda_dense_t){LAC_F32, active->val, 1, s->m, density < 1.0 ? density : 1.0};
+}
+
 static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_product_t *product,
                                   char *memory)
 {
     const lac_format_data_t *active = active_of(s);
-    double density = active->count ? s->s->density * (double)s->k / (double)active->count : 0.0;
-    lac_cuda_dense_t dense = {LAC_F32, active->val, 1, s->m, density < 1.0 ? density : 1.0};
+    lac_cuda_dense_t dense = listed_columns(s, active);
     lac_cuda_product_t listed = *product;
     listed.k = active->count;
     return lac_cuda_event_listed(&listed, &dense, active->idx, memory, exec->stream);
 }
 
-static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
-                             const lac_cuda_product_t *product, const lac_format_data_t *rows,
-                             const lac_format_data_t *w, char *memory)
+static lac_status_t multiply_segments(lac_exec_t *exec, const lac_sided_t *s, how_t how,
+                                      const lac_cuda_product_t *product, const lac_cuda_dense_t *dense,
+                                      const lac_cuda_csr_t *rows, const found_t *found, char *memory)
 {
+    const lac_format_data_t *active = how.source == FROM_ACTIVE ? listed_of(s) : NULL;
+    lac_cuda_csr_t w = {found->w->ptr, found->w->idx, found->w->val, found->w->count};
+    lac_cuda_segments_t segments = {s->k, found->segments->count, found->segments->schedule};
+    lac_cuda_product_t listed = *product;
+    lac_cuda_dense_t columns;
+    if (active) columns = listed_columns(s, active), dense = &columns, listed.k = active->count;
+    return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, &w, &segments, NULL,
+                                   memory, exec->stream);
+}
+
+static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
+                             const lac_cuda_product_t *product, const found_t *found, char *memory)
+{
+    const lac_format_data_t *rows = found->rows, *w = found->w;
     lac_cuda_csr_t csr = {0}, entries = {0};
     if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
     if (w && how.gather == BY_ENTRIES) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
+    if (how.gather == BY_SEGMENTS && (rows || how.source == FROM_ACTIVE))
+        return multiply_segments(exec, s, how, product, NULL, rows ? &csr : NULL, found, memory);
     if (rows && how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, NULL, &csr, &entries, memory, exec->stream);
     if (rows) return lac_cuda_event_csr(product, &csr, NULL, exec->stream);
@@ -273,6 +408,8 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
     }
     if (how.gather == BY_STREAM) return lac_cuda_event_stream(product, &dense, memory, exec->stream);
     if (how.gather == BY_ACTIVE) return lac_cuda_event_active(product, &dense, memory, exec->stream);
+    if (how.gather == BY_SEGMENTS)
+        return multiply_segments(exec, s, how, product, &dense, NULL, found, memory);
     if (how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, &dense, NULL, &entries, memory, exec->stream);
     if (fuses(s, how)) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);
@@ -284,16 +421,16 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, exec->machine);
-    const lac_format_data_t *rows, *w;
+    found_t found;
     char *memory;
-    lac_status_t status = find_formats(exec, &s, &how, &rows, &w);
-    out->declined = how.gather == BY_ENTRIES && !w;
+    lac_status_t status = find_formats(exec, &s, &how, &found);
+    out->declined = !s.w->buf && !found.w;
     if (status || out->declined) return status;
     status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
     if (status || exec->preparing) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
-    lac_cuda_product_t product = describe(p, &s, how, w);
-    return lac_cuda_launched(multiply(exec, &s, how, &product, rows, w, memory), "event");
+    lac_cuda_product_t product = describe(p, &s, how, found.w);
+    return lac_cuda_launched(multiply(exec, &s, how, &product, &found, memory), "event");
 }
 
 const lac_route_t lac_cuda_route_event[] =
