@@ -215,6 +215,78 @@ template <typename T> void check_long(const Case &c, Operands<T> &o, const lac_c
     cudaFree(steps), cudaFree(scratch), cudaFree(partial);
 }
 
+/* The nonzeros of k rows of n floats as CSR, on the device. */
+struct SparseW {
+    int64_t *ptr;
+    int32_t *idx;
+    float *val;
+    lac_cuda_csr_t csr;
+};
+
+SparseW compress(const float *w, int64_t k, int64_t n)
+{
+    std::vector<float> all((size_t)(k * n)), val;
+    std::vector<int64_t> ptr(1, 0);
+    std::vector<int32_t> idx;
+    CUDA_CHECK(cudaMemcpy(all.data(), w, sizeof(float) * all.size(), cudaMemcpyDeviceToHost));
+    for (int64_t r = 0; r < k; r++) {
+        for (int64_t j = 0; j < n; j++)
+            if (const float x = all[(size_t)(r * n + j)]; x != 0.0f)
+                idx.push_back((int32_t)j), val.push_back(x);
+        ptr.push_back((int64_t)idx.size());
+    }
+    SparseW s = {};
+    CUDA_CHECK(cudaMalloc(&s.ptr, 8 * ptr.size()));
+    CUDA_CHECK(cudaMalloc(&s.idx, 4 * idx.size() + 4));
+    CUDA_CHECK(cudaMalloc(&s.val, 4 * val.size() + 4));
+    CUDA_CHECK(cudaMemcpy(s.ptr, ptr.data(), 8 * ptr.size(), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(s.idx, idx.data(), 4 * idx.size(), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(s.val, val.data(), 4 * val.size(), cudaMemcpyHostToDevice));
+    s.csr = {s.ptr, s.idx, s.val, (int64_t)idx.size()};
+    return s;
+}
+
+/* A sparse W, by entries and by segments, cut as they cut themselves and at random. */
+template <typename T>
+void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, const lac_cuda_csr_t &rows)
+{
+    if (c.cols || c.k * c.n > 4000000) return;
+    const uint64_t r = mix(c.seed * 99);
+    const lac_cuda_product_t plain = o.p;
+    const double filled[] = {0.002, 0.02, 0.1, 0.6};
+    float *dense = random_device<float>(c.k * c.n, filled[r % 4], c.seed + 3);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const SparseW w = compress(dense, c.k, c.n);
+    int major = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    const int64_t chosen = lac_cuda_segments_width(c.k, c.n, w.csr.nnz),
+                  width = r >> 4 & 1 && chosen > 0 ? chosen : 32 * (1 + (int64_t)((r >> 8) % 64));
+    const lac_cuda_segments_cut_t cut = {1 << (r >> 16) % 4, major >= 9 ? 1 << (r >> 20) % 4 : 1,
+                                         r >> 24 & 1 ? 1 : -1, r >> 25 & 1 ? 1 : 32};
+    uint32_t *first;
+    void *space;
+    CUDA_CHECK(cudaMalloc(&first, (size_t)lac_cuda_segments_bytes(c.k, c.n, width) + 4));
+    CUDA_CHECK(cudaMalloc(&space, (size_t)std::max(lac_cuda_event_pair_bytes(c.m, c.n, c.k),
+                                                   lac_cuda_event_segments_bytes(c.m, c.k)) +
+                                      4));
+    if (lac_cuda_segment_pointers(c.k, c.n, width, &w.csr, first, stream) != LAC_OK) failures++;
+    const lac_cuda_segments_t segments = {c.k, width, first};
+    o.p.w = dense, o.p.ldw = c.n, o.p.order = LAC_CUDA_ROWS, o.compared = c.m;
+    check(c, o, "pair",
+          [&](cudaStream_t q) { return lac_cuda_event_pair(&o.p, &s, nullptr, &w.csr, space, q); });
+    for (const lac_cuda_segments_cut_t *how : {&cut, (const lac_cuda_segments_cut_t *)nullptr}) {
+        check(c, o, how ? "segments-cut" : "segments", [&](cudaStream_t q) {
+            return lac_cuda_event_segments(&o.p, &s, nullptr, nullptr, &w.csr, &segments, how, space, q);
+        });
+        check(c, o, how ? "segments-csr-cut" : "segments-csr", [&](cudaStream_t q) {
+            return lac_cuda_event_segments(&o.p, nullptr, nullptr, &rows, &w.csr, &segments, how, nullptr, q);
+        });
+    }
+    o.p = plain;
+    for (void *x : {(void *)dense, (void *)w.ptr, (void *)w.idx, (void *)w.val, (void *)first, space})
+        cudaFree(x);
+}
+
 template <typename T> void run_case(const Case &c)
 {
     Operands<T> o = make<T>(c);
@@ -241,6 +313,7 @@ template <typename T> void run_case(const Case &c)
     check_wide(c, o, csr);
     check_long(c, o, csr);
     if (c.cols) check_columns(c, o, s);
+    check_sparse(c, o, s, csr);
     release(o);
 }
 
