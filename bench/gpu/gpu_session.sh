@@ -12,15 +12,15 @@ wgmma="-std=c++17 -O3 -lineinfo -Iinclude -Ikernels/cuda -gencode arch=compute_9
 objects=""
 for f in kernels/cuda/*/*.cu; do
     o=$build/$(echo "${f%.cu}" | tr / _).o; objects="$objects $o"
-    case $f in */tiles/multiply.cu) nvcc $wgmma -c "$f" -o "$o" & ;; *) nvcc $flags -c "$f" -o "$o" & ;; esac
+    case $f in */multiply.cu) nvcc $wgmma -c "$f" -o "$o" & ;; *) nvcc $flags -c "$f" -o "$o" & ;; esac
 done
 for f in tests/gpu/event_test tests/gpu/epilogue_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
-    bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/csr_bench bench/gpu/tiles_bench bench/gpu/layer_bench bench/gpu/encoding_bench; do
+    bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/csr_bench bench/gpu/tiles_bench bench/gpu/layer_bench bench/gpu/encoding_bench bench/gpu/segments_bench; do
     nvcc $flags -c $f.cu -o "$build/$(basename $f).o" &
 done
 wait
 for t in event_test epilogue_test metadata_test tiles_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
-for t in event_bench metadata_bench slice_device_bench sddmm_bench batch_bench csr_bench tiles_bench layer_bench encoding_bench; do
+for t in event_bench metadata_bench slice_device_bench sddmm_bench batch_bench csr_bench tiles_bench layer_bench encoding_bench segments_bench; do
     nvcc $flags $objects "$build/$t.o" -lcublas -lcusparse -o "$build/$t" || exit 1
 done
 LACUNA_COMMIT=${4:-$(git rev-parse --short HEAD 2>/dev/null)}; LACUNA_DATE=$(date -u +%Y-%m-%d)
@@ -48,11 +48,11 @@ if [ "$mode" = full ]; then # every way to cut each launch, to choose the defaul
 fi
 timeout 100 "$build/event_bench" "$out/event_bench.json" quick >"$out/event_bench.log" 2>&1
 timeout 60 "$build/metadata_bench" "$out/metadata_bench.json" >"$out/metadata_bench.log" 2>&1
-for t in slice_device_bench sddmm_bench batch_bench tiles_bench layer_bench encoding_bench; do
+for t in slice_device_bench sddmm_bench batch_bench tiles_bench layer_bench encoding_bench segments_bench; do
     timeout 60 "$build/$t" "$out/$t.json" >"$out/$t.log" 2>&1
 done
 timeout 60 "$build/csr_bench" "$out/csr_bench.json" check >"$out/csr_bench.log" 2>&1
-cat "$out/csr_bench.log" "$out/metadata_bench.log" "$out/event_bench.log" "$out/slice_device_bench.log" "$out/sddmm_bench.log" "$out/batch_bench.log" "$out/tiles_bench.log" "$out/layer_bench.log" "$out/encoding_bench.log"
+cat "$out/csr_bench.log" "$out/metadata_bench.log" "$out/event_bench.log" "$out/slice_device_bench.log" "$out/sddmm_bench.log" "$out/batch_bench.log" "$out/tiles_bench.log" "$out/layer_bench.log" "$out/encoding_bench.log" "$out/segments_bench.log"
 if [ -n "${PROFILE:-}" ]; then # e.g. PROFILE="10:event_stream 7:event_ranges": counters of two launches each
     for what in $PROFILE; do
         i=${what%%:*}; kernel=${what#*:}
