@@ -4,6 +4,7 @@
 """Puts single faults into a scratch copy of the tree, one at a time, and reports which of them the tests notice.
 
   run.py                       all faults that the result file does not hold yet
+  run.py --again --changed     and those that were not noticed, or whose file has changed since
   run.py --only 'cuda|planner' those whose file matches
   run.py --check               that each edit of the list still applies: its old text occurs exactly once
   run.py --render FILE         writes the score of the result file between FILE's marks
@@ -17,8 +18,8 @@ faults.txt holds the list:
   ~ <why it changes nothing>          (an equivalent edit, which does not count)
 
 An edit without a file of its own belongs to the file of the one before. The nearest tests run first; where they
-pass, all of them do (--wide). A fault that does not compile counts as neither. The result file is written after each
-fault, so that a run that was ended goes on where it was.
+pass, all of them do (--wide). They must pass without a fault. A fault that does not compile counts as neither. The
+result file is written after each fault, so that a run that was ended goes on where it was.
 """
 import argparse
 import collections
@@ -37,7 +38,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 LIST, RESULT = HERE / "faults.txt", HERE / "results.json"
 LEAST = 120
-NEAREST_S, WIDE_S = 120, 1800  # that tests may take; a fault that makes one hang is noticed
+NEAREST_S, WIDE_S = 120, 1800  # that tests may take, or SLOWER times what they took; a fault that makes one hang is noticed
+SLOWER, STEP_S = 5, 2
 BEGIN, END = "<!-- mutation:begin -->", "<!-- mutation:end -->"
 WIDE = "^(test_|reference|tool[.]|apitest[.]|plugin[.]|cublas[.]|fuzz[.])"
 AREAS = (("kernels/host", "host kernels"), ("kernels/cuda", "CUDA kernels, emulated"), ("backend/cuda", "CUDA host code"),
@@ -133,9 +135,12 @@ class Scratch:
             child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                      start_new_session=True)
             try:
-                code = child.wait(limit)
-            except subprocess.TimeoutExpired:
-                code = None
+                code, waited = None, 0
+                while code is None and (limit is None or waited < limit):
+                    try:
+                        code = child.wait(STEP_S)
+                    except subprocess.TimeoutExpired:
+                        waited += STEP_S  # by this program, which may be stopped with its tests for a while
             finally:  # its tests too
                 if child.poll() is None:
                     os.killpg(child.pid, signal.SIGKILL)
@@ -175,19 +180,34 @@ class Scratch:
         return failed[1] if failed else None
 
 
-def attempt(scratch, fault, wide):
+def digest_of(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def seconds_without(scratch, fault):
+    """How long the nearest tests take, and pass, without a fault."""
+    count, targets = scratch.tests(fault.tests)
+    if not count:
+        sys.exit(f"{fault.file}: {fault.tests}: no test has such a name")
+    scratch.compile(targets, True)
+    began = time.monotonic()
+    by = scratch.first_failure(fault.tests, WIDE_S)
+    if by:
+        sys.exit(f"{by} fails without a fault: see {scratch.tree.parent / 'test.log'}")
+    return time.monotonic() - began
+
+
+def attempt(scratch, fault, wide, limit):
     path = scratch.tree / fault.file
     text = path.read_text(encoding="utf-8")
-    result = {"file": fault.file, "line": text[:text.index(fault.old)].count("\n") + 1, "old": fault.old, "new": fault.new}
+    result = {"file": fault.file, "digest": digest_of(text), "line": text[:text.index(fault.old)].count("\n") + 1,
+              "old": fault.old, "new": fault.new}
     began = time.monotonic()
     path.write_text(text.replace(fault.old, fault.new), encoding="utf-8")
     try:
-        count, targets = scratch.tests(fault.tests)
-        if not count:
-            sys.exit(f"{fault.file}: {fault.tests}: no test has such a name")
-        if not scratch.compile(targets):
+        if not scratch.compile(scratch.tests(fault.tests)[1]):
             return result | {"verdict": "does not compile"}
-        by = scratch.first_failure(fault.tests, NEAREST_S)
+        by = scratch.first_failure(fault.tests, limit)
         if not by and wide:
             scratch.compile([])
             by = scratch.first_failure(wide, WIDE_S)
@@ -197,14 +217,21 @@ def attempt(scratch, fault, wide):
         path.write_text(text, encoding="utf-8")
 
 
+def is_wanted(fault, result, options):
+    if fault.equivalent or not re.search(options.only, fault.file):
+        return False
+    if not result or (options.again and result["verdict"] != "noticed"):
+        return True
+    return options.changed and result.get("digest") != digest_of((ROOT / fault.file).read_text(encoding="utf-8"))
+
+
 def run(options, faults):
     wrong = check(faults)
     if wrong:
         sys.exit("\n".join(wrong))
     known = json.loads(options.result.read_text(encoding="utf-8")) if options.result.exists() else {}
     results = {} if options.fresh else known.get("faults", {})
-    wanted = [f for f in faults if re.search(options.only, f.file) and not f.equivalent and
-              (f.name not in results or (options.again and results[f.name]["verdict"] != "noticed"))]
+    wanted = [f for f in faults if is_wanted(f, results.get(f.name), options)]
     scratch = Scratch(options.folder.resolve(), options.jobs)
     print(f"{len(wanted)} of {len(faults)} faults; making {scratch.tree}", flush=True)
     scratch.make()
@@ -212,8 +239,11 @@ def run(options, faults):
                             check=True).stdout.strip()
     if options.wide and not options.only and scratch.first_failure(options.wide, WIDE_S):
         sys.exit(f"a test fails without a fault: see {scratch.tree.parent / 'test.log'}")
+    took = {}
     for number, fault in enumerate(wanted, 1):
-        results[fault.name] = attempt(scratch, fault, options.wide)
+        if fault.tests not in took:
+            took[fault.tests] = seconds_without(scratch, fault)
+        results[fault.name] = attempt(scratch, fault, options.wide, max(NEAREST_S, SLOWER * took[fault.tests]))
         verdict = results[fault.name]
         print(f"[{number}/{len(wanted)}] {fault.file}:{verdict['line']}: {verdict['verdict']}"
               f"{' by ' + verdict['by'] if verdict.get('by') else ''} ({verdict.get('seconds', 0)} s)"
@@ -282,6 +312,7 @@ def main():
     parser.add_argument("--result", type=pathlib.Path, default=RESULT)
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--again", action="store_true", help="try what was not noticed before once more")
+    parser.add_argument("--changed", action="store_true", help="try once more what was tried in another text of its file")
     parser.add_argument("--check", action="store_true", help="check the list, and the text of --render where it is given")
     parser.add_argument("--render", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
