@@ -93,6 +93,35 @@ static void test_what_a_handle_says(void **state)
     left(sgemm(any_handle));
 }
 
+/* The arithmetic that the product's route is asked for is the handle's, or the call's where it names one. */
+static void test_arithmetic_is_passed_on(void **state)
+{
+    enum { FP32, PEDANTIC, TF32 }; /* as lac_math_t has them */
+    static const struct {
+        int of_handle, of_call, want;
+    } rows[] = {{CUBLAS_MATH_DEFAULT, CUBLAS_COMPUTE_FP32, FP32},
+                {CUBLAS_MATH_PEDANTIC, 0, PEDANTIC},
+                {CUBLAS_MATH_TF32, 0, TF32},
+                {CUBLAS_MATH_DEFAULT, 0, FP32},
+                {CUBLAS_MATH_DEFAULT, CUBLAS_COMPUTE_FP32_PEDANTIC, PEDANTIC},
+                {CUBLAS_MATH_DEFAULT, CUBLAS_COMPUTE_TF32, TF32}};
+    (void)state;
+    int *math = fake_symbol("liblacuna_cuda.so", "stub_math");
+    assert_non_null(math);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        handle->math = rows[i].of_handle, *math = -1;
+        if (rows[i].of_call)
+            assert_int_equal(cublasGemmEx(any_handle, 0, 0, M, N, K, &one, a, CUDA_TYPE_F32, M, b,
+                                          CUDA_TYPE_F32, K, &zero, c, CUDA_TYPE_F32, M, rows[i].of_call,
+                                          CUBLAS_ALGO_DEFAULT),
+                             0);
+        else
+            assert_int_equal(sgemm(any_handle), 0);
+        assert_int_equal(take().calls, 0);
+        assert_int_equal(*math, rows[i].want);
+    }
+}
+
 static void test_what_the_driver_says(void **state)
 {
     (void)state;
@@ -141,12 +170,17 @@ static int strided(const batch_t *s)
                                      s->stride[1], &zero, c, s->ldc, s->stride[2], s->count);
 }
 
+static int strided_of_types(const batch_t *s, const int type[3], int compute, int algo)
+{
+    return cublasGemmStridedBatchedEx(any_handle, 0, s->tb, M, N, K, &one, a, type[0], s->lda, s->stride[0],
+                                      b, type[1], s->ldb, s->stride[1], &zero, c, type[2], s->ldc,
+                                      s->stride[2], s->count, compute, algo);
+}
+
 static int strided_ex(const batch_t *s)
 {
-    return cublasGemmStridedBatchedEx(any_handle, 0, s->tb, M, N, K, &one, a, CUDA_TYPE_F32, s->lda,
-                                      s->stride[0], b, CUDA_TYPE_F32, s->ldb, s->stride[1], &zero, c,
-                                      CUDA_TYPE_F32, s->ldc, s->stride[2], s->count, CUBLAS_COMPUTE_FP32,
-                                      CUBLAS_ALGO_DEFAULT);
+    const int f32[3] = {CUDA_TYPE_F32, CUDA_TYPE_F32, CUDA_TYPE_F32};
+    return strided_of_types(s, f32, CUBLAS_COMPUTE_FP32, CUBLAS_ALGO_DEFAULT);
 }
 
 static void test_batches(void **state)
@@ -178,6 +212,21 @@ static void test_batches(void **state)
         left(strided(&others[i]));
         left(strided_ex(&others[i]));
     }
+}
+
+/* Products that could be computed one by one, of types, arithmetic or an algorithm that cannot. */
+static void test_types_of_a_batch(void **state)
+{
+    static const batch_t apart = {0, M, K, M, {M * K, K * N, M * N}, COUNT};
+    const int f32[3] = {CUDA_TYPE_F32, CUDA_TYPE_F32, CUDA_TYPE_F32};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        int f16_once[3] = {f32[0], f32[1], f32[2]};
+        f16_once[i] = 2;
+        left(strided_of_types(&apart, f16_once, CUBLAS_COMPUTE_FP32, CUBLAS_ALGO_DEFAULT));
+    }
+    left(strided_of_types(&apart, f32, 64, CUBLAS_ALGO_DEFAULT)); /* in halves */
+    left(strided_of_types(&apart, f32, CUBLAS_COMPUTE_FP32, 3));
 }
 
 static void test_null_arguments(void **state)
@@ -254,8 +303,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_what_a_handle_says, begin),
+        cmocka_unit_test_setup(test_arithmetic_is_passed_on, begin),
         cmocka_unit_test_setup(test_what_the_driver_says, begin),
         cmocka_unit_test_setup(test_types_and_arithmetic, begin),
+        cmocka_unit_test_setup(test_types_of_a_batch, begin),
         cmocka_unit_test_setup(test_batches, begin),
         cmocka_unit_test_setup(test_null_arguments, begin),
         cmocka_unit_test_setup(test_vectors, begin),

@@ -156,6 +156,24 @@ static void test_written_beside(void **state)
     unregistered(&weight);
 }
 
+/* A product whose extents cannot be read is an error of the call, which writes nothing. */
+static void test_nothing_is_written(void **state)
+{
+    const fake_attributes_t desc = {{CUBLAS_COMPUTE_FP32, 0, 0, 0, 0, 0, LT_FILL_ALL, LT_EPILOGUE_NONE}},
+                            of_x = {{0, 0, SIDE, SIDE, SIDE, 1}};
+    fake_attributes_t of_d = {{0, 0, SIDE, SIDE, SIDE, 1}};
+    (void)state;
+    lac_obj_t weight = registered();
+    for (int which = 0; which < 2; which++) {
+        of_d.value[LT_ROWS] = which == 0 ? FAKE_UNREADABLE : SIDE;
+        of_d.value[LT_COLS] = which == 1 ? FAKE_UNREADABLE : SIDE;
+        cublasLtMatmul(handle, &desc, &one, x, &of_x, x, &of_x, &zero, w, &of_d, w, &of_d, NULL, NULL, 0,
+                       NULL);
+        assert_int_equal(calls_behind(sgemm), 0);
+    }
+    unregistered(&weight);
+}
+
 static int ready(void **state)
 {
     (void)state;
@@ -178,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_at_a_dense_place),
         cmocka_unit_test(test_written_over),
         cmocka_unit_test(test_written_beside),
+        cmocka_unit_test(test_nothing_is_written),
     };
     return cmocka_run_group_tests(tests, ready, finish);
 }

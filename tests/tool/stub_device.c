@@ -98,12 +98,15 @@ static size_t no_bytes(const lac_route_t *route, const lac_problem_t *p)
 
 /* Stack frames in the last run of a route, its own included: how deep a call goes. Found with dlsym. */
 __attribute__((visibility("default"))) int stub_frames;
+/* The arithmetic that the caller of this run asked for. Found with dlsym. */
+__attribute__((visibility("default"))) int stub_math = -1;
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
     void *frame[64];
     stub_frames = backtrace(frame, 64);
+    stub_math = (int)p->settings.math;
     out->density = route->side == LAC_SIDE_LEFT ? p->a.density : -1.0;
     recording_t *to = exec->recording;
     product_t product = {route, *p};
