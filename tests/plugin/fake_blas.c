@@ -44,6 +44,10 @@ static void fake_sgemv(const char *name, const void *caller, int w, SGEMV_PARAMS
                integer(incx, w), bits(*beta), ADDRESS(y), integer(incy, w), ADDRESS(ta_len)));
 }
 
+/* What no drop-in library stands in front of; none here calls it with arguments. */
+EXPORT void cblas_dgemm(void);
+void cblas_dgemm(void) {}
+
 EXPORT sgemm_fn sgemm_;
 
 static void fake_cblas_sgemm(const char *name, const void *caller, CBLAS_SGEMM_PARAMS)

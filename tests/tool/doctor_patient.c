@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A program for lacuna doctor: one product by a BLAS that it was linked against, another fetched from it with
- * dlsym, and a third that it brings itself. Built again with other names for the three. */
+ * dlsym, a third that it brings itself, and one in double, which is not Lacuna's. Built again with other
+ * names for the first three. */
 #include "blas/shapes.h"
 
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #endif
 
 extern sgemm_fn sgemm_;
+void cblas_dgemm(void);
 float cblas_sgemv64_(float x);
 
 float cblas_sgemv64_(float x)
@@ -29,6 +31,7 @@ int main(int argc, char **argv)
     float a[4] = {1.0f, 2.0f, 3.0f, 4.0f}, c[4] = {0.0f}, one = 1.0f;
     int two = 2;
     sgemm_("N", "N", &two, &two, &two, &one, a, &two, a, &two, &one, c, &two, 1, 1);
+    cblas_dgemm();
     void *blas = dlopen(PATIENT_BLAS, RTLD_NOW | RTLD_NOLOAD);
     cblas_sgemm_fn *sgemm = blas ? (cblas_sgemm_fn *)dlsym(blas, PATIENT_DLSYM) : NULL;
     if (!sgemm) return 1;

@@ -76,7 +76,12 @@ class Usage(unittest.TestCase):
         self.refused(("bench", "--baseline", "auto", SMALL), "--baseline", "auto")
 
     def test_numbers(self):
-        self.refused(("bench", "--repeat", "0", SMALL), "--repeat", "'0'")
+        self.refused(("bench", "--repeat", "0", SMALL), "--repeat", "1 .. 100000, found '0'")
+        self.refused(("bench", "--repeat", "100001", SMALL), "--repeat", "1 .. 100000, found '100001'")
+        self.refused(("bench", "--repeat", "9" * 30, SMALL), "--repeat", "'" + "9" * 30 + "'")
+        self.refused(("bench", "--repeat", "3x", SMALL), "--repeat", "'3x'")
+        self.refused(("bench", "--min-time", "3601", SMALL), "--min-time", "'3601'")
+        self.refused(("bench", "--min-time", "nan", SMALL), "--min-time", "'nan'")
         self.refused(("bench", "--min-time", "soon", SMALL), "--min-time", "soon")
         self.refused(("check", "--fuzz", "many"), "--fuzz", "many")
 

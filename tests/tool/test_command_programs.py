@@ -122,6 +122,8 @@ class Programs(unittest.TestCase):
         if "liblacuna_audit.so is not there" not in err:
             self.assertRegex(err, r"sgemm_ +doctor_patient +liblacuna_blas\.so +intercepted")
             self.assertRegex(err, r"cblas_sgemm +doctor_patient +libblasfakea\.so +BYPASSED: fetched with dlsym")
+            self.assertRegex(err, r"sgemm_ +libblasfakea\.so +liblacuna_blas\.so +passed on: the vendor's own call")
+            self.assertRegex(err, r"\n  not Lacuna's: cblas_dgemm\n")
             self.assertIn("doctor_patient brings cblas_sgemv64_ itself", err)
 
     @unittest.skipUnless(platform.machine() == "x86_64", "the doctor reads x86-64 code")
