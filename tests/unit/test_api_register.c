@@ -382,6 +382,43 @@ static void *unregister(void *arg)
     return lac_unregister(w) ? w : NULL;
 }
 
+/* What has ended between the caller's look and the call's is not lent. */
+static void test_ended_is_not_lent(void **state)
+{
+    (void)state;
+    lac_ctx_t *ctx = host();
+    lac_meta_t *meta = lie();
+    lac_obj_t x = weight(LAC_HOST, meta), call = x, written = x;
+    unit_expect(lac_register(ctx, &x), LAC_OK, "register");
+    lac_registered_t *borrowed = lac_registry_borrow(&call, -1);
+    assert_non_null(borrowed);
+    lac_registry_give_back(borrowed);
+    assert_int_equal(lac_registry_written(&written), 1);
+    call = x;
+    assert_null(lac_registry_borrow(&call, -1));
+    unit_expect(lac_unregister(w), LAC_OK, "unregister");
+    lac_meta_free(meta);
+    lac_ctx_free(ctx);
+}
+
+/* What is registered for a call that is under way stays until that call has given it back. */
+static void test_owned_in_use(void **state)
+{
+    (void)state;
+    const lac_memory_id_t here = {.device = -1};
+    lac_meta_t *meta;
+    unit_expect(lac_meta_create(&meta, M, K), LAC_OK, "create");
+    lac_obj_t x = weight(LAC_HOST, meta), call = x;
+    unit_expect(lac_registry_add(&x, here, true), LAC_OK, "add");
+    lac_registered_t *borrowed = lac_registry_borrow(&call, -1);
+    assert_non_null(borrowed);
+    assert_false(lac_registry_drop_owned(w));
+    assert_int_equal(lac_registry_size, 1);
+    lac_registry_give_back(borrowed);
+    assert_true(lac_registry_drop_owned(w));
+    assert_int_equal(lac_registry_size, 0);
+}
+
 /* The one who takes it back waits for those who use it, even where it is cancelled meanwhile. */
 static void test_taken_back_in_use(void **state)
 {
@@ -418,6 +455,7 @@ int main(void)
         REGISTER_TEST(test_each_remembered_element), REGISTER_TEST(test_freed_on_a_device),
         REGISTER_TEST(test_changed_on_a_device),     REGISTER_TEST(test_bad_input),
         REGISTER_TEST(test_frozen_by_shape),         REGISTER_TEST(test_many),
+        REGISTER_TEST(test_ended_is_not_lent),       REGISTER_TEST(test_owned_in_use),
         REGISTER_TEST(test_taken_back_in_use),
     };
     unit_begin();

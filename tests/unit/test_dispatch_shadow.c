@@ -3,6 +3,7 @@
  * The second opinion of `compare`: what it says, on the host and on a device, and that a call stands where it
  * cannot be had. */
 #include "fake_device.h"
+#include "base/status.h"
 
 #include <math.h>
 #include <string.h>
@@ -133,6 +134,36 @@ static void test_failures_leave_the_product(void **state)
     assert_true(n > 7);
 }
 
+static lac_status_t run_without_memory(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                                       lac_outcome_t *out)
+{
+    (void)route, (void)exec, (void)p, (void)out;
+    return lac_fail(LAC_ERR_MEMORY, "out of memory");
+}
+
+/* A second opinion that fails on the host is none: nothing is said of a difference, and the product stands.
+ */
+static void test_second_run_fails_on_the_host(void **state)
+{
+    (void)state;
+    static const lac_route_t *routes[LAC_ROUTES_MAX];
+    lac_ctx_t *ctx = comparing(unit_ctx());
+    lac_route_t failing = {0};
+    for (int i = 0; i < ctx->route_count; i++) {
+        routes[i] = ctx->routes[i];
+        if (strcmp(routes[i]->name, "reference")) continue;
+        failing = *routes[i];
+        failing.run = run_without_memory;
+        routes[i] = &failing;
+    }
+    assert_non_null(failing.run);
+    ctx->routes = routes;
+    unit_expect(multiply(ctx, 0, N, 1, 1.0f), LAC_OK, "the call itself");
+    expect_product(0, N, 1, 1.0f);
+    assert_string_equal(unit_log(), "");
+    lac_ctx_free(ctx);
+}
+
 static void test_captured_and_empty(void **state)
 {
     (void)state;
@@ -160,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_not_a_number),
         cmocka_unit_test(test_every_nth_call),
         cmocka_unit_test(test_failures_leave_the_product),
+        cmocka_unit_test(test_second_run_fails_on_the_host),
         cmocka_unit_test(test_captured_and_empty),
     };
     unit_begin();

@@ -169,12 +169,12 @@ static lac_ctx_t *clocked_ctx(double theirs, double ours)
     return ctx;
 }
 
-static int call(lac_ctx_t *ctx, int alg)
+static int call_of(lac_ctx_t *ctx, int alg, lac_dim_t nnz)
 {
     const lac_spmm_t x = {.m = M,
                           .n = N,
                           .k = K,
-                          .nnz = 3,
+                          .nnz = nnz,
                           .ptr_type = LAC_I32,
                           .idx_type = LAC_I32,
                           .ptr = ptr,
@@ -197,6 +197,11 @@ static int call(lac_ctx_t *ctx, int alg)
     return done;
 }
 
+static int call(lac_ctx_t *ctx, int alg)
+{
+    return call_of(ctx, alg, 3);
+}
+
 static int served(lac_ctx_t *ctx, int calls)
 {
     int count = 0;
@@ -217,6 +222,35 @@ static void test_calls_are_clocked(void **state)
     assert_in_range(served(ctx, 100), 2, 3);
     assert_int_equal(call(NULL, 4), 0);
     fake_device_teardown((void **)&ctx);
+}
+
+static int sites;
+
+static void count_site(const lac_spmm_autotune_site_t *site)
+{
+    (void)site;
+    sites++;
+}
+
+static int sites_of(const lac_dim_t *nnz, int count)
+{
+    lac_ctx_t *ctx = clocked_ctx(20.0, 10.0);
+    sites = 0;
+    for (int i = 0; i < count; i++) call_of(ctx, 4, nnz[i]);
+    lac_spmm_autotune_visit(ctx->autotune, count_site);
+    fake_device_teardown((void **)&ctx);
+    return sites;
+}
+
+/* Counts of entries within a sixteenth are one site, so that not every matrix is measured anew; others are
+ * not, whatever powers of two lie between them. */
+static void test_alike_counts_are_one_site(void **state)
+{
+    static const lac_dim_t alike[] = {992, 1000, 1007, 1023},
+                           others[] = {15, 30, 31, 62, 124, 1023, 1024, 1100};
+    (void)state;
+    assert_int_equal(sites_of(alike, 4), 1);
+    assert_int_equal(sites_of(others, 8), 8);
 }
 
 static void test_settings(void **state)
@@ -249,9 +283,13 @@ static void test_ours_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_faster_serves), cmocka_unit_test(test_the_tide_turns),
-        cmocka_unit_test(test_many_sites),        cmocka_unit_test(test_no_answers),
-        cmocka_unit_test(test_calls_are_clocked), cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_the_faster_serves),
+        cmocka_unit_test(test_the_tide_turns),
+        cmocka_unit_test(test_many_sites),
+        cmocka_unit_test(test_no_answers),
+        cmocka_unit_test(test_calls_are_clocked),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_alike_counts_are_one_site),
         cmocka_unit_test(test_ours_fails),
     };
     unit_begin();
