@@ -349,7 +349,8 @@ Case plain_case(int64_t m, int64_t n, int64_t k, double density, unsigned seed)
     return c;
 }
 
-/* Slots that are not shared evenly among the warps and blocks of a row: fewer of them, and more. */
+/* Slots that are not shared evenly among the warps and blocks of a row: fewer of them, and more. The same
+ * warps and blocks with the entries of a CSR. */
 void check_uneven_slots()
 {
     for (int slots = 1; slots <= 7; slots += 2)
@@ -364,6 +365,8 @@ void check_uneven_slots()
                 void *work = o->workspace.data();
                 check(c, *o, "slots-uneven",
                       [&] { return lac_cuda_event_slots(&o->p, &o->dense, &tile, work, nullptr); });
+                check(c, *o, "csr-uneven",
+                      [&] { return lac_cuda_event_csr(&o->p, &o->csr, &tile, nullptr); });
             }
 }
 

@@ -92,6 +92,21 @@ static void test_dense_blocks(void **state)
     }
 }
 
+/* Around the k from which blocks are put aside, and around twice that. */
+static void test_dense_long(void **state)
+{
+    static const int64_t lengths[] = {2047, 2048, 2049, 3000, 4096, 4097};
+    const lac_host_kernels_t *k;
+    (void)state;
+    for (int isa = 0; (k = kernel_isa(isa)) != NULL; isa++)
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            kernel_case_t c = {k->isa, 7, lengths[l], 19, 1, 1.5F, -0.5F, 0, false, 9 + l, 0, 0, 0, 0, 0, 0};
+            case_build(&c);
+            dense_case(k, &c);
+            case_free(&c);
+        }
+}
+
 static void test_transpose(void **state)
 {
     (void)state;
@@ -103,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dense),
         cmocka_unit_test(test_dense_blocks),
+        cmocka_unit_test(test_dense_long),
         cmocka_unit_test(test_transpose),
     };
     return cmocka_run_group_tests_name("kernels: dense products", tests, NULL, NULL);
