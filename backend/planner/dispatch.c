@@ -69,7 +69,7 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
     for (int assumed = 0; assumed < 2; assumed++) {
         if (assumed) assume_forced(p);
         lac_choice_t choice = lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
-        if (choice.route->side != LAC_SIDE_NONE && choice.why == LAC_WHY_FORCED) return choice;
+        if (choice.why == LAC_WHY_FORCED) return choice;
     }
     *p = known; /* what serves instead is not chosen by an assumption */
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);

@@ -955,41 +955,113 @@ static void test_stream(void **state)
     }
 }
 
+static bool streams(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
+{
+    return cuda_host_bytes(ctx, "stream", "", a, b, c) >= 0;
+}
+
+/* It does not apply, and says why in these words. */
+static void stream_refuses(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c, const char *words)
+{
+    lac_decision_t decision;
+    const char *why = NULL;
+    unit_expect(lac_explain(ctx, NULL, a, b, NULL, c, NULL, &decision), LAC_OK, "explain");
+    for (int i = 0; i < decision.count; i++)
+        if (!strcmp(decision.candidate[i].route, "stream")) why = decision.candidate[i].refusal;
+    if (!why || !strstr(why, words)) fail_msg("'%s' does not say '%s'", why ? why : "", words);
+}
+
+/* The short side, on either side of the product, and k. */
+static void test_stream_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        lac_dim_t m, k, n;
+        bool fits;
+    } cases[] = {{1024, 16, 1100, true},  {1025, 16, 1100, false},     {1100, 16, 1024, true},
+                 {1100, 16, 1028, false}, {4, 15, 8, false},           {4, 16, 8, true},
+                 {4, 1 << 18, 8, true},   {4, (1 << 18) + 1, 8, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lac_dim_t m = cases[i].m, k = cases[i].k, n = cases[i].n, wide = (k + 3) / 4 * 4;
+        lac_obj_t a = cuda_host_matrix(ctx, LAC_F32, m, k, wide, 1, 0), b = cuda_host_rows(ctx, k, n),
+                  c = cuda_host_rows(ctx, m, n);
+        assert_int_equal(streams(&a, &b, &c), cases[i].fits);
+    }
+}
+
+/* Operands that it does not read: a W of bytes, without a buffer, or whose rows or columns do not lie one
+ * behind the other, and an S without a buffer. An S of bytes it takes. */
+static void test_stream_operands(void **state)
+{
+    (void)state;
+    lac_dim_t m = 8, k = 64, n = 128;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
+              events = cuda_host_matrix(ctx, LAC_U8, m, k, k, 1, 0),
+              bytes = cuda_host_matrix(ctx, LAC_U8, k, n, n, 1, 0),
+              gaps = cuda_host_matrix(ctx, LAC_F32, k, n, 2 * n, 2, 0), no_w = cuda_host_rows(ctx, k, n),
+              no_s = cuda_host_rows(ctx, m, k);
+    cuda_host_csr(ctx, &no_w, 2), cuda_host_csr(ctx, &no_s, 2);
+    assert_true(streams(&a, &b, &c) && streams(&events, &b, &c));
+    stream_refuses(&a, &bytes, &c, "not f32");
+    stream_refuses(&a, &gaps, &c, "contiguous along neither");
+    lac_obj_t backwards = b; /* its last row first */
+    backwards.rs = -n, backwards.buf = (float *)b.buf + (k - 1) * n;
+    stream_refuses(&a, &backwards, &c, "contiguous along neither");
+    stream_refuses(&a, &no_w, &c, "no dense buffer");
+    stream_refuses(&no_s, &b, &c, "no dense buffer");
+    EXPECT(cuda_host_launch(ctx, "stream", &events, &b, &c, "lac_cuda_stream"), "s.dt p.m", LAC_U8, m);
+}
+
+/* Products of pieces are not plain multiply-adds; where TF32 is allowed the vendor's own is faster, and ours
+ * serves by name alone. */
+static void test_stream_math(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 8, 64), b = cuda_host_rows(ctx, 64, 128),
+              c = cuda_host_rows(ctx, 8, 128);
+    unit_expect(lac_ctx_set(ctx, "math", "pedantic"), LAC_OK, "math");
+    assert_false(streams(&a, &b, &c));
+    unit_expect(cuda_host_gemm(ctx, "stream", 1.5f, &a, &b, 0.25f, &c), LAC_OK, "another one serves");
+    assert_int_equal(standin_count("lac_cuda_stream"), 0);
+    unit_expect(lac_ctx_set(ctx, "math", "tf32"), LAC_OK, "math");
+    unit_expect(cuda_host_gemm(ctx, NULL, 1.5f, &a, &b, 0.25f, &c), LAC_OK, "chosen");
+    assert_int_equal(standin_count("lac_cuda_stream"), 0);
+    cuda_host_launch(ctx, "stream", &a, &b, &c, "lac_cuda_stream");
+}
+
+/* A plan that is made has its workspace, and computes nothing yet. */
+static void test_stream_plan(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 8, 64), b = cuda_host_rows(ctx, 64, 128),
+              c = cuda_host_rows(ctx, 8, 128);
+    lac_call_opts_t call = {.size = sizeof call, .route = "stream"};
+    const float one = 1.0f, zero = 0.0f;
+    lac_plan_t *plan;
+    standin_forget();
+    unit_expect(lac_plan_create(ctx, &plan, &a, &b, &c, &call), LAC_OK, "plan");
+    assert_int_equal(standin.launches, 0);
+    int mallocs = standin.mallocs;
+    unit_expect(lac_plan_run(plan, &one, &a, &b, &zero, &c), LAC_OK, "run");
+    assert_int_equal(standin_count("lac_cuda_stream"), 1);
+    assert_int_equal(standin.mallocs, mallocs);
+    lac_plan_free(plan);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(event_fuses),
-                                       TEST(event_right),
-                                       TEST(event_columns),
-                                       TEST(event_copies),
-                                       TEST(event_given),
-                                       TEST(event_bytes),
-                                       TEST(event_segments),
-                                       TEST(event_segments_across),
-                                       TEST(event_segments_list),
-                                       TEST(event_pair),
-                                       TEST(event_list),
-                                       TEST(event_bounds),
-                                       TEST(csr_narrow),
-                                       TEST(csr_kept),
-                                       TEST(csr_long),
-                                       TEST(csr_once),
-                                       TEST(csr_without_room),
-                                       TEST(bitmask),
-                                       TEST(tiles),
-                                       TEST(tiles_kept),
-                                       TEST(tiles_bounds),
-                                       TEST(dense),
-                                       TEST(dense_long),
-                                       TEST(scalars),
-                                       TEST(trivial),
-                                       TEST(reference),
-                                       TEST(epilogue),
-                                       TEST(cusparse),
-                                       TEST(cusparse_kept),
-                                       TEST(event_list_across),
-                                       TEST(csr_parts),
-                                       TEST(stream)};
+    const struct CMUnitTest tests[] = {TEST(event_fuses),     TEST(event_right),      TEST(event_columns),
+                                       TEST(event_copies),    TEST(event_given),      TEST(event_bytes),
+                                       TEST(event_pair),      TEST(event_list),       TEST(event_bounds),
+                                       TEST(csr_narrow),      TEST(csr_kept),         TEST(csr_long),
+                                       TEST(csr_once),        TEST(csr_without_room), TEST(bitmask),
+                                       TEST(tiles),           TEST(tiles_kept),       TEST(tiles_bounds),
+                                       TEST(dense),           TEST(dense_long),       TEST(scalars),
+                                       TEST(trivial),         TEST(reference),        TEST(epilogue),
+                                       TEST(cusparse),        TEST(cusparse_kept),    TEST(event_list_across),
+                                       TEST(csr_parts),       TEST(stream),           TEST(stream_bounds),
+                                       TEST(stream_operands), TEST(stream_math),      TEST(stream_plan)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
