@@ -23,7 +23,8 @@ static double event_us[EVENTS];   /* when it happened; negative: not yet        
 static int events;
 static work_t queued[QUEUED]; /* behind the closed gate */
 static int queue_count;
-static bool closed, capturing;
+static bool closed, capturing, no_events;
+static double record_us;          /* of the host, to record an event */
 static double gate_from, gate_us; /* of the closed gate */
 static const volatile uint32_t *gate_open;
 static uint32_t gate_ticket, *gate_expired;
@@ -98,6 +99,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     (void)stream;
+    if (no_events) return cudaErrorMemoryAllocation;
+    host_us += record_us;
     event_us[index_of(event)] = -1.0;
     queue(1.0, index_of(event)); /* the timer's own time */
     return cudaSuccess;
@@ -147,7 +150,8 @@ static lac_exec_t *setup_exec(void)
     exec = (lac_exec_t){.clock = {.open = words, .expired = words + 1}};
     host_us = 1e6, device_us = 0.0;
     events = queue_count = gates = 0;
-    closed = capturing = false;
+    closed = capturing = no_events = false;
+    record_us = 0.0;
     return &exec;
 }
 
@@ -245,6 +249,47 @@ static void test_own_time_is_measured_in_the_end(void **state)
     assert_true(fabs(exec->clock.own_us - 1.0) < 0.01);
 }
 
+/* A host that is too slow even for that leaves it unknown, and nothing is timed until it is. */
+static void test_own_time_waits_for_the_host(void **state)
+{
+    (void)state;
+    lac_exec_t *exec = setup_exec();
+    lac_timing_tag_t mark;
+    double us;
+    record_us = 150.0; /* more than the gate's bound */
+    for (int i = 0; i < 100; i++) {
+        assert_false(run_kernels(exec, 1.0));
+        host_us += 1000.0;
+        assert_false(lac_cuda_timer_hooks.done(exec, &mark, &us));
+    }
+    assert_true(exec->clock.own_us <= 0.0);
+    record_us = 0.0;
+    for (int i = 0; i < 200; i++) { /* those left out after refusals, too */
+        run_kernels(exec, 1.0);
+        host_us += 1000.0;
+        while (lac_cuda_timer_hooks.done(exec, &mark, &us)) {
+        }
+    }
+    assert_true(fabs(exec->clock.own_us - 1.0) < 0.01);
+    expect_exact(time_of(exec, 2.0));
+}
+
+/* Where the first event cannot be recorded nothing is timed, and the stream runs on at once. */
+static void test_no_event(void **state)
+{
+    (void)state;
+    lac_exec_t *exec = setup_exec();
+    make_ready(exec);
+    no_events = true;
+    assert_false(lac_cuda_timer_hooks.begin(exec));
+    double from = host_us;
+    step();
+    assert_false(closed);
+    assert_true(host_us - from < 1.0);
+    no_events = false;
+    expect_exact(time_of(exec, 2.0));
+}
+
 /* A run whose end nobody announces holds the stream for the gate's bound, and no longer. */
 static void test_an_end_that_never_comes(void **state)
 {
@@ -284,6 +329,8 @@ int main(void)
                                        cmocka_unit_test(test_too_slow_a_host_is_refused),
                                        cmocka_unit_test(test_a_busy_stream),
                                        cmocka_unit_test(test_own_time_is_measured_in_the_end),
+                                       cmocka_unit_test(test_own_time_waits_for_the_host),
+                                       cmocka_unit_test(test_no_event),
                                        cmocka_unit_test(test_an_end_that_never_comes),
                                        cmocka_unit_test(test_no_slot)};
     unit_begin();

@@ -370,6 +370,17 @@ void check_uneven_slots()
             }
 }
 
+/* Rows of as many entries as a warp takes alone, and of one more. */
+void check_wide_rows()
+{
+    for (int64_t k = 63; k <= 66; k++) {
+        const Case c = plain_case(5, 68, k, 1.0, 700 + (unsigned)k);
+        emulated_device = c.device;
+        std::unique_ptr<Operands> o = make(c);
+        check(c, *o, "wide-rows", [&] { return lac_cuda_spmm_wide(&o->p, &o->csr, nullptr); });
+    }
+}
+
 /* W as CSR, with all its entries. */
 void check_pair(const Case &c, Operands &o)
 {
@@ -460,7 +471,7 @@ int main(int argc, char **argv)
         check_columns(c, *o);
     }
     check_alignment();
-    if (!quick) check_uneven_slots(), check_long_sums();
+    if (!quick) check_uneven_slots(), check_wide_rows(), check_long_sums();
     printf("test_emulated_events: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }

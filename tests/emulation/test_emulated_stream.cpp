@@ -202,6 +202,18 @@ Case draw_case(unsigned seed)
     return c;
 }
 
+/* Rows of S around those that a pass over W takes, and around those that several take together. */
+void check_passes()
+{
+    unsigned seed = 1000;
+    for (int64_t m : {8, 9, 16, 17, 32, 33, 48, 49, 64, 65, 96, 97, 128, 129, 145}) {
+        Case c = {};
+        c.m = m, c.n = 20, c.k = 40, c.alpha = 1.0f, c.seed = seed++;
+        c.device = EMULATED_H200;
+        check(c);
+    }
+}
+
 void check_refusals()
 {
     emulated_device = EMULATED_H200;
@@ -229,6 +241,7 @@ int main(int argc, char **argv)
                    first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     check_refusals();
     for (unsigned seed = first; seed < first + cases; seed++) check(draw_case(seed));
+    if (!getenv("LACUNA_TEST_QUICK")) check_passes();
     printf("%d checks, %d failures\n", checks, failures);
     return failures ? 1 : checks ? 0 : 1;
 }

@@ -76,6 +76,8 @@ class Usage(unittest.TestCase):
         self.refused(("bench", "--baseline", "auto", SMALL), "--baseline", "auto")
 
     def test_numbers(self):
+        self.refused(("info", "--device", "cuda:1024"), "--device", "0 .. 1023, found '1024'")
+        self.refused(("info", "--device", "cuda:-1"), "--device", "0 .. 1023, found '-1'")
         self.refused(("bench", "--repeat", "0", SMALL), "--repeat", "1 .. 100000, found '0'")
         self.refused(("bench", "--repeat", "100001", SMALL), "--repeat", "1 .. 100000, found '100001'")
         self.refused(("bench", "--repeat", "9" * 30, SMALL), "--repeat", "'" + "9" * 30 + "'")
