@@ -59,7 +59,7 @@ typedef struct lac_format_data {
     int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns; tiles: their room;
                                       segments: the width of their ranges                              */
     int64_t nonzeros;              /* active, where it was scanned on the host: those among its values   */
-    int64_t longest;               /* CSR, CSC: entries of the longest major; 0: not known           */
+    int64_t longest;               /* CSR, CSC, attached: entries of the longest major; 0: not known */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
     const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */

@@ -113,7 +113,6 @@ static lac_status_t place(collection_t *g, int threads, lac_format_data_t *data)
     for (int64_t i = 0; i < g->x->m; i++) {
         int64_t length = g->ptr[i];
         g->ptr[i] = total;
-        data->longest = length > data->longest ? length : data->longest;
         total += length;
     }
     data->count = g->ptr[g->x->m] = total;

@@ -333,17 +333,15 @@ static void lay_part(void *arg, int part, int parts)
     walk(arg, part, lay_tile);
 }
 
-static int64_t lay_out_minors(int64_t *count, int64_t minors, int64_t *ptr)
+static void lay_out_minors(int64_t *count, int64_t minors, int64_t *ptr)
 {
-    int64_t longest = 0, at = 0;
+    int64_t at = 0;
     for (int64_t j = 0; j < minors; j++) {
         int64_t length = count[j];
-        longest = length > longest ? length : longest;
         ptr[j] = count[j] = at;
         at += length;
     }
     ptr[minors] = at;
-    return longest;
 }
 
 bool lac_csr_to_csc_applies(const lac_operand_t *x, lac_format_t which)
@@ -379,7 +377,7 @@ lac_status_t lac_csr_to_csc(lac_exec_t *exec, const lac_format_data_t *from, int
     t.tile = tile < COUNTED ? COUNTED : tile;
     lac_parallel(parts, count_minors_part, &t);
     t.tile = tile;
-    to->longest = lay_out_minors(t.place, minors, ptr);
+    lay_out_minors(t.place, minors, ptr);
     atomic_store(&t.next, 0);
     lac_parallel(parts, lay_part, &t);
     to->ptr = ptr, to->idx = t.idx, to->val = t.val;

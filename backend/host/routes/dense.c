@@ -86,7 +86,7 @@ typedef struct blas_operand {
 
 static int64_t at_least(lac_inc_t ld, lac_dim_t lines)
 {
-    return ld > lines ? ld : lines > 0 ? lines : 1;
+    return ld > lines ? ld : lines;
 }
 
 /* One row whose elements follow each other could be called either; by rows is what a caller would say, and up
