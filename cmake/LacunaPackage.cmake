@@ -4,7 +4,7 @@
 #   cmake --preset deb && cmake --build --preset deb && (cd build-deb && cpack)
 
 find_program(LACUNA_DPKG dpkg)
-if(NOT LACUNA_DPKG)
+if(NOT LACUNA_DPKG OR SKBUILD) # a wheel is no Debian package
   return()
 endif()
 
