@@ -1,0 +1,266 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""Linear layers of a model on Lacuna, with a packed copy of each weight that is used only while the weight is as it was.
+
+A weight that was changed in place is noticed by the address of its data, by its version counter, which the operators of PyTorch
+count up (copy_, load_state_dict, under no_grad too), and by the steps of optimizers: the fused ones of PyTorch 2.15 do not count
+(2026-11-23). Writes that nobody counts (through weight.data or a NumPy view) need refresh()."""
+import copyreg
+import ctypes
+import dataclasses
+import functools
+import itertools
+import threading
+import weakref
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from .._operand import Operand
+from .._product import explain
+from ._operators import _floats, context_of, packs
+
+_SAMPLES = 16
+SMALL = 1 << 20  # multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give
+_numbers = itertools.count(1)
+_steps = {}  # by address: steps that optimizers took with a parameter there
+
+
+def _stepped(optimizer, *_):
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            _steps[parameter.data_ptr()] = _steps.get(parameter.data_ptr(), 0) + 1
+
+
+@functools.lru_cache(maxsize=None)
+def _watch_optimizers():
+    """Every optimizer's steps, once."""
+    return register_optimizer_step_post_hook(_stepped)
+
+
+class Packed:
+    """A weight's metadata, frozen from the second call on that finds the weight unchanged: a weight that changes before each call
+    is never packed."""
+
+    def __init__(self):
+        _watch_optimizers()
+        self.number = next(_numbers)
+        self.lock, self.stamp, self.operand, self.weight = threading.Lock(), None, None, None
+        self.changes = self.packed_calls = 0
+        packs[self.number] = weakref.proxy(self)
+        weakref.finalize(self, packs.pop, self.number, None)
+
+    def operand_of(self, weight):
+        """The frozen operand that holds for the weight now; None where none does."""
+        with self.lock:
+            if weight.is_inference():  # it has no version counter
+                return None
+            address = weight.data_ptr()
+            stamp = (address, tuple(weight.shape), weight.stride(), weight.device, weight._version, _steps.get(address, 0))
+            if stamp != self.stamp or self._sampled() != self.sample:
+                self._begin(weight, stamp)
+                return None
+            if not self.frozen:
+                self.operand.freeze()
+                self.frozen = True
+            self.packed_calls += 1
+            return self.operand
+
+    def _begin(self, weight, stamp):
+        """A weight that was not seen before, or was changed: what is known of the old contents is never used again."""
+        self.changes += self.stamp is not None
+        if self.operand is not None and self.stamp[:4] == stamp[:4]:
+            self.operand.touch()
+        else:
+            self.weight = weight.detach()  # while we hold it, its memory can be no other tensor's
+            self.operand = Operand(self.weight, context=context_of(weight.device))
+            self.cells = self._cells(self.weight)
+        self.stamp, self.frozen, self.sample = stamp, False, self._sampled()
+
+    @staticmethod
+    def _cells(weight):
+        """A few elements on the host, which show most of the writes that PyTorch does not count."""
+        if weight.device.type != "cpu" or not weight.is_contiguous() or not weight.numel():
+            return ()
+        count = weight.numel()
+        return [ctypes.c_uint32.from_address(weight.data_ptr() + 4 * (i * (count - 1) // max(_SAMPLES - 1, 1))) for i in range(_SAMPLES)]
+
+    def _sampled(self):
+        return [cell.value for cell in self.cells] if self.operand is not None else None
+
+    def forget(self):
+        with self.lock:
+            if self.operand is not None:
+                self.operand.touch()
+            self.operand = self.stamp = self.weight = None
+
+
+class LacunaLinear(torch.nn.Linear):
+    """A Linear whose product is lacuna::linear. optimize() makes one of a Linear, in place; copies and saved models are plain
+    Linears again."""
+
+    def forward(self, input):
+        packed, weight = self.__dict__.get("_lacuna_packed"), self.weight
+        served = packed is not None and weight.dtype == torch.float32 and input.dtype in (torch.float32, torch.bool)
+        served = served and input.numel() * weight.shape[0] >= SMALL
+        if not served or torch.is_autocast_enabled(input.device.type):
+            return super().forward(_floats(input, weight.dtype))
+        return torch.ops.lacuna.linear(input, weight, self.bias, packed.number)
+
+    def __reduce_ex__(self, protocol):
+        state = {key: value for key, value in self.__dict__.items() if key != "_lacuna_packed"}
+        return copyreg._reconstructor, (_plain_class(type(self)), object, None), state  # of the standard library: we are not needed to load it
+
+
+_classes = {torch.nn.Linear: LacunaLinear}
+
+
+def _lacuna_class(plain):
+    """A subclass of Linear with a forward of its own (SpikingJelly's, with its steps) calls ours where it calls Linear's."""
+    if plain not in _classes:
+        _classes[plain] = type(plain.__name__, (plain, LacunaLinear), {"__module__": plain.__module__})
+    return _classes[plain]
+
+
+def _plain_class(optimized):
+    return next((plain for plain, ours in _classes.items() if ours is optimized), optimized)
+
+
+@dataclasses.dataclass
+class Layer:
+    """One Linear layer, and what is expected of it for the inputs that were seen."""
+    name: str
+    shape: "tuple[int, int]"  # of the weight: outputs, inputs
+    rows: int = 0  # of the input, all leading dimensions together; 0: none was seen
+    density: "float | None" = None  # mean over the calls
+    calls: int = 0
+    dense_us: "float | None" = None  # predicted, a call
+    lacuna_us: "float | None" = None  # predicted with a packed weight, a call
+    route: str = ""
+
+    @property
+    def worth(self):
+        """True where a call is predicted to take less time; None: unknown."""
+        return None if self.lacuna_us is None else self.lacuna_us < 0.95 * self.dense_us
+
+
+class Report(list):
+    """Layers; str() is a table. undo() of what optimize() returned takes its changes back."""
+
+    def __init__(self, layers=(), model=None, skipped=()):
+        super().__init__(layers)
+        self.model, self.skipped = model, tuple(skipped)
+
+    def __str__(self):
+        lines = [f"{'layer':<24} {'outputs x inputs':>18} {'rows':>6} {'density':>8} {'dense us':>10} {'lacuna us':>10}  expected"]
+        for each in self:
+            shape = f"{each.shape[0]} x {each.shape[1]}"
+            if each.lacuna_us is None:
+                lines.append(f"{each.name:<24} {shape:>18} {'-':>6} {'-':>8} {'-':>10} {'-':>10}  no input was seen")
+                continue
+            gain = f"{each.dense_us / each.lacuna_us:.2f}x by {each.route}" if each.worth else "no gain: left to the BLAS"
+            lines.append(f"{each.name:<24} {shape:>18} {each.rows:>6} {each.density:>8.3g} {each.dense_us:>10.4g} {each.lacuna_us:>10.4g}  {gain}")
+        lines += [f"{name:<24} left as it is: {why}" for name, why in self.skipped]
+        return "\n".join(lines)
+
+    def undo(self):
+        return restore(self.model)
+
+
+def _predict(layer, module, input):
+    """Fills in what the cost model says of this input."""
+    rows = input.detach().reshape(-1, input.shape[-1])
+    density = float(torch.count_nonzero(rows)) / max(rows.numel(), 1)
+    layer.calls += 1
+    layer.density = density if layer.density is None else layer.density + (density - layer.density) / layer.calls
+    layer.rows = rows.shape[0]
+    if rows.dtype not in (torch.float32, torch.bool) or module.weight.dtype != torch.float32 or not rows.numel():
+        return
+    context, out = context_of(rows.device), rows.new_empty((rows.shape[0], module.weight.shape[0]), dtype=torch.float32)
+    x, weight = Operand(rows.contiguous(), context=context), Operand(module.weight.detach(), context=context)
+    x.scan("density")
+    weight.freeze()
+    decision = explain(x, weight.T, out, context=context)
+    ours = decision.cost_us if rows.numel() * module.weight.shape[0] >= SMALL else decision.dense_us
+    layer.dense_us, layer.lacuna_us = decision.dense_us, min(ours, decision.dense_us)
+    layer.route = f"{decision.route} {decision.side}".strip()
+
+
+def profile(model, *inputs, **keywords):
+    """Runs the model once, unchanged, and reports for each Linear layer the density of its input and the times that the cost model
+    predicts: which layers have zeros worth skipping."""
+    layers, hooks = {}, []
+
+    def seen(module, arguments):
+        _predict(layers[module], module, arguments[0])
+
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear):
+            layers[module] = Layer(name, tuple(module.weight.shape))
+            hooks.append(module.register_forward_pre_hook(seen))
+    try:
+        with torch.no_grad():
+            model(*inputs, **keywords)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return Report(layers.values())
+
+
+def optimize(model, *inputs, only=None, **keywords):
+    """Lets the model's Linear layers, and those of subclasses that call Linear's forward, compute with Lacuna. Parameters, hooks and
+    the state_dict stay as they are. inputs: the model is run on them once, and the report tells what each layer is expected to
+    gain. only: names of layers. Returns a Report; its undo(), or restore(model), takes everything back."""
+    expected = {each.name: each for each in profile(model, *inputs, **keywords)} if inputs or keywords else {}
+    names = None if only is None else {only} if isinstance(only, str) else set(only)
+    changed, skipped = [], []
+    for name, module in model.named_modules():
+        if not isinstance(module, torch.nn.Linear) or (names is not None and name not in names):
+            continue
+        why = _unfit(module)
+        if why:
+            skipped.append((name, why))
+            continue
+        module.__class__ = _lacuna_class(type(module))
+        module.__dict__["_lacuna_packed"] = Packed()
+        changed.append(expected.get(name) or Layer(name, tuple(module.weight.shape)))
+    unknown = (names or set()) - {each.name for each in changed} - {name for name, _ in skipped}
+    if unknown:
+        restore(model)
+        raise ValueError(f"only: {sorted(unknown)} are not Linear layers of the model")
+    return Report(changed, model, skipped)
+
+
+def _unfit(module):
+    if isinstance(module, LacunaLinear):
+        return "it is optimized already"
+    if torch.nn.utils.parametrize.is_parametrized(module):
+        return "its weight is computed anew in each call"
+    if "forward" in module.__dict__:
+        return "its forward was replaced"
+    return None
+
+
+def _optimized(model):
+    return [module for module in model.modules() if isinstance(module, LacunaLinear) and "_lacuna_packed" in module.__dict__]
+
+
+def restore(model):
+    """Takes optimize() back; returns how many layers it changed."""
+    modules = _optimized(model)
+    for module in modules:
+        module.__dict__.pop("_lacuna_packed").forget()
+        module.__class__ = _plain_class(type(module))
+    return len(modules)
+
+
+def refresh(model):
+    """The weights were written in a way that PyTorch does not count (weight.data, a NumPy view): nothing packed is used again."""
+    for module in _optimized(model):
+        module.__dict__["_lacuna_packed"].forget()
+
+
+def status(model):
+    """(name, changes noticed, calls with the packed weight) of each optimized layer."""
+    return [(name, module.__dict__["_lacuna_packed"].changes, module.__dict__["_lacuna_packed"].packed_calls)
+            for name, module in model.named_modules() if isinstance(module, LacunaLinear) and "_lacuna_packed" in module.__dict__]
