@@ -4,13 +4,13 @@
 import os
 import sys
 
-from pathlib import Path
+from ._library import packaged
 
 
 def main():
-    command = Path(__file__).resolve().parent / "bin" / "lacuna"
-    if not command.is_file():
-        sys.exit(f"lacuna: {command} is not there: this package was not installed from a wheel")
+    command = packaged("bin/lacuna")
+    if not command:
+        sys.exit("lacuna: the command is not in this package: it was not installed by pip")
     os.execv(command, ["lacuna", *sys.argv[1:]])
 
 

@@ -6,6 +6,7 @@ The declarations are a copy of the headers; tests/python/test_declarations.py ho
 import ctypes
 import os
 import pathlib
+import sys
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 
 HOST, DEVICE = 0, 1
@@ -167,15 +168,18 @@ FUNCTIONS = {
     "lac_device_stream": (c_void_p, c_void_p),
 }
 
-PACKAGE = pathlib.Path(__file__).resolve().parent
 NAME = "liblacuna.so.0"
+
+
+def packaged(name):
+    """The path of a file that came with the package; None where it is not there. An editable install has two folders."""
+    places = (pathlib.Path(folder).resolve() / name for folder in sys.modules[__package__].__path__)
+    return next((path for path in places if path.is_file()), None)
 
 
 def library_path():
     """LACUNA_LIBRARY; otherwise the library that came with the package; otherwise what the loader finds by its name."""
-    chosen = os.environ.get("LACUNA_LIBRARY")
-    beside = PACKAGE / "lib" / NAME
-    return chosen or (str(beside) if beside.is_file() else NAME)
+    return os.environ.get("LACUNA_LIBRARY") or str(packaged(f"lib/{NAME}") or NAME)
 
 
 def _load():
