@@ -33,15 +33,13 @@ def layer(inputs=400, outputs=300, bias=True):
 
 
 def setUpModule():
-    _modules.SMALL = 0  # layers of any size are ours
+    """Layers of any size are ours, by the event route, which multiplies by the packed copy: a stale one would be seen."""
+    _modules.SMALL = 0
+    context_of(DEVICE).set("backend", "event")
 
 
 class ByRoute(unittest.TestCase):
-    """With the event route forced, which multiplies by the packed copy: a stale copy would be seen."""
-
     def setUp(self):
-        context_of(DEVICE).set("backend", "event")
-        self.addCleanup(context_of(DEVICE).set, "backend", "auto")
         self.x = sparse_input(1, 8, 400)
 
     def settle(self, module):
@@ -224,6 +222,22 @@ class Models(unittest.TestCase):
             born = layer()
             lac.optimize(born)
             torch.testing.assert_close(born(x.float()), F.linear(x.float(), born.weight, born.bias))
+
+    def test_a_dense_layer_is_tried_rarely(self):
+        context_of(DEVICE).set("backend", "auto")
+        self.addCleanup(context_of(DEVICE).set, "backend", "event")
+        module, dense, sparse = layer(2000, 1000), torch.randn(20, 2000, device=DEVICE), sparse_input(9, 20, 2000)
+        lac.optimize(module)
+
+        def served(x, calls):
+            before = lac.calls()
+            for _ in range(calls):
+                torch.testing.assert_close(module(x), F.linear(x, module.weight, module.bias), rtol=1e-4, atol=1e-4)
+            return lac.calls().get(("linear", "lacuna"), 0) - before.get(("linear", "lacuna"), 0)
+
+        with torch.no_grad():
+            self.assertLess(served(dense, 300), 15)
+            self.assertGreater(served(sparse, 300), 60)  # from some call on, all
 
     def test_compiled(self):
         model = torch.nn.Sequential(layer(), torch.nn.ReLU())

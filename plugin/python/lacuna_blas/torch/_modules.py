@@ -16,11 +16,13 @@ import weakref
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from .._context import Context
 from .._operand import Operand
 from .._product import explain
 from ._operators import _floats, context_of, packs
 
 _SAMPLES = 16
+_PAUSE, _PAUSE_ON_DEVICE = 64, 8  # calls between two tries of a layer whose input is dense, at most
 SMALL = 1 << 20  # multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give
 _numbers = itertools.count(1)
 _steps = {}  # by address: steps that optimizers took with a parameter there
@@ -47,6 +49,8 @@ class Packed:
         self.number = next(_numbers)
         self.lock, self.stamp, self.operand, self.weight = threading.Lock(), None, None, None
         self.changes = self.packed_calls = 0
+        self.longest_pause = _PAUSE_ON_DEVICE
+        self.streak = self.pause = 0  # products in a row that skipped nothing; calls to leave to PyTorch before the next try
         packs[self.number] = weakref.proxy(self)
         weakref.finalize(self, packs.pop, self.number, None)
 
@@ -66,6 +70,24 @@ class Packed:
             self.packed_calls += 1
             return self.operand
 
+    def learn(self, skipped):
+        """A layer whose products skip nothing is left to PyTorch more and more often, and tried again later."""
+        self.streak = 0 if skipped else self.streak + 1
+        self.pause = min(2 ** self.streak, self.longest_pause) - 1
+
+    def hint(self, rows):
+        """After a pause the planner would go on believing what it saw of this layer: it is told the density instead. A device would have
+        to be waited for."""
+        if self.streak < 2 or rows.device.type != "cpu":
+            return None
+        return Operand(rows.contiguous()).scan("density")
+
+    def pausing(self):
+        if self.pause <= 0:
+            return False
+        self.pause -= 1
+        return True
+
     def _begin(self, weight, stamp):
         """A weight that was not seen before, or was changed: what is known of the old contents is never used again."""
         self.changes += self.stamp is not None
@@ -75,6 +97,7 @@ class Packed:
             self.weight = weight.detach()  # while we hold it, its memory can be no other tensor's
             self.operand = Operand(self.weight, context=context_of(weight.device))
             self.cells = self._cells(self.weight)
+            self.longest_pause = _PAUSE if weight.device.type == "cpu" else _PAUSE_ON_DEVICE
         self.stamp, self.frozen, self.sample = stamp, False, self._sampled()
 
     @staticmethod
@@ -103,7 +126,7 @@ class LacunaLinear(torch.nn.Linear):
         packed, weight = self.__dict__.get("_lacuna_packed"), self.weight
         served = packed is not None and weight.dtype == torch.float32 and input.dtype in (torch.float32, torch.bool)
         served = served and input.numel() * weight.shape[0] >= SMALL
-        if not served or torch.is_autocast_enabled(input.device.type):
+        if not served or torch.is_autocast_enabled(input.device.type) or (not torch.compiler.is_compiling() and packed.pausing()):
             return super().forward(_floats(input, weight.dtype))
         return torch.ops.lacuna.linear(input, weight, self.bias, packed.number)
 
@@ -176,7 +199,8 @@ def _predict(layer, module, input):
     layer.rows = rows.shape[0]
     if rows.dtype not in (torch.float32, torch.bool) or module.weight.dtype != torch.float32 or not rows.numel():
         return
-    context, out = context_of(rows.device), rows.new_empty((rows.shape[0], module.weight.shape[0]), dtype=torch.float32)
+    context = Context("host" if rows.device.type == "cpu" else str(rows.device), learn=False)  # the model alone, whatever was measured
+    out = rows.new_empty((rows.shape[0], module.weight.shape[0]), dtype=torch.float32)
     x, weight = Operand(rows.contiguous(), context=context), Operand(module.weight.detach(), context=context)
     x.scan("density")
     weight.freeze()

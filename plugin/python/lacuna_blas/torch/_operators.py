@@ -14,7 +14,7 @@ if not hasattr(torch.library, "register_autograd"):
     raise ImportError(f"lacuna_blas.torch needs PyTorch 2.4 or newer; this is {torch.__version__}")
 
 from .._context import Context, thread_context
-from .._library import DEVICE, F32, HOST, I32, I64, NO_TRANS, TRANS, U8, Epilogue, Obj, SliceOpts, library
+from .._library import DEVICE, F32, HOST, I32, I64, NO_TRANS, TRANS, U8, CallOpts, DecisionStruct, Epilogue, Obj, SliceOpts, library
 from .._operand import Operand
 
 _calls = collections.Counter()
@@ -41,10 +41,12 @@ def context_of(device):
 
 def _ours(operator, *floats, events=()):
     """True where the library has the types (events may be bool) and the device; counts the call."""
-    tensors = (*floats, *events)
-    device = tensors[0].device
-    served = device.type in ("cpu", "cuda") and all(x.device == device and x.layout == torch.strided for x in tensors)
-    served = served and all(x.dtype == torch.float32 for x in floats) and all(x.dtype in _ELEMENTS for x in events)
+    device = (floats or events)[0].device
+    served = device.type == "cpu" or device.type == "cuda"
+    for x in floats:
+        served = served and x.dtype == torch.float32 and x.device == device and x.layout == torch.strided
+    for x in events:
+        served = served and x.dtype in _ELEMENTS and x.device == device and x.layout == torch.strided
     _calls[operator, "lacuna" if served else "torch"] += 1
     return served
 
@@ -63,7 +65,8 @@ def _apart(x):
 
 def _obj(x, meta=None, trans=NO_TRANS):
     """The view of a 2-D tensor."""
-    x = _apart(x)
+    if not x.is_contiguous() or x.is_neg():
+        x = _apart(x)
     view = Obj(_ELEMENTS[x.dtype], _place(x), trans, *x.shape, *x.stride(), x.data_ptr(), meta)
     view.owner = x  # until the call is made
     return view
@@ -80,16 +83,20 @@ def _floats(x, kind):
     return x.to(kind) if x.dtype == torch.bool else x
 
 
-def _product(a, b, out, bias=None, meta_b=None, trans_b=NO_TRANS):
-    context = context_of(out.device)
-    views = _obj(a), _obj(b, meta_b, trans_b), _obj(out)
+def _product(a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
+    """(a @ b + bias, whether zeros were skipped); known, scanned: what is known of b, and of a, as Operands."""
+    context, out = context_of(a.device), a.new_empty((a.shape[0], b.shape[0] if trans_b else b.shape[1]), dtype=torch.float32)
+    first = _obj(a, scanned._meta.pointer if scanned else None)
+    second, third = _obj(b, known._meta.pointer if known else None, trans_b), _obj(out)
+    decision = DecisionStruct()
+    options = CallOpts(size=ctypes.sizeof(CallOpts), decision=ctypes.pointer(decision))
     with context.lock:
         if bias is None:
-            library.lac_gemm_ex(context.pointer, None, views[0], views[1], None, views[2], None)
+            library.lac_gemm_ex(context.pointer, None, first, second, None, third, options)
         else:
             epilogue = Epilogue(size=ctypes.sizeof(Epilogue), bias=bias.data_ptr())
-            library.lac_gemm_epilogue(context.pointer, None, views[0], views[1], None, views[2], epilogue, None)
-    return out
+            library.lac_gemm_epilogue(context.pointer, None, first, second, None, third, epilogue, options)
+    return out, decision.side != b""
 
 
 # Dense products -------------------------------------------------------------------------------------------
@@ -111,8 +118,9 @@ def _check_mm(a, b, dimensions):
 def _mm(a, b):
     _check_mm(a, b, 2)
     if not _ours("mm", events=(a, b)):
-        return torch.mm(_floats(a, b.dtype), _floats(b, a.dtype))
-    return _product(a, b, a.new_empty((a.shape[0], b.shape[1]), dtype=torch.float32))
+        kind = _result_type(a, b)
+        return torch.mm(_floats(a, kind), _floats(b, kind))
+    return _product(a, b)[0]
 
 
 @torch.library.register_fake("lacuna::mm")
@@ -151,13 +159,15 @@ def _check_linear(input, weight, bias):
 @torch.library.impl("lacuna::linear", "CompositeExplicitAutograd")
 def _linear(input, weight, bias, packed=0):
     _check_linear(input, weight, bias)
-    if not _ours("linear", weight, *(() if bias is None else (bias,)), events=(input,)):
+    if not _ours("linear", *((weight,) if bias is None else (weight, bias)), events=(input,)):
         return torch.nn.functional.linear(_floats(input, weight.dtype), weight, bias)
-    rows = input.reshape(-1, input.shape[-1])
-    out = weight.new_empty((rows.shape[0], weight.shape[0]))
-    known = packs[packed].operand_of(weight) if packed in packs else None
-    _product(rows, weight, out, None if bias is None else bias.contiguous(), known._meta.pointer if known else None, TRANS)
-    return out.view(*input.shape[:-1], weight.shape[0])
+    pack = packs.get(packed)
+    rows = input if input.dim() == 2 else input.reshape(-1, input.shape[-1])
+    known, scanned = (pack.operand_of(weight), pack.hint(rows)) if pack else (None, None)
+    out, skipped = _product(rows, weight, None if bias is None else bias.contiguous(), known, TRANS, scanned)
+    if pack:
+        pack.learn(skipped)
+    return out if input.dim() == 2 else out.view(*input.shape[:-1], weight.shape[0])
 
 
 @torch.library.register_fake("lacuna::linear")
