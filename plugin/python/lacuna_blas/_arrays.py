@@ -57,16 +57,19 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.p
 
 
 def _element_strides(name, strides, dtype):
-    if any(stride % dtype.itemsize for stride in strides):
-        raise ValueError(f"{name}: its strides {tuple(strides)} are not whole elements of {dtype.itemsize} bytes")
-    return tuple(stride // dtype.itemsize for stride in strides)
+    size = dtype.itemsize
+    elements = tuple([stride // size for stride in strides])
+    if elements and [element * size for element in elements] != list(strides):
+        raise ValueError(f"{name}: its strides {tuple(strides)} are not whole elements of {size} bytes")
+    return elements
 
 
 def _from_numpy(name, x):
-    if not x.dtype.isnative or not x.flags.aligned:
+    dtype, flags = x.dtype, x.flags
+    if not dtype.isnative or not flags.aligned:
         raise ValueError(f"{name}: its elements are not aligned or not in this machine's byte order")
-    strides = _element_strides(name, x.strides, x.dtype)
-    return Array(x.__array_interface__["data"][0], x.shape, strides, x.dtype, HOST, None, x.flags.writeable, x)
+    strides = _element_strides(name, x.strides, dtype)
+    return Array(x.__array_interface__["data"][0], x.shape, strides, dtype, HOST, None, flags.writeable, x)
 
 
 def _from_dlpack(name, x, stream):

@@ -171,8 +171,6 @@ def thread_context(device=None):
 
 def _device_of(x):
     """None for the host, else the ordinal of a CUDA device; -1 where the array does not say which."""
-    if isinstance(x, np.ndarray):
-        return None
     if hasattr(x, "__dlpack_device__"):
         kind, ordinal = x.__dlpack_device__()
         return int(ordinal) if int(kind) in (2, 13) else None
@@ -188,10 +186,12 @@ def context_for(context, *arrays):
             raise TypeError(f"context: is a {type(context).__name__}; expected a Context")
         return context
     for x in arrays:
+        if x is None or isinstance(x, np.ndarray):
+            continue
         own = x.context if isinstance(x, DeviceArray) else getattr(x, "_context", None)
         if isinstance(own, Context) and own.space == DEVICE:
             return own
-        device = None if x is None else _device_of(x)
+        device = _device_of(x)
         if device is not None:
             return thread_context(device)
     return thread_context()

@@ -290,6 +290,8 @@ class Operand:
 
 def as_operand(name, x, context):
     """An Operand or a matrix of SciPy as an Operand that the context can use; arrays as None."""
+    if isinstance(x, np.ndarray):
+        return None
     if isinstance(x, Operand):
         if x._context.space != context.space:
             where = ("the host", "a device")

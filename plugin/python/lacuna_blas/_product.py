@@ -116,7 +116,7 @@ class _Call:
             raise ValueError(f"a, b: shapes {_shape(a)} and {_shape(b)} do not fit: a has {k} columns, b has {k_right} rows")
         lead_a, lead_b = first.lead if first else (), second.lead if second else ()
         try:
-            lead = np.broadcast_shapes(lead_a, lead_b)
+            lead = lead_a if lead_a == lead_b else np.broadcast_shapes(lead_a, lead_b)
         except ValueError:
             raise ValueError(f"a, b: shapes {_shape(a)} and {_shape(b)}: their stacks do not fit") from None
         row, column = first is None or first.array.ndim > 1, second is None or second.array.ndim > 1
