@@ -159,6 +159,17 @@ class Programs(unittest.TestCase):
         self.assertIn("2 by the dense one", err)
         self.assertEqual(lacuna("run", "--dlsym", "--", os.environ["DOCTOR_PATIENT"]), (7, "", ""))
 
+    def test_jax(self):
+        own = "--xla_gpu_enable_triton_gemm"
+        show = ("--", "sh", "-c", 'echo "$LACUNA_DLSYM:$XLA_FLAGS"')
+        for before, after in (("", f"{own}=false"), ("--a=1 --b", f"{own}=false --a=1 --b"), (f"{own}=true", f"{own}=true")):
+            code, out, err = lacuna("run", "--jax", *show, env={"XLA_FLAGS": before})
+            if "--dlsym needs it" in err:
+                self.assertEqual(code, 3)
+                continue
+            self.assertEqual((code, out), (0, f"1:{after}\n"), err)
+        self.assertEqual(lacuna("run", *show, env={"XLA_FLAGS": "--a=1"})[1], ":--a=1\n")
+
     def test_doctor_has_nothing_to_say(self):
         code, out, err = lacuna("doctor", "echo", "well")
         self.assertEqual((code, out), (0, "well\n"))

@@ -54,15 +54,15 @@ static void child_library_advice(const char *name, char *text, size_t size)
     snprintf(text, size, "it belongs into %s", folder);
 }
 
-/* "more:before" into a variable, with the colon only where it parts two. */
-static bool put_in_front(const char *variable, const char *more)
+/* "more:before" into a variable, with the colon, or another separator, only where it parts two. */
+static bool put_in_front(const char *variable, const char *more, const char *separator)
 {
     const char *before = getenv(variable);
     bool both = before && *before;
     size_t size = strlen(more) + (both ? strlen(before) : 0) + 2;
     char *value = malloc(size);
     if (!value) return false;
-    snprintf(value, size, "%s%s%s", more, both ? ":" : "", both ? before : "");
+    snprintf(value, size, "%s%s%s", more, both ? separator : "", both ? before : "");
     bool done = setenv(variable, value, 1) == 0;
     free(value);
     return done;
@@ -81,7 +81,7 @@ static bool child_preload(const char *command)
             complain(command, "%s: the loader takes no library whose path has a blank or a colon", path);
             return false;
         }
-        if (put_in_front("LD_PRELOAD", path)) found++;
+        if (put_in_front("LD_PRELOAD", path, ":")) found++;
     }
     if (!found) complain(command, "no drop-in library lies beside liblacuna.so");
     return found > 0;
@@ -90,7 +90,16 @@ static bool child_preload(const char *command)
 /* Has the dynamic linker load an auditor beside every program that is started from now on. */
 static bool child_audit(const char *library)
 {
-    return put_in_front("LD_AUDIT", library);
+    return put_in_front("LD_AUDIT", library, ":");
+}
+
+/* XLA computes short products by kernels of its own, which nobody can intercept, unless it is told not to.
+ * What the user has said of them stands. */
+static bool child_without_xla_kernels(void)
+{
+    const char *flags = getenv("XLA_FLAGS");
+    if (flags && strstr(flags, "--xla_gpu_enable_triton_gemm")) return true;
+    return put_in_front("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false", " ");
 }
 
 bool child_set(const char *option, const char *value)
@@ -152,6 +161,9 @@ static error_t parse_program(int key, char *arg, struct argp_state *state)
     case 'D':
         options->dlsym = true;
         return 0;
+    case 'J':
+        options->dlsym = options->jax = true;
+        return 0;
     case ARGP_KEY_ARG:
         options->program = &state->argv[state->next - 1];
         state->next = state->argc;
@@ -166,6 +178,7 @@ static error_t parse_program(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option program_table[] = {
     {"dlsym", 'D', NULL, 0, "stand in front of calls that the program fetches with dlsym, too", 0},
+    {"jax", 'J', NULL, 0, "for JAX on a device: --dlsym, and XLA leaves short products to cuBLAS", 0},
     {"set", 'S', "OPTION=VALUE", 0, "run the program with LACUNA_OPTION=VALUE (backend=event, nan=strict)",
      0},
     {0},
@@ -242,6 +255,7 @@ int program_prepare(const program_options_t *options, const char *command, bool 
             complain(command, "--set %s: expected OPTION=VALUE", options->setting[i]);
             return EXIT_USAGE;
         }
+    if (options->jax && !child_without_xla_kernels()) return EXIT_UNAVAILABLE;
     return audit(options, command, listens);
 }
 

@@ -27,6 +27,7 @@ typedef struct program_options {
     const char *setting[PROGRAM_SETTINGS]; /* "option=value" */
     int settings;
     bool dlsym;     /* what the program fetches with dlsym is replaced as well */
+    bool jax;       /* and XLA's own kernels of products are switched off */
     char **program; /* its name and arguments, NULL at the end */
 } program_options_t;
 
