@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
 """matmul and explain on NumPy arrays: values, shapes, settings, and the messages of what is refused."""
+import os
 import subprocess
 import sys
 import threading
@@ -87,7 +88,7 @@ class Product(unittest.TestCase):
         program = ("import numpy, lacuna_blas; a = numpy.eye(40, dtype='f4');"
                    "lacuna_blas.matmul(a, a, route='csr'); lacuna_blas.Context(verbose='exec')")
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
-                              env={**__import__("os").environ, "LACUNA_VERBOSE": "exec"})
+                              env={**os.environ, "LACUNA_VERBOSE": "exec"})
         self.assertRegex(done.stderr, r"lacuna,1,exec,lac_gemm,.*,40,40,40,.*,csr,forced")
 
 
@@ -175,6 +176,21 @@ class Contexts(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(failures, [])
+
+    def test_a_forked_child(self):
+        a, b = sparse(21, 60, 200), sparse(22, 200, 50)
+        matmul(a, b)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                assert_product(matmul(a, b), a, b)
+                assert_product(matmul(a, b, context=lacuna_blas.Context()), a, b)
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        assert_product(matmul(a, b), a, b)
 
     def test_numpy_is_all_it_imports(self):
         program = ("import sys; before = set(sys.modules); import numpy; ours = set(sys.modules); import lacuna_blas;"

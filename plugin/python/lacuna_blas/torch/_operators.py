@@ -51,10 +51,6 @@ def _ours(operator, *floats, events=()):
     return served
 
 
-def _place(x):
-    return HOST if x.device.type == "cpu" else DEVICE
-
-
 def _apart(x):
     """x, or a copy of it where elements of its matrices share memory (expanded and unfolded tensors), which have no view."""
     (m, n), (rs, cs) = x.shape[-2:], x.stride()[-2:]
@@ -67,7 +63,7 @@ def _obj(x, meta=None, trans=NO_TRANS):
     """The view of a 2-D tensor."""
     if not x.is_contiguous() or x.is_neg():
         x = _apart(x)
-    view = Obj(_ELEMENTS[x.dtype], _place(x), trans, *x.shape, *x.stride(), x.data_ptr(), meta)
+    view = Obj(_ELEMENTS[x.dtype], DEVICE if x.is_cuda else HOST, trans, *x.shape, *x.stride(), x.data_ptr(), meta)
     view.owner = x  # until the call is made
     return view
 
@@ -83,13 +79,20 @@ def _floats(x, kind):
     return x.to(kind) if x.dtype == torch.bool else x
 
 
+def _asked():
+    """This thread's options of a call that reports its decision, and the decision."""
+    if not hasattr(_streams, "asked"):
+        decision = DecisionStruct()
+        _streams.asked = CallOpts(size=ctypes.sizeof(CallOpts), decision=ctypes.pointer(decision)), decision
+    return _streams.asked
+
+
 def _product(a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
     """(a @ b + bias, whether zeros were skipped); known, scanned: what is known of b, and of a, as Operands."""
     context, out = context_of(a.device), a.new_empty((a.shape[0], b.shape[0] if trans_b else b.shape[1]), dtype=torch.float32)
     first = _obj(a, scanned._meta.pointer if scanned else None)
     second, third = _obj(b, known._meta.pointer if known else None, trans_b), _obj(out)
-    decision = DecisionStruct()
-    options = CallOpts(size=ctypes.sizeof(CallOpts), decision=ctypes.pointer(decision))
+    options, decision = _asked()
     with context.lock:
         if bias is None:
             library.lac_gemm_ex(context.pointer, None, first, second, None, third, options)
