@@ -12,8 +12,16 @@ try:
 except ImportError as error:
     skip(f"needs PyTorch 2.4 or newer: {error}")
 
+from lacuna_blas.torch import _operators
+
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 OP = torch.ops.lacuna
+
+
+def setUpModule():
+    """Products of this size would be left to PyTorch."""
+    _operators.SMALL = 0
+    _operators.context_of(torch.device(DEVICE)).set("backend", "event")
 
 
 def normal(seed, *shape, density=1.0, dtype=torch.float32):
@@ -162,6 +170,23 @@ class Operators(unittest.TestCase):
             self.assertEqual((got.dtype, lac.calls()["mm", "torch"]), (dtype, before + 1))
             torch.testing.assert_close(got, a @ b)
         self.assertEqual(lac.mm(normal(29, 4, 6) != 0, normal(30, 6, 3).double()).dtype, torch.float64)
+
+    def test_dense_products_are_pytorchs_on_the_cpu(self):
+        if DEVICE != "cpu":
+            self.skipTest("on a device the library has cuBLAS, too")
+        context = _operators.context_of(torch.device(DEVICE))
+        context.set("backend", "auto")
+        self.addCleanup(context.set, "backend", "event")
+        weight = normal(50, 500, 600)
+        for density, who in ((0.01, "lacuna"), (1.0, "torch")):
+            x = normal(51, 40, 600, density=density)
+            for name, call in (("mm", lambda: lac.mm(x, weight.t())), ("linear", lambda: lac.linear(x, weight, weight[:, 0]))):
+                for _ in range(10):  # the first ones tell the planner what there is
+                    call()
+                before = lac.calls().get((name, who), 0)
+                got = call()
+                self.assertEqual(lac.calls()[name, who], before + 1)
+                torch.testing.assert_close(got, x @ weight.t() + (weight[:, 0] if name == "linear" else 0), rtol=1e-4, atol=1e-3)
 
     def test_refusals(self):
         a, b = normal(31, 4, 6), normal(32, 6, 3)

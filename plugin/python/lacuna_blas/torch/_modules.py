@@ -11,19 +11,21 @@ import dataclasses
 import functools
 import itertools
 import threading
+import time
 import weakref
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from . import _operators
 from .._context import Context
 from .._operand import Operand
 from .._product import explain
-from ._operators import _floats, context_of, packs
+from ._operators import _floats, packs
 
 _SAMPLES = 16
 _PAUSE, _PAUSE_ON_DEVICE = 64, 8  # calls between two tries of a layer whose input is dense, at most
-SMALL = 1 << 20  # multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give
+_TIMED = True  # on the CPU, PyTorch's product of a layer is timed now and then, and compared with ours
 _numbers = itertools.count(1)
 _steps = {}  # by address: steps that optimizers took with a parameter there
 
@@ -40,6 +42,11 @@ def _watch_optimizers():
     return register_optimizer_step_post_hook(_stepped)
 
 
+def _least(before, seconds):
+    """A minimum that forgets."""
+    return seconds if before is None else min(1.1 * before, seconds)
+
+
 class Packed:
     """A weight's metadata, frozen from the second call on that finds the weight unchanged: a weight that changes before each call
     is never packed."""
@@ -50,6 +57,8 @@ class Packed:
         self.lock, self.stamp, self.operand, self.weight = threading.Lock(), None, None, None
         self.changes = self.packed_calls = 0
         self.longest_pause = _PAUSE_ON_DEVICE
+        self.elements = self.ours = self.theirs = None  # of the last input, and the least seconds of a product of so many
+        self.tries, self.skipped, self.timing = 0, False, False
         self.streak = self.pause = 0  # products in a row that skipped nothing; calls to leave to PyTorch before the next try
         packs[self.number] = weakref.proxy(self)
         weakref.finalize(self, packs.pop, self.number, None)
@@ -70,23 +79,36 @@ class Packed:
             self.packed_calls += 1
             return self.operand
 
-    def learn(self, skipped):
-        """A layer whose products skip nothing is left to PyTorch more and more often, and tried again later."""
-        self.streak = 0 if skipped else self.streak + 1
-        self.pause = min(2 ** self.streak, self.longest_pause) - 1
+    def learn(self, input, seconds):
+        """After a call: a layer whose products skip nothing, or on the CPU take longer than PyTorch's, is left to PyTorch more and more
+        often, and tried again later. On a device a call returns before its product is done: there the library compares times."""
+        timed = _TIMED and input.device.type == "cpu"
+        if input.numel() != self.elements:
+            self.elements, self.ours, self.theirs = input.numel(), None, None
+        elif self.skipped and timed:
+            self.ours = _least(self.ours, seconds)
+        won = self.skipped and (self.theirs is None or self.ours is None or self.ours < self.theirs)
+        self.streak = 0 if won else self.streak + 1
+        self.tries += 1
+        self.pause, self.timing = min(2 ** self.streak, self.longest_pause) - 1, timed
+        if won and timed and self.tries % _PAUSE == 8:
+            self.pause = 1  # to see what PyTorch takes
+
+    def plain(self, call, input):
+        """PyTorch's own product, timed."""
+        begin = time.perf_counter()
+        out = call(input)
+        if input.numel() == self.elements:
+            self.theirs = _least(self.theirs, time.perf_counter() - begin)
+            self.timing = False
+        return out
 
     def hint(self, rows):
         """After a pause the planner would go on believing what it saw of this layer: it is told the density instead. A device would have
         to be waited for."""
         if self.streak < 2 or rows.device.type != "cpu":
             return None
-        return Operand(rows.contiguous()).scan("density")
-
-    def pausing(self):
-        if self.pause <= 0:
-            return False
-        self.pause -= 1
-        return True
+        return Operand(rows.detach().contiguous()).scan("density")
 
     def _begin(self, weight, stamp):
         """A weight that was not seen before, or was changed: what is known of the old contents is never used again."""
@@ -95,7 +117,7 @@ class Packed:
             self.operand.touch()
         else:
             self.weight = weight.detach()  # while we hold it, its memory can be no other tensor's
-            self.operand = Operand(self.weight, context=context_of(weight.device))
+            self.operand = Operand(self.weight, context=_operators.context_of(weight.device))
             self.cells = self._cells(self.weight)
             self.longest_pause = _PAUSE if weight.device.type == "cpu" else _PAUSE_ON_DEVICE
         self.stamp, self.frozen, self.sample = stamp, False, self._sampled()
@@ -123,12 +145,20 @@ class LacunaLinear(torch.nn.Linear):
     Linears again."""
 
     def forward(self, input):
-        packed, weight = self.__dict__.get("_lacuna_packed"), self.weight
+        packed, compiling = self.__dict__.get("_lacuna_packed"), torch.compiler.is_compiling()
+        if packed is not None and packed.pause > 0 and not compiling and input.dtype == torch.float32:
+            packed.pause -= 1
+            return packed.plain(super().forward, input) if packed.timing else super().forward(input)
+        weight = self.weight
         served = packed is not None and weight.dtype == torch.float32 and input.dtype in (torch.float32, torch.bool)
-        served = served and input.numel() * weight.shape[0] >= SMALL
-        if not served or torch.is_autocast_enabled(input.device.type) or (not torch.compiler.is_compiling() and packed.pausing()):
+        served = served and input.numel() * weight.shape[0] >= _operators.SMALL
+        if not served or torch.is_autocast_enabled(input.device.type):
             return super().forward(_floats(input, weight.dtype))
-        return torch.ops.lacuna.linear(input, weight, self.bias, packed.number)
+        begin = 0.0 if compiling else time.perf_counter()
+        out = torch.ops.lacuna.linear(input, weight, self.bias, packed.number)
+        if not compiling:
+            packed.learn(input, time.perf_counter() - begin)
+        return out
 
     def __reduce_ex__(self, protocol):
         state = {key: value for key, value in self.__dict__.items() if key != "_lacuna_packed"}
@@ -205,7 +235,7 @@ def _predict(layer, module, input):
     x.scan("density")
     weight.freeze()
     decision = explain(x, weight.T, out, context=context)
-    ours = decision.cost_us if rows.numel() * module.weight.shape[0] >= SMALL else decision.dense_us
+    ours = decision.cost_us if rows.numel() * module.weight.shape[0] >= _operators.SMALL else decision.dense_us
     layer.dense_us, layer.lacuna_us = decision.dense_us, min(ours, decision.dense_us)
     layer.route = f"{decision.route} {decision.side}".strip()
 

@@ -3,7 +3,8 @@
 """Operators of PyTorch, lacuna::*, with gradients of any order, fake tensors and vmap.
 
 The kernels hand addresses to the C library. Types and devices that it does not have are handed to PyTorch's own
-operators, openly: calls() counts both."""
+operators, openly: calls() counts both. So are, on the CPU, products that are best dense: another BLAS would bring threads
+that compete with PyTorch's. On a device both have cuBLAS, and the library decides by the times of both."""
 import collections
 import ctypes
 import threading
@@ -13,9 +14,11 @@ import torch
 if not hasattr(torch.library, "register_autograd"):
     raise ImportError(f"lacuna_blas.torch needs PyTorch 2.4 or newer; this is {torch.__version__}")
 
-from .._context import Context, thread_context
+from .._context import Context
 from .._library import DEVICE, F32, HOST, I32, I64, NO_TRANS, TRANS, U8, CallOpts, DecisionStruct, Epilogue, Obj, SliceOpts, library
 from .._operand import Operand
+
+SMALL = 1 << 22  # multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give
 
 _calls = collections.Counter()
 _streams = threading.local()
@@ -28,25 +31,34 @@ def calls():
 
 
 def context_of(device):
-    """The thread's context for a device: on CUDA, for PyTorch's current stream there."""
+    """The thread's context for a device: on CUDA, for PyTorch's current stream there. On the CPU the library sees no time of a dense
+    product, and compares predictions with predictions."""
+    contexts = _streams.__dict__.setdefault("contexts", {})
     if device.type == "cpu":
-        return thread_context()
+        if "cpu" not in contexts:
+            contexts["cpu"] = Context(learn=False)
+        return contexts["cpu"]
     index = torch.cuda.current_device() if device.index is None else device.index
     key = index, torch.cuda.current_stream(index).cuda_stream
-    contexts = _streams.__dict__.setdefault("contexts", {})
     if key not in contexts:
         contexts[key] = Context(f"cuda:{index}", stream=key[1] or None)
     return contexts[key]
 
 
-def _ours(operator, *floats, events=()):
-    """True where the library has the types (events may be bool) and the device; counts the call."""
+def _fits(*floats, events=()):
+    """True where the library has the types (events may be bool) and the device."""
     device = (floats or events)[0].device
     served = device.type == "cpu" or device.type == "cuda"
     for x in floats:
         served = served and x.dtype == torch.float32 and x.device == device and x.layout == torch.strided
     for x in events:
         served = served and x.dtype in _ELEMENTS and x.device == device and x.layout == torch.strided
+    return served
+
+
+def _ours(operator, *floats):
+    """The same, and counts the call."""
+    served = _fits(*floats)
     _calls[operator, "lacuna" if served else "torch"] += 1
     return served
 
@@ -88,18 +100,20 @@ def _asked():
 
 
 def _product(a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
-    """(a @ b + bias, whether zeros were skipped); known, scanned: what is known of b, and of a, as Operands."""
+    """(a @ b + bias, whether zeros were skipped); None for the product where PyTorch is to compute it. known, scanned: what is known of
+    b, and of a, as Operands."""
     context, out = context_of(a.device), a.new_empty((a.shape[0], b.shape[0] if trans_b else b.shape[1]), dtype=torch.float32)
     first = _obj(a, scanned._meta.pointer if scanned else None)
     second, third = _obj(b, known._meta.pointer if known else None, trans_b), _obj(out)
     options, decision = _asked()
+    options.may_decline, options.declined = not a.is_cuda, 0
     with context.lock:
         if bias is None:
             library.lac_gemm_ex(context.pointer, None, first, second, None, third, options)
         else:
             epilogue = Epilogue(size=ctypes.sizeof(Epilogue), bias=bias.data_ptr())
             library.lac_gemm_epilogue(context.pointer, None, first, second, None, third, epilogue, options)
-    return out, decision.side != b""
+    return (None, False) if options.declined else (out, decision.side != b"")
 
 
 # Dense products -------------------------------------------------------------------------------------------
@@ -120,10 +134,12 @@ def _check_mm(a, b, dimensions):
 @torch.library.impl("lacuna::mm", "CompositeExplicitAutograd")
 def _mm(a, b):
     _check_mm(a, b, 2)
-    if not _ours("mm", events=(a, b)):
+    out = _product(a, b)[0] if _fits(events=(a, b)) else None
+    _calls["mm", "torch" if out is None else "lacuna"] += 1
+    if out is None:
         kind = _result_type(a, b)
         return torch.mm(_floats(a, kind), _floats(b, kind))
-    return _product(a, b)[0]
+    return out
 
 
 @torch.library.register_fake("lacuna::mm")
@@ -162,15 +178,22 @@ def _check_linear(input, weight, bias):
 @torch.library.impl("lacuna::linear", "CompositeExplicitAutograd")
 def _linear(input, weight, bias, packed=0):
     _check_linear(input, weight, bias)
-    if not _ours("linear", *((weight,) if bias is None else (weight, bias)), events=(input,)):
+    out = None
+    if _fits(*((weight,) if bias is None else (weight, bias)), events=(input,)):
+        rows = input if input.dim() == 2 else input.reshape(-1, input.shape[-1])
+        out = _linear_rows(rows, weight, None if bias is None else bias.contiguous(), packs.get(packed))
+    _calls["linear", "torch" if out is None else "lacuna"] += 1
+    if out is None:
         return torch.nn.functional.linear(_floats(input, weight.dtype), weight, bias)
-    pack = packs.get(packed)
-    rows = input if input.dim() == 2 else input.reshape(-1, input.shape[-1])
-    known, scanned = (pack.operand_of(weight), pack.hint(rows)) if pack else (None, None)
-    out, skipped = _product(rows, weight, None if bias is None else bias.contiguous(), known, TRANS, scanned)
-    if pack:
-        pack.learn(skipped)
     return out if input.dim() == 2 else out.view(*input.shape[:-1], weight.shape[0])
+
+
+def _linear_rows(rows, weight, bias, pack):
+    """rows @ weight.T + bias; None where PyTorch is to compute it."""
+    if pack is None:
+        return _product(rows, weight, bias, None, TRANS)[0]
+    out, pack.skipped = _product(rows, weight, bias, pack.operand_of(weight), TRANS, pack.hint(rows))
+    return out
 
 
 @torch.library.register_fake("lacuna::linear")
@@ -378,8 +401,9 @@ def _bmm_backward(ctx, grad):
 def _linear_backward(ctx, grad):
     (input, weight), need = ctx.saved_tensors, ctx.needs_input_grad
     rows = grad.reshape(-1, weight.shape[0])
-    to_input = _op.mm(rows, weight).reshape(input.shape) if need[0] else None
-    to_weight = _op.mm(rows.t(), input.reshape(-1, input.shape[-1])) if need[1] else None
+    mm = _op.mm if input.dtype == torch.bool or input.numel() * weight.shape[0] >= SMALL else torch.mm
+    to_input = mm(rows, weight).reshape(input.shape) if need[0] else None
+    to_weight = mm(rows.t(), input.reshape(-1, input.shape[-1])) if need[1] else None
     return to_input, to_weight, (rows.sum(0) if need[2] else None), None
 
 
