@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { M = 4, N = 3, K = 5, COUNT = 2, MOST = 16 * COUNT * M * K };
+enum { M = 4, N = 3, K = 5, LDC = M + 3, COUNT = 2, MOST = 16 * COUNT * M * K };
 
 extern sgemm_fn cublasSgemm_v2;
 extern sgemv_fn cublasSgemv_v2;
@@ -191,11 +191,13 @@ static void test_batches(void **state)
         {1, M, N * COUNT, M, {0, N, M * N}, COUNT},     /* the same, B transposed                     */
         {0, M * COUNT, K, M * COUNT, {M, 0, M}, COUNT}, /* one B; A and C one below the other         */
         {0, M, K, M, {M * K, K * N, M * N}, COUNT},     /* separate products                          */
-        {0, M, K, M, {0, K * N + 1, M * N}, COUNT},     /* B leaves a gap                             */
-        {0, M, K, M, {0, K * N, M * N + 1}, COUNT},     /* C does                                     */
-        {1, M, N, M, {0, N, M * N}, COUNT},             /* the transposed Bs overlap                  */
+        {0, M, K, LDC, {M * K, K * N, LDC * (N - 1) + M}, COUNT}, /* C ends where the next one begins     */
+        {0, M, K, M, {0, K * N + 1, M * N}, COUNT}, /* B leaves a gap                             */
+        {0, M, K, M, {0, K * N, M * N + 1}, COUNT}, /* C does                                     */
+        {1, M, N, M, {0, N, M * N}, COUNT},         /* the transposed Bs overlap                  */
     };
     static const batch_t others[] = {
+        {0, M, K, LDC, {M * K, K * N, LDC * (N - 1) + M - 1}, COUNT}, /* it ends one element further      */
         {0, M, K, M * COUNT, {M, 0, M}, COUNT}, /* the As overlap, the Cs lie in each other   */
         {0, M * COUNT, K, M * COUNT, {M, 0, M + 1}, COUNT},
         {0, M, K, M, {-M, 0, M * N}, COUNT},    /* backwards: an error for cuBLAS to report   */

@@ -437,7 +437,7 @@ void check_long_sums()
     check(c, *o, "fused", [&] { return lac_cuda_event_fused(p, &o->dense, &doubled, nullptr); });
     check(c, *o, "csr", [&] { return lac_cuda_event_csr(p, &o->csr, &narrow, nullptr); });
     check_pair(c, *o);
-    c.m = 128, c.k = 3000, c.n = 64, o = make(c), p = &o->p; /* a warp for each row */
+    c.m = 128, c.k = 9000, c.n = 36, o = make(c), p = &o->p; /* a warp for each row */
     check(c, *o, "short", [&] { return lac_cuda_spmm_narrow(p, &o->csr, nullptr); });
     c.m = 512, c.k = 8000, c.n = 4, o = make(c), p = &o->p; /* so many rows that k is not divided */
     check_steps(c, *o);
@@ -445,6 +445,8 @@ void check_long_sums()
         c.m = 512 >> n % 4, c.k = 9001, c.n = n, o = make(c);
         check_bits(c, *o);
     }
+    c.m = 3, c.k = 33000, c.n = 3, o = make(c); /* more than two runs of a warp's lanes */
+    check_bits(c, *o);
     c.m = 2, c.k = 30000, c.n = 64, o = make(c), p = &o->p;
     check(c, *o, "wide", [&] { return lac_cuda_spmm_wide(p, &o->csr, nullptr); });
     c.w_cols = true, o = make(c), p = &o->p, work = o->workspace.data();

@@ -52,9 +52,13 @@ static void test_handed_address(void **state)
     void *none = open_local("./caller_none.so");
     void *plugin = dlopen("liblacuna_blas.so", RTLD_NOW | RTLD_NOLOAD);
     ((caller_through_fn *)dlsym(none, "caller_through"))(dlsym(plugin, "sgemm_"), CALL_ARGS);
+    assert_int_equal(fake_taken("libblasfakea.so").calls + fake_taken("libblasfakeb.so").calls, 1);
+    assert_int_equal(fake_taken("libblas64fake.so").calls, 0); /* it would read 64-bit integers */
     ((caller_through_fn *)dlsym(none, "caller_through"))(dlsym(plugin, "sgemm_64_"), WIDE_ARGS);
     ((caller_through_fn *)dlsym(none, "caller_through"))(dlsym(plugin, "scipy_sgemm_64_"), WIDE_ARGS);
-    assert_int_equal(fake_taken("libblasfakea.so").calls + fake_taken("libblasfakeb.so").calls, 3);
+    assert_int_equal(fake_taken("libblasfakea.so").calls + fake_taken("libblasfakeb.so").calls +
+                         fake_taken("libblas64fake.so").calls,
+                     2);
 }
 
 /* Another drop-in library of Lacuna is no BLAS: two would call each other. */
@@ -155,6 +159,7 @@ static void test_generated_code(void **state)
 int main(void)
 {
     setenv("LACUNA_DISABLE", "1", 1);
+    open_local("./libblas64fake.so"); /* before any other BLAS */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_threads), /* first: both threads search at once */
         cmocka_unit_test(test_local_callers_keep_their_blas),

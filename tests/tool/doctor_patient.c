@@ -13,6 +13,7 @@
 
 extern sgemm_fn sgemm_;
 void cblas_dgemm(void);
+int fake_finds_itself(void);
 float cblas_sgemv64_(float x);
 
 float cblas_sgemv64_(float x)
@@ -32,6 +33,7 @@ int main(int argc, char **argv)
     int two = 2;
     sgemm_("N", "N", &two, &two, &two, &one, a, &two, a, &two, &one, c, &two, 1, 1);
     cblas_dgemm();
+    if (!fake_finds_itself()) return 3;
     void *blas = dlopen(PATIENT_BLAS, RTLD_NOW | RTLD_NOLOAD);
     cblas_sgemm_fn *sgemm = blas ? (cblas_sgemm_fn *)dlsym(blas, PATIENT_DLSYM) : NULL;
     if (!sgemm) return 1;

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A BLAS whose sgemm has one fault, named by FAULTY_BLAS_FAULT: "element" (one element of C is wrong),
- * "nan" (one is NaN), "padding" (writes below the last row of C), "input" (changes A), "unstable" (other bits
- * each time), "rough" (sums of floats, from the second product on); otherwise it has none. */
+ * "spot" (one is some roundings too large), "nan" (one is NaN), "padding" (writes below the last row of C),
+ * "input" (changes A), "unstable" (other bits each time), "rough" (sums of floats, from the second product
+ * on); otherwise it has none. */
 #include "blas/shapes.h"
 
 #include <math.h>
@@ -24,6 +25,7 @@ static void add_fault(const float *a, float *c, int64_t m, int64_t n, int64_t ld
     const char *fault = getenv("FAULTY_BLAS_FAULT");
     if (!fault || m == 0 || n == 0) return;
     if (strcmp(fault, "element") == 0) c[m / 2 + n / 2 * ldc] += 1.0f;
+    if (strcmp(fault, "spot") == 0) c[m / 2 + n / 2 * ldc] *= 1.0000003f;
     if (strcmp(fault, "nan") == 0) c[m / 2 + n / 2 * ldc] = NAN;
     if (strcmp(fault, "padding") == 0) c[m + (n - 1) * ldc] = 1.0f;
     if (strcmp(fault, "input") == 0) *(float *)(uintptr_t)a += 1.0f;
