@@ -355,6 +355,14 @@ static void test_event_list(void **state)
     unit_expect(lac_meta_attach_active(both.meta, ACTIVE, idx, val), LAC_OK, "attach");
     l = cuda_host_launch(ctx, "event", &both, &b, &c, "lac_cuda_event_slots");
     expect_pointer(l, "s.data", both.buf);
+    /* a single row is expanded: it is as soon scanned */
+    lac_obj_t row = cuda_host_rows(ctx, 1, K), out = cuda_host_rows(ctx, 1, 300);
+    cuda_host_count(ctx, &row, ACTIVE);
+    standin.nnz = ACTIVE;
+    unit_expect(lac_meta_attach_active(row.meta, ACTIVE, idx, val), LAC_OK, "attach");
+    row.buf = NULL;
+    l = cuda_host_launch(ctx, "event", &row, &b, &out, "lac_cuda_event_fused");
+    EXPECT(l, "p.m p.n p.k", 1, 300, K);
 }
 
 /* The list of a stored matrix whose transpose is S names rows of S: it is expanded, and read across. */
