@@ -15,7 +15,7 @@ faults.txt holds the list:
   - <a line of the old text>          (one or more)
   + <a line of the new text>          (none: the text is removed)
   = <why no test notices it>          (a known survivor, which counts as one)
-  ~ <why it changes nothing>          (an equivalent edit, which does not count)
+  ~ <why it changes no result>        (an equivalent edit, which does not count; it may cost time)
 
 An edit without a file of its own belongs to the file of the one before. The nearest tests run first; where they
 pass, all of them do (--wide). They must pass without a fault. A fault that does not compile counts as neither. The
@@ -163,6 +163,8 @@ class Scratch:
                 at = word.find(str(self.build) + "/")
                 if at >= 0 and os.path.isfile(word[at:]):
                     targets.add(os.path.relpath(word[at:], self.build))
+        if any(test["name"].startswith("tool.") for test in tests):  # what the command preloads
+            targets.update(f"lib/{path.name}" for path in (self.build / "lib").glob("liblacuna_*.so"))
         return len(tests), sorted(targets)
 
     def first_failure(self, pattern, limit):
@@ -235,22 +237,21 @@ def run(options, faults):
     scratch = Scratch(options.folder.resolve(), options.jobs)
     print(f"{len(wanted)} of {len(faults)} faults; making {scratch.tree}", flush=True)
     scratch.make()
-    commit = subprocess.run(["git", "describe", "--always"], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-                            check=True).stdout.strip()
     if options.wide and not options.only and scratch.first_failure(options.wide, WIDE_S):
         sys.exit(f"a test fails without a fault: see {scratch.tree.parent / 'test.log'}")
     took = {}
     for number, fault in enumerate(wanted, 1):
         if fault.tests not in took:
             took[fault.tests] = seconds_without(scratch, fault)
-        results[fault.name] = attempt(scratch, fault, options.wide, max(NEAREST_S, SLOWER * took[fault.tests]))
-        verdict = results[fault.name]
+        first = results.get(fault.name, {}).get("first")
+        verdict = attempt(scratch, fault, options.wide, max(NEAREST_S, SLOWER * took[fault.tests]))
+        results[fault.name] = verdict | {"first": first if first in ("noticed", "survived") else verdict["verdict"]}
         print(f"[{number}/{len(wanted)}] {fault.file}:{verdict['line']}: {verdict['verdict']}"
               f"{' by ' + verdict['by'] if verdict.get('by') else ''} ({verdict.get('seconds', 0)} s)"
               f"{'' if verdict['verdict'] == 'noticed' else '  ' + fault.old.strip()[:70]}", flush=True)
         names = {f.name for f in faults}
         kept = {name: results[name] for name in sorted(results) if name in names}
-        text = json.dumps({"commit": commit, "wide": options.wide, "date": time.strftime("%Y-%m-%d"), "faults": kept}, indent=1)
+        text = json.dumps({"wide": options.wide, "date": time.strftime("%Y-%m-%d"), "faults": kept}, indent=1)
         options.result.write_text(text + "\n", encoding="utf-8")
 
 
@@ -275,8 +276,10 @@ def rendered(faults, results):
         if verdict == "survived":
             survivors.append((fault, held[fault.name]["line"]))
     tried, noticed = sum(r[0] for r in rows.values()), sum(r[1] for r in rows.values())
-    lines = [f"{tried} faults were tried one at a time on {results['date']} (up to commit `{results['commit']}`); {'the tests' if results['wide'] else 'the nearest tests alone'} "
-             f"noticed **{noticed}, {100 * noticed / max(1, tried):.1f} %**.", "", "| where | faults | noticed | equivalent, not counted |",
+    at_first = sum(held[f.name].get("first") == "noticed" for f in faults if not f.equivalent and f.name in held)
+    lines = [f"{tried} faults were tried one at a time until {results['date']}; {'the tests' if results['wide'] else 'the nearest tests alone'} "
+             f"noticed **{noticed}, {100 * noticed / max(1, tried):.1f} %**; {at_first}, {100 * at_first / max(1, tried):.1f} %, when they were "
+             "tried for the first time, before tests were written for what had survived.", "", "| where | faults | noticed | equivalent, not counted |",
              "|---|---:|---:|---:|"]
     lines += [f"| {name} | {r[0]} | {r[1]} | {r[2]} |" for name, r in rows.items() if any(r)]
     if missing:
