@@ -253,10 +253,11 @@ def regret_table(found):
                 facts = report["machine"]
                 shipped = facts.get("device constants", facts.get("constants", "defaults")).startswith(("defaults", "as shipped"))
                 key = machine, report["seed"], "as shipped" if shipped else "tuned"
-                if key not in newest or path.name == "regret.json":
-                    newest[key] = path, report
+                rank = path.name == "regret.json", report["date"]
+                if key not in newest or rank > newest[key][0]:
+                    newest[key] = rank, path, report
     rows = []
-    for (machine, seed, constants), (path, report) in newest.items():
+    for (machine, seed, constants), (_, path, report) in newest.items():
         over = report["auto_over_best"]
         rows.append((f"[{machine}](../../bench/results/{machine}/{path.name})", str(seed), constants, str(len(report["problems"])),
                      *(f"{over[part]:.3f}" for part in ("geometric_mean", "p95", "worst")),
