@@ -107,6 +107,13 @@ static void test_fast(void **state)
     expect_route(choose(-1, -1, NULL), &dense, LAC_WHY_CHEAPEST);
     factor[FAST] = 1.0f;
     expect_route(choose(-1, -1, &measured), &fast, LAC_WHY_CHEAPEST);
+    factor[DENSE] = 1.0f; /* both known: by more than timing is wrong by, whoever served last */
+    expect_route(choose(-1, -1, &measured), &fast, LAC_WHY_CHEAPEST);
+    fast.base = 9.5;
+    expect_route(choose(-1, -1, &measured), &dense, LAC_WHY_CHEAPEST);
+    measured.incumbent = (const lac_route_t *)&fast, measured.hysteresis = 0.1;
+    expect_route(choose(-1, -1, &measured), &dense, LAC_WHY_CHEAPEST);
+    measured.incumbent = NULL, factor[DENSE] = 0.0f, fast.base = 9.0;
     factor[FAST] = 1.2f;
     expect_route(choose(-1, -1, &measured), &dense, LAC_WHY_CHEAPEST);
     fast.base = 8.0;
