@@ -372,15 +372,15 @@ static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const 
 
 static lac_status_t multiply_segments(lac_exec_t *exec, const lac_sided_t *s, how_t how,
                                       const lac_cuda_product_t *product, const lac_cuda_dense_t *dense,
-                                      const lac_cuda_csr_t *rows, const found_t *found, char *memory)
+                                      const lac_cuda_csr_t *rows, const lac_cuda_csr_t *w,
+                                      const lac_format_data_t *kept, char *memory)
 {
     const lac_format_data_t *active = how.source == FROM_ACTIVE ? listed_of(s) : NULL;
-    lac_cuda_csr_t w = {found->w->ptr, found->w->idx, found->w->val, found->w->count};
-    lac_cuda_segments_t segments = {s->k, found->segments->count, found->segments->schedule};
+    lac_cuda_segments_t segments = {s->k, kept->count, kept->schedule};
     lac_cuda_product_t listed = *product;
     lac_cuda_dense_t columns;
     if (active) columns = listed_columns(s, active), dense = &columns, listed.k = active->count;
-    return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, &w, &segments, NULL,
+    return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, w, &segments, NULL,
                                    memory, exec->stream);
 }
 
@@ -390,9 +390,10 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
     const lac_format_data_t *rows = found->rows, *w = found->w;
     lac_cuda_csr_t csr = {0}, entries = {0};
     if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
-    if (w && how.gather == BY_ENTRIES) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
-    if (how.gather == BY_SEGMENTS && (rows || how.source == FROM_ACTIVE))
-        return multiply_segments(exec, s, how, product, NULL, rows ? &csr : NULL, found, memory);
+    if (w && how.gather != BY_COPY) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
+    if (found->segments && (rows || how.source == FROM_ACTIVE))
+        return multiply_segments(exec, s, how, product, NULL, rows ? &csr : NULL, &entries, found->segments,
+                                 memory);
     if (rows && how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, NULL, &csr, &entries, memory, exec->stream);
     if (rows) return lac_cuda_event_csr(product, &csr, NULL, exec->stream);
@@ -408,8 +409,8 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
     }
     if (how.gather == BY_STREAM) return lac_cuda_event_stream(product, &dense, memory, exec->stream);
     if (how.gather == BY_ACTIVE) return lac_cuda_event_active(product, &dense, memory, exec->stream);
-    if (how.gather == BY_SEGMENTS)
-        return multiply_segments(exec, s, how, product, &dense, NULL, found, memory);
+    if (found->segments)
+        return multiply_segments(exec, s, how, product, &dense, NULL, &entries, found->segments, memory);
     if (how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, &dense, NULL, &entries, memory, exec->stream);
     if (fuses(s, how)) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);
