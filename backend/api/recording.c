@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A product in somebody's recording: both ways of it and the look that chooses, or the one that is never
- * slower.
- */
+ * A product in somebody's recording: both ways of it and the probe that chooses, or our dense one alone. */
 #include "entry.h"
 #include "base/status.h"
 #include "operand/check.h"
@@ -129,7 +127,7 @@ static lac_status_t prepare(void *arg)
     return status ? status : backend->device->wait(ways->ctx->exec);
 }
 
-/* Whether a look and both ways are worth more than the dense way alone, which is to be `dense`. */
+/* Whether a probe and both ways are predicted to be worth more than the dense way alone, which is `dense`. */
 static bool pays(const lac_estimate_t *estimate, const lac_choice_t *sparse, const lac_choice_t *dense)
 {
     if (!estimate || sparse->route->role != LAC_ROLE_SPARSE) return false;
@@ -138,8 +136,8 @@ static bool pays(const lac_estimate_t *estimate, const lac_choice_t *sparse, con
            (sparse->route->side == LAC_SIDE_RIGHT) == (estimate->right != 0);
 }
 
-/* A dense way that is our own is faster than the caller's whatever the operands hold, and is recorded alone;
- * it skips what it can by itself. */
+/* A dense way that is our own is predicted to be faster than the caller's, and takes as long whatever the
+ * operands hold: it is recorded alone, or in place of the caller's. */
 static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_residual_t *residual,
                   const lac_estimate_t *estimate, void (*on_release)(void *), void *owner)
 {

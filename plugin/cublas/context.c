@@ -77,7 +77,7 @@ static bool capture_of(void *stream, capture_t *capture)
 typedef struct prospect {
     lac_estimate_t estimate;
     bool known;       /* the estimate is there: a sparse route served such a product                  */
-    bool any_density; /* one path is faster whatever the operands hold, as far as a context could say */
+    bool any_density; /* one path is predicted to be faster whatever the operands hold */
 } prospect_t;
 
 static prospect_t prospect_of(void *device, int math, const lac_gemm_args_t *g)

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A product in somebody else's recording, both ways of it or one that is never slower: right whatever the
+ * A product in somebody else's recording, both ways of it or one dense way of ours: right whatever the
  * sparse operand turns into between two replays, and its owner notified once when the graph is gone. */
 #include "gpu_support.h"
 #include "../interpose_calls.h"

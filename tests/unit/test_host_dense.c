@@ -118,6 +118,36 @@ static void take_product(const char *ta, const char *tb, const int64_t *m, const
                                 .beta = *beta};
 }
 
+/* One row or column goes to sgemv where that was asked for (`vector`) or the matrix has 2^19 elements, else
+ * to sgemm. */
+static void expect_sgemv(int column, lac_dim_t k, lac_dim_t length, bool vector, bool expected)
+{
+    const lac_blas_t blas = {.sgemm = take_product, .sgemv = take_vector};
+    lac_exec_t exec = {.blas = &blas};
+    lac_outcome_t out;
+    lac_problem_t p = problem();
+    p.m = column ? length : 1, p.n = column ? 1 : length, p.k = k;
+    p.a.rs = k, p.b.rs = p.crs = p.n;
+    p.terms.vector = vector;
+    vectors = pieces = 0;
+    assert_int_equal(lac_host_route_dense->run(lac_host_route_dense, &exec, &p, &out), LAC_OK);
+    assert_int_equal(vectors, expected);
+    assert_int_equal(pieces, !expected);
+}
+
+static void test_rows_and_columns(void **state)
+{
+    (void)state;
+    for (int column = 0; column < 2; column++) {
+        expect_sgemv(column, 1024, 511, false, false);
+        expect_sgemv(column, 1024, 512, false, true);
+        expect_sgemv(column, 512, 1024, false, true);
+        expect_sgemv(column, 2, 3, false, false);
+        expect_sgemv(column, 2, 3, true, true);
+    }
+    pieces = 0;
+}
+
 /* Where the pieces along one extent begin, and how many there are; each is met once. */
 static int64_t cut(int64_t extent, int64_t *first)
 {
@@ -249,7 +279,7 @@ int main(void)
         cmocka_unit_test(test_strides_of_64_bits),  cmocka_unit_test(test_copies_of_64_bits),
         cmocka_unit_test(test_long_vectors),        cmocka_unit_test(test_products_in_pieces),
         cmocka_unit_test(test_products_of_nothing), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_extents_of_one),
+        cmocka_unit_test(test_extents_of_one),      cmocka_unit_test(test_rows_and_columns),
     };
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -93,7 +93,7 @@ static bool child_audit(const char *library)
     return put_in_front("LD_AUDIT", library, ":");
 }
 
-/* XLA computes short products by kernels of its own, which nobody can intercept, unless it is told not to.
+/* XLA computes short products by kernels of its own, which nobody can intercept, unless a flag forbids it.
  * What the user has said of them stands. */
 static bool child_without_xla_kernels(void)
 {

@@ -104,7 +104,7 @@ class Packed:
         return out
 
     def hint(self, rows):
-        """After a pause the planner would go on believing what it saw of this layer: it is told the density instead. A device would have
+        """After a pause the planner would go on believing what it saw of this layer: it is given the density instead. A device would have
         to be waited for."""
         if self.streak < 2 or rows.device.type != "cpu":
             return None
