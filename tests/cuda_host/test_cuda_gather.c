@@ -14,7 +14,7 @@ static lac_operand_t operand;
 static lac_sided_t sided(lac_dim_t m, lac_dim_t n, lac_dim_t k, double density)
 {
     operand = (lac_operand_t){.density = density, .k_active = -1.0};
-    return (lac_sided_t){.m = m, .n = n, .k = k, .s = &operand};
+    return (lac_sided_t){.m = m, .n = n, .k = k, .ors = n, .ocs = 1, .s = &operand};
 }
 
 static lac_cuda_columns_t best(lac_dim_t m, lac_dim_t n, lac_dim_t k, double density,
@@ -158,19 +158,24 @@ static void test_wide(void **state)
 {
     (void)state;
     const double m = 4096, n = 4096, k = 4096;
-    assert_true(lac_cuda_wide_wins(m, n, k, 0.001 * m * k, &h200));
-    assert_true(lac_cuda_wide_wins(m, n, k, 64 * m, &h200));
-    assert_false(lac_cuda_wide_wins(m, n, k, 65 * m, &h200));
-    assert_true(lac_cuda_wide_wins(2048, 512, k, 4 * 2048, &h200));
-    assert_false(lac_cuda_wide_wins(2048, 511, k, 4 * 2048, &h200));
+    assert_true(lac_cuda_wide_wins(m, n, k, 0.001 * m * k, false, &h200));
+    assert_true(lac_cuda_wide_wins(m, n, k, 64 * m, false, &h200));
+    assert_false(lac_cuda_wide_wins(m, n, k, 65 * m, false, &h200));
+    assert_true(lac_cuda_wide_wins(2048, 512, k, 4 * 2048, false, &h200));
+    assert_false(lac_cuda_wide_wins(2048, 511, k, 4 * 2048, false, &h200));
     double wide = lac_cuda_wide_us(&(lac_sided_t){.m = 128, .n = 65536, .k = 4096, .s = &operand}, &h200);
     assert_true(wide > 0.0);
-    assert_true(lac_cuda_wide_wins(128, 65536, k, 4 * 128, &h200));
-    assert_false(lac_cuda_wide_wins(127, 65536, k, 4 * 127, &h200));
+    assert_true(lac_cuda_wide_wins(128, 65536, k, 4 * 128, false, &h200));
+    assert_false(lac_cuda_wide_wins(127, 65536, k, 4 * 127, false, &h200));
     /* by the costs, which rest on the constants */
+    /* an output that lies across its rows is written at a sixth of the rate */
+    lac_sided_t along = {.m = 4096, .n = 4096, .k = 4096, .ocs = 1, .s = &operand}, across = along;
+    across.ocs = 4096;
+    double out = 4.0 * 4096 * 4096 / (h200.cuda_wide_out_gbps * 1e3);
+    expect_near(lac_cuda_wide_us(&across, &h200) - lac_cuda_wide_us(&along, &h200), out / 0.16 - out, 1e-9);
     lac_machine_t poor = h200;
     poor.cuda_wide_out_gbps = poor.cuda_gather_out_gbps / 4.0;
-    assert_false(lac_cuda_wide_wins(m, n, k, 0.001 * m * k, &poor));
+    assert_false(lac_cuda_wide_wins(m, n, k, 0.001 * m * k, false, &poor));
 }
 
 /* 4096^3, H200, 2026-11-22: what was measured, within a quarter; and the constants behind it. */

@@ -334,8 +334,8 @@ static lac_status_t multiply_arrays(lac_exec_t *exec, const lac_spmm_t *x, const
 {
     if (x->n <= LAC_CUDA_NARROW_MAX) return lac_cuda_spmm_narrow(p, csr, exec->stream);
     bool aligned = p->order == LAC_CUDA_ROWS && x->n % 4 == 0 && p->ldw % 4 == 0 && (uintptr_t)p->w % 16 == 0;
-    if (aligned &&
-        lac_cuda_wide_wins((double)x->m, (double)x->n, (double)x->k, (double)x->nnz, exec->machine))
+    if (aligned && lac_cuda_wide_wins((double)x->m, (double)x->n, (double)x->k, (double)x->nnz, p->cs != 1,
+                                      exec->machine))
         return lac_cuda_spmm_wide(p, csr, exec->stream);
     return lac_cuda_event_csr(p, csr, NULL, exec->stream);
 }

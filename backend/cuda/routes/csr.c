@@ -69,8 +69,8 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     if (narrow || !w_aligned(s, how)) return how;
     bool once = how.source == LAC_CUDA_ROWS_BUILT, stepped = lac_cuda_schedule_serves(s, once);
     double m = (double)s->m, k = (double)s->k;
-    how.wide =
-        machine && s->n % 4 == 0 && lac_cuda_wide_wins(m, (double)s->n, k, s->s->density * m * k, machine);
+    how.wide = machine && s->n % 4 == 0 &&
+               lac_cuda_wide_wins(m, (double)s->n, k, s->s->density * m * k, s->ocs != 1, machine);
     if (stepped && (!machine || lac_cuda_schedule_us(s, once, machine) < gathered_us(s, how.wide, machine)))
         how.kernel = STEPPED;
     return how;

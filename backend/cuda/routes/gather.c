@@ -14,17 +14,25 @@
 #define WIDE_ROW   64.0  /* nonzeros of a row, beyond which warps share it */
 #define WIDE_WARPS 32.0  /* that a multiprocessor holds                    */
 #define WIDE_ROWS  128.0 /* of S, below which it was not tried             */
+#define ACROSS                                                                                               \
+    0.16 /* of the rate of its output, where that lies across the rows: 4 bytes a sector; H200, 2026-11-23   \
+          */
 
 /* What the times hang on: extents, the density of S, and the share of k where it has nonzeros. */
 typedef struct gathered {
     double m, n, k, density, active;
+    bool across; /* a row of the output does not lie together */
 } gathered_t;
 
 static gathered_t gathered_of(const lac_sided_t *s)
 {
     double m = (double)s->m, d = s->s->density;
-    return (gathered_t){m, (double)s->n, (double)s->k, d,
-                        s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(d, m)};
+    return (gathered_t){m,
+                        (double)s->n,
+                        (double)s->k,
+                        d,
+                        s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(d, m),
+                        s->ocs != 1};
 }
 
 /* Each slice that any row of S needs comes from memory once, and to the multiprocessors for every event, but
@@ -51,7 +59,8 @@ static double wide_us(gathered_t g, const lac_machine_t *machine)
     double slices = ceil(g.n / WIDE), idle = WIDE_WARPS * machine->cuda_processors / (g.m * slices);
     double fetched = 4.0 * g.density * g.m * g.k * slices * WIDE / (machine->cuda_wide_gbps * 1e3) *
                      (idle > 1.0 ? idle : 1.0);
-    return 4.0 * g.m * g.n / (machine->cuda_wide_out_gbps * 1e3) + (dram > fetched ? dram : fetched);
+    double out = 4.0 * g.m * g.n / (machine->cuda_wide_out_gbps * (g.across ? ACROSS : 1.0) * 1e3);
+    return out + (dram > fetched ? dram : fetched);
 }
 
 double lac_cuda_gather_us(const lac_sided_t *s, const lac_machine_t *machine)
@@ -64,10 +73,10 @@ double lac_cuda_wide_us(const lac_sided_t *s, const lac_machine_t *machine)
     return wide_us(gathered_of(s), machine);
 }
 
-bool lac_cuda_wide_wins(double m, double n, double k, double nnz, const lac_machine_t *machine)
+bool lac_cuda_wide_wins(double m, double n, double k, double nnz, bool across, const lac_machine_t *machine)
 {
     double d = nnz / (m * k);
-    gathered_t g = {m, n, k, d, lac_active_fraction(d, m)};
+    gathered_t g = {m, n, k, d, lac_active_fraction(d, m), across};
     return m >= WIDE_ROWS && n >= WIDE && nnz / m <= WIDE_ROW && wide_us(g, machine) < gather_us(g, machine);
 }
 
