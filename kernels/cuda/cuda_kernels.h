@@ -128,16 +128,17 @@ int64_t lac_cuda_event_stream_bytes(int64_t m, int64_t k);
 
 /* The product at any density: W streams through the tensor cores once for every 64 rows of S, at the accuracy
  * of f32 (six bf16 products). Nothing is skipped: 0 times an Inf or NaN is NaN. Compute 9.0; w and ldw are
- * multiples of 16 bytes (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). Two chained launches. Workspace
- * (256-byte aligned): lac_cuda_stream_bytes(m, n, k) bytes for the current device. */
+ * multiples of 16 bytes (lac_cuda_stream_aligned; LAC_ERR_VALUE otherwise). Three chained launches, two where
+ * k is short. Workspace (256-byte aligned): lac_cuda_stream_bytes(m, n, k) bytes for the current device. */
 lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, void *workspace,
                              lac_cuda_stream_t stream);
 int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k);
 bool lac_cuda_stream_aligned(const lac_cuda_product_t *p);
-/* How such a product is cut on so many multiprocessors: blocks at work, steps that each makes, bytes of W and
- * of S that a step brings, bytes of sums that are written and read again. */
+/* How such a product is cut on so many multiprocessors: blocks at work, items and steps that each makes,
+ * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
+ * third launch. */
 typedef struct lac_cuda_stream_shape {
-    int64_t blocks, steps, w_bytes, s_bytes, sums_bytes;
+    int64_t blocks, items, steps, w_bytes, s_bytes, sums_bytes;
 } lac_cuda_stream_shape_t;
 lac_cuda_stream_shape_t lac_cuda_stream_cut(int64_t m, int64_t n, int64_t k, int processors);
 

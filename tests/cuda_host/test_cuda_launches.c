@@ -979,6 +979,23 @@ static void stream_refuses(const lac_obj_t *a, const lac_obj_t *b, const lac_obj
     if (!why || !strstr(why, words)) fail_msg("'%s' does not say '%s'", why ? why : "", words);
 }
 
+/* Both sides long and k short: W is the operand along whose columns the output lies together, unless its own
+ * strides forbid that. */
+static void test_stream_thin(void **state)
+{
+    (void)state;
+    lac_dim_t m = 2000, k = 40, n = 1500;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), at = cuda_host_columns(ctx, m, k), b = cuda_host_rows(ctx, k, n),
+              c = cuda_host_rows(ctx, m, n), ct = cuda_host_columns(ctx, m, n),
+              gaps = cuda_host_matrix(ctx, LAC_F32, k, n, 2 * n, 2, 0);
+    const standin_launch_t *l = cuda_host_launch(ctx, "stream", &a, &b, &c, "lac_cuda_stream");
+    EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_ROWS, n, n, 1, k, 1);
+    l = cuda_host_launch(ctx, "stream", &a, &b, &ct, "lac_cuda_stream");
+    EXPECT(l, "p.m p.n p.order p.ldw p.rs p.cs s.rs s.cs", n, m, LAC_CUDA_COLS, k, m, 1, 1, n);
+    l = cuda_host_launch(ctx, "stream", &at, &gaps, &c, "lac_cuda_stream");
+    EXPECT(l, "p.m p.n p.order p.ldw p.rs p.cs s.rs s.cs", n, m, LAC_CUDA_ROWS, m, 1, n, 2, 2 * n);
+}
+
 /* The short side, on either side of the product, and k. */
 static void test_stream_bounds(void **state)
 {
@@ -986,9 +1003,10 @@ static void test_stream_bounds(void **state)
     static const struct {
         lac_dim_t m, k, n;
         bool fits;
-    } cases[] = {{1024, 16, 1100, true},  {1025, 16, 1100, false},     {1100, 16, 1024, true},
-                 {1100, 16, 1028, false}, {4, 15, 8, false},           {4, 16, 8, true},
-                 {4, 1 << 18, 8, true},   {4, (1 << 18) + 1, 8, false}};
+    } cases[] = {{1024, 513, 1100, true},     {1025, 513, 1100, false}, {1100, 513, 1024, true},
+                 {1100, 513, 1028, false},    {1025, 512, 1100, true},  {1100, 1, 1028, true},
+                 {4, 15, 8, false},           {4, 16, 8, true},         {4, 1 << 18, 8, true},
+                 {4, (1 << 18) + 1, 8, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lac_dim_t m = cases[i].m, k = cases[i].k, n = cases[i].n, wide = (k + 3) / 4 * 4;
         lac_obj_t a = cuda_host_matrix(ctx, LAC_F32, m, k, wide, 1, 0), b = cuda_host_rows(ctx, k, n),
@@ -1091,6 +1109,7 @@ int main(void)
                                        TEST(event_list_across),
                                        TEST(csr_parts),
                                        TEST(stream),
+                                       TEST(stream_thin),
                                        TEST(stream_bounds),
                                        TEST(stream_operands),
                                        TEST(stream_math),

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The stream route: a dense product with a short side, at about the rate that memory brings the long operand.
+ * The stream route: a dense product with a short side, at about the rate that memory brings the long operand,
+ * or with a short k.
  *
  * S is the operand on the short side, whatever it holds: nothing is skipped, so that its time does not depend
  * on the data, and the result is a dense product's for Inf and NaN too. */
@@ -8,17 +9,30 @@
 
 #include <math.h>
 
-#define ROWS_MAX    1024                 /* of S: W is read again for every 64 */
-#define DEPTH_MIN   16                   /* of k, and */
+#define ROWS_MAX    1024                 /* of S: W is read again for every 64, */
+#define THIN_MAX    512                  /* but where k is no longer than this, W is little */
+#define THIN_ROWS   131072               /* of S then: its splits lie in the workspace */
+#define DEPTH_MIN   16                   /* of k, where it is cut, and */
 #define DEPTH_MAX   ((lac_dim_t)1 << 18) /* as for tiles: what tensor cores sum at the contract's accuracy */
 #define START_US    4.0                  /* until the first step is there, and behind the last one */
 #define STEP_US     0.55                 /* a step of a block that waits for nobody */
 #define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
+#define WRITE_US    2.6                  /* the output of an item of a short k, which is not cut */
 #define PRODUCTS_PS 72.0                 /* products of a step, for each byte of S */
 
+static bool is_matrix(const lac_sided_t *s)
+{
+    return (s->wcs == 1 && s->wrs >= s->n) || (s->wrs == 1 && s->wcs >= s->k);
+}
+
+/* Where both sides are long, W is the operand along whose columns the output lies together. */
 static lac_sided_t sided(const lac_problem_t *p)
 {
-    return lac_sided(p, p->m <= p->n ? LAC_SIDE_LEFT : LAC_SIDE_RIGHT);
+    lac_side_t shorter = p->m <= p->n ? LAC_SIDE_LEFT : LAC_SIDE_RIGHT;
+    lac_sided_t s = lac_sided(p, shorter);
+    if (s.m <= ROWS_MAX || s.ocs == 1) return s;
+    lac_sided_t other = lac_sided(p, shorter == LAC_SIDE_LEFT ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
+    return other.ocs == 1 && is_matrix(&other) ? other : s;
 }
 
 /* The call as the kernels take it, without pointers to write to. */
@@ -35,11 +49,6 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s)
     return product;
 }
 
-static bool is_matrix(const lac_sided_t *s)
-{
-    return (s->wcs == 1 && s->wrs >= s->n) || (s->wrs == 1 && s->wcs >= s->k);
-}
-
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
@@ -50,8 +59,9 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (s.w->dt != LAC_F32) return LAC_REFUSED_W_TYPE;
     if (p->settings.math == LAC_MATH_PEDANTIC) return LAC_REFUSED_PEDANTIC;
     if (p->settings.math == LAC_MATH_TF32 && !p->terms.named) return LAC_REFUSED_TF32;
-    if (s.m > ROWS_MAX) return LAC_REFUSED_NOT_SHORT;
-    if (s.k < DEPTH_MIN) return LAC_REFUSED_SHALLOW;
+    bool thin = s.m > ROWS_MAX;
+    if (thin && (s.k > THIN_MAX || s.m > THIN_ROWS)) return LAC_REFUSED_NOT_SHORT;
+    if (!thin && s.k < DEPTH_MIN) return LAC_REFUSED_SHALLOW;
     if (s.k > DEPTH_MAX) return LAC_REFUSED_DEEP;
     if (!lac_cuda_fits_index(s.n) || !lac_cuda_fits_index(s.wrs) || !lac_cuda_fits_index(s.wcs))
         return LAC_REFUSED_INDEX_RANGE;
@@ -71,7 +81,10 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double cache = (double)(cut.blocks * cut.s_bytes) / (machine->cuda_l2_gbps * 1e3);
     double products = PRODUCTS_PS * 1e-6 * (double)cut.s_bytes,
            step = fmax(fmax(dram + cache, products), STEP_US);
-    return machine->cuda_launch_us + 2.0 * machine->cuda_pdl_us + START_US + step * (double)cut.steps +
+    double began = machine->cuda_launch_us + machine->cuda_pdl_us + START_US,
+           stepped = step * (double)cut.steps;
+    if (cut.sums_bytes == 0) return began + stepped + WRITE_US * (double)cut.items;
+    return began + machine->cuda_pdl_us + stepped +
            2.0 * (double)cut.sums_bytes / (machine->cuda_l2_gbps * 1e3);
 }
 

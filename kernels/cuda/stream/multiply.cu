@@ -3,7 +3,7 @@
  * The second launch of a streamed product: W streams through shared memory once, is split into bf16 on its
  * way to the tensor cores, and meets all rows of S there. */
 #include "common/tensor_map.cuh"
-#include "event/gather.cuh"
+#include "output.cuh"
 #include "stream.cuh"
 #include "tiles/wgmma.cuh"
 
@@ -18,6 +18,7 @@ struct MultiplyArgs {
     CUtensorMap w;
     Shape shape;
     Space space;
+    Output out;
 };
 
 constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes; a warp's columns */
@@ -29,10 +30,10 @@ constexpr int kRoom = 225 * 1024;
 constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
 constexpr int kHalves = kStep / kWgmmaDepth;
 
-/* A configuration: rows of S, warpgroups, W along k or by rows. */
-template <int kRows_, int kGroups_, bool kAlongK_> struct Config {
+/* A configuration: rows of S, warpgroups, W along k or by rows, sums that are the output. */
+template <int kRows_, int kGroups_, bool kAlongK_, bool kDirect_> struct Config {
     static constexpr int kRows = kRows_, kGroups = kGroups_;
-    static constexpr bool kAlongK = kAlongK_;
+    static constexpr bool kAlongK = kAlongK_, kDirect = kDirect_;
     static constexpr int kCopied = kGroups * kGroupBytes + step_bytes(kRows);
     static constexpr int kStageBytes = (kCopied + kAlignment - 1) / kAlignment * kAlignment;
     static constexpr int kStages = (kRoom - kAlignment) / kStageBytes;
@@ -189,6 +190,18 @@ __device__ inline void multiply_half(float (&acc)[2][C::kSums], const Fragments 
                        wgmma_further(s, kSplit[q] * split_bytes(C::kRows)), q > 0);
 }
 
+/* A thread's sums: four columns of each of kSums / 2 rows; which row, behind its first. */
+__device__ constexpr int row_of(int e)
+{
+    return e / 2 * 8 + e % 2;
+}
+
+template <typename Sums> __device__ inline float4 four_of(const Sums &sum, int e)
+{
+    const int at = e / 2 * 4 + e % 2;
+    return make_float4(sum[0][at], sum[0][at + 2], sum[1][at], sum[1][at + 2]);
+}
+
 /* The sums of an item, as rows. */
 template <typename C>
 __device__ inline void write_sums(const MultiplyArgs &a, const Item &item, const float (&sum)[2][C::kSums])
@@ -199,16 +212,78 @@ __device__ inline void write_sums(const MultiplyArgs &a, const Item &item, const
                 ((int64_t)(item.part * h.passes + item.tile % h.passes) * C::kRows + lane % 4 * 2) * width +
                 (item.tile / h.passes * C::kGroups * 4 + warp) * kBoxColumns;
 #pragma unroll
-    for (int e = 0; e < C::kSums / 2; e++) { /* rows 8 j + 2 t + c */
-        float *const row = to + (int64_t)(e / 2 * 8 + e % 2) * width;
-        float x[4];
+    for (int e = 0; e < C::kSums / 2; e++) {
+        float *const row = to + (int64_t)row_of(e) * width;
+        const float4 x = four_of(sum, e);
+        if (!C::kAlongK) {
+            __stcg((float4 *)(row + Reader<C>::column(0, 0, g)), x);
+            continue;
+        }
+        __stcg(row + Reader<C>::column(0, 0, g), x.x);
+        __stcg(row + Reader<C>::column(0, 1, g), x.y);
+        __stcg(row + Reader<C>::column(1, 0, g), x.z);
+        __stcg(row + Reader<C>::column(1, 1, g), x.w);
+    }
+}
+
+/* Four elements of the output that lie apart, or are added to, or whose sums are no numbers; called and not
+ * unrolled at each place, so that the code stays in the instruction cache. */
+template <int kApart>
+__device__ __noinline__ void finish_four(const Output &a, float4 sums, int i, int j, float alpha, float beta)
+{
+    const GemmArgs &p = a.p;
+    float x[4] = {sums.x, sums.y, sums.z, sums.w};
+    mend_sums<kApart>(a, x, i, j, i < p.m && j < p.n);
 #pragma unroll
-        for (int q = 0; q < 4; q++) x[q] = sum[q / 2][e / 2 * 4 + q % 2 * 2 + e % 2];
-        if (!C::kAlongK)
-            __stcg((float4 *)(row + Reader<C>::column(0, 0, g)), make_float4(x[0], x[1], x[2], x[3]));
-        else
+    for (int q = 0; q < 4; q++)
+        if (i < p.m && j + q * kApart < p.n) store_sum(p, i, j + q * kApart, x[q], alpha, beta);
+}
+
+/* The same, where no other item adds to them, as the output. */
+template <typename C>
+__device__ inline void write_output(const MultiplyArgs &a, const Item &item, const float (&sum)[2][C::kSums])
+{
+    constexpr int kApart = C::kAlongK ? kCore : 1; /* columns of a thread's four sums */
+    const GemmArgs &p = a.out.p;
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, g = lane / 4;
+    const int i0 = item.tile % a.shape.passes * C::kRows + lane % 4 * 2,
+              j = (item.tile / a.shape.passes * C::kGroups * 4 + warp) * kBoxColumns +
+                  Reader<C>::column(0, 0, g);
+    float bad = 0.0f; /* NaN where any sum is no number */
 #pragma unroll
-            for (int q = 0; q < 4; q++) __stcg(row + Reader<C>::column(q / 2, q % 2, g), x[q]);
+    for (int e = 0; e < 2 * C::kSums; e++) bad = fmaf(sum[e % 2][e / 2], 0.0f, bad);
+    const bool plain = p.cs == 1 && alpha != 0.0f && beta == 0.0f && !p.epilogue.of_rows &&
+                       (C::kAlongK || stores_fours(p, alpha, beta)) && !__any_sync(kFull, bad != 0.0f);
+    if (!plain) {
+#pragma unroll
+        for (int e = 0; e < C::kSums / 2; e++)
+            finish_four<kApart>(a.out, four_of(sum, e), i0 + row_of(e), j, alpha, beta);
+        return;
+    }
+    float bias[4] = {};
+    if (p.epilogue.any)
+#pragma unroll
+        for (int q = 0; q < 4; q++) bias[q] = bias_at(p.epilogue, 0, min(j + q * kApart, p.n - 1));
+    float *const out = p.out + i0 * p.rs + j;
+#pragma unroll
+    for (int e = 0; e < C::kSums / 2; e++) {
+        if (i0 + row_of(e) >= p.m) continue;
+        float4 x = four_of(sum, e);
+        x = make_float4(alpha * x.x, alpha * x.y, alpha * x.z, alpha * x.w);
+        if (p.epilogue.any)
+            x = make_float4(
+                apply_epilogue(p.epilogue, x.x, bias[0]), apply_epilogue(p.epilogue, x.y, bias[1]),
+                apply_epilogue(p.epilogue, x.z, bias[2]), apply_epilogue(p.epilogue, x.w, bias[3]));
+        float *const to = out + row_of(e) * p.rs;
+        if (!C::kAlongK) {
+            if (j < p.n) __stcs((float4 *)to, x);
+            continue;
+        }
+        if (j < p.n) __stcs(to, x.x);
+        if (j + kApart < p.n) __stcs(to + kApart, x.y);
+        if (j + 2 * kApart < p.n) __stcs(to + 2 * kApart, x.z);
+        if (j + 3 * kApart < p.n) __stcs(to + 3 * kApart, x.w);
     }
 }
 
@@ -267,11 +342,14 @@ template <typename C> __device__ __forceinline__ void consume(const MultiplyArgs
             barrier_arrive(st.empty + stage);
             add_sums<C>(sum, acc);
         }
-        write_sums<C>(a, item, sum);
+        if constexpr (C::kDirect)
+            write_output<C>(a, item, sum);
+        else
+            write_sums<C>(a, item, sum);
     }
 }
 
-/* sums := S W for each part of k,  S[m, k] split into bf16, any density, W[k, n].
+/* sums := S W for each part of k,  S[m, k] split into bf16, any density, W[k, n]; or the output itself.
  *
  * Mapping   a block makes item after item; one thread of a warpgroup brings stages of 32 k of 128 columns for
  * each of the other two, and S's splits. These hold W's columns in registers, as the first operand, split on
@@ -304,10 +382,11 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
     }
 }
 
-template <int kRows> lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t stream)
+template <int kRows, bool kDirect>
+lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t stream)
 {
-    typedef Config<kRows, 2, true> AlongK;
-    typedef Config<kRows, 2, false> ByRows;
+    typedef Config<kRows, 2, true, kDirect> AlongK;
+    typedef Config<kRows, 2, false, kDirect> ByRows;
     static_assert(AlongK::kShared == ByRows::kShared, "one launch for both");
     const Launch l = {
         dim3((unsigned)a.shape.blocks), dim3(AlongK::kThreads), AlongK::kShared, 1, true, stream};
@@ -316,25 +395,26 @@ template <int kRows> lac_status_t launch_rows(const MultiplyArgs &a, bool along_
 
 } // namespace
 
-lac_status_t multiply(const lac_cuda_product_t *p, const Shape &shape, const Space &space,
-                      cudaStream_t stream)
+lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
+                      const Space &space, cudaStream_t stream)
 {
-    MultiplyArgs a = {{}, shape, space};
+    MultiplyArgs a = {{}, shape, space, output_of(p, s)};
     const bool along_k = p->order == LAC_CUDA_COLS;
     if (!make_tensor_map(&a.w, p->w, along_k ? p->n : p->k, along_k ? p->k : p->n, p->ldw,
                          along_k ? kGroupColumns : kStep, kBoxColumns, true))
         return LAC_ERR_VENDOR;
+    if (shape.direct) return launch_rows<kMaxRows, true>(a, along_k, stream);
     switch (shape.rows) {
     case 8:
-        return launch_rows<8>(a, along_k, stream);
+        return launch_rows<8, false>(a, along_k, stream);
     case 16:
-        return launch_rows<16>(a, along_k, stream);
+        return launch_rows<16, false>(a, along_k, stream);
     case 32:
-        return launch_rows<32>(a, along_k, stream);
+        return launch_rows<32, false>(a, along_k, stream);
     case 48:
-        return launch_rows<48>(a, along_k, stream);
+        return launch_rows<48, false>(a, along_k, stream);
     default:
-        return launch_rows<64>(a, along_k, stream);
+        return launch_rows<64, false>(a, along_k, stream);
     }
 }
 

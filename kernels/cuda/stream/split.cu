@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * The streamed product: its first launch, which splits S into bf16, its last, which adds up the sums of the
- * parts, and the launcher of all three. */
-#include "event/gather.cuh"
+ * parts where there are any, and the launcher of all three. */
+#include "output.cuh"
 #include "stream.cuh"
 
 namespace lacuna
@@ -62,45 +62,26 @@ __global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__
 }
 
 struct AddArgs {
-    GemmArgs p;
-    const void *s;
-    int64_t rs, cs;
-    bool bytes; /* S is u8 */
+    Output out;
     Shape shape;
     const float *sums;
     bool along_row; /* of the output: neighbouring threads */
 };
 
-/* The sum of element (i, j) in f32 by a warp, for what tensor cores make no number of: lanes along k, then a
- * tree. */
-__device__ __noinline__ float sum_in_f32(const AddArgs &a, int i, int j)
-{
-    float sum = 0.0f;
-    for (int k = threadIdx.x % kWarp; k < a.p.k; k += kWarp) {
-        const int64_t at = i * a.rs + k * a.cs;
-        const float s = a.bytes ? event_value(((const uint8_t *)a.s)[at]) : ((const float *)a.s)[at];
-        sum = fmaf(s, a.p.w[(int64_t)k * a.p.wks + (int64_t)j * a.p.wjs], sum);
-    }
-#pragma unroll
-    for (int o = kWarp / 2; o > 0; o /= 2) sum += __shfl_xor_sync(kFull, sum, o);
-    return sum;
-}
-
 /* out := beta out + alpha sums, and the epilogue.
  *
  * Mapping   a thread has four columns of a row.
- * Order     parts ascending. Where tensor cores made an Inf or NaN, one sum along k by a warp: Inf, NaN and
- * what passes the largest bf16 come out as f32 has them. */
+ * Order     parts ascending. */
 __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_constant__ AddArgs a)
 {
     dependents_launch();
     dependency_wait();
-    const float alpha = load_scalar(a.p.alpha), beta = load_scalar(a.p.beta);
+    const GemmArgs &p = a.out.p;
+    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x;
-    const int quads = (int)ceil_div(a.p.n, 4), width = width_of(a.shape), lane = threadIdx.x % kWarp;
-    const int i = (int)(a.along_row ? t / quads : t % a.p.m),
-              j = 4 * (int)(a.along_row ? t % quads : t / a.p.m);
-    const bool mine = t < (int64_t)quads * a.p.m;
+    const int quads = (int)ceil_div(p.n, 4), width = width_of(a.shape);
+    const int i = (int)(a.along_row ? t / quads : t % p.m), j = 4 * (int)(a.along_row ? t % quads : t / p.m);
+    const bool mine = t < (int64_t)quads * p.m;
     float x[4] = {};
     if (mine) {
         const float *from = a.sums + (int64_t)i * width + j;
@@ -116,21 +97,8 @@ __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_consta
                 x[0] += more[q].x, x[1] += more[q].y, x[2] += more[q].z, x[3] += more[q].w;
         }
     }
-    const bool finite = isfinite(x[0]) && isfinite(x[1]) && isfinite(x[2]) && isfinite(x[3]);
-    for (unsigned bad = __ballot_sync(kFull, !finite); bad; bad &= bad - 1) {
-        const int source = __ffs((int)bad) - 1, row = __shfl_sync(kFull, i, source),
-                  column = __shfl_sync(kFull, j, source);
-#pragma unroll
-        for (int q = 0; q < 4; q++) {
-            const float sum = column + q < a.p.n ? sum_in_f32(a, row, column + q) : 0.0f;
-            if (lane == source) x[q] = sum;
-        }
-    }
-    if (!mine) return;
-    float bias[4];
-    read_biases<4>(bias, a.p, j);
-    if (a.p.epilogue.of_rows) bias[0] = bias[1] = bias[2] = bias[3] = bias_at(a.p.epilogue, i, 0);
-    store_four<false>(a.p, i, j, x, bias, stores_fours(a.p, alpha, beta), alpha, beta);
+    mend_sums<1>(a.out, x, i, j, mine);
+    if (mine) store_quad(a.out, x, i, j, alpha, beta);
 }
 
 lac_status_t split(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Shape &shape, const Space &space,
@@ -145,8 +113,7 @@ lac_status_t split(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Shape 
 lac_status_t add_parts(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                        const Space &space, cudaStream_t stream)
 {
-    const AddArgs a = {make_gemm_args(p), s->data, s->rs,      s->cs,
-                       s->dt == LAC_U8,   shape,   space.sums, p->cs <= p->rs};
+    const AddArgs a = {output_of(p, s), shape, space.sums, p->cs <= p->rs};
     const Launch l = {
         dim3((unsigned)ceil_div(p->m * ceil_div(p->n, 4), kThreads)), dim3(kThreads), 0, 1, true, stream};
     return launch(stream_add_parts, l, a);
@@ -172,10 +139,13 @@ extern "C" lac_cuda_stream_shape_t lac_cuda_stream_cut(int64_t m, int64_t n, int
 {
     using namespace lacuna;
     const streamed::Shape s = streamed::shape_of(m, n, k, processors);
-    const int64_t turns = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
-    return {s.blocks, turns * ceil_div(s.steps, s.parts),
-            4 * (int64_t)streamed::kStep * s.groups * streamed::kGroupColumns, streamed::step_bytes(s.rows),
-            4 * (int64_t)s.parts * s.passes * s.rows * streamed::width_of(s)};
+    const int64_t items = ceil_div((int64_t)s.tiles * s.parts, s.blocks);
+    return {s.blocks,
+            items,
+            items * ceil_div(s.steps, s.parts),
+            4 * (int64_t)streamed::kStep * s.groups * streamed::kGroupColumns,
+            streamed::step_bytes(s.rows),
+            s.direct ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * streamed::width_of(s)};
 }
 
 extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
@@ -190,6 +160,6 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     const streamed::Space space = streamed::space_of(shape, workspace);
     const cudaStream_t queue = (cudaStream_t)stream;
     lac_status_t status = streamed::split(s, p->m, p->k, shape, space, p->order == LAC_CUDA_COLS, queue);
-    if (status == LAC_OK) status = streamed::multiply(p, shape, space, queue);
-    return status ? status : streamed::add_parts(p, s, shape, space, queue);
+    if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, queue);
+    return status || shape.direct ? status : streamed::add_parts(p, s, shape, space, queue);
 }

@@ -18,6 +18,7 @@ constexpr int kGroupColumns = 128; /* of W, of a warpgroup                      
 constexpr int kMaxRows = 64;       /* of S, in one pass over W                             */
 constexpr int kMaxParts = 32;      /* of k                                                 */
 constexpr int kMinPartSteps = 4;   /* of a part, where there is more than one              */
+constexpr int kThinSteps = 16;     /* of a k that is not cut                               */
 
 /* How a product is cut. A block makes sums of an item, a tile of columns for a pass of rows and a part of k,
  * after another; items of the same part are made side by side, so that whole rows of W are read at once. */
@@ -26,6 +27,7 @@ struct Shape {
     int groups;         /* warpgroups of a block, each for 128 columns                       */
     int tiles_n, tiles; /* of columns; times passes                                          */
     int steps, parts, blocks;
+    bool direct; /* one part, and its sums are written as the output: no third launch */
 };
 
 __host__ __device__ inline int width_of(const Shape &s)
@@ -49,34 +51,53 @@ struct Space {
     float *sums;    /* [parts][passes * rows][width]          */
 };
 
-/* The number of parts that is done first: all blocks work side by side, on as many items each, of a step at a
- * time; the sums are written and read once more, at about the rate of W. In steps. */
-inline int parts_of(const Shape &s, int capacity)
+/* What so many parts take, in steps: all blocks work side by side, on as many items each, of a step at a
+ * time; the sums are written and read once more, at about the rate of W, by another launch. */
+inline double steps_of(const Shape &s, int parts, int capacity)
 {
     const double sums =
         8.0 * s.passes * s.rows * width_of(s) / (4.0 * kStep * s.groups * kGroupColumns * capacity);
-    double best = 1e30;
-    int parts = 1;
-    for (int p = 1; p <= kMaxParts && (p == 1 || s.steps / p >= kMinPartSteps); p++) {
-        const int64_t turns = ceil_div((int64_t)s.tiles * p, capacity);
-        const double steps = (double)(turns * ceil_div(s.steps, p)) + 0.5 * (double)turns + sums * p;
-        if (steps < best) best = steps, parts = p;
-    }
-    return parts;
+    const int64_t turns = ceil_div((int64_t)s.tiles * parts, capacity);
+    return (double)(turns * ceil_div(s.steps, parts)) + 0.5 * (double)turns + sums * parts;
+}
+
+inline void cut_k(Shape &s, int capacity)
+{
+    s.parts = 1;
+    for (int p = 2; p <= kMaxParts && s.steps / p >= kMinPartSteps; p++)
+        if (steps_of(s, p, capacity) < steps_of(s, s.parts, capacity)) s.parts = p;
+}
+
+inline void cut_rows(Shape &s, int64_t m, int rows, int capacity)
+{
+    s.rows = rows;
+    s.passes = (int)ceil_div(m, rows);
+    s.tiles = s.tiles_n * s.passes;
+    s.blocks = (int)min<int64_t>(capacity, (int64_t)s.tiles * s.parts);
+}
+
+/* A short k is not cut, and no sums are stored, where tiles alone keep all multiprocessors busy. */
+inline bool is_thin(const Shape &s, int64_t m, int capacity)
+{
+    return m > kMaxRows / 2 && s.steps <= kThinSteps && s.tiles_n * ceil_div(m, kMaxRows) > capacity;
 }
 
 inline Shape shape_of(int64_t m, int64_t n, int64_t k, int sms)
 {
-    Shape s;
-    s.passes = (int)ceil_div(m, kMaxRows);
-    const int each = (int)ceil_div(m, s.passes);
-    s.rows = each <= 8 ? 8 : each <= 16 ? 16 : each <= 32 ? 32 : each <= 48 ? 48 : 64;
+    Shape s = {};
+    const int each = (int)ceil_div(m, ceil_div(m, kMaxRows));
     s.groups = 2;
     s.tiles_n = (int)ceil_div(n, s.groups * kGroupColumns);
-    s.tiles = s.tiles_n * s.passes;
     s.steps = (int)ceil_div(k, kStep);
-    s.parts = parts_of(s, sms);
-    s.blocks = (int)min<int64_t>(sms, (int64_t)s.tiles * s.parts);
+    s.parts = 1;
+    s.direct = is_thin(s, m, sms);
+    if (s.direct) {
+        cut_rows(s, m, kMaxRows, sms);
+        return s;
+    }
+    cut_rows(s, m, each <= 8 ? 8 : each <= 16 ? 16 : each <= 32 ? 32 : each <= 48 ? 48 : 64, sms);
+    cut_k(s, sms);
+    cut_rows(s, m, s.rows, sms);
     return s;
 }
 
@@ -90,7 +111,7 @@ inline Space space_of(const Shape &s, void *workspace)
 }
 inline int64_t space_bytes(const Shape &s)
 {
-    return steps_bytes(s) + 4 * (int64_t)s.parts * s.passes * s.rows * width_of(s);
+    return steps_bytes(s) + (s.direct ? 0 : 4 * (int64_t)s.parts * s.passes * s.rows * width_of(s));
 }
 
 /* Splits two floats: word i holds their i-th bf16, x below and y above, the first two rounded to nearest, so
@@ -113,8 +134,8 @@ __device__ inline SplitPair split_pair(float x, float y)
 }
 
 /* The second launch; multiply.cu is code for compute capability 9.0 alone. */
-lac_status_t multiply(const lac_cuda_product_t *p, const Shape &shape, const Space &space,
-                      cudaStream_t stream);
+lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
+                      const Space &space, cudaStream_t stream);
 
 } // namespace streamed
 } // namespace lacuna
