@@ -4,7 +4,7 @@
 
 function(lacuna_options target)
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes>)
+    $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpointer-arith -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes>)
   if(LACUNA_WERROR)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Werror>)
   endif()

@@ -29,7 +29,7 @@ static inline lac_gemm_args_t colmajor_args(int ta, int tb, lac_dim_t m, lac_dim
 /* The questions of a handler, in its order. */
 static inline int try_gemm(lac_ctx_t *ctx, lac_gemm_args_t *g)
 {
-    lac_interpose_invalidate_output(g->c, g->m, g->n, g->crs, g->ccs);
+    lac_interpose_invalidate_output(g->dt, g->c, g->m, g->n, g->crs, g->ccs);
     g->registered = lac_interpose_is_registered(g) != 0;
     return !lac_interpose_dense_streak(ctx, g, 1) && lac_try_gemm(ctx, g);
 }

@@ -17,7 +17,7 @@
 typedef struct call {
     lac_ctx_t *ctx;
     lac_dim_t count;
-    const float *alpha, *beta;
+    const void *alpha, *beta;
     const char *symbol;
 } call_t;
 
@@ -42,7 +42,7 @@ static lac_obj_t nth(const lac_obj_t *first, lac_inc_t stride, lac_dim_t q)
 {
     lac_obj_t x = *first;
     if (!stride) return x;
-    int64_t width = x.dt == LAC_F32 ? (int64_t)sizeof(float) : 1;
+    int64_t width = (int64_t)lac_dt_size(x.dt);
     x.meta = NULL;
     if (x.buf) x.buf = (char *)x.buf + q * stride * width;
     return x;
@@ -161,8 +161,8 @@ static bool lay_together(lac_dim_t count, lac_obj_t *a, lac_inc_t stride_a, lac_
     return true;
 }
 
-lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const float *alpha, const lac_obj_t *a,
-                              lac_inc_t stride_a, const lac_obj_t *b, lac_inc_t stride_b, const float *beta,
+lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const void *alpha, const lac_obj_t *a,
+                              lac_inc_t stride_a, const lac_obj_t *b, lac_inc_t stride_b, const void *beta,
                               const lac_obj_t *c, lac_inc_t stride_c)
 {
     const call_t call = {ctx, count, alpha, beta, "lac_gemm_batched"};
@@ -184,7 +184,7 @@ lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const float *alph
     if (lay_together(count, &oa, stride_a, &ob, stride_b, &oc, stride_c))
         return multiply(&call, &oa, &ob, &oc);
     lac_batch_t batch = {.count = count, .a_step = stride_a, .b_step = stride_b, .c_step = stride_c};
-    lac_problem_describe(&p, alpha ? *alpha : 1.0f, &oa, &ob, beta ? *beta : 0.0f, c);
+    lac_problem_describe(&p, lac_scalar(alpha, c->dt, 1.0), &oa, &ob, lac_scalar(beta, c->dt, 0.0), c);
     int token = lac_enter(ctx);
     status = lac_dispatch_batch(ctx, &p, &batch, call.symbol, &served);
     lac_leave(ctx, token);
@@ -240,7 +240,7 @@ static lac_status_t serve_set(const call_t *call, lac_dim_t count, const lac_obj
                               const lac_obj_t *b, lac_dim_t step_b, const lac_obj_t *c)
 {
     const void *views_a[LAC_BATCH_SET], *views_b[LAC_BATCH_SET];
-    float *views_c[LAC_BATCH_SET];
+    void *views_c[LAC_BATCH_SET];
     lac_batch_t batch = {count, step_a, step_b, 1, views_a, views_b, views_c, NULL, 0.0};
     bool all = count > 1, served = false;
     lac_status_t status = LAC_OK;
@@ -250,7 +250,8 @@ static lac_status_t serve_set(const call_t *call, lac_dim_t count, const lac_obj
     }
     if (all) {
         lac_problem_t p;
-        lac_problem_describe(&p, call->alpha ? *call->alpha : 1.0f, a, b, call->beta ? *call->beta : 0.0f, c);
+        lac_problem_describe(&p, lac_scalar(call->alpha, c->dt, 1.0), a, b,
+                             lac_scalar(call->beta, c->dt, 0.0), c);
         int token = lac_enter(call->ctx);
         status = lac_dispatch_batch(call->ctx, &p, &batch, call->symbol, &served);
         lac_leave(call->ctx, token);
@@ -260,8 +261,8 @@ static lac_status_t serve_set(const call_t *call, lac_dim_t count, const lac_obj
     return status;
 }
 
-lac_status_t lac_gemm_batched_array(lac_ctx_t *ctx, lac_dim_t count, const float *alpha, const lac_obj_t *a,
-                                    lac_dim_t step_a, const lac_obj_t *b, lac_dim_t step_b, const float *beta,
+lac_status_t lac_gemm_batched_array(lac_ctx_t *ctx, lac_dim_t count, const void *alpha, const lac_obj_t *a,
+                                    lac_dim_t step_a, const lac_obj_t *b, lac_dim_t step_b, const void *beta,
                                     const lac_obj_t *c)
 {
     const call_t call = {ctx, count, alpha, beta, "lac_gemm_batched_array"};

@@ -12,8 +12,8 @@
 
 /* A call's operands, and its scalars in that space, checked and described: what lac_gemm_ex, lac_explain, the
  * plans and the batches share. */
-lac_status_t lac_describe_call(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
-                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p);
+lac_status_t lac_describe_call(lac_ctx_t *ctx, lac_space_t scalars, const void *alpha, const lac_obj_t *a,
+                               const lac_obj_t *b, const void *beta, const lac_obj_t *c, lac_problem_t *p);
 
 /* Whether scalars may lie there. Errors: VALUE, SPACE. */
 lac_status_t lac_check_scalar_space(const lac_ctx_t *ctx, lac_space_t space);

@@ -17,7 +17,7 @@ static lac_status_t check_buffer(const lac_ctx_t *ctx, const char *name, const l
     return obj->buf && ctx->backend->check ? ctx->backend->check(ctx->exec, name, obj->buf) : LAC_OK;
 }
 
-static lac_status_t check_scalar(const lac_ctx_t *ctx, const char *name, const float *scalar)
+static lac_status_t check_scalar(const lac_ctx_t *ctx, const char *name, const void *scalar)
 {
     if (!scalar) return lac_fail(LAC_ERR_NULL, "%s: is NULL; on the device there is no default", name);
     if (!ctx->backend->check || !ctx->backend->check(ctx->exec, name, scalar)) return LAC_OK;
@@ -32,8 +32,8 @@ lac_status_t lac_check_scalar_space(const lac_ctx_t *ctx, lac_space_t space)
     return lac_fail(LAC_ERR_SPACE, "call.scalars: on a device, and the context computes on the host");
 }
 
-static lac_status_t check_scalars(const lac_ctx_t *ctx, lac_space_t space, const float *alpha,
-                                  const float *beta)
+static lac_status_t check_scalars(const lac_ctx_t *ctx, lac_space_t space, const void *alpha,
+                                  const void *beta)
 {
     lac_status_t status = lac_check_scalar_space(ctx, space);
     if (status || space == LAC_HOST) return status;
@@ -77,8 +77,8 @@ static lac_status_t check_views(lac_ctx_t *ctx, const lac_obj_t *a, const lac_ob
     return status;
 }
 
-lac_status_t lac_describe_call(lac_ctx_t *ctx, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
-                               const lac_obj_t *b, const float *beta, const lac_obj_t *c, lac_problem_t *p)
+lac_status_t lac_describe_call(lac_ctx_t *ctx, lac_space_t scalars, const void *alpha, const lac_obj_t *a,
+                               const lac_obj_t *b, const void *beta, const lac_obj_t *c, lac_problem_t *p)
 {
     lac_status_t status;
     lac_clear_error();
@@ -133,8 +133,8 @@ static inline lac_status_t run_call(lac_ctx_t *ctx, lac_problem_t *p, const lac_
     return status;
 }
 
-lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                         const float *beta, const lac_obj_t *c, lac_call_opts_t *call)
+lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                         const void *beta, const lac_obj_t *c, lac_call_opts_t *call)
 {
     lac_problem_t p;
     lac_call_opts_t settings;
@@ -144,14 +144,14 @@ lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
     return status ? status : run_call(ctx, &p, &settings, &request, call);
 }
 
-lac_status_t lac_gemm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                      const float *beta, const lac_obj_t *c)
+lac_status_t lac_gemm(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                      const void *beta, const lac_obj_t *c)
 {
     return lac_gemm_ex(ctx, alpha, a, b, beta, c, NULL);
 }
 
-lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                         const float *beta, const lac_obj_t *c, lac_call_opts_t *call,
+lac_status_t lac_explain(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                         const void *beta, const lac_obj_t *c, lac_call_opts_t *call,
                          lac_decision_t *decision)
 {
     lac_problem_t p;
@@ -169,12 +169,12 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
 }
 
 /* op(X), rows x cols, as the matrix that is stored. */
-static lac_obj_t f32_matrix(const lac_ctx_t *ctx, lac_trans_t trans, lac_dim_t rows, lac_dim_t cols,
-                            const float *buf, lac_inc_t rs, lac_inc_t cs)
+static lac_obj_t matrix_of(const lac_ctx_t *ctx, lac_dt_t dt, lac_trans_t trans, lac_dim_t rows,
+                           lac_dim_t cols, const void *buf, lac_inc_t rs, lac_inc_t cs)
 {
     bool swapped = trans == LAC_TRANS;
     lac_space_t space = ctx ? ctx->backend->space : LAC_HOST;
-    lac_obj_t x = lac_view_f32(space, swapped ? cols : rows, swapped ? rows : cols, buf, rs, cs);
+    lac_obj_t x = lac_view(dt, space, swapped ? cols : rows, swapped ? rows : cols, buf, rs, cs);
     x.trans = trans;
     return x;
 }
@@ -183,19 +183,47 @@ lac_status_t lac_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t
                        float alpha, const float *a, lac_inc_t rsa, lac_inc_t csa, const float *b,
                        lac_inc_t rsb, lac_inc_t csb, float beta, float *c, lac_inc_t rsc, lac_inc_t csc)
 {
-    lac_obj_t oa = f32_matrix(ctx, ta, m, k, a, rsa, csa), ob = f32_matrix(ctx, tb, k, n, b, rsb, csb);
-    lac_obj_t oc = f32_matrix(ctx, LAC_NO_TRANS, m, n, c, rsc, csc);
+    lac_obj_t oa = matrix_of(ctx, LAC_F32, ta, m, k, a, rsa, csa),
+              ob = matrix_of(ctx, LAC_F32, tb, k, n, b, rsb, csb),
+              oc = matrix_of(ctx, LAC_F32, LAC_NO_TRANS, m, n, c, rsc, csc);
+    return lac_gemm(ctx, &alpha, &oa, &ob, &beta, &oc);
+}
+
+lac_status_t lac_dgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
+                       double alpha, const double *a, lac_inc_t rsa, lac_inc_t csa, const double *b,
+                       lac_inc_t rsb, lac_inc_t csb, double beta, double *c, lac_inc_t rsc, lac_inc_t csc)
+{
+    lac_obj_t oa = matrix_of(ctx, LAC_F64, ta, m, k, a, rsa, csa),
+              ob = matrix_of(ctx, LAC_F64, tb, k, n, b, rsb, csb),
+              oc = matrix_of(ctx, LAC_F64, LAC_NO_TRANS, m, n, c, rsc, csc);
     return lac_gemm(ctx, &alpha, &oa, &ob, &beta, &oc);
 }
 
 /* BLAS counts a vector with a negative increment from its far end. One that no memory holds is refused later.
  */
-static const float *first_of(const float *x, lac_dim_t count, lac_inc_t inc)
+static const void *first_of(lac_dt_t dt, const void *x, lac_dim_t count, lac_inc_t inc)
 {
-    int64_t back;
+    int64_t back, size = (int64_t)lac_dt_size(dt);
     bool behind = x && inc < 0 && count > 0 && !__builtin_mul_overflow(1 - count, inc, &back) &&
-                  back < PTRDIFF_MAX / (int64_t)sizeof *x;
-    return behind ? x + back : x;
+                  back < PTRDIFF_MAX / size;
+    return behind ? (const char *)x + back * size : x;
+}
+
+/* y := beta y + alpha op(A) x, all of type dt. */
+static lac_status_t multiply_vector(lac_ctx_t *ctx, lac_dt_t dt, const char *symbol, const lac_obj_t *a,
+                                    const void *alpha, const void *x, lac_inc_t incx, const void *beta,
+                                    const void *y, lac_inc_t incy)
+{
+    lac_dim_t rows = lac_obj_rows(a), cols = lac_obj_cols(a);
+    lac_obj_t ox = matrix_of(ctx, dt, LAC_NO_TRANS, cols, 1, first_of(dt, x, cols, incx), incx, 1);
+    lac_obj_t oy = matrix_of(ctx, dt, LAC_NO_TRANS, rows, 1, first_of(dt, y, rows, incy), incy, 1);
+    const lac_call_opts_t settings = {.symbol = symbol};
+    lac_request_t request = {0};
+    lac_problem_t p;
+    lac_status_t status = lac_describe_call(ctx, LAC_HOST, alpha, a, &ox, beta, &oy, &p);
+    if (status) return status;
+    p.terms.vector = true;
+    return run_call(ctx, &p, &settings, &request, NULL);
 }
 
 lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha, const float *a,
@@ -203,17 +231,17 @@ lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n,
                        lac_inc_t incy)
 {
     bool swapped = ta == LAC_TRANS;
-    lac_dim_t rows = swapped ? n : m, cols = swapped ? m : n;
-    lac_obj_t oa = f32_matrix(ctx, ta, rows, cols, a, rsa, csa);
-    lac_obj_t ox = f32_matrix(ctx, LAC_NO_TRANS, cols, 1, first_of(x, cols, incx), incx, 1);
-    lac_obj_t oy = f32_matrix(ctx, LAC_NO_TRANS, rows, 1, first_of(y, rows, incy), incy, 1);
-    const lac_call_opts_t settings = {.symbol = "lac_sgemv"};
-    lac_request_t request = {0};
-    lac_problem_t p;
-    lac_status_t status = lac_describe_call(ctx, LAC_HOST, &alpha, &oa, &ox, &beta, &oy, &p);
-    if (status) return status;
-    p.terms.vector = true;
-    return run_call(ctx, &p, &settings, &request, NULL);
+    lac_obj_t oa = matrix_of(ctx, LAC_F32, ta, swapped ? n : m, swapped ? m : n, a, rsa, csa);
+    return multiply_vector(ctx, LAC_F32, "lac_sgemv", &oa, &alpha, x, incx, &beta, y, incy);
+}
+
+lac_status_t lac_dgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, double alpha,
+                       const double *a, lac_inc_t rsa, lac_inc_t csa, const double *x, lac_inc_t incx,
+                       double beta, double *y, lac_inc_t incy)
+{
+    bool swapped = ta == LAC_TRANS;
+    lac_obj_t oa = matrix_of(ctx, LAC_F64, ta, swapped ? n : m, swapped ? m : n, a, rsa, csa);
+    return multiply_vector(ctx, LAC_F64, "lac_dgemv", &oa, &alpha, x, incx, &beta, y, incy);
 }
 
 /* lac_gemm_epilogue: a product by any route, bias and activation by it or behind it, then the formats of what
@@ -238,8 +266,8 @@ static lac_status_t check_values(const lac_epilogue_t *e)
     if (e->act < LAC_ACT_NONE || e->act > LAC_ACT_MAGNITUDE)
         return lac_fail(LAC_ERR_VALUE, "epilogue.act: %d is no activation", (int)e->act);
     if (limited && isnan(e->threshold)) return lac_fail(LAC_ERR_VALUE, "epilogue.threshold: is NaN");
-    if (e->act == LAC_ACT_MAGNITUDE && e->threshold < 0.0f)
-        return lac_fail(LAC_ERR_VALUE, "epilogue.threshold: %g is no magnitude", (double)e->threshold);
+    if (e->act == LAC_ACT_MAGNITUDE && e->threshold < 0.0)
+        return lac_fail(LAC_ERR_VALUE, "epilogue.threshold: %g is no magnitude", e->threshold);
     if (e->formats & ~ALL_FORMATS)
         return lac_fail(LAC_ERR_VALUE, "epilogue.formats: 0x%x is not made of LAC_META_ bits", e->formats);
     return LAC_OK;
@@ -249,7 +277,7 @@ static lac_status_t check_bias(const lac_ctx_t *ctx, const lac_epilogue_t *e, co
 {
     if (!e->bias) return LAC_OK;
     lac_dim_t count = e->bias_per_row ? lac_obj_rows(c) : lac_obj_cols(c);
-    lac_obj_t array = lac_view_array(e->bias, count, sizeof *e->bias);
+    lac_obj_t array = lac_view_array(e->bias, count, lac_dt_size(c->dt));
     if (lac_share_memory(&array, c)) return lac_fail(LAC_ERR_ALIAS, "epilogue.bias: overlaps c");
     if (!ctx->backend->check || !ctx->backend->check(ctx->exec, "epilogue.bias", e->bias)) return LAC_OK;
     return lac_fail(LAC_ERR_SPACE, "epilogue.bias: does not lie on the context's device");
@@ -278,7 +306,7 @@ static lac_status_t check_epilogue(const lac_ctx_t *ctx, const lac_epilogue_t *e
 /* Reads and writes C once. On the host every route leaves it to be done. */
 static double pass_us(const lac_ctx_t *ctx, const lac_problem_t *p)
 {
-    double bytes = 8.0 * (double)p->m * (double)p->n;
+    double bytes = 2.0 * (double)lac_dt_size(p->dt) * (double)p->m * (double)p->n;
     return ctx->backend->device ? ctx->machine.cuda_launch_us + bytes / (ctx->machine.cuda_dram_gbps * 1e3)
                                 : 0.0;
 }
@@ -291,10 +319,10 @@ static bool asks_for_bits(const lac_ctx_t *ctx, const lac_epilogue_t *e)
 }
 
 /* What passes the activation lies above it; NaN: everything passes. */
-static float limit_of(const lac_epilogue_t *e)
+static double limit_of(const lac_epilogue_t *e)
 {
-    if (e->act == LAC_ACT_NONE) return NAN;
-    return e->act == LAC_ACT_RELU ? 0.0f : e->threshold;
+    if (e->act == LAC_ACT_NONE) return (double)NAN;
+    return e->act == LAC_ACT_RELU ? 0.0 : e->threshold;
 }
 
 static lac_epilogue_args_t describe(const lac_ctx_t *ctx, const lac_epilogue_t *e, const lac_obj_t *c)
@@ -347,8 +375,8 @@ static lac_status_t measure(const lac_ctx_t *ctx, const lac_obj_t *c, unsigned w
     return status;
 }
 
-lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                               const float *beta, const lac_obj_t *c, const lac_epilogue_t *epilogue,
+lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                               const void *beta, const lac_obj_t *c, const lac_epilogue_t *epilogue,
                                lac_call_opts_t *call)
 {
     lac_problem_t p;
@@ -434,12 +462,12 @@ static bool same_operand(const lac_operand_t *x, const lac_operand_t *y)
 
 static bool same_shape(const lac_problem_t *x, const lac_problem_t *y)
 {
-    return x->m == y->m && x->n == y->n && x->k == y->k && x->crs == y->crs && x->ccs == y->ccs &&
-           same_operand(&x->a, &y->a) && same_operand(&x->b, &y->b);
+    return x->dt == y->dt && x->m == y->m && x->n == y->n && x->k == y->k && x->crs == y->crs &&
+           x->ccs == y->ccs && same_operand(&x->a, &y->a) && same_operand(&x->b, &y->b);
 }
 
-lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                          const float *beta, const lac_obj_t *c)
+lac_status_t lac_plan_run(lac_plan_t *plan, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                          const void *beta, const lac_obj_t *c)
 {
     lac_problem_t p;
     lac_clear_error();

@@ -103,10 +103,11 @@ static bool is_blind(const lac_ctx_t *ctx)
     return blind && ctx == mine;
 }
 
-void lac_interpose_invalidate_output(const float *c, lac_dim_t m, lac_dim_t n, lac_inc_t rs, lac_inc_t cs)
+void lac_interpose_invalidate_output(lac_dt_t dt, const void *c, lac_dim_t m, lac_dim_t n, lac_inc_t rs,
+                                     lac_inc_t cs)
 {
     if (!lac_registry_size) return;
-    lac_obj_t written = lac_view_f32(LAC_HOST, m, n, c, rs, cs);
+    lac_obj_t written = lac_view(dt, LAC_HOST, m, n, c, rs, cs);
     lac_registry_written(&written);
 }
 
@@ -128,8 +129,9 @@ int lac_interpose_is_registered(const lac_gemm_args_t *args)
 /* What tells sites apart beside the shape and the caller. */
 static uint64_t site_bits(const lac_gemm_args_t *args)
 {
-    if (is_batch(args)) return LAC_SITE_BATCH(args->batch.count);
-    return args->adds ? LAC_SITE_ADDS : 0;
+    uint64_t type = args->dt == LAC_F64 ? LAC_SITE_F64 : 0;
+    if (is_batch(args)) return type | LAC_SITE_BATCH(args->batch.count);
+    return args->adds ? type | LAC_SITE_ADDS : type;
 }
 
 lac_site_key_t lac_site_key_of(const lac_gemm_args_t *args)
@@ -199,7 +201,7 @@ static lac_status_t serve_rest(lac_ctx_t *ctx, const lac_problem_t *first, const
         lac_problem_t p = *first;
         p.a.buf = (const float *)first->a.buf + q * batch->a;
         p.b.buf = (const float *)first->b.buf + q * batch->b;
-        p.c = first->c + q * batch->c;
+        p.c = (float *)first->c + q * batch->c; /* on a device */
         status = lac_dispatch_planned(ctx, &p, route);
     }
     return status;
@@ -224,9 +226,9 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     bool batch = is_batch(args);
     if (!ctx || ((batch || args->adds) && !ctx->backend->device)) return 0;
     lac_space_t space = ctx->backend->space;
-    lac_obj_t a = lac_view_f32(space, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
-              b = lac_view_f32(space, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
-              c = lac_view_f32(space, args->m, args->n, args->c, args->crs, args->ccs);
+    lac_obj_t a = lac_view(args->dt, space, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
+              b = lac_view(args->dt, space, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
+              c = lac_view(args->dt, space, args->m, args->n, args->c, args->crs, args->ccs);
     if (lac_share_memory(&a, &c) || lac_share_memory(&b, &c))
         return 0; /* what the BLAS makes of it is its own affair */
     lac_request_t request = {.symbol = args->symbol,
@@ -249,7 +251,7 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     lac_known_give_back(&known);
     lac_leave(ctx, token);
     /* Half a batch that was added to cannot be taken back: the device has failed, and will say so. */
-    return served && (!status || (batch && p.beta != 0.0f));
+    return served && (!status || (batch && p.beta != 0.0));
 }
 
 int lac_interpose_timing_pending(const lac_ctx_t *ctx)

@@ -25,10 +25,10 @@ LAC_API lac_ctx_t *lac_thread_ctx(void);
  * arguments, which have passed the BLAS's own checks, as they lie in the context's space, and from then on
  * calls these in turn. A vector is a matrix of one column; a batch or a residual takes a device. */
 
-/* Ends the registration (lacuna/register.h) of what C[m, n] overwrites, whoever computes it: C lies in f32 at
+/* Ends the registration (lacuna/register.h) of what C[m, n] overwrites, whoever computes it: C lies at
  * c[i * rs + j * cs]. Costs next to nothing where nothing is registered. */
-LAC_API void lac_interpose_invalidate_output(const float *c, lac_dim_t m, lac_dim_t n, lac_inc_t rs,
-                                             lac_inc_t cs);
+LAC_API void lac_interpose_invalidate_output(lac_dt_t dt, const void *c, lac_dim_t m, lac_dim_t n,
+                                             lac_inc_t rs, lac_inc_t cs);
 
 /* Nonzero where A or B may be registered, or is frozen by its shape: to be put into args->registered. Reads
  * m, n, k and the addresses of A and B alone. */

@@ -132,10 +132,10 @@ static lac_status_t measure(lac_ctx_t *ctx, const lac_obj_t *dense, unsigned wha
 static lac_status_t by_way_of_dense(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
 {
     lac_operand_t x = lac_operand_describe(obj);
-    lac_obj_t dense = lac_obj_rowmajor(LAC_F32, obj->m, obj->n, NULL, obj->n);
+    lac_obj_t dense = lac_obj_rowmajor(x.values, obj->m, obj->n, NULL, obj->n);
     size_t bytes;
     if (!ctx->backend->densify) return no_conversions(ctx);
-    if (__builtin_mul_overflow((size_t)obj->m, (size_t)obj->n * sizeof(float), &bytes))
+    if (__builtin_mul_overflow((size_t)obj->m, (size_t)obj->n * lac_dt_size(x.values), &bytes))
         return lac_fail(LAC_ERR_MEMORY, "obj: its dense contents overflow memory");
     dense.space = obj->space;
     dense.meta = obj->meta;
@@ -221,7 +221,8 @@ static lac_status_t check_apart(const char *name, const lac_obj_t *a, const lac_
         if (!format) continue;
         int64_t values = formats[i].format == LAC_FORMAT_ACTIVE ? format->count * a->m : format->count;
         lac_obj_t idx = lac_view_array(format->idx, format->idx ? format->count : 0, sizeof *format->idx),
-                  val = lac_view_array(format->val, format->val ? values : 0, sizeof *format->val);
+                  val = lac_view_array(format->val, format->val ? values : 0,
+                                       lac_dt_size(lac_meta_values(a->meta)));
         meet |= lac_share_memory(&idx, written) || lac_share_memory(&val, written);
     }
     return meet ? lac_fail(LAC_ERR_ALIAS, "%s: overlaps a", name) : LAC_OK;

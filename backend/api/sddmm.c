@@ -12,7 +12,7 @@
 /* out := beta out + alpha op(x) op(y), and what the public call names its operands. */
 typedef struct call {
     lac_ctx_t *ctx;
-    const float *alpha, *beta;
+    const void *alpha, *beta;
     lac_obj_t x, y;
     const char *x_name, *y_name, *out_name, *symbol;
 } call_t;
@@ -92,7 +92,7 @@ static bool meets_operand(const lac_obj_t *obj, const lac_obj_t *written)
         int64_t words = i == LAC_FORMAT_BITS ? obj->m * ((obj->n + 63) / 64) : 0;
         if (meets_indices(format, pointers[i], written) ||
             meets(format->bits, words, sizeof *format->bits, written) ||
-            meets(format->val, format->count * per_entry, sizeof *format->val, written))
+            meets(format->val, format->count * per_entry, lac_dt_size(lac_meta_values(obj->meta)), written))
             return true;
     }
     return obj->buf && lac_share_memory(obj, written);
@@ -114,14 +114,21 @@ static lac_status_t refuse_pattern(const call_t *c, const lac_meta_t *meta)
                     meta ? "holds no CSR format that stands for it" : "is NULL");
 }
 
+/* The product's type is that of its values: an operand that is not binary events has it. */
+static lac_dt_t type_of(const call_t *c)
+{
+    if (c->x.dt != LAC_U8) return c->x.dt;
+    return c->y.dt != LAC_U8 ? c->y.dt : LAC_F32;
+}
+
 static lac_status_t check_values(const call_t *c, const lac_obj_t *pattern, const lac_format_data_t *format,
-                                 const float *values)
+                                 const void *values)
 {
     if (format->count && !values) return lac_fail(LAC_ERR_NULL, "values: is NULL");
     const lac_backend_t *backend = c->ctx->backend;
     lac_status_t status = values && backend->check ? backend->check(c->ctx->exec, "values", values) : LAC_OK;
     if (status) return status;
-    lac_obj_t written = lac_view_array(values, format->count, sizeof *values);
+    lac_obj_t written = lac_view_array(values, format->count, lac_dt_size(type_of(c)));
     if (meets_operand(&c->x, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps %s", c->x_name);
     if (meets_operand(&c->y, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps %s", c->y_name);
     if (meets_indices(format, pattern->m + 1, &written))
@@ -130,7 +137,7 @@ static lac_status_t check_values(const call_t *c, const lac_obj_t *pattern, cons
 }
 
 /* The product at the entries of a pattern. */
-static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
+static lac_status_t sample(call_t *c, const lac_obj_t *pattern, void *values)
 {
     const lac_backend_t *backend = c->ctx->backend;
     lac_status_t status;
@@ -143,6 +150,9 @@ static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
     if (!format) return refuse_pattern(c, pattern->meta);
     if ((status = check_values(c, pattern, format, values))) return status;
     lac_obj_t stored = *pattern;
+    stored.dt = type_of(c);
+    if ((status = lac_check_type(c->x_name, &c->x, c->y_name, stored.dt))) return status;
+    if ((status = lac_check_type(c->y_name, &c->y, c->x_name, stored.dt))) return status;
     if (pattern->trans == LAC_TRANS) { /* (X Y)' = Y' X' at the entries as they are stored */
         lac_obj_t x = c->x;
         c->x = c->y;
@@ -152,7 +162,8 @@ static lac_status_t sample(call_t *c, const lac_obj_t *pattern, float *values)
         transpose(&stored);
     }
     lac_problem_t p;
-    lac_problem_describe(&p, c->alpha ? *c->alpha : 1.0f, &c->x, &c->y, c->beta ? *c->beta : 0.0f, &stored);
+    lac_problem_describe(&p, lac_scalar(c->alpha, stored.dt, 1.0), &c->x, &c->y,
+                         lac_scalar(c->beta, stored.dt, 0.0), &stored);
     p.settings.threads = c->ctx->policy.threads;
     p.c = NULL;
     int token = lac_enter(c->ctx);
@@ -167,6 +178,8 @@ static lac_status_t multiply(const call_t *c, const lac_obj_t *out)
     lac_call_opts_t settings = {.size = sizeof settings, .symbol = c->symbol};
     const lac_backend_t *backend = c->ctx->backend;
     lac_status_t status = lac_check_operand(c->out_name, out, true, backend->space);
+    if (!status) status = lac_check_type(c->x_name, &c->x, c->out_name, out->dt);
+    if (!status) status = lac_check_type(c->y_name, &c->y, c->out_name, out->dt);
     if (status) return status;
     if (backend->check && (status = backend->check(c->ctx->exec, c->out_name, out->buf))) return status;
     if ((status = check_extents(c, out))) return status;
@@ -177,8 +190,8 @@ static lac_status_t multiply(const call_t *c, const lac_obj_t *out)
     return lac_gemm_ex(c->ctx, c->alpha, &c->x, &c->y, c->beta, out, &settings);
 }
 
-lac_status_t lac_sddmm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                       const float *beta, const lac_obj_t *pattern, float *values)
+lac_status_t lac_sddmm(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                       const void *beta, const lac_obj_t *pattern, void *values)
 {
     call_t c = {
         .ctx = ctx, .alpha = alpha, .beta = beta, .x_name = "a", .y_name = "b", .out_name = "pattern"};
@@ -187,23 +200,23 @@ lac_status_t lac_sddmm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, c
 }
 
 /* Only a pattern has no buffer; without values it may still be one, without entries. */
-static lac_status_t gradient(call_t *c, const lac_obj_t *to, float *values)
+static lac_status_t gradient(call_t *c, const lac_obj_t *to, void *values)
 {
     if (!to) return lac_fail(LAC_ERR_NULL, "%s: is NULL", c->out_name);
     bool sparse_only = !to->buf && to->meta;
     return values || sparse_only ? sample(c, to, values) : multiply(c, to);
 }
 
-lac_status_t lac_gemm_grad_a(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *grad_c, const lac_obj_t *b,
-                             const float *beta, const lac_obj_t *grad_a, float *values)
+lac_status_t lac_gemm_grad_a(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *grad_c, const lac_obj_t *b,
+                             const void *beta, const lac_obj_t *grad_a, void *values)
 {
     call_t c = {ctx, alpha, beta, .x_name = "grad_c", .y_name = "b", "grad_a", "lac_gemm_grad_a"};
     lac_status_t status = begin(&c, grad_c, false, b, true);
     return status ? status : gradient(&c, grad_a, values);
 }
 
-lac_status_t lac_gemm_grad_b(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *grad_c,
-                             const float *beta, const lac_obj_t *grad_b, float *values)
+lac_status_t lac_gemm_grad_b(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *grad_c,
+                             const void *beta, const lac_obj_t *grad_b, void *values)
 {
     call_t c = {ctx, alpha, beta, .x_name = "a", .y_name = "grad_c", "grad_b", "lac_gemm_grad_b"};
     lac_status_t status = begin(&c, a, true, grad_c, false);

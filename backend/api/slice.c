@@ -98,6 +98,7 @@ static lac_status_t check_apart(const call_t *c, const lac_slicing_t *s, const c
                                 const lac_obj_t *written)
 {
     const lac_format_data_t *format = s->format;
+    size_t size = lac_dt_size(s->a.values);
     const struct {
         const char *name;
         lac_obj_t read;
@@ -105,8 +106,8 @@ static lac_status_t check_apart(const call_t *c, const lac_slicing_t *s, const c
                  {"rows", lac_view_array(s->rows, s->count, width_of(s->it))},
                  {"the row pointers of a", lac_view_array(format->ptr, s->m + 1, sizeof *format->ptr)},
                  {"the indices of a", lac_view_array(format->idx, format->count, sizeof *format->idx)},
-                 {"the values of a", lac_view_array(format->val, format->count, sizeof *format->val)},
-                 {"options.val", lac_view_array(s->val, s->homogeneous ? 1 : format->count, sizeof *s->val)}};
+                 {"the values of a", lac_view_array(format->val, format->count, size)},
+                 {"options.val", lac_view_array(s->val, s->homogeneous ? 1 : format->count, size)}};
     for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
         if (lac_share_memory(&reads[i].read, written))
             return lac_fail(LAC_ERR_ALIAS, "%s: overlaps %s", name, reads[i].name);
@@ -118,7 +119,9 @@ static lac_status_t check_dense(const call_t *c, const lac_slicing_t *s, const c
 {
     lac_status_t status = lac_check_operand(name, dense, output, c->ctx->backend->space);
     if (status) return status;
-    if (dense->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "%s.dt: is not LAC_F32", name);
+    if (dense->dt != s->a.values)
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: is not %s, as the values of a are", name,
+                        s->a.values == LAC_F64 ? "LAC_F64" : "LAC_F32");
     if (lac_obj_rows(dense) != s->count || lac_obj_cols(dense) != s->n)
         return lac_fail(LAC_ERR_EXTENT,
                         "%s: is %" PRId64 " x %" PRId64 ", and %" PRId64 " rows of a are %" PRId64
@@ -148,19 +151,19 @@ lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, 
 }
 
 static lac_status_t check_gradient(const call_t *c, const lac_slicing_t *s, const lac_obj_t *grad_out,
-                                   const float *grad_val)
+                                   const void *grad_val)
 {
     int64_t count = s->homogeneous ? 1 : s->format->count;
     if (count && !grad_val) return lac_fail(LAC_ERR_NULL, "grad_val: is NULL");
     lac_status_t status = check_space(c->ctx, "grad_val", grad_val);
     if (status) return status;
-    lac_obj_t written = lac_view_array(grad_val, count, sizeof *grad_val);
+    lac_obj_t written = lac_view_array(grad_val, count, lac_dt_size(s->a.values));
     if (lac_share_memory(grad_out, &written)) return lac_fail(LAC_ERR_ALIAS, "grad_val: overlaps grad_out");
     return check_apart(c, s, "grad_val", &written);
 }
 
 lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
-                                 const void *rows, const lac_obj_t *grad_out, float *grad_val,
+                                 const void *rows, const lac_obj_t *grad_out, void *grad_val,
                                  const lac_slice_opts_t *options)
 {
     call_t c = {ctx, a, it, count, rows, options};
@@ -207,13 +210,13 @@ lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_
 
 /* What the second call writes, against what it reads and each other. */
 static lac_status_t check_entries(const call_t *c, const lac_slicing_t *s, lac_index_t ptr_it,
-                                  const void *ptr, const void *idx, const float *val, int64_t entries)
+                                  const void *ptr, const void *idx, const void *val, int64_t entries)
 {
     if (entries && !idx) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
     if (entries == LAC_ENTRIES_UNKNOWN) entries = 1; /* where they begin, at least */
     lac_obj_t pointers = lac_view_array(ptr, s->count + 1, width_of(ptr_it)),
               indices = lac_view_array(idx, entries, width_of(ptr_it)),
-              values = lac_view_array(val, entries, sizeof *val);
+              values = lac_view_array(val, entries, lac_dt_size(s->a.values));
     if (lac_share_memory(&pointers, &indices)) return lac_fail(LAC_ERR_ALIAS, "idx: overlaps ptr");
     if (lac_share_memory(&pointers, &values)) return lac_fail(LAC_ERR_ALIAS, "val: overlaps ptr");
     if (lac_share_memory(&indices, &values)) return lac_fail(LAC_ERR_ALIAS, "val: overlaps idx");
@@ -222,7 +225,7 @@ static lac_status_t check_entries(const call_t *c, const lac_slicing_t *s, lac_i
 }
 
 lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
-                                const void *rows, lac_index_t ptr_it, const void *ptr, void *idx, float *val,
+                                const void *rows, lac_index_t ptr_it, const void *ptr, void *idx, void *val,
                                 const lac_slice_opts_t *options)
 {
     call_t c = {ctx, a, it, count, rows, options};

@@ -64,8 +64,13 @@ static int take(void *handle, const char *name)
         dlclose(handle);
         return 0;
     }
-    found.sgemm = (lac_sgemm_fn)sgemm;
-    found.sgemv = (lac_sgemv_fn)sgemv;
+    void *dgemm = call_of(handle, "DGEMM"), *dgemv = call_of(handle, "DGEMV");
+    found.gemm[0] = (lac_gemm_fn)sgemm;
+    found.gemv[0] = (lac_gemv_fn)sgemv;
+    if (dgemm && dgemv) {
+        found.gemm[1] = (lac_gemm_fn)dgemm;
+        found.gemv[1] = (lac_gemv_fn)dgemv;
+    }
     found_handle = handle;
     read_name(sgemm, name);
     read_version(handle);
@@ -163,5 +168,5 @@ const lac_blas_t *lac_blas(void)
 
 void *lac_blas_symbol(const char *name)
 {
-    return name && lac_blas()->sgemm ? dlsym(found_handle, name) : NULL;
+    return name && lac_blas()->gemm[0] ? dlsym(found_handle, name) : NULL;
 }

@@ -10,22 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* sgemm_ and sgemv_ of the reference interface. Integers have 64 bits in memory, and values that fit 32: a
+/* sgemm_ and sgemv_ of the reference interface, or dgemm_ and dgemv_: values and scalars are of the call's
+ * type. Integers have 64 bits in memory, and values that fit 32: a
  * BLAS with 32-bit integers reads the lower half, which on a little-endian machine comes first. The hidden
  * character lengths are passed because some compilers' BLAS expects them, and no other minds. */
-typedef void (*lac_sgemm_fn)(const char *ta, const char *tb, const int64_t *m, const int64_t *n,
-                             const int64_t *k, const float *alpha, const float *a, const int64_t *lda,
-                             const float *b, const int64_t *ldb, const float *beta, float *c,
-                             const int64_t *ldc, size_t ta_length, size_t tb_length);
-typedef void (*lac_sgemv_fn)(const char *ta, const int64_t *m, const int64_t *n, const float *alpha,
-                             const float *a, const int64_t *lda, const float *x, const int64_t *incx,
-                             const float *beta, float *y, const int64_t *incy, size_t ta_length);
+typedef void (*lac_gemm_fn)(const char *ta, const char *tb, const int64_t *m, const int64_t *n,
+                            const int64_t *k, const void *alpha, const void *a, const int64_t *lda,
+                            const void *b, const int64_t *ldb, const void *beta, void *c, const int64_t *ldc,
+                            size_t ta_length, size_t tb_length);
+typedef void (*lac_gemv_fn)(const char *ta, const int64_t *m, const int64_t *n, const void *alpha,
+                            const void *a, const int64_t *lda, const void *x, const int64_t *incx,
+                            const void *beta, void *y, const int64_t *incy, size_t ta_length);
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a BLAS reads the lower half of an integer first");
 
 typedef struct lac_blas {
-    lac_sgemm_fn sgemm; /* NULL: no BLAS was found */
-    lac_sgemv_fn sgemv;
+    lac_gemm_fn gemm[2]; /* of float and of double; NULL: no BLAS was found, or it has none of that type */
+    lac_gemv_fn gemv[2];
     char name[256];    /* the file that was opened, or "" */
     char version[128]; /* as the library reports it, or "" */
     char missing[256]; /* why there is none, or "" */

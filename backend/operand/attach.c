@@ -6,6 +6,7 @@
 #include "base/status.h"
 
 #include <limits.h>
+#include <string.h>
 
 /* A caller's index array of either type, read one entry at a time. */
 typedef struct indices {
@@ -123,8 +124,10 @@ static lac_status_t check_extents(const lac_meta_t *meta)
                     (long long)meta->n);
 }
 
-static lac_status_t settle(lac_meta_t *meta)
+/* Where the arrays lie, and of which type values are. */
+static lac_status_t settle(lac_meta_t *meta, const void *val)
 {
+    if (val && !meta->values) lac_meta_settle_values(meta, LAC_F32);
     if (lac_meta_settle(meta, meta->memory ? LAC_DEVICE : LAC_HOST)) return LAC_OK;
     return lac_fail(LAC_ERR_SPACE,
                     "meta: serves an operand on a device; to attach arrays there, make it with "
@@ -141,7 +144,7 @@ static void install(lac_meta_t *meta, lac_format_t format, lac_format_data_t *da
 
 static lac_status_t attach_compressed(lac_meta_t *meta, lac_format_t format, int64_t majors, int64_t minors,
                                       lac_index_t it, const void *ptr_data, const void *idx_data,
-                                      const float *val)
+                                      const void *val)
 {
     size_t width = it == LAC_I64 ? sizeof(int64_t) : sizeof(int32_t);
     readable_t ptr_seen, idx_seen = {NULL, NULL};
@@ -149,7 +152,7 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_format_t format, int
     if (it != LAC_I32 && it != LAC_I64) return lac_fail(LAC_ERR_TYPE, "it: %d is no index type", (int)it);
     if (!ptr_data) return lac_fail(LAC_ERR_NULL, "ptr: is NULL");
     if ((status = check_extents(meta))) return status;
-    if ((status = settle(meta))) return status;
+    if ((status = settle(meta, val))) return status;
     status = make_readable(meta, "ptr", ptr_data, (size_t)(majors + 1) * width, &ptr_seen);
     indices_t ptr = {it, ptr_seen.data};
     lac_format_data_t data = {.val = val};
@@ -170,7 +173,7 @@ static lac_status_t attach_compressed(lac_meta_t *meta, lac_format_t format, int
 }
 
 lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
-                                 const float *val)
+                                 const void *val)
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
@@ -178,14 +181,14 @@ lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_index_t it, const void *p
 }
 
 lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
-                                 const float *val)
+                                 const void *val)
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
     return attach_compressed(meta, LAC_FORMAT_CSC, meta->n, meta->m, it, ptr, idx, val);
 }
 
-lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int32_t *idx, const float *val)
+lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int32_t *idx, const void *val)
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
@@ -197,7 +200,7 @@ lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int
     if (meta->m > INT32_MAX)
         return lac_fail(LAC_ERR_EXTENT, "m: %lld overflows 32-bit indices", (long long)meta->m);
     readable_t seen;
-    lac_status_t status = settle(meta);
+    lac_status_t status = settle(meta, val);
     if (status) return status;
     status = make_readable(meta, "idx", idx, (size_t)count * sizeof *idx, &seen);
     const int32_t *list = seen.data;
@@ -229,22 +232,23 @@ static lac_status_t count_bits(const lac_meta_t *meta, const uint64_t *bits, int
 
 /* The host's kernels read whole vectors: the values are copied so that reading past the last one is allowed.
  */
-static lac_status_t pad_values(const lac_meta_t *meta, const float *val, lac_format_data_t *data)
+static lac_status_t pad_values(const lac_meta_t *meta, const void *val, lac_format_data_t *data)
 {
     data->val = val;
     if (meta->memory) return LAC_OK;
-    float *packed = lac_alloc((size_t)(data->count + 16) * sizeof *packed);
+    size_t size = lac_dt_size(lac_meta_values(meta)), used = (size_t)data->count * size;
+    char *packed = lac_alloc(used + 16 * size);
     if (!packed)
         return lac_fail(LAC_ERR_MEMORY, "val: out of memory for %lld values", (long long)data->count);
-    for (int64_t p = 0; p < data->count; p++) packed[p] = val[p];
-    for (int64_t p = data->count; p < data->count + 16; p++) packed[p] = 0.0f;
+    if (used) memcpy(packed, val, used);
+    memset(packed + used, 0, 16 * size);
     data->owned[1] = packed;
     data->val = packed;
-    data->owned_bytes += (size_t)(data->count + 16) * sizeof *packed;
+    data->owned_bytes += used + 16 * size;
     return LAC_OK;
 }
 
-lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, const float *val)
+lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, const void *val)
 {
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
@@ -252,7 +256,7 @@ lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, con
     if (status) return status;
     int64_t words = (meta->n + 63) / 64;
     if (meta->m && words && !bits) return lac_fail(LAC_ERR_NULL, "bits: is NULL");
-    if ((status = settle(meta))) return status;
+    if ((status = settle(meta, val))) return status;
     int64_t *first = lac_alloc((size_t)meta->m * sizeof *first);
     if (!first)
         return lac_fail(LAC_ERR_MEMORY, "bits: out of memory for %lld row offsets", (long long)meta->m);

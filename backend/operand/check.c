@@ -28,7 +28,7 @@ static int64_t magnitude(int64_t x)
 /* Bytes from the first element to one past the last; false where that overflows. */
 static bool span_bytes(const lac_obj_t *obj, int64_t *low, int64_t *high)
 {
-    int64_t size = obj->dt == LAC_F32 ? 4 : 1, down, right;
+    int64_t size = (int64_t)lac_dt_size(obj->dt), down, right;
     if (obj->rs == INT64_MIN || obj->cs == INT64_MIN) return false;
     if (__builtin_mul_overflow(obj->m - 1, obj->rs, &down)) return false;
     if (__builtin_mul_overflow(obj->n - 1, obj->cs, &right)) return false;
@@ -59,6 +59,11 @@ static bool elements_overlap(const lac_obj_t *obj)
     return rs < cs ? rs == 0 || (obj->m - 1) * rs >= cs : cs == 0 || (obj->n - 1) * cs >= rs;
 }
 
+static const char *type_name(lac_dt_t dt)
+{
+    return dt == LAC_F64 ? "LAC_F64" : dt == LAC_U8 ? "LAC_U8" : "LAC_F32";
+}
+
 static lac_status_t check_meta(const char *name, const lac_obj_t *obj)
 {
     lac_meta_t *meta = obj->meta;
@@ -66,6 +71,9 @@ static lac_status_t check_meta(const char *name, const lac_obj_t *obj)
         return lac_fail(LAC_ERR_SPACE, "%s.meta: its arrays lie on %s, the operand on %s", name,
                         obj->space == LAC_HOST ? "a device" : "the host",
                         obj->space == LAC_HOST ? "the host" : "a device");
+    if (meta && obj->dt != LAC_U8 && !lac_meta_settle_values(meta, obj->dt))
+        return lac_fail(LAC_ERR_TYPE, "%s.meta: its values are %s, the operand is %s", name,
+                        type_name(lac_meta_values(meta)), type_name(obj->dt));
     if (meta && (meta->m != obj->m || meta->n != obj->n))
         return lac_fail(LAC_ERR_EXTENT,
                         "%s.meta: describes a %" PRId64 " x %" PRId64 " matrix, not %" PRId64 " x %" PRId64,
@@ -87,9 +95,11 @@ static const char *space_name(lac_space_t space)
 lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_space_t space)
 {
     if (!obj) return lac_fail(LAC_ERR_NULL, "%s: is NULL", name);
-    if (obj->dt != LAC_F32 && (output || obj->dt != LAC_U8))
+    if (obj->dt != LAC_F32 && obj->dt != LAC_F64 && (output || obj->dt != LAC_U8))
         return lac_fail(LAC_ERR_TYPE, "%s.dt: %d is not %s", name, (int)obj->dt,
-                        output ? "LAC_F32" : "LAC_F32 or LAC_U8");
+                        output ? "LAC_F32 or LAC_F64" : "LAC_F32, LAC_F64 or LAC_U8");
+    if (obj->dt == LAC_F64 && space == LAC_DEVICE)
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: LAC_F64 is computed on the host alone", name);
     if (obj->trans != LAC_NO_TRANS && obj->trans != LAC_TRANS)
         return lac_fail(LAC_ERR_VALUE, "%s.trans: %d is neither LAC_NO_TRANS nor LAC_TRANS", name,
                         (int)obj->trans);
@@ -148,14 +158,28 @@ bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c)
     intptr_t xp = (intptr_t)x->buf, cp = (intptr_t)c->buf;
     if (!(xp + xlow < cp + chigh && cp + clow < xp + xhigh)) return false;
     lines_t xl, cl;
-    bool one_parent =
-        x->dt == c->dt && (cp - xp) % (intptr_t)sizeof(float) == 0 && as_lines(x, &xl) && as_lines(c, &cl);
+    bool one_parent = x->dt == c->dt && (cp - xp) % (intptr_t)lac_dt_size(c->dt) == 0 && as_lines(x, &xl) &&
+                      as_lines(c, &cl);
     if (!one_parent || xl.ld != cl.ld) return true; /* cannot be shown apart */
-    return blocks_meet(&xl, &cl, (cp - xp) / (intptr_t)sizeof(float));
+    return blocks_meet(&xl, &cl, (cp - xp) / (intptr_t)lac_dt_size(c->dt));
+}
+
+lac_status_t lac_check_type(const char *name, const lac_obj_t *x, const char *c_name, lac_dt_t dt)
+{
+    if (x->dt != LAC_U8 && x->dt != dt)
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: is %s, and %s is %s", name, type_name(x->dt), c_name,
+                        type_name(dt));
+    bool settled = x->dt != LAC_U8 || !x->meta || lac_meta_settle_values(x->meta, dt);
+    if (settled || x->buf) return LAC_OK; /* a buffer serves where its formats do not */
+    return lac_fail(LAC_ERR_TYPE, "%s.meta: its values are %s, and %s is %s", name,
+                    type_name(lac_meta_values(x->meta)), c_name, type_name(dt));
 }
 
 lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
 {
+    lac_status_t status = lac_check_type("a", a, "c", c->dt);
+    if (!status) status = lac_check_type("b", b, "c", c->dt);
+    if (status) return status;
     lac_dim_t m = lac_obj_rows(c), n = lac_obj_cols(c), k = lac_obj_cols(a);
     if (lac_obj_rows(a) != m)
         return lac_fail(LAC_ERR_EXTENT, "a: op(a) has %" PRId64 " rows, c has %" PRId64, lac_obj_rows(a), m);

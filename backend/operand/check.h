@@ -14,8 +14,12 @@
  * format that stands for it, and metadata whose extents differ. */
 lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_space_t space);
 
-/* Extents of a product, and that c shares no element with a or b; blocks of one parent matrix may lie
- * between each other's lines. */
+/* The type of an operand of a product into a c of type dt: dt itself, or binary events, the values in whose
+ * formats are then of it. */
+lac_status_t lac_check_type(const char *name, const lac_obj_t *x, const char *c_name, lac_dt_t dt);
+
+/* Types and extents of a product, and that c shares no element with a or b; blocks of one parent matrix may
+ * lie between each other's lines. */
 lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c);
 
 /* True where x and c share an element, or cannot be shown apart. An array is a matrix of one row. */
@@ -24,11 +28,11 @@ bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c);
 /* An array of `count` elements of `width` bytes as such a matrix: to be read, never written through. */
 lac_obj_t lac_view_array(const void *memory, int64_t count, size_t width);
 
-/* An m x n matrix of f32 as a view: to be read, never written through. */
-static inline lac_obj_t lac_view_f32(lac_space_t space, lac_dim_t m, lac_dim_t n, const void *buf,
-                                     lac_inc_t rs, lac_inc_t cs)
+/* An m x n matrix as a view: to be read, never written through. */
+static inline lac_obj_t lac_view(lac_dt_t dt, lac_space_t space, lac_dim_t m, lac_dim_t n, const void *buf,
+                                 lac_inc_t rs, lac_inc_t cs)
 {
-    lac_obj_t x = {LAC_F32, space, LAC_NO_TRANS, m, n, rs, cs, NULL, NULL};
+    lac_obj_t x = {dt, space, LAC_NO_TRANS, m, n, rs, cs, NULL, NULL};
     memcpy(&x.buf, &buf, sizeof buf);
     return x;
 }

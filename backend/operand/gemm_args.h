@@ -35,18 +35,26 @@ typedef struct lac_strides {
 /* C[m, n] := beta C + alpha op(A)[m, k] op(B)[k, n] (+ residual), once or as a batch. */
 typedef struct lac_gemm_args {
     lac_dim_t m, n, k;
+    lac_dt_t dt; /* of C and of the scalars: LAC_F32 or LAC_F64 */
     lac_matrix_args_t a, b;
-    float *c;
+    void *c;
     lac_inc_t crs, ccs;
-    const float *alpha, *beta; /* NULL, on the host: 1 and 0                                         */
-    lac_space_t scalars;       /* where they lie                                                     */
-    bool adds;                 /* residual is added                                                  */
-    bool registered;           /* A or B may be registered, or is frozen by its shape: see interpose.h */
-    lac_residual_t residual;   /* unset where nothing is                       */
-    lac_strides_t batch;       /* count 0 or 1: a single product, strides unset */
-    const char *symbol;        /* who calls, for reports: it lives as long as the call ... */
-    const void *caller;        /* ... and from where; or NULL                            */
+    const void *alpha, *beta; /* NULL, on the host: 1 and 0                                         */
+    lac_space_t scalars;      /* where they lie                                                     */
+    bool adds;                /* residual is added                                                  */
+    bool registered;          /* A or B may be registered, or is frozen by its shape: see interpose.h */
+    lac_residual_t residual;  /* unset where nothing is                       */
+    lac_strides_t batch;      /* count 0 or 1: a single product, strides unset */
+    const char *symbol;       /* who calls, for reports: it lives as long as the call ... */
+    const void *caller;       /* ... and from where; or NULL                            */
 } lac_gemm_args_t;
+
+/* The scalar that a caller's pointer leads to, in the type of c; `absent` for NULL. */
+static inline double lac_scalar(const void *scalar, lac_dt_t dt, double absent)
+{
+    if (!scalar) return absent;
+    return dt == LAC_F64 ? *(const double *)scalar : (double)*(const float *)scalar;
+}
 
 /* C := beta C + alpha A B with A as the CSR arrays of somebody else's call, all on the context's device. The
  * entries of a row may stand in any order, and more than once. */

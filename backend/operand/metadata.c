@@ -112,6 +112,33 @@ bool lac_meta_settle(lac_meta_t *meta, lac_space_t space)
     return atomic_compare_exchange_strong(&meta->residency, &found, residency) || found == residency;
 }
 
+bool lac_meta_settle_values(lac_meta_t *meta, lac_dt_t dt)
+{
+    int values = (int)dt + 1, found = 0;
+    if (atomic_load_explicit(&meta->values, memory_order_relaxed) == values) return true;
+    return atomic_compare_exchange_strong(&meta->values, &found, values) || found == values;
+}
+
+lac_dt_t lac_meta_values(const lac_meta_t *meta)
+{
+    int values = meta ? atomic_load_explicit(&meta->values, memory_order_relaxed) : 0;
+    return values ? (lac_dt_t)(values - 1) : LAC_F32;
+}
+
+lac_status_t lac_meta_set_type(lac_meta_t *meta, lac_dt_t dt)
+{
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    if (dt != LAC_F32 && dt != LAC_F64)
+        return lac_fail(LAC_ERR_TYPE, "dt: %d is neither LAC_F32 nor LAC_F64", (int)dt);
+    if (dt == LAC_F64 && (meta->memory || meta->residency == LAC_RESIDENCY_DEVICE))
+        return lac_fail(LAC_ERR_TYPE, "dt: metadata on a device holds values of LAC_F32");
+    if (!lac_meta_settle_values(meta, dt))
+        return lac_fail(LAC_ERR_TYPE, "dt: the metadata holds values of %s already",
+                        dt == LAC_F64 ? "LAC_F32" : "LAC_F64");
+    return LAC_OK;
+}
+
 double lac_meta_density(const lac_meta_t *meta)
 {
     int64_t nnz = meta ? meta->nnz : -1;

@@ -62,7 +62,7 @@ typedef struct lac_format_data {
     int64_t longest;               /* CSR, CSC, attached: entries of the longest major; 0: not known */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
-    const float *val;              /* values; NULL in CSR and CSC: all ones; the copy itself    */
+    const void *val;               /* values; NULL in CSR and CSC: all ones; the copy itself    */
     const uint64_t *bits;          /* bits only                                                          */
     const void *schedule;          /* steps, tiles and segments only                                     */
     uint64_t made_of;              /* steps and segments: the stamp of the rows that they were made of   */
@@ -84,6 +84,7 @@ struct lac_meta {
     uint64_t serial;            /* no other metadata of this process has it, or ever had    */
     uint64_t format_ids;        /* formats installed so far                                   */
     _Atomic int residency;      /* a lac_residency_t                                             */
+    _Atomic int values;         /* the type of the formats' values: a lac_dt_t + 1; 0: open      */
     int device;                 /* of memory                                                */
     const lac_memory_t *memory; /* of what a caller attaches; NULL: the program's own       */
     uint64_t generation;        /* from 1 on                                                */
@@ -112,6 +113,12 @@ void lac_meta_renew(lac_meta_t *meta, unsigned keep);
 
 /* Settles where the arrays lie; false where they lie elsewhere already. */
 bool lac_meta_settle(lac_meta_t *meta, lac_space_t space);
+
+/* Settles the type of the values of all formats, LAC_F32 or LAC_F64; false where they are of another. */
+bool lac_meta_settle_values(lac_meta_t *meta, lac_dt_t dt);
+
+/* That type; LAC_F32 where nothing has settled it yet, and of no metadata. */
+lac_dt_t lac_meta_values(const lac_meta_t *meta);
 
 /* Puts a complete format in place, taking over `data->owned`; call with meta->build held. */
 void lac_meta_install(lac_meta_t *meta, lac_format_t format, const lac_format_data_t *data);

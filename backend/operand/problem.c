@@ -67,6 +67,7 @@ static void describe_metadata(lac_operand_t *x, const lac_meta_t *meta)
 static inline void describe(lac_operand_t *x, const lac_matrix_args_t *matrix)
 {
     *x = (lac_operand_t){.dt = matrix->dt,
+                         .values = matrix->dt == LAC_U8 ? lac_meta_values(matrix->meta) : matrix->dt,
                          .transposed = matrix->transposed,
                          .known = LAC_KNOWN_NOT,
                          .density = -1.0,
@@ -86,13 +87,23 @@ lac_operand_t lac_operand_describe(const lac_obj_t *obj)
     return x;
 }
 
+/* Formats of binary events that hold values of another type than the product's are of no use to it. */
+static inline void match_values(lac_operand_t *x, lac_dt_t dt)
+{
+    if (x->values == dt) return;
+    x->values = dt;
+    x->formats = 0;
+    x->frozen = false;
+}
+
 static inline void from_args(lac_problem_t *p, const lac_gemm_args_t *args)
 {
     *p = (lac_problem_t){.m = args->m,
                          .n = args->n,
                          .k = args->k,
-                         .alpha = 1.0f,
-                         .beta = 1.0f,
+                         .dt = args->dt,
+                         .alpha = 1.0,
+                         .beta = 1.0,
                          .c = args->c,
                          .crs = args->crs,
                          .ccs = args->ccs,
@@ -100,13 +111,15 @@ static inline void from_args(lac_problem_t *p, const lac_gemm_args_t *args)
                          .terms.density_limit = -1.0};
     describe(&p->a, &args->a);
     describe(&p->b, &args->b);
+    match_values(&p->a, args->dt);
+    match_values(&p->b, args->dt);
     if (args->scalars == LAC_DEVICE) {
         p->alpha_at = args->alpha;
         p->beta_at = args->beta;
         return;
     }
-    if (args->alpha) p->alpha = *args->alpha;
-    p->beta = args->beta ? *args->beta : 0.0f;
+    p->alpha = lac_scalar(args->alpha, args->dt, 1.0);
+    p->beta = lac_scalar(args->beta, args->dt, 0.0);
 }
 
 void lac_problem_from_args(lac_problem_t *p, const lac_gemm_args_t *args)
@@ -114,13 +127,14 @@ void lac_problem_from_args(lac_problem_t *p, const lac_gemm_args_t *args)
     from_args(p, args);
 }
 
-void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
-                            const lac_obj_t *b, const float *beta, const lac_obj_t *c)
+void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const void *alpha, const lac_obj_t *a,
+                            const lac_obj_t *b, const void *beta, const lac_obj_t *c)
 {
     bool c_transposed = c->trans == LAC_TRANS;
     lac_gemm_args_t args = {.m = c_transposed ? c->n : c->m,
                             .n = c_transposed ? c->m : c->n,
                             .k = a->trans == LAC_TRANS ? a->m : a->n,
+                            .dt = c->dt,
                             .a = matrix_args(a),
                             .b = matrix_args(b),
                             .c = c->buf,
@@ -132,8 +146,10 @@ void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const float *
     from_args(p, &args);
 }
 
-void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
+void lac_problem_describe(lac_problem_t *p, double alpha, const lac_obj_t *a, const lac_obj_t *b, double beta,
                           const lac_obj_t *c)
 {
-    lac_problem_from_views(p, LAC_HOST, &alpha, a, b, &beta, c);
+    lac_problem_from_views(p, LAC_HOST, NULL, a, b, NULL, c);
+    p->alpha = alpha;
+    p->beta = beta;
 }

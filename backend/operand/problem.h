@@ -15,9 +15,9 @@ typedef struct lac_epilogue_args {
     bool any;          /* false: nothing follows */
     bool bias_per_row; /* of c */
     bool magnitude;
-    float limit;       /* NaN: all stay */
-    const float *bias; /* NULL: none */
-    bool bits;         /* which elements of c are not zero is asked for afterwards: lac_outcome_t.bits     */
+    double limit;     /* NaN: all stay */
+    const void *bias; /* of the type of c; NULL: none */
+    bool bits;        /* which elements of c are not zero is asked for afterwards: lac_outcome_t.bits     */
     bool
         bits_transposed; /* along the columns of c: the rows of the matrix as it is stored, else along rows */
 } lac_epilogue_args_t;
@@ -37,6 +37,7 @@ const char *lac_source_name(lac_source_t source);
 /* op(X): element (r, c) lies at buf[r * rs + c * cs]. */
 typedef struct lac_operand {
     lac_dt_t dt;
+    lac_dt_t values;    /* of the formats: LAC_F32 or LAC_F64                                   */
     bool transposed;    /* op(X) is the transpose of the matrix that meta describes           */
     bool frozen;        /* meta is frozen: derived formats may be built and kept                */
     unsigned formats;   /* set of lac_format_t that may stand for the contents                  */
@@ -54,13 +55,14 @@ static inline const lac_format_data_t *lac_operand_format(const lac_operand_t *x
     return x->formats & 1u << format ? lac_meta_format(x->meta, format) : NULL;
 }
 
-/* True where a dense kernel can read op(X), rows x cols, from the buffer; `unit`: one stride has to be 1 and
- * the other to span a whole line, as a BLAS wants it. */
-static inline bool lac_operand_is_dense(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
+/* True where a dense kernel of that type can read op(X), rows x cols, from the buffer; `unit`: one stride has
+ * to be 1 and the other to span a whole line, as a BLAS wants it. */
+static inline bool lac_operand_is_dense(const lac_operand_t *x, lac_dt_t dt, lac_dim_t rows, lac_dim_t cols,
+                                        bool unit)
 {
     bool by_columns = (x->rs == 1 || rows <= 1) && (x->cs >= rows || cols <= 1);
     bool by_rows = (x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1);
-    return x->buf && x->dt == LAC_F32 && (!unit || by_columns || by_rows);
+    return x->buf && x->dt == dt && (!unit || by_columns || by_rows);
 }
 
 typedef enum lac_math { LAC_MATH_FP32 = 0, LAC_MATH_PEDANTIC, LAC_MATH_TF32 } lac_math_t;
@@ -93,10 +95,11 @@ typedef struct lac_call_account {
 /* A route's inputs are the call, its settings and its terms. */
 typedef struct lac_problem {
     lac_dim_t m, n, k;
-    float alpha, beta;               /* 1 where they lie on the device        */
+    lac_dt_t dt;                     /* of c and of all sums: LAC_F32 or LAC_F64 */
+    double alpha, beta;              /* 1 where they lie on the device        */
     const float *alpha_at, *beta_at; /* there: both, or NULL: on the host     */
     lac_operand_t a, b;              /* a is m x k, b is k x n */
-    float *c;
+    void *c;
     lac_inc_t crs, ccs;
     lac_epilogue_args_t epilogue; /* the caller's to do where the route does not (lac_route_fuses_epilogue) */
     lac_call_settings_t settings;
@@ -111,15 +114,21 @@ lac_operand_t lac_operand_describe(const lac_obj_t *obj);
  */
 void lac_problem_from_args(lac_problem_t *p, const lac_gemm_args_t *args);
 /* The same of checked views, with scalars in that space: on the host, NULL means 1 and 0. */
-void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const float *alpha, const lac_obj_t *a,
-                            const lac_obj_t *b, const float *beta, const lac_obj_t *c);
-void lac_problem_describe(lac_problem_t *p, float alpha, const lac_obj_t *a, const lac_obj_t *b, float beta,
+void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const void *alpha, const lac_obj_t *a,
+                            const lac_obj_t *b, const void *beta, const lac_obj_t *c);
+void lac_problem_describe(lac_problem_t *p, double alpha, const lac_obj_t *a, const lac_obj_t *b, double beta,
                           const lac_obj_t *c);
+
+/* Element (i, j) of a c in its own memory. */
+static inline void *lac_c_at(const lac_problem_t *p, lac_dim_t i, lac_dim_t j)
+{
+    return (char *)p->c + (i * p->crs + j * p->ccs) * (lac_inc_t)lac_dt_size(p->dt);
+}
 
 /* True where there is nothing to sum: c is only scaled. */
 static inline bool lac_problem_is_trivial(const lac_problem_t *p)
 {
-    return !p->m || !p->n || !p->k || p->alpha == 0.0f;
+    return !p->m || !p->n || !p->k || p->alpha == 0.0;
 }
 
 /* Fraction of k where any of `rows` independent rows of the given density has a nonzero. */

@@ -49,9 +49,10 @@ static bool probes_are_cheap(const lac_ctx_t *ctx, const lac_site_t *site)
 
 static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
 {
-    uint64_t types = (uint64_t)p->a.dt | (uint64_t)p->b.dt << 1 | (uint64_t)brings_fact(&p->a) << 2 |
-                     (uint64_t)brings_fact(&p->b) << 3 | (p->a.frozen ? LAC_SITE_FROZEN_A : 0) |
-                     (p->b.frozen ? LAC_SITE_FROZEN_B : 0) | p->account.site_bits;
+    uint64_t types = (uint64_t)(p->a.dt == LAC_U8) | (uint64_t)(p->b.dt == LAC_U8) << 1 |
+                     (uint64_t)brings_fact(&p->a) << 2 | (uint64_t)brings_fact(&p->b) << 3 |
+                     (p->a.frozen ? LAC_SITE_FROZEN_A : 0) | (p->b.frozen ? LAC_SITE_FROZEN_B : 0) |
+                     (p->dt == LAC_F64 ? LAC_SITE_F64 : 0) | p->account.site_bits;
     return (lac_site_key_t){p->m, p->n, p->k, p->a.rs, p->a.cs, p->b.rs, p->b.cs, caller, types};
 }
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ASSUMED_DENSITY 0.10 /* where nothing is known: it only steers */
 
@@ -18,10 +19,12 @@ bool lac_shadow_due(lac_ctx_t *ctx)
 bool lac_shadow_begin(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p)
 {
     if (ctx->backend->device) return lac_shadow_begin_device(ctx, shadow, p);
-    shadow->c = lac_alloc((size_t)p->m * (size_t)p->n * sizeof *shadow->c);
+    size_t size = lac_dt_size(p->dt);
+    shadow->c = lac_alloc((size_t)p->m * (size_t)p->n * size);
     if (!shadow->c) return false;
-    for (lac_dim_t i = 0; p->beta != 0.0f && i < p->m; i++)
-        for (lac_dim_t j = 0; j < p->n; j++) shadow->c[i * p->n + j] = p->c[i * p->crs + j * p->ccs];
+    for (lac_dim_t i = 0; p->beta != 0.0 && i < p->m; i++)
+        for (lac_dim_t j = 0; j < p->n; j++)
+            memcpy((char *)shadow->c + (size_t)(i * p->n + j) * size, lac_c_at(p, i, j), size);
     return true;
 }
 
@@ -85,9 +88,10 @@ bool lac_shadow_begin_device(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_pro
         return false;
     }
     find_stretch(p, shadow);
-    size_t bytes = (size_t)shadow->count * sizeof *shadow->c;
+    size_t bytes = (size_t)shadow->count * sizeof(float);
     shadow->c = lac_alloc(bytes);
-    return shadow->c && !ctx->backend->device->download(ctx->exec, shadow->c, p->c + shadow->low, bytes);
+    return shadow->c &&
+           !ctx->backend->device->download(ctx->exec, shadow->c, (const float *)p->c + shadow->low, bytes);
 }
 
 typedef struct timed {
@@ -122,7 +126,7 @@ lac_status_t lac_shadow_end_device(lac_ctx_t *ctx, const lac_shadow_t *shadow, c
     lac_problem_t again = *p;
     lac_shadow_result_t mine = {first_c - shadow->low, p->crs, p->ccs, 0.0},
                         other = {second_c - shadow->low, p->crs, p->ccs, 0.0};
-    if (!status) status = device->download(ctx->exec, first_c, p->c + shadow->low, bytes);
+    if (!status) status = device->download(ctx->exec, first_c, (const float *)p->c + shadow->low, bytes);
     if (!status) status = device->alloc(ctx->exec, bytes, &scratch);
     again.c = (float *)scratch - shadow->low;
     timed_t once = {ctx, second->route, &again};
@@ -146,10 +150,16 @@ typedef struct difference {
 } difference_t;
 
 /* NaN never passes: a NaN on one side only counts as an infinite difference. */
-static double apart(float x, float y)
+static double apart(double x, double y)
 {
     if (isnan(x) || isnan(y)) return isnan(x) && isnan(y) ? 0.0 : (double)INFINITY;
-    return x == y ? 0.0 : fabs((double)x - (double)y);
+    return x == y ? 0.0 : fabs(x - y);
+}
+
+static double element(lac_dt_t dt, const lac_shadow_result_t *x, lac_dim_t i, lac_dim_t j)
+{
+    const char *first = x->buf;
+    return lac_scalar(first + (i * x->rs + j * x->cs) * (lac_inc_t)lac_dt_size(dt), dt, 0.0);
 }
 
 static difference_t compare(const lac_problem_t *p, const lac_shadow_result_t *first,
@@ -158,10 +168,9 @@ static difference_t compare(const lac_problem_t *p, const lac_shadow_result_t *f
     difference_t d = {0};
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
-            float mine = first->buf[i * first->rs + j * first->cs],
-                  other = second->buf[i * second->rs + j * second->cs];
+            double mine = element(p->dt, first, i, j), other = element(p->dt, second, i, j);
             double gap = apart(mine, other);
-            if (fabs((double)other) > d.scale) d.scale = fabs((double)other);
+            if (fabs(other) > d.scale) d.scale = fabs(other);
             if (gap > d.largest) d.largest = gap, d.row = i, d.column = j;
         }
     return d;

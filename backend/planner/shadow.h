@@ -10,14 +10,14 @@
 /* C as it was before the call, in the program's own memory: m x n by rows, and on a device the whole stretch
  * of memory that its elements lie in. */
 typedef struct lac_shadow {
-    float *c;
-    int64_t low, count; /* a device's: c->buf[low] is the first of so many floats */
+    void *c;
+    int64_t low, count; /* a device's: c->buf[low] is the first of so many floats: devices compute in f32 */
 } lac_shadow_t;
 
 /* Writes the line, from two results and two times. Element (i, j) of a result lies at
  * buf[i * rs + j * cs]. */
 typedef struct lac_shadow_result {
-    const float *buf;
+    const void *buf;
     lac_inc_t rs, cs;
     double us;
 } lac_shadow_result_t;

@@ -20,7 +20,7 @@ typedef struct lac_batch {
     lac_dim_t count;
     lac_inc_t a_step, b_step, c_step;
     const void *const *a_each, *const *b_each;
-    float *const *c_each;
+    void *const *c_each;
     const lac_route_t *single; /* that one product alone would take, by one thread */
     double single_us;          /* and its predicted time                          */
 } lac_batch_t;
@@ -42,7 +42,7 @@ typedef struct lac_slicing {
     lac_dim_t m, n, count;
     lac_index_t it;
     const void *rows; /* [count] of type it                                                */
-    const float *val; /* [format->count], or [1]; NULL: every entry is 1                       */
+    const void *val;  /* [format->count], or [1]; NULL: every entry is 1                       */
     bool homogeneous; /* val is [1]                                                        */
     bool zero_rows;   /* a row outside [0, m) picks zeros; otherwise it is an error, to be found here */
     int threads;
@@ -57,16 +57,16 @@ typedef struct lac_slicer {
     /* The format `s->which` of the operand: the one that stands, or one built now and kept where it is
      * frozen; *format is NULL where there is neither. s->format and s->val are not set yet. */
     lac_status_t (*format)(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format);
-    lac_status_t (*rows)(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs, lac_inc_t cs);
-    lac_status_t (*grad)(lac_exec_t *exec, const lac_slicing_t *s, const float *grad_out, lac_inc_t rs,
-                         lac_inc_t cs, float *grad_val);
+    lac_status_t (*rows)(lac_exec_t *exec, const lac_slicing_t *s, void *out, lac_inc_t rs, lac_inc_t cs);
+    lac_status_t (*grad)(lac_exec_t *exec, const lac_slicing_t *s, const void *grad_out, lac_inc_t rs,
+                         lac_inc_t cs, void *grad_val);
     lac_status_t (*count)(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, void *ptr);
     /* Checks the row pointers that came back from the caller; *entries is how many idx and val must hold, or
      * LAC_ENTRIES_UNKNOWN. */
     lac_status_t (*entries)(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                             int64_t *entries);
     lac_status_t (*csr)(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr, void *idx,
-                        float *val);
+                        void *val);
 } lac_slicer_t;
 
 /* What a loaded backend borrows from the core, so that messages reach lac_last_error, and forks wait. */
@@ -205,7 +205,7 @@ typedef struct lac_backend {
     /* values[e] := beta values[e] + alpha (a b)[i, j] at the entries e = (i, j) of the compressed rows of an
      * m x n pattern; p->c and its strides are not set. NULL: it has no sampled products. */
     lac_status_t (*sddmm)(lac_exec_t *exec, const lac_problem_t *p, const lac_format_data_t *pattern,
-                          float *values);
+                          void *values);
 
     /* A product with CSR arrays of the caller's, queued; their entries are not in order. NULL: never. */
     lac_status_t (*spmm)(lac_exec_t *exec, const lac_spmm_t *call);
@@ -213,7 +213,7 @@ typedef struct lac_backend {
     /* op(X), rows x cols, as a dense matrix in memory of the caller's; the number of its nonzeros, and
      * which tiles of it hold any, written in the backend's space. */
     lac_status_t (*densify)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                            float *out, lac_inc_t rs, lac_inc_t cs, int threads);
+                            void *out, lac_inc_t rs, lac_inc_t cs, int threads);
     lac_status_t (*count)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                           int64_t *count, int threads);
     lac_status_t (*occupancy)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,

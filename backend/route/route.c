@@ -44,7 +44,7 @@ const char *lac_refusal_text(lac_refusal_t refusal)
 lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, unsigned takes)
 {
     bool has_w = s->w->buf || takes & LAC_TAKES_SPARSE_W;
-    bool has_type = !s->w->buf || s->w->dt == LAC_F32 || takes & LAC_TAKES_U8_W;
+    bool has_type = !s->w->buf || s->w->dt == p->dt || takes & LAC_TAKES_U8_W;
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
     if (p->settings.strict_nan) return LAC_REFUSED_STRICT_NAN;
     if (!has_w) return LAC_REFUSED_W_SPARSE;

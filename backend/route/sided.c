@@ -11,7 +11,8 @@ const char *lac_side_name(lac_side_t side)
 
 lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side)
 {
-    lac_sided_t s = {.k = p->k};
+    lac_sided_t s = {
+        .k = p->k, .size = (double)lac_dt_size(p->dt), .line = 64.0 / (double)lac_dt_size(p->dt)};
     if (side == LAC_SIDE_RIGHT) {
         s.m = p->n, s.n = p->m, s.s = &p->b, s.w = &p->a;
         s.srs = p->b.cs, s.scs = p->b.rs, s.wrs = p->a.cs, s.wcs = p->a.rs;
@@ -36,7 +37,7 @@ lac_w_layout_t lac_sided_w_layout(const lac_problem_t *p, const lac_sided_t *s)
 {
     if (s->wcs == 1 || s->n == 1) return s->wcs == 1 || s->wrs != 1 ? LAC_W_ROWS : LAC_W_COLS;
     if (s->wrs != 1) return LAC_W_STRIDED;
-    return p->settings.may_copy && s->w->frozen && s->w->dt == LAC_F32 ? LAC_W_PACKED : LAC_W_COLS;
+    return p->settings.may_copy && s->w->frozen && s->w->dt == p->dt ? LAC_W_PACKED : LAC_W_COLS;
 }
 
 lac_format_t lac_sided_by_rows(const lac_sided_t *s)
@@ -71,6 +72,6 @@ double lac_scan_us(double bytes, const lac_machine_t *machine)
 double lac_sided_out_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
     bool across = s->ocs != 1 && s->m > 1 && s->n > 1;
-    return 4.0 * (double)s->m * (double)s->n /
+    return s->size * (double)s->m * (double)s->n /
            ((across ? machine->out_strided_gbps : machine->out_gbps) * 1e3);
 }

@@ -21,6 +21,7 @@ typedef struct lac_sided {
     const lac_operand_t *s, *w;
     bool s_transposed, w_transposed; /* S, W is the transpose of the matrix its metadata describes */
     lac_inc_t srs, scs, wrs, wcs, ors, ocs;
+    double size, line; /* bytes of a value, and values of a cache line */
 } lac_sided_t;
 
 lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side);

@@ -25,16 +25,16 @@ extern "C" {
  * attached, sparse only). Otherwise metadata, which describes one matrix,
  * is ignored, and a buffer is needed. Errors: those of lac_gemm; EXTENT (a negative count, strides that
  * overflow); STRIDE (stride_c makes the C_q overlap); EMPTY (no buffer under a stride that is not 0). */
-LAC_API lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const float *alpha, const lac_obj_t *a,
+LAC_API lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const void *alpha, const lac_obj_t *a,
                                       lac_inc_t stride_a, const lac_obj_t *b, lac_inc_t stride_b,
-                                      const float *beta, const lac_obj_t *c, lac_inc_t stride_c);
+                                      const void *beta, const lac_obj_t *c, lac_inc_t stride_c);
 
 /* The same with a view for each matrix, anywhere: a[q * step_a], b[q * step_b] and c[q]; step 0: one for all,
  * 1: count views, each with metadata of its own or none. All op(A) have one shape, and all op(B), and all C.
  * Errors: those of lac_gemm, the argument's place in brackets; VALUE (a step that is neither 0 nor 1). */
-LAC_API lac_status_t lac_gemm_batched_array(lac_ctx_t *ctx, lac_dim_t count, const float *alpha,
+LAC_API lac_status_t lac_gemm_batched_array(lac_ctx_t *ctx, lac_dim_t count, const void *alpha,
                                             const lac_obj_t *a, lac_dim_t step_a, const lac_obj_t *b,
-                                            lac_dim_t step_b, const float *beta, const lac_obj_t *c);
+                                            lac_dim_t step_b, const void *beta, const lac_obj_t *c);
 
 #ifdef __cplusplus
 }

@@ -29,7 +29,7 @@ typedef struct lac_format_view {
     int64_t count;      /* entries (CSR, CSC, bitmask) or active columns                                  */
     const int64_t *ptr; /* CSR, CSC: [majors + 1]; bitmask: [m], the place of each row's first value       */
     const int32_t *idx; /* CSR, CSC: [count], ascending in each major; active: [count]                     */
-    const float *val;   /* CSR, CSC: [count], or NULL: ones; bitmask: [count]; active: [count * m]         */
+    const void *val;    /* CSR, CSC: [count], or NULL: ones; bitmask: [count]; active: [count * m]         */
     const uint64_t *bits; /* bitmask: ceil(n / 64) words a row                                              */
 } lac_format_view_t;
 

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The product: C := beta C + alpha op(A) op(B), the decision behind it, and plans.
  *
- * alpha and beta point at one float; NULL stands for alpha = 1 and beta = 0. beta = 0 never reads C;
- * alpha = 0 never reads A or B. C is f32 with a buffer, and overlaps neither A nor B.
- * On any error nothing is written. */
+ * C is LAC_F32, or on the host LAC_F64; A and B are of its type, or LAC_U8. alpha and beta point at one
+ * number of C's type; NULL stands for alpha = 1 and beta = 0. beta = 0 never reads C; alpha = 0 never reads A
+ * or B. C has a buffer, and overlaps neither A nor B. On any error nothing is written. */
 #ifndef LACUNA_GEMM_H
 #define LACUNA_GEMM_H
 
@@ -61,24 +61,33 @@ typedef struct lac_call_opts {
 /* C := beta C + alpha op(A) op(B). A sparse-only operand makes it SpMM; an attached active list, the indexed
  * gather. Errors: NULL, EXTENT, STRIDE, ALIAS, TYPE, SPACE, EMPTY, STALE, MEMORY; VALUE for an unknown route.
  */
-LAC_API lac_status_t lac_gemm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                              const float *beta, const lac_obj_t *c);
-LAC_API lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                                 const float *beta, const lac_obj_t *c, lac_call_opts_t *call);
+LAC_API lac_status_t lac_gemm(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                              const void *beta, const lac_obj_t *c);
+LAC_API lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                                 const void *beta, const lac_obj_t *c, lac_call_opts_t *call);
 
 /* The same on bare f32 pointers: op(A) is m x k, op(B) is k x n; any strides, in elements. */
 LAC_API lac_status_t lac_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
                                lac_dim_t k, float alpha, const float *a, lac_inc_t rsa, lac_inc_t csa,
                                const float *b, lac_inc_t rsb, lac_inc_t csb, float beta, float *c,
                                lac_inc_t rsc, lac_inc_t csc);
+/* The same on f64 pointers. */
+LAC_API lac_status_t lac_dgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n,
+                               lac_dim_t k, double alpha, const double *a, lac_inc_t rsa, lac_inc_t csa,
+                               const double *b, lac_inc_t rsb, lac_inc_t csb, double beta, double *c,
+                               lac_inc_t rsc, lac_inc_t csc);
 /* y := beta y + alpha op(A) x, A stored m x n. incx and incy may be negative, with BLAS's meaning. */
 LAC_API lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, float alpha,
                                const float *a, lac_inc_t rsa, lac_inc_t csa, const float *x, lac_inc_t incx,
                                float beta, float *y, lac_inc_t incy);
+/* The same of f64. */
+LAC_API lac_status_t lac_dgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, double alpha,
+                               const double *a, lac_inc_t rsa, lac_inc_t csa, const double *x, lac_inc_t incx,
+                               double beta, double *y, lac_inc_t incy);
 
 /* Decides and does not run: what lac_gemm_ex would do now. call may be NULL. */
-LAC_API lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                                 const float *beta, const lac_obj_t *c, lac_call_opts_t *call,
+LAC_API lac_status_t lac_explain(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                                 const void *beta, const lac_obj_t *c, lac_call_opts_t *call,
                                  lac_decision_t *decision);
 
 /* A plan keeps a decision, to be run again on operands of the same shapes, strides and types; its first run
@@ -86,8 +95,8 @@ LAC_API lac_status_t lac_explain(lac_ctx_t *ctx, const float *alpha, const lac_o
  * still legal and the dense route serves where it is not. Free with lac_plan_free before the context. */
 LAC_API lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t *a,
                                      const lac_obj_t *b, const lac_obj_t *c, const lac_call_opts_t *call);
-LAC_API lac_status_t lac_plan_run(lac_plan_t *plan, const float *alpha, const lac_obj_t *a,
-                                  const lac_obj_t *b, const float *beta, const lac_obj_t *c);
+LAC_API lac_status_t lac_plan_run(lac_plan_t *plan, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                                  const void *beta, const lac_obj_t *c);
 LAC_API lac_status_t lac_plan_explain(const lac_plan_t *plan, lac_decision_t *decision);
 LAC_API void lac_plan_free(lac_plan_t *plan);
 

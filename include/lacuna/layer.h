@@ -23,10 +23,10 @@ typedef enum lac_act {
 /* Epilogue of a product. Set size to sizeof(lac_epilogue_t) and leave unknown members zero. */
 typedef struct lac_epilogue {
     size_t size;
-    const float *bias; /* in the context's space, added to the product; NULL: none */
-    int bias_per_row;  /* 0: bias[n], one for each column of C; nonzero: bias[m], one for each row */
+    const void *bias; /* of C's type, in the context's space, added to the product; NULL: none */
+    int bias_per_row; /* 0: bias[n], one for each column of C; nonzero: bias[m], one for each row */
     lac_act_t act;
-    float threshold;
+    double threshold;
     unsigned formats; /* LAC_META_ bits: what C's metadata holds afterwards; 0: nothing */
 } lac_epilogue_t;
 
@@ -41,8 +41,8 @@ typedef struct lac_epilogue {
  * activation, bits of no format, a threshold that is NaN or, of magnitudes, negative); ALIAS (bias and c
  * share memory; c has the metadata of a or b); UNAVAILABLE (formats, while a device's stream is captured).
  * Where formats lack MEMORY, C is written and its metadata is empty. */
-LAC_API lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
-                                       const lac_obj_t *b, const float *beta, const lac_obj_t *c,
+LAC_API lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a,
+                                       const lac_obj_t *b, const void *beta, const lac_obj_t *c,
                                        const lac_epilogue_t *epilogue, lac_call_opts_t *call);
 
 #ifdef __cplusplus

@@ -36,6 +36,12 @@ LAC_API lac_status_t lac_meta_create(lac_meta_t **meta, lac_dim_t m, lac_dim_t n
  * lies on the host.) Attaching to it waits for the device and reads the indices back once, to check them. */
 LAC_API lac_status_t lac_meta_create_for(lac_ctx_t *ctx, lac_meta_t **meta, lac_dim_t m, lac_dim_t n);
 
+/* The type of the values in all of its formats, attached or measured: LAC_F32 or LAC_F64. It is settled once,
+ * by this call or by the first use: what is attached first is LAC_F32, what is measured is of the operand's
+ * type; binary events take that of their first product, or LAC_F32. Metadata on a device holds LAC_F32.
+ * Errors: NULL; TYPE (neither, or settled otherwise). */
+LAC_API lac_status_t lac_meta_set_type(lac_meta_t *meta, lac_dt_t dt);
+
 /* NULL is accepted. Frees what the library built; never what the caller attached. */
 LAC_API void lac_meta_free(lac_meta_t *meta);
 
@@ -50,15 +56,16 @@ LAC_API lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigne
  *   active  idx[count] strictly ascending in [0, n); val[j * m + i] is element (i, idx[j])
  *   bitmask  words of 64 bits, ceil(n / 64) per row; bit (j % 64) of word [i][j / 64]; val packed by rows
  * `it` is the type of ptr (and of idx, in which every index must fit 31 bits). val may be NULL for CSR and
- * CSC: every entry is 1. Errors: NULL; TYPE; EXTENT (an index type that overflows); SPARSE, with a message
- * that names the array and the first place that breaks the rule. Nothing is attached on error. */
+ * CSC: every entry is 1. Values are floats, or, by lac_meta_set_type, doubles. Errors: NULL; TYPE; EXTENT (an
+ * index type that overflows); SPARSE, with a message that names the array and the first place that breaks the
+ * rule. Nothing is attached on error. */
 LAC_API lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
-                                         const float *val);
+                                         const void *val);
 LAC_API lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
-                                         const float *val);
+                                         const void *val);
 LAC_API lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int32_t *idx,
-                                            const float *val);
-LAC_API lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, const float *val);
+                                            const void *val);
+LAC_API lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, const void *val);
 
 /* The owner promises that the contents stay as they are until lac_meta_touch, and that they still are what
  * any format measured earlier says: after a change, touch first and scan again. Derived formats (a k-major

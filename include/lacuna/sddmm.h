@@ -40,8 +40,8 @@ extern "C" {
  * Errors: NULL; EXTENT; STRIDE; TYPE; VALUE; SPACE; ALIAS (values overlaps an array that is read); EMPTY (the
  * pattern has no CSR format that stands for it); STALE (it was touched); MEMORY; UNAVAILABLE (a context whose
  * device has no sampled products). */
-LAC_API lac_status_t lac_sddmm(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a, const lac_obj_t *b,
-                               const float *beta, const lac_obj_t *pattern, float *values);
+LAC_API lac_status_t lac_sddmm(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, const lac_obj_t *b,
+                               const void *beta, const lac_obj_t *pattern, void *values);
 
 /* The gradient to A: grad_a := beta grad_a + alpha grad_c op(B)', where grad_a has the shape and trans of A
  * (op(grad_a) is m x k), grad_c is m x n and op(B) k x n; grad_c and b are any operands of lac_gemm.
@@ -49,15 +49,15 @@ LAC_API lac_status_t lac_sddmm(lac_ctx_t *ctx, const float *alpha, const lac_obj
  * too. values [nnz]  to the entries of grad_a's CSR format, as lac_sddmm with grad_a as its pattern: pass A
  * itself for the gradient to the values of a CSR operand. Errors: those of lac_gemm or lac_sddmm, by the
  * names of these arguments. */
-LAC_API lac_status_t lac_gemm_grad_a(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *grad_c,
-                                     const lac_obj_t *b, const float *beta, const lac_obj_t *grad_a,
-                                     float *values);
+LAC_API lac_status_t lac_gemm_grad_a(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *grad_c,
+                                     const lac_obj_t *b, const void *beta, const lac_obj_t *grad_a,
+                                     void *values);
 
 /* The gradient to B: grad_b := beta grad_b + alpha op(A)' grad_c, where op(grad_b) is k x n. An A of events
  * makes it the transposed event product. Otherwise as lac_gemm_grad_a. */
-LAC_API lac_status_t lac_gemm_grad_b(lac_ctx_t *ctx, const float *alpha, const lac_obj_t *a,
-                                     const lac_obj_t *grad_c, const float *beta, const lac_obj_t *grad_b,
-                                     float *values);
+LAC_API lac_status_t lac_gemm_grad_b(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a,
+                                     const lac_obj_t *grad_c, const void *beta, const lac_obj_t *grad_b,
+                                     void *values);
 
 #ifdef __cplusplus
 }

@@ -33,10 +33,10 @@ extern "C" {
 /* Settings of one call. Set size to sizeof(lac_slice_opts_t) and leave unknown members zero. */
 typedef struct lac_slice_opts {
     size_t size;
-    const float *val; /* values of this call in place of the operand's own: [nnz], or one float where
-                         homogeneous is set; NULL: the operand's own                                     */
-    int homogeneous;  /* nonzero: every entry has the one value *val, or 1 where val is NULL             */
-    int zero_rows; /* nonzero: a row outside [0, m) picks zeros (no entries, no gradient) and is no error */
+    const void *val; /* values of this call in place of the operand's own: [nnz], or one value where
+                        homogeneous is set; NULL: the operand's own                                     */
+    int homogeneous; /* nonzero: every entry has the one value *val, or 1 where val is NULL             */
+    int zero_rows;   /* nonzero: a row outside [0, m) picks zeros (no entries, no gradient) and is no error */
 } lac_slice_opts_t;
 
 /* out[i, j] := op(A)[rows[i], j], out being count x n f32 with any strides: each of its elements is written
@@ -51,10 +51,10 @@ LAC_API lac_status_t lac_slice_rows(lac_ctx_t *ctx, const lac_obj_t *a, lac_inde
 /* The adjoint: for every entry e of row r and column j
  *     grad_val[e] := sum over the i with rows[i] == r, ascending, of grad_out[i, j]
  * and 0 for the entries of rows that were not picked; grad_val is [nnz]. With options.homogeneous it is one
- * float, the sum over all of them, taken in double. options.val is not read: the operation is linear.
+ * value, the sum over all of them, taken in double. options.val is not read: the operation is linear.
  * grad_out is count x n f32 with any strides. Errors: as lac_slice_rows. */
 LAC_API lac_status_t lac_slice_rows_grad(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
-                                         const void *rows, const lac_obj_t *grad_out, float *grad_val,
+                                         const void *rows, const lac_obj_t *grad_out, void *grad_val,
                                          const lac_slice_opts_t *options);
 
 /* The row pointers of the slice as CSR, the first of two calls: ptr is [count + 1] of type ptr_it, from 0,
@@ -70,7 +70,7 @@ LAC_API lac_status_t lac_slice_rows_count(lac_ctx_t *ctx, const lac_obj_t *a, la
  * lac_slice_rows_count writes. */
 LAC_API lac_status_t lac_slice_rows_csr(lac_ctx_t *ctx, const lac_obj_t *a, lac_index_t it, lac_dim_t count,
                                         const void *rows, lac_index_t ptr_it, const void *ptr, void *idx,
-                                        float *val, const lac_slice_opts_t *options);
+                                        void *val, const lac_slice_opts_t *options);
 
 #ifdef __cplusplus
 }

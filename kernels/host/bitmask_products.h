@@ -4,20 +4,19 @@
  * columns in W, each contiguous.
  *
  * Shapes    S rows x kk, W kk x n with W[k, j] at w[j * ldw + k], out rows x n at any strides. A tile is
- *           BITS_ROWS x BITS_COLUMNS sums in registers; sixteen k at a time, the packed values of each row
+ *           BITS_ROWS x BITS_COLUMNS sums in registers; CHUNK k at a time, the packed values of each row
  *           are spread to their lanes and meet the same vector of each column.
- * Bytes     per row kk / 8 of bits and 4 per nonzero, against 4 kk when dense; W once per BITS_ROWS rows,
- *           from cache. Flops 2 n kk, 16 lanes at a time, whatever the density.
- * Order     k is added in lane k % 16, LANE_RUN of them straight up; the lanes are added in one fixed tree.
- *           No dependence on the ranges.
- * Limit     bytes of S while n is 1; from n = 4 on the two ports that spread, mask and multiply.
+ * Bytes     per row kk / 8 of bits and one value per nonzero, against kk values when dense; W once per
+ * BITS_ROWS rows, from cache. Flops 2 n kk, CHUNK lanes at a time, whatever the density. Order     k is added
+ * in lane k % CHUNK, LANE_RUN of them straight up; the lanes are added in one fixed tree. No dependence on
+ * the ranges. Limit     bytes of S while n is 1; from n = 4 on the two ports that spread, mask and multiply.
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
  *           5000x5000 at 50 %, n = 1: 2.2 ms, 24 GB/s of the 31 that a plain sum streams; n = 10: 6.1 ms. */
 
 /* Bitmask product, rows [i0, i1) of out, W by columns (w[j * ldw + k]), n short. Only the elements of W
  * that meet a set bit are read. */
 LAC_KERNEL(bitmask_cols, void,
-           (const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n,
+           (const lac_bits_t *s, int64_t i0, int64_t i1, const void *w, int64_t ldw, int64_t n,
             const lac_host_output_t *out))
 
 #ifdef LAC_KERNEL_BODIES
@@ -25,7 +24,7 @@ LAC_KERNEL(bitmask_cols, void,
 /* Sums, values and one vector of W fill the registers: 24 + 4 + 1 of 32; or 8 + 2 + 1 of 16 beside the masks,
  * where no row needs a mask after the load. One way for all rows of an instruction set: the two differ in
  * the sign of a zero. */
-enum { BITS_ROWS = LANES == 16 ? 4 : 1, BITS_COLUMNS = LANES == 16 ? 6 : 4 };
+enum { BITS_ROWS = PER_CHUNK == 1 ? 4 : 1, BITS_COLUMNS = PER_CHUNK == 1 ? 6 : 4 };
 
 enum { BITS_RUN = LANE_RUN * CHUNK / 64 }; /* words */
 
@@ -43,16 +42,16 @@ LAC_INLINE void bits_settle(bits_sums_t sum, bits_sums_t total, int rows, int co
     }
 }
 
-/* Sixteen k, w being the first column of W there. Of row r, rest[r] begins with their bits and val[r] with
+/* CHUNK k, w being the first column of W there. Of row r, rest[r] begins with their bits and val[r] with
  * their values, which are taken off; `any` has the bits of all rows. */
-LAC_INLINE void bits_chunk(bits_sums_t sum, int rows, int columns, const float **val, bool ones,
+LAC_INLINE void bits_chunk(bits_sums_t sum, int rows, int columns, const real_t **val, bool ones,
                            uint64_t *rest, xmask_t any, const real_t *w, int64_t ldw)
 {
     xvec_t value[BITS_ROWS];
     xmask_t set[BITS_ROWS];
     UNROLLED
     for (int r = 0; r < rows; r++) {
-        uint32_t chunk = (uint16_t)rest[r];
+        uint32_t chunk = (chunk_bits_t)rest[r];
         rest[r] >>= CHUNK;
         set[r] = (xmask_t)chunk;
         value[r] = ones ? x_ones(set[r]) : x_expand(val[r], set[r]);
@@ -74,11 +73,11 @@ LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, c
 {
     const int64_t words = s->words;
     const uint64_t *bits = s->bits + i * words;
-    const float *val[BITS_ROWS];
+    const real_t *val[BITS_ROWS];
     bits_sums_t sum, total;
     UNROLLED
     for (int r = 0; r < rows; r++) {
-        val[r] = ones ? NULL : s->val + s->first[i + r];
+        val[r] = ones ? NULL : (const real_t *)s->val + s->first[i + r];
         UNROLLED
         for (int c = 0; c < columns; c++) sum[r][c] = total[r][c] = x_ones(0);
     }
@@ -91,7 +90,7 @@ LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, c
         if (any == 0) continue;
         ROLLED
         for (int shift = 0; shift < 64; shift += CHUNK) {
-            bits_chunk(sum, rows, columns, val, ones, rest, (xmask_t)(uint16_t)(any >> shift),
+            bits_chunk(sum, rows, columns, val, ones, rest, (xmask_t)(chunk_bits_t)(any >> shift),
                        w + word * 64 + shift, ldw);
         }
     }
@@ -100,7 +99,7 @@ LAC_INLINE void bits_tile(const lac_bits_t *s, bool ones, int64_t i, int rows, c
         UNROLLED
         for (int c = 0; c < columns; c++) {
             real_t *o = to + r * out->rs + c * out->cs;
-            *o = r_scale_out(out->alpha, x_sum(x_add(total[r][c], sum[r][c])), out->beta, o);
+            *o = r_scale_out(SCALAR(out->alpha), x_sum(x_add(total[r][c], sum[r][c])), SCALAR(out->beta), o);
         }
     }
 }
@@ -111,7 +110,7 @@ LAC_INLINE void bits_rows(const lac_bits_t *s, bool ones, int64_t i, int rows, c
     int64_t columns = BITS_COLUMNS;
     for (int64_t j = 0; j < n; j += columns) {
         const real_t *from = w + j * ldw;
-        real_t *to = out->data + i * out->rs + j * out->cs;
+        real_t *to = (real_t *)out->data + i * out->rs + j * out->cs;
         while (columns > n - j) columns = columns > 4 ? 4 : columns / 2;
         if (columns == BITS_COLUMNS)
             bits_tile(s, ones, i, rows, from, ldw, BITS_COLUMNS, out, to);
@@ -132,7 +131,7 @@ LAC_INLINE void bits_range(const lac_bits_t *s, bool ones, int64_t i0, int64_t i
     for (; i < i1; i++) bits_rows(s, ones, i, 1, w, ldw, n, out);
 }
 
-static void bitmask_cols(const lac_bits_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t n,
+static void bitmask_cols(const lac_bits_t *s, int64_t i0, int64_t i1, const void *w, int64_t ldw, int64_t n,
                          const lac_host_output_t *out)
 {
     if (s->val)

@@ -3,14 +3,14 @@
  * Products of S in CSR with W, by rows of W and by columns. */
 
 /* CSR products, rows [i0, i1) x columns [j0, j1) of out. W by rows (w[k * ldw + j]).
- * scratch: lac_csr_scratch(s->cols) floats of the calling thread, where panels of W are packed when that
- * pays; or NULL: never packed. The result is the same. Cut j before i: each call packs its panels. */
+ * scratch: lac_csr_scratch(s->cols, size) values of the calling thread, where panels of W are packed when
+ * that pays; or NULL: never packed. The result is the same. Cut j before i: each call packs its panels. */
 LAC_KERNEL(csr_rows, void,
-           (const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0, int64_t j1,
-            const lac_host_output_t *out, float *scratch))
+           (const lac_rows_t *s, int64_t i0, int64_t i1, const void *w, int64_t ldw, int64_t j0, int64_t j1,
+            const lac_host_output_t *out, void *scratch))
 /* The same with W by columns (w[j * ldw + k]); good for few columns. */
 LAC_KERNEL(csr_cols, void,
-           (const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0, int64_t j1,
+           (const lac_rows_t *s, int64_t i0, int64_t i1, const void *w, int64_t ldw, int64_t j0, int64_t j1,
             const lac_host_output_t *out))
 
 #ifdef LAC_KERNEL_BODIES
@@ -23,7 +23,7 @@ LAC_KERNEL(csr_cols, void,
  *           in L2 whatever ldw is (a power of two maps its rows to few cache sets). Where rows have too few,
  *           they go whole, so that memory streams the rows of W, and those of a large output without an entry
  *           past the caches.
- * Bytes     per entry 4 panel bytes of W from L2 (from memory when not packed) and 8 of S; W once per panel
+ * Bytes     per entry a panel row of W from L2 (from memory when not packed) and 8 of S; W once per panel
  *           when packed. Flops 2 (j1 - j0) per entry.
  * Order     each out[i, j]: one multiply-add per entry, k ascending, in runs (panels.h); no dependence on
  *           the panels or on the ranges.
@@ -36,22 +36,23 @@ enum { ROW_VECTORS = 8, CSR_PAST = 4 << 20 /* elements of out */ };
 /* The entries of one row of S. */
 typedef struct csr_entries {
     const int32_t *idx;
-    const float *val; /* or NULL: every one is 1 */
+    const real_t *val; /* or NULL: every one is 1 */
     int64_t nnz;
 } csr_entries_t;
 
 LAC_INLINE csr_entries_t csr_entries(const lac_rows_t *s, int64_t i)
 {
     int64_t first = s->ptr[i];
-    return (csr_entries_t){s->idx + first, s->val ? s->val + first : NULL, s->ptr[i + 1] - first};
+    return (csr_entries_t){s->idx + first, s->val ? (const real_t *)s->val + first : NULL,
+                           s->ptr[i + 1] - first};
 }
 
 /* The sums of one row, `vectors` vectors of columns, to `to`; of the last only the first `lanes` lanes. */
 LAC_INLINE void csr_store(const vec_t *sum, int vectors, int64_t lanes, const lac_host_output_t *out,
                           real_t *to)
 {
-    real_t alpha = out->alpha;
-    real_t beta = out->beta;
+    real_t alpha = SCALAR(out->alpha);
+    real_t beta = SCALAR(out->beta);
     int64_t cs = out->cs;
     int last = vectors - 1;
     if (cs == 1) {
@@ -127,7 +128,7 @@ static void csr_empty_row(int64_t n, real_t x, real_t *out)
 }
 
 /* Copies columns [j, j + n) of W next to each other. */
-LAC_INLINE void csr_pack(const float *w, int64_t ldw, int64_t kk, int64_t j, int64_t n, float *panel)
+LAC_INLINE void csr_pack(const real_t *w, int64_t ldw, int64_t kk, int64_t j, int64_t n, real_t *panel)
 {
     for (int64_t k = 0; k < kk; k++) memcpy(panel + k * n, w + k * ldw + j, (size_t)n * sizeof *w);
 }
@@ -136,29 +137,29 @@ LAC_INLINE void csr_pack(const float *w, int64_t ldw, int64_t kk, int64_t j, int
 LAC_INLINE int64_t csr_width(int64_t kk, int64_t rows, int64_t entries, int64_t columns, bool packs)
 {
     if (!packs && csr_goes_whole(rows, entries)) return columns;
-    int64_t panel = csr_panel(kk);
+    int64_t panel = csr_panel(kk, sizeof(real_t));
     return panel ? panel : CSR_PANEL_MAX;
 }
 
-static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
-                     int64_t j1, const lac_host_output_t *out, float *scratch)
+static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const void *w, int64_t ldw, int64_t j0,
+                     int64_t j1, const lac_host_output_t *out, void *scratch)
 {
     if (i0 >= i1 || j0 >= j1) return;
     int64_t rows = i1 - i0;
     int64_t entries = s->ptr[i1] - s->ptr[i0];
-    bool pack = scratch && csr_packs(rows, s->cols, entries);
-    bool past = out->beta == 0 && out->cs == 1 && rows * (j1 - j0) > CSR_PAST;
+    bool pack = scratch && csr_packs(rows, s->cols, entries, sizeof(real_t));
+    bool past = SCALAR(out->beta) == 0 && out->cs == 1 && rows * (j1 - j0) > CSR_PAST;
     int64_t width = csr_width(s->cols, rows, entries, j1 - j0, pack);
     for (int64_t j = j0; j < j1; j += width) {
         int64_t n = min_i64(j1 - j, width);
-        const real_t *panel = pack ? scratch : w + j;
+        const real_t *panel = pack ? scratch : (const real_t *)w + j;
         int64_t ld = pack ? n : ldw;
         if (pack) csr_pack(w, ldw, s->cols, j, n, scratch);
         for (int64_t i = i0; i < i1; i++) {
             csr_entries_t row = csr_entries(s, i);
-            real_t *to = out->data + i * out->rs + j * out->cs;
+            real_t *to = (real_t *)out->data + i * out->rs + j * out->cs;
             if (past && row.nnz == 0)
-                csr_empty_row(n, out->alpha * 0, to);
+                csr_empty_row(n, SCALAR(out->alpha) * 0, to);
             else
                 csr_row(&row, panel, ld, n, out, to);
         }
@@ -168,11 +169,11 @@ static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w
 
 /* csr_cols: out := beta * out + alpha * S * W with S in CSR, where columns of W are contiguous.
  *
- * Shapes    S rows x kk, W kk x n with W[k, j] at w[j * ldw + k], out rows x n at any strides. Sixteen
+ * Shapes    S rows x kk, W kk x n with W[k, j] at w[j * ldw + k], out rows x n at any strides. CHUNK
  *           entries of a row at a time meet up to COLUMN_BLOCK columns: S is read n / COLUMN_BLOCK times.
  * Bytes     8 per entry of S and block; W by gathers, from cache when n is short. Flops 2 (j1 - j0) per
  *           entry.
- * Order     entry e of a row is added in lane e % 16, LANE_RUN of them straight up; the lanes are added in
+ * Order     entry e of a row is added in lane e % CHUNK, LANE_RUN of them straight up; the lanes are added in
  *           one fixed tree. No dependence on the ranges.
  * Limit     bytes of S while n is 1, then one gathered element a cycle.
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
@@ -201,7 +202,7 @@ LAC_INLINE void csr_dot(const csr_entries_t *s, const real_t *w, int64_t ldw, in
                         const lac_host_output_t *out, real_t *to)
 {
     const xvec_t zero = x_ones(0);
-    const xvec_t one = x_ones(0xFFFF);
+    const xvec_t one = x_ones((xmask_t)CHUNK_MASK);
     xvec_t sum[COLUMN_BLOCK], total[COLUMN_BLOCK];
     int64_t e = 0;
     UNROLLED
@@ -224,18 +225,18 @@ LAC_INLINE void csr_dot(const csr_entries_t *s, const real_t *w, int64_t ldw, in
             lane[t - e] = r_fma(s->val ? s->val[t] : 1, w[c * ldw + s->idx[t]], lane[t - e]);
         memcpy(&sum[c], lane, sizeof lane);
         real_t *o = to + c * out->cs;
-        *o = r_scale_out(out->alpha, x_sum(x_add(total[c], sum[c])), out->beta, o);
+        *o = r_scale_out(SCALAR(out->alpha), x_sum(x_add(total[c], sum[c])), SCALAR(out->beta), o);
     }
 }
 
-static void csr_cols(const lac_rows_t *s, int64_t i0, int64_t i1, const float *w, int64_t ldw, int64_t j0,
+static void csr_cols(const lac_rows_t *s, int64_t i0, int64_t i1, const void *w, int64_t ldw, int64_t j0,
                      int64_t j1, const lac_host_output_t *out)
 {
     for (int64_t j = j0; j < j1; j += COLUMN_BLOCK)
         for (int64_t i = i0; i < i1; i++) {
             csr_entries_t row = csr_entries(s, i);
-            const real_t *from = w + j * ldw;
-            real_t *to = out->data + i * out->rs + j * out->cs;
+            const real_t *from = (const real_t *)w + j * ldw;
+            real_t *to = (real_t *)out->data + i * out->rs + j * out->cs;
             switch (min_i64(j1 - j, COLUMN_BLOCK)) {
             case 4:
                 csr_dot(&row, from, ldw, 4, out, to);

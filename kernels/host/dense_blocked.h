@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * dense_f32: out := beta * out + alpha * A * B, all elements multiplied: the fallback where no BLAS is.
+ * dense: out := beta * out + alpha * A * B, all elements multiplied: the fallback where no BLAS is.
  *
  * Shapes    A m x kk, B kk x n, out m x n, each at any strides. Blocks of DENSE_M x DENSE_N sums stay in
  *           scratch while k advances by DENSE_K; A and B are packed into strips of MICRO_ROWS rows and of
@@ -14,10 +14,10 @@
  *           1024x1024x1024: 13 ms, 165 GFLOP/s. */
 
 /* The plain dense product: any strides of all three, rows [i0, i1) of out; blocked for cache.
- * scratch: at least dense_scratch() floats. The fallback where no BLAS is found. */
-LAC_KERNEL(dense_f32, void,
+ * scratch: at least lac_dense_scratch() values. The fallback where no BLAS is found. */
+LAC_KERNEL(dense, void,
            (const lac_host_matrix_t *a, const lac_host_matrix_t *b, int64_t i0, int64_t i1, int64_t n,
-            int64_t kk, const lac_host_output_t *out, float *scratch))
+            int64_t kk, const lac_host_output_t *out, void *memory))
 
 #ifdef LAC_KERNEL_BODIES
 
@@ -86,8 +86,8 @@ static void dense_block(const lac_host_matrix_t *a, const lac_host_matrix_t *b, 
     for (int64_t k = 0; k < kk; k += DENSE_K) {
         int64_t kb = min_i64(kk - k, DENSE_K);
         if (begins_run(k / DENSE_K)) carry_block(sum, total);
-        pack_strips(a->data + i * a->rs + k * a->cs, a->rs, a->cs, mb, kb, MICRO_ROWS, pa);
-        pack_strips(b->data + j * b->cs + k * b->rs, b->cs, b->rs, nb, kb, MICRO_COLS, pb);
+        pack_strips((const real_t *)a->data + i * a->rs + k * a->cs, a->rs, a->cs, mb, kb, MICRO_ROWS, pa);
+        pack_strips((const real_t *)b->data + j * b->cs + k * b->rs, b->cs, b->rs, nb, kb, MICRO_COLS, pb);
         for (int64_t c = 0; c < nb; c += MICRO_COLS)
             for (int64_t r = 0; r < mb; r += MICRO_ROWS)
                 micro_tile(pa + r * kb, pb + c * kb, kb, sum + r * DENSE_N + c);
@@ -95,9 +95,10 @@ static void dense_block(const lac_host_matrix_t *a, const lac_host_matrix_t *b, 
     if (kk > RUN * DENSE_K) carry_block(sum, total);
 }
 
-static void dense_f32(const lac_host_matrix_t *a, const lac_host_matrix_t *b, int64_t i0, int64_t i1,
-                      int64_t n, int64_t kk, const lac_host_output_t *out, float *scratch)
+static void dense(const lac_host_matrix_t *a, const lac_host_matrix_t *b, int64_t i0, int64_t i1, int64_t n,
+                  int64_t kk, const lac_host_output_t *out, void *memory)
 {
+    real_t *scratch = memory;
     const real_t *sum = scratch + DENSE_M * DENSE_K + DENSE_K * DENSE_N;
     const real_t *result = kk > RUN * DENSE_K ? sum + DENSE_M * DENSE_N : sum;
     for (int64_t i = i0; i < i1; i += DENSE_M)

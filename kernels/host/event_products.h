@@ -3,15 +3,15 @@
  * Products of the events of S with W, by rows of W and by columns. */
 
 /* Row gather: rows of W are contiguous (element (k, j) at w[k * ldw + j]). m is the number of rows of S.
- * acc: scratch of at least `lac_event_scratch(m)` floats. `fragments` event lists cover ascending,
+ * acc: scratch of at least `lac_event_scratch(m, size)` values. `fragments` event lists cover ascending,
  * disjoint k ranges. */
 LAC_KERNEL(event_rows, void,
-           (const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw, int64_t j0,
-            int64_t j1, const lac_host_output_t *out, float *acc))
+           (const lac_events_t *ev, int64_t fragments, int64_t m, const void *w, int64_t ldw, int64_t j0,
+            int64_t j1, const lac_host_output_t *out, void *scratch))
 /* Column gather: columns of W are contiguous along k (element (k, j) at w[j * ldw + k]). */
 LAC_KERNEL(event_cols, void,
-           (const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw, int64_t j0,
-            int64_t j1, const lac_host_output_t *out, float *acc))
+           (const lac_events_t *ev, int64_t fragments, int64_t m, const void *w, int64_t ldw, int64_t j0,
+            int64_t j1, const lac_host_output_t *out, void *scratch))
 
 #ifdef LAC_KERNEL_BODIES
 
@@ -20,7 +20,7 @@ LAC_KERNEL(event_cols, void,
  * Shapes    S m x kk as event lists (k-major), W kk x n with W[k, j] at w[k * ldw + j], out m x n at any
  *           strides. Columns [j0, j1) go in panels of event_panel(m), whose sums stay in scratch as strips
  *           of m x STRIP: a slice of W is loaded once per strip and added to every row that has an event.
- * Bytes     4 (j1 - j0) per active k, read once; out once. Flops 2 (j1 - j0) per event.
+ * Bytes     a value for each of j0 .. j1 and active k, read once; out once. Flops 2 (j1 - j0) per event.
  * Order     each out[i, j]: one multiply-add per event, k ascending, in runs (panels.h) of the events of row
  *           i; no dependence on the panels, on j0 and j1, on other rows, or on the cutting into fragments.
  * Limit     active rows of W from L3 or memory; with many events per active k (128 rows at 5 %), the sums,
@@ -57,6 +57,11 @@ static event_block_t number_block(const lac_events_t *ev, int64_t a0, int32_t *s
     return block;
 }
 
+LAC_INLINE real_t event_value(const lac_events_t *ev, int64_t e)
+{
+    return ((const real_t *)ev->val)[e];
+}
+
 /* One block into one strip of n <= STRIP columns; w is the strip's first column, `levels` apart are levels.
  */
 LAC_INLINE void add_strip(const event_block_t *block, bool carries, const real_t *w, int64_t ldw, int64_t n,
@@ -72,7 +77,7 @@ LAC_INLINE void add_strip(const event_block_t *block, bool carries, const real_t
         for (int v = 0; v < STRIP_VECTORS; v++) slice[v] = v_load_upto(p + v * LANES, n - v * LANES);
         for (int64_t end = ev->first[a + 1]; e < end; e++) {
             real_t *to = acc + (int64_t)ev->row[e] * STRIP;
-            vec_t value = v_set1(ev->val[e]);
+            vec_t value = v_set1(event_value(ev, e));
             vec_t sum[STRIP_VECTORS];
             if (carries && run[e]) {
                 UNROLLED
@@ -120,10 +125,12 @@ LAC_INLINE void clear_sums(real_t *acc, int64_t count, int32_t *seen, int64_t m)
     memset(seen, 0, (size_t)m * sizeof *seen);
 }
 
-static void event_rows(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
-                       int64_t j0, int64_t j1, const lac_host_output_t *out, float *acc)
+static void event_rows(const lac_events_t *ev, int64_t fragments, int64_t m, const void *w, int64_t ldw,
+                       int64_t j0, int64_t j1, const lac_host_output_t *out, void *scratch)
 {
-    int64_t panel = event_panel(m);
+    const real_t *from = w;
+    real_t *acc = scratch;
+    int64_t panel = event_panel(m, sizeof *acc);
     int64_t levels = m * panel;
     int32_t *seen = (int32_t *)(void *)(acc + levels * RUN_LEVELS);
     for (int64_t j = j0; j < j1; j += panel) {
@@ -133,9 +140,9 @@ static void event_rows(const lac_events_t *ev, int64_t fragments, int64_t m, con
             for (int64_t a = 0; a < ev[f].active; a += ACTIVE_BLOCK) {
                 event_block_t block = number_block(ev + f, a, seen, seen + m);
                 if (block.carries)
-                    add_block(&block, true, m, w + j, ldw, n, acc, levels);
+                    add_block(&block, true, m, from + j, ldw, n, acc, levels);
                 else
-                    add_block(&block, false, m, w + j, ldw, n, acc, levels);
+                    add_block(&block, false, m, from + j, ldw, n, acc, levels);
             }
         for (int64_t c = 0; c < n; c += STRIP) {
             close_strip(m, seen, acc + c * m, levels);
@@ -181,27 +188,29 @@ LAC_INLINE void add_columns(const lac_events_t *ev, int64_t fragments, const rea
                     v_store(to, v_zero());
                 }
                 if (n == 1)
-                    *to = r_fma(ev[f].val[e], w[ev[f].k[a]], *to);
+                    *to = r_fma(event_value(ev + f, e), w[ev[f].k[a]], *to);
                 else
-                    v_store(to, v_fma(v_set1(ev[f].val[e]), slice, v_load(to)));
+                    v_store(to, v_fma(v_set1(event_value(ev + f, e)), slice, v_load(to)));
             }
         }
 }
 
-static void event_cols(const lac_events_t *ev, int64_t fragments, int64_t m, const float *w, int64_t ldw,
-                       int64_t j0, int64_t j1, const lac_host_output_t *out, float *acc)
+static void event_cols(const lac_events_t *ev, int64_t fragments, int64_t m, const void *w, int64_t ldw,
+                       int64_t j0, int64_t j1, const lac_host_output_t *out, void *scratch)
 {
+    real_t *acc = scratch;
     int64_t levels = m * LANES;
     int32_t *seen = (int32_t *)(void *)(acc + levels * RUN_LEVELS);
     for (int64_t j = j0; j < j1; j += LANES) {
         int64_t n = min_i64(j1 - j, LANES);
+        const real_t *from = (const real_t *)w + j * ldw;
         clear_sums(acc, levels, seen, m);
         if (n == LANES)
-            add_columns(ev, fragments, w + j * ldw, ldw, LANES, acc, levels, seen);
+            add_columns(ev, fragments, from, ldw, LANES, acc, levels, seen);
         else if (n == 1)
-            add_columns(ev, fragments, w + j * ldw, ldw, 1, acc, levels, seen);
+            add_columns(ev, fragments, from, ldw, 1, acc, levels, seen);
         else
-            add_columns(ev, fragments, w + j * ldw, ldw, n, acc, levels, seen);
+            add_columns(ev, fragments, from, ldw, n, acc, levels, seen);
         for (int64_t i = 0; i < m; i++) {
             vec_t sum = v_load(acc + i * LANES);
             add_levels(&sum, 1, acc + i * LANES + levels, levels, seen[i]);

@@ -37,47 +37,48 @@ static bool has_portable(void)
 
 /* Widest first; the portable one is always there. */
 static const struct {
-    const lac_host_kernels_t *table;
+    const lac_host_kernels_t *table[LAC_HOST_TYPES];
     bool (*supported)(void);
 } isas[] = {
 #if defined(LAC_HAVE_AVX512)
-    {&lac_host_kernels_avx512, has_avx512},
+    {{&lac_host_kernels_avx512_f32, &lac_host_kernels_avx512_f64}, has_avx512},
 #endif
 #if defined(LAC_HAVE_AVX2)
-    {&lac_host_kernels_avx2, has_avx2},
+    {{&lac_host_kernels_avx2_f32, &lac_host_kernels_avx2_f64}, has_avx2},
 #endif
-    {&lac_host_kernels_portable, has_portable},
+    {{&lac_host_kernels_portable_f32, &lac_host_kernels_portable_f64}, has_portable},
 };
 
-const lac_host_kernels_t *lac_host_kernels(void)
+const lac_host_kernels_t *lac_host_kernels(lac_host_type_t type)
 {
     size_t i = 0;
     while (!isas[i].supported()) i++;
-    return isas[i].table;
+    return isas[i].table[type];
 }
 
-const lac_host_kernels_t *lac_host_kernels_named(const char *isa)
+const lac_host_kernels_t *lac_host_kernels_named(const char *isa, lac_host_type_t type)
 {
     for (size_t i = 0; isa && i < sizeof isas / sizeof isas[0]; i++)
-        if (strcmp(isa, isas[i].table->isa) == 0) return isas[i].supported() ? isas[i].table : NULL;
+        if (strcmp(isa, isas[i].table[type]->isa) == 0)
+            return isas[i].supported() ? isas[i].table[type] : NULL;
     return NULL;
 }
 
 /* How much scratch the host kernels need, and when they use it; the same for every instruction set. */
 
-int64_t lac_event_scratch(int64_t m)
+int64_t lac_event_scratch(int64_t m, size_t size)
 {
-    return event_scratch(m > 0 ? m : 1);
+    return event_scratch(m > 0 ? m : 1, size);
 }
 
-int64_t lac_csr_scratch(int64_t kk)
+int64_t lac_csr_scratch(int64_t kk, size_t size)
 {
-    return kk * csr_panel(kk);
+    return kk * csr_panel(kk, size);
 }
 
-bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries)
+bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries, size_t size)
 {
-    return csr_packs(rows, kk, entries);
+    return csr_packs(rows, kk, entries, size);
 }
 
 bool lac_csr_goes_whole(int64_t rows, int64_t entries)

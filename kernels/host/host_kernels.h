@@ -10,11 +10,15 @@
  * problem with the product transposed, so that a kernel never asks which side it serves. Strides are in
  * elements, and element (r, c) of X lies at X[r * rs + c * cs].
  *
+ * Every kernel exists for two types of values, float and double: of W, out and all sums, and of S, which may
+ * also be binary events in bytes. A table of kernels serves one of them; values are behind void pointers,
+ * and `room for a value` is its size.
+ *
  * A kernel computes a range [j0, j1) of output columns, or [i0, i1) of output rows, so that a caller may
  * share the ranges among threads: each output element is summed by one thread in ascending k, in runs
  * (panels.h), and the result does not depend on how the ranges were cut. csr_cols and bitmask_cols, which
- * walk along k, sum each element in 16 lanes that are added in one fixed order at the end: as independent of
- * the cuts.
+ * walk along k, sum each element in lanes, 16 of float or 8 of double, that are added in one fixed order at
+ * the end: as independent of the cuts.
  * beta == 0 never reads out. All accumulation is in the type of W, one fused multiply-add per event (one
  * multiply and one add on the portable instruction set). Zeros of S are never multiplied: 0 * Inf is dropped.
  * j0, j1 and i0, i1 are absolute: out, w and s point at element (0, 0). Empty ranges are allowed.
@@ -23,6 +27,7 @@
 #define LACUNA_HOST_HOST_KERNELS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Nonzeros of S in k-major order (k ascending, row ascending within one k): the input of the event kernels.
@@ -34,7 +39,7 @@ typedef struct lac_events {
     int64_t *first;   /* [active + 1] first event of each active k             */
     int32_t *k;       /* [active] its k, strictly ascending                    */
     int32_t *row;     /* [count] row of S                                      */
-    float *val;       /* [count] its value                                     */
+    void *val;        /* [count] its value                                     */
 } lac_events_t;
 
 /* One matrix given by rows: CSR. Also serves CSC, with the roles of rows and columns exchanged. */
@@ -42,7 +47,7 @@ typedef struct lac_rows {
     int64_t rows, cols;
     const int64_t *ptr; /* [rows + 1], ptr[0] == 0                                        */
     const int32_t *idx; /* [ptr[rows]] column, strictly ascending within a row            */
-    const float *val;   /* [ptr[rows]] values, or NULL: every entry is 1                  */
+    const void *val;    /* [ptr[rows]] values, or NULL: every entry is 1                  */
 } lac_rows_t;
 
 /* Rows of S selected by a list of either index type; one outside [0, s->rows) stands for a row without
@@ -66,69 +71,73 @@ typedef struct lac_bits {
     int64_t words;        /* 64-bit words per row: ceil(cols / 64)                         */
     const uint64_t *bits; /* [rows * words]                                                */
     const int64_t *first; /* [rows] index in val of the row's first nonzero                */
-    const float *val;     /* [nnz + 16] packed values, row by row, ascending k, with 16 of padding that may be
+    const void *val;      /* [nnz + 16] packed values, row by row, ascending k, with 16 of padding that may be
                              read; or NULL: every one is 1                                 */
 } lac_bits_t;
 
+/* The value types of the tables. */
+typedef enum lac_host_type { LAC_HOST_F32, LAC_HOST_F64, LAC_HOST_TYPES } lac_host_type_t;
+
+/* A factor in the type of the values. */
+typedef union lac_host_scalar {
+    float f32;
+    double f64;
+} lac_host_scalar_t;
+
 /* Where a product goes: out := beta * out + alpha * product, element (i, j) at data[i * rs + j * cs]. */
 typedef struct lac_host_output {
-    float alpha, beta;
-    float *data;
+    lac_host_scalar_t alpha, beta;
+    void *data;
     int64_t rs, cs;
 } lac_host_output_t;
 
 /* A dense matrix at any strides: element (r, c) at data[r * rs + c * cs]. */
 typedef struct lac_host_matrix {
-    const float *data;
+    const void *data;
     int64_t rs, cs;
 } lac_host_matrix_t;
 
-/* The kernels of one instruction set. All f32; u8 where the name says so. */
-typedef struct lac_host_kernels {
-    const char *isa; /* "avx512", "avx2", "portable" */
-
+/* The kernels that read a dense S of one element type: the values' own, or binary events in bytes. */
+typedef struct lac_host_scans {
     /* Compaction ---------------------------------------------------------------------------------------
      * Appends the nonzeros of S[0..m, k0..k1) to ev (whose k, row, first, active, count must be consistent;
      * active == count == 0 and first[0] == 0 to begin). Returns false, with ev unspecified, as soon as the
      * events would exceed ev->capacity. NaN is a nonzero; -0 is a zero. Fast when rs == 1 or cs == 1. */
-    bool (*scan_events_f32)(const float *s, int64_t m, int64_t k0, int64_t k1, int64_t rs, int64_t cs,
-                            lac_events_t *ev);
-    bool (*scan_events_u8)(const uint8_t *s, int64_t m, int64_t k0, int64_t k1, int64_t rs, int64_t cs,
-                           lac_events_t *ev);
+    bool (*events)(const void *s, int64_t m, int64_t k0, int64_t k1, int64_t rs, int64_t cs,
+                   lac_events_t *ev);
 
     /* Number of nonzeros in each of rows [i0, i1) of an m x kk matrix, into count[i - i0]; and the same
      * rows written as CSR entries, row i from idx + start[i - i0] up to start[i - i0 + 1] (idx or val may be
      * NULL: only the other is written, as for the packed values of lac_bits_t). Nothing past that is written,
      * though S has changed since it was counted; entries that have become zero since are zeros of column 0.
      */
-    void (*count_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
-                           int64_t *count);
-    void (*count_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
-                          int64_t *count);
-    void (*fill_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
-                          const int64_t *start, int32_t *idx, float *val);
-    void (*fill_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
-                         const int64_t *start, int32_t *idx, float *val);
+    void (*count_rows)(const void *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                       int64_t *count);
+    void (*fill_rows)(const void *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                      const int64_t *start, int32_t *idx, void *val);
     /* Rows [i0, i1), each contiguous, in one reading: their entries one after the other into idx (may be
      * NULL) and val, which have room for (i1 - i0) * kk; how many each row has into count[i - i0]; and their
      * bits as below, unless NULL. */
-    void (*collect_rows_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int32_t *idx,
-                             float *val, uint64_t *bits, int64_t *count);
-    void (*collect_rows_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int32_t *idx,
-                            float *val, uint64_t *bits, int64_t *count);
+    void (*collect_rows)(const void *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int32_t *idx,
+                         void *val, uint64_t *bits, int64_t *count);
     /* Occupancy bits of rows [i0, i1), words = ceil(kk / 64) per row, unused high bits 0. */
-    void (*fill_bits_f32)(const float *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
-                          uint64_t *bits);
-    void (*fill_bits_u8)(const uint8_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
-                         uint64_t *bits);
+    void (*fill_bits)(const void *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                      uint64_t *bits);
 
     /* Probe: nonzeros among `samples` elements spread over the matrix (quasi-random in both directions,
      * the same positions for the same seed); the cheapest estimate of a density. Returns the nonzeros seen.
      */
-    int64_t (*probe_f32)(const float *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
-                         uint64_t seed);
-    int64_t (*probe_u8)(const uint8_t *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
-                        uint64_t seed);
+    int64_t (*probe)(const void *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
+                     uint64_t seed);
+} lac_host_scans_t;
+
+/* The kernels of one instruction set and one type of values. */
+typedef struct lac_host_kernels {
+    const char *isa; /* "avx512", "avx2", "portable" */
+    lac_host_type_t type;
+    size_t size;              /* bytes of a value                */
+    lac_host_scans_t scan;    /* of an S of such values          */
+    lac_host_scans_t scan_u8; /* of an S of binary events        */
 
     /* Each file of kernels opens with its own: contract, type and arguments. */
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
@@ -137,25 +146,36 @@ typedef struct lac_host_kernels {
 #undef LAC_KERNEL
 } lac_host_kernels_t;
 
-/* Floats of scratch that event_rows and event_cols need per thread for m rows of S. */
-int64_t lac_event_scratch(int64_t m);
-/* Floats of scratch that csr_rows can use per thread for an S of kk columns. */
-int64_t lac_csr_scratch(int64_t kk);
+/* Values of scratch, of `size` bytes each, that event_rows and event_cols need per thread for m rows of S. */
+int64_t lac_event_scratch(int64_t m, size_t size);
+/* Values of scratch that csr_rows can use per thread for an S of kk columns. */
+int64_t lac_csr_scratch(int64_t kk, size_t size);
 /* True where csr_rows packs W, given scratch, for so many entries of all its rows. */
-bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries);
+bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries, size_t size);
 /* True where csr_rows, if it does not pack, streams whole rows of W. */
 bool lac_csr_goes_whole(int64_t rows, int64_t entries);
-/* Floats of scratch that dense_f32 needs per thread. */
+/* Values of scratch that dense needs per thread. */
 int64_t lac_dense_scratch(void);
+
+/* A factor as the kernels of a type take it. */
+static inline lac_host_scalar_t lac_host_scalar(lac_host_type_t type, double x)
+{
+    lac_host_scalar_t scalar;
+    if (type == LAC_HOST_F64)
+        scalar.f64 = x;
+    else
+        scalar.f32 = (float)x;
+    return scalar;
+}
 
 /* The kernels for this processor, the widest instruction set first; or of a named one, NULL where the
  * processor lacks it or the name is unknown. */
-const lac_host_kernels_t *lac_host_kernels(void);
-const lac_host_kernels_t *lac_host_kernels_named(const char *isa);
+const lac_host_kernels_t *lac_host_kernels(lac_host_type_t type);
+const lac_host_kernels_t *lac_host_kernels_named(const char *isa, lac_host_type_t type);
 
 /* The one symbol that each compilation of isa_kernels.c defines. */
-extern const lac_host_kernels_t lac_host_kernels_portable;
-extern const lac_host_kernels_t lac_host_kernels_avx2;
-extern const lac_host_kernels_t lac_host_kernels_avx512;
+extern const lac_host_kernels_t lac_host_kernels_portable_f32, lac_host_kernels_portable_f64;
+extern const lac_host_kernels_t lac_host_kernels_avx2_f32, lac_host_kernels_avx2_f64;
+extern const lac_host_kernels_t lac_host_kernels_avx512_f32, lac_host_kernels_avx512_f64;
 
 #endif

@@ -11,3 +11,4 @@
 #include "sddmm_entries.h"
 #include "transpose.h"
 #include "slices.h"
+#include "epilogue.h"

@@ -22,6 +22,7 @@
  * Cost      one addition for RUN multiply-adds, and of the levels each 1 / RUN of the one before. */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum {
@@ -33,26 +34,26 @@ enum {
 /* How wide a panel of W csr_rows packs into scratch, and when; shared with lac_csr_scratch and lac_csr_packs.
  */
 enum {
-    CSR_PANEL_FLOATS = 262144, /* kk x panel of W: 1 MiB, to stay in an L2 of 1.25 MB and more */
+    CSR_PANEL_BYTES = 1048576, /* kk x panel of W: to stay in an L2 of 1.25 MB and more */
     CSR_PANEL_MIN = 16,
     CSR_PANEL_MAX = 128,
     CSR_PACK_REUSE = 4, /* entries for each row of W                                                        */
     CSR_STREAMS = 64    /* entries of a row of S, at the mean, whose rows of W memory streams side by side */
 };
 
-/* Columns of W in a packed panel for an S of kk columns: a power of two, 0 where no panel would stay in L2.
- */
-static inline int64_t csr_panel(int64_t kk)
+/* Columns of W, values of `size` bytes, in a packed panel for an S of kk columns: a power of two, 0 where no
+ * panel would stay in L2. */
+static inline int64_t csr_panel(int64_t kk, size_t size)
 {
     int64_t width = CSR_PANEL_MAX;
-    while (width >= CSR_PANEL_MIN && width * kk > CSR_PANEL_FLOATS) width /= 2;
+    while (width >= CSR_PANEL_MIN && width * kk > (int64_t)(CSR_PANEL_BYTES / size)) width /= 2;
     return width < CSR_PANEL_MIN ? 0 : width;
 }
 
 /* Where most rows of S are empty what is written counts, and rows go whole. */
-static inline bool csr_packs(int64_t rows, int64_t kk, int64_t entries)
+static inline bool csr_packs(int64_t rows, int64_t kk, int64_t entries, size_t size)
 {
-    return csr_panel(kk) > 0 && entries >= CSR_PACK_REUSE * kk && entries >= rows;
+    return csr_panel(kk, size) > 0 && entries >= CSR_PACK_REUSE * kk && entries >= rows;
 }
 
 /* Where nothing is packed: rows of few entries go whole, others panel by panel. */
@@ -71,25 +72,26 @@ enum {
 
 /* What the event products keep in scratch; shared with lac_event_scratch. */
 enum {
-    EVENT_PANEL_FLOATS = 65536, /* m x panel accumulators: 256 KiB, beside the slices of W in L2 */
+    EVENT_PANEL_BYTES = 262144, /* m x panel accumulators, beside the slices of W in L2 */
     EVENT_PANEL_MIN = 64,
     EVENT_PANEL_MAX = 4096,
     ACTIVE_BLOCK = 16 /* slices of W that are read side by side: as many streams as the prefetchers follow */
 };
 
 /* Columns of out that event_rows sums at a time for m rows of S: a multiple of EVENT_PANEL_MIN. */
-static inline int64_t event_panel(int64_t m)
+static inline int64_t event_panel(int64_t m, size_t size)
 {
-    int64_t width = EVENT_PANEL_FLOATS / (m > 0 ? m : 1) / EVENT_PANEL_MIN * EVENT_PANEL_MIN;
+    int64_t width = (int64_t)(EVENT_PANEL_BYTES / size) / (m > 0 ? m : 1) / EVENT_PANEL_MIN * EVENT_PANEL_MIN;
     if (width < EVENT_PANEL_MIN) return EVENT_PANEL_MIN;
     return width < EVENT_PANEL_MAX ? width : EVENT_PANEL_MAX;
 }
 
-/* Floats: the levels of a panel; then, as 32-bit integers, how many events each row had, and for each event
- * of a block the run that it begins. Levels that no row has enough events for are never touched. */
-static inline int64_t event_scratch(int64_t m)
+/* Values: the levels of a panel; then, as 32-bit integers in as many values, how many events each row had,
+ * and for each event of a block the run that it begins. Levels that no row has enough events for are never
+ * touched. */
+static inline int64_t event_scratch(int64_t m, size_t size)
 {
-    return m * (event_panel(m) * RUN_LEVELS + 1 + ACTIVE_BLOCK);
+    return m * (event_panel(m, size) * RUN_LEVELS + 1 + ACTIVE_BLOCK);
 }
 
 #endif

@@ -59,11 +59,11 @@ LAC_INLINE void add_levels(vec_t *sum, int vectors, const real_t *level, int64_t
 static void write_out(const real_t *acc, int64_t lda, int64_t m, int64_t n, const lac_host_output_t *out,
                       int64_t i0, int64_t j0)
 {
-    real_t alpha = out->alpha;
-    real_t beta = out->beta;
+    real_t alpha = SCALAR(out->alpha);
+    real_t beta = SCALAR(out->beta);
     int64_t rs = out->rs;
     int64_t cs = out->cs;
-    real_t *to = out->data + i0 * rs + j0 * cs;
+    real_t *to = (real_t *)out->data + i0 * rs + j0 * cs;
     if (cs == 1) {
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n; j += LANES) {

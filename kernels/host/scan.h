@@ -11,7 +11,7 @@
  *           row-major (cs == 1, m <= SCAN_ROWS): blocks of m x 64; the masks of the rows that have events
  *           are kept, counted by k, and the events placed by counting sort, so that S is read once.
  *           any other: element by element.
- * Bytes     all of S once, 16 bytes per event written. No flops.
+ * Bytes     all of S once, 16 bytes (double: 20) per event written. No flops.
  * Order     k ascending, row ascending within a k, whatever the layout.
  * Limit     reading S; about 3 ns per event where there are many.
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
@@ -47,7 +47,7 @@ static bool ELEM(scan_run)(const elem_t *s, int64_t m, int64_t k0, int64_t k1, l
                 open_k(ev, k0 + k);
             }
             ev->row[ev->count] = (int32_t)(p - column);
-            ev->val[ev->count++] = ELEM(value)(s[p]);
+            ((real_t *)ev->val)[ev->count++] = ELEM(value)(s[p]);
         }
     }
     return true;
@@ -67,7 +67,7 @@ static bool ELEM(scan_columns)(const elem_t *s, int64_t m, int64_t k0, int64_t k
             for (; bits; bits &= bits - 1) {
                 int64_t i = i0 + __builtin_ctzll(bits);
                 ev->row[ev->count] = (int32_t)i;
-                ev->val[ev->count++] = ELEM(value)(column[i]);
+                ((real_t *)ev->val)[ev->count++] = ELEM(value)(column[i]);
             }
         }
     }
@@ -97,7 +97,7 @@ static bool ELEM(locate_block)(const elem_t *s, int64_t k0, int64_t rs, const in
             int b = __builtin_ctzll(bits);
             int64_t e = next[b]++;
             ev->row[e] = rows[r];
-            ev->val[e] = ELEM(value)(s[rows[r] * rs + k0 + b]);
+            ((real_t *)ev->val)[e] = ELEM(value)(s[rows[r] * rs + k0 + b]);
         }
     return true;
 }
@@ -135,15 +135,16 @@ static bool ELEM(scan_strided)(const elem_t *s, int64_t m, int64_t k0, int64_t k
             if (ev->count == ev->capacity) return false;
             if (ev->count == before) open_k(ev, k);
             ev->row[ev->count] = (int32_t)i;
-            ev->val[ev->count++] = ELEM(value)(e);
+            ((real_t *)ev->val)[ev->count++] = ELEM(value)(e);
         }
     }
     return true;
 }
 
-static bool ELEM(scan_events)(const elem_t *s, int64_t m, int64_t k0, int64_t k1, int64_t rs, int64_t cs,
+static bool ELEM(scan_events)(const void *from, int64_t m, int64_t k0, int64_t k1, int64_t rs, int64_t cs,
                               lac_events_t *ev)
 {
+    const elem_t *s = from;
     bool fits;
     if (m <= 0 || k1 <= k0) return true;
     if (m == 1) rs = 1;
@@ -164,14 +165,15 @@ static bool ELEM(scan_events)(const elem_t *s, int64_t m, int64_t k0, int64_t k1
  * Layout    S at s[i * rs + k * cs]. cs == 1: 64 elements of a row per mask. rs == 1: 64 rows of a column
  *           per mask, with a write position per row. Any other: element by element.
  * Bytes     all of S once per kernel, 8 bytes per entry written. No flops.
- * Limit     memory for count_rows; the packed stores, 16 elements at a time, for fill_rows.
+ * Limit     memory for count_rows; the packed stores, CHUNK elements at a time, for fill_rows.
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
  *           2048x2048 at 10 %, row-major: count 0.54 ms, 31 GB/s, all that a plain sum streams; fill 1.2 ms;
  *           column-major: 0.83 and 2.4 ms. */
 
-static void ELEM(count_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+static void ELEM(count_rows)(const void *from, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
                              int64_t *count)
 {
+    const elem_t *s = from;
     for (int64_t i = i0; i < i1; i++) count[i - i0] = 0;
     if (cs == 1) {
         for (int64_t i = i0; i < i1; i++) {
@@ -198,7 +200,7 @@ static void ELEM(count_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk
 #if !defined(LAC_FILL_SHARED)
 #    define LAC_FILL_SHARED
 /* Entries that were counted and are there no more. */
-static void fill_rest(int32_t *idx, float *val, int64_t e, int64_t end)
+static void fill_rest(int32_t *idx, real_t *val, int64_t e, int64_t end)
 {
     for (; e < end; e++) {
         if (idx) idx[e] = 0;
@@ -207,21 +209,21 @@ static void fill_rest(int32_t *idx, float *val, int64_t e, int64_t end)
 }
 #endif
 
-/* n <= 16 elements of one row, the first at position k: returns how many entries were written. */
-static inline int64_t ELEM(fill_chunk)(const elem_t *p, int64_t k, uint32_t bits, int32_t *idx, float *val)
+/* n <= CHUNK elements of one row, the first at position k: returns how many entries were written. */
+static inline int64_t ELEM(fill_chunk)(const elem_t *p, int64_t k, uint32_t bits, int32_t *idx, real_t *val)
 {
     if (bits) ELEM(store_entries)(idx, val, p, (int32_t)k, bits);
     return __builtin_popcount(bits);
 }
 
-static void ELEM(fill_row)(const elem_t *row, int64_t kk, int64_t room, int32_t *idx, float *val)
+static void ELEM(fill_row)(const elem_t *row, int64_t kk, int64_t room, int32_t *idx, real_t *val)
 {
     for (int64_t k = 0; k < kk && room > 0; k += 64) {
         uint64_t bits = kk - k >= 64 ? ELEM(nz64)(row + k) : ELEM(nz_part)(row + k, kk - k);
         while (__builtin_popcountll(bits) > room) bits ^= UINT64_C(1) << (63 - __builtin_clzll(bits));
         room -= __builtin_popcountll(bits);
-        for (int64_t o = 0; bits; bits >>= 16, o += 16) {
-            int64_t n = ELEM(fill_chunk)(row + k + o, k + o, (uint32_t)(bits & 0xFFFFU), idx, val);
+        for (int64_t o = 0; bits; bits >>= CHUNK, o += CHUNK) {
+            int64_t n = ELEM(fill_chunk)(row + k + o, k + o, (uint32_t)(bits & CHUNK_MASK), idx, val);
             idx = idx ? idx + n : NULL;
             val = val ? val + n : NULL;
         }
@@ -230,7 +232,7 @@ static void ELEM(fill_row)(const elem_t *row, int64_t kk, int64_t room, int32_t 
 }
 
 static void ELEM(fill_columns)(const elem_t *s, int64_t i0, int64_t n, int64_t kk, int64_t cs,
-                               const int64_t *start, int32_t *idx, float *val)
+                               const int64_t *start, int32_t *idx, real_t *val)
 {
     int64_t next[64];
     memcpy(next, start, (size_t)n * sizeof next[0]);
@@ -247,9 +249,11 @@ static void ELEM(fill_columns)(const elem_t *s, int64_t i0, int64_t n, int64_t k
     for (int64_t i = 0; i < n; i++) fill_rest(idx, val, next[i], start[i + 1]);
 }
 
-static void ELEM(fill_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
-                            const int64_t *start, int32_t *idx, float *val)
+static void ELEM(fill_rows)(const void *from, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+                            const int64_t *start, int32_t *idx, void *values)
 {
+    const elem_t *s = from;
+    real_t *val = values;
     if (cs != 1 && rs == 1) {
         for (int64_t i = i0; i < i1; i += 64)
             ELEM(fill_columns)(s, i, min_i64(i1 - i, 64), kk, cs, start + (i - i0), idx, val);
@@ -280,7 +284,7 @@ enum {
 };
 
 /* Returns how many entries were written. */
-static int64_t ELEM(collect_row)(const elem_t *row, int64_t kk, int32_t *idx, float *val, uint64_t *bits)
+static int64_t ELEM(collect_row)(const elem_t *row, int64_t kk, int32_t *idx, real_t *val, uint64_t *bits)
 {
     int64_t count = 0;
     for (int64_t k = 0; k < kk; k += 64) {
@@ -288,8 +292,8 @@ static int64_t ELEM(collect_row)(const elem_t *row, int64_t kk, int32_t *idx, fl
         uint64_t set = kk - k >= 64 ? ELEM(nz64)(row + k) : ELEM(nz_part)(row + k, kk - k);
         if (bits) bits[k / 64] = set;
         if (__builtin_popcountll(set) > ELEM(FEW)) {
-            for (int64_t o = 0; set; set >>= 16, o += 16)
-                count += ELEM(fill_chunk)(row + k + o, k + o, (uint32_t)(set & 0xFFFFU),
+            for (int64_t o = 0; set; set >>= CHUNK, o += CHUNK)
+                count += ELEM(fill_chunk)(row + k + o, k + o, (uint32_t)(set & CHUNK_MASK),
                                           idx ? idx + count : NULL, val + count);
             continue;
         }
@@ -302,9 +306,11 @@ static int64_t ELEM(collect_row)(const elem_t *row, int64_t kk, int32_t *idx, fl
     return count;
 }
 
-static void ELEM(collect_rows)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int32_t *idx,
-                               float *val, uint64_t *bits, int64_t *count)
+static void ELEM(collect_rows)(const void *from, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int32_t *idx,
+                               void *values, uint64_t *bits, int64_t *count)
 {
+    const elem_t *s = from;
+    real_t *val = values;
     for (int64_t i = i0; i < i1; i++) {
         *count = ELEM(collect_row)(s + i * rs, kk, idx, val, bits);
         val += *count;
@@ -354,9 +360,10 @@ static void ELEM(bits_of_columns)(const elem_t *s, int64_t i0, int64_t rows, int
     for (int64_t i = 0; i < rows; i++) bits[i * words] = block[i];
 }
 
-static void ELEM(fill_bits)(const elem_t *s, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
+static void ELEM(fill_bits)(const void *from, int64_t i0, int64_t i1, int64_t kk, int64_t rs, int64_t cs,
                             uint64_t *bits)
 {
+    const elem_t *s = from;
     int64_t words = (kk + 63) / 64;
     if (cs != 1 && rs == 1) {
         for (int64_t i = i0; i < i1; i += 64)
@@ -392,9 +399,10 @@ LAC_INLINE int64_t fraction_of(uint64_t x, int64_t n)
 
 #endif
 
-static int64_t ELEM(probe)(const elem_t *s, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
+static int64_t ELEM(probe)(const void *from, int64_t m, int64_t kk, int64_t rs, int64_t cs, int64_t samples,
                            uint64_t seed)
 {
+    const elem_t *s = from;
     uint64_t x = seed * 0x9E3779B97F4A7C15U + 0x8000000000000000U;
     uint64_t y = (x ^ x >> 29) * 0xBF58476D1CE4E5B9U;
     int64_t seen = 0;

@@ -6,18 +6,18 @@
  * Layout    the pattern in CSR; A by rows and B by columns, so that both are read along k (A[i, k] at
  *           a[i * lda + k], B[k, j] at b[j * ldb + k]). SDDMM_COLUMNS entries of a row at a time share the
  *           loads of A, and their sums stay in registers.
- * Bytes     per entry 4 kk of B and 4 kk / SDDMM_COLUMNS of A from the caches, 4 of index and 4 of value.
+ * Bytes     per entry kk values of B and kk / SDDMM_COLUMNS of A from the caches, 4 of index and a value.
  *           Flops 2 kk per entry.
- * Order     element k in lane k % 16, ascending, one multiply-add each, LANE_RUN of them straight up; the
+ * Order     element k in lane k % CHUNK, ascending, one multiply-add each, LANE_RUN of them straight up; the
  *           lanes are added in one fixed order. No dependence on the ranges, or on which entries go together.
  * Limit     loads of B: from L2 where its columns fit, as they do not come in blocks. */
 
 /* Sampled product, entries [e0, e1) of the pattern (whose values are not read): val[e] := beta * val[e] +
  * alpha * sum over k of A[i, k] * B[k, j] for entry e = (i, j), both along k: A[i, k] at a[i * lda + k],
- * B[k, j] at b[j * ldb + k]. Each value is summed in 16 lanes that are added in one fixed order. */
+ * B[k, j] at b[j * ldb + k]. Each value is summed in CHUNK lanes that are added in one fixed order. */
 LAC_KERNEL(sddmm, void,
-           (const lac_rows_t *pattern, int64_t e0, int64_t e1, const float *a, int64_t lda, const float *b,
-            int64_t ldb, int64_t kk, float alpha, float beta, float *val))
+           (const lac_rows_t *pattern, int64_t e0, int64_t e1, const void *a, int64_t lda, const void *b,
+            int64_t ldb, int64_t kk, double alpha, double beta, void *val))
 
 #ifdef LAC_KERNEL_BODIES
 
@@ -60,9 +60,11 @@ LAC_INLINE void sddmm_sums(const real_t *a, const real_t *const *b, int64_t kk, 
     for (int c = 0; c < SDDMM_COLUMNS; c++) sum[c] = x_sum(x_add(total[c], lanes[c]));
 }
 
-static void sddmm(const lac_rows_t *pattern, int64_t e0, int64_t e1, const float *a, int64_t lda,
-                  const float *b, int64_t ldb, int64_t kk, float alpha, float beta, float *val)
+static void sddmm(const lac_rows_t *pattern, int64_t e0, int64_t e1, const void *a, int64_t lda,
+                  const void *b, int64_t ldb, int64_t kk, double alpha, double beta, void *values)
 {
+    const real_t by = (real_t)alpha, keep = (real_t)beta;
+    real_t *val = values;
     const real_t *column[SDDMM_COLUMNS];
     real_t sum[SDDMM_COLUMNS];
     if (e0 >= e1) return;
@@ -72,9 +74,9 @@ static void sddmm(const lac_rows_t *pattern, int64_t e0, int64_t e1, const float
             int64_t count = min_i64(end - e, SDDMM_COLUMNS);
             /* What is missing of a group is its last column again, which is in L1: its sum is dropped. */
             for (int64_t c = 0; c < SDDMM_COLUMNS; c++)
-                column[c] = b + pattern->idx[e + min_i64(c, count - 1)] * ldb;
-            sddmm_sums(a + row * lda, column, kk, sum);
-            for (int64_t c = 0; c < count; c++) val[e + c] = r_scale_out(alpha, sum[c], beta, val + e + c);
+                column[c] = (const real_t *)b + pattern->idx[e + min_i64(c, count - 1)] * ldb;
+            sddmm_sums((const real_t *)a + row * lda, column, kk, sum);
+            for (int64_t c = 0; c < count; c++) val[e + c] = r_scale_out(by, sum[c], keep, val + e + c);
         }
         e = end;
     }

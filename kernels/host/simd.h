@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The vectors that the kernels are written in: one header per instruction set, one vocabulary.
  *
- * Each of simd_avx512.h, simd_avx2.h, simd_portable.h gives real_t, LANES, MICRO_ROWS, and vec_t (on which
- * + and * work) with
+ * Each of simd_avx512.h, simd_avx2.h, simd_portable.h gives LANES, MICRO_ROWS, and vec_t (on which
+ * + and * work), a vector of the real_t of real.h, with
  *
  *     v_load / v_store            contiguous, any alignment
  *     v_load_n / v_store_n        the first n lanes, 1 <= n <= LANES; others read as 0, are not touched
@@ -12,20 +12,22 @@
  *     v_load_indexed(p, idx)      lane l from p[idx[l]]
  *     v_fma(a, b, c), r_fma       a * b + c, rounded once where the processor can
  *
- * sixteen lanes with a mask of bits, for operands that are walked along k
+ * CHUNK lanes with a mask of bits, for operands that are walked along k
  *
  *     x_load_masked(p, bits)      lane l from p[l] where bit l is set; else 0, and p[l] is not read
  *     x_fma_masked(a, b, c, bits) a * b + c where bit l is set, c elsewhere; a is 0 there
- *     x_expand(val, bits)         lane l the next packed value where bit l is set; may read val[0..15]
+ *     x_expand(val, bits)         lane l the next packed value where bit l is set; may read CHUNK of val
  *     x_ones(bits)                the same where every value is 1
  *
  * and for scans, where NaN is a nonzero and -0 is none
  *
- *     nz64_f32, nz64_u8           one bit for each of 64 elements that is not zero
- *     nz_part_f32, nz_part_u8     the same of n elements, 0 <= n <= 64
- *     store_packed                values and positions of the set bits of 16, nothing beyond them */
+ *     nz64_real, nz64_u8          one bit for each of 64 elements that is not zero
+ *     nz_part_real, nz_part_u8    the same of n elements, 0 <= n <= 64
+ *     store_packed                values and positions of the set bits of CHUNK, nothing beyond them */
 #ifndef LACUNA_HOST_SIMD_H
 #define LACUNA_HOST_SIMD_H
+
+#include "real.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +39,7 @@
 #if !defined(LAC_ISA_avx512)
 /* Packed stores bit by bit, for instruction sets without a compress: positions base + l of the set bits l,
  * and src[l], to the fronts of idx and val; a NULL one is left out. */
-static inline void store_packed(int32_t *idx, float *val, const float *src, int32_t base, uint32_t bits)
+static inline void store_packed(int32_t *idx, real_t *val, const real_t *src, int32_t base, uint32_t bits)
 {
     for (int n = 0; bits; bits &= bits - 1, n++) {
         int l = __builtin_ctz(bits);
@@ -45,14 +47,6 @@ static inline void store_packed(int32_t *idx, float *val, const float *src, int3
         if (val) val[n] = src[l];
     }
 }
-#endif
-
-#if defined(LAC_ISA_avx512)
-#    include "simd_avx512.h"
-#elif defined(LAC_ISA_avx2)
-#    include "simd_avx2.h"
-#else
-#    include "simd_portable.h"
 #endif
 
 /* Before a loop over registers: compilers keep an array in registers only where all its loops unroll early.
@@ -65,8 +59,15 @@ static inline void store_packed(int32_t *idx, float *val, const float *src, int3
 #    define ROLLED   _Pragma("GCC unroll 1")
 #endif
 
-/* Sixteen lanes, whatever the width of a register: sums along k are the same on every instruction set. */
-enum { CHUNK = 16, PER_CHUNK = CHUNK / LANES };
+#if defined(LAC_ISA_avx512)
+#    include "simd_avx512.h"
+#elif defined(LAC_ISA_avx2)
+#    include "simd_avx2.h"
+#else
+#    include "simd_portable.h"
+#endif
+
+enum { PER_CHUNK = CHUNK / LANES };
 
 LAC_INLINE int64_t min_i64(int64_t a, int64_t b)
 {
@@ -97,7 +98,7 @@ LAC_INLINE vec_t v_load_upto(const real_t *p, int64_t n)
     return n >= LANES ? v_load(p) : n > 0 ? v_load_n(p, n) : v_zero();
 }
 
-/* Adds the sixteen lanes as a tree: lane l with l + 8, then + 4, + 2, + 1. */
+/* Adds the lanes of a chunk as a tree: lane l with that half of them further, then a quarter, and so on. */
 LAC_INLINE real_t x_sum(xvec_t x)
 {
     real_t t[CHUNK];

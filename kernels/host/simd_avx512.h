@@ -4,51 +4,71 @@
 #ifndef LACUNA_SIMD_AVX512_H
 #define LACUNA_SIMD_AVX512_H
 
+#include "real.h"
+
 #include <immintrin.h>
 
 #define LAC_ISA_TEXT  "avx512"
-#define LAC_ISA_TABLE lac_host_kernels_avx512
+#define LAC_ISA_TABLE REAL(lac_host_kernels_avx512)
 
-typedef float real_t;
+/* V and VI are the instructions on a vector of values, and on as many 32-bit integers. */
+#if defined(LAC_REAL_f64)
+typedef __m512d vec_t;
+typedef __mmask8 xmask_t;
+typedef __m256i ivec_t;
+#    define V(op)        _mm512_##op##_pd
+#    define VI(op)       _mm256_##op
+#    define NONZERO(v)   _mm512_cmp_pd_mask(v, _mm512_setzero_pd(), _CMP_NEQ_UQ)
+#    define LANE_NUMBERS _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)
+#    define GATHER       _mm512_i32gather_pd
+#else
 typedef __m512 vec_t;
+typedef __mmask16 xmask_t;
+typedef __m512i ivec_t;
+#    define V(op)        _mm512_##op##_ps
+#    define VI(op)       _mm512_##op
+#    define NONZERO(v)   _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NEQ_UQ)
+#    define LANE_NUMBERS _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+#    define GATHER       _mm512_i32gather_ps
+#endif
+
 typedef struct xvec {
     vec_t v[1];
 } xvec_t;
-typedef __mmask16 xmask_t;
-enum { LANES = 16, MICRO_ROWS = 12 };
+enum { LANES = CHUNK, MICRO_ROWS = 12 };
 
-static inline __mmask16 first_lanes(int64_t n)
+static inline xmask_t first_lanes(int64_t n)
 {
-    return (__mmask16)((1U << n) - 1U);
+    return (xmask_t)((1U << n) - 1U);
 }
 
 static inline vec_t v_zero(void)
 {
-    return _mm512_setzero_ps();
+    return V(setzero)();
 }
 static inline vec_t v_set1(real_t x)
 {
-    return _mm512_set1_ps(x);
+    return V(set1)(x);
 }
 static inline vec_t v_load(const real_t *p)
 {
-    return _mm512_loadu_ps(p);
+    return V(loadu)(p);
 }
 static inline void v_store(real_t *p, vec_t v)
 {
-    _mm512_storeu_ps(p, v);
+    V(storeu)(p, v);
 }
 static inline vec_t v_load_n(const real_t *p, int64_t n)
 {
-    return _mm512_maskz_loadu_ps(first_lanes(n), p);
+    return V(maskz_loadu)(first_lanes(n), p);
 }
 static inline void v_store_n(real_t *p, vec_t v, int64_t n)
 {
-    _mm512_mask_storeu_ps(p, first_lanes(n), v);
+    V(mask_storeu)(p, first_lanes(n), v);
 }
 static inline void v_stream(real_t *p, vec_t v)
 {
-    _mm512_stream_ps(p, v);
+    V(stream)(p, v);
 }
 static inline void v_stream_end(void)
 {
@@ -56,16 +76,15 @@ static inline void v_stream_end(void)
 }
 static inline vec_t v_fma(vec_t a, vec_t b, vec_t c)
 {
-    return _mm512_fmadd_ps(a, b, c);
+    return V(fmadd)(a, b, c);
 }
 static inline real_t r_fma(real_t a, real_t b, real_t c)
 {
-    return __builtin_fmaf(a, b, c);
+    return FMA_OF(a, b, c);
 }
 
 static inline vec_t v_load_strided(const real_t *p, int64_t s)
 {
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     if (__builtin_expect(s > INT32_MAX / LANES || s < INT32_MIN / LANES, 0)) {
         vec_t v;
         real_t t[LANES];
@@ -73,43 +92,42 @@ static inline vec_t v_load_strided(const real_t *p, int64_t s)
         __builtin_memcpy(&v, t, sizeof v);
         return v;
     }
-    return _mm512_i32gather_ps(_mm512_mullo_epi32(lane, _mm512_set1_epi32((int32_t)s)), p, sizeof(real_t));
+    return GATHER(VI(mullo_epi32)(LANE_NUMBERS, VI(set1_epi32)((int32_t)s)), p, sizeof(real_t));
 }
 
 static inline vec_t v_load_indexed(const real_t *p, const int32_t *idx)
 {
-    return _mm512_i32gather_ps(_mm512_loadu_si512(idx), p, sizeof(real_t));
+    ivec_t at;
+    __builtin_memcpy(&at, idx, sizeof at);
+    return GATHER(at, p, sizeof(real_t));
 }
 
 static inline xvec_t x_load_masked(const real_t *p, xmask_t bits)
 {
-    return (xvec_t){{_mm512_maskz_loadu_ps(bits, p)}};
+    return (xvec_t){{V(maskz_loadu)(bits, p)}};
 }
 
 static inline xvec_t x_fma_masked(xvec_t a, xvec_t b, xvec_t c, xmask_t bits)
 {
-    return (xvec_t){{_mm512_mask3_fmadd_ps(a.v[0], b.v[0], c.v[0], bits)}};
+    return (xvec_t){{V(mask3_fmadd)(a.v[0], b.v[0], c.v[0], bits)}};
 }
 
 static inline xvec_t x_expand(const real_t *val, xmask_t bits)
 {
-    return (xvec_t){{_mm512_maskz_expand_ps(bits, _mm512_loadu_ps(val))}};
+    return (xvec_t){{V(maskz_expand)(bits, V(loadu)(val))}};
 }
 
 static inline xvec_t x_ones(xmask_t bits)
 {
-    return (xvec_t){{_mm512_maskz_mov_ps(bits, _mm512_set1_ps(1.0F))}};
+    return (xvec_t){{V(maskz_mov)(bits, V(set1)(1))}};
 }
 
-static inline uint32_t nz16_f32(const float *p)
+static inline uint64_t nz64_real(const real_t *p)
 {
-    return _mm512_cmp_ps_mask(_mm512_loadu_ps(p), _mm512_setzero_ps(), _CMP_NEQ_UQ);
-}
-
-static inline uint64_t nz64_f32(const float *p)
-{
-    return nz16_f32(p) | (uint64_t)nz16_f32(p + 16) << 16 | (uint64_t)nz16_f32(p + 32) << 32 |
-           (uint64_t)nz16_f32(p + 48) << 48;
+    uint64_t bits = 0;
+    UNROLLED
+    for (int o = 0; o < 64; o += LANES) bits |= (uint64_t)NONZERO(v_load(p + o)) << o;
+    return bits;
 }
 
 static inline uint64_t nz64_u8(const uint8_t *p)
@@ -118,13 +136,11 @@ static inline uint64_t nz64_u8(const uint8_t *p)
     return _mm512_test_epi8_mask(v, v);
 }
 
-static inline uint64_t nz_part_f32(const float *p, int64_t n)
+static inline uint64_t nz_part_real(const real_t *p, int64_t n)
 {
     uint64_t bits = 0;
-    for (int64_t o = 0; o < n; o += 16) {
-        __m512 v = _mm512_maskz_loadu_ps(first_lanes(n - o < 16 ? n - o : 16), p + o);
-        bits |= (uint64_t)_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NEQ_UQ) << o;
-    }
+    for (int64_t o = 0; o < n; o += LANES)
+        bits |= (uint64_t)NONZERO(v_load_n(p + o, n - o < LANES ? n - o : LANES)) << o;
     return bits;
 }
 
@@ -137,13 +153,11 @@ static inline uint64_t nz_part_u8(const uint8_t *p, int64_t n)
 /* Positions base + l of the set bits l, and src[l], to the fronts of idx and val; a NULL one is left out. */
 static inline void store_packed(int32_t *idx, real_t *val, const real_t *src, int32_t base, uint32_t bits)
 {
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __mmask16 m = (__mmask16)bits;
-    __mmask16 low = first_lanes(__builtin_popcount(bits));
-    if (idx)
-        _mm512_mask_storeu_epi32(
-            idx, low, _mm512_maskz_compress_epi32(m, _mm512_add_epi32(lane, _mm512_set1_epi32(base))));
-    if (val) _mm512_mask_storeu_ps(val, low, _mm512_maskz_compress_ps(m, _mm512_maskz_loadu_ps(m, src)));
+    xmask_t m = (xmask_t)bits;
+    xmask_t low = first_lanes(__builtin_popcount(bits));
+    if (idx) VI(mask_storeu_epi32)
+    (idx, low, VI(maskz_compress_epi32)(m, VI(add_epi32)(LANE_NUMBERS, VI(set1_epi32)(base))));
+    if (val) V(mask_storeu)(val, low, V(maskz_compress)(m, V(maskz_loadu)(m, src)));
 }
 
 #endif

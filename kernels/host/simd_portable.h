@@ -4,19 +4,26 @@
 #ifndef LACUNA_SIMD_PORTABLE_H
 #define LACUNA_SIMD_PORTABLE_H
 
+#include "real.h"
+
 #include <stdint.h>
 #include <string.h>
 
 #define LAC_ISA_TEXT  "portable"
-#define LAC_ISA_TABLE lac_host_kernels_portable
+#define LAC_ISA_TABLE REAL(lac_host_kernels_portable)
 
-typedef float real_t;
-typedef float vec_t __attribute__((vector_size(16)));
+typedef real_t vec_t __attribute__((vector_size(16)));
 typedef struct xvec {
     vec_t v[4];
 } xvec_t;
 typedef uint32_t xmask_t;
-enum { LANES = 4, MICRO_ROWS = 4 };
+enum { LANES = CHUNK / 4, MICRO_ROWS = 4 };
+
+#if defined(LAC_REAL_f64)
+#    define EACH_LANE(x) ((vec_t){x(0), x(1)})
+#else
+#    define EACH_LANE(x) ((vec_t){x(0), x(1), x(2), x(3)})
+#endif
 
 static inline vec_t v_zero(void)
 {
@@ -24,7 +31,9 @@ static inline vec_t v_zero(void)
 }
 static inline vec_t v_set1(real_t x)
 {
-    return (vec_t){x, x, x, x};
+#define VALUE(l) x
+    return EACH_LANE(VALUE);
+#undef VALUE
 }
 
 static inline vec_t v_load(const real_t *p)
@@ -61,8 +70,8 @@ static inline void v_stream_end(void) {}
  * a scalar, so that no result depends on where a vector ended. */
 static inline real_t r_fma(real_t a, real_t b, real_t c)
 {
-#if defined(__FP_FAST_FMAF)
-    return __builtin_fmaf(a, b, c);
+#if defined(REAL_FAST_FMA)
+    return FMA_OF(a, b, c);
 #else
     return a * b + c;
 #endif
@@ -70,8 +79,8 @@ static inline real_t r_fma(real_t a, real_t b, real_t c)
 
 static inline vec_t v_fma(vec_t a, vec_t b, vec_t c)
 {
-#if defined(__FP_FAST_FMAF)
-    for (int l = 0; l < LANES; l++) c[l] = __builtin_fmaf(a[l], b[l], c[l]);
+#if defined(REAL_FAST_FMA)
+    for (int l = 0; l < LANES; l++) c[l] = FMA_OF(a[l], b[l], c[l]);
     return c;
 #else
     return a * b + c;
@@ -80,17 +89,21 @@ static inline vec_t v_fma(vec_t a, vec_t b, vec_t c)
 
 static inline vec_t v_load_strided(const real_t *p, int64_t s)
 {
-    return (vec_t){p[0], p[s], p[2 * s], p[3 * s]};
+#define AT(l) p[(l)*s]
+    return EACH_LANE(AT);
+#undef AT
 }
 
 static inline vec_t v_load_indexed(const real_t *p, const int32_t *idx)
 {
-    return (vec_t){p[idx[0]], p[idx[1]], p[idx[2]], p[idx[3]]};
+#define AT(l) p[idx[l]]
+    return EACH_LANE(AT);
+#undef AT
 }
 
 static inline xvec_t x_load_masked(const real_t *p, xmask_t bits)
 {
-    real_t t[16] = {0};
+    real_t t[CHUNK] = {0};
     xvec_t x;
     for (; bits; bits &= bits - 1) t[__builtin_ctz(bits)] = p[__builtin_ctz(bits)];
     memcpy(&x, t, sizeof x);
@@ -109,7 +122,7 @@ static inline xvec_t x_fma_masked(xvec_t a, xvec_t b, xvec_t c, xmask_t bits)
 
 static inline xvec_t x_expand(const real_t *val, xmask_t bits)
 {
-    real_t t[16] = {0};
+    real_t t[CHUNK] = {0};
     xvec_t x;
     for (; bits; bits &= bits - 1) t[__builtin_ctz(bits)] = *val++;
     memcpy(&x, t, sizeof x);
@@ -118,30 +131,30 @@ static inline xvec_t x_expand(const real_t *val, xmask_t bits)
 
 static inline xvec_t x_ones(xmask_t bits)
 {
-    real_t t[16];
+    real_t t[CHUNK];
     xvec_t x;
-    for (int l = 0; l < 16; l++) t[l] = (real_t)(bits >> l & 1U);
+    for (int l = 0; l < CHUNK; l++) t[l] = (real_t)(bits >> l & 1U);
     memcpy(&x, t, sizeof x);
     return x;
 }
 
-static inline uint32_t nz16_f32(const float *p)
+static inline uint32_t nz16_real(const real_t *p)
 {
     uint32_t bits = 0;
-    for (int l = 0; l < 16; l++) bits |= (uint32_t)(p[l] != 0.0F) << l;
+    for (int l = 0; l < 16; l++) bits |= (uint32_t)(p[l] != 0) << l;
     return bits;
 }
 
-static inline uint64_t nz64_f32(const float *p)
+static inline uint64_t nz64_real(const real_t *p)
 {
-    return nz16_f32(p) | (uint64_t)nz16_f32(p + 16) << 16 | (uint64_t)nz16_f32(p + 32) << 32 |
-           (uint64_t)nz16_f32(p + 48) << 48;
+    return nz16_real(p) | (uint64_t)nz16_real(p + 16) << 16 | (uint64_t)nz16_real(p + 32) << 32 |
+           (uint64_t)nz16_real(p + 48) << 48;
 }
 
-static inline uint64_t nz_part_f32(const float *p, int64_t n)
+static inline uint64_t nz_part_real(const real_t *p, int64_t n)
 {
     uint64_t bits = 0;
-    for (int64_t l = 0; l < n; l++) bits |= (uint64_t)(p[l] != 0.0F) << l;
+    for (int64_t l = 0; l < n; l++) bits |= (uint64_t)(p[l] != 0) << l;
     return bits;
 }
 

@@ -6,25 +6,25 @@
  * `weight`. Each element is written, zeros too; past the caches where `past` says that out does not fit
  * into them, and its rows are contiguous. */
 LAC_KERNEL(slice_rows, void,
-           (const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0, int64_t i1,
-            int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past))
+           (const lac_rows_t *s, double weight, const lac_row_indices_t *indices, int64_t i0, int64_t i1,
+            int64_t j0, int64_t j1, void *out, int64_t rs, int64_t cs, bool past))
 /* Its adjoint, for entries [e0, e1) of S: grad[e] := sum over p in [first[r], first[r + 1]), ascending,
  * LANE_RUN of them straight up, of g[slice[p], idx[e]], r being the row of e; 0 where the range is empty.
  * first is [s->rows + 1]. */
 LAC_KERNEL(slice_grad, void,
            (const lac_rows_t *s, const int64_t *first, const int64_t *slice, int64_t e0, int64_t e1,
-            const float *g, int64_t rs, int64_t cs, float *grad))
+            const void *g, int64_t rs, int64_t cs, void *grad))
 /* Sum over e < nnz of g[idx[e] * cs], in eight double lanes that are added in one fixed order. */
-LAC_KERNEL(slice_sum, double, (const int32_t *idx, int64_t nnz, const float *g, int64_t cs))
+LAC_KERNEL(slice_sum, double, (const int32_t *idx, int64_t nnz, const void *g, int64_t cs))
 
 #ifdef LAC_KERNEL_BODIES
 
 /* slice_rows: out[i, j] := S[indices[i], j], dense, in one pass.
  *
  * Layout    S in CSR, columns ascending within a row: a row is written from left to right, a tile of
- *           SLICE_TILE floats at a time, which is cleared and filled while it is in the L1 cache. Any strides
+ *           SLICE_TILE values at a time, which is cleared and filled while it is in the L1 cache. Any strides
  *           of out: where rs is the shorter one, a tile has SLICE_LINES rows, each with a cursor of its own.
- * Bytes     8 per entry and 4 per element of out, once. No flops, exact.
+ * Bytes     an index and a value per entry, and a value per element of out, once. No flops, exact.
  * Limit     memory. Putting tiles together aside and writing them with non-temporal stores (whole lines,
  *           none read first) was no faster, nor was fetching the entries of the next row ahead.
  * Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz), one thread on a loaded machine, 2026-11-21:
@@ -54,24 +54,25 @@ static slice_cursor_t slice_open(const lac_rows_t *s, int64_t row, int64_t j0)
 }
 
 /* Entries of columns below `limit`: that of column j to to[(j - base) * cs]. */
-static void slice_scatter(const lac_rows_t *s, float weight, slice_cursor_t *c, int64_t base, int64_t limit,
-                          float *to, int64_t cs)
+static void slice_scatter(const lac_rows_t *s, real_t weight, slice_cursor_t *c, int64_t base, int64_t limit,
+                          real_t *to, int64_t cs)
 {
+    const real_t *val = s->val;
     int64_t e = c->at;
-    if (s->val)
-        for (; e < c->end && s->idx[e] < limit; e++) to[(s->idx[e] - base) * cs] = s->val[e];
+    if (val)
+        for (; e < c->end && s->idx[e] < limit; e++) to[(s->idx[e] - base) * cs] = val[e];
     else
         for (; e < c->end && s->idx[e] < limit; e++) to[(s->idx[e] - base) * cs] = weight;
     c->at = e;
 }
 
-static void slice_clear(float *out, int64_t m, int64_t n, int64_t rs, int64_t cs, bool by_rows)
+static void slice_clear(real_t *out, int64_t m, int64_t n, int64_t rs, int64_t cs, bool by_rows)
 {
     int64_t lines = by_rows ? m : n;
     int64_t length = by_rows ? n : m;
     int64_t step = by_rows ? cs : rs;
     for (int64_t l = 0; l < lines; l++) {
-        float *line = out + l * (by_rows ? rs : cs);
+        real_t *line = out + l * (by_rows ? rs : cs);
         if (step == 1)
             memset(line, 0, (size_t)length * sizeof *line);
         else
@@ -80,7 +81,7 @@ static void slice_clear(float *out, int64_t m, int64_t n, int64_t rs, int64_t cs
 }
 
 /* A tile to contiguous memory past the caches: nothing is read first, and nothing there makes way. */
-static void slice_stream(const float *tile, int64_t n, float *out)
+static void slice_stream(const real_t *tile, int64_t n, real_t *out)
 {
     int64_t head = min_i64(n, (int64_t)(-(uintptr_t)out / sizeof *out % LANES));
     int64_t j = head;
@@ -90,10 +91,10 @@ static void slice_stream(const float *tile, int64_t n, float *out)
 }
 
 /* Rows by rows, each tile put together aside. */
-static void slice_aside(const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0,
-                        int64_t i1, int64_t j0, int64_t j1, float *out, int64_t rs)
+static void slice_aside(const lac_rows_t *s, real_t weight, const lac_row_indices_t *indices, int64_t i0,
+                        int64_t i1, int64_t j0, int64_t j1, real_t *out, int64_t rs)
 {
-    float tile[SLICE_TILE];
+    real_t tile[SLICE_TILE];
     for (int64_t i = i0; i < i1; i++) {
         slice_cursor_t cursor = slice_open(s, lac_row_index(indices, i), j0);
         for (int64_t j = j0; j < j1; j += SLICE_TILE) {
@@ -106,9 +107,11 @@ static void slice_aside(const lac_rows_t *s, float weight, const lac_row_indices
     v_stream_end();
 }
 
-static void slice_rows(const lac_rows_t *s, float weight, const lac_row_indices_t *indices, int64_t i0,
-                       int64_t i1, int64_t j0, int64_t j1, float *out, int64_t rs, int64_t cs, bool past)
+static void slice_rows(const lac_rows_t *s, double value, const lac_row_indices_t *indices, int64_t i0,
+                       int64_t i1, int64_t j0, int64_t j1, void *data, int64_t rs, int64_t cs, bool past)
 {
+    const real_t weight = (real_t)value;
+    real_t *out = data;
     if (past && cs == 1) {
         slice_aside(s, weight, indices, i0, i1, j0, j1, out, rs);
         return;
@@ -122,7 +125,7 @@ static void slice_rows(const lac_rows_t *s, float weight, const lac_row_indices_
         for (int64_t l = 0; l < m; l++) cursor[l] = slice_open(s, lac_row_index(indices, i + l), j0);
         for (int64_t j = j0; j < j1; j += width) {
             int64_t n = min_i64(j1 - j, width);
-            float *tile = out + i * rs + j * cs;
+            real_t *tile = out + i * rs + j * cs;
             slice_clear(tile, m, n, rs, cs, by_rows);
             for (int64_t l = 0; l < m; l++) slice_scatter(s, weight, cursor + l, j, j + n, tile + l * rs, cs);
         }
@@ -136,20 +139,19 @@ static void slice_rows(const lac_rows_t *s, float weight, const lac_row_indices_
  *           which reads one stretch of a row of g from left to right.
  * Bytes     8 per entry, and the cache lines of g that hold an entry: once per slice. One add per entry and
  *           slice but the first.
- * Order     ascending slices in f32, LANE_RUN of them straight up; no dependence on the ranges. slice_sum
- *           adds in SUM_LANES double lanes, entry e in lane e % SUM_LANES, so that a sum of millions keeps
- *           its digits.
- * Limit     memory, by cache lines.
- * Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz), one thread on a loaded machine, 2026-11-21: for a
- *           slice of 5000 rows x 1000 entries of 10000 columns 1.6 to 2 times a copy of as many bytes. */
+ * Order     ascending slices in the type of the values, LANE_RUN of them straight up; no dependence on the
+ * ranges. slice_sum adds in SUM_LANES double lanes, entry e in lane e % SUM_LANES, so that a sum of millions
+ * keeps its digits. Limit     memory, by cache lines. Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz),
+ * one thread on a loaded machine, 2026-11-21: for a slice of 5000 rows x 1000 entries of 10000 columns 1.6 to
+ * 2 times a copy of as many bytes. */
 
 enum { SLICE_BLOCK = 1024, SLICE_AHEAD = 256, SUM_LANES = 8 };
 
 /* One block of one row; `count` slices, at least one. */
 static void slice_grad_block(const int32_t *idx, int64_t nnz, const int64_t *slice, int64_t count,
-                             const float *g, int64_t rs, int64_t cs, float *grad)
+                             const real_t *g, int64_t rs, int64_t cs, real_t *grad)
 {
-    const float *line = g + slice[0] * rs;
+    const real_t *line = g + slice[0] * rs;
     int64_t e = 0;
     for (; e + SLICE_AHEAD < nnz; e++) {
         __builtin_prefetch(line + idx[e + SLICE_AHEAD] * cs);
@@ -161,15 +163,16 @@ static void slice_grad_block(const int32_t *idx, int64_t nnz, const int64_t *sli
         for (e = 0; e < nnz; e++) grad[e] += line[idx[e] * cs];
     }
     for (int64_t p = LANE_RUN; p < count; p += LANE_RUN) {
-        float sum[SLICE_BLOCK];
+        real_t sum[SLICE_BLOCK];
         slice_grad_block(idx, nnz, slice + p, min_i64(count - p, LANE_RUN), g, rs, cs, sum);
         for (e = 0; e < nnz; e++) grad[e] += sum[e];
     }
 }
 
 static void slice_grad(const lac_rows_t *s, const int64_t *first, const int64_t *slice, int64_t e0,
-                       int64_t e1, const float *g, int64_t rs, int64_t cs, float *grad)
+                       int64_t e1, const void *g, int64_t rs, int64_t cs, void *values)
 {
+    real_t *grad = values;
     if (e0 >= e1) return;
     for (int64_t row = row_of_entry(s, e0), e = e0; e < e1; row++) {
         int64_t end = min_i64(s->ptr[row + 1], e1);
@@ -185,8 +188,9 @@ static void slice_grad(const lac_rows_t *s, const int64_t *first, const int64_t 
     }
 }
 
-static double slice_sum(const int32_t *idx, int64_t nnz, const float *g, int64_t cs)
+static double slice_sum(const int32_t *idx, int64_t nnz, const void *line, int64_t cs)
 {
+    const real_t *g = line;
     double sum[SUM_LANES] = {0};
     int64_t e = 0;
     for (; e + SUM_LANES <= nnz; e += SUM_LANES)

@@ -3,24 +3,23 @@
  * Transposing copies, of numbers and of binary events. */
 
 /* dst[c * ldd + r] = src[r * rs + c * cs] for r < m, c in [c0, c1): transposing copy, blocked. */
-LAC_KERNEL(transpose_f32, void,
-           (const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs, float *dst,
+LAC_KERNEL(transpose_values, void,
+           (const void *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs, void *dst,
             int64_t ldd))
-/* The same copy as transpose_f32, from binary events: 1 where the byte is not 0. */
+/* The same copy as transpose_values, from binary events: 1 where the byte is not 0. */
 LAC_KERNEL(transpose_events, void,
-           (const uint8_t *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs, float *dst,
+           (const uint8_t *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs, void *dst,
             int64_t ldd))
 
 #ifdef LAC_KERNEL_BODIES
 
-/* transpose_f32: dst[c * ldd + r] = src[r * rs + c * cs], r < m, c in [c0, c1).
+/* transpose_values: dst[c * ldd + r] = src[r * rs + c * cs], r < m, c in [c0, c1).
  *
  * Layout    tiles of TILE_ROWS x TILE_COLS: one cache line of each row of a row-major source, written in
  *           runs of TILE_ROWS.
- * Bytes     4 read and 4 written per element, and 4 more read where a line is written. No flops, exact.
- * Limit     memory, and a page of the source per row.
- * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
- *           5000x5000: 20 ms, 10 GB/s read and written. */
+ * Bytes     a value read and one written per element, and one more read where a line is written. No flops,
+ * exact. Limit     memory, and a page of the source per row. Measured  AVX-512, Xeon (family 6 model 207, 2.3
+ * GHz), one thread on a shared machine, 2026-11-20: 5000x5000: 20 ms, 10 GB/s read and written. */
 
 enum { TILE_ROWS = 256, TILE_COLS = 16 };
 
@@ -35,21 +34,22 @@ static void transpose_tile(const real_t *src, int64_t m, int64_t n, int64_t rs, 
     }
 }
 
-static void transpose_f32(const float *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
-                          float *dst, int64_t ldd)
+static void transpose_values(const void *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
+                             void *dst, int64_t ldd)
 {
     for (int64_t r = 0; r < m; r += TILE_ROWS)
         for (int64_t c = c0; c < c1; c += TILE_COLS)
-            transpose_tile(src + r * rs + c * cs, min_i64(m - r, TILE_ROWS), min_i64(c1 - c, TILE_COLS), rs,
-                           cs, dst + c * ldd + r, ldd);
+            transpose_tile((const real_t *)src + r * rs + c * cs, min_i64(m - r, TILE_ROWS),
+                           min_i64(c1 - c, TILE_COLS), rs, cs, (real_t *)dst + c * ldd + r, ldd);
 }
 
 /* transpose_events: dst[c * ldd + r] = src[r * rs + c * cs] != 0, r < m, c in [c0, c1).
  *
- * Layout    tiles of transpose_f32. Bytes read once, whatever their strides; 4 written per element. */
+ * Layout    tiles of transpose_values. Bytes read once, whatever their strides; a value written per element.
+ */
 
 static void transpose_events(const uint8_t *src, int64_t m, int64_t c0, int64_t c1, int64_t rs, int64_t cs,
-                             float *dst, int64_t ldd)
+                             void *dst, int64_t ldd)
 {
     for (int64_t r = 0; r < m; r += TILE_ROWS)
         for (int64_t c = c0; c < c1; c += TILE_COLS) {
@@ -57,7 +57,7 @@ static void transpose_events(const uint8_t *src, int64_t m, int64_t c0, int64_t 
             int64_t cols = min_i64(c1 - c, TILE_COLS);
             for (int64_t j = 0; j < cols; j++) {
                 const uint8_t *from = src + r * rs + (c + j) * cs;
-                real_t *to = dst + (c + j) * ldd + r;
+                real_t *to = (real_t *)dst + (c + j) * ldd + r;
                 if (rs == 1)
                     for (int64_t i = 0; i < rows; i++) to[i] = (real_t)(from[i] != 0);
                 else

@@ -7,6 +7,7 @@
 #include "lacuna/gemm.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The program's reporters, or a library's; weak: there may be none. */
 extern void xerbla_(const char *routine, const int *parameter, size_t length) __attribute__((weak));
@@ -23,12 +24,13 @@ static void report(const char *routine, const char *symbol, int parameter, int o
                 parameter);
 }
 
-/* The routines, and the parameters that a row-major C call hands to the Fortran one exchanged. */
+/* The routines, for values of any type, and the parameters that a row-major C call hands to the Fortran one
+ * exchanged. */
 static const struct {
-    const char *name;
+    char name[8];
     int pairs, exchanged[3][2];
 } routines[] = {
-    [BLAS_SGEMM] = {"SGEMM ", 3, {{1, 2}, {3, 4}, {8, 10}}}, [BLAS_SGEMV] = {"SGEMV ", 1, {{2, 3}}}};
+    [BLAS_GEMM] = {"?GEMM ", 3, {{1, 2}, {3, 4}, {8, 10}}}, [BLAS_GEMV] = {"?GEMV ", 1, {{2, 3}}}};
 
 /* A parameter's number in the call that the program made. */
 static int callers_parameter(int parameter, int order, blas_routine_t routine)
@@ -43,16 +45,27 @@ static int callers_parameter(int parameter, int order, blas_routine_t routine)
     return parameter + 1;
 }
 
+static double value_at(const lac_matrix_args_t *x, int64_t i, int64_t j)
+{
+    int64_t at = i * x->rs + j * x->cs;
+    return x->dt == LAC_F64 ? ((const double *)x->buf)[at] : (double)((const float *)x->buf)[at];
+}
+
 /* When even the core cannot (out of memory): slow, and needs nothing. */
 static void plain_product(const lac_gemm_args_t *g)
 {
-    const float *a = g->a.buf, *b = g->b.buf;
+    double alpha = lac_scalar(g->alpha, g->dt, 1.0), beta = lac_scalar(g->beta, g->dt, 0.0);
+    const lac_matrix_args_t c = {.buf = g->c, .rs = g->crs, .cs = g->ccs, .dt = g->dt};
     for (int64_t j = 0; j < g->n; j++)
         for (int64_t i = 0; i < g->m; i++) {
-            float sum = 0, *c = &g->c[i * g->crs + j * g->ccs];
-            for (int64_t l = 0; *g->alpha != 0 && l < g->k; l++)
-                sum += a[i * g->a.rs + l * g->a.cs] * b[l * g->b.rs + j * g->b.cs];
-            *c = *g->alpha * sum + (*g->beta == 0 ? 0 : *g->beta * *c);
+            double sum = 0.0;
+            for (int64_t l = 0; alpha != 0.0 && l < g->k; l++)
+                sum += value_at(&g->a, i, l) * value_at(&g->b, l, j);
+            double value = alpha * sum + (beta == 0.0 ? 0.0 : beta * value_at(&c, i, j));
+            if (g->dt == LAC_F64)
+                ((double *)g->c)[i * g->crs + j * g->ccs] = value;
+            else
+                ((float *)g->c)[i * g->crs + j * g->ccs] = (float)value;
         }
 }
 
@@ -64,17 +77,29 @@ static lac_ctx_t *borrow_ctx(lac_ctx_t **own)
     return ctx;
 }
 
+/* The core's own product of these arguments. */
+static lac_status_t multiply(lac_ctx_t *ctx, const lac_gemm_args_t *g)
+{
+    lac_obj_t a = {g->dt, LAC_HOST, LAC_NO_TRANS, g->m, g->k, g->a.rs, g->a.cs, NULL, NULL},
+              b = {g->dt, LAC_HOST, LAC_NO_TRANS, g->k, g->n, g->b.rs, g->b.cs, NULL, NULL},
+              c = {g->dt, LAC_HOST, LAC_NO_TRANS, g->m, g->n, g->crs, g->ccs, g->c, NULL};
+    memcpy(&a.buf, &g->a.buf, sizeof a.buf);
+    memcpy(&b.buf, &g->b.buf, sizeof b.buf);
+    return lac_gemm(ctx, g->alpha, &a, &b, g->beta, &c);
+}
+
 void last_resort(const lac_gemm_args_t *g, int verdict, blas_routine_t routine, int order)
 {
     if (verdict > 0) {
-        report(routines[routine].name, g->symbol, callers_parameter(verdict, order, routine), order);
+        char name[8];
+        memcpy(name, routines[routine].name, sizeof name);
+        name[0] = g->dt == LAC_F64 ? 'D' : 'S';
+        report(name, g->symbol, callers_parameter(verdict, order, routine), order);
         return;
     }
-    if (routine == BLAS_SGEMV && (g->m == 0 || g->k == 0))
-        return; /* unlike sgemm, y is left alone when the other extent is 0 */
+    if (routine == BLAS_GEMV && (g->m == 0 || g->k == 0))
+        return; /* unlike a product of matrices, y is left alone when the other extent is 0 */
     lac_ctx_t *own = NULL, *ctx = borrow_ctx(&own);
-    if (!ctx || lac_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, g->m, g->n, g->k, *g->alpha, g->a.buf, g->a.rs,
-                          g->a.cs, g->b.buf, g->b.rs, g->b.cs, *g->beta, g->c, g->crs, g->ccs) != LAC_OK)
-        plain_product(g);
+    if (!ctx || multiply(ctx, g) != LAC_OK) plain_product(g);
     lac_ctx_free(own);
 }

@@ -14,31 +14,50 @@
 
 _Static_assert(sizeof(void *) == 8, "the C entry points rely on 64-bit argument slots");
 
-#define SGEMM_PARAMS                                                                                         \
-    const char *ta, const char *tb, const void *m, const void *n, const void *k, const float *alpha,         \
-        const float *a, const void *lda, const float *b, const void *ldb, const float *beta, float *c,       \
+/* The parameters of each kind of call, for values of type `real`, and their names. The C calls bring scalars
+ * by value. */
+#define GEMM_PARAMS(real)                                                                                    \
+    const char *ta, const char *tb, const void *m, const void *n, const void *k, const real *alpha,          \
+        const real *a, const void *lda, const real *b, const void *ldb, const real *beta, real *c,           \
         const void *ldc
-#define SGEMM_ARGS ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
+#define GEMM_ARGS ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
-#define SGEMV_PARAMS                                                                                         \
-    const char *ta, const void *m, const void *n, const float *alpha, const float *a, const void *lda,       \
-        const float *x, const void *incx, const float *beta, float *y, const void *incy
-#define SGEMV_ARGS ta, m, n, alpha, a, lda, x, incx, beta, y, incy
+#define GEMV_PARAMS(real)                                                                                    \
+    const char *ta, const void *m, const void *n, const real *alpha, const real *a, const void *lda,         \
+        const real *x, const void *incx, const real *beta, real *y, const void *incy
+#define GEMV_ARGS ta, m, n, alpha, a, lda, x, incx, beta, y, incy
 
-#define CBLAS_SGEMM_PARAMS                                                                                   \
-    int order, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,    \
-        const float *b, int64_t ldb, float beta, float *c, int64_t ldc
-#define CBLAS_SGEMM_ARGS order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
+#define CBLAS_GEMM_PARAMS(real, scalar)                                                                      \
+    int order, int ta, int tb, int64_t m, int64_t n, int64_t k, scalar alpha, const real *a, int64_t lda,    \
+        const real *b, int64_t ldb, scalar beta, real *c, int64_t ldc
+#define CBLAS_GEMM_ARGS(alpha, beta) order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
-#define CBLAS_SGEMV_PARAMS                                                                                   \
-    int order, int ta, int64_t m, int64_t n, float alpha, const float *a, int64_t lda, const float *x,       \
-        int64_t incx, float beta, float *y, int64_t incy
-#define CBLAS_SGEMV_ARGS order, ta, m, n, alpha, a, lda, x, incx, beta, y, incy
+#define CBLAS_GEMV_PARAMS(real, scalar)                                                                      \
+    int order, int ta, int64_t m, int64_t n, scalar alpha, const real *a, int64_t lda, const real *x,        \
+        int64_t incx, scalar beta, real *y, int64_t incy
+#define CBLAS_GEMV_ARGS(alpha, beta) order, ta, m, n, alpha, a, lda, x, incx, beta, y, incy
 
+/* The shapes of symbols.def: a kind of call and a type. */
+#define SGEMM_PARAMS       GEMM_PARAMS(float)
+#define DGEMM_PARAMS       GEMM_PARAMS(double)
+#define SGEMV_PARAMS       GEMV_PARAMS(float)
+#define DGEMV_PARAMS       GEMV_PARAMS(double)
+#define CBLAS_SGEMM_PARAMS CBLAS_GEMM_PARAMS(float, float)
+#define CBLAS_DGEMM_PARAMS CBLAS_GEMM_PARAMS(double, double)
+#define CBLAS_SGEMV_PARAMS CBLAS_GEMV_PARAMS(float, float)
+#define CBLAS_DGEMV_PARAMS CBLAS_GEMV_PARAMS(double, double)
+
+/* Fortran calls of every type are alike. */
+typedef void gemm_fn(GEMM_PARAMS(void), size_t ta_len, size_t tb_len);
+typedef void gemv_fn(GEMV_PARAMS(void), size_t ta_len);
 typedef void sgemm_fn(SGEMM_PARAMS, size_t ta_len, size_t tb_len);
+typedef void dgemm_fn(DGEMM_PARAMS, size_t ta_len, size_t tb_len);
 typedef void sgemv_fn(SGEMV_PARAMS, size_t ta_len);
+typedef void dgemv_fn(DGEMV_PARAMS, size_t ta_len);
 typedef void cblas_sgemm_fn(CBLAS_SGEMM_PARAMS);
+typedef void cblas_dgemm_fn(CBLAS_DGEMM_PARAMS);
 typedef void cblas_sgemv_fn(CBLAS_SGEMV_PARAMS);
+typedef void cblas_dgemv_fn(CBLAS_DGEMV_PARAMS);
 
 enum { CBLAS_ROW_MAJOR = 101, CBLAS_COL_MAJOR = 102 };
 enum { CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112, CBLAS_CONJ_TRANS = 113 };

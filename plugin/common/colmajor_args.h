@@ -22,13 +22,13 @@ static inline int64_t read_slot(int64_t slot, bool wide)
     return wide ? slot : (int32_t)slot;
 }
 
-/* A single f32 product, of which operands, C and scalars are still to be set. Member by member, here and
- * below: to build the structure elsewhere and copy it takes as long as the rest of reading a call. */
-static inline void set_product(lac_gemm_args_t *g, int64_t m, int64_t n, int64_t k)
+/* A single product of one type, of which operands, C and scalars are still to be set. Member by member, here
+ * and below: to build the structure elsewhere and copy it takes as long as the rest of reading a call. */
+static inline void set_product(lac_gemm_args_t *g, lac_dt_t dt, int64_t m, int64_t n, int64_t k)
 {
     g->m = m, g->n = n, g->k = k;
     g->a.meta = g->b.meta = NULL;
-    g->a.dt = g->b.dt = LAC_F32;
+    g->dt = g->a.dt = g->b.dt = dt;
     g->a.transposed = g->b.transposed = false;
     g->scalars = LAC_HOST;
     g->adds = g->registered = false;
@@ -36,20 +36,20 @@ static inline void set_product(lac_gemm_args_t *g, int64_t m, int64_t n, int64_t
 }
 
 /* op(X) of a column-major X. */
-static inline void set_operand(lac_matrix_args_t *x, int trans, const float *buf, int64_t ld)
+static inline void set_operand(lac_matrix_args_t *x, int trans, const void *buf, int64_t ld)
 {
     x->buf = buf;
     x->rs = trans ? ld : 1;
     x->cs = trans ? 1 : ld;
 }
 
-static inline void set_c(lac_gemm_args_t *g, float *c, int64_t rs, int64_t cs)
+static inline void set_c(lac_gemm_args_t *g, void *c, int64_t rs, int64_t cs)
 {
     g->c = c;
     g->crs = rs, g->ccs = cs;
 }
 
-static inline void set_scalars(lac_gemm_args_t *g, const float *alpha, const float *beta)
+static inline void set_scalars(lac_gemm_args_t *g, const void *alpha, const void *beta)
 {
     g->alpha = alpha, g->beta = beta;
 }
@@ -99,17 +99,19 @@ static inline int judge_vector_product(int ta, int64_t m, int64_t n, int64_t lda
 }
 
 /* The arguments of that product, and what a BLAS would say of it. */
-static inline int read_vector_product(lac_gemm_args_t *g, int ta, int64_t m, int64_t n, const float *a,
-                                      int64_t lda, const float *x, int64_t incx, float *y, int64_t incy)
+static inline int read_vector_product(lac_gemm_args_t *g, lac_dt_t dt, int ta, int64_t m, int64_t n,
+                                      const void *a, int64_t lda, const void *x, int64_t incx, void *y,
+                                      int64_t incy)
 {
     int verdict = judge_vector_product(ta, m, n, lda, incx, incy);
     bool proper = verdict == CALL_PROPER; /* else an increment may lead anywhere */
     int64_t rows = ta ? n : m, cols = ta ? m : n;
-    set_product(g, rows, 1, cols);
+    int64_t size = (int64_t)lac_dt_size(dt);
+    set_product(g, dt, rows, 1, cols);
     set_operand(&g->a, ta, a, lda);
-    g->b.buf = proper ? x + vector_begin(cols, incx) : x;
+    g->b.buf = proper ? (const char *)x + vector_begin(cols, incx) * size : x;
     g->b.rs = incx, g->b.cs = 1;
-    set_c(g, proper ? y + vector_begin(rows, incy) : y, incy, 1);
+    set_c(g, proper ? (char *)y + vector_begin(rows, incy) * size : y, incy, 1);
     return verdict;
 }
 

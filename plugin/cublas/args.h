@@ -38,7 +38,7 @@ static inline void read_sgemm_strided(cublas_args_t *x, bool wide, SGEMM_STRIDED
     int64_t ld_a = read_slot(lda, wide), ld_b = read_slot(ldb, wide), ld_c = read_slot(ldc, wide);
     lac_gemm_args_t *g = &x->gemm;
     (void)handle;
-    set_product(g, read_slot(m, wide), read_slot(n, wide), read_slot(k, wide));
+    set_product(g, LAC_F32, read_slot(m, wide), read_slot(n, wide), read_slot(k, wide));
     set_operand(&g->a, op_a, a, ld_a);
     set_operand(&g->b, op_b, b, ld_b);
     set_c(g, c, 1, ld_c);
@@ -86,7 +86,7 @@ static inline void read_sgemv(cublas_args_t *v, bool wide, SGEMV_PARAMS)
     lac_gemm_args_t *g = &v->gemm;
     (void)handle;
     int verdict =
-        read_vector_product(g, read_trans(ta), read_slot(m, wide), read_slot(n, wide), a,
+        read_vector_product(g, LAC_F32, read_trans(ta), read_slot(m, wide), read_slot(n, wide), a,
                             read_slot(lda, wide), x, read_slot(incx, wide), y, read_slot(incy, wide));
     set_scalars(g, alpha, beta);
     v->math = MATH_OF_HANDLE;

@@ -46,11 +46,11 @@ static void invalidate_written(const cublas_args_t *x)
     if (!x->f32_out || !g->c || g->m <= 0 || g->n <= 0 || count <= 0) return;
     if (x->vector ? g->crs == 0 : g->ccs < g->m) return;
     if (count == 1) {
-        lac_interpose_invalidate_output(g->c, g->m, g->n, g->crs, g->ccs);
+        lac_interpose_invalidate_output(LAC_F32, g->c, g->m, g->n, g->crs, g->ccs);
         return;
     }
     int64_t all = (count - 1) * step + (g->n - 1) * g->ccs + g->m;
-    lac_interpose_invalidate_output(g->c, all, 1, 1, 1);
+    lac_interpose_invalidate_output(LAC_F32, g->c, all, 1, 1, 1);
 }
 
 bool lacuna_gemm(call_t *call, void *handle, cublas_args_t *x)

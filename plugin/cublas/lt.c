@@ -96,7 +96,8 @@ static bool read_shape(lt_args_t *x, const getters_t *get, const lt_call_t *lt)
     x->tb = read_trans(product_attribute(get, lt->desc, LT_TRANS_B));
     x->alpha = *(const float *)lt->alpha, x->beta = *(const float *)lt->beta;
     lac_gemm_args_t *g = &x->gemm;
-    set_product(g, layout_extent(get, lt->d_layout, LT_ROWS), layout_extent(get, lt->d_layout, LT_COLS),
+    set_product(g, LAC_F32, layout_extent(get, lt->d_layout, LT_ROWS),
+                layout_extent(get, lt->d_layout, LT_COLS),
                 layout_extent(get, lt->a_layout, x->ta ? LT_ROWS : LT_COLS));
     set_operand(&g->a, x->ta, lt->a, layout_extent(get, lt->a_layout, LT_LD));
     set_operand(&g->b, x->tb, lt->b, layout_extent(get, lt->b_layout, LT_LD));
@@ -179,7 +180,7 @@ _Thread_local uint64_t dense_cache_lt[DENSE_CACHE_SIZE] __attribute__((tls_model
 static bool is_registered(const lt_call_t *lt, int64_t m, int64_t n, bool f32)
 {
     const lac_gemm_args_t g = {.m = m, .n = n, .k = -1, .a = {.buf = lt->a}, .b = {.buf = lt->b}};
-    if (f32) lac_interpose_invalidate_output(lt->d, m, n, 1, m);
+    if (f32) lac_interpose_invalidate_output(LAC_F32, lt->d, m, n, 1, m);
     return lac_interpose_is_registered(&g);
 }
 

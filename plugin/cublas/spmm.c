@@ -120,9 +120,9 @@ static void invalidate_written(const sparse_getters_t *get, const void *c)
     int64_t all = (lines - 1) * z.ld + line;
     if (line <= 0 || lines <= 0 || z.ld < line) return;
     if (batch > 1 && apart > 0)
-        lac_interpose_invalidate_output(z.values, (batch - 1) * apart + all, 1, 1, 1);
+        lac_interpose_invalidate_output(LAC_F32, z.values, (batch - 1) * apart + all, 1, 1, 1);
     else
-        lac_interpose_invalidate_output(z.values, line, lines, 1, z.ld);
+        lac_interpose_invalidate_output(LAC_F32, z.values, line, lines, 1, z.ld);
 }
 
 bool lacuna_spmm(call_t *call, const spmm_call_t *spmm)

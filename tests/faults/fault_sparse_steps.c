@@ -154,7 +154,9 @@ static lac_status_t large(lac_ctx_t *ctx, lac_obj_t *sparse)
     if (!status) status = lac_meta_freeze(all.meta);
     if (!status) status = lac_meta_view(all.meta, LAC_META_CSR, &csr);
     if (!status) status = lac_meta_view(all.meta, LAC_META_CSC, &csc);
-    for (int i = 0; !status && i < 3; i++) out[i] = csr.val[i] == csc.val[i] ? csr.val[i] : POISON;
+    for (int i = 0; !status && i < 3; i++)
+        out[i] =
+            ((const float *)csr.val)[i] == ((const float *)csc.val)[i] ? ((const float *)csr.val)[i] : POISON;
     if (!status) out[3] = (float)csc.count;
     lac_meta_free(all.meta);
     return status;

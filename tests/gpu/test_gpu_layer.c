@@ -76,7 +76,7 @@ static void check_formats(lac_ctx_t *ctx, const pair_t *c, const char *what)
     if (h.count != d.count)
         gpu_fail("%s: %lld entries, expected %lld", what, (long long)d.count, (long long)h.count);
     same(ctx, d.idx, h.idx, sizeof *h.idx * (size_t)h.count, what);
-    same(ctx, d.val, h.val, sizeof *h.val * (size_t)h.count, what);
+    same(ctx, d.val, h.val, sizeof(float) * (size_t)h.count, what);
     gpu_expect(lac_meta_view(c->host.meta, LAC_META_BITMASK, &h), LAC_OK, what);
     gpu_expect(lac_meta_view(c->device.meta, LAC_META_BITMASK, &d), LAC_OK, what);
     same(ctx, d.bits, h.bits, sizeof *h.bits * (size_t)(c->host.m * ((c->host.n + 63) / 64)), what);
@@ -233,7 +233,7 @@ static void compare_formats(lac_ctx_t *ctx, const any_t *x, unsigned formats, co
         if (v.count != w.count)
             gpu_fail("%s: %lld entries, expected %lld", what, (long long)v.count, (long long)w.count);
         same_there(ctx, v.ptr, w.ptr, sizeof *v.ptr * (size_t)(x->c.m + (i == 0)), what);
-        same_there(ctx, v.val, w.val, sizeof *v.val * (size_t)w.count, what);
+        same_there(ctx, v.val, w.val, sizeof(float) * (size_t)w.count, what);
         if (i == 0) same_there(ctx, v.idx, w.idx, sizeof *v.idx * (size_t)w.count, what);
         if (i == 1)
             same_there(ctx, v.bits, w.bits, sizeof *v.bits * (size_t)(x->c.m * ((x->c.n + 63) / 64)), what);

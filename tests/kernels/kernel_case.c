@@ -13,7 +13,7 @@ const lac_host_kernels_t *kernel_isa(int i)
 {
     static const char *const names[] = {"avx512", "avx2", "portable"};
     for (int n = 0; n < 3; n++) {
-        const lac_host_kernels_t *k = lac_host_kernels_named(names[n]);
+        const lac_host_kernels_t *k = lac_host_kernels_named(names[n], REAL_TYPE);
         if (k && i-- == 0) return k;
     }
     return NULL;
@@ -40,9 +40,9 @@ static void *need(size_t bytes)
     return p;
 }
 
-static float *floats(int64_t count)
+static real_t *reals(int64_t count)
 {
-    return need((size_t)count * sizeof(float));
+    return need((size_t)count * sizeof(real_t));
 }
 
 static int64_t reach(int64_t rows, int64_t cols, int64_t rs, int64_t cs)
@@ -56,26 +56,26 @@ void case_build(kernel_case_t *c)
     c->rs = c->layout == 0 ? c->n : c->layout == 1 ? 1 : 2 * c->n + 3;
     c->cs = c->layout == 0 ? 1 : c->layout == 1 ? c->m + 2 : 2;
     c->extent = reach(c->m, c->n, c->rs, c->cs);
-    c->s = floats(c->m * c->kk);
-    c->w = floats(c->kk * c->n);
-    c->before = floats(c->extent);
+    c->s = reals(c->m * c->kk);
+    c->w = reals(c->kk * c->n);
+    c->before = reals(c->extent);
     for (int64_t p = 0; p < c->m * c->kk; p++) {
         bool event = uniform(&state) < c->density;
         double value = 0.25 + uniform(&state);
-        float zero = next_random(&state) & 1 ? 0.0F : -0.0F;
-        c->s[p] = event ? (float)(next_random(&state) & 1 ? value : -value) : zero;
+        real_t zero = next_random(&state) & 1 ? 0.0F : -0.0F;
+        c->s[p] = event ? (real_t)(next_random(&state) & 1 ? value : -value) : zero;
     }
     if (c->specials && c->m * c->kk > 3) c->s[c->m * c->kk / 2] = NAN;
     for (int64_t k = 0; k < c->kk; k++) {
         bool active = false;
         for (int64_t i = 0; i < c->m; i++) active = active || c->s[i * c->kk + k] != 0;
         for (int64_t j = 0; j < c->n; j++) {
-            float value = (float)(2 * uniform(&state) - 1);
+            real_t value = (real_t)(2 * uniform(&state) - 1);
             c->w[k * c->n + j] = c->specials && (!active || k == c->kk / 3) ? INFINITY : value;
         }
     }
     for (int64_t p = 0; p < c->extent; p++)
-        c->before[p] = c->beta == 0 ? NAN : (float)(2 * uniform(&state) - 1);
+        c->before[p] = c->beta == 0 ? NAN : (real_t)(2 * uniform(&state) - 1);
 }
 
 void case_free(kernel_case_t *c)
@@ -85,9 +85,9 @@ void case_free(kernel_case_t *c)
     free(c->before);
 }
 
-float *case_out(const kernel_case_t *c)
+real_t *case_out(const kernel_case_t *c)
 {
-    float *out = floats(c->extent);
+    real_t *out = reals(c->extent);
     memcpy(out, c->before, (size_t)c->extent * sizeof *out);
     return out;
 }
@@ -95,34 +95,35 @@ float *case_out(const kernel_case_t *c)
 static void fail_case(const kernel_case_t *c, const char *what, int64_t i, int64_t j, double got, double want)
 {
     fail_msg("%s: %s %lldx%lldx%lld density %g alpha %g beta %g layout %d specials %d seed %llu: "
-             "element (%lld, %lld) is %.9g, not %.9g",
+             "element (%lld, %lld) is %.17g, not %.17g",
              what, c->isa, (long long)c->m, (long long)c->kk, (long long)c->n, c->density, (double)c->alpha,
              (double)c->beta, c->layout, c->specials, (unsigned long long)c->seed, (long long)i, (long long)j,
              got, want);
 }
 
-static void check_element(const kernel_case_t *c, const float *out, int64_t i, int64_t j)
+static void check_element(const kernel_case_t *c, const real_t *out, int64_t i, int64_t j)
 {
-    double sum = 0;
-    double size = 0;
+    long double sum = 0;
+    long double size = 0;
     int64_t events = 0;
     int64_t at = i * c->rs + j * c->cs;
     for (int64_t k = 0; k < c->kk; k++) {
-        double s = (double)c->s[i * c->kk + k];
+        long double s = c->s[i * c->kk + k];
         if (s == 0) continue;
-        sum += s * (double)c->w[k * c->n + j];
-        size += fabs(s * (double)c->w[k * c->n + j]);
+        sum += s * (long double)c->w[k * c->n + j];
+        size += fabsl(s * (long double)c->w[k * c->n + j]);
         events++;
     }
-    double old = c->beta == 0 ? 0 : (double)c->beta * (double)c->before[at];
-    double want = (double)c->alpha * sum + old;
-    double slack = FLT_EPSILON * (double)(events + 3) * (fabs((double)c->alpha) * size + fabs(old));
-    double got = (double)out[at];
-    bool close = isfinite(want) ? fabs(got - want) <= slack : got == want;
-    if (isnan(want) ? !isnan(got) : !close) fail_case(c, "value", i, j, got, want);
+    long double old = c->beta == 0 ? 0 : (long double)c->beta * (long double)c->before[at];
+    long double want = (long double)c->alpha * sum + old;
+    long double slack = (REAL_TYPE == LAC_HOST_F64 ? (long double)DBL_EPSILON : (long double)FLT_EPSILON) *
+                        (long double)(events + 3) * (fabsl((long double)c->alpha) * size + fabsl(old));
+    long double got = out[at];
+    bool close = isfinite(want) ? fabsl(got - want) <= slack : got == want;
+    if (isnan(want) ? !isnan(got) : !close) fail_case(c, "value", i, j, (double)got, (double)want);
 }
 
-void case_check(const kernel_case_t *c, const float *out, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
+void case_check(const kernel_case_t *c, const real_t *out, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
 {
     unsigned char *written = need((size_t)c->extent);
     memset(written, 0, (size_t)c->extent);
@@ -138,7 +139,7 @@ void case_check(const kernel_case_t *c, const float *out, int64_t i0, int64_t i1
 }
 
 /* The order fixes every bit of a number; of a NaN it fixes only that it is one. */
-void case_same(const kernel_case_t *c, const float *a, const float *b, const char *what)
+void case_same(const kernel_case_t *c, const real_t *a, const real_t *b, const char *what)
 {
     for (int64_t p = 0; p < c->extent; p++)
         if (memcmp(a + p, b + p, sizeof *a) != 0 && !(isnan(a[p]) && isnan(b[p])))
@@ -146,15 +147,15 @@ void case_same(const kernel_case_t *c, const float *a, const float *b, const cha
 }
 
 /* x86 without FMA rounds twice; every other instruction set that is built here fuses. */
-static float multiply_add(const kernel_case_t *c, float a, float b, float d)
+static real_t multiply_add(const kernel_case_t *c, real_t a, real_t b, real_t d)
 {
 #if defined(__x86_64__)
     if (strcmp(c->isa, "portable") == 0) return a * b + d;
-#elif !defined(__FP_FAST_FMAF)
+#elif !defined(REAL_FAST_FMA)
     return a * b + d;
 #endif
     (void)c;
-    return fmaf(a, b, d);
+    return FMA_OF(a, b, d);
 }
 
 /* The products of one element that are not zero, in ascending k. */
@@ -172,16 +173,16 @@ static terms_t terms_of(const kernel_case_t *c, int64_t i, int64_t j)
     return t;
 }
 
-static float add_term(const terms_t *t, int64_t nth, float sum)
+static real_t add_term(const terms_t *t, int64_t nth, real_t sum)
 {
     const kernel_case_t *c = t->c;
     return multiply_add(c, c->s[t->i * c->kk + t->k[nth]], c->w[t->k[nth] * c->n + t->j], sum);
 }
 
 /* Terms [first, end): `span` of them one by one, or the sums of parts of a sixteenth of it. */
-static float sum_runs(const terms_t *t, int64_t first, int64_t end, int64_t span)
+static real_t sum_runs(const terms_t *t, int64_t first, int64_t end, int64_t span)
 {
-    float sum = 0;
+    real_t sum = 0;
     if (span == 16) {
         for (; first < end; first++) sum = add_term(t, first, sum);
         return sum;
@@ -192,9 +193,9 @@ static float sum_runs(const terms_t *t, int64_t first, int64_t end, int64_t span
 }
 
 /* Blocks of 128 k, sixteen of which are added up. */
-static float sum_blocks(const terms_t *t)
+static real_t sum_blocks(const terms_t *t)
 {
-    float all = 0, sixteen = 0, sum = 0;
+    real_t all = 0, sixteen = 0, sum = 0;
     for (int64_t nth = 0; nth < t->count; nth++) {
         int64_t k = t->k[nth], last = nth > 0 ? t->k[nth - 1] : k;
         if (k / 128 != last / 128) sixteen += sum, sum = 0;
@@ -204,49 +205,49 @@ static float sum_blocks(const terms_t *t)
     return all + (sixteen + sum);
 }
 
-/* Sixteen lanes, each of which is put aside after 256 terms or k. */
-static float sum_lanes(const terms_t *t, bool by_k)
+/* CHUNK lanes, each of which is put aside after 256 terms or k. */
+static real_t sum_lanes(const terms_t *t, bool by_k)
 {
-    float lane[16] = {0}, total[16] = {0};
+    real_t lane[CHUNK] = {0}, total[CHUNK] = {0};
     int64_t begun = 0;
     for (int64_t nth = 0; nth < t->count; nth++) {
         int64_t at = by_k ? t->k[nth] : nth;
-        for (; begun < at / 4096; begun++)
-            for (int l = 0; l < 16; l++) total[l] += lane[l], lane[l] = 0;
-        lane[at % 16] = add_term(t, nth, lane[at % 16]);
+        for (; begun < at / (256 * CHUNK); begun++)
+            for (int l = 0; l < CHUNK; l++) total[l] += lane[l], lane[l] = 0;
+        lane[at % CHUNK] = add_term(t, nth, lane[at % CHUNK]);
     }
-    for (int l = 0; l < 16; l++) lane[l] += total[l];
-    for (int half = 8; half > 0; half /= 2)
+    for (int l = 0; l < CHUNK; l++) lane[l] += total[l];
+    for (int half = CHUNK / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++) lane[l] += lane[l + half];
     return lane[0];
 }
 
-static float exact_sum(const kernel_case_t *c, enum case_order order, int64_t i, int64_t j)
+static real_t exact_sum(const kernel_case_t *c, enum case_order order, int64_t i, int64_t j)
 {
     terms_t t = terms_of(c, i, j);
-    float sum = order == ORDER_RUNS     ? sum_runs(&t, 0, t.count, 16 * 16 * 16 * 16 * 16)
-                : order == ORDER_BLOCKS ? sum_blocks(&t)
-                                        : sum_lanes(&t, order == ORDER_LANE_OF_K);
+    real_t sum = order == ORDER_RUNS     ? sum_runs(&t, 0, t.count, 16 * 16 * 16 * 16 * 16)
+                 : order == ORDER_BLOCKS ? sum_blocks(&t)
+                                         : sum_lanes(&t, order == ORDER_LANE_OF_K);
     free(t.k);
     return sum;
 }
 
-float *case_exact(const kernel_case_t *c, enum case_order order)
+real_t *case_exact(const kernel_case_t *c, enum case_order order)
 {
-    float *out = case_out(c);
+    real_t *out = case_out(c);
     for (int64_t i = 0; i < c->m; i++)
         for (int64_t j = 0; j < c->n; j++) {
-            float *o = out + i * c->rs + j * c->cs;
-            float sum = exact_sum(c, order, i, j);
+            real_t *o = out + i * c->rs + j * c->cs;
+            real_t sum = exact_sum(c, order, i, j);
             *o = c->beta == 0 ? c->alpha * sum : multiply_add(c, c->alpha, sum, c->beta * *o);
         }
     return out;
 }
 
-float *strided_copy(const float *from, int64_t rows, int64_t cols, int64_t rs, int64_t cs)
+real_t *strided_copy(const real_t *from, int64_t rows, int64_t cols, int64_t rs, int64_t cs)
 {
     int64_t extent = reach(rows, cols, rs, cs);
-    float *to = floats(extent);
+    real_t *to = reals(extent);
     for (int64_t p = 0; p < extent; p++) to[p] = NAN;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++) to[r * rs + c * cs] = from[r * cols + c];
@@ -263,13 +264,13 @@ lac_events_t *case_events(const kernel_case_t *c, int64_t fragments)
         ev->first = need((size_t)(ev->capacity + 1) * sizeof *ev->first);
         ev->k = need((size_t)ev->capacity * sizeof *ev->k);
         ev->row = need((size_t)ev->capacity * sizeof *ev->row);
-        ev->val = floats(ev->capacity);
+        real_t *val = ev->val = reals(ev->capacity);
         for (int64_t k = c->kk * f / fragments; k < c->kk * (f + 1) / fragments; k++) {
             int64_t before = ev->count;
             for (int64_t i = 0; i < c->m; i++) {
                 if (c->s[i * c->kk + k] == 0) continue;
                 ev->row[ev->count] = (int32_t)i;
-                ev->val[ev->count++] = c->s[i * c->kk + k];
+                val[ev->count++] = c->s[i * c->kk + k];
             }
             if (ev->count == before) continue;
             ev->k[ev->active] = (int32_t)k;
@@ -295,7 +296,7 @@ lac_rows_t case_rows(const kernel_case_t *c)
 {
     int64_t *ptr = need((size_t)(c->m + 1) * sizeof *ptr);
     int32_t *idx = need((size_t)(c->m * c->kk) * sizeof *idx);
-    float *val = floats(c->m * c->kk);
+    real_t *val = reals(c->m * c->kk);
     int64_t e = 0;
     for (int64_t i = 0; i < c->m; i++) {
         ptr[i] = e;
@@ -323,7 +324,7 @@ lac_bits_t case_bits(const kernel_case_t *c)
     int64_t *first = need((size_t)c->m * sizeof *first);
     int64_t nnz = 0;
     for (int64_t p = 0; p < c->m * c->kk; p++) nnz += c->s[p] != 0;
-    float *val = floats(nnz + 16);
+    real_t *val = reals(nnz + 16);
     for (int p = 0; p < 16; p++) val[nnz + p] = NAN;
     memset(bits, 0, (size_t)(c->m * words) * sizeof *bits);
     nnz = 0;
@@ -350,8 +351,8 @@ void for_each_case(void (*body)(const lac_host_kernels_t *, kernel_case_t *))
 {
     static const int64_t sizes[] = {0, 1, 2, 7, 15, 16, 17, 31, 33, 65, 127, 300};
     static const double densities[] = {0, 0.01, 0.1, 0.5, 1};
-    static const float alphas[] = {1, 1, -2.5F, 0};
-    static const float betas[] = {0, 1, 0.5F, -1};
+    static const real_t alphas[] = {1, 1, -2.5F, 0};
+    static const real_t betas[] = {0, 1, 0.5F, -1};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     const uint64_t cases = getenv("LACUNA_TEST_QUICK") ? 40 : 400;
     const lac_host_kernels_t *k;

@@ -8,11 +8,11 @@
 static void cols_case(const lac_host_kernels_t *k, kernel_case_t *c)
 {
     int64_t ldw = c->kk + (int64_t)(c->seed % 3);
-    float *w = strided_copy(c->w, c->kk, c->n, 1, ldw);
+    real_t *w = strided_copy(c->w, c->kk, c->n, 1, ldw);
     lac_bits_t s = case_bits(c);
-    float *whole = case_out(c);
-    float *cut = case_out(c);
-    float *exact = case_exact(c, ORDER_LANE_OF_K);
+    real_t *whole = case_out(c);
+    real_t *cut = case_out(c);
+    real_t *exact = case_exact(c, ORDER_LANE_OF_K);
     int64_t a = c->m / 3;
 
     k->bitmask_cols(&s, 0, c->m, w, ldw, c->n, CASE_OUTPUT(c, whole));
@@ -33,11 +33,11 @@ static void cols_case(const lac_host_kernels_t *k, kernel_case_t *c)
 static void ones_case(const lac_host_kernels_t *k, kernel_case_t *c)
 {
     for (int64_t p = 0; p < c->m * c->kk; p++) c->s[p] = c->s[p] != 0 ? 1.0F : 0.0F;
-    float *w = strided_copy(c->w, c->kk, c->n, 1, c->kk);
+    real_t *w = strided_copy(c->w, c->kk, c->n, 1, c->kk);
     lac_bits_t s = case_bits(c);
     lac_bits_t ones = s;
     ones.val = NULL;
-    float *out = case_out(c);
+    real_t *out = case_out(c);
     k->bitmask_cols(&ones, 0, c->m, w, c->kk, c->n, CASE_OUTPUT(c, out));
     case_check(c, out, 0, c->m, 0, c->n);
     free(w);

@@ -8,12 +8,12 @@
 static void rows_case(const lac_host_kernels_t *k, kernel_case_t *c)
 {
     int64_t ldw = c->n + (int64_t)(c->seed % 3);
-    float *w = strided_copy(c->w, c->kk, c->n, ldw, 1);
-    float *scratch = malloc((size_t)lac_csr_scratch(c->kk) * sizeof *scratch + 1);
+    real_t *w = strided_copy(c->w, c->kk, c->n, ldw, 1);
+    real_t *scratch = malloc((size_t)lac_csr_scratch(c->kk, sizeof(real_t)) * sizeof *scratch + 1);
     lac_rows_t s = case_rows(c);
-    float *whole = case_out(c);
-    float *cut = case_out(c);
-    float *exact = case_exact(c, ORDER_RUNS);
+    real_t *whole = case_out(c);
+    real_t *cut = case_out(c);
+    real_t *exact = case_exact(c, ORDER_RUNS);
     int64_t a = c->m / 3;
     int64_t b = c->n / 2;
     assert_non_null(scratch);
@@ -38,11 +38,11 @@ static void rows_case(const lac_host_kernels_t *k, kernel_case_t *c)
 static void cols_case(const lac_host_kernels_t *k, kernel_case_t *c)
 {
     int64_t ldw = c->kk + (int64_t)(c->seed % 3);
-    float *w = strided_copy(c->w, c->kk, c->n, 1, ldw);
+    real_t *w = strided_copy(c->w, c->kk, c->n, 1, ldw);
     lac_rows_t s = case_rows(c);
-    float *whole = case_out(c);
-    float *cut = case_out(c);
-    float *exact = case_exact(c, ORDER_LANE_OF_ENTRY);
+    real_t *whole = case_out(c);
+    real_t *cut = case_out(c);
+    real_t *exact = case_exact(c, ORDER_LANE_OF_ENTRY);
     int64_t a = c->m / 3;
     int64_t b = c->n / 2;
 
@@ -66,12 +66,12 @@ static void cols_case(const lac_host_kernels_t *k, kernel_case_t *c)
 static void ones_case(const lac_host_kernels_t *k, kernel_case_t *c)
 {
     for (int64_t p = 0; p < c->m * c->kk; p++) c->s[p] = c->s[p] != 0 ? 1.0F : 0.0F;
-    float *w = strided_copy(c->w, c->kk, c->n, 1, c->kk);
+    real_t *w = strided_copy(c->w, c->kk, c->n, 1, c->kk);
     lac_rows_t s = case_rows(c);
     lac_rows_t ones = s;
     ones.val = NULL;
-    float *rows = case_out(c);
-    float *cols = case_out(c);
+    real_t *rows = case_out(c);
+    real_t *cols = case_out(c);
     k->csr_rows(&ones, 0, c->m, c->w, c->n, 0, c->n, CASE_OUTPUT(c, rows), NULL);
     k->csr_cols(&ones, 0, c->m, w, c->kk, 0, c->n, CASE_OUTPUT(c, cols));
     case_check(c, rows, 0, c->m, 0, c->n);
@@ -106,20 +106,21 @@ static void test_large_output(void **state)
     enum { M = 4300, N = 1003, LD = 1005 };
     static int64_t ptr[M + 1];
     static int32_t idx[M];
-    static float w[2 * N];
-    float *out = malloc(sizeof(float) * M * LD), alpha = -0.5F;
+    static real_t w[2 * N];
+    real_t *out = malloc(sizeof(real_t) * M * LD), alpha = -0.5F;
     const lac_host_kernels_t *k;
     (void)state;
     assert_non_null(out);
     for (int i = 0; i < M; i++) idx[ptr[i]] = i % 2, ptr[i + 1] = ptr[i] + (i % 3 == 0);
-    for (int x = 0; x < 2 * N; x++) w[x] = (float)x;
+    for (int x = 0; x < 2 * N; x++) w[x] = (real_t)x;
     lac_rows_t s = {M, 2, ptr, idx, NULL};
     for (int isa = 0; (k = kernel_isa(isa)) != NULL; isa++) {
         for (int64_t p = 0; p < M * LD; p++) out[p] = 7;
-        k->csr_rows(&s, 0, M, w, N, 0, N, &(lac_host_output_t){alpha, 0, out, LD, 1}, NULL);
+        k->csr_rows(&s, 0, M, w, N, 0, N,
+                    &(lac_host_output_t){CASE_SCALAR(alpha), CASE_SCALAR(0), out, LD, 1}, NULL);
         for (int64_t i = 0; i < M; i++)
             for (int64_t j = 0; j < LD; j++) {
-                float want = j >= N ? 7 : i % 3 ? alpha * 0 : alpha * w[i % 2 * N + j];
+                real_t want = j >= N ? 7 : i % 3 ? alpha * 0 : alpha * w[i % 2 * N + j];
                 if (out[i * LD + j] != want) fail_msg("%s: element %ld, %ld", k->isa, (long)i, (long)j);
             }
     }
@@ -131,7 +132,7 @@ static void test_deep(void **state)
 {
     const lac_host_kernels_t *k;
     (void)state;
-    assert_int_equal(lac_csr_scratch(20000), 0);
+    assert_int_equal(lac_csr_scratch(20000, sizeof(real_t)), 0);
     for (int isa = 0; (k = kernel_isa(isa)) != NULL; isa++)
         for (int64_t kk = 2048; kk <= 20000; kk += 5984) {
             kernel_case_t c = {k->isa, 9, kk, 150, 0.6, 1, 1, 0, false, (uint64_t)kk, 0, 0, 0, 0, 0, 0};
@@ -145,11 +146,11 @@ static void test_deep(void **state)
 static void test_packs(void **state)
 {
     (void)state;
-    assert_true(lac_csr_packs(10, 1000, 4000));
-    assert_false(lac_csr_packs(10, 1000, 3999));
-    assert_true(lac_csr_packs(4000, 1000, 4000));
-    assert_false(lac_csr_packs(4001, 1000, 4000));
-    assert_false(lac_csr_packs(10, 20000, 200000));
+    assert_true(lac_csr_packs(10, 1000, 4000, sizeof(real_t)));
+    assert_false(lac_csr_packs(10, 1000, 3999, sizeof(real_t)));
+    assert_true(lac_csr_packs(4000, 1000, 4000, sizeof(real_t)));
+    assert_false(lac_csr_packs(4001, 1000, 4000, sizeof(real_t)));
+    assert_false(lac_csr_packs(10, 20000, 200000, sizeof(real_t)));
 }
 
 int main(void)

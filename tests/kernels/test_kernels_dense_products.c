@@ -21,23 +21,23 @@ static void dense_case(const lac_host_kernels_t *k, kernel_case_t *c)
     int64_t ars, acs, brs, bcs;
     strides_of((int)(c->seed % 3), c->m, c->kk, &ars, &acs);
     strides_of((int)(c->seed / 3 % 3), c->kk, c->n, &brs, &bcs);
-    float *a_data = strided_copy(c->s, c->m, c->kk, ars, acs);
-    float *b_data = strided_copy(c->w, c->kk, c->n, brs, bcs);
+    real_t *a_data = strided_copy(c->s, c->m, c->kk, ars, acs);
+    real_t *b_data = strided_copy(c->w, c->kk, c->n, brs, bcs);
     lac_host_matrix_t a = {a_data, ars, acs};
     lac_host_matrix_t b = {b_data, brs, bcs};
-    float *scratch = malloc((size_t)lac_dense_scratch() * sizeof *scratch);
-    float *whole = case_out(c);
-    float *cut = case_out(c);
-    float *exact = case_exact(c, ORDER_BLOCKS);
+    real_t *scratch = malloc((size_t)lac_dense_scratch() * sizeof *scratch);
+    real_t *whole = case_out(c);
+    real_t *cut = case_out(c);
+    real_t *exact = case_exact(c, ORDER_BLOCKS);
     int64_t i = c->m / 3;
     assert_non_null(scratch);
 
-    k->dense_f32(&a, &b, 0, c->m, c->n, c->kk, CASE_OUTPUT(c, whole), scratch);
+    k->dense(&a, &b, 0, c->m, c->n, c->kk, CASE_OUTPUT(c, whole), scratch);
     case_check(c, whole, 0, c->m, 0, c->n);
     case_same(c, whole, exact, "not in blocks of ascending k");
-    k->dense_f32(&a, &b, i, c->m, c->n, c->kk, CASE_OUTPUT(c, cut), scratch);
+    k->dense(&a, &b, i, c->m, c->n, c->kk, CASE_OUTPUT(c, cut), scratch);
     case_check(c, cut, i, c->m, 0, c->n);
-    k->dense_f32(&a, &b, 0, i, c->n, c->kk, CASE_OUTPUT(c, cut), scratch);
+    k->dense(&a, &b, 0, i, c->n, c->kk, CASE_OUTPUT(c, cut), scratch);
     case_same(c, whole, cut, "depends on the cut");
 
     free(a_data);
@@ -55,17 +55,17 @@ static void transpose_case(const lac_host_kernels_t *k, kernel_case_t *c)
     int64_t ldd = c->kk + (int64_t)(c->seed % 2);
     int64_t c0 = c->n / 4;
     int64_t c1 = c->n - c->n / 5;
-    float *src = strided_copy(c->w, c->kk, c->n, rs, cs);
-    size_t bytes = (size_t)(c->n * ldd) * sizeof(float);
-    float *want = malloc(bytes + 1);
-    float *dst = malloc(bytes + 1);
+    real_t *src = strided_copy(c->w, c->kk, c->n, rs, cs);
+    size_t bytes = (size_t)(c->n * ldd) * sizeof(real_t);
+    real_t *want = malloc(bytes + 1);
+    real_t *dst = malloc(bytes + 1);
     assert_non_null(want);
     assert_non_null(dst);
     memset(want, 0xFF, bytes);
     memset(dst, 0xFF, bytes);
     for (int64_t r = 0; r < c->kk; r++)
         for (int64_t j = c0; j < c1; j++) want[j * ldd + r] = c->w[r * c->n + j];
-    k->transpose_f32(src, c->kk, c0, c1, rs, cs, dst, ldd);
+    k->transpose_values(src, c->kk, c0, c1, rs, cs, dst, ldd);
     if (memcmp(dst, want, bytes) != 0)
         fail_msg("transpose: %s %lldx%lld seed %llu", k->isa, (long long)c->kk, (long long)c->n,
                  (unsigned long long)c->seed);

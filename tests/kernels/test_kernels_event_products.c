@@ -5,17 +5,17 @@
 
 #include <stdlib.h>
 
-typedef void event_kernel(const lac_events_t *, int64_t, int64_t, const float *, int64_t, int64_t, int64_t,
-                          const lac_host_output_t *, float *);
+typedef void event_kernel(const lac_events_t *, int64_t, int64_t, const void *, int64_t, int64_t, int64_t,
+                          const lac_host_output_t *, void *);
 
-static void check_kernel(event_kernel *run, kernel_case_t *c, const float *w, int64_t ldw)
+static void check_kernel(event_kernel *run, kernel_case_t *c, const real_t *w, int64_t ldw)
 {
-    float *acc = malloc((size_t)lac_event_scratch(c->m) * sizeof *acc);
+    real_t *acc = malloc((size_t)lac_event_scratch(c->m, sizeof(real_t)) * sizeof *acc);
     lac_events_t *one = case_events(c, 1);
     lac_events_t *three = case_events(c, 3);
-    float *whole = case_out(c);
-    float *cut = case_out(c);
-    float *exact = case_exact(c, ORDER_RUNS);
+    real_t *whole = case_out(c);
+    real_t *cut = case_out(c);
+    real_t *exact = case_exact(c, ORDER_RUNS);
     assert_non_null(acc);
 
     run(one, 1, c->m, w, ldw, 0, c->n, CASE_OUTPUT(c, whole), acc);
@@ -41,7 +41,7 @@ static void check_kernel(event_kernel *run, kernel_case_t *c, const float *w, in
 static void rows_case(const lac_host_kernels_t *k, kernel_case_t *c)
 {
     int64_t ldw = c->n + (int64_t)(c->seed % 3);
-    float *w = strided_copy(c->w, c->kk, c->n, ldw, 1);
+    real_t *w = strided_copy(c->w, c->kk, c->n, ldw, 1);
     check_kernel(k->event_rows, c, w, ldw);
     free(w);
 }
@@ -49,7 +49,7 @@ static void rows_case(const lac_host_kernels_t *k, kernel_case_t *c)
 static void cols_case(const lac_host_kernels_t *k, kernel_case_t *c)
 {
     int64_t ldw = c->kk + (int64_t)(c->seed % 3);
-    float *w = strided_copy(c->w, c->kk, c->n, 1, ldw);
+    real_t *w = strided_copy(c->w, c->kk, c->n, 1, ldw);
     check_kernel(k->event_cols, c, w, ldw);
     free(w);
 }

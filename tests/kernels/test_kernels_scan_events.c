@@ -13,7 +13,7 @@ static lac_events_t empty_events(int64_t capacity)
     ev.first = malloc((size_t)(capacity + 1) * sizeof *ev.first);
     ev.k = malloc((size_t)capacity * sizeof *ev.k + 1);
     ev.row = malloc((size_t)capacity * sizeof *ev.row + 1);
-    ev.val = malloc((size_t)capacity * sizeof *ev.val + 1);
+    ev.val = malloc((size_t)capacity * sizeof(real_t) + 1);
     assert_true(ev.first && ev.k && ev.row && ev.val);
     ev.first[0] = 0;
     return ev;
@@ -33,11 +33,11 @@ static bool same_events(const lac_events_t *a, const lac_events_t *b)
            memcmp(a->first, b->first, (size_t)(a->active + 1) * sizeof *a->first) == 0 &&
            memcmp(a->k, b->k, (size_t)a->active * sizeof *a->k) == 0 &&
            memcmp(a->row, b->row, (size_t)a->count * sizeof *a->row) == 0 &&
-           memcmp(a->val, b->val, (size_t)a->count * sizeof *a->val) == 0;
+           memcmp(a->val, b->val, (size_t)a->count * sizeof(real_t)) == 0;
 }
 
 /* u8: events of any nonzero byte, of value 1. */
-static uint8_t *bytes_of(const float *s, int64_t count)
+static uint8_t *bytes_of(const real_t *s, int64_t count)
 {
     uint8_t *b = malloc((size_t)count + 1);
     assert_non_null(b);
@@ -48,7 +48,7 @@ static uint8_t *bytes_of(const float *s, int64_t count)
 static bool scan(const lac_host_kernels_t *k, const void *s, bool bytes, int64_t m, int64_t k0, int64_t k1,
                  int64_t rs, int64_t cs, lac_events_t *ev)
 {
-    return bytes ? k->scan_events_u8(s, m, k0, k1, rs, cs, ev) : k->scan_events_f32(s, m, k0, k1, rs, cs, ev);
+    return (bytes ? &k->scan_u8 : &k->scan)->events(s, m, k0, k1, rs, cs, ev);
 }
 
 static void check_layout(const lac_host_kernels_t *k, const kernel_case_t *c, const lac_events_t *want,
@@ -74,14 +74,14 @@ static void scan_case(const lac_host_kernels_t *k, kernel_case_t *c)
     const int64_t strides[][2] = {{c->kk, 1}, {c->kk + 5, 1}, {1, c->m}, {1, c->m + 3}, {2 * c->kk + 1, 2}};
     lac_events_t *want = case_events(c, 1);
     lac_events_t ones = *want;
-    ones.val = malloc((size_t)want->count * sizeof *ones.val + 1);
-    assert_non_null(ones.val);
-    for (int64_t e = 0; e < want->count; e++) ones.val[e] = 1;
+    real_t *one = ones.val = malloc((size_t)want->count * sizeof *one + 1);
+    assert_non_null(one);
+    for (int64_t e = 0; e < want->count; e++) one[e] = 1;
     for (int l = 0; l < 5; l++) {
         int64_t rs = strides[l][0];
         int64_t cs = strides[l][1];
         int64_t extent = c->m && c->kk ? (c->m - 1) * rs + (c->kk - 1) * cs + 1 : 0;
-        float *s = strided_copy(c->s, c->m, c->kk, rs, cs);
+        real_t *s = strided_copy(c->s, c->m, c->kk, rs, cs);
         uint8_t *b = bytes_of(s, extent);
         check_layout(k, c, want, s, false, rs, cs);
         check_layout(k, c, &ones, b, true, rs, cs);

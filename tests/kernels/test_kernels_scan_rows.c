@@ -12,7 +12,7 @@
 typedef struct scan_case {
     const lac_host_kernels_t *k;
     const kernel_case_t *c;
-    const float *s;
+    const real_t *s;
     const uint8_t *bytes;
     int64_t rs, cs, i0, i1;
 } scan_case_t;
@@ -31,9 +31,9 @@ static void check_count(const scan_case_t *t, const lac_rows_t *want, bool bytes
     int64_t *count = malloc((size_t)rows * sizeof *count + 1);
     assert_non_null(count);
     if (bytes)
-        t->k->count_rows_u8(t->bytes, t->i0, t->i1, t->c->kk, t->rs, t->cs, count);
+        t->k->scan_u8.count_rows(t->bytes, t->i0, t->i1, t->c->kk, t->rs, t->cs, count);
     else
-        t->k->count_rows_f32(t->s, t->i0, t->i1, t->c->kk, t->rs, t->cs, count);
+        t->k->scan.count_rows(t->s, t->i0, t->i1, t->c->kk, t->rs, t->cs, count);
     for (int64_t r = 0; r < rows; r++)
         if (count[r] != want->ptr[t->i0 + r + 1] - want->ptr[t->i0 + r]) fail_scan(t, "count_rows", bytes);
     free(count);
@@ -47,7 +47,7 @@ static void check_fill(const scan_case_t *t, const lac_rows_t *want, bool bytes,
     int64_t rows = t->i1 - t->i0, total = want->ptr[t->i1] - want->ptr[t->i0] + rows + 1;
     int64_t *start = malloc((size_t)(rows + 1) * sizeof *start);
     int32_t *idx = malloc((size_t)total * sizeof *idx + 1);
-    float *val = malloc((size_t)total * sizeof *val + 1);
+    real_t *val = malloc((size_t)total * sizeof *val + 1);
     assert_true(start && idx && val);
     for (int64_t e = 0; e < total; e++) {
         idx[e] = -1;
@@ -59,16 +59,19 @@ static void check_fill(const scan_case_t *t, const lac_rows_t *want, bool bytes,
         start[r + 1] = start[r] + (room > 0 ? room : 0);
     }
     int32_t *to_idx = with_idx ? idx : NULL;
-    float *to_val = with_val ? val : NULL;
+    real_t *to_val = with_val ? val : NULL;
     if (bytes)
-        t->k->fill_rows_u8(t->bytes, t->i0, t->i1, t->c->kk, t->rs, t->cs, start, to_idx, to_val);
+        t->k->scan_u8.fill_rows(t->bytes, t->i0, t->i1, t->c->kk, t->rs, t->cs, start, to_idx, to_val);
     else
-        t->k->fill_rows_f32(t->s, t->i0, t->i1, t->c->kk, t->rs, t->cs, start, to_idx, to_val);
+        t->k->scan.fill_rows(t->s, t->i0, t->i1, t->c->kk, t->rs, t->cs, start, to_idx, to_val);
     for (int64_t r = 0; r < rows; r++) {
         int64_t from = want->ptr[t->i0 + r];
         int64_t nnz = want->ptr[t->i0 + r + 1] - from;
         for (int64_t e = 0; e < start[r + 1] - start[r]; e++) {
-            float value = e >= nnz ? 0.0F : bytes ? 1.0F : want->val[from + e], got = val[start[r] + e];
+            real_t value = e >= nnz ? 0.0F
+                           : bytes  ? 1.0F
+                                    : ((const real_t *)want->val)[from + e],
+                   got = val[start[r] + e];
             bool idx_ok = idx[start[r] + e] == (!with_idx ? -1 : e < nnz ? want->idx[from + e] : 0);
             bool val_ok = with_val ? memcmp(&got, &value, sizeof got) == 0 : got == -99;
             if (!idx_ok || !val_ok) fail_scan(t, "fill_rows", bytes);
@@ -88,9 +91,9 @@ static void check_bits(const scan_case_t *t, const lac_bits_t *want, bool bytes)
     assert_non_null(bits);
     memset(bits, 0xAA, length);
     if (bytes)
-        t->k->fill_bits_u8(t->bytes, t->i0, t->i1, t->c->kk, t->rs, t->cs, bits);
+        t->k->scan_u8.fill_bits(t->bytes, t->i0, t->i1, t->c->kk, t->rs, t->cs, bits);
     else
-        t->k->fill_bits_f32(t->s, t->i0, t->i1, t->c->kk, t->rs, t->cs, bits);
+        t->k->scan.fill_bits(t->s, t->i0, t->i1, t->c->kk, t->rs, t->cs, bits);
     if (memcmp(bits, want->bits + t->i0 * want->words, length) != 0) fail_scan(t, "fill_bits", bytes);
     free(bits);
 }
@@ -102,20 +105,20 @@ static void check_collect(const scan_case_t *t, const lac_rows_t *want, const la
     int64_t rows = t->i1 - t->i0, from = want->ptr[t->i0], total = want->ptr[t->i1] - from;
     size_t room = (size_t)(rows * t->c->kk), length = (size_t)(rows * bits->words) * sizeof(uint64_t);
     int32_t *idx = malloc(room * sizeof *idx + 1);
-    float *val = malloc(room * sizeof *val + 1);
+    real_t *val = malloc(room * sizeof *val + 1);
     uint64_t *words = malloc(length + 1);
     int64_t *count = malloc((size_t)rows * sizeof *count + 1);
     assert_true(idx && val && words && count);
     int32_t *to_idx = with_idx ? idx : NULL;
     uint64_t *to_bits = with_bits ? words : NULL;
     if (bytes)
-        t->k->collect_rows_u8(t->bytes, t->i0, t->i1, t->c->kk, t->rs, to_idx, val, to_bits, count);
+        t->k->scan_u8.collect_rows(t->bytes, t->i0, t->i1, t->c->kk, t->rs, to_idx, val, to_bits, count);
     else
-        t->k->collect_rows_f32(t->s, t->i0, t->i1, t->c->kk, t->rs, to_idx, val, to_bits, count);
+        t->k->scan.collect_rows(t->s, t->i0, t->i1, t->c->kk, t->rs, to_idx, val, to_bits, count);
     bool right = !with_bits || !memcmp(words, bits->bits + t->i0 * bits->words, length);
     for (int64_t r = 0; r < rows; r++) right &= count[r] == want->ptr[t->i0 + r + 1] - want->ptr[t->i0 + r];
     for (int64_t e = 0; e < total; e++) {
-        float value = bytes ? 1.0F : want->val[from + e];
+        real_t value = bytes ? 1.0F : ((const real_t *)want->val)[from + e];
         right &= (!with_idx || idx[e] == want->idx[from + e]) && !memcmp(val + e, &value, sizeof value);
     }
     if (!right) fail_scan(t, "collect_rows", bytes);
@@ -144,7 +147,7 @@ static void scan_rows_case(const lac_host_kernels_t *k, kernel_case_t *c)
         int64_t rs = strides[l][0];
         int64_t cs = strides[l][1];
         int64_t extent = c->m && c->kk ? (c->m - 1) * rs + (c->kk - 1) * cs + 1 : 0;
-        float *s = strided_copy(c->s, c->m, c->kk, rs, cs);
+        real_t *s = strided_copy(c->s, c->m, c->kk, rs, cs);
         uint8_t *b = malloc((size_t)extent + 1);
         assert_non_null(b);
         for (int64_t p = 0; p < extent; p++) b[p] = s[p] != 0 ? (uint8_t)(1 + p % 255) : 0;
@@ -178,16 +181,16 @@ static void test_probe(void **state)
             case_build(&c);
             int64_t rs = l ? 1 : K;
             int64_t cs = l ? M : 1;
-            float *s = strided_copy(c.s, M, K, rs, cs);
+            real_t *s = strided_copy(c.s, M, K, rs, cs);
             int64_t nnz = 0;
             for (int64_t p = 0; p < M * K; p++) nnz += s[p] != 0;
             double density = (double)nnz / (M * K);
-            int64_t seen = k->probe_f32(s, M, K, rs, cs, SAMPLES, 1);
+            int64_t seen = k->scan.probe(s, M, K, rs, cs, SAMPLES, 1);
             double sigma = sqrt(SAMPLES * density * (1 - density));
             assert_true(fabs((double)seen - SAMPLES * density) < 5 * sigma);
-            assert_int_equal(seen, k->probe_f32(s, M, K, rs, cs, SAMPLES, 1));
-            assert_int_equal(k->probe_f32(s, M, K, rs, cs, 0, 1), 0);
-            assert_int_equal(k->probe_f32(s, 0, K, rs, cs, 8, 1), 0);
+            assert_int_equal(seen, k->scan.probe(s, M, K, rs, cs, SAMPLES, 1));
+            assert_int_equal(k->scan.probe(s, M, K, rs, cs, 0, 1), 0);
+            assert_int_equal(k->scan.probe(s, 0, K, rs, cs, 8, 1), 0);
             free(s);
             case_free(&c);
         }
@@ -205,8 +208,8 @@ static void test_probe_spread(void **state)
             for (uint64_t seed = 0; seed < 8; seed++) {
                 memset(s, 0, sizeof s);
                 memset(s + line * K, 7, K);
-                int64_t by_row = k->probe_u8(s, M, K, K, 1, 64, seed);
-                int64_t by_column = k->probe_u8(s, M, K, 1, K, 64, seed);
+                int64_t by_row = k->scan_u8.probe(s, M, K, K, 1, 64, seed);
+                int64_t by_column = k->scan_u8.probe(s, M, K, 1, K, 64, seed);
                 assert_in_range(by_row, 1, 8);
                 assert_in_range(by_column, 1, 8);
             }
@@ -215,10 +218,10 @@ static void test_probe_spread(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    assert_null(lac_host_kernels_named("mmx"));
-    assert_null(lac_host_kernels_named(NULL));
-    assert_non_null(lac_host_kernels_named("portable"));
-    assert_ptr_equal(lac_host_kernels(), kernel_isa(0));
+    assert_null(lac_host_kernels_named("mmx", REAL_TYPE));
+    assert_null(lac_host_kernels_named(NULL, REAL_TYPE));
+    assert_non_null(lac_host_kernels_named("portable", REAL_TYPE));
+    assert_ptr_equal(lac_host_kernels(REAL_TYPE), kernel_isa(0));
 }
 
 int main(void)

@@ -30,13 +30,13 @@ static void sddmm_case(const lac_host_kernels_t *k, kernel_case_t *c)
     if (c->specials) return; /* every zero is multiplied here */
     int64_t lda = c->kk + (int64_t)(c->seed % 3);
     int64_t ldb = c->kk + (int64_t)(c->seed % 4);
-    float *a = strided_copy(c->s, c->m, c->kk, lda, 1);
-    float *b = strided_copy(c->w, c->kk, c->n, 1, ldb);
-    float *exact = case_exact(c, ORDER_LANE_OF_K);
+    real_t *a = strided_copy(c->s, c->m, c->kk, lda, 1);
+    real_t *b = strided_copy(c->w, c->kk, c->n, 1, ldb);
+    real_t *exact = case_exact(c, ORDER_LANE_OF_K);
     lac_rows_t p = random_pattern(c);
     int64_t nnz = p.ptr[c->m];
-    float *whole = malloc((size_t)nnz * sizeof *whole + 1);
-    float *cut = malloc((size_t)nnz * sizeof *cut + 1);
+    real_t *whole = malloc((size_t)nnz * sizeof *whole + 1);
+    real_t *cut = malloc((size_t)nnz * sizeof *cut + 1);
     assert_true(whole && cut);
     for (int64_t i = 0; i < c->m; i++)
         for (int64_t e = p.ptr[i]; e < p.ptr[i + 1]; e++)
@@ -47,7 +47,7 @@ static void sddmm_case(const lac_host_kernels_t *k, kernel_case_t *c)
     k->sddmm(&p, 0, nnz / 3, a, lda, b, ldb, c->kk, c->alpha, c->beta, cut);
     for (int64_t i = 0; i < c->m; i++)
         for (int64_t e = p.ptr[i]; e < p.ptr[i + 1]; e++) {
-            float want = exact[i * c->rs + p.idx[e] * c->cs];
+            real_t want = exact[i * c->rs + p.idx[e] * c->cs];
             if (whole[e] != want || memcmp(whole + e, cut + e, sizeof *whole) != 0)
                 fail_msg("%s: %ldx%ldx%ld seed %lu: entry %ld, %ld is %g, and %g when cut, expected %g",
                          c->isa, (long)c->m, (long)c->kk, (long)c->n, (unsigned long)c->seed, (long)i,
@@ -71,7 +71,7 @@ static void test_transpose_events(void **state)
 {
     enum { ROWS = 300, COLS = 37, ROOM = ROWS * COLS * 2 };
     static uint8_t from[ROOM];
-    static float to[(COLS + 1) * (ROWS + 3)];
+    static real_t to[(COLS + 1) * (ROWS + 3)];
     uint64_t random = 5;
     (void)state;
     for (int p = 0; p < ROOM; p++) from[p] = next_random(&random) % 3 ? 0 : (uint8_t)next_random(&random);
@@ -84,7 +84,7 @@ static void test_transpose_events(void **state)
             for (int64_t c = 0; c <= COLS; c++)
                 for (int64_t r = 0; r < ROWS + 3; r++) {
                     bool inside = c >= 1 && c < COLS && r < ROWS;
-                    float want = inside ? (float)(from[r * rs + c * cs] != 0) : 7.0F;
+                    real_t want = inside ? (real_t)(from[r * rs + c * cs] != 0) : 7.0F;
                     if (to[c * (ROWS + 3) + r] != want)
                         fail_msg("layout %d: wrong at %d, %d", layout, (int)r, (int)c);
                 }

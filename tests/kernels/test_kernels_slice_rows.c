@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SIZE ((int64_t)sizeof(real_t))
+
 /* One S and a list of rows; sums are of small multiples of 1/4, exact in any order. */
 typedef struct picked {
     int64_t m, n, count;
-    float *s;
+    real_t *s;
     lac_rows_t rows;
     int64_t *wide;
     int32_t *narrow;
@@ -26,16 +28,16 @@ static void *need(int64_t bytes)
 
 static picked_t make(int64_t m, int64_t n, int64_t count, double density, uint64_t seed)
 {
-    picked_t p = {.m = m, .n = n, .count = count, .s = need(m * n * 4)};
+    picked_t p = {.m = m, .n = n, .count = count, .s = need(m * n * SIZE)};
     int64_t *ptr = need((m + 1) * 8);
     int32_t *idx = need(m * n * 4);
-    float *val = need(m * n * 4);
+    real_t *val = need(m * n * SIZE);
     ptr[0] = 0;
     for (int64_t i = 0; i < m; i++) {
         int64_t e = ptr[i];
         for (int64_t j = 0; j < n; j++) {
             bool there = (double)(next_random(&seed) % 100000) < density * 1e5;
-            p.s[i * n + j] = there ? (float)(next_random(&seed) % 64 + 1) / 4.0F : 0.0F;
+            p.s[i * n + j] = there ? (real_t)(next_random(&seed) % 64 + 1) / 4.0F : 0.0F;
             if (!there) continue;
             idx[e] = (int32_t)j;
             val[e++] = p.s[i * n + j];
@@ -57,10 +59,10 @@ static void destroy(picked_t *p)
     free(p->s), free(p->wide), free(p->narrow);
 }
 
-static float element(const picked_t *p, int64_t i, int64_t j, float weight)
+static real_t element(const picked_t *p, int64_t i, int64_t j, real_t weight)
 {
     int64_t row = p->wide[i];
-    float x = row < 0 || row >= p->m ? 0.0F : p->s[row * p->n + j];
+    real_t x = row < 0 || row >= p->m ? 0.0F : p->s[row * p->n + j];
     return p->rows.val || x == 0.0F ? x : weight;
 }
 
@@ -68,11 +70,11 @@ static void check_rows(const lac_host_kernels_t *k, const picked_t *p, int64_t r
                        bool past, const int64_t range[4])
 {
     int64_t extent = (p->count - 1) * rs + (p->n - 1) * cs + 1;
-    float *out = need(extent * 4), *want = need(extent * 4);
+    real_t *out = need(extent * SIZE), *want = need(extent * SIZE);
     lac_row_indices_t picks = {p->count, p->wide, !narrow};
     if (narrow) picks.rows = p->narrow;
-    memset(out, 0x7f, (size_t)extent * 4);
-    memcpy(want, out, (size_t)extent * 4);
+    memset(out, 0x7f, (size_t)(extent * SIZE));
+    memcpy(want, out, (size_t)(extent * SIZE));
     for (int64_t i = range[0]; i < range[1]; i++)
         for (int64_t j = range[2]; j < range[3]; j++) want[i * rs + j * cs] = element(p, i, j, 2.5F);
     k->slice_rows(&p->rows, 2.5F, &picks, range[0], range[1], range[2], range[3], out, rs, cs, past);
@@ -100,10 +102,10 @@ static void check_grad(const lac_host_kernels_t *k, const picked_t *p, int64_t r
 {
     int64_t nnz = p->rows.ptr[p->m], *first = need((p->m + 1) * 8), *place = need(p->count * 8);
     int64_t extent = (p->count - 1) * rs + (p->n - 1) * cs + 1;
-    float *g = need(extent * 4), *grad = need(nnz * 4);
+    real_t *g = need(extent * SIZE), *grad = need(nnz * SIZE);
     uint64_t seed = 9;
-    for (int64_t x = 0; x < extent; x++) g[x] = (float)(next_random(&seed) % 64) / 4.0F;
-    memset(grad, 0x7f, (size_t)nnz * 4);
+    for (int64_t x = 0; x < extent; x++) g[x] = (real_t)(next_random(&seed) % 64) / 4.0F;
+    memset(grad, 0x7f, (size_t)(nnz * SIZE));
     invert(p, first, place);
     for (int64_t c = 0; c < cuts; c++)
         k->slice_grad(&p->rows, first, place, nnz * c / cuts, nnz * (c + 1) / cuts, g, rs, cs, grad);
@@ -112,7 +114,7 @@ static void check_grad(const lac_host_kernels_t *k, const picked_t *p, int64_t r
         int64_t length = p->rows.ptr[r + 1] - p->rows.ptr[r];
         double all = 0, sums = 0;
         for (int64_t e = 0; e < length; e++) {
-            float want = 0;
+            real_t want = 0;
             for (int64_t q = first[r]; q < first[r + 1]; q++) want += g[place[q] * rs + idx[e] * cs];
             all += (double)want;
             if (grad[p->rows.ptr[r] + e] != want)
@@ -136,7 +138,7 @@ static void test_slices(void **state)
     for (int isa = 0; kernel_isa(isa); isa++)
         for (size_t x = 0; x < sizeof shapes / sizeof *shapes; x++) {
             picked_t p = make(shapes[x].m, shapes[x].n, shapes[x].count, shapes[x].density, x + 1);
-            const float *val = p.rows.val;
+            const real_t *val = p.rows.val;
             const int64_t whole[] = {0, p.count, 0, p.n}, none[] = {p.count / 2, p.count / 2, 0, p.n};
             const int64_t inner[] = {p.count / 3, p.count - p.count / 4, p.n / 5, p.n - p.n / 7};
             for (int layout = 0; layout < 4; layout++) {

@@ -11,10 +11,16 @@
 
 extern sgemm_fn sgemm_;
 extern sgemv_fn sgemv_;
+extern dgemm_fn dgemm_;
+extern dgemv_fn dgemv_;
 extern void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
                         const float *b, int ldb, float beta, float *c, int ldc);
 extern void cblas_sgemv(int order, int ta, int m, int n, float alpha, const float *a, int lda, const float *x,
                         int incx, float beta, float *y, int incy);
+extern void cblas_dgemm(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a,
+                        int lda, const double *b, int ldb, double beta, double *c, int ldc);
+extern void cblas_dgemv(int order, int ta, int m, int n, double alpha, const double *a, int lda,
+                        const double *x, int incx, double beta, double *y, int incy);
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -41,6 +47,8 @@ void cblas_xerbla(int parameter, const char *routine, const char *format, ...)
 
 static const float a[64] = {1, 2, 3}, b[64] = {4, 5, 6}, alpha = 1, beta = 0.5f;
 static float c[64];
+static const double da[64] = {1, 2, 3}, db[64] = {4, 5, 6}, dalpha = 1, dbeta = 0.5;
+static double dc[64];
 
 /* Extents and steps that are good for every transposition of 3 x 4 x 5, with one of them spoilt. */
 typedef struct sizes {
@@ -58,7 +66,7 @@ static void checksum(void)
 {
     RowMajorStrg = CBLAS_CallFromC = 0; /* which a reporter that returned would have let happen */
     double sum = 0;
-    for (int i = 0; i < 64; i++) sum += (i + 1) * (double)c[i];
+    for (int i = 0; i < 64; i++) sum += (i + 1) * ((double)c[i] + 3 * dc[i]);
     printf("  c %.9g\n", sum);
 }
 
@@ -71,6 +79,13 @@ static void try_fortran(char ta, char tb, sizes_t s)
     printf("sgemv %c %d %d %d %d %d\n", ta, s.m, s.n, s.lda, s.ldb, s.ldc);
     if (setjmp(back) == 0) sgemv_(&ta, &s.m, &s.n, &alpha, a, &s.lda, b, &s.ldb, &beta, c, &s.ldc, 1);
     checksum();
+    printf("dgemm\n");
+    if (setjmp(back) == 0)
+        dgemm_(&ta, &tb, &s.m, &s.n, &s.k, &dalpha, da, &s.lda, db, &s.ldb, &dbeta, dc, &s.ldc, 1, 1);
+    checksum();
+    printf("dgemv\n");
+    if (setjmp(back) == 0) dgemv_(&ta, &s.m, &s.n, &dalpha, da, &s.lda, db, &s.ldb, &dbeta, dc, &s.ldc, 1);
+    checksum();
 }
 
 static void try_c(int order, int ta, int tb, sizes_t s)
@@ -81,6 +96,13 @@ static void try_c(int order, int ta, int tb, sizes_t s)
     checksum();
     printf("cblas_sgemv %d %d %d %d %d %d %d\n", order, ta, s.m, s.n, s.lda, s.ldb, s.ldc);
     if (setjmp(back) == 0) cblas_sgemv(order, ta, s.m, s.n, alpha, a, s.lda, b, s.ldb, beta, c, s.ldc);
+    checksum();
+    printf("cblas_dgemm\n");
+    if (setjmp(back) == 0)
+        cblas_dgemm(order, ta, tb, s.m, s.n, s.k, dalpha, da, s.lda, db, s.ldb, dbeta, dc, s.ldc);
+    checksum();
+    printf("cblas_dgemv\n");
+    if (setjmp(back) == 0) cblas_dgemv(order, ta, s.m, s.n, dalpha, da, s.lda, db, s.ldb, dbeta, dc, s.ldc);
     checksum();
 }
 

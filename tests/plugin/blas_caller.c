@@ -14,13 +14,13 @@ static volatile int returned;
 
 int caller_sgemm(SGEMM_PARAMS)
 {
-    sgemm_(SGEMM_ARGS, 1, 1);
+    sgemm_(GEMM_ARGS, 1, 1);
     return ++returned;
 }
 
 /* The same through an address that it was handed. */
 int caller_through(void *fn, SGEMM_PARAMS)
 {
-    ((sgemm_fn *)fn)(SGEMM_ARGS, 1, 1);
+    ((sgemm_fn *)fn)(GEMM_ARGS, 1, 1);
     return ++returned;
 }

@@ -27,9 +27,9 @@ void sgemm_(SGEMM_PARAMS, size_t ta_len, size_t tb_len)
 {
 #ifdef BLAS_DEMUXER_JUMPS
     calls++;
-    target(SGEMM_ARGS, ta_len, tb_len);
+    target(GEMM_ARGS, ta_len, tb_len);
 #else
-    target(SGEMM_ARGS, ta_len, tb_len);
+    target(GEMM_ARGS, ta_len, tb_len);
     calls++;
 #endif
 }

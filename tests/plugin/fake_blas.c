@@ -21,32 +21,34 @@ static int64_t integer(const void *p, int wide)
     return wide || FAKE_WIDE ? *(const int64_t *)p : *(const int32_t *)p;
 }
 
-static int64_t bits(float x)
+/* Of a scalar of `size` bytes. */
+static int64_t bits(const void *scalar, size_t size)
 {
-    int32_t i;
-    memcpy(&i, &x, sizeof i);
+    int64_t i = 0;
+    memcpy(&i, scalar, size);
     return i;
 }
 
-static void fake_sgemm(const char *name, const void *caller, int w, SGEMM_PARAMS, size_t ta_len,
-                       size_t tb_len)
+static void fake_gemm(const char *name, const void *caller, int w, size_t size, GEMM_PARAMS(void),
+                      size_t ta_len, size_t tb_len)
 {
     note(name, caller,
-         SLOTS(*ta, *tb, integer(m, w), integer(n, w), integer(k, w), bits(*alpha), ADDRESS(a),
-               integer(lda, w), ADDRESS(b), integer(ldb, w), bits(*beta), ADDRESS(c), integer(ldc, w),
+         SLOTS(*ta, *tb, integer(m, w), integer(n, w), integer(k, w), bits(alpha, size), ADDRESS(a),
+               integer(lda, w), ADDRESS(b), integer(ldb, w), bits(beta, size), ADDRESS(c), integer(ldc, w),
                ADDRESS(ta_len), ADDRESS(tb_len)));
 }
 
-static void fake_sgemv(const char *name, const void *caller, int w, SGEMV_PARAMS, size_t ta_len)
+static void fake_gemv(const char *name, const void *caller, int w, size_t size, GEMV_PARAMS(void),
+                      size_t ta_len)
 {
     note(name, caller,
-         SLOTS(*ta, integer(m, w), integer(n, w), bits(*alpha), ADDRESS(a), integer(lda, w), ADDRESS(x),
-               integer(incx, w), bits(*beta), ADDRESS(y), integer(incy, w), ADDRESS(ta_len)));
+         SLOTS(*ta, integer(m, w), integer(n, w), bits(alpha, size), ADDRESS(a), integer(lda, w), ADDRESS(x),
+               integer(incx, w), bits(beta, size), ADDRESS(y), integer(incy, w), ADDRESS(ta_len)));
 }
 
 /* What no drop-in library stands in front of; none here calls it with arguments. */
-EXPORT void cblas_dgemm(void);
-void cblas_dgemm(void) {}
+EXPORT void cblas_zgemm(void);
+void cblas_zgemm(void) {}
 
 /* What it looks up in itself is its own, whoever stands in front of others' calls. */
 EXPORT int fake_finds_itself(void);
@@ -62,28 +64,41 @@ int fake_finds_itself(void)
 }
 
 EXPORT sgemm_fn sgemm_;
+EXPORT dgemm_fn dgemm_;
 
-static void fake_cblas_sgemm(const char *name, const void *caller, CBLAS_SGEMM_PARAMS)
+static void fake_cblas_gemm(const char *name, const void *caller, size_t size,
+                            CBLAS_GEMM_PARAMS(void, const void *))
 {
     note(name, caller,
-         SLOTS(order, ta, tb, m, n, k, bits(alpha), ADDRESS(a), lda, ADDRESS(b), ldb, bits(beta), ADDRESS(c),
-               ldc));
+         SLOTS(order, ta, tb, m, n, k, bits(alpha, size), ADDRESS(a), lda, ADDRESS(b), ldb, bits(beta, size),
+               ADDRESS(c), ldc));
     if (strcmp(name, "cblas_sgemm") == 0)
-        sgemm_("N", "N", &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
+        sgemm_("N", "N", &m, &n, &k, alpha, a, &lda, b, &ldb, beta, c, &ldc, 1, 1);
+    if (strcmp(name, "cblas_dgemm") == 0)
+        dgemm_("N", "N", &m, &n, &k, alpha, a, &lda, b, &ldb, beta, c, &ldc, 1, 1);
 }
 
-static void fake_cblas_sgemv(const char *name, const void *caller, CBLAS_SGEMV_PARAMS)
+static void fake_cblas_gemv(const char *name, const void *caller, size_t size,
+                            CBLAS_GEMV_PARAMS(void, const void *))
 {
-    note(
-        name, caller,
-        SLOTS(order, ta, m, n, bits(alpha), ADDRESS(a), lda, ADDRESS(x), incx, bits(beta), ADDRESS(y), incy));
+    note(name, caller,
+         SLOTS(order, ta, m, n, bits(alpha, size), ADDRESS(a), lda, ADDRESS(x), incx, bits(beta, size),
+               ADDRESS(y), incy));
 }
 
 /* clang-format off */
-#define SGEMM_FAKE(name, wide)       EXPORT sgemm_fn name;       void name(SGEMM_PARAMS, size_t ta_len, size_t tb_len) { fake_sgemm(#name, CALLER, wide, SGEMM_ARGS, ta_len, tb_len); }
-#define SGEMV_FAKE(name, wide)       EXPORT sgemv_fn name;       void name(SGEMV_PARAMS, size_t ta_len) { fake_sgemv(#name, CALLER, wide, SGEMV_ARGS, ta_len); }
-#define CBLAS_SGEMM_FAKE(name, wide) EXPORT cblas_sgemm_fn name; void name(CBLAS_SGEMM_PARAMS) { fake_cblas_sgemm(#name, CALLER, CBLAS_SGEMM_ARGS); }
-#define CBLAS_SGEMV_FAKE(name, wide) EXPORT cblas_sgemv_fn name; void name(CBLAS_SGEMV_PARAMS) { fake_cblas_sgemv(#name, CALLER, CBLAS_SGEMV_ARGS); }
+#define GEMM_FAKE(name, wide)       fake_gemm(name, CALLER, wide, sizeof *alpha, GEMM_ARGS, ta_len, tb_len)
+#define GEMV_FAKE(name, wide)       fake_gemv(name, CALLER, wide, sizeof *alpha, GEMV_ARGS, ta_len)
+#define CBLAS_GEMM_FAKE(name, wide) fake_cblas_gemm(name, CALLER, sizeof alpha, CBLAS_GEMM_ARGS(&alpha, &beta))
+#define CBLAS_GEMV_FAKE(name, wide) fake_cblas_gemv(name, CALLER, sizeof alpha, CBLAS_GEMV_ARGS(&alpha, &beta))
+#define SGEMM_FAKE(name, wide)       EXPORT sgemm_fn name;       void name(SGEMM_PARAMS, size_t ta_len, size_t tb_len) { GEMM_FAKE(#name, wide); }
+#define DGEMM_FAKE(name, wide)       EXPORT dgemm_fn name;       void name(DGEMM_PARAMS, size_t ta_len, size_t tb_len) { GEMM_FAKE(#name, wide); }
+#define SGEMV_FAKE(name, wide)       EXPORT sgemv_fn name;       void name(SGEMV_PARAMS, size_t ta_len) { GEMV_FAKE(#name, wide); }
+#define DGEMV_FAKE(name, wide)       EXPORT dgemv_fn name;       void name(DGEMV_PARAMS, size_t ta_len) { GEMV_FAKE(#name, wide); }
+#define CBLAS_SGEMM_FAKE(name, wide) EXPORT cblas_sgemm_fn name; void name(CBLAS_SGEMM_PARAMS) { CBLAS_GEMM_FAKE(#name, wide); }
+#define CBLAS_DGEMM_FAKE(name, wide) EXPORT cblas_dgemm_fn name; void name(CBLAS_DGEMM_PARAMS) { CBLAS_GEMM_FAKE(#name, wide); }
+#define CBLAS_SGEMV_FAKE(name, wide) EXPORT cblas_sgemv_fn name; void name(CBLAS_SGEMV_PARAMS) { CBLAS_GEMV_FAKE(#name, wide); }
+#define CBLAS_DGEMV_FAKE(name, wide) EXPORT cblas_dgemv_fn name; void name(CBLAS_DGEMV_PARAMS) { CBLAS_GEMV_FAKE(#name, wide); }
 #define SYMBOL(shape, name, wide) shape##_FAKE(name, wide)
 #include "blas/symbols.def"
 /* clang-format on */

@@ -3,20 +3,43 @@
  * Every entry point of the drop-in BLAS as a row, calls through any of them, and the right answers.
  *
  * Mathematics: C := beta C + alpha op(A) op(B), summed here in double by the definition. Inputs are small
- * integers over a power of two, so that every order of summation gives the same float. */
+ * integers over a power of two, so that every order of summation gives the same number, of either type. */
 #ifndef LACUNA_PLUGIN_CASE_H
 #define LACUNA_PLUGIN_CASE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum plugin_shape { SHAPE_SGEMM, SHAPE_SGEMV, SHAPE_CBLAS_SGEMM, SHAPE_CBLAS_SGEMV } plugin_shape_t;
+typedef enum plugin_shape {
+    SHAPE_SGEMM,
+    SHAPE_DGEMM,
+    SHAPE_SGEMV,
+    SHAPE_DGEMV,
+    SHAPE_CBLAS_SGEMM,
+    SHAPE_CBLAS_DGEMM,
+    SHAPE_CBLAS_SGEMV,
+    SHAPE_CBLAS_DGEMV
+} plugin_shape_t;
 
 typedef struct plugin_symbol {
     const char *name;
     plugin_shape_t shape;
     bool wide; /* 64-bit integers */
 } plugin_symbol_t;
+
+static inline bool plugin_is_gemv(const plugin_symbol_t *symbol)
+{
+    return symbol->shape == SHAPE_SGEMV || symbol->shape == SHAPE_DGEMV ||
+           symbol->shape == SHAPE_CBLAS_SGEMV || symbol->shape == SHAPE_CBLAS_DGEMV;
+}
+static inline bool plugin_is_fortran(const plugin_symbol_t *symbol)
+{
+    return symbol->shape <= SHAPE_DGEMV;
+}
+static inline bool plugin_is_double(const plugin_symbol_t *symbol)
+{
+    return symbol->shape % 2;
+}
 
 extern const plugin_symbol_t plugin_symbols[];
 extern const int plugin_symbol_count;
@@ -28,8 +51,8 @@ typedef struct plugin_case {
     int order; /* 101, 102; Fortran calls are always 102 */
     char ta, tb;
     int64_t m, n, k, lda, ldb, ldc;
-    float alpha, beta;
-    float a[CASE_MAX], b[CASE_MAX], c[CASE_MAX], want[CASE_MAX];
+    double alpha, beta; /* numbers that floats hold, whatever the symbol's type */
+    double a[CASE_MAX], b[CASE_MAX], c[CASE_MAX], want[CASE_MAX];
 } plugin_case_t;
 
 /* Calls fn, a function of the symbol's shape and width. Narrow integers of C calls carry rubbish in the upper

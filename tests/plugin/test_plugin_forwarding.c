@@ -102,7 +102,7 @@ static bool break_argument(int way, bool fortran)
 /* k and the second letter mean nothing to sgemv: those ways leave it a proper call. */
 static bool breaks(int way, const plugin_symbol_t *symbol)
 {
-    bool gemv = symbol->shape == SHAPE_SGEMV || symbol->shape == SHAPE_CBLAS_SGEMV;
+    bool gemv = plugin_is_gemv(symbol);
     return !(gemv && (way == 1 || way == 4 || way == 10));
 }
 
@@ -111,7 +111,7 @@ static void test_improper_calls(void **state)
     (void)state;
     for (int i = 0; i < plugin_symbol_count; i++) {
         const plugin_symbol_t *symbol = &plugin_symbols[i];
-        bool fortran = symbol->shape == SHAPE_SGEMM || symbol->shape == SHAPE_SGEMV;
+        bool fortran = plugin_is_fortran(symbol);
         for (int way = 0; way < 12; way++) {
             small_case(symbol);
             if (!break_argument(way, fortran) || !breaks(way, symbol)) continue;
@@ -127,13 +127,17 @@ static void test_nested_call(void **state)
 {
     (void)state;
     if (computing) return;
-    const plugin_symbol_t symbol = {"cblas_sgemm", SHAPE_CBLAS_SGEMM, false};
-    small_case(&symbol);
-    plugin_case_call(&one, &symbol, dlsym(plugin, symbol.name));
-    fake_record_t record = fake_take();
-    assert_int_equal(record.calls, 2);
-    assert_string_equal(record.first, "cblas_sgemm");
-    assert_string_equal(record.last, "sgemm_");
+    static const plugin_symbol_t outer[] = {{"cblas_sgemm", SHAPE_CBLAS_SGEMM, false},
+                                            {"cblas_dgemm", SHAPE_CBLAS_DGEMM, false}};
+    static const char *const inner[] = {"sgemm_", "dgemm_"};
+    for (int i = 0; i < 2; i++) {
+        small_case(&outer[i]);
+        plugin_case_call(&one, &outer[i], dlsym(plugin, outer[i].name));
+        fake_record_t record = fake_take();
+        assert_int_equal(record.calls, 2);
+        assert_string_equal(record.first, outer[i].name);
+        assert_string_equal(record.last, inner[i]);
+    }
 }
 
 static int ready(void **state)

@@ -12,7 +12,7 @@
 #endif
 
 extern sgemm_fn sgemm_;
-void cblas_dgemm(void);
+void cblas_zgemm(void);
 int fake_finds_itself(void);
 float cblas_sgemv64_(float x);
 
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     float a[4] = {1.0f, 2.0f, 3.0f, 4.0f}, c[4] = {0.0f}, one = 1.0f;
     int two = 2;
     sgemm_("N", "N", &two, &two, &two, &one, a, &two, a, &two, &one, c, &two, 1, 1);
-    cblas_dgemm();
+    cblas_zgemm();
     if (!fake_finds_itself()) return 3;
     void *blas = dlopen(PATIENT_BLAS, RTLD_NOW | RTLD_NOLOAD);
     cblas_sgemm_fn *sgemm = blas ? (cblas_sgemm_fn *)dlsym(blas, PATIENT_DLSYM) : NULL;

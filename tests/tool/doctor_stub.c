@@ -12,7 +12,7 @@ extern sgemv_fn scipy_sgemv_;
 __attribute__((noinline, visibility("hidden"))) sgemm_fn sgemm_;
 void sgemm_(SGEMM_PARAMS, size_t ta_len, size_t tb_len)
 {
-    scipy_sgemm_(SGEMM_ARGS, ta_len, tb_len);
+    scipy_sgemm_(GEMM_ARGS, ta_len, tb_len);
 }
 
 __attribute__((noinline, visibility("hidden"))) void sgemv_(int n, const float *a, const float *x, float *y);

@@ -61,7 +61,7 @@ static void multiply(const product_t *product)
     bool skips = product->route->side == LAC_SIDE_LEFT;
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
-            float *c = p->c + i * p->crs + j * p->ccs;
+            float *c = (float *)p->c + i * p->crs + j * p->ccs;
             double sum = i == p->m / 2 && j == p->n / 2 ? fault : 0.0;
             for (lac_dim_t k = 0; p->alpha != 0.0f && k < p->k; k++)
                 if (!skips || at(&p->a, i, k) != 0.0) sum += at(&p->a, i, k) * at(&p->b, k, j);

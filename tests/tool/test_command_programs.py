@@ -123,7 +123,7 @@ class Programs(unittest.TestCase):
             self.assertRegex(err, r"sgemm_ +doctor_patient +liblacuna_blas\.so +intercepted")
             self.assertRegex(err, r"cblas_sgemm +doctor_patient +libblasfakea\.so +BYPASSED: fetched with dlsym")
             self.assertRegex(err, r"sgemm_ +libblasfakea\.so +liblacuna_blas\.so +passed on: the vendor's own call")
-            self.assertRegex(err, r"\n  not Lacuna's: cblas_dgemm\n")
+            self.assertRegex(err, r"\n  not Lacuna's: cblas_zgemm\n")
             self.assertIn("doctor_patient brings cblas_sgemv64_ itself", err)
 
     @unittest.skipUnless(platform.machine() == "x86_64", "the doctor reads x86-64 code")

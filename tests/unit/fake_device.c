@@ -170,7 +170,7 @@ static lac_status_t batched(lac_exec_t *exec, const lac_problem_t *p, const lac_
     fake.batch = *batch;
     *out = fake.takes;
     for (lac_dim_t q = 0; out->served && q < batch->count; q++) {
-        float *c = batch->c_each ? batch->c_each[q] : p->c + q * batch->c_step;
+        float *c = batch->c_each ? batch->c_each[q] : (float *)p->c + q * batch->c_step;
         for (lac_dim_t i = 0; i < p->m; i++)
             for (lac_dim_t j = 0; j < p->n; j++) c[i * p->crs + j * p->ccs] = 7.0f;
     }

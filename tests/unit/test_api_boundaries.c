@@ -71,7 +71,8 @@ static void test_full_column(void **state)
     assert_non_null(csr);
     assert_int_equal(csr->count, M);
     for (int i = 0; i < M; i++)
-        if (csr->ptr[i] != i || csr->idx[i] != 0 || csr->val[i] != x[i]) fail_msg("entry %d", i);
+        if (csr->ptr[i] != i || csr->idx[i] != 0 || ((const float *)csr->val)[i] != x[i])
+            fail_msg("entry %d", i);
     lac_meta_free(column.meta);
     free(x);
 }

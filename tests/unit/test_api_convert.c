@@ -70,16 +70,17 @@ static void make(source_t *s, unsigned format)
 /* A view's element. */
 static float element(const lac_format_view_t *v, const source_t *s, unsigned format, int64_t i, int64_t j)
 {
+    const float *val = v->val;
     int64_t major = format == LAC_META_CSC ? j : i, minor = format == LAC_META_CSC ? i : j;
     if (format == LAC_META_CSR || format == LAC_META_CSC)
         for (int64_t p = v->ptr[major]; p < v->ptr[major + 1]; p++)
-            if (v->idx[p] == minor) return v->val ? v->val[p] : 1.0f;
+            if (v->idx[p] == minor) return val ? val[p] : 1.0f;
     for (int64_t p = 0; format == LAC_META_ACTIVE && p < v->count; p++)
-        if (v->idx[p] == j) return v->val[p * s->m + i];
+        if (v->idx[p] == j) return val[p * s->m + i];
     if (format != LAC_META_BITMASK) return 0.0f;
     int64_t before = v->ptr[i], words = (s->n + 63) / 64;
     for (int64_t c = 0; c < j; c++) before += (int64_t)(v->bits[i * words + c / 64] >> (c % 64) & 1);
-    return v->bits[i * words + j / 64] >> (j % 64) & 1 ? v->val[before] : 0.0f;
+    return v->bits[i * words + j / 64] >> (j % 64) & 1 ? val[before] : 0.0f;
 }
 
 static void test_every_format_from_every_other(void **state)
@@ -170,7 +171,7 @@ static void test_transposed(void **state)
                 for (int32_t e = ptr[i]; e < ptr[i + 1]; e++) {
                     int64_t at = last[idx[e]]++;
                     assert_true(at < csc.ptr[idx[e] + 1] && csc.idx[at] == i &&
-                                (ones || csc.val[at] == val[e]));
+                                (ones || ((const float *)csc.val)[at] == val[e]));
                 }
             lac_meta_free(a.meta);
             lac_ctx_free(ctx);
@@ -210,8 +211,9 @@ static void check_large(lac_ctx_t *ctx, bool bytes, bool by_columns, int one_in)
             assert_true((bitmask.bits[i * words + j / 64] >> (j % 64) & 1) == (x != 0.0f));
             if (x == 0.0f) continue;
             int64_t c = last[j]++;
-            assert_true(csr.idx[at] == j && csr.val[at] == x && bitmask.val[at] == x);
-            assert_true(csc.idx[c] == i && csc.val[c] == x && c < csc.ptr[j + 1]);
+            assert_true(csr.idx[at] == j && ((const float *)csr.val)[at] == x &&
+                        ((const float *)bitmask.val)[at] == x);
+            assert_true(csc.idx[c] == i && ((const float *)csc.val)[c] == x && c < csc.ptr[j + 1]);
             at++;
         }
     lac_meta_free(a.meta);

@@ -143,7 +143,7 @@ static void test_nothing_stands_for_the_contents(void **state)
     unit_expect(lac_meta_freeze(full.meta), LAC_OK, "freeze");
     unit_expect(lac_meta_convert(ctx, &full, FORMATS), LAC_OK, "a frozen buffer is scanned");
     unit_expect(lac_meta_view(full.meta, LAC_META_CSC, &view), LAC_OK, "view");
-    assert_true(view.count == NNZ && view.idx[0] == 2 && view.val[0] == 6.0f);
+    assert_true(view.count == NNZ && view.idx[0] == 2 && *(const float *)view.val == 6.0f);
     lac_meta_free(full.meta);
 }
 

@@ -69,7 +69,7 @@ static void expected(layer_t *x, float alpha, float beta)
             float sum = 0, *at = x->want + place(x, i, j);
             for (int64_t k = 0; k < x->k; k++) sum += x->a[i * x->k + k] * x->b[k * x->n + j];
             sum = alpha * sum + beta * *at + (x->e.bias ? x->bias[x->e.bias_per_row ? i : j] : 0.0f);
-            *at = activated(sum, x->e.act, x->e.threshold);
+            *at = activated(sum, x->e.act, (float)x->e.threshold);
         }
 }
 

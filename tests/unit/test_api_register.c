@@ -346,7 +346,7 @@ static void test_frozen_by_shape(void **state)
     assert_int_equal(times(ctx, w, LDW), 1);
     assert_true(lac_registry_find(w, &at, &ended) && !ended);
     assert_int_equal(at.allocation, 8);
-    lac_interpose_invalidate_output(w, M, N, 1, M); /* C there: ended, and it stays so */
+    lac_interpose_invalidate_output(LAC_F32, w, M, N, 1, M); /* C there: ended, and it stays so */
     assert_int_equal(times(ctx, w, LDW), 1);
     assert_true(lac_registry_find(w, &at, &ended) && ended);
     unit_expect(lac_unregister(w), LAC_OK, "unregister");

@@ -198,7 +198,8 @@ static void expect_formats(const lac_meta_t *meta, const lac_obj_t *obj)
             float x = buf[i * obj->rs + j * obj->cs];
             assert_int_equal(bits->bits[i * words + j / 64] >> (j % 64) & 1, x != 0);
             if (x == 0) continue;
-            assert_true(csr->idx[seen] == j && csr->val[seen] == x && bits->val[seen] == x);
+            assert_true(csr->idx[seen] == j && ((const float *)csr->val)[seen] == x &&
+                        ((const float *)bits->val)[seen] == x);
             seen++;
             assert_int_equal(csr->ptr[i + 1] >= seen, 1);
         }
@@ -208,8 +209,8 @@ static void expect_formats(const lac_meta_t *meta, const lac_obj_t *obj)
         for (int64_t i = 0; i < obj->m; i++) {
             float x = buf[i * obj->rs + j * obj->cs];
             if (x == 0) continue;
-            assert_true(csc->idx[p] == i && csc->val[p] == x && active->idx[a] == j);
-            assert_true(active->val[a * obj->m + i] == x);
+            assert_true(csc->idx[p] == i && ((const float *)csc->val)[p] == x && active->idx[a] == j);
+            assert_true(((const float *)active->val)[a * obj->m + i] == x);
             any = true;
             p++;
         }
@@ -264,7 +265,7 @@ static void *race(void *arg)
 {
     racer_t *r = arg;
     lac_ctx_t *ctx;
-    lac_exec_t exec = {.kernels = lac_host_kernels()};
+    lac_exec_t exec = {.kernels = {lac_host_kernels(LAC_HOST_F32)}};
     if ((r->status = lac_ctx_create(&ctx))) return NULL;
     lac_operand_t x = {.dt = LAC_F32, .frozen = true, .rs = r->obj->rs, .cs = r->obj->cs};
     x.buf = r->obj->buf;

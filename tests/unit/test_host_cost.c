@@ -50,8 +50,8 @@ static void test_packing(void **state)
     (void)state;
     enum { M = 64, K = 512, N = 256 };
     lac_problem_t p = problem(M, K, N, 4 * K - 1.5), q = problem(M, K, N, 4 * K + 0.5);
-    assert_false(lac_csr_packs(M, K, 4 * K - 2));
-    assert_true(lac_csr_packs(M, K, 4 * K));
+    assert_false(lac_csr_packs(M, K, 4 * K - 2, sizeof(float)));
+    assert_true(lac_csr_packs(M, K, 4 * K, sizeof(float)));
     double more = 2.0 * (machine.scan_event_ns + N / 16 * machine.csr_ns) * 1e-3;
     double out = 4.0 * M * N / (machine.out_gbps * 1e3); /* in a cache, where nothing is packed: no time */
     expect_near(csr_us(&q) - csr_us(&p), 4.0 * K * N / (machine.pack_gbps * 1e3) + out + more);

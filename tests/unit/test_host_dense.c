@@ -64,9 +64,9 @@ static void test_copies_of_64_bits(void **state)
 
 static int vectors;
 
-static void take_vector(const char *ta, const int64_t *m, const int64_t *n, const float *alpha,
-                        const float *x, const int64_t *lda, const float *y, const int64_t *incx,
-                        const float *beta, float *out, const int64_t *incy, size_t length)
+static void take_vector(const char *ta, const int64_t *m, const int64_t *n, const void *alpha, const void *x,
+                        const int64_t *lda, const void *y, const int64_t *incx, const void *beta, void *out,
+                        const int64_t *incy, size_t length)
 {
     (void)ta, (void)n, (void)alpha, (void)x, (void)y, (void)incx, (void)beta, (void)out, (void)incy;
     assert_int_equal(length, 1);
@@ -78,7 +78,7 @@ static void take_vector(const char *ta, const int64_t *m, const int64_t *n, cons
 static void test_long_vectors(void **state)
 {
     (void)state;
-    const lac_blas_t blas = {.sgemv = take_vector};
+    const lac_blas_t blas = {.gemv = {take_vector}};
     lac_exec_t exec = {.blas = &blas};
     lac_outcome_t out;
     for (int i = 0; i < 2; i++) {
@@ -101,13 +101,13 @@ static piece_t piece[64];
 static int pieces;
 
 static void take_product(const char *ta, const char *tb, const int64_t *m, const int64_t *n, const int64_t *k,
-                         const float *alpha, const float *x, const int64_t *ldx, const float *y,
-                         const int64_t *ldy, const float *beta, float *out, const int64_t *ldo,
-                         size_t length_a, size_t length_b)
+                         const void *alpha, const void *x, const int64_t *ldx, const void *y,
+                         const int64_t *ldy, const void *beta, void *out, const int64_t *ldo, size_t length_a,
+                         size_t length_b)
 {
     const intptr_t at = (intptr_t)a, size = (intptr_t)sizeof *a;
     assert_in_range(pieces, 0, sizeof piece / sizeof *piece - 1);
-    assert_true(*alpha == 1.0f && length_a == 1 && length_b == 1);
+    assert_true(*(const float *)alpha == 1.0f && length_a == 1 && length_b == 1);
     assert_true(*ldx >= (*ta == 'N' ? *m : *k) && *ldy >= (*tb == 'N' ? *k : *n) && *ldo >= *m);
     piece[pieces++] = (piece_t){.m = *m,
                                 .n = *n,
@@ -115,14 +115,14 @@ static void take_product(const char *ta, const char *tb, const int64_t *m, const
                                 .a = ((intptr_t)x - at) / size,
                                 .b = ((intptr_t)y - at) / size,
                                 .c = ((intptr_t)out - at) / size,
-                                .beta = *beta};
+                                .beta = *(const float *)beta};
 }
 
 /* One row or column goes to sgemv where that was asked for (`vector`) or the matrix has 2^19 elements, else
  * to sgemm. */
 static void expect_sgemv(int column, lac_dim_t k, lac_dim_t length, bool vector, bool expected)
 {
-    const lac_blas_t blas = {.sgemm = take_product, .sgemv = take_vector};
+    const lac_blas_t blas = {.gemm = {take_product}, .gemv = {take_vector}};
     lac_exec_t exec = {.blas = &blas};
     lac_outcome_t out;
     lac_problem_t p = problem();
@@ -164,7 +164,7 @@ static void test_products_in_pieces(void **state)
 {
     (void)state;
     static const int64_t past = (INT64_C(1) << 30) + 3;
-    const lac_blas_t blas = {.sgemm = take_product};
+    const lac_blas_t blas = {.gemm = {take_product}};
     for (int longer = 0; longer < 8; longer++)
         for (int by_rows = 0; by_rows < 2; by_rows++) {
             lac_exec_t exec = {.blas = &blas};

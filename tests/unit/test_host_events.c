@@ -28,7 +28,7 @@ static int setup(void **state)
     static float out[M];
     t->ctx = unit_ctx();
     lac_machine_default(&t->machine);
-    t->exec = (lac_exec_t){.kernels = lac_host_kernels(), .machine = &t->machine};
+    t->exec = (lac_exec_t){.kernels = {lac_host_kernels(LAC_HOST_F32)}, .machine = &t->machine};
     for (int i = 0; i < M * K; i++) t->s[i] = i % EVERY && i > K / 3 ? 0.0f : (float)(i + 1);
     for (int i = 0; i < M * K; i++) t->nnz += t->s[i] != 0;
     t->a = lac_obj_rowmajor(LAC_F32, M, K, t->s, K);
@@ -54,7 +54,9 @@ static bool gather(fixture_t *t, int threads, int64_t limit, lac_event_list_t *l
     bool exceeded;
     lac_problem_describe(&t->p, 1.0f, &t->a, &t->b, 0.0f, &t->c);
     t->sided = lac_sided(&t->p, LAC_SIDE_LEFT);
-    unit_expect(lac_events_gather(&t->exec, &t->sided, threads, limit, list, &exceeded), LAC_OK, "gather");
+    unit_expect(lac_events_gather(&t->exec, lac_kernels(&t->exec, LAC_F32), &t->sided, threads, limit, list,
+                                  &exceeded),
+                LAC_OK, "gather");
     return exceeded;
 }
 
@@ -69,7 +71,7 @@ static void expect_list(const fixture_t *t, const lac_event_list_t *list, const 
             if (k <= last || ev->first[x + 1] <= ev->first[x])
                 fail_msg("%s: k %ld out of order", what, (long)k);
             for (int64_t e = ev->first[x]; e < ev->first[x + 1]; e++) {
-                if (ev->row[e] <= row || ev->val[e] != t->s[ev->row[e] * K + k])
+                if (ev->row[e] <= row || ((const float *)ev->val)[e] != t->s[ev->row[e] * K + k])
                     fail_msg("%s: wrong event at k %ld", what, (long)k);
                 row = ev->row[e];
                 count++;

@@ -96,7 +96,7 @@ static void make(fixture_t *f, lac_ctx_t *ctx, const shape_t *shape, const sourc
     const bool right = route->side == LAC_SIDE_RIGHT;
     memset(f, 0, sizeof *f);
     lac_machine_default(&f->machine);
-    f->exec = (lac_exec_t){.kernels = lac_host_kernels(), .machine = &f->machine};
+    f->exec = (lac_exec_t){.kernels = {lac_host_kernels(LAC_HOST_F32)}, .machine = &f->machine};
     snprintf(f->what, sizeof f->what, "%s %s, %s, S %ld x %ld, W %ld x %ld, %d threads", route->name,
              lac_side_name(route->side), source->name, (long)m, (long)k, (long)k, (long)n, threads);
     fill(f, shape, source);

@@ -49,13 +49,13 @@ static float element(const lac_obj_t *x, int64_t r, int64_t c)
 static void expect_describes(const lac_problem_t *p, const lac_obj_t *a, const lac_obj_t *b,
                              const lac_obj_t *c)
 {
-    const float *pa = p->a.buf, *pb = p->b.buf;
+    const float *pa = p->a.buf, *pb = p->b.buf, *pc = p->c;
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t k = 0; k < p->k; k++) assert_true(pa[i * p->a.rs + k * p->a.cs] == element(a, i, k));
     for (int64_t k = 0; k < p->k; k++)
         for (int64_t j = 0; j < p->n; j++) assert_true(pb[k * p->b.rs + j * p->b.cs] == element(b, k, j));
     for (int64_t i = 0; i < p->m; i++)
-        for (int64_t j = 0; j < p->n; j++) assert_true(p->c[i * p->crs + j * p->ccs] == element(c, i, j));
+        for (int64_t j = 0; j < p->n; j++) assert_true(pc[i * p->crs + j * p->ccs] == element(c, i, j));
     assert_int_equal(p->a.transposed, a->trans == LAC_TRANS);
     assert_int_equal(p->b.transposed, b->trans == LAC_TRANS);
 }
@@ -72,7 +72,7 @@ static void expect_sided(const lac_problem_t *p, lac_side_t side, const lac_obj_
             float sum = 0.0f;
             for (int64_t k = 0; k < s.k; k++)
                 sum += sparse[i * s.srs + k * s.scs] * w_source[k * s.wrs + j * s.wcs];
-            p->c[i * s.ors + j * s.ocs] = sum;
+            ((float *)p->c)[i * s.ors + j * s.ocs] = sum;
         }
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {

@@ -7,7 +7,7 @@
 
 size_t lac_cuda_dense_view_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit)
 {
-    return lac_operand_is_dense(x, rows, cols, unit)
+    return lac_operand_is_dense(x, LAC_F32, rows, cols, unit)
                ? 0
                : lac_cuda_piece((size_t)rows * (size_t)cols * sizeof(float));
 }
@@ -46,7 +46,7 @@ lac_status_t lac_cuda_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_d
                                  bool unit, char **memory, lac_cuda_dense_view_t *contents)
 {
     *contents = (lac_cuda_dense_view_t){x->buf, x->rs, x->cs};
-    if (lac_operand_is_dense(x, rows, cols, unit)) return LAC_OK;
+    if (lac_operand_is_dense(x, LAC_F32, rows, cols, unit)) return LAC_OK;
     float *copy = (float *)(void *)*memory;
     *memory += lac_cuda_dense_view_bytes(x, rows, cols, unit);
     *contents = (lac_cuda_dense_view_t){copy, cols, 1};
@@ -81,7 +81,7 @@ static lac_status_t all_lines(lac_exec_t *exec, const lac_format_data_t *format,
 }
 
 lac_status_t lac_cuda_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                              float *out, lac_inc_t rs, lac_inc_t cs, int threads)
+                              void *out, lac_inc_t rs, lac_inc_t cs, int threads)
 {
     (void)threads;
     /* Formats hold X, out receives op(X): the strides of X's rows and columns there. */

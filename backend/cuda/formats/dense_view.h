@@ -24,7 +24,7 @@ lac_status_t lac_cuda_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_d
 /* Conversions on a device that leave an operand's metadata alone: the backend's hooks. */
 
 lac_status_t lac_cuda_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                              float *out, lac_inc_t rs, lac_inc_t cs, int threads);
+                              void *out, lac_inc_t rs, lac_inc_t cs, int threads);
 lac_status_t lac_cuda_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                             int64_t *count, int threads);
 

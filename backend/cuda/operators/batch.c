@@ -106,13 +106,14 @@ static lac_status_t run_dense(lac_exec_t *exec, const lac_problem_t *p, const la
                               const dense_t *d)
 {
     void *handle;
+    const float alpha = (float)p->alpha, beta = (float)p->beta;
     lac_status_t status = lac_cublas_handle(exec, &handle);
     if (!status) status = lac_cublas_math(exec, handle, p->settings.math);
     if (status) return status;
     return lac_cublas_check_error(
-        lac_cublas()->sgemm_strided(handle, d->a.trans, d->b.trans, (int)d->m, (int)d->n, (int)p->k,
-                                    &p->alpha, d->a.buf, d->a.ld, d->a_step, d->b.buf, d->b.ld, d->b_step,
-                                    &p->beta, p->c, d->c.ld, batch->c_step, (int)batch->count),
+        lac_cublas()->sgemm_strided(handle, d->a.trans, d->b.trans, (int)d->m, (int)d->n, (int)p->k, &alpha,
+                                    d->a.buf, d->a.ld, d->a_step, d->b.buf, d->b.ld, d->b_step, &beta, p->c,
+                                    d->c.ld, batch->c_step, (int)batch->count),
         "sgemmStridedBatched");
 }
 
@@ -122,7 +123,7 @@ static lac_status_t run_event(lac_exec_t *exec, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, side);
     bool left = side == LAC_SIDE_LEFT;
     lac_cuda_batch_t b = {.count = batch->count, .m = s.m, .n = s.n, .k = s.k};
-    b.alpha = p->alpha, b.beta = p->beta, b.dt = s.s->dt;
+    b.alpha = (float)p->alpha, b.beta = (float)p->beta, b.dt = s.s->dt;
     b.srs = s.srs, b.scs = s.scs, b.wks = s.wrs, b.wjs = s.wcs, b.rs = s.ors, b.cs = s.ocs;
     b.s = s.s->buf, b.w = s.w->buf, b.out = p->c;
     b.s_step = left ? batch->a_step : batch->b_step;
@@ -130,7 +131,7 @@ static lac_status_t run_event(lac_exec_t *exec, const lac_problem_t *p, const la
     b.out_step = batch->c_step;
     b.s_each = left ? batch->a_each : batch->b_each;
     b.w_each = (const float *const *)(left ? batch->b_each : batch->a_each);
-    b.out_each = batch->c_each;
+    b.out_each = (float *const *)batch->c_each;
     return lac_cuda_launched(lac_cuda_batch_events(&b, exec->stream), "batch");
 }
 
@@ -138,7 +139,7 @@ lac_status_t lac_cuda_batched(lac_exec_t *exec, const lac_problem_t *p, const la
                               lac_batch_outcome_t *out)
 {
     dense_t d;
-    if (!p->k || p->alpha == 0.0f || 2.0 * (double)p->m * (double)p->n * (double)p->k > LARGE_FLOPS)
+    if (!p->k || p->alpha == 0.0 || 2.0 * (double)p->m * (double)p->n * (double)p->k > LARGE_FLOPS)
         return LAC_OK;
     double left = event_us(exec, p, batch, LAC_SIDE_LEFT), right = event_us(exec, p, batch, LAC_SIDE_RIGHT);
     double dense = as_dense(p, batch, &d) ? dense_us(exec, p, batch) : NEVER,

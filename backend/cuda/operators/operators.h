@@ -13,7 +13,7 @@ lac_status_t lac_cuda_batched(lac_exec_t *exec, const lac_problem_t *p, const la
 /* Sampled products on a device: the backend's hook. */
 
 lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,
-                                     const lac_format_data_t *pattern, float *values);
+                                     const lac_format_data_t *pattern, void *values);
 
 /* Row slices on a device: the backend's hooks, and what kernels reported since the last call of the check. */
 

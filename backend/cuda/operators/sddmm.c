@@ -48,24 +48,24 @@ static lac_status_t lay(lac_exec_t *exec, lines_t *l, char *memory)
 }
 
 lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,
-                                     const lac_format_data_t *pattern, float *values)
+                                     const lac_format_data_t *pattern, void *values)
 {
     lac_cuda_csr_t csr = {pattern->ptr, pattern->idx, NULL, pattern->count};
     lac_cuda_sampled_t s = {
-        .m = p->m, .n = p->n, .beta = p->beta, .values = values, .longest = pattern->longest};
+        .m = p->m, .n = p->n, .beta = (float)p->beta, .values = values, .longest = pattern->longest};
     lac_operand_t columns = p->b; /* B's columns are the rows of its transpose */
     columns.transposed = !p->b.transposed;
     columns.rs = p->b.cs;
     columns.cs = p->b.rs;
     if (!pattern->count) return LAC_OK;
-    if (p->k && p->alpha != 0.0f) {
+    if (p->k && p->alpha != 0.0) {
         lines_t a = {.x = &p->a, .lines = p->m, .k = p->k}, b = {.x = &columns, .lines = p->n, .k = p->k};
         char *memory;
         lac_status_t status = lac_cuda_work(exec, copy_bytes(&a) + copy_bytes(&b), (void **)&memory);
         if (!status) status = lay(exec, &a, memory);
         if (!status) status = lay(exec, &b, memory + copy_bytes(&a));
         if (status) return status;
-        s.k = p->k, s.alpha = p->alpha;
+        s.k = p->k, s.alpha = (float)p->alpha;
         s.a = a.buf, s.lda = a.ld, s.b = b.buf, s.ldb = b.ld;
     }
     return lac_cuda_launched(lac_cuda_sddmm(&s, &csr, exec->stream), "sampled product");

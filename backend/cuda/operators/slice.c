@@ -60,15 +60,15 @@ static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const
     return status || !stands ? status : lac_cuda_format_ensure(exec, &s->a, s->which, format);
 }
 
-static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs,
+static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, void *out, lac_inc_t rs,
                                 lac_inc_t cs)
 {
     lac_cuda_slice_t slice = described(exec, s);
     return lac_cuda_launched(lac_cuda_slice_rows(&slice, out, rs, cs, exec->stream), "slice");
 }
 
-static lac_status_t slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const float *grad_out, lac_inc_t rs,
-                               lac_inc_t cs, float *grad_val)
+static lac_status_t slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const void *grad_out, lac_inc_t rs,
+                               lac_inc_t cs, void *grad_val)
 {
     lac_cuda_slice_t slice = described(exec, s);
     int64_t bytes =
@@ -103,7 +103,7 @@ static lac_status_t slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_
 }
 
 static lac_status_t slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
-                              void *idx, float *val)
+                              void *idx, void *val)
 {
     lac_cuda_slice_t slice = described(exec, s);
     return lac_cuda_launched(lac_cuda_slice_entries(&slice, it == LAC_I64, ptr, idx, val,

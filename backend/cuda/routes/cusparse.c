@@ -154,11 +154,12 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     key.ldb = b == transposed || s.k == 1 ? padded(s.n) : s.wrs;
     key.ldc = !direct || s.m == 1 ? padded(s.n) : s.ors;
     if (!status)
-        status = lac_cuda_spmm(exec, &key, &csr, p->alpha, b, direct ? p->beta : 0.0f, direct ? p->c : c,
-                               &out->declined);
+        status = lac_cuda_spmm(exec, &key, &csr, (float)p->alpha, b, direct ? (float)p->beta : 0.0f,
+                               direct ? p->c : c, &out->declined);
     if (status || direct || out->declined || exec->preparing) return status;
     lac_cuda_matrix_t product = {LAC_F32, c, s.m, s.n, padded(s.n), 1};
-    return lac_cuda_launched(lac_cuda_copy(&product, p->beta, p->c, s.ors, s.ocs, exec->stream), "cusparse");
+    return lac_cuda_launched(lac_cuda_copy(&product, (float)p->beta, p->c, s.ors, s.ocs, exec->stream),
+                             "cusparse");
 }
 
 const lac_route_t lac_cuda_route_cusparse[] =

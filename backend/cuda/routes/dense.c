@@ -133,13 +133,10 @@ static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k
     return lac_cublas_check_error(status, "sgemm");
 }
 
-static const float *alpha_of(const lac_problem_t *p)
+/* Where the vendor reads a scalar. */
+static const float *at(const lac_cuda_scalar_t *scalar)
 {
-    return p->alpha_at ? p->alpha_at : &p->alpha;
-}
-static const float *beta_of(const lac_problem_t *p)
-{
-    return p->beta_at ? p->beta_at : &p->beta;
+    return scalar->device ? scalar->device : &scalar->value;
 }
 
 /* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
@@ -148,20 +145,23 @@ static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_prob
                                   char *memory)
 {
     static const float nothing = 0.0f;
+    const lac_cuda_scalar_t alpha = lac_cuda_alpha(p), beta = lac_cuda_beta(p);
     bool direct = c_by_rows(p);
     float *c = direct ? p->c : (float *)(void *)memory;
     lac_status_t status = multiply(
-        handle, p->n, p->m, p->k, alpha_of(p), by_blas(b->buf, b->cs, b->rs, p->n, p->k),
-        by_blas(a->buf, a->cs, a->rs, p->k, p->m), direct ? beta_of(p) : &nothing, c, direct ? p->crs : p->n);
+        handle, p->n, p->m, p->k, at(&alpha), by_blas(b->buf, b->cs, b->rs, p->n, p->k),
+        by_blas(a->buf, a->cs, a->rs, p->k, p->m), direct ? at(&beta) : &nothing, c, direct ? p->crs : p->n);
     lac_cuda_matrix_t product = {LAC_F32, c, p->m, p->n, p->n, 1};
     if (status || direct) return status;
-    return lac_cuda_launched(lac_cuda_copy(&product, p->beta, p->c, p->crs, p->ccs, exec->stream), "dense");
+    return lac_cuda_launched(lac_cuda_copy(&product, beta.value, p->c, p->crs, p->ccs, exec->stream),
+                             "dense");
 }
 
 static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                               lac_outcome_t *out)
 {
     (void)route, (void)out;
+    const lac_cuda_scalar_t alpha = lac_cuda_alpha(p), beta = lac_cuda_beta(p);
     lac_cuda_dense_view_t a, b;
     char *memory;
     void *handle;
@@ -175,8 +175,8 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     if (p->alpha_at) status = set_scalars(handle, LAC_CUBLAS_SCALARS_DEVICE);
     if (status) return status;
     status = c_by_columns(p)
-                 ? multiply(handle, p->m, p->n, p->k, alpha_of(p), by_blas(a.buf, a.rs, a.cs, p->m, p->k),
-                            by_blas(b.buf, b.rs, b.cs, p->k, p->n), beta_of(p), p->c, p->ccs)
+                 ? multiply(handle, p->m, p->n, p->k, at(&alpha), by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+                            by_blas(b.buf, b.rs, b.cs, p->k, p->n), at(&beta), p->c, p->ccs)
                  : multiply_rows(exec, handle, p, &a, &b, memory);
     lac_status_t back = p->alpha_at ? set_scalars(handle, LAC_CUBLAS_SCALARS_HOST) : LAC_OK;
     return status ? status : back;

@@ -8,14 +8,14 @@
 #include "cuda_kernels.h" /* kernels/cuda */
 #include "cuda/runtime/exec.h"
 
-/* The scalars of a problem as kernels take them. */
+/* The scalars of a problem as kernels take them: all that a device computes is in f32. */
 static inline lac_cuda_scalar_t lac_cuda_alpha(const lac_problem_t *p)
 {
-    return (lac_cuda_scalar_t){p->alpha_at, p->alpha};
+    return (lac_cuda_scalar_t){p->alpha_at, (float)p->alpha};
 }
 static inline lac_cuda_scalar_t lac_cuda_beta(const lac_problem_t *p)
 {
-    return (lac_cuda_scalar_t){p->beta_at, p->beta};
+    return (lac_cuda_scalar_t){p->beta_at, (float)p->beta};
 }
 
 /* True for an extent or a stride that kernels hold in 32 bits. */

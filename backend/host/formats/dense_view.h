@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The plain f32 contents of any operand: what dense routes multiply, what conversions write and count, and
- * which tiles of it hold a nonzero. */
+ * The plain contents of any operand, as floats or doubles: what dense routes multiply, what conversions write
+ * and count, and which tiles of it hold a nonzero. */
 #ifndef LACUNA_HOST_FORMATS_DENSE_VIEW_H
 #define LACUNA_HOST_FORMATS_DENSE_VIEW_H
 
@@ -10,24 +10,24 @@
 
 /* Element (r, c) lies at buf[r * rs + c * cs]. */
 typedef struct lac_dense_view {
-    const float *buf;
+    const void *buf;
     lac_inc_t rs, cs;
 } lac_dense_view_t;
 
-/* The operand's own buffer where it is f32 (and has a unit stride, when `unit` asks for one); otherwise a
- * copy by rows in the workspace, converted from u8, repacked, or expanded from a sparse format. Errors:
- * MEMORY.
+/* The operand's own buffer where it is of type dt (and has a unit stride, when `unit` asks for one);
+ * otherwise a copy by rows in the workspace, converted from u8, repacked, or expanded from a sparse format.
+ * Errors: MEMORY.
  */
-lac_status_t lac_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                            bool unit, lac_work_t purpose, lac_dense_view_t *contents);
+lac_status_t lac_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_dt_t dt, lac_dim_t rows,
+                            lac_dim_t cols, bool unit, lac_work_t purpose, lac_dense_view_t *contents);
 
 /* Bytes of the copy that lac_dense_view would make; 0 where it makes none. */
-size_t lac_dense_view_bytes(const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols, bool unit);
+size_t lac_dense_view_bytes(const lac_operand_t *x, lac_dt_t dt, lac_dim_t rows, lac_dim_t cols, bool unit);
 
-/* Conversions on the host: the backend's hooks. */
+/* Conversions on the host: the backend's hooks. What they write is of the type x->values. */
 
 lac_status_t lac_host_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                              float *out, lac_inc_t rs, lac_inc_t cs, int threads);
+                              void *out, lac_inc_t rs, lac_inc_t cs, int threads);
 lac_status_t lac_host_count(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                             int64_t *count, int threads);
 

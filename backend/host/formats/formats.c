@@ -19,9 +19,9 @@ typedef struct build {
     const lac_stored_t *x;
     int64_t *count; /* per row: first its nonzeros, then where its entries begin */
     int32_t *idx;
-    float *val;
+    void *val;
     uint64_t *bits;
-    float *copy;
+    void *copy;
 } build_t;
 
 static void count_part(void *arg, int part, int parts)
@@ -30,10 +30,7 @@ static void count_part(void *arg, int part, int parts)
     const lac_stored_t *x = b->x;
     long long i0, i1;
     lac_share(x->m, 1, part, parts, &i0, &i1);
-    if (x->dt == LAC_F32)
-        b->kernels->count_rows_f32(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0);
-    else
-        b->kernels->count_rows_u8(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0);
+    lac_scans(b->kernels, x->dt)->count_rows(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0);
 }
 
 static void fill_part(void *arg, int part, int parts)
@@ -42,10 +39,8 @@ static void fill_part(void *arg, int part, int parts)
     const lac_stored_t *x = b->x;
     long long i0, i1;
     lac_share(x->m, 1, part, parts, &i0, &i1);
-    if (x->dt == LAC_F32)
-        b->kernels->fill_rows_f32(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0, b->idx, b->val);
-    else
-        b->kernels->fill_rows_u8(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0, b->idx, b->val);
+    lac_scans(b->kernels, x->dt)
+        ->fill_rows(x->buf, i0, i1, x->n, x->rs, x->cs, b->count + i0, b->idx, b->val);
 }
 
 static void bits_part(void *arg, int part, int parts)
@@ -55,10 +50,7 @@ static void bits_part(void *arg, int part, int parts)
     int64_t words = (x->n + 63) / 64;
     long long i0, i1;
     lac_share(x->m, 1, part, parts, &i0, &i1);
-    if (x->dt == LAC_F32)
-        b->kernels->fill_bits_f32(x->buf, i0, i1, x->n, x->rs, x->cs, b->bits + i0 * words);
-    else
-        b->kernels->fill_bits_u8(x->buf, i0, i1, x->n, x->rs, x->cs, b->bits + i0 * words);
+    lac_scans(b->kernels, x->dt)->fill_bits(x->buf, i0, i1, x->n, x->rs, x->cs, b->bits + i0 * words);
 }
 
 static void copy_part(void *arg, int part, int parts)
@@ -67,7 +59,7 @@ static void copy_part(void *arg, int part, int parts)
     const lac_stored_t *x = b->x;
     long long c0, c1;
     lac_share(x->n, 16, part, parts, &c0, &c1);
-    b->kernels->transpose_f32(x->buf, x->m, c0, c1, x->rs, x->cs, b->copy, x->m);
+    b->kernels->transpose_values(x->buf, x->m, c0, c1, x->rs, x->cs, b->copy, x->m);
 }
 
 /* Row counts become row starts; returns the total. */
@@ -90,9 +82,8 @@ static lac_status_t build_rows(build_t *b, int threads, bool with_bits, lac_form
     if (!ptr) return LAC_ERR_MEMORY;
     lac_parallel(threads, count_part, b);
     data->count = ptr[rows] = lay_out(ptr, rows);
-    b->val = lac_format_own(data, 1, (size_t)(data->count + 16) * sizeof *b->val);
+    b->val = lac_format_own_values(data, 1, data->count, b->kernels->size);
     if (!b->val) return LAC_ERR_MEMORY;
-    for (int64_t p = data->count; p < data->count + 16; p++) b->val[p] = 0.0f; /* what vectors may read */
     if (with_bits) {
         b->bits = lac_format_own(data, 2, (size_t)(rows * words) * sizeof *b->bits);
         if (!b->bits) return LAC_ERR_MEMORY;
@@ -110,20 +101,19 @@ static lac_status_t build_rows(build_t *b, int threads, bool with_bits, lac_form
  */
 static bool transposes_lines(const build_t *b, bool with_bits)
 {
-    const lac_stored_t *x = b->x, lines = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
+    const lac_stored_t *x = b->x, lines = {x->dt, x->values, x->n, x->m, x->cs, x->rs, x->buf};
     if (with_bits || !lac_collects(&lines)) return false;
-    int64_t seen = x->dt == LAC_F32
-                       ? b->kernels->probe_f32(x->buf, lines.m, lines.n, lines.rs, lines.cs, SAMPLES, 1)
-                       : b->kernels->probe_u8(x->buf, lines.m, lines.n, lines.rs, lines.cs, SAMPLES, 1);
+    int64_t seen =
+        lac_scans(b->kernels, x->dt)->probe(x->buf, lines.m, lines.n, lines.rs, lines.cs, SAMPLES, 1);
     return seen <= SAMPLES / TRANSPOSE_SHARE;
 }
 
 static lac_status_t build_transposed(const build_t *b, int threads, lac_format_data_t *data)
 {
-    const lac_stored_t *x = b->x, lines = {x->dt, x->n, x->m, x->cs, x->rs, x->buf};
+    const lac_stored_t *x = b->x, lines = {x->dt, x->values, x->n, x->m, x->cs, x->rs, x->buf};
     lac_format_data_t found = {0};
     lac_status_t status = lac_collect_rows(b->exec, &lines, threads, false, &found);
-    if (!status) status = lac_csr_to_csc(b->exec, &found, lines.m, lines.n, threads, data);
+    if (!status) status = lac_csr_to_csc(b->exec, b->kernels->size, &found, lines.m, lines.n, threads, data);
     if (!status) data->origin = LAC_ORIGIN_SCANNED;
     for (int i = 0; i < 4; i++) lac_free(found.owned[i]);
     return status;
@@ -131,8 +121,8 @@ static lac_status_t build_transposed(const build_t *b, int threads, lac_format_d
 
 static lac_status_t build_copy(build_t *b, int threads, lac_format_data_t *data)
 {
-    if (b->x->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of f32 only");
-    b->copy = lac_format_own(data, 0, (size_t)(b->x->m * b->x->n) * sizeof *b->copy);
+    if (b->x->dt == LAC_U8) return lac_fail(LAC_ERR_TYPE, "metadata: binary events have no transposed copy");
+    b->copy = lac_format_own(data, 0, (size_t)(b->x->m * b->x->n) * b->kernels->size);
     if (!b->copy) return LAC_ERR_MEMORY;
     lac_parallel(threads, copy_part, b);
     data->val = b->copy;
@@ -146,8 +136,8 @@ lac_status_t lac_format_build(lac_exec_t *exec, const lac_stored_t *x, int threa
     bool with_bits = format == LAC_FORMAT_BITS || format == LAC_FORMAT_BITS_T;
     /* A copy is written by the transposing kernel, so the one by rows reads the transposed view. */
     bool by_minor = format == LAC_FORMAT_CSC || format == LAC_FORMAT_BITS_T || format == LAC_FORMAT_PACKED;
-    lac_stored_t view = by_minor ? (lac_stored_t){x->dt, x->n, x->m, x->cs, x->rs, x->buf} : *x;
-    build_t b = {.exec = exec, .kernels = exec->kernels, .x = &view};
+    lac_stored_t view = by_minor ? (lac_stored_t){x->dt, x->values, x->n, x->m, x->cs, x->rs, x->buf} : *x;
+    build_t b = {.exec = exec, .kernels = lac_kernels(exec, x->values), .x = &view};
     *data = (lac_format_data_t){.origin = LAC_ORIGIN_SCANNED};
     if (!copy && (x->m > INT32_MAX || x->n > INT32_MAX))
         return lac_fail(LAC_ERR_EXTENT, "metadata: %lld x %lld overflows 32-bit indices", (long long)x->m,
@@ -169,7 +159,7 @@ lac_status_t lac_format_build(lac_exec_t *exec, const lac_stored_t *x, int threa
 
 int64_t lac_host_nonzeros(lac_exec_t *exec, const lac_stored_t *x, int threads)
 {
-    build_t b = {.exec = exec, .kernels = exec->kernels, .x = x};
+    build_t b = {.exec = exec, .kernels = lac_kernels(exec, x->values), .x = x};
     b.count = lac_work(exec, LAC_WORK_ROWS, (size_t)x->m * sizeof *b.count);
     if (!b.count) return -1;
     lac_parallel(threads, count_part, &b);
@@ -180,7 +170,7 @@ bool lac_format_at_hand(const lac_operand_t *x, lac_format_t which)
 {
     if (x->formats & 1u << which) return true;
     bool copy = which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T;
-    bool buildable = copy ? x->dt == LAC_F32 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
+    bool buildable = copy ? x->dt != LAC_U8 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
     return x->frozen && x->buf && buildable;
 }
 
@@ -190,16 +180,17 @@ size_t lac_format_bytes(const lac_operand_t *x, lac_format_t which)
     double m = (double)x->meta->m, n = (double)x->meta->n,
            nonzeros = x->density < 0 ? 0.0 : x->density * m * n;
     bool columns = which == LAC_FORMAT_CSC || which == LAC_FORMAT_BITS_T;
+    double size = (double)lac_dt_size(x->values);
     double majors = columns ? n : m, words = ceil((columns ? m : n) / 64.0);
     switch (which) {
     case LAC_FORMAT_PACKED:
     case LAC_FORMAT_PACKED_T:
-        return (size_t)(m * n * 4.0);
+        return (size_t)(m * n * size);
     case LAC_FORMAT_BITS:
     case LAC_FORMAT_BITS_T:
-        return (size_t)((majors * words + majors + 1.0) * 8.0 + (nonzeros + 16.0) * 4.0);
+        return (size_t)((majors * words + majors + 1.0) * 8.0 + (nonzeros + 16.0) * size);
     default:
-        return (size_t)((majors + 1.0) * 8.0 + nonzeros * 8.0 + 64.0);
+        return (size_t)((majors + 1.0) * 8.0 + nonzeros * (4.0 + size) + 64.0);
     }
 }
 
@@ -209,8 +200,13 @@ lac_status_t lac_format_ensure(lac_exec_t *exec, const lac_operand_t *x, int thr
     *format = NULL;
     if ((*format = lac_operand_format(x, which))) return LAC_OK;
     if (!lac_format_at_hand(x, which)) return LAC_OK;
-    lac_stored_t stored = {
-        x->dt, x->meta->m, x->meta->n, x->transposed ? x->cs : x->rs, x->transposed ? x->rs : x->cs, x->buf};
+    lac_stored_t stored = {x->dt,
+                           x->values,
+                           x->meta->m,
+                           x->meta->n,
+                           x->transposed ? x->cs : x->rs,
+                           x->transposed ? x->rs : x->cs,
+                           x->buf};
     lac_status_t status = LAC_OK;
     lac_meta_lock(x->meta);
     if (!(*format = lac_meta_format(x->meta, which))) {
@@ -244,7 +240,8 @@ typedef struct csr_to_csc {
     int64_t *cursor; /* [parts * majors] */
     int64_t *place;  /* [minors + 1]: place[j] counts, then walks from j's first entry to its end */
     int32_t *idx;
-    float *val; /* NULL: ones */
+    size_t size; /* of a value */
+    void *val;   /* NULL: ones */
     atomic_llong next;
 } csr_to_csc_t;
 
@@ -267,7 +264,7 @@ static void fetch(const csr_to_csc_t *t, const int64_t *cursor, int64_t major)
     if (major >= t->majors) return;
     for (int64_t l = 0; l < TILE_LINES; l++) __builtin_prefetch(t->from->idx + cursor[major] + l * LINE);
     for (int64_t l = 0; t->val && l < TILE_LINES; l++)
-        __builtin_prefetch(t->from->val + cursor[major] + l * LINE);
+        __builtin_prefetch(lac_value_at(t->size, t->from->val, cursor[major] + l * LINE));
 }
 
 static void count_tile(const csr_to_csc_t *t, int64_t *cursor, int64_t limit)
@@ -282,14 +279,15 @@ static void count_tile(const csr_to_csc_t *t, int64_t *cursor, int64_t limit)
     }
 }
 
-static void lay_tile(const csr_to_csc_t *t, int64_t *cursor, int64_t limit)
+static inline __attribute__((always_inline)) void lay_values(const csr_to_csc_t *t, int64_t *cursor,
+                                                             int64_t limit, size_t size)
 {
     const int32_t *idx = t->from->idx;
     const int64_t *ptr = t->from->ptr;
-    const float *val = t->from->val;
+    const void *val = t->from->val;
     int64_t *place = t->place;
     int32_t *to_idx = t->idx;
-    float *to_val = t->val;
+    void *to_val = t->val;
     for (int64_t i = 0; i < t->majors; i++) {
         int64_t e = cursor[i], end = ptr[i + 1];
         fetch(t, cursor, i + AHEAD);
@@ -297,16 +295,25 @@ static void lay_tile(const csr_to_csc_t *t, int64_t *cursor, int64_t limit)
             for (; e < end && idx[e] < limit; e++) {
                 int64_t at = place[idx[e]]++;
                 to_idx[at] = (int32_t)i;
-                to_val[at] = val[e];
+                lac_copy_value(size, to_val, at, val, e);
                 if (at % LINE == 0) {
                     __builtin_prefetch(to_idx + at + LINE, 1);
-                    __builtin_prefetch(to_val + at + LINE, 1);
+                    __builtin_prefetch(lac_value_at(size, to_val, at + LINE), 1);
                 }
             }
         else
             for (; e < end && idx[e] < limit; e++) to_idx[place[idx[e]]++] = (int32_t)i;
         cursor[i] = e;
     }
+}
+
+/* The size as a constant of its loop. */
+static void lay_tile(const csr_to_csc_t *t, int64_t *cursor, int64_t limit)
+{
+    if (t->size == sizeof(double))
+        lay_values(t, cursor, limit, sizeof(double));
+    else
+        lay_values(t, cursor, limit, sizeof(float));
 }
 
 static void walk(csr_to_csc_t *t, int part,
@@ -350,11 +357,11 @@ bool lac_csr_to_csc_applies(const lac_operand_t *x, lac_format_t which)
     return (which == LAC_FORMAT_CSR || which == LAC_FORMAT_CSC) && x->formats & 1u << other;
 }
 
-lac_status_t lac_csr_to_csc(lac_exec_t *exec, const lac_format_data_t *from, int64_t majors, int64_t minors,
-                            int threads, lac_format_data_t *to)
+lac_status_t lac_csr_to_csc(lac_exec_t *exec, size_t size, const lac_format_data_t *from, int64_t majors,
+                            int64_t minors, int threads, lac_format_data_t *to)
 {
     int64_t nnz = from->count;
-    csr_to_csc_t t = {.from = from, .majors = majors, .minors = minors, .tile = TILE_STREAMS};
+    csr_to_csc_t t = {.size = size, .from = from, .majors = majors, .minors = minors, .tile = TILE_STREAMS};
     double run = TILE_RUN * (double)majors * (double)minors / (double)(nnz + 1);
     double serial = 32.0 * (double)nnz / (exec->machine->pack_gbps * 1e3);
     int parts = lac_host_parts(threads, serial, exec->machine->fork_join_us);
@@ -363,7 +370,7 @@ lac_status_t lac_csr_to_csc(lac_exec_t *exec, const lac_format_data_t *from, int
     *to = (lac_format_data_t){.origin = LAC_ORIGIN_DERIVED, .count = nnz};
     int64_t *ptr = lac_format_own(to, 0, (size_t)(minors + 1) * sizeof *ptr);
     t.idx = ptr ? lac_format_own(to, 1, (size_t)nnz * sizeof *t.idx) : NULL;
-    t.val = t.idx && from->val ? lac_format_own(to, 2, (size_t)(nnz + 16) * sizeof *t.val) : NULL;
+    t.val = t.idx && from->val ? lac_format_own_values(to, 2, nnz, size) : NULL;
     t.cursor = lac_work(exec, LAC_WORK_ROWS, (size_t)(parts * majors + 1) * sizeof *t.cursor);
     t.place = lac_work(exec, LAC_WORK_EVENTS, (size_t)(minors + 1) * sizeof *t.place);
     if (!t.idx || (from->val && !t.val) || !t.cursor || !t.place) {
@@ -372,7 +379,6 @@ lac_status_t lac_csr_to_csc(lac_exec_t *exec, const lac_format_data_t *from, int
         return LAC_ERR_MEMORY;
     }
     memset(t.place, 0, (size_t)(minors + 1) * sizeof *t.place);
-    for (int p = 0; t.val && p < 16; p++) t.val[nnz + p] = 0.0f; /* what vectors may read */
     int64_t tile = t.tile;
     t.tile = tile < COUNTED ? COUNTED : tile;
     lac_parallel(parts, count_minors_part, &t);

@@ -10,6 +10,7 @@
 /* A stored matrix with a buffer, as metadata describes it. */
 typedef struct lac_stored {
     lac_dt_t dt;
+    lac_dt_t values; /* of its formats: LAC_F32 or LAC_F64 */
     lac_dim_t m, n;
     lac_inc_t rs, cs;
     const void *buf;
@@ -35,10 +36,10 @@ bool lac_format_at_hand(const lac_operand_t *x, lac_format_t which);
 /* The compressed format `which` (CSR or CSC) of the other, which stands for the operand. */
 bool lac_csr_to_csc_applies(const lac_operand_t *x, lac_format_t which);
 
-/* `from` has `majors` lines of indices below `minors`; *to gets memory of its own and origin derived. Entries
- * of value 0 stay entries. Errors: MEMORY. */
-lac_status_t lac_csr_to_csc(lac_exec_t *exec, const lac_format_data_t *from, int64_t majors, int64_t minors,
-                            int threads, lac_format_data_t *to);
+/* `from` has `majors` lines of indices below `minors`, and values of `size` bytes; *to gets memory of its own
+ * and origin derived. Entries of value 0 stay entries. Errors: MEMORY. */
+lac_status_t lac_csr_to_csc(lac_exec_t *exec, size_t size, const lac_format_data_t *from, int64_t majors,
+                            int64_t minors, int threads, lac_format_data_t *to);
 
 /* Bytes that lac_format_ensure would add to the operand's metadata, by its density; 0 where it stands. */
 size_t lac_format_bytes(const lac_operand_t *x, lac_format_t which);
@@ -59,5 +60,7 @@ lac_status_t lac_collect_active(lac_exec_t *exec, const lac_stored_t *x, int thr
 
 /* One more allocation that the format will own; NULL with a message when there is no memory. */
 void *lac_format_own(lac_format_data_t *data, int slot, size_t bytes);
+/* The same for `count` values of `size` bytes, with 16 zeros behind them that vectors may read. */
+void *lac_format_own_values(lac_format_data_t *data, int slot, int64_t count, size_t size);
 
 #endif

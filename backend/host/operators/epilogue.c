@@ -4,46 +4,35 @@
 #include "operators.h"
 #include "base/threads.h"
 
-#include <math.h>
-
 #define ELEMENTS_EACH 65536 /* that are worth a thread */
 
-static inline float kept(float x, bool magnitude, float limit)
-{
-    return (magnitude ? fabsf(x) : x) <= limit ? 0.0f : x;
-}
-
-/* One line of `count` elements; add[0], or add[j] where each has its own. */
-static void epilogue_line(const lac_epilogue_args_t *f, float *out, int64_t count, lac_inc_t stride,
-                          const float *add, bool each)
-{
-    for (int64_t j = 0; j < count; j++) {
-        float x = out[j * stride] + (add ? add[each ? j : 0] : 0.0f);
-        out[j * stride] = kept(x, f->magnitude, f->limit);
-    }
-}
+typedef struct pass {
+    const lac_host_kernels_t *kernels;
+    const lac_problem_t *p;
+} pass_t;
 
 static void epilogue_part(void *arg, int part, int parts)
 {
-    const lac_problem_t *p = arg;
+    const pass_t *pass = arg;
+    const lac_problem_t *p = pass->p;
     const lac_epilogue_args_t *f = &p->epilogue;
     bool by_rows = (p->ccs < 0 ? -p->ccs : p->ccs) <= (p->crs < 0 ? -p->crs : p->crs);
     int64_t lines = by_rows ? p->m : p->n, count = by_rows ? p->n : p->m;
     for (int64_t i = lines * part / parts; i < lines * (part + 1) / parts; i++) {
         bool each = f->bias_per_row != by_rows;
-        const float *add = !f->bias ? NULL : each ? f->bias : f->bias + i;
-        epilogue_line(f, p->c + i * (by_rows ? p->crs : p->ccs), count, by_rows ? p->ccs : p->crs, add, each);
+        const void *add = !f->bias || each ? f->bias : lac_value_at(lac_dt_size(p->dt), f->bias, i);
+        pass->kernels->epilogue_line(by_rows ? lac_c_at(p, i, 0) : lac_c_at(p, 0, i), count,
+                                     by_rows ? p->ccs : p->crs, add, each, f->magnitude, f->limit);
     }
 }
 
 lac_status_t lac_host_apply_epilogue(lac_exec_t *exec, const lac_problem_t *p)
 {
-    (void)exec;
+    pass_t pass = {lac_kernels(exec, p->dt), p};
     double worth = (double)p->m * (double)p->n / ELEMENTS_EACH;
-    lac_problem_t product = *p;
     lac_parallel(worth < 2.0                   ? 1
                  : worth < p->settings.threads ? (int)worth
                                                : p->settings.threads,
-                 epilogue_part, &product);
+                 epilogue_part, &pass);
     return LAC_OK;
 }

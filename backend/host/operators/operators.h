@@ -19,19 +19,19 @@ lac_status_t lac_host_apply_epilogue(lac_exec_t *exec, const lac_problem_t *p);
 /* Sampled products on the host: the backend's hook. */
 
 lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_format_data_t *pattern,
-                            float *values);
+                            void *values);
 
 /* Row slices on the host: the backend's hooks, and what their three files share. */
 
 extern const lac_slicer_t lac_host_slicer;
 
-lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const float *grad_out,
-                                 lac_inc_t rs, lac_inc_t cs, float *grad_val);
+lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const void *grad_out, lac_inc_t rs,
+                                 lac_inc_t cs, void *grad_val);
 lac_status_t lac_host_slice_count(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, void *ptr);
 lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                     int64_t *entries);
 lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
-                                void *idx, float *val);
+                                void *idx, void *val);
 
 /* The list of rows; and its check: VALUE, with a message that names the first index of a row outside [0, m).
  */

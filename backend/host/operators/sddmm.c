@@ -12,7 +12,7 @@
 
 /* op(X) as lines along k: element k of line i lies at buf[i * ld + k]. */
 typedef struct lines {
-    const float *buf;
+    const void *buf;
     int64_t ld;
 } lines_t;
 
@@ -20,7 +20,7 @@ typedef struct turn {
     const lac_host_kernels_t *kernels;
     const lac_operand_t *x; /* a line is a row */
     int64_t lines, length;
-    float *to;
+    void *to;
 } transpose_t;
 
 static void transpose_part(void *arg, int part, int parts)
@@ -29,27 +29,27 @@ static void transpose_part(void *arg, int part, int parts)
     const lac_operand_t *x = t->x;
     long long i0, i1;
     lac_share(t->lines, 1, part, parts, &i0, &i1);
-    if (x->dt == LAC_F32)
-        t->kernels->transpose_f32(x->buf, t->length, i0, i1, x->cs, x->rs, t->to, t->length);
+    if (x->dt != LAC_U8)
+        t->kernels->transpose_values(x->buf, t->length, i0, i1, x->cs, x->rs, t->to, t->length);
     else
         t->kernels->transpose_events(x->buf, t->length, i0, i1, x->cs, x->rs, t->to, t->length);
 }
 
 /* The rows of x as lines: where they are, or a copy in the workspace. */
-static lac_status_t find_lines(lac_exec_t *exec, const lac_operand_t *x, int64_t lines, int64_t length,
-                               int threads, lac_work_t purpose, lines_t *found)
+static lac_status_t find_lines(lac_exec_t *exec, const lac_operand_t *x, lac_dt_t dt, int64_t lines,
+                               int64_t length, int threads, lac_work_t purpose, lines_t *found)
 {
-    transpose_t t = {.kernels = exec->kernels, .x = x, .lines = lines, .length = length};
+    transpose_t t = {.kernels = lac_kernels(exec, dt), .x = x, .lines = lines, .length = length};
     lac_dense_view_t contents;
     *found = (lines_t){x->buf, x->rs};
-    if (x->buf && x->dt == LAC_F32 && (x->cs == 1 || length <= 1)) return LAC_OK;
+    if (x->buf && x->dt == dt && (x->cs == 1 || length <= 1)) return LAC_OK;
     if (!x->buf) { /* expanded by rows */
-        lac_status_t status = lac_dense_view(exec, x, lines, length, true, purpose, &contents);
+        lac_status_t status = lac_dense_view(exec, x, dt, lines, length, true, purpose, &contents);
         if (!status) *found = (lines_t){contents.buf, contents.rs};
         return status;
     }
     size_t bytes;
-    if (__builtin_mul_overflow((size_t)lines * sizeof *t.to, (size_t)length, &bytes)) bytes = SIZE_MAX;
+    if (__builtin_mul_overflow((size_t)lines * lac_dt_size(dt), (size_t)length, &bytes)) bytes = SIZE_MAX;
     t.to = lac_work(exec, purpose, bytes);
     if (!t.to) return LAC_ERR_MEMORY;
     double serial = (double)bytes / (exec->machine->pack_gbps * 1e3);
@@ -63,8 +63,8 @@ typedef struct sampled {
     lac_rows_t pattern;
     lines_t a, b;
     int64_t kk;
-    float alpha, beta;
-    float *values;
+    double alpha, beta;
+    void *values;
 } sampled_t;
 
 static void entries_part(void *arg, int part, int parts)
@@ -77,28 +77,31 @@ static void entries_part(void *arg, int part, int parts)
 }
 
 lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_format_data_t *pattern,
-                            float *values)
+                            void *values)
 {
     const lac_machine_t *machine = exec->machine;
-    sampled_t s = {.kernels = exec->kernels,
+    sampled_t s = {.kernels = lac_kernels(exec, p->dt),
                    .pattern = {p->m, p->n, pattern->ptr, pattern->idx, NULL},
                    .a = {values, 0}, /* no operand is read where kk stays 0 */
                    .b = {values, 0},
                    .beta = p->beta,
                    .values = values};
     if (!pattern->count) return LAC_OK;
-    if (p->k && p->alpha != 0.0f) {
+    if (p->k && p->alpha != 0.0) {
         lac_operand_t columns = p->b; /* B's columns are the rows of its transpose */
         columns.transposed = !p->b.transposed;
         columns.rs = p->b.cs;
         columns.cs = p->b.rs;
-        lac_status_t status = find_lines(exec, &p->a, p->m, p->k, p->settings.threads, LAC_WORK_A, &s.a);
-        if (!status) status = find_lines(exec, &columns, p->n, p->k, p->settings.threads, LAC_WORK_B, &s.b);
+        lac_status_t status =
+            find_lines(exec, &p->a, p->dt, p->m, p->k, p->settings.threads, LAC_WORK_A, &s.a);
+        if (!status)
+            status = find_lines(exec, &columns, p->dt, p->n, p->k, p->settings.threads, LAC_WORK_B, &s.b);
         if (status) return status;
         s.kk = p->k;
         s.alpha = p->alpha;
     }
-    double serial = 4.0 * (double)pattern->count * (double)(s.kk + 1) / (machine->row_gbps * 1e3);
+    double serial =
+        (double)lac_dt_size(p->dt) * (double)pattern->count * (double)(s.kk + 1) / (machine->row_gbps * 1e3);
     lac_parallel(lac_host_parts(p->settings.threads, serial, machine->fork_join_us), entries_part, &s);
     return LAC_OK;
 }

@@ -50,12 +50,18 @@ double lac_slice_expected(const lac_slicing_t *s)
     return s->m ? (double)s->format->count / (double)s->m * (double)s->count : 0.0;
 }
 
+/* Of every entry, where one value stands for all of them. */
+static double weight_of(const lac_slicing_t *s)
+{
+    return s->homogeneous ? lac_scalar(s->val, s->a.values, 1.0) : 1.0;
+}
+
 typedef struct dense {
     const lac_host_kernels_t *kernels;
     lac_rows_t a;
-    float weight;
+    double weight;
     lac_row_indices_t indices;
-    float *out;
+    void *out;
     lac_inc_t rs, cs;
     bool past;                  /* out is larger than caches                   */
     int64_t rows, cols, across; /* extents of a piece, and pieces side by side */
@@ -88,21 +94,21 @@ static void cut(dense_t *d)
     d->pieces.extent = d->across * ((d->indices.count + d->rows - 1) / d->rows);
 }
 
-static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, float *out, lac_inc_t rs,
+static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, void *out, lac_inc_t rs,
                                 lac_inc_t cs)
 {
     const lac_machine_t *machine = exec->machine;
     lac_status_t status = lac_slice_check_rows(s);
     if (status || !s->count || !s->n) return status;
-    dense_t d = {.kernels = exec->kernels,
+    dense_t d = {.kernels = lac_kernels(exec, s->a.values),
                  .a = {s->m, s->n, s->format->ptr, s->format->idx, s->homogeneous ? NULL : s->val},
-                 .weight = s->homogeneous && s->val ? *s->val : 1.0f,
+                 .weight = weight_of(s),
                  .indices = lac_slice_row_indices(s),
                  .out = out,
                  .rs = rs,
                  .cs = cs,
-                 .past = s->count > PAST / 4 / s->n};
-    double bytes = 4.0 * (double)s->count * (double)s->n;
+                 .past = s->count > PAST / (int64_t)lac_dt_size(s->a.values) / s->n};
+    double bytes = (double)lac_dt_size(s->a.values) * (double)s->count * (double)s->n;
     cut(&d);
     double serial = (bytes + 8.0 * lac_slice_expected(s)) / (machine->out_gbps * 1e3);
     lac_parallel(lac_host_parts(s->threads, serial, machine->fork_join_us), dense_part, &d);
@@ -117,7 +123,8 @@ static lac_status_t csc_format(lac_exec_t *exec, const lac_slicing_t *s, const l
     lac_meta_lock(meta);
     if (!(*format = lac_meta_format(meta, s->which))) {
         lac_format_data_t data;
-        status = lac_csr_to_csc(exec, lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
+        status = lac_csr_to_csc(exec, lac_dt_size(s->a.values),
+                                lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
                                 by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, &data);
         if (!status) lac_meta_install(meta, s->which, &data);
         *format = lac_meta_format(meta, s->which);
@@ -151,12 +158,13 @@ const lac_slicer_t lac_host_slicer = {.format = slice_format,
 
 typedef struct copy {
     lac_rows_t a;
-    float weight;
+    const void *weight; /* NULL: 1 */
     lac_row_indices_t indices;
     lac_index_t it;
     const void *ptr;
     void *idx;
-    float *val;
+    size_t size; /* of a value */
+    void *val;
     lac_pieces_t pieces;
 } copy_t;
 
@@ -213,9 +221,10 @@ static void copy_row(const copy_t *c, int64_t i)
     else
         for (int64_t e = 0; e < length; e++) ((int64_t *)c->idx)[to + e] = idx[e];
     if (c->val && c->a.val)
-        memcpy(c->val + to, c->a.val + first, (size_t)length * sizeof *c->val);
+        memcpy((char *)c->val + (size_t)to * c->size, lac_value_at(c->size, c->a.val, first),
+               (size_t)length * c->size);
     else if (c->val)
-        for (int64_t e = 0; e < length; e++) c->val[to + e] = c->weight;
+        for (int64_t e = 0; e < length; e++) lac_copy_value(c->size, c->val, to + e, c->weight, 0);
 }
 
 static void copy_part(void *arg, int part, int parts)
@@ -247,10 +256,11 @@ lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, la
 }
 
 lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
-                                void *idx, float *val)
+                                void *idx, void *val)
 {
     copy_t c = {.a = rows_of(s),
-                .weight = s->homogeneous && s->val ? *s->val : 1.0f,
+                .weight = s->homogeneous ? s->val : NULL,
+                .size = lac_dt_size(s->a.values),
                 .indices = lac_slice_row_indices(s),
                 .it = it,
                 .ptr = ptr,
@@ -278,9 +288,9 @@ typedef struct gather {
     lac_rows_t a;
     lac_row_indices_t indices;
     int64_t *first, *slice; /* the slices of row r: slice[first[r]] .. slice[first[r + 1] - 1] */
-    const float *g;
+    const void *g;
     lac_inc_t rs, cs;
-    float *grad;
+    void *grad;
     double *partial; /* [count] */
     lac_pieces_t pieces;
 } gather_t;
@@ -325,7 +335,8 @@ static void sums_part(void *arg, int part, int parts)
             int64_t row = lac_row_index(&g->indices, i);
             bool there = row >= 0 && row < g->a.rows;
             int64_t e = there ? g->a.ptr[row] : 0, end = there ? g->a.ptr[row + 1] : 0;
-            g->partial[i] = g->kernels->slice_sum(g->a.idx + e, end - e, g->g + i * g->rs, g->cs);
+            g->partial[i] = g->kernels->slice_sum(g->a.idx + e, end - e,
+                                                  lac_value_at(g->kernels->size, g->g, i * g->rs), g->cs);
         }
 }
 
@@ -339,15 +350,18 @@ static lac_status_t sum_all(lac_exec_t *exec, gather_t *g, int threads, double e
     g->pieces.grain = 1 + (int64_t)(GRAD_PIECE / (length + 1.0));
     lac_parallel(threads, sums_part, g);
     for (int64_t i = 0; i < g->indices.count; i++) total += g->partial[i];
-    *g->grad = (float)total;
+    if (g->kernels->type == LAC_HOST_F64)
+        *(double *)g->grad = total;
+    else
+        *(float *)g->grad = (float)total;
     return LAC_OK;
 }
 
-lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const float *grad_out,
-                                 lac_inc_t rs, lac_inc_t cs, float *grad_val)
+lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const void *grad_out, lac_inc_t rs,
+                                 lac_inc_t cs, void *grad_val)
 {
     const lac_machine_t *machine = exec->machine;
-    gather_t g = {.kernels = exec->kernels,
+    gather_t g = {.kernels = lac_kernels(exec, s->a.values),
                   .a = {s->m, s->n, s->format->ptr, s->format->idx, NULL},
                   .indices = lac_slice_row_indices(s),
                   .g = grad_out,
@@ -357,7 +371,8 @@ lac_status_t lac_host_slice_grad(lac_exec_t *exec, const lac_slicing_t *s, const
     lac_status_t status = lac_slice_check_rows(s);
     if (status || (!s->format->count && !s->homogeneous)) return status;
     /* A cache line of grad_out per entry, at most all of it, and the entries. */
-    double expected = lac_slice_expected(s), all = 4.0 * (double)s->count * (double)s->n;
+    double expected = lac_slice_expected(s),
+           all = (double)lac_dt_size(s->a.values) * (double)s->count * (double)s->n;
     double lines = 64.0 * expected < all ? 64.0 * expected : all;
     double serial = (lines + 8.0 * (double)s->format->count) / (machine->row_gbps * 1e3);
     int threads = lac_host_parts(s->threads, serial, machine->fork_join_us);

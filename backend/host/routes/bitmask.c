@@ -17,7 +17,7 @@ typedef struct product {
     const lac_problem_t *p;
     const lac_sided_t *s;
     lac_bits_t bits;
-    const float *w;
+    const void *w;
     lac_inc_t ldw;
 } product_t;
 
@@ -38,14 +38,16 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 
 static double serial_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
-    return (double)s->m * ceil((double)s->k / 16.0) * (double)s->n * machine->bits_ns * 1e-3;
+    return (double)s->m * ceil((double)s->k / s->line) * (double)s->n * machine->bits_ns * 1e-3;
 }
 
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    double read = (double)s.m * (double)s.k * (0.125 + 4.0 * s.s->density), serial = serial_us(&s, machine);
-    double transpose_us = s.wrs == 1 ? 0.0 : 8.0 * (double)s.k * (double)s.n / (machine->row_gbps * 1e3);
+    double read = (double)s.m * (double)s.k * (0.125 + s.size * s.s->density),
+           serial = serial_us(&s, machine);
+    double transpose_us =
+        s.wrs == 1 ? 0.0 : 2.0 * s.size * (double)s.k * (double)s.n / (machine->row_gbps * 1e3);
     int parts = lac_host_parts(p->settings.threads, serial, machine->fork_join_us);
     double bound = read / (machine->row_gbps_all * 1e3), shared = serial / parts;
     return machine->route_us + transpose_us + (shared > bound ? shared : bound) +
@@ -55,7 +57,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 /* Of W by columns, where it lies otherwise. */
 static size_t transposed_bytes(const lac_sided_t *s)
 {
-    return s->wrs == 1 ? 0 : (size_t)s->k * (size_t)s->n * sizeof(float);
+    return s->wrs == 1 ? 0 : (size_t)s->k * (size_t)s->n * (size_t)s->size;
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -70,7 +72,7 @@ static void product_part(void *arg, int part, int parts)
     const lac_sided_t *s = g->s;
     long long i0, i1;
     lac_share(s->m, 1, part, parts, &i0, &i1);
-    lac_host_output_t out = {g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs};
+    lac_host_output_t out = lac_host_output(g->kernels, g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs);
     if (i0 < i1) g->kernels->bitmask_cols(&g->bits, i0, i1, g->w, g->ldw, s->n, &out);
 }
 
@@ -78,7 +80,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                         lac_outcome_t *out)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .w = s.w->buf, .ldw = s.wcs};
+    product_t g = {.kernels = lac_kernels(exec, p->dt), .p = p, .s = &s, .w = s.w->buf, .ldw = s.wcs};
     const lac_format_data_t *format;
     lac_status_t status = lac_format_ensure(exec, s.s, p->settings.threads, format_of(&s), &format);
     if (status) return status;
@@ -87,9 +89,9 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     g.bits = (lac_bits_t){s.m, s.k, (s.k + 63) / 64, format->bits, format->ptr, format->val};
     out->density = (double)format->count / ((double)s.m * (double)s.k);
     if (s.wrs != 1) {
-        float *transposed = lac_work(exec, LAC_WORK_B, transposed_bytes(&s));
+        void *transposed = lac_work(exec, LAC_WORK_B, transposed_bytes(&s));
         if (!transposed) return LAC_ERR_MEMORY;
-        exec->kernels->transpose_f32(s.w->buf, s.k, 0, s.n, s.wrs, s.wcs, transposed, s.k);
+        g.kernels->transpose_values(s.w->buf, s.k, 0, s.n, s.wrs, s.wcs, transposed, s.k);
         g.w = transposed;
         g.ldw = s.k;
     }

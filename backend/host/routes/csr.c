@@ -20,12 +20,12 @@ typedef struct product {
     const lac_problem_t *p;
     const lac_sided_t *s;
     const lac_rows_t *rows;
-    const float *w;
-    float *transposed;
+    const void *w;
+    void *transposed;
     lac_inc_t ldw;
     bool by_rows, cut_columns;
-    float *scratch;
-    int64_t scratch_stride;
+    char *scratch;
+    int64_t scratch_stride; /* bytes */
 } product_t;
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -48,24 +48,25 @@ static bool turns(const lac_problem_t *p, const lac_sided_t *s)
 static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine,
                          double nonzeros)
 {
-    double m = (double)s->m, n = (double)s->n, k = (double)s->k, vectors = ceil(n / 16.0);
+    double m = (double)s->m, n = (double)s->n, k = (double)s->k, vectors = ceil(n / s->line);
     double out = lac_sided_out_us(s, machine);
     bool by_columns = lac_sided_w_layout(p, s) == LAC_W_COLS && !turns(p, s);
     if (by_columns) return out + (m * n * machine->csr_dot_ns + nonzeros * n * machine->csr_ns) * 1e-3;
-    double whole = 4.0 * k * n / (machine->pack_gbps * 1e3), prepared = turns(p, s) ? whole : 0.0;
+    double whole = s->size * k * n / (machine->pack_gbps * 1e3), prepared = turns(p, s) ? whole : 0.0;
     double arithmetic = (nonzeros * machine->csr_ns + m * machine->csr_row_ns) * vectors * 1e-3;
-    if (lac_csr_packs(s->m, s->k, (int64_t)nonzeros)) return out + prepared + whole + arithmetic;
-    double touched = 4.0 * n * (nonzeros < k ? nonzeros : k); /* bytes of W */
+    if (lac_csr_packs(s->m, s->k, (int64_t)nonzeros, (size_t)s->size))
+        return out + prepared + whole + arithmetic;
+    double touched = s->size * n * (nonzeros < k ? nonzeros : k); /* bytes of W */
     /* Streamed from a cache into a cache, nothing but the arithmetic shows. */
     bool streams = lac_csr_goes_whole(s->m, (int64_t)nonzeros) && s->ocs == 1;
-    if (streams && lac_is_near(touched + 4.0 * m * n, machine)) return prepared + arithmetic;
-    double moved = lac_is_near(touched, machine) ? 0.0 : 4.0 * nonzeros * n / (machine->row_gbps * 1e3);
+    if (streams && lac_is_near(touched + s->size * m * n, machine)) return prepared + arithmetic;
+    double moved = lac_is_near(touched, machine) ? 0.0 : s->size * nonzeros * n / (machine->row_gbps * 1e3);
     return out + prepared + (moved > arithmetic ? moved : arithmetic);
 }
 
 static double prepare_us(const lac_sided_t *s, const lac_machine_t *machine, double nonzeros)
 {
-    double element = s->s->dt == LAC_F32 ? 4.0 : 1.0, passes = s->scs == 1 ? 2.0 : 4.0; /* across: slower */
+    double element = (double)lac_dt_size(s->s->dt), passes = s->scs == 1 ? 2.0 : 4.0; /* across: slower */
     switch (lac_rows_source(s)) {
     case LAC_ROWS_SCAN:
         return passes * lac_scan_us((double)s->m * (double)s->k * element, machine) +
@@ -90,31 +91,32 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
  */
 static int64_t panel_stride(const lac_sided_t *s)
 {
-    return (lac_csr_scratch(s->k) + 15) / 16 * 16;
+    return (lac_csr_scratch(s->k, (size_t)s->size) * (int64_t)s->size + 63) / 64 * 64;
 }
 static size_t panel_bytes(const lac_sided_t *s, int parts)
 {
-    return (size_t)parts * (size_t)panel_stride(s) * sizeof(float);
+    return (size_t)parts * (size_t)panel_stride(s);
 }
 static size_t transposed_bytes(const lac_problem_t *p, const lac_sided_t *s)
 {
-    return turns(p, s) ? (size_t)s->k * (size_t)s->n * sizeof(float) : 0;
+    return turns(p, s) ? (size_t)s->k * (size_t)s->n * (size_t)s->size : 0;
 }
 static size_t pointer_bytes(const lac_sided_t *s)
 {
     return (size_t)(s->m + 2) * sizeof(int64_t);
 }
-static size_t entry_bytes(int64_t count)
+static size_t entry_bytes(size_t size, int64_t count)
 {
-    return (size_t)count * (sizeof(int32_t) + sizeof(float)) + 16;
+    return (size_t)count * (sizeof(int32_t) + size) + 16;
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     int64_t nonzeros = (int64_t)ceil(s.s->density * (double)s.m * (double)s.k);
-    size_t rows = lac_rows_source(&s) == LAC_ROWS_FORMAT ? lac_format_bytes(s.s, lac_sided_by_rows(&s))
-                                                         : pointer_bytes(&s) + entry_bytes(nonzeros);
+    size_t rows = lac_rows_source(&s) == LAC_ROWS_FORMAT
+                      ? lac_format_bytes(s.s, lac_sided_by_rows(&s))
+                      : pointer_bytes(&s) + entry_bytes((size_t)s.size, nonzeros);
     bool copies = lac_sided_w_layout(p, &s) == LAC_W_PACKED;
     return rows + panel_bytes(&s, p->settings.threads) + transposed_bytes(p, &s) +
            (copies ? lac_format_bytes(s.w, lac_sided_k_major(&s)) : 0);
@@ -127,7 +129,7 @@ static void transpose_part(void *arg, int part, int parts)
     long long k0, k1;
     lac_share(s->k, 16, part, parts, &k0, &k1);
     /* W' is n x k with rows of the leading dimension: its transpose is W by rows. */
-    g->kernels->transpose_f32(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->transposed, s->n);
+    g->kernels->transpose_values(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->transposed, s->n);
 }
 
 static void product_part(void *arg, int part, int parts)
@@ -140,7 +142,7 @@ static void product_part(void *arg, int part, int parts)
     else
         lac_share(s->m, 1, part, parts, &i0, &i1);
     if (i0 == i1 || j0 == j1) return;
-    lac_host_output_t out = {g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs};
+    lac_host_output_t out = lac_host_output(g->kernels, g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs);
     if (g->by_rows)
         g->kernels->csr_rows(g->rows, i0, i1, g->w, g->ldw, j0, j1, &out,
                              g->scratch + part * g->scratch_stride);
@@ -183,12 +185,13 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     double expected = s.s->density * elements;
     int64_t limit = lac_sided_limit(p, &s);
     int parts = lac_host_parts(p->settings.threads, prepare_us(&s, exec->machine, expected), wake);
-    lac_status_t status = lac_rows_gather(exec, &s, parts, limit, &rows, &out->declined);
+    lac_status_t status =
+        lac_rows_gather(exec, lac_kernels(exec, p->dt), &s, parts, limit, &rows, &out->declined);
     if (status || out->declined) return status;
     if (lac_exceeds(limit, rows.ptr[s.m])) return (out->declined = true), LAC_OK;
     out->density = (double)rows.ptr[s.m] / elements;
 
-    product_t g = {.kernels = exec->kernels, .p = p, .s = &s, .rows = &rows};
+    product_t g = {.kernels = lac_kernels(exec, p->dt), .p = p, .s = &s, .rows = &rows};
     parts =
         lac_host_parts(p->settings.threads, product_us(p, &s, exec->machine, out->density * elements), wake);
     if ((status = choose_w(exec, &g, parts))) return status;
@@ -216,7 +219,7 @@ typedef struct fill {
     const lac_sided_t *s;
     int64_t *ptr;
     int32_t *idx;
-    float *val;
+    void *val;
 } fill_t;
 
 static void count_part(void *arg, int part, int parts)
@@ -225,10 +228,7 @@ static void count_part(void *arg, int part, int parts)
     const lac_sided_t *s = f->s;
     long long i0, i1;
     lac_share(s->m, 1, part, parts, &i0, &i1);
-    if (s->s->dt == LAC_F32)
-        f->kernels->count_rows_f32(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + 1 + i0);
-    else
-        f->kernels->count_rows_u8(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + 1 + i0);
+    lac_scans(f->kernels, s->s->dt)->count_rows(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + 1 + i0);
 }
 
 static void fill_part(void *arg, int part, int parts)
@@ -237,25 +237,24 @@ static void fill_part(void *arg, int part, int parts)
     const lac_sided_t *s = f->s;
     long long i0, i1;
     lac_share(s->m, 1, part, parts, &i0, &i1);
-    if (s->s->dt == LAC_F32)
-        f->kernels->fill_rows_f32(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + i0, f->idx, f->val);
-    else
-        f->kernels->fill_rows_u8(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + i0, f->idx, f->val);
+    lac_scans(f->kernels, s->s->dt)
+        ->fill_rows(s->s->buf, i0, i1, s->k, s->srs, s->scs, f->ptr + i0, f->idx, f->val);
 }
 
 /* Row pointers in one buffer, entries in another: the pointers are known before the entries' number is. */
 static bool entries(lac_exec_t *exec, fill_t *f, int64_t count)
 {
-    char *memory = lac_work(exec, LAC_WORK_ROWS, entry_bytes(count));
-    f->idx = (int32_t *)(void *)memory;
-    f->val = memory ? (float *)(void *)(memory + (size_t)count * sizeof *f->idx) : NULL;
+    size_t size = f->kernels->size;
+    char *memory = lac_work(exec, LAC_WORK_ROWS, entry_bytes(size, count));
+    f->val = memory;
+    f->idx = memory ? (int32_t *)(void *)(memory + (size_t)count * size) : NULL;
     return memory;
 }
 
-static lac_status_t scan(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit, lac_rows_t *rows,
-                         bool *exceeded)
+static lac_status_t scan(lac_exec_t *exec, const lac_host_kernels_t *kernels, const lac_sided_t *s,
+                         int threads, int64_t limit, lac_rows_t *rows, bool *exceeded)
 {
-    fill_t f = {.kernels = exec->kernels, .s = s};
+    fill_t f = {.kernels = kernels, .s = s};
     f.ptr = lac_work(exec, LAC_WORK_EVENTS, pointer_bytes(s));
     if (!f.ptr) return LAC_ERR_MEMORY;
     f.ptr[0] = 0;
@@ -269,10 +268,10 @@ static lac_status_t scan(lac_exec_t *exec, const lac_sided_t *s, int threads, in
     return LAC_OK;
 }
 
-static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *by_k,
-                               lac_rows_t *rows)
+static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_host_kernels_t *kernels, const lac_sided_t *s,
+                               const lac_format_data_t *by_k, lac_rows_t *rows)
 {
-    fill_t f = {.s = s};
+    fill_t f = {.kernels = kernels, .s = s};
     f.ptr = lac_work(exec, LAC_WORK_EVENTS, pointer_bytes(s));
     if (!f.ptr || !entries(exec, &f, by_k->count)) return LAC_ERR_MEMORY;
     int64_t *place = f.ptr + 1; /* place[i] counts, then walks from the row's start to its end */
@@ -283,14 +282,14 @@ static lac_status_t csr_to_csc(lac_exec_t *exec, const lac_sided_t *s, const lac
         for (int64_t p = by_k->ptr[k]; p < by_k->ptr[k + 1]; p++) {
             int64_t at = place[by_k->idx[p]]++;
             f.idx[at] = (int32_t)k;
-            f.val[at] = by_k->val ? by_k->val[p] : 1.0f;
+            lac_copy_value(kernels->size, f.val, at, by_k->val, p);
         }
     *rows = (lac_rows_t){s->m, s->k, f.ptr, f.idx, f.val};
     return LAC_OK;
 }
 
-lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit,
-                             lac_rows_t *rows, bool *exceeded)
+lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_host_kernels_t *kernels, const lac_sided_t *s,
+                             int threads, int64_t limit, lac_rows_t *rows, bool *exceeded)
 {
     const lac_format_data_t *format = NULL;
     *exceeded = false;
@@ -303,9 +302,9 @@ lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_sided_t *s, int threads
         return LAC_OK;
     }
     case LAC_ROWS_BY_K:
-        return csr_to_csc(exec, s, lac_meta_format(s->s->meta, lac_sided_by_k(s)), rows);
+        return csr_to_csc(exec, kernels, s, lac_meta_format(s->s->meta, lac_sided_by_k(s)), rows);
     case LAC_ROWS_SCAN:
-        return scan(exec, s, threads, limit, rows, exceeded);
+        return scan(exec, kernels, s, threads, limit, rows, exceeded);
     case LAC_ROWS_NOWHERE:
         break;
     }

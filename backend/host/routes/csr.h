@@ -16,8 +16,9 @@ typedef enum lac_rows_source {
 lac_rows_source_t lac_rows_source(const lac_sided_t *s);
 
 /* Fills *rows with S, which lives in metadata or in the workspace until the next call. A scan that counts
- * more than `limit` nonzeros (negative: no limit) stops after the count and sets *exceeded. */
-lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit,
-                             lac_rows_t *rows, bool *exceeded);
+ * more than `limit` nonzeros (negative: no limit) stops after the count and sets *exceeded. Values are of the
+ * kernels' type. */
+lac_status_t lac_rows_gather(lac_exec_t *exec, const lac_host_kernels_t *kernels, const lac_sided_t *s,
+                             int threads, int64_t limit, lac_rows_t *rows, bool *exceeded);
 
 #endif

@@ -24,10 +24,16 @@ static bool c_by_rows(const lac_problem_t *p)
 /* A copy lies by rows: its strides are its columns. */
 static bool copies_fit(const lac_problem_t *p)
 {
-    bool a = p->k <= INT32_MAX || !lac_dense_view_bytes(&p->a, p->m, p->k, true);
-    bool b_and_c = p->n <= INT32_MAX ||
-                   (!lac_dense_view_bytes(&p->b, p->k, p->n, true) && (c_by_columns(p) || c_by_rows(p)));
+    bool a = p->k <= INT32_MAX || !lac_dense_view_bytes(&p->a, p->dt, p->m, p->k, true);
+    bool b_and_c = p->n <= INT32_MAX || (!lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, true) &&
+                                         (c_by_columns(p) || c_by_rows(p)));
     return a && b_and_c;
+}
+
+/* Which of its calls serves. */
+static lac_host_type_t type_of(const lac_problem_t *p)
+{
+    return p->dt == LAC_F64 ? LAC_HOST_F64 : LAC_HOST_F32;
 }
 
 static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_problem_t *p)
@@ -37,7 +43,7 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
                 p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
     if (p->terms.callers_blas) return LAC_FITS;
-    if (!lac_blas()->sgemm) return LAC_REFUSED_NO_BLAS;
+    if (!lac_blas()->gemm[type_of(p)]) return LAC_REFUSED_NO_BLAS;
     if (!fits || !copies_fit(p)) return LAC_REFUSED_INDEX_RANGE;
     return LAC_FITS;
 }
@@ -46,17 +52,18 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
 {
     (void)route;
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    double read = 4.0 * (m * k + k * n), written = 4.0 * m * n;
+    double size = (double)lac_dt_size(p->dt), read = size * (m * k + k * n), written = size * m * n;
     if (lac_is_near(read, machine)) /* a cache is as much faster for the BLAS as for a scan */
         read *= machine->scan_gbps / machine->scan_cached_gbps;
-    double copies = (double)(lac_dense_view_bytes(&p->a, p->m, p->k, true) +
-                             lac_dense_view_bytes(&p->b, p->k, p->n, true));
+    double copies = (double)(lac_dense_view_bytes(&p->a, p->dt, p->m, p->k, true) +
+                             lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, true));
     int threads = p->settings.blas_threads > 0 ? p->settings.blas_threads : p->settings.threads;
     double vector =
                lac_dense_rate(machine, machine->dense_vector_gbps_one, machine->dense_vector_gbps, threads),
            gflops = lac_dense_rate(machine, machine->dense_gflops_one, machine->dense_gflops, threads),
            gbps = lac_dense_rate(machine, machine->dense_gbps_one, machine->dense_gbps, threads),
            out_gbps = lac_dense_rate(machine, machine->dense_out_gbps_one, machine->dense_out_gbps, threads);
+    if (p->dt == LAC_F64) gflops *= machine->dense64_share;
     double product = p->m == 1 || p->n == 1 ? read / (vector * 1e3)
                                             : 2.0 * m * n * k / (gflops * 1e3) + read / (gbps * 1e3) +
                                                   written / (out_gbps * 1e3);
@@ -66,19 +73,20 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
 /* Of the product, where the BLAS cannot write c. */
 static size_t product_bytes(const lac_problem_t *p)
 {
-    return c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
+    return c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * lac_dt_size(p->dt);
 }
 
 static size_t bytes_dense(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return product_bytes(p) + lac_dense_view_bytes(&p->a, p->m, p->k, true) +
-           lac_dense_view_bytes(&p->b, p->k, p->n, true);
+    return product_bytes(p) + lac_dense_view_bytes(&p->a, p->dt, p->m, p->k, true) +
+           lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, true);
 }
 
-/* One operand as sgemm_ takes it: 'N' by columns, 'T' by rows. A stride along an extent of 1 is free. */
+/* One operand as sgemm_ or dgemm_ takes it: 'N' by columns, 'T' by rows. A stride along an extent of 1 is
+ * free. */
 typedef struct blas_operand {
-    const float *buf;
+    const void *buf;
     char trans;
     int64_t ld;
     lac_inc_t rs, cs;
@@ -91,7 +99,7 @@ static int64_t at_least(lac_inc_t ld, lac_dim_t lines)
 
 /* One row whose elements follow each other could be called either; by rows is what a caller would say, and up
  * to a sixth faster (k = 1; OpenBLAS 0.3.21, SkylakeX, 2026-11). */
-static blas_operand_t by_blas(const float *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
+static blas_operand_t by_blas(const void *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
 {
     bool columns = (rs == 1 || (rows == 1 && cs != 1)) && (cs >= rows || cols == 1);
     return columns
@@ -100,31 +108,51 @@ static blas_operand_t by_blas(const float *buf, lac_inc_t rs, lac_inc_t cs, lac_
                                   cs};
 }
 
+/* The calls of the BLAS for one type of values, and the scalars in it. */
+typedef struct blas_calls {
+    lac_gemm_fn gemm;
+    lac_gemv_fn gemv;
+    int64_t size; /* bytes of a value */
+    lac_host_scalar_t alpha, beta, one;
+} blas_calls_t;
+
+static blas_calls_t calls_of(const lac_blas_t *blas, const lac_problem_t *p, bool direct)
+{
+    lac_host_type_t type = type_of(p);
+    return (blas_calls_t){.gemm = blas->gemm[type],
+                          .gemv = blas->gemv[type],
+                          .size = (int64_t)lac_dt_size(p->dt),
+                          .alpha = lac_host_scalar(type, p->alpha),
+                          .beta = lac_host_scalar(type, direct ? p->beta : 0.0),
+                          .one = lac_host_scalar(type, 1.0)};
+}
+
 /* C = beta C + alpha A B, all by columns as the BLAS sees them, in pieces whose extents fit its integers. */
-static void multiply(const lac_blas_t *blas, lac_dim_t m, lac_dim_t n, lac_dim_t k, float alpha,
-                     blas_operand_t a, blas_operand_t b, float beta, float *c, lac_inc_t ldc)
+static void multiply(const blas_calls_t *blas, lac_dim_t m, lac_dim_t n, lac_dim_t k, blas_operand_t a,
+                     blas_operand_t b, void *c, lac_inc_t ldc)
 {
     for (lac_dim_t j = 0; j < n; j += CHUNK)
         for (lac_dim_t i = 0; i < m; i += CHUNK)
             for (lac_dim_t l = 0; l < k; l += CHUNK) {
                 int64_t mm = m - i < CHUNK ? m - i : CHUNK, nn = n - j < CHUNK ? n - j : CHUNK;
                 int64_t kk = k - l < CHUNK ? k - l : CHUNK, ld = at_least(n == 1 ? 1 : ldc, mm);
-                const float *ap = a.buf + i * a.rs + l * a.cs, *bp = b.buf + l * b.rs + j * b.cs;
-                float step = l == 0 ? beta : 1.0f;
-                blas->sgemm(&a.trans, &b.trans, &mm, &nn, &kk, &alpha, ap, &a.ld, bp, &b.ld, &step,
-                            c + i + j * ldc, &ld, 1, 1);
+                const char *ap = (const char *)a.buf + (i * a.rs + l * a.cs) * blas->size,
+                           *bp = (const char *)b.buf + (l * b.rs + j * b.cs) * blas->size;
+                blas->gemm(&a.trans, &b.trans, &mm, &nn, &kk, &blas->alpha, ap, &a.ld, bp, &b.ld,
+                           l == 0 ? &blas->beta : &blas->one, (char *)c + (i + j * ldc) * blas->size, &ld, 1,
+                           1);
             }
 }
 
 /* out := beta out + alpha A x for a single column x: half the traffic of sgemm, which would pack A. */
-static bool multiply_vector(const lac_blas_t *blas, lac_dim_t m, lac_dim_t k, float alpha, blas_operand_t a,
-                            const float *x, lac_inc_t incx, float beta, float *out, lac_inc_t inc)
+static bool multiply_vector(const blas_calls_t *blas, lac_dim_t m, lac_dim_t k, blas_operand_t a,
+                            const void *x, lac_inc_t incx, void *out, lac_inc_t inc)
 {
     if (m > INT32_MAX || k > INT32_MAX || incx < 1 || inc < 1 || incx > INT32_MAX || inc > INT32_MAX)
         return false;
     int64_t rows = a.trans == 'N' ? m : k, cols = a.trans == 'N' ? k : m;
     int64_t ix = incx, iy = inc, ld = at_least(a.ld, rows); /* more than sgemm's CHUNK */
-    blas->sgemv(&a.trans, &rows, &cols, &alpha, a.buf, &ld, x, &ix, &beta, out, &iy, 1);
+    blas->gemv(&a.trans, &rows, &cols, &blas->alpha, a.buf, &ld, x, &ix, &blas->beta, out, &iy, 1);
     return true;
 }
 
@@ -139,12 +167,22 @@ static bool by_vector(const lac_problem_t *p)
     return p->terms.vector || p->k * (p->m > p->n ? p->m : p->n) >= VECTOR_MIN;
 }
 
-static void scatter(const lac_problem_t *p, const float *product)
+static void store(void *c, lac_dt_t dt, long double x)
+{
+    if (dt == LAC_F64)
+        *(double *)c = (double)x;
+    else
+        *(float *)c = (float)x;
+}
+
+static void scatter(const lac_problem_t *p, const void *product)
 {
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
-            float *c = &p->c[i * p->crs + j * p->ccs];
-            *c = (p->beta == 0.0f ? 0.0f : p->beta * *c) + product[i * p->n + j];
+            void *c = lac_c_at(p, i, j);
+            double old = p->beta == 0.0 ? 0.0 : lac_scalar(c, p->dt, 0.0);
+            double term = lac_scalar(lac_value_at(lac_dt_size(p->dt), product, i * p->n + j), p->dt, 0.0);
+            store(c, p->dt, (long double)(p->beta * old + term));
         }
 }
 
@@ -154,29 +192,29 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     (void)route, (void)out;
     const lac_blas_t *blas = lac_exec_blas(exec);
     lac_dense_view_t a, b;
-    lac_status_t status = lac_dense_view(exec, &p->a, p->m, p->k, true, LAC_WORK_A, &a);
-    if (!status) status = lac_dense_view(exec, &p->b, p->k, p->n, true, LAC_WORK_B, &b);
+    lac_status_t status = lac_dense_view(exec, &p->a, p->dt, p->m, p->k, true, LAC_WORK_A, &a);
+    if (!status) status = lac_dense_view(exec, &p->b, p->dt, p->k, p->n, true, LAC_WORK_B, &b);
     if (status) return status;
-    bool vector = by_vector(p);
+    bool direct = c_by_columns(p) || c_by_rows(p), vector = by_vector(p);
+    const blas_calls_t calls = calls_of(blas, p, direct), in_place = calls_of(blas, p, true);
     if (vector && p->n == 1 &&
-        multiply_vector(blas, p->m, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k), b.buf,
-                        p->k == 1 ? 1 : b.rs, p->beta, p->c, p->m == 1 ? 1 : p->crs))
+        multiply_vector(&in_place, p->m, p->k, by_blas(a.buf, a.rs, a.cs, p->m, p->k), b.buf,
+                        p->k == 1 ? 1 : b.rs, p->c, p->m == 1 ? 1 : p->crs))
         return LAC_OK;
     if (vector && p->m == 1 &&
-        multiply_vector(blas, p->n, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k), a.buf,
-                        p->k == 1 ? 1 : a.cs, p->beta, p->c, p->n == 1 ? 1 : p->ccs))
+        multiply_vector(&in_place, p->n, p->k, by_blas(b.buf, b.cs, b.rs, p->n, p->k), a.buf,
+                        p->k == 1 ? 1 : a.cs, p->c, p->n == 1 ? 1 : p->ccs))
         return LAC_OK;
     if (c_by_columns(p)) {
-        multiply(blas, p->m, p->n, p->k, p->alpha, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
-                 by_blas(b.buf, b.rs, b.cs, p->k, p->n), p->beta, p->c, p->ccs);
+        multiply(&calls, p->m, p->n, p->k, by_blas(a.buf, a.rs, a.cs, p->m, p->k),
+                 by_blas(b.buf, b.rs, b.cs, p->k, p->n), p->c, p->ccs);
         return LAC_OK;
     }
     /* By rows, C' = B' A' is by columns; any other c receives the product from the workspace. */
-    bool direct = c_by_rows(p);
-    float *c = direct ? p->c : lac_work(exec, LAC_WORK_C, product_bytes(p));
+    void *c = direct ? p->c : lac_work(exec, LAC_WORK_C, product_bytes(p));
     if (!c) return LAC_ERR_MEMORY;
-    multiply(blas, p->n, p->m, p->k, p->alpha, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
-             by_blas(a.buf, a.cs, a.rs, p->k, p->m), direct ? p->beta : 0.0f, c, direct ? p->crs : p->n);
+    multiply(&calls, p->n, p->m, p->k, by_blas(b.buf, b.cs, b.rs, p->n, p->k),
+             by_blas(a.buf, a.cs, a.rs, p->k, p->m), c, direct ? p->crs : p->n);
     if (!direct) scatter(p, c);
     return LAC_OK;
 }
@@ -192,26 +230,33 @@ static lac_refusal_t applicable_native(const lac_route_t *route, const lac_probl
     return lac_problem_is_trivial(p) ? LAC_REFUSED_TRIVIAL : LAC_FITS;
 }
 
+/* On one thread; half as many doubles fill a register. */
+static double native_us(const lac_problem_t *p, const lac_machine_t *machine)
+{
+    double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    return flops * (double)lac_dt_size(p->dt) / 4.0 / (machine->native_gflops * 1e3);
+}
+
 static double cost_us_native(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     (void)route;
-    double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (machine->native_gflops * 1e3);
-    double copies = (double)(lac_dense_view_bytes(&p->a, p->m, p->k, false) +
-                             lac_dense_view_bytes(&p->b, p->k, p->n, false));
+    double serial = native_us(p, machine);
+    double copies = (double)(lac_dense_view_bytes(&p->a, p->dt, p->m, p->k, false) +
+                             lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, false));
     return machine->route_us + copies / (machine->pack_gbps * 1e2) +
            serial / lac_host_parts(p->settings.threads, serial, machine->fork_join_us);
 }
 
-static size_t scratch_bytes(int parts)
+static size_t scratch_bytes(const lac_problem_t *p, int parts)
 {
-    return (size_t)parts * (size_t)lac_dense_scratch() * sizeof(float);
+    return (size_t)parts * (size_t)lac_dense_scratch() * lac_dt_size(p->dt);
 }
 
 static size_t bytes_native(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return lac_dense_view_bytes(&p->a, p->m, p->k, false) + lac_dense_view_bytes(&p->b, p->k, p->n, false) +
-           scratch_bytes(p->settings.threads);
+    return lac_dense_view_bytes(&p->a, p->dt, p->m, p->k, false) +
+           lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, false) + scratch_bytes(p, p->settings.threads);
 }
 
 typedef struct product {
@@ -219,25 +264,25 @@ typedef struct product {
     const lac_problem_t *p;
     lac_dense_view_t a, b;
     bool by_columns; /* the longer side of c is shared among the threads */
-    float *scratch;
+    char *scratch;
 } product_t;
 
 static void product_part(void *arg, int part, int parts)
 {
     const product_t *g = arg;
     const lac_problem_t *p = g->p;
-    float *scratch = g->scratch + part * lac_dense_scratch();
+    char *scratch = g->scratch + (size_t)part * scratch_bytes(p, 1);
     long long i0, i1;
     lac_share(g->by_columns ? p->n : p->m, 8, part, parts, &i0, &i1);
     if (i0 == i1) return;
     if (g->by_columns) { /* C' = B' A' */
         lac_host_matrix_t a = {g->b.buf, g->b.cs, g->b.rs}, b = {g->a.buf, g->a.cs, g->a.rs};
-        lac_host_output_t out = {p->alpha, p->beta, p->c, p->ccs, p->crs};
-        g->kernels->dense_f32(&a, &b, i0, i1, p->m, p->k, &out, scratch);
+        lac_host_output_t out = lac_host_output(g->kernels, p->alpha, p->beta, p->c, p->ccs, p->crs);
+        g->kernels->dense(&a, &b, i0, i1, p->m, p->k, &out, scratch);
     } else {
         lac_host_matrix_t a = {g->a.buf, g->a.rs, g->a.cs}, b = {g->b.buf, g->b.rs, g->b.cs};
-        lac_host_output_t out = {p->alpha, p->beta, p->c, p->crs, p->ccs};
-        g->kernels->dense_f32(&a, &b, i0, i1, p->n, p->k, &out, scratch);
+        lac_host_output_t out = lac_host_output(g->kernels, p->alpha, p->beta, p->c, p->crs, p->ccs);
+        g->kernels->dense(&a, &b, i0, i1, p->n, p->k, &out, scratch);
     }
 }
 
@@ -245,13 +290,13 @@ static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const
                                lac_outcome_t *out)
 {
     (void)route, (void)out;
-    product_t g = {.kernels = exec->kernels, .p = p, .by_columns = p->n > p->m};
-    lac_status_t status = lac_dense_view(exec, &p->a, p->m, p->k, false, LAC_WORK_A, &g.a);
-    if (!status) status = lac_dense_view(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &g.b);
+    product_t g = {.kernels = lac_kernels(exec, p->dt), .p = p, .by_columns = p->n > p->m};
+    lac_status_t status = lac_dense_view(exec, &p->a, p->dt, p->m, p->k, false, LAC_WORK_A, &g.a);
+    if (!status) status = lac_dense_view(exec, &p->b, p->dt, p->k, p->n, false, LAC_WORK_B, &g.b);
     if (status) return status;
-    double serial = 2.0 * (double)p->m * (double)p->n * (double)p->k / (exec->machine->native_gflops * 1e3);
+    double serial = native_us(p, exec->machine);
     int parts = lac_host_parts(p->settings.threads, serial, exec->machine->fork_join_us);
-    g.scratch = lac_work(exec, LAC_WORK_ACC, scratch_bytes(parts));
+    g.scratch = lac_work(exec, LAC_WORK_ACC, scratch_bytes(p, parts));
     if (!g.scratch) return LAC_ERR_MEMORY;
     lac_parallel(parts, product_part, &g);
     return LAC_OK;
@@ -260,7 +305,7 @@ static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const
 const lac_route_t lac_host_route_native[] =
     LAC_ROUTE_ONE(native, applicable_native, cost_us_native, bytes_native, run_native, NULL);
 
-/* The reference route: every product summed in double, to compare against; runs only when forced. */
+/* The reference route: every product summed in long double, to compare against; runs only when forced. */
 
 static lac_refusal_t applicable_reference(const lac_route_t *route, const lac_problem_t *p)
 {
@@ -278,7 +323,15 @@ static double cost_us_reference(const lac_route_t *route, const lac_problem_t *p
 static size_t bytes_reference(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
-    return lac_dense_view_bytes(&p->a, p->m, p->k, false) + lac_dense_view_bytes(&p->b, p->k, p->n, false);
+    return lac_dense_view_bytes(&p->a, p->dt, p->m, p->k, false) +
+           lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, false);
+}
+
+static long double element(const lac_dense_view_t *x, lac_dt_t dt, lac_dim_t i, lac_dim_t j)
+{
+    lac_inc_t at = i * x->rs + j * x->cs;
+    return dt == LAC_F64 ? (long double)((const double *)x->buf)[at]
+                         : (long double)((const float *)x->buf)[at];
 }
 
 static lac_status_t run_reference(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
@@ -286,16 +339,16 @@ static lac_status_t run_reference(const lac_route_t *route, lac_exec_t *exec, co
 {
     (void)route, (void)out;
     lac_dense_view_t a, b;
-    lac_status_t status = lac_dense_view(exec, &p->a, p->m, p->k, false, LAC_WORK_A, &a);
-    if (!status) status = lac_dense_view(exec, &p->b, p->k, p->n, false, LAC_WORK_B, &b);
+    lac_status_t status = lac_dense_view(exec, &p->a, p->dt, p->m, p->k, false, LAC_WORK_A, &a);
+    if (!status) status = lac_dense_view(exec, &p->b, p->dt, p->k, p->n, false, LAC_WORK_B, &b);
     if (status) return status;
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
-            double sum = 0.0;
-            for (lac_dim_t k = 0; k < p->k; k++)
-                sum += (double)a.buf[i * a.rs + k * a.cs] * (double)b.buf[k * b.rs + j * b.cs];
-            float *c = &p->c[i * p->crs + j * p->ccs];
-            *c = (float)((double)p->alpha * sum + (p->beta == 0.0f ? 0.0 : (double)p->beta * (double)*c));
+            long double sum = 0.0L;
+            for (lac_dim_t k = 0; k < p->k; k++) sum += element(&a, p->dt, i, k) * element(&b, p->dt, k, j);
+            void *c = lac_c_at(p, i, j);
+            long double old = p->beta == 0.0 ? 0.0L : (long double)lac_scalar(c, p->dt, 0.0);
+            store(c, p->dt, (long double)p->alpha * sum + (long double)p->beta * old);
         }
     return LAC_OK;
 }
@@ -314,7 +367,7 @@ static lac_refusal_t applicable_trivial(const lac_route_t *route, const lac_prob
 static double cost_us_trivial(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
 {
     (void)route;
-    return 4.0 * (double)p->m * (double)p->n / (machine->row_gbps * 1e3);
+    return (double)lac_dt_size(p->dt) * (double)p->m * (double)p->n / (machine->row_gbps * 1e3);
 }
 
 static size_t bytes_trivial(const lac_route_t *route, const lac_problem_t *p)
@@ -327,11 +380,12 @@ static lac_status_t run_trivial(const lac_route_t *route, lac_exec_t *exec, cons
                                 lac_outcome_t *out)
 {
     (void)route, (void)exec, (void)out;
-    if (p->beta == 1.0f) return LAC_OK;
+    if (p->beta == 1.0) return LAC_OK;
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
-            float *c = &p->c[i * p->crs + j * p->ccs];
-            *c = p->beta == 0.0f ? 0.0f : p->beta * *c;
+            void *c = lac_c_at(p, i, j);
+            double old = p->beta == 0.0 ? 0.0 : lac_scalar(c, p->dt, 0.0);
+            store(c, p->dt, p->beta == 0.0 ? 0.0L : (long double)(p->beta * old));
         }
     return LAC_OK;
 }

@@ -21,11 +21,11 @@ typedef struct gather {
     const lac_problem_t *p;
     const lac_sided_t *s;
     const lac_event_list_t *list;
-    const float *w;
+    const void *w;
     lac_inc_t ldw;
     bool by_rows;
-    float *acc;
-    int64_t acc_stride;
+    char *acc;
+    int64_t acc_stride; /* bytes */
 } gather_t;
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -42,7 +42,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 
 static double scan_us(const lac_sided_t *s, const lac_machine_t *machine, double events)
 {
-    double element = s->s->dt == LAC_F32 ? 4.0 : 1.0;
+    double element = (double)lac_dt_size(s->s->dt);
     double swept =
         lac_event_source(s) == LAC_EVENTS_SCAN ? (double)s->m * (double)s->k * element : (double)s->k * 8.0;
     return lac_scan_us(swept, machine) + events * machine->scan_event_ns * 1e-3;
@@ -53,11 +53,11 @@ static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_
                         double active, double events, double *floor_us)
 {
     double n = (double)s->n, k = (double)s->k;
-    double arithmetic = events * ceil(n / 16.0) * machine->axpy_ns * 1e-3;
+    double arithmetic = events * ceil(n / s->line) * machine->axpy_ns * 1e-3;
     double out = lac_sided_out_us(s, machine);
     bool by_rows = lac_sided_w_layout(p, s) != LAC_W_COLS;
-    double lines =
-        by_rows ? active * ceil(n / 16.0) : n * ceil(k / 16.0) * lac_active_fraction(active / k, 16.0);
+    double lines = by_rows ? active * ceil(n / s->line)
+                           : n * ceil(k / s->line) * lac_active_fraction(active / k, s->line);
     bool near = lac_is_near(lines * 64.0, machine);
     double moved = by_rows ? (near ? 0.0 : lines * 64.0 / (machine->row_gbps * 1e3))
                            : lines * (near ? machine->cached_line_ns : machine->line_ns) * 1e-3;
@@ -84,19 +84,20 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
            (parts > 1 ? machine->fork_join_us : 0);
 }
 
-/* Workspace, as `bytes` says and as a run takes it: a thread's accumulators, an event list, and the places of
- * k while CSR of S is sorted by k. */
-static int64_t acc_stride(const lac_sided_t *s)
+/* Workspace, as `bytes` says and as a run takes it: a thread's accumulators, an event list of values of a
+ * size, and the places of k while CSR of S is sorted by k. */
+static int64_t acc_stride(const lac_problem_t *p, const lac_sided_t *s)
 {
-    return (lac_event_scratch(s->m) + 15) / 16 * 16;
+    size_t size = lac_dt_size(p->dt);
+    return (lac_event_scratch(s->m, size) * (int64_t)size + 63) / 64 * 64;
 }
-static size_t acc_bytes(const lac_sided_t *s, int parts)
+static size_t acc_bytes(const lac_problem_t *p, const lac_sided_t *s, int parts)
 {
-    return (size_t)parts * (size_t)acc_stride(s) * sizeof(float);
+    return (size_t)parts * (size_t)acc_stride(p, s);
 }
-static size_t list_bytes(int64_t capacity)
+static size_t list_bytes(int64_t capacity, size_t size)
 {
-    return (size_t)capacity * (sizeof(int64_t) + 2 * sizeof(int32_t) + sizeof(float)) + 24;
+    return (size_t)capacity * (sizeof(int64_t) + 2 * sizeof(int32_t) + size) + 32;
 }
 static size_t place_bytes(int64_t m, int64_t k)
 {
@@ -123,7 +124,7 @@ static size_t scan_bytes(const lac_sided_t *s, int parts, int64_t events)
 {
     int64_t most = most_events(s, parts, s->m * s->k), capacity = first_capacity(s, most);
     while (capacity < events / parts && capacity < most) capacity = next_capacity(capacity, most);
-    return (size_t)parts * list_bytes(capacity);
+    return (size_t)parts * list_bytes(capacity, (size_t)s->size);
 }
 
 static size_t events_bytes(const lac_sided_t *s, int parts)
@@ -131,11 +132,11 @@ static size_t events_bytes(const lac_sided_t *s, int parts)
     int64_t events = (int64_t)ceil(s->s->density * (double)s->m * (double)s->k);
     switch (lac_event_source(s)) {
     case LAC_EVENTS_BY_K:
-        return lac_format_bytes(s->s, lac_sided_by_k(s)) + list_bytes(events);
+        return lac_format_bytes(s->s, lac_sided_by_k(s)) + list_bytes(events, (size_t)s->size);
     case LAC_EVENTS_BY_ROWS:
-        return list_bytes(events) + place_bytes(s->m, s->k);
+        return list_bytes(events, (size_t)s->size) + place_bytes(s->m, s->k);
     case LAC_EVENTS_ACTIVE:
-        return list_bytes((int64_t)ceil(active_k(s)) * s->m);
+        return list_bytes((int64_t)ceil(active_k(s)) * s->m, (size_t)s->size);
     default:
         return scan_bytes(s, parts < LAC_FRAGMENTS_MAX ? parts : LAC_FRAGMENTS_MAX, events);
     }
@@ -145,7 +146,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     bool copies = lac_sided_w_layout(p, &s) == LAC_W_PACKED;
-    return events_bytes(&s, p->settings.threads) + acc_bytes(&s, p->settings.threads) +
+    return events_bytes(&s, p->settings.threads) + acc_bytes(p, &s, p->settings.threads) +
            (copies ? lac_format_bytes(s.w, lac_sided_k_major(&s)) : 0);
 }
 
@@ -156,7 +157,7 @@ static void gather_part(void *arg, int part, int parts)
     long long j0, j1;
     lac_share(s->n, 16, part, parts, &j0, &j1);
     if (j0 == j1) return;
-    lac_host_output_t out = {g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs};
+    lac_host_output_t out = lac_host_output(g->kernels, g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs);
     (g->by_rows ? g->kernels->event_rows : g->kernels->event_cols)(g->list->fragment, g->list->fragments,
                                                                    s->m, g->w, g->ldw, j0, j1, &out,
                                                                    g->acc + part * g->acc_stride);
@@ -189,18 +190,19 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     int scan_parts = lac_host_parts(p->settings.threads, scan_us(&s, exec->machine, expected),
                                     exec->machine->fork_join_us);
     int64_t limit = lac_sided_limit(p, &s);
-    lac_status_t status = lac_events_gather(exec, &s, scan_parts, limit, &list, &out->declined);
+    lac_status_t status =
+        lac_events_gather(exec, lac_kernels(exec, p->dt), &s, scan_parts, limit, &list, &out->declined);
     if (status || out->declined) return status;
     if (lac_exceeds(limit, list.count)) return (out->declined = true), LAC_OK;
     out->density = (double)list.count / ((double)s.m * (double)s.k);
     out->k_active = (double)list.active / (double)s.k;
 
-    gather_t g = {.kernels = exec->kernels, .p = p, .s = &s, .list = &list};
+    gather_t g = {.kernels = lac_kernels(exec, p->dt), .p = p, .s = &s, .list = &list};
     if ((status = choose_w(exec, &g))) return status;
     double gather = gather_us(p, &s, exec->machine, (double)list.active, (double)list.count, &floor_us);
     int parts = lac_host_parts(p->settings.threads, gather, exec->machine->fork_join_us);
-    g.acc_stride = acc_stride(&s);
-    g.acc = lac_work(exec, LAC_WORK_ACC, acc_bytes(&s, parts));
+    g.acc_stride = acc_stride(p, &s);
+    g.acc = lac_work(exec, LAC_WORK_ACC, acc_bytes(p, &s, parts));
     if (!g.acc) return LAC_ERR_MEMORY;
     lac_parallel(parts, gather_part, &g);
     return LAC_OK;
@@ -219,27 +221,27 @@ lac_event_source_t lac_event_source(const lac_sided_t *s)
     return x->buf ? LAC_EVENTS_SCAN : LAC_EVENTS_NOWHERE;
 }
 
-/* Cuts one list's arrays out of `memory`; returns the memory behind them. */
-static char *lay_list(lac_events_t *ev, char *memory, int64_t capacity)
+/* Cuts one list's arrays out of `memory`, the widest first; returns the memory behind them. */
+static char *lay_list(lac_events_t *ev, char *memory, int64_t capacity, size_t size)
 {
     *ev = (lac_events_t){.capacity = capacity};
     ev->first = (int64_t *)(void *)memory;
     memory += (size_t)(capacity + 1) * sizeof *ev->first;
+    ev->val = memory;
+    memory += (size_t)capacity * size;
     ev->k = (int32_t *)(void *)memory;
     memory += (size_t)capacity * sizeof *ev->k;
     ev->row = (int32_t *)(void *)memory;
     memory += (size_t)capacity * sizeof *ev->row;
-    ev->val = (float *)(void *)memory;
-    memory += (size_t)capacity * sizeof *ev->val;
     ev->first[0] = 0;
     return memory + (8 - (size_t)memory % 8) % 8;
 }
 
-static lac_status_t one_list(lac_exec_t *exec, int64_t capacity, lac_event_list_t *list)
+static lac_status_t one_list(lac_exec_t *exec, size_t size, int64_t capacity, lac_event_list_t *list)
 {
-    char *memory = lac_work(exec, LAC_WORK_EVENTS, list_bytes(capacity));
+    char *memory = lac_work(exec, LAC_WORK_EVENTS, list_bytes(capacity, size));
     if (!memory) return LAC_ERR_MEMORY;
-    lay_list(&list->fragment[0], memory, capacity);
+    lay_list(&list->fragment[0], memory, capacity, size);
     list->fragments = 1;
     return LAC_OK;
 }
@@ -251,10 +253,10 @@ static void begin_k(lac_events_t *ev, int64_t k)
     ev->first[ev->active++] = ev->count;
 }
 
-static void add_event(lac_events_t *ev, int64_t row, float value)
+static void add_event(lac_events_t *ev, size_t size, int64_t row, const void *val, int64_t e)
 {
     ev->row[ev->count] = (int32_t)row;
-    ev->val[ev->count++] = value;
+    lac_copy_value(size, ev->val, ev->count++, val, e);
 }
 
 static void close_list(lac_event_list_t *list)
@@ -268,38 +270,39 @@ static void close_list(lac_event_list_t *list)
     }
 }
 
-static lac_status_t from_by_k(lac_exec_t *exec, const lac_format_data_t *format, int64_t kk,
+static lac_status_t from_by_k(lac_exec_t *exec, size_t size, const lac_format_data_t *format, int64_t kk,
                               lac_event_list_t *list)
 {
-    lac_status_t status = one_list(exec, format->count, list);
+    lac_status_t status = one_list(exec, size, format->count, list);
     if (status) return status;
     lac_events_t *ev = &list->fragment[0];
     for (int64_t k = 0; k < kk; k++) {
         if (format->ptr[k] == format->ptr[k + 1]) continue;
         begin_k(ev, k);
         for (int64_t p = format->ptr[k]; p < format->ptr[k + 1]; p++)
-            add_event(ev, format->idx[p], format->val ? format->val[p] : 1.0f);
+            add_event(ev, size, format->idx[p], format->val, p);
     }
     return LAC_OK;
 }
 
 /* One row of CSR is k-major already. */
-static lac_status_t from_one_row(lac_exec_t *exec, const lac_format_data_t *format, lac_event_list_t *list)
+static lac_status_t from_one_row(lac_exec_t *exec, size_t size, const lac_format_data_t *format,
+                                 lac_event_list_t *list)
 {
-    lac_status_t status = one_list(exec, format->count, list);
+    lac_status_t status = one_list(exec, size, format->count, list);
     for (int64_t p = 0; !status && p < format->count; p++) {
         begin_k(&list->fragment[0], format->idx[p]);
-        add_event(&list->fragment[0], 0, format->val ? format->val[p] : 1.0f);
+        add_event(&list->fragment[0], size, 0, format->val, p);
     }
     return status;
 }
 
 /* CSR of S transposed k-major by a counting sort over k. */
-static lac_status_t from_by_rows(lac_exec_t *exec, const lac_format_data_t *format, int64_t m, int64_t kk,
-                                 lac_event_list_t *list)
+static lac_status_t from_by_rows(lac_exec_t *exec, size_t size, const lac_format_data_t *format, int64_t m,
+                                 int64_t kk, lac_event_list_t *list)
 {
-    if (m == 1) return from_one_row(exec, format, list);
-    lac_status_t status = one_list(exec, format->count, list);
+    if (m == 1) return from_one_row(exec, size, format, list);
+    lac_status_t status = one_list(exec, size, format->count, list);
     int64_t *place = status ? NULL : lac_work(exec, LAC_WORK_ROWS, place_bytes(m, kk));
     if (!place) return LAC_ERR_MEMORY;
     lac_events_t *ev = &list->fragment[0];
@@ -315,22 +318,22 @@ static lac_status_t from_by_rows(lac_exec_t *exec, const lac_format_data_t *form
         for (int64_t p = format->ptr[i]; p < format->ptr[i + 1]; p++) {
             int64_t at = place[format->idx[p]]++;
             ev->row[at] = (int32_t)i;
-            ev->val[at] = format->val ? format->val[p] : 1.0f;
+            lac_copy_value(size, ev->val, at, format->val, p);
         }
     ev->count = format->count;
     return LAC_OK;
 }
 
-static lac_status_t from_active(lac_exec_t *exec, const lac_format_data_t *format, int64_t m,
+static lac_status_t from_active(lac_exec_t *exec, size_t size, const lac_format_data_t *format, int64_t m,
                                 lac_event_list_t *list)
 {
-    lac_status_t status = one_list(exec, format->count * m, list);
+    lac_status_t status = one_list(exec, size, format->count * m, list);
     if (status) return status;
     lac_events_t *ev = &list->fragment[0];
     for (int64_t j = 0; j < format->count; j++) {
         begin_k(ev, format->idx[j]);
         for (int64_t i = 0; i < m; i++)
-            if (format->val[j * m + i] != 0.0f) add_event(ev, i, format->val[j * m + i]);
+            if (!lac_is_zero(size, format->val, j * m + i)) add_event(ev, size, i, format->val, j * m + i);
         if (ev->first[ev->active - 1] == ev->count) ev->active--; /* every row was zero there */
     }
     return LAC_OK;
@@ -350,19 +353,17 @@ static void scan_part(void *arg, int part, int parts)
     lac_events_t *ev = &scan->list->fragment[part];
     long long k0, k1;
     lac_share(s->k, 64, part, parts, &k0, &k1);
-    bool fits = s->s->dt == LAC_F32
-                    ? scan->kernels->scan_events_f32(s->s->buf, s->m, k0, k1, s->srs, s->scs, ev)
-                    : scan->kernels->scan_events_u8(s->s->buf, s->m, k0, k1, s->srs, s->scs, ev);
-    scan->exceeded[part] = !fits;
+    const lac_host_scans_t *scans = lac_scans(scan->kernels, s->s->dt);
+    scan->exceeded[part] = !scans->events(s->s->buf, s->m, k0, k1, s->srs, s->scs, ev);
 }
 
-static lac_status_t scan_once(lac_exec_t *exec, const lac_sided_t *s, int parts, int64_t capacity,
-                              lac_event_list_t *list, bool *exceeded)
+static lac_status_t scan_once(lac_exec_t *exec, const lac_host_kernels_t *kernels, const lac_sided_t *s,
+                              int parts, int64_t capacity, lac_event_list_t *list, bool *exceeded)
 {
-    scan_t scan = {.kernels = exec->kernels, .s = s, .list = list};
-    char *memory = lac_work(exec, LAC_WORK_EVENTS, (size_t)parts * list_bytes(capacity));
+    scan_t scan = {.kernels = kernels, .s = s, .list = list};
+    char *memory = lac_work(exec, LAC_WORK_EVENTS, (size_t)parts * list_bytes(capacity, kernels->size));
     if (!memory) return LAC_ERR_MEMORY;
-    for (int f = 0; f < parts; f++) memory = lay_list(&list->fragment[f], memory, capacity);
+    for (int f = 0; f < parts; f++) memory = lay_list(&list->fragment[f], memory, capacity, kernels->size);
     list->fragments = parts;
     lac_parallel(parts, scan_part, &scan);
     *exceeded = false;
@@ -370,14 +371,14 @@ static lac_status_t scan_once(lac_exec_t *exec, const lac_sided_t *s, int parts,
     return LAC_OK;
 }
 
-static lac_status_t from_scan(lac_exec_t *exec, const lac_sided_t *s, int parts, int64_t limit,
-                              lac_event_list_t *list, bool *exceeded)
+static lac_status_t from_scan(lac_exec_t *exec, const lac_host_kernels_t *kernels, const lac_sided_t *s,
+                              int parts, int64_t limit, lac_event_list_t *list, bool *exceeded)
 {
     int64_t elements = s->m * s->k;
     if (limit < 0 || limit > elements) limit = elements;
     int64_t most = most_events(s, parts, limit);
     for (int64_t capacity = first_capacity(s, most);; capacity = next_capacity(capacity, most)) {
-        lac_status_t status = scan_once(exec, s, parts, capacity, list, exceeded);
+        lac_status_t status = scan_once(exec, kernels, s, parts, capacity, list, exceeded);
         if (status || (*exceeded && capacity == most)) return status;
         if (*exceeded) continue;
         int64_t count = 0; /* within every fragment, and all together? The answer is the same for all parts */
@@ -387,8 +388,8 @@ static lac_status_t from_scan(lac_exec_t *exec, const lac_sided_t *s, int parts,
     }
 }
 
-lac_status_t lac_events_gather(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit,
-                               lac_event_list_t *list, bool *exceeded)
+lac_status_t lac_events_gather(lac_exec_t *exec, const lac_host_kernels_t *kernels, const lac_sided_t *s,
+                               int threads, int64_t limit, lac_event_list_t *list, bool *exceeded)
 {
     const lac_format_data_t *format = NULL;
     lac_event_source_t source = lac_event_source(s);
@@ -397,14 +398,15 @@ lac_status_t lac_events_gather(lac_exec_t *exec, const lac_sided_t *s, int threa
     *exceeded = false;
     if (source == LAC_EVENTS_BY_K) {
         status = lac_format_ensure(exec, s->s, threads, lac_sided_by_k(s), &format);
-        if (!status) status = format ? from_by_k(exec, format, s->k, list) : LAC_ERR_INTERNAL;
+        if (!status) status = format ? from_by_k(exec, kernels->size, format, s->k, list) : LAC_ERR_INTERNAL;
     } else if (source == LAC_EVENTS_BY_ROWS) {
-        status = from_by_rows(exec, lac_meta_format(s->s->meta, lac_sided_by_rows(s)), s->m, s->k, list);
+        status = from_by_rows(exec, kernels->size, lac_meta_format(s->s->meta, lac_sided_by_rows(s)), s->m,
+                              s->k, list);
     } else if (source == LAC_EVENTS_ACTIVE) {
-        status = from_active(exec, lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE), s->m, list);
+        status = from_active(exec, kernels->size, lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE), s->m, list);
     } else if (source == LAC_EVENTS_SCAN) {
-        status = from_scan(exec, s, threads < LAC_FRAGMENTS_MAX ? threads : LAC_FRAGMENTS_MAX, limit, list,
-                           exceeded);
+        status = from_scan(exec, kernels, s, threads < LAC_FRAGMENTS_MAX ? threads : LAC_FRAGMENTS_MAX, limit,
+                           list, exceeded);
     } else {
         lac_fail(LAC_ERR_INTERNAL, "event: no source of events");
         return LAC_ERR_INTERNAL;

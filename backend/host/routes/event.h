@@ -27,8 +27,8 @@ typedef enum lac_event_source {
 lac_event_source_t lac_event_source(const lac_sided_t *s);
 
 /* Fills the list. A scan that finds more than `limit` events (negative: no limit) stops there and sets
- * *exceeded; the list is then empty. `threads` serve a scan. */
-lac_status_t lac_events_gather(lac_exec_t *exec, const lac_sided_t *s, int threads, int64_t limit,
-                               lac_event_list_t *list, bool *exceeded);
+ * *exceeded; the list is then empty. `threads` serve a scan. Values are of the kernels' type. */
+lac_status_t lac_events_gather(lac_exec_t *exec, const lac_host_kernels_t *kernels, const lac_sided_t *s,
+                               int threads, int64_t limit, lac_event_list_t *list, bool *exceeded);
 
 #endif

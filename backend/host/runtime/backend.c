@@ -16,7 +16,8 @@ static lac_status_t open_host(lac_exec_t **exec, lac_device_request_t *request, 
     (void)request;
     *exec = calloc(1, sizeof **exec);
     if (!*exec) return lac_fail(LAC_ERR_MEMORY, "context: out of memory");
-    (*exec)->kernels = lac_host_kernels();
+    for (int type = 0; type < LAC_HOST_TYPES; type++)
+        (*exec)->kernels[type] = lac_host_kernels((lac_host_type_t)type);
     (*exec)->machine = machine;
     return LAC_OK;
 }
@@ -32,17 +33,17 @@ static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, 
                       int64_t *samples, uint64_t seed, const void *tag, bool first)
 {
     (void)tag, (void)first;
-    return x->dt == LAC_F32 ? exec->kernels->probe_f32(x->buf, rows, cols, x->rs, x->cs, *samples, seed)
-                            : exec->kernels->probe_u8(x->buf, rows, cols, x->rs, x->cs, *samples, seed);
+    const lac_host_scans_t *scans = lac_scans(lac_kernels(exec, x->dt), x->dt);
+    return scans->probe(x->buf, rows, cols, x->rs, x->cs, *samples, seed);
 }
 
 static const struct {
     unsigned bit;
     lac_format_t format;
-} scans[] = {{LAC_META_CSR, LAC_FORMAT_CSR},
-             {LAC_META_CSC, LAC_FORMAT_CSC},
-             {LAC_META_BITMASK, LAC_FORMAT_BITS},
-             {LAC_META_ACTIVE, LAC_FORMAT_ACTIVE}};
+} scanned[] = {{LAC_META_CSR, LAC_FORMAT_CSR},
+               {LAC_META_CSC, LAC_FORMAT_CSC},
+               {LAC_META_BITMASK, LAC_FORMAT_BITS},
+               {LAC_META_ACTIVE, LAC_FORMAT_ACTIVE}};
 
 static lac_status_t scan_density(lac_exec_t *exec, const lac_stored_t *x, lac_meta_t *meta, int threads)
 {
@@ -55,16 +56,16 @@ static lac_status_t scan_density(lac_exec_t *exec, const lac_stored_t *x, lac_me
 
 static lac_status_t scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads)
 {
-    lac_stored_t x = {obj->dt, obj->m, obj->n, obj->rs, obj->cs, obj->buf};
+    lac_stored_t x = {obj->dt, lac_meta_values(obj->meta), obj->m, obj->n, obj->rs, obj->cs, obj->buf};
     bool counted = false;
-    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+    for (size_t i = 0; i < sizeof scanned / sizeof *scanned; i++) {
         lac_format_data_t data;
-        if (!(what & scans[i].bit)) continue;
-        lac_status_t status = lac_format_build(exec, &x, threads, scans[i].format, &data);
+        if (!(what & scanned[i].bit)) continue;
+        lac_status_t status = lac_format_build(exec, &x, threads, scanned[i].format, &data);
         if (status) return status;
-        lac_meta_install(obj->meta, scans[i].format, &data);
+        lac_meta_install(obj->meta, scanned[i].format, &data);
         counted = true;
-        if (scans[i].format != LAC_FORMAT_ACTIVE) continue;
+        if (scanned[i].format != LAC_FORMAT_ACTIVE) continue;
         obj->meta->nnz = data.nonzeros;
         obj->meta->density_origin = LAC_ORIGIN_SCANNED;
     }
@@ -81,8 +82,8 @@ static size_t workspace_bytes(const lac_exec_t *exec)
 static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
 {
     const lac_blas_t *blas = lac_blas();
-    fact(arg, "instruction set", exec->kernels->isa);
-    fact(arg, "blas", blas->sgemm ? blas->name : "none");
+    fact(arg, "instruction set", exec->kernels[LAC_HOST_F32]->isa);
+    fact(arg, "blas", blas->gemm[LAC_HOST_F32] ? blas->name : "none");
     if (blas->version[0]) fact(arg, "blas version", blas->version);
     if (blas->missing[0]) fact(arg, "blas missing", blas->missing);
 }

@@ -23,11 +23,60 @@ typedef enum lac_work {
 } lac_work_t;
 
 struct lac_exec {
-    const lac_host_kernels_t *kernels;
-    const lac_blas_t *blas; /* NULL until it is asked for: lac_exec_blas */
+    const lac_host_kernels_t *kernels[LAC_HOST_TYPES]; /* lac_kernels */
+    const lac_blas_t *blas;                            /* NULL until it is asked for: lac_exec_blas */
     const lac_machine_t *machine;
     lac_buffer_t work[LAC_WORK_COUNT];
 };
+
+/* The kernels whose values are of that type: those of binary events are floats. */
+static inline const lac_host_kernels_t *lac_kernels(const lac_exec_t *exec, lac_dt_t values)
+{
+    return exec->kernels[values == LAC_F64 ? LAC_HOST_F64 : LAC_HOST_F32];
+}
+
+/* Those of them that read an S of elements of that type. */
+static inline const lac_host_scans_t *lac_scans(const lac_host_kernels_t *kernels, lac_dt_t dt)
+{
+    return dt == LAC_U8 ? &kernels->scan_u8 : &kernels->scan;
+}
+
+/* One value of `size` bytes from array to array; where there is none to copy from, it is 1. */
+static inline void lac_copy_value(size_t size, void *to, int64_t at, const void *from, int64_t e)
+{
+    if (size == sizeof(double))
+        ((double *)to)[at] = from ? ((const double *)from)[e] : 1.0;
+    else
+        ((float *)to)[at] = from ? ((const float *)from)[e] : 1.0f;
+}
+
+static inline void lac_clear_value(size_t size, void *to, int64_t at)
+{
+    if (size == sizeof(double))
+        ((double *)to)[at] = 0.0;
+    else
+        ((float *)to)[at] = 0.0f;
+}
+
+/* NaN is none. */
+static inline bool lac_is_zero(size_t size, const void *val, int64_t e)
+{
+    return size == sizeof(double) ? ((const double *)val)[e] == 0.0 : ((const float *)val)[e] == 0.0f;
+}
+
+/* Value e of an array of such values. */
+static inline const void *lac_value_at(size_t size, const void *val, int64_t e)
+{
+    return (const char *)val + e * (int64_t)size;
+}
+
+/* Where a product of these kernels goes. */
+static inline lac_host_output_t lac_host_output(const lac_host_kernels_t *kernels, double alpha, double beta,
+                                                void *data, int64_t rs, int64_t cs)
+{
+    return (lac_host_output_t){lac_host_scalar(kernels->type, alpha), lac_host_scalar(kernels->type, beta),
+                               data, rs, cs};
+}
 
 /* The BLAS. The first call of all searches, and may open one: a program whose own BLAS serves every dense
  * call is to be left without a second. */

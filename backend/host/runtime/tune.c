@@ -24,11 +24,20 @@ typedef struct bench {
     lac_machine_t *machine;
     int threads;
     float *w, *s, *out, *acc;
+    double *out64;
     lac_events_t events;
     int64_t acc_stride;
     double apart; /* the most that the median of runs was above the least of them, as a fraction */
     bool fits;
 } bench_t;
+
+/* All but the dense rate is measured on floats: what is moved costs a double twice as much, by its bytes. */
+static const lac_host_kernels_t *kernels_of(const bench_t *b)
+{
+    return lac_kernels(b->exec, LAC_F32);
+}
+
+#define WRITES(b, rs, cs) ((lac_host_output_t){{.f32 = 1.0f}, {.f32 = 0.0f}, (b)->out, rs, cs})
 
 static int by_value(const void *x, const void *y)
 {
@@ -75,64 +84,72 @@ static void make_events(bench_t *b, int64_t every, int32_t rows)
         ev->first[ev->active++] = ev->count;
         for (int32_t i = 0; i < rows; i++, ev->count++) {
             ev->row[ev->count] = i;
-            ev->val[ev->count] = 1.5f;
+            ((float *)ev->val)[ev->count] = 1.5f;
         }
     }
     ev->first[ev->active] = ev->count;
 }
 
-static void sgemm(bench_t *b, int64_t m, int64_t n, int64_t k)
+static void dense(bench_t *b, int64_t m, int64_t n, int64_t k)
 {
     float one = 1.0f, zero = 0.0f;
     int64_t ld = SIDE;
-    b->exec->blas->sgemm("N", "N", &n, &m, &k, &one, b->w, &ld, b->s, &k, &zero, b->out, &n, 1, 1);
+    b->exec->blas->gemm[0]("N", "N", &n, &m, &k, &one, b->w, &ld, b->s, &k, &zero, b->out, &n, 1, 1);
 }
 
 static void dense_square(bench_t *b)
 {
     float one = 1.0f, zero = 0.0f;
     int64_t side = EDGE, ld = SIDE;
-    b->exec->blas->sgemm("N", "N", &side, &side, &side, &one, b->w, &ld, b->w + EDGE, &ld, &zero, b->out,
-                         &side, 1, 1);
+    b->exec->blas->gemm[0]("N", "N", &side, &side, &side, &one, b->w, &ld, b->w + EDGE, &ld, &zero, b->out,
+                           &side, 1, 1);
+}
+
+/* The same square of doubles, over the same memory: what its floats are as doubles costs nothing more. */
+static void dense_square_f64(bench_t *b)
+{
+    double one = 1.0, zero = 0.0;
+    int64_t side = EDGE;
+    b->exec->blas->gemm[1]("N", "N", &side, &side, &side, &one, b->w, &side, b->w + 2 * EDGE * EDGE, &side,
+                           &zero, b->out64, &side, 1, 1);
 }
 
 static void dense_short(bench_t *b)
 {
-    sgemm(b, 2, SIDE, SIDE);
+    dense(b, 2, SIDE, SIDE);
 }
 static void dense_outer(bench_t *b)
 {
-    sgemm(b, EDGE, EDGE, 2);
+    dense(b, EDGE, EDGE, 2);
 }
 static void dense_nothing(bench_t *b)
 {
-    sgemm(b, 4, 4, 4);
+    dense(b, 4, 4, 4);
 }
 
 static void dense_vector(bench_t *b)
 {
     float one = 1.0f, zero = 0.0f;
     int64_t side = SIDE, inc = 1;
-    b->exec->blas->sgemv("N", &side, &side, &one, b->w, &side, b->s, &inc, &zero, b->out, &inc, 1);
+    b->exec->blas->gemv[0]("N", &side, &side, &one, b->w, &side, b->s, &inc, &zero, b->out, &inc, 1);
 }
 
 static void native_square(bench_t *b)
 {
     lac_host_matrix_t a = {b->w, SIDE, 1}, w = {b->w + 512, SIDE, 1};
-    b->exec->kernels->dense_f32(&a, &w, 0, 256, 256, 256, &(lac_host_output_t){1.0f, 0.0f, b->out, 256, 1},
-                                b->acc);
+    kernels_of(b)->dense(&a, &w, 0, 256, 256, 256, &WRITES(b, 256, 1), b->acc);
 }
 
 static void scan(bench_t *b)
 {
     b->events.active = b->events.count = 0;
     b->events.first[0] = 0;
-    b->fits &= b->exec->kernels->scan_events_f32(b->s, SHORT, 0, SIDE, SIDE, 1, &b->events);
+    b->fits &= kernels_of(b)->scan.events(b->s, SHORT, 0, SIDE, SIDE, 1, &b->events);
 }
 
 static void count_far(bench_t *b)
 {
-    b->exec->kernels->count_rows_f32(b->w, 0, SIDE, SIDE, SIDE, 1, b->events.first);
+    kernels_of(b)->scan.count_rows(b->w, 0, SIDE, SIDE, SIDE, 1, b->events.first);
 }
 
 static void gather_part(void *arg, int part, int parts)
@@ -140,9 +157,8 @@ static void gather_part(void *arg, int part, int parts)
     bench_t *b = arg;
     long long j0, j1;
     lac_share(SIDE, 16, part, parts, &j0, &j1);
-    b->exec->kernels->event_rows(&b->events, 1, SHORT, b->w, SIDE, j0, j1,
-                                 &(lac_host_output_t){1.0f, 0.0f, b->out, SIDE, 1},
-                                 b->acc + part * b->acc_stride);
+    kernels_of(b)->event_rows(&b->events, 1, SHORT, b->w, SIDE, j0, j1, &WRITES(b, SIDE, 1),
+                              b->acc + part * b->acc_stride);
 }
 
 static void gather_alone(bench_t *b)
@@ -157,33 +173,28 @@ static void gather_all(bench_t *b)
 /* A panel small enough for the second-level cache: what remains is arithmetic. */
 static void gather_cached(bench_t *b)
 {
-    b->exec->kernels->event_rows(&b->events, 1, SHORT, b->w, SIDE, 0, 64,
-                                 &(lac_host_output_t){1.0f, 0.0f, b->out, SIDE, 1}, b->acc);
+    kernels_of(b)->event_rows(&b->events, 1, SHORT, b->w, SIDE, 0, 64, &WRITES(b, SIDE, 1), b->acc);
 }
 
 static void gather_columns(bench_t *b)
 {
-    b->exec->kernels->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, SIDE,
-                                 &(lac_host_output_t){1.0f, 0.0f, b->out, 1, SHORT}, b->acc);
+    kernels_of(b)->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, SIDE, &WRITES(b, 1, SHORT), b->acc);
 }
 
 static void gather_near_columns(bench_t *b)
 {
-    b->exec->kernels->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, 64,
-                                 &(lac_host_output_t){1.0f, 0.0f, b->out, 1, SHORT}, b->acc);
+    kernels_of(b)->event_cols(&b->events, 1, SHORT, b->w, SIDE, 0, 64, &WRITES(b, 1, SHORT), b->acc);
 }
 
 /* No events at all: what remains is writing the output. */
 static void write_rows(bench_t *b)
 {
-    b->exec->kernels->event_rows(&b->events, 1, 64, b->w, SIDE, 0, SIDE,
-                                 &(lac_host_output_t){1.0f, 0.0f, b->out, SIDE, 1}, b->acc);
+    kernels_of(b)->event_rows(&b->events, 1, 64, b->w, SIDE, 0, SIDE, &WRITES(b, SIDE, 1), b->acc);
 }
 
 static void write_across(bench_t *b)
 {
-    b->exec->kernels->event_rows(&b->events, 1, 64, b->w, SIDE, 0, SIDE,
-                                 &(lac_host_output_t){1.0f, 0.0f, b->out, 1, 64}, b->acc);
+    kernels_of(b)->event_rows(&b->events, 1, 64, b->w, SIDE, 0, SIDE, &WRITES(b, 1, 64), b->acc);
 }
 
 /* CSR with one nonzero in ten; built once in the event arrays. */
@@ -193,7 +204,8 @@ static lac_rows_t some_rows(bench_t *b)
     int64_t count = 0;
     for (int64_t i = 0; i < 256; i++) {
         ev->first[i] = count;
-        for (int64_t k = i % 10; k < EDGE; k += 10) ev->k[count] = (int32_t)k, ev->val[count++] = 1.5f;
+        for (int64_t k = i % 10; k < EDGE; k += 10)
+            ev->k[count] = (int32_t)k, ((float *)ev->val)[count++] = 1.5f;
     }
     ev->first[256] = count;
     return (lac_rows_t){256, EDGE, ev->first, ev->k, ev->val};
@@ -202,8 +214,7 @@ static lac_rows_t some_rows(bench_t *b)
 static void csr_product(bench_t *b)
 {
     lac_rows_t rows = {256, EDGE, b->events.first, b->events.k, b->events.val};
-    b->exec->kernels->csr_rows(&rows, 0, 256, b->w, SIDE, 0, 512,
-                               &(lac_host_output_t){1.0f, 0.0f, b->out, 512, 1}, b->acc);
+    kernels_of(b)->csr_rows(&rows, 0, 256, b->w, SIDE, 0, 512, &WRITES(b, 512, 1), b->acc);
 }
 
 static void bits_product(bench_t *b)
@@ -213,13 +224,12 @@ static void bits_product(bench_t *b)
     memset(words, 0x11, sizeof words); /* a quarter set */
     for (int i = 0; i < 64; i++) first[i] = i * 256;
     lac_bits_t bits = {64, 1024, 16, words, first, b->w};
-    b->exec->kernels->bitmask_cols(&bits, 0, 64, b->w + SIDE * 64, SIDE, 8,
-                                   &(lac_host_output_t){1.0f, 0.0f, b->out, 8, 1});
+    kernels_of(b)->bitmask_cols(&bits, 0, 64, b->w + SIDE * 64, SIDE, 8, &WRITES(b, 8, 1));
 }
 
 static void transpose(bench_t *b)
 {
-    b->exec->kernels->transpose_f32(b->w, EDGE, 0, EDGE, SIDE, 1, b->out, EDGE);
+    kernels_of(b)->transpose_values(b->w, EDGE, 0, EDGE, SIDE, 1, b->out, EDGE);
 }
 
 static void nothing_part(void *arg, int part, int parts)
@@ -272,7 +282,7 @@ static blas_threads_t blas_threads(void)
 static void measure_dense(bench_t *b)
 {
     lac_machine_t *machine = b->machine;
-    if (!lac_exec_blas(b->exec)->sgemm) return;
+    if (!lac_exec_blas(b->exec)->gemm[0]) return;
     blas_threads_t control = blas_threads();
     int threads = control.get ? control.get() : b->threads;
     machine->dense_call_us = min_us(dense_nothing, b);
@@ -285,6 +295,8 @@ static void measure_dense(bench_t *b)
         control.set(threads);
     }
     machine->dense_threads = threads;
+    if (b->exec->blas->gemm[1])
+        machine->dense64_share = 2.0 * EDGE * EDGE * EDGE / min_us(dense_square_f64, b) * 1e-3 / all.gflops;
     machine->dense_gflops = all.gflops, machine->dense_gflops_one = one.gflops;
     machine->dense_gbps = all.gbps, machine->dense_gbps_one = one.gbps;
     machine->dense_out_gbps = all.out_gbps, machine->dense_out_gbps_one = one.out_gbps;
@@ -371,25 +383,27 @@ static const struct {
 static bool allocate(bench_t *b)
 {
     int64_t capacity = SHORT * (int64_t)SIDE;
-    b->acc_stride = lac_event_scratch(64) + 64;
-    int64_t acc = b->acc_stride * b->threads, csr = lac_csr_scratch(SIDE), dense = lac_dense_scratch();
+    b->acc_stride = lac_event_scratch(64, sizeof(float)) + 64;
+    int64_t acc = b->acc_stride * b->threads, csr = lac_csr_scratch(SIDE, sizeof(float)),
+            dense = lac_dense_scratch();
     acc = acc > csr ? acc : csr;
     b->w = lac_alloc(sizeof(float) * SIDE * SIDE);
     b->s = lac_alloc(sizeof(float) * (size_t)capacity);
     b->out = lac_alloc(sizeof(float) * 1024 * 1024);
+    b->out64 = lac_alloc(sizeof(double) * EDGE * EDGE);
     b->acc = lac_alloc(sizeof(float) * (size_t)(acc > dense ? acc : dense));
     b->events.capacity = capacity;
     b->events.first = lac_alloc(sizeof(int64_t) * (size_t)(capacity + 1));
     b->events.k = lac_alloc(sizeof(int32_t) * (size_t)capacity);
     b->events.row = lac_alloc(sizeof(int32_t) * (size_t)capacity);
     b->events.val = lac_alloc(sizeof(float) * (size_t)capacity);
-    return b->w && b->s && b->out && b->acc && b->events.first && b->events.k && b->events.row &&
+    return b->w && b->s && b->out && b->out64 && b->acc && b->events.first && b->events.k && b->events.row &&
            b->events.val;
 }
 
 static void release(bench_t *b)
 {
-    lac_free(b->w), lac_free(b->s), lac_free(b->out), lac_free(b->acc);
+    lac_free(b->w), lac_free(b->s), lac_free(b->out), lac_free(b->out64), lac_free(b->acc);
     lac_free(b->events.first), lac_free(b->events.k), lac_free(b->events.row), lac_free(b->events.val);
 }
 

@@ -7,7 +7,7 @@ import ctypes
 import os
 import pathlib
 import sys
-from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 
 HOST, DEVICE = 0, 1
 NO_TRANS, TRANS = 0, 1
@@ -88,7 +88,7 @@ class CallOpts(ctypes.Structure):
 
 class Epilogue(ctypes.Structure):
     """lac_epilogue_t"""
-    _fields_ = [("size", c_size_t), ("bias", c_void_p), ("bias_per_row", c_int), ("act", c_int), ("threshold", c_float),
+    _fields_ = [("size", c_size_t), ("bias", c_void_p), ("bias_per_row", c_int), ("act", c_int), ("threshold", c_double),
                 ("formats", c_uint)]
 
 
@@ -106,7 +106,7 @@ STRUCTS = {"lac_obj_t": Obj, "lac_candidate_t": CandidateStruct, "lac_decision_t
            "lac_epilogue_t": Epilogue, "lac_slice_opts_t": SliceOpts, "lac_format_view_t": FormatView}
 
 InfoFn = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
-_scalar, _obj = POINTER(c_float), POINTER(Obj)
+_scalar, _obj = c_void_p, POINTER(Obj)
 
 
 class Status(c_int):

@@ -109,6 +109,6 @@ def sddmm(a, b, pattern, *, alpha=1.0, beta=0.0, out=None, context=None):
     out = context.empty(length) if out is None else out
     target = _arrays.vector("out", out, context.stream, np.float32, length, space=context.space, writable=True)
     with context.lock:
-        library.lac_sddmm(context.pointer, ctypes.c_float(alpha), first.obj(), second.obj(), ctypes.c_float(beta), entries.obj(),
-                          target.pointer)
+        library.lac_sddmm(context.pointer, ctypes.byref(ctypes.c_float(alpha)), first.obj(), second.obj(),
+                          ctypes.byref(ctypes.c_float(beta)), entries.obj(), target.pointer)
     return out

@@ -306,7 +306,7 @@ def _sddmm(indptr, indices, a, b):
     pattern, out = _sparse(indptr, indices, None, b.shape[1]), a.new_empty(indices.shape)
     context, one = context_of(a.device), ctypes.c_float(1)
     with context.lock:
-        library.lac_sddmm(context.pointer, one, _obj(a), _obj(b), None, pattern.obj(), out.data_ptr())
+        library.lac_sddmm(context.pointer, ctypes.byref(one), _obj(a), _obj(b), None, pattern.obj(), out.data_ptr())
     return out
 
 

@@ -61,7 +61,7 @@ static bool serve(guard_t *at, lac_gemm_args_t *g, int verdict, blas_routine_t r
         blas_guard.depth = 1;
         blas_guard.frame = at->frame;
         if ((at->ctx = lac_thread_ctx())) {
-            lac_interpose_invalidate_output(g->c, g->m, g->n, g->crs, g->ccs);
+            lac_interpose_invalidate_output(g->dt, g->c, g->m, g->n, g->crs, g->ccs);
             g->registered = lac_interpose_is_registered(g) != 0;
         }
         bool done = at->ctx && !lac_interpose_dense_streak(at->ctx, g, 1) && lac_try_gemm(at->ctx, g);
@@ -77,53 +77,59 @@ static bool serve(guard_t *at, lac_gemm_args_t *g, int verdict, blas_routine_t r
  * arguments on costs more than the whole way of a small call. */
 #define HANDLER static inline __attribute__((always_inline)) void
 
-HANDLER enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
+HANDLER enter_gemm(lac_dt_t dt, exported_symbol_t *symbol, const void *caller, GEMM_PARAMS(void))
 {
     guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
     lac_gemm_args_t g;
-    int verdict = read_sgemm(&g, at.next_fn->wide, SGEMM_ARGS);
+    int verdict = read_gemm(&g, dt, at.next_fn->wide, GEMM_ARGS);
     g.symbol = symbol->name, g.caller = caller;
-    if (serve(&at, &g, verdict, BLAS_SGEMM, 0)) return;
+    if (serve(&at, &g, verdict, BLAS_GEMM, 0)) return;
     guard_forward(&at);
-    ((sgemm_fn *)at.next_fn->fn)(SGEMM_ARGS, 1, 1);
+    ((gemm_fn *)at.next_fn->fn)(GEMM_ARGS, 1, 1);
     guard_forwarded(&at);
 }
 
-HANDLER enter_cblas_sgemm(exported_symbol_t *symbol, const void *caller, CBLAS_SGEMM_PARAMS)
+HANDLER enter_cblas_gemm(lac_dt_t dt, exported_symbol_t *symbol, const void *caller,
+                         CBLAS_GEMM_PARAMS(void, const void *))
 {
     guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
     lac_gemm_args_t g;
-    int verdict = read_cblas_sgemm(&g, at.next_fn->wide, CBLAS_SGEMM_ARGS);
+    int verdict = read_cblas_gemm(&g, dt, at.next_fn->wide, CBLAS_GEMM_ARGS(alpha, beta));
     g.symbol = symbol->name, g.caller = caller;
-    set_scalars(&g, &alpha, &beta);
-    if (serve(&at, &g, verdict, BLAS_SGEMM, order)) return;
+    if (serve(&at, &g, verdict, BLAS_GEMM, order)) return;
     guard_forward(&at);
-    ((cblas_sgemm_fn *)at.next_fn->fn)(CBLAS_SGEMM_ARGS);
+    if (dt == LAC_F64)
+        ((cblas_dgemm_fn *)at.next_fn->fn)(CBLAS_GEMM_ARGS(*(const double *)alpha, *(const double *)beta));
+    else
+        ((cblas_sgemm_fn *)at.next_fn->fn)(CBLAS_GEMM_ARGS(*(const float *)alpha, *(const float *)beta));
     guard_forwarded(&at);
 }
 
-HANDLER enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS)
+HANDLER enter_gemv(lac_dt_t dt, exported_symbol_t *symbol, const void *caller, GEMV_PARAMS(void))
 {
     guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
     lac_gemm_args_t g;
-    int verdict = read_sgemv(&g, at.next_fn->wide, SGEMV_ARGS);
+    int verdict = read_gemv(&g, dt, at.next_fn->wide, GEMV_ARGS);
     g.symbol = symbol->name, g.caller = caller;
-    if (serve(&at, &g, verdict, BLAS_SGEMV, 0)) return;
+    if (serve(&at, &g, verdict, BLAS_GEMV, 0)) return;
     guard_forward(&at);
-    ((sgemv_fn *)at.next_fn->fn)(SGEMV_ARGS, 1);
+    ((gemv_fn *)at.next_fn->fn)(GEMV_ARGS, 1);
     guard_forwarded(&at);
 }
 
-HANDLER enter_cblas_sgemv(exported_symbol_t *symbol, const void *caller, CBLAS_SGEMV_PARAMS)
+HANDLER enter_cblas_gemv(lac_dt_t dt, exported_symbol_t *symbol, const void *caller,
+                         CBLAS_GEMV_PARAMS(void, const void *))
 {
     guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
     lac_gemm_args_t g;
-    int verdict = read_cblas_sgemv(&g, at.next_fn->wide, CBLAS_SGEMV_ARGS);
+    int verdict = read_cblas_gemv(&g, dt, at.next_fn->wide, CBLAS_GEMV_ARGS(alpha, beta));
     g.symbol = symbol->name, g.caller = caller;
-    set_scalars(&g, &alpha, &beta);
-    if (serve(&at, &g, verdict, BLAS_SGEMV, order)) return;
+    if (serve(&at, &g, verdict, BLAS_GEMV, order)) return;
     guard_forward(&at);
-    ((cblas_sgemv_fn *)at.next_fn->fn)(CBLAS_SGEMV_ARGS);
+    if (dt == LAC_F64)
+        ((cblas_dgemv_fn *)at.next_fn->fn)(CBLAS_GEMV_ARGS(*(const double *)alpha, *(const double *)beta));
+    else
+        ((cblas_sgemv_fn *)at.next_fn->fn)(CBLAS_GEMV_ARGS(*(const float *)alpha, *(const float *)beta));
     guard_forwarded(&at);
 }
 
@@ -131,16 +137,20 @@ HANDLER enter_cblas_sgemv(exported_symbol_t *symbol, const void *caller, CBLAS_S
  * intercept the untagged references of programs linked before it existed. */
 
 /* clang-format off */
-#define SGEMM_ENTER       enter_sgemm
-#define SGEMV_ENTER       enter_sgemv
-#define CBLAS_SGEMM_ENTER enter_cblas_sgemm
-#define CBLAS_SGEMV_ENTER enter_cblas_sgemv
+#define SGEMM_ENTER(...)       enter_gemm(LAC_F32, __VA_ARGS__, GEMM_ARGS)
+#define DGEMM_ENTER(...)       enter_gemm(LAC_F64, __VA_ARGS__, GEMM_ARGS)
+#define SGEMV_ENTER(...)       enter_gemv(LAC_F32, __VA_ARGS__, GEMV_ARGS)
+#define DGEMV_ENTER(...)       enter_gemv(LAC_F64, __VA_ARGS__, GEMV_ARGS)
+#define CBLAS_SGEMM_ENTER(...) enter_cblas_gemm(LAC_F32, __VA_ARGS__, CBLAS_GEMM_ARGS(&alpha, &beta))
+#define CBLAS_DGEMM_ENTER(...) enter_cblas_gemm(LAC_F64, __VA_ARGS__, CBLAS_GEMM_ARGS(&alpha, &beta))
+#define CBLAS_SGEMV_ENTER(...) enter_cblas_gemv(LAC_F32, __VA_ARGS__, CBLAS_GEMV_ARGS(&alpha, &beta))
+#define CBLAS_DGEMV_ENTER(...) enter_cblas_gemv(LAC_F64, __VA_ARGS__, CBLAS_GEMV_ARGS(&alpha, &beta))
 #define SYMBOL(shape, name, wide) \
     __attribute__((visibility("default"))) void name(shape##_PARAMS); \
     void name(shape##_PARAMS) \
     { \
         static exported_symbol_t symbol = {#name, wide, NULL}; \
-        shape##_ENTER(&symbol, __builtin_return_address(0), shape##_ARGS); \
+        shape##_ENTER(&symbol, __builtin_return_address(0)); \
     }
 #include "symbols.def"
 /* clang-format on */
