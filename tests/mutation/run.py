@@ -127,7 +127,7 @@ class Scratch:
             name = path.relative_to(self.tree).as_posix()
             if path.is_file() and not name.startswith("build/") and name not in wanted:
                 path.unlink()
-        self.call(["cmake", "--preset", "host"], "cmake.log", self.tree, True)
+        self.call(["cmake", "--preset", "host", "-G", "Ninja"], "cmake.log", self.tree, True)  # it builds files by name
         self.compile([], True)
 
     def call(self, command, log, folder, must=False, limit=None):
