@@ -217,9 +217,9 @@ static lac_status_t check_views(const lac_ctx_t *ctx, lac_dim_t q, const lac_obj
     snprintf(na, sizeof na, "a[%" PRId64 "]", q);
     snprintf(nb, sizeof nb, "b[%" PRId64 "]", q);
     snprintf(nc, sizeof nc, "c[%" PRId64 "]", q);
-    if ((status = lac_check_operand(na, a, false, ctx->backend->space))) return status;
-    if ((status = lac_check_operand(nb, b, false, ctx->backend->space))) return status;
-    if ((status = lac_check_operand(nc, c, true, ctx->backend->space))) return status;
+    if ((status = lac_check_operand(na, a, false, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_operand(nb, b, false, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_operand(nc, c, true, lac_location_of(ctx)))) return status;
     if ((status = check_space(ctx, na, a)) || (status = check_space(ctx, nb, b)) ||
         (status = check_space(ctx, nc, c)))
         return status;

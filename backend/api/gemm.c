@@ -60,9 +60,9 @@ static lac_status_t check_objects(const lac_ctx_t *ctx, const lac_obj_t *a, cons
                                   const lac_obj_t *c)
 {
     lac_status_t status;
-    if ((status = lac_check_operand("a", a, false, ctx->backend->space))) return status;
-    if ((status = lac_check_operand("b", b, false, ctx->backend->space))) return status;
-    if ((status = lac_check_operand("c", c, true, ctx->backend->space))) return status;
+    if ((status = lac_check_operand("a", a, false, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_operand("b", b, false, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_operand("c", c, true, lac_location_of(ctx)))) return status;
     return lac_check_product(a, b, c);
 }
 

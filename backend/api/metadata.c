@@ -22,7 +22,7 @@ lac_status_t lac_meta_create_for(lac_ctx_t *ctx, lac_meta_t **meta, lac_dim_t m,
     if (status) return status;
     (*meta)->memory = ctx->backend->memory;
     (*meta)->device = ctx->device;
-    lac_meta_settle(*meta, ctx->backend->space);
+    lac_meta_settle(*meta, lac_location_of(ctx));
     return LAC_OK;
 }
 
@@ -36,7 +36,7 @@ lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
         return lac_fail(LAC_ERR_EMPTY, "obj.buf: is NULL, there is nothing to scan");
     if (!what || what & ~SCANS)
         return lac_fail(LAC_ERR_VALUE, "what: 0x%x is not made of LAC_META_ bits", what);
-    lac_status_t status = lac_check_operand("obj", obj, false, ctx->backend->space);
+    lac_status_t status = lac_check_operand("obj", obj, false, lac_location_of(ctx));
     if (status) return status;
     if (obj->buf && ctx->backend->check) status = ctx->backend->check(ctx->exec, "obj", obj->buf);
     if (status) return status;
@@ -74,7 +74,7 @@ static lac_status_t check_input(const lac_ctx_t *ctx, const char *name, const la
 {
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
-    lac_status_t status = lac_check_operand(name, obj, false, ctx->backend->space);
+    lac_status_t status = lac_check_operand(name, obj, false, lac_location_of(ctx));
     return status ? status : check_space(ctx, name, obj->buf);
 }
 
@@ -231,7 +231,7 @@ static lac_status_t check_apart(const char *name, const lac_obj_t *a, const lac_
 lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *out)
 {
     lac_status_t status = check_input(ctx, "a", a);
-    if (!status) status = lac_check_operand("out", out, true, ctx->backend->space);
+    if (!status) status = lac_check_operand("out", out, true, lac_location_of(ctx));
     if (!status) status = check_space(ctx, "out", out->buf);
     if (status) return status;
     if (lac_obj_rows(a) != lac_obj_rows(out) || lac_obj_cols(a) != lac_obj_cols(out))

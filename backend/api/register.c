@@ -24,7 +24,7 @@ static void tell(const lac_ctx_t *ctx, const lac_obj_t *x, const char *what)
 
 static lac_status_t check(const lac_ctx_t *ctx, const lac_obj_t *obj)
 {
-    lac_status_t status = lac_check_operand("obj", obj, false, ctx->backend->space);
+    lac_status_t status = lac_check_operand("obj", obj, false, lac_location_of(ctx));
     if (status) return status;
     if (!obj->meta) return lac_fail(LAC_ERR_NULL, "obj.meta: is NULL, and nothing else is registered");
     if (!obj->buf) return lac_fail(LAC_ERR_EMPTY, "obj.buf: is NULL, and calls would know it by that");
@@ -64,7 +64,7 @@ static void add_by_shape(lac_ctx_t *ctx, const lac_obj_t *x, lac_memory_id_t at)
     lac_obj_t obj = *x;
     obj.trans = LAC_NO_TRANS;
     if (lac_registry_size >= BY_SHAPE_MAX || lac_meta_create(&obj.meta, x->m, x->n)) return;
-    lac_meta_settle(obj.meta, ctx->backend->space);
+    lac_meta_settle(obj.meta, lac_location_of(ctx));
     if (lac_meta_freeze(obj.meta) || lac_registry_add(&obj, at, true))
         lac_meta_free(obj.meta);
     else

@@ -19,7 +19,7 @@ typedef struct call {
 
 static lac_status_t check_input(const lac_ctx_t *ctx, const char *name, const lac_obj_t *obj)
 {
-    lac_status_t status = lac_check_operand(name, obj, false, ctx->backend->space);
+    lac_status_t status = lac_check_operand(name, obj, false, lac_location_of(ctx));
     if (!status && obj->buf && ctx->backend->check) status = ctx->backend->check(ctx->exec, name, obj->buf);
     return status;
 }
@@ -177,7 +177,7 @@ static lac_status_t multiply(const call_t *c, const lac_obj_t *out)
 {
     lac_call_opts_t settings = {.size = sizeof settings, .symbol = c->symbol};
     const lac_backend_t *backend = c->ctx->backend;
-    lac_status_t status = lac_check_operand(c->out_name, out, true, backend->space);
+    lac_status_t status = lac_check_operand(c->out_name, out, true, lac_location_of(c->ctx));
     if (!status) status = lac_check_type(c->x_name, &c->x, c->out_name, out->dt);
     if (!status) status = lac_check_type(c->y_name, &c->y, c->out_name, out->dt);
     if (status) return status;

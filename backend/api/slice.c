@@ -57,7 +57,7 @@ static lac_status_t describe(const call_t *c, lac_slicing_t *s)
     if (!backend->slicer)
         return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend slices no rows; use a host context",
                         backend->name);
-    if ((status = lac_check_operand("a", c->a, false, backend->space))) return status;
+    if ((status = lac_check_operand("a", c->a, false, lac_location_of(c->ctx)))) return status;
     if ((status = check_space(c->ctx, "a", c->a->buf))) return status;
     if ((status = check_index_type("it", c->it))) return status;
     if (c->count < 0 || c->count > INT64_MAX / (int64_t)sizeof(double) - 1)
@@ -117,7 +117,7 @@ static lac_status_t check_apart(const call_t *c, const lac_slicing_t *s, const c
 static lac_status_t check_dense(const call_t *c, const lac_slicing_t *s, const char *name,
                                 const lac_obj_t *dense, bool output)
 {
-    lac_status_t status = lac_check_operand(name, dense, output, c->ctx->backend->space);
+    lac_status_t status = lac_check_operand(name, dense, output, lac_location_of(c->ctx));
     if (status) return status;
     if (dense->dt != s->a.values)
         return lac_fail(LAC_ERR_TYPE, "%s.dt: is not %s, as the values of a are", name,

@@ -128,7 +128,8 @@ static lac_status_t check_extents(const lac_meta_t *meta)
 static lac_status_t settle(lac_meta_t *meta, const void *val)
 {
     if (val && !meta->values) lac_meta_settle_values(meta, LAC_F32);
-    if (lac_meta_settle(meta, meta->memory ? LAC_DEVICE : LAC_HOST)) return LAC_OK;
+    lac_location_t there = {LAC_DEVICE, meta->device};
+    if (lac_meta_settle(meta, meta->memory ? there : LAC_LOCATION_HOST)) return LAC_OK;
     return lac_fail(LAC_ERR_SPACE,
                     "meta: serves an operand on a device; to attach arrays there, make it with "
                     "lac_meta_create_for");

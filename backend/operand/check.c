@@ -64,13 +64,22 @@ static const char *type_name(lac_dt_t dt)
     return dt == LAC_F64 ? "LAC_F64" : dt == LAC_U8 ? "LAC_U8" : "LAC_F32";
 }
 
-static lac_status_t check_meta(const char *name, const lac_obj_t *obj)
+static lac_status_t fail_elsewhere(const char *name, const lac_meta_t *meta, lac_location_t location)
+{
+    int there = meta->residency - (int)LAC_RESIDENCY_DEVICE;
+    if (there >= 0 && location.space == LAC_DEVICE)
+        return lac_fail(LAC_ERR_SPACE,
+                        "%s.meta: its arrays lie on device %d, and the context computes on device %d; an "
+                        "operand on two devices needs metadata on each",
+                        name, there, location.device);
+    return lac_fail(LAC_ERR_SPACE, "%s.meta: its arrays lie on %s, the operand on %s", name,
+                    there >= 0 ? "a device" : "the host", there >= 0 ? "the host" : "a device");
+}
+
+static lac_status_t check_meta(const char *name, const lac_obj_t *obj, lac_location_t location)
 {
     lac_meta_t *meta = obj->meta;
-    if (meta && !lac_meta_settle(meta, obj->space))
-        return lac_fail(LAC_ERR_SPACE, "%s.meta: its arrays lie on %s, the operand on %s", name,
-                        obj->space == LAC_HOST ? "a device" : "the host",
-                        obj->space == LAC_HOST ? "the host" : "a device");
+    if (meta && !lac_meta_settle(meta, location)) return fail_elsewhere(name, meta, location);
     if (meta && obj->dt != LAC_U8 && !lac_meta_settle_values(meta, obj->dt))
         return lac_fail(LAC_ERR_TYPE, "%s.meta: its values are %s, the operand is %s", name,
                         type_name(lac_meta_values(meta)), type_name(obj->dt));
@@ -92,23 +101,23 @@ static const char *space_name(lac_space_t space)
     return space == LAC_HOST ? "LAC_HOST" : space == LAC_DEVICE ? "LAC_DEVICE" : "no memory space";
 }
 
-lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_space_t space)
+lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_location_t location)
 {
     if (!obj) return lac_fail(LAC_ERR_NULL, "%s: is NULL", name);
     if (obj->dt != LAC_F32 && obj->dt != LAC_F64 && (output || obj->dt != LAC_U8))
         return lac_fail(LAC_ERR_TYPE, "%s.dt: %d is not %s", name, (int)obj->dt,
                         output ? "LAC_F32 or LAC_F64" : "LAC_F32, LAC_F64 or LAC_U8");
-    if (obj->dt == LAC_F64 && space == LAC_DEVICE)
+    if (obj->dt == LAC_F64 && location.space == LAC_DEVICE)
         return lac_fail(LAC_ERR_TYPE, "%s.dt: LAC_F64 is computed on the host alone", name);
     if (obj->trans != LAC_NO_TRANS && obj->trans != LAC_TRANS)
         return lac_fail(LAC_ERR_VALUE, "%s.trans: %d is neither LAC_NO_TRANS nor LAC_TRANS", name,
                         (int)obj->trans);
-    if (obj->space != space)
+    if (obj->space != location.space)
         return lac_fail(LAC_ERR_SPACE, "%s.space: is %s, and the context computes on %s", name,
-                        space_name(obj->space), space_name(space));
+                        space_name(obj->space), space_name(location.space));
     if (obj->m < 0 || obj->n < 0)
         return lac_fail(LAC_ERR_EXTENT, "%s: %" PRId64 " x %" PRId64 " is negative", name, obj->m, obj->n);
-    if (obj->m == 0 || obj->n == 0) return check_meta(name, obj);
+    if (obj->m == 0 || obj->n == 0) return check_meta(name, obj, location);
     int64_t low, high;
     if (obj->buf && !span_bytes(obj, &low, &high))
         return lac_fail(LAC_ERR_EXTENT,
@@ -121,7 +130,7 @@ lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool outp
                         " matrix overlap",
                         name, obj->rs, obj->cs, obj->m, obj->n);
     if (output && !obj->buf) return lac_fail(LAC_ERR_NULL, "%s.buf: is NULL", name);
-    return check_meta(name, obj);
+    return check_meta(name, obj, location);
 }
 
 /* A stored matrix as whole lines of one leading dimension: `lines` of `length` elements, `ld` apart. False

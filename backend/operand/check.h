@@ -4,6 +4,7 @@
 #ifndef LACUNA_OPERAND_CHECK_H
 #define LACUNA_OPERAND_CHECK_H
 
+#include "metadata.h"
 #include "lacuna/types.h"
 
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 /* One operand by itself; `name` ("a", "b", "c") goes into the message. Checks enumerations, extents that
  * overflow, strides that make elements overlap, a buffer in the context's `space` or a sparse
  * format that stands for it, and metadata whose extents differ. */
-lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_space_t space);
+lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_location_t location);
 
 /* The type of an operand of a product into a c of type dt: dt itself, or binary events, the values in whose
  * formats are then of it. */

@@ -105,9 +105,12 @@ lac_status_t lac_meta_touch(lac_meta_t *meta)
     return LAC_OK;
 }
 
-bool lac_meta_settle(lac_meta_t *meta, lac_space_t space)
+bool lac_meta_settle(lac_meta_t *meta, lac_location_t location)
 {
-    int residency = space == LAC_HOST ? LAC_RESIDENCY_HOST : LAC_RESIDENCY_DEVICE, found = LAC_RESIDENCY_OPEN;
+    int found = LAC_RESIDENCY_OPEN,
+        residency = location.space == LAC_HOST
+                        ? (int)LAC_RESIDENCY_HOST
+                        : (int)LAC_RESIDENCY_DEVICE + (location.device > 0 ? location.device : 0);
     if (atomic_load_explicit(&meta->residency, memory_order_relaxed) == residency) return true;
     return atomic_compare_exchange_strong(&meta->residency, &found, residency) || found == residency;
 }

@@ -72,7 +72,20 @@ typedef struct lac_format_data {
     size_t owned_bytes;
 } lac_format_data_t;
 
-/* Where the arrays of metadata lie: settled by the first use, and then for ever. */
+/* Where operands and their arrays lie. */
+typedef struct lac_location {
+    lac_space_t space;
+    int device; /* its ordinal; -1 on the host */
+} lac_location_t;
+
+#define LAC_LOCATION_HOST                                                                                    \
+    (lac_location_t)                                                                                         \
+    {                                                                                                        \
+        LAC_HOST, -1                                                                                         \
+    }
+
+/* Where the arrays of metadata lie: settled by the first use, and then for ever. Device d is
+ * LAC_RESIDENCY_DEVICE + d. */
 typedef enum lac_residency {
     LAC_RESIDENCY_OPEN = 0,
     LAC_RESIDENCY_HOST,
@@ -83,7 +96,7 @@ struct lac_meta {
     lac_dim_t m, n;             /* of the stored matrix                                     */
     uint64_t serial;            /* no other metadata of this process has it, or ever had    */
     uint64_t format_ids;        /* formats installed so far                                   */
-    _Atomic int residency;      /* a lac_residency_t                                             */
+    _Atomic int residency;      /* a lac_residency_t, or that of a device beyond the first   */
     _Atomic int values;         /* the type of the formats' values: a lac_dt_t + 1; 0: open      */
     int device;                 /* of memory                                                */
     const lac_memory_t *memory; /* of what a caller attaches; NULL: the program's own       */
@@ -111,8 +124,8 @@ unsigned lac_meta_trusted(const lac_meta_t *meta);
  * are made of the same kind next. */
 void lac_meta_renew(lac_meta_t *meta, unsigned keep);
 
-/* Settles where the arrays lie; false where they lie elsewhere already. */
-bool lac_meta_settle(lac_meta_t *meta, lac_space_t space);
+/* Settles where the arrays lie; false where they lie elsewhere already, on another device too. */
+bool lac_meta_settle(lac_meta_t *meta, lac_location_t location);
 
 /* Settles the type of the values of all formats, LAC_F32 or LAC_F64; false where they are of another. */
 bool lac_meta_settle_values(lac_meta_t *meta, lac_dt_t dt);

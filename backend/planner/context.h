@@ -5,6 +5,7 @@
 #define LACUNA_PLANNER_CONTEXT_H
 
 #include "policy.h"
+#include "operand/metadata.h"
 #include "site.h"
 #include "route/backend.h"
 
@@ -59,5 +60,11 @@ struct lac_ctx {
     uint64_t calls;                     /* for LACUNA_COMPARE's every N-th */
     struct lac_ctx *next;               /* in the list for the statistics at exit */
 };
+
+/* Where the context's operands lie. */
+static inline lac_location_t lac_location_of(const lac_ctx_t *ctx)
+{
+    return (lac_location_t){ctx->backend->space, ctx->device};
+}
 
 #endif

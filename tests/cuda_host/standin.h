@@ -96,6 +96,8 @@ const void *standin_pointer(const standin_launch_t *launch, const char *key);
 /* Where a pointer lies in its allocation, in bytes; -1: in none. And how large that is. */
 int64_t standin_offset(const void *pointer);
 size_t standin_extent(const void *pointer);
+/* The device that it was allocated on; -1: on none. */
+int standin_device(const void *pointer);
 
 /* Begins and ends the capture of a stream, as the owner of a stream may. */
 void standin_capture(void *stream, bool on);

@@ -63,6 +63,9 @@ static void expect_room(const standin_launch_t *l, const char *key, int64_t byte
 {
     const void *memory = standin_pointer(l, key);
     int64_t offset = standin_offset(memory);
+    if (offset >= 0 && standin_device(memory) >= 0 && standin_device(memory) != standin.current)
+        standin_breach("%s: %s lies on device %d, and device %d is current", l->name, key,
+                       standin_device(memory), standin.current);
     if (bytes > 0 && (offset < 0 || (size_t)(offset + bytes) > standin_extent(memory)))
         standin_breach("%s: %lld bytes at %s leave its allocation (%lld of %zu)", l->name, (long long)bytes,
                        key, (long long)offset, standin_extent(memory));

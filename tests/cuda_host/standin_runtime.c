@@ -86,7 +86,9 @@ static thing_t *add(kind_t kind, void *handle)
 
 static void *create(kind_t kind)
 {
-    return add(kind, malloc(16))->handle;
+    thing_t *x = add(kind, malloc(16));
+    x->device = standin.current;
+    return x->handle;
 }
 
 /* The thing of a handle; NULL and a breach where it is gone or never was. */
@@ -280,6 +282,12 @@ int64_t standin_offset(const void *pointer)
 {
     const thing_t *x = around(pointer);
     return x ? (const char *)pointer - (const char *)x->handle : -1;
+}
+
+int standin_device(const void *pointer)
+{
+    const thing_t *x = around(pointer);
+    return x && x->kind == MEMORY ? x->device : -1;
 }
 
 size_t standin_extent(const void *pointer)
@@ -686,7 +694,11 @@ void standin_begin(const char *name, void *stream)
     bool room = standin.launches < STANDIN_LAUNCHES;
     now = room ? &standin.launch[standin.launches++] : &beyond;
     now->name = name, now->stream = stream, now->count = 0;
-    now->captured = is_capturing(stream_of(stream, name));
+    const thing_t *x = stream_of(stream, name);
+    now->captured = is_capturing(x);
+    if (x && x->device != standin.current)
+        standin_breach("%s: a launch on device %d into a stream of device %d", name, standin.current,
+                       x->device);
 }
 
 static standin_arg_t *next(const char *key, standin_kind_t kind)

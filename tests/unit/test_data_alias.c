@@ -159,7 +159,7 @@ static void test_elements_of_one_operand(void **state)
                     lac_obj_t x = {LAC_F32, LAC_HOST, LAC_NO_TRANS, m, n, rs, cs, arena + 500, NULL};
                     int64_t r = rs < 0 ? -rs : rs, c = cs < 0 ? -cs : cs;
                     bool lines = m == 1 || n == 1 || (r < c ? (m - 1) * r < c : (n - 1) * c < r);
-                    lac_status_t got = lac_check_operand("x", &x, false, LAC_HOST);
+                    lac_status_t got = lac_check_operand("x", &x, false, LAC_LOCATION_HOST);
                     bool self = overlaps_itself(&x);
                     if (self && got != LAC_ERR_STRIDE) fail_msg("accepted: %s", describe(&x, &x));
                     if (!self && lines && got) fail_msg("refused: %s", describe(&x, &x));

@@ -1,0 +1,116 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Contexts on two devices of one process: each works on its own, and what lies on the other one is refused.
+ * The stand-in holds every launch to it: its stream and its operands are those of the current device. */
+#include "cuda_host_support.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static lac_ctx_t *second_ctx(void)
+{
+    lac_ctx_t *ctx;
+    standin.devices = 2;
+    unit_expect(lac_ctx_create_cuda(&ctx, 1, LAC_STREAM_NEW), LAC_OK, "a context on device 1");
+    unit_expect(lac_ctx_set(ctx, "detect", "off"), LAC_OK, "detect");
+    return ctx;
+}
+
+/* A stand-in that has two devices from the first context on: a context that found one alone never asks which
+ * is current. */
+static void open_both(lac_ctx_t *ctx[2])
+{
+    lac_ctx_free(cuda_host_ctx());
+    standin.devices = 2;
+    unit_expect(lac_ctx_create_cuda(&ctx[0], 0, LAC_STREAM_NEW), LAC_OK, "a context on device 0");
+    unit_expect(lac_ctx_set(ctx[0], "detect", "off"), LAC_OK, "detect");
+    ctx[1] = second_ctx();
+}
+
+static void close_both(lac_ctx_t *ctx[2])
+{
+    lac_ctx_free(ctx[1]);
+    cuda_host_close(ctx[0]);
+}
+
+/* Sparse and dense products on both devices in turns, whichever device the program has made current. */
+static void test_turns(void **state)
+{
+    static const char *const routes[] = {"event", "csr", "bitmask", "cublas", "native"};
+    lac_ctx_t *ctx[2];
+    (void)state;
+    open_both(ctx);
+    lac_obj_t a[2], b[2], c[2];
+    for (int d = 0; d < 2; d++) {
+        a[d] = cuda_host_rows(ctx[d], 8, 512);
+        b[d] = cuda_host_rows(ctx[d], 512, 256);
+        c[d] = cuda_host_rows(ctx[d], 8, 256);
+        cuda_host_freeze(ctx[d], &a[d], 40);
+    }
+    for (int current = 0; current < 2; current++)
+        for (size_t r = 0; r < sizeof routes / sizeof *routes; r++)
+            for (int d = 0; d < 2; d++) {
+                standin.current = current;
+                unit_expect(cuda_host_gemm(ctx[d], routes[r], 1.0f, &a[d], &b[d], 0.0f, &c[d]), LAC_OK,
+                            routes[r]);
+                assert_int_equal(standin.current, current);
+                assert_int_equal(standin.breaches, 0);
+            }
+    standin.current = 0;
+    close_both(ctx);
+}
+
+/* One metadata object, used on the second device after the first: refused, and the message names both. */
+static void test_one_metadata(void **state)
+{
+    lac_ctx_t *ctx[2];
+    (void)state;
+    open_both(ctx);
+    lac_obj_t a = cuda_host_rows(ctx[0], 8, 512), b[2], c[2], there = cuda_host_rows(ctx[1], 8, 512);
+    for (int d = 0; d < 2; d++) {
+        b[d] = cuda_host_rows(ctx[d], 512, 256);
+        c[d] = cuda_host_rows(ctx[d], 8, 256);
+    }
+    cuda_host_freeze(ctx[0], &a, 40);
+    unit_expect(cuda_host_gemm(ctx[0], "csr", 1.0f, &a, &b[0], 0.0f, &c[0]), LAC_OK, "on its device");
+    there.meta = a.meta;
+    assert_int_equal(cuda_host_gemm(ctx[1], "csr", 1.0f, &there, &b[1], 0.0f, &c[1]), LAC_ERR_SPACE);
+    assert_non_null(strstr(lac_last_error(), "a.meta"));
+    assert_non_null(strstr(lac_last_error(), "device 0"));
+    assert_non_null(strstr(lac_last_error(), "device 1"));
+    assert_int_equal(standin.launches, 0);
+    assert_int_equal(lac_meta_scan(ctx[1], &there, LAC_META_CSR), LAC_ERR_SPACE);
+    /* An operand without a buffer is found out by its metadata alone. */
+    there.buf = NULL;
+    assert_int_equal(cuda_host_gemm(ctx[1], "csr", 1.0f, &there, &b[1], 0.0f, &c[1]), LAC_ERR_SPACE);
+    /* Metadata that nobody has used yet belongs to the device that uses it first. */
+    lac_meta_t *fresh;
+    unit_expect(lac_meta_create(&fresh, 8, 512), LAC_OK, "fresh");
+    there = cuda_host_rows(ctx[1], 8, 512), there.meta = fresh;
+    unit_expect(lac_meta_scan(ctx[1], &there, LAC_META_CSR), LAC_OK, "the first use");
+    a.meta = fresh;
+    assert_int_equal(lac_meta_scan(ctx[0], &a, LAC_META_CSR), LAC_ERR_SPACE);
+    lac_meta_free(fresh);
+    close_both(ctx);
+}
+
+/* A buffer of the other device is refused before anything is launched. */
+static void test_other_buffer(void **state)
+{
+    lac_ctx_t *ctx[2];
+    (void)state;
+    open_both(ctx);
+    lac_obj_t a = cuda_host_rows(ctx[0], 8, 512), b = cuda_host_rows(ctx[0], 512, 256),
+              c = cuda_host_rows(ctx[1], 8, 256);
+    assert_int_equal(cuda_host_gemm(ctx[0], NULL, 1.0f, &a, &b, 0.0f, &c), LAC_ERR_SPACE);
+    assert_non_null(strstr(lac_last_error(), "c.buf: points to another device's memory"));
+    assert_int_equal(standin.launches, 0);
+    close_both(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_turns), cmocka_unit_test(test_one_metadata),
+                                       cmocka_unit_test(test_other_buffer)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
