@@ -20,6 +20,7 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 static int (*current_context)(void **context);
+static int (*context_number)(void *context, unsigned long long *number);
 static int (*is_capturing)(void *stream, int *status);
 static int (*capture_info)(void *stream, int *status, unsigned long long *id, void **graph,
                            const void **dependencies, size_t *count);
@@ -29,9 +30,18 @@ static int (*exchange_mode)(int *mode);
 static void look(void)
 {
     *(void **)&current_context = driver_symbol("cuCtxGetCurrent");
+    *(void **)&context_number = driver_symbol("cuCtxGetId");
     *(void **)&is_capturing = driver_symbol("cuStreamIsCapturing");
     *(void **)&capture_info = driver_symbol("cuStreamGetCaptureInfo_v2");
     *(void **)&exchange_mode = driver_symbol("cuThreadExchangeStreamCaptureMode");
+}
+
+/* No two contexts of a process have the same number, though a device that is reset gets a context at the
+ * address of the one before. 0 where the driver (before 12.0) has none. */
+static unsigned long long number_of(void *device)
+{
+    unsigned long long number = 0;
+    return context_number && !context_number(device, &number) ? number : 0;
 }
 
 static stream_context_t *find(void *device, void *stream, int math)
@@ -42,6 +52,12 @@ static stream_context_t *find(void *device, void *stream, int math)
             stream_contexts[i].math == math)
             return &stream_contexts[i];
     return NULL;
+}
+
+/* Whether what the slot holds is gone: its device was reset since. */
+static bool is_stale(const stream_context_t *sc)
+{
+    return atomic_load_explicit(&sc->born, memory_order_acquire) != number_of(sc->device);
 }
 
 /* The legacy default stream cannot be captured, and asking while another one is would be an error. */
@@ -86,7 +102,7 @@ static prospect_t prospect_of(void *device, int math, const lac_gemm_args_t *g)
     int count = atomic_load_explicit(&context_count, memory_order_acquire);
     for (int i = 0; !p.known && i < count; i++) {
         stream_context_t *sc = &stream_contexts[i];
-        if (sc->device != device || sc->math != math || !sc->ctx) continue;
+        if (sc->device != device || sc->math != math || !sc->ctx || is_stale(sc)) continue;
         if (pthread_mutex_trylock(&sc->lock))
             continue; /* in use: it may well be this thread's other stream */
         p.known = lac_gemm_estimate(sc->ctx, g, &p.estimate);
@@ -96,18 +112,35 @@ static prospect_t prospect_of(void *device, int math, const lac_gemm_args_t *g)
     return p;
 }
 
+/* A new context in place of that of before a reset, which ends without a call for what went with the device.
+ */
+static void fill(stream_context_t *sc)
+{
+    lac_ctx_t *ctx = NULL;
+    unsigned long long number = number_of(sc->device);
+    lac_ctx_free(sc->ctx);
+    if (!lac_ctx_create_cuda(&ctx, -1, sc->stream) && sc->math != CUBLAS_MATH_DEFAULT)
+        lac_ctx_set(ctx, "math", math_name(sc->math));
+    sc->ctx = ctx;
+    atomic_store_explicit(&sc->born, number, memory_order_release);
+}
+
 /* A slot whose context could not be made is kept too: it will not be tried again. */
 static stream_context_t *make(void *device, void *stream, int math)
 {
     pthread_mutex_lock(&making);
     stream_context_t *sc = find(device, stream, math);
+    if (sc && is_stale(sc)) {
+        pthread_mutex_lock(&sc->lock);
+        fill(sc);
+        pthread_mutex_unlock(&sc->lock);
+    }
     int count = atomic_load(&context_count);
     if (!sc && count < STREAM_CONTEXTS_MAX) {
         sc = &stream_contexts[count];
         *sc = (stream_context_t){.device = device, .stream = stream, .math = math};
         pthread_mutex_init(&sc->lock, NULL);
-        if (!lac_ctx_create_cuda(&sc->ctx, -1, stream) && math != CUBLAS_MATH_DEFAULT)
-            lac_ctx_set(sc->ctx, "math", math_name(math));
+        fill(sc);
         atomic_store_explicit(&context_count, count + 1, memory_order_release);
     }
     pthread_mutex_unlock(&making);
@@ -134,7 +167,7 @@ static stream_context_t *find_or_make(void *stream, int math, lac_pass_t *why)
     *why = LAC_PASS_CONTEXT;
     if (current_context(&device) || !device) return NULL;
     stream_context_t *sc = find(device, stream, math);
-    if (sc) return sc->ctx ? sc : NULL;
+    if (sc && !is_stale(sc)) return sc->ctx ? sc : NULL;
     int mode = set_mode(CAPTURE_RELAXED);
     sc = make(device, stream, math);
     set_mode(mode);
@@ -189,7 +222,7 @@ enum { GRAPH_CONTEXTS_MAX = 8 };
 
 typedef struct graph_context {
     void *device, *stream;
-    unsigned long long capture;
+    unsigned long long capture, born; /* numbers of the capture, and of the driver's context */
     int math;
     lac_ctx_t *ctx;
     atomic_long products; /* in graphs that are alive; 0: free to be lent again */
@@ -211,16 +244,20 @@ static graph_context_t *lend(const capture_t *capture, void *stream, int math)
     for (int i = 0; i < GRAPH_CONTEXTS_MAX; i++) {
         graph_context_t *r = &graph_contexts[i];
         bool in_use = atomic_load(&r->products) > 0;
-        bool same = r->device == capture->device && r->math == math;
+        bool same = r->device == capture->device && r->math == math && r->born == number_of(capture->device);
         if (in_use && same && r->capture == capture->id && r->stream == stream) return r;
-        if (!in_use && (!r->ctx || same) && (!free_one || same)) free_one = r;
+        bool gone = r->ctx && r->born != number_of(r->device);
+        if (!in_use && (!r->ctx || same || gone) && (!free_one || same)) free_one = r;
     }
     if (!free_one) return NULL;
-    if (!free_one->ctx) {
+    if (!free_one->ctx || free_one->born != number_of(free_one->device)) {
+        lac_ctx_free(free_one->ctx);
+        free_one->ctx = NULL;
         if (lac_ctx_create_cuda(&free_one->ctx, -1, LAC_STREAM_NEW)) return NULL;
         lac_ctx_set(free_one->ctx, "math", math_name(math));
     }
     free_one->device = capture->device;
+    free_one->born = number_of(capture->device);
     free_one->math = math;
     free_one->capture = capture->id;
     free_one->stream = stream;

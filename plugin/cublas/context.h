@@ -15,10 +15,11 @@
 typedef struct sc {
     void *device; /* the driver's context */
     void *stream;
-    lac_ctx_t *ctx;
-    pthread_mutex_t lock; /* of ctx */
-    int math;             /* of CUBLAS_MATH_ */
-    int capture_mode;     /* of the thread that is in here, to be put back */
+    lac_ctx_t *_Atomic ctx;
+    _Atomic unsigned long long born; /* the number of the driver's context when ctx was made */
+    pthread_mutex_t lock;            /* of ctx */
+    int math;                        /* of CUBLAS_MATH_ */
+    int capture_mode;                /* of the thread that is in here, to be put back */
 } stream_context_t;
 
 /* The context of a call on `stream` in the device context that is current, locked. NULL, and why, where the

@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * A CUDA driver with one context, unless fake_contextless says that there is none, and a stream that is
- * captured where fake_capturing says so. */
+ * captured where fake_capturing says so. Each change of fake_resets is a reset of the device, after which the
+ * context has its old address and another number. */
 #define EXPORT __attribute__((visibility("default")))
 
-EXPORT int fake_capturing, fake_contextless;
+EXPORT int fake_capturing, fake_contextless, fake_resets;
 EXPORT int cuCtxGetCurrent(void **context);
+EXPORT int cuCtxGetId(void *context, unsigned long long *number);
 EXPORT int cuStreamIsCapturing(void *stream, int *status);
 EXPORT int cuStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph,
                                      const void **dependencies, unsigned long *count);
@@ -17,6 +19,12 @@ int cuCtxGetCurrent(void **context)
 {
     *context = fake_contextless ? (void *)0 : &fake_capturing;
     return 0;
+}
+
+int cuCtxGetId(void *context, unsigned long long *number)
+{
+    *number = 1 + (unsigned)fake_resets;
+    return context ? 0 : 201;
 }
 
 int cuStreamIsCapturing(void *stream, int *status)

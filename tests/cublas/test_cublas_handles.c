@@ -19,7 +19,7 @@ extern sgemv_fn cublasSgemv_v2;
 extern gemm_ex_fn cublasGemmEx;
 extern sgemm_strided_fn cublasSgemmStridedBatched;
 extern gemm_strided_ex_fn cublasGemmStridedBatchedEx;
-extern int fake_capturing, fake_contextless;
+extern int fake_capturing, fake_contextless, fake_resets;
 
 static fake_take_fn *take;
 static fake_handle_t *handle;
@@ -78,6 +78,9 @@ static void test_what_a_handle_says(void **state)
     }
     handle->stream = NULL; /* the legacy default stream */
     computed(sgemm(any_handle), 0, M, K, M, alone, 1);
+    /* A device that is reset: its context has the address of before, and what was made in it is gone. */
+    for (fake_resets = 1; fake_resets < 80; fake_resets++) computed(sgemm(any_handle), 0, M, K, M, alone, 1);
+    fake_resets = 0;
     handle->math = 1; /* tensor operations on half of the bits */
     left(sgemm(any_handle));
     handle->math = 0, handle->scalars = 1; /* on the device */

@@ -53,6 +53,7 @@ typedef struct standin {
     double tick_us;   /* and each record of an event adds this */
     int fails;        /* the n-th call of the runtime from here on fails; 0: none            */
     int launch_fails; /* the n-th launch from here on fails; 0: none                         */
+    int resets;       /* of the device so far                                                 */
     int vendor_fails; /* the n-th call of cuBLAS or cuSPARSE from here on fails; 0: none      */
     size_t largest;   /* allocations beyond it fail; 0: none                                */
     /* What was asked of it. */
@@ -70,6 +71,9 @@ extern standin_t standin;
 void standin_reset(void);
 /* Forgets launches and counts alone. */
 void standin_forget(void);
+
+/* All that is held is gone, as after cudaDeviceReset. */
+void standin_reset_device(void);
 
 /* What is held: device and pinned memory, streams, events, graphs, their executables, vendor handles and
  * descriptors. */

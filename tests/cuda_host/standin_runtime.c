@@ -61,6 +61,7 @@ __attribute__((constructor)) void standin_reset(void)
     standin.shared = 232448;
     standin.nnz = standin.active = 0, standin.room = 1, standin.sampled = -1;
     standin.busy = false, standin.clock_us = standin.launch_us = standin.tick_us = 0.0;
+    standin.resets = 0;
     standin.fails = standin.launch_fails = standin.vendor_fails = 0, standin.largest = 0;
     last = cudaSuccess;
     thread_mode = cudaStreamCaptureModeGlobal;
@@ -411,16 +412,38 @@ static CUresult pointer_attribute(void *data, CUpointer_attribute attribute, CUd
     return CUDA_SUCCESS;
 }
 
+static CUresult context_number(CUcontext context, unsigned long long *number)
+{
+    (void)context;
+    *number = 1 + (unsigned long long)standin.current + 16 * (unsigned long long)standin.resets;
+    return CUDA_SUCCESS;
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
                                              unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result)
 {
     (void)version, (void)flags;
     CUresult (*found)(void *, CUpointer_attribute, CUdeviceptr) = pointer_attribute;
-    bool known = !strcmp(symbol, "cuPointerGetAttribute");
+    CUresult (*number)(CUcontext, unsigned long long *) = context_number;
+    bool known = !strcmp(symbol, "cuPointerGetAttribute"), numbers = !strcmp(symbol, "cuCtxGetId");
     if (known) memcpy(function, &found, sizeof found);
+    if (numbers) memcpy(function, &number, sizeof number);
+    known |= numbers;
     *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return cudaSuccess;
+}
+
+void standin_reset_device(void)
+{
+    for (int i = 0; i < PLACES; i++) {
+        if (!things[i].handle) continue;
+        char *at = things[i].handle;
+        free(things[i].kind <= PINNED ? at - (unsigned char)at[-1] - 1 : at);
+        things[i].handle = NULL;
+    }
+    vendor_held = 0;
+    standin.resets++;
 }
 
 /* Streams and their capture --------------------------------------------------------------------------------

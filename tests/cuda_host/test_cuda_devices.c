@@ -108,9 +108,44 @@ static void test_other_buffer(void **state)
     close_both(ctx);
 }
 
+/* The program resets its device: the old context is freed without a call for what went with the device, and a
+ * new one works. */
+static void test_reset(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        lac_ctx_t *ctx = cuda_host_ctx();
+        lac_obj_t a, b, c;
+        for (int turn = 0; turn < 2; turn++) {
+            int64_t bytes = 512 * 256 * 4;
+            void *memory[3];
+            for (int i = 0; i < 3; i++)
+                unit_expect(lac_device_alloc(ctx, (size_t)bytes, &memory[i]), LAC_OK, "memory");
+            a = lac_obj_rowmajor(LAC_F32, 8, 512, memory[0], 512),
+            b = lac_obj_rowmajor(LAC_F32, 512, 256, memory[1], 256);
+            c = lac_obj_rowmajor(LAC_F32, 8, 256, memory[2], 256);
+            a.space = b.space = c.space = LAC_DEVICE;
+            unit_expect(cuda_host_gemm(ctx, "event", 1.0f, &a, &b, 0.0f, &c), LAC_OK, "event");
+            unit_expect(cuda_host_gemm(ctx, "cublas", 1.0f, &a, &b, 0.0f, &c), LAC_OK, "cublas");
+            if (turn) {
+                for (int i = 0; i < 3; i++) unit_expect(lac_device_free(ctx, memory[i]), LAC_OK, "free");
+                break;
+            }
+            standin_reset_device();
+            lac_ctx_free(ctx);
+            assert_int_equal(standin_held_count(), 0);
+            assert_int_equal(standin.breaches, 0);
+            unit_expect(lac_ctx_create_cuda(&ctx, 0, LAC_STREAM_NEW), LAC_OK, "a context after the reset");
+        }
+        lac_ctx_free(ctx);
+        assert_int_equal(standin_held_count(), 0);
+        assert_int_equal(standin.breaches, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_turns), cmocka_unit_test(test_one_metadata),
-                                       cmocka_unit_test(test_other_buffer)};
+                                       cmocka_unit_test(test_other_buffer), cmocka_unit_test(test_reset)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

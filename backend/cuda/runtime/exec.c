@@ -247,6 +247,7 @@ lac_status_t lac_cuda_open(lac_exec_t **exec, lac_device_request_t *request, con
         int token = lac_cuda_enter(made);
         enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
         status = make_stream(made, request->stream);
+        made->born = lac_cuda_context_number();
         lac_cuda_capture_relaxed_end(mode);
         lac_cuda_leave(made, token);
     }
@@ -259,10 +260,26 @@ lac_status_t lac_cuda_open(lac_exec_t **exec, lac_device_request_t *request, con
     return status;
 }
 
+/* Whether the device was reset since: memory, stream, events and handles went then, and giving them back
+ * would be an error each, or a fault in cuBLAS. */
+static bool is_lost(const lac_exec_t *exec)
+{
+    uint64_t now = exec->born ? lac_cuda_context_number() : 0;
+    if (exec->born && !now && cudaFree(NULL) == cudaSuccess)
+        now = lac_cuda_context_number(); /* this thread had none yet */
+    cudaGetLastError();
+    return now && now != exec->born;
+}
+
 void lac_cuda_close(lac_exec_t *exec)
 {
     if (!exec) return;
     int token = lac_cuda_enter(exec);
+    if (is_lost(exec)) {
+        lac_cuda_leave(exec, token);
+        free(exec);
+        return;
+    }
     enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
     if (exec->answers) cudaStreamSynchronize(exec->stream); /* what is under way uses what is freed here */
     bool alone = lac_cuda_alone_begin();

@@ -46,6 +46,7 @@ typedef struct lac_cuda_event_timer {
 
 struct lac_exec {
     int device;
+    uint64_t born;    /* the driver's number of the device's context; 0: not known */
     bool only_device; /* no other can be the current one */
     cudaStream_t stream;
     bool own_stream;
@@ -111,6 +112,8 @@ int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows
 bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                                   const void *tag, bool asks, uint64_t *fingerprint);
 uint64_t lac_cuda_allocation(lac_exec_t *exec, const void *buf);
+/* The driver's number of the current context: a device that is reset has another one; 0: not known. */
+uint64_t lac_cuda_context_number(void);
 lac_status_t lac_cuda_scan(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, int threads);
 lac_status_t lac_cuda_scan_bits(lac_exec_t *exec, const lac_obj_t *obj, unsigned what, const uint64_t *bits);
 extern const lac_device_t lac_cuda_device;

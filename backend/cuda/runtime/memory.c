@@ -72,7 +72,9 @@ const lac_memory_t lac_cuda_memory = {fetch, upload_new, release};
 
 /* The driver's own count, which runtimes linked statically and pools go through as well. */
 typedef CUresult (*ask_driver_t)(void *data, CUpointer_attribute attribute, CUdeviceptr address);
+typedef CUresult (*ask_context_t)(CUcontext context, unsigned long long *number);
 static ask_driver_t ask_driver;
+static ask_context_t ask_context;
 static pthread_once_t sought = PTHREAD_ONCE_INIT;
 
 static void seek(void)
@@ -82,6 +84,16 @@ static void seek(void)
     cudaError_t error =
         cudaGetDriverEntryPointByVersion("cuPointerGetAttribute", &found, 12000, cudaEnableDefault, &result);
     if (error == cudaSuccess && result == cudaDriverEntryPointSuccess) ask_driver = (ask_driver_t)found;
+    error = cudaGetDriverEntryPointByVersion("cuCtxGetId", &found, 12000, cudaEnableDefault, &result);
+    if (error == cudaSuccess && result == cudaDriverEntryPointSuccess) ask_context = (ask_context_t)found;
+    cudaGetLastError();
+}
+
+uint64_t lac_cuda_context_number(void)
+{
+    unsigned long long number = 0;
+    pthread_once(&sought, seek);
+    return ask_context && !ask_context(NULL, &number) ? number : 0;
 }
 
 uint64_t lac_cuda_allocation(lac_exec_t *exec, const void *buf)

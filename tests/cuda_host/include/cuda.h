@@ -5,6 +5,7 @@
 #define LACUNA_STANDIN_CUDA_H
 
 typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
 typedef enum cudaError_enum { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1 } CUresult;
 typedef enum CUpointer_attribute_enum { CU_POINTER_ATTRIBUTE_BUFFER_ID = 7 } CUpointer_attribute;
 
