@@ -59,6 +59,10 @@ const char *lac_status_text(lac_status_t status)
         return "a device or vendor library is not available";
     case LAC_ERR_VENDOR:
         return "a vendor library or driver failed";
+    case LAC_ERR_TIMEOUT:
+        return "another rank did not answer in time";
+    case LAC_ERR_ABORTED:
+        return "the communicator was aborted";
     case LAC_ERR_IO:
         return "a file could not be read or written";
     case LAC_ERR_INTERNAL:

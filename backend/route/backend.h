@@ -5,6 +5,7 @@
 #ifndef LACUNA_ROUTE_BACKEND_H
 #define LACUNA_ROUTE_BACKEND_H
 
+#include "link.h"
 #include "route.h"
 #include "operand/problem.h"
 #include "lacuna/context.h"
@@ -153,6 +154,7 @@ typedef struct lac_backend {
     const lac_memory_t *memory;                /* of its space; NULL: the program's own                     */
     const lac_device_t *device;                /* what lacuna/device.h offers; NULL: it is no device        */
     const lac_event_timer_t *clock;            /* NULL: runs are done when they return                      */
+    const lac_link_hooks_t *link;              /* what connects ranks; NULL: nothing                        */
     const lac_slicer_t *slicer;                /* what lacuna/slice.h offers; NULL: nothing yet             */
     void (*describe)(char *text, size_t size); /* what it finds here, for people; NULL: nothing to tell  */
     const lac_route_t *const *(*routes)(

@@ -15,5 +15,6 @@
 #include "lacuna/sddmm.h"
 #include "lacuna/register.h"
 #include "lacuna/device.h"
+#include "lacuna/comm.h"
 
 #endif

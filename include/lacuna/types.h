@@ -33,6 +33,8 @@ typedef enum lac_status {
     LAC_ERR_MEMORY = 30,      /* out of memory, host or device                                    */
     LAC_ERR_UNAVAILABLE = 40, /* no device, or a vendor library that cannot be found             */
     LAC_ERR_VENDOR = 41,      /* a vendor library or the driver failed                            */
+    LAC_ERR_TIMEOUT = 42,     /* another rank did not answer in time                              */
+    LAC_ERR_ABORTED = 43,     /* the communicator was aborted                                     */
     LAC_ERR_IO = 50,          /* a file could not be read or written                              */
     LAC_ERR_INTERNAL = 90     /* a promise of this library was broken: please report it           */
 } lac_status_t;

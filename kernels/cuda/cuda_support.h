@@ -110,6 +110,55 @@ lac_status_t lac_cuda_widen(int64_t count, const int32_t *from, int64_t *to, lac
 lac_status_t lac_cuda_host_gate(const uint32_t *open, uint32_t ticket, uint32_t *expired, double us,
                                 lac_cuda_stream_t stream);
 
+/* The exchange of events between ranks: each has `count` columns of a batch of rows, and all get all columns
+ * as bytes. On the way they are bits: 32 columns of a row to a word, the words of a row one behind the other.
+ */
+
+/* A rank's share: its first column and number of columns, and where its words begin among those of all. */
+typedef struct lac_cuda_shard {
+    int64_t first, count, word;
+} lac_cuda_shard_t;
+
+/* Words of a rank's share. */
+static inline int64_t lac_cuda_shard_words(int64_t rows, int64_t count)
+{
+    return rows * ((count + 31) / 32);
+}
+
+/* x, rows x cols, as words. */
+lac_status_t lac_cuda_events_pack(const lac_cuda_matrix_t *x, uint32_t *words, lac_cuda_stream_t stream);
+
+/* The words of all ranks, rank r's from words + r * stride on, as bytes by rows: out[i * ld + column]. */
+typedef struct lac_cuda_unpack {
+    int ranks;
+    const lac_cuda_shard_t *shard; /* [ranks], on the device */
+    int64_t rows, stride, ld;
+    const uint32_t *words;
+    uint8_t *out;
+    int64_t most; /* words of the largest share */
+} lac_cuda_unpack_t;
+lac_status_t lac_cuda_events_unpack(const lac_cuda_unpack_t *u, lac_cuda_stream_t stream);
+
+/* Both in one launch, by stores into the memory of the other ranks' devices. A word travels with the number
+ * of its exchange in 8 bytes that are stored at once, so that whoever reads it knows that it is there (as in
+ * NCCL's protocol LL); two sets of places are used in turns, and nobody can be two exchanges ahead. */
+typedef struct lac_cuda_exchange {
+    int ranks, rank;
+    const lac_cuda_shard_t *shard; /* [ranks], on the device */
+    uint64_t *const
+        *place;    /* [ranks], on the device: each rank's places, 2 * words of 8 bytes, its own too */
+    int64_t words; /* of all ranks together                                                        */
+    lac_cuda_matrix_t mine; /* rows x this rank's columns                                                   */
+    uint8_t *out;           /* [rows][ld]                                                                   */
+    int64_t ld;
+    uint32_t *state;          /* LAC_CUDA_EXCHANGE_STATE words on the device, zero at first             */
+    uint32_t *failed;         /* pinned: 1 + the rank that was waited for in vain; 0: none               */
+    const uint32_t *stop;     /* pinned: not 0: nothing is waited for any more                           */
+    unsigned long long limit; /* nanoseconds that a launch waits at most                                    */
+} lac_cuda_exchange_t;
+#define LAC_CUDA_EXCHANGE_STATE 4
+lac_status_t lac_cuda_events_exchange(const lac_cuda_exchange_t *x, lac_cuda_stream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -54,6 +54,10 @@ typedef struct standin {
     int fails;        /* the n-th call of the runtime from here on fails; 0: none            */
     int launch_fails; /* the n-th launch from here on fails; 0: none                         */
     int resets;       /* of the device so far                                                 */
+    bool apart;       /* devices do not reach each other's memory                              */
+    bool unshared;    /* nor do processes                                                      */
+    int nccl_state;   /* of NCCL's communicators; 0: in order                                  */
+    int nccl_busy;    /* so many answers of theirs say that they are not done                  */
     int vendor_fails; /* the n-th call of cuBLAS or cuSPARSE from here on fails; 0: none      */
     size_t largest;   /* allocations beyond it fail; 0: none                                */
     /* What was asked of it. */
@@ -61,6 +65,7 @@ typedef struct standin {
     int breaches; /* of CUDA's rules                                                           */
     int mallocs;  /* successful ones                                                           */
     int memsets;
+    int mapped; /* memory of other processes that is mapped now                                */
     int launches;
     standin_launch_t launch[STANDIN_LAUNCHES];
 } standin_t;

@@ -33,6 +33,7 @@ typedef struct thing {
 standin_t standin;
 static thing_t things[PLACES];
 static int vendor_held;
+static unsigned peers_enabled; /* a bit for each peer */
 static cudaError_t last;
 static enum cudaStreamCaptureMode thread_mode;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -62,6 +63,8 @@ __attribute__((constructor)) void standin_reset(void)
     standin.nnz = standin.active = 0, standin.room = 1, standin.sampled = -1;
     standin.busy = false, standin.clock_us = standin.launch_us = standin.tick_us = 0.0;
     standin.resets = 0;
+    standin.apart = standin.unshared = false, standin.nccl_state = standin.nccl_busy = 0, standin.mapped = 0;
+    peers_enabled = 0;
     standin.fails = standin.launch_fails = standin.vendor_fails = 0, standin.largest = 0;
     last = cudaSuccess;
     thread_mode = cudaStreamCaptureModeGlobal;
@@ -444,6 +447,45 @@ void standin_reset_device(void)
     }
     vendor_held = 0;
     standin.resets++;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    *can = !standin.apart && device != peer;
+    return refused() ? failed(cudaErrorLaunchFailure) : cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    (void)flags;
+    if (refused() || standin.apart || peer == standin.current) return failed(cudaErrorInvalidDevice);
+    if (peers_enabled & 1u << peer) return failed(cudaErrorPeerAccessAlreadyEnabled);
+    peers_enabled |= 1u << peer;
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
+{
+    memset(handle, 0, sizeof *handle);
+    if (refused() || standin.unshared || !expect(MEMORY, memory, "IPC")) return failed(cudaErrorInvalidValue);
+    memcpy(handle, &memory, sizeof memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsigned flags)
+{
+    (void)flags;
+    if (refused() || standin.unshared) return failed(cudaErrorInvalidValue);
+    memcpy(memory, &handle, sizeof *memory);
+    standin.mapped++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcCloseMemHandle(void *memory)
+{
+    expect(MEMORY, memory, "IPC");
+    if (standin.mapped-- < 1) standin_breach("memory is unmapped that was not mapped");
+    return cudaSuccess;
 }
 
 /* Streams and their capture --------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #define LACUNA_DYNAMIC_SHARED(type, name) type *name = (type *)emulated_shared()
@@ -90,6 +91,24 @@ inline float4 load_once4(const float *p)
 {
     EMULATED_REQUIRE((uintptr_t)p % 16 == 0);
     return {p[0], p[1], p[2], p[3]};
+}
+
+inline void store_system(uint64_t *p, uint64_t x)
+{
+    EMULATED_REQUIRE((uintptr_t)p % 8 == 0);
+    *p = x;
+}
+inline uint64_t load_system(const uint64_t *p)
+{
+    EMULATED_REQUIRE((uintptr_t)p % 8 == 0);
+    return *(const volatile uint64_t *)p;
+}
+
+/* A microsecond passes with each look. */
+inline unsigned long long now_ns()
+{
+    static std::atomic<unsigned long long> now;
+    return now += 1000;
 }
 
 inline uint32_t bf16_of(float x)

@@ -26,4 +26,7 @@ enum { LAC_CUDA_BAD_ROW, LAC_CUDA_BAD_POINTER, LAC_CUDA_BAD_WORDS };
  * known again. Costs nothing. */
 lac_status_t lac_cuda_slice_check_errors(lac_exec_t *exec);
 
+/* Ranks on devices: by NCCL, or by stores into each other's memory. */
+extern const lac_link_hooks_t lac_cuda_link;
+
 #endif

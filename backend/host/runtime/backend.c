@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The host as a backend: kernels of this processor, the system's BLAS, and scratch memory. */
 #include "backend.h"
+#include "host/operators/link.h"
 #include "host/operators/operators.h"
 #include "host/routes/routes.h"
 #include "host/formats/dense_view.h"
@@ -90,6 +91,7 @@ static void info(const lac_exec_t *exec, lac_info_fn fact, void *arg)
 
 const lac_backend_t lac_backend_host = {.name = "host",
                                         .space = LAC_HOST,
+                                        .link = &lac_host_link,
                                         .slicer = &lac_host_slicer,
                                         .routes = lac_host_routes,
                                         .open = open_host,

@@ -78,6 +78,26 @@ __device__ inline float4 load_once4(const float *p)
     return x;
 }
 
+/* Eight bytes at once, to or from memory that another device reads or writes meanwhile. */
+__device__ inline void store_system(uint64_t *p, uint64_t x)
+{
+    asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(x) : "memory");
+}
+__device__ inline uint64_t load_system(const uint64_t *p)
+{
+    uint64_t x;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");
+    return x;
+}
+
+/* The device's clock, the same for all of its multiprocessors. */
+__device__ inline unsigned long long now_ns()
+{
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
 /* The bf16 numbers nearest to two floats: hi above, lo below. */
 __device__ inline uint32_t nearest_bf16(float lo, float hi)
 {

@@ -56,7 +56,8 @@ STATUSES = {
     "LAC_ERR_ALIAS": (13, ArgumentError), "LAC_ERR_TYPE": (14, ElementTypeError), "LAC_ERR_VALUE": (15, ArgumentError),
     "LAC_ERR_SPACE": (16, ArgumentError), "LAC_ERR_SPARSE": (20, ArgumentError), "LAC_ERR_STALE": (21, ArgumentError),
     "LAC_ERR_EMPTY": (22, ArgumentError), "LAC_ERR_MEMORY": (30, OutOfMemoryError),
-    "LAC_ERR_UNAVAILABLE": (40, UnavailableError), "LAC_ERR_VENDOR": (41, Error), "LAC_ERR_IO": (50, FileError),
+    "LAC_ERR_UNAVAILABLE": (40, UnavailableError), "LAC_ERR_VENDOR": (41, Error), "LAC_ERR_TIMEOUT": (42, Error), "LAC_ERR_ABORTED": (43, Error),
+    "LAC_ERR_IO": (50, FileError),
     "LAC_ERR_INTERNAL": (90, Error),
 }
 _EXCEPTIONS = dict(STATUSES.values())
