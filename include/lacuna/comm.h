@@ -68,8 +68,10 @@ LAC_API lac_status_t lac_comm_from_callbacks(lac_ctx_t *ctx, lac_comm_t **comm,
 /* NULL is accepted. Free its events first. */
 LAC_API void lac_comm_free(lac_comm_t *comm);
 
-/* -1 and 0 for NULL. */
+/* Which rank this is; -1 for NULL. */
 LAC_API int lac_comm_rank(const lac_comm_t *comm);
+
+/* How many ranks there are; 0 for NULL. */
 LAC_API int lac_comm_ranks(const lac_comm_t *comm);
 
 /* "peer", "nccl" or "host": what exchanges events. "" for NULL. */
