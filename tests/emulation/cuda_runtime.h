@@ -290,6 +290,7 @@ template <typename T> inline void __stcs(T *at, T x)
 {
     *at = x;
 }
+inline void __threadfence_system() {}
 inline unsigned atomicOr(unsigned *at, unsigned bits)
 {
     const unsigned before = *at;

@@ -81,6 +81,7 @@ def main(command):
     ours, err = start([command, "run", "--jax"])
     ran = re.search(r"lacuna: (\d+) calls by sparse routes", err)
     print("calls by sparse routes:", ran[1] if ran else "none were counted")
+    print(*(line for line in err.splitlines() if "cublas" in line or "m x k x n" in line), sep="\n")
     print(f"{'us a call':18}{'plain':>10}{'lacuna run':>12}")
     for name in plain:
         print(f"{name:18}{plain[name]:10.1f}{ours[name]:12.1f}")

@@ -16,7 +16,7 @@ static const struct {
                         {"sgemm:NT:33x1000x700:A=bern0.05/p:B=dense/p:layA=row+3:s5", "event"},
                         {"sgemm:NN:127x900x300:A=dense/p:B=dense/p:layC=rowx2:s9", "cublas"},
                         {"sgemm:NT:9x1000x700:A=dense:B=bern0.4:frozenB=1:metaB=density:s13", "bitmask"},
-                        {"sgemm:NN:300x2000x200:A=bern0.01:metaA=csr:onlyA=1:s14", "csr"}};
+                        {"sgemm:NN:300x2000x200:A=bern0.01/p:B=dense/p:metaA=csr:onlyA=1:s14", "csr"}};
 
 static lac_ctx_t *ctx_on(int device)
 {

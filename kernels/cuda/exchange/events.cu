@@ -25,7 +25,8 @@ namespace
 {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
-constexpr int kPatience = 64; /* looks between two at the clock */
+constexpr int kExchangeWarps = 32; /* of a block, at most: a warp for each word, while there are no more */
+constexpr int kPatience = 64;      /* looks between two at the clock                                     */
 
 /* The words of an exchange's state. */
 enum { kNumber, kTicket, kBroken };
@@ -107,11 +108,12 @@ __device__ inline bool wait_for(const lac_cuda_exchange_t &x, const uint64_t *pl
     }
 }
 
-template <typename T> __global__ __launch_bounds__(kThreads) void events_exchange(const lac_cuda_exchange_t x)
+template <typename T>
+__global__ __launch_bounds__(kExchangeWarps *kWarp) void events_exchange(const lac_cuda_exchange_t x)
 {
     const int lane = (int)threadIdx.x % kWarp;
-    const int64_t first = (int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp,
-                  warps = (int64_t)gridDim.x * kWarps;
+    const int64_t first = (int64_t)blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp,
+                  warps = (int64_t)gridDim.x * (blockDim.x / kWarp);
     const uint32_t number = ((volatile uint32_t *)x.state)[kNumber] + 1;
     const lac_cuda_shard_t own = x.shard[x.rank];
     const int64_t across = ceil_div(own.count, kWarp), mine = x.mine.rows * across,
@@ -130,7 +132,7 @@ template <typename T> __global__ __launch_bounds__(kThreads) void events_exchang
         uint32_t word;
         if (!wait_for(x, here + at, number, begin, &word)) {
             word = 0;
-            if (lane == 0 && atomicExch(x.state + kBroken, 1u) == 0u) {
+            if (lane == 0 && atomicOr(x.state + kBroken, 1u) == 0u) {
                 *(volatile uint32_t *)x.failed = 1u + (uint32_t)r;
                 __threadfence_system();
             }
@@ -139,7 +141,7 @@ template <typename T> __global__ __launch_bounds__(kThreads) void events_exchang
         write_word(x.shard[r], at - x.shard[r].word, word, x.out, x.ld, lane);
     }
     __syncthreads();
-    if (threadIdx.x == 0 && atomicAdd(x.state + kTicket, 1u) == gridDim.x - 1) {
+    if (threadIdx.x == 0 && atomicAdd((int *)x.state + kTicket, 1) == (int)gridDim.x - 1) {
         x.state[kTicket] = 0;
         x.state[kNumber] = number;
     }
@@ -177,8 +179,9 @@ extern "C" lac_status_t lac_cuda_events_exchange(const lac_cuda_exchange_t *x, l
     using namespace lacuna;
     if (!is_matrix(x->mine) || x->ranks < 1 || x->rank < 0 || x->rank >= x->ranks) return LAC_ERR_VALUE;
     if (!x->words) return LAC_OK;
-    const int64_t wanted = ceil_div(x->words, kWarps);
-    const Launch l = grid_stride(min<int64_t>(wanted, current_device().sms), kThreads, stream);
+    const int sms = current_device().sms;
+    const int64_t each = min<int64_t>(max<int64_t>(ceil_div(x->words, sms), kWarps), kExchangeWarps);
+    const Launch l = grid_stride(min<int64_t>(ceil_div(x->words, each), sms), (int)each * kWarp, stream);
     return x->mine.dt == LAC_F32 ? launch(events_exchange<float>, l, *x)
                                  : launch(events_exchange<uint8_t>, l, *x);
 }
