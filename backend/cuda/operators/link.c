@@ -32,7 +32,7 @@ struct lac_link {
     double timeout_s;
     const lac_comm_callbacks_t *callbacks; /* what brings bytes; NULL: NCCL */
     void *nccl;                            /* NULL: none, or aborted */
-    bool owns_nccl, peers;
+    bool owns_nccl, peers, launched;       /* launched: a kernel may see the words */
     cudaEvent_t done;
     volatile uint32_t *words; /* pinned */
     atomic_bool stop;
@@ -378,8 +378,7 @@ static void close_link(lac_link_t *link)
     if (!link) return;
     end_nccl(link);
     if (link->done) cudaEventDestroy(link->done);
-    if (link->words && !link->failed)
-        cudaFreeHost((void *)(uintptr_t)link->words); /* else a kernel may still see it */
+    if (link->words && !(link->failed && link->launched)) cudaFreeHost((void *)(uintptr_t)link->words);
     cudaGetLastError();
     pthread_mutex_destroy(&link->lock);
     free(link);
@@ -560,7 +559,8 @@ static lac_status_t open_events(lac_link_t *link, lac_dim_t rows, const lac_dim_
 
 static lac_status_t exchange_peers(const lac_link_events_t *e, const lac_cuda_matrix_t *mine)
 {
-    const lac_link_t *link = e->link;
+    lac_link_t *link = e->link;
+    link->launched = true;
     lac_cuda_exchange_t x = {.ranks = link->ranks,
                              .rank = link->rank,
                              .shard = e->shard,
