@@ -94,10 +94,11 @@ LAC_API lac_status_t lac_comm_abort(lac_comm_t *comm);
 LAC_API lac_status_t lac_events_create(lac_comm_t *comm, lac_events_t **events, lac_dim_t rows,
                                        lac_dim_t columns);
 
-/* Collective. What is nonzero in `mine` (rows x columns, f32 or u8, any strides) is an event of this rank;
- * the events of all are then in the operand of lac_events_operand. On a device it is queued on the context's
- * stream, may be captured, and neither allocates nor waits; on the host it waits. Errors: NULL, TYPE, EXTENT,
- * STRIDE, SPACE, EMPTY; TIMEOUT, ABORTED, VENDOR, of earlier exchanges too. */
+/* Collective. What is nonzero in `mine` (rows x columns, any strides) is an event of this rank;
+ * the events of all are then in the operand of lac_events_operand. Its type is f32, u8 or, on the host, f64.
+ * On a device it is queued on the context's stream, may be captured, and neither allocates nor waits; on the
+ * host it waits. Errors: NULL, TYPE, EXTENT, STRIDE, SPACE, EMPTY; TIMEOUT, ABORTED, VENDOR, of earlier
+ * exchanges too. */
 LAC_API lac_status_t lac_events_allgather(lac_events_t *events, const lac_obj_t *mine);
 
 /* The events of all ranks, in order of the ranks: u8, rows x all columns, by rows; the left side of lac_gemm.

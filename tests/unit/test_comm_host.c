@@ -43,7 +43,7 @@ static bool spikes(int t, int i, lac_dim_t j)
 }
 
 /* How a rank's share lies in memory. */
-typedef enum layout { BY_ROWS, BY_COLUMNS, PADDED, BYTES, TRANSPOSED, LAYOUTS } layout_t;
+typedef enum layout { BY_ROWS, BY_COLUMNS, PADDED, BYTES, DOUBLES, TRANSPOSED, LAYOUTS } layout_t;
 
 typedef struct world {
     rank_board_t *board;
@@ -61,7 +61,10 @@ typedef struct rank {
 
 static lac_obj_t share(layout_t layout, lac_dim_t columns, void *memory)
 {
-    lac_obj_t x = lac_obj_rowmajor(layout == BYTES ? LAC_U8 : LAC_F32, ROWS, columns, memory, columns);
+    lac_obj_t x = lac_obj_rowmajor(layout == BYTES     ? LAC_U8
+                                   : layout == DOUBLES ? LAC_F64
+                                                       : LAC_F32,
+                                   ROWS, columns, memory, columns);
     if (layout == BY_COLUMNS) x.rs = 1, x.cs = ROWS;
     if (layout == PADDED) x.rs = 2 * columns + 3, x.cs = 2;
     if (layout == TRANSPOSED) x.m = columns, x.n = ROWS, x.rs = ROWS, x.cs = 1, x.trans = LAC_TRANS;
@@ -73,6 +76,8 @@ static void set(const lac_obj_t *x, lac_dim_t i, lac_dim_t j, bool event)
     lac_inc_t at = x->trans ? j * x->rs + i * x->cs : i * x->rs + j * x->cs;
     if (x->dt == LAC_U8)
         ((unsigned char *)x->buf)[at] = event ? 200 : 0;
+    else if (x->dt == LAC_F64)
+        ((double *)x->buf)[at] = event ? 1e-300 : -0.0;
     else
         ((float *)x->buf)[at] = event ? -0.5f : (i + j) % 2 ? 0.0f : -0.0f;
 }
@@ -100,7 +105,7 @@ static void *run_rank(void *arg)
     assert_int_equal(count, mine);
     unit_expect(lac_events_operand(events, &operand), LAC_OK, "lac_events_operand");
     assert_int_equal(operand.n, all);
-    void *memory = calloc((size_t)(ROWS * (2 * mine + 4) + 1), sizeof(float));
+    void *memory = calloc((size_t)(ROWS * (2 * mine + 4) + 1), sizeof(double));
     float *w = malloc((size_t)(all * 4) * sizeof *w + 1);
     assert_non_null(memory);
     assert_non_null(w);

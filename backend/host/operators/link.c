@@ -120,7 +120,8 @@ static lac_status_t open_events(lac_link_t *link, lac_dim_t rows, const lac_dim_
 static bool is_event(const lac_operand_t *x, lac_dim_t i, lac_dim_t j)
 {
     lac_inc_t at = i * x->rs + j * x->cs;
-    return x->dt == LAC_U8 ? ((const uint8_t *)x->buf)[at] != 0 : ((const float *)x->buf)[at] != 0.0f;
+    if (x->dt == LAC_U8) return ((const uint8_t *)x->buf)[at] != 0;
+    return x->dt == LAC_F64 ? ((const double *)x->buf)[at] != 0.0 : ((const float *)x->buf)[at] != 0.0f;
 }
 
 static void pack(const lac_link_events_t *e, const lac_operand_t *x)
