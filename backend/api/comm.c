@@ -231,8 +231,11 @@ static lac_status_t open_events(lac_events_t *made, lac_dim_t columns)
     lac_comm_t *comm = made->comm;
     lac_dim_t *count = calloc((size_t)comm->ranks, sizeof *count);
     made->first = calloc((size_t)comm->ranks + 1, sizeof *made->first);
-    lac_status_t status = count && made->first ? LAC_OK : lac_fail(LAC_ERR_MEMORY, "events: out of memory");
-    if (!status) status = gather_shares(comm, made->rows, columns, count);
+    if (!count || !made->first) {
+        free(count);
+        return lac_fail(LAC_ERR_MEMORY, "events: out of memory");
+    }
+    lac_status_t status = gather_shares(comm, made->rows, columns, count);
     for (int r = 0; !status && r < comm->ranks; r++) made->first[r + 1] = made->first[r] + count[r];
     if (!status) status = comm->hooks->events_open(comm->link, made->rows, count, &made->inside, &made->out);
     free(count);

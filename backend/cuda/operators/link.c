@@ -284,8 +284,12 @@ static lac_status_t try_peers(lac_link_t *link)
     size_t ranks = (size_t)link->ranks;
     card_t *cards = calloc(ranks + 1, sizeof *cards);
     void **there = calloc(ranks, sizeof *there);
-    lac_status_t status = cards && there ? lac_cuda_check_error(cudaMalloc(&memory, 256), "communicator")
-                                         : lac_fail(LAC_ERR_MEMORY, "communicator: out of memory");
+    if (!cards || !there) {
+        free(cards);
+        free(there);
+        return lac_fail(LAC_ERR_MEMORY, "communicator: out of memory");
+    }
+    lac_status_t status = lac_cuda_check_error(cudaMalloc(&memory, 256), "communicator");
     if (!status) status = map(link, memory, cards, there, &link->peers);
     if (!status) unmap(link, cards, there);
     if (!status) status = gather(link, &ranks, cards, 1); /* nobody has it mapped any more */
@@ -463,8 +467,11 @@ static lac_status_t make_peers(lac_link_events_t *e)
     bool all = false;
     card_t *cards = calloc(ranks + 1, sizeof *cards);
     e->there = calloc(ranks, sizeof *e->there);
-    lac_status_t status = cards && e->there ? LAC_OK : lac_fail(LAC_ERR_MEMORY, "events: out of memory");
-    if (!status) status = new_array(places, sizeof *e->place, (void **)&e->place);
+    if (!cards || !e->there) {
+        free(cards);
+        return lac_fail(LAC_ERR_MEMORY, "events: out of memory");
+    }
+    lac_status_t status = new_array(places, sizeof *e->place, (void **)&e->place);
     if (!status) status = new_array(ranks, sizeof *e->table, (void **)&e->table);
     if (!status) status = new_array(LAC_CUDA_EXCHANGE_STATE, sizeof *e->state, (void **)&e->state);
     if (!status)
@@ -481,7 +488,7 @@ static lac_status_t make_peers(lac_link_events_t *e)
                       lac_fail(LAC_ERR_VENDOR, "events: not every rank could map every other rank's memory"));
     if (!status) status = upload(link, e->table, e->there, ranks * sizeof *e->table);
     for (int r = 0; r < link->ranks; r++) /* kept: those that are to be closed */
-        if (e->there && cards && (r == link->rank || cards[r].process == process)) e->there[r] = NULL;
+        if (r == link->rank || cards[r].process == process) e->there[r] = NULL;
     (link->failed ? lac_gather_abandon : free)(cards);
     return status;
 }

@@ -46,12 +46,12 @@ typedef struct lac_cuda_event_timer {
 
 struct lac_exec {
     int device;
-    uint64_t born;    /* the driver's number of the device's context; 0: not known */
     bool only_device; /* no other can be the current one */
     cudaStream_t stream;
     bool own_stream;
     bool preparing; /* a run lays out and builds what it needs, and returns before the first launch */
     const lac_machine_t *machine;
+    uint64_t born; /* the driver's number of the device's context; 0: not known */
     char name[256];
     int major, minor;
     bool takes_schedule; /* has what lac_cuda_csr_long needs */
