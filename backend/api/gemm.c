@@ -109,9 +109,19 @@ static lac_status_t read_call(const lac_call_opts_t *call, lac_call_opts_t *copy
     if (!whole) memcpy(copy, call, size);
     if (copy->route) *route = lac_policy_backend(copy->route, &accepted);
     if (!accepted) return lac_fail(LAC_ERR_VALUE, "call.route: '%.64s' is no backend", copy->route);
+    if (copy->skip < LAC_SKIP_DEFAULT || copy->skip > LAC_SKIP_GUARANTEED_B)
+        return lac_fail(LAC_ERR_VALUE, "call.skip: %d is no lac_skip_t", copy->skip);
     if (!(copy->density_limit >= 0.0 && copy->density_limit <= 1.0))
         return lac_fail(LAC_ERR_VALUE, "call.density_limit: is %g; expected 0 to 1", copy->density_limit);
     return LAC_OK;
+}
+
+/* What the call says of zeros. Errors: VALUE. */
+static lac_status_t set_skip(const lac_ctx_t *ctx, const lac_call_opts_t *settings, lac_problem_t *p)
+{
+    p->settings.skip = (lac_skip_t)settings->skip;
+    if (settings->skip < LAC_SKIP_GUARANTEED || !ctx->policy.strict_nan) return LAC_OK;
+    return lac_fail(LAC_ERR_VALUE, "call.skip: a guarantee excludes the option nan, which is strict");
 }
 
 /* Runs what was described; request->route is set by read_call. */
@@ -141,6 +151,7 @@ lac_status_t lac_gemm_ex(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, 
     lac_request_t request = {0};
     lac_status_t status = read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
+    if (!status) status = set_skip(ctx, &settings, &p);
     return status ? status : run_call(ctx, &p, &settings, &request, call);
 }
 
@@ -159,6 +170,7 @@ lac_status_t lac_explain(lac_ctx_t *ctx, const void *alpha, const lac_obj_t *a, 
     lac_request_t request = {.symbol = "lac_explain"};
     lac_status_t status = read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
+    if (!status) status = set_skip(ctx, &settings, &p);
     if (status) return status;
     if (!decision) return lac_fail(LAC_ERR_NULL, "decision: is NULL");
     request.caller = settings.caller;
@@ -386,6 +398,7 @@ lac_status_t lac_gemm_epilogue(lac_ctx_t *ctx, const void *alpha, const lac_obj_
     lac_status_t status = read_call(call, &settings, &request.route);
     if (!status) status = read_epilogue(epilogue, &e);
     if (!status) status = lac_describe_call(ctx, settings.scalars, alpha, a, b, beta, c, &p);
+    if (!status) status = set_skip(ctx, &settings, &p);
     if (!status) status = check_epilogue(ctx, &e, a, b, c);
     if (status) return status;
     p.epilogue = describe(ctx, &e, c);
@@ -435,6 +448,7 @@ lac_status_t lac_plan_create(lac_ctx_t *ctx, lac_plan_t **plan, const lac_obj_t 
     *plan = NULL;
     lac_status_t status = read_call(call, &settings, &request.route);
     if (!status) status = lac_describe_call(ctx, LAC_HOST, NULL, a, b, NULL, c, &p);
+    if (!status) status = set_skip(ctx, &settings, &p);
     if (!status) status = lac_check_scalar_space(ctx, settings.scalars);
     if (!status && settings.scalars == LAC_DEVICE) p.alpha_at = p.beta_at = &any_scalar;
     if (status) return status;
@@ -476,6 +490,9 @@ lac_status_t lac_plan_run(lac_plan_t *plan, const void *alpha, const lac_obj_t *
     if (status) return status;
     if (!same_shape(&p, &plan->shape))
         return lac_fail(LAC_ERR_EXTENT, "a, b, c: extents, strides or types differ from the plan's");
+    p.settings.skip = plan->shape.settings.skip;
+    if (p.settings.skip >= LAC_SKIP_GUARANTEED && plan->ctx->policy.strict_nan)
+        return lac_fail(LAC_ERR_VALUE, "plan: its guarantee excludes the option nan, which is strict");
     int token = lac_enter(plan->ctx);
     status = lac_dispatch_planned(plan->ctx, &p, plan->route);
     lac_leave(plan->ctx, token);

@@ -50,7 +50,7 @@ static void prepare(void)
     lac_policy_load(&settings);
     counted = settings.stats && !disabled;
     if (counted) lac_statistics_begin();
-    bool all = settings.backend || lac_report_wanted(&settings);
+    bool all = settings.backend || lac_policy_guarantees(&settings) || lac_report_wanted(&settings);
     blind = settings.detect != LAC_DETECT_PROBE && !all && !settings.compare;
     min_macs = all ? 0.0 : DEVICE_SMALL;
     if (disabled) min_macs = (double)INFINITY;
@@ -94,7 +94,7 @@ static bool is_small(const lac_ctx_t *ctx, const lac_gemm_args_t *args)
 {
     double small = ctx->backend->asynchronous ? DEVICE_SMALL : SMALL;
     return (double)args->m * (double)args->n * (double)args->k < small && !ctx->policy.backend &&
-           !lac_report_wanted(&ctx->policy);
+           !lac_policy_guarantees(&ctx->policy) && !lac_report_wanted(&ctx->policy);
 }
 
 /* Nothing would ever be found out of operands that nobody registered. */
@@ -334,6 +334,7 @@ static bool decided(lac_ctx_t *ctx, const lac_spmm_t *call, const char *symbol, 
     lac_spmm_autotune_key_t key = key_of(call, caller);
     lac_spmm_autotune_site_t *site = lac_spmm_autotune_find(&ctx->autotune, &key, symbol);
     if (!site) return false;
+    if (lac_policy_guarantees(&ctx->policy)) return serve(ctx, call, site, false); /* cuSPARSE may pad rows */
     if (forced && !strcmp(forced, "csr")) return serve(ctx, call, site, false);
     if (forced || !ctx->policy.learn || !ctx->backend->clock) {
         decline(ctx, site, false);

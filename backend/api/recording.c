@@ -69,6 +69,7 @@ static bool problem_of(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_pr
     lac_problem_from_args(p, args);
     p->settings.math = ctx->policy.math;
     p->settings.strict_nan = ctx->policy.strict_nan;
+    lac_problem_settle_skip(p, ctx->policy.skip);
     return true;
 }
 
@@ -109,6 +110,18 @@ static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &none);
 }
 
+/* The density of the operand whose zeros are not multiplied, where nothing is known of it. */
+#define ASSUMED_DENSITY 0.10
+
+static lac_choice_t select_guaranteed(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate)
+{
+    lac_preference_t none = {0};
+    assume(p, estimate);
+    lac_operand_t *x = lac_problem_skips(p, &p->b) ? &p->b : &p->a;
+    if (x->density < 0) x->density = ASSUMED_DENSITY;
+    return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &none);
+}
+
 static double cost_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate,
                       const lac_route_t *route)
 {
@@ -141,7 +154,9 @@ static bool pays(const lac_estimate_t *estimate, const lac_choice_t *sparse, con
 static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_residual_t *residual,
                   const lac_estimate_t *estimate, void (*on_release)(void *), void *owner)
 {
-    lac_choice_t dense = select_at(ctx, p, NULL), sparse = select_at(ctx, p, estimate);
+    bool guaranteed = lac_problem_guarantees(p); /* then one way alone, which skips */
+    lac_choice_t dense = guaranteed ? select_guaranteed(ctx, p, estimate) : select_at(ctx, p, NULL),
+                 sparse = select_at(ctx, p, estimate);
     ways_t ways = {ctx, p, residual, NULL, dense.route};
     lac_branch_t branch = {.stream = stream,
                            .prepare = prepare,
@@ -150,7 +165,9 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
                            .on_release = on_release,
                            .owner = owner};
     if (dense.route->role == LAC_ROLE_FAST) dense.cost_us = cost_at(ctx, p, estimate, dense.route);
-    if (pays(estimate, &sparse, &dense)) {
+    if (guaranteed) {
+        select_guaranteed(ctx, p, estimate);
+    } else if (pays(estimate, &sparse, &dense)) {
         ways.sparse_path = sparse.route;
         branch.sparse_path = queue_sparse;
         branch.limit = estimate->limit;
@@ -169,7 +186,8 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
 int lac_records_any_density(const lac_ctx_t *ctx, const lac_gemm_args_t *args)
 {
     lac_problem_t p;
-    return problem_of(ctx, args, &p) && select_at(ctx, &p, NULL).route->role == LAC_ROLE_FAST;
+    return problem_of(ctx, args, &p) &&
+           (lac_problem_guarantees(&p) || select_at(ctx, &p, NULL).route->role == LAC_ROLE_FAST);
 }
 
 int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,

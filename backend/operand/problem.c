@@ -127,6 +127,22 @@ void lac_problem_from_args(lac_problem_t *p, const lac_gemm_args_t *args)
     from_args(p, args);
 }
 
+/* The operand whose nonzeros are events: by its type, or by its shape. What metadata says does not count: a
+ * touch would change what the call means. */
+static lac_skip_t events_of(const lac_problem_t *p)
+{
+    bool a = p->a.dt == LAC_U8, b = p->b.dt == LAC_U8;
+    if (a == b) a = p->m <= p->n;
+    return a ? LAC_SKIP_GUARANTEED_A : LAC_SKIP_GUARANTEED_B;
+}
+
+void lac_problem_settle_skip(lac_problem_t *p, lac_skip_t otherwise)
+{
+    lac_skip_t *skip = &p->settings.skip;
+    if (*skip == LAC_SKIP_DEFAULT) *skip = otherwise == LAC_SKIP_DEFAULT ? LAC_SKIP_FAST : otherwise;
+    if (*skip == LAC_SKIP_GUARANTEED) *skip = events_of(p);
+}
+
 void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const void *alpha, const lac_obj_t *a,
                             const lac_obj_t *b, const void *beta, const lac_obj_t *c)
 {

@@ -5,7 +5,7 @@
 #define LACUNA_OPERAND_PROBLEM_H
 
 #include "gemm_args.h"
-#include "lacuna/types.h"
+#include "lacuna/gemm.h"
 #include "metadata.h"
 
 #include <stdbool.h>
@@ -72,6 +72,7 @@ typedef struct lac_call_settings {
     int threads;      /* that a route may use                                                      */
     int blas_threads; /* that the caller's BLAS uses, as far as the environment says; 0: as many   */
     bool strict_nan;  /* 0 * Inf and 0 * NaN must be kept                                          */
+    lac_skip_t skip;  /* whose zeros are never multiplied: LAC_SKIP_GUARANTEED_A, _B, or else nobody's */
     bool may_copy;    /* derived k-major copies of frozen operands are allowed                     */
     lac_math_t math;
 } lac_call_settings_t;
@@ -118,6 +119,20 @@ void lac_problem_from_views(lac_problem_t *p, lac_space_t scalars, const void *a
                             const lac_obj_t *b, const void *beta, const lac_obj_t *c);
 void lac_problem_describe(lac_problem_t *p, double alpha, const lac_obj_t *a, const lac_obj_t *b, double beta,
                           const lac_obj_t *c);
+
+/* Puts into p->settings.skip which operand's zeros are never multiplied: as the call says, which is there
+ * already, or else as `otherwise` does. */
+void lac_problem_settle_skip(lac_problem_t *p, lac_skip_t otherwise);
+
+/* True where zeros of one of the operands must not be multiplied; of this one. */
+static inline bool lac_problem_guarantees(const lac_problem_t *p)
+{
+    return p->settings.skip >= LAC_SKIP_GUARANTEED;
+}
+static inline bool lac_problem_skips(const lac_problem_t *p, const lac_operand_t *x)
+{
+    return p->settings.skip == (x == &p->b ? LAC_SKIP_GUARANTEED_B : LAC_SKIP_GUARANTEED_A);
+}
 
 /* Element (i, j) of a c in its own memory. */
 static inline void *lac_c_at(const lac_problem_t *p, lac_dim_t i, lac_dim_t j)

@@ -24,6 +24,7 @@ static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
     p->settings.strict_nan = policy->strict_nan;
     p->settings.may_copy = policy->may_copy;
     p->settings.math = policy->math;
+    lac_problem_settle_skip(p, policy->skip);
 }
 
 /* The environment's pinned backend, the call's, the context's: in this order. */
@@ -43,6 +44,13 @@ static void assume_forced(lac_problem_t *p)
 {
     assume_densities(p);
     p->terms.named = true;
+}
+
+/* Routes that skip the zeros of an operand serve whatever its density is, where none may be multiplied. */
+static void assume_guaranteed(lac_problem_t *p)
+{
+    lac_operand_t *x = lac_problem_skips(p, &p->b) ? &p->b : &p->a;
+    if (lac_problem_guarantees(p) && x->density < 0) x->density = ASSUMED_DENSITY;
 }
 
 /* What the cost model alone says of the route in a row. */
@@ -129,6 +137,7 @@ static void set_limit(lac_problem_t *p, const lac_site_t *site, const lac_choice
         return;
     }
     if (forced || !site || side == LAC_SIDE_NONE || is_trial(choice)) return; /* a trial finds out */
+    if (lac_problem_guarantees(p)) return; /* nothing but what skips may serve */
     double limit = side == LAC_SIDE_LEFT ? site->left.break_even : site->right.break_even;
     double chosen_at = CHOSEN_MARGIN * (side == LAC_SIDE_LEFT ? p->a.density : p->b.density);
     if (limit > 0.0 && chosen_at > limit) limit = chosen_at; /* hysteresis chose it beyond break-even */
@@ -209,7 +218,8 @@ static bool serves_dense(const lac_ctx_t *ctx, const lac_site_t *site)
 
 unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most)
 {
-    if (ctx->policy.backend || lac_report_wanted(&ctx->policy)) return 0;
+    if (ctx->policy.backend || lac_policy_guarantees(&ctx->policy) || lac_report_wanted(&ctx->policy))
+        return 0;
     lac_site_t *site = lac_site_known(&ctx->sites, key);
     if (!site || site->countdown == 0 || serves_dense(ctx, site) ||
         lac_timing_wants(ctx, site, site->dense_row))
@@ -226,7 +236,9 @@ unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, un
 
 bool lac_dispatch_first(lac_ctx_t *ctx, lac_problem_t *p, const char *symbol, const void *caller)
 {
-    if (ctx->policy.backend || lac_report_wanted(&ctx->policy) || is_nothing(p)) return false;
+    if (ctx->policy.backend || lac_policy_guarantees(&ctx->policy) || lac_report_wanted(&ctx->policy) ||
+        is_nothing(p))
+        return false;
     apply_policy(&ctx->policy, p);
     lac_site_t *site = lac_history_first(ctx, p, symbol, caller);
     if (!site) return false;
@@ -315,11 +327,13 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     ctx->forwarded = NULL;
     ctx->learned.charge_us = 0.0; /* a trial of which nobody said what it took counts for its worst */
     apply_policy(&ctx->policy, p);
+    if (lac_problem_guarantees(p)) request->may_decline = false; /* a BLAS multiplies zeros */
     lac_device_timing_collect(ctx);
     lac_site_t *site = site_of(ctx, p, request);
     if (site && !request->may_decline && site->state == LAC_SITE_NEW)
         site->countdown = 0; /* not in passing */
     bool sparse_candidate = site && lac_history_fill_densities(ctx, site, p);
+    assume_guaranteed(p);
     bool ours = sparse_candidate || serves_dense(ctx, site);
     if (!ours && request->may_decline && !wanted && !lac_report_wanted(&ctx->policy)) {
         decline(ctx, site, request);
@@ -362,6 +376,7 @@ void lac_dispatch_explain(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t 
         before.dense_row = site->dense_row, before.probes = site->probes;
         *site = before;
     }
+    assume_guaranteed(p);
     lac_choice_t choice = choose(ctx, p, site, wanted_route(&ctx->policy, request->route), request->untried);
     lac_select_record(ctx->routes, ctx->route_count, p, &ctx->machine, &choice, decision);
 }
@@ -426,6 +441,7 @@ lac_status_t lac_dispatch_batch(lac_ctx_t *ctx, lac_problem_t *p, lac_batch_t *b
     lac_request_t request = {.symbol = symbol};
     *served = false;
     if (!ctx->backend->batched || ctx->policy.backend || ctx->policy.compare) return LAC_OK;
+    if (lac_policy_guarantees(&ctx->policy)) return LAC_OK; /* a route keeps that, one by one */
     lac_site_t *site = lac_dispatch_fill_densities(ctx, p, &request);
     choose_single(ctx, p, batch);
     lac_status_t status = ctx->backend->batched(ctx->exec, p, batch, &out);

@@ -169,6 +169,9 @@ static bool set_word(const char *value, const char *const *words, int count, int
     return i >= 0;
 }
 
+/* In the order of lac_skip_t, from LAC_SKIP_FAST on. */
+static const char *const skips[] = {"fast", "guaranteed", "a", "b"};
+
 static bool set_option(lac_policy_t *policy, int option, const char *value)
 {
     static const char *const detects[] = {"off", "registered", "probe"}, *const maths[] = {"fp32", "pedantic",
@@ -206,6 +209,10 @@ static bool set_option(lac_policy_t *policy, int option, const char *value)
         if (!set_word(value, nans, 2, &word)) return false;
         policy->strict_nan = word;
         return true;
+    case OPTION_skip:
+        if (!set_word(value, skips, 4, &word)) return false;
+        policy->skip = (lac_skip_t)(LAC_SKIP_FAST + word);
+        return true;
     case OPTION_prepack:
         if (!set_word(value, switches, 2, &word)) return false;
         policy->may_copy = word;
@@ -230,7 +237,13 @@ const char *lac_policy_set(lac_policy_t *policy, const char *option, const char 
     for (int i = 0; i < OPTION_COUNT; i++) {
         if (strcmp(option, options[i].name)) continue;
         *known = true;
+        lac_policy_t before = *policy;
         if (!set_option(policy, i, value)) return options[i].accepted;
+        if (policy->strict_nan &&
+            lac_policy_guarantees(policy)) { /* products of zeros kept, and never made */
+            *policy = before;
+            return i == OPTION_nan ? "fast where skip is not" : "fast where nan is strict";
+        }
         policy->origin[i] = origin;
         return NULL;
     }
@@ -253,8 +266,8 @@ int lac_policy_blas_threads(const lac_policy_t *policy)
 bool lac_policy_decides_otherwise(const lac_policy_t *x, const lac_policy_t *y)
 {
     return x->detect != y->detect || x->sparse_margin != y->sparse_margin || x->math != y->math ||
-           x->strict_nan != y->strict_nan || x->threads != y->threads || x->may_copy != y->may_copy ||
-           x->learn != y->learn || x->frozen_count != y->frozen_count ||
+           x->strict_nan != y->strict_nan || x->skip != y->skip || x->threads != y->threads ||
+           x->may_copy != y->may_copy || x->learn != y->learn || x->frozen_count != y->frozen_count ||
            memcmp(x->frozen, y->frozen, sizeof x->frozen) != 0;
 }
 
@@ -316,6 +329,9 @@ void lac_policy_text(const lac_policy_t *policy, int i, char *text, size_t size)
         break;
     case OPTION_nan:
         snprintf(text, size, "%s", policy->strict_nan ? "strict" : "fast");
+        break;
+    case OPTION_skip:
+        snprintf(text, size, "%s", skips[policy->skip - LAC_SKIP_FAST]);
         break;
     case OPTION_compare:
         if (policy->compare)
@@ -441,6 +457,7 @@ void lac_policy_load(lac_policy_t *policy)
 {
     *policy = (lac_policy_t){.detect = LAC_DETECT_PROBE,
                              .sparse_margin = 0.05,
+                             .skip = LAC_SKIP_FAST,
                              .compare_every = 1,
                              .may_copy = true,
                              .learn = true};

@@ -21,6 +21,7 @@ typedef struct lac_policy {
     double sparse_margin; /* fraction                                                      */
     lac_math_t math;
     bool strict_nan;
+    lac_skip_t skip;     /* excludes strict_nan where it guarantees anything                      */
     const char *compare; /* the route to shadow calls with, or NULL                       */
     long compare_every;
     unsigned verbose;
@@ -50,6 +51,12 @@ bool lac_policy_freezes(const lac_policy_t *policy, lac_dim_t m, lac_dim_t n);
 
 /* Puts the backend of `from`, with its pin and origin, into `policy`. */
 void lac_policy_keep_backend(lac_policy_t *policy, const lac_policy_t *from);
+
+/* True where zeros of an operand must not be multiplied in any call, so that none may be passed on unseen. */
+static inline bool lac_policy_guarantees(const lac_policy_t *policy)
+{
+    return policy->skip >= LAC_SKIP_GUARANTEED;
+}
 
 /* Threads that the caller's BLAS is taken to use: more than its processors only where `threads` says so. */
 int lac_policy_blas_threads(const lac_policy_t *policy);

@@ -46,13 +46,15 @@ typedef struct lac_site_key {
 #define LAC_SITE_ADDS     UINT64_C(64)        /* routes that skip have something to add afterwards */
 #define LAC_SITE_EPILOGUE (UINT64_C(1) << 63) /* bias or activation follows */
 #define LAC_SITE_F64      (UINT64_C(1) << 62) /* a product of doubles */
+#define LAC_SITE_SKIP_A   (UINT64_C(1) << 61) /* whose zeros are never multiplied */
+#define LAC_SITE_SKIP_B   (UINT64_C(1) << 60)
 /* One of so many products that the caller's dense call makes at once. */
 #define LAC_SITE_BATCH(count) (UINT64_C(128) | (uint64_t)(count) << 8)
 
 /* That number; 0: no batch. */
 static inline uint64_t lac_site_batch_count(const lac_site_key_t *key)
 {
-    return key->types & 128 ? (key->types & ~(LAC_SITE_EPILOGUE | LAC_SITE_F64)) >> 8 : 0;
+    return key->types & 128 ? (key->types & (LAC_SITE_SKIP_B - 1)) >> 8 : 0;
 }
 
 /* What was seen of one operand of a site. */

@@ -47,6 +47,7 @@ lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, u
     bool has_type = !s->w->buf || s->w->dt == p->dt || takes & LAC_TAKES_U8_W;
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
     if (p->settings.strict_nan) return LAC_REFUSED_STRICT_NAN;
+    if (lac_problem_guarantees(p) && !lac_problem_skips(p, s->s)) return LAC_REFUSED_SKIP_GUARANTEED;
     if (!has_w) return LAC_REFUSED_W_SPARSE;
     if (!has_type) return LAC_REFUSED_W_TYPE;
     if (s->s->density < 0) return LAC_REFUSED_DENSITY_UNKNOWN;

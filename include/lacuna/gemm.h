@@ -39,6 +39,17 @@ typedef struct lac_decision {
     lac_candidate_t candidate[LAC_CANDIDATES_MAX];
 } lac_decision_t;
 
+/* Whether the zeros of one operand, S, are never multiplied, whatever route serves: then NaN and Inf in a row
+ * or column of the other operand reach C only where S has a nonzero to meet them. Routes that cannot keep
+ * that are refused. */
+typedef enum lac_skip {
+    LAC_SKIP_DEFAULT = 0,      /* as the context's option "skip" says                                   */
+    LAC_SKIP_FAST = 1,         /* nothing is guaranteed: a route skips or multiplies them as is faster  */
+    LAC_SKIP_GUARANTEED = 2,   /* S is the u8 operand; else the shorter: A where m <= n, B otherwise    */
+    LAC_SKIP_GUARANTEED_A = 3, /* S is A, */
+    LAC_SKIP_GUARANTEED_B = 4  /* or B    */
+} lac_skip_t;
+
 /* Per-call settings. Set size to sizeof(lac_call_opts_t) and leave unknown members zero. */
 typedef struct lac_call_opts {
     size_t size;
@@ -50,7 +61,7 @@ typedef struct lac_call_opts {
     int declined;             /* out: nonzero when the call was declined; C is untouched              */
     lac_space_t scalars;      /* where alpha and beta lie. LAC_DEVICE: both on the context's device, read when
                                  the product runs, so that a recording takes what they hold then       */
-    int reserved;
+    int skip; /* a lac_skip_t. A guarantee excludes the option nan=strict, and no call under one declines */
     double density_limit; /* a sparse route that counts a larger fraction of nonzeros gives up before it
                              writes C, and the dense route serves (with may_decline: the call is declined); 0:
                              the library's own limit. On a device nothing is counted */

@@ -69,8 +69,11 @@ lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_t mark, uin
 lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, double limit, unsigned long long handle,
                                       lac_cuda_stream_t stream);
 
+/* Whose zeros are not multiplied. */
+typedef enum lac_cuda_skip { LAC_CUDA_SKIP_NONE, LAC_CUDA_SKIP_A, LAC_CUDA_SKIP_B } lac_cuda_skip_t;
+
 /* c := beta c + alpha a b, every product and sum in double. */
-lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_scalar_t alpha,
+lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_skip_t skip, lac_cuda_scalar_t alpha,
                                const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta,
                                float *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 

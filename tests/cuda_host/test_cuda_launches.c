@@ -2,8 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What each route of the CUDA backend launches, with which arguments, and how much memory it says that it
  * needs. The stand-in checks on its own that operands, outputs and workspaces lie in one allocation each. */
+#include "api/interpose.h"
 #include "cuda_host_support.h"
 #include "cuda_support.h"
+#include "route/route.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -826,6 +828,90 @@ static void test_reference(void **state)
     assert_int_equal(standin.memsets > 0, 1);
 }
 
+/* What multiplies zeros is refused where those of an operand are guaranteed to be skipped, and so is every
+ * route that skips those of the other operand; the native kernel is told whose. */
+static void test_guaranteed(void **state)
+{
+    (void)state;
+    lac_dim_t m = 20, k = 500, n = 3000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    cuda_host_freeze(ctx, &a, 100);
+    cuda_host_freeze(ctx, &b, 100);
+    for (int right = 0; right < 2; right++) {
+        lac_decision_t before, now;
+        const char *side = right ? "right" : "left";
+        int served = 0;
+        unit_expect(lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, &before), LAC_OK, "before");
+        unit_expect(lac_ctx_set(ctx, "skip", right ? "b" : "a"), LAC_OK, "skip");
+        unit_expect(lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, &now), LAC_OK, "now");
+        for (int i = 0; i < now.count; i++) {
+            const lac_candidate_t *x = &now.candidate[i];
+            const lac_route_entry_t *entry = lac_route_named(x->route);
+            bool skips = entry->role == LAC_ROLE_SPARSE && !strcmp(x->side, side),
+                 takes_both = entry->role == LAC_ROLE_NATIVE || entry->role == LAC_ROLE_ORACLE;
+            if (before.candidate[i].refusal) continue;
+            served += skips;
+            if (skips || takes_both)
+                assert_null(x->refusal);
+            else
+                unit_expect_text(x->refusal, "guaranteed");
+        }
+        assert_true(served >= 3);
+        unit_expect(cuda_host_gemm(ctx, "dense", 1.5f, &a, &b, 0.25f, &c), LAC_OK, "dense");
+        assert_int_equal(standin_count("cublasSgemm_v2") + standin_count("lac_cuda_stream"), 0);
+        int whose = right ? LAC_CUDA_SKIP_B : LAC_CUDA_SKIP_A;
+        EXPECT(cuda_host_launch(ctx, "native", &a, &b, &c, "lac_cuda_gemm_f64"), "skip", whose);
+        EXPECT(cuda_host_launch(ctx, "reference", &a, &b, &c, "lac_cuda_gemm_f64"), "skip", whose);
+        assert_int_equal(cuda_host_bytes(ctx, "cusparse", side, &a, &b, &c), -1);
+        unit_expect(lac_ctx_set(ctx, "skip", "fast"), LAC_OK, "skip");
+        assert_true(cuda_host_bytes(ctx, "cusparse", side, &a, &b, &c) >= 0);
+    }
+    EXPECT(cuda_host_launch(ctx, "native", &a, &b, &c, "lac_cuda_gemm_f64"), "skip", LAC_CUDA_SKIP_NONE);
+}
+
+/* A drop-in call that is captured: one path that skips, whatever is known of the operands. */
+typedef struct recorded {
+    lac_ctx_t *ours;
+    void *stream;
+    lac_gemm_args_t call;
+    int done, gone;
+} recorded_t;
+
+static void count_released(void *owner)
+{
+    ++*(int *)owner;
+}
+
+static lac_status_t record(void *arg)
+{
+    recorded_t *r = arg;
+    r->done = lac_capture_gemm(r->ours, r->stream, &r->call, NULL, count_released, &r->gone);
+    return LAC_OK;
+}
+
+static void test_guaranteed_capture(void **state)
+{
+    (void)state;
+    lac_dim_t m = 20, k = 500, n = 3000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    recorded_t r = {.stream = lac_device_stream(ctx), .call = {.m = m, .n = n, .k = k, .c = c.buf}};
+    lac_graph_t *graph;
+    r.call.a = (lac_matrix_args_t){.buf = a.buf, .rs = k, .cs = 1};
+    r.call.b = (lac_matrix_args_t){.buf = b.buf, .rs = n, .cs = 1};
+    r.call.crs = n, r.call.ccs = 1;
+    unit_expect(lac_ctx_create_cuda(&r.ours, -1, LAC_STREAM_NEW), LAC_OK, "context");
+    unit_expect(lac_ctx_set(r.ours, "skip", "guaranteed"), LAC_OK, "skip");
+    assert_int_equal(lac_records_any_density(r.ours, &r.call), 1);
+    standin_forget();
+    unit_expect(lac_graph_capture(ctx, record, &r, 1, &graph), LAC_OK, "capture");
+    if (r.done != 1) fail_msg("not recorded: %s", lac_last_error());
+    assert_int_equal(standin_count("lac_cuda_event_fused"), 1);
+    assert_true(standin_find("lac_cuda_event_fused", 0)->captured);
+    assert_int_equal(standin_count("lac_cuda_stream") + standin_count("cublasSgemm_v2"), 0);
+    lac_graph_free(graph);
+    lac_ctx_free(r.ours);
+}
+
 /* Bias and threshold: on the side of the output that they belong to, also where the product is transposed. */
 static void test_epilogue(void **state)
 {
@@ -1113,7 +1199,9 @@ int main(void)
                                        TEST(stream_bounds),
                                        TEST(stream_operands),
                                        TEST(stream_math),
-                                       TEST(stream_plan)};
+                                       TEST(stream_plan),
+                                       TEST(guaranteed),
+                                       TEST(guaranteed_capture)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,8 @@ typedef struct product {
     void *stream;    /* that is captured                    */
     lac_gemm_args_t call;
     lac_estimate_t estimate;
-    bool unknown; /* the recording is made without the estimate */
+    bool guaranteed; /* zeros of the sparse operand are not multiplied         */
+    bool unknown;    /* the recording is made without the estimate */
     int gone, recorded;
     float *a, *b, *from, *bias; /* on the host */
 } product_t;
@@ -93,7 +94,9 @@ static void check(const product_t *p, lac_ctx_t *ctx, double density)
                   col = (lac_dim_t)(gpu_random(&seed) % (uint64_t)x->n);
         double sum = 0.0, size = 0.0;
         for (lac_dim_t k = 0; k < x->k; k++) {
-            double term = (double)p->a[row + k * x->a.cs] * (double)p->b[k + col * x->b.cs];
+            double left = (double)p->a[row + k * x->a.cs], right = (double)p->b[k + col * x->b.cs], term;
+            if (p->guaranteed && (p->estimate.right ? right : left) == 0.0) continue;
+            term = left * right;
             sum += term, size += fabs(term);
         }
         sum *= 2.0, size *= 2.0;
@@ -146,6 +149,52 @@ static void test_changing_density(lac_ctx_t *ctx)
     }
 }
 
+/* NaN at each odd k of W, where S has no events. */
+static void put_nans(product_t *p, lac_ctx_t *ctx)
+{
+    bool right = p->estimate.right;
+    float *w = right ? p->a : p->b;
+    for (int64_t i = 0; i < (int64_t)LONG * DEEP; i++)
+        if ((right ? i / LONG : i % DEEP) % 2) w[i] = NAN;
+    void *there = (void *)(uintptr_t)(right ? p->call.a.buf : p->call.b.buf);
+    gpu_expect(lac_device_upload(ctx, there, w, (size_t)LONG * DEEP * sizeof *w), LAC_OK, "W");
+}
+
+static void leave_even(product_t *p, lac_ctx_t *ctx)
+{
+    bool right = p->estimate.right;
+    float *s = right ? p->b : p->a;
+    for (int64_t i = 0; i < (int64_t)SHORT * DEEP; i++)
+        if ((right ? i % DEEP : i / SHORT) % 2) s[i] = 0.0f;
+    void *there = (void *)(uintptr_t)(right ? p->call.b.buf : p->call.a.buf);
+    gpu_expect(lac_device_upload(ctx, there, s, (size_t)SHORT * DEEP * sizeof *s), LAC_OK, "S");
+}
+
+/* Where zeros are not multiplied, NaN opposite them does not show, however many there are. */
+static void test_guaranteed(lac_ctx_t *ctx)
+{
+    static const double densities[] = {0.001, 0.3, 0.0};
+    for (int way = 0; way < 4; way++) {
+        product_t p;
+        lac_graph_t *recording;
+        make(&p, ctx, way & 1, way & 2);
+        p.guaranteed = p.unknown = true;
+        gpu_expect(lac_ctx_set(p.ours, "skip", way & 1 ? "b" : "a"), LAC_OK, "skip");
+        put_nans(&p, ctx);
+        if (!gpu_expect(lac_graph_capture(ctx, record, &p, 1, &recording), LAC_OK, "record")) return;
+        if (p.recorded != 1) gpu_fail("not recorded (%d): %s", p.recorded, lac_last_error());
+        for (size_t i = 0; p.recorded == 1 && i < GPU_COUNT(densities); i++) {
+            change(&p, ctx, densities[i]);
+            leave_even(&p, ctx);
+            gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
+            check(&p, ctx, densities[i]);
+        }
+        lac_graph_free(recording);
+        gpu_expect(lac_device_wait(ctx), LAC_OK, "wait");
+        unmake(&p, ctx);
+    }
+}
+
 /* What each way takes, for people. */
 static void test_time(lac_ctx_t *ctx)
 {
@@ -170,6 +219,7 @@ static void test_time(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_changing_density), GPU_TEST(test_time)};
+    static const gpu_test_t tests[] = {GPU_TEST(test_changing_density), GPU_TEST(test_guaranteed),
+                                       GPU_TEST(test_time)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

@@ -77,14 +77,19 @@ static void describe_problem(char *text, size_t size, int64_t m, int64_t k, int6
              PICK(scalars), (int)unit_between(random, 1, 9999));
 }
 
-/* What a route may make of 0 * Inf. */
-static unsigned reading(const lac_decision_t *decision, bool strict)
+/* What calls are asked to make of 0 * Inf. */
+typedef enum zeros { ZEROS_FREE, ZEROS_STRICT, ZEROS_SKIP_A, ZEROS_SKIP_B } zeros_t;
+
+/* What a route may make of it. */
+static unsigned reading(const lac_decision_t *decision, zeros_t zeros)
 {
-    if (strict || !decision->side[0]) return REF_STRICT;
+    if (zeros == ZEROS_SKIP_A || zeros == ZEROS_SKIP_B)
+        return zeros == ZEROS_SKIP_A ? REF_SKIP_A : REF_SKIP_B;
+    if (zeros == ZEROS_STRICT || !decision->side[0]) return REF_STRICT;
     return decision->side[0] == 'l' ? REF_SKIP_A : REF_SKIP_B;
 }
 
-static void expect_product(const operand_set_t *set, const lac_decision_t *decision, bool strict)
+static void expect_product(const operand_set_t *set, const lac_decision_t *decision, zeros_t zeros)
 {
     char why[512];
     ref_result_t want;
@@ -92,7 +97,7 @@ static void expect_product(const operand_set_t *set, const lac_decision_t *decis
     ref_case_t before = set->data;
     int64_t where;
     before.c = set->c_before;
-    assert_true(ref_gemm_case(&set->problem, &before, reading(decision, strict), &want));
+    assert_true(ref_gemm_case(&set->problem, &before, reading(decision, zeros), &want));
     bool good = ref_compare(&set->data.c, &want, ref_bound(set->problem.k), &report);
     ref_result_free(&want);
     ref_report_print(&report, why, sizeof why);
@@ -102,7 +107,7 @@ static void expect_product(const operand_set_t *set, const lac_decision_t *decis
                  (long)where);
 }
 
-static void check(checker_t *checker, const char *text, int route, bool strict)
+static void check(checker_t *checker, const char *text, int route, zeros_t zeros)
 {
     ref_problem_t problem;
     operand_set_t set;
@@ -115,13 +120,15 @@ static void check(checker_t *checker, const char *text, int route, bool strict)
     for (int t = 0; t < THREADS; t++) {
         lac_decision_t decision;
         lac_call_opts_t call = {.size = sizeof call, .route = routes.name[route], .decision = &decision};
+        if (zeros == ZEROS_SKIP_A) call.skip = LAC_SKIP_GUARANTEED_A;
+        if (zeros == ZEROS_SKIP_B) call.skip = LAC_SKIP_GUARANTEED_B;
         operand_set_reset(&set);
         lac_status_t status =
             lac_gemm_ex(checker->ctx[t], &problem.alpha, &set.a, &set.b, &problem.beta, &set.c, &call);
         unit_expect(status, LAC_OK, text);
         uint64_t now = ref_matrix_result_checksum(&set.data.c);
         if (t == 0) {
-            expect_product(&set, &decision, strict);
+            expect_product(&set, &decision, zeros);
             checker->ran[route] += !strcmp(decision.route, routes.name[route]);
             bits = now;
             first = decision;
@@ -129,7 +136,7 @@ static void check(checker_t *checker, const char *text, int route, bool strict)
             bool same = !strcmp(decision.route, first.route) && !strcmp(decision.side, first.side);
             if (same && strcmp(decision.route, "dense")) /* the BLAS's threads are its own affair */
                 fail_msg("%s by %s: other bits with %d threads", text, decision.route, t + 1);
-            expect_product(&set, &decision, strict);
+            expect_product(&set, &decision, zeros);
         }
         checker->calls++;
     }
@@ -153,7 +160,7 @@ static void test_every_route(void **state)
                             if (at++ % step) continue;
                             describe_problem(text, sizeof text, extents[mm], extents[kk], extents[nn],
                                              transposes[t], "u", &random);
-                            check(checker, text, route, false);
+                            check(checker, text, route, ZEROS_FREE);
                         }
     for (int route = 1; route < routes.count; route++)
         if (checker->ran[route] < (unit_quick() ? 1 : 50))
@@ -169,7 +176,7 @@ static void test_special_values(void **state)
     for (int i = 0; i < (unit_quick() ? 20 : 700); i++) {
         describe_problem(text, sizeof text, extents[i % EXTENTS], extents[i / 2 % EXTENTS],
                          extents[i / 3 % EXTENTS], transposes[i % 4], "x", &random);
-        check(*state, text, i % routes.count, false);
+        check(*state, text, i % routes.count, ZEROS_FREE);
     }
 }
 
@@ -183,9 +190,29 @@ static void test_strict_nan(void **state)
     for (int i = 0; i < (unit_quick() ? 20 : 700); i++) {
         describe_problem(text, sizeof text, extents[i % EXTENTS], extents[i / 2 % EXTENTS],
                          extents[i / 3 % EXTENTS], transposes[i % 4], "x", &random);
-        check(*state, text, i % routes.count, true);
+        check(*state, text, i % routes.count, ZEROS_STRICT);
     }
     for (int t = 0; t < THREADS; t++) unit_expect(lac_ctx_set(checker->ctx[t], "nan", "fast"), LAC_OK, "nan");
+}
+
+/* Whatever route is asked for, zeros of the operand that a call names are not multiplied; and a route that
+ * has to leave such calls to another one served none. */
+static void test_guaranteed(void **state)
+{
+    checker_t *checker = *state;
+    uint64_t random = 7;
+    char text[REF_PROBLEM_TEXT];
+    memset(checker->ran, 0, sizeof checker->ran);
+    for (int i = 0; i < (unit_quick() ? 40 : 1400); i++) {
+        describe_problem(text, sizeof text, extents[i % EXTENTS], extents[i / 2 % EXTENTS],
+                         extents[i / 3 % EXTENTS], transposes[i % 4], "x", &random);
+        check(checker, text, i / 2 % routes.count, i % 2 ? ZEROS_SKIP_A : ZEROS_SKIP_B);
+    }
+    for (int route = 1; route < routes.count; route++) {
+        bool multiplies = !strcmp(routes.name[route], "dense");
+        if (multiplies != !checker->ran[route])
+            fail_msg("%s served %d calls", routes.name[route], checker->ran[route]);
+    }
 }
 
 /* Problems that once went wrong, or that single out a corner. */
@@ -208,14 +235,14 @@ static void test_corners(void **state)
         "sgemm:NN:16x2048x16:A=dense/1:dtA=u8:B=dense/1:dtB=u8:s7",
         "sgemm:NN:200x200x200:A=bern0.1:layA=rowx2:B=dense:layB=colx2:layC=rowx3+1:beta=1:s8"};
     for (size_t i = 0; i < sizeof corners / sizeof *corners; i++)
-        for (int route = 0; route < routes.count; route++) check(*state, corners[i], route, false);
+        for (int route = 0; route < routes.count; route++) check(*state, corners[i], route, ZEROS_FREE);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_route),
-                                       cmocka_unit_test(test_special_values),
-                                       cmocka_unit_test(test_strict_nan), cmocka_unit_test(test_corners)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_route), cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_strict_nan), cmocka_unit_test(test_guaranteed), cmocka_unit_test(test_corners)};
     unit_begin();
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -130,10 +130,11 @@ static bool add_built_in(problem_list_t *list, bool accuracy)
     return true;
 }
 
-static void find_nan(void *arg, const char *key, const char *value)
+static void find_zeros(void *arg, const char *key, const char *value)
 {
-    bool *strict = arg;
-    if (strcmp(key, "option nan") == 0) *strict = strncmp(value, "strict", 6) == 0;
+    check_options_t *options = arg;
+    if (strcmp(key, "option nan") == 0) options->strict_nan = strncmp(value, "strict", 6) == 0;
+    if (strcmp(key, "option skip") == 0) options->skip = value[0];
 }
 
 /* What the library has to say: its routes, and how it takes zeros. */
@@ -143,7 +144,7 @@ static int ask_library(check_arguments_t *a)
     check_options_t asking = a->check;
     int code = check_contexts_make(&asking, a->command);
     if (code == EXIT_OK) {
-        lac_ctx_info(asking.ctx, find_nan, &a->check.strict_nan);
+        lac_ctx_info(asking.ctx, find_zeros, &a->check);
         if (!route_set_parse(&a->check.routes, a->routes, asking.ctx, error, sizeof error)) {
             complain(a->command, "%s", error);
             code = EXIT_USAGE;

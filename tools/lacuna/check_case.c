@@ -97,6 +97,16 @@ static const ref_result_t *expected(check_run_t *run, unsigned nan, char *why, s
     return NULL;
 }
 
+/* The operand whose zeros the setting guarantees not to be multiplied, as the manual says which it is. */
+static unsigned guaranteed(const check_run_t *run)
+{
+    const ref_problem_t *p = &run->set.problem;
+    bool a = p->a.dt == LAC_U8, b = p->b.dt == LAC_U8;
+    if (run->options->skip != 'g') return run->options->skip == 'a' ? REF_SKIP_A : REF_SKIP_B;
+    if (a == b) a = p->m <= p->n;
+    return a ? REF_SKIP_A : REF_SKIP_B;
+}
+
 /* What a route may make of 0 * Inf: it drops the zeros of the side that it takes as sparse, and may drop
  * those of a W that has no buffer to hold them. An entry point that does not report its route may do as
  * any route does. */
@@ -106,6 +116,11 @@ static int readings(const check_run_t *run, const lac_decision_t *d, unsigned re
     bool reported = d->route || run->options->strict_nan || !has_special_values(p);
     bool left = d->side && strcmp(d->side, "left") == 0, right = d->side && strcmp(d->side, "right") == 0;
     reading[0] = REF_STRICT;
+    if (run->options->skip && run->options->skip != 'f') {
+        reading[0] = guaranteed(run);
+        reading[1] = REF_SKIP_A | REF_SKIP_B;
+        return (reading[0] == REF_SKIP_A ? p->b.only : p->a.only) ? 2 : 1;
+    }
     if (reported && !run->options->strict_nan && (left || right)) {
         reading[0] = left ? REF_SKIP_A : REF_SKIP_B;
         reading[1] = REF_SKIP_A | REF_SKIP_B;

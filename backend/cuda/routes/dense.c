@@ -40,6 +40,7 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
 {
     (void)route;
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
+    if (lac_problem_guarantees(p)) return LAC_REFUSED_SKIP_GUARANTEED;
     if (!lac_cublas()->found) return LAC_REFUSED_NO_BLAS;
     if (!fits_32(p) && !lac_cublas()->sgemm_64) return LAC_REFUSED_INDEX_RANGE;
     if (p->alpha_at && !takes_scalars(p)) return LAC_REFUSED_SCALARS;
@@ -244,8 +245,11 @@ static lac_status_t run_f64(const lac_route_t *route, lac_exec_t *exec, const la
     status = as_matrix(exec, &p->a, p->m, p->k, &memory, &a);
     if (!status) status = as_matrix(exec, &p->b, p->k, p->n, &memory, &b);
     if (status) return status;
-    return lac_cuda_launched(lac_cuda_gemm_f64(p->m, p->n, p->k, lac_cuda_alpha(p), &a, &b, lac_cuda_beta(p),
-                                               p->c, p->crs, p->ccs, exec->stream),
+    lac_cuda_skip_t skip = lac_problem_skips(p, &p->a)   ? LAC_CUDA_SKIP_A
+                           : lac_problem_skips(p, &p->b) ? LAC_CUDA_SKIP_B
+                                                         : LAC_CUDA_SKIP_NONE;
+    return lac_cuda_launched(lac_cuda_gemm_f64(p->m, p->n, p->k, skip, lac_cuda_alpha(p), &a, &b,
+                                               lac_cuda_beta(p), p->c, p->crs, p->ccs, exec->stream),
                              route->name);
 }
 

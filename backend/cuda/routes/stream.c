@@ -53,6 +53,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 {
     (void)route;
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
+    if (lac_problem_guarantees(p)) return LAC_REFUSED_SKIP_GUARANTEED;
     lac_sided_t s = sided(p);
     if (!s.s->buf) return LAC_REFUSED_NO_FORMAT;
     if (!s.w->buf) return LAC_REFUSED_W_SPARSE;

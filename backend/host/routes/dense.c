@@ -42,6 +42,7 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
     bool fits = p->a.rs <= INT32_MAX && p->a.cs <= INT32_MAX && p->b.rs <= INT32_MAX &&
                 p->b.cs <= INT32_MAX && p->crs <= INT32_MAX && p->ccs <= INT32_MAX;
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
+    if (lac_problem_guarantees(p)) return LAC_REFUSED_SKIP_GUARANTEED;
     if (p->terms.callers_blas) return LAC_FITS;
     if (!lac_blas()->gemm[type_of(p)]) return LAC_REFUSED_NO_BLAS;
     if (!fits || !copies_fit(p)) return LAC_REFUSED_INDEX_RANGE;
@@ -286,6 +287,63 @@ static void product_part(void *arg, int part, int parts)
     }
 }
 
+static long double element(const lac_dense_view_t *x, lac_dt_t dt, lac_dim_t i, lac_dim_t j)
+{
+    lac_inc_t at = i * x->rs + j * x->cs;
+    return dt == LAC_F64 ? (long double)((const double *)x->buf)[at]
+                         : (long double)((const float *)x->buf)[at];
+}
+
+/* Where zeros of S are guaranteed not to be multiplied, and no sparse route fits: a row of out at a time,
+ * SKIPPING_COLUMNS of it summed in long double, one nonzero of S after the other. */
+#define SKIPPING_COLUMNS 256
+
+typedef struct skipping {
+    const lac_problem_t *p;
+    lac_sided_t s;
+    lac_dense_view_t left, w; /* S and W, as the sided view has them */
+} skipping_t;
+
+static void skipping_row(const skipping_t *g, lac_dim_t i, lac_dim_t j0, lac_dim_t j1)
+{
+    long double sum[SKIPPING_COLUMNS] = {0};
+    const lac_problem_t *p = g->p;
+    bool right = lac_problem_skips(p, &p->b);
+    for (lac_dim_t k = 0; k < g->s.k; k++) {
+        long double x = element(&g->left, p->dt, i, k);
+        if (x == 0.0L) continue;
+        for (lac_dim_t j = j0; j < j1; j++) sum[j - j0] += x * element(&g->w, p->dt, k, j);
+    }
+    for (lac_dim_t j = j0; j < j1; j++) {
+        void *c = right ? lac_c_at(p, j, i) : lac_c_at(p, i, j);
+        long double old = p->beta == 0.0 ? 0.0L : (long double)lac_scalar(c, p->dt, 0.0);
+        store(c, p->dt, (long double)p->alpha * sum[j - j0] + (long double)p->beta * old);
+    }
+}
+
+static void skipping_part(void *arg, int part, int parts)
+{
+    const skipping_t *g = arg;
+    long long i0, i1;
+    lac_share(g->s.m, 1, part, parts, &i0, &i1);
+    for (lac_dim_t i = i0; i < i1; i++)
+        for (lac_dim_t j = 0; j < g->s.n; j += SKIPPING_COLUMNS)
+            skipping_row(g, i, j, j + SKIPPING_COLUMNS < g->s.n ? j + SKIPPING_COLUMNS : g->s.n);
+}
+
+static lac_dense_view_t transposed(lac_dense_view_t x)
+{
+    return (lac_dense_view_t){.buf = x.buf, .rs = x.cs, .cs = x.rs};
+}
+
+static void multiply_skipping(const lac_problem_t *p, lac_dense_view_t a, lac_dense_view_t b, int parts)
+{
+    bool right = lac_problem_skips(p, &p->b);
+    skipping_t g = {p, lac_sided(p, right ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT), right ? transposed(b) : a,
+                    right ? transposed(a) : b};
+    lac_parallel(parts, skipping_part, &g);
+}
+
 static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                                lac_outcome_t *out)
 {
@@ -296,6 +354,10 @@ static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const
     if (status) return status;
     double serial = native_us(p, exec->machine);
     int parts = lac_host_parts(p->settings.threads, serial, exec->machine->fork_join_us);
+    if (lac_problem_guarantees(p)) {
+        multiply_skipping(p, g.a, g.b, parts);
+        return LAC_OK;
+    }
     g.scratch = lac_work(exec, LAC_WORK_ACC, scratch_bytes(p, parts));
     if (!g.scratch) return LAC_ERR_MEMORY;
     lac_parallel(parts, product_part, &g);
@@ -327,13 +389,6 @@ static size_t bytes_reference(const lac_route_t *route, const lac_problem_t *p)
            lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, false);
 }
 
-static long double element(const lac_dense_view_t *x, lac_dt_t dt, lac_dim_t i, lac_dim_t j)
-{
-    lac_inc_t at = i * x->rs + j * x->cs;
-    return dt == LAC_F64 ? (long double)((const double *)x->buf)[at]
-                         : (long double)((const float *)x->buf)[at];
-}
-
 static lac_status_t run_reference(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                                   lac_outcome_t *out)
 {
@@ -345,7 +400,12 @@ static lac_status_t run_reference(const lac_route_t *route, lac_exec_t *exec, co
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
             long double sum = 0.0L;
-            for (lac_dim_t k = 0; k < p->k; k++) sum += element(&a, p->dt, i, k) * element(&b, p->dt, k, j);
+            for (lac_dim_t k = 0; k < p->k; k++) {
+                long double x = element(&a, p->dt, i, k), y = element(&b, p->dt, k, j);
+                bool skipped =
+                    (x == 0.0L && lac_problem_skips(p, &p->a)) || (y == 0.0L && lac_problem_skips(p, &p->b));
+                if (!skipped) sum += x * y;
+            }
             void *c = lac_c_at(p, i, j);
             long double old = p->beta == 0.0 ? 0.0L : (long double)lac_scalar(c, p->dt, 0.0);
             store(c, p->dt, (long double)p->alpha * sum + (long double)p->beta * old);

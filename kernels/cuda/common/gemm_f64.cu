@@ -17,6 +17,7 @@ struct DoubleArgs {
     const void *a, *b;
     int64_t ars, acs, brs, bcs, rs, cs, across, tiles;
     float *c;
+    lac_cuda_skip_t skip;
 };
 
 template <typename T> __device__ inline double element(const void *x, int64_t at)
@@ -28,8 +29,8 @@ template <> __device__ inline double element<uint8_t>(const void *x, int64_t at)
     return ((const uint8_t *)x)[at] ? 1.0 : 0.0;
 }
 
-/* c := beta c + alpha a b by tiles of kSide x kSide, k in ascending order. Zeros are not skipped: 0 * Inf is
- * NaN. */
+/* c := beta c + alpha a b by tiles of kSide x kSide, k in ascending order. Zeros are multiplied, and 0 * Inf
+ * is NaN, but for those of the operand that g.skip names. */
 template <typename A, typename B>
 __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
 {
@@ -44,7 +45,10 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
             b[y][x] = j < g.n && k0 + y < g.k ? element<B>(g.b, (k0 + y) * g.brs + j * g.bcs) : 0.0;
             __syncthreads();
             const int end = (int)min<int64_t>(kSide, g.k - k0);
-            for (int l = 0; l < end; l++) sum = fma(a[y][l], b[l][x], sum);
+            for (int l = 0; l < end; l++) {
+                const double skips = g.skip == LAC_CUDA_SKIP_B ? b[l][x] : a[y][l];
+                if (g.skip == LAC_CUDA_SKIP_NONE || skips != 0.0) sum = fma(a[y][l], b[l][x], sum);
+            }
             __syncthreads();
         }
         if (i >= g.m || j >= g.n) continue;
@@ -56,16 +60,16 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_scalar_t alpha,
-                                          const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b,
-                                          lac_cuda_scalar_t beta, float *c, int64_t rs, int64_t cs,
-                                          lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_skip_t skip,
+                                          lac_cuda_scalar_t alpha, const lac_cuda_matrix_t *a,
+                                          const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta, float *c,
+                                          int64_t rs, int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (m == 0 || n == 0) return LAC_OK;
     const int64_t across = ceil_div(n, kSide), tiles = across * ceil_div(m, kSide);
-    const DoubleArgs g = {m,     n,     k,     alpha, beta, a->data, b->data, a->rs,
-                          a->cs, b->rs, b->cs, rs,    cs,   across,  tiles,   c};
+    const DoubleArgs g = {m,     n,     k,  alpha, beta,   a->data, b->data, a->rs, a->cs,
+                          b->rs, b->cs, rs, cs,    across, tiles,   c,       skip};
     const Launch l = {
         dim3(unsigned(min<int64_t>(tiles, 1 << 20))), dim3(kSide, kSide), 0, 1, false, (cudaStream_t)stream};
     if (a->dt == LAC_U8)

@@ -83,7 +83,7 @@ class DecisionStruct(ctypes.Structure):
 class CallOpts(ctypes.Structure):
     """lac_call_opts_t"""
     _fields_ = [("size", c_size_t), ("route", c_char_p), ("decision", POINTER(DecisionStruct)), ("symbol", c_char_p),
-                ("caller", c_void_p), ("may_decline", c_int), ("declined", c_int), ("scalars", c_int), ("reserved", c_int),
+                ("caller", c_void_p), ("may_decline", c_int), ("declined", c_int), ("scalars", c_int), ("skip", c_int),
                 ("density_limit", c_double), ("density", c_double)]
 
 
