@@ -26,7 +26,7 @@ struct filler {
     uint64_t limit;           /* threshold of the density                                  */
     int64_t block_cols;       /* REF_BLOCK: blocks in a row of blocks                      */
     uint64_t *row;            /* [m] REF_POWER: the row's threshold; otherwise NULL        */
-    int64_t band;             /* REF_BAND: width                                           */
+    int64_t band;             /* REF_BAND: width; REF_FAN: elements of a row               */
 };
 
 /* Structure ---------------------------------------------------------------------------------------- */
@@ -84,6 +84,17 @@ static int64_t band_start(const struct filler *f, int64_t i)
     return start > 0 ? start : 0;
 }
 
+/* Row i has one element in each of f->band stretches of it, which are as long as can be. */
+static bool in_fan(const struct filler *f, int64_t i, int64_t j)
+{
+    if (f->band == 0) return false;
+    int64_t at = (int64_t)((__int128)j * f->band / f->n);
+    int64_t begin = (int64_t)((__int128)at * f->n / f->band), end;
+    while ((end = (int64_t)((__int128)(at + 1) * f->n / f->band)) <= j) at++, begin = end;
+    uint64_t random = ref_random(f->occupied, (uint64_t)(i * f->band + at));
+    return j == begin + (int64_t)((random >> 11) % (uint64_t)(end - begin));
+}
+
 static bool chance(const struct filler *f, int64_t index, uint64_t limit)
 {
     return ref_random(f->occupied, (uint64_t)index) >> 11 < limit;
@@ -109,6 +120,8 @@ static inline bool is_occupied(const struct filler *f, int64_t i, int64_t j)
         return j >= band_start(f, i) && j < band_start(f, i) + f->band;
     case REF_POWER:
         return chance(f, i * f->n + j, f->row[i]);
+    case REF_FAN:
+        return in_fan(f, i, j);
     }
     return false;
 }
@@ -205,6 +218,7 @@ static bool make_operand(ref_matrix_t *x, const ref_operand_t *o, lac_trans_t tr
     bool transposed = trans == LAC_TRANS;
     if (!ref_matrix_alloc(x, o->dt, transposed ? cols : rows, transposed ? rows : cols, &o->layout, guard))
         return false;
+    if (o->pattern.structure == REF_FAN) return ref_fill(x, &o->pattern, seed);
     ref_matrix_t view = ref_matrix_op(x, trans);
     return ref_fill(&view, &o->pattern, seed);
 }

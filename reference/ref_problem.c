@@ -168,7 +168,7 @@ static bool read_structure(struct parser *in, struct piece key, struct piece val
     struct piece rest = value;
 
     out->block_rows = out->block_cols = 0;
-    for (ref_structure_t s = REF_DENSE; s <= REF_POWER; s++) {
+    for (ref_structure_t s = REF_DENSE; s <= REF_FAN; s++) {
         if (!take_word(&rest, ref_structure_name(s))) continue;
         out->structure = s;
         if (s == REF_DENSE || s == REF_ZERO) {
@@ -184,7 +184,8 @@ static bool read_structure(struct parser *in, struct piece key, struct piece val
         return expected(in, key, "a density in 0 .. 1 behind the structure", value);
     }
     return expected(
-        in, key, "one of dense, zero, bern<d>, block<h>x<w>-<d>, row<d>, col<d>, band<d>, power<d>", value);
+        in, key, "one of dense, zero, bern<d>, block<h>x<w>-<d>, row<d>, col<d>, band<d>, power<d>, fan<d>",
+        value);
 }
 
 static bool read_pattern(struct parser *in, struct piece key, struct piece value)
@@ -233,12 +234,12 @@ static bool read_layout(struct parser *in, struct piece key, struct piece value)
 
 static bool read_meta(struct parser *in, struct piece key, struct piece value)
 {
-    for (ref_meta_t m = REF_META_NONE; m <= REF_META_ACTIVE; m++) {
+    for (ref_meta_t m = REF_META_NONE; m <= REF_META_ELL; m++) {
         if (!same(value, ref_meta_name(m))) continue;
         operand(in, key.s[key.n - 1])->meta = m;
         return true;
     }
-    return expected(in, key, "one of none, density, csr, csc, bits, active", value);
+    return expected(in, key, "one of none, density, csr, csc, bits, active, ell", value);
 }
 
 static bool read_flag(struct parser *in, struct piece key, struct piece value)
@@ -360,8 +361,12 @@ static bool check_operand(struct parser *in, char name, lac_trans_t trans, int64
         return fail(in, "field '%c': a u8 operand takes values u (any nonzero byte) or 1, got '%s'", name,
                     ref_values_name(o->pattern.values));
     if (o->only && (o->meta == REF_META_NONE || o->meta == REF_META_DENSITY))
-        return fail(in, "field 'only%c': expected meta%c=csr, csc, bits or active beside it, got '%s'", name,
-                    name, ref_meta_name(o->meta));
+        return fail(in, "field 'only%c': expected meta%c=csr, csc, bits, active or ell beside it, got '%s'",
+                    name, name, ref_meta_name(o->meta));
+    if (o->meta == REF_META_ELL && o->pattern.structure != REF_DENSE && o->pattern.structure != REF_ZERO &&
+        o->pattern.structure != REF_FAN)
+        return fail(in, "field 'meta%c': ell wants rows of one length: %c=dense, zero or fan<d>, got '%s'",
+                    name, name, ref_structure_name(o->pattern.structure));
     if (ref_layout_slots(&o->layout, trans == LAC_TRANS ? cols : rows, trans == LAC_TRANS ? rows : cols) < 0)
         return fail(in, "field 'extents': operand %c of %" PRId64 "x%" PRId64 " is larger than 2^44 elements",
                     name, rows, cols);
@@ -408,7 +413,8 @@ bool ref_problem_parse(const char *text, ref_problem_t *problem, char *error, si
 
 const char *ref_structure_name(ref_structure_t structure)
 {
-    static const char *const names[] = {"dense", "zero", "bern", "block", "row", "col", "band", "power"};
+    static const char *const names[] = {"dense", "zero", "bern",  "block", "row",
+                                        "col",   "band", "power", "fan"};
     return (unsigned)structure < sizeof names / sizeof *names ? names[structure] : "?";
 }
 
@@ -420,7 +426,7 @@ const char *ref_values_name(ref_values_t values)
 
 const char *ref_meta_name(ref_meta_t meta)
 {
-    static const char *const names[] = {"none", "density", "csr", "csc", "bits", "active"};
+    static const char *const names[] = {"none", "density", "csr", "csc", "bits", "active", "ell"};
     return (unsigned)meta < sizeof names / sizeof *names ? names[meta] : "?";
 }
 

@@ -11,19 +11,20 @@
  *              | "dtA=" type | "dtB=" type                          f32 (default) | u8
  *              | "lay=" layout | "layA=" layout | "layB=" layout | "layC=" layout    default row
  *              | "metaA=" meta | "metaB=" meta                      none (default) | density | csr | csc |
- *                                                                   bits | active
+ *                                                                   bits | active | ell
  *              | "frozenA=" flag | "frozenB=" flag                  0 (default) | 1
  *              | "onlyA=" flag | "onlyB=" flag                      1: no dense buffer, the metadata alone
  *              | "alpha=" number | "beta=" number                   defaults 1 and 0
  *              | "s" seed                                           default s1
  *     pattern := structure [ "/" values ]
  *     structure := "dense" | "zero" | "bern" d | "block" h "x" w "-" d | "row" d | "col" d | "band" d |
- * "power" d values  := "u" | "p" | "e8" | "e30" | "1" | "i" | "x" | "o"   default u layout  := ( "row" |
- * "col" ) [ "x" step ] [ "+" pad ]
+ * "power" d | "fan" d values  := "u" | "p" | "e8" | "e30" | "1" | "i" | "x" | "o"   default u layout  := (
+ * "row" | "col" ) [ "x" step ] [ "+" pad ]
  *
  * THE ORDER OF THE EXTENTS IS m x k x n: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C. Not BLAS's m, n,
  * k. Fields come in any order, each at most once. Structure is that of op(A) and op(B) as the product uses
- * them; layouts and metadata speak of the matrix as it is stored. docs/dev/problem_strings.md is the manual.
+ * them, but for "fan"; it, layouts and metadata speak of the matrix as it is stored.
+ * docs/dev/problem_strings.md is the manual.
  */
 #ifndef REF_PROBLEM_H
 #define REF_PROBLEM_H
@@ -44,7 +45,8 @@ typedef enum ref_structure {
     REF_ROW = 4,       /* each row by itself with probability d; a row is full or empty              */
     REF_COLUMN = 5,    /* each column likewise                                                       */
     REF_BAND = 6,      /* round(d n) adjacent elements in each row, around the diagonal              */
-    REF_POWER = 7      /* Bernoulli, the row of rank r with probability min(1, c / (r + 1)), mean d  */
+    REF_POWER = 7,     /* Bernoulli, the row of rank r with probability min(1, c / (r + 1)), mean d  */
+    REF_FAN = 8        /* round(d n) elements in each row of the stored matrix: a fixed fan-out      */
 } ref_structure_t;
 
 typedef enum ref_values {
@@ -64,7 +66,8 @@ typedef enum ref_meta {
     REF_META_CSR = 2,
     REF_META_CSC = 3,
     REF_META_BITS = 4,
-    REF_META_ACTIVE = 5
+    REF_META_ACTIVE = 5,
+    REF_META_ELL = 6 /* of a matrix whose stored rows have as many nonzeros each: dense, zero or fan */
 } ref_meta_t;
 
 /* Element (i, j) of the stored m x n matrix lies, for row order, at j * step + i * ld, where

@@ -61,9 +61,17 @@ static const struct {
                {LAC_META_BITMASK, LAC_FORMAT_BITS},
                {LAC_META_ACTIVE, LAC_FORMAT_ACTIVE}};
 
+/* CSR whose rows are known to have as many entries each. */
+static const lac_format_data_t *ell_of(const lac_meta_t *meta)
+{
+    const lac_format_data_t *rows =
+        lac_meta_trusted(meta) & 1u << LAC_FORMAT_CSR ? lac_meta_format(meta, LAC_FORMAT_CSR) : NULL;
+    return rows && rows->even ? rows : NULL;
+}
+
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-#define ALL_FORMATS (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE)
+#define ALL_FORMATS (LAC_META_CSR | LAC_META_CSC | LAC_META_BITMASK | LAC_META_ACTIVE | LAC_META_ELL)
 
 static lac_status_t check_space(const lac_ctx_t *ctx, const char *name, const void *memory)
 {
@@ -163,6 +171,36 @@ static lac_status_t compress(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what
     return status;
 }
 
+/* Makes sure that the CSR, which stands, is known to have rows of one length. Errors: SPARSE, MEMORY. */
+static lac_status_t even_rows(lac_ctx_t *ctx, const lac_obj_t *obj)
+{
+    lac_meta_t *meta = obj->meta;
+    const lac_device_t *device = ctx->backend->device;
+    const lac_format_data_t *rows = lac_meta_format(meta, LAC_FORMAT_CSR);
+    size_t bytes = (size_t)(meta->m + 1) * sizeof(int64_t);
+    int64_t *copy = NULL;
+    lac_status_t status = LAC_OK;
+    if (!rows) return lac_fail(LAC_ERR_INTERNAL, "obj.meta: the format went away");
+    if (rows->even) return LAC_OK;
+    if (device) {
+        if (!(copy = lac_alloc(bytes))) return lac_fail(LAC_ERR_MEMORY, "obj: out of memory");
+        status = device->download(ctx->exec, copy, rows->ptr, bytes);
+    }
+    const int64_t *ptr = copy ? copy : rows->ptr;
+    for (int64_t i = 0; !status && i < meta->m; i++)
+        if (ptr[i + 1] - ptr[i] != ptr[1])
+            status = lac_fail(LAC_ERR_SPARSE,
+                              "obj: row %" PRId64 " has %" PRId64 " entries, and row 0 has %" PRId64
+                              ": no fixed fan-out",
+                              i, ptr[i + 1] - ptr[i], ptr[1]);
+    lac_free(copy);
+    if (status) return status;
+    lac_meta_lock(meta);
+    meta->format[LAC_FORMAT_CSR].even = true;
+    lac_meta_unlock(meta);
+    return LAC_OK;
+}
+
 lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
 {
     lac_status_t status = check_input(ctx, "obj", obj);
@@ -170,6 +208,8 @@ lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned wha
     if (!obj->meta) return lac_fail(LAC_ERR_NULL, "obj.meta: is NULL");
     if (!what || what & ~ALL_FORMATS)
         return lac_fail(LAC_ERR_VALUE, "what: 0x%x is not made of bits of formats", what);
+    bool ell = what & LAC_META_ELL;
+    if (ell) what = (what & ~LAC_META_ELL) | LAC_META_CSR; /* which it is, and more is known */
     lac_obj_t stored = *obj;
     stored.trans = LAC_NO_TRANS;
     if (!(lac_meta_trusted(obj->meta) & LAC_FORMATS_SPARSE)) {
@@ -187,6 +227,7 @@ lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned wha
         lac_meta_unlock(obj->meta);
     } else if (!status && what)
         status = by_way_of_dense(ctx, &stored, what);
+    if (!status && ell) status = even_rows(ctx, &stored);
     lac_leave(ctx, token);
     return status;
 }
@@ -197,6 +238,14 @@ lac_status_t lac_meta_view(const lac_meta_t *meta, unsigned format, lac_format_v
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
     if (!view) return lac_fail(LAC_ERR_NULL, "view: is NULL");
     *view = (lac_format_view_t){0};
+    if (format == LAC_META_ELL) {
+        const lac_format_data_t *ell = ell_of(meta);
+        if (!ell)
+            return lac_fail(LAC_ERR_EMPTY,
+                            "meta: the format is not there, or does not stand for the contents");
+        *view = (lac_format_view_t){ell->count, NULL, ell->idx, ell->val, NULL};
+        return LAC_OK;
+    }
     for (int i = 0; i < FORMATS; i++) {
         if (formats[i].bit != format) continue;
         bool stands = lac_meta_trusted(meta) & 1u << formats[i].format;

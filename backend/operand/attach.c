@@ -34,25 +34,41 @@ static lac_status_t check_pointers(indices_t ptr, int64_t majors, int64_t minors
         if (end - begin > data->longest) data->longest = end - begin;
     }
     data->count = at(ptr, majors);
+    data->even = data->longest * majors == data->count;
+    return LAC_OK;
+}
+
+/* Entries [begin, end) of one major. */
+static lac_status_t check_major(indices_t idx, int64_t begin, int64_t end, int64_t minors)
+{
+    int64_t last = -1;
+    for (int64_t p = begin; p < end; p++) {
+        int64_t j = at(idx, p);
+        if (j < 0 || j >= minors)
+            return lac_fail(LAC_ERR_SPARSE, "idx[%lld]: is %lld, outside [0, %lld)", (long long)p,
+                            (long long)j, (long long)minors);
+        if (j <= last)
+            return lac_fail(LAC_ERR_SPARSE, "idx[%lld]: is %lld, %s", (long long)p, (long long)j,
+                            j == last ? "a duplicate" : "less than the index before it: not sorted");
+        last = j;
+    }
     return LAC_OK;
 }
 
 static lac_status_t check_indices(indices_t ptr, indices_t idx, int64_t majors, int64_t minors)
 {
-    for (int64_t i = 0; i < majors; i++) {
-        int64_t last = -1;
-        for (int64_t p = at(ptr, i); p < at(ptr, i + 1); p++) {
-            int64_t j = at(idx, p);
-            if (j < 0 || j >= minors)
-                return lac_fail(LAC_ERR_SPARSE, "idx[%lld]: is %lld, outside [0, %lld)", (long long)p,
-                                (long long)j, (long long)minors);
-            if (j <= last)
-                return lac_fail(LAC_ERR_SPARSE, "idx[%lld]: is %lld, %s", (long long)p, (long long)j,
-                                j == last ? "a duplicate" : "less than the index before it: not sorted");
-            last = j;
-        }
-    }
-    return LAC_OK;
+    lac_status_t status = LAC_OK;
+    for (int64_t i = 0; !status && i < majors; i++)
+        status = check_major(idx, at(ptr, i), at(ptr, i + 1), minors);
+    return status;
+}
+
+static lac_status_t check_even_indices(indices_t idx, const lac_meta_t *meta, int64_t width)
+{
+    lac_status_t status = LAC_OK;
+    for (int64_t i = 0; !status && i < meta->m; i++)
+        status = check_major(idx, i * width, (i + 1) * width, meta->n);
+    return status;
 }
 
 /* What checks can read of a caller's array: itself, or, where it lies on a device, a copy. */
@@ -93,26 +109,29 @@ static lac_status_t own(const lac_meta_t *meta, int slot, void *made, size_t byt
 
 /* The library's own index types are 64 bits for pointers and 32 for indices: others are converted. `ptr` and
  * `idx` are readable here; the caller's arrays are already in the format. */
+
+static lac_status_t narrow_indices(const lac_meta_t *meta, indices_t idx, lac_format_data_t *format)
+{
+    const void *where;
+    int32_t *narrow = lac_alloc((size_t)format->count * sizeof *narrow);
+    if (!narrow)
+        return lac_fail(LAC_ERR_MEMORY, "idx: out of memory for a copy of %lld", (long long)format->count);
+    for (int64_t p = 0; p < format->count; p++) narrow[p] = (int32_t)at(idx, p);
+    lac_status_t status = own(meta, 0, narrow, (size_t)format->count * sizeof *narrow, format, &where);
+    format->idx = where;
+    return status;
+}
+
 static lac_status_t convert(const lac_meta_t *meta, indices_t ptr, indices_t idx, int64_t majors,
                             lac_format_data_t *format)
 {
     const void *where;
-    lac_status_t status;
-    if (ptr.type == LAC_I64) {
-        int32_t *narrow = lac_alloc((size_t)format->count * sizeof *narrow);
-        if (!narrow)
-            return lac_fail(LAC_ERR_MEMORY, "idx: out of memory for a copy of %lld",
-                            (long long)format->count);
-        for (int64_t p = 0; p < format->count; p++) narrow[p] = (int32_t)at(idx, p);
-        status = own(meta, 0, narrow, (size_t)format->count * sizeof *narrow, format, &where);
-        format->idx = where;
-        return status;
-    }
+    if (ptr.type == LAC_I64) return narrow_indices(meta, idx, format);
     int64_t *wide = lac_alloc((size_t)(majors + 1) * sizeof *wide);
     if (!wide)
         return lac_fail(LAC_ERR_MEMORY, "ptr: out of memory for a copy of %lld", (long long)majors + 1);
     for (int64_t i = 0; i <= majors; i++) wide[i] = at(ptr, i);
-    status = own(meta, 0, wide, (size_t)(majors + 1) * sizeof *wide, format, &where);
+    lac_status_t status = own(meta, 0, wide, (size_t)(majors + 1) * sizeof *wide, format, &where);
     format->ptr = where;
     return status;
 }
@@ -187,6 +206,49 @@ lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_index_t it, const void *p
     lac_clear_error();
     if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
     return attach_compressed(meta, LAC_FORMAT_CSC, meta->n, meta->m, it, ptr, idx, val);
+}
+
+/* Pointers to rows of one length. */
+static lac_status_t make_pointers(const lac_meta_t *meta, int64_t width, lac_format_data_t *data)
+{
+    const void *where;
+    int64_t *ptr = lac_alloc((size_t)(meta->m + 1) * sizeof *ptr);
+    if (!ptr)
+        return lac_fail(LAC_ERR_MEMORY, "idx: out of memory for %lld row pointers", (long long)meta->m + 1);
+    for (int64_t i = 0; i <= meta->m; i++) ptr[i] = i * width;
+    lac_status_t status = own(meta, 1, ptr, (size_t)(meta->m + 1) * sizeof *ptr, data, &where);
+    data->ptr = where;
+    return status;
+}
+
+lac_status_t lac_meta_attach_ell(lac_meta_t *meta, lac_index_t it, lac_dim_t width, const void *idx_data,
+                                 const void *val)
+{
+    size_t bytes = it == LAC_I64 ? sizeof(int64_t) : sizeof(int32_t);
+    readable_t seen = {NULL, NULL};
+    lac_format_data_t data = {.val = val, .even = true};
+    lac_status_t status;
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    if (it != LAC_I32 && it != LAC_I64) return lac_fail(LAC_ERR_TYPE, "it: %d is no index type", (int)it);
+    if (width < 0 || width > meta->n)
+        return lac_fail(LAC_ERR_EXTENT, "width: %lld is outside [0, %lld]", (long long)width,
+                        (long long)meta->n);
+    if ((status = check_extents(meta))) return status;
+    data.count = meta->m * width;
+    data.longest = meta->m ? width : 0;
+    if (data.count && !idx_data) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
+    if ((status = settle(meta))) return status;
+    status = make_readable(meta, "idx", idx_data, (size_t)data.count * bytes, &seen);
+    if (!status) status = check_even_indices((indices_t){it, seen.data}, meta, width);
+    if (it == LAC_I32) data.idx = idx_data;
+    if (!status && it == LAC_I64) status = narrow_indices(meta, (indices_t){it, seen.data}, &data);
+    if (!status) status = make_pointers(meta, width, &data);
+    if (!status) install(meta, LAC_FORMAT_CSR, &data);
+    for (int i = 0; status && i < 2; i++)
+        if (data.owned[i]) (data.release ? data.release : lac_free)(data.owned[i]);
+    lac_free(seen.copy);
+    return status;
 }
 
 lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int32_t *idx, const void *val)

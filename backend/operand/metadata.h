@@ -60,6 +60,7 @@ typedef struct lac_format_data {
                                       segments: the width of their ranges                              */
     int64_t nonzeros;              /* active, where it was scanned on the host: those among its values   */
     int64_t longest;               /* CSR, CSC, attached: entries of the longest major; 0: not known */
+    bool even;                     /* CSR, CSC: every major is known to have as many entries         */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
     const void *val;               /* values; NULL in CSR and CSC: all ones; the copy itself    */

@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TRANSPOSES = ("NN", "NT", "TN", "TT")
 LAYOUTS = ("row", "col", "row+3", "col+5", "rowx2", "colx3+1")
 AWKWARD = (1, 2, 31, 33, 127)
-STRUCTURES = ("bern", "block4x8-", "row", "col", "band", "power")
+STRUCTURES = ("bern", "block4x8-", "row", "col", "band", "power", "fan")
 DENSITIES = ("0", "0.001", "0.01", "0.1", "0.5", "0.9", "1")
 
 
@@ -74,6 +74,9 @@ def metadata():
         for _ in range(4):
             yield sgemm(trans(), *shape(), f"{side}=bern{density()}", f"dt{side}={dt}", f"meta{side}={kind}",
                         f"frozen{side}={frozen}", f"only{side}={only}", seed())
+    for side, only, dt, trans_of in itertools.product("AB", "01", ("f32", "u8"), TRANSPOSES):
+        yield sgemm(trans_of, *shape(), f"{side}=fan{density()}", f"dt{side}={dt}", f"meta{side}=ell", f"only{side}={only}",
+                    "A=bern0.1" if side == "B" else "B=bern0.1", seed())
     for frozen in "AB":
         for sparse in "AB":
             for t in TRANSPOSES:

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * From one format of an operand to another: dense, CSR, CSC, bitmask, active list; how many nonzeros it has,
- * and which tiles of it hold any.
+ * From one format of an operand to another: dense, CSR, CSC, ELL, bitmask, active list; how many nonzeros it
+ * has, and which tiles of it hold any.
  *
  * An operand's contents are those of a format that stands for it (attached, or made while it is frozen),
  * otherwise its buffer's. A dense buffer is measured into formats by lac_meta_scan; here one format is made
@@ -15,21 +15,22 @@
 extern "C" {
 #endif
 
-/* Makes the formats named by `what` (LAC_META_CSR, _CSC, _BITMASK, _ACTIVE) of the stored matrix of obj from
- * those that stand for it, and keeps them in obj->meta: they stand as long as these do, and are freed with
- * the metadata. A format that stands already is left alone. Conversions other than CSR to CSC or the reverse
- * go through a temporary dense buffer, and drops entries of value 0. Waits for a device,
- * once for each format. Errors: NULL; those of an operand; VALUE (bits of no format); EMPTY (nothing stands
- * for the operand: freeze it, or attach), STALE; MEMORY; EXTENT (extents that overflow 32-bit indices). */
+/* Makes the formats named by `what` (LAC_META_CSR, _CSC, _BITMASK, _ACTIVE, _ELL) of the stored matrix of obj
+ * from those that stand for it, and keeps them in obj->meta: they stand as long as these do, and are freed
+ * with the metadata. A format that stands already is left alone. Conversions other than CSR to CSC or the
+ * reverse go through a temporary dense buffer, and drops entries of value 0. Waits for a device, once for
+ * each format. Errors: NULL; those of an operand; VALUE (bits of no format); EMPTY (nothing stands for the
+ * operand: freeze it, or attach), STALE; SPARSE (_ELL, and rows differ in length: CSR then stands); MEMORY;
+ * EXTENT (extents that overflow 32-bit indices). */
 LAC_API lac_status_t lac_meta_convert(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what);
 
 /* One format's arrays, which belong to the metadata or to who attached them, in the space of the metadata.
  * Members that a format has not are NULL. */
 typedef struct lac_format_view {
-    int64_t count;      /* entries (CSR, CSC, bitmask) or active columns                                  */
+    int64_t count;      /* entries (CSR, CSC, bitmask, ELL) or active columns                             */
     const int64_t *ptr; /* CSR, CSC: [majors + 1]; bitmask: [m], the place of each row's first value       */
-    const int32_t *idx; /* CSR, CSC: [count], ascending in each major; active: [count]                     */
-    const void *val;    /* CSR, CSC: [count], or NULL: ones; bitmask: [count]; active: [count * m]         */
+    const int32_t *idx; /* CSR, CSC, ELL: [count], ascending in each major; active: [count]                */
+    const void *val;    /* CSR, CSC, ELL: [count], or NULL: ones; bitmask: [count]; active: [count * m]    */
     const uint64_t *bits; /* bitmask: ceil(n / 64) words a row                                              */
 } lac_format_view_t;
 

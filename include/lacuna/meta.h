@@ -22,6 +22,7 @@ extern "C" {
 #define LAC_META_CSR     0x04u /* compressed rows                                            */
 #define LAC_META_CSC     0x08u /* compressed columns                                         */
 #define LAC_META_ACTIVE  0x10u /* the indices along n where any row is nonzero, with values  */
+#define LAC_META_ELL     0x20u /* a fixed fan-out: compressed rows of one length, not measured */
 
 typedef enum lac_index {
     LAC_I32 = 0,
@@ -53,15 +54,21 @@ LAC_API lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigne
  * touch, attach of the same format, or free. They are checked once, here, in time linear in their size:
  *   CSR  ptr[m + 1] from 0, never decreasing; idx[ptr[m]] strictly ascending within a row, in [0, n)
  *   CSC  the same with columns: ptr[n + 1], idx in [0, m)
+ *   ELL  idx[m * width] as CSR has it, of rows with `width` entries each (a fixed fan-out): row i begins at
+ *        i * width. It stands for CSR as well, in whose place it is attached; the row pointers that CSR wants
+ *        are made here, once: 8 bytes a row beside 4 or 8 an entry
  *   active  idx[count] strictly ascending in [0, n); val[j * m + i] is element (i, idx[j])
  *   bitmask  words of 64 bits, ceil(n / 64) per row; bit (j % 64) of word [i][j / 64]; val packed by rows
- * `it` is the type of ptr (and of idx, in which every index must fit 31 bits). val may be NULL for CSR and
- * CSC: every entry is 1. Values are floats, or, by lac_meta_set_type, doubles. Errors: NULL; TYPE; EXTENT (an
- * index type that overflows); SPARSE, with a message that names the array and the first place that breaks the
- * rule. Nothing is attached on error. */
+ * `it` is the type of ptr (and of idx, in which every index must fit 31 bits). val may be NULL for CSR, CSC
+ * and ELL: every entry is 1. One other value for all is such a matrix and the alpha of a product, or the
+ * weight of a slice: no array is wanted. Values are floats, or, by lac_meta_set_type, doubles. Errors: NULL;
+ * TYPE; EXTENT (an index type that overflows); SPARSE, with a message that names the array and the first
+ * place that breaks the rule. Nothing is attached on error. */
 LAC_API lac_status_t lac_meta_attach_csr(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
                                          const void *val);
 LAC_API lac_status_t lac_meta_attach_csc(lac_meta_t *meta, lac_index_t it, const void *ptr, const void *idx,
+                                         const void *val);
+LAC_API lac_status_t lac_meta_attach_ell(lac_meta_t *meta, lac_index_t it, lac_dim_t width, const void *idx,
                                          const void *val);
 LAC_API lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int32_t *idx,
                                             const void *val);

@@ -57,16 +57,17 @@ static apitest_end_t compare_values(apitest_t *t, const char *name, const float 
 }
 
 static apitest_end_t compare_compressed(apitest_t *t, const lac_format_view_t *view, const ref_matrix_t *x,
-                                        bool by_rows)
+                                        unsigned format)
 {
     ref_compressed_t want;
+    bool by_rows = format != LAC_META_CSC;
     bool made = by_rows ? ref_csr_make(&want, x) : ref_csc_make(&want, x);
     if (!made) return apitest_fail(t, "out of memory");
     apitest_end_t end = APITEST_PASSED;
     if (view->count != want.nnz)
         end = apitest_fail(t, "%s has %lld entries and must have %lld", by_rows ? "CSR" : "CSC",
                            (long long)view->count, (long long)want.nnz);
-    if (end == APITEST_PASSED)
+    if (end == APITEST_PASSED && format != LAC_META_ELL)
         end = compare_array(t, "ptr", view->ptr, want.ptr, (size_t)(want.lines + 1) * sizeof *want.ptr);
     if (end == APITEST_PASSED)
         end = compare_array(t, "idx", view->idx, want.idx, (size_t)want.nnz * sizeof *want.idx);
@@ -116,7 +117,8 @@ apitest_end_t apitest_format(apitest_t *t, const lac_meta_t *meta, unsigned form
     if (status != LAC_OK) return apitest_stop(t, status, "lac_meta_view");
     if (format == LAC_META_BITMASK) return compare_bits(t, &view, stored);
     if (format == LAC_META_ACTIVE) return compare_active(t, &view, stored);
-    return compare_compressed(t, &view, stored, format == LAC_META_CSR);
+    if (format == LAC_META_ELL && view.ptr) return apitest_fail(t, "ELL has row pointers");
+    return compare_compressed(t, &view, stored, format);
 }
 
 /* Attached formats tried: one that breaks a rule is refused and leaves what was attached before; one that is
@@ -129,18 +131,20 @@ typedef struct offer {
     ref_compressed_t compressed;
     ref_active_t active;
     ref_bits_t bits;
-    int64_t count;        /* active columns */
+    int64_t count;        /* active columns; ELL: entries of a row */
     lac_status_t want;    /* of the spoiled format */
     const char *argument; /* that it names       */
 } offer_t;
 
 static lac_status_t take_format(offer_t *o, const ref_matrix_t *x)
 {
-    bool made = o->format == LAC_META_CSR      ? ref_csr_make(&o->compressed, x)
+    bool rows = o->format == LAC_META_CSR || o->format == LAC_META_ELL;
+    bool made = rows                           ? ref_csr_make(&o->compressed, x)
                 : o->format == LAC_META_CSC    ? ref_csc_make(&o->compressed, x)
                 : o->format == LAC_META_ACTIVE ? ref_active_make(&o->active, x)
                                                : ref_bits_make(&o->bits, x);
     o->count = o->active.active;
+    if (o->format == LAC_META_ELL) o->count = x->m ? o->compressed.nnz / x->m : 0;
     return made ? LAC_OK : LAC_ERR_MEMORY;
 }
 
@@ -196,7 +200,12 @@ static void corrupt_compressed(rng_t *rng, offer_t *o)
 {
     const ref_compressed_t *format = &o->compressed;
     if (format->nnz == 0 || rng_below(rng, 3) == 0) {
-        corrupt_pointers(rng, o);
+        if (o->format != LAC_META_ELL) {
+            corrupt_pointers(rng, o);
+            return;
+        }
+        expect(o, LAC_ERR_EXTENT, "width");
+        o->count = rng_below(rng, 2) == 0 ? -1 : format->width + 1;
         return;
     }
     int64_t entry = (int64_t)rng_below(rng, (uint64_t)format->nnz), line = 0;
@@ -275,6 +284,7 @@ static lac_status_t attach_compressed(const apitest_t *t, lac_meta_t *meta, cons
     if (status != LAC_OK) return status;
     const void *ptr = guarded_buffer_at(&at->first), *idx = guarded_buffer_at(&at->second);
     const float *val = guarded_buffer_at(&at->val);
+    if (o->format == LAC_META_ELL) return lac_meta_attach_ell(meta, o->it, o->count, idx, val);
     return o->format == LAC_META_CSR ? lac_meta_attach_csr(meta, o->it, ptr, idx, val)
                                      : lac_meta_attach_csc(meta, o->it, ptr, idx, val);
 }
@@ -284,7 +294,8 @@ static lac_status_t attach(const apitest_t *t, lac_meta_t *meta, const offer_t *
     const ref_active_t *active = &o->active;
     const ref_bits_t *bits = &o->bits;
     lac_status_t status;
-    if (o->format == LAC_META_CSR || o->format == LAC_META_CSC) return attach_compressed(t, meta, o, at);
+    if (o->format == LAC_META_CSR || o->format == LAC_META_CSC || o->format == LAC_META_ELL)
+        return attach_compressed(t, meta, o, at);
     if (o->format == LAC_META_ACTIVE) {
         status = copy_indices(&at->first, t->ctx, LAC_I32, active->k, LAC_I32, active->active);
         if (status == LAC_OK)
@@ -336,12 +347,23 @@ static apitest_end_t try_formats(apitest_t *t, lac_meta_t *meta, const offer_t *
     return status == LAC_OK ? apitest_format(t, meta, o->format, x) : apitest_stop(t, status, "attaching");
 }
 
+static bool has_even_rows(const ref_matrix_t *x)
+{
+    ref_compressed_t format;
+    bool even = ref_csr_make(&format, x);
+    for (int64_t i = 1; even && i < format.lines; i++)
+        even = format.ptr[i + 1] - format.ptr[i] == format.ptr[1];
+    ref_compressed_free(&format);
+    return even;
+}
+
 apitest_end_t apitest_attach(apitest_t *t)
 {
     static const unsigned format[] = {LAC_META_CSR, LAC_META_CSC,     LAC_META_CSR,
                                       LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
     const ref_matrix_t *x = apitest_operand(t).stored;
     offer_t o = {.format = format[rng_below(&t->rng, 6)]};
+    if (o.format == LAC_META_CSR && has_even_rows(x)) o.format = LAC_META_ELL;
     bool first = rng_below(&t->rng, 2) == 0;
     o.it = rng_below(&t->rng, 2) == 0 ? LAC_I32 : LAC_I64;
     attached_t at = {0};

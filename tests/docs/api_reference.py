@@ -10,7 +10,7 @@ import sys
 import xml.etree.ElementTree as xml
 
 # Said together with the function above them.
-TOGETHER = {"lac_gemm_ex", "lac_meta_attach_csc", "lac_meta_attach_active", "lac_meta_attach_bitmask", "lac_plan_run",
+TOGETHER = {"lac_gemm_ex", "lac_meta_attach_csc", "lac_meta_attach_ell", "lac_meta_attach_active", "lac_meta_attach_bitmask", "lac_plan_run",
             "lac_plan_explain", "lac_plan_free", "lac_device_download", "lac_obj_colmajor"}
 
 

@@ -93,6 +93,29 @@ static lac_status_t compressed(input_t *in, lac_meta_t *meta, int m, int n, lac_
     return status;
 }
 
+static lac_status_t ell(input_t *in, lac_meta_t *meta, int m, int n, lac_index_t it)
+{
+    int byte = take(in);
+    int64_t width = byte == 0xff ? -1 : byte == 0xfe ? INT64_MAX : byte % (SIDE + 2);
+    size_t count = width > 0 && width <= n ? (size_t)(width * m) : 0;
+    void *idx = entries(in, count, it == LAC_I64 ? 8 : 4);
+    float *val = values(count);
+    bool ones = take(in) & 1;
+    lac_status_t status = lac_meta_attach_ell(meta, it, width, idx, ones ? NULL : val);
+    if (!status) {
+        lac_ctx_t *ctx;
+        lac_format_view_t view;
+        fuzz_promise(!lac_meta_view(meta, LAC_META_ELL, &view) && view.count == (int64_t)count, "a view");
+        fuzz_promise(!lac_ctx_create(&ctx), "a context");
+        expect_one_product(ctx, meta, m, n, false);
+        expect_one_product(ctx, meta, m, n, true);
+        lac_ctx_free(ctx);
+        lac_meta_touch(meta);
+    }
+    free(idx), free(val);
+    return status;
+}
+
 static lac_status_t active(input_t *in, lac_meta_t *meta, int m, int n)
 {
     int count = take(in) % (SIDE + 2);
@@ -140,9 +163,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_quiet();
     int format = take(&in), m = take(&in) % (SIDE + 1), n = take(&in) % (SIDE + 1);
     fuzz_promise(!lac_meta_create(&meta, m, n), "metadata");
-    lac_status_t status = format % 4 == 0 ? compressed(&in, meta, m, n, format & 4 ? LAC_I64 : LAC_I32, false)
-                          : format % 4 == 1
-                              ? compressed(&in, meta, m, n, format & 4 ? LAC_I64 : LAC_I32, true)
+    lac_index_t it = format & 4 ? LAC_I64 : LAC_I32;
+    lac_status_t status = format & 8        ? ell(&in, meta, m, n, it)
+                          : format % 4 == 0 ? compressed(&in, meta, m, n, it, false)
+                          : format % 4 == 1 ? compressed(&in, meta, m, n, it, true)
                           : format % 4 == 2 ? active(&in, meta, m, n)
                                             : bitmask(&in, meta, m, n);
     fuzz_promise(!status || *lac_last_error(), "a refusal has a reason");

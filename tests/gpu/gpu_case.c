@@ -65,9 +65,10 @@ static void *narrow_copy(const int64_t *from, int64_t count)
 }
 
 static lac_status_t attach_compressed(gpu_case_t *x, gpu_operand_t *know, const ref_matrix_t *matrix,
-                                      bool by_rows)
+                                      ref_meta_t meta)
 {
     ref_compressed_t format;
+    bool by_rows = meta != REF_META_CSC;
     bool wide = x->problem.seed % 2 == 0;
     if (!(by_rows ? ref_csr_make(&format, matrix) : ref_csc_make(&format, matrix))) return LAC_ERR_MEMORY;
     void *other = wide ? wide_copy(format.idx, format.nnz) : narrow_copy(format.ptr, format.lines + 1);
@@ -77,8 +78,12 @@ static lac_status_t attach_compressed(gpu_case_t *x, gpu_operand_t *know, const 
     know->array[1] = gpu_upload(x->ctx, wide ? other : (void *)format.idx, (size_t)format.nnz * index);
     if (matrix->dt != LAC_U8)
         know->array[2] = gpu_upload(x->ctx, format.val, (size_t)format.nnz * sizeof(float));
+    int64_t width = matrix->m ? format.nnz / matrix->m : 0;
     free(other);
     ref_compressed_free(&format);
+    if (meta == REF_META_ELL)
+        return lac_meta_attach_ell(know->meta, wide ? LAC_I64 : LAC_I32, width, know->array[1],
+                                   know->array[2]);
     return (by_rows ? lac_meta_attach_csr : lac_meta_attach_csc)(
         know->meta, wide ? LAC_I64 : LAC_I32, know->array[0], know->array[1], know->array[2]);
 }
@@ -113,9 +118,9 @@ static lac_status_t learn(gpu_case_t *x, gpu_operand_t *know, const ref_matrix_t
     case REF_META_DENSITY:
         return lac_meta_scan(x->ctx, obj, LAC_META_DENSITY);
     case REF_META_CSR:
-        return attach_compressed(x, know, matrix, true);
     case REF_META_CSC:
-        return attach_compressed(x, know, matrix, false);
+    case REF_META_ELL:
+        return attach_compressed(x, know, matrix, meta);
     case REF_META_BITS:
         return attach_bits(x, know, matrix);
     case REF_META_ACTIVE:

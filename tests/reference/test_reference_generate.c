@@ -149,6 +149,34 @@ static int64_t row_count(const ref_matrix_t *x, int64_t i)
     return count;
 }
 
+/* Each stored row has round(d n), spread over the whole of it, and its own. */
+static void test_fan_is_even(void **state)
+{
+    static const double densities[] = {0.0, 0.004, 0.03, 0.5, 0.97, 1.0};
+    const int64_t m = 60, n = 151;
+    (void)state;
+    for (size_t d = 0; d < 6; d++) {
+        ref_matrix_t x =
+            filled(LAC_F32, m, n, &row_major, (ref_pattern_t){REF_FAN, REF_UNIFORM, densities[d], 0, 0}, 4);
+        int64_t width = (int64_t)(densities[d] * (double)n + 0.5), right = 0, alike = 0;
+        for (int64_t i = 0; i < m; i++) {
+            assert_int_equal(row_count(&x, i), width);
+            for (int64_t j = n / 2; j < n; j++) right += occupied(&x, i, j);
+            for (int64_t j = 0; i && j < n; j++) alike += occupied(&x, i, j) && occupied(&x, i - 1, j);
+        }
+        if (densities[d] > 0.01)
+            assert_true(2 * right > m * width * 9 / 10 && 2 * right < m * width * 12 / 10);
+        if (densities[d] > 0.01 && densities[d] < 0.1) assert_true(5 * alike < m * width);
+        ref_matrix_free(&x);
+    }
+    ref_problem_t p;
+    ref_case_t operands; /* of a transposed operand the stored rows, too */
+    assert_true(ref_problem_parse("sgemm:TN:40x50x6:A=fan0.1:metaA=ell:s3", &p, NULL, 0));
+    assert_true(ref_case_make(&operands, &p, 0));
+    for (int64_t i = 0; i < 50; i++) assert_int_equal(row_count(&operands.a, i), 4);
+    ref_case_free(&operands);
+}
+
 /* The mean holds; the fullest row is far above it and the rows are not sorted. */
 static void test_power_law_rows(void **state)
 {
@@ -263,7 +291,7 @@ static void test_elements_do_not_depend_on_layout(void **state)
 {
     static const ref_layout_t others[] = {{true, 1, 0}, {false, 2, 3}, {true, 3, 1}};
     (void)state;
-    for (int s = REF_DENSE; s <= REF_POWER; s++) {
+    for (int s = REF_DENSE; s <= REF_FAN; s++) {
         ref_pattern_t pattern = {(ref_structure_t)s, REF_SPREAD_8, 0.3, 5, 3};
         ref_matrix_t x = filled(LAC_F32, 61, 47, &row_major, pattern, 8);
         for (size_t l = 0; l < sizeof others / sizeof *others; l++) {
@@ -341,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_blocks_are_whole),
         cmocka_unit_test(test_rows_and_columns_are_whole),
         cmocka_unit_test(test_band_follows_the_diagonal),
+        cmocka_unit_test(test_fan_is_even),
         cmocka_unit_test(test_power_law_rows),
         cmocka_unit_test(test_values_keep_their_range),
         cmocka_unit_test(test_special_values),

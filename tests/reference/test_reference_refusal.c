@@ -18,7 +18,8 @@ static void test_bad_strings_name_the_field(void **state)
     "expected a field A=, B=, C=, dtA=, dtB=, lay=, layA=, layB=, layC=, metaA=, metaB=, frozenA=, "         \
     "frozenB=, onlyA=, onlyB=, alpha=, beta= or s<seed>, got "
 #define STRUCTURES                                                                                           \
-    "expected one of dense, zero, bern<d>, block<h>x<w>-<d>, row<d>, col<d>, band<d>, power<d>, got "
+    "expected one of dense, zero, bern<d>, block<h>x<w>-<d>, row<d>, col<d>, band<d>, power<d>, fan<d>, "    \
+    "got "
 #define DENSITY "field 'A': expected a density in 0 .. 1 behind the structure, got "
 #define BLOCK   "field 'A': expected block<rows>x<cols>-<density>, rows and cols in 1 .. 2^31, got "
 #define LAYOUT  "expected row or col, then x<step> (1 .. 1024), then +<pad> (0 .. 2^20), got "
@@ -50,6 +51,8 @@ static void test_bad_strings_name_the_field(void **state)
          "field 'extents': operand B of 8388608x4194304 is larger than 2^44 elements"},
         {"sgemm:NN:1099511627776x1x1:layC=row+1048576",
          "field 'extents': operand C of 1099511627776x1 is larger than 2^44 elements"},
+        {"sgemm:NN:9x9x9:A=bern0.5:metaA=ell",
+         "field 'metaA': ell wants rows of one length: A=dense, zero or fan<d>, got 'bern'"},
         {"sgemm:NN:1x1x1:", KEYS "''"},
         {"sgemm:NN:1x1x1:foo=1", KEYS "'foo=1'"},
         {"sgemm:NN:1x1x1:foo", KEYS "'foo'"},
@@ -93,12 +96,12 @@ static void test_bad_strings_name_the_field(void **state)
         {"sgemm:NN:1x1x1:lay=row+3x2", "field 'lay': " LAYOUT "'row+3x2'"},
         {"sgemm:NN:1x1x1:layC=row+", "field 'layC': " LAYOUT "'row+'"},
         {"sgemm:NN:1x1x1:metaA=coo",
-         "field 'metaA': expected one of none, density, csr, csc, bits, active, got 'coo'"},
+         "field 'metaA': expected one of none, density, csr, csc, bits, active, ell, got 'coo'"},
         {"sgemm:NN:1x1x1:frozenA=yes", "field 'frozenA': expected 0 or 1, got 'yes'"},
         {"sgemm:NN:1x1x1:onlyA=1",
-         "field 'onlyA': expected metaA=csr, csc, bits or active beside it, got 'none'"},
+         "field 'onlyA': expected metaA=csr, csc, bits, active or ell beside it, got 'none'"},
         {"sgemm:NN:1x1x1:onlyB=1:metaB=density",
-         "field 'onlyB': expected metaB=csr, csc, bits or active beside it, got 'density'"},
+         "field 'onlyB': expected metaB=csr, csc, bits, active or ell beside it, got 'density'"},
         {"sgemm:NN:1x1x1:alpha=", "field 'alpha': expected a finite decimal number, got ''"},
         {"sgemm:NN:1x1x1:alpha=inf", "field 'alpha': expected a finite decimal number, got 'inf'"},
         {"sgemm:NN:1x1x1:beta=1e39", "field 'beta': expected a finite decimal number, got '1e39'"},

@@ -109,6 +109,74 @@ static void test_every_format_from_every_other(void **state)
         }
 }
 
+/* A fixed fan-out from every other format; rows of other lengths are named, and their CSR stands. */
+static void test_ell(void **state)
+{
+    static source_t s;
+    for (int from = 0; from < FORMATS; from++)
+        for (int even = 0; even < 2; even++) {
+            lac_format_view_t v, csr;
+            s.m = 9, s.n = 23;
+            for (int i = 0; i < 9 * 23;
+                 i++) /* four in each row, at 0 .. 2 and every fifth column from there */
+                s.dense[i] = i % 23 < 20 && i % 23 % 5 == i / 23 % 3 ? (float)(i + 1) : 0.0f;
+            if (!even) s.dense[3 * 23 + 22] = 7.0f;
+            attach(&s, bits[from]);
+            lac_status_t status = lac_meta_convert(*state, &s.a, LAC_META_ELL);
+            unit_expect(status, even ? LAC_OK : LAC_ERR_SPARSE, "convert");
+            if (!even) unit_expect_text(lac_last_error(), "row 3 has 5 entries");
+            unit_expect(lac_meta_view(s.a.meta, LAC_META_CSR, &csr), LAC_OK, "CSR");
+            unit_expect(lac_meta_view(s.a.meta, LAC_META_ELL, &v), even ? LAC_OK : LAC_ERR_EMPTY, "ELL");
+            if (even) assert_true(v.count == 9 * 4 && !v.ptr && v.idx == csr.idx && v.val == csr.val);
+            lac_meta_free(s.a.meta);
+        }
+}
+
+/* Slices, products at the entries and gradients are those of the same matrix in CSR, to the bit. */
+static void test_ell_operators(void **state)
+{
+    enum { ROWS = 40, COLS = 50, WIDTH = 6, K = 7, PICKED = 11 };
+    static int32_t idx[ROWS * WIDTH], ptr[ROWS + 1];
+    static float val[ROWS * WIDTH], x[ROWS * K], y[K * COLS], out[2][PICKED * COLS], at[2][ROWS * WIDTH];
+    static float gradient[2][ROWS * WIDTH], product[2][K * COLS];
+    int32_t picked[PICKED];
+    lac_obj_t a[2];
+    for (int i = 0; i <= ROWS; i++) ptr[i] = i * WIDTH;
+    for (int e = 0; e < ROWS * WIDTH; e++) {
+        idx[e] = e % WIDTH * (COLS / WIDTH) + e / WIDTH % 7;
+        val[e] = (float)unit_between(&seed, 1, 999) / 37.0f;
+    }
+    for (int i = 0; i < ROWS * K; i++) x[i] = (float)unit_between(&seed, -999, 999) / 41.0f;
+    for (int i = 0; i < COLS * K; i++) y[i] = (float)unit_between(&seed, -999, 999) / 43.0f;
+    for (int i = 0; i < PICKED; i++) picked[i] = (int32_t)unit_between(&seed, 0, ROWS - 1);
+    lac_obj_t left = lac_obj_rowmajor(LAC_F32, ROWS, K, x, K),
+              right = lac_obj_rowmajor(LAC_F32, K, COLS, y, COLS);
+    lac_obj_t events = lac_obj_rowmajor(LAC_F32, K, ROWS, x, ROWS);
+    for (int ell = 0; ell < 2; ell++) {
+        a[ell] = lac_obj_rowmajor(LAC_F32, ROWS, COLS, NULL, COLS);
+        unit_expect(lac_meta_create(&a[ell].meta, ROWS, COLS), LAC_OK, "meta");
+        unit_expect(ell ? lac_meta_attach_ell(a[ell].meta, LAC_I32, WIDTH, idx, val)
+                        : lac_meta_attach_csr(a[ell].meta, LAC_I32, ptr, idx, val),
+                    LAC_OK, "attach");
+        lac_obj_t slices = lac_obj_rowmajor(LAC_F32, PICKED, COLS, out[ell], COLS),
+                  c = lac_obj_rowmajor(LAC_F32, K, COLS, product[ell], COLS);
+        unit_expect(lac_slice_rows(*state, &a[ell], LAC_I32, PICKED, picked, &slices, NULL), LAC_OK, "slice");
+        unit_expect(lac_sddmm(*state, NULL, &left, &right, NULL, &a[ell], at[ell]), LAC_OK, "sddmm");
+        unit_expect(lac_gemm_grad_b(*state, NULL, &events, &right, NULL, &a[ell], gradient[ell]), LAC_OK,
+                    "gradient");
+        unit_expect(lac_gemm(*state, NULL, &events, &a[ell], NULL, &c), LAC_OK, "product");
+        lac_meta_free(a[ell].meta);
+    }
+    assert_memory_equal(out[0], out[1], sizeof out[0]);
+    assert_memory_equal(at[0], at[1], sizeof at[0]);
+    assert_memory_equal(gradient[0], gradient[1], sizeof gradient[0]);
+    assert_memory_equal(product[0], product[1], sizeof product[0]);
+    double sum = 0.0; /* and they are what they should be, here and there */
+    for (int k = 0; k < K; k++) sum += (double)x[3 * K + k] * (double)y[k * COLS + idx[3 * WIDTH + 2]];
+    assert_true(sum - (double)at[1][3 * WIDTH + 2] < 1e-2 && (double)at[1][3 * WIDTH + 2] - sum < 1e-2);
+    assert_true(out[1][idx[picked[4] * WIDTH + 1] + 4 * COLS] == val[picked[4] * WIDTH + 1]);
+}
+
 /* Dense again, transposed, with any strides, and the count. */
 static void test_dense_and_count(void **state)
 {
@@ -345,6 +413,8 @@ static void test_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_format_from_every_other),
+                                       cmocka_unit_test(test_ell),
+                                       cmocka_unit_test(test_ell_operators),
                                        cmocka_unit_test(test_dense_and_count),
                                        cmocka_unit_test(test_transposed),
                                        cmocka_unit_test(test_large_buffer),

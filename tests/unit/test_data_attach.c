@@ -129,6 +129,62 @@ static void test_compressed_arguments(void **state)
     lac_meta_free(wide);
 }
 
+/* Rows of one length: bad widths and indices are named; good ones stand for CSR, too. */
+static void test_ell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        int64_t width, idx[8];
+        lac_status_t want;
+        const char *word;
+    } cases[] = {
+        {"good", 2, {0, 3, 1, 2, 2, 3}, LAC_OK, ""},
+        {"empty", 0, {0}, LAC_OK, ""},
+        {"negative", -1, {0}, LAC_ERR_EXTENT, "width: -1"},
+        {"too wide", 5, {0}, LAC_ERR_EXTENT, "width"},
+        {"far too wide", INT64_MAX, {0}, LAC_ERR_EXTENT, "width"},
+        {"unsorted", 2, {0, 3, 2, 1, 2, 3}, LAC_ERR_SPARSE, "idx[3]"},
+        {"duplicate", 2, {0, 3, 1, 1, 2, 3}, LAC_ERR_SPARSE, "duplicate"},
+        {"beyond", 2, {0, 3, 1, 2, 2, 4}, LAC_ERR_SPARSE, "idx[5]"},
+        {"below", 2, {0, 3, -1, 2, 2, 3}, LAC_ERR_SPARSE, "idx[2]"},
+    };
+    static const float val[8] = {1, 2, 3, 4, 5, 6};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int variant = 0; variant < 4; variant++) {
+            int32_t idx[8];
+            bool wide = variant & 1;
+            lac_meta_t *meta = fresh(M, N);
+            lac_format_view_t view;
+            for (int p = 0; p < 8; p++) idx[p] = (int32_t)cases[i].idx[p];
+            lac_status_t status =
+                lac_meta_attach_ell(meta, wide ? LAC_I64 : LAC_I32, cases[i].width,
+                                    wide ? (const void *)cases[i].idx : idx, variant & 2 ? val : NULL);
+            unit_expect(status, cases[i].want, cases[i].what);
+            unit_expect_text(lac_last_error(), cases[i].word);
+            if (status) {
+                expect_nothing(meta, cases[i].what);
+                unit_expect(lac_meta_view(meta, LAC_META_ELL, &view), LAC_ERR_EMPTY, cases[i].what);
+            } else {
+                int64_t width = cases[i].width;
+                unit_expect(lac_meta_view(meta, LAC_META_ELL, &view), LAC_OK, cases[i].what);
+                assert_true(view.count == M * width && !view.ptr && view.val == (variant & 2 ? val : NULL));
+                for (int p = 0; p < view.count; p++) assert_int_equal(view.idx[p], idx[p]);
+                unit_expect(lac_meta_view(meta, LAC_META_CSR, &view), LAC_OK, cases[i].what);
+                for (int r = 0; r <= M; r++) assert_int_equal(view.ptr[r], r * width);
+                assert_true(lac_meta_density(meta) == (double)width / N);
+            }
+            lac_meta_free(meta);
+        }
+    lac_meta_t *meta = fresh(M, N);
+    unit_expect(lac_meta_attach_ell(NULL, LAC_I32, 1, NULL, NULL), LAC_ERR_NULL, "meta");
+    unit_expect(lac_meta_attach_ell(meta, LAC_I32, 1, NULL, NULL), LAC_ERR_NULL, "idx");
+    unit_expect_text(lac_last_error(), "idx");
+    unit_expect(lac_meta_attach_ell(meta, (lac_index_t)7, 0, NULL, NULL), LAC_ERR_TYPE, "it");
+    expect_nothing(meta, "arguments");
+    lac_meta_free(meta);
+}
+
 static void test_active(void **state)
 {
     (void)state;
@@ -223,6 +279,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_compressed),
                                        cmocka_unit_test(test_compressed_64),
                                        cmocka_unit_test(test_compressed_arguments),
+                                       cmocka_unit_test(test_ell),
                                        cmocka_unit_test(test_active),
                                        cmocka_unit_test(test_bitmask),
                                        cmocka_unit_test(test_bitmask_extents),

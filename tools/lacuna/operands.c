@@ -64,6 +64,7 @@ unsigned attachment_scan_mask(ref_meta_t meta)
     case REF_META_DENSITY:
         return LAC_META_DENSITY;
     case REF_META_CSR:
+    case REF_META_ELL: /* which nobody measures: a buffer's rows are as long as they are */
         return LAC_META_CSR;
     case REF_META_CSC:
         return LAC_META_CSC;
@@ -99,8 +100,9 @@ static const void *placed(attachment_t *know, const void *array, int64_t count, 
 }
 
 /* Entries of a binary operand are 1, which the API lets a caller say by giving no values. */
-static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x, bool by_rows, bool wide)
+static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x, ref_meta_t meta, bool wide)
 {
+    bool by_rows = meta != REF_META_CSC, ell = meta == REF_META_ELL;
     lac_status_t status = LAC_OK;
     const ref_compressed_t *format = &know->compressed;
     bool made = by_rows ? ref_csr_make(&know->compressed, x) : ref_csc_make(&know->compressed, x);
@@ -115,6 +117,7 @@ static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x,
     const float *val = x->dt == LAC_U8 ? NULL : placed(know, format->val, format->nnz, sizeof *val, &status);
     lac_index_t it = wide ? LAC_I64 : LAC_I32;
     if (status != LAC_OK) return status;
+    if (ell) return lac_meta_attach_ell(know->meta, it, x->m ? format->nnz / x->m : 0, idx, val);
     return by_rows ? lac_meta_attach_csr(know->meta, it, ptr, idx, val)
                    : lac_meta_attach_csc(know->meta, it, ptr, idx, val);
 }
@@ -148,9 +151,9 @@ static lac_status_t attach_format(attachment_t *know, const lac_obj_t *obj, cons
     case REF_META_DENSITY:
         return lac_meta_scan(know->ctx, obj, LAC_META_DENSITY);
     case REF_META_CSR:
-        return attach_compressed(know, x, true, wide);
     case REF_META_CSC:
-        return attach_compressed(know, x, false, wide);
+    case REF_META_ELL:
+        return attach_compressed(know, x, meta, wide);
     case REF_META_BITS:
         return attach_bits(know, x);
     case REF_META_ACTIVE:

@@ -129,12 +129,14 @@ static ref_operand_t check_operand(rng_t *rng, lac_dt_t dt)
 {
     static const double density[] = {0.0, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 1.0};
     ref_operand_t x = {.dt = dt, .layout = problem_random_layout(rng)};
-    x.pattern = problem_random_pattern(rng, (ref_structure_t)rng_below(rng, REF_POWER + 1),
+    x.pattern = problem_random_pattern(rng, (ref_structure_t)rng_below(rng, REF_FAN + 1),
                                        density[rng_below(rng, sizeof density / sizeof *density)]);
     x.pattern.values = (ref_values_t)rng_below(rng, REF_SPECIAL + 1);
     if (dt == LAC_U8 && x.pattern.values != REF_ONES) x.pattern.values = REF_UNIFORM;
     if (rng_below(rng, 2) == 0) return x;
-    x.meta = (ref_meta_t)rng_below(rng, REF_META_ACTIVE + 1);
+    x.meta = (ref_meta_t)rng_below(rng, REF_META_ELL + 1);
+    if (x.meta == REF_META_ELL && x.pattern.structure != REF_DENSE && x.pattern.structure != REF_ZERO)
+        x.pattern.structure = REF_FAN;
     x.frozen = rng_below(rng, 3) == 0;
     x.only = x.meta >= REF_META_CSR && rng_below(rng, 4) == 0;
     return x;
