@@ -238,7 +238,7 @@ lac_status_t lac_meta_attach_ell(lac_meta_t *meta, lac_index_t it, lac_dim_t wid
     data.count = meta->m * width;
     data.longest = meta->m ? width : 0;
     if (data.count && !idx_data) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
-    if ((status = settle(meta))) return status;
+    if ((status = settle(meta, val))) return status;
     status = make_readable(meta, "idx", idx_data, (size_t)data.count * bytes, &seen);
     if (!status) status = check_even_indices((indices_t){it, seen.data}, meta, width);
     if (it == LAC_I32) data.idx = idx_data;

@@ -76,6 +76,11 @@ int64_t lac_csr_scratch(int64_t kk, size_t size)
     return kk * csr_panel(kk, size);
 }
 
+int64_t lac_pair_scratch(int64_t columns, size_t size)
+{
+    return columns * (int64_t)sizeof(double) * (size < sizeof(double) ? 1 : 2);
+}
+
 bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries, size_t size)
 {
     return csr_packs(rows, kk, entries, size);

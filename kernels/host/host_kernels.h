@@ -150,6 +150,8 @@ typedef struct lac_host_kernels {
 int64_t lac_event_scratch(int64_t m, size_t size);
 /* Values of scratch that csr_rows can use per thread for an S of kk columns. */
 int64_t lac_csr_scratch(int64_t kk, size_t size);
+/* Bytes of scratch that csr_pair needs per thread for so many columns. */
+int64_t lac_pair_scratch(int64_t columns, size_t size);
 /* True where csr_rows packs W, given scratch, for so many entries of all its rows. */
 bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries, size_t size);
 /* True where csr_rows, if it does not pack, streams whole rows of W. */

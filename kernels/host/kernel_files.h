@@ -6,6 +6,7 @@
 /* clang-format off */
 #include "event_products.h"
 #include "csr_products.h"
+#include "pair_products.h"
 #include "bitmask_products.h"
 #include "dense_blocked.h"
 #include "sddmm_entries.h"

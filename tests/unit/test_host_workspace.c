@@ -15,10 +15,10 @@ enum { M = 40, N = 36, K = 2048, EVERY = 16, ROOM = 2 * M * K };
 
 static float dense[ROOM], sparse[ROOM], out[M * 2 * N];
 
-/* How an operand of a case is given: formats that stand, frozen, by columns. */
+/* How an operand of a case is given: formats that stand, frozen, by columns, without its buffer. */
 typedef struct given {
     unsigned formats;
-    bool frozen, by_columns;
+    bool frozen, by_columns, only;
 } given_t;
 
 static lac_obj_t given(lac_ctx_t *ctx, float *buf, lac_dim_t m, lac_dim_t n, const given_t *as)
@@ -28,6 +28,7 @@ static lac_obj_t given(lac_ctx_t *ctx, float *buf, lac_dim_t m, lac_dim_t n, con
     unit_expect(lac_meta_create(&x.meta, m, n), LAC_OK, "metadata");
     if (as->formats) unit_expect(lac_meta_scan(ctx, &x, as->formats), LAC_OK, "scan");
     if (as->frozen) unit_expect(lac_meta_freeze(x.meta), LAC_OK, "freeze");
+    if (as->only) x.buf = NULL;
     return x;
 }
 
@@ -61,9 +62,11 @@ static void expect_bytes(const lac_route_t *route, const lac_problem_t *p, lac_o
 static void test_memory(void **state)
 {
     lac_ctx_t *ctx = *state;
-    static const given_t how[] = {{LAC_META_DENSITY, false, false}, {LAC_META_DENSITY, false, true},
-                                  {LAC_META_CSR, true, false},      {LAC_META_CSC, true, false},
-                                  {LAC_META_BITMASK, true, false},  {LAC_META_DENSITY, true, true}};
+    static const given_t how[] = {
+        {LAC_META_DENSITY, false, false, false}, {LAC_META_DENSITY, false, true, false},
+        {LAC_META_CSR, true, false, false},      {LAC_META_CSC, true, false, false},
+        {LAC_META_BITMASK, true, false, false},  {LAC_META_DENSITY, true, true, false},
+        {LAC_META_CSR, true, false, true},       {LAC_META_CSC, true, false, true}};
     enum { HOW = sizeof how / sizeof *how };
     int rows, ran[LAC_ROUTES_MAX] = {0};
     const lac_route_t *const *table = lac_host_routes(&rows);

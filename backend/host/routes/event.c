@@ -3,7 +3,8 @@
  * The event route: compact the events of S, then gather only the slices of W that they name.
 
  Left and right side are one route on two views of the problem. Where W's slices lie strided and W is frozen,
- a k-major copy made once turns the column gather into a row gather. */
+ a k-major copy made once turns the column gather into a row gather. Of a W that is sparse only, the entries
+ of the rows that events name are added to the sums. */
 #include "event.h"
 #include "host/formats/formats.h"
 #include "routes.h"
@@ -28,14 +29,33 @@ typedef struct gather {
     int64_t acc_stride; /* bytes */
 } gather_t;
 
+/* The same where W is sparse only. */
+typedef struct entries {
+    const lac_host_kernels_t *kernels;
+    const lac_problem_t *p;
+    const lac_sided_t *s;
+    lac_rows_t rows, w;
+    char *acc;
+    int64_t acc_stride; /* bytes */
+    bool cut_columns;
+} entries_t;
+
+/* The format of a sparse W that lists its slices W[k, :]. */
+static lac_format_t w_by_k(const lac_sided_t *s)
+{
+    return s->w_transposed ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
+}
+
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_SPARSE_W);
     if (refusal != LAC_FITS) return refusal;
+    if (!s.w->buf && !lac_operand_format(s.w, w_by_k(&s))) return LAC_REFUSED_W_SPARSE;
     if (lac_event_source(&s) == LAC_EVENTS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
-    if (s.m > ROWS_MAX) return LAC_REFUSED_NOT_SHORT;
+    if (s.m > (s.w->buf ? ROWS_MAX : INT32_MAX)) return LAC_REFUSED_NOT_SHORT;
     if (s.k > INT32_MAX) return LAC_REFUSED_INDEX_RANGE;
+    if (!s.w->buf) return LAC_FITS;
     if (lac_sided_w_layout(p, &s) == LAC_W_STRIDED) return LAC_REFUSED_W_STRIDES;
     return LAC_FITS;
 }
@@ -65,6 +85,21 @@ static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_
     return (by_rows && moved > arithmetic ? moved : moved + arithmetic) + out;
 }
 
+/* The same where W is sparse only: an entry takes as long as a cache line of a gather, and those of large
+ * matrices come from memory. */
+static double entries_us(const lac_sided_t *s, const lac_machine_t *machine, double events, double *floor_us)
+{
+    const lac_format_data_t *w = lac_operand_format(s->w, w_by_k(s));
+    double filled = w && s->k > 0 ? (double)w->count / (double)s->k : 0.0, entries = events * filled;
+    double out =
+        16.0 * (double)s->m * (double)s->n / (machine->out_gbps * 1e3) + lac_sided_out_us(s, machine);
+    bool near = lac_is_near(8.0 * entries, machine);
+    double moved = near ? 0.0 : 8.0 * entries / (machine->row_gbps * 1e3);
+    *floor_us = near ? 0.0 : 8.0 * entries / (machine->row_gbps_all * 1e3);
+    double worked = entries * machine->cached_line_ns * 1e-3;
+    return (moved > worked ? moved : worked) + out;
+}
+
 static double active_k(const lac_sided_t *s)
 {
     double fraction = s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(s->s->density, (double)s->m);
@@ -76,7 +111,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     double events = s.s->density * (double)s.m * (double)s.k, floor_us;
     double scan = scan_us(&s, machine, events);
-    double gather = gather_us(p, &s, machine, active_k(&s), events, &floor_us);
+    double gather = s.w->buf ? gather_us(p, &s, machine, active_k(&s), events, &floor_us)
+                             : entries_us(&s, machine, events, &floor_us);
     int scan_parts = lac_host_parts(p->settings.threads, scan, machine->fork_join_us);
     int parts = lac_host_parts(p->settings.threads, gather, machine->fork_join_us);
     double shared = gather / parts > floor_us ? gather / parts : floor_us;
@@ -142,9 +178,28 @@ static size_t events_bytes(const lac_sided_t *s, int parts)
     }
 }
 
+/* Of a sparse W: events by rows, and sums in double. */
+static size_t rows_bytes(int64_t m, int64_t events, size_t size)
+{
+    return (size_t)(m + 2) * sizeof(int64_t) + (size_t)events * (sizeof(int32_t) + size) + 16;
+}
+static int64_t sums_stride(const lac_sided_t *s)
+{
+    return (lac_pair_scratch(s->n, (size_t)s->size) + 63) / 64 * 64;
+}
+static size_t sums_bytes(const lac_sided_t *s, int parts)
+{
+    return (size_t)parts * (size_t)sums_stride(s);
+}
+
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
+    if (!s.w->buf) {
+        double events = ceil(s.s->density * (double)s.m * (double)s.k);
+        return events_bytes(&s, p->settings.threads) + rows_bytes(s.m, (int64_t)events, (size_t)s.size) +
+               sums_bytes(&s, p->settings.threads);
+    }
     bool copies = lac_sided_w_layout(p, &s) == LAC_W_PACKED;
     return events_bytes(&s, p->settings.threads) + acc_bytes(p, &s, p->settings.threads) +
            (copies ? lac_format_bytes(s.w, lac_sided_k_major(&s)) : 0);
@@ -181,6 +236,63 @@ static lac_status_t choose_w(lac_exec_t *exec, gather_t *g)
     return LAC_OK;
 }
 
+/* The lists' events by rows of S, k ascending in each. */
+static lac_status_t sort_by_rows(lac_exec_t *exec, const lac_sided_t *s, const lac_event_list_t *list,
+                                 lac_rows_t *rows)
+{
+    size_t size = (size_t)s->size;
+    char *memory = lac_work(exec, LAC_WORK_B, rows_bytes(s->m, list->count, size));
+    if (!memory) return LAC_ERR_MEMORY;
+    int64_t *ptr = (int64_t *)(void *)memory, *place = ptr + 1; /* counts, then walks to the row's end */
+    char *val = (char *)(ptr + s->m + 2);
+    int32_t *idx = (int32_t *)(void *)(val + (size_t)list->count * size);
+    memset(ptr, 0, (size_t)(s->m + 2) * sizeof *ptr);
+    for (int f = 0; f < list->fragments; f++)
+        for (int64_t e = 0; e < list->fragment[f].count; e++) place[list->fragment[f].row[e] + 1]++;
+    for (int64_t i = 0; i < s->m; i++) place[i + 1] += place[i];
+    for (int f = 0; f < list->fragments; f++) {
+        const lac_events_t *ev = &list->fragment[f];
+        for (int64_t a = 0; a < ev->active; a++)
+            for (int64_t e = ev->first[a]; e < ev->first[a + 1]; e++) {
+                int64_t at = place[ev->row[e]]++;
+                idx[at] = ev->k[a];
+                memcpy(val + (size_t)at * size, (const char *)ev->val + (size_t)e * size, size);
+            }
+    }
+    *rows = (lac_rows_t){s->m, s->k, ptr, idx, val};
+    return LAC_OK;
+}
+
+static void entries_part(void *arg, int part, int parts)
+{
+    const entries_t *g = arg;
+    const lac_sided_t *s = g->s;
+    long long i0 = 0, i1 = s->m, j0 = 0, j1 = s->n;
+    if (g->cut_columns)
+        lac_share(s->n, 16, part, parts, &j0, &j1);
+    else
+        lac_share(s->m, 1, part, parts, &i0, &i1);
+    lac_host_output_t out = lac_host_output(g->kernels, g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs);
+    g->kernels->csr_pair(&g->rows, &g->w, i0, i1, j0, j1, &out, g->acc + part * g->acc_stride);
+}
+
+static lac_status_t multiply_entries(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s,
+                                     const lac_event_list_t *list)
+{
+    const lac_format_data_t *w = lac_operand_format(s->w, w_by_k(s));
+    entries_t g = {.kernels = lac_kernels(exec, p->dt), .p = p, .s = s, .acc_stride = sums_stride(s)};
+    double floor_us, us = entries_us(s, exec->machine, (double)list->count, &floor_us);
+    int parts = lac_host_parts(p->settings.threads, us, exec->machine->fork_join_us);
+    lac_status_t status = sort_by_rows(exec, s, list, &g.rows);
+    if (status) return status;
+    g.w = (lac_rows_t){s->k, s->n, w->ptr, w->idx, w->val};
+    g.cut_columns = s->m < 4 * (int64_t)parts;
+    g.acc = lac_work(exec, LAC_WORK_ACC, sums_bytes(s, parts));
+    if (!g.acc) return LAC_ERR_MEMORY;
+    lac_parallel(parts, entries_part, &g);
+    return LAC_OK;
+}
+
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
@@ -197,6 +309,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     out->density = (double)list.count / ((double)s.m * (double)s.k);
     out->k_active = (double)list.active / (double)s.k;
 
+    if (!s.w->buf) return multiply_entries(exec, p, &s, &list);
     gather_t g = {.kernels = lac_kernels(exec, p->dt), .p = p, .s = &s, .list = &list};
     if ((status = choose_w(exec, &g))) return status;
     double gather = gather_us(p, &s, exec->machine, (double)list.active, (double)list.count, &floor_us);
