@@ -10,6 +10,7 @@
 #include "operand/problem.h"
 #include "lacuna/context.h"
 #include "lacuna/device.h"
+#include "lacuna/lif.h"
 #include "operand/gemm_args.h"
 
 #define LAC_BATCH_SET 128 /* matrices that are named one by one */
@@ -220,6 +221,9 @@ typedef struct lac_backend {
                           int64_t *count, int threads);
     lac_status_t (*occupancy)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                               const lac_tiling_t *tiling);
+
+    /* The neurons of a step, once what they receive is queued. NULL: it has none. */
+    lac_status_t (*lif)(lac_exec_t *exec, const lac_lif_t *lif, int threads);
 
     /* p->epilogue, in a pass over a p->c that the backend's runs wrote. NULL: it has none. */
     lac_status_t (*apply_epilogue)(lac_exec_t *exec, const lac_problem_t *p);

@@ -13,6 +13,7 @@
 #include "lacuna/layer.h"
 #include "lacuna/slice.h"
 #include "lacuna/sddmm.h"
+#include "lacuna/lif.h"
 #include "lacuna/register.h"
 #include "lacuna/device.h"
 #include "lacuna/comm.h"

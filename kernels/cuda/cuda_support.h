@@ -41,6 +41,29 @@ typedef struct lac_cuda_apply_epilogue {
 } lac_cuda_epilogue_pass_t;
 lac_status_t lac_cuda_epilogue_pass(const lac_cuda_epilogue_pass_t *f, lac_cuda_stream_t stream);
 
+/* The neurons of a step (lacuna/lif.h), all arrays on the device; what they received is there. */
+#define LAC_CUDA_LIF_INPUTS 8
+typedef struct lac_cuda_lif_input {
+    float *g;
+    const float *received;
+    float weight, decay, reversal;
+    int conductance;
+} lac_cuda_lif_input_t;
+typedef struct lac_cuda_lif {
+    int64_t m, n;
+    float rate; /* dt / tau */
+    float v_rest, v_threshold, v_reset;
+    int32_t refractory;
+    int inputs;
+    const float *current; /* or NULL */
+    float *v;
+    int32_t *wait; /* not used where refractory is 0 */
+    uint8_t *spikes;
+    uint64_t *bits; /* or NULL */
+    lac_cuda_lif_input_t input[LAC_CUDA_LIF_INPUTS];
+} lac_cuda_lif_t;
+lac_status_t lac_cuda_lif_step(const lac_cuda_lif_t *lif, lac_cuda_stream_t stream);
+
 /* Which tiles of rows x cols of x hold a nonzero, `words` words of bits for each row of tiles; and, where
  * count is not NULL, how many do. */
 typedef struct lac_cuda_tiling {

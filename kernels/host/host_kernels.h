@@ -26,6 +26,8 @@
 #ifndef LACUNA_HOST_HOST_KERNELS_H
 #define LACUNA_HOST_HOST_KERNELS_H
 
+#include "lacuna/lif.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -11,6 +11,8 @@
 #include "parts.h"
 #include "elem.h"
 
+#include <math.h>
+
 #define elem_t     real_t
 #define ELEM(name) name##_real
 #include "scan.h"

@@ -13,3 +13,4 @@
 #include "transpose.h"
 #include "slices.h"
 #include "epilogue.h"
+#include "lif_step.h"

@@ -57,6 +57,10 @@ class Writer:
         self.structs, self.integers = structs, INTEGERS | enums
 
     def note(self, key, value, kind, pointer):
+        array = re.fullmatch(r"(.*)\[\w+\]", key)
+        if array:  # the first elements speak for all
+            base = value[:value.rindex("[")]
+            return [line for i in range(2) for line in self.note(f"{array[1]}.{i}", f"{base}[{i}]", kind, pointer)]
         if pointer or kind == "lac_cuda_stream_t":
             return [f'    standin_note_pointer("{key}", {value});']
         if kind in REALS:

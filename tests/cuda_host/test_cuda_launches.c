@@ -828,6 +828,70 @@ static void test_reference(void **state)
     assert_int_equal(standin.memsets > 0, 1);
 }
 
+/* A step of a network: a product for each input, then the neurons with every array as it was given; captured
+ * as well, and nothing is launched where an argument is refused. */
+static void test_lif(void **state)
+{
+    (void)state;
+    enum { COPIES = 2, NEURONS = 4000, FIRST = 3200, EACH = 20 };
+    size_t floats = COPIES * NEURONS * sizeof(float);
+    uint8_t *spikes = cuda_host_memory(ctx, COPIES * NEURONS);
+    lac_lif_input_t input[2];
+    for (int q = 0; q < 2; q++) {
+        lac_dim_t k = q ? NEURONS - FIRST : FIRST;
+        lac_obj_t w = cuda_host_rows(ctx, k, NEURONS),
+                  events = lac_obj_rowmajor(LAC_U8, COPIES, k, NULL, NEURONS);
+        cuda_host_csr(ctx, &w, EACH);
+        events.space = LAC_DEVICE;
+        events.buf = spikes + (q ? FIRST : 0);
+        input[q] = (lac_lif_input_t){.events = events,
+                                     .w = w,
+                                     .weight = 0.5f + (float)q,
+                                     .decay = 0.75f,
+                                     .conductance = q == 0,
+                                     .reversal = -80.0f,
+                                     .g = cuda_host_memory(ctx, floats),
+                                     .received = cuda_host_memory(ctx, floats)};
+    }
+    lac_lif_t lif = {.size = sizeof lif,
+                     .m = COPIES,
+                     .n = NEURONS,
+                     .dt = 0.5f,
+                     .tau = 16.0f,
+                     .v_rest = -60.0f,
+                     .v_threshold = -50.0f,
+                     .v_reset = -61.0f,
+                     .refractory = 5,
+                     .v = cuda_host_memory(ctx, floats),
+                     .wait = cuda_host_memory(ctx, floats),
+                     .spikes = spikes,
+                     .inputs = 2,
+                     .input = input};
+    for (int captured = 0; captured < 2; captured++) {
+        standin_forget();
+        if (captured) standin_capture(lac_device_stream(ctx), true);
+        unit_expect(lac_lif_step(ctx, &lif), LAC_OK, "step");
+        const standin_launch_t *l = standin_find("lac_cuda_lif_step", 0);
+        assert_non_null(l);
+        assert_int_equal(l->captured, captured);
+        EXPECT(l, "lif.m lif.n lif.refractory lif.inputs lif.input.0.conductance lif.input.1.conductance",
+               COPIES, NEURONS, 5, 2, 1, 0);
+        assert_true(standin_real(l, "lif.rate") == 0.03125 && standin_real(l, "lif.v_reset") == -61.0);
+        assert_true(standin_real(l, "lif.input.1.weight") == 1.5 &&
+                    standin_real(l, "lif.input.0.decay") == 0.75);
+        expect_pointer(l, "lif.v", lif.v), expect_pointer(l, "lif.wait", lif.wait);
+        expect_pointer(l, "lif.spikes", spikes), expect_pointer(l, "lif.bits", NULL);
+        expect_pointer(l, "lif.input.1.g", input[1].g);
+        expect_pointer(l, "lif.input.0.received", input[0].received);
+        assert_int_equal(standin_count("lac_cuda_event_segments") + standin_count("lac_cuda_event_pair"), 2);
+        if (captured) standin_capture(lac_device_stream(ctx), false);
+    }
+    lif.tau = 0.0f;
+    standin_forget();
+    unit_expect(lac_lif_step(ctx, &lif), LAC_ERR_VALUE, "tau");
+    assert_int_equal(standin_count("lac_cuda_lif_step") + standin_count("lac_cuda_event_segments"), 0);
+}
+
 /* What multiplies zeros is refused where those of an operand are guaranteed to be skipped, and so is every
  * route that skips those of the other operand; the native kernel is told whose. */
 static void test_guaranteed(void **state)
@@ -1200,6 +1264,7 @@ int main(void)
                                        TEST(stream_operands),
                                        TEST(stream_math),
                                        TEST(stream_plan),
+                                       TEST(lif),
                                        TEST(guaranteed),
                                        TEST(guaranteed_capture)};
     unit_begin();

@@ -10,6 +10,10 @@
 lac_status_t lac_cuda_batched(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,
                               lac_batch_outcome_t *out);
 
+/* The neurons of a step on a device: the backend's hook. */
+
+lac_status_t lac_cuda_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads);
+
 /* Sampled products on a device: the backend's hook. */
 
 lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,

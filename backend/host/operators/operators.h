@@ -16,6 +16,10 @@ lac_status_t lac_host_batched(lac_exec_t *exec, const lac_problem_t *p, const la
 
 lac_status_t lac_host_apply_epilogue(lac_exec_t *exec, const lac_problem_t *p);
 
+/* The neurons of a step on the host: the backend's hook. */
+
+lac_status_t lac_host_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads);
+
 /* Sampled products on the host: the backend's hook. */
 
 lac_status_t lac_host_sddmm(lac_exec_t *exec, const lac_problem_t *p, const lac_format_data_t *pattern,

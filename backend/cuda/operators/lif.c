@@ -1,0 +1,31 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The neurons of a step on a device: one launch, queued behind the products. */
+#include "operators.h"
+#include "cuda_support.h"
+
+_Static_assert(LAC_LIF_INPUTS_MAX == LAC_CUDA_LIF_INPUTS, "a launch takes every input");
+
+lac_status_t lac_cuda_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads)
+{
+    (void)threads;
+    lac_cuda_lif_t g = {.m = lif->m,
+                        .n = lif->n,
+                        .rate = lif->dt / lif->tau,
+                        .v_rest = lif->v_rest,
+                        .v_threshold = lif->v_threshold,
+                        .v_reset = lif->v_reset,
+                        .refractory = lif->refractory,
+                        .inputs = lif->inputs,
+                        .current = lif->current,
+                        .v = lif->v,
+                        .wait = lif->wait,
+                        .spikes = lif->spikes,
+                        .bits = lif->bits};
+    for (int q = 0; q < lif->inputs; q++) {
+        const lac_lif_input_t *x = &lif->input[q];
+        g.input[q] =
+            (lac_cuda_lif_input_t){x->g, x->received, x->weight, x->decay, x->reversal, x->conductance};
+    }
+    return lac_cuda_launched(lac_cuda_lif_step(&g, exec->stream), "lif");
+}

@@ -1,0 +1,210 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Steps of a network on a device, eager and in a graph: the host's bits, step after step. */
+#include "gpu_support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KINDS = 2, EXCITATORY = 0, INHIBITORY = 1 };
+
+/* The network of Vogels and Abbott (demo/coba_network.h) in units of the leak conductance: four of five
+ * neurons excite. The same arrays on the host and on a device. */
+typedef struct network {
+    int64_t m, n, k[KINDS], each;
+    int32_t *idx[KINDS];
+    float *val[KINDS], *g[KINDS], *received[KINDS], *v;
+    int32_t *wait;
+    uint8_t *spikes;
+    uint64_t *bits;
+    lac_lif_input_t input[KINDS];
+    lac_lif_t lif;
+    lac_ctx_t *ctx; /* NULL: on the host */
+} network_t;
+
+static void *room(size_t bytes)
+{
+    void *memory = calloc(1, bytes + 1);
+    if (!memory) abort();
+    return memory;
+}
+
+/* Memory of the network's space that holds what is at `from`, which is freed. */
+static void *settle(const network_t *x, void *from, size_t bytes)
+{
+    if (!x->ctx) return from;
+    void *there = gpu_upload(x->ctx, from, bytes);
+    free(from);
+    return there;
+}
+
+static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones)
+{
+    uint64_t seed = 41;
+    size_t neurons = (size_t)(m * n), floats = neurons * sizeof(float);
+    lac_space_t space = ctx ? LAC_DEVICE : LAC_HOST;
+    *x = (network_t){.m = m, .n = n, .each = each, .ctx = ctx, .k = {n - n / 5, n / 5}};
+    x->v = room(floats), x->wait = room(neurons * sizeof(int32_t)), x->spikes = room(neurons);
+    x->bits = room((size_t)(m * ((n + 63) / 64)) * sizeof(uint64_t));
+    for (int q = 0; q < KINDS; q++) {
+        int64_t count = x->k[q] * each;
+        x->idx[q] = room((size_t)count * sizeof(int32_t)), x->val[q] = room((size_t)count * sizeof(float));
+        x->g[q] = room(floats), x->received[q] = room(floats);
+        for (int64_t e = 0; e < count; e++) {
+            int64_t begin = e % each * n / each, end = (e % each + 1) * n / each;
+            x->idx[q][e] = (int32_t)(begin + (int64_t)(gpu_random(&seed) % (uint64_t)(end - begin)));
+            x->val[q][e] = ones ? 1.0f : (float)(1 + gpu_random(&seed) % 4);
+        }
+        for (size_t i = 0; i < neurons; i++)
+            x->g[q][i] = (float)(gpu_random(&seed) % 1000) * (q == EXCITATORY ? 0.0008f : 0.004f);
+    }
+    for (size_t i = 0; i < neurons; i++) x->v[i] = -65.0f + (float)(gpu_random(&seed) % 1000) * 0.015f;
+    x->v = settle(x, x->v, floats), x->wait = settle(x, x->wait, neurons * sizeof(int32_t));
+    x->spikes = settle(x, x->spikes, neurons);
+    x->bits = settle(x, x->bits, (size_t)(m * ((n + 63) / 64)) * sizeof(uint64_t));
+    for (int q = 0; q < KINDS; q++) {
+        size_t count = (size_t)(x->k[q] * each);
+        lac_obj_t events =
+                      lac_obj_rowmajor(LAC_U8, m, x->k[q], x->spikes + (q == INHIBITORY ? x->k[0] : 0), n),
+                  w = lac_obj_rowmajor(LAC_F32, x->k[q], n, NULL, n);
+        x->idx[q] = settle(x, x->idx[q], count * sizeof(int32_t));
+        x->val[q] = settle(x, x->val[q], count * sizeof(float));
+        x->g[q] = settle(x, x->g[q], floats), x->received[q] = settle(x, x->received[q], floats);
+        events.space = w.space = space;
+        gpu_expect(ctx ? lac_meta_create_for(ctx, &w.meta, w.m, w.n) : lac_meta_create(&w.meta, w.m, w.n),
+                   LAC_OK, "metadata");
+        gpu_expect(lac_meta_attach_ell(w.meta, LAC_I32, each, x->idx[q], ones ? NULL : x->val[q]), LAC_OK,
+                   "fan-out");
+        x->input[q] = (lac_lif_input_t){.events = events,
+                                        .w = w,
+                                        .weight = q == EXCITATORY ? 0.6f : 6.7f,
+                                        .decay = expf(q == EXCITATORY ? -0.1f / 5.0f : -0.1f / 10.0f),
+                                        .conductance = 1,
+                                        .reversal = q == EXCITATORY ? 0.0f : -80.0f,
+                                        .g = x->g[q],
+                                        .received = x->received[q]};
+    }
+    x->lif = (lac_lif_t){.size = sizeof x->lif,
+                         .m = m,
+                         .n = n,
+                         .dt = 0.1f,
+                         .tau = 20.0f,
+                         .v_rest = -49.0f, /* driven, so that it goes on */
+                         .v_threshold = -50.0f,
+                         .v_reset = -60.0f,
+                         .refractory = 50,
+                         .v = x->v,
+                         .wait = x->wait,
+                         .spikes = x->spikes,
+                         .bits = x->bits,
+                         .inputs = KINDS,
+                         .input = x->input};
+}
+
+static void drop(network_t *x)
+{
+    void *memory[] = {x->v,      x->wait, x->spikes, x->bits, x->idx[0],      x->idx[1],     x->val[0],
+                      x->val[1], x->g[0], x->g[1],   NULL,    x->received[0], x->received[1]};
+    for (int q = 0; q < KINDS; q++) lac_meta_free(x->input[q].w.meta);
+    for (size_t i = 0; i < GPU_COUNT(memory); i++)
+        if (x->ctx)
+            lac_device_free(x->ctx, memory[i]);
+        else
+            free(memory[i]);
+}
+
+static void same(const network_t *there, const void *at, const void *want, size_t bytes, const char *what,
+                 int step)
+{
+    void *got = room(bytes);
+    gpu_expect(lac_device_download(there->ctx, got, at, bytes), LAC_OK, what);
+    if (memcmp(got, want, bytes)) gpu_fail("step %d: %s differs from the host's", step, what);
+    free(got);
+}
+
+static void compare(const network_t *there, const network_t *here, int step)
+{
+    size_t neurons = (size_t)(here->m * here->n);
+    same(there, there->spikes, here->spikes, neurons, "spikes", step);
+    same(there, there->bits, here->bits, (size_t)(here->m * ((here->n + 63) / 64)) * sizeof(uint64_t), "bits",
+         step);
+    same(there, there->v, here->v, neurons * sizeof(float), "v", step);
+    same(there, there->wait, here->wait, neurons * sizeof(int32_t), "wait", step);
+    for (int q = 0; q < KINDS; q++) same(there, there->g[q], here->g[q], neurons * sizeof(float), "g", step);
+}
+
+static lac_status_t step(void *arg)
+{
+    const network_t *x = arg;
+    return lac_lif_step(x->ctx, &x->lif);
+}
+
+static void run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph)
+{
+    network_t here, there;
+    lac_ctx_t *host;
+    lac_graph_t *recording = NULL;
+    long fired = 0;
+    int steps = gpu_quick() ? 20 : 200;
+    if (!gpu_expect(lac_ctx_create(&host), LAC_OK, "host")) return;
+    make(&here, NULL, m, n, each, ones);
+    make(&there, ctx, m, n, each, ones);
+    for (int t = 0; t < steps; t++) {
+        gpu_expect(lac_lif_step(host, &here.lif), LAC_OK, "host");
+        if (!graph || t == 0) { /* the first step makes what a recording finds */
+            gpu_expect(step(&there), LAC_OK, "device");
+        } else {
+            if (!recording)
+                gpu_expect(lac_graph_capture(ctx, step, &there, 1, &recording), LAC_OK, "capture");
+            gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
+        }
+        for (int64_t i = 0; i < m * n; i++) fired += here.spikes[i];
+        if (t % 20 == 0 || t == steps - 1) compare(&there, &here, t);
+    }
+    if (!gpu_quick() && fired < 100) gpu_fail("only %ld spikes", fired);
+    if (recording) {
+        double us = 0.0;
+        gpu_expect(lac_graph_launch(recording, 1000, &us), LAC_OK, "replay");
+        printf("%lld copies of %lld neurons, %lld connections each: %.2f us a step\n", (long long)m,
+               (long long)n, (long long)each, us);
+    }
+    lac_graph_free(recording);
+    lac_ctx_free(host);
+    drop(&here);
+    drop(&there);
+}
+
+static void test_eager(lac_ctx_t *ctx)
+{
+    run(ctx, 1, 4000, 80, false, false);
+    run(ctx, 3, 1003, 40, false, false);
+    run(ctx, 1, 700, 700, true, false);
+}
+
+static void test_graph(lac_ctx_t *ctx)
+{
+    run(ctx, 1, 4000, 80, true, true);
+    run(ctx, 1, 4000, 80, false, true);
+    run(ctx, 4, 2005, 80, false, true);
+}
+
+/* Arrays of the host in a device's step are named. */
+static void test_space(lac_ctx_t *ctx)
+{
+    network_t there;
+    float here[700] = {0};
+    make(&there, ctx, 1, 700, 10, false);
+    there.lif.v = here;
+    gpu_expect_error(lac_lif_step(ctx, &there.lif), LAC_ERR_SPACE, "lif.v", "v on the host");
+    there.lif.v = there.v;
+    gpu_expect(lac_lif_step(ctx, &there.lif), LAC_OK, "step");
+    drop(&there);
+}
+
+int main(int argc, char **argv)
+{
+    static const gpu_test_t tests[] = {GPU_TEST(test_eager), GPU_TEST(test_graph), GPU_TEST(test_space)};
+    return gpu_run(tests, GPU_COUNT(tests), argc, argv);
+}
