@@ -297,7 +297,7 @@ void sweep(const Bench &b, int64_t chosen, uint32_t *first)
         const lac_cuda_segments_t segments = {b.q.neurons, width, first};
         for (int split = 1; split <= 8; split *= 2)
             for (int cluster = 1; cluster <= 8; cluster *= 2)
-                for (int bits = -1; bits <= 1; bits += 2)
+                for (int bits : {-1, 1, 2})
                     for (int pad = 1; pad <= 32; pad += 31) {
                         const lac_cuda_segments_cut_t cut = {split, cluster, bits, pad};
                         const int copies = (int)b.s.size();

@@ -192,7 +192,7 @@ typedef struct lac_cuda_segments {
 typedef struct lac_cuda_segments_cut {
     int split;   /* warps that share a copy of the sums: 1, 2, 4 or 8                                     */
     int cluster; /* blocks that share the events of a range: 1, 2, 4 or 8; more than 1 needs compute 9.0  */
-    int bits;    /* S is made into bits by a launch of its own: 1; or not: -1                             */
+    int bits;    /* S is made into bits by a launch of its own: 1; into a list of events: 2; not: -1      */
     int pad;     /* entries of W: lanes take them end to end: 1; 32 of one event: 32                      */
 } lac_cuda_segments_cut_t;
 

@@ -333,7 +333,7 @@ Case random_case(unsigned seed)
     const bool hopper = kEmulatedDevices[c.device].major >= 9;
     c.cut.split = random() % 2 ? 1 << random() % 4 : 0;
     c.cut.cluster = random() % 2 && hopper ? 1 << random() % 4 : 0;
-    c.cut.bits = int(random() % 3) - 1;
+    c.cut.bits = int(random() % 4) - 1;
     c.cut.pad = random() % 2 ? 0 : random() % 2 ? 1 : 32;
     return c;
 }
@@ -343,13 +343,25 @@ Case random_case(unsigned seed)
 void check_long_sums()
 {
     for (int split = 1; split <= 8; split *= 2)
-        for (int bits = -1; bits <= 1; bits += 2) {
+        for (int bits : {-1, 1, 2}) {
             Case c = {};
             c.m = 1, c.n = 12, c.k = 5000, c.width = 32, c.events = 1.0, c.pattern = FULL, c.positive = true;
             c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = (unsigned)(50 + split);
             c.cut = {split, 1, bits, split % 4 == 2 ? 1 : 32};
             check(c);
         }
+}
+
+/* Rows of S so long that several blocks list their events. */
+void check_long_rows()
+{
+    for (int u8 = 0; u8 < 2; u8++) {
+        Case c = {};
+        c.m = 2, c.n = 8, c.k = 70001, c.width = 32, c.events = u8 ? 0.0003 : 0.01, c.filled = 0.05;
+        c.u8 = u8, c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = 70 + (unsigned)u8;
+        c.cut = {0, 2, 2, 0};
+        check(c);
+    }
 }
 
 /* The widths that are chosen: pointers are a small part of W, sums fit in shared memory, nothing for what has
@@ -392,7 +404,7 @@ int main(int argc, char **argv)
     const int cases = argc > 1 ? atoi(argv[1]) : quick ? 6 : 50;
     const unsigned first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     for (int t = 0; t < cases; t++) check(random_case(first + (unsigned)t));
-    if (!quick) check_long_sums(), check_widths();
+    if (!quick) check_long_sums(), check_long_rows(), check_widths();
     printf("test_emulated_segments: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }

@@ -25,7 +25,7 @@
 #define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
 /* A sparse W by segments (H200, 2026-11-23): */
 #define SEGMENT_TRIPS_US 6.5  /* S, pointers and entries one after the other, and the sum of copies */
-#define SEGMENT_PACK_US  0.7  /* one trip more where S is made into bits: predicted, see event.md    */
+#define SEGMENT_LIST_US  2.5  /* where the events of S are listed before: predicted, see event.md    */
 #define SEGMENT_DRAM     0.16 /* of what memory gives, for entries in short pieces                  */
 #define SEGMENT_RANGES   32.0 /* that each scan S,                                                  */
 #define SEGMENT_SCAN     8e6  /* unless that is more bytes                                          */
@@ -158,17 +158,18 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
            (entries + 2.0 * shared * out) / (machine->cuda_l2_gbps * 1e3);
 }
 
-/* The three trips, then what comes through: entries, in short pieces, and S, for each range or once as bits.
+/* The three trips, then what comes through: entries, in short pieces, and S, for each range or once for a
+ * list.
  */
 static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
     double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
     double scanned = source == FROM_CSR ? 0.0 : (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k;
-    bool bits = SEGMENT_RANGES * scanned > SEGMENT_SCAN;
+    bool listed = SEGMENT_RANGES * scanned > SEGMENT_SCAN;
     double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
            pointers = 16.0 * SEGMENT_RANGES * events;
-    double near = pointers + (bits ? scanned : SEGMENT_RANGES * scanned) + 4.0 * m * (double)s->n;
-    return SEGMENT_TRIPS_US + (bits ? machine->cuda_pdl_us + SEGMENT_PACK_US : 0.0) +
+    double near = pointers + (listed ? scanned : SEGMENT_RANGES * scanned) + 4.0 * m * (double)s->n;
+    return SEGMENT_TRIPS_US + (listed ? machine->cuda_pdl_us + SEGMENT_LIST_US : 0.0) +
            entries / (SEGMENT_DRAM * machine->cuda_dram_gbps * 1e3) + near / (machine->cuda_l2_gbps * 1e3);
 }
 

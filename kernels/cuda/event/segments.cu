@@ -46,8 +46,17 @@ struct alignas(16) Segment {
 constexpr size_t kFixed =
     kWarps * (kRoom * sizeof(Event) + kWarp * sizeof(Segment) + sizeof(int)); /* beside the sums */
 
+/* A list of the events of S, made by a cluster for each of its rows. */
+constexpr int kListThreads = 1024;
+constexpr int kListWarps = kListThreads / kWarp;
+constexpr int kListTrip = 32 * kWarp;           /* elements of S that a warp has in flight */
+constexpr int64_t kListMax = (int64_t)16 << 20; /* elements of S: its list has room for all of them */
+constexpr int64_t kListElements = (int64_t)1
+                                  << 20; /* of a row, that a block keeps as bits in shared memory */
+constexpr size_t kListFixed = sizeof(float4) + kListWarps * sizeof(int);
+
 /* Where a kernel finds the events of S. */
-enum Source { kDense, kBits, kRows };
+enum Source { kDense, kBits, kList, kRows };
 
 struct SegmentArgs {
     GemmArgs p; /* but for W */
@@ -58,8 +67,10 @@ struct SegmentArgs {
     int64_t srs, scs;
     bool quads;
     const int32_t *list;
-    const uint32_t *bits; /* [m][words] */
-    int words;            /* of a row, a multiple of kUnitWords */
+    const uint32_t *bits;  /* [m][words] */
+    int words;             /* of a row, a multiple of kUnitWords */
+    const int32_t *events; /* [m][k] a row's events, ascending, counts[row] of them */
+    const int32_t *counts;
     lac_cuda_csr_t rows, w;
     const uint32_t *first; /* [k][ranges + 1] */
 };
@@ -152,6 +163,16 @@ __device__ inline int queue_bits(Event *queue, const SegmentArgs &a, int i, cons
             if (taken < kWarp) return count;
         }
     }
+    return count;
+}
+
+/* The same from a list of a row's events. */
+__device__ inline int queue_list(Event *queue, const SegmentArgs &a, int64_t &next, int64_t end, int lane)
+{
+    const int count = int(min<int64_t>(kRoom, end - next));
+#pragma unroll 4
+    for (int e = lane; e < count; e += kWarp) queue[e] = {a.events[next + e], 1.0f};
+    next += count;
     return count;
 }
 
@@ -330,7 +351,7 @@ __global__ __launch_bounds__(kThreads, kResident) void event_segments(const __gr
         for (int t = lane; t < part / 4; t += kWarp) ((float4 *)sums.of)[t] = make_float4(0, 0, 0, 0);
         clean = true;
     };
-    if (kSource == kBits) clear(), dependency_wait();
+    if (kSource == kBits || kSource == kList) clear(), dependency_wait();
 
     const Share share = {rank * kWarps + warp, a.cluster * kWarps, lane};
     int64_t next = 0, end;
@@ -338,7 +359,11 @@ __global__ __launch_bounds__(kThreads, kResident) void event_segments(const __gr
         end = ceil_div(share.units(ceil_div(a.p.k, kUnit)), kUnitsAtOnce) * kWarp;
     else if (kSource == kBits)
         end = (int64_t)share.units(a.words / kUnitWords) * kUnitWords;
-    else {
+    else if (kSource == kList) {
+        const int64_t begin = (int64_t)i * a.p.k, all = a.counts[i];
+        next = begin + all * share.warp / share.warps;
+        end = begin + all * (share.warp + 1) / share.warps;
+    } else {
         const int64_t begin = a.rows.ptr[i], all = a.rows.ptr[i + 1] - begin;
         next = begin + all * share.warp / share.warps;
         end = begin + all * (share.warp + 1) / share.warps;
@@ -349,6 +374,7 @@ __global__ __launch_bounds__(kThreads, kResident) void event_segments(const __gr
         Event *const queue = queues + warp * kRoom;
         const int count = kSource == kDense  ? queue_dense<T>(queue, a, i, share, next, end, clear)
                           : kSource == kBits ? queue_bits(queue, a, i, share, next, end)
+                          : kSource == kList ? queue_list(queue, a, next, end, lane)
                                              : queue_rows(queue, a, next, end, lane);
         if (lane == 0) counts[warp] = count;
         clear();
@@ -441,6 +467,71 @@ __global__ __launch_bounds__(kThreads) void event_bits(const __grid_constant__ B
     if (lane < kUnitWords) a.bits[(int64_t)blockIdx.y * a.words + unit * kUnitWords + lane] = mine;
 }
 
+struct ListArgs {
+    const void *s;
+    int64_t rs, cs;
+    int k, chunk; /* elements of a row; of them that a block takes, a multiple of kListWarps * kListTrip */
+    int cluster;
+    int32_t *events, *counts;
+};
+
+/* The events of S, ascending, row by row.
+ *
+ * Mapping   a cluster for each row, its blocks and their warps with a stretch of k each: all elements of a
+ * trip in flight, kept as bits; warps, then blocks, learn how many events come before theirs. Bytes     S
+ * once, 4 per event. Limit: latency of a trip, two barriers of the cluster. */
+template <typename T>
+__global__ __launch_bounds__(kListThreads) void event_list(const __grid_constant__ ListArgs a)
+{
+    LACUNA_DYNAMIC_SHARED(float4, shared);
+    int *const totals = (int *)(shared + 1);
+    uint32_t *const bits = (uint32_t *)(totals + kListWarps);
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, i = blockIdx.y;
+    const int rank = int(blockIdx.x), span = a.chunk / kListWarps;
+    const int64_t begin = (int64_t)rank * a.chunk + (int64_t)warp * span;
+    uint32_t *const mine = bits + warp * (span / 32);
+    const T *row = (const T *)a.s + i * a.rs;
+    dependents_launch();
+
+    int count = 0;
+    for (int t = 0; t < span; t += kListTrip) {
+        const int64_t base = begin + t;
+        T x[kWarp];
+#pragma unroll
+        for (int b = 0; b < kWarp; b++) {
+            const int64_t k = base + 32 * b + lane;
+            x[b] = k < a.k ? row[k * a.cs] : T(0);
+        }
+        uint32_t word = 0;
+#pragma unroll
+        for (int b = 0; b < kWarp; b++) {
+            const unsigned found = __ballot_sync(kFull, x[b] != T(0));
+            if (lane == b) word = found;
+        }
+        mine[t / 32 + lane] = word;
+        count += __popc(word);
+    }
+    const int found = __shfl_sync(kFull, inclusive_sum(count, lane), kWarp - 1);
+    if (lane == 0) totals[warp] = found;
+    __syncthreads();
+    const int behind = inclusive_sum(totals[lane], lane), block = __shfl_sync(kFull, behind, kWarp - 1);
+    int before = warp ? __shfl_sync(kFull, behind, warp ? warp - 1 : 0) : 0;
+    if (threadIdx.x == 0) shared[0] = make_float4(__int_as_float(block), 0, 0, 0);
+    cluster_sync(a.cluster);
+    for (int r = 0; r < rank; r++)
+        before += __float_as_int(cluster_load4(cluster_address(shared, r, a.cluster)).x);
+    int32_t *events = a.events + (int64_t)i * a.k;
+    for (int t = 0; t < span; t += kListTrip) {
+        uint32_t word = mine[t / 32 + lane];
+        const int all = inclusive_sum(__popc(word), lane);
+        for (int at = before + all - __popc(word); word; word &= word - 1)
+            events[at++] = int(begin + t + 32 * lane + __ffs((int)word) - 1);
+        before += __shfl_sync(kFull, all, kWarp - 1);
+    }
+    if (rank == a.cluster - 1 && warp == kListWarps - 1 && lane == 0) a.counts[i] = before;
+    cluster_sync(a.cluster); /* no block ends while others read its count */
+}
+
 struct PointerArgs {
     int64_t k;
     int ranges, width;
@@ -469,6 +560,26 @@ __global__ __launch_bounds__(kThreads) void segment_pointers(const __grid_consta
 int words_of(int64_t k)
 {
     return (int)round_up(ceil_div(k, 32), kUnitWords);
+}
+
+/* How S is listed: 0 blocks where it is not. */
+struct ListCut {
+    int cluster, chunk;
+};
+
+ListCut list_cut(int64_t m, int64_t k, const Device &device)
+{
+    if (m * k > kListMax) return {0, 0};
+    int cluster = 1;
+    while (device.hopper && cluster < kMaxCluster && k > (int64_t)cluster * kListWarps * kListTrip)
+        cluster *= 2;
+    const int64_t chunk = round_up(ceil_div(k, cluster), kListWarps * kListTrip);
+    return chunk <= kListElements ? ListCut{cluster, (int)chunk} : ListCut{0, 0};
+}
+
+size_t list_bytes(int64_t m, int64_t k)
+{
+    return sizeof(int32_t) * (size_t)(m * k + m);
 }
 
 size_t shared_bytes(int64_t width, int split, bool runs)
@@ -545,7 +656,8 @@ extern "C" lac_status_t lac_cuda_segment_pointers(int64_t k, int64_t n, int64_t 
 extern "C" int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k)
 {
     using namespace lacuna;
-    return (int64_t)sizeof(uint32_t) * m * words_of(k);
+    const int64_t bits = (int64_t)sizeof(uint32_t) * m * words_of(k);
+    return list_cut(m, k, current_device()).cluster ? max(bits, (int64_t)list_bytes(m, k)) : bits;
 }
 
 extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
@@ -565,7 +677,10 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
                           : dense        ? s->density * (double)p->k
                                          : 0;
     const int64_t scanned = ranges * p->m * p->k * (bytes ? 1 : 4) * (dense && s->cs != 1 ? 8 : 1);
-    const bool bits = dense && !list && p->k > 0 && (wanted.bits ? wanted.bits > 0 : scanned > kScanBytes);
+    const bool prepares =
+        dense && !list && p->k > 0 && (wanted.bits ? wanted.bits > 0 : scanned > kScanBytes);
+    const ListCut listing = prepares && wanted.bits != 1 ? list_cut(p->m, p->k, device) : ListCut{0, 0};
+    const bool bits = prepares && !listing.cluster;
 
     /* How many blocks share a range decides on runs, these on shared memory, and that on the blocks. */
     bool runs = true;
@@ -598,9 +713,24 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
                       dim3(kThreads),
                       shared,
                       cluster,
-                      bits,
+                      prepares,
                       (cudaStream_t)stream};
     if (!dense) return launch(event_segments<float, kRows>, l, a);
+    if (listing.cluster) {
+        int32_t *const counts = (int32_t *)workspace;
+        a.counts = counts, a.events = counts + p->m;
+        const ListArgs b = {s->data,       s->rs,           s->cs,         (int)p->k,
+                            listing.chunk, listing.cluster, counts + p->m, counts};
+        const Launch first = {dim3(unsigned(listing.cluster), unsigned(p->m)),
+                              dim3(kListThreads),
+                              kListFixed + (size_t)listing.chunk / 8,
+                              listing.cluster,
+                              false,
+                              (cudaStream_t)stream};
+        const lac_status_t status =
+            bytes ? launch(event_list<uint8_t>, first, b) : launch(event_list<float>, first, b);
+        return status != LAC_OK ? status : launch(event_segments<float, kList>, l, a);
+    }
     if (!bits)
         return bytes ? launch(event_segments<uint8_t, kDense>, l, a)
                      : launch(event_segments<float, kDense>, l, a);
