@@ -343,6 +343,10 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
         };
         if (prepare(0) != LAC_OK) exit(2);
         report(b, "segments", by_segments(b, segments, nullptr, false));
+        const lac_cuda_segments_cut_t scanned = {0, 0, -1, 0}, bits = {0, 0, 1, 0}, list = {0, 0, 2, 0};
+        report(b, "segments, S scanned", by_segments(b, segments, &scanned, false));
+        report(b, "segments, S as bits", by_segments(b, segments, &bits, false));
+        report(b, "segments, S as a list", by_segments(b, segments, &list, false));
         report(b, "segments, events given", by_segments(b, segments, nullptr, true));
         const double us = time_graph(prepare, 3, 1);
         write_time(json, first_record, b.name.c_str(), "making segment pointers", us);
