@@ -102,7 +102,7 @@ static lac_status_t check_arrays(const lac_ctx_t *ctx, const arrays_t *arrays)
 static lac_status_t check_operand(const lac_ctx_t *ctx, const char *name, const lac_obj_t *obj,
                                   const arrays_t *arrays, bool may_be_spikes)
 {
-    lac_status_t status = lac_check_operand(name, obj, false, ctx->backend->space);
+    lac_status_t status = lac_check_operand(name, obj, false, lac_location_of(ctx));
     if (!status && obj->buf && ctx->backend->check) status = ctx->backend->check(ctx->exec, name, obj->buf);
     for (int i = 0; !status && obj->buf && i < arrays->count; i++) {
         const array_t *x = &arrays->at[i];
@@ -160,7 +160,7 @@ lac_status_t lac_lif_step(lac_ctx_t *ctx, const lac_lif_t *lif)
     for (int q = 0; !status && q < lif->inputs; q++) {
         const lac_lif_input_t *x = &lif->input[q];
         lac_call_opts_t call = {.size = sizeof call, .symbol = "lac_lif_step", .skip = LAC_SKIP_GUARANTEED_A};
-        lac_obj_t received = lac_view_f32(ctx->backend->space, lif->m, lif->n, x->received, lif->n, 1);
+        lac_obj_t received = lac_view(LAC_F32, ctx->backend->space, lif->m, lif->n, x->received, lif->n, 1);
         status = lac_gemm_ex(ctx, NULL, &x->events, &x->w, NULL, &received, &call);
     }
     if (status) return status;
