@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures PyTorch models plain and after lacuna_blas.torch.optimize(), and what an operator's call costs.
+"""Measures PyTorch models plain, preloaded, and after lacuna_blas.torch.optimize(); their loss curves; and what a call costs.
 
-usage: torch_optimize.py RESULT.json [--device cpu|cuda] [--rounds N] [--only TEXT] [--quick]
+usage: torch_optimize.py RESULT.json [--device cpu|cuda] [--preload LIBRARY] [--rounds N] [--only TEXT] [--quick]
 
 Run it where lacuna_blas is installed, or with PYTHONPATH=plugin/python and LACUNA_LIBRARY. Plain and optimized steps of one
-program take turns in one process; times are medians over the rounds, with the quartiles. Operands are random, never zero-filled,
-and each program's results are compared, plain against optimized. --quick: small ones, to see that it runs."""
+program take turns in one process; times are medians over the rounds, with the quartiles. --preload: the plain programs run once more in a
+process in front of whose BLAS this drop-in library stands. Operands are random, never zero-filled. The results of each program,
+which for training are its losses over the first steps, are compared with the plain ones. --quick: small ones, to see that it runs."""
 import argparse
 import datetime
 import json
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 
 import torch
@@ -20,7 +24,8 @@ import torch
 import lacuna_blas
 import lacuna_blas.torch as lac
 
-SCHEMA = "lacuna-torch-optimize-1"
+SCHEMA = "lacuna-torch-optimize-2"
+CURVE = 30  # steps whose losses are compared
 
 
 class Spike(torch.autograd.Function):
@@ -61,7 +66,7 @@ def inference(model, x):
 
 
 def training(model, x, classes):
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     labels = torch.arange(x.shape[-2], device=x.device) % classes
 
     def step():
@@ -126,25 +131,58 @@ def summary(times):
     return {"median_us": statistics.median(times), "p25_us": quartiles[0], "p75_us": quartiles[2]}
 
 
-def compare(make, device, rounds, seconds):
-    """One program, plain and optimized in turn, from the same weights."""
+def compare(make, device, rounds, seconds, alone):
+    """One program, plain and optimized in turn, from the same weights; alone: plain only."""
     sides = {}
-    for name in ("plain", "optimized"):
+    for name in ("plain",) if alone else ("plain", "optimized"):
         torch.manual_seed(1)
-        model, step = make()
-        sides[name] = model, step
-    lac.optimize(sides["optimized"][0])
-    results = [[step() for _, step in sides.values()] for _ in range(8)]  # and both are warm
-    worst = max(float((x - y).abs().max() / x.abs().max().clamp_min(1e-6)) for x, y in results)
+        sides[name] = make()
+    if not alone:
+        lac.optimize(sides["optimized"][0])
+    trained, results = False, {name: [] for name in sides}
+    for _ in range(CURVE):  # and all are warm
+        for name, (_, step) in sides.items():
+            out = step()
+            trained = out.dim() == 0
+            results[name].append(float(out) if trained else out)
+    report = {"losses": results} if trained else {}
+    if not alone:
+        report["largest_difference"] = max(float(abs(x - y).max() / abs(x).max().clamp_min(1e-6)) for x, y in zip(
+            *(map(torch.as_tensor, each) for each in (results["plain"], results["optimized"]))))
     times = {name: [] for name in sides}
     for _ in range(rounds):
         for name, (_, step) in sides.items():
             times[name].append(timed(step, device, seconds))
-    report = {name: summary(values) for name, values in times.items()}
-    report["speedup"] = statistics.median(x / y for x, y in zip(times["plain"], times["optimized"]))
-    report["largest_difference"] = worst
-    report["layers"] = [{"name": name, "changes": changes, "packed_calls": calls} for name, changes, calls in lac.status(sides["optimized"][0])]
+    report.update({name: summary(values) for name, values in times.items()})
+    if not alone:
+        report["speedup"] = statistics.median(x / y for x, y in zip(times["plain"], times["optimized"]))
+        report["layers"] = [{"name": name, "changes": changes, "packed_calls": calls} for name, changes, calls in lac.status(sides["optimized"][0])]
     return report
+
+
+def preloaded(options):
+    """The plain programs in a process of their own behind the drop-in library."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "preloaded.json")
+        words = [sys.executable, __file__, path, "--device", options.device, "--rounds", str(options.rounds), "--only", options.only, "--plain-only"]
+        subprocess.run(words + (["--quick"] if options.quick else []), check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "LD_PRELOAD": options.preload})
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)["programs"]
+
+
+def merge(found, other):
+    found["preloaded"] = other["plain"]
+    found["preloaded_speedup"] = found["plain"]["median_us"] / other["plain"]["median_us"]
+    if "losses" in found:
+        found["losses"]["preloaded"] = other["losses"]["plain"]
+
+
+def row(name, found):
+    """One line of the table: microseconds of each side, and for training the first and last loss of each."""
+    losses = "".join(f" {side} {curve[0]:.4f} .. {curve[-1]:.4f}" for side, curve in found.get("losses", {}).items())
+    times = [f"{found[side]['median_us']:>10.1f}" if side in found else f"{'-':>10}" for side in ("plain", "preloaded", "optimized")]
+    return f"{name:<56} {' '.join(times)} {found['speedup']:>7.2f}x {found['largest_difference']:>9.1g} {losses}"
 
 
 def call_cost(device, rounds):
@@ -165,21 +203,33 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--preload", metavar="LIBRARY")
+    parser.add_argument("--plain-only", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     seconds = 0.005 if options.quick else 0.2
     head = {"schema": SCHEMA, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "torch": torch.__version__,
             "device": torch.cuda.get_device_name() if options.device == "cuda" else "cpu", "threads": torch.get_num_threads(),
             "lacuna": dict(lacuna_blas.thread_context(None if options.device == "cpu" else -1).info()), "rounds": options.rounds}
-    report = {**head, "call": call_cost(options.device, options.rounds), "programs": {}}
+    report = {**head, "programs": {}}
+    if not options.plain_only:
+        report["call"] = call_cost(options.device, options.rounds)
+        print("a call: " + ", ".join(f"{name} {times['median_us']:.2f} us" for name, times in report["call"].items()), flush=True)
     table = {name: make for name, make in programs(options.device, options.quick).items() if options.only in name}
     for number, (name, make) in enumerate(table.items(), 1):
-        found = report["programs"][name] = compare(make, options.device, options.rounds, seconds)
-        print(f"{number}/{len(table)} {name}: {found['plain']['median_us']:.0f} -> {found['optimized']['median_us']:.0f} us, "
-              f"{found['speedup']:.2f}x, difference {found['largest_difference']:.1g}", flush=True)
-        if not found["largest_difference"] < 1e-3:
-            sys.exit(f"{name}: plain and optimized differ")
+        found = report["programs"][name] = compare(make, options.device, options.rounds, seconds, options.plain_only)
+        print(f"{number}/{len(table)} {name}: {found['plain']['median_us']:.0f} us" + (
+            "" if options.plain_only else f" -> {found['optimized']['median_us']:.0f} us"), flush=True)
+    if options.preload:
+        for name, found in preloaded(options).items():
+            merge(report["programs"][name], found)
     with open(options.result, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
+    if not options.plain_only:
+        print(f"{'us a step':<56} {'plain':>10} {'preloaded':>10} {'optimized':>10} {'speedup':>8} {'differ':>9}  losses")
+        print("\n".join(row(name, found) for name, found in report["programs"].items()))
+    for name, found in report["programs"].items():
+        if not found.get("largest_difference", 0) < (2e-2 if "losses" in found else 1e-3):  # one spike more or less is a step's whole
+            sys.exit(f"{name}: plain and optimized differ")
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class Packed:
     def operand_of(self, weight):
         """The frozen operand that holds for the weight now; None where none does."""
         with self.lock:
-            if weight.is_inference():  # it has no version counter
+            if weight.is_inference() or _operators.capturing(weight):  # no version counter; a replay would not see a change
                 return None
             address = weight.data_ptr()
             stamp = (address, tuple(weight.shape), weight.stride(), weight.device, weight._version, _steps.get(address, 0))

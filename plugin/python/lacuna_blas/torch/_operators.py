@@ -15,7 +15,8 @@ if not hasattr(torch.library, "register_autograd"):
     raise ImportError(f"lacuna_blas.torch needs PyTorch 2.4 or newer; this is {torch.__version__}")
 
 from .._context import Context
-from .._library import DEVICE, F32, HOST, I32, I64, NO_TRANS, TRANS, U8, CallOpts, DecisionStruct, Epilogue, Obj, SliceOpts, library
+from .._library import (DEVICE, F32, HOST, I32, I64, NO_TRANS, TRANS, U8, CallOpts, DecisionStruct, Epilogue, Obj, OutOfMemoryError,
+                        SliceOpts, library)
 from .._operand import Operand
 
 SMALL = 1 << 22  # multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give
@@ -43,6 +44,11 @@ def context_of(device):
     if key not in contexts:
         contexts[key] = Context(f"cuda:{index}", stream=key[1] or None)
     return contexts[key]
+
+
+def capturing(x):
+    """True where x lies on a device and PyTorch's current stream is being captured into a CUDA graph."""
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def _fits(*floats, events=()):
@@ -107,12 +113,17 @@ def _product(a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
     second, third = _obj(b, known._meta.pointer if known else None, trans_b), _obj(out)
     options, decision = _asked()
     options.may_decline, options.declined = not a.is_cuda, 0
-    with context.lock:
-        if bias is None:
-            library.lac_gemm_ex(context.pointer, None, first, second, None, third, options)
-        else:
-            epilogue = Epilogue(size=ctypes.sizeof(Epilogue), bias=bias.data_ptr())
-            library.lac_gemm_epilogue(context.pointer, None, first, second, None, third, epilogue, options)
+    try:
+        with context.lock:
+            if bias is None:
+                library.lac_gemm_ex(context.pointer, None, first, second, None, third, options)
+            else:
+                epilogue = Epilogue(size=ctypes.sizeof(Epilogue), bias=bias.data_ptr())
+                library.lac_gemm_epilogue(context.pointer, None, first, second, None, third, epilogue, options)
+    except OutOfMemoryError:
+        if not capturing(a):
+            raise
+        return None, False  # no call was made before on the stream that is captured: nothing can be allocated now
     return (None, False) if options.declined else (out, decision.side != b"")
 
 
