@@ -9,6 +9,7 @@
 #include "route.h"
 #include "operand/problem.h"
 #include "lacuna/context.h"
+#include "lacuna/csr.h"
 #include "lacuna/device.h"
 #include "lacuna/lif.h"
 #include "operand/gemm_args.h"
@@ -70,6 +71,29 @@ typedef struct lac_slicer {
     lac_status_t (*csr)(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr, void *idx,
                         void *val);
 } lac_slicer_t;
+
+/* Operators on compressed rows that a call brings along: one checked call as plain data. */
+typedef struct lac_csr_call {
+    const lac_csr_t *a; /* read without trans, or transposed; its values only where `values` says so */
+    bool transposed, values;
+    lac_obj_t x, y; /* dense operands without trans                                      */
+    bool binary;
+    lac_dim_t columns, depth; /* of the product, and of a sampled one                              */
+    lac_index_t it;           /* of rows                                                           */
+    lac_dim_t count;
+    const void *rows; /* [count]                                                           */
+    float *out;       /* element (i, j) at out[i * rs + j * cs], or one value for each entry */
+    lac_inc_t rs, cs;
+    int threads;
+} lac_csr_call_t;
+
+/* What lacuna/csr.h offers, in a backend's space. */
+typedef struct lac_csr_operators {
+    lac_status_t (*gemm)(lac_exec_t *exec, const lac_csr_call_t *call);
+    lac_status_t (*slice_rows)(lac_exec_t *exec, const lac_csr_call_t *call);
+    lac_status_t (*slice_rows_grad)(lac_exec_t *exec, const lac_csr_call_t *call);
+    lac_status_t (*sddmm)(lac_exec_t *exec, const lac_csr_call_t *call);
+} lac_csr_operators_t;
 
 /* What a loaded backend borrows from the core, so that messages reach lac_last_error, and forks wait. */
 typedef struct lac_host_callbacks {
@@ -157,6 +181,7 @@ typedef struct lac_backend {
     const lac_event_timer_t *clock;            /* NULL: runs are done when they return                      */
     const lac_link_hooks_t *link;              /* what connects ranks; NULL: nothing                        */
     const lac_slicer_t *slicer;                /* what lacuna/slice.h offers; NULL: nothing yet             */
+    const lac_csr_operators_t *csr;            /* what lacuna/csr.h offers; NULL: nothing yet               */
     void (*describe)(char *text, size_t size); /* what it finds here, for people; NULL: nothing to tell  */
     const lac_route_t *const *(*routes)(
         int *count); /* in the order of a tie, the fallback last; *count is how many */

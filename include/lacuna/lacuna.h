@@ -8,6 +8,7 @@
 #include "lacuna/context.h"
 #include "lacuna/meta.h"
 #include "lacuna/convert.h"
+#include "lacuna/csr.h"
 #include "lacuna/gemm.h"
 #include "lacuna/batch.h"
 #include "lacuna/layer.h"

@@ -86,6 +86,29 @@ typedef union lac_host_scalar {
     double f64;
 } lac_host_scalar_t;
 
+/* Compressed rows as a caller brings them: not checked, in any order, with repetitions. */
+typedef struct lac_loose_rows {
+    int64_t rows, cols, nnz;
+    int64_t fan_out;  /* entries of every row, where ptr is NULL                    */
+    bool wide;        /* ptr, idx and perm are of int64_t, otherwise int32_t        */
+    const void *ptr;  /* [rows + 1]                                                 */
+    const void *idx;  /* [nnz]                                                      */
+    const void *perm; /* [nnz], or NULL: entry e has the value val[perm[e]]         */
+    const void *val;  /* [nnz], or [1] where homogeneous, or NULL: every entry is 1 */
+    bool homogeneous;
+} lac_loose_rows_t;
+
+/* Which array of such rows holds the first wrong number; see loose_rows.h. */
+typedef enum lac_loose_array { LAC_LOOSE_PTR, LAC_LOOSE_IDX, LAC_LOOSE_PERM } lac_loose_array_t;
+#define LAC_LOOSE_FINE INT64_C(-1)
+
+/* A dense matrix of values, or of bytes whose nonzeros are events. */
+typedef struct lac_loose_dense {
+    const void *data;
+    bool bytes;
+    int64_t rs, cs;
+} lac_loose_dense_t;
+
 /* Where a product goes: out := beta * out + alpha * product, element (i, j) at data[i * rs + j * cs]. */
 typedef struct lac_host_output {
     lac_host_scalar_t alpha, beta;

@@ -14,3 +14,4 @@
 #include "slices.h"
 #include "epilogue.h"
 #include "lif_step.h"
+#include "loose_rows.h"

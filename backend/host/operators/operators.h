@@ -37,6 +37,10 @@ lac_status_t lac_host_slice_entries(lac_exec_t *exec, const lac_slicing_t *s, la
 lac_status_t lac_host_slice_csr(lac_exec_t *exec, const lac_slicing_t *s, lac_index_t it, const void *ptr,
                                 void *idx, void *val);
 
+/* Operators on compressed rows that a call brings along: the backend's hooks. */
+
+extern const lac_csr_operators_t lac_host_csr;
+
 /* The list of rows; and its check: VALUE, with a message that names the first index of a row outside [0, m).
  */
 lac_row_indices_t lac_slice_row_indices(const lac_slicing_t *s);

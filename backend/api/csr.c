@@ -1,0 +1,233 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Operators on compressed rows that a call brings along: what can be checked without reading them is checked
+ * here. */
+#include "entry.h"
+#include "base/status.h"
+#include "operand/check.h"
+#include "lacuna/csr.h"
+
+#include <inttypes.h>
+
+static size_t width_of(lac_index_t it)
+{
+    return it == LAC_I64 ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+static lac_status_t check_index_type(const char *name, lac_index_t it)
+{
+    if (it == LAC_I32 || it == LAC_I64) return LAC_OK;
+    return lac_fail(LAC_ERR_TYPE, "%s: %d is no index type", name, (int)it);
+}
+
+static lac_status_t check_pointers(const char *name, const lac_csr_t *a)
+{
+    if (a->ptr) return LAC_OK;
+    if (a->m ? a->nnz % a->m == 0 : a->nnz == 0) return LAC_OK;
+    return lac_fail(LAC_ERR_EXTENT,
+                    "%s.nnz: %" PRId64 " entries are not as many for each of %" PRId64 " rows", name, a->nnz,
+                    a->m);
+}
+
+static lac_status_t check_csr(const char *name, const lac_csr_t *a)
+{
+    lac_status_t status;
+    if (!a) return lac_fail(LAC_ERR_NULL, "%s: is NULL", name);
+    if (a->size < sizeof *a)
+        return lac_fail(LAC_ERR_VALUE, "%s.size: is %zu; set it to sizeof(lac_csr_t)", name, a->size);
+    if ((status = check_index_type(name, a->it))) return status;
+    if (a->trans != LAC_NO_TRANS && a->trans != LAC_TRANS)
+        return lac_fail(LAC_ERR_VALUE, "%s.trans: %d is no lac_trans_t", name, (int)a->trans);
+    if (a->m < 0 || a->n < 0 || a->nnz < 0 || a->m >= INT64_MAX / 16 || a->n >= INT64_MAX / 2048 ||
+        a->nnz >= INT64_MAX / 16)
+        return lac_fail(LAC_ERR_EXTENT, "%s: %" PRId64 " x %" PRId64 " with %" PRId64 " entries", name, a->m,
+                        a->n, a->nnz);
+    if (a->nnz && !a->idx) return lac_fail(LAC_ERR_NULL, "%s.idx: is NULL", name);
+    if (a->homogeneous && !a->val) return lac_fail(LAC_ERR_NULL, "%s.val: is NULL", name);
+    return check_pointers(name, a);
+}
+
+static lac_csr_call_t describe(const lac_ctx_t *ctx, const lac_csr_t *a, bool values)
+{
+    return (lac_csr_call_t){
+        .a = a, .transposed = a->trans == LAC_TRANS, .values = values, .threads = ctx->policy.threads};
+}
+
+static lac_status_t begin(const lac_ctx_t *ctx, const char *name, const lac_csr_t *a)
+{
+    lac_clear_error();
+    if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
+    if (!ctx->backend->csr)
+        return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend has no such operator; use a host context",
+                        ctx->backend->name);
+    return check_csr(name, a);
+}
+
+/* A dense operand of these extents. */
+static lac_status_t check_dense(const lac_ctx_t *ctx, const char *name, const lac_obj_t *x, bool output,
+                                bool events, lac_dim_t rows, lac_dim_t cols)
+{
+    lac_status_t status = lac_check_operand(name, x, output, lac_location_of(ctx));
+    if (status) return status;
+    if (x->dt != LAC_F32 && !(events && x->dt == LAC_U8))
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: is not LAC_F32%s", name, events ? " or LAC_U8" : "");
+    if (lac_obj_rows(x) != rows || lac_obj_cols(x) != cols)
+        return lac_fail(LAC_ERR_EXTENT, "%s: is %" PRId64 " x %" PRId64 "; expected %" PRId64 " x %" PRId64,
+                        name, lac_obj_rows(x), lac_obj_cols(x), rows, cols);
+    if (!x->buf && x->m && x->n) return lac_fail(LAC_ERR_NULL, "%s.buf: is NULL", name);
+    return LAC_OK;
+}
+
+/* That what is written shares no memory with an array of a. */
+static lac_status_t check_apart(const char *written_name, const lac_obj_t *written, const char *name,
+                                const lac_csr_t *a)
+{
+    const struct {
+        const char *name;
+        lac_obj_t read;
+    } reads[] = {{"ptr", lac_view_array(a->ptr, a->ptr ? a->m + 1 : 0, width_of(a->it))},
+                 {"idx", lac_view_array(a->idx, a->nnz, width_of(a->it))},
+                 {"perm", lac_view_array(a->perm, a->perm ? a->nnz : 0, width_of(a->it))},
+                 {"val", lac_view_array(a->val,
+                                        !a->val          ? 0
+                                        : a->homogeneous ? 1
+                                                         : a->nnz,
+                                        sizeof *a->val)}};
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++)
+        if (lac_share_memory(&reads[i].read, written))
+            return lac_fail(LAC_ERR_ALIAS, "%s: overlaps %s.%s", written_name, name, reads[i].name);
+    return LAC_OK;
+}
+
+static lac_inc_t row_stride(const lac_obj_t *x)
+{
+    return x->trans == LAC_TRANS ? x->cs : x->rs;
+}
+
+static lac_inc_t col_stride(const lac_obj_t *x)
+{
+    return x->trans == LAC_TRANS ? x->rs : x->cs;
+}
+
+static lac_obj_t untransposed(const lac_obj_t *x)
+{
+    return (lac_obj_t){.dt = x->dt,
+                       .space = x->space,
+                       .m = lac_obj_rows(x),
+                       .n = lac_obj_cols(x),
+                       .rs = row_stride(x),
+                       .cs = col_stride(x),
+                       .buf = x->buf};
+}
+
+static void set_output(lac_csr_call_t *call, const lac_obj_t *out)
+{
+    call->out = out->buf;
+    call->rs = row_stride(out);
+    call->cs = col_stride(out);
+}
+
+lac_status_t lac_csr_gemm(lac_ctx_t *ctx, const lac_csr_t *a, const lac_obj_t *b, int binary,
+                          const lac_obj_t *c)
+{
+    lac_status_t status = begin(ctx, "a", a);
+    if (status) return status;
+    bool transposed = a->trans == LAC_TRANS;
+    if (!b) return lac_fail(LAC_ERR_NULL, "b: is NULL");
+    lac_dim_t columns = lac_obj_cols(b);
+    if ((status = check_dense(ctx, "b", b, false, true, transposed ? a->m : a->n, columns))) return status;
+    if ((status = check_dense(ctx, "c", c, true, false, transposed ? a->n : a->m, columns))) return status;
+    if (lac_share_memory(b, c)) return lac_fail(LAC_ERR_ALIAS, "c: overlaps b");
+    if ((status = check_apart("c", c, "a", a))) return status;
+    lac_csr_call_t call = describe(ctx, a, true);
+    call.x = untransposed(b);
+    call.binary = binary;
+    call.columns = columns;
+    set_output(&call, c);
+    return c->m && c->n ? ctx->backend->csr->gemm(ctx->exec, &call) : LAC_OK;
+}
+
+/* What both slices share: everything but the values. */
+static lac_status_t check_slice(const lac_ctx_t *ctx, const lac_csr_t *a, lac_index_t it, lac_dim_t count,
+                                const void *rows, const char *name, const lac_obj_t *dense, bool output)
+{
+    lac_status_t status = begin(ctx, "a", a);
+    if (!status) status = check_index_type("it", it);
+    if (status) return status;
+    if (a->trans != LAC_NO_TRANS) return lac_fail(LAC_ERR_VALUE, "a.trans: is not LAC_NO_TRANS");
+    if (count < 0 || count >= INT64_MAX / 16) return lac_fail(LAC_ERR_EXTENT, "count: is %" PRId64, count);
+    if (count && !rows) return lac_fail(LAC_ERR_NULL, "rows: is NULL");
+    return check_dense(ctx, name, dense, output, false, count, a->n);
+}
+
+static lac_status_t check_rows_apart(const char *name, const lac_obj_t *written, lac_index_t it,
+                                     lac_dim_t count, const void *rows)
+{
+    lac_obj_t list = lac_view_array(rows, count, width_of(it));
+    return lac_share_memory(&list, written) ? lac_fail(LAC_ERR_ALIAS, "%s: overlaps rows", name) : LAC_OK;
+}
+
+lac_status_t lac_csr_slice_rows(lac_ctx_t *ctx, const lac_csr_t *a, lac_index_t it, lac_dim_t count,
+                                const void *rows, const lac_obj_t *out)
+{
+    lac_status_t status = check_slice(ctx, a, it, count, rows, "out", out, true);
+    if (!status) status = check_rows_apart("out", out, it, count, rows);
+    if (!status) status = check_apart("out", out, "a", a);
+    if (status) return status;
+    lac_csr_call_t call = describe(ctx, a, true);
+    call.it = it;
+    call.count = count;
+    call.rows = rows;
+    set_output(&call, out);
+    return count && a->n ? ctx->backend->csr->slice_rows(ctx->exec, &call) : LAC_OK;
+}
+
+/* An output of one value for each entry. */
+static lac_status_t check_values(const char *name, const float *values, const char *csr_name,
+                                 const lac_csr_t *a, lac_obj_t *written)
+{
+    if (a->nnz && !values) return lac_fail(LAC_ERR_NULL, "%s: is NULL", name);
+    *written = lac_view_array(values, a->nnz, sizeof *values);
+    lac_csr_t read = *a;
+    read.val = NULL; /* not read here */
+    return check_apart(name, written, csr_name, &read);
+}
+
+lac_status_t lac_csr_slice_rows_grad(lac_ctx_t *ctx, const lac_csr_t *a, lac_index_t it, lac_dim_t count,
+                                     const void *rows, const lac_obj_t *grad_out, float *grad_val)
+{
+    lac_obj_t written;
+    lac_status_t status = check_slice(ctx, a, it, count, rows, "grad_out", grad_out, false);
+    if (!status) status = check_values("grad_val", grad_val, "a", a, &written);
+    if (!status) status = check_rows_apart("grad_val", &written, it, count, rows);
+    if (status) return status;
+    if (lac_share_memory(grad_out, &written)) return lac_fail(LAC_ERR_ALIAS, "grad_val: overlaps grad_out");
+    lac_csr_call_t call = describe(ctx, a, false);
+    call.it = it;
+    call.count = count;
+    call.rows = rows;
+    call.y = untransposed(grad_out);
+    call.out = grad_val;
+    return a->nnz ? ctx->backend->csr->slice_rows_grad(ctx->exec, &call) : LAC_OK;
+}
+
+lac_status_t lac_csr_sddmm(lac_ctx_t *ctx, const lac_obj_t *x, const lac_obj_t *y, const lac_csr_t *pattern,
+                           float *values)
+{
+    lac_obj_t written;
+    lac_status_t status = begin(ctx, "pattern", pattern);
+    if (status) return status;
+    if (pattern->trans != LAC_NO_TRANS) return lac_fail(LAC_ERR_VALUE, "pattern.trans: is not LAC_NO_TRANS");
+    if (!x) return lac_fail(LAC_ERR_NULL, "x: is NULL");
+    if ((status = check_dense(ctx, "x", x, false, false, pattern->m, lac_obj_cols(x)))) return status;
+    if ((status = check_dense(ctx, "y", y, false, false, lac_obj_cols(x), pattern->n))) return status;
+    if ((status = check_values("values", values, "pattern", pattern, &written))) return status;
+    if (lac_share_memory(x, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps x");
+    if (lac_share_memory(y, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps y");
+    lac_csr_call_t call = describe(ctx, pattern, false);
+    call.x = untransposed(x);
+    call.y = untransposed(y);
+    call.depth = lac_obj_cols(x);
+    call.out = values;
+    return pattern->nnz ? ctx->backend->csr->sddmm(ctx->exec, &call) : LAC_OK;
+}

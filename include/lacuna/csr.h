@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Operators on compressed rows that a call brings along: nothing is attached, nothing is kept.
+ *
+ * Metadata (lacuna/meta.h) checks a sparse operand once and remembers it. A program that cannot promise that
+ * its arrays stay where and as they are, such as a kernel that a compiler calls with buffers of its own, uses
+ * these. The time follows the entries that a call touches: of rows without an event not even the indices are
+ * read. The indices of a row may come in any order and more than once (repeated entries add up), and every
+ * row may have the same number of entries without row pointers (fixed fan-out). Indices are checked where
+ * they are read: one that is out of range ends the call with VALUE and a message that names its place; what
+ * is written is unspecified then.
+ *
+ * On the host; a context on a device answers UNAVAILABLE. Every sum is made by one thread, in double, in the
+ * order of the entries, and rounded once: the bits do not depend on the number of threads. */
+#ifndef LACUNA_CSR_H
+#define LACUNA_CSR_H
+
+#include "lacuna/meta.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An m x n matrix of nnz entries, row by row. */
+typedef struct lac_csr {
+    size_t size; /* sizeof(lac_csr_t) */
+    lac_dim_t m, n, nnz;
+    lac_index_t it; /* type of ptr, idx and perm                                                            */
+    lac_trans_t trans; /* LAC_TRANS: the call reads the transpose */
+    const void *ptr;   /* [m + 1]: row i has the entries ptr[i] .. ptr[i + 1] - 1; NULL: nnz / m each   */
+    const void *idx;   /* [nnz] column   */
+    const float *val;  /* [nnz] value; NULL: every entry is 1  */
+    const void *perm;  /* [nnz]: entry e has the value val[perm[e]]; NULL: val[e]  */
+    int homogeneous;   /* not 0: val is [1], the value of every entry   */
+} lac_csr_t;
+
+/* C := op(A) B, with B dense, f32 or u8 events, and C f32, at any strides. Only the nonzeros of B are
+ * multiplied (NaN is one): an entry of A that meets a zero never reaches C, whatever it is. binary: not 0:
+ * every nonzero of B counts as 1. Without trans a row of A is read whole for each row of C; with trans, the
+ * rows of A whose row of B has a nonzero. Errors: NULL; EXTENT; STRIDE; TYPE; VALUE (size, an index or
+ * pointer out of range); SPACE; ALIAS; MEMORY; UNAVAILABLE. */
+LAC_API lac_status_t lac_csr_gemm(lac_ctx_t *ctx, const lac_csr_t *a, const lac_obj_t *b, int binary,
+                                  const lac_obj_t *c);
+
+/* out[i, :] := row rows[i] of A, dense, i < count; a row outside [0, m) is zeros. No trans. Errors: as above.
+ */
+LAC_API lac_status_t lac_csr_slice_rows(lac_ctx_t *ctx, const lac_csr_t *a, lac_index_t it, lac_dim_t count,
+                                        const void *rows, const lac_obj_t *out);
+
+/* Its gradient: grad_val[e] := sum over the i with rows[i] == r, ascending, of grad_out[i, j], for each entry
+ * e = (r, j) of A, whose values, perm and homogeneous are not read. Errors: as above. */
+LAC_API lac_status_t lac_csr_slice_rows_grad(lac_ctx_t *ctx, const lac_csr_t *a, lac_index_t it,
+                                             lac_dim_t count, const void *rows, const lac_obj_t *grad_out,
+                                             float *grad_val);
+
+/* values[e] := sum over k of X[i, k] Y[k, j] for each entry e = (i, j) of the pattern, whose values, perm and
+ * homogeneous are not read. X, Y: f32 at any strides. No trans. Errors: as above. */
+LAC_API lac_status_t lac_csr_sddmm(lac_ctx_t *ctx, const lac_obj_t *x, const lac_obj_t *y,
+                                   const lac_csr_t *pattern, float *values);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
