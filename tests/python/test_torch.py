@@ -3,6 +3,7 @@
 """The operators of PyTorch: values, gradients of both orders, fake tensors, vmap, compilation, and what is handed over."""
 import sys
 import unittest
+import unittest.mock
 
 from python_case import skip
 
@@ -20,7 +21,7 @@ OP = torch.ops.lacuna
 
 def setUpModule():
     """Products of this size would be left to PyTorch."""
-    _operators.SMALL = 0
+    _operators.SMALL = _operators.SMALL_ON_DEVICE = 0
     _operators.context_of(torch.device(DEVICE)).set("backend", "event")
 
 
@@ -87,6 +88,66 @@ class Operators(unittest.TestCase):
             with self.subTest(operator=name):
                 result = torch.library.opcheck(getattr(OP, name), arguments)
                 self.assertEqual(set(result.values()), {"SUCCESS"})
+
+    def test_the_short_way_of_linear(self):
+        """lac.linear in eager mode does not go through our own dispatch: values, gradients of both orders, and what must not take it."""
+        self.the_short_way()
+
+    def test_the_short_way_of_linear_through_ctypes(self):
+        with unittest.mock.patch.object(_operators, "_compiled", None):
+            self.the_short_way()
+
+    def test_the_compiled_binding_is_there(self):
+        """Beside the library of a build, with a PyTorch that has the stable ABI."""
+        self.assertTrue(lac.binding() == "stable ABI" or lac.binding().startswith("ctypes: "), lac.binding())
+        if hasattr(torch._C, "_stable") or tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 9):
+            self.assertEqual(lac.binding(), "stable ABI")
+
+    def the_short_way(self):
+        weight, bias = normal(60, 4, 9), normal(61, 4)
+        inputs = (normal(62, 5, 9), normal(63, 2, 3, 9), normal(64, 9), normal(65, 9, 5).t(), normal(66, 0, 9), normal(67, 5, 9) != 0,
+                  torch.complex(normal(69, 5, 9), normal(69, 5, 9)).conj().imag)
+        for x in inputs:
+            for b in (None, bias, normal(68, 8)[::2]):
+                before = lac.calls().get(("linear", "lacuna"), 0)
+                want = torch.nn.functional.linear(x.float(), weight, b)
+                for needs in (False, True):
+                    w = weight.clone().requires_grad_(needs)
+                    self.close(lac.linear(x, w, b), want)
+                    with torch.no_grad():
+                        self.close(lac.linear(x, w, b), want)
+                self.assertEqual(lac.calls()["linear", "lacuna"], before + (4 if x.numel() else 0))
+        leaves = [x.clone().requires_grad_() for x in (inputs[1], weight, bias)]
+        wide = [x.detach().double().requires_grad_() for x in leaves]
+        first, expected = (torch.autograd.grad((call(*operands) ** 2).sum(), operands, create_graph=True)
+                           for call, operands in ((lac.linear, leaves), (torch.nn.functional.linear, wide)))
+        second, wanted = (torch.autograd.grad(sum((x ** 2).sum() for x in grads), operands) for grads, operands in ((first, leaves), (expected, wide)))
+        for x, y in zip((*first, *second), (*expected, *wanted)):
+            torch.testing.assert_close(x, y.float(), rtol=1e-3, atol=1e-2)
+
+    def test_what_watches_a_call_sees_it(self):
+        """Forward-mode derivatives, modes and traces get the operator, and not the short way past them."""
+        x, weight = normal(70, 5, 9), normal(71, 4, 9)
+        seen = []
+
+        class Mode(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+                seen.append(str(func))
+                return func(*args, **(kwargs or {}))
+
+        with Mode():
+            lac.linear(x, weight)
+        self.assertIn("lacuna.linear.default", seen)
+        sparse = normal(72, 6, 5, density=0.4).to_sparse_csr()
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+            for call in (lambda: lac.linear(dual, weight), lambda: lac.mm(dual, weight.t()), lambda: lac.bmm(dual[None], weight.t()[None])[0]):
+                self.close(torch.autograd.forward_ad.unpack_dual(call()).tangent, torch.ones_like(x) @ weight.t())
+            with self.assertRaisesRegex(NotImplementedError, "lacuna::spmm: has no forward-mode derivative"):
+                lac.spmm(sparse, dual)
+        traced = torch.jit.trace(lambda x: lac.linear(x, weight), (x,))
+        self.close(traced(2 * x), 2 * x @ weight.t())
+        self.assertIsInstance(lac.linear(torch.nn.Parameter(x), weight), torch.Tensor)
 
     def test_gradcheck(self):
         for name, arguments in cases(torch.float64):
@@ -197,7 +258,7 @@ class Operators(unittest.TestCase):
                 (ValueError, "b: has shape", lambda: OP.spmm(indptr, indices, values, 6, a)),
                 (ValueError, "values: has shape", lambda: OP.spmm(indptr, indices, values[1:], 6, b)),
                 (TypeError, "indptr, indices: have dtypes", lambda: OP.spmm(indptr.int(), indices, values, 6, b)),
-                (ValueError, "indices: has .* elements", lambda: OP.spmm(indptr + 1, indices, values, 6, b)),
+                (ValueError, "indices: has .* elements|ptr.0.: is 1", lambda: OP.spmm(indptr + 1, indices, values, 6, b)),
                 (TypeError, "rows: has dtype", lambda: OP.slice_rows(indptr, indices, values, 6, a[0]))):
             with self.subTest(message=message), self.assertRaisesRegex(kind, message):
                 call()

@@ -25,7 +25,7 @@ OP = torch.ops.lacuna
 
 
 def setUpModule():
-    _operators.SMALL = 0  # products of this size would be left to PyTorch
+    _operators.SMALL = _operators.SMALL_ON_DEVICE = 0  # products of this size would be left to PyTorch
     torch.backends.cuda.matmul.allow_tf32 = False
 
 
@@ -238,7 +238,9 @@ class Arrays(Case):
         a = cupy.random.random((30, 200), dtype=cupy.float32) * (cupy.random.random((30, 200)) < 0.1)
         b = cupy.random.random((200, 12), dtype=cupy.float32)
         want = cupy.asnumpy(a) @ cupy.asnumpy(b)
-        for left in (a, sparse.csr_matrix(a)):
+        compressed = sparse.csr_matrix(a)
+        compressed.sort_indices()
+        for left in (a, compressed):
             cupy.cuda.Device().synchronize()
             if left is a:
                 operand = left

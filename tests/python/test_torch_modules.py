@@ -34,7 +34,8 @@ def layer(inputs=400, outputs=300, bias=True):
 
 def setUpModule():
     """Layers of any size are ours, by the event route, which multiplies by the packed copy: a stale one would be seen."""
-    _operators.SMALL, _modules._TIMED = 0, False
+    _operators.SMALL = _operators.SMALL_ON_DEVICE = 0
+    _modules._TIMED = False
     context_of(DEVICE).set("backend", "event")
 
 
@@ -76,7 +77,7 @@ class Changes(ByRoute):
 
     def test_each_change_is_noticed_without_samples(self):
         """By what is counted alone, which is all there is on a device."""
-        with unittest.mock.patch.object(_modules.Packed, "_cells", staticmethod(lambda weight: ())):
+        with unittest.mock.patch.object(_modules.Packed, "_cells", staticmethod(lambda weight: None)):
             self.each_change(but="all of .data")
 
     def each_change(self, but=None):
@@ -214,7 +215,7 @@ class Models(unittest.TestCase):
             self.assertEqual(cast(x.float()).dtype, torch.bfloat16)
         small = layer()
         lac.optimize(small)
-        with unittest.mock.patch.object(_operators, "SMALL", 1 << 30):
+        with unittest.mock.patch.multiple(_operators, SMALL=1 << 30, SMALL_ON_DEVICE=1 << 30):
             before = lac.calls().get(("linear", "lacuna"), 0)
             torch.testing.assert_close(small(x != 0), F.linear(x.float(), small.weight, small.bias))
             self.assertEqual(lac.calls().get(("linear", "lacuna"), 0), before)
@@ -239,7 +240,7 @@ class Models(unittest.TestCase):
             rarely = served(dense, 300)
             if DEVICE.type == "cpu":  # a device's kernels skip nothing at cuBLAS's speed or better: then the layer stays ours
                 self.assertLess(rarely, 15)
-            self.assertGreater(served(sparse, 300), 60)  # from some call on, all
+            self.assertGreater(served(sparse, 300), 60 if DEVICE.type == "cpu" else 30)  # from some call on, all; on a device it may be dense
 
     def test_a_dense_hidden_layer_is_trained(self):
         """Its input needs a gradient, and is tried again after each pause."""

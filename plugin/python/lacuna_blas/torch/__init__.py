@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lacuna in PyTorch: operators that skip zeros, with gradients, and optimize() for a model's Linear layers."""
 from ._modules import Layer, LacunaLinear, Report, optimize, profile, refresh, restore, status
-from ._operators import bmm, calls, clear, linear, mm, sddmm, slice_rows, spmm
+from ._operators import binding, bmm, calls, clear, linear, mm, sddmm, slice_rows, spmm
 
-__all__ = ["Layer", "LacunaLinear", "Report", "bmm", "calls", "clear", "linear", "mm", "optimize", "profile", "refresh", "restore",
+__all__ = ["Layer", "LacunaLinear", "Report", "binding", "bmm", "calls", "clear", "linear", "mm", "optimize", "profile", "refresh", "restore",
            "sddmm", "slice_rows", "spmm", "status"]

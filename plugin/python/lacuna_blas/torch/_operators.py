@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Operators of PyTorch, lacuna::*, with gradients of any order, fake tensors and vmap.
 
-The kernels hand addresses to the C library. Types and devices that it does not have are handed to PyTorch's own
+A call in eager mode does not go through PyTorch's dispatcher, which takes longer than the rest of it; compiled, transformed and traced ones
+do. The kernels hand addresses to the C library. Types and devices that it does not have are handed to PyTorch's own
 operators, openly: calls() counts both. So are, on the CPU, products that are best dense: another BLAS would bring threads
 that compete with PyTorch's. On a device both have cuBLAS, and the library decides by the times of both."""
 import collections
 import ctypes
+import os
 import threading
 
 import torch
@@ -15,15 +17,20 @@ if not hasattr(torch.library, "register_autograd"):
     raise ImportError(f"lacuna_blas.torch needs PyTorch 2.4 or newer; this is {torch.__version__}")
 
 from .._context import Context
+from torch.autograd import forward_ad
+
 from .._library import (DEVICE, F32, HOST, I32, I64, NO_TRANS, TRANS, U8, CallOpts, DecisionStruct, Epilogue, Obj, OutOfMemoryError,
-                        SliceOpts, library)
+                        SliceOpts, library, library_path, without_check)
 from .._operand import Operand
 
-SMALL = 1 << 22  # multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give
+# Multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give. On an H200 (2026-11-23) PyTorch's
+# own takes no longer than its launch below the second.
+SMALL, SMALL_ON_DEVICE = 1 << 22, 1 << 28
 
 _calls = collections.Counter()
 _streams = threading.local()
 _ELEMENTS = {torch.float32: F32, torch.bool: U8}
+_plain_linear = torch.nn.functional.linear
 
 
 def calls():
@@ -42,6 +49,7 @@ def context_of(device):
     index = torch.cuda.current_device() if device.index is None else device.index
     key = index, torch.cuda.current_stream(index).cuda_stream
     if key not in contexts:
+        torch.cuda.current_blas_handle()  # PyTorch's own, which a capture could not make where it needs it
         contexts[key] = Context(f"cuda:{index}", stream=key[1] or None)
     return contexts[key]
 
@@ -124,7 +132,12 @@ def _product(a, b, bias=None, known=None, trans_b=NO_TRANS, scanned=None):
         if not capturing(a):
             raise
         return None, False  # no call was made before on the stream that is captured: nothing can be allocated now
-    return (None, False) if options.declined else (out, decision.side != b"")
+    return (None, False) if options.declined else (out, _gains(decision))
+
+
+def _gains(decision):
+    """True where the route skips zeros, or is a dense one of our own that was found faster than cuBLAS."""
+    return decision.side != b"" or decision.route in (b"stream", b"tiles")
 
 
 # Dense products -------------------------------------------------------------------------------------------
@@ -142,7 +155,6 @@ def _check_mm(a, b, dimensions):
         raise ValueError(f"a, b: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit")
 
 
-@torch.library.impl("lacuna::mm", "CompositeExplicitAutograd")
 def _mm(a, b):
     _check_mm(a, b, 2)
     out = _product(a, b)[0] if _fits(events=(a, b)) else None
@@ -151,6 +163,9 @@ def _mm(a, b):
         kind = _result_type(a, b)
         return torch.mm(_floats(a, kind), _floats(b, kind))
     return out
+
+
+torch.library.impl("lacuna::mm", "CompositeExplicitAutograd", _mm)
 
 
 @torch.library.register_fake("lacuna::mm")
@@ -186,7 +201,6 @@ def _check_linear(input, weight, bias):
         raise ValueError(f"bias: has shape {tuple(bias.shape)}; expected {(weight.shape[0],)}")
 
 
-@torch.library.impl("lacuna::linear", "CompositeExplicitAutograd")
 def _linear(input, weight, bias, packed=0):
     _check_linear(input, weight, bias)
     out = None
@@ -207,6 +221,9 @@ def _linear_rows(rows, weight, bias, pack):
     return out
 
 
+torch.library.impl("lacuna::linear", "CompositeExplicitAutograd", _linear)
+
+
 @torch.library.register_fake("lacuna::linear")
 def _linear_fake(input, weight, bias, packed=0):
     _check_linear(input, weight, bias)
@@ -214,6 +231,189 @@ def _linear_fake(input, weight, bias, packed=0):
 
 
 packs = {}  # by number: what keeps a weight's packed copy (_modules.py)
+
+# The same in eager mode, without the dispatcher ------------------------------------------------------------
+
+_gemm_ex, _gemm_epilogue = (without_check(name) for name in ("lac_gemm_ex", "lac_gemm_epilogue"))
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_stacked = torch._C._len_torch_dispatch_stack
+_transformed = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
+_compiling, _tracing, _graded = torch.compiler.is_compiling, torch._C._get_tracing_state, torch.is_grad_enabled
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
+def eager(input, weight):
+    """True where nothing watches the call: no compiler, transform, mode, subclass or forward-mode derivative."""
+    return not (_compiling() or type(input) not in _PLAIN or type(weight) not in _PLAIN or _stacked() or _transformed() is not None
+                or forward_ad._current_level >= 0 or _tracing() is not None)
+
+
+class _Site:
+    """One shape's views, options and context: a call fills in the addresses."""
+
+    def __init__(self, input, weight, bias, device):
+        columns, self.shape = input.shape[-1], (*input.shape[:-1], weight.shape[0])
+        rows, outputs = input.numel() // max(columns, 1), weight.shape[0]
+        space = HOST if device < 0 else DEVICE
+        self.context = context_of(input.device)
+        self.a = Obj(_ELEMENTS[input.dtype], space, NO_TRANS, rows, columns, columns, 1)
+        self.b = Obj(F32, space, TRANS, outputs, columns, columns, 1)
+        self.c = Obj(F32, space, NO_TRANS, rows, outputs, outputs, 1)
+        self.options, self.decision = _asked()
+        self.epilogue = None if bias is None else Epilogue(size=ctypes.sizeof(Epilogue))
+        views = (self.context.pointer, None, ctypes.byref(self.a), ctypes.byref(self.b), None, ctypes.byref(self.c))
+        self.arguments = (*views, *(() if bias is None else (ctypes.byref(self.epilogue),)), ctypes.byref(self.options))
+        self.call = _gemm_ex if bias is None else _gemm_epilogue
+
+
+class _Call(ctypes.Structure):
+    """lacuna_torch_call_t of plugin/torch/stable_linear.c"""
+    _fields_ = [("ctx", ctypes.c_void_p), ("known", ctypes.c_void_p), ("scanned", ctypes.c_void_p),
+                ("may_decline", ctypes.c_int32), ("outcome", ctypes.c_int32), ("side", ctypes.c_char_p), ("route", ctypes.c_char_p)]
+
+
+def _load_compiled():
+    """lacuna::_linear, compiled against PyTorch's stable ABI; or why it is not there: then calls go through ctypes."""
+    beside = os.path.dirname(os.path.realpath(library_path()))
+    try:
+        define = ctypes.c_void_p.in_dll(ctypes.CDLL(os.path.join(beside, "liblacuna_torch.so")), "lacuna_torch_define")
+    except (OSError, ValueError) as error:
+        return None, str(error)
+    missing = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_char_p)(define.value)(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so").encode())
+    if missing:
+        return None, f"this PyTorch's stable ABI: {missing.decode()}"
+    return torch.ops.lacuna._linear.default, None
+
+
+_compiled, _why_not = _load_compiled()
+_NOTHING, _OURS = torch.empty(0), ("linear", "lacuna")
+
+
+def binding():
+    """How calls of linear reach the library: "stable ABI", or "ctypes" and why."""
+    return "stable ABI" if _compiled else f"ctypes: {_why_not}"
+
+
+def _make_call(key, input):
+    """This thread's _Call for a device and PyTorch's current stream there, and its address: for weights without a packed copy, and for those
+    with one. None where a capture has begun on a new stream."""
+    if input.is_cuda and torch.cuda.is_current_stream_capturing():
+        return None
+    if not hasattr(_streams, "calls"):
+        _streams.calls = {}
+    context = context_of(input.device)
+    plain, packed = (_Call(ctx=context.pointer, may_decline=not input.is_cuda) for _ in range(2))
+    found = _streams.calls[key] = plain, ctypes.addressof(plain), packed, ctypes.addressof(packed), context
+    return found
+
+
+def _this_call(input):
+    """What _make_call made for this thread, device and stream."""
+    key = input.get_device()
+    if key >= 0:
+        key = key, _raw_stream(key)
+    try:
+        return _streams.calls[key]
+    except (AttributeError, KeyError):
+        return _make_call(key, input)
+
+
+def _linear_compiled(input, weight, bias, pack):
+    """linear_now by the compiled operator, which looks at types, places and shapes itself."""
+    found = _this_call(input)
+    if found is None:
+        return None
+    if pack is None:
+        call = found[0]
+        out = _compiled(input, weight, _NOTHING if bias is None else bias, found[1])
+    else:
+        call, known = found[2], pack.operand_of(weight)
+        call.known = known and known._meta.pointer
+        hint = pack.hint(input) if pack.streak >= 2 else None
+        call.scanned = hint and hint._meta.pointer
+        out = _compiled(input, weight, _NOTHING if bias is None else bias, found[3])
+        pack.skipped = not call.outcome and _gains(call)
+    outcome = call.outcome
+    if not outcome:
+        _calls[_OURS] += 1
+        return out
+    if outcome < 0:
+        return None
+    _calls["linear", "torch"] += 1
+    return _plain_linear(_floats(input, torch.float32), weight, bias)
+
+
+def linear_now(input, weight, bias, pack):
+    """linear in eager mode and without gradients; None where it is not for this way: then the operator serves."""
+    if _compiled:
+        return _linear_compiled(input, weight, bias, pack)
+    device = input.get_device()
+    if weight.dtype is not torch.float32 or input.dtype not in _ELEMENTS or weight.get_device() != device or not (
+            input.is_contiguous() and weight.is_contiguous()) or input.shape[-1] != weight.shape[-1] or weight.dim() != 2 or input.is_neg():
+        return None
+    if bias is not None and (bias.dtype is not torch.float32 or bias.get_device() != device or bias.shape != weight.shape[:1]
+                             or not bias.is_contiguous()):
+        return None
+    if device < 0 and input.device.type != "cpu":
+        return None
+    sites = _streams.__dict__.setdefault("sites", {})
+    key = (input.shape, weight.shape[0], bias is None, input.dtype, device, 0 if device < 0 else _raw_stream(device))
+    site = sites.get(key)
+    if site is None:
+        if device >= 0 and torch.cuda.is_current_stream_capturing():
+            return None
+        if len(sites) >= 256:
+            sites.clear()
+        site = sites[key] = _Site(input, weight, bias, device)
+    return _run(site, input, weight, bias, pack)
+
+
+def _run(site, input, weight, bias, pack):
+    known = hint = None
+    if pack is not None:
+        known, hint = pack.operand_of(weight), pack.hint(input) if pack.streak >= 2 else None
+    out = weight.new_empty(site.shape)
+    with site.context.lock:
+        site.a.buf, site.b.buf, site.c.buf = input.data_ptr(), weight.data_ptr(), out.data_ptr()
+        site.a.meta, site.b.meta = hint and hint._meta.pointer, known and known._meta.pointer
+        if bias is not None:
+            site.epilogue.bias = bias.data_ptr()
+        site.options.may_decline, site.options.declined = site.a.space == HOST, 0
+        status = site.call(*site.arguments)
+        declined = site.options.declined
+    if status:
+        return None  # the operator says why
+    if pack is not None:
+        pack.skipped = not declined and _gains(site.decision)
+    _calls["linear", "torch" if declined else "lacuna"] += 1
+    return torch.nn.functional.linear(_floats(input, torch.float32), weight, bias) if declined else out
+
+
+class Linear(torch.autograd.Function):
+    """linear_now with its gradients; those of the gradients come from the operators."""
+
+    @staticmethod
+    def forward(ctx, input, weight, bias, number):
+        ctx.save_for_backward(input, weight)
+        out = linear_now(input, weight, bias, packs.get(number))
+        return _linear(input, weight, bias, number) if out is None else out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _linear_backward(ctx, grad)
+
+
+def linear_eager(input, weight, bias, number):
+    """lacuna::linear by the shortest way."""
+    if not eager(input, weight):
+        if _forward_mode("linear", input, weight):
+            return _plain_linear(_floats(input, weight.dtype), weight, bias)
+        return _op.linear(input, weight, bias, number)
+    if _graded() and (input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)):
+        return Linear.apply(input, weight, bias, number)
+    out = (_linear_compiled if _compiled else linear_now)(input, weight, bias, packs.get(number) if number else None)
+    return _op.linear(input, weight, bias, number) if out is None else out
+
 
 # Sparse products ------------------------------------------------------------------------------------------
 #
@@ -412,7 +612,9 @@ def _bmm_backward(ctx, grad):
 def _linear_backward(ctx, grad):
     (input, weight), need = ctx.saved_tensors, ctx.needs_input_grad
     rows = grad.reshape(-1, weight.shape[0])
-    mm = _op.mm if input.dtype == torch.bool or input.numel() * weight.shape[0] >= SMALL else torch.mm
+    small = SMALL_ON_DEVICE if input.is_cuda else SMALL
+    mm = torch.mm if input.dtype != torch.bool and input.numel() * weight.shape[0] < small else _mm if not torch.is_grad_enabled() and eager(
+        grad, weight) else _op.mm
     to_input = mm(rows, weight).reshape(input.shape) if need[0] else None
     to_weight = mm(rows.t(), input.reshape(-1, input.shape[-1])) if need[1] else None
     return to_input, to_weight, (rows.sum(0) if need[2] else None), None
@@ -509,19 +711,46 @@ if hasattr(torch.library, "register_vmap"):
 
 # What users call ----------------------------------------------------------------------------------------
 
+def _forward_mode(operator, *tensors):
+    """True where a call has tangents: operators that are registered as ours lose them, so that PyTorch's own serves, or there is an error."""
+    if forward_ad._current_level < 0 or all(forward_ad.unpack_dual(x).tangent is None for x in tensors):
+        return False
+    if operator not in ("mm", "bmm", "linear"):
+        raise NotImplementedError(f"lacuna::{operator}: has no forward-mode derivative; use reverse mode")
+    _calls[operator, "torch"] += 1
+    return True
+
+
 def mm(a, b):
     """a @ b of two matrices, leaving out what is zero in either; bool tensors are events."""
+    if _forward_mode("mm", a, b):
+        return torch.mm(_floats(a, _result_type(a, b)), _floats(b, _result_type(a, b)))
     return _op.mm(a, b)
 
 
 def bmm(a, b):
     """The product of each matrix of a with that of b."""
-    return _op.bmm(a, b)
+    return torch.bmm(a, b) if _forward_mode("bmm", a, b) else _op.bmm(a, b)
 
 
 def linear(input, weight, bias=None):
     """input @ weight.T + bias, as torch.nn.functional.linear; a bool input is events."""
-    return _op.linear(input, weight, bias)
+    if input.numel() * weight.size(0) < (SMALL_ON_DEVICE if input.is_cuda else SMALL) and input.dtype is not torch.bool:
+        _calls["linear", "torch"] += 1
+        return _plain_linear(input, weight, bias)
+    if _compiled and eager(input, weight) and not (_graded() and (input.requires_grad or weight.requires_grad or (
+            bias is not None and bias.requires_grad))):
+        found = _this_call(input)  # linear_eager without a packed copy, in one piece: this is what a call costs
+        if found is not None:
+            out = _compiled(input, weight, _NOTHING if bias is None else bias, found[1])
+            outcome = found[0].outcome
+            if not outcome:
+                _calls[_OURS] += 1
+                return out
+            if outcome > 0:
+                _calls["linear", "torch"] += 1
+                return _plain_linear(_floats(input, torch.float32), weight, bias)
+    return linear_eager(input, weight, bias, 0)
 
 
 def _csr(name, a):
@@ -532,14 +761,21 @@ def _csr(name, a):
 
 def spmm(a, b, values=None):
     """a @ b of a sparse CSR tensor and a matrix. values: in place of a's own, where gradients are to reach them."""
-    return _op.spmm(*_csr("a", a), a.values() if values is None else values, a.shape[1], b)
+    pattern = _csr("a", a)
+    values = a.values() if values is None else values
+    _forward_mode("spmm", values, b)
+    return _op.spmm(*pattern, values, a.shape[1], b)
 
 
 def sddmm(a, b, pattern):
     """(a @ b) at the entries of a sparse CSR tensor, in their order."""
+    _forward_mode("sddmm", a, b)
     return _op.sddmm(*_csr("pattern", pattern), a, b)
 
 
 def slice_rows(a, rows, values=None):
     """a[rows] of a sparse CSR tensor, dense. values: in place of a's own, where gradients are to reach them."""
-    return _op.slice_rows(*_csr("a", a), a.values() if values is None else values, a.shape[1], rows)
+    pattern = _csr("a", a)
+    values = a.values() if values is None else values
+    _forward_mode("slice_rows", values)
+    return _op.slice_rows(*pattern, values, a.shape[1], rows)
