@@ -33,7 +33,7 @@ set(CMAKE_INSTALL_MANDIR ${SKBUILD_DATA_DIR}/share/man)
 # lacuna_wheel_files(): after all targets. A wheel has no symbolic links, so that the library's file is its SONAME.
 function(lacuna_wheel_files)
   set_target_properties(lacuna PROPERTIES VERSION 0)
-  set(shipped lacuna lacuna_blas lacuna_cublas lacuna_audit lacuna_torch lacuna_tool)
+  set(shipped lacuna lacuna_blas lacuna_cublas lacuna_audit lacuna_torch lacuna_xla lacuna_tool)
   if(TARGET lacuna_cuda)
     list(APPEND shipped lacuna_cuda)
   endif()

@@ -56,7 +56,7 @@ def check_contents(wheel, work, cuda):
         archive.extractall(work / "contents")
         names = archive.namelist()
     binaries = [work / "contents" / name for name in names if re.search(r"\.so(\.\d+)?$|/bin/", name)]
-    expected = {"liblacuna.so.0", "liblacuna_blas.so", "liblacuna_audit.so", "liblacuna_torch.so", "lacuna"}
+    expected = {"liblacuna.so.0", "liblacuna_blas.so", "liblacuna_audit.so", "liblacuna_torch.so", "liblacuna_xla.so", "lacuna"}
     expected |= {"liblacuna_cuda.so", "liblacuna_cublas.so"} if cuda else set()
     assert {binary.name for binary in binaries} == expected, binaries
     for binary in binaries:

@@ -1,0 +1,239 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Handlers for XLA's foreign function interface: Lacuna's operators as custom calls of JAX.
+ *
+ * Buffers are row-major. Attributes are int64. Each handler counts the calls that it computed:
+ * lacuna_xla_calls. */
+#include "xla/frame.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef enum handler { GEMM, CSR_GEMM, CSR_SLICE_ROWS, CSR_SLICE_ROWS_GRAD, CSR_SDDMM, HANDLERS } handler_t;
+
+static atomic_llong calls[HANDLERS];
+
+static xla_error_t *finish(const xla_frame_t *frame, handler_t which, lac_status_t status)
+{
+    if (status == LAC_OK) atomic_fetch_add_explicit(&calls[which], 1, memory_order_relaxed);
+    return xla_frame_status(frame, status);
+}
+
+/* Dense products
+ * ----------------------------------------------------------------------------------------------------
+ *
+ * out[.., m, n] := op(a)[.., m, k] op(b)[.., k, n], f32, or events of one byte. Attributes: trans_a, trans_b;
+ * events: 1 or 2, the operand (a or b) whose zeros are never multiplied, whatever meets them; 0: whichever
+ * way is fastest. */
+
+typedef struct product {
+    lac_obj_t a, b, c;
+    int64_t batch, events;
+} product_t;
+
+static bool read_product(const xla_frame_t *frame, lac_space_t space, product_t *p)
+{
+    const xla_buffer_t *a = xla_frame_argument(frame, 0, -1), *b = xla_frame_argument(frame, 1, -1),
+                       *c = xla_frame_result(frame, 0, -1);
+    if (!a || !b || !c || !xla_buffer_view(a, space, &p->a) || !xla_buffer_view(b, space, &p->b) ||
+        !xla_buffer_view(c, space, &p->c))
+        return false;
+    if (xla_frame_integer(frame, "trans_a", 0)) p->a.trans = LAC_TRANS;
+    if (xla_frame_integer(frame, "trans_b", 0)) p->b.trans = LAC_TRANS;
+    p->events = xla_frame_integer(frame, "events", 0);
+    p->batch = 1;
+    for (int64_t i = 0; i + 2 < c->rank; i++) p->batch *= c->dims[i];
+    return a->rank == c->rank && b->rank == c->rank && xla_buffer_size(a) == p->batch * p->a.m * p->a.n &&
+           xla_buffer_size(b) == p->batch * p->b.m * p->b.n;
+}
+
+static lac_status_t multiply_events(lac_ctx_t *ctx, const product_t *p)
+{
+    lac_call_opts_t options = {.size = sizeof options,
+                               .symbol = "xla",
+                               .skip = p->events == 1 ? LAC_SKIP_GUARANTEED_A : LAC_SKIP_GUARANTEED_B};
+    return lac_gemm_ex(ctx, NULL, &p->a, &p->b, NULL, &p->c, &options);
+}
+
+static lac_status_t multiply(lac_ctx_t *ctx, product_t *p)
+{
+    if (!p->c.m || !p->c.n || !p->batch) return LAC_OK;
+    if (p->batch == 1)
+        return p->events ? multiply_events(ctx, p) : lac_gemm(ctx, NULL, &p->a, &p->b, NULL, &p->c);
+    return lac_gemm_batched(ctx, p->batch, NULL, &p->a, p->a.m * p->a.n, &p->b, p->b.m * p->b.n, NULL, &p->c,
+                            p->c.m * p->c.n);
+}
+
+static xla_error_t *handle_gemm(xla_frame_t *frame)
+{
+    xla_error_t *answer;
+    lac_ctx_t *ctx;
+    product_t p;
+    if (xla_frame_introduces(frame, &answer)) return answer;
+    if (!read_product(frame, LAC_HOST, &p))
+        return xla_frame_invalid(frame, "lacuna gemm: operands of other types or ranks");
+    lac_status_t status = xla_host_context(&ctx);
+    if (!status) status = multiply(ctx, &p);
+    return finish(frame, GEMM, status);
+}
+
+/* The same on XLA's stream. */
+static xla_error_t *handle_gemm_cuda(xla_frame_t *frame)
+{
+    xla_error_t *answer;
+    lac_ctx_t *ctx;
+    product_t p;
+    if (xla_frame_introduces(frame, &answer)) return answer;
+    if (!read_product(frame, LAC_DEVICE, &p))
+        return xla_frame_invalid(frame, "lacuna gemm: operands of other types or ranks");
+    xla_stream_lock();
+    lac_status_t status = xla_stream_context(frame, &ctx);
+    if (!status) status = multiply(ctx, &p);
+    xla_stream_unlock();
+    return finish(frame, GEMM, status);
+}
+
+/* Compressed rows
+ * ---------------------------------------------------------------------------------------------------
+ *
+ * Arguments: values [nnz] or [1], indices [nnz] (or [m, fan_out]), ptr [m + 1] (absent with fixed fan-out),
+ * perm [nnz] (where the attribute says so), then the dense operand. Attributes: m, n; fan (1: no ptr); perm
+ * (1: there is one); trans; binary. */
+
+typedef struct rows {
+    lac_csr_t csr;
+    int64_t next; /* the argument after them */
+} rows_t;
+
+static const char *read_rows(const xla_frame_t *frame, bool values, rows_t *r)
+{
+    int64_t at = 0, fan = xla_frame_integer(frame, "fan", 0), m = xla_frame_integer(frame, "m", -1);
+    const xla_buffer_t *val = values ? xla_frame_argument(frame, at++, -1) : NULL,
+                       *idx = xla_frame_argument(frame, at++, -1),
+                       *ptr = fan ? NULL : xla_frame_argument(frame, at++, 1),
+                       *perm =
+                           xla_frame_integer(frame, "perm", 0) ? xla_frame_argument(frame, at++, -1) : NULL;
+    lac_index_t it, other;
+    if ((values && !val) || !idx || (!fan && !ptr) || !xla_buffer_index(idx, &it))
+        return "lacuna csr: arguments are missing";
+    if (ptr && (!xla_buffer_index(ptr, &other) || other != it || xla_buffer_size(ptr) != m + 1))
+        return "lacuna csr: row pointers of another type or number";
+    int64_t nnz = xla_buffer_size(idx), given = val ? xla_buffer_size(val) : 0;
+    if (perm && (!xla_buffer_index(perm, &other) || other != it || xla_buffer_size(perm) != nnz))
+        return "lacuna csr: a permutation of another type or number";
+    bool homogeneous = val && given == 1;
+    if (val && (val->dtype != XLA_F32 || (!homogeneous && given != nnz)))
+        return "lacuna csr: values of another type or number";
+    r->next = at;
+    r->csr = (lac_csr_t){.size = sizeof r->csr,
+                         .m = m,
+                         .n = xla_frame_integer(frame, "n", -1),
+                         .nnz = nnz,
+                         .it = it,
+                         .trans = xla_frame_integer(frame, "trans", 0) ? LAC_TRANS : LAC_NO_TRANS,
+                         .ptr = ptr ? ptr->data : NULL,
+                         .idx = idx->data,
+                         .val = val ? val->data : NULL,
+                         .perm = perm ? perm->data : NULL,
+                         .homogeneous = homogeneous};
+    return NULL;
+}
+
+static xla_error_t *handle_csr_gemm(xla_frame_t *frame)
+{
+    xla_error_t *answer;
+    lac_ctx_t *ctx;
+    rows_t r;
+    lac_obj_t b, c;
+    if (xla_frame_introduces(frame, &answer)) return answer;
+    const char *wrong = read_rows(frame, true, &r);
+    if (wrong) return xla_frame_invalid(frame, wrong);
+    const xla_buffer_t *dense = xla_frame_argument(frame, r.next, 2), *out = xla_frame_result(frame, 0, 2);
+    if (!dense || !out || !xla_buffer_view(dense, LAC_HOST, &b) || !xla_buffer_view(out, LAC_HOST, &c))
+        return xla_frame_invalid(frame, "lacuna csr gemm: operands of other types or ranks");
+    lac_status_t status = xla_host_context(&ctx);
+    if (!status) status = lac_csr_gemm(ctx, &r.csr, &b, (int)xla_frame_integer(frame, "binary", 0), &c);
+    return finish(frame, CSR_GEMM, status);
+}
+
+static xla_error_t *handle_csr_slice_rows(xla_frame_t *frame)
+{
+    xla_error_t *answer;
+    lac_ctx_t *ctx;
+    rows_t r;
+    lac_obj_t out;
+    lac_index_t it;
+    if (xla_frame_introduces(frame, &answer)) return answer;
+    const char *wrong = read_rows(frame, true, &r);
+    if (wrong) return xla_frame_invalid(frame, wrong);
+    const xla_buffer_t *list = xla_frame_argument(frame, r.next, 1), *result = xla_frame_result(frame, 0, 2);
+    if (!list || !result || !xla_buffer_index(list, &it) || !xla_buffer_view(result, LAC_HOST, &out))
+        return xla_frame_invalid(frame, "lacuna csr slice: operands of other types or ranks");
+    lac_status_t status = xla_host_context(&ctx);
+    if (!status) status = lac_csr_slice_rows(ctx, &r.csr, it, xla_buffer_size(list), list->data, &out);
+    return finish(frame, CSR_SLICE_ROWS, status);
+}
+
+/* Arguments: indices, ptr, rows, grad_out. */
+static xla_error_t *handle_csr_slice_rows_grad(xla_frame_t *frame)
+{
+    xla_error_t *answer;
+    lac_ctx_t *ctx;
+    rows_t r;
+    lac_obj_t grad;
+    lac_index_t it;
+    if (xla_frame_introduces(frame, &answer)) return answer;
+    const char *wrong = read_rows(frame, false, &r);
+    if (wrong) return xla_frame_invalid(frame, wrong);
+    const xla_buffer_t *list = xla_frame_argument(frame, r.next, 1),
+                       *dense = xla_frame_argument(frame, r.next + 1, 2),
+                       *out = xla_frame_result(frame, 0, 1);
+    if (!list || !dense || !out || !xla_buffer_index(list, &it) || !xla_buffer_view(dense, LAC_HOST, &grad) ||
+        out->dtype != XLA_F32 || xla_buffer_size(out) != r.csr.nnz)
+        return xla_frame_invalid(frame, "lacuna csr slice gradient: operands of other types or ranks");
+    lac_status_t status = xla_host_context(&ctx);
+    if (!status)
+        status =
+            lac_csr_slice_rows_grad(ctx, &r.csr, it, xla_buffer_size(list), list->data, &grad, out->data);
+    return finish(frame, CSR_SLICE_ROWS_GRAD, status);
+}
+
+/* Arguments: indices, ptr, x, y. */
+static xla_error_t *handle_csr_sddmm(xla_frame_t *frame)
+{
+    xla_error_t *answer;
+    lac_ctx_t *ctx;
+    rows_t r;
+    lac_obj_t x, y;
+    if (xla_frame_introduces(frame, &answer)) return answer;
+    const char *wrong = read_rows(frame, false, &r);
+    if (wrong) return xla_frame_invalid(frame, wrong);
+    const xla_buffer_t *left = xla_frame_argument(frame, r.next, 2),
+                       *right = xla_frame_argument(frame, r.next + 1, 2),
+                       *out = xla_frame_result(frame, 0, 1);
+    if (!left || !right || !out || !xla_buffer_view(left, LAC_HOST, &x) ||
+        !xla_buffer_view(right, LAC_HOST, &y) || out->dtype != XLA_F32 || xla_buffer_size(out) != r.csr.nnz)
+        return xla_frame_invalid(frame, "lacuna csr sddmm: operands of other types or ranks");
+    lac_status_t status = xla_host_context(&ctx);
+    if (!status) status = lac_csr_sddmm(ctx, &x, &y, &r.csr, out->data);
+    return finish(frame, CSR_SDDMM, status);
+}
+
+/* For lacuna_blas.jax, which registers them; the last has no name. */
+typedef struct entry {
+    const char *name;
+    xla_error_t *(*host)(xla_frame_t *frame);
+    xla_error_t *(*cuda)(xla_frame_t *frame); /* NULL: none */
+    const atomic_llong *calls;
+} entry_t;
+
+EXPORT extern const entry_t lacuna_xla_handlers[];
+const entry_t lacuna_xla_handlers[] = {
+    {"gemm", handle_gemm, handle_gemm_cuda, &calls[GEMM]},
+    {"csr_gemm", handle_csr_gemm, NULL, &calls[CSR_GEMM]},
+    {"csr_slice_rows", handle_csr_slice_rows, NULL, &calls[CSR_SLICE_ROWS]},
+    {"csr_slice_rows_grad", handle_csr_slice_rows_grad, NULL, &calls[CSR_SLICE_ROWS_GRAD]},
+    {"csr_sddmm", handle_csr_sddmm, NULL, &calls[CSR_SDDMM]},
+    {NULL, NULL, NULL, NULL}};

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 the Lacuna authors
+# SPDX-License-Identifier: BSD-3-Clause
+"""The backend "lacuna" of brainevent: results and gradients beside those of its own backend, and what is handed over and counted."""
+import sys
+import unittest
+
+import numpy as np
+
+from python_case import skip
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import brainevent
+    import lacuna_blas.brainevent as lac
+    NAMES = lac.register()
+except ImportError as error:
+    skip(f"needs JAX and brainevent 0.3.0: {error}")
+
+M, N, COLUMNS = 23, 31, 5
+PRIMITIVES = brainevent.get_registry()
+PLATFORM = {"cuda": "gpu"}.get(jax.default_backend(), jax.default_backend())
+ON_CPU = PLATFORM == "cpu"
+
+
+def random(seed):
+    return np.random.default_rng(seed)
+
+
+def floats(seed, *shape):
+    return jnp.asarray(random(seed).standard_normal(shape).astype(np.float32))
+
+
+def events(seed, kind, *shape):
+    some = (random(seed).random(shape) < 0.3) * random(seed + 1).standard_normal(shape)
+    return jnp.asarray(some != 0) if kind == "bool" else jnp.asarray(some.astype(np.float32))
+
+
+def structure(seed):
+    counts = random(seed).integers(0, 6, M)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return jnp.asarray(random(seed).integers(0, N, indptr[-1]).astype(np.int32)), jnp.asarray(indptr)
+
+
+def kernels(who):
+    return {name: count for (name, whose), count in lac.counts().items() if whose == who}
+
+
+class Backend(unittest.TestCase):
+    def both(self, name, call, gradients=()):
+        """call(backend, *gradients) by ours and by brainevent's own default; and the gradients of the sum of squares."""
+        before = kernels("lacuna").get(name, 0)
+        got, want = call(lac.NAME, *gradients), call(None, *gradients)
+        self.assertGreater(kernels("lacuna").get(name, 0), before)
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-5, atol=1e-5)
+        for i in range(len(gradients)):
+            x, y = (jax.grad(lambda *g, backend=backend: (call(backend, *g) ** 2).sum(), i)(*gradients) for backend in (lac.NAME, None))
+            np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-4, atol=1e-4)
+
+    def test_registration(self):
+        self.assertEqual(set(NAMES), set(lac.register()))
+        for name in NAMES:
+            self.assertIn(lac.NAME, PRIMITIVES[name].available_backends(PLATFORM))
+            self.assertNotEqual(PRIMITIVES[name].defaults[PLATFORM], lac.NAME)
+
+    def test_dense(self):
+        for kind in ("bool", "float"):
+            for weighted in (False, True):
+                for transpose, inner in ((False, N), (True, M)):
+                    with self.subTest(events=kind, weighted=weighted, transpose=transpose):
+                        vector, matrix = events(1, kind, inner), events(2, kind, inner, COLUMNS)
+                        self.both("binary_densemv", lambda backend, w, v=vector, t=transpose, s=weighted: brainevent.binary_densemv(
+                            w, v, transpose=t, backend=backend, weighted=s), (floats(3, M, N),))
+                        self.both("binary_densemm", lambda backend, w, v=matrix, t=transpose, s=weighted: brainevent.binary_densemm(
+                            w, v, transpose=t, backend=backend, weighted=s), (floats(4, M, N),))
+
+    @unittest.skipUnless(ON_CPU, "on the CPU")
+    def test_compressed_rows(self):
+        indices, indptr = structure(5)
+        for homogeneous in (False, True):
+            weights = floats(6, 1 if homogeneous else indices.size)
+            for transpose, inner in ((False, N), (True, M)):
+                with self.subTest(homogeneous=homogeneous, transpose=transpose):
+                    for name, dense in (("csrmv", floats(7, inner)), ("csrmm", floats(8, inner, COLUMNS))):
+                        self.both(name, lambda backend, w, x, name=name, t=transpose: getattr(brainevent, name)(
+                            w, indices, indptr, x, shape=(M, N), transpose=t, backend=backend), (weights, dense))
+                    matrix = brainevent.CSR((weights, indices, indptr), shape=(M, N))
+                    for kind in ("bool", "float"):
+                        spikes = brainevent.BinaryArray(events(9, kind, inner))
+                        many = brainevent.BinaryArray(events(10, kind, inner, COLUMNS))
+                        for each in (spikes, many):
+                            want = np.asarray((matrix.T if transpose else matrix) @ each)
+                            with_ours = self.with_default(lambda each=each, t=transpose, m=matrix: (m.T if t else m) @ each)
+                            np.testing.assert_allclose(with_ours, want, rtol=1e-5, atol=1e-5)
+
+    def with_default(self, call):
+        """The result where "lacuna" is the backend of every primitive that is asked for none."""
+        brainevent.config.set_backend(PLATFORM, lac.NAME)
+        try:
+            before = sum(kernels("lacuna").values())
+            out = np.asarray(call())
+            self.assertGreater(sum(kernels("lacuna").values()), before)
+            return out
+        finally:
+            brainevent.config.set_backend(PLATFORM, None)
+
+    @unittest.skipUnless(ON_CPU, "on the CPU")
+    def test_fixed_fan_out(self):
+        indices = jnp.asarray(random(11).integers(0, N, (M, 4)).astype(np.int32))
+        for homogeneous in (False, True):
+            weights = floats(12, 1) if homogeneous else floats(12, M, 4)
+            for transpose, inner in ((False, N), (True, M)):
+                for weighted in (False, True):
+                    with self.subTest(homogeneous=homogeneous, transpose=transpose, weighted=weighted):
+                        for name, call, x in (("ell_binary_matvec", brainevent.binary_fcnmv, events(13, "float", inner)),
+                                              ("binary_fcnmm", brainevent.binary_fcnmm, events(14, "bool", inner, COLUMNS))):
+                            self.both(name, lambda backend, w, call=call, x=x, t=transpose, s=weighted: call(
+                                w, indices, x, shape=(M, N), transpose=t, backend=backend, weighted=s), (weights,))
+
+    @unittest.skipUnless(ON_CPU, "on the CPU")
+    def test_slices(self):
+        indices, indptr = structure(15)
+        rows = jnp.asarray([3, 0, 3, M - 1, -2, M + 5])
+        self.both("csr_slice_rows", lambda backend, w: brainevent.csr_slice_rows(w, indices, indptr, rows, shape=(M, N), backend=backend),
+                  (floats(16, indices.size),))
+        self.assertGreater(kernels("lacuna").get("csr_slice_rows_grad", 0), 0)
+
+    def test_inactive_weights_never_show(self):
+        weights = floats(17, M, N).at[:, 3].set(jnp.nan).at[:, 4].set(jnp.inf)
+        spikes = jnp.ones(N, jnp.float32).at[3].set(0).at[4].set(0)
+        for weighted in (False, True):
+            out = brainevent.binary_densemv(weights, spikes, transpose=False, backend=lac.NAME, weighted=weighted)
+            self.assertTrue(bool(jnp.isfinite(out).all()))
+
+    def test_other_types_are_handed_over_and_counted(self):
+        before = kernels("brainevent").get("binary_densemv", 0)
+        weights, spikes = floats(18, M, N).astype(jnp.float16), events(19, "bool", N)
+        got = brainevent.binary_densemv(weights, spikes, transpose=False, backend=lac.NAME)
+        self.assertEqual((got.dtype, kernels("brainevent")["binary_densemv"]), (jnp.float16, before + 1))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
