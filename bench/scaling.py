@@ -75,7 +75,8 @@ def us(x):
 def text(path):
     report = json.loads(path.read_text(encoding="utf-8"))
     rows = measured(report)
-    fit = [(terms(*key, ranks), found[ranks, "peer", "product"]["us"]) for key, found in rows.items() for ranks in (1, 2)]
+    fit = [(terms(*key, ranks), found[ranks, "peer", "product"]["us"]) for key, found in rows.items() for ranks in (1, 2)
+           if (ranks, "peer", "product") in found]
     constants = solve([x for x, _ in fit], [y for _, y in fit])
 
     def product(key, ranks):
@@ -83,12 +84,16 @@ def text(path):
 
     shown = []
     for key, found in rows.items():
+        name = f"{key[0]}, batch {key[1]}, {100 * key[2]:g} %"
         for ranks, engine in ((1, "peer"), (2, "peer"), (2, "nccl")):
+            if (ranks, engine, "product") not in found:
+                continue
             x = {what: found[ranks, engine, what] for what in ("exchange", "product", "exchange and product")}
-            shown.append((f"{key[0]}, batch {key[1]}, {100 * key[2]:g} %" if (ranks, engine) == (1, "peer") else "", str(ranks), engine if ranks > 1 else "",
+            shown.append((name, str(ranks), engine if ranks > 1 else "",
                           us(x["exchange"]["us"]) if ranks > 1 else "", us(x["product"]["us"]), us(product(key, ranks)),
                           us(x["exchange and product"]["us"]) if ranks > 1 else us(x["product"]["us"]),
-                          "yes" if x["product"]["same_bits"] else "no"))
+                          {True: "yes", False: "no", None: "one device cannot hold it"}[x["product"]["same_bits"]]))
+            name = ""
     both = {key: found[2, "peer", "exchange and product"]["us"] - found[2, "peer", "product"]["us"] for key, found in rows.items()}
     paper = []
     for key in PAPER:
