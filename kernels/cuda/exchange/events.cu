@@ -25,8 +25,7 @@ namespace
 {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
-constexpr int kExchangeWarps = 32; /* of a block, at most: a warp for each word, while there are no more */
-constexpr int kPatience = 64;      /* looks between two at the clock                                     */
+constexpr int kPatience = 64; /* looks between two at the clock */
 
 /* The words of an exchange's state. */
 enum { kNumber, kTicket, kBroken };
@@ -108,12 +107,11 @@ __device__ inline bool wait_for(const lac_cuda_exchange_t &x, const uint64_t *pl
     }
 }
 
-template <typename T>
-__global__ __launch_bounds__(kExchangeWarps *kWarp) void events_exchange(const lac_cuda_exchange_t x)
+template <typename T> __global__ __launch_bounds__(kThreads) void events_exchange(const lac_cuda_exchange_t x)
 {
     const int lane = (int)threadIdx.x % kWarp;
-    const int64_t first = (int64_t)blockIdx.x * (blockDim.x / kWarp) + threadIdx.x / kWarp,
-                  warps = (int64_t)gridDim.x * (blockDim.x / kWarp);
+    const int64_t first = (int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp,
+                  warps = (int64_t)gridDim.x * kWarps;
     const uint32_t number = ((volatile uint32_t *)x.state)[kNumber] + 1;
     const lac_cuda_shard_t own = x.shard[x.rank];
     const int64_t across = ceil_div(own.count, kWarp), mine = x.mine.rows * across,
@@ -179,9 +177,8 @@ extern "C" lac_status_t lac_cuda_events_exchange(const lac_cuda_exchange_t *x, l
     using namespace lacuna;
     if (!is_matrix(x->mine) || x->ranks < 1 || x->rank < 0 || x->rank >= x->ranks) return LAC_ERR_VALUE;
     if (!x->words) return LAC_OK;
-    const int sms = current_device().sms;
-    const int64_t each = min<int64_t>(max<int64_t>(ceil_div(x->words, sms), kWarps), kExchangeWarps);
-    const Launch l = grid_stride(min<int64_t>(ceil_div(x->words, each), sms), (int)each * kWarp, stream);
+    const int64_t wanted = ceil_div(x->words, kWarps);
+    const Launch l = grid_stride(min<int64_t>(wanted, current_device().sms), kThreads, stream);
     return x->mine.dt == LAC_F32 ? launch(events_exchange<float>, l, *x)
                                  : launch(events_exchange<uint8_t>, l, *x);
 }
