@@ -162,8 +162,44 @@ static lac_status_t large(lac_ctx_t *ctx, lac_obj_t *sparse)
     return status;
 }
 
+/* One rank says to itself what it says to others. */
+static int echo(void *arg, const void *mine, void *all, size_t bytes, void **request)
+{
+    *request = arg;
+    memcpy(all, mine, bytes);
+    return 0;
+}
+
+static int at_once(void *arg, void *request)
+{
+    (void)arg, (void)request;
+    return 1;
+}
+
+/* The nonzeros of the sparse matrix as the events of the only rank. */
+static lac_status_t exchanged(lac_ctx_t *ctx, lac_obj_t *sparse)
+{
+    lac_comm_callbacks_t callbacks = {.size = sizeof callbacks, .ranks = 1, .gather = echo, .test = at_once};
+    lac_comm_t *comm = NULL;
+    lac_events_t *events = NULL;
+    lac_obj_t mine = lac_obj_rowmajor(LAC_F32, M, K, s, K), all;
+    size = 0;
+    if (!sparse->buf) return LAC_OK; /* once is enough */
+    size = M * K;
+    for (int i = 0; i < size; i++) right[i] = s[i] != 0.0f ? 1.0f : 0.0f;
+    lac_status_t status = lac_comm_from_callbacks(ctx, &comm, &callbacks, NULL);
+    if (!status) status = lac_events_create(comm, &events, M, K);
+    if (!status) status = lac_events_allgather(events, &mine);
+    if (!status) status = lac_events_operand(events, &all);
+    for (int i = 0; !status && i < size; i++) out[i] = (float)((const unsigned char *)all.buf)[i];
+    lac_events_free(events);
+    lac_comm_free(comm);
+    return status;
+}
+
 static lac_status_t (*const steps[])(lac_ctx_t *, lac_obj_t *) = {
-    rows, rows_gradient, rows_as_csr, sampled, gradient_of_all, sampled_of_sparse, batch, converted, large};
+    rows,  rows_gradient, rows_as_csr, sampled,  gradient_of_all, sampled_of_sparse,
+    batch, converted,     large,       exchanged};
 enum { STEPS = 2 * sizeof steps / sizeof *steps };
 
 static int count_steps(void)
