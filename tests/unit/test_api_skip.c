@@ -189,6 +189,44 @@ static void test_drop_in(void **state)
     }
 }
 
+/* The same of doubles: a sparse weight with more events than are added straight up, and the native route with
+ * NaN opposite zeros. */
+static void test_doubles(void **state)
+{
+    enum { LONG = 1500, COLUMNS = 40, EACH = 4 };
+    static double x[LONG], val[LONG * EACH], out[COLUMNS], full[LONG * COLUMNS];
+    static int32_t idx[LONG * EACH];
+    static const char *const routes[] = {"event", "native"};
+    lac_obj_t sparse = lac_obj_rowmajor(LAC_F64, LONG, COLUMNS, NULL, COLUMNS);
+    for (int k = 0; k < LONG; k++) {
+        x[k] = k % 7 ? 1.0 / (k + 3) : 0.0;
+        for (int j = 0; j < COLUMNS; j++) full[k * COLUMNS + j] = k % 7 ? 0.0 : NAN;
+        for (int e = 0; e < EACH; e++) {
+            idx[k * EACH + e] = e * 10 + k % 10;
+            val[k * EACH + e] = 1.0 / (k + e + 1);
+            if (k % 7) full[k * COLUMNS + e * 10 + k % 10] = val[k * EACH + e];
+        }
+    }
+    unit_expect(lac_meta_create(&sparse.meta, LONG, COLUMNS), LAC_OK, "meta");
+    unit_expect(lac_meta_set_type(sparse.meta, LAC_F64), LAC_OK, "type");
+    unit_expect(lac_meta_attach_ell(sparse.meta, LAC_I32, EACH, idx, val), LAC_OK, "fan-out");
+    for (int way = 0; way < 4; way++) {
+        lac_call_opts_t call = {.size = sizeof call, .route = routes[way % 2], .skip = LAC_SKIP_GUARANTEED_A};
+        lac_obj_t a = lac_obj_rowmajor(LAC_F64, 1, LONG, x, LONG),
+                  b = way < 2 ? sparse : lac_obj_rowmajor(LAC_F64, LONG, COLUMNS, full, COLUMNS),
+                  to = lac_obj_rowmajor(LAC_F64, 1, COLUMNS, out, COLUMNS);
+        unit_expect(lac_gemm_ex(*state, NULL, &a, &b, NULL, &to, &call), LAC_OK, "doubles");
+        for (int j = 0; j < COLUMNS; j++) {
+            long double sum = 0.0L;
+            for (int k = 0; k < LONG; k++)
+                if (k % 10 == j % 10) sum += (long double)x[k] * (long double)val[k * EACH + j / 10];
+            if (!(fabsl((long double)out[j] - sum) <= 1e-15L * sum))
+                fail_msg("way %d: column %d is %.17g, not %.17Lg", way, j, out[j], sum);
+        }
+    }
+    lac_meta_free(sparse.meta);
+}
+
 /* Both promises at once cannot be kept. */
 static void test_excludes_strict(void **state)
 {
@@ -213,9 +251,10 @@ static void test_excludes_strict(void **state)
 int main(void)
 {
     unit_begin();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusal), cmocka_unit_test(test_without),        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_which),   cmocka_unit_test(test_plan),           cmocka_unit_test(test_context),
-        cmocka_unit_test(test_drop_in), cmocka_unit_test(test_excludes_strict)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusal),        cmocka_unit_test(test_without),
+                                       cmocka_unit_test(test_full),           cmocka_unit_test(test_which),
+                                       cmocka_unit_test(test_plan),           cmocka_unit_test(test_context),
+                                       cmocka_unit_test(test_drop_in),        cmocka_unit_test(test_doubles),
+                                       cmocka_unit_test(test_excludes_strict)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

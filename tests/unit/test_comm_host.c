@@ -159,6 +159,134 @@ static void test_shards(void **state)
             run_world(worlds[i].ranks, worlds[i].columns, (layout_t)layout);
 }
 
+/* A network of integrate-and-fire neurons on sparse weights, each rank with its columns: the spikes of one
+ * rank. Weights are such that sums of them are exact. */
+enum { LIF_STEPS = 60 };
+
+/* The columns [first, first + count) of W as CSR: a tenth of them, of either sign. */
+typedef struct synapses {
+    int32_t *ptr, *idx;
+    float *val;
+} synapses_t;
+
+static synapses_t synapses_of(lac_dim_t all, lac_dim_t first, lac_dim_t count)
+{
+    size_t most = (size_t)(all * count) + 1;
+    synapses_t s = {calloc((size_t)all + 1, sizeof *s.ptr), calloc(most, sizeof *s.idx),
+                    calloc(most, sizeof *s.val)};
+    int32_t entries = 0;
+    assert_true(s.ptr && s.idx && s.val);
+    for (lac_dim_t k = 0; k < all; k++) {
+        for (lac_dim_t j = 0; j < count; j++) {
+            unsigned x = (unsigned)(k * 40503 + (first + j) * 9973) * 2654435761u;
+            x ^= x >> 15, x *= 0x2c1b3c6du, x ^= x >> 13;
+            if (x % 10 == 0)
+                s.idx[entries] = (int32_t)j, s.val[entries++] = (float)((int)(x >> 8 & 63) - 20) / 64.0f;
+        }
+        s.ptr[k + 1] = entries;
+    }
+    return s;
+}
+
+typedef struct lif_rank {
+    pthread_t thread;
+    rank_board_t *board;
+    const lac_dim_t *columns;
+    int ranks, rank;
+    unsigned char *seen; /* [LIF_STEPS][ROWS][all] */
+} lif_rank_t;
+
+static void *run_lif(void *arg)
+{
+    lif_rank_t *self = arg;
+    lac_dim_t all = 0, first = 0, count = self->columns[self->rank];
+    lac_ctx_t *ctx;
+    lac_events_t *events;
+    lac_meta_t *meta;
+    lac_obj_t operand, mine;
+    for (int r = 0; r < self->ranks; r++) {
+        if (r == self->rank) first = all;
+        all += self->columns[r];
+    }
+    size_t cells = (size_t)(ROWS * count);
+    float *v = calloc(cells, sizeof *v), *g = calloc(cells, sizeof *g),
+          *received = calloc(cells, sizeof *received), *current = calloc((size_t)count, sizeof *current);
+    unsigned char *spikes = calloc(cells, 1);
+    assert_true(v && g && received && current && spikes);
+    synapses_t s = synapses_of(all, first, count);
+    unit_expect(lac_ctx_create(&ctx), LAC_OK, "ctx");
+    lac_comm_t *comm = open_comm(ctx, self->board, self->rank, 20.0);
+    unit_expect(lac_events_create(comm, &events, ROWS, count), LAC_OK, "events");
+    unit_expect(lac_events_operand(events, &operand), LAC_OK, "operand");
+    unit_expect(lac_meta_create(&meta, all, count), LAC_OK, "meta");
+    unit_expect(lac_meta_attach_csr(meta, LAC_I32, s.ptr, s.idx, s.val), LAC_OK, "attach");
+    lac_lif_input_t input = {.events = operand,
+                             .w = lac_obj_rowmajor(LAC_F32, all, count, NULL, count),
+                             .weight = 0.5f,
+                             .decay = 0.75f,
+                             .g = g,
+                             .received = received};
+    input.w.meta = meta;
+    for (lac_dim_t j = 0; j < count; j++) current[j] = 1.05f + 0.01f * (float)((first + j) % 17);
+    for (int i = 0; i < ROWS; i++)
+        for (lac_dim_t j = 0; j < count; j++) v[i * count + j] = 0.125f * (float)((first + j + 3 * i) % 8);
+    lac_lif_t lif = {.size = sizeof lif,
+                     .m = ROWS,
+                     .n = count,
+                     .dt = 0.1f,
+                     .tau = 1.0f,
+                     .v_threshold = 1.0f,
+                     .current = current,
+                     .v = v,
+                     .spikes = spikes,
+                     .inputs = 1,
+                     .input = &input};
+    mine = lac_obj_rowmajor(LAC_U8, ROWS, count, spikes, count);
+    for (int t = 0; t < LIF_STEPS; t++) {
+        unit_expect(lac_lif_step(ctx, &lif), LAC_OK, "lac_lif_step");
+        unit_expect(lac_events_allgather(events, &mine), LAC_OK, "lac_events_allgather");
+        memcpy(self->seen + t * ROWS * all, operand.buf, (size_t)(ROWS * all));
+    }
+    lac_events_free(events);
+    lac_comm_free(comm);
+    lac_meta_free(meta);
+    lac_ctx_free(ctx);
+    free(v), free(g), free(received), free(current), free(spikes);
+    free(s.ptr), free(s.idx), free(s.val);
+    return NULL;
+}
+
+static void lif_world(int ranks, const lac_dim_t *columns, unsigned char *seen)
+{
+    lif_rank_t rank[BOARD_RANKS];
+    rank_board_t *board = rank_board_new(ranks);
+    for (int r = 0; r < ranks; r++) {
+        rank[r] = (lif_rank_t){.board = board, .columns = columns, .ranks = ranks, .rank = r};
+        rank[r].seen = r ? calloc((size_t)LIF_STEPS * ROWS * NEURONS, 1) : seen;
+        assert_int_equal(pthread_create(&rank[r].thread, NULL, run_lif, &rank[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++) pthread_join(rank[r].thread, NULL);
+    for (int r = 1; r < ranks; r++) {
+        assert_memory_equal(rank[r].seen, seen, (size_t)LIF_STEPS * ROWS * NEURONS);
+        free(rank[r].seen);
+    }
+}
+
+static void test_integrate_and_fire(void **state)
+{
+    static const lac_dim_t whole[] = {NEURONS}, halves[] = {75, 75}, uneven[] = {1, 100, 17, 32};
+    static unsigned char want[LIF_STEPS * ROWS * NEURONS], got[LIF_STEPS * ROWS * NEURONS];
+    long spikes = 0;
+    (void)state;
+    lif_world(1, whole, want);
+    for (size_t e = 0; e < sizeof want; e++) spikes += want[e];
+    assert_in_range(spikes, LIF_STEPS, (long)sizeof want / 2);
+    lif_world(2, halves, got);
+    assert_memory_equal(got, want, sizeof want);
+    lif_world(4, uneven, got);
+    assert_memory_equal(got, want, sizeof want);
+}
+
 /* One rank of two whose other one never comes. */
 static void test_nobody_comes(void **state)
 {
@@ -399,10 +527,10 @@ static void test_other_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shards),         cmocka_unit_test(test_nobody_comes),
-        cmocka_unit_test(test_a_rank_fails),   cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_callbacks_fail), cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_other_rows),
+        cmocka_unit_test(test_shards),       cmocka_unit_test(test_integrate_and_fire),
+        cmocka_unit_test(test_nobody_comes), cmocka_unit_test(test_a_rank_fails),
+        cmocka_unit_test(test_abort),        cmocka_unit_test(test_callbacks_fail),
+        cmocka_unit_test(test_arguments),    cmocka_unit_test(test_other_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
