@@ -203,14 +203,53 @@ static result_t run(const net_size_t *size, int ranks, const char *engine, float
     return result;
 }
 
+typedef struct way {
+    int ranks;
+    const char *engine;
+} way_t;
+
+/* In this order, all sizes by each: what NCCL cannot do must not cost the others' figures. */
+static const way_t ways[] = {{1, "peer"}, {2, "peer"}, {2, "nccl"}};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static FILE *json;
+static const char *separator = "";
+
+static void end_json(void)
+{
+    if (json) fprintf(json, "\n]}\n"), fclose(json);
+}
+
+static const char *setting(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+/* `same` is "yes", "no", or why that cannot be told. */
+static void report(const net_size_t *size, const way_t *way, const result_t *x, const char *same)
+{
+    printf("%8d %6d %5.1f%% %6d %-6s | %9.2f us %9.2f us %9.2f us", (int)size->neurons, (int)size->batch,
+           100.0 * size->density, way->ranks, way->engine, x->us[EXCHANGE], x->us[PRODUCT], x->us[BOTH]);
+    if (size->target_us > 0.0 && way->ranks > 1) printf(" (target %2.0f)", size->target_us);
+    printf(" | %s\n", same);
+    fflush(stdout);
+    for (int kind = 0; json && kind < KINDS; kind++, separator = ",\n")
+        fprintf(json,
+                "%s{\"neurons\": %d, \"batch\": %d, \"density\": %g, \"ranks\": %d, \"engine\": \"%s\", "
+                "\"what\": \"%s\", "
+                "\"us\": %.3f, \"q1\": %.3f, \"q3\": %.3f, \"same_bits\": %s}",
+                separator, (int)size->neurons, (int)size->batch, size->density, way->ranks, way->engine,
+                kinds[kind], x->us[kind], x->low[kind], x->high[kind],
+                *same == 'y'   ? "true"
+                : *same == 'n' ? "false"
+                               : "null");
+}
+
 int main(int argc, char **argv)
 {
-    static const struct {
-        int ranks;
-        const char *engine;
-    } ways[] = {{1, "peer"}, {2, "peer"}, {2, "nccl"}};
+    float *first[SIZES] = {NULL};
     lac_ctx_t *ctx;
-    FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
     if (lac_ctx_create_cuda(&ctx, 1, LAC_STREAM_NEW)) {
         printf("skipped: two devices are needed: %s\n", lac_last_error());
         return SKIP;
@@ -219,39 +258,29 @@ int main(int argc, char **argv)
     table = malloc(TABLE * sizeof *table);
     if (!table) return 1;
     for (unsigned i = 0; i < TABLE; i++) table[i] = (float)hash(i) / 4294967296.0f - 0.5f;
+    json = argc > 1 ? fopen(argv[1], "w") : NULL;
     if (json)
         fprintf(json, "{\"commit\": \"%s\", \"date\": \"%s\", \"driver\": \"%s\", \"rows\": [\n",
-                getenv("LACUNA_COMMIT") ? getenv("LACUNA_COMMIT") : "",
-                getenv("LACUNA_DATE") ? getenv("LACUNA_DATE") : "",
-                getenv("LACUNA_DRIVER") ? getenv("LACUNA_DRIVER") : "");
+                setting("LACUNA_COMMIT"), setting("LACUNA_DATE"), setting("LACUNA_DRIVER"));
+    atexit(end_json);
     printf("%8s %6s %6s %6s %-6s | %12s %12s %22s | bits of one device\n", "neurons", "batch", "events",
            "ranks", "engine", kinds[0], kinds[1], kinds[2]);
-    for (size_t i = 0; i < (argc > 2 ? SIZES : LARGE); i++) {
-        size_t cells = (size_t)(sizes[i].batch * sizes[i].neurons);
-        float *first = malloc(cells * sizeof *first), *c = malloc(cells * sizeof *c);
-        for (size_t w = i == LARGE; first && c && w < sizeof ways / sizeof *ways; w++) {
-            result_t x = run(&sizes[i], ways[w].ranks, ways[w].engine, w ? c : first);
-            bool same = !w || i == LARGE || !memcmp(c, first, cells * sizeof *c);
-            printf("%8d %6d %5.1f%% %6d %-6s | %9.2f us %9.2f us %9.2f us", (int)sizes[i].neurons,
-                   (int)sizes[i].batch, 100.0 * sizes[i].density, ways[w].ranks, ways[w].engine,
-                   x.us[EXCHANGE], x.us[PRODUCT], x.us[BOTH]);
-            if (sizes[i].target_us > 0.0 && w) printf(" (target %2.0f)", sizes[i].target_us);
-            printf(" | %s\n", i == LARGE ? "(one device has no room)" : same ? "yes" : "NO");
-            fflush(stdout);
-            for (int kind = 0; json && kind < KINDS; kind++)
-                fprintf(
-                    json,
-                    "%s{\"neurons\": %d, \"batch\": %d, \"density\": %g, \"ranks\": %d, \"engine\": \"%s\", "
-                    "\"what\": \"%s\", \"us\": %.3f, \"q1\": %.3f, \"q3\": %.3f, \"same_bits\": %s}",
-                    i || w || kind ? ",\n" : "", (int)sizes[i].neurons, (int)sizes[i].batch, sizes[i].density,
-                    ways[w].ranks, ways[w].engine, kinds[kind], x.us[kind], x.low[kind], x.high[kind],
-                    i == LARGE ? "null"
-                    : same     ? "true"
-                               : "false");
+    for (int w = 0; w < WAYS; w++)
+        for (int i = 0; i < (argc > 2 ? SIZES : LARGE); i++) {
+            size_t bytes = (size_t)(sizes[i].batch * sizes[i].neurons) * sizeof(float);
+            float *c = malloc(bytes);
+            if (!c) return 1;
+            if (i < LARGE || w) {
+                result_t x = run(&sizes[i], ways[w].ranks, ways[w].engine, c);
+                if (!w) first[i] = c;
+                report(&sizes[i], &ways[w], &x,
+                       !first[i]                    ? "one device cannot hold it"
+                       : memcmp(c, first[i], bytes) ? "no"
+                                                    : "yes");
+            }
+            if (c != first[i]) free(c);
         }
-        free(first), free(c);
-    }
-    if (json) fprintf(json, "\n]}\n"), fclose(json);
+    for (int i = 0; i < SIZES; i++) free(first[i]);
     free(table);
     return 0;
 }
