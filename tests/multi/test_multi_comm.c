@@ -68,16 +68,16 @@ typedef struct net {
 
 typedef struct rank {
     pthread_t thread;
+    pthread_barrier_t *together;
     const net_t *net;
-    int rank;
     rank_board_t *board; /* callbacks; NULL: NCCL's identity */
     const lac_comm_id_t *id;
     unsigned char *seen; /* [STEPS][rows][all]: the operand after each step */
     float *c;            /* [STEPS][rows][all]: this rank's columns         */
     const char *engine;  /* out */
-    bool unavailable;    /* out: there is no such engine here */
+    int rank;
+    bool unavailable; /* out: there is no such engine here */
     bool done;
-    pthread_barrier_t *together;
 } rank_t;
 
 /* Nothing here may hang a machine: the program ends where a test takes longer. */
@@ -305,7 +305,7 @@ static void compare(const net_t *net, bool by_board)
     whole.engine = NULL;
     unsigned char *seen[2] = {calloc(cells, 1), calloc(cells, 1)};
     float *c[2] = {calloc(cells, sizeof(float)), calloc(cells, sizeof(float))};
-    float *spikes = malloc(cells * sizeof *spikes + 1);
+    float *spikes = calloc(cells + 1, sizeof *spikes);
     lac_dim_t all = all_columns(net);
     if (run_net(&whole, true, seen[0], c[0]) && run_net(net, by_board, seen[1], c[1])) {
         if (memcmp(seen[0], seen[1], cells)) failed("other events than on one device");
