@@ -220,7 +220,7 @@ static void test_doubles(void **state)
             long double sum = 0.0L;
             for (int k = 0; k < LONG; k++)
                 if (k % 10 == j % 10) sum += (long double)x[k] * (long double)val[k * EACH + j / 10];
-            if (!(fabsl((long double)out[j] - sum) <= 1e-15L * sum))
+            if (!(fabsl((long double)out[j] - sum) <= 1e-13L * sum))
                 fail_msg("way %d: column %d is %.17g, not %.17Lg", way, j, out[j], sum);
         }
     }
