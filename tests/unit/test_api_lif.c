@@ -273,6 +273,7 @@ static void test_bad_input(void **state)
     BAD(x.input[0].g = x.v, LAC_ERR_ALIAS, "lif.input[0].g: overlaps lif.v");
     BAD(x.lif.current = x.v, LAC_ERR_ALIAS, "lif.current: overlaps lif.v");
     BAD(x.input[1].w.buf = NULL, LAC_ERR_EMPTY, "lif.input[1].w");
+    BAD(x.input[0].events.buf = x.v, LAC_ERR_ALIAS, "lif.input[0].events: overlaps lif.v");
     BAD(x.input[1].w.buf = x.v, LAC_ERR_ALIAS, "lif.input[1].w: overlaps lif.v");
     BAD(x.input[0].events.m = 3, LAC_ERR_EXTENT, "lif.input[0].events");
     BAD(x.input[0].events.n = 31, LAC_ERR_EXTENT, "lif.input[0].w");
