@@ -84,8 +84,8 @@ static void test_bits(void **state)
             for (int way = 0; way < 32; way++) {
                 const lac_host_kernels_t *k = kernel_isa(i);
                 int64_t m = shapes[shape][0], n = shapes[shape][1], cut = n / 128 * 64;
-                make(&got, m, n, way, (uint64_t)(40 * shape + way));
-                make(&want, m, n, way, (uint64_t)(40 * shape + way));
+                make(&got, m, n, way, 40 * (uint64_t)shape + (uint64_t)way);
+                make(&want, m, n, way, 40 * (uint64_t)shape + (uint64_t)way);
                 ref_lif_neurons(&want.lif);
                 for (int64_t r = 0; r < m; r++) {
                     k->lif_step(&got.lif, got.lif.dt / got.lif.tau, r, cut, n);

@@ -130,7 +130,7 @@ static void test_bits(void **state)
         for (int way = 0; way < (unit_quick() ? 2 : 12); way++) {
             int64_t m = shapes[shape][0], n = shapes[shape][1];
             int kinds = n < 3 ? 0 : way % 4;
-            uint64_t seed = (uint64_t)(100 * shape + way);
+            uint64_t seed = 100 * (uint64_t)shape + (uint64_t)way;
             lac_ctx_t *ctx = unit_ctx();
             unit_expect(lac_ctx_set(ctx, "threads", way % 2 ? "3" : "1"), LAC_OK, "threads");
             make(&got, m, n, kinds, way % 3 ? 5 : 0, seed);
