@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The product in double: B in blocks that fit a cache, four terms of k at a time. */
+ * The product in double, of doubles in long double with compensation: B in blocks that fit a cache, four
+ * terms of k at a time. */
 #include "ref_gemm.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static void begin(const ref_matrix_t *c, double beta, ref_result_t *out)
     if (beta == 0.0) return;
     for (int64_t i = 0; i < out->m; i++)
         for (int64_t j = 0; j < out->n; j++) {
-            double x = beta * (double)ref_matrix_at(c, i, j);
+            double x = beta * ref_matrix_at(c, i, j);
             out->value[i * out->n + j] = x;
             out->magnitude[i * out->n + j] = fabs(x);
         }
@@ -40,7 +41,7 @@ static bool pack(struct block *block, const ref_matrix_t *b, int64_t k0, int64_t
     bool finite = true;
     for (int64_t k = 0; k < kn; k++)
         for (int64_t j = 0; j < jn; j++) {
-            double x = (double)ref_matrix_at(b, k0 + k, j0 + j);
+            double x = ref_matrix_at(b, k0 + k, j0 + j);
             finite = finite && isfinite(x);
             block->b[k][j] = x;
         }
@@ -93,7 +94,7 @@ static void add_row(struct block *block, const ref_matrix_t *a, int64_t i, int64
     bool a_finite = true;
 
     for (int64_t k = 0; k < kn; k++) {
-        double x = (double)ref_matrix_at(a, i, k0 + k);
+        double x = ref_matrix_at(a, i, k0 + k);
         if (x == 0.0 && (finite || (nan & REF_SKIP_A) != 0)) continue;
         a_finite = a_finite && isfinite(x);
         block->a[terms] = alpha * x;
@@ -105,6 +106,26 @@ static void add_row(struct block *block, const ref_matrix_t *a, int64_t i, int64
     }
     for (; t + 4 <= terms; t += 4) add_terms(value, magnitude, block, t, jn);
     for (; t < terms; t++) add_term(value, magnitude, block, t, jn);
+}
+
+/* The same for one element of a product of doubles. The products are exact to 2^-64, and what an addition
+ * loses is added up beside it (A. Neumaier, ZAMM 54, 1974), so that the error does not grow with the terms.
+ * What is not finite needs no such care. */
+static void element_f64(const ref_matrix_t *a, const ref_matrix_t *b, int64_t i, int64_t j, unsigned nan,
+                        double alpha, double *value, double *magnitude)
+{
+    long double sum = 0.0L, lost = 0.0L, size = 0.0L;
+    for (int64_t k = 0; k < a->n; k++) {
+        long double x = (long double)ref_matrix_at(a, i, k), y = (long double)ref_matrix_at(b, k, j);
+        if ((x == 0.0L && (nan & REF_SKIP_A)) || (y == 0.0L && (nan & REF_SKIP_B))) continue;
+        long double term = x * y, next = sum + term;
+        lost += fabsl(sum) >= fabsl(term) ? (sum - next) + term : (term - next) + sum;
+        sum = next;
+        size += fabsl(term);
+    }
+    if (isfinite(sum)) sum += lost;
+    *value = (double)((long double)*value + (long double)alpha * sum);
+    *magnitude = (double)((long double)*magnitude + fabsl((long double)alpha) * size);
 }
 
 static bool allocate(ref_result_t *out, int64_t m, int64_t n, int64_t k)
@@ -137,6 +158,12 @@ bool ref_gemm(const ref_matrix_t *a, const ref_matrix_t *b, const ref_matrix_t *
         return false;
     }
     begin(c, (double)beta, out);
+    if (a->dt == LAC_F64 || b->dt == LAC_F64) {
+        for (int64_t e = 0; alpha != 0.0f && e < m * n; e++)
+            element_f64(a, b, e / n, e % n, nan, (double)alpha, out->value + e, out->magnitude + e);
+        free(block);
+        return true;
+    }
     for (int64_t k0 = 0; alpha != 0.0f && k0 < kk; k0 += BLOCK_K)
         for (int64_t j0 = 0; j0 < n; j0 += BLOCK_N) {
             int64_t kn = kk - k0 < BLOCK_K ? kk - k0 : BLOCK_K, jn = n - j0 < BLOCK_N ? n - j0 : BLOCK_N;
@@ -163,21 +190,34 @@ void ref_result_free(ref_result_t *result)
     memset(result, 0, sizeof *result);
 }
 
-/* Judging a float product element by element: class first, then the error in units of |A||B|. */
+/* Judging a product element by element: class first, then the error in units of |A||B|. */
 
-#define UNIT 0x1p-24 /* half an ulp of 1.0f */
+/* Of 1 in each type: half an ulp. The smallest number of each. */
+static double unit_of(lac_dt_t dt)
+{
+    return dt == LAC_F64 ? 0x1p-53 : 0x1p-24;
+}
+static double smallest_of(lac_dt_t dt)
+{
+    return dt == LAC_F64 ? 0x1p-1074 : 0x1p-149;
+}
+static double largest_of(lac_dt_t dt)
+{
+    return dt == LAC_F64 ? DBL_MAX : (double)FLT_MAX;
+}
 
 double ref_bound(int64_t k)
 {
-    double n = (double)k + 2.0;
-    return n * UNIT < 1.0 ? n / (1.0 - n * UNIT) : INFINITY;
+    double n = (double)k + 2.0, unit = unit_of(LAC_F32);
+    return n * unit < 1.0 ? n / (1.0 - n * unit) : (double)INFINITY;
 }
 
-static bool is_poison(float x)
+static bool is_poison(const ref_matrix_t *x, int64_t i, int64_t j)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits == REF_POISON_F32_BITS;
+    const char *at = (const char *)x->data + (i * x->rs + j * x->cs) * (int64_t)lac_dt_size(x->dt);
+    uint64_t bits = 0;
+    memcpy(&bits, at, lac_dt_size(x->dt));
+    return bits == (x->dt == LAC_F64 ? REF_POISON_F64_BITS : REF_POISON_F32_BITS);
 }
 
 struct verdict {
@@ -191,17 +231,16 @@ static struct verdict wrong_class(const char *reason)
     return (struct verdict){INFINITY, false, reason};
 }
 
-static struct verdict judge(float got, double want, double magnitude)
+static struct verdict judge(lac_dt_t dt, double got, double want, double magnitude)
 {
     const struct verdict right = {0.0, false, ""};
 
-    if (is_poison(got)) return wrong_class("not written, or poison was read");
     if (isnan(want)) return isnan(got) ? right : wrong_class("must be NaN");
-    if (isinf(want)) return (double)got == want ? right : wrong_class("must be this infinity");
-    if (!isfinite(got)) return magnitude >= (double)FLT_MAX ? right : wrong_class("must be finite");
-    if (magnitude == 0.0) return got == 0.0f ? right : wrong_class("must be 0: no term is nonzero");
-    /* The smallest float keeps products below the normal range from counting as large relative errors. */
-    double error = fabs((double)got - want) / (UNIT * magnitude + 0x1p-149);
+    if (isinf(want)) return got == want ? right : wrong_class("must be this infinity");
+    if (!isfinite(got)) return magnitude >= largest_of(dt) ? right : wrong_class("must be finite");
+    if (magnitude == 0.0) return got == 0.0 ? right : wrong_class("must be 0: no term is nonzero");
+    /* The smallest number keeps products below the normal range from counting as large relative errors. */
+    double error = fabs(got - want) / (unit_of(dt) * magnitude + smallest_of(dt));
     return (struct verdict){error, true, ""};
 }
 
@@ -211,15 +250,17 @@ bool ref_compare(const ref_matrix_t *got, const ref_result_t *want, double bound
     double sum = 0.0;
 
     *report = (ref_report_t){.bound = bound, .row = -1, .col = -1, .reason = "", .max_error = 0.0};
-    if (got->dt != LAC_F32 || got->m != want->m || got->n != want->n) {
+    report->dt = got->dt;
+    if (got->dt == LAC_U8 || got->m != want->m || got->n != want->n) {
         report->reason = "type or extents differ";
         return false;
     }
     for (int64_t i = 0; i < want->m; i++)
         for (int64_t j = 0; j < want->n; j++) {
             double value = want->value[i * want->n + j], magnitude = want->magnitude[i * want->n + j];
-            float x = ref_matrix_at(got, i, j);
-            struct verdict v = judge(x, value, magnitude);
+            double x = ref_matrix_at(got, i, j);
+            struct verdict v = is_poison(got, i, j) ? wrong_class("not written, or poison was read")
+                                                    : judge(got->dt, x, value, magnitude);
             bool wrong = !(v.error <= bound) || v.reason[0] != '\0';
 
             report->elements++;
@@ -247,9 +288,10 @@ size_t ref_report_print(const ref_report_t *r, char *text, size_t size)
 {
     int n = snprintf(text, size,
                      "%s: %" PRId64 " of %" PRId64
-                     " wrong, max error %.3g, mean %.3g (bound %.4g, unit 2^-24 |A||B|)"
-                     "; worst (%" PRId64 ",%" PRId64 ") got %.9g want %.17g%s%s",
+                     " wrong, max error %.3g, mean %.3g (bound %.4g, unit 2^-%d |A||B|)"
+                     "; worst (%" PRId64 ",%" PRId64 ") got %.*g want %.17g%s%s",
                      r->ok ? "ok" : "WRONG", r->wrong, r->elements, r->max_error, r->mean_error, r->bound,
-                     r->row, r->col, (double)r->got, r->want, r->reason[0] != '\0' ? ": " : "", r->reason);
+                     r->dt == LAC_F64 ? 53 : 24, r->row, r->col, r->dt == LAC_F64 ? 17 : 9, r->got, r->want,
+                     r->reason[0] != '\0' ? ": " : "", r->reason);
     return n > 0 ? (size_t)n : 0;
 }

@@ -27,9 +27,10 @@ typedef struct ref_result {
     double *magnitude; /* |beta| |C| + |alpha| |A| |B|          */
 } ref_result_t;
 
-/* out := beta c + alpha a b, accumulated in double, for a [m, k], b [k, n], c [m, n] (views already
- * transposed, see ref_matrix_op). beta == 0 never reads c, which may then be NULL; alpha == 0 never reads a
- * or b. nan is a ref_nan_t or both flags. False: out of memory or extents that do not fit; *out is empty. */
+/* out := beta c + alpha a b, accumulated in double, of doubles in long double with compensation, for a [m,
+ * k], b [k, n], c [m, n] (views already transposed, see ref_matrix_op). beta == 0 never reads c, which may
+ * then be NULL; alpha == 0 never reads a or b. nan is a ref_nan_t or both flags. False: out of memory or
+ * extents that do not fit; *out is empty. */
 bool ref_gemm(const ref_matrix_t *a, const ref_matrix_t *b, const ref_matrix_t *c, float alpha, float beta,
               unsigned nan, ref_result_t *out);
 
@@ -39,11 +40,12 @@ bool ref_gemm_case(const ref_problem_t *problem, const ref_case_t *operands, uns
 /* Accepts an empty result and NULL. */
 void ref_result_free(ref_result_t *result);
 
-/* Comparison of a float product with the oracle that no NaN, no Inf and no missing write slips through. */
+/* Comparison of a product with the oracle that no NaN, no Inf and no missing write slips through. */
 
-/* Errors are |got - want| / (2^-24 magnitude), element by element: units in the last place of |A||B|.
- * A wrong class (NaN, Inf, its sign), a nonzero where the magnitude is 0, and poison left in an element
- * count as an infinite error. */
+/* Errors are |got - want| / (2^-24 magnitude), of doubles / (2^-53 magnitude), element by element: units in
+ * the last place of |A||B|. What the oracle of doubles rounds is half a unit of its value. A wrong class
+ * (NaN, Inf, its sign), a nonzero where the magnitude is 0, and poison left in an element count as an
+ * infinite error. */
 typedef struct ref_report {
     bool ok;           /* wrong == 0 and the extents agree                                          */
     int64_t elements;  /* compared                                                                  */
@@ -53,18 +55,19 @@ typedef struct ref_report {
     double max_error;  /* over all elements; INFINITY for a wrong class                             */
     double mean_error; /* over the elements finite on both sides                                    */
     int64_t row, col;  /* first element with the largest error, -1 when there is no element         */
-    float got;
+    lac_dt_t dt;       /* of the result                                                             */
+    double got;
     double want, magnitude;
     const char *reason; /* of that element when it is wrong; "" otherwise. Static text              */
 } ref_report_t;
 
 /* The bound that any order of summation keeps, fused or not, scaled before or after: (k + 2) units, with the
  * second-order term: n / (1 - n 2^-24), n = k + 2 (Higham, Accuracy and Stability of Numerical Algorithms,
- * 3.1). INFINITY where that says nothing any more. */
+ * 3.1); of floats, and so a little wide for doubles. INFINITY where that says nothing any more. */
 double ref_bound(int64_t k);
 
-/* Compares got (LAC_F32) with want. Where the magnitude itself exceeds the largest float, partial sums may
- * overflow in any order, so an Inf or NaN there is accepted. */
+/* Compares got (LAC_F32 or LAC_F64) with want. Where the magnitude itself exceeds the largest number, partial
+ * sums may overflow in any order, so an Inf or NaN there is accepted. */
 bool ref_compare(const ref_matrix_t *got, const ref_result_t *want, double bound, ref_report_t *report);
 
 /* One line: verdict, counts, max and mean error, worst element. Returns its length, as snprintf does. */

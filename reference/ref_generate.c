@@ -128,46 +128,48 @@ static inline bool is_occupied(const struct filler *f, int64_t i, int64_t j)
 
 /* Values ------------------------------------------------------------------------------------------- */
 
-/* Odd multiples of 2^-24 in (-1, 1): never zero, each exact in float. */
-static float uniform(uint64_t random)
+/* Odd multiples of 2^-24, or of 2^-52 for doubles, in (-1, 1): never zero, each exact in its type. */
+static double uniform(lac_dt_t dt, uint64_t random)
 {
-    return (float)((int64_t)(random >> 40) * 2 + 1 - ((int64_t)1 << 24)) * 0x1p-24f;
+    if (dt == LAC_F64) return (double)((int64_t)(random >> 12) * 2 + 1 - ((int64_t)1 << 52)) * 0x1p-52;
+    return (double)((int64_t)(random >> 40) * 2 + 1 - ((int64_t)1 << 24)) * 0x1p-24;
 }
 
 /* The low bits of one random number choose the exponent, the sign or the kind; uniform uses the high ones. */
-static float value_of(ref_values_t values, uint64_t random)
+static double value_of(lac_dt_t dt, ref_values_t values, uint64_t random)
 {
     switch (values) {
     case REF_UNIFORM:
-        return uniform(random);
+        return uniform(dt, random);
     case REF_POSITIVE:
-        return (float)((random >> 40) + 1) * 0x1p-24f;
+        return dt == LAC_F64 ? (double)((random >> 11) + 1) * 0x1p-53
+                             : (double)((random >> 40) + 1) * 0x1p-24;
     case REF_SPREAD_8:
-        return ldexpf(uniform(random), (int)((random & 0xffffff) % 17) - 8);
+        return ldexp(uniform(dt, random), (int)((random & 0xffffff) % 17) - 8);
     case REF_SPREAD_30:
-        return ldexpf(uniform(random), (int)((random & 0xffffff) % 61) - 30);
+        return ldexp(uniform(dt, random), (int)((random & 0xffffff) % 61) - 30);
     case REF_ONES:
-        return 1.0f;
+        return 1.0;
     case REF_INTEGER:
-        return (float)((random & 3) + 1) * ((random & 4) != 0 ? -1.0f : 1.0f);
+        return (double)((random & 3) + 1) * ((random & 4) != 0 ? -1.0 : 1.0);
     case REF_OUTLIERS:
-        return uniform(random) * ((random & 255) == 0 ? 0x1p12f : 1.0f);
+        return uniform(dt, random) * ((random & 255) == 0 ? 0x1p12 : 1.0);
     case REF_SPECIAL:
         break;
     }
-    if ((random & 63) != 0) return uniform(random);
-    return (random >> 6) % 3 == 0 ? NAN : (random >> 6) % 3 == 1 ? INFINITY : -INFINITY;
+    if ((random & 63) != 0) return uniform(dt, random);
+    return (random >> 6) % 3 == 0   ? (double)NAN
+           : (random >> 6) % 3 == 1 ? (double)INFINITY
+                                    : -(double)INFINITY;
 }
 
-static void write_f32(const struct filler *f, float *at, int64_t i, int64_t j)
+static double number(const struct filler *f, lac_dt_t dt, int64_t i, int64_t j)
 {
     uint64_t index = (uint64_t)(i * f->n + j);
     ref_values_t values = f->pattern.values;
 
-    if (is_occupied(f, i, j))
-        *at = value_of(values, ref_random(f->value, index));
-    else
-        *at = values == REF_SPECIAL && (ref_random(f->value, index) & 1) != 0 ? -0.0f : 0.0f;
+    if (is_occupied(f, i, j)) return value_of(dt, values, ref_random(f->value, index));
+    return values == REF_SPECIAL && (ref_random(f->value, index) & 1) != 0 ? -0.0 : 0.0;
 }
 
 static void write_u8(const struct filler *f, uint8_t *at, int64_t i, int64_t j)
@@ -187,8 +189,10 @@ static void write_element(const struct filler *f, const ref_matrix_t *x, int64_t
     int64_t at = i * x->rs + j * x->cs;
     if (x->dt == LAC_U8)
         write_u8(f, (uint8_t *)x->data + at, i, j);
+    else if (x->dt == LAC_F64)
+        ((double *)x->data)[at] = number(f, x->dt, i, j);
     else
-        write_f32(f, (float *)x->data + at, i, j);
+        ((float *)x->data)[at] = (float)number(f, x->dt, i, j);
 }
 
 bool ref_fill(ref_matrix_t *x, const ref_pattern_t *pattern, uint64_t seed)

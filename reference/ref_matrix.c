@@ -9,11 +9,6 @@
 
 #include "ref_random.h"
 
-static size_t element_size(lac_dt_t dt)
-{
-    return dt == LAC_U8 ? sizeof(uint8_t) : sizeof(float);
-}
-
 static int64_t allocated(const ref_matrix_t *x)
 {
     return x->slots + 2 * x->guard;
@@ -21,7 +16,7 @@ static int64_t allocated(const ref_matrix_t *x)
 
 static size_t bytes(const ref_matrix_t *x)
 {
-    return (size_t)allocated(x) * element_size(x->dt);
+    return (size_t)allocated(x) * lac_dt_size(x->dt);
 }
 
 static void poison(ref_matrix_t *x)
@@ -31,7 +26,12 @@ static void poison(ref_matrix_t *x)
         return;
     }
     uint32_t *word = x->base;
-    for (int64_t i = 0; i < allocated(x); i++) word[i] = REF_POISON_F32_BITS;
+    uint64_t *wide = x->base;
+    for (int64_t i = 0; i < allocated(x); i++)
+        if (x->dt == LAC_F64)
+            wide[i] = REF_POISON_F64_BITS;
+        else
+            word[i] = REF_POISON_F32_BITS;
 }
 
 /* An empty matrix gets one byte, so that data is never NULL. */
@@ -42,7 +42,7 @@ static bool allocate(ref_matrix_t *x)
         memset(x, 0, sizeof *x);
         return false;
     }
-    x->data = (char *)x->base + (size_t)x->guard * element_size(x->dt);
+    x->data = (char *)x->base + (size_t)x->guard * lac_dt_size(x->dt);
     return true;
 }
 
@@ -103,7 +103,7 @@ int64_t ref_matrix_nonzeros(const ref_matrix_t *matrix)
     ref_matrix_t x = ref_matrix_op(matrix, matrix->rs < matrix->cs ? LAC_TRANS : LAC_NO_TRANS);
     int64_t count = 0;
     for (int64_t i = 0; i < x.m; i++)
-        for (int64_t j = 0; j < x.n; j++) count += ref_matrix_at(&x, i, j) != 0.0f;
+        for (int64_t j = 0; j < x.n; j++) count += ref_matrix_at(&x, i, j) != 0.0;
     return count;
 }
 
@@ -123,8 +123,9 @@ bool ref_matrix_padding_intact(const ref_matrix_t *matrix, int64_t *where)
         if (at == 0 && tight) at = x.slots; /* nothing but elements */
         if (at >= x.slots + x.guard) break;
         if (is_element(&x, at)) continue;
-        bool intact = x.dt == LAC_U8 ? ((const uint8_t *)x.data)[at] == REF_POISON_U8
-                                     : ((const uint32_t *)x.data)[at] == REF_POISON_F32_BITS;
+        bool intact = x.dt == LAC_U8    ? ((const uint8_t *)x.data)[at] == REF_POISON_U8
+                      : x.dt == LAC_F64 ? ((const uint64_t *)x.data)[at] == REF_POISON_F64_BITS
+                                        : ((const uint32_t *)x.data)[at] == REF_POISON_F32_BITS;
         if (intact) continue;
         if (where != NULL) *where = at;
         return false;
@@ -138,8 +139,8 @@ static uint64_t checksum(const ref_matrix_t *x, bool one_nan)
     for (int64_t i = 0; i < x->m; i++)
         for (int64_t j = 0; j < x->n; j++) {
             int64_t at = i * x->rs + j * x->cs;
-            uint32_t bits = 0;
-            memcpy(&bits, (const char *)x->data + (size_t)at * element_size(x->dt), element_size(x->dt));
+            uint64_t bits = 0;
+            memcpy(&bits, (const char *)x->data + (size_t)at * lac_dt_size(x->dt), lac_dt_size(x->dt));
             if (one_nan && isnan(ref_matrix_at(x, i, j))) bits = UINT32_C(0x7fc00000);
             sum = ref_mix(sum ^ bits) + UINT64_C(0x9e3779b97f4a7c15);
         }

@@ -11,9 +11,10 @@
 #include "lacuna/types.h"
 #include "ref_problem.h"
 
-/* Padding and guards hold these. The float is a quiet NaN of its own payload: read, it spoils the result;
+/* Padding and guards hold these. A number is a quiet NaN of its own payload: read, it spoils the result;
  * found in C after a call, it says that nobody wrote there. The byte is an event like any other. */
 #define REF_POISON_F32_BITS UINT32_C(0x7fc2dead)
+#define REF_POISON_F64_BITS UINT64_C(0x7ff82deaddeaddea)
 #define REF_POISON_U8       UINT8_C(0xa5)
 
 /* Element (i, j) lies at data[i * rs + j * cs], in elements. Views share base; only the matrix that
@@ -49,12 +50,12 @@ ref_matrix_t ref_matrix_op(const ref_matrix_t *matrix, lac_trans_t trans);
 /* The view that the library's API takes; meta is NULL. */
 lac_obj_t ref_matrix_obj(const ref_matrix_t *matrix, lac_trans_t trans);
 
-/* Element (i, j): a float as it is, a nonzero byte as 1. Bounds are the caller's affair. */
-static inline float ref_matrix_at(const ref_matrix_t *x, int64_t i, int64_t j)
+/* Element (i, j): a number as it is, a nonzero byte as 1. Bounds are the caller's affair. */
+static inline double ref_matrix_at(const ref_matrix_t *x, int64_t i, int64_t j)
 {
     int64_t at = i * x->rs + j * x->cs;
-    if (x->dt == LAC_U8) return ((const uint8_t *)x->data)[at] != 0 ? 1.0f : 0.0f;
-    return ((const float *)x->data)[at];
+    if (x->dt == LAC_U8) return ((const uint8_t *)x->data)[at] != 0 ? 1.0 : 0.0;
+    return x->dt == LAC_F64 ? ((const double *)x->data)[at] : (double)((const float *)x->data)[at];
 }
 
 /* Nonzero elements: NaN counts, -0 does not. */

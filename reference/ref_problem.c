@@ -205,12 +205,11 @@ static bool read_pattern(struct parser *in, struct piece key, struct piece value
 static bool read_type(struct parser *in, struct piece key, struct piece value)
 {
     ref_operand_t *o = operand(in, key.s[key.n - 1]);
-    if (same(value, "f32"))
-        o->dt = LAC_F32;
-    else if (same(value, "u8"))
+    const char *own = in->p->op < REF_DGEMM ? "f32" : "f64";
+    if (same(value, "u8"))
         o->dt = LAC_U8;
-    else
-        return expected(in, key, "f32 or u8", value);
+    else if (!same(value, own))
+        return expected(in, key, in->p->op < REF_DGEMM ? "f32 or u8" : "f64 or u8", value);
     return true;
 }
 
@@ -313,20 +312,23 @@ static bool read_field(struct parser *in, struct piece text)
 static const struct piece name_op = {"operation", 9}, name_trans = {"transposes", 10},
                           name_extents = {"extents", 7};
 
+static const char *const op_names[] = {"sgemm", "sgemv", "dgemm", "dgemv"};
+
+/* Operands are of the operation's type, where their own fields do not say u8. */
 static bool read_op(struct parser *in, struct piece text)
 {
-    if (same(text, "sgemm"))
-        in->p->op = REF_SGEMM;
-    else if (same(text, "sgemv"))
-        in->p->op = REF_SGEMV;
-    else
-        return expected(in, name_op, "sgemm or sgemv", text);
-    return true;
+    for (int op = REF_SGEMM; op <= REF_DGEMV; op++) {
+        if (!same(text, op_names[op])) continue;
+        in->p->op = (ref_op_t)op;
+        in->p->a.dt = in->p->b.dt = in->p->c.dt = op < REF_DGEMM ? LAC_F32 : LAC_F64;
+        return true;
+    }
+    return expected(in, name_op, "sgemm, sgemv, dgemm or dgemv", text);
 }
 
 static bool read_trans(struct parser *in, struct piece text)
 {
-    bool vector = in->p->op == REF_SGEMV;
+    bool vector = ref_is_vector(in->p);
     lac_trans_t *out[2] = {&in->p->trans_a, &in->p->trans_b};
     bool good = text.n == (vector ? 1 : 2);
 
@@ -341,7 +343,7 @@ static bool read_trans(struct parser *in, struct piece text)
 
 static bool read_extents(struct parser *in, struct piece text)
 {
-    bool vector = in->p->op == REF_SGEMV;
+    bool vector = ref_is_vector(in->p);
     struct piece rest = text;
     bool good = take_extent(&rest, 0, REF_MAX_EXTENT, &in->p->m) && take_word(&rest, "x") &&
                 take_extent(&rest, 0, REF_MAX_EXTENT, &in->p->k);
@@ -396,7 +398,8 @@ bool ref_problem_parse(const char *text, ref_problem_t *problem, char *error, si
     static bool (*const front[])(struct parser *, struct piece) = {read_op, read_trans, read_extents};
     struct parser in = {problem, error, error_size, 0};
 
-    if (text == NULL) return fail(&in, "field 'operation': expected sgemm or sgemv, got no text");
+    if (text == NULL)
+        return fail(&in, "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got no text");
     set_defaults(problem);
     for (size_t i = 0;; i++) {
         struct piece piece = {text, strcspn(text, ":")};
@@ -500,10 +503,10 @@ size_t ref_problem_print(const ref_problem_t *p, char *text, size_t size)
     char ta = p->trans_a == LAC_TRANS ? 'T' : 'N', tb = p->trans_b == LAC_TRANS ? 'T' : 'N';
 
     if (size > 0) text[0] = '\0';
-    if (p->op == REF_SGEMV)
-        put(&out, "sgemv:%c:%" PRId64 "x%" PRId64, ta, p->m, p->k);
+    if (ref_is_vector(p))
+        put(&out, "%s:%c:%" PRId64 "x%" PRId64, op_names[p->op], ta, p->m, p->k);
     else
-        put(&out, "sgemm:%c%c:%" PRId64 "x%" PRId64 "x%" PRId64, ta, tb, p->m, p->k, p->n);
+        put(&out, "%s:%c%c:%" PRId64 "x%" PRId64 "x%" PRId64, op_names[p->op], ta, tb, p->m, p->k, p->n);
     put_pattern(&out, 'A', &p->a.pattern);
     put_pattern(&out, 'B', &p->b.pattern);
     put_pattern(&out, 'C', &p->c.pattern);

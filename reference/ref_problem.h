@@ -4,11 +4,10 @@
  *
  *     sgemm:NT:10x5000x5000:A=bern0.001:s7
  *
- *     problem := "sgemm:" ta tb ":" m "x" k "x" n { ":" field }
- *              | "sgemv:" ta    ":" m "x" k       { ":" field }      B is the vector x[k], C is y[m]
- *     ta, tb  := "N" | "T"
- *     field   := "A=" pattern | "B=" pattern | "C=" pattern         default dense/u
- *              | "dtA=" type | "dtB=" type                          f32 (default) | u8
+ *     problem := "sgemm:" ta tb ":" m "x" k "x" n { ":" field }      also "dgemm:", of doubles
+ *              | "sgemv:" ta    ":" m "x" k       { ":" field }      also "dgemv:"; B is the vector x[k], C
+ * is y[m] ta, tb  := "N" | "T" field   := "A=" pattern | "B=" pattern | "C=" pattern         default dense/u
+ *              | "dtA=" type | "dtB=" type                          f32 | f64 (as the operation) | u8
  *              | "lay=" layout | "layA=" layout | "layB=" layout | "layC=" layout    default row
  *              | "metaA=" meta | "metaB=" meta                      none (default) | density | csr | csc |
  *                                                                   bits | active | ell
@@ -35,7 +34,7 @@
 
 #include "lacuna/types.h"
 
-typedef enum ref_op { REF_SGEMM = 0, REF_SGEMV = 1 } ref_op_t;
+typedef enum ref_op { REF_SGEMM = 0, REF_SGEMV = 1, REF_DGEMM = 2, REF_DGEMV = 3 } ref_op_t;
 
 typedef enum ref_structure {
     REF_DENSE = 0,     /* every element is a nonzero                                                 */
@@ -86,7 +85,7 @@ typedef struct ref_pattern {
 } ref_pattern_t;
 
 typedef struct ref_operand {
-    lac_dt_t dt; /* always LAC_F32 for C */
+    lac_dt_t dt; /* for C always that of the operation */
     ref_pattern_t pattern;
     ref_layout_t layout;
     ref_meta_t meta; /* what is told to the library of the zeros; always none for C */
@@ -98,10 +97,15 @@ typedef struct ref_problem {
     ref_op_t op;
     lac_trans_t trans_a, trans_b; /* sgemv: trans_b is LAC_NO_TRANS */
     lac_dim_t m, k, n;            /* sgemv: n is 1                  */
-    float alpha, beta;            /* finite                         */
+    float alpha, beta;            /* finite, also of doubles        */
     ref_operand_t a, b, c;
     uint64_t seed;
 } ref_problem_t;
+
+static inline bool ref_is_vector(const ref_problem_t *p)
+{
+    return p->op == REF_SGEMV || p->op == REF_DGEMV;
+}
 
 #define REF_MAX_EXTENT ((int64_t)1 << 40)
 #define REF_MAX_SLOTS  ((int64_t)1 << 44) /* elements and padding of one operand */

@@ -17,6 +17,19 @@ static void *allocate(int64_t count, size_t size)
     return calloc((size_t)count + 1, size);
 }
 
+static size_t value_size(const ref_matrix_t *x)
+{
+    return x->dt == LAC_F64 ? sizeof(double) : sizeof(float);
+}
+
+static void put_value(const ref_matrix_t *x, void *values, int64_t at, double value)
+{
+    if (x->dt == LAC_F64)
+        ((double *)values)[at] = value;
+    else
+        ((float *)values)[at] = (float)value;
+}
+
 /* CSR of x: ptr counts, then idx and val along each row. */
 bool ref_csr_make(ref_compressed_t *out, const ref_matrix_t *x)
 {
@@ -24,18 +37,18 @@ bool ref_csr_make(ref_compressed_t *out, const ref_matrix_t *x)
     if (indexable(x)) out->ptr = allocate(x->m, sizeof *out->ptr);
     if (out->ptr == NULL) goto fail;
     for (int64_t i = 0; i < x->m; i++) {
-        for (int64_t j = 0; j < x->n; j++) out->nnz += ref_matrix_at(x, i, j) != 0.0f;
+        for (int64_t j = 0; j < x->n; j++) out->nnz += ref_matrix_at(x, i, j) != 0.0;
         out->ptr[i + 1] = out->nnz;
     }
     out->idx = allocate(out->nnz, sizeof *out->idx);
-    out->val = allocate(out->nnz, sizeof *out->val);
+    out->val = allocate(out->nnz, value_size(x));
     if (out->idx == NULL || out->val == NULL) goto fail;
     for (int64_t i = 0, at = 0; i < x->m; i++)
         for (int64_t j = 0; j < x->n; j++) {
-            float value = ref_matrix_at(x, i, j);
-            if (value == 0.0f) continue;
+            double value = ref_matrix_at(x, i, j);
+            if (value == 0.0) continue;
             out->idx[at] = (int32_t)j;
-            out->val[at++] = value;
+            put_value(x, out->val, at++, value);
         }
     return true;
 
@@ -66,7 +79,7 @@ bool ref_bits_make(ref_bits_t *out, const ref_matrix_t *x)
         out->nnz = ref_matrix_nonzeros(x);
         out->bits = allocate(out->rows * out->words, sizeof *out->bits);
         out->first = allocate(out->rows, sizeof *out->first);
-        out->val = allocate(out->nnz + REF_BITS_PAD, sizeof *out->val);
+        out->val = allocate(out->nnz + REF_BITS_PAD, value_size(x));
     }
     if (out->bits == NULL || out->first == NULL || out->val == NULL) {
         ref_bits_free(out);
@@ -75,10 +88,10 @@ bool ref_bits_make(ref_bits_t *out, const ref_matrix_t *x)
     int64_t at = 0;
     for (int64_t i = 0; i < x->m; i++) {
         for (int64_t j = 0; j < x->n; j++) {
-            float value = ref_matrix_at(x, i, j);
-            if (value == 0.0f) continue;
+            double value = ref_matrix_at(x, i, j);
+            if (value == 0.0) continue;
             out->bits[i * out->words + j / 64] |= UINT64_C(1) << (j % 64);
-            out->val[at++] = value;
+            put_value(x, out->val, at++, value);
         }
         out->first[i + 1] = at;
     }
@@ -103,7 +116,7 @@ bool ref_active_make(ref_active_t *out, const ref_matrix_t *x)
     for (int64_t j = 0; j < x->n; j++) out->active += csc.ptr[j + 1] > csc.ptr[j];
     out->nnz = csc.nnz;
     out->k = allocate(out->active, sizeof *out->k);
-    out->slots = allocate(out->active * out->rows, sizeof *out->slots);
+    out->slots = allocate(out->active * out->rows, value_size(x));
     out->first = allocate(out->active, sizeof *out->first);
     out->row = csc.idx;
     out->val = csc.val;
@@ -113,7 +126,7 @@ bool ref_active_make(ref_active_t *out, const ref_matrix_t *x)
     for (int64_t j = 0, a = 0; good && j < x->n; j++) {
         if (csc.ptr[j + 1] == csc.ptr[j]) continue;
         for (int64_t e = csc.ptr[j]; e < csc.ptr[j + 1]; e++)
-            out->slots[a * out->rows + out->row[e]] = out->val[e];
+            put_value(x, out->slots, a * out->rows + out->row[e], ref_matrix_at(x, out->row[e], j));
         out->k[a] = (int32_t)j;
         out->first[++a] = csc.ptr[j + 1];
     }

@@ -3,7 +3,8 @@
  * Sparse formats of a dense matrix, built the plainest way: to attach to operands, and to check builders by.
  *
  * A format describes the matrix or view that it is given; pass ref_matrix_op(&x, LAC_TRANS) for the
- * transposed. NaN is an entry, -0 is none. Values of LAC_U8 are 1. Indices are 32 bits: a matrix with an
+ * transposed. NaN is an entry, -0 is none. Values are floats, of LAC_F64
+ * doubles; those of LAC_U8 are 1. Indices are 32 bits: a matrix with an
  * extent above 2^31 - 1 is refused. Every builder returns false when it is out of memory or refuses, and *out
  * is then empty; every free accepts an empty format and NULL. */
 #ifndef REF_SPARSE_H
@@ -21,7 +22,7 @@ typedef struct ref_compressed {
     int64_t nnz;
     int64_t *ptr; /* [lines + 1], ptr[0] == 0, ptr[lines] == nnz       */
     int32_t *idx; /* [nnz], strictly ascending within a line           */
-    float *val;   /* [nnz]                                             */
+    void *val;    /* [nnz]                                             */
 } ref_compressed_t;
 
 bool ref_csr_make(ref_compressed_t *out, const ref_matrix_t *x);
@@ -36,7 +37,7 @@ typedef struct ref_bits {
     int64_t words;  /* per row: ceil(cols / 64)                                       */
     uint64_t *bits; /* [rows * words], unused high bits 0                             */
     int64_t *first; /* [rows + 1] index in val of the row's first nonzero             */
-    float *val;     /* [nnz + REF_BITS_PAD], row by row, columns ascending            */
+    void *val;      /* [nnz + REF_BITS_PAD], row by row, columns ascending            */
 } ref_bits_t;
 
 bool ref_bits_make(ref_bits_t *out, const ref_matrix_t *x);
@@ -50,10 +51,10 @@ typedef struct ref_active {
     int64_t active; /* columns with a nonzero                                         */
     int64_t nnz;    /* events                                                         */
     int32_t *k;     /* [active] strictly ascending                                    */
-    float *slots;   /* [active * rows] element (i, k[a]) at slots[a * rows + i]       */
+    void *slots;    /* [active * rows] element (i, k[a]) at slots[a * rows + i]       */
     int64_t *first; /* [active + 1] first event of each active column                 */
     int32_t *row;   /* [nnz] ascending within a column                                */
-    float *val;     /* [nnz]                                                          */
+    void *val;      /* [nnz]                                                          */
 } ref_active_t;
 
 bool ref_active_make(ref_active_t *out, const ref_matrix_t *x);

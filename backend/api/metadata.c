@@ -286,9 +286,13 @@ lac_status_t lac_to_dense(lac_ctx_t *ctx, const lac_obj_t *a, const lac_obj_t *o
     if (lac_obj_rows(a) != lac_obj_rows(out) || lac_obj_cols(a) != lac_obj_cols(out))
         return lac_fail(LAC_ERR_EXTENT, "out: is %" PRId64 " x %" PRId64 ", a is %" PRId64 " x %" PRId64,
                         lac_obj_rows(out), lac_obj_cols(out), lac_obj_rows(a), lac_obj_cols(a));
+    lac_operand_t x = lac_operand_describe(a);
+    if (a->dt == LAC_U8 && !(x.formats & LAC_FORMATS_SPARSE)) x.values = out->dt; /* from the buffer */
+    if (x.values != out->dt)
+        return lac_fail(LAC_ERR_TYPE, "out.dt: is not %s, as the values of a are",
+                        x.values == LAC_F64 ? "LAC_F64" : "LAC_F32");
     if ((status = check_apart("out", a, out)) || !out->m || !out->n) return status;
     if (!ctx->backend->densify) return no_conversions(ctx);
-    lac_operand_t x = lac_operand_describe(a);
     bool swapped = out->trans == LAC_TRANS;
     int token = lac_enter(ctx);
     status =

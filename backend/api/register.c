@@ -28,7 +28,7 @@ static lac_status_t check(const lac_ctx_t *ctx, const lac_obj_t *obj)
     if (status) return status;
     if (!obj->meta) return lac_fail(LAC_ERR_NULL, "obj.meta: is NULL, and nothing else is registered");
     if (!obj->buf) return lac_fail(LAC_ERR_EMPTY, "obj.buf: is NULL, and calls would know it by that");
-    if (obj->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "obj.dt: is not LAC_F32, as drop-in calls are");
+    if (obj->dt == LAC_U8) return lac_fail(LAC_ERR_TYPE, "obj.dt: is LAC_U8, as no drop-in call is");
     if (!obj->m || !obj->n) return lac_fail(LAC_ERR_EXTENT, "obj: has no elements");
     if (!obj->meta->frozen && !lac_meta_trusted(obj->meta))
         return lac_fail(LAC_ERR_VALUE,

@@ -20,8 +20,8 @@ struct lac_registered {
     uint64_t calls, fingerprint; /* on a device */
     bool asked, printed;
     int watched; /* on the host */
-    const uint32_t *where[WATCHED];
-    uint32_t bits[WATCHED];
+    const void *where[WATCHED];
+    uint64_t bits[WATCHED];
 };
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
@@ -31,25 +31,30 @@ static lac_registered_t **entries; /* by address; no two meet */
 static int room;
 _Atomic int lac_registry_size;
 
+static uint64_t bits_at(const lac_registered_t *entry, const void *at)
+{
+    return entry->obj.dt == LAC_F64 ? *(const uint64_t *)at : *(const uint32_t *)at;
+}
+
 /* Zeros are many and alike: each sample moves on to the next nonzero, if one is near. */
 static void remember(lac_registered_t *entry)
 {
     const lac_obj_t *x = &entry->obj;
     int64_t total = x->m * x->n, apart = total / WATCHED + (total % WATCHED != 0);
     for (int64_t first = 0; first < total && entry->watched < WATCHED; first += apart) {
-        const uint32_t *at;
-        int64_t e = first;
-        do at = (const uint32_t *)x->buf + e / x->n * x->rs + e % x->n * x->cs;
-        while (!*at && ++e < total && e < first + STEPS);
+        const char *at;
+        int64_t e = first, size = (int64_t)lac_dt_size(x->dt);
+        do at = (const char *)x->buf + (e / x->n * x->rs + e % x->n * x->cs) * size;
+        while (!bits_at(entry, at) && ++e < total && e < first + STEPS);
         entry->where[entry->watched] = at;
-        entry->bits[entry->watched++] = *at;
+        entry->bits[entry->watched++] = bits_at(entry, at);
     }
 }
 
 static bool as_remembered(const lac_registered_t *entry)
 {
     for (int i = 0; i < entry->watched; i++)
-        if (*entry->where[i] != entry->bits[i]) return false;
+        if (bits_at(entry, entry->where[i]) != entry->bits[i]) return false;
     return true;
 }
 

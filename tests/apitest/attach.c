@@ -39,25 +39,30 @@ static apitest_end_t compare_array(apitest_t *t, const char *name, const void *a
 }
 
 /* Its values: NULL stands for ones. */
-static apitest_end_t compare_values(apitest_t *t, const char *name, const float *array, const float *want,
-                                    int64_t count)
+static double value_at(const void *values, lac_dt_t dt, int64_t e)
+{
+    return dt == LAC_F64 ? ((const double *)values)[e] : (double)((const float *)values)[e];
+}
+
+/* `of` is the type of the format's values; those of x, from which `want` was made, are doubles or floats. */
+static apitest_end_t compare_values(apitest_t *t, const char *name, const void *array, lac_dt_t of,
+                                    const void *want, const ref_matrix_t *x, int64_t count)
 {
     lac_status_t status = LAC_OK;
-    float *got = array ? copied(t, array, (size_t)count * sizeof *got, &status) : NULL;
+    void *got = array ? copied(t, array, (size_t)count * lac_dt_size(of), &status) : NULL;
     apitest_end_t end = APITEST_PASSED;
     if (status != LAC_OK) end = apitest_fail(t, "%s cannot be read: %s", name, lac_status_text(status));
     for (int64_t e = 0; end == APITEST_PASSED && e < count; e++) {
-        float x = got ? got[e] : 1.0f;
-        if (x != want[e] && !(isnan(x) && isnan(want[e])))
-            end = apitest_fail(t, "%s[%lld] is %.9g and must be %.9g", name, (long long)e, (double)x,
-                               (double)want[e]);
+        double is = got ? value_at(got, of, e) : 1.0, be = value_at(want, x->dt, e);
+        if (is != be && !(isnan(is) && isnan(be)))
+            end = apitest_fail(t, "%s[%lld] is %.17g and must be %.17g", name, (long long)e, is, be);
     }
     free(got);
     return end;
 }
 
-static apitest_end_t compare_compressed(apitest_t *t, const lac_format_view_t *view, const ref_matrix_t *x,
-                                        unsigned format)
+static apitest_end_t compare_compressed(apitest_t *t, const lac_format_view_t *view, lac_dt_t of,
+                                        const ref_matrix_t *x, unsigned format)
 {
     ref_compressed_t want;
     bool by_rows = format != LAC_META_CSC;
@@ -71,12 +76,13 @@ static apitest_end_t compare_compressed(apitest_t *t, const lac_format_view_t *v
         end = compare_array(t, "ptr", view->ptr, want.ptr, (size_t)(want.lines + 1) * sizeof *want.ptr);
     if (end == APITEST_PASSED)
         end = compare_array(t, "idx", view->idx, want.idx, (size_t)want.nnz * sizeof *want.idx);
-    if (end == APITEST_PASSED) end = compare_values(t, "val", view->val, want.val, want.nnz);
+    if (end == APITEST_PASSED) end = compare_values(t, "val", view->val, of, want.val, x, want.nnz);
     ref_compressed_free(&want);
     return end;
 }
 
-static apitest_end_t compare_bits(apitest_t *t, const lac_format_view_t *view, const ref_matrix_t *x)
+static apitest_end_t compare_bits(apitest_t *t, const lac_format_view_t *view, lac_dt_t of,
+                                  const ref_matrix_t *x)
 {
     ref_bits_t want;
     if (!ref_bits_make(&want, x)) return apitest_fail(t, "out of memory");
@@ -89,12 +95,13 @@ static apitest_end_t compare_bits(apitest_t *t, const lac_format_view_t *view, c
                             (size_t)(want.rows * want.words) * sizeof *want.bits);
     if (end == APITEST_PASSED)
         end = compare_array(t, "ptr", view->ptr, want.first, (size_t)want.rows * sizeof *want.first);
-    if (end == APITEST_PASSED) end = compare_values(t, "val", view->val, want.val, want.nnz);
+    if (end == APITEST_PASSED) end = compare_values(t, "val", view->val, of, want.val, x, want.nnz);
     ref_bits_free(&want);
     return end;
 }
 
-static apitest_end_t compare_active(apitest_t *t, const lac_format_view_t *view, const ref_matrix_t *x)
+static apitest_end_t compare_active(apitest_t *t, const lac_format_view_t *view, lac_dt_t of,
+                                    const ref_matrix_t *x)
 {
     ref_active_t want;
     if (!ref_active_make(&want, x)) return apitest_fail(t, "out of memory");
@@ -104,7 +111,8 @@ static apitest_end_t compare_active(apitest_t *t, const lac_format_view_t *view,
                            (long long)want.active);
     if (end == APITEST_PASSED)
         end = compare_array(t, "idx", view->idx, want.k, (size_t)want.active * sizeof *want.k);
-    if (end == APITEST_PASSED) end = compare_values(t, "val", view->val, want.slots, want.active * want.rows);
+    if (end == APITEST_PASSED)
+        end = compare_values(t, "val", view->val, of, want.slots, x, want.active * want.rows);
     ref_active_free(&want);
     return end;
 }
@@ -112,13 +120,14 @@ static apitest_end_t compare_active(apitest_t *t, const lac_format_view_t *view,
 apitest_end_t apitest_format(apitest_t *t, const lac_meta_t *meta, unsigned format,
                              const ref_matrix_t *stored)
 {
+    lac_dt_t of = apitest_type(t);
     lac_format_view_t view;
     lac_status_t status = lac_meta_view(meta, format, &view);
     if (status != LAC_OK) return apitest_stop(t, status, "lac_meta_view");
-    if (format == LAC_META_BITMASK) return compare_bits(t, &view, stored);
-    if (format == LAC_META_ACTIVE) return compare_active(t, &view, stored);
+    if (format == LAC_META_BITMASK) return compare_bits(t, &view, of, stored);
+    if (format == LAC_META_ACTIVE) return compare_active(t, &view, of, stored);
     if (format == LAC_META_ELL && view.ptr) return apitest_fail(t, "ELL has row pointers");
-    return compare_compressed(t, &view, stored, format);
+    return compare_compressed(t, &view, of, stored, format);
 }
 
 /* Attached formats tried: one that breaks a rule is refused and leaves what was attached before; one that is
@@ -132,6 +141,7 @@ typedef struct offer {
     ref_active_t active;
     ref_bits_t bits;
     int64_t count;        /* active columns; ELL: entries of a row */
+    size_t size;          /* of a value                            */
     lac_status_t want;    /* of the spoiled format */
     const char *argument; /* that it names       */
 } offer_t;
@@ -145,6 +155,7 @@ static lac_status_t take_format(offer_t *o, const ref_matrix_t *x)
                                                : ref_bits_make(&o->bits, x);
     o->count = o->active.active;
     if (o->format == LAC_META_ELL) o->count = x->m ? o->compressed.nnz / x->m : 0;
+    o->size = x->dt == LAC_F64 ? sizeof(double) : sizeof(float);
     return made ? LAC_OK : LAC_ERR_MEMORY;
 }
 
@@ -275,15 +286,15 @@ static lac_status_t copy_indices(guarded_buffer_t *array, lac_ctx_t *ctx, lac_in
 static lac_status_t attach_compressed(const apitest_t *t, lac_meta_t *meta, const offer_t *o, attached_t *at)
 {
     const ref_compressed_t *format = &o->compressed;
+    size_t size = o->size;
     lac_status_t status = copy_indices(&at->first, t->ctx, o->it, format->ptr, LAC_I64, format->lines + 1);
     if (status == LAC_OK)
         status = copy_indices(&at->second, t->ctx, o->it, format->idx, LAC_I32, format->nnz);
     if (status == LAC_OK)
-        status =
-            guarded_buffer_make(&at->val, t->ctx, (size_t)format->nnz * sizeof *format->val, format->val);
+        status = guarded_buffer_make(&at->val, t->ctx, (size_t)format->nnz * size, format->val);
     if (status != LAC_OK) return status;
     const void *ptr = guarded_buffer_at(&at->first), *idx = guarded_buffer_at(&at->second);
-    const float *val = guarded_buffer_at(&at->val);
+    const void *val = guarded_buffer_at(&at->val);
     if (o->format == LAC_META_ELL) return lac_meta_attach_ell(meta, o->it, o->count, idx, val);
     return o->format == LAC_META_CSR ? lac_meta_attach_csr(meta, o->it, ptr, idx, val)
                                      : lac_meta_attach_csc(meta, o->it, ptr, idx, val);
@@ -293,14 +304,14 @@ static lac_status_t attach(const apitest_t *t, lac_meta_t *meta, const offer_t *
 {
     const ref_active_t *active = &o->active;
     const ref_bits_t *bits = &o->bits;
+    size_t size = o->size;
     lac_status_t status;
     if (o->format == LAC_META_CSR || o->format == LAC_META_CSC || o->format == LAC_META_ELL)
         return attach_compressed(t, meta, o, at);
     if (o->format == LAC_META_ACTIVE) {
         status = copy_indices(&at->first, t->ctx, LAC_I32, active->k, LAC_I32, active->active);
         if (status == LAC_OK)
-            status = guarded_buffer_make(&at->val, t->ctx,
-                                         (size_t)(active->active * active->rows) * sizeof *active->slots,
+            status = guarded_buffer_make(&at->val, t->ctx, (size_t)(active->active * active->rows) * size,
                                          active->slots);
         return status != LAC_OK ? status
                                 : lac_meta_attach_active(meta, o->count, guarded_buffer_at(&at->first),
@@ -308,8 +319,7 @@ static lac_status_t attach(const apitest_t *t, lac_meta_t *meta, const offer_t *
     }
     status = guarded_buffer_make(&at->first, t->ctx, (size_t)(bits->rows * bits->words) * sizeof *bits->bits,
                                  bits->bits);
-    if (status == LAC_OK)
-        status = guarded_buffer_make(&at->val, t->ctx, (size_t)bits->nnz * sizeof *bits->val, bits->val);
+    if (status == LAC_OK) status = guarded_buffer_make(&at->val, t->ctx, (size_t)bits->nnz * size, bits->val);
     return status != LAC_OK
                ? status
                : lac_meta_attach_bitmask(meta, guarded_buffer_at(&at->first), guarded_buffer_at(&at->val));
@@ -362,6 +372,8 @@ apitest_end_t apitest_attach(apitest_t *t)
     static const unsigned format[] = {LAC_META_CSR, LAC_META_CSC,     LAC_META_CSR,
                                       LAC_META_CSC, LAC_META_BITMASK, LAC_META_ACTIVE};
     const ref_matrix_t *x = apitest_operand(t).stored;
+    if (x->dt == LAC_U8 && apitest_type(t) == LAC_F64)
+        return apitest_refuse(t, "what is made of binary events here are floats");
     offer_t o = {.format = format[rng_below(&t->rng, 6)]};
     if (o.format == LAC_META_CSR && has_even_rows(x)) o.format = LAC_META_ELL;
     bool first = rng_below(&t->rng, 2) == 0;
@@ -369,6 +381,7 @@ apitest_end_t apitest_attach(apitest_t *t)
     attached_t at = {0};
     lac_meta_t *meta;
     lac_status_t status = lac_meta_create_for(t->ctx, &meta, x->m, x->n);
+    if (status == LAC_OK) status = lac_meta_set_type(meta, apitest_type(t));
     if (status == LAC_OK) status = take_format(&o, x);
     apitest_end_t end =
         status == LAC_OK ? try_formats(t, meta, &o, &at, first, x) : apitest_stop(t, status, "the format");

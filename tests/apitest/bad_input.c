@@ -36,7 +36,7 @@ typedef struct invalid_args {
     const char *name[3];    /* as the call names them                                */
     lac_obj_t x[3];         /* the last of three, and of two, is that which is written */
     const lac_obj_t *at[3]; /* x, or NULL                                            */
-    const float *alpha, *beta;
+    const void *alpha, *beta;
     lac_call_opts_t call;
     lac_epilogue_t epilogue;
     lac_slice_opts_t slice;
@@ -97,7 +97,7 @@ static lac_status_t make_output(invalid_args_t *b, const apitest_t *t, const lac
     if (b->entry == BAD_GRAD_B) m = t->set->b.m, n = t->set->b.n;
     if (b->entry == BAD_TO_DENSE && transposed) m = a->n, n = a->m;
     if (b->entry == BAD_SLICE) m = ROWS, n = transposed ? a->m : a->n;
-    lac_status_t status = guarded_matrix_make(&b->out, t->ctx, m, n, &rows, NULL, 0);
+    lac_status_t status = guarded_matrix_make(&b->out, t->ctx, apitest_type(t), m, n, &rows, NULL, 0);
     b->out.obj.trans = trans;
     return status;
 }
@@ -121,13 +121,12 @@ static void choose_operands(invalid_args_t *b, const apitest_t *t, const lac_obj
 static lac_status_t invalid_args_make(invalid_args_t *b, bad_entry_t entry, apitest_t *t)
 {
     static const int64_t rows[ROWS] = {0, 0};
-    const ref_problem_t *p = &t->set->problem;
     lac_obj_t one = calls[entry].operands == 3 ? t->set->a : apitest_operand(t).obj;
     *b = (invalid_args_t){.entry = entry,
                           .ctx = t->ctx,
                           .operands = calls[entry].operands,
-                          .alpha = &p->alpha,
-                          .beta = &p->beta,
+                          .alpha = operand_set_alpha(t->set),
+                          .beta = operand_set_beta(t->set),
                           .call.size = sizeof b->call,
                           .epilogue.size = sizeof b->epilogue,
                           .slice.size = sizeof b->slice,
@@ -170,7 +169,7 @@ static lac_status_t run_one(invalid_args_t *b)
 
 static lac_status_t invalid_args_run(invalid_args_t *b)
 {
-    float *values = guarded_buffer_at(&b->scratch);
+    void *values = guarded_buffer_at(&b->scratch);
     switch (b->entry) {
     case BAD_GEMM:
         return lac_gemm_ex(b->ctx, b->alpha, b->at[0], b->at[1], b->beta, b->at[2], &b->call);
@@ -202,9 +201,12 @@ static bool invalid_args_untouched(invalid_args_t *b, const apitest_t *t)
     apitest_fetch_matrix(t, &b->out);
     for (int64_t i = 0; i < b->out.host.m; i++)
         for (int64_t j = 0; j < b->out.host.n; j++) {
-            float x = ref_matrix_at(&b->out.host, i, j);
+            size_t size = lac_dt_size(b->out.host.dt);
+            const char *first = b->out.host.data,
+                       *at = first + (size_t)(i * b->out.host.rs + j * b->out.host.cs) * size;
             const uint32_t poison = REF_POISON_F32_BITS;
-            if (memcmp(&x, &poison, sizeof x) != 0) return false;
+            const uint64_t wide = REF_POISON_F64_BITS;
+            if (memcmp(at, size == sizeof wide ? (const void *)&wide : &poison, size) != 0) return false;
         }
     return guarded_buffer_untouched(&b->scratch) && ref_matrix_padding_intact(&b->out.host, NULL);
 }
@@ -461,7 +463,7 @@ static apitest_end_t expect_any(apitest_t *t, lac_status_t status, const fault_t
 
 static bool same_bytes(const ref_matrix_t *x, const ref_matrix_t *y)
 {
-    return memcmp(x->base, y->base, (size_t)(x->slots + 2 * x->guard) * sizeof(float)) == 0;
+    return memcmp(x->base, y->base, (size_t)(x->slots + 2 * x->guard) * lac_dt_size(x->dt)) == 0;
 }
 
 static apitest_end_t try_call(apitest_t *t, invalid_args_t *b, const fault_t *fault)

@@ -65,11 +65,11 @@ void guarded_buffer_free(guarded_buffer_t *array)
     *array = (guarded_buffer_t){0};
 }
 
-lac_status_t guarded_matrix_make(guarded_matrix_t *x, lac_ctx_t *ctx, int64_t m, int64_t n,
+lac_status_t guarded_matrix_make(guarded_matrix_t *x, lac_ctx_t *ctx, lac_dt_t dt, int64_t m, int64_t n,
                                  const ref_layout_t *layout, const ref_pattern_t *pattern, uint64_t seed)
 {
     *x = (guarded_matrix_t){0};
-    if (!ref_matrix_alloc(&x->host, LAC_F32, m, n, layout, GUARD)) return LAC_ERR_MEMORY;
+    if (!ref_matrix_alloc(&x->host, dt, m, n, layout, GUARD)) return LAC_ERR_MEMORY;
     if (pattern && !ref_fill(&x->host, pattern, seed)) return LAC_ERR_MEMORY;
     x->obj = ref_matrix_obj(&x->host, LAC_NO_TRANS);
     return computes_on_device(ctx) ? device_copy_make(&x->copy, ctx, &x->host, &x->obj) : LAC_OK;
@@ -155,8 +155,12 @@ apitest_end_t apitest_expect_refusal(apitest_t *t, lac_status_t status, lac_stat
 static void corrupt_element(ref_matrix_t *x)
 {
     if (x->m == 0 || x->n == 0) return;
-    float *at = (float *)x->data + x->m / 2 * x->rs + x->n / 2 * x->cs;
-    *at = isnan(*at) ? 0.0f : *at * 2.0f + 1.0f;
+    int64_t place = x->m / 2 * x->rs + x->n / 2 * x->cs;
+    double was = ref_matrix_at(x, x->m / 2, x->n / 2), is = isnan(was) ? 0.0 : was * 2.0 + 1.0;
+    if (x->dt == LAC_F64)
+        ((double *)x->data)[place] = is;
+    else
+        ((float *)x->data)[place] = (float)is;
 }
 
 lac_status_t apitest_fetch_matrix(const apitest_t *t, guarded_matrix_t *x)
@@ -178,6 +182,16 @@ lac_status_t apitest_fetch_c(const apitest_t *t)
     lac_status_t status = operand_set_fetch(t->set);
     if (t->corrupt) corrupt_element(&t->set->data.c);
     return status;
+}
+
+lac_dt_t apitest_type(const apitest_t *t)
+{
+    return t->set->problem.c.dt;
+}
+
+lac_dt_t apitest_values(const apitest_t *t, const lac_obj_t *x)
+{
+    return x->dt == LAC_U8 && !x->meta ? LAC_F32 : apitest_type(t);
 }
 
 apitest_operand_t apitest_operand(apitest_t *t)
@@ -231,10 +245,10 @@ apitest_end_t apitest_same(apitest_t *t, const ref_matrix_t *got, const ref_matr
     t->bits = ref_matrix_result_checksum(got);
     for (int64_t i = 0; i < want->m; i++)
         for (int64_t j = 0; j < want->n; j++) {
-            float x = ref_matrix_at(got, i, j), y = ref_matrix_at(want, i, j);
+            double x = ref_matrix_at(got, i, j), y = ref_matrix_at(want, i, j);
             if (x == y || (isnan(x) && isnan(y))) continue;
-            return apitest_fail(t, "%s(%lld, %lld) is %.9g and must be %.9g", name, (long long)i,
-                                (long long)j, (double)x, (double)y);
+            return apitest_fail(t, "%s(%lld, %lld) is %.17g and must be %.17g", name, (long long)i,
+                                (long long)j, x, y);
         }
     return APITEST_PASSED;
 }
@@ -243,7 +257,7 @@ apitest_end_t apitest_same(apitest_t *t, const ref_matrix_t *got, const ref_matr
 
 bool blas_takes(const lac_obj_t *x)
 {
-    return x->dt == LAC_F32 && x->buf && x->m > 0 && x->n > 0;
+    return x->dt != LAC_U8 && x->buf && x->m > 0 && x->n > 0;
 }
 
 /* Stored by columns, or the transpose of a matrix that is. */

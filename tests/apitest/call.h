@@ -68,7 +68,7 @@ typedef struct guarded_matrix {
 } guarded_matrix_t;
 
 /* m x n elements of that pattern, or poison where pattern is NULL. As guarded_buffer_make otherwise. */
-lac_status_t guarded_matrix_make(guarded_matrix_t *x, lac_ctx_t *ctx, int64_t m, int64_t n,
+lac_status_t guarded_matrix_make(guarded_matrix_t *x, lac_ctx_t *ctx, lac_dt_t dt, int64_t m, int64_t n,
                                  const ref_layout_t *layout, const ref_pattern_t *pattern, uint64_t seed);
 void guarded_matrix_free(guarded_matrix_t *x);
 
@@ -152,6 +152,10 @@ typedef struct apitest_operand {
 } apitest_operand_t;
 apitest_operand_t apitest_operand(apitest_t *t);
 
+/* The type of the problem's numbers; and of the values in the formats of one of its operands. */
+lac_dt_t apitest_type(const apitest_t *t);
+lac_dt_t apitest_values(const apitest_t *t, const lac_obj_t *x);
+
 /* Whether that format of an operand stands for its contents. */
 bool apitest_stands(const lac_obj_t *obj, unsigned wanted);
 
@@ -187,8 +191,8 @@ apitest_end_t apitest_format(apitest_t *t, const lac_meta_t *meta, unsigned want
 typedef struct blas_view {
     lac_trans_t ta, tb;
     lac_dim_t m, n, k;
-    const float *a, *b;
-    float *c;
+    const void *a, *b;
+    void *c;
     lac_inc_t lda, ldb, ldc;
     bool transposed; /* it is */
 } blas_view_t;

@@ -22,7 +22,8 @@ apitest_end_t apitest_to_dense(apitest_t *t)
     bool transposed = rng_below(&t->rng, 2) == 0;
     int64_t m = transposed ? want.n : want.m, n = transposed ? want.m : want.n;
     guarded_matrix_t out;
-    lac_status_t status = guarded_matrix_make(&out, t->ctx, m, n, &layout, NULL, 0);
+    lac_status_t status =
+        guarded_matrix_make(&out, t->ctx, apitest_values(t, &x.obj), m, n, &layout, NULL, 0);
     out.obj.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     if (status == LAC_OK) status = apitest_call(t, lac_to_dense(t->ctx, &x.obj, &out.obj));
     if (status == LAC_OK) status = apitest_fetch_matrix(t, &out);
@@ -71,7 +72,7 @@ static lac_status_t expect_tiles(apitest_t *t, const ref_matrix_t *x, tiling_t *
     if (!tiles->bits) return LAC_ERR_MEMORY;
     for (int64_t i = 0; i < x->m; i++)
         for (int64_t j = 0; j < x->n; j++) {
-            if (ref_matrix_at(x, i, j) == 0.0f) continue;
+            if (ref_matrix_at(x, i, j) == 0.0) continue;
             int64_t tile = j / tiles->cols;
             uint64_t *word = &tiles->bits[i / tiles->rows * tiles->words + tile / 64];
             uint64_t bit = UINT64_C(1) << tile % 64;

@@ -92,15 +92,14 @@ static apitest_end_t judge_cost(apitest_t *t, const part_t *part, int row)
 /* The costs of one route's rows, on each part. */
 static apitest_end_t try_route(apitest_t *t, const char *route, bool frozen)
 {
-    const ref_problem_t *p = &t->set->problem;
     part_t part[PARTS] = {0};
     lac_call_opts_t call = {.size = sizeof call, .route = route};
     lac_status_t status = LAC_OK;
     for (int i = 0; status == LAC_OK && i < PARTS; i++) {
         status = cut(t, &part[i], i, frozen);
         if (status == LAC_OK)
-            status = lac_explain(t->ctx, &p->alpha, &part[i].a, &part[i].b, &p->beta, &part[i].c, &call,
-                                 &part[i].decision);
+            status = lac_explain(t->ctx, operand_set_alpha(t->set), &part[i].a, &part[i].b,
+                                 operand_set_beta(t->set), &part[i].c, &call, &part[i].decision);
     }
     for (int i = 0; t->corrupt && i < LAC_CANDIDATES_MAX; i++)
         part[WHOLE].decision.candidate[i].cost_us *= -1.0;

@@ -39,24 +39,24 @@ static apitest_end_t apitest_judge_product(apitest_t *t, lac_status_t status, in
                : apitest_fail(t, "the call was declined and has written");
 }
 
-static lac_gemm_args_t described(const blas_view_t *v, const ref_problem_t *p)
+static lac_gemm_args_t described(const blas_view_t *v, const operand_set_t *set)
 {
     lac_gemm_args_t call =
         colmajor_args((int)v->ta, (int)v->tb, v->m, v->n, v->k, v->a, v->lda, v->b, v->ldb, v->c, v->ldc);
-    call.alpha = &p->alpha, call.beta = &p->beta;
+    call.dt = call.a.dt = call.b.dt = set->problem.c.dt;
+    call.alpha = operand_set_alpha(set), call.beta = operand_set_beta(set);
     return call;
 }
 
 static apitest_end_t try_products(apitest_t *t)
 {
-    const ref_problem_t *p = &t->set->problem;
     blas_view_t v;
     if (!blas_view(&v, t->set)) return apitest_refuse(t, "BLAS has no such layout");
     apitest_end_t end = APITEST_PASSED;
     apitest_force(t);
     for (int i = 0; end == APITEST_PASSED && i < APITEST_CALLS; i++) {
         lac_status_t status = operand_set_reset(t->set);
-        lac_gemm_args_t call = described(&v, p);
+        lac_gemm_args_t call = described(&v, t->set);
         int computed = status == LAC_OK && try_gemm(t->ctx, &call);
         end = apitest_judge_product(t, status, computed);
     }
@@ -85,7 +85,7 @@ apitest_end_t apitest_register(apitest_t *t)
     operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
     if (!blas_takes(&set->a) || !blas_takes(&set->b) || !blas_takes(&set->c))
-        return apitest_refuse(t, "only f32 matrices with elements are registered");
+        return apitest_refuse(t, "only matrices of numbers with elements are registered");
     apitest_end_t end = APITEST_PASSED;
     bool has_a = registered(t, &set->a, &p->a, &end), has_b = false;
     if (end == APITEST_PASSED) has_b = registered(t, &set->b, &p->b, &end);
@@ -114,9 +114,11 @@ static lac_status_t throw_addend(apitest_t *t, const blas_view_t *v, added_t *x)
                        padded = {.by_columns = true, .step = 1, .pad = (int64_t)rng_below(&t->rng, 9)};
     const ref_pattern_t full = {.structure = REF_DENSE, .density = 1.0};
     uint64_t which = rng_below(&t->rng, 4);
-    lac_status_t status = guarded_matrix_make(&x->from, t->ctx, v->m, v->n, &padded, &full, t->rng.stream);
+    lac_status_t status =
+        guarded_matrix_make(&x->from, t->ctx, apitest_type(t), v->m, v->n, &padded, &full, t->rng.stream);
     if (status == LAC_OK)
-        status = guarded_matrix_make(&x->bias, t->ctx, v->m, 1, &line, &full, t->rng.stream + 1);
+        status =
+            guarded_matrix_make(&x->bias, t->ctx, apitest_type(t), v->m, 1, &line, &full, t->rng.stream + 1);
     x->residual = (lac_residual_t){which & 1 ? x->from.obj.buf : NULL, x->from.obj.cs,
                                    which & 2 ? x->bias.obj.buf : NULL};
     return status;
@@ -127,8 +129,8 @@ static void expect_added(const added_t *x, bool transposed, ref_result_t *want)
     for (int64_t i = 0; i < want->m; i++)
         for (int64_t j = 0; j < want->n; j++) {
             int64_t row = transposed ? j : i, column = transposed ? i : j;
-            double from = x->residual.d ? (double)ref_matrix_at(&x->from.host, row, column) : 0.0,
-                   bias = x->residual.bias ? (double)ref_matrix_at(&x->bias.host, row, 0) : 0.0;
+            double from = x->residual.d ? ref_matrix_at(&x->from.host, row, column) : 0.0,
+                   bias = x->residual.bias ? ref_matrix_at(&x->bias.host, row, 0) : 0.0;
             want->value[i * want->n + j] += from + bias;
             want->magnitude[i * want->n + j] += fabs(from) + fabs(bias);
         }
@@ -165,7 +167,6 @@ static apitest_end_t judge_added(apitest_t *t, const added_t *x, bool transposed
 
 apitest_end_t apitest_added(apitest_t *t)
 {
-    const ref_problem_t *p = &t->set->problem;
     blas_view_t v;
     added_t x = {0};
     if (!blas_view(&v, t->set)) return apitest_refuse(t, "BLAS has no such layout");
@@ -174,7 +175,7 @@ apitest_end_t apitest_added(apitest_t *t)
     apitest_force(t);
     for (int i = 0; end != APITEST_FAILED && i < APITEST_CALLS; i++) {
         status = operand_set_reset(t->set);
-        lac_gemm_args_t call = described(&v, p);
+        lac_gemm_args_t call = described(&v, t->set);
         call.adds = x.residual.d || x.residual.bias;
         call.residual = x.residual;
         int computed = status == LAC_OK && try_gemm(t->ctx, &call);
@@ -204,7 +205,7 @@ apitest_end_t apitest_strided(apitest_t *t)
     apitest_force(t);
     for (int i = 0; end == APITEST_PASSED && i < APITEST_CALLS; i++) {
         lac_status_t status = operand_set_reset(t->set);
-        lac_gemm_args_t call = described(&v, p);
+        lac_gemm_args_t call = described(&v, t->set);
         call.n = each;
         call.batch = batch;
         int computed = status == LAC_OK && try_gemm(t->ctx, &call);
@@ -238,7 +239,7 @@ static int64_t loosen(rng_t *rng, const ref_compressed_t *format, const loose_t 
                 index_store(idx, to->call.idx_type, at, index_load(idx, to->call.idx_type, place));
                 val[at] = val[place];
                 index_store(idx, to->call.idx_type, place, format->idx[e]);
-                val[place] = format->val[e] / (float)halves;
+                val[place] = ((const float *)format->val)[e] / (float)halves;
             }
         }
     }
@@ -297,7 +298,7 @@ apitest_end_t apitest_spmm(apitest_t *t)
     loose_t x = {0};
     ref_compressed_t format;
     if (!blas_takes(b) || !blas_takes(&set->c) || set->data.a.m == 0 || set->data.a.n == 0 ||
-        (b->rs != 1 && b->cs != 1))
+        apitest_type(t) != LAC_F32 || (b->rs != 1 && b->cs != 1))
         return apitest_refuse(t, "cuSPARSE has no such matrices");
     if (!ref_csr_make(&format, &set->data.a)) return apitest_stop(t, LAC_ERR_MEMORY, "CSR");
     lac_status_t status = copy_shuffled(t, &x, &format);

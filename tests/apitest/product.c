@@ -19,7 +19,7 @@ static lac_obj_t part(const lac_obj_t *x, bool rows, int64_t from, int64_t count
 {
     lac_obj_t p = *x;
     bool down = rows == (x->trans == LAC_NO_TRANS); /* along the stored rows */
-    int64_t width = x->dt == LAC_U8 ? 1 : (int64_t)sizeof(float);
+    int64_t width = (int64_t)lac_dt_size(x->dt);
     if (x->m > 0 && x->n > 0) p.buf = (char *)x->buf + from * (down ? x->rs : x->cs) * width;
     p.meta = NULL;
     *(down ? &p.m : &p.n) = count;
@@ -77,8 +77,8 @@ apitest_end_t apitest_batch(apitest_t *t)
     throw_batch(t, &batch);
     lac_status_t status = operand_set_reset(set);
     if (status == LAC_OK)
-        status = lac_gemm_batched_array(t->ctx, batch.count, &p->alpha, batch.a, batch.step_a, batch.b,
-                                        batch.step_b, &p->beta, batch.c);
+        status = lac_gemm_batched_array(t->ctx, batch.count, operand_set_alpha(t->set), batch.a, batch.step_a,
+                                        batch.b, batch.step_b, operand_set_beta(t->set), batch.c);
     status = apitest_call(t, status);
     if (status == LAC_OK) status = apitest_fetch_c(t);
     return status == LAC_OK ? judge_batch(t) : apitest_stop(t, status, "lac_gemm_batched_array");
@@ -96,7 +96,7 @@ static ref_matrix_t as_read(const vector_t *v, const ref_matrix_t *memory)
 {
     ref_matrix_t x = *memory;
     if (v->inc > 0 || x.m == 0) return x;
-    x.data = (float *)x.data + (x.m - 1) * x.rs; /* from its far end */
+    x.data = (char *)x.data + (x.m - 1) * x.rs * (int64_t)lac_dt_size(x.dt); /* from its far end */
     x.rs = v->inc;
     return x;
 }
@@ -106,7 +106,7 @@ static lac_status_t throw_vector(apitest_t *t, vector_t *v, int64_t count, bool 
     const ref_pattern_t some = {.structure = REF_BERNOULLI, .density = rng_below(&t->rng, 2) ? 1.0 : 0.2};
     const ref_layout_t layout = {.by_columns = true, .step = 1 + (int64_t)rng_below(&t->rng, 3)};
     v->inc = rng_below(&t->rng, 2) == 0 ? layout.step : -layout.step;
-    return guarded_matrix_make(&v->memory, t->ctx, count, 1, &layout, filled ? &some : NULL,
+    return guarded_matrix_make(&v->memory, t->ctx, apitest_type(t), count, 1, &layout, filled ? &some : NULL,
                                t->rng.stream + t->rng.index);
 }
 
@@ -127,17 +127,20 @@ apitest_end_t apitest_vector(apitest_t *t)
     const ref_problem_t *p = &t->set->problem;
     vector_t x = {0}, y = {0};
     ref_matrix_t before = {0};
-    if (a->dt != LAC_F32 || !a->buf) return apitest_refuse(t, "A is no f32 matrix with a buffer");
+    if (a->dt == LAC_U8 || !a->buf) return apitest_refuse(t, "A is no matrix of numbers with a buffer");
     lac_status_t status = throw_vector(t, &x, p->k, true);
     if (status == LAC_OK) status = throw_vector(t, &y, p->m, p->beta != 0.0f);
     if (status == LAC_OK && !ref_matrix_copy(&before, &y.memory.host)) status = LAC_ERR_MEMORY;
-    if (status == LAC_OK)
+    if (status == LAC_OK && a->dt == LAC_F64)
+        status = lac_dgemv(t->ctx, a->trans, a->m, a->n, t->set->alpha, a->buf, a->rs, a->cs,
+                           x.memory.obj.buf, x.inc, t->set->beta, y.memory.obj.buf, y.inc);
+    else if (status == LAC_OK)
         status = lac_sgemv(t->ctx, a->trans, a->m, a->n, p->alpha, a->buf, a->rs, a->cs, x.memory.obj.buf,
                            x.inc, p->beta, y.memory.obj.buf, y.inc);
     status = apitest_call(t, status);
     if (status == LAC_OK) status = apitest_fetch_matrix(t, &y.memory);
-    apitest_end_t end =
-        status == LAC_OK ? judge_vector(t, &x, &y, &before) : apitest_stop(t, status, "lac_sgemv");
+    apitest_end_t end = status == LAC_OK ? judge_vector(t, &x, &y, &before)
+                                         : apitest_stop(t, status, "the product with a vector");
     guarded_matrix_free(&x.memory);
     guarded_matrix_free(&y.memory);
     ref_matrix_free(&before);
@@ -154,7 +157,7 @@ typedef struct layer {
 
 static lac_status_t throw_layer(apitest_t *t, layer_t *layer)
 {
-    static const float threshold[] = {0.0f, 0.25f, 1.0f, 3.0f};
+    static const double threshold[] = {0.0, 0.25, 1.0, 3.0};
     static const unsigned format[] = {LAC_META_DENSITY, LAC_META_CSR, LAC_META_CSC, LAC_META_BITMASK,
                                       LAC_META_ACTIVE};
     const ref_layout_t line = {.step = 1};
@@ -169,8 +172,8 @@ static lac_status_t throw_layer(apitest_t *t, layer_t *layer)
     layer->c = t->set->c;
     lac_status_t status = lac_meta_create_for(t->ctx, &layer->c.meta, c->m, c->n);
     if (status != LAC_OK || rng_below(&t->rng, 3) == 0) return status;
-    status = guarded_matrix_make(&layer->bias, t->ctx, 1, e->bias_per_row ? c->m : c->n, &line, &full,
-                                 t->rng.stream);
+    status = guarded_matrix_make(&layer->bias, t->ctx, apitest_type(t), 1, e->bias_per_row ? c->m : c->n,
+                                 &line, &full, t->rng.stream);
     e->bias = layer->bias.obj.buf;
     return status;
 }
@@ -179,8 +182,8 @@ static lac_status_t throw_layer(apitest_t *t, layer_t *layer)
 static bool passes(const lac_epilogue_t *e, double x)
 {
     if (isnan(x) || e->act == LAC_ACT_NONE) return true;
-    if (e->act == LAC_ACT_MAGNITUDE) return fabs(x) > (double)e->threshold;
-    return x > (e->act == LAC_ACT_RELU ? 0.0 : (double)e->threshold);
+    if (e->act == LAC_ACT_MAGNITUDE) return fabs(x) > e->threshold;
+    return x > (e->act == LAC_ACT_RELU ? 0.0 : e->threshold);
 }
 
 /* Whether a sum that is only known to within `error` may fall on either side of the threshold. */
@@ -197,10 +200,11 @@ static void activate(const lac_epilogue_t *e, ref_result_t *want, const ref_matr
     for (int64_t i = 0; i < want->m; i++)
         for (int64_t j = 0; j < want->n; j++) {
             double *value = &want->value[i * want->n + j], *magnitude = &want->magnitude[i * want->n + j];
-            double error = bound * (0x1p-24 * *magnitude + 0x1p-149);
-            float x = ref_matrix_at(got, i, j);
+            double error = bound * (got->dt == LAC_F64 ? 0x1p-53 * *magnitude + 0x1p-1074
+                                                       : 0x1p-24 * *magnitude + 0x1p-149);
+            double x = ref_matrix_at(got, i, j);
             bool doubt = in_doubt(e, *value, error) && *magnitude < INFINITY;
-            if (doubt ? x != 0.0f : passes(e, *value)) continue;
+            if (doubt ? x != 0.0 : passes(e, *value)) continue;
             *value = *magnitude = 0.0;
         }
 }
@@ -210,7 +214,7 @@ static void add_bias(const layer_t *layer, ref_result_t *want)
     if (!layer->epilogue.bias) return;
     for (int64_t i = 0; i < want->m; i++)
         for (int64_t j = 0; j < want->n; j++) {
-            double bias = (double)ref_matrix_at(&layer->bias.host, 0, layer->epilogue.bias_per_row ? i : j);
+            double bias = ref_matrix_at(&layer->bias.host, 0, layer->epilogue.bias_per_row ? i : j);
             want->value[i * want->n + j] += bias;
             want->magnitude[i * want->n + j] += fabs(bias);
         }
@@ -221,10 +225,10 @@ static apitest_end_t judge_activation(apitest_t *t, const lac_epilogue_t *e, con
 {
     for (int64_t i = 0; i < c->m; i++)
         for (int64_t j = 0; j < c->n; j++) {
-            float x = ref_matrix_at(c, i, j);
-            if (x != 0.0f && !passes(e, (double)x))
+            double x = ref_matrix_at(c, i, j);
+            if (x != 0.0 && !passes(e, x))
                 return apitest_fail(t, "c(%lld, %lld) is %.9g, which the activation makes 0", (long long)i,
-                                    (long long)j, (double)x);
+                                    (long long)j, x);
         }
     return APITEST_PASSED;
 }
@@ -276,15 +280,18 @@ static apitest_end_t try_next(apitest_t *t, const layer_t *layer)
     enum { WIDTH = 3 };
     const ref_layout_t rows = {.step = 1};
     const ref_pattern_t full = {.structure = REF_DENSE, .density = 1.0};
-    const ref_problem_t *p = &t->set->problem;
     const ref_matrix_t *c = &t->set->data.c;
     guarded_matrix_t weight = {0}, out = {0};
     ref_matrix_t before = {0};
-    lac_status_t status = guarded_matrix_make(&weight, t->ctx, c->n, WIDTH, &rows, &full, t->rng.stream + 1);
+    lac_status_t status =
+        guarded_matrix_make(&weight, t->ctx, apitest_type(t), c->n, WIDTH, &rows, &full, t->rng.stream + 1);
     if (status == LAC_OK)
-        status = guarded_matrix_make(&out, t->ctx, c->m, WIDTH, &rows, &full, t->rng.stream + 2);
+        status =
+            guarded_matrix_make(&out, t->ctx, apitest_type(t), c->m, WIDTH, &rows, &full, t->rng.stream + 2);
     if (status == LAC_OK && !ref_matrix_copy(&before, &out.host)) status = LAC_ERR_MEMORY;
-    if (status == LAC_OK) status = lac_gemm(t->ctx, &p->alpha, &layer->c, &weight.obj, &p->beta, &out.obj);
+    if (status == LAC_OK)
+        status = lac_gemm(t->ctx, operand_set_alpha(t->set), &layer->c, &weight.obj, operand_set_beta(t->set),
+                          &out.obj);
     status = apitest_call(t, status);
     if (status == LAC_OK) status = apitest_fetch_matrix(t, &out);
     apitest_end_t end = status == LAC_OK ? apitest_product(t, &out.host, c, &weight.host, &before)
@@ -303,7 +310,7 @@ apitest_end_t apitest_layer(apitest_t *t)
     lac_status_t status = throw_layer(t, &layer);
     if (status == LAC_OK) status = operand_set_reset(set);
     if (status == LAC_OK)
-        status = lac_gemm_epilogue(t->ctx, &set->problem.alpha, &set->a, &set->b, &set->problem.beta,
+        status = lac_gemm_epilogue(t->ctx, operand_set_alpha(set), &set->a, &set->b, operand_set_beta(set),
                                    &layer.c, &layer.epilogue, NULL);
     status = apitest_call(t, status);
     if (status == LAC_OK) status = apitest_fetch_c(t);

@@ -25,9 +25,9 @@ static bool sample(ref_result_t *want, const ref_result_t *product, const ref_ma
     int64_t e = 0;
     for (int64_t i = 0; i < stored->m; i++)
         for (int64_t j = 0; j < stored->n; j++) {
-            if (ref_matrix_at(stored, i, j) == 0.0f) continue;
+            if (ref_matrix_at(stored, i, j) == 0.0) continue;
             int64_t at = trans == LAC_TRANS ? j * product->n + i : i * product->n + j;
-            double had = beta != 0.0f ? (double)beta * (double)ref_matrix_at(before, 0, e) : 0.0;
+            double had = beta != 0.0f ? (double)beta * ref_matrix_at(before, 0, e) : 0.0;
             want->value[e] = had + product->value[at];
             want->magnitude[e++] = fabs(had) + product->magnitude[at];
         }
@@ -47,7 +47,8 @@ typedef struct sampling {
 static lac_status_t copy_values(apitest_t *t, sampling_t *s, int64_t entries)
 {
     const ref_pattern_t *pattern = t->set->problem.beta != 0.0f ? &full : NULL;
-    lac_status_t status = guarded_matrix_make(&s->values, t->ctx, 1, entries, &line, pattern, t->rng.stream);
+    lac_status_t status =
+        guarded_matrix_make(&s->values, t->ctx, apitest_type(t), 1, entries, &line, pattern, t->rng.stream);
     if (status == LAC_OK && !ref_matrix_copy(&s->before, &s->values.host)) status = LAC_ERR_MEMORY;
     return status;
 }
@@ -90,12 +91,14 @@ static lac_status_t make_pattern(apitest_t *t, pattern_t *pattern, lac_obj_t *ob
     ref_layout_t layout = problem_random_layout(rng);
     ref_operand_t said = {.meta = attached ? REF_META_CSR : REF_META_NONE, .frozen = !attached};
     said.only = attached && rng_below(rng, 2) == 0;
-    lac_status_t status = guarded_matrix_make(&pattern->matrix, t->ctx, transposed ? p->n : p->m,
-                                              transposed ? p->m : p->n, &layout, &some, t->rng.stream + 1);
+    lac_status_t status =
+        guarded_matrix_make(&pattern->matrix, t->ctx, apitest_type(t), transposed ? p->n : p->m,
+                            transposed ? p->m : p->n, &layout, &some, t->rng.stream + 1);
     *obj = pattern->matrix.obj;
     obj->trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     if (status == LAC_OK)
-        status = attachment_make(&pattern->know, t->ctx, obj, &pattern->matrix.host, &said, wide);
+        status =
+            attachment_make(&pattern->know, t->ctx, obj, &pattern->matrix.host, &said, apitest_type(t), wide);
     return status == LAC_OK && !attached ? lac_meta_scan(t->ctx, obj, LAC_META_CSR) : status;
 }
 
@@ -110,7 +113,8 @@ apitest_end_t apitest_sddmm(apitest_t *t)
     lac_status_t status = make_pattern(t, &pattern, &s.pattern);
     if (status == LAC_OK) status = copy_values(t, &s, ref_matrix_nonzeros(s.stored));
     if (status == LAC_OK)
-        status = lac_sddmm(t->ctx, &p->alpha, &set->a, &set->b, &p->beta, &s.pattern, s.values.obj.buf);
+        status = lac_sddmm(t->ctx, operand_set_alpha(t->set), &set->a, &set->b, operand_set_beta(t->set),
+                           &s.pattern, s.values.obj.buf);
     status = apitest_call(t, status);
     if (status == LAC_OK) status = apitest_fetch_matrix(t, &s.values);
     apitest_end_t end = status == LAC_OK ? judge_sampling(t, &s) : apitest_stop(t, status, "lac_sddmm");
@@ -131,10 +135,10 @@ typedef struct gradient {
     ref_matrix_t before;
 } gradient_t;
 
-static lac_status_t call_gradient(apitest_t *t, const gradient_t *g, const lac_obj_t *to, float *values)
+static lac_status_t call_gradient(apitest_t *t, const gradient_t *g, const lac_obj_t *to, void *values)
 {
     const operand_set_t *set = t->set;
-    const float *alpha = &set->problem.alpha, *beta = &set->problem.beta;
+    const void *alpha = operand_set_alpha(set), *beta = operand_set_beta(set);
     return apitest_call(t, g->to_a ? lac_gemm_grad_a(t->ctx, alpha, &g->of_c.obj, &set->b, beta, to, values)
                                    : lac_gemm_grad_b(t->ctx, alpha, &set->a, &g->of_c.obj, beta, to, values));
 }
@@ -152,8 +156,8 @@ static apitest_end_t try_whole(apitest_t *t, gradient_t *g, const ref_matrix_t *
 {
     const ref_pattern_t *pattern = t->set->problem.beta != 0.0f ? &full : NULL;
     ref_layout_t layout = problem_random_layout(&t->rng);
-    lac_status_t status =
-        guarded_matrix_make(&g->whole, t->ctx, stored->m, stored->n, &layout, pattern, t->rng.stream + 2);
+    lac_status_t status = guarded_matrix_make(&g->whole, t->ctx, apitest_type(t), stored->m, stored->n,
+                                              &layout, pattern, t->rng.stream + 2);
     if (status == LAC_OK && !ref_matrix_copy(&g->before, &g->whole.host)) status = LAC_ERR_MEMORY;
     lac_obj_t to = g->whole.obj;
     to.trans = g->operand.trans;
@@ -178,7 +182,8 @@ static apitest_end_t try_gradient(apitest_t *t, bool to_a)
     ref_pattern_t some = {.structure = REF_BERNOULLI, .density = rng_below(&t->rng, 2) ? 1.0 : 0.1};
     ref_layout_t layout = problem_random_layout(&t->rng);
     gradient_t g = {.to_a = to_a, .operand = to_a ? set->a : set->b};
-    lac_status_t status = guarded_matrix_make(&g.of_c, t->ctx, p->m, p->n, &layout, &some, t->rng.stream + 3);
+    lac_status_t status =
+        guarded_matrix_make(&g.of_c, t->ctx, apitest_type(t), p->m, p->n, &layout, &some, t->rng.stream + 3);
     ref_matrix_t a = ref_matrix_op(&set->data.a, p->trans_a), b = ref_matrix_op(&set->data.b, p->trans_b);
     g.at.stored = to_a ? &set->data.a : &set->data.b;
     g.at.pattern = g.operand;

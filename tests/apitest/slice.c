@@ -23,6 +23,7 @@ typedef struct slice {
     guarded_matrix_t dense, grad; /* of the gather, or of its adjoint */
     guarded_buffer_t ptr, idx;    /* of the CSR                       */
     ref_matrix_t want;
+    lac_dt_t values; /* of the formats */
 } slice_t;
 
 static void throw_rows(rng_t *rng, slice_t *s)
@@ -55,7 +56,8 @@ static lac_status_t copy_values(apitest_t *t, slice_t *s)
     int64_t count = s->options.homogeneous ? 1 : s->rows_of.nnz;
     s->options_at = &s->options;
     if (!own) return LAC_OK;
-    lac_status_t status = guarded_matrix_make(&s->val, t->ctx, 1, count, &line, &pattern, t->rng.stream);
+    lac_status_t status =
+        guarded_matrix_make(&s->val, t->ctx, s->values, 1, count, &line, &pattern, t->rng.stream);
     s->options.val = s->val.obj.buf;
     return status;
 }
@@ -63,6 +65,7 @@ static lac_status_t copy_values(apitest_t *t, slice_t *s)
 static lac_status_t begin(apitest_t *t, slice_t *s)
 {
     *s = (slice_t){.x = apitest_operand(t)};
+    s->values = apitest_values(t, &s->x.obj);
     const lac_obj_t *x = &s->x.obj;
     ref_matrix_t op = ref_matrix_op(s->x.stored, x->trans);
     if (!ref_csr_make(&s->rows_of, &op)) return LAC_ERR_MEMORY;
@@ -88,11 +91,12 @@ static void end(slice_t *s)
 }
 
 /* The value of an entry, as the options have it. */
-static float value_of(const slice_t *s, int64_t entry)
+static double value_of(const slice_t *s, int64_t entry)
 {
-    const float *own = s->options.val ? s->val.host.data : NULL;
-    if (s->options.homogeneous) return own ? *own : 1.0f;
-    return own ? own[entry] : s->rows_of.val[entry];
+    bool own = s->options.val, wide = s->x.stored->dt == LAC_F64;
+    if (s->options.homogeneous) return own ? ref_matrix_at(&s->val.host, 0, 0) : 1.0;
+    if (own) return ref_matrix_at(&s->val.host, 0, entry);
+    return wide ? ((const double *)s->rows_of.val)[entry] : (double)((const float *)s->rows_of.val)[entry];
 }
 
 /* Entries of the i-th row of the slice: [*from, *to) of those of op(X). */
@@ -127,16 +131,23 @@ static apitest_end_t unwritten(apitest_t *t, const slice_t *s, const ref_matrix_
     return apitest_fail(t, "the call was refused and has written");
 }
 
+static void put(ref_matrix_t *x, int64_t at, double value)
+{
+    if (x->dt == LAC_F64)
+        ((double *)x->data)[at] = value;
+    else
+        ((float *)x->data)[at] = (float)value;
+}
+
 static lac_status_t expect_dense(slice_t *s)
 {
     const ref_layout_t rows = {.step = 1};
-    if (!ref_matrix_alloc(&s->want, LAC_F32, s->count, s->n, &rows, 0)) return LAC_ERR_MEMORY;
-    float *want = s->want.data;
+    if (!ref_matrix_alloc(&s->want, s->values, s->count, s->n, &rows, 0)) return LAC_ERR_MEMORY;
     int64_t from, to;
-    for (int64_t at = 0; at < s->count * s->n; at++) want[at] = 0.0f;
+    for (int64_t at = 0; at < s->count * s->n; at++) put(&s->want, at, 0.0);
     for (int64_t i = 0; i < s->count; i++)
         for (entries_of(s, i, &from, &to); from < to; from++)
-            want[i * s->n + s->rows_of.idx[from]] = value_of(s, from);
+            put(&s->want, i * s->n + s->rows_of.idx[from], value_of(s, from));
     return LAC_OK;
 }
 
@@ -156,7 +167,8 @@ apitest_end_t apitest_slice_rows(apitest_t *t)
     slice_t s;
     lac_status_t status = begin(t, &s);
     ref_layout_t layout = problem_random_layout(&t->rng);
-    if (status == LAC_OK) status = guarded_matrix_make(&s.dense, t->ctx, s.count, s.n, &layout, NULL, 0);
+    if (status == LAC_OK)
+        status = guarded_matrix_make(&s.dense, t->ctx, s.values, s.count, s.n, &layout, NULL, 0);
     apitest_end_t result;
     if (status != LAC_OK) {
         result = apitest_stop(t, status, "what the call is given");
@@ -170,20 +182,19 @@ apitest_end_t apitest_slice_rows(apitest_t *t)
     return result;
 }
 
-/* The sums in float, in the order of the list; those to one value for all in double. */
+/* The sums in the type of the values, in the order of the list; those to one value for all in double. */
 static lac_status_t expect_gradient(slice_t *s, ref_result_t *one)
 {
     const ref_layout_t line = {.step = 1};
     int64_t from, to;
-    if (!ref_matrix_alloc(&s->want, LAC_F32, 1, s->rows_of.nnz, &line, 0)) return LAC_ERR_MEMORY;
-    float *want = s->want.data;
-    for (int64_t e = 0; e < s->rows_of.nnz; e++) want[e] = 0.0f;
+    if (!ref_matrix_alloc(&s->want, s->values, 1, s->rows_of.nnz, &line, 0)) return LAC_ERR_MEMORY;
+    for (int64_t e = 0; e < s->rows_of.nnz; e++) put(&s->want, e, 0.0);
     for (int64_t i = 0; i < s->count; i++)
         for (entries_of(s, i, &from, &to); from < to; from++) {
-            float g = ref_matrix_at(&s->dense.host, i, s->rows_of.idx[from]);
-            want[from] += g;
-            *one->value += (double)g;
-            *one->magnitude += fabs((double)g);
+            double g = ref_matrix_at(&s->dense.host, i, s->rows_of.idx[from]);
+            put(&s->want, from, ref_matrix_at(&s->want, 0, from) + g); /* rounded once */
+            *one->value += g;
+            *one->magnitude += fabs(g);
         }
     return LAC_OK;
 }
@@ -213,8 +224,9 @@ apitest_end_t apitest_slice_grad(apitest_t *t)
     ref_layout_t layout = problem_random_layout(&t->rng);
     int64_t entries = s.options.homogeneous ? 1 : s.rows_of.nnz;
     if (status == LAC_OK)
-        status = guarded_matrix_make(&s.dense, t->ctx, s.count, s.n, &layout, &pattern, t->rng.stream + 1);
-    if (status == LAC_OK) status = guarded_matrix_make(&s.grad, t->ctx, 1, entries, &line, NULL, 0);
+        status = guarded_matrix_make(&s.dense, t->ctx, s.values, s.count, s.n, &layout, &pattern,
+                                     t->rng.stream + 1);
+    if (status == LAC_OK) status = guarded_matrix_make(&s.grad, t->ctx, s.values, 1, entries, &line, NULL, 0);
     apitest_end_t result;
     if (status != LAC_OK) {
         result = apitest_stop(t, status, "what the call is given");
@@ -257,10 +269,9 @@ static lac_status_t expect_entries(slice_t *s, int64_t entries)
 {
     const ref_layout_t line = {.step = 1};
     int64_t from, to, at = 0;
-    if (!ref_matrix_alloc(&s->want, LAC_F32, 1, entries, &line, 0)) return LAC_ERR_MEMORY;
+    if (!ref_matrix_alloc(&s->want, s->values, 1, entries, &line, 0)) return LAC_ERR_MEMORY;
     for (int64_t i = 0; i < s->count; i++)
-        for (entries_of(s, i, &from, &to); from < to; from++)
-            ((float *)s->want.data)[at++] = value_of(s, from);
+        for (entries_of(s, i, &from, &to); from < to; from++) put(&s->want, at++, value_of(s, from));
     return LAC_OK;
 }
 
@@ -285,7 +296,8 @@ static apitest_end_t fill_entries(apitest_t *t, slice_t *s, lac_index_t it, int6
     const ref_layout_t line = {.step = 1};
     bool valued = rng_below(&t->rng, 4) != 0;
     lac_status_t status = guarded_buffer_make(&s->idx, t->ctx, (size_t)entries * index_width(it), NULL);
-    if (status == LAC_OK) status = guarded_matrix_make(&s->dense, t->ctx, 1, entries, &line, NULL, 0);
+    if (status == LAC_OK)
+        status = guarded_matrix_make(&s->dense, t->ctx, s->values, 1, entries, &line, NULL, 0);
     if (status == LAC_OK)
         status = lac_slice_rows_csr(t->ctx, &s->x.obj, s->it, s->count, guarded_buffer_at(&s->rows), it,
                                     guarded_buffer_at(&s->ptr), guarded_buffer_at(&s->idx),

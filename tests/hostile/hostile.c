@@ -198,7 +198,7 @@ static void multiply(lac_ctx_t *ctx, const round_t *round, product_t *p, draw_t 
     bool made = ref_matrix_alloc(&before, LAC_F32, p->m, p->n, &(ref_layout_t){.step = 1}, 0);
     for (int64_t i = 0; made && i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++)
-            ((float *)before.data)[i * before.rs + j * before.cs] = ref_matrix_at(&p->c.view, i, j);
+            ((float *)before.data)[i * before.rs + j * before.cs] = (float)ref_matrix_at(&p->c.view, i, j);
     const call_t call = make_call(ctx, p, route, draw);
     corrupt(p, round->options->corrupt);
     made = made &&

@@ -35,8 +35,9 @@ static void multiply(struct fixture *f)
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             float sum = 0.0f;
-            for (int64_t k = 0; k < p->k; k++) sum += ref_matrix_at(&a, i, k) * ref_matrix_at(&b, k, j);
-            float c = p->beta != 0.0f ? p->beta * ref_matrix_at(&f->c, i, j) : 0.0f;
+            for (int64_t k = 0; k < p->k; k++)
+                sum += (float)ref_matrix_at(&a, i, k) * (float)ref_matrix_at(&b, k, j);
+            float c = p->beta != 0.0f ? p->beta * (float)ref_matrix_at(&f->c, i, j) : 0.0f;
             put(&f->c, i, j, p->alpha * sum + c);
         }
 }
@@ -117,7 +118,7 @@ static void test_exact_sums_have_no_error(void **unused)
     multiply(&f);
     assert_true(ref_compare(&f.c, &f.want, 0.0, &f.report));
     assert_true(f.report.max_error == 0.0);
-    put(&f.c, 3, 4, nextafterf(ref_matrix_at(&f.c, 3, 4), INFINITY));
+    put(&f.c, 3, 4, nextafterf((float)ref_matrix_at(&f.c, 3, 4), INFINITY));
     assert_false(ref_compare(&f.c, &f.want, 0.0, &f.report));
     drop(&f);
 }
@@ -138,13 +139,13 @@ static void test_fails_on_one_wrong_element(void **state)
     struct fixture *f = *state;
     for (int64_t i = 0; i < f->c.m; i++)
         for (int64_t j = 0; j < f->c.n; j++) {
-            float right = ref_matrix_at(&f->c, i, j);
+            float right = (float)ref_matrix_at(&f->c, i, j);
             double magnitude = f->want.magnitude[i * f->c.n + j];
             put(&f->c, i, j, right + (float)(magnitude * 0x1p-17));
             assert_fails_at(f, i, j, "error above the bound");
             assert_int_equal(f->report.wrong, 1);
             assert_true(f->report.max_error > 42.0 && isfinite(f->report.max_error));
-            assert_true(f->report.got == right + (float)(magnitude * 0x1p-17));
+            assert_true(f->report.got == (double)(right + (float)(magnitude * 0x1p-17)));
             put(&f->c, i, j, right);
         }
     assert_true(compare(f));
@@ -153,7 +154,7 @@ static void test_fails_on_one_wrong_element(void **state)
 static void test_fails_on_nan_and_infinity(void **state)
 {
     struct fixture *f = *state;
-    float right = ref_matrix_at(&f->c, 16, 22);
+    float right = (float)ref_matrix_at(&f->c, 16, 22);
     put(&f->c, 16, 22, NAN);
     assert_fails_at(f, 16, 22, "must be finite");
     assert_true(isinf(f->report.max_error));
@@ -205,7 +206,7 @@ static void test_fails_on_a_missing_write(void **unused)
 static void test_fails_on_a_missing_update(void **state)
 {
     struct fixture *f = *state;
-    put(&f->c, 2, 3, ref_matrix_at(&f->operands.c, 2, 3));
+    put(&f->c, 2, 3, (float)ref_matrix_at(&f->operands.c, 2, 3));
     assert_fails_at(f, 2, 3, "error above the bound");
 }
 

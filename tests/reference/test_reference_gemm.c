@@ -171,12 +171,48 @@ static void test_scalars_of_zero_read_nothing(void **state)
     assert_false(ref_gemm(&x, &y, NULL, 1.0f, 1.0f, REF_STRICT, &r));
 }
 
+/* Sums that a double could not hold on the way: 2^60 + 1 - 2^60, and many small ones beside a large one. */
+static void test_doubles(void **state)
+{
+    enum { TERMS = 5001 };
+    static double a[TERMS], b[TERMS];
+    ref_matrix_t x = {.dt = LAC_F64, .m = 1, .n = 3, .rs = TERMS, .cs = 1, .data = a, .slots = TERMS},
+                 y = {.dt = LAC_F64, .m = 3, .n = 1, .rs = 1, .cs = 1, .data = b, .slots = TERMS};
+    ref_result_t r;
+    (void)state;
+    for (int i = 0; i < TERMS; i++) a[i] = 0x1p-30, b[i] = 1.0;
+    a[0] = 0x1p60, a[2] = -0x1p60;
+    assert_true(ref_gemm(&x, &y, NULL, 3.0f, 0.0f, REF_STRICT, &r));
+    assert_values(&r, (double[]){3 * 0x1p-30}, (double[]){3 * 0x1p61});
+    ref_result_free(&r);
+    x.n = y.m = TERMS;
+    a[1] = -0x1p60, a[2] = 0x1p-30;
+    assert_true(ref_gemm(&x, &y, NULL, 1.0f, 0.0f, REF_STRICT, &r));
+    assert_true(r.value[0] == (TERMS - 2) * 0x1p-30);
+    ref_result_free(&r);
+    a[5] = INFINITY;
+    assert_true(ref_gemm(&x, &y, NULL, 1.0f, 0.0f, REF_STRICT, &r));
+    assert_true(r.value[0] == (double)INFINITY);
+    ref_result_free(&r);
+    b[5] = 0.0;
+    assert_true(ref_gemm(&x, &y, NULL, 1.0f, 0.0f, REF_STRICT, &r));
+    assert_true(isnan(r.value[0]));
+    ref_result_free(&r);
+    assert_true(ref_gemm(&x, &y, NULL, 1.0f, 0.0f, REF_SKIP_B, &r));
+    assert_true(isfinite(r.value[0]));
+    ref_result_free(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_by_two_by_hand),  cmocka_unit_test(test_three_by_three_by_hand),
-        cmocka_unit_test(test_not_a_square),        cmocka_unit_test(test_against_three_loops),
-        cmocka_unit_test(test_zero_times_infinity), cmocka_unit_test(test_scalars_of_zero_read_nothing),
+        cmocka_unit_test(test_two_by_two_by_hand),
+        cmocka_unit_test(test_three_by_three_by_hand),
+        cmocka_unit_test(test_not_a_square),
+        cmocka_unit_test(test_against_three_loops),
+        cmocka_unit_test(test_zero_times_infinity),
+        cmocka_unit_test(test_scalars_of_zero_read_nothing),
+        cmocka_unit_test(test_doubles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,7 +227,7 @@ static void test_values_keep_their_range(void **state)
         double sum = 0.0, large = 0.0;
         for (int64_t i = 0; i < x.m; i++)
             for (int64_t j = 0; j < x.n; j++) {
-                float value = ref_matrix_at(&x, i, j);
+                float value = (float)ref_matrix_at(&x, i, j);
                 assert_value((ref_values_t)values, value);
                 sum += (double)value;
                 if (fabs((double)value) > large) large = fabs((double)value);
@@ -243,6 +243,25 @@ static void test_values_keep_their_range(void **state)
     }
 }
 
+/* Doubles use bits that floats have not; with the same seed they have the same zeros. */
+static void test_doubles(void **state)
+{
+    ref_pattern_t pattern = {REF_BERNOULLI, REF_UNIFORM, 0.5, 0, 0};
+    ref_matrix_t x = filled(LAC_F64, 100, 200, &row_major, pattern, 6),
+                 y = filled(LAC_F32, 100, 200, &row_major, pattern, 6);
+    int64_t finer = 0;
+    (void)state;
+    for (int64_t i = 0; i < x.m; i++)
+        for (int64_t j = 0; j < x.n; j++) {
+            double value = ref_matrix_at(&x, i, j);
+            assert_true(fabs(value) < 1.0 && (value != 0.0) == (ref_matrix_at(&y, i, j) != 0.0));
+            finer += value != (double)(float)value;
+        }
+    assert_true(finer > 9000);
+    ref_matrix_free(&x);
+    ref_matrix_free(&y);
+}
+
 static void test_special_values(void **state)
 {
     ref_matrix_t x =
@@ -251,7 +270,7 @@ static void test_special_values(void **state)
     (void)state;
     for (int64_t i = 0; i < x.m; i++)
         for (int64_t j = 0; j < x.n; j++) {
-            float value = ref_matrix_at(&x, i, j);
+            float value = (float)ref_matrix_at(&x, i, j);
             nans += isnan(value) != 0;
             plus += value == INFINITY;
             minus += value == -INFINITY;
@@ -373,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_power_law_rows),
         cmocka_unit_test(test_values_keep_their_range),
         cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_doubles),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_elements_do_not_depend_on_layout),
         cmocka_unit_test(test_operands_of_a_seed_are_pinned),

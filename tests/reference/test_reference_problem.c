@@ -175,15 +175,19 @@ static ref_operand_t draw_operand(bool plain)
 
 static ref_problem_t draw_problem(void)
 {
-    ref_problem_t p = {.op = draw(4) == 0 ? REF_SGEMV : REF_SGEMM};
+    bool vector = draw(4) == 0, doubles = draw(2) == 0;
+    ref_problem_t p = {.op = vector ? (doubles ? REF_DGEMV : REF_SGEMV) : doubles ? REF_DGEMM : REF_SGEMM};
     p.trans_a = (lac_trans_t)draw(2);
     p.m = (int64_t)draw(10000);
     p.k = (int64_t)draw(10000);
-    p.n = p.op == REF_SGEMV ? 1 : (int64_t)draw(10000);
-    p.trans_b = p.op == REF_SGEMV ? LAC_NO_TRANS : (lac_trans_t)draw(2);
+    p.n = vector ? 1 : (int64_t)draw(10000);
+    p.trans_b = vector ? LAC_NO_TRANS : (lac_trans_t)draw(2);
     p.a = draw_operand(false);
     p.b = draw_operand(false);
     p.c = draw_operand(true);
+    p.c.dt = doubles ? LAC_F64 : LAC_F32;
+    if (doubles && p.a.dt == LAC_F32) p.a.dt = LAC_F64;
+    if (doubles && p.b.dt == LAC_F32) p.b.dt = LAC_F64;
     p.alpha = ((float)draw((uint64_t)1 << 24) - 0x1p23f) * 0x1p-20f;
     p.beta = (float)draw((uint64_t)1 << 24) * 0x1p-60f;
     p.seed = ref_random(7, draw_index++);

@@ -27,12 +27,13 @@ static void test_bad_strings_name_the_field(void **state)
     static const struct {
         const char *text, *message;
     } rows[] = {
-        {NULL, "field 'operation': expected sgemm or sgemv, got no text"},
-        {"", "field 'operation': expected sgemm or sgemv, got ''"},
-        {"dgemm:NN:1x1x1", "field 'operation': expected sgemm or sgemv, got 'dgemm'"},
-        {"Sgemm:NN:1x1x1", "field 'operation': expected sgemm or sgemv, got 'Sgemm'"},
-        {"a\n\x80very long name that goes on and on", "field 'operation': expected sgemm or sgemv, got "
-                                                      "'a??very long name that g...'"},
+        {NULL, "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got no text"},
+        {"", "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got ''"},
+        {"zgemm:NN:1x1x1", "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got 'zgemm'"},
+        {"Sgemm:NN:1x1x1", "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got 'Sgemm'"},
+        {"a\n\x80very long name that goes on and on",
+         "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got "
+         "'a??very long name that g...'"},
         {"sgemm", "field 'transposes': missing"},
         {"sgemm:NN", "field 'extents': missing"},
         {"sgemm:N:1x1x1", "field 'transposes': expected two letters N or T, of A and of B, got 'N'"},
@@ -88,6 +89,7 @@ static void test_bad_strings_name_the_field(void **state)
         {"sgemm:NN:1x1x1:A=bern0.5/",
          "field 'A': expected values u, p, e8, e30, 1, i, x or o behind '/', got ''"},
         {"sgemm:NN:1x1x1:dtA=f64", "field 'dtA': expected f32 or u8, got 'f64'"},
+        {"dgemm:NN:1x1x1:dtA=f32", "field 'dtA': expected f64 or u8, got 'f32'"},
         {"sgemm:NN:1x1x1:dtB=u8:B=dense/e8",
          "field 'B': a u8 operand takes values u (any nonzero byte) or 1, got 'e8'"},
         {"sgemm:NN:1x1x1:layA=diag", "field 'layA': " LAYOUT "'diag'"},

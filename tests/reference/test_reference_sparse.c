@@ -89,7 +89,8 @@ static void assert_compressed(const ref_matrix_t *x)
     for (int64_t i = 0; i < csr.lines; i++)
         for (int64_t e = csr.ptr[i]; e < csr.ptr[i + 1]; e++) {
             assert_true(e == csr.ptr[i] || csr.idx[e] > csr.idx[e - 1]);
-            assert_true(csr.val[e] != 0.0f && same(csr.val[e], ref_matrix_at(x, i, csr.idx[e])));
+            assert_true(((const float *)csr.val)[e] != 0.0f &&
+                        same(((const float *)csr.val)[e], (float)ref_matrix_at(x, i, csr.idx[e])));
         }
     ref_compressed_free(&csr);
 }
@@ -104,7 +105,7 @@ static void assert_bits(const ref_matrix_t *x)
         for (int64_t j = 0; j < bits.words * 64; j++) {
             bool set = (bits.bits[i * bits.words + j / 64] >> (j % 64) & 1) != 0;
             assert_true(set == (j < x->n && ref_matrix_at(x, i, j) != 0.0f));
-            if (set) assert_true(same(bits.val[at++], ref_matrix_at(x, i, j)));
+            if (set) assert_true(same(((const float *)bits.val)[at++], (float)ref_matrix_at(x, i, j)));
         }
     }
     assert_int_equal(at, bits.nnz);
@@ -120,9 +121,11 @@ static void assert_active(const ref_matrix_t *x)
         assert_true(a == 0 || active.k[a] > active.k[a - 1]);
         assert_true(active.first[a + 1] > active.first[a]);
         for (int64_t i = 0; i < active.rows; i++)
-            assert_true(same(active.slots[a * active.rows + i], ref_matrix_at(x, i, active.k[a])));
+            assert_true(same(((const float *)active.slots)[a * active.rows + i],
+                             (float)ref_matrix_at(x, i, active.k[a])));
         for (int64_t e = active.first[a]; e < active.first[a + 1]; e++, events++)
-            assert_true(same(active.val[e], ref_matrix_at(x, active.row[e], active.k[a])));
+            assert_true(
+                same(((const float *)active.val)[e], (float)ref_matrix_at(x, active.row[e], active.k[a])));
     }
     assert_int_equal(events, ref_matrix_nonzeros(x));
     ref_active_free(&active);

@@ -215,7 +215,7 @@ class Check(unittest.TestCase):
         def problems(seed):
             code, out, _ = lacuna("check", "--fuzz", "20", "--seed", seed)
             self.assertEqual(code, 0, out)
-            return [line for line in out.splitlines() if line.startswith("sgem")]
+            return [line for line in out.splitlines() if line.startswith(("sgem", "dgem"))]
 
         first = problems("7")
         self.assertEqual(len(first), 20)

@@ -144,14 +144,14 @@ static void test_baseline_is_wrong(void **state)
     (void)state;
     int64_t i, j;
     (void)unsampled(&i, &j);
-    float *want = &check.want[i * set.problem.n + j];
+    double *want = &check.want[i * set.problem.n + j];
     for (int wrong = 0; wrong < 2; wrong++) {
-        *want = wrong ? NAN : *c_at(i, j) + 1.0f;
+        *want = wrong ? (double)NAN : (double)*c_at(i, j) + 1.0;
         check.corrected = 0;
         assert_true(result_check_agrees(&check, why, sizeof why));
         assert_int_equal(check.corrected, 1);
         assert_non_null(strstr(check.baseline_why, ", in double it is "));
-        assert_true(*want == *c_at(i, j));
+        assert_true((float)*want == *c_at(i, j));
     }
 }
 

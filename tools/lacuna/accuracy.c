@@ -89,12 +89,12 @@ static bool blocked_product(accuracy_t *a, int64_t block)
     for (int64_t i = 0; sum && i < p->m; i += a->step) {
         memset(sum, 0, 2 * (size_t)p->n * sizeof *sum);
         for (int64_t k = 0; k < p->k; k++) {
-            double x = (double)ref_matrix_at(&left, i, k);
+            double x = ref_matrix_at(&left, i, k);
             if (k % block == 0)
                 for (int64_t j = 0; j < p->n; j++) total[j] += sum[j], sum[j] = 0.0f;
             if (x == 0.0) continue;
             for (int64_t j = 0; j < p->n; j++) /* one rounding, as a fused multiply-add */
-                sum[j] = (float)(x * (double)ref_matrix_at(&right, k, j) + (double)sum[j]);
+                sum[j] = (float)(x * ref_matrix_at(&right, k, j) + (double)sum[j]);
         }
         for (int64_t j = 0; j < p->n; j++)
             ((float *)c->data)[i * c->rs + j * c->cs] = p->alpha * (total[j] + sum[j]);
@@ -116,12 +116,11 @@ static ref_report_t judge(const accuracy_t *a)
 static lac_status_t call_route(accuracy_t *a, const char *route, bool plain, lac_decision_t *decision)
 {
     operand_set_t *set = &a->set;
-    const ref_problem_t *p = &set->problem;
     lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = decision};
     lac_status_t status = operand_set_reset(set);
     if (status == LAC_OK)
-        status = lac_gemm_ex(a->ctx, &p->alpha, plain ? &set->plain_a : &set->a,
-                             plain ? &set->plain_b : &set->b, &p->beta, &set->c, &call);
+        status = lac_gemm_ex(a->ctx, operand_set_alpha(set), plain ? &set->plain_a : &set->a,
+                             plain ? &set->plain_b : &set->b, operand_set_beta(set), &set->c, &call);
     if (status == LAC_OK && computes_on_device(a->ctx)) status = lac_device_wait(a->ctx);
     return status == LAC_OK ? operand_set_fetch(set) : status;
 }

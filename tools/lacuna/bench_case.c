@@ -20,7 +20,7 @@ static lac_status_t bench_contender_queue(void *arg)
 {
     bench_contender_t *contender = arg;
     const operand_set_t *set = contender->set;
-    const float *alpha = &set->problem.alpha, *beta = &set->problem.beta;
+    const void *alpha = operand_set_alpha(set), *beta = operand_set_beta(set);
     if (!contender->call.route && !contender->call.decision)
         return lac_gemm(contender->ctx, alpha, contender->a, contender->b, beta, &set->c);
     return lac_gemm_ex(contender->ctx, alpha, contender->a, contender->b, beta, &set->c, &contender->call);

@@ -74,7 +74,8 @@ const struct argp check_argp = {
 
 static const char doc[] =
     "Tests GEMM on this machine: runs every route that applies to a problem and compares its result with a "
-    "product in double, element by element; errors are in units of 2^-24 |A||B|. C's padding must stay "
+    "product in double (of doubles: in long double), element by element; errors are in units of 2^-24 |A||B| "
+    "(2^-53). C's padding must stay "
     "untouched, a further run and a run with one thread (on a device: on another stream) must give the same "
     "bits. A sparse route must report the density that it counted, and give up beyond a limit of it, C "
     "untouched. A route that refuses is shown with its reason and is not counted as passed. "
@@ -84,7 +85,7 @@ static const char doc[] =
 static bool fuzz_problem(const check_arguments_t *a, uint64_t index, ref_problem_t *problem)
 {
     char text[REF_PROBLEM_TEXT], error[REF_ERROR_TEXT];
-    ref_problem_t random = problem_random_check(a->seed, index);
+    ref_problem_t random = problem_random_check(a->seed, index, a->doubles);
     ref_problem_print(&random, text, sizeof text);
     if (ref_problem_parse(text, problem, error, sizeof error)) return true;
     complain(a->command, "fuzz %llu of seed %llu: '%s' does not read back: %s", (unsigned long long)index,
@@ -101,7 +102,15 @@ static bool problem_of(const void *arguments, size_t index, ref_problem_t *probl
     return true;
 }
 
-static bool add_built_in(problem_list_t *list, bool accuracy)
+static bool add_all(problem_list_t *list, const char *const *text, size_t count)
+{
+    char error[2 * REF_PROBLEM_TEXT];
+    for (size_t i = 0; i < count; i++)
+        if (!problem_list_add(list, text[i], error, sizeof error)) return false;
+    return true;
+}
+
+static bool add_built_in(problem_list_t *list, bool accuracy, bool doubles)
 {
     static const char *const built_in[] = {
         "sgemm:NN:1x300x200:A=bern0.01",
@@ -115,6 +124,13 @@ static bool add_built_in(problem_list_t *list, bool accuracy)
         "sgemm:TT:31x33x127:layA=col+3:layB=row+5:layC=colx2:alpha=-1:beta=2",
         "sgemv:T:200x100:B=bern0.1",
     };
+    static const char *const of_doubles[] = {
+        "dgemm:NN:10x500x300:A=bern0.01",
+        "dgemm:NT:33x127x65:A=bern0.3:beta=0.5",
+        "dgemm:TN:65x64x33:A=block8x4-0.2:layC=col:metaA=csr",
+        "dgemm:NN:100x130x20:A=bern0.1:metaA=bits:frozenA=1",
+        "dgemv:T:200x100:B=bern0.1",
+    };
     static const char *const long_sums[] = {
         "sgemm:NN:64x16x256:A=bern0.5",
         "sgemm:NN:10x5000x1000:A=bern0.1",
@@ -122,12 +138,9 @@ static bool add_built_in(problem_list_t *list, bool accuracy)
         "sgemm:NN:1000x5000x10:A=bern0.5:metaA=bits:frozenA=1",
         "sgemm:NN:8x100000x64:A=bern0.1:metaA=csr",
     };
-    char error[2 * REF_PROBLEM_TEXT];
-    const char *const *text = accuracy ? long_sums : built_in;
-    size_t count = accuracy ? sizeof long_sums / sizeof *long_sums : sizeof built_in / sizeof *built_in;
-    for (size_t i = 0; i < count; i++)
-        if (!problem_list_add(list, text[i], error, sizeof error)) return false;
-    return true;
+    if (accuracy) return add_all(list, long_sums, sizeof long_sums / sizeof *long_sums);
+    return add_all(list, built_in, sizeof built_in / sizeof *built_in) &&
+           (!doubles || add_all(list, of_doubles, sizeof of_doubles / sizeof *of_doubles));
 }
 
 static void find_zeros(void *arg, const char *key, const char *value)
@@ -144,6 +157,7 @@ static int ask_library(check_arguments_t *a)
     check_options_t asking = a->check;
     int code = check_contexts_make(&asking, a->command);
     if (code == EXIT_OK) {
+        a->doubles = !computes_on_device(asking.ctx);
         lac_ctx_info(asking.ctx, find_zeros, &a->check);
         if (!route_set_parse(&a->check.routes, a->routes, asking.ctx, error, sizeof error)) {
             complain(a->command, "%s", error);
@@ -186,7 +200,7 @@ int check_arguments_run(check_arguments_t *a)
     progress_begin(a->check.common.quiet);
     int code = ask_library(a);
     if (code == EXIT_OK && a->problems.count == 0 && a->fuzz == 0 &&
-        !add_built_in(&a->problems, a->accuracy)) {
+        !add_built_in(&a->problems, a->accuracy, a->doubles)) {
         complain(a->command, "the built-in problems cannot be read");
         code = EXIT_UNAVAILABLE;
     }

@@ -14,6 +14,7 @@ typedef struct check_arguments {
     int64_t fuzz; /* random problems after those of the list */
     uint64_t seed;
     int jobs;
+    bool doubles;  /* where the context computes them: among the random problems */
     bool accuracy; /* hold routes to the accuracy contract instead */
     const char *command;
     /* Checks one problem; arguments is this struct. See check_work_t. */

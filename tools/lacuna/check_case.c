@@ -12,12 +12,17 @@ static lac_status_t call_bare(lac_ctx_t *ctx, const operand_set_t *set)
 {
     const ref_problem_t *p = &set->problem;
     const lac_obj_t *a = &set->a, *b = &set->b, *c = &set->c;
-    const float *x = a->buf, *y = b->buf;
+    if (p->op == REF_DGEMV)
+        return lac_dgemv(ctx, a->trans, a->m, a->n, set->alpha, a->buf, a->rs, a->cs, b->buf, b->rs,
+                         set->beta, c->buf, c->rs);
+    if (p->op == REF_DGEMM)
+        return lac_dgemm(ctx, a->trans, b->trans, p->m, p->n, p->k, set->alpha, a->buf, a->rs, a->cs, b->buf,
+                         b->rs, b->cs, set->beta, c->buf, c->rs, c->cs);
     if (p->op == REF_SGEMV)
-        return lac_sgemv(ctx, a->trans, a->m, a->n, p->alpha, x, a->rs, a->cs, y, b->rs, p->beta, c->buf,
-                         c->rs);
-    return lac_sgemm(ctx, a->trans, b->trans, p->m, p->n, p->k, p->alpha, x, a->rs, a->cs, y, b->rs, b->cs,
-                     p->beta, c->buf, c->rs, c->cs);
+        return lac_sgemv(ctx, a->trans, a->m, a->n, p->alpha, a->buf, a->rs, a->cs, b->buf, b->rs, p->beta,
+                         c->buf, c->rs);
+    return lac_sgemm(ctx, a->trans, b->trans, p->m, p->n, p->k, p->alpha, a->buf, a->rs, a->cs, b->buf, b->rs,
+                     b->cs, p->beta, c->buf, c->rs, c->cs);
 }
 
 static lac_status_t call_plan(lac_ctx_t *ctx, const operand_set_t *set, const char *route,
@@ -27,7 +32,7 @@ static lac_status_t call_plan(lac_ctx_t *ctx, const operand_set_t *set, const ch
     lac_call_opts_t call = {.size = sizeof call, .route = route};
     lac_status_t status = lac_plan_create(ctx, &plan, &set->a, &set->b, &set->c, &call);
     if (status != LAC_OK) return status;
-    status = lac_plan_run(plan, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &set->c);
+    status = lac_plan_run(plan, operand_set_alpha(set), &set->a, &set->b, operand_set_beta(set), &set->c);
     if (status == LAC_OK) status = lac_plan_explain(plan, decision);
     lac_plan_free(plan);
     return status;
@@ -43,8 +48,8 @@ static lac_status_t call_batched(lac_ctx_t *ctx, const operand_set_t *set)
     *(transposed ? &a.n : &a.m) = rows;
     c.m = rows;
     a.meta = NULL; /* of all rows */
-    return lac_gemm_batched(ctx, parts, &p->alpha, &a, rows * (transposed ? a.cs : a.rs), &set->b, 0,
-                            &p->beta, &c, rows * c.rs);
+    return lac_gemm_batched(ctx, parts, operand_set_alpha(set), &a, rows * (transposed ? a.cs : a.rs),
+                            &set->b, 0, operand_set_beta(set), &c, rows * c.rs);
 }
 
 /* C := beta C + alpha A B of the set. route: NULL, or a name that ENTRY_EX and ENTRY_PLAN force. The decision
@@ -52,11 +57,11 @@ static lac_status_t call_batched(lac_ctx_t *ctx, const operand_set_t *set)
 static lac_status_t check_call(lac_ctx_t *ctx, const operand_set_t *set, entry_t entry, const char *route,
                                lac_decision_t *decision)
 {
-    const ref_problem_t *p = &set->problem;
     lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = decision};
     switch (entry) {
     case ENTRY_EX:
-        return lac_gemm_ex(ctx, &p->alpha, &set->a, &set->b, &p->beta, &set->c, &call);
+        return lac_gemm_ex(ctx, operand_set_alpha(set), &set->a, &set->b, operand_set_beta(set), &set->c,
+                           &call);
     case ENTRY_BARE:
         return call_bare(ctx, set);
     case ENTRY_PLAN:
@@ -254,13 +259,13 @@ static bool keeps_limit(check_run_t *run, const lac_call_opts_t *call, char *why
 static check_status_t judge_contract(check_run_t *run, const char *route, char *why, size_t size)
 {
     operand_set_t *set = &run->set;
-    const ref_problem_t *p = &set->problem;
     lac_decision_t decision;
     lac_call_opts_t call = {.size = sizeof call, .route = route, .decision = &decision};
     for (int limited = 0; limited < 2; limited++) {
         lac_status_t status = operand_set_reset(set);
         if (status == LAC_OK)
-            status = lac_gemm_ex(run->options->ctx, &p->alpha, &set->a, &set->b, &p->beta, &set->c, &call);
+            status = lac_gemm_ex(run->options->ctx, operand_set_alpha(set), &set->a, &set->b,
+                                 operand_set_beta(set), &set->c, &call);
         if (status == LAC_OK) status = operand_set_fetch(set);
         if (status != LAC_OK) {
             snprintf(why, size, "with a limit: %s: %s", lac_status_text(status), lac_last_error());
@@ -302,7 +307,9 @@ static check_status_t judge(check_run_t *run, entry_t entry, const char *route, 
 
 static const char *oracle_name(const check_run_t *run)
 {
-    return run->device_oracle ? "the device's route reference" : "a product in double";
+    return run->device_oracle
+               ? "the device's route reference"
+               : (run->set.problem.c.dt == LAC_F64 ? "a product in long double" : "a product in double");
 }
 
 static void check_entry(check_run_t *run, entry_t entry, const char *route, const char *name)
@@ -333,8 +340,9 @@ static void check_route(check_run_t *run, const char *route)
 static void check_entry_points(check_run_t *run)
 {
     const ref_problem_t *p = &run->set.problem;
-    bool bare = p->a.dt == LAC_F32 && p->b.dt == LAC_F32 && !p->a.only && !p->b.only;
-    if (bare) check_entry(run, ENTRY_BARE, ROUTE_AUTO, p->op == REF_SGEMV ? "lac_sgemv" : "lac_sgemm");
+    bool bare = p->a.dt == p->c.dt && p->b.dt == p->c.dt && !p->a.only && !p->b.only;
+    static const char *const bare_names[] = {"lac_sgemm", "lac_sgemv", "lac_dgemm", "lac_dgemv"};
+    if (bare) check_entry(run, ENTRY_BARE, ROUTE_AUTO, bare_names[p->op]);
     check_entry(run, ENTRY_PLAN, ROUTE_AUTO, "lac_plan_run");
     if (run->set.a.buf && !has_special_values(p))
         check_entry(run, ENTRY_BATCHED, ROUTE_AUTO, "lac_gemm_batched");

@@ -130,7 +130,8 @@ static int explain_one(const explain_arguments_t *a, const ref_problem_t *proble
                             .route = strcmp(a->route, ROUTE_AUTO) == 0 ? NULL : a->route};
     lac_status_t status = LAC_OK;
     for (int i = 0; i < a->after && status == LAC_OK; i++)
-        status = lac_gemm_ex(ctx, &problem->alpha, &set.a, &set.b, &problem->beta, &set.c, &call);
+        status =
+            lac_gemm_ex(ctx, operand_set_alpha(&set), &set.a, &set.b, operand_set_beta(&set), &set.c, &call);
     route_verdict_t verdict = {.status = status};
     if (status == LAC_OK)
         route_ask(&verdict, ctx, &set, a->route);

@@ -99,8 +99,14 @@ static const void *placed(attachment_t *know, const void *array, int64_t count, 
     return know->array[know->arrays++];
 }
 
+static size_t value_size(const ref_matrix_t *x)
+{
+    return lac_dt_size(x->dt == LAC_F64 ? LAC_F64 : LAC_F32);
+}
+
 /* Entries of a binary operand are 1, which the API lets a caller say by giving no values. */
-static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x, ref_meta_t meta, bool wide)
+static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x, bool binary, ref_meta_t meta,
+                                      bool wide)
 {
     bool by_rows = meta != REF_META_CSC, ell = meta == REF_META_ELL;
     lac_status_t status = LAC_OK;
@@ -114,7 +120,7 @@ static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x,
     size_t width = wide ? sizeof(int64_t) : sizeof(int32_t);
     ptr = placed(know, ptr, format->lines + 1, width, &status);
     idx = placed(know, idx, format->nnz, width, &status);
-    const float *val = x->dt == LAC_U8 ? NULL : placed(know, format->val, format->nnz, sizeof *val, &status);
+    const void *val = binary ? NULL : placed(know, format->val, format->nnz, lac_dt_size(x->dt), &status);
     lac_index_t it = wide ? LAC_I64 : LAC_I32;
     if (status != LAC_OK) return status;
     if (ell) return lac_meta_attach_ell(know->meta, it, x->m ? format->nnz / x->m : 0, idx, val);
@@ -128,7 +134,7 @@ static lac_status_t attach_bits(attachment_t *know, const ref_matrix_t *x)
     const ref_bits_t *format = &know->bits;
     if (!ref_bits_make(&know->bits, x)) return LAC_ERR_MEMORY;
     const uint64_t *bits = placed(know, format->bits, format->rows * format->words, sizeof *bits, &status);
-    const float *val = placed(know, format->val, format->nnz, sizeof *val, &status);
+    const void *val = placed(know, format->val, format->nnz, value_size(x), &status);
     return status != LAC_OK ? status : lac_meta_attach_bitmask(know->meta, bits, val);
 }
 
@@ -138,7 +144,7 @@ static lac_status_t attach_active(attachment_t *know, const ref_matrix_t *x)
     const ref_active_t *format = &know->active;
     if (!ref_active_make(&know->active, x)) return LAC_ERR_MEMORY;
     const int32_t *k = placed(know, format->k, format->active, sizeof *k, &status);
-    const float *slots = placed(know, format->slots, format->active * format->rows, sizeof *slots, &status);
+    const void *slots = placed(know, format->slots, format->active * format->rows, value_size(x), &status);
     return status != LAC_OK ? status : lac_meta_attach_active(know->meta, format->active, k, slots);
 }
 
@@ -153,7 +159,7 @@ static lac_status_t attach_format(attachment_t *know, const lac_obj_t *obj, cons
     case REF_META_CSR:
     case REF_META_CSC:
     case REF_META_ELL:
-        return attach_compressed(know, x, meta, wide);
+        return attach_compressed(know, x, obj->dt == LAC_U8, meta, wide);
     case REF_META_BITS:
         return attach_bits(know, x);
     case REF_META_ACTIVE:
@@ -162,15 +168,33 @@ static lac_status_t attach_format(attachment_t *know, const lac_obj_t *obj, cons
     return LAC_ERR_VALUE;
 }
 
+static bool numbers_of(ref_matrix_t *out, lac_dt_t dt, const ref_matrix_t *x, const ref_layout_t *layout)
+{
+    if (!ref_matrix_alloc(out, dt, x->m, x->n, layout, 0)) return false;
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t j = 0; j < x->n; j++) {
+            int64_t at = i * out->rs + j * out->cs;
+            if (dt == LAC_F64)
+                ((double *)out->data)[at] = ref_matrix_at(x, i, j);
+            else
+                ((float *)out->data)[at] = (float)ref_matrix_at(x, i, j);
+        }
+    return true;
+}
+
 lac_status_t attachment_make(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj, const ref_matrix_t *x,
-                             const ref_operand_t *said, bool wide)
+                             const ref_operand_t *said, lac_dt_t dt, bool wide)
 {
     if (said->meta == REF_META_NONE && !said->frozen) return LAC_OK;
     lac_status_t status = lac_meta_create_for(ctx, &know->meta, x->m, x->n);
     if (status != LAC_OK) return status;
     know->ctx = ctx;
     obj->meta = know->meta;
-    status = attach_format(know, obj, x, said->meta, wide);
+    if (dt == LAC_F64) status = lac_meta_set_type(know->meta, dt);
+    bool apart = x->dt == LAC_U8 && dt == LAC_F64; /* the values of its formats are doubles */
+    if (status == LAC_OK && apart && !numbers_of(&know->numbers, dt, x, &said->layout))
+        status = LAC_ERR_MEMORY;
+    if (status == LAC_OK) status = attach_format(know, obj, apart ? &know->numbers : x, said->meta, wide);
     if (status == LAC_OK && said->frozen) status = lac_meta_freeze(know->meta);
     if (said->only) obj->buf = NULL;
     return status;
@@ -183,6 +207,7 @@ void attachment_free(attachment_t *know)
     ref_compressed_free(&know->compressed);
     ref_bits_free(&know->bits);
     ref_active_free(&know->active);
+    ref_matrix_free(&know->numbers);
     free(know->narrow);
 }
 
@@ -190,20 +215,11 @@ void attachment_free(attachment_t *know)
 
 #define RENEWED_SEED 0x72656e6577 /* distinct from the seeds of a list */
 
-static bool floats_of(ref_matrix_t *out, const ref_matrix_t *x, const ref_layout_t *layout)
+static bool make_plain(lac_obj_t *plain, ref_matrix_t *numbers, lac_dt_t dt, const ref_matrix_t *x,
+                       const ref_operand_t *said, lac_trans_t trans)
 {
-    if (!ref_matrix_alloc(out, LAC_F32, x->m, x->n, layout, 0)) return false;
-    float *to = out->data;
-    for (int64_t i = 0; i < x->m; i++)
-        for (int64_t j = 0; j < x->n; j++) to[i * out->rs + j * out->cs] = ref_matrix_at(x, i, j);
-    return true;
-}
-
-static bool make_plain(lac_obj_t *plain, ref_matrix_t *f32, const ref_matrix_t *x, const ref_operand_t *said,
-                       lac_trans_t trans)
-{
-    if (x->dt == LAC_U8 && !floats_of(f32, x, &said->layout)) return false;
-    *plain = ref_matrix_obj(x->dt == LAC_U8 ? f32 : x, trans);
+    if (x->dt == LAC_U8 && !numbers_of(numbers, dt, x, &said->layout)) return false;
+    *plain = ref_matrix_obj(x->dt == LAC_U8 ? numbers : x, trans);
     return true;
 }
 
@@ -215,28 +231,28 @@ static bool make_data(operand_set_t *set)
     set->a = ref_matrix_obj(&set->data.a, p->trans_a);
     set->b = ref_matrix_obj(&set->data.b, p->trans_b);
     set->c = ref_matrix_obj(&set->data.c, LAC_NO_TRANS);
-    return make_plain(&set->plain_a, &set->a_f32, &set->data.a, &p->a, p->trans_a) &&
-           make_plain(&set->plain_b, &set->b_f32, &set->data.b, &p->b, p->trans_b);
+    return make_plain(&set->plain_a, &set->a_plain, p->c.dt, &set->data.a, &p->a, p->trans_a) &&
+           make_plain(&set->plain_b, &set->b_plain, p->c.dt, &set->data.b, &p->b, p->trans_b);
 }
 
-/* One operand, and the floats of a binary one, on the device. An operand that is sparse only has no buffer
+/* One operand, and the numbers of a binary one, on the device. An operand that is sparse only has no buffer
  * there but the plain one. */
 static lac_status_t copy_operand(lac_ctx_t *ctx, const ref_matrix_t *x, device_copy_t *copy, lac_obj_t *obj,
-                                 const ref_matrix_t *f32, device_copy_t *copy_f32, lac_obj_t *plain)
+                                 const ref_matrix_t *numbers, device_copy_t *copy_numbers, lac_obj_t *plain)
 {
     lac_status_t status = device_copy_make(copy, ctx, x, obj);
     plain->space = LAC_DEVICE;
     plain->buf = obj->buf;
-    if (status == LAC_OK && f32->base) status = device_copy_make(copy_f32, ctx, f32, plain);
+    if (status == LAC_OK && numbers->base) status = device_copy_make(copy_numbers, ctx, numbers, plain);
     return status;
 }
 
 static lac_status_t copy_to_device(operand_set_t *set, lac_ctx_t *ctx)
 {
-    lac_status_t status =
-        copy_operand(ctx, &set->data.a, &set->copy_a, &set->a, &set->a_f32, &set->copy_a_f32, &set->plain_a);
+    lac_status_t status = copy_operand(ctx, &set->data.a, &set->copy_a, &set->a, &set->a_plain,
+                                       &set->copy_a_plain, &set->plain_a);
     if (status == LAC_OK)
-        status = copy_operand(ctx, &set->data.b, &set->copy_b, &set->b, &set->b_f32, &set->copy_b_f32,
+        status = copy_operand(ctx, &set->data.b, &set->copy_b, &set->b, &set->b_plain, &set->copy_b_plain,
                               &set->plain_b);
     if (status == LAC_OK) status = device_copy_make(&set->copy_c, ctx, &set->data.c, &set->c);
     return status;
@@ -245,7 +261,8 @@ static lac_status_t copy_to_device(operand_set_t *set, lac_ctx_t *ctx)
 bool operand_set_make(operand_set_t *set, const ref_problem_t *problem, lac_ctx_t *ctx, char *error,
                       size_t error_size)
 {
-    *set = (operand_set_t){.problem = *problem};
+    *set =
+        (operand_set_t){.problem = *problem, .alpha = (double)problem->alpha, .beta = (double)problem->beta};
     ref_problem_print(problem, set->text, sizeof set->text);
     bool wide = problem->seed % 2 == 0;
     const char *what = "operands";
@@ -253,11 +270,11 @@ bool operand_set_make(operand_set_t *set, const ref_problem_t *problem, lac_ctx_
     if (status == LAC_OK && computes_on_device(ctx)) status = copy_to_device(set, ctx);
     if (status == LAC_OK) {
         what = "metaA";
-        status = attachment_make(&set->know_a, ctx, &set->a, &set->data.a, &problem->a, wide);
+        status = attachment_make(&set->know_a, ctx, &set->a, &set->data.a, &problem->a, problem->c.dt, wide);
     }
     if (status == LAC_OK) {
         what = "metaB";
-        status = attachment_make(&set->know_b, ctx, &set->b, &set->data.b, &problem->b, wide);
+        status = attachment_make(&set->know_b, ctx, &set->b, &set->data.b, &problem->b, problem->c.dt, wide);
     }
     if (status == LAC_OK) return true;
     const char *why = status == LAC_ERR_MEMORY ? "" : lac_last_error();
@@ -274,10 +291,10 @@ void operand_set_free(operand_set_t *set)
     device_copy_free(&set->copy_a);
     device_copy_free(&set->copy_b);
     device_copy_free(&set->copy_c);
-    device_copy_free(&set->copy_a_f32);
-    device_copy_free(&set->copy_b_f32);
-    ref_matrix_free(&set->a_f32);
-    ref_matrix_free(&set->b_f32);
+    device_copy_free(&set->copy_a_plain);
+    device_copy_free(&set->copy_b_plain);
+    ref_matrix_free(&set->a_plain);
+    ref_matrix_free(&set->b_plain);
     ref_matrix_free(&set->c_before);
     ref_case_free(&set->data);
     memset(set, 0, sizeof *set);

@@ -48,14 +48,15 @@ typedef struct attachment {
     ref_compressed_t compressed;
     ref_bits_t bits;
     ref_active_t active;
-    void *narrow; /* row pointers of 32 bits, or indices of 64: the API wants one type for both */
+    ref_matrix_t numbers; /* of a binary operand, where its formats hold doubles */
+    void *narrow;         /* row pointers of 32 bits, or indices of 64: the API wants one type for both */
 } attachment_t;
 
 /* Makes obj->meta what `said` names for x, the stored matrix of obj, whose buffer is taken away where it is
- * sparse only. wide: indices of 64 bits, else of 32. ctx must outlive the attachment, which is to be freed
- * also where an error is returned. Errors: MEMORY, those of metadata. */
+ * sparse only. dt: of the product; wide: indices of 64 bits, else of 32. ctx must outlive the attachment,
+ * which is to be freed also where an error is returned. Errors: MEMORY, those of metadata. */
 lac_status_t attachment_make(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj, const ref_matrix_t *x,
-                             const ref_operand_t *said, bool wide);
+                             const ref_operand_t *said, lac_dt_t dt, bool wide);
 
 /* Accepts an empty one. */
 void attachment_free(attachment_t *know);
@@ -69,14 +70,25 @@ unsigned attachment_scan_mask(ref_meta_t meta);
 typedef struct operand_set {
     ref_problem_t problem;
     char text[REF_PROBLEM_TEXT];
-    ref_case_t data;           /* on the host; C as operand_set_fetch found it                        */
-    ref_matrix_t c_before;     /* C as it is before a call, padding and guards included               */
-    ref_matrix_t a_f32, b_f32; /* floats of a binary operand for a caller without Lacuna; or empty    */
-    device_copy_t copy_a, copy_b, copy_c, copy_a_f32, copy_b_f32; /* empty on the host                */
+    ref_case_t data;               /* on the host; C as operand_set_fetch found it                        */
+    ref_matrix_t c_before;         /* C as it is before a call, padding and guards included               */
+    ref_matrix_t a_plain, b_plain; /* numbers of a binary operand for a caller without Lacuna; or empty    */
+    device_copy_t copy_a, copy_b, copy_c, copy_a_plain, copy_b_plain; /* empty on the host                */
     attachment_t know_a, know_b;
     lac_obj_t a, b, c;          /* as the problem says                                                 */
-    lac_obj_t plain_a, plain_b; /* dense f32 without metadata: what a caller without Lacuna would pass */
+    lac_obj_t plain_a, plain_b; /* dense numbers without metadata: what a caller without Lacuna would pass */
+    double alpha, beta;         /* the problem's, for a product of doubles                             */
 } operand_set_t;
+
+/* The problem's scalars in the type of C. */
+static inline const void *operand_set_alpha(const operand_set_t *set)
+{
+    return set->problem.c.dt == LAC_F64 ? (const void *)&set->alpha : &set->problem.alpha;
+}
+static inline const void *operand_set_beta(const operand_set_t *set)
+{
+    return set->problem.c.dt == LAC_F64 ? (const void *)&set->beta : &set->problem.beta;
+}
 
 #define OPERAND_SET_GUARD 64 /* poisoned elements around C */
 

@@ -142,16 +142,25 @@ static ref_operand_t check_operand(rng_t *rng, lac_dt_t dt)
     return x;
 }
 
-ref_problem_t problem_random_check(uint64_t seed, uint64_t index)
+/* The same problem with doubles for floats. */
+static void of_doubles(ref_problem_t *p)
+{
+    p->op = ref_is_vector(p) ? REF_DGEMV : REF_DGEMM;
+    p->c.dt = LAC_F64;
+    if (p->a.dt == LAC_F32) p->a.dt = LAC_F64;
+    if (p->b.dt == LAC_F32) p->b.dt = LAC_F64;
+}
+
+ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool doubles)
 {
     static const float factor[] = {1.0f, 1.0f, 0.0f, -1.0f, 0.5f, 2.0f};
     rng_t rng = {.stream = ref_stream(seed, index)};
     ref_problem_t p = {.op = rng_below(&rng, 6) == 0 ? REF_SGEMV : REF_SGEMM};
     p.trans_a = rng_below(&rng, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
-    p.trans_b = p.op == REF_SGEMV || rng_below(&rng, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
+    p.trans_b = ref_is_vector(&p) || rng_below(&rng, 2) == 0 ? LAC_NO_TRANS : LAC_TRANS;
     p.m = check_extent(&rng);
     p.k = check_extent(&rng);
-    p.n = p.op == REF_SGEMV ? 1 : check_extent(&rng);
+    p.n = ref_is_vector(&p) ? 1 : check_extent(&rng);
     p.alpha = factor[rng_below(&rng, sizeof factor / sizeof *factor)];
     p.beta = rng_below(&rng, 2) == 0 ? 0.0f : factor[rng_below(&rng, sizeof factor / sizeof *factor)];
     uint64_t binary = rng_below(&rng, 6);
@@ -159,6 +168,7 @@ ref_problem_t problem_random_check(uint64_t seed, uint64_t index)
     p.b = check_operand(&rng, binary == 1 ? LAC_U8 : LAC_F32);
     if (p.a.only) p.b.only = false;
     p.c = (ref_operand_t){.layout = problem_random_layout(&rng), .pattern = {.density = 1.0}};
+    if (doubles && rng_below(&rng, 3) == 0) of_doubles(&p);
     p.seed = 1 + index;
     return p;
 }

@@ -9,9 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static double unit_of(const operand_set_t *set)
+{
+    return set->problem.c.dt == LAC_F64 ? 0x1p-53 : 0x1p-24;
+}
+
+/* Below it a relative error means nothing. */
+static double smallest(const operand_set_t *set)
+{
+    return set->problem.c.dt == LAC_F64 ? DBL_MIN : (double)FLT_MIN;
+}
+
 static double unit(const result_check_t *check)
 {
-    return 2.0 * ((double)check->set->problem.k + 2.0) * 0x1p-24;
+    return 2.0 * ((double)check->set->problem.k + 2.0) * unit_of(check->set);
 }
 
 static void square_norms(double *rows, const ref_matrix_t *x, bool by_rows)
@@ -23,22 +34,23 @@ static void square_norms(double *rows, const ref_matrix_t *x, bool by_rows)
         }
 }
 
-/* One element in double, its magnitude |A||B| taken exactly. */
+/* One element in long double, its magnitude |A||B| taken exactly. */
 static result_sample_t element(const result_check_t *check, int64_t i, int64_t j)
 {
     const ref_problem_t *p = &check->set->problem;
     ref_matrix_t a = ref_matrix_op(&check->set->data.a, p->trans_a);
     ref_matrix_t b = ref_matrix_op(&check->set->data.b, p->trans_b);
     result_sample_t s = {.i = i, .j = j};
-    double sum = 0.0, magnitude = 0.0;
+    long double sum = 0.0L, magnitude = 0.0L;
     for (int64_t k = 0; k < p->k; k++) {
-        double term = (double)ref_matrix_at(&a, i, k) * (double)ref_matrix_at(&b, k, j);
+        long double term = (long double)ref_matrix_at(&a, i, k) * (long double)ref_matrix_at(&b, k, j);
         sum += term;
-        magnitude += fabs(term);
+        magnitude += fabsl(term);
     }
     double before = p->beta != 0.0f ? (double)p->beta * ref_matrix_at(&check->set->c_before, i, j) : 0.0;
-    s.want = before + (double)p->alpha * sum;
-    s.tolerance = unit(check) * (fabs(before) + fabs((double)p->alpha) * magnitude) + (double)FLT_MIN;
+    s.want = (double)((long double)before + (long double)p->alpha * sum);
+    s.tolerance =
+        unit(check) * (fabs(before) + fabs((double)p->alpha) * (double)magnitude) + smallest(check->set);
     return s;
 }
 
@@ -56,7 +68,7 @@ bool result_check_make(result_check_t *check, const operand_set_t *set)
     *check = (result_check_t){.set = set};
     check->row_norm = calloc((size_t)p->m + 1, sizeof(double));
     check->col_norm = calloc((size_t)p->n + 1, sizeof(double));
-    check->want = malloc(((size_t)p->m * (size_t)p->n + 1) * sizeof(float));
+    check->want = malloc(((size_t)p->m * (size_t)p->n + 1) * sizeof(double));
     if (!check->row_norm || !check->col_norm || !check->want) {
         result_check_free(check);
         return false;
@@ -105,13 +117,13 @@ static bool baseline_is_wrong(result_check_t *check, int64_t i, int64_t j, doubl
 {
     const ref_problem_t *p = &check->set->problem;
     const result_sample_t exact = element(check, i, j);
-    float *want = &check->want[i * p->n + j];
+    double *want = &check->want[i * p->n + j];
     if (!(fabs(got - exact.want) <= exact.tolerance)) return false; /* of NaN */
     if (check->corrected++ == 0)
         snprintf(check->baseline_why, sizeof check->baseline_why,
-                 "element (%lld, %lld) is %.9g, in double it is %.9g", (long long)i, (long long)j,
-                 (double)*want, exact.want);
-    *want = (float)exact.want;
+                 "element (%lld, %lld) is %.9g, in double it is %.9g", (long long)i, (long long)j, *want,
+                 exact.want);
+    *want = exact.want;
     return true;
 }
 
@@ -120,7 +132,7 @@ static double tolerance(const result_check_t *check, int64_t i, int64_t j)
     const ref_problem_t *p = &check->set->problem;
     double product = sqrt(check->row_norm[i] * check->col_norm[j]);
     double before = p->beta != 0.0f ? (double)p->beta * ref_matrix_at(&check->set->c_before, i, j) : 0.0;
-    return unit(check) * (fabs((double)p->alpha) * product + fabs(before)) + (double)FLT_MIN;
+    return unit(check) * (fabs((double)p->alpha) * product + fabs(before)) + smallest(check->set);
 }
 
 bool result_check_agrees(result_check_t *check, char *why, size_t size)
@@ -163,7 +175,7 @@ static float *by_rows(const ref_matrix_t *x, bool magnitude)
     float *to = malloc(((size_t)x->m * (size_t)x->n + 1) * sizeof *to);
     for (int64_t i = 0; to && i < x->m; i++)
         for (int64_t j = 0; j < x->n; j++) {
-            float v = ref_matrix_at(x, i, j);
+            float v = (float)ref_matrix_at(x, i, j);
             to[i * x->n + j] = magnitude ? fabsf(v) : v;
         }
     return to;
@@ -219,9 +231,9 @@ static bool oracle_agrees(const operand_set_t *set, const ref_result_t *out, cha
     for (uint64_t s = 0; s < SAMPLES; s++) {
         int64_t i = (int64_t)(ref_random(stream, 2 * s) % (uint64_t)p->m);
         int64_t j = (int64_t)(ref_random(stream, 2 * s + 1) % (uint64_t)p->n);
-        double sum = p->beta != 0.0f ? (double)p->beta * (double)ref_matrix_at(&set->c_before, i, j) : 0.0;
+        double sum = p->beta != 0.0f ? (double)p->beta * ref_matrix_at(&set->c_before, i, j) : 0.0;
         for (int64_t k = 0; k < p->k; k++)
-            sum += (double)p->alpha * (double)ref_matrix_at(&a, i, k) * (double)ref_matrix_at(&b, k, j);
+            sum += (double)p->alpha * ref_matrix_at(&a, i, k) * ref_matrix_at(&b, k, j);
         double got = out->value[i * p->n + j], unit = 0x1p-24 * out->magnitude[i * p->n + j];
         if (fabs(got - sum) <= 2.0 * DEVICE_ORACLE_UNITS * unit) continue; /* false for NaN */
         snprintf(why, size, "the device's oracle has %.17g at (%lld, %lld), in double it is %.17g", got,

@@ -24,7 +24,7 @@ typedef struct result_sample {
 typedef struct result_check {
     const operand_set_t *set;
     double *row_norm, *col_norm; /* of op(A) [m] and op(B) [n]  */
-    float *want;                 /* [m * n] the baseline's result */
+    double *want;                /* [m * n] the baseline's result */
     result_sample_t sample[RESULT_SAMPLES];
     int samples;
     int corrected;          /* elements of want that were wrong, as a product in double found */

@@ -126,8 +126,8 @@ void route_ask(route_verdict_t *verdict, lac_ctx_t *ctx, const operand_set_t *se
     *verdict = (route_verdict_t){0};
     bool forced = strcmp(route, ROUTE_AUTO) != 0;
     lac_call_opts_t call = {.size = sizeof call, .route = forced ? route : NULL};
-    verdict->status = lac_explain(ctx, &set->problem.alpha, &set->a, &set->b, &set->problem.beta, &set->c,
-                                  &call, &verdict->decision);
+    verdict->status = lac_explain(ctx, operand_set_alpha(set), &set->a, &set->b, operand_set_beta(set),
+                                  &set->c, &call, &verdict->decision);
     if (verdict->status != LAC_OK) {
         snprintf(verdict->why, sizeof verdict->why, "%s", lac_last_error());
         return;

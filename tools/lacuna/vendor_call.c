@@ -6,16 +6,23 @@
 
 #include <string.h>
 
-typedef void (*sgemm_fn)(const char *ta, const char *tb, const int32_t *m, const int32_t *n, const int32_t *k,
-                         const float *alpha, const float *a, const int32_t *lda, const float *b,
-                         const int32_t *ldb, const float *beta, float *c, const int32_t *ldc, size_t, size_t);
-typedef void (*sgemv_fn)(const char *ta, const int32_t *m, const int32_t *n, const float *alpha,
-                         const float *a, const int32_t *lda, const float *x, const int32_t *incx,
-                         const float *beta, float *y, const int32_t *incy, size_t);
+/* Of values of either type. */
+typedef void (*gemm_fn)(const char *ta, const char *tb, const int32_t *m, const int32_t *n, const int32_t *k,
+                        const void *alpha, const void *a, const int32_t *lda, const void *b,
+                        const int32_t *ldb, const void *beta, void *c, const int32_t *ldc, size_t, size_t);
+typedef void (*gemv_fn)(const char *ta, const int32_t *m, const int32_t *n, const void *alpha, const void *a,
+                        const int32_t *lda, const void *x, const int32_t *incx, const void *beta, void *y,
+                        const int32_t *incy, size_t);
+
+static void *function_of(const ref_problem_t *p, bool gemv)
+{
+    bool f64 = p->c.dt == LAC_F64;
+    return lac_blas_symbol(gemv ? (f64 ? "dgemv_" : "sgemv_") : f64 ? "dgemm_" : "sgemm_");
+}
 
 /* op(X), rows x cols, element (i, j) at data[i * rs + j * cs]. */
 typedef struct view {
-    const float *data;
+    const void *data;
     int64_t rows, cols, rs, cs;
 } view_t;
 
@@ -78,8 +85,8 @@ static bool describe_gemv(vendor_call_t *call, const operand_set_t *set)
 const char *vendor_call_make(vendor_call_t *call, const operand_set_t *set)
 {
     const ref_problem_t *p = &set->problem;
-    *call = (vendor_call_t){.gemv = p->op == REF_SGEMV, .alpha = p->alpha, .beta = p->beta, .c = set->c.buf};
-    call->function = lac_blas_symbol(call->gemv ? "sgemv_" : "sgemm_");
+    *call = (vendor_call_t){.gemv = ref_is_vector(p), .set = set, .c = set->c.buf};
+    call->function = function_of(p, call->gemv);
     if (!call->function) return "no BLAS library was found";
     if (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX) return "an extent overflows 32 bits";
     if (call->gemv ? describe_gemv(call, set) : describe_gemm(call, set)) return NULL;
@@ -91,12 +98,12 @@ const char *vendor_call_make_gemv(vendor_call_t *call, const operand_set_t *set)
 {
     const ref_problem_t *p = &set->problem;
     bool column = p->n == 1;
-    if (p->op != REF_SGEMM || (!column && p->m != 1)) return "C is no vector";
+    if (ref_is_vector(p) || (!column && p->m != 1)) return "C is no vector";
     view_t a = column ? view_of(&set->plain_a, false) : view_of(&set->plain_b, true);
     view_t x = column ? view_of(&set->plain_b, false) : view_of(&set->plain_a, true);
     view_t y = view_of(&set->c, !column);
-    *call = (vendor_call_t){.gemv = true, .alpha = p->alpha, .beta = p->beta, .c = set->c.buf};
-    call->function = lac_blas_symbol("sgemv_");
+    *call = (vendor_call_t){.gemv = true, .set = set, .c = set->c.buf};
+    call->function = function_of(p, true);
     if (!call->function) return "no BLAS library was found";
     bool fits =
         p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && x.rs <= INT32_MAX && y.rs <= INT32_MAX;
@@ -114,14 +121,14 @@ const char *vendor_call_make_gemv(vendor_call_t *call, const operand_set_t *set)
 
 void vendor_call_run(const vendor_call_t *v)
 {
+    const void *alpha = operand_set_alpha(v->set), *beta = operand_set_beta(v->set);
     if (v->gemv) {
-        sgemv_fn gemv;
+        gemv_fn gemv;
         memcpy(&gemv, &v->function, sizeof gemv);
-        gemv(&v->ta, &v->m, &v->n, &v->alpha, v->a, &v->lda, v->b, &v->ldb, &v->beta, v->c, &v->ldc, 1);
+        gemv(&v->ta, &v->m, &v->n, alpha, v->a, &v->lda, v->b, &v->ldb, beta, v->c, &v->ldc, 1);
         return;
     }
-    sgemm_fn gemm;
+    gemm_fn gemm;
     memcpy(&gemm, &v->function, sizeof gemm);
-    gemm(&v->ta, &v->tb, &v->m, &v->n, &v->k, &v->alpha, v->a, &v->lda, v->b, &v->ldb, &v->beta, v->c,
-         &v->ldc, 1, 1);
+    gemm(&v->ta, &v->tb, &v->m, &v->n, &v->k, alpha, v->a, &v->lda, v->b, &v->ldb, beta, v->c, &v->ldc, 1, 1);
 }

@@ -13,20 +13,20 @@
 #define ROUTE_GEMV   "gemv" /* the same where a program would call sgemv for a product of one row or column */
 
 typedef struct vendor_call {
-    void *function; /* sgemm_ or sgemv_ */
+    void *function;           /* sgemm_ or sgemv_, dgemm_ or dgemv_ */
+    const operand_set_t *set; /* has the scalars; it stays where it is */
     bool gemv;
     char ta, tb;
     int32_t m, n, k, lda, ldb, ldc; /* gemv: ldb and ldc are the increments of x and y */
-    float alpha, beta;
-    const float *a, *b;
-    float *c;
+    const void *a, *b;
+    void *c;
 } vendor_call_t;
 
 /* Describes the call for plain operands. NULL when it can be made; otherwise why it cannot (static text). */
 const char *vendor_call_make(vendor_call_t *call, const operand_set_t *set);
 
-/* The matrix-vector product that gives the same C. Where the problem is no sgemm of one row or one column, or
- * sgemv cannot say its strides, it returns why. */
+/* The matrix-vector product that gives the same C. Where the problem is no product of one row or one column,
+ * or sgemv cannot say its strides, it returns why. */
 const char *vendor_call_make_gemv(vendor_call_t *call, const operand_set_t *set);
 
 void vendor_call_run(const vendor_call_t *v);

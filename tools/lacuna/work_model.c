@@ -11,7 +11,7 @@ static double count_by_k(int64_t *count, const ref_matrix_t *x, bool along_colum
     double sum = 0.0;
     for (int64_t i = 0; i < x->m; i++)
         for (int64_t j = 0; j < x->n; j++)
-            if (ref_matrix_at(x, i, j) != 0.0f) {
+            if (ref_matrix_at(x, i, j) != 0.0) {
                 count[along_columns ? j : i]++;
                 sum += 1.0;
             }
@@ -20,14 +20,15 @@ static double count_by_k(int64_t *count, const ref_matrix_t *x, bool along_colum
 
 static double element_bytes(const ref_operand_t *said)
 {
-    return said->dt == LAC_U8 ? 1.0 : 4.0;
+    return (double)lac_dt_size(said->dt);
 }
 
-/* Bytes of an operand as the library gets it: the dense buffer, or an index and a value for each nonzero. */
-static double stored_bytes(const ref_operand_t *said, double elements, double nonzeros)
+/* Bytes of an operand as the library gets it: the dense buffer, or an index and a value (a number, of so
+ * many bytes) for each nonzero. */
+static double stored_bytes(const ref_operand_t *said, double number, double elements, double nonzeros)
 {
     bool format = said->meta != REF_META_NONE && said->meta != REF_META_DENSITY;
-    return format ? 8.0 * nonzeros : element_bytes(said) * elements;
+    return format ? (4.0 + number) * nonzeros : element_bytes(said) * elements;
 }
 
 #define SECTOR_BYTES 32 /* the least that a device's memory moves */
@@ -82,15 +83,15 @@ bool work_model(work_model_t *work, const operand_set_t *set)
     free(a_at);
     free(b_at);
 
-    double c_bytes = 4.0 * m * n * (p->beta != 0.0f ? 2.0 : 1.0);
+    double number = (double)lac_dt_size(p->c.dt), c_bytes = number * m * n * (p->beta != 0.0f ? 2.0 : 1.0);
     work->density_a = m * k > 0 ? nnz_a / (m * k) : 0.0;
     work->density_b = k * n > 0 ? nnz_b / (k * n) : 0.0;
     work->active_k = k > 0 ? active / k : 0.0;
     work->dense_flops = 2.0 * m * n * k;
     work->useful_flops = 2.0 * pairs;
-    work->dense_bytes = 4.0 * (m * k + k * n) + c_bytes;
+    work->dense_bytes = number * (m * k + k * n) + c_bytes;
     bool left = work->density_a <= work->density_b;
-    double own = left ? stored_bytes(&p->a, m * k, nnz_a) : stored_bytes(&p->b, k * n, nnz_b);
+    double own = left ? stored_bytes(&p->a, number, m * k, nnz_a) : stored_bytes(&p->b, number, k * n, nnz_b);
     work->sparse_bytes =
         c_bytes + own + active * (left ? n * element_bytes(&p->b) : m * element_bytes(&p->a));
     work->floor_bytes = c_bytes + own + (left ? slices_b : slices_a);
