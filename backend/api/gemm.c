@@ -191,24 +191,29 @@ static lac_obj_t matrix_of(const lac_ctx_t *ctx, lac_dt_t dt, lac_trans_t trans,
     return x;
 }
 
+/* The calls on bare pointers, of any type: op(A) m x k, op(B) k x n. */
+static lac_status_t multiply(lac_ctx_t *ctx, lac_dt_t dt, lac_trans_t ta, lac_trans_t tb, lac_dim_t m,
+                             lac_dim_t n, lac_dim_t k, const void *alpha, const void *a, lac_inc_t rsa,
+                             lac_inc_t csa, const void *b, lac_inc_t rsb, lac_inc_t csb, const void *beta,
+                             void *c, lac_inc_t rsc, lac_inc_t csc)
+{
+    lac_obj_t oa = matrix_of(ctx, dt, ta, m, k, a, rsa, csa), ob = matrix_of(ctx, dt, tb, k, n, b, rsb, csb);
+    lac_obj_t oc = matrix_of(ctx, dt, LAC_NO_TRANS, m, n, c, rsc, csc);
+    return lac_gemm(ctx, alpha, &oa, &ob, beta, &oc);
+}
+
 lac_status_t lac_sgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
                        float alpha, const float *a, lac_inc_t rsa, lac_inc_t csa, const float *b,
                        lac_inc_t rsb, lac_inc_t csb, float beta, float *c, lac_inc_t rsc, lac_inc_t csc)
 {
-    lac_obj_t oa = matrix_of(ctx, LAC_F32, ta, m, k, a, rsa, csa),
-              ob = matrix_of(ctx, LAC_F32, tb, k, n, b, rsb, csb),
-              oc = matrix_of(ctx, LAC_F32, LAC_NO_TRANS, m, n, c, rsc, csc);
-    return lac_gemm(ctx, &alpha, &oa, &ob, &beta, &oc);
+    return multiply(ctx, LAC_F32, ta, tb, m, n, k, &alpha, a, rsa, csa, b, rsb, csb, &beta, c, rsc, csc);
 }
 
 lac_status_t lac_dgemm(lac_ctx_t *ctx, lac_trans_t ta, lac_trans_t tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,
                        double alpha, const double *a, lac_inc_t rsa, lac_inc_t csa, const double *b,
                        lac_inc_t rsb, lac_inc_t csb, double beta, double *c, lac_inc_t rsc, lac_inc_t csc)
 {
-    lac_obj_t oa = matrix_of(ctx, LAC_F64, ta, m, k, a, rsa, csa),
-              ob = matrix_of(ctx, LAC_F64, tb, k, n, b, rsb, csb),
-              oc = matrix_of(ctx, LAC_F64, LAC_NO_TRANS, m, n, c, rsc, csc);
-    return lac_gemm(ctx, &alpha, &oa, &ob, &beta, &oc);
+    return multiply(ctx, LAC_F64, ta, tb, m, n, k, &alpha, a, rsa, csa, b, rsb, csb, &beta, c, rsc, csc);
 }
 
 /* BLAS counts a vector with a negative increment from its far end. One that no memory holds is refused later.
@@ -221,18 +226,21 @@ static const void *first_of(lac_dt_t dt, const void *x, lac_dim_t count, lac_inc
     return behind ? (const char *)x + back * size : x;
 }
 
-/* y := beta y + alpha op(A) x, all of type dt. */
-static lac_status_t multiply_vector(lac_ctx_t *ctx, lac_dt_t dt, const char *symbol, const lac_obj_t *a,
-                                    const void *alpha, const void *x, lac_inc_t incx, const void *beta,
-                                    const void *y, lac_inc_t incy)
+/* y := beta y + alpha op(A) x of any type, A stored m x n. */
+static lac_status_t multiply_vector(lac_ctx_t *ctx, lac_dt_t dt, const char *symbol, lac_trans_t ta,
+                                    lac_dim_t m, lac_dim_t n, const void *alpha, const void *a, lac_inc_t rsa,
+                                    lac_inc_t csa, const void *x, lac_inc_t incx, const void *beta, void *y,
+                                    lac_inc_t incy)
 {
-    lac_dim_t rows = lac_obj_rows(a), cols = lac_obj_cols(a);
+    bool swapped = ta == LAC_TRANS;
+    lac_dim_t rows = swapped ? n : m, cols = swapped ? m : n;
+    lac_obj_t oa = matrix_of(ctx, dt, ta, rows, cols, a, rsa, csa);
     lac_obj_t ox = matrix_of(ctx, dt, LAC_NO_TRANS, cols, 1, first_of(dt, x, cols, incx), incx, 1);
     lac_obj_t oy = matrix_of(ctx, dt, LAC_NO_TRANS, rows, 1, first_of(dt, y, rows, incy), incy, 1);
     const lac_call_opts_t settings = {.symbol = symbol};
     lac_request_t request = {0};
     lac_problem_t p;
-    lac_status_t status = lac_describe_call(ctx, LAC_HOST, alpha, a, &ox, beta, &oy, &p);
+    lac_status_t status = lac_describe_call(ctx, LAC_HOST, alpha, &oa, &ox, beta, &oy, &p);
     if (status) return status;
     p.terms.vector = true;
     return run_call(ctx, &p, &settings, &request, NULL);
@@ -242,18 +250,14 @@ lac_status_t lac_sgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n,
                        lac_inc_t rsa, lac_inc_t csa, const float *x, lac_inc_t incx, float beta, float *y,
                        lac_inc_t incy)
 {
-    bool swapped = ta == LAC_TRANS;
-    lac_obj_t oa = matrix_of(ctx, LAC_F32, ta, swapped ? n : m, swapped ? m : n, a, rsa, csa);
-    return multiply_vector(ctx, LAC_F32, "lac_sgemv", &oa, &alpha, x, incx, &beta, y, incy);
+    return multiply_vector(ctx, LAC_F32, "lac_sgemv", ta, m, n, &alpha, a, rsa, csa, x, incx, &beta, y, incy);
 }
 
 lac_status_t lac_dgemv(lac_ctx_t *ctx, lac_trans_t ta, lac_dim_t m, lac_dim_t n, double alpha,
                        const double *a, lac_inc_t rsa, lac_inc_t csa, const double *x, lac_inc_t incx,
                        double beta, double *y, lac_inc_t incy)
 {
-    bool swapped = ta == LAC_TRANS;
-    lac_obj_t oa = matrix_of(ctx, LAC_F64, ta, swapped ? n : m, swapped ? m : n, a, rsa, csa);
-    return multiply_vector(ctx, LAC_F64, "lac_dgemv", &oa, &alpha, x, incx, &beta, y, incy);
+    return multiply_vector(ctx, LAC_F64, "lac_dgemv", ta, m, n, &alpha, a, rsa, csa, x, incx, &beta, y, incy);
 }
 
 /* lac_gemm_epilogue: a product by any route, bias and activation by it or behind it, then the formats of what

@@ -3,6 +3,7 @@
  * Products of doubles: scalars at full precision, types that do not go together, values in metadata, sites.
  */
 #include "unit_support.h"
+#include "../route_names.h"
 #include "operand/registry.h"
 #include "planner/context.h"
 
@@ -65,15 +66,15 @@ static void expect_product(const char *what, const double *before, double alpha,
 /* Scalars that no float holds, by every route. */
 static void test_scalars_are_doubles(void **state)
 {
-    static const char *const routes[] = {"auto", "event", "csr", "dense", "native", "reference"};
+    const route_names_t routes = host_route_names(0);
     const double alpha = 1.0 / 3.0, beta = 0.1;
     lac_obj_t a = matrix(LAC_F64, M, K, x.a), b = matrix(LAC_F64, K, N, x.b), c = matrix(LAC_F64, M, N, x.c);
     double before[M * N];
-    for (size_t r = 0; r < sizeof routes / sizeof *routes; r++) {
-        lac_call_opts_t call = {.size = sizeof call, .route = routes[r]};
+    for (int r = 0; r < routes.count; r++) {
+        lac_call_opts_t call = {.size = sizeof call, .route = routes.name[r]};
         memcpy(before, x.c, sizeof before);
-        unit_expect(lac_gemm_ex(*state, &alpha, &a, &b, &beta, &c, &call), LAC_OK, routes[r]);
-        expect_product(routes[r], before, alpha, beta, false);
+        unit_expect(lac_gemm_ex(*state, &alpha, &a, &b, &beta, &c, &call), LAC_OK, routes.name[r]);
+        expect_product(routes.name[r], before, alpha, beta, false);
     }
     memcpy(before, x.c, sizeof before);
     unit_expect(
@@ -185,6 +186,9 @@ static void test_sites_keep_types_apart(void **state)
     lac_plan_free(plan);
 }
 
+#define DENSE  "dense"
+#define NATIVE "native"
+
 /* Arithmetic of half the rate, twice the bytes. */
 static void test_costs(void **state)
 {
@@ -197,7 +201,7 @@ static void test_costs(void **state)
                   c = matrix(dt, 200, 200, large[2]);
         for (int forced = 0; forced < 2; forced++) {
             lac_decision_t decision;
-            lac_call_opts_t call = {.size = sizeof call, .route = forced ? "native" : "dense"};
+            lac_call_opts_t call = {.size = sizeof call, .route = forced ? NATIVE : DENSE};
             unit_expect(lac_explain(ctx, NULL, &a, &b, NULL, &c, &call, &decision), LAC_OK, "explain");
             us[f64][forced] = decision.cost_us;
         }
