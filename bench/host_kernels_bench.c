@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Times the host kernels alone, each against the dense sgemm of a BLAS in the same process.
+ * Times the host kernels alone, each against the dense sgemm (-d: dgemm) of a BLAS in the same process.
  *
- * usage: host_kernels_bench [-t threads] [-i isa] [-r repeats] [-b libblas.so] [-s] [name-prefix...]
+ * usage: host_kernels_bench [-t threads] [-i isa] [-r repeats] [-b libblas.so] [-d] [-s] [name-prefix...]
  * One line per case: median (-s: smallest) microseconds of the kernel with its scan, of the dense call, their
  * ratio, the bytes of W that the kernel must touch per microsecond. Column ranges (or row ranges) are shared
  * among threads. */
@@ -72,8 +72,8 @@ static void scan_job(kernel_work_t *x, int id)
     lac_events_t *ev = x->ev + id;
     ev->active = ev->count = 0;
     ev->first[0] = 0;
-    if (!x->k->scan_events_f32(x->s, c->m, part(c->kk, id, x->threads, 64),
-                               part(c->kk, id + 1, x->threads, 64), x->s_rs, x->s_cs, ev))
+    if (!x->k->scan.events(x->s, c->m, part(c->kk, id, x->threads, 64), part(c->kk, id + 1, x->threads, 64),
+                           x->s_rs, x->s_cs, ev))
         abort();
 }
 
@@ -85,8 +85,9 @@ static void product_job(kernel_work_t *x, int id)
     int64_t j1 = part(c->n, id + 1, x->threads, 16);
     int64_t i0 = part(c->m, id, x->threads, 1);
     int64_t i1 = part(c->m, id + 1, x->threads, 1);
-    float *acc = x->scratch[id];
-    lac_host_output_t out = {1, 0, x->out, x->o_rs, x->o_cs};
+    void *acc = x->scratch[id];
+    lac_host_output_t out = {lac_host_scalar(k->type, 1), lac_host_scalar(k->type, 0), x->out, x->o_rs,
+                             x->o_cs};
     lac_host_matrix_t s = {x->s, x->s_rs, x->s_cs};
     lac_host_matrix_t w = {x->w, c->n, 1};
     switch (c->kind) {
@@ -109,20 +110,20 @@ static void product_job(kernel_work_t *x, int id)
         k->bitmask_cols(&x->bits, i0, i1, x->w, c->kk, c->n, &out);
         break;
     case DENSE:
-        k->dense_f32(&s, &w, i0, i1, c->n, c->kk, &out, acc);
+        k->dense(&s, &w, i0, i1, c->n, c->kk, &out, acc);
         break;
     case TRANSPOSE:
-        k->transpose_f32(x->w, c->kk, j0, j1, c->n, 1, x->out, c->kk);
+        k->transpose_values(x->w, c->kk, j0, j1, c->n, 1, x->out, c->kk);
         break;
     case COUNT:
-        k->count_rows_f32(x->s, i0, i1, c->kk, x->s_rs, x->s_cs, (int64_t *)(void *)acc);
+        k->scan.count_rows(x->s, i0, i1, c->kk, x->s_rs, x->s_cs, acc);
         break;
     case FILL:
-        k->fill_rows_f32(x->s, i0, i1, c->kk, x->s_rs, x->s_cs, x->rows.ptr + i0, (int32_t *)x->rows.idx,
-                         (float *)x->rows.val);
+        k->scan.fill_rows(x->s, i0, i1, c->kk, x->s_rs, x->s_cs, x->rows.ptr + i0, (int32_t *)x->rows.idx,
+                          (void *)x->rows.val);
         break;
     case PROBE:
-        if (k->probe_f32(x->s, c->m, c->kk, x->s_rs, x->s_cs, 64, 3) < 0) abort();
+        if (k->scan.probe(x->s, c->m, c->kk, x->s_rs, x->s_cs, 64, 3) < 0) abort();
         break;
     case SCAN:
         break;
@@ -136,17 +137,26 @@ static void run_kernel(kernel_work_t *x)
     if (kind != SCAN) run_all(product_job, x);
 }
 
-typedef void gemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
-                     float *, int);
-static gemm_fn *gemm;
+typedef void sgemm_fn(int, int, int, int, int, int, float, const float *, int, const float *, int, float,
+                      float *, int);
+typedef void dgemm_fn(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
+                      double *, int);
+static sgemm_fn *sgemm;
+static dgemm_fn *dgemm;
 
 /* The dense call on the same memory: CblasRowMajor 101, ColMajor 102, NoTrans 111, Trans 112. */
 static void run_dense(kernel_work_t *x)
 {
     const kernel_case_t *c = x->c;
     bool w_by_k = c->kind == EVENT_COLS || c->kind == CSR_COLS || c->kind == BITMASK;
-    gemm(101, c->s_by_k ? 112 : 111, w_by_k ? 112 : 111, (int)c->m, (int)c->n, (int)c->kk, 1, x->s,
-         (int)(c->s_by_k ? c->m : c->kk), x->w, (int)(w_by_k ? c->kk : c->n), 0, x->out, (int)c->n);
+    int op_s = c->s_by_k ? 112 : 111, op_w = w_by_k ? 112 : 111;
+    int lds = (int)(c->s_by_k ? c->m : c->kk), ldw = (int)(w_by_k ? c->kk : c->n);
+    if (x->k->type == LAC_HOST_F64)
+        dgemm(101, op_s, op_w, (int)c->m, (int)c->n, (int)c->kk, 1, x->s, lds, x->w, ldw, 0, x->out,
+              (int)c->n);
+    else
+        sgemm(101, op_s, op_w, (int)c->m, (int)c->n, (int)c->kk, 1, x->s, lds, x->w, ldw, 0, x->out,
+              (int)c->n);
 }
 
 static int by_value(const void *a, const void *b)
@@ -175,7 +185,7 @@ static double time_us(void (*run)(kernel_work_t *), kernel_work_t *x, int repeat
 static void bench(const kernel_case_t *c, const lac_host_kernels_t *k, int threads, int repeats)
 {
     kernel_work_t x = {.c = c, .k = k, .threads = threads};
-    bool with_dense = gemm && c->kind <= DENSE;
+    bool with_dense = (sgemm || dgemm) && c->kind <= DENSE;
     kernel_case_build(&x);
     double once = time_us(run_kernel, &x, 3, 1);
     int inner = once > 500 ? 1 : (int)(500 / once) + 1;
@@ -198,22 +208,26 @@ int main(int argc, char **argv)
 {
     int threads = 2;
     int repeats = 15;
-    const char *isa = lac_host_kernels()->isa;
+    const char *isa = lac_host_kernels(LAC_HOST_F32)->isa;
+    lac_host_type_t type = LAC_HOST_F32;
     const char *blas = "libopenblas.so.0";
-    for (int o; (o = getopt(argc, argv, "t:i:r:b:s")) != -1;) {
+    for (int o; (o = getopt(argc, argv, "t:i:r:b:ds")) != -1;) {
         if (o == 't') threads = atoi(optarg);
         if (o == 'i') isa = optarg;
         if (o == 'r') repeats = atoi(optarg);
         if (o == 'b') blas = optarg;
+        if (o == 'd') type = LAC_HOST_F64;
         if (o == 's') smallest = true;
         if (o == '?') return 2;
     }
-    const lac_host_kernels_t *k = lac_host_kernels_named(isa);
+    const lac_host_kernels_t *k = lac_host_kernels_named(isa, type);
     if (!k || threads < 1 || threads > KERNEL_THREADS || repeats < 1 || repeats > 64) return 2;
     if (smallest && threads == 1) clock_used = CLOCK_THREAD_CPUTIME_ID;
     void *lib = dlopen(blas, RTLD_NOW | RTLD_LOCAL);
-    if (lib) *(void **)&gemm = dlsym(lib, "cblas_sgemm");
-    printf("# %s, %d threads, dense: %s\n", k->isa, threads, gemm ? blas : "none");
+    if (lib && type == LAC_HOST_F32) *(void **)&sgemm = dlsym(lib, "cblas_sgemm");
+    if (lib && type == LAC_HOST_F64) *(void **)&dgemm = dlsym(lib, "cblas_dgemm");
+    printf("# %s, %s, %d threads, dense: %s\n", k->isa, k->size == sizeof(float) ? "floats" : "doubles",
+           threads, sgemm || dgemm ? blas : "none");
     pool.threads = threads;
     pthread_t id[KERNEL_THREADS];
     for (int t = 1; t < threads; t++)

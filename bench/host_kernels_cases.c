@@ -74,6 +74,14 @@ static float uniform(uint64_t *state)
     return (float)(next_random(state) >> 40) * 0x1p-24F;
 }
 
+static void set(const kernel_work_t *x, void *values, int64_t p, float value)
+{
+    if (x->k->type == LAC_HOST_F64)
+        ((double *)values)[p] = (double)value;
+    else
+        ((float *)values)[p] = value;
+}
+
 static void build_sparse(kernel_work_t *x)
 {
     const kernel_case_t *c = x->c;
@@ -81,15 +89,15 @@ static void build_sparse(kernel_work_t *x)
     int64_t *first = need(c->m * 8);
     int64_t words = (c->kk + 63) / 64;
     uint64_t *bits = need(c->m * words * 8);
-    x->k->count_rows_f32(x->s, 0, c->m, c->kk, x->s_rs, x->s_cs, first);
+    x->k->scan.count_rows(x->s, 0, c->m, c->kk, x->s_rs, x->s_cs, first);
     ptr[0] = 0;
     for (int64_t i = 0; i < c->m; i++) ptr[i + 1] = ptr[i] + first[i];
     memcpy(first, ptr, (size_t)c->m * 8);
     int32_t *idx = need((ptr[c->m] + 16) * 4);
-    float *val = need((ptr[c->m] + 16) * 4);
-    memset(val, 0, (size_t)(ptr[c->m] + 16) * 4);
-    x->k->fill_rows_f32(x->s, 0, c->m, c->kk, x->s_rs, x->s_cs, ptr, idx, val);
-    x->k->fill_bits_f32(x->s, 0, c->m, c->kk, x->s_rs, x->s_cs, bits);
+    size_t val_bytes = (size_t)(ptr[c->m] + 16) * x->k->size;
+    void *val = memset(need((int64_t)val_bytes), 0, val_bytes);
+    x->k->scan.fill_rows(x->s, 0, c->m, c->kk, x->s_rs, x->s_cs, ptr, idx, val);
+    x->k->scan.fill_bits(x->s, 0, c->m, c->kk, x->s_rs, x->s_cs, bits);
     x->rows = (lac_rows_t){c->m, c->kk, ptr, idx, val};
     x->bits = (lac_bits_t){c->m, c->kk, words, bits, first, val};
 }
@@ -102,14 +110,15 @@ void kernel_case_build(kernel_work_t *x)
     x->s_cs = c->s_by_k ? c->m : 1;
     x->o_rs = c->out_by_j ? 1 : c->n;
     x->o_cs = c->out_by_j ? c->m : 1;
-    x->s = need(c->m * c->kk * 4);
-    x->w = need(c->kk * c->n * 4);
-    x->out = need((c->kind == TRANSPOSE ? c->kk * c->n : c->m * c->n) * 4);
-    memset(x->out, 0, (size_t)(c->kind == TRANSPOSE ? c->kk * c->n : c->m * c->n) * 4);
-    for (int64_t p = 0; p < c->kk * c->n; p++) x->w[p] = uniform(&state) - 0.5F;
+    int64_t size = (int64_t)x->k->size;
+    int64_t out_bytes = (c->kind == TRANSPOSE ? c->kk * c->n : c->m * c->n) * size;
+    x->s = need(c->m * c->kk * size);
+    x->w = need(c->kk * c->n * size);
+    x->out = memset(need(out_bytes), 0, (size_t)out_bytes);
+    for (int64_t p = 0; p < c->kk * c->n; p++) set(x, x->w, p, uniform(&state) - 0.5F);
     for (int64_t p = 0; p < c->m * c->kk; p++) {
         float value = uniform(&state) + 0.25F;
-        x->s[p] = (double)uniform(&state) < c->density ? value : 0;
+        set(x, x->s, p, (double)uniform(&state) < c->density ? value : 0);
     }
     int64_t capacity = c->kind <= EVENT_COLS || c->kind == SCAN ? c->m * c->kk : 1;
     for (int t = 0; t < x->threads; t++) {
@@ -117,9 +126,10 @@ void kernel_case_build(kernel_work_t *x)
         x->ev[t].first = need((capacity + 1) * 8);
         x->ev[t].k = need(capacity * 4);
         x->ev[t].row = need(capacity * 4);
-        x->ev[t].val = need(capacity * 4);
-        int64_t floats = lac_event_scratch(c->m) + lac_csr_scratch(c->kk) + lac_dense_scratch() + 2 * c->m;
-        x->scratch[t] = need(floats * 4);
+        x->ev[t].val = need(capacity * size);
+        int64_t values = lac_event_scratch(c->m, x->k->size) + lac_csr_scratch(c->kk, x->k->size) +
+                         lac_dense_scratch() + 2 * c->m;
+        x->scratch[t] = need(values * size);
     }
     if (c->kind != EVENT_ROWS && c->kind != EVENT_COLS) build_sparse(x);
 }
@@ -146,25 +156,25 @@ void kernel_case_free(kernel_work_t *x)
 double kernel_case_touched(const kernel_work_t *x)
 {
     const kernel_case_t *c = x->c;
-    double active = 0;
+    double active = 0, size = (double)x->k->size;
     double nnz = c->kind == EVENT_ROWS || c->kind == EVENT_COLS ? 0 : (double)x->rows.ptr[c->m];
     for (int t = 0; t < x->threads; t++) active += (double)x->ev[t].active;
     switch (c->kind) {
     case EVENT_ROWS:
-        return 4 * active * (double)c->n;
+        return size * active * (double)c->n;
     case EVENT_COLS:
-        return 64 * (active < (double)c->kk / 16 ? active : (double)c->kk / 16) * (double)c->n;
+        return 64 * (active < (double)c->kk * size / 64 ? active : (double)c->kk * size / 64) * (double)c->n;
     case CSR_ROWS:
-        return 4 * nnz * (double)c->n;
+        return size * nnz * (double)c->n;
     case CSR_COLS:
-        return 8 * nnz;
+        return (4 + size) * nnz;
     case BITMASK:
-        return 4 * nnz + (double)(c->m * c->kk) / 8;
+        return size * nnz + (double)(c->m * c->kk) / 8;
     case DENSE:
-        return 4.0 * (double)(c->kk * c->n);
+        return size * (double)(c->kk * c->n);
     case TRANSPOSE:
-        return 8.0 * (double)(c->kk * c->n);
+        return 2 * size * (double)(c->kk * c->n);
     default:
-        return 4.0 * (double)(c->m * c->kk);
+        return size * (double)(c->m * c->kk);
     }
 }

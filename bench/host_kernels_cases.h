@@ -38,12 +38,12 @@ typedef struct kernel_work {
     const kernel_case_t *c;
     const lac_host_kernels_t *k;
     int threads;
-    float *s, *w, *out;
+    void *s, *w, *out;
     int64_t s_rs, s_cs, o_rs, o_cs;
     lac_events_t ev[KERNEL_THREADS];
     lac_rows_t rows;
     lac_bits_t bits;
-    float *scratch[KERNEL_THREADS];
+    void *scratch[KERNEL_THREADS];
 } kernel_work_t;
 
 extern const kernel_case_t kernel_cases[];

@@ -100,7 +100,7 @@ static void columns_part(int t, int parts)
     for (int64_t j = n * t / parts; j < n * (t + 1) / parts; j++)
         for (int64_t e = columns.ptr[j]; e < columns.ptr[j + 1]; e++)
             for (int64_t p = first[columns.idx[e]]; p < first[columns.idx[e] + 1]; p++)
-                out[place[p] * n + j] = columns.val[e];
+                out[place[p] * n + j] = ((const float *)columns.val)[e];
 }
 
 /* The items of slices [i0, i0 + count), in order of their keys, in tiles that are written whole. */

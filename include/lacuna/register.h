@@ -27,8 +27,8 @@ extern "C" {
  * may be those of the old contents.
  *
  * ctx says where the matrix lies. Errors: NULL (obj.meta too), EMPTY (obj.buf), EXTENT, STRIDE, TYPE (not
- * f32), SPACE, VALUE (obj.meta is neither frozen nor attached), ALIAS (the memory is registered already),
- * MEMORY. */
+ * a number type), SPACE, VALUE (obj.meta is neither frozen nor attached), ALIAS (the memory is registered
+ * already), MEMORY. */
 LAC_API lac_status_t lac_register(lac_ctx_t *ctx, const lac_obj_t *obj);
 
 /* Takes back what was registered at this address, ended or not, after the calls that are just using it. Work

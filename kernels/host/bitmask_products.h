@@ -7,9 +7,10 @@
  *           BITS_ROWS x BITS_COLUMNS sums in registers; CHUNK k at a time, the packed values of each row
  *           are spread to their lanes and meet the same vector of each column.
  * Bytes     per row kk / 8 of bits and one value per nonzero, against kk values when dense; W once per
- * BITS_ROWS rows, from cache. Flops 2 n kk, CHUNK lanes at a time, whatever the density. Order     k is added
- * in lane k % CHUNK, LANE_RUN of them straight up; the lanes are added in one fixed tree. No dependence on
- * the ranges. Limit     bytes of S while n is 1; from n = 4 on the two ports that spread, mask and multiply.
+ *           BITS_ROWS rows, from cache. Flops 2 n kk, CHUNK lanes at a time, whatever the density.
+ * Order     k is added in lane k % CHUNK, LANE_RUN of them straight up; the lanes are added in one fixed
+ *           tree. No dependence on the ranges.
+ * Limit     bytes of S while n is 1; from n = 4 on the two ports that spread, mask and multiply.
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
  *           5000x5000 at 50 %, n = 1: 2.2 ms, 24 GB/s of the 31 that a plain sum streams; n = 10: 6.1 ms. */
 

@@ -140,10 +140,11 @@ static void slice_rows(const lac_rows_t *s, double value, const lac_row_indices_
  * Bytes     8 per entry, and the cache lines of g that hold an entry: once per slice. One add per entry and
  *           slice but the first.
  * Order     ascending slices in the type of the values, LANE_RUN of them straight up; no dependence on the
- * ranges. slice_sum adds in SUM_LANES double lanes, entry e in lane e % SUM_LANES, so that a sum of millions
- * keeps its digits. Limit     memory, by cache lines. Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz),
- * one thread on a loaded machine, 2026-11-21: for a slice of 5000 rows x 1000 entries of 10000 columns 1.6 to
- * 2 times a copy of as many bytes. */
+ *           ranges. slice_sum adds in SUM_LANES double lanes, entry e in lane e % SUM_LANES, so that a sum of
+ *           millions keeps its digits.
+ * Limit     memory, by cache lines.
+ * Measured  AVX2, AMD EPYC (family 25 model 17, 2.6 GHz), one thread on a loaded machine, 2026-11-21: for a
+ *           slice of 5000 rows x 1000 entries of 10000 columns 1.6 to 2 times a copy of as many bytes. */
 
 enum { SLICE_BLOCK = 1024, SLICE_AHEAD = 256, SUM_LANES = 8 };
 

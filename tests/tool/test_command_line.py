@@ -192,13 +192,13 @@ class Check(unittest.TestCase):
         """Of five kinds of data, the first meets a BLAS that sums in double."""
         code, out, err = self.faulty("rough", "--accuracy", "--route", "csr", "sgemm:NN:16x3000x24:A=bern0.5")
         self.assertEqual(code, 1, out + err)
-        self.assertIn("5 results, in units of 2^-24 |A||B|: 1 err more than 2 times", out)
+        self.assertIn("5 results, in units of 2^-24 |A||B| (of doubles 2^-53): 1 err more than 2 times", out)
 
     def test_mean_and_largest_error_are_both_promised(self):
         """A BLAS that sums in double, but for one element: beside that few largest errors are twice as large, the mean ones are."""
         code, out, err = self.faulty("spot", "--accuracy", "--route", "csr", "sgemm:NN:16x3000x24:A=bern0.5")
         self.assertEqual(code, 1, out + err)
-        self.assertRegex(out, r"5 results, in units of 2\^-24 \|A\|\|B\|: [45] err more than 2 times")
+        self.assertRegex(out, r"5 results, in units of 2\^-24 \|A\|\|B\| \(of doubles 2\^-53\): [45] err more than 2 times")
 
     def test_nothing_checked_is_not_a_pass(self):
         code, out, err = lacuna("check", "--route", "bitmask", "sgemm:NN:500x50x500")
