@@ -292,7 +292,7 @@ static bool device_oracle(gpu_case_t *x, ref_result_t *want)
     lac_obj_t c = lac_obj_rowmajor(LAC_F32, p->m, p->n, NULL, p->n);
     lac_call_opts_t call = {.size = sizeof call, .route = "reference"};
     for (int64_t i = 0; i < p->m; i++)
-        for (int64_t j = 0; j < p->n; j++) sums[i * p->n + j] = ref_matrix_at(&x->before, i, j);
+        for (int64_t j = 0; j < p->n; j++) sums[i * p->n + j] = (float)ref_matrix_at(&x->before, i, j);
     c.space = LAC_DEVICE;
     c.buf = memory = gpu_upload(x->ctx, sums, count * sizeof *sums);
     lac_status_t status = lac_gemm_ex(x->ctx, &p->alpha, &x->a, &x->b, &beta, &c, &call);

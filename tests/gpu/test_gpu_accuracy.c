@@ -47,9 +47,9 @@ static void take_sample(const gpu_case_t *x)
         }
         last = i;
         for (int64_t h = 0; h < held; h++) {
-            float b = p->trans_b == LAC_TRANS ? ref_matrix_at(&x->host.b, j, where[h])
-                                              : ref_matrix_at(&x->host.b, where[h], j);
-            double term = value[h] * (double)b;
+            double b = p->trans_b == LAC_TRANS ? ref_matrix_at(&x->host.b, j, where[h])
+                                               : ref_matrix_at(&x->host.b, where[h], j);
+            double term = value[h] * b;
             sum += term, magnitude += fabs(term);
         }
         sample.row[sample.count] = i, sample.col[sample.count] = j;
