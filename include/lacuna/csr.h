@@ -10,8 +10,9 @@
  * they are read: one that is out of range ends the call with VALUE and a message that names its place; what
  * is written is unspecified then.
  *
- * On the host; a context on a device answers UNAVAILABLE. Every sum is made by one thread, in double, in the
- * order of the entries, and rounded once: the bits do not depend on the number of threads. */
+ * On the host; a context on a device answers UNAVAILABLE. Every sum is made by one thread, in the order of
+ * the entries, in double and rounded once; with trans, of one column of at most 512 nonzeros, in float. The
+ * bits do not depend on the number of threads. */
 #ifndef LACUNA_CSR_H
 #define LACUNA_CSR_H
 

@@ -4,8 +4,8 @@
  * samples.
  *
  * Each kernel checks what it reads of pointers, indices and permutations, and returns LAC_LOOSE_FINE, or the
- * place of the first wrong one: 4 e + which, with which as in lac_loose_array_t. All sums are in double and
- * rounded once. */
+ * place of the first wrong one: 4 e + which, with which as in lac_loose_array_t. Sums are in double and
+ * rounded once, but those of one scattered column with few events. */
 
 /* Rows [i0, i1) of C := A X for columns [j0, j1): C[i, j] = sum over the entries e of row i, in their order,
  * of value(e) X[idx[e], j], where that is not zero. The factor is 1 where `binary`.
@@ -44,7 +44,9 @@ LAC_KERNEL(loose_sddmm, int64_t,
 #ifdef LAC_KERNEL_BODIES
 
 enum { LOOSE_COLUMNS = 64 };
-#    define LOOSE_FEW 0.125 /* entries for each column below which sums are listed */
+#    define LOOSE_STRAIGHT                                                                                   \
+        512                /* events whose rows are added up in the type of the values: a run of panels.h */
+#    define LOOSE_FEW 0.03 /* entries for each column below which sums are listed */
 
 LAC_INLINE int64_t loose_at(const void *list, bool wide, int64_t i)
 {
@@ -197,6 +199,24 @@ LAC_INLINE int64_t loose_scatter_row(const lac_loose_rows_t *a, int64_t i, bool 
     return LAC_LOOSE_FINE;
 }
 
+/* Adds the row of one event to c itself. */
+LAC_INLINE int64_t loose_add_event(const lac_loose_rows_t *a, int64_t i, double factor, bool wide,
+                                   loose_values_t values, real_t *c, int64_t rs)
+{
+    const uint64_t cols = (uint64_t)a->cols;
+    int64_t e, end;
+    double value = values == LOOSE_ONE && a->val ? (double)((const real_t *)a->val)[0] : 1.0;
+    if (!loose_row(a, i, &e, &end)) return loose_wrong(i, LAC_LOOSE_PTR);
+    for (; e < end; e++) {
+        uint64_t j = (uint64_t)loose_at(a->idx, wide, e);
+        if (j >= cols) return loose_wrong(e, LAC_LOOSE_IDX);
+        if (values == LOOSE_EACH) value = (double)((const real_t *)a->val)[e];
+        if (values == LOOSE_PERMUTED && !loose_value(a, e, &value)) return loose_wrong(e, LAC_LOOSE_PERM);
+        c[(int64_t)j * rs] += (real_t)(value * factor);
+    }
+    return LAC_LOOSE_FINE;
+}
+
 /* Adds the row of one event to acc. few: sums begin where `seen` has no bit yet, and touched lists them. */
 LAC_INLINE int64_t loose_scatter_event(const lac_loose_rows_t *a, int64_t i, double factor, bool wide,
                                        loose_values_t values, bool few, double *acc, uint64_t *seen,
@@ -252,6 +272,17 @@ static int64_t loose_scatter_one(const lac_loose_rows_t *a, const lac_loose_dens
     uint64_t *seen = (uint64_t *)(void *)(acc + a->cols);
     int32_t *touched = (int32_t *)(void *)(seen + words);
     for (int64_t i = 0; (i = loose_next_event(x, i, a->rows)) < a->rows; i++) events++;
+    if (events <= LOOSE_STRAIGHT) {
+        for (int64_t j = 0; j < a->cols; j++) c[j * rs] = 0;
+        for (int64_t i = 0; (i = loose_next_event(x, i, a->rows)) < a->rows && wrong == LAC_LOOSE_FINE; i++) {
+            double factor = loose_factor(x, x->bytes, binary, i * x->rs);
+            wrong = a->wide || values == LOOSE_PERMUTED
+                        ? loose_add_event(a, i, factor, a->wide, values, c, rs)
+                    : values == LOOSE_ONE ? loose_add_event(a, i, factor, false, LOOSE_ONE, c, rs)
+                                          : loose_add_event(a, i, factor, false, LOOSE_EACH, c, rs);
+        }
+        return wrong;
+    }
     bool few = (double)events * (double)a->nnz < LOOSE_FEW * (double)a->cols * (double)a->rows;
     for (int64_t w = 0; few && w < words; w++) seen[w] = 0;
     for (int64_t j = 0; !few && j < a->cols; j++) acc[j] = 0.0;

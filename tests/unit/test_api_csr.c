@@ -246,6 +246,44 @@ static void test_long_sums(void **state)
     free(idx), free(val), free(x);
 }
 
+/* More events than are added up in float, in so many columns that only touched sums are kept, and in few. */
+static void test_many_columns(void **state)
+{
+    enum { ROWS = 2000, WIDE = 100000, NARROW = 500 };
+    int32_t *idx = malloc(ROWS * sizeof *idx);
+    uint8_t *x = malloc(ROWS);
+    float *y = malloc(WIDE * sizeof *y);
+    double *want = malloc(WIDE * sizeof *want);
+    uint64_t random = 54;
+    assert_true(idx && x && y && want);
+    for (int64_t cols = WIDE; cols; cols = cols == WIDE ? NARROW : 0) {
+        for (int64_t j = 0; j < cols; j++) want[j] = 0.0, y[j] = NAN;
+        for (int i = 0; i < ROWS; i++) {
+            idx[i] = (int32_t)unit_between(&random, 0, cols - 1);
+            x[i] = unit_between(&random, 0, 9) != 0;
+            want[idx[i]] += x[i] ? 0.5 : 0.0;
+        }
+        float half = 0.5f;
+        lac_csr_t a = {.size = sizeof a,
+                       .m = ROWS,
+                       .n = cols,
+                       .nnz = ROWS,
+                       .idx = idx,
+                       .val = &half,
+                       .homogeneous = 1,
+                       .trans = LAC_TRANS};
+        lac_obj_t b = lac_obj_rowmajor(LAC_U8, ROWS, 1, x, 1), c = lac_obj_rowmajor(LAC_F32, cols, 1, y, 1);
+        for (int turn = 0; turn < 2; turn++) {
+            unit_expect(lac_csr_gemm(*state, &a, &b, 1, &c), LAC_OK, "scattered");
+            for (int64_t j = 0; j < cols; j++) assert_true((double)y[j] == want[j]);
+        }
+        idx[7] = (int32_t)cols;
+        x[7] = 1;
+        unit_expect(lac_csr_gemm(*state, &a, &b, 1, &c), LAC_ERR_VALUE, "a wrong index");
+    }
+    free(idx), free(x), free(y), free(want);
+}
+
 static void refuse(lac_status_t status, lac_status_t want, const char *word)
 {
     unit_expect(status, want, word);
@@ -357,10 +395,12 @@ static void test_unavailable(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),  cmocka_unit_test(test_zeros_guard),
-                                       cmocka_unit_test(test_slices),    cmocka_unit_test(test_samples),
-                                       cmocka_unit_test(test_long_sums), cmocka_unit_test(test_wrong_places),
-                                       cmocka_unit_test(test_bad_input), cmocka_unit_test(test_unavailable)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products),     cmocka_unit_test(test_zeros_guard),
+        cmocka_unit_test(test_slices),       cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_long_sums),    cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_wrong_places), cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_unavailable)};
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }
