@@ -342,6 +342,28 @@ static void test_captured(void **state)
     cuda_host_close(ctx);
 }
 
+/* A rank that had no room for events is behind the others from then on: its communicator is of no use. */
+static void test_no_room(void **state)
+{
+    lac_ctx_t *ctx = cuda_host_ctx();
+    lac_comm_t *comm;
+    lac_events_t *events;
+    echo_t echo = {RANKS, 1, 0, false, false};
+    (void)state;
+    unit_expect(by_echo(ctx, &comm, &echo, NULL, 1.0), LAC_OK, "comm");
+    standin.largest = 1;
+    unit_expect(lac_events_create(comm, &events, ROWS, COLUMNS), LAC_ERR_MEMORY, "events");
+    assert_null(events);
+    standin.largest = 0;
+    unit_expect(lac_comm_status(comm), LAC_ERR_MEMORY, "status");
+    unit_expect(lac_events_create(comm, &events, ROWS, COLUMNS), LAC_ERR_MEMORY, "and again");
+    lac_comm_free(comm);
+    lac_ctx_free(ctx);
+    assert_int_equal(standin.breaches, 0);
+    standin_reset_device();
+    standin_reset();
+}
+
 typedef struct life {
     lac_ctx_t *ctx;
     lac_obj_t mine;
@@ -404,10 +426,11 @@ static void test_each_call_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_peers),    cmocka_unit_test(test_other_processes),
-        cmocka_unit_test(test_apart),    cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_wrapped),  cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_captured), cmocka_unit_test(test_each_call_fails),
+        cmocka_unit_test(test_peers),           cmocka_unit_test(test_other_processes),
+        cmocka_unit_test(test_apart),           cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_wrapped),         cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_captured),        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_each_call_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
