@@ -25,7 +25,7 @@
 #define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
 /* A sparse W by segments (H200, 2026-11-23): */
 #define SEGMENT_TRIPS_US 6.5  /* S, pointers and entries one after the other, and the sum of copies */
-#define SEGMENT_LIST_US  2.5  /* where the events of S are listed before: predicted, see event.md    */
+#define SEGMENT_LIST_US  8.0  /* where events of S are found before: 5 to 12; H200, 2026-11-23 */
 #define SEGMENT_DRAM     0.16 /* of what memory gives, for entries in short pieces                  */
 #define SEGMENT_RANGES   32.0 /* that each scan S,                                                  */
 #define SEGMENT_SCAN     8e6  /* unless that is more bytes                                          */

@@ -49,7 +49,9 @@ constexpr size_t kFixed =
 /* A list of the events of S, made by a cluster for each of its rows. */
 constexpr int kListThreads = 1024;
 constexpr int kListWarps = kListThreads / kWarp;
-constexpr int kListTrip = 32 * kWarp;           /* elements of S that a warp has in flight */
+constexpr int kListTrip = 32 * kWarp; /* elements of S that a warp has in flight */
+constexpr int kListRows = 8; /* of S, from which a list is made and not bits: 10 x 40000 take 49 us and 54,
+                                but 4 x 100000 30 and 28, 1 x 400000 35 and 31 (H200, 2026-11-23) */
 constexpr int64_t kListMax = (int64_t)16 << 20; /* elements of S: its list has room for all of them */
 constexpr int64_t kListElements = (int64_t)1
                                   << 20; /* of a row, that a block keeps as bits in shared memory */
@@ -679,7 +681,8 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
     const int64_t scanned = ranges * p->m * p->k * (bytes ? 1 : 4) * (dense && s->cs != 1 ? 8 : 1);
     const bool prepares =
         dense && !list && p->k > 0 && (wanted.bits ? wanted.bits > 0 : scanned > kScanBytes);
-    const ListCut listing = prepares && wanted.bits != 1 ? list_cut(p->m, p->k, device) : ListCut{0, 0};
+    const bool lists = wanted.bits ? wanted.bits != 1 : p->m >= kListRows;
+    const ListCut listing = prepares && lists ? list_cut(p->m, p->k, device) : ListCut{0, 0};
     const bool bits = prepares && !listing.cluster;
 
     /* How many blocks share a range decides on runs, these on shared memory, and that on the blocks. */
