@@ -141,14 +141,15 @@ static lac_status_t step(void *arg)
     return lac_lif_step(x->ctx, &x->lif);
 }
 
-static void run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph)
+/* Returns how many spikes there were. */
+static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph)
 {
     network_t here, there;
     lac_ctx_t *host;
     lac_graph_t *recording = NULL;
     long fired = 0;
     int steps = gpu_quick() ? 20 : 200;
-    if (!gpu_expect(lac_ctx_create(&host), LAC_OK, "host")) return;
+    if (!gpu_expect(lac_ctx_create(&host), LAC_OK, "host")) return 0;
     make(&here, NULL, m, n, each, ones);
     make(&there, ctx, m, n, each, ones);
     for (int t = 0; t < steps; t++) {
@@ -163,7 +164,6 @@ static void run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
         for (int64_t i = 0; i < m * n; i++) fired += here.spikes[i];
         if (t % 20 == 0 || t == steps - 1) compare(&there, &here, t);
     }
-    if (!gpu_quick() && fired < 100) gpu_fail("only %ld spikes", fired);
     if (recording) {
         double us = 0.0;
         gpu_expect(lac_graph_launch(recording, 1000, &us), LAC_OK, "replay");
@@ -174,20 +174,26 @@ static void run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
     lac_ctx_free(host);
     drop(&here);
     drop(&there);
+    return fired;
+}
+
+/* A network that is silent would show nothing. All to all, a few inhibitory spikes silence the rest. */
+static void expect_spikes(long fired)
+{
+    if (!gpu_quick() && fired < 1000) gpu_fail("only %ld spikes", fired);
 }
 
 static void test_eager(lac_ctx_t *ctx)
 {
-    run(ctx, 1, 4000, 80, false, false);
-    run(ctx, 3, 1003, 40, false, false);
+    expect_spikes(run(ctx, 1, 4000, 80, false, false));
+    expect_spikes(run(ctx, 3, 1003, 40, false, false));
     run(ctx, 1, 700, 700, true, false);
 }
 
 static void test_graph(lac_ctx_t *ctx)
 {
-    run(ctx, 1, 4000, 80, true, true);
-    run(ctx, 1, 4000, 80, false, true);
-    run(ctx, 4, 2005, 80, false, true);
+    expect_spikes(run(ctx, 1, 4000, 80, true, true) + run(ctx, 1, 4000, 80, false, true));
+    expect_spikes(run(ctx, 4, 2005, 80, false, true));
 }
 
 /* Arrays of the host in a device's step are named. */
