@@ -202,9 +202,10 @@ typedef struct share {
 static lac_status_t gather_shares(lac_comm_t *comm, lac_dim_t rows, lac_dim_t columns, lac_dim_t *count)
 {
     size_t ranks = (size_t)comm->ranks;
-    share_t *block = calloc(ranks + 1, sizeof *block), *all = block + 1;
+    share_t *block = calloc(ranks + 1, sizeof *block);
     lac_dim_t sum = 0, cells;
     if (!block) return lac_fail(LAC_ERR_MEMORY, "events: out of memory for %d ranks", comm->ranks);
+    share_t *all = block + 1;
     *block = (share_t){rows, columns};
     lac_status_t status = comm->hooks->gather(comm->link, block, all, sizeof *all);
     if (status) {

@@ -120,7 +120,8 @@ static void check_element(const kernel_case_t *c, const real_t *out, int64_t i, 
                         (long double)(events + 3) * (fabsl((long double)c->alpha) * size + fabsl(old));
     long double got = out[at];
     bool close = isfinite((double)want) ? fabsl(got - want) <= slack : got == want;
-    if (isnan((double)want) ? !isnan((double)got) : !close) fail_case(c, "value", i, j, (double)got, (double)want);
+    if (isnan((double)want) ? !isnan((double)got) : !close)
+        fail_case(c, "value", i, j, (double)got, (double)want);
 }
 
 void case_check(const kernel_case_t *c, const real_t *out, int64_t i0, int64_t i1, int64_t j0, int64_t j1)

@@ -32,8 +32,8 @@ static void test_spans(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lac_obj_t x = {.m = cases[i].m, .n = cases[i].n, .rs = cases[i].rs, .cs = cases[i].cs, .buf = memory};
-        unit_expect(lac_check_operand("x", &x, false, LAC_LOCATION_HOST), cases[i].fits ? LAC_OK : LAC_ERR_EXTENT,
-                    cases[i].name);
+        unit_expect(lac_check_operand("x", &x, false, LAC_LOCATION_HOST),
+                    cases[i].fits ? LAC_OK : LAC_ERR_EXTENT, cases[i].name);
         if (!cases[i].fits) unit_expect_text(lac_last_error(), "x: ");
         lac_obj_t inside = lac_obj_rowmajor(LAC_F32, 1, 1, memory, 1);
         assert_int_equal(lac_share_memory(&x, &inside), cases[i].fits); /* both begin at one address */

@@ -17,7 +17,7 @@ typedef struct check_options {
     common_options_t common;
     route_set_t routes;
     bool strict_nan; /* the library keeps 0 * Inf and 0 * NaN                            */
-    char skip; /* whose zeros it never multiplies: 'a', 'b', 'g' as the problem says, 'f' nobody's */
+    char skip;       /* whose zeros it never multiplies: 'a', 'b', 'g' as the problem says, 'f' nobody's */
     int runs;        /* of each route, that must give the same bits; 2 at least          */
     lac_ctx_t *ctx;  /* as the settings say                                              */
     lac_ctx_t *one;  /* the same with one thread; on a device, another stream            */

@@ -322,8 +322,9 @@ static lac_status_t init_by_callbacks(lac_link_t *link)
         int found;
         lac_comm_id_t id;
     } offer_t;
-    offer_t *all = calloc((size_t)link->ranks + 1, sizeof *all), *mine = all + link->ranks;
+    offer_t *all = calloc((size_t)link->ranks + 1, sizeof *all);
     if (!all) return lac_fail(LAC_ERR_MEMORY, "communicator: out of memory");
+    offer_t *mine = all + link->ranks;
     mine->found = lac_nccl()->found && (link->rank != 0 || lac_nccl()->unique_id(&mine->id) == NCCL_SUCCESS);
     lac_status_t status = gather(link, mine, all, sizeof *all);
     if (status) {

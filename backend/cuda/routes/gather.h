@@ -12,8 +12,8 @@ double lac_cuda_gather_us(const lac_sided_t *s, const lac_machine_t *machine);
 /* The same by lac_cuda_spmm_wide: for many rows of few nonzeros each. */
 double lac_cuda_wide_us(const lac_sided_t *s, const lac_machine_t *machine);
 
-/* Whether that is the faster of the two; of extents and nonzeros, and whether the output lies `across`: its rows
- * do not lie together. */
+/* Whether that is the faster of the two; of extents and nonzeros, and whether the output lies `across`: its
+ * rows do not lie together. */
 bool lac_cuda_wide_wins(double m, double n, double k, double nnz, bool across, const lac_machine_t *machine);
 
 /* Which kernel multiplies events with a W that lies by columns, and what each would cost. */
