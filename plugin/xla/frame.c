@@ -24,8 +24,9 @@ bool xla_frame_introduces(const xla_frame_t *frame, xla_error_t **answer)
 static xla_error_t *make_error(const xla_frame_t *frame, const char *text, xla_code_t code)
 {
     xla_error_args_t args = {.struct_size = sizeof args, .message = text, .code = (int)code};
-    xla_error_t *made = frame->api->error_create(&args); /* keeps no pointer to args */
-    return made;
+    /* It keeps no pointer to args. */
+    // cppcheck-suppress returnDanglingLifetime
+    return frame->api->error_create(&args);
 }
 
 xla_error_t *xla_frame_status(const xla_frame_t *frame, lac_status_t status)
