@@ -123,7 +123,7 @@ static void element_f64(const ref_matrix_t *a, const ref_matrix_t *b, int64_t i,
         sum = next;
         size += fabsl(term);
     }
-    if (isfinite(sum)) sum += lost;
+    if (isfinite((double)sum)) sum += lost; /* as a double: valgrind knows no infinity of long double */
     *value = (double)((long double)*value + (long double)alpha * sum);
     *magnitude = (double)((long double)*magnitude + fabsl((long double)alpha) * size);
 }
