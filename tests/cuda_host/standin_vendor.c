@@ -4,20 +4,32 @@
  * and as libcusparse.so.12, found at run time as those are. */
 #include "standin.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 typedef struct handle {
     void *stream;
+    struct handle *next;
 } handle_t;
+
+/* Handles that were not destroyed: those that a reset of the device took are never. */
+static handle_t *alive;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int made(void **what)
 {
     int status = standin_end_vendor();
     *what = NULL;
     if (status) return status;
-    *what = calloc(1, sizeof(handle_t));
+    handle_t *handle = calloc(1, sizeof *handle);
+    if (!handle) abort();
+    pthread_mutex_lock(&lock);
+    handle->next = alive;
+    alive = handle;
+    pthread_mutex_unlock(&lock);
+    *what = handle;
     standin_vendor_holds(1);
     return 0;
 }
@@ -25,6 +37,13 @@ static int made(void **what)
 static int gone(const void *what)
 {
     standin_vendor_holds(-1);
+    pthread_mutex_lock(&lock);
+    for (handle_t **at = &alive; *at; at = &(*at)->next)
+        if (*at == what) {
+            *at = (*at)->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
     free((void *)(uintptr_t)what);
     return standin_end_vendor();
 }

@@ -277,6 +277,7 @@ static void test_failures(void **state)
                 assert_null(comm);
                 assert_true(now_s() - begin >= 0.1 && now_s() - begin < 5.0);
                 assert_int_equal(standin_count("ncclCommAbort"), 1);
+                lac_ctx_free(ctx);
                 continue;
             }
             unit_expect(by_nccl(ctx, &comm, name, 0.1), LAC_OK, "comm");
@@ -297,6 +298,7 @@ static void test_failures(void **state)
                 if (engine) {
                     lac_events_free(events);
                     lac_comm_free(comm);
+                    lac_ctx_free(ctx);
                     continue;
                 }
                 *(uint32_t *)(uintptr_t)standin_pointer(standin_find("lac_cuda_events_exchange", 0),
@@ -315,6 +317,7 @@ static void test_failures(void **state)
             lac_events_free(events); /* at once */
             lac_comm_free(comm);
             assert_true(now_s() - begin < 5.0);
+            lac_ctx_free(ctx);
             assert_int_equal(standin_count("ncclCommDestroy"), 0);
             assert_int_equal(standin.breaches, 0);
         }

@@ -228,7 +228,7 @@ void check_absent(unsigned seed, bool stopped)
 
 void check_refused()
 {
-    lac_cuda_matrix_t x = {(lac_dt_t)99, nullptr, 1, 1, 1, 1};
+    lac_cuda_matrix_t x = {LAC_F64, nullptr, 1, 1, 1, 1};
     lac_cuda_exchange_t e = {};
     lac_cuda_unpack_t u = {};
     checks++;
