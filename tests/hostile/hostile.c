@@ -398,6 +398,17 @@ static round_t draw_round(const options_t *options, long number)
     return round;
 }
 
+/* OpenBLAS ends its threads when a process forks, and hangs where another thread has given them work; and a
+ * child waits for ever in blas_memory_alloc where another thread was taking memory (0.3.21, one fork of
+ * 6000). So netlib's BLAS serves where it is, and else OpenBLAS on one thread. */
+static void avoid_openblas(void)
+{
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+#ifdef HOSTILE_PLAIN_BLAS
+    if (!fully_static && !getenv("LACUNA_BLAS")) setenv("LACUNA_BLAS", HOSTILE_PLAIN_BLAS, 1);
+#endif
+}
+
 /* In the round's own process, where the library has not been called yet. */
 static void run_round(const round_t *round, const char *folder)
 {
@@ -409,8 +420,7 @@ static void run_round(const round_t *round, const char *folder)
     snprintf(path, sizeof path, "%s/%ld.tune", folder, round->number);
     setenv("LACUNA_TUNE_CACHE", path, 1);
     if (fully_static) setenv("LACUNA_BLAS", "none", 1);
-    /* OpenBLAS ends its threads when a process forks, and hangs where another thread has given them work. */
-    if (round->forks) setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    if (round->forks) avoid_openblas();
     if (round->wrong_constants && !write_constants(path, &draw)) fail("%s: %s", path, strerror(errno));
     const bool forks = round->forks && pthread_create(&forking, NULL, fork_now_and_then, &forker) == 0;
     int threads = 0;
