@@ -353,12 +353,12 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
     lac_outcome_t unseen = {false, -1.0, -1.0, NULL};
     if (site) lac_history_learn(ctx, site, p, &choice, &unseen);
     decline(ctx, site, request);
+    lac_report_call(ctx, site, p, request, &choice, 0.0); /* a log is slow: not while the device waits */
     bool clocked = site && is_trial(&choice) && choice.route->role == LAC_ROLE_DENSE && ctx->backend->clock;
     if (clocked && lac_device_timing_begin(ctx, site, &choice)) {
         ctx->forwarded = site;
         ctx->forwarded_row = choice.row;
     }
-    lac_report_call(ctx, site, p, request, &choice, 0.0);
     return LAC_OK;
 }
 

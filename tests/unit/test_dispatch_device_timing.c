@@ -4,10 +4,12 @@
  * are clocked, nothing is tried while a stream is captured, and an answer to a site that is gone is no
  * answer. */
 #include "unit_support.h"
+#include "base/clock.h"
 #include "planner/timing.h"
 #include "planner/dispatch.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 enum { SPARSE, CONTENDER, DENSE, FAST, ROUTES, OWED = 4 };
 
@@ -67,10 +69,20 @@ static const lac_route_t sparse = ROUTE("sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT
 static const lac_route_t *const table[] = {&sparse, &contender, &dense, &fast};
 enum { WITHOUT_FAST = FAST };
 
+/* Bytes of the log so far. */
+static long logged(void)
+{
+    struct stat file;
+    return stat(unit_path("log"), &file) ? 0 : (long)file.st_size;
+}
+
+static long logged_before; /* the span that is open */
+
 static bool clock_begin(lac_exec_t *exec)
 {
     (void)exec;
     assert_false(open_span);
+    logged_before = logged();
     return open_span = !capturing && owed_count < OWED;
 }
 
@@ -78,6 +90,7 @@ static void clock_end(lac_exec_t *exec, const lac_timing_tag_t *mark)
 {
     (void)exec;
     assert_true(open_span);
+    assert_int_equal(logged(), logged_before); /* the device waits in a span: nobody writes meanwhile */
     open_span = false;
     clocked++;
     owed[owed_count].mark = *mark;
@@ -367,6 +380,23 @@ static void test_vain_trials_are_few(void **state)
     }
 }
 
+/* The verbose line of a call is written outside of the span in which the device waits for the host, also
+ * where the caller's product is what is timed. */
+static void test_a_log_does_not_hold_the_device(void **state)
+{
+    (void)state;
+    for (int drop_in = 0; drop_in < 2; drop_in++) {
+        lac_ctx_t ctx = context(200.0, 90.0, 4.0);
+        long before = logged();
+        ctx.policy.verbose = LAC_VERBOSE_EXEC;
+        ctx.now_us = lac_now_us;
+        call_by(&ctx, 4, 100, drop_in);
+        assert_true(clocked > 3);
+        assert_true(logged() > before);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
 static void test_few_are_clocked(void **state)
 {
     (void)state;
@@ -473,6 +503,7 @@ int main(void)
                                        cmocka_unit_test(test_a_batch_is_measured_too),
                                        cmocka_unit_test(test_probes_lead_to_trials),
                                        cmocka_unit_test(test_vain_trials_are_few),
+                                       cmocka_unit_test(test_a_log_does_not_hold_the_device),
                                        cmocka_unit_test(test_few_are_clocked),
                                        cmocka_unit_test(test_nothing_is_tried_in_a_capture),
                                        cmocka_unit_test(test_a_run_that_gave_up_teaches_no_time),
