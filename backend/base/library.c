@@ -8,6 +8,7 @@
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct own_object {
     uintptr_t address; /* of something in it */
@@ -58,6 +59,20 @@ void *lac_library_symbol(void *library, const char *symbol, char *why, size_t si
     void *found = dlsym(library, symbol);
     if (!found && why) snprintf(why, size, "has no %s", symbol);
     return found;
+}
+
+bool lac_library_take(void *library, const char *vendor, const lac_library_call_t *calls, char *why,
+                      size_t size)
+{
+    for (; calls->symbol; calls++) {
+        char missing[200];
+        void *found = lac_library_symbol(library, calls->symbol, missing, sizeof missing);
+        memcpy(calls->function, &found, sizeof found);
+        if (found || calls->optional) continue;
+        snprintf(why, size, "%s %s", vendor, missing);
+        return false;
+    }
+    return true;
 }
 
 /* The folder as the loader made it out when it opened the library: the name that it was opened by may be

@@ -28,32 +28,25 @@ enum { INDEX_32 = 2, BASE_ZERO = 0, REAL_32 = 0, BY_ROWS = 2, NOT_TRANSPOSED = 0
 static pthread_once_t searched = PTHREAD_ONCE_INIT;
 static lac_cusparse_t cusparse;
 
-/* A function pointer of any type from a symbol. */
-static bool take(void *library, const char *symbol, void *function)
-{
-    char why[200];
-    void *found = lac_library_symbol(library, symbol, why, sizeof why);
-    memcpy(function, &found, sizeof found);
-    if (!found) snprintf(cusparse.missing, sizeof cusparse.missing, "cuSPARSE %s", why);
-    return found;
-}
-
 static void search(void)
 {
     static const char *const names[] = {"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so", NULL};
+    static const lac_library_call_t calls[] = {{"cusparseCreate", &cusparse.create, false},
+                                               {"cusparseDestroy", &cusparse.destroy, false},
+                                               {"cusparseSetStream", &cusparse.set_stream, false},
+                                               {"cusparseGetVersion", &cusparse.version, false},
+                                               {"cusparseCreateCsr", &cusparse.create_csr, false},
+                                               {"cusparseDestroySpMat", &cusparse.destroy_csr, false},
+                                               {"cusparseCreateDnMat", &cusparse.create_dense, false},
+                                               {"cusparseDestroyDnMat", &cusparse.destroy_dense, false},
+                                               {"cusparseDnMatSetValues", &cusparse.set_values, false},
+                                               {"cusparseSpMM_bufferSize", &cusparse.buffer_size, false},
+                                               {"cusparseSpMM_preprocess", &cusparse.preprocess, false},
+                                               {"cusparseSpMM", &cusparse.spmm, false},
+                                               {NULL, NULL, false}};
     void *library = lac_library_open(names, cusparse.missing, sizeof cusparse.missing);
-    cusparse.found = library && take(library, "cusparseCreate", &cusparse.create) &&
-                     take(library, "cusparseDestroy", &cusparse.destroy) &&
-                     take(library, "cusparseSetStream", &cusparse.set_stream) &&
-                     take(library, "cusparseGetVersion", &cusparse.version) &&
-                     take(library, "cusparseCreateCsr", &cusparse.create_csr) &&
-                     take(library, "cusparseDestroySpMat", &cusparse.destroy_csr) &&
-                     take(library, "cusparseCreateDnMat", &cusparse.create_dense) &&
-                     take(library, "cusparseDestroyDnMat", &cusparse.destroy_dense) &&
-                     take(library, "cusparseDnMatSetValues", &cusparse.set_values) &&
-                     take(library, "cusparseSpMM_bufferSize", &cusparse.buffer_size) &&
-                     take(library, "cusparseSpMM_preprocess", &cusparse.preprocess) &&
-                     take(library, "cusparseSpMM", &cusparse.spmm);
+    cusparse.found =
+        library && lac_library_take(library, "cuSPARSE", calls, cusparse.missing, sizeof cusparse.missing);
 }
 
 const lac_cusparse_t *lac_cusparse(void)

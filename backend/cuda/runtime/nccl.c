@@ -5,33 +5,27 @@
 #include "base/library.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 static pthread_once_t searched = PTHREAD_ONCE_INIT;
 static lac_nccl_t nccl;
 
-static bool take(void *library, const char *symbol, void *function)
-{
-    char why[200];
-    void *found = lac_library_symbol(library, symbol, why, sizeof why);
-    memcpy(function, &found, sizeof found);
-    if (!found) snprintf(nccl.missing, sizeof nccl.missing, "NCCL %s", why);
-    return found;
-}
-
 static void search(void)
 {
     static const char *const names[] = {"libnccl.so.2", "libnccl.so", NULL};
+    static const lac_library_call_t calls[] = {{"ncclGetUniqueId", &nccl.unique_id, false},
+                                               {"ncclCommInitRankConfig", &nccl.init, false},
+                                               {"ncclCommGetAsyncError", &nccl.async_error, false},
+                                               {"ncclCommAbort", &nccl.abort, false},
+                                               {"ncclCommDestroy", &nccl.destroy, false},
+                                               {"ncclCommFinalize", &nccl.finalize, false},
+                                               {"ncclCommCount", &nccl.count, false},
+                                               {"ncclCommUserRank", &nccl.rank, false},
+                                               {"ncclCommCuDevice", &nccl.device, false},
+                                               {"ncclAllGather", &nccl.all_gather, false},
+                                               {"ncclGetErrorString", &nccl.text, false},
+                                               {NULL, NULL, false}};
     void *library = lac_library_open(names, nccl.missing, sizeof nccl.missing);
-    nccl.found =
-        library && take(library, "ncclGetUniqueId", &nccl.unique_id) &&
-        take(library, "ncclCommInitRankConfig", &nccl.init) &&
-        take(library, "ncclCommGetAsyncError", &nccl.async_error) &&
-        take(library, "ncclCommAbort", &nccl.abort) && take(library, "ncclCommDestroy", &nccl.destroy) &&
-        take(library, "ncclCommFinalize", &nccl.finalize) && take(library, "ncclCommCount", &nccl.count) &&
-        take(library, "ncclCommUserRank", &nccl.rank) && take(library, "ncclCommCuDevice", &nccl.device) &&
-        take(library, "ncclAllGather", &nccl.all_gather) && take(library, "ncclGetErrorString", &nccl.text);
+    nccl.found = library && lac_library_take(library, "NCCL", calls, nccl.missing, sizeof nccl.missing);
 }
 
 const lac_nccl_t *lac_nccl(void)

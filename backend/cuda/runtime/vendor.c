@@ -7,37 +7,27 @@
 #include "base/status.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 static pthread_once_t searched = PTHREAD_ONCE_INIT;
 static lac_cublas_t cublas;
 
-/* A function pointer of any type from a symbol. */
-static bool take(void *library, const char *symbol, void *function, bool required)
-{
-    char why[200];
-    void *found = lac_library_symbol(library, symbol, why, sizeof why);
-    memcpy(function, &found, sizeof found);
-    if (!found && required) snprintf(cublas.missing, sizeof cublas.missing, "cuBLAS %s", why);
-    return found || !required;
-}
-
 static void search(void)
 {
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so", NULL};
+    static const lac_library_call_t calls[] = {{"cublasCreate_v2", &cublas.create, false},
+                                               {"cublasDestroy_v2", &cublas.destroy, false},
+                                               {"cublasSetStream_v2", &cublas.set_stream, false},
+                                               {"cublasSetWorkspace_v2", &cublas.set_workspace, false},
+                                               {"cublasSetMathMode", &cublas.set_math, false},
+                                               {"cublasGetVersion_v2", &cublas.version, false},
+                                               {"cublasSgemm_v2", &cublas.sgemm, false},
+                                               {"cublasSgemm_v2_64", &cublas.sgemm_64, true},
+                                               {"cublasSetPointerMode_v2", &cublas.set_scalars, true},
+                                               {"cublasSgemmStridedBatched", &cublas.sgemm_strided, false},
+                                               {NULL, NULL, false}};
     void *library = lac_library_open(names, cublas.missing, sizeof cublas.missing);
-    if (!library) return;
-    cublas.found = take(library, "cublasCreate_v2", &cublas.create, true) &&
-                   take(library, "cublasDestroy_v2", &cublas.destroy, true) &&
-                   take(library, "cublasSetStream_v2", &cublas.set_stream, true) &&
-                   take(library, "cublasSetWorkspace_v2", &cublas.set_workspace, true) &&
-                   take(library, "cublasSetMathMode", &cublas.set_math, true) &&
-                   take(library, "cublasGetVersion_v2", &cublas.version, true) &&
-                   take(library, "cublasSgemm_v2", &cublas.sgemm, true) &&
-                   take(library, "cublasSgemm_v2_64", &cublas.sgemm_64, false) &&
-                   take(library, "cublasSetPointerMode_v2", &cublas.set_scalars, false) &&
-                   take(library, "cublasSgemmStridedBatched", &cublas.sgemm_strided, true);
+    cublas.found =
+        library && lac_library_take(library, "cuBLAS", calls, cublas.missing, sizeof cublas.missing);
 }
 
 const lac_cublas_t *lac_cublas(void)
