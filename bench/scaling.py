@@ -48,7 +48,7 @@ def solve(rows, values):
 
 
 def terms(neurons, batch, density, ranks):
-    """What a product's time is made of: the launches, the events that are looked at, W's rows that are read."""
+    """What a product's time is made of: the launches, the events that are scanned, W's rows that are read."""
     return 1.0, batch * neurons, density * batch * neurons * neurons / ranks
 
 

@@ -193,7 +193,7 @@ lac_status_t lac_comm_abort(lac_comm_t *comm)
 
 /* Events ----------------------------------------------------------------------------------------------- */
 
-/* What each rank tells the others of its share. */
+/* A share, as its rank sends it to the others. */
 typedef struct share {
     int64_t rows, columns;
 } share_t;

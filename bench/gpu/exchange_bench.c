@@ -226,7 +226,7 @@ static const char *setting(const char *name)
     return value ? value : "";
 }
 
-/* `same` is "yes", "no", or why that cannot be told. */
+/* `same` is "yes", "no", or why that is not known. */
 static void report(const net_size_t *size, const way_t *way, const result_t *x, const char *same)
 {
     printf("%8d %6d %5.1f%% %6d %-6s | %9.2f us %9.2f us %9.2f us", (int)size->neurons, (int)size->batch,

@@ -199,6 +199,17 @@ LAC_INLINE int64_t loose_scatter_row(const lac_loose_rows_t *a, int64_t i, bool 
     return LAC_LOOSE_FINE;
 }
 
+/* The column, below cols, and the value of entry e; *value stays where all entries have one. */
+LAC_INLINE int64_t loose_entry(const lac_loose_rows_t *a, uint64_t cols, int64_t e, bool wide,
+                               loose_values_t values, uint64_t *j, double *value)
+{
+    *j = (uint64_t)loose_at(a->idx, wide, e);
+    if (*j >= cols) return loose_wrong(e, LAC_LOOSE_IDX);
+    if (values == LOOSE_EACH) *value = (double)((const real_t *)a->val)[e];
+    if (values == LOOSE_PERMUTED && !loose_value(a, e, value)) return loose_wrong(e, LAC_LOOSE_PERM);
+    return LAC_LOOSE_FINE;
+}
+
 /* Adds the row of one event to c itself. */
 LAC_INLINE int64_t loose_add_event(const lac_loose_rows_t *a, int64_t i, double factor, bool wide,
                                    loose_values_t values, real_t *c, int64_t rs)
@@ -208,10 +219,9 @@ LAC_INLINE int64_t loose_add_event(const lac_loose_rows_t *a, int64_t i, double 
     double value = values == LOOSE_ONE && a->val ? (double)((const real_t *)a->val)[0] : 1.0;
     if (!loose_row(a, i, &e, &end)) return loose_wrong(i, LAC_LOOSE_PTR);
     for (; e < end; e++) {
-        uint64_t j = (uint64_t)loose_at(a->idx, wide, e);
-        if (j >= cols) return loose_wrong(e, LAC_LOOSE_IDX);
-        if (values == LOOSE_EACH) value = (double)((const real_t *)a->val)[e];
-        if (values == LOOSE_PERMUTED && !loose_value(a, e, &value)) return loose_wrong(e, LAC_LOOSE_PERM);
+        uint64_t j;
+        int64_t wrong = loose_entry(a, cols, e, wide, values, &j, &value);
+        if (wrong != LAC_LOOSE_FINE) return wrong;
         c[(int64_t)j * rs] += (real_t)(value * factor);
     }
     return LAC_LOOSE_FINE;
@@ -227,10 +237,9 @@ LAC_INLINE int64_t loose_scatter_event(const lac_loose_rows_t *a, int64_t i, dou
     double value = values == LOOSE_ONE && a->val ? (double)((const real_t *)a->val)[0] : 1.0;
     if (!loose_row(a, i, &e, &end)) return loose_wrong(i, LAC_LOOSE_PTR);
     for (; e < end; e++) {
-        uint64_t j = (uint64_t)loose_at(a->idx, wide, e);
-        if (j >= cols) return loose_wrong(e, LAC_LOOSE_IDX);
-        if (values == LOOSE_EACH) value = (double)((const real_t *)a->val)[e];
-        if (values == LOOSE_PERMUTED && !loose_value(a, e, &value)) return loose_wrong(e, LAC_LOOSE_PERM);
+        uint64_t j;
+        int64_t wrong = loose_entry(a, cols, e, wide, values, &j, &value);
+        if (wrong != LAC_LOOSE_FINE) return wrong;
         if (few) {
             uint64_t bit = UINT64_C(1) << (j & 63), before = seen[j >> 6];
             if (!(before & bit)) {
@@ -245,7 +254,7 @@ LAC_INLINE int64_t loose_scatter_event(const lac_loose_rows_t *a, int64_t i, dou
     return LAC_LOOSE_FINE;
 }
 
-/* The first event of X[i .. rows); rows where there is none. Contiguous elements are looked at 32 at a time.
+/* The first event of X[i .. rows); rows where there is none. Contiguous elements are compared 32 at a time.
  */
 LAC_INLINE int64_t loose_next_event(const lac_loose_dense_t *x, int64_t i, int64_t rows)
 {

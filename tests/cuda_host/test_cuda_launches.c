@@ -893,7 +893,7 @@ static void test_lif(void **state)
 }
 
 /* What multiplies zeros is refused where those of an operand are guaranteed to be skipped, and so is every
- * route that skips those of the other operand; the native kernel is told whose. */
+ * route that skips those of the other operand; the native kernel receives which. */
 static void test_guaranteed(void **state)
 {
     (void)state;

@@ -255,7 +255,7 @@ static void test_wrapped(void **state)
     }
 }
 
-/* NCCL never ends what it was told; the device never ends what is queued; a kernel waited in vain; NCCL finds
+/* NCCL never ends what it began; the device never ends what is queued; a kernel waited in vain; NCCL finds
  * an error. */
 static void test_failures(void **state)
 {
@@ -288,7 +288,7 @@ static void test_failures(void **state)
                 standin.busy = true;
                 unit_expect(lac_comm_wait(comm), want[how], "wait");
                 assert_true(now_s() - begin >= 0.1 && now_s() - begin < 5.0);
-                if (!engine) /* the kernel is told to end */
+                if (!engine) /* the kernel is asked to end */
                     assert_int_equal(*(const uint32_t *)standin_pointer(
                                          standin_find("lac_cuda_events_exchange", 0), "x.stop"),
                                      1);

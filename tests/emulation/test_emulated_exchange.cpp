@@ -210,17 +210,17 @@ void check_absent(unsigned seed, bool stopped)
                 rank[0].place[step % 2 * w.words + w.shard[s].word + t] = (uint64_t)step << 32 | w.word(s, t);
         if (step < 3 && exchange(w, rank, 0, Share(w, 0).x)) fail("before: status", seed, 0, step);
     }
-    if (rank[0].failed) fail("before: told", seed, 0, rank[0].failed);
+    if (rank[0].failed) fail("before: reported", seed, 0, rank[0].failed);
     const Share share(w, 0);
     rank[0].stop = stopped;
     if (exchange(w, rank, 0, share.x)) fail("absent: status", seed, 0, 0);
     if (rank[0].failed != 1u + (unsigned)absent || !rank[0].state[2])
-        fail("absent: not told", seed, 0, rank[0].failed);
+        fail("absent: not reported", seed, 0, rank[0].failed);
     for (int64_t i = 0; i < w.rows; i++) /* what did not come counts as nothing */
         for (int64_t j = 0; j < w.shard[absent].count; j++)
             w.event[(size_t)(i * w.all + w.shard[absent].first + j)] = 0;
     expect_events(w, rank[0].out.data(), w.all, 0, "absent");
-    rank[0].failed = 0; /* the next one neither waits nor tells again */
+    rank[0].failed = 0; /* the next one neither waits nor reports again */
     exchange(w, rank, 0, share.x);
     if (rank[0].failed || rank[0].state[0] != 4) fail("absent: the next one", seed, 0, rank[0].state[0]);
     checks++;

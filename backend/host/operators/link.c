@@ -13,7 +13,7 @@ struct lac_link {
     double timeout_s;
     const lac_comm_callbacks_t *callbacks;
     atomic_bool stop;
-    _Atomic lac_status_t failed; /* as it was told first */
+    _Atomic lac_status_t failed; /* the first failure */
 };
 
 struct lac_link_events {

@@ -9,7 +9,7 @@
  *
  * Bytes: rows x columns of f32 (or u8) read, an eighth of a byte each sent to each rank, one byte each
  * written. 20000 columns are 2.5 KB of bits: it is latency that counts, that of a store to another device's
- * memory and of a look at one's own. The word and the exchange's number are 8 bytes stored at once, so that
+ * memory and of a load from one's own. The word and the exchange's number are 8 bytes stored at once, so that
  * no fence stands between data and flag (NCCL's protocol LL; Z. Hu et al., Demystifying NCCL, 2025). The
  * result does not depend on any order.
  *

@@ -4,7 +4,7 @@
 row slices.
 
 brainevent asks for a kernel when it lowers a call. Where the library has not the call's types or platform, the kernel of brainevent's
-own default backend is handed back instead; counts() tells of both, and of what ran."""
+own default backend is handed back instead; counts() counts both, and what ran."""
 import collections
 import threading
 
