@@ -18,11 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest.mock
 
 import torch
 
 import lacuna_blas
 import lacuna_blas.torch as lac
+from lacuna_blas.torch import _operators
 
 SCHEMA = "lacuna-torch-optimize-2"
 CURVE = 30  # steps whose losses are compared
@@ -186,14 +188,30 @@ def row(name, found):
 
 
 def call_cost(device, rounds):
-    """What one call of a small Linear costs the host: PyTorch's own, and the operator."""
+    """What one call of a small Linear costs this thread's processor: {way: the least microseconds of the rounds, 25 for each}."""
     x, weight, bias = (torch.randn(shape, device=device) for shape in ((4, 16), (8, 16), (8,)))
-    times = {"F.linear": [], "lacuna::linear": []}
+    small, asked = {"SMALL": _operators.SMALL}, {"SMALL": 0, "SMALL_ON_DEVICE": 0}
+    operator, context = torch.ops.lacuna.linear.default, _operators.context_of(x.device)
+    ways = {"F.linear": ("auto", small, lambda: torch.nn.functional.linear(x, weight, bias)),
+            "linear, small: left to PyTorch": ("auto", small, lambda: lac.linear(x, weight, bias)),
+            "linear, computed": ("event", asked, lambda: lac.linear(x, weight, bias)),
+            "linear, asked and left to PyTorch": ("auto", asked, lambda: lac.linear(x, weight, bias)),
+            "linear by ctypes, computed": ("event", {**asked, "_compiled": None}, lambda: lac.linear(x, weight, bias)),
+            "the operator lacuna::linear, computed": ("event", asked, lambda: operator(x, weight, bias, 0))}
+    least = {}
     with torch.no_grad():
-        for _ in range(rounds):
-            for name, call in (("F.linear", torch.nn.functional.linear), ("lacuna::linear", lac.linear)):
-                times[name].append(timed(lambda call=call: call(x, weight, bias), device, 0.02))
-    return {name: summary(values) for name, values in times.items()}
+        for _ in range(25 * rounds):
+            for name, (backend, settings, call) in ways.items():
+                context.set("backend", backend)
+                with unittest.mock.patch.multiple(_operators, **settings):
+                    begin = time.thread_time()
+                    for _ in range(200):
+                        call()
+                    us = 1e6 * (time.thread_time() - begin) / 200
+                least[name] = min(us, least.get(name, us))
+                wait(device)
+    context.set("backend", "auto")
+    return {"binding": _operators.binding(), "least_us": {name: round(us, 3) for name, us in least.items()}}
 
 
 def main():
@@ -213,7 +231,7 @@ def main():
     report = {**head, "programs": {}}
     if not options.plain_only:
         report["call"] = call_cost(options.device, options.rounds)
-        print("a call: " + ", ".join(f"{name} {times['median_us']:.2f} us" for name, times in report["call"].items()), flush=True)
+        print(f"a call ({report['call']['binding']}): " + ", ".join(f"{name} {us:.2f} us" for name, us in report["call"]["least_us"].items()), flush=True)
     table = {name: make for name, make in programs(options.device, options.quick).items() if options.only in name}
     for number, (name, make) in enumerate(table.items(), 1):
         found = report["programs"][name] = compare(make, options.device, options.rounds, seconds, options.plain_only)
