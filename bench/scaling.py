@@ -64,7 +64,7 @@ def measured(report):
     rows = {}
     for row in report["rows"]:
         key = (row["neurons"], row["batch"], row["density"])
-        rows.setdefault(key, {})[row["ranks"], row["engine"], row["what"]] = row
+        rows.setdefault(key, {})[row["ranks"], row["engine"], row["sums"], row["what"]] = row
     return rows
 
 
@@ -75,8 +75,8 @@ def us(x):
 def text(path):
     report = json.loads(path.read_text(encoding="utf-8"))
     rows = measured(report)
-    fit = [(terms(*key, ranks), found[ranks, "peer", "product"]["us"]) for key, found in rows.items() for ranks in (1, 2)
-           if (ranks, "peer", "product") in found]
+    fit = [(terms(*key, ranks), found[ranks, "peer", sums, "product"]["us"]) for key, found in rows.items() for ranks in (1, 2)
+           for sums in ("fast", "fixed") if (ranks, "peer", sums, "product") in found]
     constants = solve([x for x, _ in fit], [y for _, y in fit])
 
     def product(key, ranks):
@@ -85,16 +85,17 @@ def text(path):
     shown = []
     for key, found in rows.items():
         name = f"{key[0]}, batch {key[1]}, {100 * key[2]:g} %"
-        for ranks, engine in ((1, "peer"), (2, "peer"), (2, "nccl")):
-            if (ranks, engine, "product") not in found:
+        for ranks, engine, sums in ((1, "peer", "fast"), (2, "peer", "fast"), (2, "nccl", "fast"), (1, "peer", "fixed"), (2, "peer", "fixed"),
+                                    (2, "nccl", "fixed")):
+            if (ranks, engine, sums, "product") not in found:
                 continue
-            x = {what: found[ranks, engine, what] for what in ("exchange", "product", "exchange and product")}
-            shown.append((name, str(ranks), engine if ranks > 1 else "",
+            x = {what: found[ranks, engine, sums, what] for what in ("exchange", "product", "exchange and product")}
+            shown.append((name, str(ranks), engine if ranks > 1 else "", sums,
                           us(x["exchange"]["us"]) if ranks > 1 else "", us(x["product"]["us"]), us(product(key, ranks)),
                           us(x["exchange and product"]["us"]) if ranks > 1 else us(x["product"]["us"]),
                           {True: "yes", False: "no", None: "one device cannot hold it"}[x["product"]["same_bits"]]))
             name = ""
-    both = {key: found[2, "peer", "exchange and product"]["us"] - found[2, "peer", "product"]["us"] for key, found in rows.items()}
+    both = {key: found[2, "peer", "fast", "exchange and product"]["us"] - found[2, "peer", "fast", "product"]["us"] for key, found in rows.items()}
     paper = []
     for key in PAPER:
         nearest = min(both, key=lambda other: abs(other[0] * other[1] - key[0] * key[1]))
@@ -105,7 +106,7 @@ def text(path):
         paper.append((f"{key[0]}, batch {key[1]}, {100 * key[2]:g} %", *cells))
     return (f"Measured on {path.parent.name}, {report['date']}, driver {report['driver']}, commit `{report['commit']}` "
             f"([raw](../../bench/results/{path.parent.name}/{path.name})), a step in a graph:\n\n"
-            + table(("neurons, events", ">devices", "engine", ">exchange", ">product", ">model", ">step", "bits of one device"), shown)
+            + table(("neurons, events", ">devices", "engine", "sums", ">exchange", ">product", ">model", ">step", "bits of one device"), shown)
             + "\n\nOn paper, dense W in f32, from the model and, beyond eight devices, from an *assumed* network "
             f"({NETWORK_US:g} µs for each doubling of the hosts, {NETWORK_BYTES / 1e3:g} GB/s); a step by exchange and product:\n\n"
             + table(("neurons, events", *(f">{n} device{'s' * (n > 1)}" for n in (1, 2, 8, 64, 1024))), paper))

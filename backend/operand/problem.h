@@ -74,6 +74,7 @@ typedef struct lac_call_settings {
     bool strict_nan;  /* 0 * Inf and 0 * NaN must be kept                                          */
     lac_skip_t skip;  /* whose zeros are never multiplied: LAC_SKIP_GUARANTEED_A, _B, or else nobody's */
     bool may_copy;    /* derived k-major copies of frozen operands are allowed                     */
+    bool fixed_sums;  /* how a sum is split must not hang on the columns of W or on densities      */
     lac_math_t math;
 } lac_call_settings_t;
 

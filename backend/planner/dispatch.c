@@ -23,6 +23,7 @@ static void apply_policy(const lac_policy_t *policy, lac_problem_t *p)
     p->settings.blas_threads = lac_policy_blas_threads(policy);
     p->settings.strict_nan = policy->strict_nan;
     p->settings.may_copy = policy->may_copy;
+    p->settings.fixed_sums = policy->fixed_sums;
     p->settings.math = policy->math;
     lac_problem_settle_skip(p, policy->skip);
 }

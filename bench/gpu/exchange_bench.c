@@ -35,6 +35,7 @@ typedef struct rank {
     const net_size_t *size;
     int rank, ranks;
     const char *engine;
+    bool fixed; /* sums */
     rank_board_t *board;
     pthread_barrier_t *all;
     double us[KINDS][ROUNDS];
@@ -126,6 +127,8 @@ static void *run_rank(void *arg)
     lac_comm_callbacks_t callbacks = rank_board_callbacks(self->board, self->rank);
     lac_comm_opts_t opts = {.size = sizeof opts, .timeout_s = 10.0, .engine = self->engine};
     TRY(lac_ctx_create_cuda(&x.ctx, self->rank, LAC_STREAM_NEW));
+    if (self->fixed) TRY(lac_ctx_set(x.ctx, "sums", "fixed"));
+    if (self->fixed) TRY(lac_ctx_set(x.ctx, "backend", "event"));
     TRY(lac_comm_from_callbacks(x.ctx, &comm, &callbacks, &opts));
     TRY(lac_events_create(comm, &x.events, size->batch, count));
     TRY(lac_events_operand(x.events, &x.s));
@@ -172,16 +175,28 @@ typedef struct result {
     bool good;
 } result_t;
 
-static result_t run(const net_size_t *size, int ranks, const char *engine, float *c)
+typedef struct way {
+    int ranks;
+    const char *engine;
+    bool fixed; /* sums split alike for any columns, by the route event */
+} way_t;
+
+static result_t run(const net_size_t *size, const way_t *way, float *c)
 {
     rank_t rank[RANKS];
     pthread_barrier_t all;
     result_t result = {.good = true};
+    int ranks = way->ranks;
     rank_board_t *board = rank_board_new(ranks);
     pthread_barrier_init(&all, NULL, (unsigned)ranks);
     for (int r = 0; r < ranks; r++) {
-        rank[r] =
-            (rank_t){.size = size, .rank = r, .ranks = ranks, .engine = engine, .board = board, .all = &all};
+        rank[r] = (rank_t){.size = size,
+                           .rank = r,
+                           .ranks = ranks,
+                           .engine = way->engine,
+                           .fixed = way->fixed,
+                           .board = board,
+                           .all = &all};
         rank[r].c = malloc((size_t)(size->batch * size->neurons) * sizeof(float));
         pthread_create(&rank[r].thread, NULL, run_rank, &rank[r]);
     }
@@ -203,13 +218,9 @@ static result_t run(const net_size_t *size, int ranks, const char *engine, float
     return result;
 }
 
-typedef struct way {
-    int ranks;
-    const char *engine;
-} way_t;
-
 /* In this order, all sizes by each: what NCCL cannot do must not cost the others' figures. */
-static const way_t ways[] = {{1, "peer"}, {2, "peer"}, {2, "nccl"}};
+static const way_t ways[] = {{1, "peer", false}, {2, "peer", false}, {1, "peer", true},
+                             {2, "peer", true},  {2, "nccl", true},  {2, "nccl", false}};
 enum { WAYS = sizeof ways / sizeof *ways };
 
 static FILE *json;
@@ -229,18 +240,20 @@ static const char *setting(const char *name)
 /* `same` is "yes", "no", or why that is not known. */
 static void report(const net_size_t *size, const way_t *way, const result_t *x, const char *same)
 {
-    printf("%8d %6d %5.1f%% %6d %-6s | %9.2f us %9.2f us %9.2f us", (int)size->neurons, (int)size->batch,
-           100.0 * size->density, way->ranks, way->engine, x->us[EXCHANGE], x->us[PRODUCT], x->us[BOTH]);
+    printf("%8d %6d %5.1f%% %6d %-6s %-5s | %9.2f us %9.2f us %9.2f us", (int)size->neurons, (int)size->batch,
+           100.0 * size->density, way->ranks, way->engine, way->fixed ? "fixed" : "fast", x->us[EXCHANGE],
+           x->us[PRODUCT], x->us[BOTH]);
     if (size->target_us > 0.0 && way->ranks > 1) printf(" (target %2.0f)", size->target_us);
     printf(" | %s\n", same);
     fflush(stdout);
     for (int kind = 0; json && kind < KINDS; kind++, separator = ",\n")
         fprintf(json,
                 "%s{\"neurons\": %d, \"batch\": %d, \"density\": %g, \"ranks\": %d, \"engine\": \"%s\", "
+                "\"sums\": \"%s\", "
                 "\"what\": \"%s\", "
                 "\"us\": %.3f, \"q1\": %.3f, \"q3\": %.3f, \"same_bits\": %s}",
                 separator, (int)size->neurons, (int)size->batch, size->density, way->ranks, way->engine,
-                kinds[kind], x->us[kind], x->low[kind], x->high[kind],
+                way->fixed ? "fixed" : "fast", kinds[kind], x->us[kind], x->low[kind], x->high[kind],
                 *same == 'y'   ? "true"
                 : *same == 'n' ? "false"
                                : "null");
@@ -248,7 +261,7 @@ static void report(const net_size_t *size, const way_t *way, const result_t *x, 
 
 int main(int argc, char **argv)
 {
-    float *first[SIZES] = {NULL};
+    float *first[2][SIZES] = {{NULL}};
     lac_ctx_t *ctx;
     if (lac_ctx_create_cuda(&ctx, 1, LAC_STREAM_NEW)) {
         printf("skipped: two devices are needed: %s\n", lac_last_error());
@@ -263,24 +276,25 @@ int main(int argc, char **argv)
         fprintf(json, "{\"commit\": \"%s\", \"date\": \"%s\", \"driver\": \"%s\", \"rows\": [\n",
                 setting("LACUNA_COMMIT"), setting("LACUNA_DATE"), setting("LACUNA_DRIVER"));
     atexit(end_json);
-    printf("%8s %6s %6s %6s %-6s | %12s %12s %22s | bits of one device\n", "neurons", "batch", "events",
-           "ranks", "engine", kinds[0], kinds[1], kinds[2]);
+    printf("%8s %6s %6s %6s %-6s %-5s | %12s %12s %22s | bits of one device\n", "neurons", "batch", "events",
+           "ranks", "engine", "sums", kinds[0], kinds[1], kinds[2]);
     for (int w = 0; w < WAYS; w++)
         for (int i = 0; i < (argc > 2 ? SIZES : LARGE); i++) {
             size_t bytes = (size_t)(sizes[i].batch * sizes[i].neurons) * sizeof(float);
             float *c = malloc(bytes);
             if (!c) return 1;
-            if (i < LARGE || w) {
-                result_t x = run(&sizes[i], ways[w].ranks, ways[w].engine, c);
-                if (!w) first[i] = c;
+            float **whole = &first[ways[w].fixed][i];
+            if (i < LARGE || ways[w].ranks > 1) {
+                result_t x = run(&sizes[i], &ways[w], c);
+                if (ways[w].ranks == 1) *whole = c;
                 report(&sizes[i], &ways[w], &x,
-                       !first[i]                    ? "one device cannot hold it"
-                       : memcmp(c, first[i], bytes) ? "no"
-                                                    : "yes");
+                       !*whole                    ? "one device cannot hold it"
+                       : memcmp(c, *whole, bytes) ? "no"
+                                                  : "yes");
             }
-            if (c != first[i]) free(c);
+            if (c != *whole) free(c);
         }
-    for (int i = 0; i < SIZES; i++) free(first[i]);
+    for (int i = 0; i < SIZES; i++) free(first[0][i]), free(first[1][i]);
     free(table);
     return 0;
 }

@@ -31,8 +31,8 @@ LAC_API lac_status_t lac_ctx_create_cuda(lac_ctx_t **ctx, int device, void *stre
 /* NULL is accepted. Metadata and plans outlive the context; a plan may no longer be run. */
 LAC_API void lac_ctx_free(lac_ctx_t *ctx);
 
-/* Sets one option by its name: "backend", "detect", "sparse_margin", "math", "nan", "skip", "compare",
- * "verbose", "threads", "prepack". Names and values are those of the environment (LACUNA_BACKEND=event is
+/* Sets one option by its name: "backend", "detect", "sparse_margin", "math", "nan", "skip", "sums",
+ * "compare", "verbose", "threads", "prepack". Names and values are those of the environment (LACUNA_BACKEND=event is
  * lac_ctx_set(ctx, "backend", "event")) and of the config file; docs/user/tuning.md lists them.
  * A function setting wins over the environment, unless the environment's backend ends in '!'.
  * Errors: NULL; VALUE for an unknown name or value (the message names the accepted ones; nothing changes). */

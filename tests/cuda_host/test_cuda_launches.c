@@ -260,6 +260,35 @@ static void test_event_segments(void **state)
     expect_pointer(l, "s", NULL);
 }
 
+/* Fixed sums: split by constants, whatever W's columns, the density and what else would choose. */
+static void test_event_fixed_sums(void **state)
+{
+    (void)state;
+    static const struct {
+        lac_dim_t m, k, n;
+        int64_t nnz;
+    } cases[] = {{4, 5000, 300, 2000}, {4, 5000, 20000, 20}, {16, 4096, 300, 6000}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lac_dim_t m = cases[i].m, k = cases[i].k, n = cases[i].n;
+        renew();
+        unit_expect(lac_ctx_set(ctx, "sums", "fixed"), LAC_OK, "sums");
+        lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+        cuda_host_count(ctx, &a, cases[i].nnz);
+        EXPECT(cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_slots"),
+               "p.n tile.row_warps tile.k_warps tile.cluster tile.slice", n, m < 5 ? m : 5, 4, 1, 0);
+        lac_obj_t t = cuda_host_columns(ctx, k, n);
+        EXPECT(cuda_host_launch(ctx, "event", &a, &t, &c, "lac_cuda_event_slots"),
+               "p.order tile.row_warps tile.k_warps tile.cluster", LAC_CUDA_COLS, m < 5 ? m : 5, 4, 1);
+        cuda_host_csr(ctx, &a, 50);
+        EXPECT(cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_csr"),
+               "tile.row_warps tile.k_warps tile.cluster", m < 5 ? m : 5, 4, 1);
+        cuda_host_csr(ctx, &b, 40);
+        EXPECT(cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments"),
+               "cut.split cut.cluster cut.bits cut.pad", 8, 4, 1, 0);
+    }
+    renew();
+}
+
 /* On the right side, those of the columns. */
 static void test_event_segments_across(void **state)
 {
@@ -1235,6 +1264,7 @@ int main(void)
                                        TEST(event_bytes),
                                        TEST(event_segments),
                                        TEST(event_segments_across),
+                                       TEST(event_fixed_sums),
                                        TEST(event_segments_list),
                                        TEST(event_pair),
                                        TEST(event_list),

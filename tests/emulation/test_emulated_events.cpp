@@ -6,6 +6,7 @@
 #include "cuda_kernels.h"
 #include "emulator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -320,6 +321,46 @@ void check_columns(const Case &c, Operands &o)
     check(c, o, "active-packed", [&] { return lac_cuda_event_active(&o.p, &packed, work, nullptr); });
 }
 
+/* Split as the backend splits where sums are fixed: columns from some on, and another density, and the bits
+ * of the whole. */
+void check_shards(const Case &c, Operands &o)
+{
+    const lac_cuda_tile_t tile = {0, (int)std::min<int64_t>(c.m, 5), 4, 1, 0};
+    void *work = o.workspace.data();
+    typedef std::function<lac_status_t(const lac_cuda_product_t &, const lac_cuda_dense_t &)> product_t;
+    const product_t fused =
+                        [&](const lac_cuda_product_t &p, const lac_cuda_dense_t &s) {
+                            return lac_cuda_event_fused(&p, &s, nullptr, nullptr);
+                        },
+                    slots =
+                        [&](const lac_cuda_product_t &p, const lac_cuda_dense_t &s) {
+                            return lac_cuda_event_slots(&p, &s, &tile, work, nullptr);
+                        },
+                    csr = [&](const lac_cuda_product_t &p, const lac_cuda_dense_t &) {
+                        return lac_cuda_event_csr(&p, &o.csr, &tile, nullptr);
+                    };
+    for (const product_t &product : {slots, csr, c.m == 1 ? fused : csr}) {
+        const size_t bytes = sizeof(float) * o.out.count;
+        memcpy(o.out.data(), o.before.data(), bytes);
+        const lac_status_t whole = product(o.p, o.dense);
+        const std::vector<float> want(o.out.data(), o.out.data() + o.out.count);
+        memcpy(o.out.data(), o.before.data(), bytes);
+        lac_status_t status = whole;
+        const int64_t cuts[] = {0, o.p.n / 3, o.p.n};
+        for (int shard = 0; shard < 2 && status == LAC_OK; shard++) {
+            lac_cuda_product_t p = o.p;
+            lac_cuda_dense_t s = o.dense;
+            p.n = cuts[shard + 1] - cuts[shard], p.out += cuts[shard] * p.cs;
+            p.w += cuts[shard] * (p.order == LAC_CUDA_ROWS ? 1 : p.ldw);
+            s.density = shard ? 0.9 : 0.001;
+            status = product(p, s);
+        }
+        checks++;
+        if (status != LAC_OK || memcmp(want.data(), o.out.data(), bytes))
+            printf("FAIL shards, status %d %s\n", (int)status, text(c, "shards").c_str()), failures++;
+    }
+}
+
 Case random_case(unsigned seed, unsigned largest)
 {
     std::mt19937 random(seed);
@@ -471,6 +512,7 @@ int main(int argc, char **argv)
         const std::unique_ptr<Operands> o = make(c);
         check_rows(c, *o);
         check_columns(c, *o);
+        check_shards(c, *o);
     }
     check_alignment();
     if (!quick) check_uneven_slots(), check_wide_rows(), check_long_sums();

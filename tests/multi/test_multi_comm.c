@@ -203,7 +203,8 @@ static void *run_rank(void *arg)
     void *owned[3] = {NULL};
     if (!expect(lac_ctx_create_cuda(&x.ctx, net->device[self->rank], LAC_STREAM_NEW), LAC_OK, "ctx"))
         return NULL;
-    lac_ctx_set(x.ctx, "detect", "off");
+    expect(lac_ctx_set(x.ctx, "sums", "fixed"), LAC_OK, "sums");
+    expect(lac_ctx_set(x.ctx, "backend", "event"), LAC_OK, "backend");
     lac_comm_t *comm = connect(x.ctx, self);
     if (comm && expect(lac_events_create(comm, &x.events, net->rows, count), LAC_OK, "events")) {
         float *spikes = malloc((size_t)(net->rows * count) * sizeof *spikes + 1);
@@ -329,7 +330,7 @@ static void each_net(const char *engine, const int *device, int ranks, bool by_b
         int ranks;
         lac_dim_t rows, columns[RANKS];
     } shapes[] = {{2, 1, {1000, 1000}},
-                  {2, 4, {333, 700}},
+                  {2, 4, {2333, 1700}},
                   {2, 3, {0, 257}},
                   {3, 2, {64, 31, 500}},
                   {4, 1, {1, 2000, 0, 47}}};
@@ -357,8 +358,8 @@ static void test_one_device(void)
 
 static void test_peers(void)
 {
-    static const int turns[RANKS] = {0, 1, 0, 1};
-    each_net("peer", turns, RANKS, true);
+    static const int turns[RANKS] = {0, 1};
+    each_net("peer", turns, 2, true);
     each_net(NULL, turns, 2, true);
 }
 
@@ -689,9 +690,11 @@ static void *abort_rank(void *arg)
         lac_obj_t mine = on_device(ctx, LAC_F32, 1, 40, NULL);
         if (self->rank == 0) {
             double begin = now_s();
-            expect(lac_events_allgather(events, &mine), LAC_OK, "an exchange to which nobody comes");
             pthread_create(&other, NULL, abort_soon, comm);
-            expect(lac_comm_wait(comm), LAC_ERR_ABORTED, "aborted");
+            /* To which nobody comes; NCCL connects in its first, and waits for the others in the call. */
+            lac_status_t status = lac_events_allgather(events, &mine);
+            if (!status) status = lac_comm_wait(comm);
+            expect(status, LAC_ERR_ABORTED, "aborted");
             pthread_join(other, NULL);
             expect(lac_events_allgather(events, &mine), LAC_ERR_ABORTED, "it stays so");
             if (now_s() - begin > 5.0) failed("it took %.1f s", now_s() - begin);
@@ -720,6 +723,8 @@ static void abort_by(const char *engine, int second_device)
 static void test_abort(void)
 {
     abort_by("peer", devices > 1);
+    printf("%s: peer ended\n", running);
+    fflush(stdout);
     if (devices > 1) abort_by("nccl", 1);
 }
 
@@ -759,6 +764,9 @@ int main(int argc, char **argv)
         {"abort", test_abort, 1}};
     int ran = 0;
     signal(SIGALRM, give_up);
+    /* A queue for each stream of all ranks that share a device: an exchange that waits in a queue that two
+     * share would be waited for by the rank that it waits for. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     devices = ask_devices();
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         bool wanted = argc < 2;

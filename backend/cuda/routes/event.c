@@ -97,6 +97,16 @@ static how_t by_columns(const lac_sided_t *s, event_source_t source, const lac_m
     return (how_t){as_dense(s), best};
 }
 
+/* Where sums are fixed: a split of k that the columns of W, the rows of S and densities have no part in, so
+ * that a shard of W gives the bits that all of W does. Nearly what is chosen anyway for a few rows of
+ * thousands of events and columns. */
+static const lac_cuda_segments_cut_t fixed_cut = {.split = 8, .cluster = 4, .bits = 1};
+
+static lac_cuda_tile_t fixed_tile(const lac_sided_t *s)
+{
+    return (lac_cuda_tile_t){.row_warps = s->m < 5 ? (int)s->m : 5, .k_warps = 4, .cluster = 1};
+}
+
 /* The format of W that lists its slices W[k, :]. */
 static lac_format_t w_by_k(const lac_sided_t *s)
 {
@@ -120,10 +130,19 @@ static how_t by_entries(const lac_problem_t *p, const lac_sided_t *s)
     return (how_t){source == FROM_ACTIVE ? as_dense(s) : source, BY_ENTRIES};
 }
 
+/* Ways whose order is that of k alone. */
+static how_t by_fixed_sums(const lac_sided_t *s, lac_w_layout_t slices)
+{
+    event_source_t source = source_of(s);
+    if (source == FROM_ACTIVE) source = as_dense(s); /* a list is cut by its length, and by W's columns */
+    return (how_t){source, slices == LAC_W_PACKED ? BY_COPY : slices == LAC_W_COLS ? BY_COLUMNS : BY_ROWS};
+}
+
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
     lac_w_layout_t slices = lac_sided_w_layout(p, s);
     if (!s->w->buf) return by_entries(p, s);
+    if (p->settings.fixed_sums) return by_fixed_sums(s, slices);
     how_t how = {source_of(s), BY_ROWS};
     if (slices == LAC_W_PACKED) how.gather = BY_COPY;
     return slices == LAC_W_COLS ? by_columns(s, how.source, machine) : how;
@@ -192,19 +211,19 @@ static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *ma
 }
 
 /* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */
-static bool fuses(const lac_sided_t *s, how_t how)
+static bool fuses(const lac_problem_t *p, const lac_sided_t *s, how_t how)
 {
-    if (s->m == 1) return true;
+    if (s->m == 1 || p->settings.fixed_sums) return s->m == 1;
     bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
     return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_MIN;
 }
 
 /* A row of S is scanned by the warps that its slices of k go to, whatever the device has besides: 214 ms for
  * one row of 1e9 bytes in one launch (H200, 2026-11-21). Packed first, a row has some 13 times the warps. */
-static double scan_us(const lac_sided_t *s, how_t how, const lac_machine_t *machine)
+static double scan_us(const lac_problem_t *p, const lac_sided_t *s, how_t how, const lac_machine_t *machine)
 {
     double bytes = (s->s->dt == LAC_F32 ? 4.0 : 1.0) * (double)s->m * (double)s->k;
-    double at_once = fuses(s, how) ? FUSED_TRIP : PACKED_TRIP, further = (double)s->k - at_once;
+    double at_once = fuses(p, s, how) ? FUSED_TRIP : PACKED_TRIP, further = (double)s->k - at_once;
     double trips =
         how.gather == BY_ACTIVE || how.gather == BY_STREAM || further < 0 ? 0.0 : further / at_once;
     double moved = bytes / (machine->cuda_l2_gbps * 1e3);
@@ -219,7 +238,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     bool given = how.source == FROM_CSR || how.gather == BY_SEGMENTS; /* these count their own scan */
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
     double launches = machine->cuda_launch_us + (chained ? machine->cuda_pdl_us : 0.0);
-    double scan = given ? 0.0 : scan_us(&s, how, machine);
+    double scan = given ? 0.0 : scan_us(p, &s, how, machine);
     if (how.source == FROM_EXPANSION)
         scan += 2.0 * machine->cuda_launch_us + 8.0 * elements / (machine->cuda_dram_gbps * 1e3);
     return launches + scan + gather_us(&s, how, machine);
@@ -319,7 +338,8 @@ typedef struct found {
 } found_t;
 
 /* Finds them. Where one cannot be made now, the buffers serve, or entries without segments. */
-static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t *how, found_t *found)
+static lac_status_t find_formats(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t *how,
+                                 found_t *found)
 {
     lac_status_t status = LAC_OK;
     *found = (found_t){0};
@@ -330,7 +350,9 @@ static lac_status_t find_formats(lac_exec_t *exec, const lac_sided_t *s, how_t *
     if (status || (how->gather != BY_COPY && s->w->buf)) return status;
     status =
         lac_cuda_format_now(exec, s->w, how->gather == BY_COPY ? lac_sided_k_major(s) : w_by_k(s), &found->w);
-    if (!found->w && how->gather == BY_COPY) *how = by_columns(s, how->source, exec->machine);
+    if (!found->w && how->gather == BY_COPY)
+        *how =
+            p->settings.fixed_sums ? by_fixed_sums(s, LAC_W_COLS) : by_columns(s, how->source, exec->machine);
     if (how->gather == BY_SEGMENTS && !status && found->w)
         status = segments_now(exec, s, found->w, &found->segments);
     if (how->gather == BY_SEGMENTS && !found->segments)
@@ -371,33 +393,34 @@ static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const 
     return lac_cuda_event_listed(&listed, &dense, active->idx, memory, exec->stream);
 }
 
-static lac_status_t multiply_segments(lac_exec_t *exec, const lac_sided_t *s, how_t how,
-                                      const lac_cuda_product_t *product, const lac_cuda_dense_t *dense,
-                                      const lac_cuda_csr_t *rows, const lac_cuda_csr_t *w,
-                                      const lac_format_data_t *kept, char *memory)
+static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s,
+                                      how_t how, const lac_cuda_product_t *product,
+                                      const lac_cuda_dense_t *dense, const lac_cuda_csr_t *rows,
+                                      const lac_cuda_csr_t *w, const lac_format_data_t *kept, char *memory)
 {
     const lac_format_data_t *active = how.source == FROM_ACTIVE ? listed_of(s) : NULL;
     lac_cuda_segments_t segments = {s->k, kept->count, kept->schedule};
     lac_cuda_product_t listed = *product;
     lac_cuda_dense_t columns;
     if (active) columns = listed_columns(s, active), dense = &columns, listed.k = active->count;
-    return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, w, &segments, NULL,
-                                   memory, exec->stream);
+    return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, w, &segments,
+                                   p->settings.fixed_sums ? &fixed_cut : NULL, memory, exec->stream);
 }
 
-static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
+static lac_status_t multiply(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,
                              const lac_cuda_product_t *product, const found_t *found, char *memory)
 {
+    const lac_cuda_tile_t fixed = fixed_tile(s), *tile = p->settings.fixed_sums ? &fixed : NULL;
     const lac_format_data_t *rows = found->rows, *w = found->w;
     lac_cuda_csr_t csr = {0}, entries = {0};
     if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
     if (w && how.gather != BY_COPY) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
     if (found->segments && (rows || how.source == FROM_ACTIVE))
-        return multiply_segments(exec, s, how, product, NULL, rows ? &csr : NULL, &entries, found->segments,
-                                 memory);
+        return multiply_segments(exec, p, s, how, product, NULL, rows ? &csr : NULL, &entries,
+                                 found->segments, memory);
     if (rows && how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, NULL, &csr, &entries, memory, exec->stream);
-    if (rows) return lac_cuda_event_csr(product, &csr, NULL, exec->stream);
+    if (rows) return lac_cuda_event_csr(product, &csr, tile, exec->stream);
     if (how.source == FROM_ACTIVE) return multiply_list(exec, s, product, memory);
     lac_cuda_dense_t dense = {s->s->dt, s->s->buf, s->srs, s->scs, s->s->density};
     if (how.source == FROM_EXPANSION) {
@@ -411,11 +434,11 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_sided_t *s, how_t how,
     if (how.gather == BY_STREAM) return lac_cuda_event_stream(product, &dense, memory, exec->stream);
     if (how.gather == BY_ACTIVE) return lac_cuda_event_active(product, &dense, memory, exec->stream);
     if (found->segments)
-        return multiply_segments(exec, s, how, product, &dense, NULL, &entries, found->segments, memory);
+        return multiply_segments(exec, p, s, how, product, &dense, NULL, &entries, found->segments, memory);
     if (how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, &dense, NULL, &entries, memory, exec->stream);
-    if (fuses(s, how)) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);
-    return lac_cuda_event_slots(product, &dense, NULL, memory, exec->stream);
+    if (fuses(p, s, how)) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);
+    return lac_cuda_event_slots(product, &dense, tile, memory, exec->stream);
 }
 
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
@@ -425,14 +448,14 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     how_t how = how_of(p, &s, exec->machine);
     found_t found;
     char *memory;
-    lac_status_t status = find_formats(exec, &s, &how, &found);
+    lac_status_t status = find_formats(exec, p, &s, &how, &found);
     out->declined = !s.w->buf && !found.w;
     if (status || out->declined) return status;
     status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
     if (status || exec->preparing) return status;
     out->density = s.s->density; /* what is believed: the device counts nothing on the way */
     lac_cuda_product_t product = describe(p, &s, how, found.w);
-    return lac_cuda_launched(multiply(exec, &s, how, &product, &found, memory), "event");
+    return lac_cuda_launched(multiply(exec, p, &s, how, &product, &found, memory), "event");
 }
 
 const lac_route_t lac_cuda_route_event[] =

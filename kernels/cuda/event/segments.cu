@@ -693,7 +693,7 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
         if (split == 0) return LAC_ERR_EXTENT;
         if (pass == 0 || !wanted.cluster)
             cluster = wanted.cluster
-                          ? wanted.cluster
+                          ? (device.hopper ? wanted.cluster : 1)
                           : cluster_of(ranges * p->m, p->k, events, shared_bytes(width, split, runs), device);
         runs = has_runs(p->k, cluster, split);
     }
