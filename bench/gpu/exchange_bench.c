@@ -25,7 +25,7 @@ typedef struct size {
 static const net_size_t sizes[] = {
     {20000, 1, 0.01, 16.0}, {40000, 4, 0.005, 32.0}, {5000, 1, 0.01, 0.0}, {240000, 1, 0.002, 0.0}};
 
-enum { LARGE = 3, SIZES = 4, LONGEST = 1 << 17 }; /* LONGEST: columns of a rank */
+enum { LARGE = 3, SIZES = 4, LONGEST = 1 << 18 }; /* LONGEST: columns of W */
 
 enum { EXCHANGE, PRODUCT, BOTH, KINDS };
 static const char *const kinds[KINDS] = {"exchange", "product", "exchange and product"};
@@ -90,7 +90,7 @@ static lac_status_t fill_w(lac_ctx_t *ctx, const lac_obj_t *w, lac_dim_t first)
     lac_status_t status = LAC_OK;
     for (lac_dim_t k = 0; !status && k < w->m; k++)
         status =
-            lac_device_upload(ctx, (float *)w->buf + k * w->n, table + (k * 7919 + first) % (TABLE - LONGEST),
+            lac_device_upload(ctx, (float *)w->buf + k * w->n, table + k * 7919 % (TABLE - LONGEST) + first,
                               (size_t)w->n * sizeof(float));
     return status;
 }
