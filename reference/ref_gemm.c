@@ -192,7 +192,7 @@ void ref_result_free(ref_result_t *result)
 
 /* Judging a product element by element: class first, then the error in units of |A||B|. */
 
-/* Of 1 in each type: half an ulp. The smallest number of each. */
+/* Of 1 in each type's sums: half an ulp. The smallest number of each. */
 static double unit_of(lac_dt_t dt)
 {
     return dt == LAC_F64 ? 0x1p-53 : 0x1p-24;
@@ -203,7 +203,12 @@ static double smallest_of(lac_dt_t dt)
 }
 static double largest_of(lac_dt_t dt)
 {
-    return dt == LAC_F64 ? DBL_MAX : (double)FLT_MAX;
+    return dt == LAC_F64 ? DBL_MAX : dt == LAC_F16 ? 65504.0 : (double)FLT_MAX;
+}
+/* What rounding a sum to a type of two bytes may take from it. */
+static double rounding_of(lac_dt_t dt, double got, double want)
+{
+    return ref_is_half(dt) ? ldexp(1.0, ref_half_unit(dt, fmax(fabs(got), fabs(want))) - 1) : 0.0;
 }
 
 double ref_bound(int64_t k)
@@ -217,7 +222,7 @@ static bool is_poison(const ref_matrix_t *x, int64_t i, int64_t j)
     const char *at = (const char *)x->data + (i * x->rs + j * x->cs) * (int64_t)lac_dt_size(x->dt);
     uint64_t bits = 0;
     memcpy(&bits, at, lac_dt_size(x->dt));
-    return bits == (x->dt == LAC_F64 ? REF_POISON_F64_BITS : REF_POISON_F32_BITS);
+    return bits == ref_poison_bits(x->dt);
 }
 
 struct verdict {
@@ -240,7 +245,8 @@ static struct verdict judge(lac_dt_t dt, double got, double want, double magnitu
     if (!isfinite(got)) return magnitude >= largest_of(dt) ? right : wrong_class("must be finite");
     if (magnitude == 0.0) return got == 0.0 ? right : wrong_class("must be 0: no term is nonzero");
     /* The smallest number keeps products below the normal range from counting as large relative errors. */
-    double error = fabs(got - want) / (unit_of(dt) * magnitude + smallest_of(dt));
+    double apart = fmax(fabs(got - want) - rounding_of(dt, got, want), 0.0);
+    double error = apart / (unit_of(dt) * magnitude + smallest_of(dt));
     return (struct verdict){error, true, ""};
 }
 

@@ -43,8 +43,9 @@ void ref_result_free(ref_result_t *result);
 /* Comparison of a product with the oracle that no NaN, no Inf and no missing write slips through. */
 
 /* Errors are |got - want| / (2^-24 magnitude), of doubles / (2^-53 magnitude), element by element: units in
- * the last place of |A||B|. What the oracle of doubles rounds is half a unit of its value. A wrong class
- * (NaN, Inf, its sign), a nonzero where the magnitude is 0, and poison left in an element count as an
+ * the last place of |A||B|. Of a result of f16 or bf16, half an ulp of it is taken off first: its sum is one
+ * of floats, which is rounded once. What the oracle of doubles rounds is half a unit of its value. A wrong
+ * class (NaN, Inf, its sign), a nonzero where the magnitude is 0, and poison left in an element count as an
  * infinite error. */
 typedef struct ref_report {
     bool ok;           /* wrong == 0 and the extents agree                                          */
@@ -66,7 +67,7 @@ typedef struct ref_report {
  * 3.1); of floats, and so a little wide for doubles. INFINITY where that says nothing any more. */
 double ref_bound(int64_t k);
 
-/* Compares got (LAC_F32 or LAC_F64) with want. Where the magnitude itself exceeds the largest number, partial
+/* Compares got, of numbers, with want. Where the magnitude itself exceeds the largest number, partial
  * sums may overflow in any order, so an Inf or NaN there is accepted. */
 bool ref_compare(const ref_matrix_t *got, const ref_result_t *want, double bound, ref_report_t *report);
 

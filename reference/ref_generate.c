@@ -146,8 +146,9 @@ static double value_of(lac_dt_t dt, ref_values_t values, uint64_t random)
                              : (double)((random >> 40) + 1) * 0x1p-24;
     case REF_SPREAD_8:
         return ldexp(uniform(dt, random), (int)((random & 0xffffff) % 17) - 8);
-    case REF_SPREAD_30:
-        return ldexp(uniform(dt, random), (int)((random & 0xffffff) % 61) - 30);
+    case REF_SPREAD_30: /* of f16, whose exponents end at 2^15, half as far */
+        return dt == LAC_F16 ? ldexp(uniform(dt, random), (int)((random & 0xffffff) % 31) - 15)
+                             : ldexp(uniform(dt, random), (int)((random & 0xffffff) % 61) - 30);
     case REF_ONES:
         return 1.0;
     case REF_INTEGER:
@@ -186,13 +187,10 @@ static void write_u8(const struct filler *f, uint8_t *at, int64_t i, int64_t j)
 
 static void write_element(const struct filler *f, const ref_matrix_t *x, int64_t i, int64_t j)
 {
-    int64_t at = i * x->rs + j * x->cs;
     if (x->dt == LAC_U8)
-        write_u8(f, (uint8_t *)x->data + at, i, j);
-    else if (x->dt == LAC_F64)
-        ((double *)x->data)[at] = number(f, x->dt, i, j);
+        write_u8(f, (uint8_t *)x->data + i * x->rs + j * x->cs, i, j);
     else
-        ((float *)x->data)[at] = (float)number(f, x->dt, i, j);
+        ref_matrix_put(x, i, j, number(f, x->dt, i, j));
 }
 
 bool ref_fill(ref_matrix_t *x, const ref_pattern_t *pattern, uint64_t seed)

@@ -21,17 +21,9 @@ static size_t bytes(const ref_matrix_t *x)
 
 static void poison(ref_matrix_t *x)
 {
-    if (x->dt == LAC_U8) {
-        memset(x->base, REF_POISON_U8, bytes(x));
-        return;
-    }
-    uint32_t *word = x->base;
-    uint64_t *wide = x->base;
-    for (int64_t i = 0; i < allocated(x); i++)
-        if (x->dt == LAC_F64)
-            wide[i] = REF_POISON_F64_BITS;
-        else
-            word[i] = REF_POISON_F32_BITS;
+    const uint64_t bits = ref_poison_bits(x->dt);
+    const size_t size = lac_dt_size(x->dt);
+    for (int64_t i = 0; i < allocated(x); i++) memcpy((char *)x->base + (size_t)i * size, &bits, size);
 }
 
 /* An empty matrix gets one byte, so that data is never NULL. */
@@ -123,10 +115,9 @@ bool ref_matrix_padding_intact(const ref_matrix_t *matrix, int64_t *where)
         if (at == 0 && tight) at = x.slots; /* nothing but elements */
         if (at >= x.slots + x.guard) break;
         if (is_element(&x, at)) continue;
-        bool intact = x.dt == LAC_U8    ? ((const uint8_t *)x.data)[at] == REF_POISON_U8
-                      : x.dt == LAC_F64 ? ((const uint64_t *)x.data)[at] == REF_POISON_F64_BITS
-                                        : ((const uint32_t *)x.data)[at] == REF_POISON_F32_BITS;
-        if (intact) continue;
+        const uint64_t poison = ref_poison_bits(x.dt);
+        const char *slot = (const char *)x.data + at * (int64_t)lac_dt_size(x.dt);
+        if (!memcmp(slot, &poison, lac_dt_size(x.dt))) continue;
         if (where != NULL) *where = at;
         return false;
     }

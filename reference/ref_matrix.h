@@ -9,13 +9,16 @@
 #include <stdint.h>
 
 #include "lacuna/types.h"
+#include "ref_half.h"
 #include "ref_problem.h"
 
 /* Padding and guards hold these. A number is a quiet NaN of its own payload: read, it spoils the result;
  * found in C after a call, it says that nobody wrote there. The byte is an event like any other. */
-#define REF_POISON_F32_BITS UINT32_C(0x7fc2dead)
-#define REF_POISON_F64_BITS UINT64_C(0x7ff82deaddeaddea)
-#define REF_POISON_U8       UINT8_C(0xa5)
+#define REF_POISON_F32_BITS  UINT32_C(0x7fc2dead)
+#define REF_POISON_F64_BITS  UINT64_C(0x7ff82deaddeaddea)
+#define REF_POISON_F16_BITS  UINT16_C(0x7ead)
+#define REF_POISON_BF16_BITS UINT16_C(0x7fcd)
+#define REF_POISON_U8        UINT8_C(0xa5)
 
 /* Element (i, j) lies at data[i * rs + j * cs], in elements. Views share base; only the matrix that
  * ref_matrix_alloc made is freed. */
@@ -55,7 +58,30 @@ static inline double ref_matrix_at(const ref_matrix_t *x, int64_t i, int64_t j)
 {
     int64_t at = i * x->rs + j * x->cs;
     if (x->dt == LAC_U8) return ((const uint8_t *)x->data)[at] != 0 ? 1.0 : 0.0;
+    if (ref_is_half(x->dt)) return ref_half_value(x->dt, ((const uint16_t *)x->data)[at]);
     return x->dt == LAC_F64 ? ((const double *)x->data)[at] : (double)((const float *)x->data)[at];
+}
+
+/* Element (i, j) := the number of the matrix's type that is nearest to x. Not of bytes. */
+static inline void ref_matrix_put(const ref_matrix_t *to, int64_t i, int64_t j, double x)
+{
+    int64_t at = i * to->rs + j * to->cs;
+    if (ref_is_half(to->dt))
+        ((uint16_t *)to->data)[at] = ref_half_nearest(to->dt, x);
+    else if (to->dt == LAC_F64)
+        ((double *)to->data)[at] = x;
+    else
+        ((float *)to->data)[at] = (float)x;
+}
+
+/* The bits of an element that nobody wrote. */
+static inline uint64_t ref_poison_bits(lac_dt_t dt)
+{
+    return dt == LAC_U8     ? REF_POISON_U8
+           : dt == LAC_F64  ? REF_POISON_F64_BITS
+           : dt == LAC_F16  ? REF_POISON_F16_BITS
+           : dt == LAC_BF16 ? REF_POISON_BF16_BITS
+                            : REF_POISON_F32_BITS;
 }
 
 /* Nonzero elements: NaN counts, -0 does not. */

@@ -3,6 +3,7 @@
  * Problem strings: read strictly, where every complaint names its field, and printed in their canonical form.
  */
 #include "ref_problem.h"
+#include "ref_half.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -202,14 +203,30 @@ static bool read_pattern(struct parser *in, struct piece key, struct piece value
     return read_structure(in, key, value, out);
 }
 
+/* The type that an operation is of, and its name. */
+static lac_dt_t type_of(ref_op_t op)
+{
+    static const lac_dt_t types[] = {LAC_F32, LAC_F32, LAC_F64, LAC_F64, LAC_F16, LAC_BF16};
+    return types[op];
+}
+
+static const char *type_name(lac_dt_t dt)
+{
+    return dt == LAC_F32 ? "f32" : dt == LAC_F64 ? "f64" : dt == LAC_F16 ? "f16" : "bf16";
+}
+
 static bool read_type(struct parser *in, struct piece key, struct piece value)
 {
-    ref_operand_t *o = operand(in, key.s[key.n - 1]);
-    const char *own = in->p->op < REF_DGEMM ? "f32" : "f64";
-    if (same(value, "u8"))
-        o->dt = LAC_U8;
-    else if (!same(value, own))
-        return expected(in, key, in->p->op < REF_DGEMM ? "f32 or u8" : "f64 or u8", value);
+    char name = key.s[key.n - 1], words[16];
+    ref_operand_t *o = operand(in, name);
+    const char *own = type_name(type_of(in->p->op)), *other = name == 'C' ? "f32" : "u8";
+    bool takes = name != 'C' || ref_is_half(type_of(in->p->op));
+    if (takes && same(value, other))
+        o->dt = name == 'C' ? LAC_F32 : LAC_U8;
+    else if (!same(value, own)) {
+        snprintf(words, sizeof words, "%s%s%s", own, takes ? " or " : "", takes ? other : "");
+        return expected(in, key, words, value);
+    }
     return true;
 }
 
@@ -280,6 +297,7 @@ static const struct field {
     {"frozenA", 1 << 11, read_flag}, {"frozenB", 1 << 12, read_flag},
     {"onlyA", 1 << 13, read_flag},   {"onlyB", 1 << 14, read_flag},
     {"alpha", 1 << 15, read_scalar}, {"beta", 1 << 16, read_scalar},
+    {"dtC", 1 << 17, read_type},
 };
 
 static bool read_field(struct parser *in, struct piece text)
@@ -302,7 +320,7 @@ static bool read_field(struct parser *in, struct piece text)
     }
     return fail(
         in,
-        "expected a field A=, B=, C=, dtA=, dtB=, lay=, layA=, layB=, layC=, metaA=, metaB=, frozenA=, "
+        "expected a field A=, B=, C=, dtA=, dtB=, dtC=, lay=, layA=, layB=, layC=, metaA=, metaB=, frozenA=, "
         "frozenB=, onlyA=, onlyB=, alpha=, beta= or s<seed>, got '%s'",
         show(text).text);
 }
@@ -312,18 +330,18 @@ static bool read_field(struct parser *in, struct piece text)
 static const struct piece name_op = {"operation", 9}, name_trans = {"transposes", 10},
                           name_extents = {"extents", 7};
 
-static const char *const op_names[] = {"sgemm", "sgemv", "dgemm", "dgemv"};
+static const char *const op_names[] = {"sgemm", "sgemv", "dgemm", "dgemv", "hgemm", "bgemm"};
 
 /* Operands are of the operation's type, where their own fields do not say u8. */
 static bool read_op(struct parser *in, struct piece text)
 {
-    for (int op = REF_SGEMM; op <= REF_DGEMV; op++) {
+    for (int op = REF_SGEMM; op <= REF_BGEMM; op++) {
         if (!same(text, op_names[op])) continue;
         in->p->op = (ref_op_t)op;
-        in->p->a.dt = in->p->b.dt = in->p->c.dt = op < REF_DGEMM ? LAC_F32 : LAC_F64;
+        in->p->a.dt = in->p->b.dt = in->p->c.dt = type_of((ref_op_t)op);
         return true;
     }
-    return expected(in, name_op, "sgemm, sgemv, dgemm or dgemv", text);
+    return expected(in, name_op, "sgemm, sgemv, dgemm, dgemv, hgemm or bgemm", text);
 }
 
 static bool read_trans(struct parser *in, struct piece text)
@@ -513,6 +531,7 @@ size_t ref_problem_print(const ref_problem_t *p, char *text, size_t size)
     put_operand(&out, 'A', &p->a);
     put_operand(&out, 'B', &p->b);
     put_operand(&out, 'C', &p->c);
+    if (p->c.dt != type_of(p->op)) put(&out, ":dtC=%s", type_name(p->c.dt));
     if (p->alpha != 1.0f) {
         put(&out, ":alpha=");
         put_float(&out, p->alpha);

@@ -4,21 +4,19 @@
  *
  *     sgemm:NT:10x5000x5000:A=bern0.001:s7
  *
- *     problem := "sgemm:" ta tb ":" m "x" k "x" n { ":" field }      also "dgemm:", of doubles
+ *     problem := "sgemm:" ta tb ":" m "x" k "x" n { ":" field }      also "dgemm:", of doubles, "hgemm:", of
+ *                                                                    f16, and "bgemm:", of bf16
  *              | "sgemv:" ta    ":" m "x" k       { ":" field }      also "dgemv:"; B is the vector x[k], C
  * is y[m] ta, tb  := "N" | "T" field   := "A=" pattern | "B=" pattern | "C=" pattern         default dense/u
- *              | "dtA=" type | "dtB=" type                          f32 | f64 (as the operation) | u8
- *              | "lay=" layout | "layA=" layout | "layB=" layout | "layC=" layout    default row
- *              | "metaA=" meta | "metaB=" meta                      none (default) | density | csr | csc |
- *                                                                   bits | active | ell
- *              | "frozenA=" flag | "frozenB=" flag                  0 (default) | 1
- *              | "onlyA=" flag | "onlyB=" flag                      1: no dense buffer, the metadata alone
- *              | "alpha=" number | "beta=" number                   defaults 1 and 0
- *              | "s" seed                                           default s1
- *     pattern := structure [ "/" values ]
- *     structure := "dense" | "zero" | "bern" d | "block" h "x" w "-" d | "row" d | "col" d | "band" d |
- * "power" d | "fan" d values  := "u" | "p" | "e8" | "e30" | "1" | "i" | "x" | "o"   default u layout  := (
- * "row" | "col" ) [ "x" step ] [ "+" pad ]
+ *              | "dtA=" type | "dtB=" type                          that of the operation | u8
+ *              | "dtC=" type                                        that of the operation | f32, of f16 or
+ * bf16 | "lay=" layout | "layA=" layout | "layB=" layout | "layC=" layout    default row | "metaA=" meta |
+ * "metaB=" meta                      none (default) | density | csr | csc | bits | active | ell | "frozenA="
+ * flag | "frozenB=" flag                  0 (default) | 1 | "onlyA=" flag | "onlyB=" flag 1: no dense buffer,
+ * the metadata alone | "alpha=" number | "beta=" number                   defaults 1 and 0 | "s" seed default
+ * s1 pattern := structure [ "/" values ] structure := "dense" | "zero" | "bern" d | "block" h "x" w "-" d |
+ * "row" d | "col" d | "band" d | "power" d | "fan" d values  := "u" | "p" | "e8" | "e30" | "1" | "i" | "x" |
+ * "o"   default u layout  := ( "row" | "col" ) [ "x" step ] [ "+" pad ]
  *
  * THE ORDER OF THE EXTENTS IS m x k x n: C[m, n] = alpha op(A)[m, k] op(B)[k, n] + beta C. Not BLAS's m, n,
  * k. Fields come in any order, each at most once. Structure is that of op(A) and op(B) as the product uses
@@ -34,7 +32,14 @@
 
 #include "lacuna/types.h"
 
-typedef enum ref_op { REF_SGEMM = 0, REF_SGEMV = 1, REF_DGEMM = 2, REF_DGEMV = 3 } ref_op_t;
+typedef enum ref_op {
+    REF_SGEMM = 0,
+    REF_SGEMV = 1,
+    REF_DGEMM = 2,
+    REF_DGEMV = 3,
+    REF_HGEMM = 4, /* of f16 */
+    REF_BGEMM = 5  /* of bf16 */
+} ref_op_t;
 
 typedef enum ref_structure {
     REF_DENSE = 0,     /* every element is a nonzero                                                 */
@@ -85,7 +90,7 @@ typedef struct ref_pattern {
 } ref_pattern_t;
 
 typedef struct ref_operand {
-    lac_dt_t dt; /* for C always that of the operation */
+    lac_dt_t dt; /* for C that of the operation, or f32 where that is f16 or bf16 */
     ref_pattern_t pattern;
     ref_layout_t layout;
     ref_meta_t meta; /* what is told to the library of the zeros; always none for C */

@@ -224,6 +224,27 @@ static void test_fails_where_no_term_is_nonzero(void **unused)
     drop(&f);
 }
 
+/* A result of two bytes is the nearest number, or as near as an error of the sums puts it. */
+static void test_halves_are_rounded_once(void **unused)
+{
+    static const lac_dt_t types[] = {LAC_F16, LAC_BF16};
+    (void)unused;
+    for (int t = 0; t < 2; t++) {
+        ref_matrix_t x;
+        ref_report_t report;
+        double value = 1.0 + 0.4 * ldexp(1.0, ref_half_unit(types[t], 1.0)), magnitude = 3.0;
+        ref_result_t want = {.m = 1, .n = 1, .k = 4, .value = &value, .magnitude = &magnitude};
+        assert_true(ref_matrix_alloc(&x, types[t], 1, 1, &(ref_layout_t){false, 1, 0}, 0));
+        assert_false(ref_compare(&x, &want, ref_bound(4), &report)); /* not written */
+        ref_matrix_put(&x, 0, 0, value);
+        assert_true(ref_compare(&x, &want, ref_bound(4), &report));
+        assert_true(report.max_error == 0.0);
+        *(uint16_t *)x.data += 1; /* the next number: 0.6 of an ulp away */
+        assert_false(ref_compare(&x, &want, ref_bound(4), &report));
+        ref_matrix_free(&x);
+    }
+}
+
 static void test_fails_on_other_extents(void **state)
 {
     struct fixture *f = *state;
@@ -295,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_fails_on_a_missing_write),
         WITH_PRODUCT(test_fails_on_a_missing_update),
         cmocka_unit_test(test_fails_where_no_term_is_nonzero),
+        cmocka_unit_test(test_halves_are_rounded_once),
         WITH_PRODUCT(test_fails_on_other_extents),
         cmocka_unit_test(test_overflow_is_judged_by_magnitude),
         cmocka_unit_test(test_the_bound),

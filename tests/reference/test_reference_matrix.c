@@ -3,6 +3,7 @@
  * Strided matrices: geometry, poison in every gap, and helpers that see one spoiled slot. */
 #include "ref_matrix.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -173,6 +174,37 @@ static void test_checksum_of_a_result(void **state)
     ref_matrix_free(&x);
 }
 
+/* Every number of two bytes is itself; between two, the nearer one, and of two as near the even one. */
+static void test_halves(void **state)
+{
+    static const lac_dt_t types[] = {LAC_F16, LAC_BF16};
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        lac_dt_t dt = types[t];
+        const uint16_t infinite = dt == LAC_F16 ? 0x7c00 : 0x7f80;
+        for (unsigned bits = 0; bits < 0x10000; bits++) {
+            double x = ref_half_value(dt, (uint16_t)bits);
+            if ((bits & 0x7fff) > infinite) {
+                assert_true(isnan(x));
+                assert_true(isnan(ref_half_value(dt, ref_half_nearest(dt, x))));
+                continue;
+            }
+            assert_int_equal(ref_half_nearest(dt, x), bits);
+            if (bits >= infinite - 1u) continue;
+            double next = ref_half_value(dt, (uint16_t)(bits + 1)), middle = (x + next) / 2.0;
+            assert_true(next > x && next - x == ldexp(1.0, ref_half_unit(dt, x)));
+            assert_int_equal(ref_half_nearest(dt, middle), bits + (bits & 1));
+            assert_int_equal(ref_half_nearest(dt, nextafter(middle, x)), bits);
+            assert_int_equal(ref_half_nearest(dt, nextafter(middle, next)), bits + 1);
+        }
+    }
+    assert_true(ref_half_value(LAC_F16, 0x3c00) == 1.0 && ref_half_value(LAC_BF16, 0x3f80) == 1.0);
+    assert_true(ref_half_value(LAC_F16, 0x7bff) == 65504.0);
+    assert_int_equal(ref_half_nearest(LAC_F16, 65519.9), 0x7bff);
+    assert_int_equal(ref_half_nearest(LAC_F16, -65520.0), 0xfc00);
+    assert_int_equal(ref_half_nearest(LAC_BF16, -1e39), 0xff80);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +214,7 @@ int main(void)
         cmocka_unit_test(test_checksum_ignores_strides),
         cmocka_unit_test(test_checksum_of_a_result),
         cmocka_unit_test(test_copy_and_restore),
+        cmocka_unit_test(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

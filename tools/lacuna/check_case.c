@@ -340,11 +340,12 @@ static void check_route(check_run_t *run, const char *route)
 static void check_entry_points(check_run_t *run)
 {
     const ref_problem_t *p = &run->set.problem;
-    bool bare = p->a.dt == p->c.dt && p->b.dt == p->c.dt && !p->a.only && !p->b.only;
+    bool half = p->op >= REF_HGEMM,
+         bare = !half && p->a.dt == p->c.dt && p->b.dt == p->c.dt && !p->a.only && !p->b.only;
     static const char *const bare_names[] = {"lac_sgemm", "lac_sgemv", "lac_dgemm", "lac_dgemv"};
     if (bare) check_entry(run, ENTRY_BARE, ROUTE_AUTO, bare_names[p->op]);
     check_entry(run, ENTRY_PLAN, ROUTE_AUTO, "lac_plan_run");
-    if (run->set.a.buf && !has_special_values(p))
+    if (run->set.a.buf && !has_special_values(p) && !half)
         check_entry(run, ENTRY_BATCHED, ROUTE_AUTO, "lac_gemm_batched");
 }
 

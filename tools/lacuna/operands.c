@@ -7,14 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t element_size(const ref_matrix_t *x)
-{
-    return x->dt == LAC_U8 ? sizeof(uint8_t) : sizeof(float);
-}
-
 static size_t stored_bytes(const ref_matrix_t *x)
 {
-    return (size_t)(x->slots + 2 * x->guard) * element_size(x);
+    return (size_t)(x->slots + 2 * x->guard) * lac_dt_size(x->dt);
 }
 
 bool computes_on_device(const lac_ctx_t *ctx)
@@ -33,7 +28,7 @@ lac_status_t device_copy_make(device_copy_t *copy, lac_ctx_t *ctx, const ref_mat
     copy->ctx = ctx;
     lac_status_t status = device_array(ctx, x->base, stored_bytes(x), &copy->memory);
     obj->space = LAC_DEVICE;
-    obj->buf = (char *)copy->memory + (size_t)x->guard * element_size(x);
+    obj->buf = (char *)copy->memory + (size_t)x->guard * lac_dt_size(x->dt);
     return status;
 }
 
@@ -120,7 +115,7 @@ static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x,
     size_t width = wide ? sizeof(int64_t) : sizeof(int32_t);
     ptr = placed(know, ptr, format->lines + 1, width, &status);
     idx = placed(know, idx, format->nnz, width, &status);
-    const void *val = binary ? NULL : placed(know, format->val, format->nnz, lac_dt_size(x->dt), &status);
+    const void *val = binary ? NULL : placed(know, format->val, format->nnz, value_size(x), &status);
     lac_index_t it = wide ? LAC_I64 : LAC_I32;
     if (status != LAC_OK) return status;
     if (ell) return lac_meta_attach_ell(know->meta, it, x->m ? format->nnz / x->m : 0, idx, val);
@@ -172,13 +167,7 @@ static bool numbers_of(ref_matrix_t *out, lac_dt_t dt, const ref_matrix_t *x, co
 {
     if (!ref_matrix_alloc(out, dt, x->m, x->n, layout, 0)) return false;
     for (int64_t i = 0; i < x->m; i++)
-        for (int64_t j = 0; j < x->n; j++) {
-            int64_t at = i * out->rs + j * out->cs;
-            if (dt == LAC_F64)
-                ((double *)out->data)[at] = ref_matrix_at(x, i, j);
-            else
-                ((float *)out->data)[at] = (float)ref_matrix_at(x, i, j);
-        }
+        for (int64_t j = 0; j < x->n; j++) ref_matrix_put(out, i, j, ref_matrix_at(x, i, j));
     return true;
 }
 
@@ -215,6 +204,12 @@ void attachment_free(attachment_t *know)
 
 #define RENEWED_SEED 0x72656e6577 /* distinct from the seeds of a list */
 
+/* The type of numbers in place of bytes: that of the other operand. */
+static lac_dt_t plain_type(const ref_problem_t *p)
+{
+    return ref_is_half(p->a.dt) ? p->a.dt : ref_is_half(p->b.dt) ? p->b.dt : p->c.dt;
+}
+
 static bool make_plain(lac_obj_t *plain, ref_matrix_t *numbers, lac_dt_t dt, const ref_matrix_t *x,
                        const ref_operand_t *said, lac_trans_t trans)
 {
@@ -231,8 +226,8 @@ static bool make_data(operand_set_t *set)
     set->a = ref_matrix_obj(&set->data.a, p->trans_a);
     set->b = ref_matrix_obj(&set->data.b, p->trans_b);
     set->c = ref_matrix_obj(&set->data.c, LAC_NO_TRANS);
-    return make_plain(&set->plain_a, &set->a_plain, p->c.dt, &set->data.a, &p->a, p->trans_a) &&
-           make_plain(&set->plain_b, &set->b_plain, p->c.dt, &set->data.b, &p->b, p->trans_b);
+    return make_plain(&set->plain_a, &set->a_plain, plain_type(p), &set->data.a, &p->a, p->trans_a) &&
+           make_plain(&set->plain_b, &set->b_plain, plain_type(p), &set->data.b, &p->b, p->trans_b);
 }
 
 /* One operand, and the numbers of a binary one, on the device. An operand that is sparse only has no buffer

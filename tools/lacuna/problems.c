@@ -151,6 +151,17 @@ static void of_doubles(ref_problem_t *p)
     if (p->b.dt == LAC_F32) p->b.dt = LAC_F64;
 }
 
+/* The same problem with numbers of two bytes, for sums that are rounded to them or not. */
+static void of_halves(ref_problem_t *p, uint64_t draw)
+{
+    lac_dt_t dt = draw & 1 ? LAC_F16 : LAC_BF16;
+    if (ref_is_vector(p) || (p->a.dt == LAC_U8 && p->b.dt == LAC_U8)) return;
+    p->op = draw & 1 ? REF_HGEMM : REF_BGEMM;
+    p->c.dt = draw & 2 ? dt : LAC_F32;
+    if (p->a.dt == LAC_F32) p->a.dt = dt;
+    if (p->b.dt == LAC_F32) p->b.dt = dt;
+}
+
 ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool doubles)
 {
     static const float factor[] = {1.0f, 1.0f, 0.0f, -1.0f, 0.5f, 2.0f};
@@ -168,7 +179,9 @@ ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool doubles)
     p.b = check_operand(&rng, binary == 1 ? LAC_U8 : LAC_F32);
     if (p.a.only) p.b.only = false;
     p.c = (ref_operand_t){.layout = problem_random_layout(&rng), .pattern = {.density = 1.0}};
-    if (doubles && rng_below(&rng, 3) == 0) of_doubles(&p);
+    uint64_t other = rng_below(&rng, 12);
+    if (doubles && other % 3 == 0) of_doubles(&p);
+    if (!doubles && other % 3 == 0) of_halves(&p, other / 3);
     p.seed = 1 + index;
     return p;
 }

@@ -25,6 +25,13 @@ static double unit(const result_check_t *check)
     return 2.0 * ((double)check->set->problem.k + 2.0) * unit_of(check->set);
 }
 
+/* An ulp of a result of two bytes: it is rounded, and so is the one that it is compared with. */
+static double rounding(const operand_set_t *set, double x)
+{
+    lac_dt_t dt = set->problem.c.dt;
+    return ref_is_half(dt) ? ldexp(1.0, ref_half_unit(dt, x)) : 0.0;
+}
+
 static void square_norms(double *rows, const ref_matrix_t *x, bool by_rows)
 {
     for (int64_t i = 0; i < x->m; i++)
@@ -49,8 +56,8 @@ static result_sample_t element(const result_check_t *check, int64_t i, int64_t j
     }
     double before = p->beta != 0.0f ? (double)p->beta * ref_matrix_at(&check->set->c_before, i, j) : 0.0;
     s.want = (double)((long double)before + (long double)p->alpha * sum);
-    s.tolerance =
-        unit(check) * (fabs(before) + fabs((double)p->alpha) * (double)magnitude) + smallest(check->set);
+    s.tolerance = unit(check) * (fabs(before) + fabs((double)p->alpha) * (double)magnitude) +
+                  smallest(check->set) + rounding(check->set, s.want);
     return s;
 }
 
@@ -132,7 +139,8 @@ static double tolerance(const result_check_t *check, int64_t i, int64_t j)
     const ref_problem_t *p = &check->set->problem;
     double product = sqrt(check->row_norm[i] * check->col_norm[j]);
     double before = p->beta != 0.0f ? (double)p->beta * ref_matrix_at(&check->set->c_before, i, j) : 0.0;
-    return unit(check) * (fabs((double)p->alpha) * product + fabs(before)) + smallest(check->set);
+    return unit(check) * (fabs((double)p->alpha) * product + fabs(before)) + smallest(check->set) +
+           rounding(check->set, check->want[i * p->n + j]);
 }
 
 bool result_check_agrees(result_check_t *check, char *why, size_t size)
