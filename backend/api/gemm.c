@@ -60,9 +60,9 @@ static lac_status_t check_objects(const lac_ctx_t *ctx, const lac_obj_t *a, cons
                                   const lac_obj_t *c)
 {
     lac_status_t status;
-    if ((status = lac_check_operand("a", a, false, lac_location_of(ctx)))) return status;
-    if ((status = lac_check_operand("b", b, false, lac_location_of(ctx)))) return status;
-    if ((status = lac_check_operand("c", c, true, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_any_operand("a", a, false, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_any_operand("b", b, false, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_any_operand("c", c, true, lac_location_of(ctx)))) return status;
     return lac_check_product(a, b, c);
 }
 
@@ -305,6 +305,8 @@ static lac_status_t check_epilogue(const lac_ctx_t *ctx, const lac_epilogue_t *e
 {
     const lac_device_t *device = ctx->backend->device;
     lac_status_t status = check_values(e);
+    if (lac_is_half(c->dt))
+        return lac_fail(LAC_ERR_TYPE, "c.dt: an epilogue is for LAC_F32 and LAC_F64 outputs");
     if (!status) status = check_bias(ctx, e, c);
     if (status) return status;
     if (!ctx->backend->apply_epilogue)

@@ -129,7 +129,7 @@ int lac_interpose_is_registered(const lac_gemm_args_t *args)
 /* What tells sites apart beside the shape and the caller. */
 static uint64_t site_bits(const lac_gemm_args_t *args)
 {
-    uint64_t type = args->dt == LAC_F64 ? LAC_SITE_F64 : 0;
+    uint64_t type = lac_site_type(args->a.dt, args->b.dt, args->dt);
     if (is_batch(args)) return type | LAC_SITE_BATCH(args->batch.count);
     return args->adds ? type | LAC_SITE_ADDS : type;
 }
@@ -224,10 +224,11 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     lac_problem_t p;
     lac_decision_t decision;
     bool batch = is_batch(args);
-    if (!ctx || ((batch || args->adds) && !ctx->backend->device)) return 0;
+    bool half = lac_is_half(args->a.dt);
+    if (!ctx || ((batch || args->adds) && (!ctx->backend->device || half))) return 0;
     lac_space_t space = ctx->backend->space;
-    lac_obj_t a = lac_view(args->dt, space, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
-              b = lac_view(args->dt, space, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
+    lac_obj_t a = lac_view(args->a.dt, space, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
+              b = lac_view(args->b.dt, space, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
               c = lac_view(args->dt, space, args->m, args->n, args->c, args->crs, args->ccs);
     if (lac_share_memory(&a, &c) || lac_share_memory(&b, &c))
         return 0; /* what the BLAS makes of it is its own affair */

@@ -36,7 +36,7 @@ lac_status_t lac_meta_scan(lac_ctx_t *ctx, const lac_obj_t *obj, unsigned what)
         return lac_fail(LAC_ERR_EMPTY, "obj.buf: is NULL, there is nothing to scan");
     if (!what || what & ~SCANS)
         return lac_fail(LAC_ERR_VALUE, "what: 0x%x is not made of LAC_META_ bits", what);
-    lac_status_t status = lac_check_operand("obj", obj, false, lac_location_of(ctx));
+    lac_status_t status = lac_check_any_operand("obj", obj, false, lac_location_of(ctx));
     if (status) return status;
     if (obj->buf && ctx->backend->check) status = ctx->backend->check(ctx->exec, "obj", obj->buf);
     if (status) return status;

@@ -62,9 +62,9 @@ int lac_gemm_estimate(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_est
 
 static bool problem_of(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_problem_t *p)
 {
-    lac_obj_t a = lac_view(LAC_F32, LAC_DEVICE, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
-              b = lac_view(LAC_F32, LAC_DEVICE, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
-              c = lac_view(LAC_F32, LAC_DEVICE, args->m, args->n, args->c, args->crs, args->ccs);
+    lac_obj_t a = lac_view(args->a.dt, LAC_DEVICE, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
+              b = lac_view(args->b.dt, LAC_DEVICE, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
+              c = lac_view(args->dt, LAC_DEVICE, args->m, args->n, args->c, args->crs, args->ccs);
     if (lac_share_memory(&a, &c) || lac_share_memory(&b, &c)) return false;
     lac_problem_from_args(p, args);
     p->settings.math = ctx->policy.math;

@@ -24,7 +24,7 @@ static void tell(const lac_ctx_t *ctx, const lac_obj_t *x, const char *what)
 
 static lac_status_t check(const lac_ctx_t *ctx, const lac_obj_t *obj)
 {
-    lac_status_t status = lac_check_operand("obj", obj, false, lac_location_of(ctx));
+    lac_status_t status = lac_check_any_operand("obj", obj, false, lac_location_of(ctx));
     if (status) return status;
     if (!obj->meta) return lac_fail(LAC_ERR_NULL, "obj.meta: is NULL, and nothing else is registered");
     if (!obj->buf) return lac_fail(LAC_ERR_EMPTY, "obj.buf: is NULL, and calls would know it by that");

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The checks, each with a message that names the argument. */
 #include "check.h"
+#include "gemm_args.h"
 #include "metadata.h"
 #include "base/status.h"
 
@@ -61,7 +62,12 @@ static bool elements_overlap(const lac_obj_t *obj)
 
 static const char *type_name(lac_dt_t dt)
 {
-    return dt == LAC_F64 ? "LAC_F64" : dt == LAC_U8 ? "LAC_U8" : "LAC_F32";
+    static const char *const names[] = {[LAC_F32] = "LAC_F32",
+                                        [LAC_U8] = "LAC_U8",
+                                        [LAC_F64] = "LAC_F64",
+                                        [LAC_F16] = "LAC_F16",
+                                        [LAC_BF16] = "LAC_BF16"};
+    return names[dt];
 }
 
 static lac_status_t fail_elsewhere(const char *name, const lac_meta_t *meta, lac_location_t location)
@@ -80,7 +86,7 @@ static lac_status_t check_meta(const char *name, const lac_obj_t *obj, lac_locat
 {
     lac_meta_t *meta = obj->meta;
     if (meta && !lac_meta_settle(meta, location)) return fail_elsewhere(name, meta, location);
-    if (meta && obj->dt != LAC_U8 && !lac_meta_settle_values(meta, obj->dt))
+    if (meta && obj->dt != LAC_U8 && !lac_meta_settle_values(meta, lac_value_type(obj->dt)))
         return lac_fail(LAC_ERR_TYPE, "%s.meta: its values are %s, the operand is %s", name,
                         type_name(lac_meta_values(meta)), type_name(obj->dt));
     if (meta && (meta->m != obj->m || meta->n != obj->n))
@@ -101,14 +107,28 @@ static const char *space_name(lac_space_t space)
     return space == LAC_HOST ? "LAC_HOST" : space == LAC_DEVICE ? "LAC_DEVICE" : "no memory space";
 }
 
-lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_location_t location)
+static lac_status_t check_type(const char *name, lac_dt_t dt, bool output, bool halves,
+                               lac_location_t location)
+{
+    if (!lac_is_half(dt) && dt != LAC_F32 && dt != LAC_F64 && (output || dt != LAC_U8))
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: %d is not %s", name, (int)dt,
+                        output ? "LAC_F32 or LAC_F64" : "LAC_F32, LAC_F64 or LAC_U8");
+    if (dt == LAC_F64 && location.space == LAC_DEVICE)
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: LAC_F64 is computed on the host alone", name);
+    if (lac_is_half(dt) && location.space != LAC_DEVICE)
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: %s is computed on a device alone", name, type_name(dt));
+    if (lac_is_half(dt) && !halves)
+        return lac_fail(LAC_ERR_TYPE, "%s.dt: %s is for products, and not for this call", name,
+                        type_name(dt));
+    return LAC_OK;
+}
+
+static lac_status_t check_operand(const char *name, const lac_obj_t *obj, bool output, bool halves,
+                                  lac_location_t location)
 {
     if (!obj) return lac_fail(LAC_ERR_NULL, "%s: is NULL", name);
-    if (obj->dt != LAC_F32 && obj->dt != LAC_F64 && (output || obj->dt != LAC_U8))
-        return lac_fail(LAC_ERR_TYPE, "%s.dt: %d is not %s", name, (int)obj->dt,
-                        output ? "LAC_F32 or LAC_F64" : "LAC_F32, LAC_F64 or LAC_U8");
-    if (obj->dt == LAC_F64 && location.space == LAC_DEVICE)
-        return lac_fail(LAC_ERR_TYPE, "%s.dt: LAC_F64 is computed on the host alone", name);
+    lac_status_t status = check_type(name, obj->dt, output, halves, location);
+    if (status) return status;
     if (obj->trans != LAC_NO_TRANS && obj->trans != LAC_TRANS)
         return lac_fail(LAC_ERR_VALUE, "%s.trans: %d is neither LAC_NO_TRANS nor LAC_TRANS", name,
                         (int)obj->trans);
@@ -131,6 +151,17 @@ lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool outp
                         name, obj->rs, obj->cs, obj->m, obj->n);
     if (output && !obj->buf) return lac_fail(LAC_ERR_NULL, "%s.buf: is NULL", name);
     return check_meta(name, obj, location);
+}
+
+lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_location_t location)
+{
+    return check_operand(name, obj, output, false, location);
+}
+
+lac_status_t lac_check_any_operand(const char *name, const lac_obj_t *obj, bool output,
+                                   lac_location_t location)
+{
+    return check_operand(name, obj, output, true, location);
 }
 
 /* A stored matrix as whole lines of one leading dimension: `lines` of `length` elements, `ld` apart. False
@@ -175,10 +206,11 @@ bool lac_share_memory(const lac_obj_t *x, const lac_obj_t *c)
 
 lac_status_t lac_check_type(const char *name, const lac_obj_t *x, const char *c_name, lac_dt_t dt)
 {
-    if (x->dt != LAC_U8 && x->dt != dt)
+    bool widens = lac_is_half(x->dt) && dt == LAC_F32;
+    if (x->dt != LAC_U8 && x->dt != dt && !widens)
         return lac_fail(LAC_ERR_TYPE, "%s.dt: is %s, and %s is %s", name, type_name(x->dt), c_name,
                         type_name(dt));
-    bool settled = x->dt != LAC_U8 || !x->meta || lac_meta_settle_values(x->meta, dt);
+    bool settled = x->dt != LAC_U8 || !x->meta || lac_meta_settle_values(x->meta, lac_value_type(dt));
     if (settled || x->buf) return LAC_OK; /* a buffer serves where its formats do not */
     return lac_fail(LAC_ERR_TYPE, "%s.meta: its values are %s, and %s is %s", name,
                     type_name(lac_meta_values(x->meta)), c_name, type_name(dt));
@@ -189,6 +221,10 @@ lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac
     lac_status_t status = lac_check_type("a", a, "c", c->dt);
     if (!status) status = lac_check_type("b", b, "c", c->dt);
     if (status) return status;
+    if (a->dt != b->dt && a->dt != LAC_U8 && b->dt != LAC_U8)
+        return lac_fail(LAC_ERR_TYPE, "b.dt: is %s, and a is %s", type_name(b->dt), type_name(a->dt));
+    if (lac_is_half(c->dt) && a->dt == LAC_U8 && b->dt == LAC_U8)
+        return lac_fail(LAC_ERR_TYPE, "c.dt: is %s, and neither a nor b is", type_name(c->dt));
     lac_dim_t m = lac_obj_rows(c), n = lac_obj_cols(c), k = lac_obj_cols(a);
     if (lac_obj_rows(a) != m)
         return lac_fail(LAC_ERR_EXTENT, "a: op(a) has %" PRId64 " rows, c has %" PRId64, lac_obj_rows(a), m);

@@ -14,9 +14,12 @@
  * overflow, strides that make elements overlap, a buffer in the context's `space` or a sparse
  * format that stands for it, and metadata whose extents differ. */
 lac_status_t lac_check_operand(const char *name, const lac_obj_t *obj, bool output, lac_location_t location);
+/* The same of a call that takes LAC_F16 and LAC_BF16 where it computes on a device. */
+lac_status_t lac_check_any_operand(const char *name, const lac_obj_t *obj, bool output,
+                                   lac_location_t location);
 
 /* The type of an operand of a product into a c of type dt: dt itself, or binary events, the values in whose
- * formats are then of it. */
+ * formats are then of its sums' type; or, into LAC_F32, LAC_F16 or LAC_BF16. */
 lac_status_t lac_check_type(const char *name, const lac_obj_t *x, const char *c_name, lac_dt_t dt);
 
 /* Types and extents of a product, and that c shares no element with a or b; blocks of one parent matrix may

@@ -9,6 +9,18 @@
 
 #include <stdbool.h>
 
+/* True for the types of two bytes, whose sums, scalars and formats are f32. */
+static inline bool lac_is_half(lac_dt_t dt)
+{
+    return dt == LAC_F16 || dt == LAC_BF16;
+}
+
+/* The type of the values in the formats of such an operand. */
+static inline lac_dt_t lac_value_type(lac_dt_t dt)
+{
+    return lac_is_half(dt) ? LAC_F32 : dt;
+}
+
 /* An operand: element (r, c) of op(X) lies at buf[r * rs + c * cs]. */
 typedef struct lac_matrix_args {
     const void *buf; /* NULL: sparse only */
@@ -35,7 +47,7 @@ typedef struct lac_strides {
 /* C[m, n] := beta C + alpha op(A)[m, k] op(B)[k, n] (+ residual), once or as a batch. */
 typedef struct lac_gemm_args {
     lac_dim_t m, n, k;
-    lac_dt_t dt; /* of C and of the scalars: LAC_F32 or LAC_F64 */
+    lac_dt_t dt; /* of C, and of the scalars but for those of LAC_F16 and LAC_BF16, which are f32 */
     lac_matrix_args_t a, b;
     void *c;
     lac_inc_t crs, ccs;
@@ -49,7 +61,7 @@ typedef struct lac_gemm_args {
     const void *caller;       /* ... and from where; or NULL                            */
 } lac_gemm_args_t;
 
-/* The scalar that a caller's pointer leads to, in the type of c; `absent` for NULL. */
+/* The scalar that a caller's pointer leads to, for a c of that type; `absent` for NULL. */
 static inline double lac_scalar(const void *scalar, lac_dt_t dt, double absent)
 {
     if (!scalar) return absent;

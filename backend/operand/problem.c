@@ -67,7 +67,8 @@ static void describe_metadata(lac_operand_t *x, const lac_meta_t *meta)
 static inline void describe(lac_operand_t *x, const lac_matrix_args_t *matrix)
 {
     *x = (lac_operand_t){.dt = matrix->dt,
-                         .values = matrix->dt == LAC_U8 ? lac_meta_values(matrix->meta) : matrix->dt,
+                         .values = matrix->dt == LAC_U8 ? lac_meta_values(matrix->meta)
+                                                        : lac_value_type(matrix->dt),
                          .transposed = matrix->transposed,
                          .known = LAC_KNOWN_NOT,
                          .density = -1.0,
@@ -111,8 +112,8 @@ static inline void from_args(lac_problem_t *p, const lac_gemm_args_t *args)
                          .terms.density_limit = -1.0};
     describe(&p->a, &args->a);
     describe(&p->b, &args->b);
-    match_values(&p->a, args->dt);
-    match_values(&p->b, args->dt);
+    match_values(&p->a, lac_value_type(args->dt));
+    match_values(&p->b, lac_value_type(args->dt));
     if (args->scalars == LAC_DEVICE) {
         p->alpha_at = args->alpha;
         p->beta_at = args->beta;

@@ -97,8 +97,8 @@ typedef struct lac_call_account {
 /* A route's inputs are the call, its settings and its terms. */
 typedef struct lac_problem {
     lac_dim_t m, n, k;
-    lac_dt_t dt;                     /* of c and of all sums: LAC_F32 or LAC_F64 */
-    double alpha, beta;              /* 1 where they lie on the device        */
+    lac_dt_t dt;        /* of c; of all sums too where that is LAC_F32 or LAC_F64, else LAC_F32 */
+    double alpha, beta; /* 1 where they lie on the device        */
     const float *alpha_at, *beta_at; /* there: both, or NULL: on the host     */
     lac_operand_t a, b;              /* a is m x k, b is k x n */
     void *c;
@@ -139,6 +139,12 @@ static inline bool lac_problem_skips(const lac_problem_t *p, const lac_operand_t
 static inline void *lac_c_at(const lac_problem_t *p, lac_dim_t i, lac_dim_t j)
 {
     return (char *)p->c + (i * p->crs + j * p->ccs) * (lac_inc_t)lac_dt_size(p->dt);
+}
+
+/* True for a product of operands of two bytes an element: routes on a device that say so take them. */
+static inline bool lac_problem_is_half(const lac_problem_t *p)
+{
+    return lac_is_half(p->dt) || lac_is_half(p->a.dt) || lac_is_half(p->b.dt);
 }
 
 /* True where there is nothing to sum: c is only scaled. */

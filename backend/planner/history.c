@@ -52,7 +52,7 @@ static lac_site_key_t key_of(const lac_problem_t *p, const void *caller)
     uint64_t types = (uint64_t)(p->a.dt == LAC_U8) | (uint64_t)(p->b.dt == LAC_U8) << 1 |
                      (uint64_t)brings_fact(&p->a) << 2 | (uint64_t)brings_fact(&p->b) << 3 |
                      (p->a.frozen ? LAC_SITE_FROZEN_A : 0) | (p->b.frozen ? LAC_SITE_FROZEN_B : 0) |
-                     (p->dt == LAC_F64 ? LAC_SITE_F64 : 0) | p->account.site_bits;
+                     lac_site_type(p->a.dt, p->b.dt, p->dt) | p->account.site_bits;
     if (lac_problem_guarantees(p)) types |= lac_problem_skips(p, &p->a) ? LAC_SITE_SKIP_A : LAC_SITE_SKIP_B;
     return (lac_site_key_t){p->m, p->n, p->k, p->a.rs, p->a.cs, p->b.rs, p->b.cs, caller, types};
 }

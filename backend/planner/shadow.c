@@ -83,6 +83,10 @@ static void find_stretch(const lac_problem_t *p, lac_shadow_t *shadow)
 bool lac_shadow_begin_device(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t *p)
 {
     if (!p->m || !p->n) return false;
+    if (lac_is_half(p->dt)) {
+        lac_warn("compare: left out for f16 and bf16 outputs");
+        return false;
+    }
     if (ctx->backend->device->capturing(ctx->exec)) {
         lac_warn("compare: left out while the stream is captured");
         return false;

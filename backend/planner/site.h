@@ -48,13 +48,23 @@ typedef struct lac_site_key {
 #define LAC_SITE_F64      (UINT64_C(1) << 62) /* a product of doubles */
 #define LAC_SITE_SKIP_A   (UINT64_C(1) << 61) /* whose zeros are never multiplied */
 #define LAC_SITE_SKIP_B   (UINT64_C(1) << 60)
+#define LAC_SITE_F16      (UINT64_C(1) << 59) /* of f16, of bf16 */
+#define LAC_SITE_BF16     (UINT64_C(1) << 58)
 /* One of so many products that the caller's dense call makes at once. */
+/* What the types of a product's operands add. */
+static inline uint64_t lac_site_type(lac_dt_t a, lac_dt_t b, lac_dt_t c)
+{
+    if (a == LAC_F16 || b == LAC_F16) return LAC_SITE_F16;
+    if (a == LAC_BF16 || b == LAC_BF16) return LAC_SITE_BF16;
+    return c == LAC_F64 ? LAC_SITE_F64 : 0;
+}
+
 #define LAC_SITE_BATCH(count) (UINT64_C(128) | (uint64_t)(count) << 8)
 
 /* That number; 0: no batch. */
 static inline uint64_t lac_site_batch_count(const lac_site_key_t *key)
 {
-    return key->types & 128 ? (key->types & (LAC_SITE_SKIP_B - 1)) >> 8 : 0;
+    return key->types & 128 ? (key->types & (LAC_SITE_BF16 - 1)) >> 8 : 0;
 }
 
 /* What was seen of one operand of a site. */

@@ -44,10 +44,12 @@ const char *lac_refusal_text(lac_refusal_t refusal)
 lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, unsigned takes)
 {
     bool has_w = s->w->buf || takes & LAC_TAKES_SPARSE_W;
-    bool has_type = !s->w->buf || s->w->dt == p->dt || takes & LAC_TAKES_U8_W;
+    bool halves = lac_problem_is_half(p), widens = p->dt == LAC_F32 && lac_is_half(s->w->dt);
+    bool has_type = !s->w->buf || s->w->dt == p->dt || widens || takes & LAC_TAKES_U8_W;
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
     if (p->settings.strict_nan) return LAC_REFUSED_STRICT_NAN;
     if (lac_problem_guarantees(p) && !lac_problem_skips(p, s->s)) return LAC_REFUSED_SKIP_GUARANTEED;
+    if (halves && !(takes & LAC_TAKES_HALVES)) return LAC_REFUSED_HALVES;
     if (!has_w) return LAC_REFUSED_W_SPARSE;
     if (!has_type) return LAC_REFUSED_W_TYPE;
     if (s->s->density < 0) return LAC_REFUSED_DENSITY_UNKNOWN;

@@ -37,7 +37,8 @@ lac_w_layout_t lac_sided_w_layout(const lac_problem_t *p, const lac_sided_t *s)
 {
     if (s->wcs == 1 || s->n == 1) return s->wcs == 1 || s->wrs != 1 ? LAC_W_ROWS : LAC_W_COLS;
     if (s->wrs != 1) return LAC_W_STRIDED;
-    return p->settings.may_copy && s->w->frozen && s->w->dt == p->dt ? LAC_W_PACKED : LAC_W_COLS;
+    bool packs = s->w->dt == p->dt || lac_is_half(s->w->dt);
+    return p->settings.may_copy && s->w->frozen && packs ? LAC_W_PACKED : LAC_W_COLS;
 }
 
 lac_format_t lac_sided_by_rows(const lac_sided_t *s)

@@ -56,18 +56,21 @@ typedef enum lac_cuda_order {
 typedef struct lac_cuda_product {
     int64_t m, n, k;
     lac_cuda_scalar_t alpha;
-    const float *w;
+    const void *w;
     int64_t ldw;
     lac_cuda_order_t order;
     lac_cuda_scalar_t beta;
-    float *out;
+    void *out;
     int64_t rs, cs; /* strides of out */
     lac_cuda_epilogue_t epilogue;
+    lac_dt_t w_dt;   /* LAC_F32; event_fused, _slots and _csr take LAC_F16 and LAC_BF16 too, whose  */
+    lac_dt_t out_dt; /* out is of that type, to which sums are rounded once, or LAC_F32             */
 } lac_cuda_product_t;
 
 /* S as it lies in memory: dense with zeros. */
 typedef struct lac_cuda_dense {
-    lac_dt_t dt; /* LAC_F32, or LAC_U8: any nonzero byte is an event of value 1 */
+    lac_dt_t dt; /* LAC_F32, or LAC_U8: any nonzero byte is an event of value 1; LAC_F16 and LAC_BF16 where
+                    there is no W, or W is of that type */
     const void *data;
     int64_t rs, cs;
     double density; /* what is expected, or 0: unknown; only steers how the work is cut */

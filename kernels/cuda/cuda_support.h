@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* A matrix in memory, of either type. */
+/* A matrix in memory, of any type but LAC_F64. */
 typedef struct lac_cuda_matrix {
     lac_dt_t dt;
     const void *data;
@@ -24,13 +24,13 @@ typedef struct lac_cuda_matrix {
     int64_t rs, cs;
 } lac_cuda_matrix_t;
 
-/* out := beta out. beta == 0 never reads out. */
-lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, float *out, int64_t rs,
-                            int64_t cs, lac_cuda_stream_t stream);
+/* out := beta out, of numbers of type dt. beta == 0 never reads out. */
+lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, lac_dt_t dt, void *out,
+                            int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 
-/* out := beta out + x, converted to f32, whatever the strides of both. */
-lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs, int64_t cs,
-                           lac_cuda_stream_t stream);
+/* out := beta out + x, in f32 and then converted to dt, whatever the strides of both. */
+lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, lac_dt_t dt, void *out, int64_t rs,
+                           int64_t cs, lac_cuda_stream_t stream);
 
 /* Applies the epilogue to every element of out, where the kernel that wrote it did not. */
 typedef struct lac_cuda_apply_epilogue {
@@ -95,10 +95,10 @@ lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, double limit, 
 /* Whose zeros are not multiplied. */
 typedef enum lac_cuda_skip { LAC_CUDA_SKIP_NONE, LAC_CUDA_SKIP_A, LAC_CUDA_SKIP_B } lac_cuda_skip_t;
 
-/* c := beta c + alpha a b, every product and sum in double. */
+/* c := beta c + alpha a b, every product and sum in double; c is of numbers of type dt. */
 lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_skip_t skip, lac_cuda_scalar_t alpha,
                                const lac_cuda_matrix_t *a, const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta,
-                               float *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
+                               lac_dt_t dt, void *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 
 /* Writes the entries of a compressed format into a zeroed f32 matrix: entry p of major i, minor idx[p] goes
  * to out[i * major_stride + idx[p] * minor_stride]. val may be NULL: ones. */

@@ -42,7 +42,7 @@ void *cuda_host_memory(lac_ctx_t *ctx, size_t bytes)
 lac_obj_t cuda_host_matrix(lac_ctx_t *ctx, lac_dt_t dt, lac_dim_t m, lac_dim_t n, lac_inc_t rs, lac_inc_t cs,
                            lac_dim_t shift)
 {
-    int64_t element = dt == LAC_F32 ? 4 : 1, last = m && n ? (m - 1) * rs + (n - 1) * cs + 1 : 0;
+    int64_t element = (int64_t)lac_dt_size(dt), last = m && n ? (m - 1) * rs + (n - 1) * cs + 1 : 0;
     char *memory = cuda_host_memory(ctx, (size_t)((last + shift) * element));
     return (lac_obj_t){dt, LAC_DEVICE, LAC_NO_TRANS, m, n, rs, cs, memory + shift * element, NULL};
 }

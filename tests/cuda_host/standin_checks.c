@@ -88,7 +88,7 @@ static void expect_workspace(const standin_launch_t *l, const char *key, int64_t
 
 static int64_t element(int64_t type)
 {
-    return type == LAC_F32 ? 4 : 1;
+    return (int64_t)lac_dt_size((lac_dt_t)type);
 }
 
 /* out, and W where it is read. */
@@ -96,11 +96,13 @@ static void check_product(const standin_launch_t *l)
 {
     int64_t m = standin_integer(l, "p.m"), n = standin_integer(l, "p.n"), k = standin_integer(l, "p.k");
     int64_t ldw = standin_integer(l, "p.ldw");
-    expect_matrix(l, "p.out", m, n, standin_integer(l, "p.rs"), standin_integer(l, "p.cs"), 4);
+    expect_matrix(l, "p.out", m, n, standin_integer(l, "p.rs"), standin_integer(l, "p.cs"),
+                  element(standin_integer(l, "p.out_dt")));
     if (strcmp(l->name, "lac_cuda_event_pair") && strcmp(l->name, "lac_cuda_event_listed") &&
         strcmp(l->name, "lac_cuda_event_segments")) {
         bool by_rows = standin_integer(l, "p.order") == LAC_CUDA_ROWS;
-        expect_matrix(l, "p.w", k, n, by_rows ? ldw : 1, by_rows ? 1 : ldw, 4);
+        expect_matrix(l, "p.w", k, n, by_rows ? ldw : 1, by_rows ? 1 : ldw,
+                      element(standin_integer(l, "p.w_dt")));
         if (ldw < (by_rows ? (k > 1 ? n : 0) : (n > 1 ? k : 0)))
             standin_breach("%s: lines of W overlap", l->name);
     }
@@ -190,9 +192,11 @@ void standin_check(const standin_launch_t *l)
         expect_workspace(l, "steps", lac_cuda_schedule_bytes(whole(l, "m"), whole(l, "k"), 0)),
             check_csr(l, "s", whole(l, "m"));
     if (!strcmp(name, "copy"))
-        expect_matrix(l, "out", at(l, "x", ".rows"), at(l, "x", ".cols"), whole(l, "rs"), whole(l, "cs"), 4);
+        expect_matrix(l, "out", at(l, "x", ".rows"), at(l, "x", ".cols"), whole(l, "rs"), whole(l, "cs"),
+                      element(whole(l, "dt")));
     if (!strcmp(name, "scale"))
-        expect_matrix(l, "out", whole(l, "rows"), whole(l, "cols"), whole(l, "rs"), whole(l, "cs"), 4);
+        expect_matrix(l, "out", whole(l, "rows"), whole(l, "cols"), whole(l, "rs"), whole(l, "cs"),
+                      element(whole(l, "dt")));
     if (!strcmp(name, "tiles_run")) {
         int64_t m = whole(l, "p.m"), n = whole(l, "p.n"), k = whole(l, "p.k");
         expect_matrix(l, "p.a", m, k, whole(l, "p.ars"), whole(l, "p.acs"), 4);
@@ -205,7 +209,8 @@ void standin_check(const standin_launch_t *l)
     }
     if (!strcmp(name, "gemm_f64")) {
         check_matrix(l, "a"), check_matrix(l, "b");
-        expect_matrix(l, "c", whole(l, "m"), whole(l, "n"), whole(l, "rs"), whole(l, "cs"), 4);
+        expect_matrix(l, "c", whole(l, "m"), whole(l, "n"), whole(l, "rs"), whole(l, "cs"),
+                      element(whole(l, "dt")));
     }
 }
 

@@ -112,16 +112,22 @@ EXPORT int cublasGetVersion_v2(void *handle, int *version)
 }
 
 /* A matrix by columns, m x k after the operation. */
-static void expect(const char *name, const void *x, int trans, int64_t rows, int64_t cols, int64_t ld)
+static void expect(const char *name, const void *x, int64_t size, int trans, int64_t rows, int64_t cols,
+                   int64_t ld)
 {
     int64_t lines = trans ? rows : cols, length = trans ? cols : rows, offset = standin_offset(x);
     if (ld < length && lines > 1) standin_breach("%s: a leading dimension below the line", name);
-    if (offset < 0 || (size_t)(offset + 4 * ((lines - 1) * ld + length)) > standin_extent(x))
+    if (offset < 0 || (size_t)(offset + size * ((lines - 1) * ld + length)) > standin_extent(x))
         standin_breach("%s: an operand that leaves its allocation", name);
 }
 
-static void note(int ta, int tb, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda, const void *b,
-                 int64_t ldb, const void *c, int64_t ldc)
+static int64_t size_of(int type)
+{
+    return type == 0 ? 4 : 2; /* CUDA_R_32F, or one of two bytes */
+}
+
+static void note(int ta, int tb, int64_t m, int64_t n, int64_t k, const void *a, int a_type, int64_t lda,
+                 const void *b, int b_type, int64_t ldb, const void *c, int c_type, int64_t ldc)
 {
     const struct {
         const char *key;
@@ -131,9 +137,9 @@ static void note(int ta, int tb, int64_t m, int64_t n, int64_t k, const void *a,
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         standin_note_integer(numbers[i].key, numbers[i].value);
     standin_note_pointer("a", a), standin_note_pointer("b", b), standin_note_pointer("c", c);
-    expect("sgemm: a", a, ta, m, k, lda);
-    expect("sgemm: b", b, tb, k, n, ldb);
-    expect("sgemm: c", c, 0, m, n, ldc);
+    expect("gemm: a", a, size_of(a_type), ta, m, k, lda);
+    expect("gemm: b", b, size_of(b_type), tb, k, n, ldb);
+    expect("gemm: c", c, size_of(c_type), 0, m, n, ldc);
 }
 
 EXPORT int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
@@ -144,7 +150,7 @@ EXPORT int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, con
                           int ldc)
 {
     standin_begin("cublasSgemm", stream_of(handle));
-    note(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
+    note(ta, tb, m, n, k, a, 0, lda, b, 0, ldb, c, 0, ldc);
     standin_note_real("alpha", (double)*alpha), standin_note_real("beta", (double)*beta);
     return standin_end_vendor();
 }
@@ -157,9 +163,41 @@ EXPORT int cublasSgemm_v2_64(void *handle, int ta, int tb, int64_t m, int64_t n,
                              const float *beta, float *c, int64_t ldc)
 {
     standin_begin("cublasSgemm_64", stream_of(handle));
-    note(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
+    note(ta, tb, m, n, k, a, 0, lda, b, 0, ldb, c, 0, ldc);
     standin_note_real("alpha", (double)*alpha), standin_note_real("beta", (double)*beta);
     return standin_end_vendor();
+}
+
+EXPORT int cublasGemmEx_64(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha,
+                           const void *a, int a_type, int64_t lda, const void *b, int b_type, int64_t ldb,
+                           const void *beta, void *c, int c_type, int64_t ldc, int compute, int algo);
+EXPORT int cublasGemmEx_64(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha,
+                           const void *a, int a_type, int64_t lda, const void *b, int b_type, int64_t ldb,
+                           const void *beta, void *c, int c_type, int64_t ldc, int compute, int algo)
+{
+    standin_begin("cublasGemmEx_64", stream_of(handle));
+    note(ta, tb, m, n, k, a, a_type, lda, b, b_type, ldb, c, c_type, ldc);
+    const struct {
+        const char *key;
+        int value;
+    } types[] = {
+        {"a_type", a_type}, {"b_type", b_type}, {"c_type", c_type}, {"compute", compute}, {"algo", algo}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        standin_note_integer(types[i].key, types[i].value);
+    standin_note_real("alpha", (double)*(const float *)alpha);
+    standin_note_real("beta", (double)*(const float *)beta);
+    return standin_end_vendor();
+}
+
+EXPORT int cublasGemmEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
+                        int a_type, int lda, const void *b, int b_type, int ldb, const void *beta, void *c,
+                        int c_type, int ldc, int compute, int algo);
+EXPORT int cublasGemmEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
+                        int a_type, int lda, const void *b, int b_type, int ldb, const void *beta, void *c,
+                        int c_type, int ldc, int compute, int algo)
+{
+    return cublasGemmEx_64(handle, ta, tb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type,
+                           ldc, compute, algo);
 }
 
 EXPORT int cublasSgemmStridedBatched(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
@@ -172,7 +210,7 @@ EXPORT int cublasSgemmStridedBatched(void *handle, int ta, int tb, int m, int n,
                                      int count)
 {
     standin_begin("cublasSgemmStridedBatched", stream_of(handle));
-    note(ta, tb, m, n, k, a, lda, b, ldb, c, ldc);
+    note(ta, tb, m, n, k, a, 0, lda, b, 0, ldb, c, 0, ldc);
     standin_note_real("alpha", (double)*alpha), standin_note_real("beta", (double)*beta);
     standin_note_integer("a_step", a_step), standin_note_integer("b_step", b_step);
     standin_note_integer("c_step", c_step), standin_note_integer("count", count);

@@ -14,7 +14,7 @@ static lac_operand_t operand;
 static lac_sided_t sided(lac_dim_t m, lac_dim_t n, lac_dim_t k, double density)
 {
     operand = (lac_operand_t){.density = density, .k_active = -1.0};
-    return (lac_sided_t){.m = m, .n = n, .k = k, .ors = n, .ocs = 1, .s = &operand};
+    return (lac_sided_t){.m = m, .n = n, .k = k, .ors = n, .ocs = 1, .s = &operand, .w = &operand};
 }
 
 static lac_cuda_columns_t best(lac_dim_t m, lac_dim_t n, lac_dim_t k, double density,
@@ -169,7 +169,8 @@ static void test_wide(void **state)
     assert_false(lac_cuda_wide_wins(127, 65536, k, 4 * 127, false, &h200));
     /* by the costs, which rest on the constants */
     /* an output that lies across its rows is written at a sixth of the rate */
-    lac_sided_t along = {.m = 4096, .n = 4096, .k = 4096, .ocs = 1, .s = &operand}, across = along;
+    lac_sided_t along = {.m = 4096, .n = 4096, .k = 4096, .ocs = 1, .s = &operand, .w = &operand},
+                across = along;
     across.ocs = 4096;
     double out = 4.0 * 4096 * 4096 / (h200.cuda_wide_out_gbps * 1e3);
     expect_near(lac_cuda_wide_us(&across, &h200) - lac_cuda_wide_us(&along, &h200), out / 0.16 - out, 1e-9);

@@ -3,6 +3,7 @@
  * What each route of the CUDA backend launches, with which arguments, and how much memory it says that it
  * needs. The stand-in checks on its own that operands, outputs and workspaces lie in one allocation each. */
 #include "api/interpose.h"
+#include "lacuna/layer.h"
 #include "cuda_host_support.h"
 #include "cuda_support.h"
 #include "route/route.h"
@@ -193,6 +194,117 @@ static void test_event_copies(void **state)
     cuda_host_freeze(ctx, &d, 3000000);
     EXPECT(cuda_host_launch(ctx, "event", &a, &d, &c, "lac_cuda_event_stream"), "p.ldw p.order", 5000,
            LAC_CUDA_COLS);
+}
+
+/* f16 and bf16: W by rows, or its copy of the same type, one launch where S is small; sums to f32 or to the
+ * type.
+ */
+static void test_event_halves(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        lac_dt_t dt = i % 2 ? LAC_F16 : LAC_BF16, out = i % 4 < 2 ? dt : LAC_F32;
+        bool fused = i < 4;
+        const char *name = fused ? "lac_cuda_event_fused" : "lac_cuda_event_slots";
+        renew();
+        lac_obj_t a = cuda_host_matrix(ctx, dt, 10, 5000, 5000, 1, 0),
+                  b = cuda_host_matrix(ctx, dt, 5000, 600, 600, 1, 0),
+                  c = cuda_host_matrix(ctx, out, 10, 600, 600, 1, 0),
+                  one = cuda_host_matrix(ctx, LAC_U8, 1, 5000, 5000, 1, 0),
+                  row = cuda_host_matrix(ctx, out, 1, 600, 600, 1, 0),
+                  columns = cuda_host_matrix(ctx, dt, 5000, 600, 1, 5000, 0);
+        cuda_host_count(ctx, &a, fused ? 500 : 100), cuda_host_count(ctx, &one, 50);
+        const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, name);
+        EXPECT(l, "p.m p.n p.k p.ldw p.order p.w_dt p.out_dt s.dt", 10, 600, 5000, 600, LAC_CUDA_ROWS, dt,
+               out, dt);
+        l = cuda_host_launch(ctx, "event", &one, &b, &row, "lac_cuda_event_fused");
+        EXPECT(l, "p.w_dt p.out_dt s.dt", dt, out, LAC_U8);
+        assert_int_equal(cuda_host_bytes(ctx, "event", "left", &a, &columns, &c), -1);
+        cuda_host_freeze(ctx, &columns, 3000000);
+        l = cuda_host_launch(ctx, "event", &a, &columns, &c, name);
+        EXPECT(l, "p.ldw p.order p.w_dt", 600, LAC_CUDA_ROWS, dt);
+        assert_int_equal(standin_extent(standin_pointer(l, "p.w")), 2 * 5000 * 600);
+    }
+}
+
+static void expect_type(lac_status_t status, const char *argument)
+{
+    unit_expect(status, LAC_ERR_TYPE, argument);
+    unit_expect_text(lac_last_error(), argument);
+}
+
+/* Which types go together, and the calls that take products of f16 and bf16. */
+static void test_half_types(void **state)
+{
+    (void)state;
+    lac_obj_t x[5][3];
+    for (int dt = LAC_F32; dt <= LAC_BF16; dt++) {
+        if (dt == LAC_F64) continue;
+        x[dt][0] = cuda_host_matrix(ctx, (lac_dt_t)dt, 4, 64, 64, 1, 0);
+        x[dt][1] = cuda_host_matrix(ctx, (lac_dt_t)dt, 64, 32, 32, 1, 0);
+        x[dt][2] = cuda_host_matrix(ctx, (lac_dt_t)dt, 4, 32, 32, 1, 0);
+    }
+    static const struct {
+        lac_dt_t a, b, c;
+        const char *bad;
+    } cases[] = {{LAC_F16, LAC_F16, LAC_F16, NULL},     {LAC_BF16, LAC_BF16, LAC_F32, NULL},
+                 {LAC_U8, LAC_F16, LAC_F16, NULL},      {LAC_BF16, LAC_U8, LAC_F32, NULL},
+                 {LAC_U8, LAC_U8, LAC_F16, "c.dt:"},    {LAC_F16, LAC_BF16, LAC_F32, "b.dt:"},
+                 {LAC_F16, LAC_F16, LAC_BF16, "a.dt:"}, {LAC_F32, LAC_F16, LAC_F32, "b.dt:"},
+                 {LAC_F16, LAC_F32, LAC_F16, "b.dt:"},  {LAC_F32, LAC_F32, LAC_F16, "a.dt:"},
+                 {LAC_F16, LAC_F16, LAC_U8, "c.dt:"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const lac_obj_t *a = &x[cases[i].a][0], *b = &x[cases[i].b][1], *c = &x[cases[i].c][2];
+        lac_status_t status = cuda_host_gemm(ctx, NULL, 1.0f, a, b, 0.0f, c);
+        if (cases[i].bad)
+            expect_type(status, cases[i].bad);
+        else
+            unit_expect(status, LAC_OK, "types that go together");
+    }
+    const lac_obj_t *a = &x[LAC_F16][0], *b = &x[LAC_F16][1], *c = &x[LAC_F16][2];
+    const lac_epilogue_t epilogue = {.size = sizeof epilogue, .act = LAC_ACT_RELU};
+    expect_type(lac_gemm_epilogue(ctx, NULL, a, b, NULL, c, &epilogue, NULL), "c.dt:");
+    expect_type(lac_gemm_batched(ctx, 1, NULL, a, 0, b, 0, NULL, c, 0), "a.dt:");
+    expect_type(lac_gemm_batched_array(ctx, 1, NULL, a, 0, b, 0, NULL, c), "a.dt:");
+    expect_type(lac_to_dense(ctx, a, &x[LAC_F32][0]), "a.dt:");
+}
+
+/* The vendor's product of either type, with sums of f32 that no part of is rounded; what it does not take as
+ * it lies is ours. */
+static void test_dense_halves(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        lac_dt_t dt = i % 2 ? LAC_F16 : LAC_BF16, out = i < 2 ? dt : LAC_F32;
+        int type = dt == LAC_F16 ? 2 : 14;
+        renew();
+        lac_obj_t a = cuda_host_matrix(ctx, dt, 10, 500, 500, 1, 0),
+                  b = cuda_host_matrix(ctx, dt, 500, 60, 1, 500, 0),
+                  c = cuda_host_matrix(ctx, out, 10, 60, 60, 1, 0),
+                  columns = cuda_host_matrix(ctx, out, 10, 60, 1, 10, 0),
+                  apart = cuda_host_matrix(ctx, out, 10, 60, 120, 2, 0),
+                  bytes = cuda_host_matrix(ctx, LAC_U8, 10, 500, 500, 1, 0);
+        const standin_launch_t *l = cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasGemmEx_64");
+        EXPECT(l, "ta tb m n k lda ldb ldc a_type b_type c_type compute algo", 1, 0, 60, 10, 500, 500, 500,
+               60, type, type, out == LAC_F32 ? 0 : type, 68, -1);
+        expect_pointer(l, "a", b.buf);
+        expect_pointer(l, "b", a.buf);
+        EXPECT(standin_find("cublasSetMathMode", 0), "mode", 16);
+        l = cuda_host_launch(ctx, "dense", &a, &b, &columns, "cublasGemmEx_64");
+        EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, 10, 60, 500, 500, 500, 10);
+        assert_int_equal(cuda_host_bytes(ctx, "dense", "", &a, &b, &apart), -1);
+        assert_int_equal(cuda_host_bytes(ctx, "dense", "", &bytes, &b, &c), -1);
+        l = cuda_host_launch(ctx, "native", &a, &b, &apart, "lac_cuda_gemm_f64");
+        EXPECT(l, "a.dt b.dt dt", dt, dt, out);
+        assert_int_equal(cuda_host_bytes(ctx, "stream", "", &a, &b, &c), -1);
+        cuda_host_count(ctx, &a, 500);
+        assert_int_equal(cuda_host_bytes(ctx, "csr", "left", &a, &b, &c), -1);
+        assert_int_equal(cuda_host_bytes(ctx, "tiles", "left", &a, &b, &c), -1);
+    }
+    lac_obj_t a = cuda_host_rows(ctx, 10, 500), b = cuda_host_rows(ctx, 500, 60),
+              c = cuda_host_rows(ctx, 10, 60);
+    cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSgemm_64"); /* whose mode is set back */
+    EXPECT(standin_find("cublasSetMathMode", 0), "mode", 0);
 }
 
 /* Events given as CSR are read as they are, with their number; for W by columns the buffer may be better. */
@@ -1260,6 +1372,9 @@ int main(void)
                                        TEST(event_right),
                                        TEST(event_columns),
                                        TEST(event_copies),
+                                       TEST(event_halves),
+                                       TEST(dense_halves),
+                                       TEST(half_types),
                                        TEST(event_given),
                                        TEST(event_bytes),
                                        TEST(event_segments),

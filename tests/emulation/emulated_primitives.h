@@ -121,6 +121,28 @@ inline uint32_t nearest_bf16(float lo, float hi)
     return bf16_of(hi) << 16 | bf16_of(lo);
 }
 
+inline float f16_value(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const float size = exponent == 31  ? (fraction ? NAN : INFINITY)
+                       : exponent == 0 ? ldexpf((float)fraction, -24)
+                                       : ldexpf((float)(fraction + 1024), exponent - 25);
+    return bits >> 15 ? -size : size;
+}
+inline uint16_t nearest_f16(float x)
+{
+    const uint16_t sign = (uint16_t)(__float_as_uint(x) >> 31 << 15);
+    if (x != x) return 0x7fff;
+    if (x == 0.0f) return sign;
+    int exponent;
+    frexpf(x, &exponent);
+    const int unit = (exponent < -13 ? -13 : exponent) - 11;
+    const float size = fabsf(x), whole = size > 65536.0f ? INFINITY : nearbyintf(ldexpf(size, -unit));
+    if (!(ldexpf(whole, unit) < 65520.0f)) return sign | 0x7c00;
+    const int fraction = (int)whole; /* 2048 where it was rounded up to a power of two */
+    return sign | (uint16_t)((unit + 24) * 1024 + fraction);
+}
+
 inline void cluster_sync(int cluster)
 {
     if (cluster > 1)

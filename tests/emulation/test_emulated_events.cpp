@@ -61,7 +61,8 @@ struct Operands {
     lac_cuda_csr_t csr;
     std::vector<bool> inside; /* out: of the output, and not between its lines */
 
-    float was(int64_t at) const { return before.data()[p.out - out.data() + at]; }
+    float was(int64_t at) const { return before.data()[written() - out.data() + at]; }
+    float *written() const { return (float *)p.out; }
 };
 
 std::string text(const Case &c, const char *what)
@@ -150,7 +151,9 @@ std::unique_ptr<Operands> make(const Case &c)
             o->out.data() + c.out_offset,
             c.out_transposed ? 1 : ldo,
             c.out_transposed ? ldo : 1,
-            {}};
+            {},
+            LAC_F32,
+            LAC_F32};
     o->inside.resize((size_t)room);
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++)
@@ -176,7 +179,7 @@ double worst_error(const Case &c, const Operands &o, double *mean)
                 expected += (double)c.beta * (double)o.was(at);
                 unit += fabs((double)c.beta * (double)o.was(at));
             }
-            const double error = fabs((double)o.p.out[at] - expected) / (unit * 0x1p-24 + 1e-30);
+            const double error = fabs((double)o.written()[at] - expected) / (unit * 0x1p-24 + 1e-30);
             if (!(error <= worst)) worst = error;
             sum += error;
         }
@@ -213,8 +216,8 @@ void check_after(const Case &c, Operands &o, const char *what, const std::functi
             const float x =
                 plain[(size_t)(c.out_offset + at)] + (epilogue.bias ? epilogue.bias[of_rows ? i : j] : 0.0f);
             const float want = (magnitude ? fabsf(x) : x) <= epilogue.limit ? 0.0f : x;
-            if (status == LAC_OK && !memcmp(&o.p.out[at], &want, sizeof want)) continue;
-            printf("FAIL after: %g, not %g, at %lld,%lld %s\n", (double)o.p.out[at], (double)want,
+            if (status == LAC_OK && !memcmp(&o.written()[at], &want, sizeof want)) continue;
+            printf("FAIL after: %g, not %g, at %lld,%lld %s\n", (double)o.written()[at], (double)want,
                    (long long)i, (long long)j, text(c, what).c_str());
             failures++;
             return;
@@ -430,7 +433,7 @@ void check_pair(const Case &c, Operands &o)
     Buffer<uint8_t> partial(lac_cuda_event_pair_bytes(c.m, c.n, c.k) + 1);
     for (int64_t k = 0; k <= c.k; k++) ptr[k] = k * c.n;
     for (int64_t e = 0; e < c.k * c.n; e++) idx[e] = (int32_t)(e % c.n);
-    const lac_cuda_csr_t w = {ptr.data(), idx.data(), o.p.w, c.k * c.n};
+    const lac_cuda_csr_t w = {ptr.data(), idx.data(), (const float *)o.p.w, c.k * c.n};
     check(c, o, "pair",
           [&] { return lac_cuda_event_pair(&o.p, &o.dense, nullptr, &w, partial.data(), nullptr); });
     check(c, o, "pair-csr",

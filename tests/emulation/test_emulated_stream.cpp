@@ -134,8 +134,9 @@ void judge(const Case &c, const Operands &o, const std::vector<float> &out,
             const size_t at = (size_t)(i * o.p.rs + j * o.p.cs);
             double sum = 0.0, size = 0.0;
             for (int64_t k = 0; k < c.k; k++) {
-                const double term = (double)o.s[(size_t)(i * o.rs + k * o.cs)] *
-                                    (double)o.p.w[c.w_cols ? j * o.p.ldw + k : k * o.p.ldw + j];
+                const double term =
+                    (double)o.s[(size_t)(i * o.rs + k * o.cs)] *
+                    (double)((const float *)o.p.w)[c.w_cols ? j * o.p.ldw + k : k * o.p.ldw + j];
                 sum += term, size += fabs(term);
             }
             double want = (double)c.alpha * sum, unit = ldexp(fabs((double)c.alpha) * size, -24);
@@ -233,7 +234,8 @@ void check_refusals()
 {
     emulated_device = EMULATED_H200;
     float x[16] = {};
-    lac_cuda_product_t p = {1, 4, 4, {nullptr, 1.0f}, x, 4, LAC_CUDA_ROWS, {nullptr, 0.0f}, x, 4, 1, {}};
+    lac_cuda_product_t p = {1, 4, 4,  {nullptr, 1.0f}, x,      4, LAC_CUDA_ROWS, {nullptr, 0.0f}, x,
+                            4, 1, {}, LAC_F32,         LAC_F32};
     const lac_cuda_dense_t s = {LAC_F32, x, 4, 1, 1.0};
     const Case none = {};
     p.ldw = 5;

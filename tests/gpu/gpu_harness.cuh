@@ -80,14 +80,14 @@ __global__ void compare_fp64(lac_cuda_product_t p, const T *s, int64_t rs, int64
         T x = s[i * rs + k * cs];
         if (x == T(0)) continue;
         double v = sizeof(T) == 1 ? 1.0 : (double)x;
-        double w = p.order == LAC_CUDA_ROWS ? p.w[k * p.ldw + j] : p.w[j * p.ldw + k];
+        double w = ((const float *)p.w)[p.order == LAC_CUDA_ROWS ? k * p.ldw + j : j * p.ldw + k];
         sum += v * w, size += fabs(v * w);
     }
     int64_t at = i * p.rs + j * p.cs;
     double was = beta == 0.0f ? 0.0 : (double)before[at];
     double ref = (double)beta * was + (double)alpha * sum;
     double scale = fabs(beta * was) + fabs(alpha * size);
-    double e = fabs((double)p.out[at] - ref) / (0x1p-24 * scale + 1e-37);
+    double e = fabs((double)((const float *)p.out)[at] - ref) / (0x1p-24 * scale + 1e-37);
     if (!(e <= 1e30)) e = 1e30;
     atomicMax(err, __float_as_uint((float)e));
 }

@@ -173,6 +173,12 @@ static void test_c_is_f32(void **state)
     make(&t);
     t.op[2].dt = LAC_U8;
     expect_bad(&t, LAC_ERR_TYPE, "c.dt", "c u8");
+    for (int x = 0; x < 3; x++) { /* which a device alone computes */
+        static const char *const starts[] = {"a.dt: LAC_BF16", "b.dt: LAC_BF16", "c.dt: LAC_BF16"};
+        make(&t);
+        t.op[x].dt = LAC_BF16;
+        expect_bad(&t, LAC_ERR_TYPE, starts[x], "bf16");
+    }
 }
 
 /* A view may be good for itself, and the call good but for where its output lies. */

@@ -52,7 +52,7 @@ lac_status_t lac_cuda_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_d
     *contents = (lac_cuda_dense_view_t){copy, cols, 1};
     if (!x->buf) return densify(exec, x, rows, cols, copy);
     lac_cuda_matrix_t from = {x->dt, x->buf, rows, cols, x->rs, x->cs};
-    return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, copy, cols, 1, exec->stream), "contents");
+    return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, LAC_F32, copy, cols, 1, exec->stream), "contents");
 }
 
 /* The dense contents of any operand in the caller's memory, and how many nonzeros they have: nothing is
@@ -102,7 +102,8 @@ lac_status_t lac_cuda_densify(lac_exec_t *exec, const lac_operand_t *x, lac_dim_
         if (status) return status;
         from = (lac_cuda_matrix_t){LAC_F32, contents.buf, rows, cols, contents.rs, contents.cs};
     }
-    return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, out, rs, cs, exec->stream), "dense contents");
+    return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, LAC_F32, out, rs, cs, exec->stream),
+                             "dense contents");
 }
 
 static lac_status_t take(lac_exec_t *exec, const int64_t *from, int64_t *count)

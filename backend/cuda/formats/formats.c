@@ -117,11 +117,11 @@ static lac_status_t build_rows(lac_exec_t *exec, const lac_cuda_matrix_t *x, con
 static lac_status_t build_copy(lac_exec_t *exec, const lac_cuda_matrix_t *x, lac_format_data_t *data)
 {
     void *copy;
-    if (x->dt != LAC_F32) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of f32 only");
+    if (x->dt == LAC_U8) return lac_fail(LAC_ERR_TYPE, "metadata: a transposed copy is made of numbers only");
     lac_status_t status =
-        lac_cuda_format_own(data, 0, (size_t)x->rows * (size_t)x->cols * sizeof(float), &copy);
+        lac_cuda_format_own(data, 0, (size_t)x->rows * (size_t)x->cols * lac_dt_size(x->dt), &copy);
     if (!status)
-        status = lac_cuda_launched(lac_cuda_copy(x, 0.0f, copy, x->cols, 1, exec->stream), "metadata");
+        status = lac_cuda_launched(lac_cuda_copy(x, 0.0f, x->dt, copy, x->cols, 1, exec->stream), "metadata");
     data->val = status ? NULL : copy;
     return status;
 }
@@ -186,7 +186,7 @@ bool lac_cuda_format_at_hand(const lac_operand_t *x, lac_format_t which)
 {
     if (x->formats & 1u << which || lac_cuda_format_converts(x, which)) return true;
     bool copy = which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T;
-    bool buildable = copy ? x->dt == LAC_F32 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
+    bool buildable = copy ? x->dt != LAC_U8 : x->meta && x->meta->m <= INT32_MAX && x->meta->n <= INT32_MAX;
     return x->frozen && x->buf && buildable;
 }
 
@@ -196,7 +196,8 @@ size_t lac_cuda_format_bytes(const lac_operand_t *x, lac_format_t which)
     if (there) return there->owned_bytes;
     if (!lac_cuda_format_at_hand(x, which)) return 0;
     double m = (double)x->meta->m, n = (double)x->meta->n, nnz = (x->density < 0 ? 0.0 : x->density) * m * n;
-    if (which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T) return (size_t)(4.0 * m * n);
+    if (which == LAC_FORMAT_PACKED || which == LAC_FORMAT_PACKED_T)
+        return (size_t)((double)lac_dt_size(x->dt) * m * n);
     if (which == LAC_FORMAT_BITS) return (size_t)(4.0 * nnz + 8.0 * m * (1.0 + ceil(n / 64.0)));
     if (which == LAC_FORMAT_BITS_T) return (size_t)(4.0 * nnz + 8.0 * n * (1.0 + ceil(m / 64.0)));
     return (size_t)(8.0 * nnz + 8.0 * ((which == LAC_FORMAT_CSC ? n : m) + 1.0));

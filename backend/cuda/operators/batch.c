@@ -108,7 +108,7 @@ static lac_status_t run_dense(lac_exec_t *exec, const lac_problem_t *p, const la
     void *handle;
     const float alpha = (float)p->alpha, beta = (float)p->beta;
     lac_status_t status = lac_cublas_handle(exec, &handle);
-    if (!status) status = lac_cublas_math(exec, handle, p->settings.math);
+    if (!status) status = lac_cublas_math(exec, handle, p->settings.math, false);
     if (status) return status;
     return lac_cublas_check_error(
         lac_cublas()->sgemm_strided(handle, d->a.trans, d->b.trans, (int)d->m, (int)d->n, (int)p->k, &alpha,

@@ -44,7 +44,8 @@ static lac_status_t lay(lac_exec_t *exec, lines_t *l, char *memory)
     lac_cuda_matrix_t from = {x->dt, x->buf, l->lines, l->k, x->rs, x->cs};
     l->buf = copy;
     l->ld = (l->k + LINE - 1) / LINE * LINE;
-    return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, copy, l->ld, 1, exec->stream), "sampled product");
+    return lac_cuda_launched(lac_cuda_copy(&from, 0.0f, LAC_F32, copy, l->ld, 1, exec->stream),
+                             "sampled product");
 }
 
 lac_status_t lac_cuda_sample_product(lac_exec_t *exec, const lac_problem_t *p,

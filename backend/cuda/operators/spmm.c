@@ -351,7 +351,7 @@ lac_status_t lac_cuda_spmm_arrays(lac_exec_t *exec, const lac_spmm_t *x)
         lac_cuda_matrix_t b = {LAC_F32, x->b, x->k, x->n, x->rsb, x->csb};
         float *w = (float *)(void *)(memory + l.ptr + l.idx);
         product.w = w;
-        status = lac_cuda_launched(lac_cuda_copy(&b, 0.0f, w, l.ldw, 1, exec->stream), "csr");
+        status = lac_cuda_launched(lac_cuda_copy(&b, 0.0f, LAC_F32, w, l.ldw, 1, exec->stream), "csr");
     }
     if (status) return status;
     return lac_cuda_launched(multiply_arrays(exec, x, &product, &csr), "csr");

@@ -168,7 +168,8 @@ static lac_status_t lay_out_w(lac_exec_t *exec, const lac_problem_t *p, const la
     product->w = transposed;
     product->order = LAC_CUDA_ROWS;
     product->ldw = padded(s->n);
-    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, padded(s->n), 1, exec->stream), "csr");
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, LAC_F32, transposed, padded(s->n), 1, exec->stream),
+                             "csr");
 }
 
 static lac_status_t multiply(lac_exec_t *exec, how_t how, const lac_cuda_product_t *product,

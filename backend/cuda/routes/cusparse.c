@@ -150,8 +150,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     bool direct = out_serves(p, &s);
     const float *b = w_serves(&s) ? w.data : transposed;
     if (b == transposed && !exec->preparing)
-        status =
-            lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, padded(s.n), 1, exec->stream), "cusparse");
+        status = lac_cuda_launched(lac_cuda_copy(&w, 0.0f, LAC_F32, transposed, padded(s.n), 1, exec->stream),
+                                   "cusparse");
     key.ldb = b == transposed || s.k == 1 ? padded(s.n) : s.wrs;
     key.ldc = !direct || s.m == 1 ? padded(s.n) : s.ors;
     if (!status)
@@ -159,8 +159,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                                direct ? p->c : c, &out->declined);
     if (status || direct || out->declined || exec->preparing) return status;
     lac_cuda_matrix_t product = {LAC_F32, c, s.m, s.n, padded(s.n), 1};
-    return lac_cuda_launched(lac_cuda_copy(&product, (float)p->beta, p->c, s.ors, s.ocs, exec->stream),
-                             "cusparse");
+    return lac_cuda_launched(
+        lac_cuda_copy(&product, (float)p->beta, LAC_F32, p->c, s.ors, s.ocs, exec->stream), "cusparse");
 }
 
 const lac_route_t lac_cuda_route_cusparse[] =

@@ -13,6 +13,11 @@
  * whole leading dimension (cuBLAS 13.1, H200, 2026-11-21). */
 #define K_MAX ((lac_dim_t)1 << 29)
 
+/* Of f16 and bf16, beside the time of f32 (H200, cuBLAS 13.1, 2026-11-22): 4096^3 takes 177 us, and 1 to 64
+ * rows take 16 us for 5000 x 5000. */
+#define HALF_TFLOPS 15.0 /* times */
+#define HALF_DRAM   0.96 /* of what memory gives, whatever the shape */
+
 static bool fits_32(const lac_problem_t *p)
 {
     return p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && p->a.rs <= INT32_MAX &&
@@ -36,6 +41,15 @@ static bool takes_scalars(const lac_problem_t *p)
     return lac_cublas()->set_scalars && p->k <= K_MAX && (c_by_columns(p) || c_by_rows(p));
 }
 
+/* Two operands of one type as they lie, and sums that are rounded once. */
+static bool takes_halves(const lac_problem_t *p)
+{
+    return p->a.dt == p->b.dt && lac_cublas()->gemm_ex && (fits_32(p) || lac_cublas()->gemm_ex_64) &&
+           p->k <= K_MAX && (c_by_columns(p) || c_by_rows(p)) &&
+           lac_operand_is_dense(&p->a, p->a.dt, p->m, p->k, true) &&
+           lac_operand_is_dense(&p->b, p->b.dt, p->k, p->n, true);
+}
+
 static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
@@ -44,11 +58,12 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
     if (!lac_cublas()->found) return LAC_REFUSED_NO_BLAS;
     if (!fits_32(p) && !lac_cublas()->sgemm_64) return LAC_REFUSED_INDEX_RANGE;
     if (p->alpha_at && !takes_scalars(p)) return LAC_REFUSED_SCALARS;
-    return LAC_FITS;
+    return lac_problem_is_half(p) && !takes_halves(p) ? LAC_REFUSED_HALVES : LAC_FITS;
 }
 
 static size_t work_bytes(const lac_problem_t *p)
 {
+    if (lac_problem_is_half(p)) return 0;
     size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
     return lac_cuda_dense_view_bytes(&p->a, p->m, p->k, true) +
            lac_cuda_dense_view_bytes(&p->b, p->k, p->n, true) + lac_cuda_piece(c);
@@ -67,8 +82,12 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     bool vector = p->m == 1 || p->n == 1;
     double rate = vector ? machine->cuda_dense_vector_gbps : machine->cuda_dense_gbps;
-    double moved = 4.0 * (m * k + k * n + m * n) / (rate * 1e3);
-    double worked = 2.0 * m * n * k / (machine->cuda_dense_tflops * 1e6);
+    double speed = lac_problem_is_half(p) ? HALF_TFLOPS : 1.0;
+    if (lac_problem_is_half(p)) rate = HALF_DRAM * machine->cuda_dram_gbps;
+    double bytes = (double)lac_dt_size(p->a.dt) * m * k + (double)lac_dt_size(p->b.dt) * k * n +
+                   (double)lac_dt_size(p->dt) * m * n;
+    double moved = bytes / (rate * 1e3),
+           worked = 2.0 * m * n * k / (speed * machine->cuda_dense_tflops * 1e6);
     double copied = 3.0 * (double)work_bytes(p) / (machine->cuda_dram_gbps * 1e3);
     return machine->cuda_dense_call_us + copied +
            (moved > worked ? moved + 0.5 * worked : worked + 0.5 * moved);
@@ -76,7 +95,8 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
 
 /* One operand as cuBLAS takes it: by columns, or transposed. A stride along an extent of 1 is free. */
 typedef struct blas_operand {
-    const float *buf;
+    const void *buf;
+    lac_dt_t dt;
     int trans;
     int64_t ld;
 } blas_operand_t;
@@ -86,11 +106,23 @@ static int64_t at_least(lac_inc_t ld, lac_dim_t lines)
     return ld > lines ? ld : lines > 0 ? lines : 1;
 }
 
-static blas_operand_t by_blas(const float *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows, lac_dim_t cols)
+static blas_operand_t by_blas(lac_dt_t dt, const void *buf, lac_inc_t rs, lac_inc_t cs, lac_dim_t rows,
+                              lac_dim_t cols)
 {
     bool columns = (rs == 1 || rows == 1) && (cs >= rows || cols == 1);
-    return columns ? (blas_operand_t){buf, LAC_CUBLAS_N, at_least(cols == 1 ? 1 : cs, rows)}
-                   : (blas_operand_t){buf, LAC_CUBLAS_T, at_least(rows == 1 ? 1 : rs, cols)};
+    return columns ? (blas_operand_t){buf, dt, LAC_CUBLAS_N, at_least(cols == 1 ? 1 : cs, rows)}
+                   : (blas_operand_t){buf, dt, LAC_CUBLAS_T, at_least(rows == 1 ? 1 : rs, cols)};
+}
+
+/* The type of an operand that was not of two bytes is f32 by now. */
+static lac_dt_t blas_type(lac_dt_t dt)
+{
+    return lac_is_half(dt) ? dt : LAC_F32;
+}
+
+static int vendor_type(lac_dt_t dt)
+{
+    return dt == LAC_F16 ? LAC_CUDA_R_16F : dt == LAC_BF16 ? LAC_CUDA_R_16BF : LAC_CUDA_R_32F;
 }
 
 static lac_status_t set_scalars(void *handle, int mode)
@@ -108,19 +140,34 @@ static int sgemm(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const floa
                                         (int)a.ld, b.buf, (int)b.ld, beta, c, (int)ld);
 }
 
+static int gemm_ex(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha, blas_operand_t a,
+                   blas_operand_t b, const float *beta, lac_dt_t dt, void *c, int64_t ld)
+{
+    const lac_cublas_t *blas = lac_cublas();
+    int a_type = vendor_type(a.dt), b_type = vendor_type(b.dt), c_type = vendor_type(dt);
+    return blas->gemm_ex_64 ? blas->gemm_ex_64(handle, a.trans, b.trans, m, n, k, alpha, a.buf, a_type, a.ld,
+                                               b.buf, b_type, b.ld, beta, c, c_type, ld,
+                                               LAC_CUBLAS_COMPUTE_32F, LAC_CUBLAS_GEMM_DEFAULT)
+                            : blas->gemm_ex(handle, a.trans, b.trans, (int)m, (int)n, (int)k, alpha, a.buf,
+                                            a_type, (int)a.ld, b.buf, b_type, (int)b.ld, beta, c, c_type,
+                                            (int)ld, LAC_CUBLAS_COMPUTE_32F, LAC_CUBLAS_GEMM_DEFAULT);
+}
+
 /* Elements [k0, k0 + length) along k, which are next to each other (`contiguous`) or one a line. A line that
  * is alone needs no leading dimension, which may be more than cuBLAS's faster kernels can take. */
 static blas_operand_t piece_of(const blas_operand_t *x, bool contiguous, lac_dim_t lines, lac_dim_t k0,
                                lac_dim_t length)
 {
-    blas_operand_t piece = {x->buf + k0 * (contiguous ? 1 : x->ld), x->trans, x->ld};
+    const char *from = (const char *)x->buf + k0 * (contiguous ? 1 : x->ld) * (int64_t)lac_dt_size(x->dt);
+    blas_operand_t piece = {from, x->dt, x->trans, x->ld};
     if (contiguous && lines == 1) piece.ld = length;
     return piece;
 }
 
 /* C = beta C + alpha A B, all by columns as the BLAS sees them; a very long k in pieces. */
 static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const float *alpha,
-                             blas_operand_t a, blas_operand_t b, const float *beta, float *c, lac_inc_t ldc)
+                             blas_operand_t a, blas_operand_t b, const float *beta, lac_dt_t dt, void *c,
+                             lac_inc_t ldc)
 {
     static const float one = 1.0f;
     int64_t ld = at_least(n == 1 ? 1 : ldc, m);
@@ -129,9 +176,10 @@ static lac_status_t multiply(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k
         lac_dim_t length = k - k0 < K_MAX ? k - k0 : K_MAX;
         blas_operand_t a0 = piece_of(&a, a.trans != LAC_CUBLAS_N, m, k0, length),
                        b0 = piece_of(&b, b.trans == LAC_CUBLAS_N, n, k0, length);
-        status = sgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one : beta, c, ld);
+        status = lac_is_half(a0.dt) ? gemm_ex(handle, m, n, length, alpha, a0, b0, beta, dt, c, ld)
+                                    : sgemm(handle, m, n, length, alpha, a0, b0, k0 ? &one : beta, c, ld);
     }
-    return lac_cublas_check_error(status, "sgemm");
+    return lac_cublas_check_error(status, lac_is_half(a.dt) ? "gemm_ex" : "sgemm");
 }
 
 /* Where the vendor reads a scalar. */
@@ -148,13 +196,14 @@ static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_prob
     static const float nothing = 0.0f;
     const lac_cuda_scalar_t alpha = lac_cuda_alpha(p), beta = lac_cuda_beta(p);
     bool direct = c_by_rows(p);
-    float *c = direct ? p->c : (float *)(void *)memory;
-    lac_status_t status = multiply(
-        handle, p->n, p->m, p->k, at(&alpha), by_blas(b->buf, b->cs, b->rs, p->n, p->k),
-        by_blas(a->buf, a->cs, a->rs, p->k, p->m), direct ? at(&beta) : &nothing, c, direct ? p->crs : p->n);
+    void *c = direct ? p->c : (void *)memory;
+    lac_status_t status = multiply(handle, p->n, p->m, p->k, at(&alpha),
+                                   by_blas(blas_type(p->b.dt), b->buf, b->cs, b->rs, p->n, p->k),
+                                   by_blas(blas_type(p->a.dt), a->buf, a->cs, a->rs, p->k, p->m),
+                                   direct ? at(&beta) : &nothing, p->dt, c, direct ? p->crs : p->n);
     lac_cuda_matrix_t product = {LAC_F32, c, p->m, p->n, p->n, 1};
     if (status || direct) return status;
-    return lac_cuda_launched(lac_cuda_copy(&product, beta.value, p->c, p->crs, p->ccs, exec->stream),
+    return lac_cuda_launched(lac_cuda_copy(&product, beta.value, LAC_F32, p->c, p->crs, p->ccs, exec->stream),
                              "dense");
 }
 
@@ -168,17 +217,23 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     void *handle;
     lac_status_t status = lac_cublas_handle(exec, &handle);
     if (!status) status = lac_cuda_work(exec, work_bytes(p), (void **)&memory);
-    if (!status) status = lac_cublas_math(exec, handle, p->settings.math);
+    if (!status) status = lac_cublas_math(exec, handle, p->settings.math, lac_problem_is_half(p));
     if (status || exec->preparing) return status;
-    status = lac_cuda_dense_view(exec, &p->a, p->m, p->k, true, &memory, &a);
-    if (!status) status = lac_cuda_dense_view(exec, &p->b, p->k, p->n, true, &memory, &b);
+    if (lac_problem_is_half(p)) {
+        a = (lac_cuda_dense_view_t){p->a.buf, p->a.rs, p->a.cs};
+        b = (lac_cuda_dense_view_t){p->b.buf, p->b.rs, p->b.cs};
+    } else {
+        status = lac_cuda_dense_view(exec, &p->a, p->m, p->k, true, &memory, &a);
+        if (!status) status = lac_cuda_dense_view(exec, &p->b, p->k, p->n, true, &memory, &b);
+    }
     if (status) return status;
     if (p->alpha_at) status = set_scalars(handle, LAC_CUBLAS_SCALARS_DEVICE);
     if (status) return status;
-    status = c_by_columns(p)
-                 ? multiply(handle, p->m, p->n, p->k, at(&alpha), by_blas(a.buf, a.rs, a.cs, p->m, p->k),
-                            by_blas(b.buf, b.rs, b.cs, p->k, p->n), at(&beta), p->c, p->ccs)
-                 : multiply_rows(exec, handle, p, &a, &b, memory);
+    status = c_by_columns(p) ? multiply(handle, p->m, p->n, p->k, at(&alpha),
+                                        by_blas(blas_type(p->a.dt), a.buf, a.rs, a.cs, p->m, p->k),
+                                        by_blas(blas_type(p->b.dt), b.buf, b.rs, b.cs, p->k, p->n), at(&beta),
+                                        p->dt, p->c, p->ccs)
+                             : multiply_rows(exec, handle, p, &a, &b, memory);
     lac_status_t back = p->alpha_at ? set_scalars(handle, LAC_CUBLAS_SCALARS_HOST) : LAC_OK;
     return status ? status : back;
 }
@@ -249,7 +304,7 @@ static lac_status_t run_f64(const lac_route_t *route, lac_exec_t *exec, const la
                            : lac_problem_skips(p, &p->b) ? LAC_CUDA_SKIP_B
                                                          : LAC_CUDA_SKIP_NONE;
     return lac_cuda_launched(lac_cuda_gemm_f64(p->m, p->n, p->k, skip, lac_cuda_alpha(p), &a, &b,
-                                               lac_cuda_beta(p), p->c, p->crs, p->ccs, exec->stream),
+                                               lac_cuda_beta(p), p->dt, p->c, p->crs, p->ccs, exec->stream),
                              route->name);
 }
 
@@ -283,8 +338,8 @@ static lac_status_t run_trivial(const lac_route_t *route, lac_exec_t *exec, cons
 {
     (void)route, (void)out;
     if ((p->beta == 1.0f && !p->beta_at) || exec->preparing) return LAC_OK;
-    return lac_cuda_launched(lac_cuda_scale(p->m, p->n, lac_cuda_beta(p), p->c, p->crs, p->ccs, exec->stream),
-                             "trivial");
+    return lac_cuda_launched(
+        lac_cuda_scale(p->m, p->n, lac_cuda_beta(p), p->dt, p->c, p->crs, p->ccs, exec->stream), "trivial");
 }
 
 const lac_route_t lac_cuda_route_trivial[] =

@@ -148,10 +148,17 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     return slices == LAC_W_COLS ? by_columns(s, how.source, machine) : how;
 }
 
+/* Of f16 and bf16 W is gathered by rows. */
+static bool takes_halves(const lac_problem_t *p, const lac_sided_t *s)
+{
+    lac_w_layout_t layout = lac_sided_w_layout(p, s);
+    return lac_is_half(s->w->dt) && s->w->buf && (layout == LAC_W_ROWS || layout == LAC_W_PACKED);
+}
+
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_SPARSE_W);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_SPARSE_W | LAC_TAKES_HALVES);
     bool indices = lac_cuda_fits_index(s.k) && lac_cuda_fits_index(s.n) && lac_cuda_fits_index(s.wrs) &&
                    lac_cuda_fits_index(s.wcs);
     if (refusal != LAC_FITS) return refusal;
@@ -161,6 +168,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (!indices) return LAC_REFUSED_INDEX_RANGE;
     if (s.w->buf && (lac_sided_w_layout(p, &s) == LAC_W_STRIDED || s.wrs < 0 || s.wcs < 0))
         return LAC_REFUSED_W_STRIDES;
+    if (lac_problem_is_half(p) && !takes_halves(p, &s)) return LAC_REFUSED_HALVES;
     return LAC_FITS;
 }
 
@@ -183,7 +191,7 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
 static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
     double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
-    double scanned = source == FROM_CSR ? 0.0 : (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k;
+    double scanned = source == FROM_CSR ? 0.0 : (double)lac_dt_size(s->s->dt) * m * (double)s->k;
     bool listed = SEGMENT_RANGES * scanned > SEGMENT_SCAN;
     double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
            pointers = 16.0 * SEGMENT_RANGES * events;
@@ -213,7 +221,9 @@ static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *ma
 /* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */
 static bool fuses(const lac_problem_t *p, const lac_sided_t *s, how_t how)
 {
-    if (s->m == 1 || p->settings.fixed_sums) return s->m == 1;
+    bool takes_s = s->w->dt == LAC_F32 || (s->s->buf && (s->s->dt == s->w->dt || s->s->dt == LAC_U8));
+    if (s->m == 1 || !takes_s) return takes_s;
+    if (p->settings.fixed_sums) return false;
     bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
     return by_rows && s->scs == 1 && s->m * s->k <= FUSED_MAX && s->s->density >= FUSED_MIN;
 }
@@ -222,7 +232,7 @@ static bool fuses(const lac_problem_t *p, const lac_sided_t *s, how_t how)
  * one row of 1e9 bytes in one launch (H200, 2026-11-21). Packed first, a row has some 13 times the warps. */
 static double scan_us(const lac_problem_t *p, const lac_sided_t *s, how_t how, const lac_machine_t *machine)
 {
-    double bytes = (s->s->dt == LAC_F32 ? 4.0 : 1.0) * (double)s->m * (double)s->k;
+    double bytes = (double)lac_dt_size(s->s->dt) * (double)s->m * (double)s->k;
     double at_once = fuses(p, s, how) ? FUSED_TRIP : PACKED_TRIP, further = (double)s->k - at_once;
     double trips =
         how.gather == BY_ACTIVE || how.gather == BY_STREAM || further < 0 ? 0.0 : further / at_once;
@@ -366,6 +376,7 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s,
 {
     const lac_format_data_t *copy = how.gather == BY_COPY ? w : NULL;
     lac_cuda_product_t product = {.m = s->m, .n = s->n, .k = s->k, .out = p->c, .rs = s->ors, .cs = s->ocs};
+    product.w_dt = s->w->dt, product.out_dt = p->dt;
     product.alpha = lac_cuda_alpha(p);
     product.beta = lac_cuda_beta(p);
     product.epilogue = lac_cuda_epilogue(p, s->s == &p->b ? LAC_SIDE_RIGHT : LAC_SIDE_LEFT);
@@ -449,7 +460,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     found_t found;
     char *memory;
     lac_status_t status = find_formats(exec, p, &s, &how, &found);
-    out->declined = !s.w->buf && !found.w;
+    out->declined =
+        (!s.w->buf && !found.w) || (lac_is_half(s.w->dt) && how.gather != BY_ROWS && how.gather != BY_COPY);
     if (status || out->declined) return status;
     status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
     if (status || exec->preparing) return status;

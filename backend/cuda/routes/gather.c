@@ -21,6 +21,7 @@
 /* What the times hang on: extents, the density of S, and the share of k where it has nonzeros. */
 typedef struct gathered {
     double m, n, k, density, active;
+    double size; /* bytes of an element of W                                                          */
     bool across; /* a row of the output does not lie together */
 } gathered_t;
 
@@ -32,6 +33,7 @@ static gathered_t gathered_of(const lac_sided_t *s)
                         (double)s->k,
                         d,
                         s->s->k_active >= 0 ? s->s->k_active : lac_active_fraction(d, m),
+                        (double)lac_dt_size(s->w->dt),
                         s->ocs != 1};
 }
 
@@ -41,12 +43,12 @@ static gathered_t gathered_of(const lac_sided_t *s)
  * rows at 0.1 to 25 % (H200, 2026-11-21). */
 static double gather_us(gathered_t g, const lac_machine_t *machine)
 {
-    double dram = g.active * 4.0 * g.k * g.n / (machine->cuda_dram_gbps * 1e3);
+    double dram = g.active * g.size * g.k * g.n / (machine->cuda_dram_gbps * 1e3);
     double rows = g.m < TOGETHER ? g.m : TOGETHER,
            beside = rows > ALONE ? (rows - ALONE) / (TOGETHER - ALONE) : 0.0;
     double common = lac_active_fraction(g.density, rows), found = 1.0 + SHARED * beside * common * common;
     double fetched =
-        4.0 * g.density * g.m * g.k * ceil(g.n / TILE) * TILE / (found * machine->cuda_gather_gbps * 1e3);
+        g.size * g.density * g.m * g.k * ceil(g.n / TILE) * TILE / (found * machine->cuda_gather_gbps * 1e3);
     double out = 4.0 * g.m * g.n / (machine->cuda_gather_out_gbps * 1e3);
     return out + (dram > fetched ? dram + 0.35 * fetched : fetched + 0.35 * dram);
 }
@@ -76,7 +78,7 @@ double lac_cuda_wide_us(const lac_sided_t *s, const lac_machine_t *machine)
 bool lac_cuda_wide_wins(double m, double n, double k, double nnz, bool across, const lac_machine_t *machine)
 {
     double d = nnz / (m * k);
-    gathered_t g = {m, n, k, d, lac_active_fraction(d, m), across};
+    gathered_t g = {m, n, k, d, lac_active_fraction(d, m), sizeof(float), across};
     return m >= WIDE_ROWS && n >= WIDE && nnz / m <= WIDE_ROW && wide_us(g, machine) < gather_us(g, machine);
 }
 

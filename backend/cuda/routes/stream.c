@@ -57,6 +57,7 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     lac_sided_t s = sided(p);
     if (!s.s->buf) return LAC_REFUSED_NO_FORMAT;
     if (!s.w->buf) return LAC_REFUSED_W_SPARSE;
+    if (lac_problem_is_half(p)) return LAC_REFUSED_HALVES;
     if (s.w->dt != LAC_F32) return LAC_REFUSED_W_TYPE;
     if (p->settings.math == LAC_MATH_PEDANTIC) return LAC_REFUSED_PEDANTIC;
     if (p->settings.math == LAC_MATH_TF32 && !p->terms.named) return LAC_REFUSED_TF32;

@@ -156,7 +156,8 @@ static lac_status_t lay_out_w(lac_exec_t *exec, const lac_sided_t *s, const lac_
     float *transposed = (float *)(void *)memory;
     product->b = transposed;
     product->ldb = transposed_ld(s);
-    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, transposed, transposed_ld(s), 1, exec->stream), "tiles");
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, LAC_F32, transposed, transposed_ld(s), 1, exec->stream),
+                             "tiles");
 }
 
 /* Has the product write the output's bits, where they are asked for and there is room. */

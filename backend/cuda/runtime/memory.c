@@ -150,7 +150,7 @@ static lac_status_t add(lac_exec_t *exec, lac_dim_t m, lac_dim_t n, const float 
                         lac_inc_t xcs, float beta, float *to, lac_inc_t rs, lac_inc_t cs)
 {
     lac_cuda_matrix_t from = {LAC_F32, x, m, n, xrs, xcs};
-    return lac_cuda_launched(lac_cuda_copy(&from, beta, to, rs, cs, exec->stream), "add");
+    return lac_cuda_launched(lac_cuda_copy(&from, beta, LAC_F32, to, rs, cs, exec->stream), "add");
 }
 
 static void *stream_of(const lac_exec_t *exec)

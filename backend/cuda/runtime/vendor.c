@@ -23,6 +23,8 @@ static void search(void)
                                                {"cublasSgemm_v2", &cublas.sgemm, false},
                                                {"cublasSgemm_v2_64", &cublas.sgemm_64, true},
                                                {"cublasSetPointerMode_v2", &cublas.set_scalars, true},
+                                               {"cublasGemmEx", &cublas.gemm_ex, true},
+                                               {"cublasGemmEx_64", &cublas.gemm_ex_64, true},
                                                {"cublasSgemmStridedBatched", &cublas.sgemm_strided, false},
                                                {NULL, NULL, false}};
     void *library = lac_library_open(names, cublas.missing, sizeof cublas.missing);
@@ -76,11 +78,12 @@ lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle)
     return status;
 }
 
-lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math)
+lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math, bool halves)
 {
     int mode = math == LAC_MATH_TF32       ? LAC_CUBLAS_TF32_MATH
                : math == LAC_MATH_PEDANTIC ? LAC_CUBLAS_PEDANTIC_MATH
                                            : LAC_CUBLAS_DEFAULT_MATH;
+    if (halves) mode = LAC_CUBLAS_DEFAULT_MATH | LAC_CUBLAS_WIDE_REDUCTION;
     if (exec->blas_math == mode) return LAC_OK;
     lac_status_t status = lac_cublas_check_error(lac_cublas()->set_math(handle, mode), "math mode");
     if (!status) exec->blas_math = mode;

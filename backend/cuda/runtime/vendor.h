@@ -12,7 +12,16 @@
 /* Operations and modes of cuBLAS. */
 enum { LAC_CUBLAS_N = 0, LAC_CUBLAS_T = 1 };
 enum { LAC_CUBLAS_SCALARS_HOST = 0, LAC_CUBLAS_SCALARS_DEVICE = 1 };
-enum { LAC_CUBLAS_DEFAULT_MATH = 0, LAC_CUBLAS_PEDANTIC_MATH = 2, LAC_CUBLAS_TF32_MATH = 3 };
+enum {
+    LAC_CUBLAS_DEFAULT_MATH = 0,
+    LAC_CUBLAS_PEDANTIC_MATH = 2,
+    LAC_CUBLAS_TF32_MATH = 3,
+    LAC_CUBLAS_WIDE_REDUCTION = 16 /* beside them: parts of a sum are added up in f32 */
+};
+
+/* Types of elements, of the arithmetic, and of an algorithm. */
+enum { LAC_CUDA_R_32F = 0, LAC_CUDA_R_16F = 2, LAC_CUDA_R_16BF = 14 };
+enum { LAC_CUBLAS_COMPUTE_32F = 68, LAC_CUBLAS_GEMM_DEFAULT = -1 };
 
 typedef struct lac_cublas {
     int (*create)(void **handle);
@@ -27,6 +36,13 @@ typedef struct lac_cublas {
     int (*sgemm_64)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *alpha,
                     const float *a, int64_t lda, const float *b, int64_t ldb, const float *beta, float *c,
                     int64_t ldc); /* NULL before CUDA 12 */
+    int (*gemm_ex)(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
+                   int a_type, int lda, const void *b, int b_type, int ldb, const void *beta, void *c,
+                   int c_type, int ldc, int compute, int algo); /* or NULL */
+    int (*gemm_ex_64)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha,
+                      const void *a, int a_type, int64_t lda, const void *b, int b_type, int64_t ldb,
+                      const void *beta, void *c, int c_type, int64_t ldc, int compute,
+                      int algo); /* NULL before CUDA 12 */
     int (*sgemm_strided)(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
                          const float *a, int lda, long long a_step, const float *b, int ldb, long long b_step,
                          const float *beta, float *c, int ldc, long long c_step, int count);
@@ -41,8 +57,8 @@ const lac_cublas_t *lac_cublas(void);
  * VENDOR. */
 lac_status_t lac_cublas_handle(lac_exec_t *exec, void **handle);
 
-/* Sets the mode in it, where another is set. */
-lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math);
+/* Sets the mode in it, where another is set; halves: for a product of f16 or bf16, whose sums are f32. */
+lac_status_t lac_cublas_math(lac_exec_t *exec, void *handle, lac_math_t math, bool halves);
 
 lac_status_t lac_cublas_check_error(int status, const char *what);
 

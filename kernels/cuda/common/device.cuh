@@ -5,6 +5,7 @@
 #ifndef LACUNA_CUDA_COMMON_DEVICE_CUH
 #define LACUNA_CUDA_COMMON_DEVICE_CUH
 
+#include "element.cuh"
 #include "primitives.cuh"
 #include "cuda_kernels.h"
 
@@ -60,16 +61,6 @@ template <int kLanes = kWarp> __device__ inline int inclusive_sum(int x, int lan
         if (lane % kLanes >= d) x += below;
     }
     return x;
-}
-
-/* An element of an operand as a factor: a byte is an event, which counts 1. */
-__device__ inline float event_value(float x)
-{
-    return x;
-}
-__device__ inline float event_value(uint8_t x)
-{
-    return x ? 1.0f : 0.0f;
 }
 
 /* Element t of a rows x cols matrix, counted along its rows or along its columns. */

@@ -16,17 +16,20 @@ struct DoubleArgs {
     lac_cuda_scalar_t alpha, beta;
     const void *a, *b;
     int64_t ars, acs, brs, bcs, rs, cs, across, tiles;
-    float *c;
+    void *c;
+    lac_dt_t dt; /* of c */
     lac_cuda_skip_t skip;
 };
 
 template <typename T> __device__ inline double element(const void *x, int64_t at)
 {
-    return (double)((const T *)x)[at];
+    return (double)event_value(((const T *)x)[at]);
 }
-template <> __device__ inline double element<uint8_t>(const void *x, int64_t at)
+
+template <typename T> __device__ inline void update(void *c, int64_t at, double sum, double beta)
 {
-    return ((const uint8_t *)x)[at] ? 1.0 : 0.0;
+    T *const x = (T *)c + at;
+    *x = nearest<T>((float)(sum + (beta == 0.0 ? 0.0 : beta * (double)event_value(*x))));
 }
 
 /* c := beta c + alpha a b by tiles of kSide x kSide, k in ascending order. Zeros are multiplied, and 0 * Inf
@@ -52,8 +55,14 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
             __syncthreads();
         }
         if (i >= g.m || j >= g.n) continue;
-        float *c = g.c + i * g.rs + j * g.cs;
-        *c = (float)((alpha == 0.0 ? 0.0 : alpha * sum) + (beta == 0.0 ? 0.0 : beta * (double)*c));
+        const int64_t at = i * g.rs + j * g.cs;
+        const double product = alpha == 0.0 ? 0.0 : alpha * sum;
+        if (g.dt == LAC_F16)
+            update<F16>(g.c, at, product, beta);
+        else if (g.dt == LAC_BF16)
+            update<BF16>(g.c, at, product, beta);
+        else
+            update<float>(g.c, at, product, beta);
     }
 }
 
@@ -62,19 +71,17 @@ __global__ __launch_bounds__(kSide *kSide) void gemm_double(const DoubleArgs g)
 
 extern "C" lac_status_t lac_cuda_gemm_f64(int64_t m, int64_t n, int64_t k, lac_cuda_skip_t skip,
                                           lac_cuda_scalar_t alpha, const lac_cuda_matrix_t *a,
-                                          const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta, float *c,
-                                          int64_t rs, int64_t cs, lac_cuda_stream_t stream)
+                                          const lac_cuda_matrix_t *b, lac_cuda_scalar_t beta, lac_dt_t dt,
+                                          void *c, int64_t rs, int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (m == 0 || n == 0) return LAC_OK;
     const int64_t across = ceil_div(n, kSide), tiles = across * ceil_div(m, kSide);
     const DoubleArgs g = {m,     n,     k,  alpha, beta,   a->data, b->data, a->rs, a->cs,
-                          b->rs, b->cs, rs, cs,    across, tiles,   c,       skip};
+                          b->rs, b->cs, rs, cs,    across, tiles,   c,       dt,    skip};
     const Launch l = {
         dim3(unsigned(min<int64_t>(tiles, 1 << 20))), dim3(kSide, kSide), 0, 1, false, (cudaStream_t)stream};
-    if (a->dt == LAC_U8)
-        return b->dt == LAC_U8 ? launch(gemm_double<uint8_t, uint8_t>, l, g)
-                               : launch(gemm_double<uint8_t, float>, l, g);
-    return b->dt == LAC_U8 ? launch(gemm_double<float, uint8_t>, l, g)
-                           : launch(gemm_double<float, float>, l, g);
+    return with_type(a->dt, [&](auto x) {
+        return with_type(b->dt, [&](auto y) { return launch(gemm_double<decltype(x), decltype(y)>, l, g); });
+    });
 }

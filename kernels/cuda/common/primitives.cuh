@@ -106,6 +106,20 @@ __device__ inline uint32_t nearest_bf16(float lo, float hi)
     return both;
 }
 
+/* binary16 to f32, and the nearest one to an f32. */
+__device__ inline float f16_value(uint16_t bits)
+{
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+}
+__device__ inline uint16_t nearest_f16(float x)
+{
+    uint16_t bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+
 /* A cluster of one is an ordinary block: then the barrier is __syncthreads and addresses stay local. Below
  * compute 9.0 there are no clusters and the launchers never ask for one. */
 __device__ inline void cluster_arrive_relaxed(int cluster)

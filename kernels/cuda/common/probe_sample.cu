@@ -38,6 +38,10 @@ template <bool kContents> __device__ inline unsigned weigh(float x, int64_t at)
 {
     return kContents ? (unsigned)scramble((uint64_t)at << 32 | __float_as_uint(x)) : x != 0.0f;
 }
+template <bool kContents, lac_dt_t kType> __device__ inline unsigned weigh(Half<kType> x, int64_t at)
+{
+    return kContents ? (unsigned)scramble((uint64_t)at << 32 | x.bits) : x != Half<kType>(0);
+}
 template <bool kContents> __device__ inline unsigned weigh(uint8_t x, int64_t at)
 {
     return kContents ? (unsigned)scramble((uint64_t)at << 32 | x) : x != 0;
@@ -150,7 +154,7 @@ extern "C" lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, dou
     if (x->rows > INT32_MAX || x->cols > INT32_MAX) return LAC_ERR_EXTENT;
     const ConditionArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, limit, handle};
     const Launch l = {dim3(1), dim3(kConditionThreads), 0, 1, false, (cudaStream_t)stream};
-    return x->dt == LAC_U8 ? launch(probe_condition<uint8_t>, l, a) : launch(probe_condition<float>, l, a);
+    return with_type(x->dt, [&](auto e) { return launch(probe_condition<decltype(e)>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark,
@@ -159,8 +163,7 @@ extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64
     using namespace lacuna;
     const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, seed << 20, words, mark};
     const Launch l = {dim3(LAC_CUDA_PROBE_WORDS), dim3(kProbeThreads), 0, 1, false, (cudaStream_t)stream};
-    return x->dt == LAC_U8 ? launch(probe_sample<uint8_t, false>, l, a)
-                           : launch(probe_sample<float, false>, l, a);
+    return with_type(x->dt, [&](auto e) { return launch(probe_sample<decltype(e), false>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_t mark, uint64_t *words,
@@ -169,6 +172,5 @@ extern "C" lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_
     using namespace lacuna;
     const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, 0, words, mark};
     const Launch l = {dim3(LAC_CUDA_PROBE_WORDS), dim3(kProbeThreads), 0, 1, false, (cudaStream_t)stream};
-    return x->dt == LAC_U8 ? launch(probe_sample<uint8_t, true>, l, a)
-                           : launch(probe_sample<float, true>, l, a);
+    return with_type(x->dt, [&](auto e) { return launch(probe_sample<decltype(e), true>, l, a); });
 }

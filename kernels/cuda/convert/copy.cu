@@ -16,7 +16,7 @@ constexpr int64_t kTilesAcross = 1 << 20; /* grid.x; further tiles are taken in 
 
 struct CopyArgs {
     const void *x;
-    float *out;
+    void *out;
     int64_t rows, cols, xrs, xcs, rs, cs, tiles, across;
     float beta;
     bool x_by_cols, out_by_cols; /* which extent lies contiguous: a warp walks along it */
@@ -30,7 +30,7 @@ __device__ inline Cell<int> copied_by(int t, int l, bool by_cols)
 
 /* out := beta out + x, tile by tile: read along x's contiguous extent, written along out's.
  * Bytes: x and out once. Limit: DRAM, when both are contiguous along some extent. */
-template <typename T>
+template <typename T, typename Out>
 __global__ __launch_bounds__(kTile *kCopyRows, kResident) void copy_tiles(const CopyArgs a)
 {
     __shared__ float tile[kTile][kTile + 1];
@@ -46,27 +46,27 @@ __global__ __launch_bounds__(kTile *kCopyRows, kResident) void copy_tiles(const 
         for (int l = threadIdx.y; l < kTile; l += kCopyRows) {
             const Cell<int> at = copied_by(threadIdx.x, l, a.out_by_cols);
             if (r0 + at.row >= a.rows || c0 + at.column >= a.cols) continue;
-            float *to = a.out + (r0 + at.row) * a.rs + (c0 + at.column) * a.cs;
+            Out *to = (Out *)a.out + (r0 + at.row) * a.rs + (c0 + at.column) * a.cs;
             const float x = tile[at.row][at.column];
-            *to = a.beta == 0.0f ? x : fmaf(a.beta, *to, x);
+            *to = nearest<Out>(a.beta == 0.0f ? x : fmaf(a.beta, event_value(*to), x));
         }
         __syncthreads();
     }
 }
 
 struct ScaleArgs {
-    float *out;
+    void *out;
     int64_t inner, count, inner_stride, outer_stride;
     lac_cuda_scalar_t beta;
 };
 
-__global__ __launch_bounds__(256) void scale_out(const ScaleArgs a)
+template <typename Out> __global__ __launch_bounds__(256) void scale_out(const ScaleArgs a)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     const float beta = load_scalar(a.beta);
     for (int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; t < a.count; t += step) {
-        float *at = a.out + t / a.inner * a.outer_stride + t % a.inner * a.inner_stride;
-        *at = beta == 0.0f ? 0.0f : beta * *at;
+        Out *at = (Out *)a.out + t / a.inner * a.outer_stride + t % a.inner * a.inner_stride;
+        *at = nearest<Out>(beta == 0.0f ? 0.0f : beta * event_value(*at));
     }
 }
 
@@ -108,8 +108,8 @@ __global__ __launch_bounds__(kTransposeThreads) void transpose(const __grid_cons
 } // namespace
 } // namespace lacuna
 
-extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, float *out, int64_t rs,
-                                      int64_t cs, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, lac_dt_t dt, void *out,
+                                      int64_t rs, int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (x->rows == 0 || x->cols == 0) return LAC_OK;
@@ -129,17 +129,21 @@ extern "C" lac_status_t lac_cuda_copy(const lac_cuda_matrix_t *x, float beta, fl
                         magnitude(rs) < magnitude(cs)};
     const Launch l = {
         dim3(unsigned(min(tiles, kTilesAcross))), dim3(kTile, kCopyRows), 0, 1, false, (cudaStream_t)stream};
-    return x->dt == LAC_U8 ? launch(copy_tiles<uint8_t>, l, a) : launch(copy_tiles<float>, l, a);
+    return with_number_type(dt, [&](auto to) {
+        return with_type(x->dt,
+                         [&](auto from) { return launch(copy_tiles<decltype(from), decltype(to)>, l, a); });
+    });
 }
 
-extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, float *out,
-                                       int64_t rs, int64_t cs, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_scale(int64_t rows, int64_t cols, lac_cuda_scalar_t beta, lac_dt_t dt,
+                                       void *out, int64_t rs, int64_t cs, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
     if (rows == 0 || cols == 0) return LAC_OK;
     const bool by_cols = magnitude(rs) < magnitude(cs);
     const ScaleArgs a = {out, by_cols ? rows : cols, rows * cols, by_cols ? rs : cs, by_cols ? cs : rs, beta};
-    return launch(scale_out, grid_stride(ceil_div(a.count, 256), 256, stream), a);
+    const Launch l = grid_stride(ceil_div(a.count, 256), 256, stream);
+    return with_number_type(dt, [&](auto to) { return launch(scale_out<decltype(to)>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_transpose(int64_t m, int64_t n, const float *src, int64_t rs, int64_t cs,

@@ -148,7 +148,7 @@ extern "C" lac_status_t lac_cuda_active_values(const lac_cuda_matrix_t *x, int64
     using namespace lacuna;
     const ValuesArgs a = {x->data, x->rows, count, x->rs, x->cs, idx, val};
     const Launch l = grid_stride(ceil_div(x->rows * count, kDensifyThreads), kDensifyThreads, stream);
-    return x->dt == LAC_U8 ? launch(active_values<uint8_t>, l, a) : launch(active_values<float>, l, a);
+    return with_type(x->dt, [&](auto e) { return launch(active_values<decltype(e)>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_narrow(int64_t count, const int64_t *from, int32_t *to,

@@ -156,7 +156,7 @@ Launch plain(dim3 grid, unsigned threads, lac_cuda_stream_t stream)
 lac_status_t count_rows_of(const MetaArgs &a, lac_dt_t dt, lac_cuda_stream_t stream)
 {
     const Launch l = plain(dim3(unsigned(a.m)), kWarps * kWarp, stream);
-    return dt == LAC_U8 ? launch(count_rows<uint8_t>, l, a) : launch(count_rows<float>, l, a);
+    return with_type(dt, [&](auto x) { return launch(count_rows<decltype(x)>, l, a); });
 }
 
 size_t select_bytes(int64_t k)
@@ -189,7 +189,7 @@ extern "C" lac_status_t lac_cuda_probe(int64_t m, int64_t k, const lac_cuda_dens
     MetaArgs a = make_args(m, k, s);
     a.count = count, a.samples = m && k ? samples : 0, a.seed = seed;
     const Launch l = plain(dim3(1), 1024, stream);
-    return s->dt == LAC_U8 ? launch(probe<uint8_t>, l, a) : launch(probe<float>, l, a);
+    return with_type(s->dt, [&](auto x) { return launch(probe<decltype(x)>, l, a); });
 }
 
 extern "C" int64_t lac_cuda_csr_bytes(int64_t m)
@@ -220,7 +220,7 @@ extern "C" lac_status_t lac_cuda_csr_fill(int64_t m, int64_t k, const lac_cuda_d
     MetaArgs a = make_args(m, k, s);
     a.ptr = ptr, a.idx = idx, a.val = val;
     const Launch l = plain(dim3(unsigned(m)), kWarps * kWarp, stream);
-    return s->dt == LAC_U8 ? launch(fill_rows<uint8_t>, l, a) : launch(fill_rows<float>, l, a);
+    return with_type(s->dt, [&](auto x) { return launch(fill_rows<decltype(x)>, l, a); });
 }
 
 extern "C" lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_dense_t *s, uint64_t *bits,
@@ -233,7 +233,7 @@ extern "C" lac_status_t lac_cuda_fill_bits(int64_t m, int64_t k, const lac_cuda_
     a.bits = bits, a.words = ceil_div(k, 64);
     const Launch l =
         plain(dim3(unsigned(ceil_div(a.words, 8)), unsigned(min(m, kGridRows))), 8 * kWarp, stream);
-    return s->dt == LAC_U8 ? launch(fill_bits<uint8_t>, l, a) : launch(fill_bits<float>, l, a);
+    return with_type(s->dt, [&](auto x) { return launch(fill_bits<decltype(x)>, l, a); });
 }
 
 extern "C" int64_t lac_cuda_active_bytes(int64_t k)
@@ -253,7 +253,7 @@ extern "C" lac_status_t lac_cuda_active_list(int64_t m, int64_t k, const lac_cud
     a.flags = (uint8_t *)workspace;
     const Launch l = plain(dim3(unsigned(ceil_div(k, kActiveK))), kActiveK, stream);
     const lac_status_t status =
-        s->dt == LAC_U8 ? launch(mark_active<uint8_t>, l, a) : launch(mark_active<float>, l, a);
+        with_type(s->dt, [&](auto x) { return launch(mark_active<decltype(x)>, l, a); });
     if (status != LAC_OK) return status;
     size_t bytes = select_bytes(k);
     void *temporary = (char *)workspace + round_up(k, 256);

@@ -326,7 +326,8 @@ extern "C" lac_status_t lac_cuda_csr_long(const lac_cuda_product_t *p, const voi
                   (int)width,
                   {}};
     if (!fits(tiles * a.parts) || !fits(width)) return LAC_ERR_EXTENT;
-    if (!make_tensor_map(&a.w, p->w, p->k, p->n, p->ldw, kStepChunk, kStepColumns)) return LAC_ERR_VENDOR;
+    if (!make_tensor_map(&a.w, (const float *)p->w, p->k, p->n, p->ldw, kStepChunk, kStepColumns))
+        return LAC_ERR_VENDOR;
     const Launch l = {dim3(unsigned(tiles * a.parts)),
                       dim3((kStepWarps + 1) * kWarp),
                       kShared,

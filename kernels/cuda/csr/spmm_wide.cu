@@ -25,7 +25,8 @@ struct WideArgs {
  * multiprocessor: two rows and three blocks take 55 us where these take 49 (csr_bench, 4096^3 at 0.1 %; H200,
  * 2026-11-22). */
 __device__ inline void gather_wide(const WideArgs &a, int64_t begin, int64_t end,
-                                   const LaneColumns<kVec, true> &columns, int lane, float (&acc)[kMine])
+                                   const LaneColumns<kVec, true, float> &columns, int lane,
+                                   float (&acc)[kMine])
 {
     for (; begin < end; begin += kWarp) {
         const int held = (int)min<int64_t>(kWarp, end - begin);
@@ -34,11 +35,11 @@ __device__ inline void gather_wide(const WideArgs &a, int64_t begin, int64_t end
         if (lane < held) k = a.s.idx[begin + lane], v = a.s.val ? a.s.val[begin + lane] : 1.0f;
 #pragma unroll 1
         for (int e = 0; e < held; e++) {
-            float w[kMine];
+            Loaded<true, float> w[kVec];
             columns.load(w, (int64_t)__shfl_sync(kFull, k, e) * a.p.wks);
             const float x = __shfl_sync(kFull, v, e);
 #pragma unroll
-            for (int c = 0; c < kMine; c++) acc[c] = fmaf(x, w[c], acc[c]);
+            for (int c = 0; c < kMine; c++) acc[c] = fmaf(x, w[c / 4].at(c % 4), acc[c]);
         }
     }
 }

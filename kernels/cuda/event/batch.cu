@@ -133,7 +133,7 @@ __global__ __launch_bounds__(kMostWarps *kWarp,
          j0 += (int)gridDim.y * warps * kTileColumns) {
         const GemmArgs p = {(int)b.m,   (int)b.n,   k,     {},   {},   x.w,
                             (int)b.wks, (int)b.wjs, x.out, b.rs, b.cs, {}};
-        const LaneColumns<1, kWide> columns(p, j0, lane);
+        const LaneColumns<1, kWide, float> columns(p, j0, lane);
         RunSums<1, kWide> sums(totals, lane);
         gather_runs(list, 0, total, columns, (int)b.wks, sums, length);
         sums.add_total();

@@ -8,7 +8,8 @@
  *
  * Mapping   grid (cluster * column tiles, row groups); a warp owns one row of S, one slice of k and
  *           128 * kVec columns; the slices of one tile are the warps of one cluster of blocks.
- * Layout    W by rows with 16-byte loads (kWide: n, ldw multiples of 4, W 16-byte aligned) or any strides;
+ * Layout    W, of type W, by rows with loads of four elements (kWide: n, ldw multiples of 4, W aligned to
+ *           four elements) or any strides;
  *           S with any strides, fast for cs == 1 (quads).
  * Bytes     S once per column tile (from L2), a slice of W once per event (repeats hit L1 or L2), out once.
  * Order     a warp sums its events in queue order, in short runs that are added up, slices are added in
@@ -26,8 +27,8 @@ constexpr int kQueue = kRound + 128;  /* events that a warp can hold            
 constexpr int kSparse = 8;            /* one element in so many is an event, at a guess */
 static_assert(kQueue % 4 == 0, "shared memory behind the queues stays 16-byte aligned");
 
-struct FusedArgs {
-    GemmArgs p;
+template <typename W> struct FusedArgs {
+    GemmArgsOf<W> p;
     Split split;
     const void *s;
     int64_t rs, cs;
@@ -47,11 +48,11 @@ __device__ inline WarpShare share_of(const Split &split, int rank, int thread)
     return {warp % split.row_warps, rank * split.k_warps + warp / split.row_warps};
 }
 
-template <typename T, int kVec, bool kWide>
-__global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_constant__ FusedArgs a)
+template <typename T, typename W, int kVec, bool kWide>
+__global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_constant__ FusedArgs<W> a)
 {
     LACUNA_DYNAMIC_SHARED(float4, shared);
-    const GemmArgs &p = a.p;
+    const GemmArgsOf<W> &p = a.p;
     const int cluster = a.split.cluster, rows = a.split.row_warps, slices = a.split.k_warps * cluster;
     const int owned = kTileColumns * kVec / cluster;
     const int rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
@@ -66,7 +67,7 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     const WarpShare own = share_of(a.split, rank, threadIdx.x);
     const int k0 = min(own.slice * a.slice, p.k), k1 = min(k0 + a.slice, p.k);
     const ScanRow<T> s = {(const T *)a.s + (i0 + own.row) * a.rs, a.cs, a.quads};
-    LaneColumns<kVec, kWide> columns(p, j0, lane);
+    LaneColumns<kVec, kWide, W> columns(p, j0, lane);
     RunSums<kVec, kWide> sums(totals, lane);
     if (i0 + own.row < p.m) {
         int count = 0;
@@ -83,7 +84,7 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
             if (last || count + kRound > a.queue) {
                 __syncwarp();
                 if (more) sums.settle();
-                gather_runs<kVec, kWide>(queue, 0, count, columns, p.wks, sums, a.run);
+                gather_runs(queue, 0, count, columns, p.wks, sums, a.run);
                 __syncwarp();
                 count = 0;
                 more = true;
@@ -99,11 +100,12 @@ __global__ __launch_bounds__(kMaxWarps *kWarp) void event_fused(const __grid_con
     store_sums(p, received, slices, rows, owned, i0, p.m, j0 + rank * owned);
 }
 
-template <typename T> lac_status_t launch_type(const FusedArgs &a, int vec, bool wide, const Launch &l)
+template <typename T, typename W>
+lac_status_t launch_type(const FusedArgs<W> &a, int vec, bool wide, const Launch &l)
 {
     if (vec == 1)
-        return wide ? launch(event_fused<T, 1, true>, l, a) : launch(event_fused<T, 1, false>, l, a);
-    return wide ? launch(event_fused<T, 2, true>, l, a) : launch(event_fused<T, 2, false>, l, a);
+        return wide ? launch(event_fused<T, W, 1, true>, l, a) : launch(event_fused<T, W, 1, false>, l, a);
+    return wide ? launch(event_fused<T, W, 2, true>, l, a) : launch(event_fused<T, W, 2, false>, l, a);
 }
 
 /* Fills the fields that the caller left 0, with what won on an H200 (2026-11-20): more columns per warp while
@@ -121,21 +123,16 @@ lac_cuda_tile_t choose(const lac_cuda_product_t *p, double density, lac_cuda_til
     return t;
 }
 
-} // namespace
-} // namespace lacuna
-
-extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
-                                             const lac_cuda_tile_t *tile, lac_cuda_stream_t stream)
+template <typename W>
+lac_status_t run_fused(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const lac_cuda_tile_t *tile,
+                       cudaStream_t stream)
 {
-    using namespace lacuna;
-    if (!extents_fit(p)) return LAC_ERR_EXTENT;
-    if (p->m == 0 || p->n == 0) return LAC_OK;
     const Device device = current_device();
     const lac_cuda_tile_t t = choose(p, s->density, tile ? *tile : lac_cuda_tile_t{}, device);
     const int cluster = device.hopper ? t.cluster : 1, slices = t.k_warps * cluster;
     const int warps = t.row_warps * t.k_warps;
-    FusedArgs a = {};
-    a.p = make_gemm_args(p);
+    FusedArgs<W> a = {};
+    a.p = make_gemm_args<W>(p);
     a.split = {t.row_warps, t.k_warps, cluster};
     a.s = s->data, a.rs = s->rs, a.cs = s->cs;
     a.slice = (int)max<int64_t>(4, round_up(ceil_div(p->k, slices), 4));
@@ -148,7 +145,20 @@ extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const 
     const dim3 grid(unsigned(cluster * ceil_div(p->n, kTileColumns * t.vec)),
                     unsigned(ceil_div(p->m, t.row_warps)));
     if (warps > kMaxWarps || grid.y > 65535 || shared > (size_t)device.shared) return LAC_ERR_EXTENT;
-    const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, cluster, true, (cudaStream_t)stream};
+    const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, cluster, true, stream};
     return s->dt == LAC_U8 ? launch_type<uint8_t>(a, t.vec, wide_loads(p), l)
-                           : launch_type<float>(a, t.vec, wide_loads(p), l);
+                           : launch_type<W>(a, t.vec, wide_loads(p), l);
+}
+
+} // namespace
+} // namespace lacuna
+
+extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
+                                             const lac_cuda_tile_t *tile, lac_cuda_stream_t stream)
+{
+    using namespace lacuna;
+    if (!extents_fit(p)) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    return with_number_type(p->w_dt,
+                            [&](auto w) { return run_fused<decltype(w)>(p, s, tile, (cudaStream_t)stream); });
 }

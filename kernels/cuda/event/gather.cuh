@@ -18,26 +18,51 @@ struct alignas(8) Event {
     float v;
 };
 
+/* Where the sums of a W of type T go: rounded once, to T, or as they are. */
+template <typename T> struct Output {
+    void *base;
+    bool f32;
+
+    __device__ float load(int64_t at) const
+    {
+        return f32 ? ((const float *)base)[at] : event_value(((const T *)base)[at]);
+    }
+    __device__ void store(int64_t at, float x) const
+    {
+        if (f32)
+            ((float *)base)[at] = x;
+        else
+            ((T *)base)[at] = nearest<T>(x);
+    }
+};
+template <typename T> struct OutputOf {
+    using type = Output<T>;
+};
+template <> struct OutputOf<float> {
+    using type = float *;
+};
+
 /* The product without S; element (k, j) of W lies at w[k * wks + j * wjs]. */
-struct GemmArgs {
+template <typename T> struct GemmArgsOf {
     int m, n, k;
     lac_cuda_scalar_t alpha, beta;
-    const float *w;
+    const T *w;
     int wks, wjs;
-    float *out;
+    typename OutputOf<T>::type out;
     int64_t rs, cs;
     lac_cuda_epilogue_t epilogue;
 };
+using GemmArgs = GemmArgsOf<float>;
 
 /* How a launch is cut: a block holds row_warps x k_warps warps, a cluster of blocks one tile of out. */
 struct Split {
     int row_warps, k_warps, cluster;
 };
 
-constexpr int kLaneColumns = 4; /* columns of W that a lane holds per unit of vec: 16 bytes */
+constexpr int kLaneColumns = 4; /* columns of W that a lane holds per unit of vec: 16 bytes of f32 */
 constexpr int kTileColumns = kWarp * kLaneColumns;
 constexpr int kInFlight =
-    4; /* 16-byte loads of W that a lane has in flight; 8 cost more in registers than they gave */
+    64; /* bytes of W that a lane has in flight; 128 cost more in registers than they gave */
 constexpr int kMaxWarps = 32; /* per block: 64 registers a thread */
 
 /* Packing ------------------------------------------------------------------------------------------------ */
@@ -54,6 +79,13 @@ __device__ inline void load_quad(float (&x)[4], const float *p)
 {
     float4 q = *(const float4 *)p;
     x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
+}
+
+template <lac_dt_t kType> __device__ inline void load_quad(Half<kType> (&x)[4], const Half<kType> *p)
+{
+    const uint2 q = *(const uint2 *)p;
+    x[0].bits = (uint16_t)q.x, x[1].bits = (uint16_t)(q.x >> 16);
+    x[2].bits = (uint16_t)q.y, x[3].bits = (uint16_t)(q.y >> 16);
 }
 
 __device__ inline void load_quad(uint8_t (&x)[4], const uint8_t *p)
@@ -128,45 +160,36 @@ __device__ inline int scan_pack(const T (&x)[4], bool quads, int base, Event *qu
 
 /* Gathering ---------------------------------------------------------------------------------------------- */
 
-/* The columns of one lane. Wide: W by rows with 16-byte loads, lane l holds columns 4 l .. 4 l + 3 of each
- * 128. Otherwise: any strides, lane l holds columns l, l + 32, l + 64, l + 96 of each 128. */
-template <int kVec, bool kWide> struct LaneColumns {
-    const float *base;
+/* The columns of one lane. Wide: W by rows with loads of four elements, lane l holds columns 4 l .. 4 l + 3
+ * of each 128. Otherwise: any strides, lane l holds columns l, l + 32, l + 64, l + 96 of each 128. */
+template <int kVec, bool kWide, typename T> struct LaneColumns {
+    const T *base;
     int j, n;
     int64_t step; /* narrow: distance of 32 columns, in elements */
 
-    __device__ LaneColumns(const GemmArgs &p, int j0, int lane)
+    __device__ LaneColumns(const GemmArgsOf<T> &p, int j0, int lane)
         : j(j0 + (kWide ? 4 * lane : lane)), n(p.n), step((int64_t)kWarp * p.wjs)
     {
         base = p.w + (int64_t)j * (kWide ? 1 : p.wjs);
     }
 
     /* Columns outside W are zero. */
-    __device__ void load(float (&x)[kLaneColumns * kVec], int64_t offset) const
+    __device__ void load(Loaded<kWide, T> (&x)[kVec], int64_t offset) const
     {
 #pragma unroll
-        for (int v = 0; v < kVec; v++) {
-            if (kWide) {
-                float4 q = make_float4(0, 0, 0, 0);
-                if (j + kTileColumns * v < n) q = __ldg((const float4 *)(base + offset + kTileColumns * v));
-                x[4 * v] = q.x, x[4 * v + 1] = q.y, x[4 * v + 2] = q.z, x[4 * v + 3] = q.w;
-            } else {
-#pragma unroll
-                for (int c = 4 * v; c < 4 * v + 4; c++)
-                    x[c] = j + kWarp * c < n ? __ldg(base + offset + c * step) : 0.0f;
-            }
-        }
+        for (int v = 0; v < kVec; v++)
+            x[v].load(base + offset + v * (kWide ? kTileColumns : 4 * step), step, n - j - kTileColumns * v);
     }
 };
 
 /* acc += v * W[k, my columns] for `live` events, all their loads of W in flight before the first use. The
  * values are read from shared memory a second time rather than held: registers are what limits the loads in
  * flight. */
-template <int kVec, bool kWide, int kUnroll, bool kAll>
-__device__ inline void gather_batch(const Event *queue, int live, const LaneColumns<kVec, kWide> &columns,
+template <int kVec, bool kWide, int kUnroll, bool kAll, typename T>
+__device__ inline void gather_batch(const Event *queue, int live, const LaneColumns<kVec, kWide, T> &columns,
                                     int wks, float (&acc)[kLaneColumns * kVec])
 {
-    float w[kUnroll][kLaneColumns * kVec];
+    Loaded<kWide, T> w[kUnroll][kVec];
 #pragma unroll
     for (int u = 0; u < kUnroll; u++)
         if (kAll || u < live) columns.load(w[u], (int64_t)queue[u].k * wks);
@@ -175,16 +198,17 @@ __device__ inline void gather_batch(const Event *queue, int live, const LaneColu
         if (kAll || u < live) {
             const float v = queue[u].v;
 #pragma unroll
-            for (int c = 0; c < kLaneColumns * kVec; c++) acc[c] = fmaf(v, w[u][c], acc[c]);
+            for (int c = 0; c < kLaneColumns * kVec; c++) acc[c] = fmaf(v, w[u][c / 4].at(c % 4), acc[c]);
         }
 }
 
 /* The same for a queue of any length, in order. */
-template <int kVec, bool kWide>
-__device__ inline void gather(const Event *queue, int count, const LaneColumns<kVec, kWide> &columns, int wks,
-                              float (&acc)[kLaneColumns * kVec])
+template <int kVec, bool kWide, typename T>
+__device__ inline void gather(const Event *queue, int count, const LaneColumns<kVec, kWide, T> &columns,
+                              int wks, float (&acc)[kLaneColumns * kVec])
 {
-    constexpr int kUnroll = kInFlight / kVec;
+    /* One at a time, an element takes a register whatever its size. */
+    constexpr int kUnroll = kInFlight / (kLaneColumns * (kWide ? (int)sizeof(T) : 4)) / kVec;
     int e = 0;
     for (; e + kUnroll <= count; e += kUnroll)
         gather_batch<kVec, kWide, kUnroll, true>(queue + e, kUnroll, columns, wks, acc);
@@ -260,9 +284,9 @@ template <int kVec, bool kWide> struct RunSums {
 
 /* gather() in runs of `length`, a power of two, events; `before` of them were gathered from this range. A run
  * may begin with what is left of the range before. */
-template <int kVec, bool kWide>
+template <int kVec, bool kWide, typename T>
 __device__ inline void gather_runs(const Event *queue, int before, int count,
-                                   const LaneColumns<kVec, kWide> &columns, int wks,
+                                   const LaneColumns<kVec, kWide, T> &columns, int wks,
                                    RunSums<kVec, kWide> &sums, int length)
 {
 #pragma unroll 1
@@ -303,6 +327,14 @@ __device__ inline void push_partial(float *received, const float (&acc)[kLaneCol
 __device__ inline void store_sum(const GemmArgs &p, int i, int j, float sum, float alpha, float beta)
 {
     store_with_epilogue(p.out + i * p.rs + j * p.cs, sum, alpha, beta, p.epilogue, i, j);
+}
+template <lac_dt_t kType>
+__device__ inline void store_sum(const GemmArgsOf<Half<kType>> &p, int i, int j, float sum, float alpha,
+                                 float beta)
+{
+    const int64_t at = i * p.rs + j * p.cs;
+    float x = beta == 0.0f ? 0.0f : p.out.load(at);
+    p.out.store(at, store_with_epilogue(&x, sum, alpha, beta, p.epilogue, i, j));
 }
 
 /* Whether four columns of the output are written at once: nothing is read, and they lie together. */
@@ -346,8 +378,9 @@ __device__ inline void store_four(const GemmArgs &p, int i, int j, const float *
 
 /* Sums the received partials [slice][row][column] in slice order and writes out the rows [i0, i1) that lie in
  * [0, rows) and the columns from j0 on. */
-__device__ inline void store_sums(const GemmArgs &p, const float *received, int slices, int rows, int owned,
-                                  int i0, int i1, int j0)
+template <typename T>
+__device__ inline void store_sums(const GemmArgsOf<T> &p, const float *received, int slices, int rows,
+                                  int owned, int i0, int i1, int j0)
 {
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const bool along_row = p.cs <= p.rs;
@@ -365,7 +398,16 @@ __device__ inline void store_sums(const GemmArgs &p, const float *received, int 
 /* Launch-side helpers -------------------------------------------------------------------------------------
  */
 
-inline GemmArgs make_gemm_args(const lac_cuda_product_t *p)
+inline float *output_of(const lac_cuda_product_t *p, float)
+{
+    return (float *)p->out;
+}
+template <typename T> Output<T> output_of(const lac_cuda_product_t *p, T)
+{
+    return {p->out, p->out_dt == LAC_F32};
+}
+
+template <typename T = float> inline GemmArgsOf<T> make_gemm_args(const lac_cuda_product_t *p)
 {
     const bool by_rows = p->order == LAC_CUDA_ROWS;
     return {(int)p->m,
@@ -373,10 +415,10 @@ inline GemmArgs make_gemm_args(const lac_cuda_product_t *p)
             (int)p->k,
             p->alpha,
             p->beta,
-            p->w,
+            (const T *)p->w,
             by_rows ? (int)p->ldw : 1,
             by_rows ? 1 : (int)p->ldw,
-            p->out,
+            output_of(p, T()),
             p->rs,
             p->cs,
             p->epilogue};
@@ -385,13 +427,14 @@ inline GemmArgs make_gemm_args(const lac_cuda_product_t *p)
 /* Whether rows of k elements of S can be scanned four elements at a time. */
 inline bool scans_quads(const lac_cuda_dense_t *s, int64_t k)
 {
-    const size_t bytes = s->dt == LAC_U8 ? 1 : 4;
+    const size_t bytes = lac_dt_size(s->dt);
     return s->cs == 1 && k % 4 == 0 && s->rs % 4 == 0 && aligned(s->data, 4 * bytes);
 }
 
 inline bool wide_loads(const lac_cuda_product_t *p)
 {
-    return p->order == LAC_CUDA_ROWS && p->n % 4 == 0 && p->ldw % 4 == 0 && aligned(p->w, 16);
+    return p->order == LAC_CUDA_ROWS && p->n % 4 == 0 && p->ldw % 4 == 0 &&
+           aligned(p->w, 4 * lac_dt_size(p->w_dt));
 }
 
 /* Whether most rows of S have an event at the same k, so that a slice of W serves several of them. density:

@@ -123,7 +123,7 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
     if (m > 65535) return LAC_ERR_EXTENT;
     const Launch l = {
         dim3(unsigned(slots.slots), unsigned(m)), dim3(unsigned(warps * kWarp)), 0, 1, true, stream};
-    return s->dt == LAC_U8 ? launch(event_pack<uint8_t>, l, a) : launch(event_pack<float>, l, a);
+    return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x)>, l, a); });
 }
 
 lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,

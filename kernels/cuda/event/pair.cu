@@ -242,7 +242,7 @@ extern "C" lac_status_t lac_cuda_event_pair(const lac_cuda_product_t *p, const l
     a.alpha = p->alpha, a.beta = p->beta, a.w = *w;
     if (rows) a.rows = *rows;
     a.partial = parts > 1 ? (float *)workspace : nullptr;
-    a.out = p->out, a.rs = p->rs, a.cs = p->cs, a.epilogue = p->epilogue;
+    a.out = (float *)p->out, a.rs = p->rs, a.cs = p->cs, a.epilogue = p->epilogue;
     const bool dense = s && s->data;
     if (dense) {
         const size_t element = s->dt == LAC_U8 ? 1 : 4;

@@ -16,8 +16,8 @@ struct Range {
     Event mine;
 };
 
-template <typename Source> struct RangeArgs {
-    GemmArgs p;
+template <typename Source, typename W> struct RangeArgs {
+    GemmArgsOf<W> p;
     Split split;
     Source source;
     int per_warp; /* ranges of one row that a warp takes in turn            */
@@ -39,18 +39,38 @@ __host__ __device__ constexpr int range_floats(int warps, int cluster)
     return (cluster > 1 ? 2 : 1) * warps * kTileColumns;
 }
 
-/* This lane's four sums of row i, from column j on, to an out by rows in 16-byte pieces. */
-__device__ inline void store_lane(const GemmArgs &p, const float (&acc)[kLaneColumns], int i, int j)
+template <typename Out, typename W>
+__device__ inline void store_lane_as(Out *out, const GemmArgsOf<W> &p, const float (&acc)[kLaneColumns],
+                                     int i, int j)
 {
-    if (i >= p.m || j >= p.n) return;
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    float4 *at = (float4 *)(p.out + i * p.rs + j);
+    Out *at = out + i * p.rs + j, was[kLaneColumns];
     float x[kLaneColumns];
-    if (beta != 0.0f) load_quad(x, (const float *)at);
+    if (beta != 0.0f) {
+        load_quad(was, (const Out *)at);
+#pragma unroll
+        for (int c = 0; c < kLaneColumns; c++) x[c] = event_value(was[c]);
+    }
 #pragma unroll
     for (int c = 0; c < kLaneColumns; c++)
         store_with_epilogue(x + c, 0.0f + acc[c], alpha, beta, p.epilogue, i, j + c);
-    *at = make_float4(x[0], x[1], x[2], x[3]);
+    store_quad(at, x);
+}
+
+/* This lane's four sums of row i, from column j on, to an out by rows in pieces of four. */
+__device__ inline void store_lane(const GemmArgs &p, const float (&acc)[kLaneColumns], int i, int j)
+{
+    if (i < p.m && j < p.n) store_lane_as(p.out, p, acc, i, j);
+}
+template <lac_dt_t kType>
+__device__ inline void store_lane(const GemmArgsOf<Half<kType>> &p, const float (&acc)[kLaneColumns], int i,
+                                  int j)
+{
+    if (i >= p.m || j >= p.n) return;
+    if (p.out.f32)
+        store_lane_as((float *)p.out.base, p, acc, i, j);
+    else
+        store_lane_as((Half<kType> *)p.out.base, p, acc, i, j);
 }
 
 /* out := beta out + alpha S W with the events of S given by rows.
@@ -63,12 +83,12 @@ __device__ inline void store_lane(const GemmArgs &p, const float (&acc)[kLaneCol
  *           order: no atomics.
  * Limit     latency below some 10 MB of slices (2.5 us for 10 x 5000 x 5000, 0.1 %), then L2: 46 us for
  *           50 x 10000 x 10000, 1 %, at 71 % of DRAM and 78 % of L2 throughput (H200, 2026-11-20). */
-template <typename Source, bool kWide, bool kParts>
+template <typename Source, typename W, bool kWide, bool kParts>
 __global__ __launch_bounds__(range_warps(kWide) *
-                             kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source> a)
+                             kWarp) void event_ranges(const __grid_constant__ RangeArgs<Source, W> a)
 {
     LACUNA_DYNAMIC_SHARED(float4, shared);
-    const GemmArgs &p = a.p;
+    const GemmArgsOf<W> &p = a.p;
     const int cluster = a.split.cluster, rows = a.split.row_warps;
     const int slices = a.split.k_warps * cluster, owned = kTileColumns / cluster;
     const int rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
@@ -81,7 +101,7 @@ __global__ __launch_bounds__(range_warps(kWide) *
     float *totals = received + (range_floats(warps, cluster) - warps * kTileColumns) + warp * kTileColumns;
     cluster_arrive_relaxed(cluster);
 
-    LaneColumns<1, kWide> columns(p, j0, lane);
+    LaneColumns<1, kWide, W> columns(p, j0, lane);
     RunSums<1, kWide> sums(totals, lane);
     float(&acc)[kLaneColumns] = sums.run;
     dependency_wait();
@@ -96,7 +116,7 @@ __global__ __launch_bounds__(range_warps(kWide) *
             for (int l = lane; l < held; l += kWarp)
                 queue[l] = e + l < kWarp ? range.mine : a.source.event(range, e + l);
             __syncwarp();
-            gather_runs<1, kWide>(queue, e, held, columns, p.wks, sums, length);
+            gather_runs(queue, e, held, columns, p.wks, sums, length);
             __syncwarp();
         }
     }
@@ -200,14 +220,16 @@ lac_cuda_tile_t choose_ranges(const lac_cuda_product_t *p, lac_cuda_tile_t t, do
  * 2026-11-20). */
 bool begins_early(const lac_cuda_product_t *p, double density)
 {
-    return 4.0 * density * (double)p->m * (double)p->k * (double)p->n < 30e6;
+    const double size = (double)lac_dt_size(p->w_dt);
+    return size * density * (double)p->m * (double)p->k * (double)p->n < 30e6;
 }
 
-template <typename Source>
-lac_status_t run_ranges(RangeArgs<Source> a, bool wide, bool early, cudaStream_t stream)
+template <typename Source, typename W>
+lac_status_t run_ranges(const lac_cuda_product_t *p, RangeArgs<Source, W> a, bool early, cudaStream_t stream)
 {
+    const bool wide = wide_loads(p);
     a.at_once = a.split.cluster == 1 && (Source::kParts || a.split.k_warps == 1) && a.p.cs == 1 &&
-                a.p.rs % 4 == 0 && aligned(a.p.out, 16);
+                a.p.rs % 4 == 0 && aligned(p->out, 4 * lac_dt_size(p->out_dt));
     const int rows = a.split.row_warps, warps = rows * a.split.k_warps;
     const size_t shared = sizeof(float) * size_t(range_floats(warps, a.split.cluster)) +
                           sizeof(Event) * kRangeQueue * size_t(warps);
@@ -216,9 +238,9 @@ lac_status_t run_ranges(RangeArgs<Source> a, bool wide, bool early, cudaStream_t
     const dim3 grid(unsigned(a.split.cluster * ceil_div(a.p.n, kTileColumns)), unsigned(groups));
     const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, a.split.cluster, early, stream};
     if (a.at_once && wide && Source::kParts && a.split.k_warps > 1)
-        return launch(event_ranges<Source, true, Source::kParts>, l, a);
-    return wide ? launch(event_ranges<Source, true, false>, l, a)
-                : launch(event_ranges<Source, false, false>, l, a);
+        return launch(event_ranges<Source, W, true, Source::kParts>, l, a);
+    return wide ? launch(event_ranges<Source, W, true, false>, l, a)
+                : launch(event_ranges<Source, W, false, false>, l, a);
 }
 
 /* Events given as CSR: slice `part` of a row is an equal share of its events, whatever their k. */
@@ -280,9 +302,13 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
         lac_status_t status = pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), stream, list);
         if (status != LAC_OK) return status;
     }
-    RangeArgs<SlotSource> a = {make_gemm_args(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, 0, false};
-    a.per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
-    return run_ranges(a, wide_loads(p), s->data || begins_early(p, s->density), stream);
+    const int per_warp = (int)ceil_div(slots.slots, t.cluster * t.k_warps);
+    const bool early = s->data || begins_early(p, s->density);
+    return with_number_type(p->w_dt, [&](auto w) {
+        const RangeArgs<SlotSource, decltype(w)> a = {
+            make_gemm_args<decltype(w)>(p), {t.row_warps, t.k_warps, t.cluster}, {slots}, per_warp, false};
+        return run_ranges(p, a, early, stream);
+    });
 }
 
 } // namespace
@@ -297,12 +323,14 @@ extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const la
     const double density = p->k ? (double)s->nnz / ((double)p->m * (double)p->k) : 0.0;
     const lac_cuda_tile_t zero = {},
                           t = choose_ranges(p, tile ? *tile : zero, density, true, current_device());
-    const RangeArgs<CsrSource> a = {make_gemm_args(p),
-                                    {t.row_warps, t.k_warps, t.cluster},
-                                    {s->ptr, s->idx, s->val, t.cluster * t.k_warps},
-                                    1,
-                                    false};
-    return run_ranges(a, wide_loads(p), begins_early(p, density), (cudaStream_t)stream);
+    return with_number_type(p->w_dt, [&](auto w) {
+        const RangeArgs<CsrSource, decltype(w)> a = {make_gemm_args<decltype(w)>(p),
+                                                     {t.row_warps, t.k_warps, t.cluster},
+                                                     {s->ptr, s->idx, s->val, t.cluster * t.k_warps},
+                                                     1,
+                                                     false};
+        return run_ranges(p, a, begins_early(p, density), (cudaStream_t)stream);
+    });
 }
 
 extern "C" int64_t lac_cuda_event_slots_bytes(int64_t m, int64_t k)

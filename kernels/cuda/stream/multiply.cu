@@ -400,7 +400,7 @@ lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, co
 {
     MultiplyArgs a = {{}, shape, space, output_of(p, s)};
     const bool along_k = p->order == LAC_CUDA_COLS;
-    if (!make_tensor_map(&a.w, p->w, along_k ? p->n : p->k, along_k ? p->k : p->n, p->ldw,
+    if (!make_tensor_map(&a.w, (const float *)p->w, along_k ? p->n : p->k, along_k ? p->k : p->n, p->ldw,
                          along_k ? kGroupColumns : kStep, kBoxColumns, true))
         return LAC_ERR_VENDOR;
     if (shape.direct) return launch_rows<kMaxRows, true>(a, along_k, stream);

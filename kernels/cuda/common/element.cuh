@@ -1,0 +1,149 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The types of elements: one line of with_type for each, and what kernels that take any of them ask of it. */
+#ifndef LACUNA_CUDA_COMMON_ELEMENT_CUH
+#define LACUNA_CUDA_COMMON_ELEMENT_CUH
+
+#include "primitives.cuh"
+
+#include <lacuna/types.h>
+
+namespace lacuna
+{
+
+/* Two bytes of a floating-point type. To compare with T(0) is to ask for a nonzero: -0 is none, NaN is one.
+ */
+template <lac_dt_t kType> struct Half {
+    uint16_t bits;
+    Half() = default;
+    __host__ __device__ explicit constexpr Half(int) : bits(0) {}
+    __host__ __device__ friend bool operator!=(Half x, Half zero)
+    {
+        return ((x.bits ^ zero.bits) & 0x7fff) != 0;
+    }
+};
+using F16 = Half<LAC_F16>;
+using BF16 = Half<LAC_BF16>;
+
+/* fn(T()) for the type of elements that dt names: numbers, and bytes too. */
+template <typename Fn> inline lac_status_t with_number_type(lac_dt_t dt, Fn fn)
+{
+    switch (dt) {
+    case LAC_F16:
+        return fn(F16());
+    case LAC_BF16:
+        return fn(BF16());
+    default:
+        return fn(float());
+    }
+}
+template <typename Fn> inline lac_status_t with_type(lac_dt_t dt, Fn fn)
+{
+    return dt == LAC_U8 ? fn(uint8_t()) : with_number_type(dt, fn);
+}
+
+/* An element of an operand as a factor: a byte is an event, which counts 1. */
+__device__ inline float event_value(float x)
+{
+    return x;
+}
+__device__ inline float event_value(uint8_t x)
+{
+    return x ? 1.0f : 0.0f;
+}
+__device__ inline float event_value(F16 x)
+{
+    return f16_value(x.bits);
+}
+__device__ inline float event_value(BF16 x)
+{
+    return __uint_as_float((uint32_t)x.bits << 16);
+}
+
+__device__ inline float load_read_only(const float *p)
+{
+    return __ldg(p);
+}
+template <lac_dt_t kType> __device__ inline Half<kType> load_read_only(const Half<kType> *p)
+{
+    Half<kType> x;
+    x.bits = __ldg(&p->bits);
+    return x;
+}
+
+/* The number of type T that is nearest to x. */
+template <typename T> __device__ inline T nearest(float x);
+template <> __device__ inline float nearest<float>(float x)
+{
+    return x;
+}
+template <> __device__ inline F16 nearest<F16>(float x)
+{
+    F16 y;
+    y.bits = nearest_f16(x);
+    return y;
+}
+template <> __device__ inline BF16 nearest<BF16>(float x)
+{
+    BF16 y;
+    y.bits = (uint16_t)nearest_bf16(x, 0.0f);
+    return y;
+}
+
+/* Four elements as they were loaded, so that they take no more registers than bytes. kTogether: at once, they
+ * lie side by side; else `step` apart, the first kWarp * c < live of them. */
+template <bool kTogether, typename T> struct Loaded {
+    T x[4];
+    __device__ void load(const T *p, int64_t step, int live)
+    {
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+            x[c] = T(0);
+            if (32 * c < live) x[c] = load_read_only(p + c * step);
+        }
+    }
+    __device__ float at(int c) const
+    {
+        return event_value(x[c]);
+    }
+};
+template <> struct Loaded<true, float> {
+    float4 x;
+    __device__ void load(const float *p, int64_t, int live)
+    {
+        x = make_float4(0, 0, 0, 0);
+        if (live > 0) x = __ldg((const float4 *)p);
+    }
+    __device__ float at(int c) const { return c == 0 ? x.x : c == 1 ? x.y : c == 2 ? x.z : x.w; }
+};
+template <lac_dt_t kType> struct Loaded<true, Half<kType>> {
+    uint2 x;
+    __device__ void load(const Half<kType> *p, int64_t, int live)
+    {
+        x = make_uint2(0, 0);
+        if (live > 0) x = __ldg((const uint2 *)p);
+    }
+    __device__ float at(int c) const
+    {
+        const uint32_t two = c < 2 ? x.x : x.y;
+        Half<kType> one;
+        one.bits = (uint16_t)(c % 2 ? two >> 16 : two);
+        return event_value(one);
+    }
+};
+
+/* Stores four elements at once, each rounded to its type. */
+__device__ inline void store_quad(float *at, const float (&x)[4])
+{
+    *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
+}
+template <lac_dt_t kType> __device__ inline void store_quad(Half<kType> *at, const float (&x)[4])
+{
+    uint32_t bits[4];
+#pragma unroll
+    for (int c = 0; c < 4; c++) bits[c] = nearest<Half<kType>>(x[c]).bits;
+    *(uint2 *)at = make_uint2(bits[1] << 16 | bits[0], bits[3] << 16 | bits[2]);
+}
+
+} // namespace lacuna
+#endif

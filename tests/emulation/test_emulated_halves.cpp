@@ -1,0 +1,326 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * Kernels that take f16 and bf16 on the emulator, against fp64: gathers by rows, the product in double,
+ * copies and scaling. Sums are those of floats, rounded once: to f32, or to the type. */
+#include "cuda_support.h"
+#include "emulator.h"
+#include "ref_half.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace
+{
+
+constexpr double kTolerance = 12.0; /* units of 2^-24 |S||W| beside the rounding, elementwise worst */
+int checks, failures;
+
+struct Case {
+    int64_t m, n, k;
+    double density;
+    lac_dt_t dt;
+    bool u8, f32_out, s_kmajor, w_cols, out_transposed;
+    int pad; /* between the lines of W and of the output: 4 keeps loads of four together */
+    float alpha, beta;
+    int device;
+    unsigned seed;
+};
+
+/* A matrix of any type, in memory of exactly its size. */
+struct Matrix {
+    lac_dt_t dt;
+    int64_t rs, cs, lines, ld;
+    std::vector<uint64_t> memory; /* aligned as the device's allocations are, to 8 bytes and more */
+    Matrix(lac_dt_t dt_, int64_t m, int64_t n, bool by_cols, int pad)
+        : dt(dt_), rs(by_cols ? 1 : n + pad), cs(by_cols ? m + pad : 1), lines(by_cols ? n : m),
+          ld((by_cols ? m : n) + pad), memory((size_t)(lines * ld) * lac_dt_size(dt_) / 8 + 3)
+    {
+    }
+    char *data() const
+    {
+        const uintptr_t at = (uintptr_t)memory.data();
+        return (char *)(at + (16 - at % 16) % 16);
+    }
+    void *at(int64_t i, int64_t j) const { return data() + (i * rs + j * cs) * (int64_t)lac_dt_size(dt); }
+    double get(int64_t i, int64_t j) const
+    {
+        const void *x = at(i, j);
+        if (dt == LAC_U8) return *(const uint8_t *)x != 0;
+        return ref_is_half(dt) ? ref_half_value(dt, *(const uint16_t *)x) : (double)*(const float *)x;
+    }
+    void put(int64_t i, int64_t j, double value) const
+    {
+        void *x = at(i, j);
+        if (dt == LAC_U8)
+            *(uint8_t *)x = value != 0 ? 200 : 0;
+        else if (ref_is_half(dt))
+            *(uint16_t *)x = ref_half_nearest(dt, value);
+        else
+            *(float *)x = (float)value;
+    }
+    size_t bytes() const { return (size_t)(lines * ld) * lac_dt_size(dt); }
+};
+
+struct Problem {
+    Matrix s, w, before, out;
+    lac_cuda_product_t p;
+    lac_cuda_dense_t dense;
+    std::vector<int64_t> ptr;
+    std::vector<int32_t> idx;
+    std::vector<float> val;
+    lac_cuda_csr_t csr;
+};
+
+/* W is NaN in rows that no row of S has an event for; S has zeros of both signs. */
+Problem make(const Case &c)
+{
+    const lac_dt_t out = c.f32_out ? LAC_F32 : c.dt;
+    Problem q = {Matrix(c.u8 ? LAC_U8 : c.dt, c.m, c.k, c.s_kmajor, 0),
+                 Matrix(c.dt, c.k, c.n, c.w_cols, c.pad),
+                 Matrix(out, c.m, c.n, c.out_transposed, c.pad),
+                 Matrix(out, c.m, c.n, c.out_transposed, c.pad),
+                 {},
+                 {},
+                 {0},
+                 {},
+                 {},
+                 {}};
+    std::mt19937 random(c.seed);
+    const auto uniform = [&random] { return (double)(random() % 20001) / 10000.0 - 1.0; };
+    std::vector<bool> active((size_t)c.k);
+    for (int64_t i = 0; i < c.m; i++) {
+        for (int64_t k = 0; k < c.k; k++) {
+            const bool event = random() % 100000 < c.density * 100000;
+            q.s.put(i, k, event ? uniform() + 2.0 : random() % 2 ? 0.0 : -0.0);
+            if (!event) continue;
+            q.idx.push_back((int32_t)k), q.val.push_back((float)q.s.get(i, k)), active[(size_t)k] = true;
+        }
+        q.ptr.push_back((int64_t)q.idx.size());
+    }
+    for (int64_t k = 0; k < c.k; k++)
+        for (int64_t j = 0; j < c.n; j++) q.w.put(k, j, active[(size_t)k] ? uniform() : (double)NAN);
+    memset(q.before.data(), 0xff, q.before.bytes()); /* NaN */
+    for (int64_t i = 0; i < c.m && c.beta != 0.0f; i++)
+        for (int64_t j = 0; j < c.n; j++) q.before.put(i, j, uniform());
+    return q;
+}
+
+/* The pointers, once the vectors lie where they stay. */
+void describe(const Case &c, Problem &q)
+{
+    q.p = {c.m,
+           c.n,
+           c.k,
+           {nullptr, c.alpha},
+           q.w.data(),
+           c.w_cols ? q.w.cs : q.w.rs,
+           c.w_cols ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
+           {nullptr, c.beta},
+           q.out.data(),
+           q.out.rs,
+           q.out.cs,
+           {},
+           c.dt,
+           q.out.dt};
+    q.dense = {q.s.dt, q.s.data(), q.s.rs, q.s.cs, c.seed % 2 ? c.density : 0.0};
+    q.csr = {q.ptr.data(), q.idx.data(), q.val.data(), (int64_t)q.idx.size()};
+}
+
+void fail(const Case &c, const char *what, const char *why, double x)
+{
+    printf("FAIL %s: %s %g: %lldx%lldx%lld d=%g %s %s%s%s%s%s pad=%d alpha=%g beta=%g device=%d seed=%u\n",
+           what, why, x, (long long)c.m, (long long)c.k, (long long)c.n, c.density,
+           c.dt == LAC_F16 ? "f16" : "bf16", c.u8 ? "u8 " : "", c.f32_out ? "f32out " : "",
+           c.s_kmajor ? "kmajor " : "", c.w_cols ? "cols " : "", c.out_transposed ? "trans " : "", c.pad,
+           c.alpha, c.beta, c.device, c.seed);
+    failures++;
+}
+
+/* The error of an element beside its rounding, in units. */
+double error_at(const Case &c, const Problem &q, int64_t i, int64_t j)
+{
+    double sum = 0, size = 0, was = c.beta == 0.0f ? 0.0 : (double)c.beta * q.before.get(i, j);
+    for (int64_t e = q.ptr[(size_t)i]; e < q.ptr[(size_t)i + 1]; e++) {
+        const double x = (double)q.val[(size_t)e] * q.w.get(q.idx[(size_t)e], j);
+        sum += x, size += fabs(x);
+    }
+    const double want = was + (c.alpha == 0.0f ? 0.0 : (double)c.alpha * sum), got = q.out.get(i, j);
+    const double rounding =
+        q.out.dt == LAC_F32 ? 0.0 : ldexp(0.5, ref_half_unit(q.out.dt, fmax(fabs(want), fabs(got))));
+    const double apart = fabs(got - want);
+    if (!(apart < INFINITY)) return INFINITY;
+    return fmax(apart - rounding, 0.0) / ((fabs(was) + fabs((double)c.alpha) * size) * 0x1p-24 + 1e-30);
+}
+
+bool padding_intact(const Case &c, const Problem &q)
+{
+    std::vector<bool> inside((size_t)(q.out.lines * q.out.ld));
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) inside[(size_t)(i * q.out.rs + j * q.out.cs)] = true;
+    const size_t size = lac_dt_size(q.out.dt);
+    for (size_t e = 0; e < inside.size(); e++)
+        if (!inside[e] && memcmp(q.out.data() + e * size, q.before.data() + e * size, size)) return false;
+    return true;
+}
+
+/* Twice, in two orders of its warps, for the same bits; then with a threshold, which keeps what is above it.
+ */
+void check(const Case &c, Problem &q, const char *what, const std::function<lac_status_t()> &run, bool after)
+{
+    std::vector<char> first(q.out.bytes());
+    for (unsigned again = 0; again < 2; again++) {
+        memcpy(q.out.data(), q.before.data(), q.out.bytes());
+        emulated_schedule = c.seed * 1000003u + again;
+        const lac_status_t status = run();
+        if (status != LAC_OK) return fail(c, what, "status", status);
+        if (!again) memcpy(first.data(), q.out.data(), q.out.bytes());
+    }
+    checks++;
+    if (memcmp(first.data(), q.out.data(), first.size())) fail(c, what, "repeat", 0);
+    if (!padding_intact(c, q)) fail(c, what, "padding", 0);
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++)
+            if (const double error = error_at(c, q, i, j); !(error <= kTolerance))
+                return fail(c, what, "error", error);
+    if (!after) return;
+    q.p.epilogue.any = true, q.p.epilogue.limit = 0.25f;
+    memcpy(q.out.data(), q.before.data(), q.out.bytes());
+    if (run() != LAC_OK) fail(c, what, "epilogue", 0);
+    q.p.epilogue = {};
+    const Matrix &o = q.out;
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++) {
+            double plain;
+            Matrix kept(o.dt, 1, 1, false, 0);
+            memcpy(kept.data(), first.data() + ((char *)o.at(i, j) - o.data()), lac_dt_size(o.dt));
+            plain = kept.get(0, 0);
+            const bool near = fabs(plain - 0.25) < 0.01; /* what is rounded may fall on the other side */
+            if (!near && o.get(i, j) != (plain <= 0.25 ? 0.0 : plain))
+                return fail(c, what, "threshold", plain);
+        }
+}
+
+lac_cuda_tile_t random_tile(std::mt19937 &random, bool clusters)
+{
+    lac_cuda_tile_t t = {};
+    t.vec = 1 + int(random() % 2), t.row_warps = 1 + int(random() % 7), t.k_warps = 1 + int(random() % 2);
+    t.cluster = clusters ? 1 << random() % 4 : 1, t.slice = 128 << random() % 3;
+    return t;
+}
+
+void check_gathers(const Case &c, Problem &q)
+{
+    std::mt19937 random(c.seed * 77);
+    const bool hopper = kEmulatedDevices[c.device].major >= 9;
+    const lac_cuda_tile_t tile = random_tile(random, hopper);
+    std::vector<uint64_t> memory((size_t)lac_cuda_event_slots_bytes(c.m, c.k) / 8 + 33);
+    void *work = (void *)(((uintptr_t)memory.data() + 255) / 256 * 256);
+    const lac_cuda_product_t *p = &q.p;
+    for (const lac_cuda_tile_t *t : {(const lac_cuda_tile_t *)nullptr, &tile}) {
+        check(
+            c, q, "fused", [&] { return lac_cuda_event_fused(p, &q.dense, t, nullptr); }, true);
+        check(
+            c, q, "slots", [&] { return lac_cuda_event_slots(p, &q.dense, t, work, nullptr); }, true);
+        check(
+            c, q, "csr", [&] { return lac_cuda_event_csr(p, &q.csr, t, nullptr); }, true);
+    }
+    const Matrix floats(LAC_F32, c.m, c.k, c.s_kmajor, 0); /* S as f32, which the packer takes too */
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t k = 0; k < c.k; k++) floats.put(i, k, q.s.get(i, k));
+    const lac_cuda_dense_t s = {LAC_F32, floats.data(), floats.rs, floats.cs, c.density};
+    check(
+        c, q, "slots of f32", [&] { return lac_cuda_event_slots(p, &s, nullptr, work, nullptr); }, false);
+}
+
+void check_double(const Case &c, Problem &q)
+{
+    const lac_cuda_matrix_t s = {q.s.dt, q.s.data(), c.m, c.k, q.s.rs, q.s.cs},
+                            w = {q.w.dt, q.w.data(), c.k, c.n, q.w.rs, q.w.cs};
+    check(
+        c, q, "double",
+        [&] {
+            return lac_cuda_gemm_f64(c.m, c.n, c.k, LAC_CUDA_SKIP_A, q.p.alpha, &s, &w, q.p.beta, q.out.dt,
+                                     q.out.data(), q.out.rs, q.out.cs, nullptr);
+        },
+        false);
+}
+
+/* out := beta out + x, and out := beta out, of every type into every type of numbers. */
+void check_copies(unsigned seed)
+{
+    std::mt19937 random(seed);
+    const int64_t m = 1 + random() % 70, n = 1 + random() % 70;
+    for (lac_dt_t from : {LAC_F32, LAC_U8, LAC_F16, LAC_BF16})
+        for (lac_dt_t to : {LAC_F32, LAC_F16, LAC_BF16}) {
+            const Matrix x(from, m, n, random() % 2, 3), out(to, m, n, random() % 2, 1), was = out;
+            const float beta = random() % 2 ? 0.0f : 0.5f;
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++) {
+                    x.put(i, j, (double)(random() % 2001) / 1000.0 - 1.0);
+                    out.put(i, j, beta == 0.0f ? (double)NAN : (double)(random() % 101) / 100.0);
+                    was.put(i, j, out.get(i, j));
+                }
+            const lac_cuda_matrix_t matrix = {from, x.data(), m, n, x.rs, x.cs};
+            bool good = !lac_cuda_copy(&matrix, beta, to, out.data(), out.rs, out.cs, nullptr);
+            const Matrix want(to, m, n, false, 0);
+            const auto compare = [&](float factor, bool add) {
+                for (int64_t i = 0; i < m; i++)
+                    for (int64_t j = 0; j < n; j++) {
+                        const float old = factor == 0.0f ? 0.0f : (float)was.get(i, j);
+                        want.put(i, j, (double)fmaf(factor, old, add ? (float)x.get(i, j) : 0.0f));
+                        good = good && out.get(i, j) == want.get(i, j);
+                    }
+            };
+            compare(beta, true);
+            memcpy(was.data(), out.data(), out.bytes());
+            good = good && !lac_cuda_scale(m, n, {nullptr, 0.75f}, to, out.data(), out.rs, out.cs, nullptr);
+            compare(0.75f, false);
+            checks++;
+            if (good) continue;
+            printf("FAIL copy %d to %d, beta %g, seed %u\n", (int)from, (int)to, (double)beta, seed);
+            failures++;
+        }
+}
+
+Case random_case(unsigned seed)
+{
+    static const float factor[] = {1.0f, 1.0f, -0.5f, 0.0f};
+    static const double density[] = {0.0, 0.01, 0.1, 0.5, 1.0};
+    std::mt19937 random(seed);
+    Case c = {};
+    c.seed = seed, c.dt = random() % 2 ? LAC_F16 : LAC_BF16;
+    c.m = 1 + random() % 17, c.n = 1 + random() % 300, c.k = random() % 600;
+    if (random() % 2) c.n = (c.n + 3) / 4 * 4, c.k = (c.k + 3) / 4 * 4;
+    c.density = density[random() % 5];
+    c.u8 = random() % 4 == 0, c.f32_out = random() % 2, c.s_kmajor = random() % 4 == 0;
+    c.w_cols = random() % 4 == 0, c.out_transposed = random() % 4 == 0;
+    c.pad = random() % 3 == 0 ? 1 : random() % 2 ? 4 : 0;
+    c.alpha = factor[random() % 4], c.beta = random() % 2 ? 0.0f : factor[random() % 3];
+    c.device = (int)(random() % EMULATED_DEVICES);
+    return c;
+}
+
+} // namespace
+
+/* test_emulated_halves [cases] [first seed] */
+int main(int argc, char **argv)
+{
+    const int cases = argc > 1 ? atoi(argv[1]) : getenv("LACUNA_TEST_QUICK") ? 6 : 30;
+    const unsigned first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    for (int t = 0; t < cases; t++) {
+        const Case c = random_case(first + (unsigned)t);
+        emulated_device = c.device;
+        Problem q = make(c);
+        describe(c, q);
+        check_gathers(c, q);
+        check_double(c, q);
+        check_copies(c.seed);
+    }
+    printf("test_emulated_halves: %d checks, %d failures\n", checks, failures);
+    return failures != 0 || checks == 0;
+}
