@@ -184,7 +184,9 @@ std::unique_ptr<Operands> make(const Case &c)
             o->out.data(),
             by_columns ? 1 : ldo,
             by_columns ? ldo : 1,
-            {}};
+            {},
+            LAC_F32,
+            LAC_F32};
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) o->inside[(size_t)(i * o->p.rs + j * o->p.cs)] = true;
     if (c.device_scalars) o->p.alpha = {o->scalars, 99.0f}, o->p.beta = {o->scalars + 1, 99.0f};

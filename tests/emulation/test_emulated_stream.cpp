@@ -118,7 +118,9 @@ std::unique_ptr<Operands> make(const Case &c)
             nullptr,
             ors,
             ocs,
-            {}};
+            {},
+            LAC_F32,
+            LAC_F32};
     return o;
 }
 
