@@ -65,6 +65,7 @@ static bool problem_of(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_pr
     lac_obj_t a = lac_view(args->a.dt, LAC_DEVICE, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
               b = lac_view(args->b.dt, LAC_DEVICE, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
               c = lac_view(args->dt, LAC_DEVICE, args->m, args->n, args->c, args->crs, args->ccs);
+    if (args->adds && lac_is_half(args->a.dt)) return false;
     if (lac_share_memory(&a, &c) || lac_share_memory(&b, &c)) return false;
     lac_problem_from_args(p, args);
     p->settings.math = ctx->policy.math;

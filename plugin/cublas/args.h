@@ -13,12 +13,21 @@ enum { MATH_OF_HANDLE = -1 };
  * out. */
 typedef struct cublas_args {
     lac_gemm_args_t gemm;
-    int math;     /* of CUBLAS_MATH_, or MATH_OF_HANDLE                                      */
-    bool proper;  /* cuBLAS would accept it and do some work; anything else is its own business */
-    bool f32;     /* every type is f32, and nothing asks for an algorithm by name            */
-    bool f32_out; /* C is f32                                                                */
-    bool vector;  /* it is a matrix-vector product                                           */
+    int math;    /* of CUBLAS_MATH_, or MATH_OF_HANDLE                                      */
+    bool proper; /* cuBLAS would accept it and do some work; anything else is its own business */
+    bool types;  /* all are f32, or those of two bytes with sums of f32, which C may be; and nothing asks
+                    for an algorithm by name                                               */
+    bool c_type; /* C's is one of these: gemm.dt                                            */
+    bool vector; /* it is a matrix-vector product                                           */
+    bool half_scalars; /* they are of binary16 */
 } cublas_args_t;
+
+/* False: none that we know of. */
+static inline bool read_type(int type, lac_dt_t *dt)
+{
+    *dt = type == CUDA_TYPE_F16 ? LAC_F16 : type == CUDA_TYPE_BF16 ? LAC_BF16 : LAC_F32;
+    return type == CUDA_TYPE_F32 || type == CUDA_TYPE_F16 || type == CUDA_TYPE_BF16;
+}
 
 /* Real data: the conjugate transpose is the transpose. */
 static inline int read_trans(int trans)
@@ -45,8 +54,8 @@ static inline void read_sgemm_strided(cublas_args_t *x, bool wide, SGEMM_STRIDED
     set_scalars(g, alpha, beta);
     g->batch = (lac_strides_t){stride_a, stride_b, stride_c, read_slot(count, wide)};
     x->math = MATH_OF_HANDLE;
-    x->f32 = x->f32_out = true;
-    x->vector = false;
+    x->types = x->c_type = true;
+    x->vector = x->half_scalars = false;
     x->proper = judge_product(op_a, op_b, g->m, g->n, g->k, ld_a, ld_b, ld_c) == CALL_PROPER &&
                 g->batch.count > 0 && has_pointers(g);
 }
@@ -62,8 +71,12 @@ static inline void read_types(cublas_args_t *x, int a_type, int b_type, int c_ty
     bool known = compute == CUBLAS_COMPUTE_FP32 || compute == CUBLAS_COMPUTE_FP32_PEDANTIC ||
                  compute == CUBLAS_COMPUTE_TF32;
     bool free = algo == CUBLAS_ALGO_DEFAULT || algo == CUBLAS_ALGO_DEFAULT_TENSOR;
-    x->f32_out = c_type == CUDA_TYPE_F32;
-    x->f32 = known && free && a_type == CUDA_TYPE_F32 && b_type == CUDA_TYPE_F32 && c_type == CUDA_TYPE_F32;
+    lac_gemm_args_t *g = &x->gemm;
+    bool ours = read_type(a_type, &g->a.dt) && read_type(b_type, &g->b.dt);
+    x->c_type = read_type(c_type, &g->dt);
+    if (g->a.dt != LAC_F32 && compute == CUBLAS_COMPUTE_TF32) known = false;
+    x->types = known && free && ours && x->c_type && a_type == b_type &&
+               (c_type == a_type || c_type == CUDA_TYPE_F32);
     if (compute == CUBLAS_COMPUTE_FP32_PEDANTIC) x->math = CUBLAS_MATH_PEDANTIC;
     if (compute == CUBLAS_COMPUTE_TF32) x->math = CUBLAS_MATH_TF32;
 }
@@ -81,6 +94,14 @@ static inline void read_gemm_ex(cublas_args_t *x, bool wide, GEMM_EX_PARAMS)
     read_types(x, a_type, b_type, c_type, compute, algo);
 }
 
+/* Its arithmetic is binary16, sums too: those of f32 are nearer. */
+static inline void read_hgemm(cublas_args_t *x, bool wide, HGEMM_PARAMS)
+{
+    read_sgemm(x, wide, handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    x->gemm.dt = x->gemm.a.dt = x->gemm.b.dt = LAC_F16;
+    x->half_scalars = true;
+}
+
 static inline void read_sgemv(cublas_args_t *v, bool wide, SGEMV_PARAMS)
 {
     lac_gemm_args_t *g = &v->gemm;
@@ -90,7 +111,8 @@ static inline void read_sgemv(cublas_args_t *v, bool wide, SGEMV_PARAMS)
                             read_slot(lda, wide), x, read_slot(incx, wide), y, read_slot(incy, wide));
     set_scalars(g, alpha, beta);
     v->math = MATH_OF_HANDLE;
-    v->f32 = v->f32_out = v->vector = true;
+    v->types = v->c_type = v->vector = true;
+    v->half_scalars = false;
     v->proper = verdict == CALL_PROPER && has_pointers(g);
 }
 

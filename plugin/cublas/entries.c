@@ -22,6 +22,17 @@ HANDLER enter_sgemm(exported_symbol_t *symbol, const void *caller, SGEMM_PARAMS)
     return FORWARD(&call, sgemm_fn, SGEMM_ARGS);
 }
 
+HANDLER enter_hgemm(exported_symbol_t *symbol, const void *caller, HGEMM_PARAMS)
+{
+    call_t call;
+    cublas_args_t x;
+    if (call_begin(&call, symbol, caller)) {
+        read_hgemm(&x, symbol->wide, HGEMM_ARGS);
+        if (lacuna_gemm(&call, handle, &x)) return CUBLAS_SUCCESS;
+    }
+    return FORWARD(&call, hgemm_fn, HGEMM_ARGS);
+}
+
 HANDLER enter_sgemv(exported_symbol_t *symbol, const void *caller, SGEMV_PARAMS)
 {
     call_t call;
@@ -95,6 +106,7 @@ HANDLER enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS)
 
 /* clang-format off */
 #define SGEMM_ENTER           enter_sgemm
+#define HGEMM_ENTER           enter_hgemm
 #define SGEMV_ENTER           enter_sgemv
 #define SGEMM_STRIDED_ENTER   enter_sgemm_strided
 #define SGEMM_BATCHED_ENTER   enter_sgemm_batched

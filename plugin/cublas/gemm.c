@@ -4,6 +4,8 @@
  * everywhere else. */
 #include "entry.h"
 
+#include <string.h>
+
 typedef struct handle_state {
     void *stream;
     int math; /* CUBLAS_MATH_DEFAULT, _PEDANTIC or _TF32 */
@@ -43,32 +45,50 @@ static void invalidate_written(const cublas_args_t *x)
 {
     const lac_gemm_args_t *g = &x->gemm;
     int64_t count = g->batch.count, step = g->batch.c < 0 ? 0 : g->batch.c;
-    if (!x->f32_out || !g->c || g->m <= 0 || g->n <= 0 || count <= 0) return;
+    if (!x->c_type || !g->c || g->m <= 0 || g->n <= 0 || count <= 0) return;
     if (x->vector ? g->crs == 0 : g->ccs < g->m) return;
     if (count == 1) {
-        lac_interpose_invalidate_output(LAC_F32, g->c, g->m, g->n, g->crs, g->ccs);
+        lac_interpose_invalidate_output(g->dt, g->c, g->m, g->n, g->crs, g->ccs);
         return;
     }
     int64_t all = (count - 1) * step + (g->n - 1) * g->ccs + g->m;
-    lac_interpose_invalidate_output(LAC_F32, g->c, all, 1, 1, 1);
+    lac_interpose_invalidate_output(g->dt, g->c, all, 1, 1, 1);
+}
+
+/* A number of binary16 on the host. */
+static float half_scalar(const void *scalar)
+{
+    uint16_t half;
+    float x;
+    memcpy(&half, scalar, sizeof half);
+    uint32_t exponent = half >> 10 & 31, fraction = half & 1023;
+    uint32_t bits = (exponent == 31 ? UINT32_C(255) : exponent + 112) << 23 | fraction << 13;
+    memcpy(&x, &bits, sizeof x);
+    if (exponent == 0) x = (float)fraction * 0x1p-24f;
+    return half >> 15 ? -x : x;
 }
 
 bool lacuna_gemm(call_t *call, void *handle, cublas_args_t *x)
 {
     handle_state_t state;
+    float scalars[2];
     lac_gemm_args_t *g = &x->gemm;
     g->symbol = call->symbol, g->caller = call->caller;
-    bool one = x->f32 && x->proper && gemm_batch_as_one(g);
+    bool one = x->types && x->proper && gemm_batch_as_one(g), half = g->a.dt != LAC_F32;
     invalidate_written(x);
-    if (!x->f32) return passed_on(call, LAC_PASS_TYPE);
+    if (!x->types) return passed_on(call, LAC_PASS_TYPE);
     if (!x->proper) return passed_on(call, LAC_PASS_ARGUMENTS);
-    if (!one && !gemm_batch_is_apart(g)) return passed_on(call, LAC_PASS_BATCH);
+    if (!one && (half || !gemm_batch_is_apart(g))) return passed_on(call, LAC_PASS_BATCH);
     g->registered = one && lac_interpose_is_registered(g);
     if ((double)g->m * (double)g->n * (double)g->k < lac_interpose_min_macs())
         return passed_on(call, LAC_PASS_SMALL);
     if (one && !g->registered && dense_cache_take(handle, g)) return false;
     if (!handle_read(&call->next_fn->get, handle, &state)) return passed_on(call, LAC_PASS_HANDLE);
     int math = x->math == MATH_OF_HANDLE ? state.math : x->math;
+    if (x->half_scalars) {
+        scalars[0] = half_scalar(g->alpha), scalars[1] = half_scalar(g->beta);
+        set_scalars(g, &scalars[0], &scalars[1]);
+    }
     lac_pass_t why;
     stream_context_t *sc = call_enter(state.stream, math, &why);
     if (sc) {

@@ -10,6 +10,7 @@
 typedef struct lt_args {
     lac_gemm_args_t gemm; /* c is D; beta is 0 where C lies apart from it */
     int math;
+    int type, d_type; /* of A and B, of C and D */
     int ta, tb;
     float alpha, beta;
 } lt_args_t;
@@ -44,11 +45,11 @@ static int64_t layout_extent(const getters_t *get, const void *layout, int attri
     return get->lt_layout(layout, attribute, &value, sizeof value, &written) ? -1 : value;
 }
 
-/* One f32 matrix by columns, at the address given; older versions know of no other mode, and have no word for
- * it. */
-static bool is_plain_layout(const getters_t *get, const void *layout)
+/* One matrix of the type by columns, at the address given; older versions know of no other mode, and have no
+ * word for it. */
+static bool is_plain_layout(const getters_t *get, const void *layout, int type)
 {
-    return layout_attribute(get, layout, LT_TYPE) == CUDA_TYPE_F32 &&
+    return layout_attribute(get, layout, LT_TYPE) == type &&
            layout_attribute(get, layout, LT_ORDER) == LT_ORDER_COLUMNS &&
            layout_attribute(get, layout, LT_BATCH) == 1 && layout_attribute(get, layout, LT_BATCH_MODE) <= 0;
 }
@@ -67,14 +68,14 @@ static int read_math(int compute)
     }
 }
 
-/* The extents of D, and whether its type is f32. False where they cannot be read. */
-static bool read_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n, bool *f32)
+/* The extents of D, and its type: -1 where that cannot be read. False where they cannot be. */
+static bool read_result(const getters_t *get, const void *d_layout, int64_t *m, int64_t *n, int *type)
 {
-    *f32 = false;
+    *type = -1;
     if (!get->lt_layout || !d_layout) return false;
     *m = layout_extent(get, d_layout, LT_ROWS);
     *n = layout_extent(get, d_layout, LT_COLS);
-    *f32 = layout_attribute(get, d_layout, LT_TYPE) == CUDA_TYPE_F32;
+    *type = layout_attribute(get, d_layout, LT_TYPE);
     return *m > 0 && *n > 0;
 }
 
@@ -96,9 +97,12 @@ static bool read_shape(lt_args_t *x, const getters_t *get, const lt_call_t *lt)
     x->tb = read_trans(product_attribute(get, lt->desc, LT_TRANS_B));
     x->alpha = *(const float *)lt->alpha, x->beta = *(const float *)lt->beta;
     lac_gemm_args_t *g = &x->gemm;
-    set_product(g, LAC_F32, layout_extent(get, lt->d_layout, LT_ROWS),
-                layout_extent(get, lt->d_layout, LT_COLS),
+    lac_dt_t type, d_type;
+    x->type = layout_attribute(get, lt->a_layout, LT_TYPE);
+    if (!read_type(x->type, &type) || !read_type(x->d_type, &d_type)) return false;
+    set_product(g, type, layout_extent(get, lt->d_layout, LT_ROWS), layout_extent(get, lt->d_layout, LT_COLS),
                 layout_extent(get, lt->a_layout, x->ta ? LT_ROWS : LT_COLS));
+    g->dt = d_type;
     set_operand(&g->a, x->ta, lt->a, layout_extent(get, lt->a_layout, LT_LD));
     set_operand(&g->b, x->tb, lt->b, layout_extent(get, lt->b_layout, LT_LD));
     set_c(g, lt->d, 1, 0);
@@ -135,8 +139,8 @@ static bool read_addend(lt_args_t *x, const getters_t *get, const void *c, const
 {
     lac_gemm_args_t *g = &x->gemm;
     int64_t ld = layout_extent(get, c_layout, LT_LD), rows = layout_extent(get, c_layout, LT_ROWS);
-    if (!is_plain_layout(get, c_layout) || rows != g->m || layout_extent(get, c_layout, LT_COLS) != g->n ||
-        ld < rows)
+    if (!is_plain_layout(get, c_layout, x->d_type) || rows != g->m ||
+        layout_extent(get, c_layout, LT_COLS) != g->n || ld < rows)
         return false;
     if (x->beta == 0.0f) return true;
     if (!c) return false;
@@ -148,14 +152,17 @@ static bool read_addend(lt_args_t *x, const getters_t *get, const void *c, const
     return as_it_is;
 }
 
-/* The rest of one whose shape was read. True where it is a f32 product by columns of single matrices whose
- * scalars lie on the host, with the default epilogue or a bias, and where what it adds is D itself, or a C
- * apart from D as it is. */
+/* The rest of one whose shape was read. True where it is a product of f32, or of one type of two bytes with
+ * nothing added, by columns of single matrices whose scalars lie on the host, with the default epilogue or a
+ * bias, and where what it adds is D itself, or a C apart from D as it is. */
 static bool read_rest(lt_args_t *x, const getters_t *get, const lt_call_t *lt)
 {
     lac_gemm_args_t *g = &x->gemm;
-    if (!is_plain_layout(get, lt->a_layout) || !is_plain_layout(get, lt->b_layout) ||
-        !is_plain_layout(get, lt->d_layout))
+    bool half = x->type != CUDA_TYPE_F32;
+    if (x->d_type != x->type && x->d_type != CUDA_TYPE_F32) return false;
+    if (half && (g->adds || x->math == CUBLAS_MATH_TF32)) return false;
+    if (!is_plain_layout(get, lt->a_layout, x->type) || !is_plain_layout(get, lt->b_layout, x->type) ||
+        !is_plain_layout(get, lt->d_layout, x->d_type))
         return false;
     if (layout_extent(get, lt->a_layout, x->ta ? LT_COLS : LT_ROWS) != g->m ||
         layout_extent(get, lt->b_layout, x->tb ? LT_COLS : LT_ROWS) != g->k ||
@@ -177,10 +184,11 @@ _Thread_local uint64_t dense_cache_lt[DENSE_CACHE_SIZE] __attribute__((tls_model
 /* What is registered where D is to be is not as it was. How far apart D's columns lie need not be known: at
  * least one behind the other. Whether A or B may be registered: by their addresses, their shapes are not
  * known yet. */
-static bool is_registered(const lt_call_t *lt, int64_t m, int64_t n, bool f32)
+static bool is_registered(const lt_call_t *lt, int64_t m, int64_t n, int type)
 {
     const lac_gemm_args_t g = {.m = m, .n = n, .k = -1, .a = {.buf = lt->a}, .b = {.buf = lt->b}};
-    if (f32) lac_interpose_invalidate_output(LAC_F32, lt->d, m, n, 1, m);
+    lac_dt_t dt;
+    if (read_type(type, &dt)) lac_interpose_invalidate_output(dt, lt->d, m, n, 1, m);
     return lac_interpose_is_registered(&g);
 }
 
@@ -190,11 +198,10 @@ bool lacuna_lt_matmul(call_t *call, const lt_call_t *lt)
     lac_gemm_args_t *g = &x.gemm;
     const getters_t *get = &call->next_fn->get;
     dense_lt_key_t like = {lt->stream, call->caller, lt->a, 0, 0};
-    bool f32;
     if (!lt->handle) return passed_on(call, LAC_PASS_ARGUMENTS);
     /* What is frozen by its shape never settles, so that k does not matter. */
-    if (read_result(get, lt->d_layout, &like.m, &like.n, &f32) && !is_registered(lt, like.m, like.n, f32) &&
-        dense_lt_take(&like))
+    if (read_result(get, lt->d_layout, &like.m, &like.n, &x.d_type) &&
+        !is_registered(lt, like.m, like.n, x.d_type) && dense_lt_take(&like))
         return false;
     if (!read_shape(&x, get, lt)) return passed_on(call, LAC_PASS_TYPE);
     g->symbol = call->symbol, g->caller = call->caller;

@@ -19,6 +19,12 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
         int64_t lda, const float *b, int64_t ldb, const float *beta, float *c, int64_t ldc
 #define SGEMM_ARGS handle, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
 
+/* Scalars of binary16, as everything else is. */
+#define HGEMM_PARAMS                                                                                         \
+    void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha, const void *a,         \
+        int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc
+#define HGEMM_ARGS SGEMM_ARGS
+
 #define SGEMV_PARAMS                                                                                         \
     void *handle, int ta, int64_t m, int64_t n, const float *alpha, const float *a, int64_t lda,             \
         const float *x, int64_t incx, const float *beta, float *y, int64_t incy
@@ -85,6 +91,7 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
     void *buffer
 
 typedef int sgemm_fn(SGEMM_PARAMS);
+typedef int hgemm_fn(HGEMM_PARAMS);
 typedef int sgemv_fn(SGEMV_PARAMS);
 typedef int sgemm_strided_fn(SGEMM_STRIDED_PARAMS);
 typedef int sgemm_batched_fn(SGEMM_BATCHED_PARAMS);
@@ -104,7 +111,7 @@ enum {
 };
 enum { CUBLAS_COMPUTE_FP32 = 68, CUBLAS_COMPUTE_FP32_PEDANTIC = 69, CUBLAS_COMPUTE_TF32 = 77 };
 enum { CUBLAS_ALGO_DEFAULT = -1, CUBLAS_ALGO_DEFAULT_TENSOR = 99 };
-enum { CUDA_TYPE_F32 = 0 };
+enum { CUDA_TYPE_F32 = 0, CUDA_TYPE_F16 = 2, CUDA_TYPE_BF16 = 14 };
 
 /* Attributes of a product and of a layout, and their values. */
 enum {

@@ -17,6 +17,11 @@ static int fake_sgemm(const char *name, int w, const void *caller, SGEMM_PARAMS)
                       INTEGER(lda), ADDRESS(b), INTEGER(ldb), ADDRESS(beta), ADDRESS(c), INTEGER(ldc)));
 }
 
+static int fake_hgemm(const char *name, int w, const void *caller, HGEMM_PARAMS)
+{
+    return fake_sgemm(name, w, caller, HGEMM_ARGS);
+}
+
 static int fake_sgemv(const char *name, int w, const void *caller, SGEMV_PARAMS)
 {
     return note(name, caller,
@@ -130,6 +135,7 @@ SETTER(cublasSetAtomicsMode)
 
 #define FAKE(shape, fake, name, wide) EXPORT int name(shape##_PARAMS); int name(shape##_PARAMS) { return fake(#name, wide, CALLER, shape##_ARGS); }
 #define SGEMM_FAKE(name, wide)      FAKE(SGEMM, fake_sgemm, name, wide)
+#define HGEMM_FAKE(name, wide)      FAKE(HGEMM, fake_hgemm, name, wide)
 #define SGEMV_FAKE(name, wide)      FAKE(SGEMV, fake_sgemv, name, wide)
 #define SGEMM_STRIDED_FAKE(name, wide) FAKE(SGEMM_STRIDED, fake_sgemm_strided, name, wide)
 #define SGEMM_BATCHED_FAKE(name, wide) FAKE(SGEMM_BATCHED, fake_sgemm_batched, name, wide)

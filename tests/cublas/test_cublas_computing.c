@@ -4,6 +4,7 @@
  * what they leave to cuBLAS. LACUNA_BACKEND=event has every call computed that can be. */
 #include "fake_cublas.h"
 #include "cublas/shapes.h"
+#include "ref_half.h"
 
 #include <execinfo.h>
 #include <math.h>
@@ -19,6 +20,9 @@ enum { M = 5, N = 4, K = 7, LD = 9, MOST = LD * LD };
 extern sgemm_fn cublasSgemm_v2;
 extern sgemm_strided_fn cublasSgemmStridedBatched;
 extern sgemm_batched_fn cublasSgemmBatched;
+extern hgemm_fn cublasHgemm;
+extern gemm_ex_fn cublasGemmEx;
+extern gemm_strided_ex_fn cublasGemmStridedBatchedEx;
 extern lt_matmul_fn cublasLtMatmul;
 extern int fake_capturing;
 extern fake_handle_t fake_handle;
@@ -141,6 +145,105 @@ static void test_strided(void **state)
     }
 }
 
+/* The same product of two bytes an element; as floats, what is rounded on the way is too. */
+static uint16_t half_a[MOST], half_b[MOST], half_d[MOST];
+
+static void begin_halves(lac_dt_t dt)
+{
+    begin();
+    for (int i = 0; i < MOST; i++) {
+        half_a[i] = ref_half_nearest(dt, (double)a[i]), a[i] = (float)ref_half_value(dt, half_a[i]);
+        half_b[i] = ref_half_nearest(dt, (double)b[i]), b[i] = (float)ref_half_value(dt, half_b[i]);
+        half_d[i] = ref_half_nearest(dt, (double)d[i]), was[i] = (float)ref_half_value(dt, half_d[i]);
+    }
+}
+
+static void check_halves(lac_dt_t dt, float alpha, float beta)
+{
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < LD; i++) {
+            double sum = 0.0, got = ref_half_value(dt, half_d[i + j * LD]);
+            for (int k = 0; k < K; k++) sum += (double)a[i + k * LD] * (double)b[k + j * LD];
+            sum = i < M ? (double)alpha * sum + (double)(beta * was[i + j * LD]) : (double)was[i + j * LD];
+            assert_true(fabs(got - sum) <= ldexp(0.5001, ref_half_unit(dt, sum)));
+        }
+}
+
+static void test_gemm_ex_halves(void **state)
+{
+    (void)state;
+    const float alpha = 2.0f, beta = -0.5f;
+    for (int t = 0; t < 2; t++) {
+        lac_dt_t dt = t ? LAC_F16 : LAC_BF16;
+        int type = t ? CUDA_TYPE_F16 : CUDA_TYPE_BF16;
+        for (int strided = 0; strided < 2; strided++) {
+            begin_halves(dt);
+            int status =
+                strided ? cublasGemmStridedBatchedEx(handle_memory, 0, 0, M, N, K, &alpha, half_a, type, LD,
+                                                     0, half_b, type, LD, 0, &beta, half_d, type, LD, 0, 1,
+                                                     CUBLAS_COMPUTE_FP32, CUBLAS_ALGO_DEFAULT)
+                        : cublasGemmEx(handle_memory, 0, 0, M, N, K, &alpha, half_a, type, LD, half_b, type,
+                                       LD, &beta, half_d, type, LD, CUBLAS_COMPUTE_FP32, CUBLAS_ALGO_DEFAULT);
+            assert_int_equal(status, 0);
+            assert_int_equal(take().calls, 0);
+            check_halves(dt, alpha, beta);
+        }
+        begin_halves(dt); /* sums as they are */
+        memcpy(d, was, sizeof d);
+        assert_int_equal(cublasGemmEx(handle_memory, 0, 0, M, N, K, &alpha, half_a, type, LD, half_b, type,
+                                      LD, &beta, d, CUDA_TYPE_F32, LD, CUBLAS_COMPUTE_FP32,
+                                      CUBLAS_ALGO_DEFAULT),
+                         0);
+        assert_int_equal(take().calls, 0);
+        check(0, 0, alpha, beta, was, NULL);
+    }
+}
+
+/* Its scalars are halves too. */
+static void test_hgemm(void **state)
+{
+    (void)state;
+    static const uint16_t scalars[][2] = {{0x4000, 0xb800}, {0x3c00, 0}, {0x0001, 0x3c00}};
+    for (int i = 0; i < 3; i++) {
+        begin_halves(LAC_F16);
+        assert_int_equal(cublasHgemm(handle_memory, 0, 0, M, N, K, &scalars[i][0], half_a, LD, half_b, LD,
+                                     &scalars[i][1], half_d, LD),
+                         0);
+        assert_int_equal(take().calls, 0);
+        check_halves(LAC_F16, (float)ref_half_value(LAC_F16, scalars[i][0]),
+                     (float)ref_half_value(LAC_F16, scalars[i][1]));
+    }
+}
+
+/* Types that do not go together, sums of two bytes, and batches are cuBLAS's. */
+static void test_halves_are_left(void **state)
+{
+    (void)state;
+    static const int changes[][4] = {{CUDA_TYPE_F16, CUDA_TYPE_BF16, CUDA_TYPE_F32, CUBLAS_COMPUTE_FP32},
+                                     {CUDA_TYPE_F16, CUDA_TYPE_F16, CUDA_TYPE_BF16, CUBLAS_COMPUTE_FP32},
+                                     {CUDA_TYPE_F32, CUDA_TYPE_F32, CUDA_TYPE_F16, CUBLAS_COMPUTE_FP32},
+                                     {CUDA_TYPE_F16, CUDA_TYPE_F16, CUDA_TYPE_F16, 64 /* binary16 */},
+                                     {CUDA_TYPE_F16, CUDA_TYPE_F16, CUDA_TYPE_F16, CUBLAS_COMPUTE_TF32},
+                                     {3 /* int8 */, 3, CUDA_TYPE_F32, CUBLAS_COMPUTE_FP32}};
+    const float alpha = 2.0f, beta = -0.5f;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        const int *x = changes[i];
+        begin_halves(LAC_F16);
+        fake_handle.math = 1; /* so that the fake's own call, which is of floats, is left too */
+        cublasGemmEx(handle_memory, 0, 0, M, N, K, &alpha, half_a, x[0], LD, half_b, x[1], LD, &beta, half_d,
+                     x[2], LD, x[3], CUBLAS_ALGO_DEFAULT);
+        fake_handle.math = 0;
+        assert_true(take().calls > 0);
+    }
+    begin_halves(LAC_F16);
+    assert_int_equal(cublasGemmStridedBatchedEx(handle_memory, 0, 0, M, 1, K, &alpha, half_a, CUDA_TYPE_F16,
+                                                LD, 3, half_b, CUDA_TYPE_F16, LD, LD, &beta, half_d,
+                                                CUDA_TYPE_F16, LD, LD, 3, CUBLAS_COMPUTE_FP32,
+                                                CUBLAS_ALGO_DEFAULT),
+                     FAKE_STATUS);
+    assert_int_equal(take().calls, 1);
+}
+
 /* A description as cuBLASLt has it when it is fresh, and the layouts of four matrices. */
 typedef struct lt_call {
     fake_attributes_t desc, a, b, c, d;
@@ -202,6 +305,28 @@ static void test_lt_matmul(void **state)
         call.beta = 0.0f;
         assert_int_equal(run(&call), 0);
         check(ta, tb, 2.0f, 0.0f, NULL, bias);
+    }
+}
+
+static void test_lt_matmul_halves(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        lac_dt_t dt = t ? LAC_F16 : LAC_BF16;
+        int type = t ? CUDA_TYPE_F16 : CUDA_TYPE_BF16;
+        lt_call_t call = lt_call(0, 0);
+        call.a.value[LT_TYPE] = call.b.value[LT_TYPE] = call.c.value[LT_TYPE] = call.d.value[LT_TYPE] = type;
+        for (int i = 0; i < 4; i++) { /* the last two with C apart, and with a bias: cuBLAS's */
+            call.beta = i == 0 ? 0.0f : i == 3 ? 0.0f : 1.0f;
+            if (i == 3) add_bias(&call);
+            begin_halves(dt);
+            int status = cublasLtMatmul(handle_memory, &call.desc, &call.alpha, half_a, &call.a, half_b,
+                                        &call.b, &call.beta, i == 2 ? half_b : half_d, &call.c, half_d,
+                                        &call.d, NULL, NULL, 0, stream_memory);
+            assert_int_equal(status, i < 2 ? 0 : FAKE_STATUS);
+            assert_int_equal(take().calls, i < 2 ? 0 : 1);
+            if (i < 2) check_halves(dt, 2.0f, call.beta);
+        }
     }
 }
 
@@ -392,8 +517,12 @@ int main(void)
         cmocka_unit_test(test_few_frames),
         cmocka_unit_test(test_factors_of_zero),
         cmocka_unit_test(test_strided),
+        cmocka_unit_test(test_gemm_ex_halves),
+        cmocka_unit_test(test_hgemm),
+        cmocka_unit_test(test_halves_are_left),
         cmocka_unit_test(test_batched_is_left),
         cmocka_unit_test(test_lt_matmul),
+        cmocka_unit_test(test_lt_matmul_halves),
         cmocka_unit_test(test_lt_matmul_is_left),
         cmocka_unit_test(test_lt_matmul_cannot_be_read),
         cmocka_unit_test(test_lt_matmul_null_arguments),

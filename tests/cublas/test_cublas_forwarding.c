@@ -52,6 +52,11 @@ static int call_sgemm(const way_t *w, void *fn, int wide)
                             SLOT(w->ld), x, SLOT(w->ld), &beta, y, SLOT(w->ld));
 }
 
+static int call_hgemm(const way_t *w, void *fn, int wide)
+{
+    return call_sgemm(w, fn, wide);
+}
+
 static int call_sgemv(const way_t *w, void *fn, int wide)
 {
     return ((sgemv_fn *)fn)(handle, w->ta, SLOT(w->m), SLOT(w->n), w->alpha, x, SLOT(w->ld), x,
@@ -103,6 +108,7 @@ static int call_lt_matmul(const way_t *w, void *fn, int wide)
 
 /* clang-format off */
 #define SGEMM_CALL           call_sgemm
+#define HGEMM_CALL           call_hgemm
 #define SGEMV_CALL           call_sgemv
 #define SGEMM_STRIDED_CALL   call_sgemm_strided
 #define SGEMM_BATCHED_CALL   call_sgemm_batched

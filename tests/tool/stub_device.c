@@ -4,6 +4,7 @@
  * products. Built as liblacuna_cuda.so, so that the command line's way with devices is tested where there is
  * none. */
 #include "reference_loops.h"
+#include "ref_half.h"
 #include "route/backend.h"
 
 #include <execinfo.h>
@@ -44,6 +45,7 @@ static double at(const lac_operand_t *x, lac_dim_t i, lac_dim_t j)
 {
     lac_inc_t where = i * x->rs + j * x->cs;
     if (x->dt == LAC_U8) return ((const unsigned char *)x->buf)[where] ? 1.0 : 0.0;
+    if (lac_is_half(x->dt)) return ref_half_value(x->dt, ((const uint16_t *)x->buf)[where]);
     return (double)((const float *)x->buf)[where];
 }
 
@@ -61,11 +63,15 @@ static void multiply(const product_t *product)
     bool skips = product->route->side == LAC_SIDE_LEFT;
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
-            float *c = (float *)p->c + i * p->crs + j * p->ccs;
             double sum = i == p->m / 2 && j == p->n / 2 ? fault : 0.0;
             for (lac_dim_t k = 0; p->alpha != 0.0f && k < p->k; k++)
                 if (!skips || at(&p->a, i, k) != 0.0) sum += at(&p->a, i, k) * at(&p->b, k, j);
-            *c = (float)((double)p->alpha * sum + (p->beta != 0.0f ? (double)p->beta * (double)*c : 0.0));
+            lac_operand_t c = {.dt = p->dt, .buf = p->c, .rs = p->crs, .cs = p->ccs};
+            double value = (double)p->alpha * sum + (p->beta != 0.0f ? (double)p->beta * at(&c, i, j) : 0.0);
+            if (lac_is_half(p->dt))
+                *(uint16_t *)lac_c_at(p, i, j) = ref_half_nearest(p->dt, value);
+            else
+                *(float *)lac_c_at(p, i, j) = (float)value;
         }
 }
 
