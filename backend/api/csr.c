@@ -8,6 +8,7 @@
 #include "lacuna/csr.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static size_t width_of(lac_index_t it)
 {
@@ -53,14 +54,43 @@ static lac_csr_call_t describe(const lac_ctx_t *ctx, const lac_csr_t *a, bool va
         .a = a, .transposed = a->trans == LAC_TRANS, .values = values, .threads = ctx->policy.threads};
 }
 
-static lac_status_t begin(const lac_ctx_t *ctx, const char *name, const lac_csr_t *a)
+static lac_status_t check_available(const lac_ctx_t *ctx)
 {
     lac_clear_error();
     if (!ctx) return lac_fail(LAC_ERR_NULL, "ctx: is NULL");
-    if (!ctx->backend->csr)
-        return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend has no such operator; use a host context",
-                        ctx->backend->name);
-    return check_csr(name, a);
+    if (ctx->backend->csr) return LAC_OK;
+    return lac_fail(LAC_ERR_UNAVAILABLE, "ctx: the %s backend has no such operator; use a host context",
+                    ctx->backend->name);
+}
+
+/* That an array lies in the context's space, as far as that can be known at no cost. */
+static lac_status_t check_space(const lac_ctx_t *ctx, const char *name, const char *array, const void *memory)
+{
+    char full[32];
+    if (!memory || !ctx->backend->check) return LAC_OK;
+    snprintf(full, sizeof full, "%s%s%s", name, array ? "." : "", array ? array : "");
+    return ctx->backend->check(ctx->exec, full, memory);
+}
+
+static lac_status_t begin(const lac_ctx_t *ctx, const char *name, const lac_csr_t *a)
+{
+    lac_status_t status = check_available(ctx);
+    if (!status) status = check_csr(name, a);
+    if (!status) status = check_space(ctx, name, "ptr", a->ptr);
+    if (!status) status = check_space(ctx, name, "idx", a->idx);
+    if (!status) status = check_space(ctx, name, "val", a->val);
+    return status ? status : check_space(ctx, name, "perm", a->perm);
+}
+
+typedef lac_status_t (*csr_operator_t)(lac_exec_t *exec, const lac_csr_call_t *call);
+
+/* Runs a checked call with the context's device as the current one. */
+static lac_status_t run(const lac_ctx_t *ctx, csr_operator_t serve, const lac_csr_call_t *call)
+{
+    int token = lac_enter(ctx);
+    lac_status_t status = serve(ctx->exec, call);
+    lac_leave(ctx, token);
+    return status;
 }
 
 /* A dense operand of these extents. */
@@ -75,7 +105,7 @@ static lac_status_t check_dense(const lac_ctx_t *ctx, const char *name, const la
         return lac_fail(LAC_ERR_EXTENT, "%s: is %" PRId64 " x %" PRId64 "; expected %" PRId64 " x %" PRId64,
                         name, lac_obj_rows(x), lac_obj_cols(x), rows, cols);
     if (!x->buf && x->m && x->n) return lac_fail(LAC_ERR_NULL, "%s.buf: is NULL", name);
-    return LAC_OK;
+    return check_space(ctx, name, NULL, x->buf);
 }
 
 /* That what is written shares no memory with an array of a. */
@@ -144,7 +174,7 @@ lac_status_t lac_csr_gemm(lac_ctx_t *ctx, const lac_csr_t *a, const lac_obj_t *b
     call.binary = binary;
     call.columns = columns;
     set_output(&call, c);
-    return c->m && c->n ? ctx->backend->csr->gemm(ctx->exec, &call) : LAC_OK;
+    return c->m && c->n ? run(ctx, ctx->backend->csr->gemm, &call) : LAC_OK;
 }
 
 /* What both slices share: everything but the values. */
@@ -157,6 +187,7 @@ static lac_status_t check_slice(const lac_ctx_t *ctx, const lac_csr_t *a, lac_in
     if (a->trans != LAC_NO_TRANS) return lac_fail(LAC_ERR_VALUE, "a.trans: is not LAC_NO_TRANS");
     if (count < 0 || count >= INT64_MAX / 16) return lac_fail(LAC_ERR_EXTENT, "count: is %" PRId64, count);
     if (count && !rows) return lac_fail(LAC_ERR_NULL, "rows: is NULL");
+    if ((status = check_space(ctx, "rows", NULL, count ? rows : NULL))) return status;
     return check_dense(ctx, name, dense, output, false, count, a->n);
 }
 
@@ -179,14 +210,16 @@ lac_status_t lac_csr_slice_rows(lac_ctx_t *ctx, const lac_csr_t *a, lac_index_t 
     call.count = count;
     call.rows = rows;
     set_output(&call, out);
-    return count && a->n ? ctx->backend->csr->slice_rows(ctx->exec, &call) : LAC_OK;
+    return count && a->n ? run(ctx, ctx->backend->csr->slice_rows, &call) : LAC_OK;
 }
 
 /* An output of one value for each entry. */
-static lac_status_t check_values(const char *name, const float *values, const char *csr_name,
-                                 const lac_csr_t *a, lac_obj_t *written)
+static lac_status_t check_values(const lac_ctx_t *ctx, const char *name, const float *values,
+                                 const char *csr_name, const lac_csr_t *a, lac_obj_t *written)
 {
     if (a->nnz && !values) return lac_fail(LAC_ERR_NULL, "%s: is NULL", name);
+    lac_status_t status = check_space(ctx, name, NULL, a->nnz ? values : NULL);
+    if (status) return status;
     *written = lac_view_array(values, a->nnz, sizeof *values);
     lac_csr_t read = *a;
     read.val = NULL; /* not read here */
@@ -198,7 +231,7 @@ lac_status_t lac_csr_slice_rows_grad(lac_ctx_t *ctx, const lac_csr_t *a, lac_ind
 {
     lac_obj_t written;
     lac_status_t status = check_slice(ctx, a, it, count, rows, "grad_out", grad_out, false);
-    if (!status) status = check_values("grad_val", grad_val, "a", a, &written);
+    if (!status) status = check_values(ctx, "grad_val", grad_val, "a", a, &written);
     if (!status) status = check_rows_apart("grad_val", &written, it, count, rows);
     if (status) return status;
     if (lac_share_memory(grad_out, &written)) return lac_fail(LAC_ERR_ALIAS, "grad_val: overlaps grad_out");
@@ -208,7 +241,7 @@ lac_status_t lac_csr_slice_rows_grad(lac_ctx_t *ctx, const lac_csr_t *a, lac_ind
     call.rows = rows;
     call.y = untransposed(grad_out);
     call.out = grad_val;
-    return a->nnz ? ctx->backend->csr->slice_rows_grad(ctx->exec, &call) : LAC_OK;
+    return a->nnz ? run(ctx, ctx->backend->csr->slice_rows_grad, &call) : LAC_OK;
 }
 
 lac_status_t lac_csr_sddmm(lac_ctx_t *ctx, const lac_obj_t *x, const lac_obj_t *y, const lac_csr_t *pattern,
@@ -221,7 +254,7 @@ lac_status_t lac_csr_sddmm(lac_ctx_t *ctx, const lac_obj_t *x, const lac_obj_t *
     if (!x) return lac_fail(LAC_ERR_NULL, "x: is NULL");
     if ((status = check_dense(ctx, "x", x, false, false, pattern->m, lac_obj_cols(x)))) return status;
     if ((status = check_dense(ctx, "y", y, false, false, lac_obj_cols(x), pattern->n))) return status;
-    if ((status = check_values("values", values, "pattern", pattern, &written))) return status;
+    if ((status = check_values(ctx, "values", values, "pattern", pattern, &written))) return status;
     if (lac_share_memory(x, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps x");
     if (lac_share_memory(y, &written)) return lac_fail(LAC_ERR_ALIAS, "values: overlaps y");
     lac_csr_call_t call = describe(ctx, pattern, false);
@@ -229,5 +262,15 @@ lac_status_t lac_csr_sddmm(lac_ctx_t *ctx, const lac_obj_t *x, const lac_obj_t *
     call.y = untransposed(y);
     call.depth = lac_obj_cols(x);
     call.out = values;
-    return pattern->nnz ? ctx->backend->csr->sddmm(ctx->exec, &call) : LAC_OK;
+    return pattern->nnz ? run(ctx, ctx->backend->csr->sddmm, &call) : LAC_OK;
+}
+
+lac_status_t lac_csr_workspace(lac_ctx_t *ctx, void *memory, size_t bytes)
+{
+    lac_status_t status = check_available(ctx);
+    if (!status) status = check_space(ctx, "memory", NULL, memory);
+    if (status) return status;
+    if ((uintptr_t)memory % sizeof(uint64_t))
+        return lac_fail(LAC_ERR_VALUE, "memory: is not aligned to %zu bytes", sizeof(uint64_t));
+    return ctx->backend->csr->workspace(ctx->exec, memory, memory ? bytes : 0);
 }

@@ -9,7 +9,7 @@ set(LACUNA_CUDA_OWN
   runtime/probe.c runtime/tune.c runtime/vendor.c
   routes/bitmask.c routes/csr.c routes/cusparse.c routes/dense.c routes/event.c routes/gather.c routes/stream.c routes/table.c routes/tiles.c
   formats/dense_view.c formats/formats.c
-  operators/batch.c operators/epilogue.c operators/lif.c operators/link.c operators/sddmm.c operators/slice.c operators/spmm.c)
+  operators/batch.c operators/csr.c operators/epilogue.c operators/lif.c operators/link.c operators/sddmm.c operators/slice.c operators/spmm.c)
 list(TRANSFORM LACUNA_CUDA_CORE PREPEND ${CMAKE_CURRENT_LIST_DIR}/../)
 list(TRANSFORM LACUNA_CUDA_OWN PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 set(LACUNA_CUDA_SOURCES ${LACUNA_CUDA_CORE} ${LACUNA_CUDA_OWN})

@@ -93,6 +93,7 @@ typedef struct lac_csr_operators {
     lac_status_t (*slice_rows)(lac_exec_t *exec, const lac_csr_call_t *call);
     lac_status_t (*slice_rows_grad)(lac_exec_t *exec, const lac_csr_call_t *call);
     lac_status_t (*sddmm)(lac_exec_t *exec, const lac_csr_call_t *call);
+    lac_status_t (*workspace)(lac_exec_t *exec, void *memory, size_t bytes);
 } lac_csr_operators_t;
 
 /* What a loaded backend borrows from the core, so that messages reach lac_last_error, and forks wait. */

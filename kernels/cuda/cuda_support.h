@@ -41,6 +41,55 @@ typedef struct lac_cuda_apply_epilogue {
 } lac_cuda_epilogue_pass_t;
 lac_status_t lac_cuda_epilogue_pass(const lac_cuda_epilogue_pass_t *f, lac_cuda_stream_t stream);
 
+/* Compressed rows as a caller brings them (lacuna/csr.h): nothing of them is checked before a kernel reads
+ * it. What is out of range counts as absent, and the least 4 * place + array is kept in *bad, a word of
+ * pinned memory. */
+typedef enum lac_cuda_loose_array {
+    LAC_CUDA_LOOSE_PTR,
+    LAC_CUDA_LOOSE_IDX,
+    LAC_CUDA_LOOSE_PERM
+} lac_cuda_loose_array_t;
+typedef struct lac_cuda_loose {
+    int64_t m, n, nnz;
+    int64_t fan_out;  /* entries of a row, where ptr is NULL */
+    bool wide;        /* ptr, idx and perm are of 64 bits */
+    bool homogeneous; /* val is [1] */
+    const void *ptr, *idx, *perm;
+    const float *val; /* NULL: every entry is 1 */
+    uint64_t *bad;
+} lac_cuda_loose_t;
+typedef struct lac_cuda_loose_dense {
+    const void *data;
+    bool bytes;  /* events: any nonzero byte counts 1 */
+    bool binary; /* so does any nonzero float */
+    int64_t rs, cs;
+} lac_cuda_loose_dense_t;
+typedef struct lac_cuda_row_list {
+    int64_t count;
+    const void *rows;
+    bool wide;
+} lac_cuda_row_list_t;
+
+/* out := A X, m x columns, without what meets a zero of X. */
+lac_status_t lac_cuda_loose_gather(const lac_cuda_loose_t *a, const lac_cuda_loose_dense_t *x,
+                                   int64_t columns, float *out, int64_t rs, int64_t cs,
+                                   lac_cuda_stream_t stream);
+/* out := A' X, n x columns; rows of A whose row of X is zero are not read. Workspace: 8 bytes for each
+ * element of out, 8-byte aligned; NULL where all entries of A have one value and X is binary. */
+lac_status_t lac_cuda_loose_scatter(const lac_cuda_loose_t *a, const lac_cuda_loose_dense_t *x,
+                                    int64_t columns, float *out, int64_t rs, int64_t cs, void *workspace,
+                                    lac_cuda_stream_t stream);
+/* out[i, :] := row rows[i], zeros where there is none such. */
+lac_status_t lac_cuda_loose_slice(const lac_cuda_loose_t *a, const lac_cuda_row_list_t *rows, float *out,
+                                  int64_t rs, int64_t cs, lac_cuda_stream_t stream);
+/* grad[e] := sum of g[i, idx[e]] over the i with rows[i] == e's row. */
+lac_status_t lac_cuda_loose_grad(const lac_cuda_loose_t *a, const lac_cuda_row_list_t *rows, const float *g,
+                                 int64_t rs, int64_t cs, float *grad, lac_cuda_stream_t stream);
+/* values[e] := (X Y)[i, j] at the entries e = (i, j). */
+lac_status_t lac_cuda_loose_sddmm(const lac_cuda_loose_t *a, const lac_cuda_loose_dense_t *x,
+                                  const lac_cuda_loose_dense_t *y, int64_t depth, float *values,
+                                  lac_cuda_stream_t stream);
+
 /* The neurons of a step (lacuna/lif.h), all arrays on the device; what they received is there. */
 #define LAC_CUDA_LIF_INPUTS 8
 typedef struct lac_cuda_lif_input {

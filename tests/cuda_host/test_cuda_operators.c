@@ -447,12 +447,143 @@ static void test_bits(void **state)
     EXPECT(l, "p.m p.n p.bits_words p.bits_transposed", N, M + 64, N / 64, 1);
 }
 
+/* Compressed rows that a call brings: straight from its arrays, with sums of its own or the caller's only
+ * where terms are scattered that are not alike. */
+static void test_csr_arrays(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 70, EACH = 5, NNZ = M * EACH, COLUMNS = 3 };
+    int64_t *idx = cuda_host_memory(ctx, NNZ * sizeof *idx),
+            *perm = cuda_host_memory(ctx, NNZ * sizeof *perm),
+            *ptr = cuda_host_memory(ctx, (M + 1) * sizeof *ptr);
+    float *val = cuda_host_memory(ctx, NNZ * sizeof *val), *values = cuda_host_memory(ctx, NNZ * sizeof *val);
+    int32_t *rows = cuda_host_memory(ctx, 6 * sizeof *rows);
+    lac_obj_t x = cuda_host_rows(ctx, N, COLUMNS), y = cuda_host_rows(ctx, M, COLUMNS),
+              bytes = cuda_host_matrix(ctx, LAC_U8, M, 1, 1, 1, 0), z = cuda_host_rows(ctx, N, 1),
+              out = cuda_host_columns(ctx, 6, N), right = cuda_host_rows(ctx, COLUMNS, N);
+    lac_csr_t a = {.size = sizeof a,
+                   .m = M,
+                   .n = N,
+                   .nnz = NNZ,
+                   .it = LAC_I64,
+                   .ptr = ptr,
+                   .idx = idx,
+                   .val = val,
+                   .perm = perm};
+    size_t held = lac_ctx_bytes(ctx);
+    standin_forget();
+    unit_expect(lac_csr_gemm(ctx, &a, &x, 1, &y), LAC_OK, "gather");
+    const standin_launch_t *l = launched("lac_cuda_loose_gather");
+    EXPECT(l, "a.m a.n a.nnz a.wide a.homogeneous x.bytes x.binary x.rs x.cs columns rs cs", M, N, NNZ, 1, 0,
+           0, 1, COLUMNS, 1, COLUMNS, COLUMNS, 1);
+    expect_pointer(l, "a.ptr", ptr), expect_pointer(l, "a.idx", idx), expect_pointer(l, "a.perm", perm);
+    expect_pointer(l, "a.val", val), expect_pointer(l, "x.data", x.buf), expect_pointer(l, "out", y.buf);
+    assert_int_equal(lac_ctx_bytes(ctx), held);
+    /* scattered: sums in a workspace */
+    a.trans = LAC_TRANS, a.ptr = NULL;
+    standin_forget();
+    unit_expect(lac_csr_gemm(ctx, &a, &y, 0, &x), LAC_OK, "scatter");
+    l = launched("lac_cuda_loose_scatter");
+    EXPECT(l, "a.fan_out x.binary columns", EACH, 0, COLUMNS);
+    expect_pointer(l, "a.ptr", NULL);
+    assert_int_equal((int64_t)standin_extent(standin_pointer(l, "workspace")), 8 * N * COLUMNS);
+    assert_int_equal(lac_ctx_bytes(ctx) - held, 8 * N * COLUMNS);
+    /* the caller's, which must do */
+    uint64_t *mine = cuda_host_memory(ctx, 8 * N * COLUMNS);
+    unit_expect(lac_csr_workspace(ctx, mine, 8 * N * COLUMNS - 1), LAC_OK, "too small");
+    unit_expect(lac_csr_gemm(ctx, &a, &y, 0, &x), LAC_ERR_MEMORY, "too small");
+    unit_expect_text(lac_last_error(), "needs 1680 bytes and was given 1679");
+    unit_expect(lac_csr_workspace(ctx, mine, 8 * N * COLUMNS), LAC_OK, "workspace");
+    standin_forget();
+    unit_expect(lac_csr_gemm(ctx, &a, &y, 0, &x), LAC_OK, "the caller's");
+    expect_pointer(launched("lac_cuda_loose_scatter"), "workspace", mine);
+    unit_expect(lac_csr_workspace(ctx, NULL, 0), LAC_OK, "back");
+    unit_expect(lac_csr_workspace(ctx, (char *)mine + 4, 8), LAC_ERR_VALUE, "alignment");
+    unit_expect(lac_csr_workspace(ctx, &held, 8), LAC_ERR_SPACE, "on the host");
+    /* counted: none */
+    a.homogeneous = 1;
+    standin_forget();
+    unit_expect(lac_csr_gemm(ctx, &a, &bytes, 0, &z), LAC_OK, "events");
+    l = launched("lac_cuda_loose_scatter");
+    EXPECT(l, "a.homogeneous x.bytes columns", 1, 1, 1);
+    expect_pointer(l, "workspace", NULL), expect_pointer(l, "a.perm", NULL);
+    a.val = NULL, a.homogeneous = 0;
+    standin_forget();
+    unit_expect(lac_csr_gemm(ctx, &a, &y, 1, &x), LAC_OK, "ones");
+    expect_pointer(launched("lac_cuda_loose_scatter"), "workspace", NULL);
+    /* slices and samples */
+    a.trans = LAC_NO_TRANS, a.val = val;
+    standin_forget();
+    unit_expect(lac_csr_slice_rows(ctx, &a, LAC_I32, 6, rows, &out), LAC_OK, "slice");
+    l = launched("lac_cuda_loose_slice");
+    EXPECT(l, "rows.count rows.wide rs cs", 6, 0, 1, 6);
+    expect_pointer(l, "rows.rows", rows), expect_pointer(l, "out", out.buf);
+    unit_expect(lac_csr_slice_rows_grad(ctx, &a, LAC_I32, 6, rows, &out, values), LAC_OK, "gradient");
+    l = launched("lac_cuda_loose_grad");
+    EXPECT(l, "rs cs a.homogeneous", 1, 6, 1);
+    expect_pointer(l, "g", out.buf), expect_pointer(l, "grad", values), expect_pointer(l, "a.val", NULL);
+    unit_expect(lac_csr_sddmm(ctx, &y, &right, &a, values), LAC_OK, "sample");
+    l = launched("lac_cuda_loose_sddmm");
+    EXPECT(l, "depth x.rs x.cs y.rs y.cs", COLUMNS, COLUMNS, 1, N, 1);
+    expect_pointer(l, "values", values);
+    assert_int_equal(lac_ctx_bytes(ctx) - held, 8 * N * COLUMNS);
+}
+
+/* While a stream is recorded nothing grows; what needs no workspace, or has the caller's, is recorded. */
+static void test_csr_recorded(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 70, NNZ = 200 };
+    int32_t *idx = cuda_host_memory(ctx, NNZ * sizeof *idx);
+    float *val = cuda_host_memory(ctx, NNZ * sizeof *val);
+    lac_obj_t x = cuda_host_rows(ctx, M, 1), z = cuda_host_rows(ctx, N, 1);
+    lac_csr_t a = {.size = sizeof a, .m = M, .n = N, .nnz = NNZ, .idx = idx, .val = val, .trans = LAC_TRANS},
+              same = a;
+    uint64_t *mine = cuda_host_memory(ctx, 8 * N);
+    same.homogeneous = 1;
+    standin_capture(lac_device_stream(ctx), true);
+    unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_ERR_MEMORY, "no workspace");
+    unit_expect_text(lac_last_error(), "captured");
+    standin_forget();
+    unit_expect(lac_csr_gemm(ctx, &same, &x, 1, &z), LAC_OK, "counted");
+    assert_true(launched("lac_cuda_loose_scatter")->captured);
+    unit_expect(lac_csr_workspace(ctx, mine, 8 * N), LAC_OK, "workspace");
+    unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_OK, "the caller's");
+    assert_int_equal(standin_count("lac_cuda_loose_scatter"), 2);
+    standin_capture(lac_device_stream(ctx), false);
+    assert_int_equal(standin.mallocs, 0);
+}
+
+static void test_csr_errors(void **state)
+{
+    (void)state;
+    int32_t here[6] = {0}, *idx = cuda_host_memory(ctx, sizeof here);
+    lac_obj_t x = cuda_host_rows(ctx, 9, 1), z = cuda_host_rows(ctx, 2, 1);
+    lac_csr_t a = {.size = sizeof a, .m = 2, .n = 9, .nnz = 6, .idx = here};
+    unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_ERR_SPACE, "indices of the host");
+    unit_expect_text(lac_last_error(), "a.idx");
+    a.idx = idx;
+    standin_forget();
+    unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_OK, "product");
+    uint64_t *bad = (uint64_t *)(uintptr_t)standin_pointer(launched("lac_cuda_loose_gather"), "a.bad");
+    *bad = 4 * 5 + LAC_CUDA_LOOSE_IDX;
+    unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_ERR_VALUE, "the next");
+    unit_expect_text(lac_last_error(), "a.idx[5]: was out of range");
+    unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_OK, "the one behind it");
+    *bad = 4 * 1 + LAC_CUDA_LOOSE_PERM;
+    unit_expect(lac_device_wait(ctx), LAC_ERR_VALUE, "waiting");
+    unit_expect_text(lac_last_error(), "a.perm[1]");
+    standin.launch_fails = 1;
+    unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_ERR_VENDOR, "a failed launch");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(batch),   TEST(batch_each),  TEST(slices),   TEST(bad_rows),
-                                       TEST(sampled), TEST(spmm_arrays), TEST(contents), TEST(scans),
-                                       TEST(layers),  TEST(bits)};
+    const struct CMUnitTest tests[] = {
+        TEST(batch),       TEST(batch_each),   TEST(slices),    TEST(bad_rows), TEST(sampled),
+        TEST(spmm_arrays), TEST(contents),     TEST(scans),     TEST(layers),   TEST(bits),
+        TEST(csr_arrays),  TEST(csr_recorded), TEST(csr_errors)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

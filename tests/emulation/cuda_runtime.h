@@ -291,6 +291,30 @@ template <typename T> inline void __stcs(T *at, T x)
     *at = x;
 }
 inline void __threadfence_system() {}
+inline unsigned atomicMax(unsigned *at, unsigned x)
+{
+    const unsigned was = *at;
+    if (x > was) *at = x;
+    return was;
+}
+inline unsigned long long atomicAdd(unsigned long long *at, unsigned long long x)
+{
+    const unsigned long long was = *at;
+    *at += x;
+    return was;
+}
+inline unsigned long long atomicMin(unsigned long long *at, unsigned long long x)
+{
+    const unsigned long long was = *at;
+    if (x < was) *at = x;
+    return was;
+}
+inline unsigned long long atomicOr(unsigned long long *at, unsigned long long bits)
+{
+    const unsigned long long was = *at;
+    *at |= bits;
+    return was;
+}
 inline unsigned atomicOr(unsigned *at, unsigned bits)
 {
     const unsigned before = *at;

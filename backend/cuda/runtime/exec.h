@@ -62,6 +62,9 @@ struct lac_exec {
     int retired_count;
     size_t retired_bytes;
 
+    void *csr_workspace; /* of the caller's, for lac_csr_gemm; NULL: the run's own */
+    size_t csr_workspace_bytes;
+
     uint64_t *bits; /* what is not zero of the output of the last run that was asked for it */
     size_t bits_bytes;
 

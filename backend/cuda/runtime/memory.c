@@ -127,7 +127,8 @@ static lac_status_t device_release(lac_exec_t *exec, void *memory)
 static lac_status_t wait(lac_exec_t *exec)
 {
     lac_status_t status = lac_cuda_check_error(cudaStreamSynchronize(exec->stream), "stream");
-    return status ? status : lac_cuda_slice_check_errors(exec);
+    if (!status) status = lac_cuda_slice_check_errors(exec);
+    return status ? status : lac_cuda_csr_check_errors(exec);
 }
 
 static lac_status_t copy(lac_exec_t *exec, void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)

@@ -217,4 +217,11 @@ static lac_status_t sddmm(lac_exec_t *exec, const lac_csr_call_t *c)
     return verdict(&w);
 }
 
-const lac_csr_operators_t lac_host_csr = {gemm, slice_rows, slice_grad, sddmm};
+/* Scratch memory stays the context's: nothing is recorded here. */
+static lac_status_t workspace(lac_exec_t *exec, void *memory, size_t bytes)
+{
+    (void)exec, (void)memory, (void)bytes;
+    return LAC_OK;
+}
+
+const lac_csr_operators_t lac_host_csr = {gemm, slice_rows, slice_grad, sddmm, workspace};
