@@ -30,7 +30,13 @@ typedef enum xla_code {
     XLA_INTERNAL = 13
 } xla_code_t;
 
-enum { XLA_EXTENSION_METADATA = 1, XLA_KIND_BUFFER = 1, XLA_ATTR_SCALAR = 3, XLA_API_MAJOR = 0 };
+enum {
+    XLA_EXTENSION_METADATA = 1,
+    XLA_KIND_BUFFER = 1,
+    XLA_ATTR_SCALAR = 3,
+    XLA_API_MAJOR = 0,
+    XLA_TRAIT_CAPTURABLE = 1
+};
 
 typedef struct xla_error xla_error_t;
 typedef struct xla_context xla_context_t;

@@ -7,15 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool xla_frame_introduces(const xla_frame_t *frame, xla_error_t **answer)
+bool xla_frame_introduces(const xla_frame_t *frame, uint32_t traits, xla_error_t **answer)
 {
     *answer = NULL;
     if (frame->extension && frame->extension->type == XLA_EXTENSION_METADATA) {
         xla_metadata_t *metadata = ((xla_metadata_extension_t *)(void *)frame->extension)->metadata;
         metadata->version.major = XLA_API_MAJOR;
         metadata->version.minor = frame->api ? frame->api->version.minor : 0;
-        metadata->traits =
-            0; /* a first call on a stream allocates: not to be recorded into a command buffer */
+        metadata->traits = traits;
         return true;
     }
     return frame->stage != XLA_EXECUTE;

@@ -10,8 +10,10 @@
 
 #include <stdbool.h>
 
-/* True where XLA only asks what the handler is: then *answer is what to return. */
-bool xla_frame_introduces(const xla_frame_t *frame, xla_error_t **answer);
+/* True where XLA only asks what the handler is: then *answer is what to return. traits: XLA_TRAIT_CAPTURABLE
+ * where what it queues depends on extents and attributes alone, so that it may be recorded into a command
+ * buffer. */
+bool xla_frame_introduces(const xla_frame_t *frame, uint32_t traits, xla_error_t **answer);
 
 /* An error for XLA of a status and the library's message; NULL for LAC_OK. */
 xla_error_t *xla_frame_status(const xla_frame_t *frame, lac_status_t status);

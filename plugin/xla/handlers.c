@@ -15,10 +15,37 @@ typedef enum handler { GEMM, CSR_GEMM, CSR_SLICE_ROWS, CSR_SLICE_ROWS_GRAD, CSR_
 
 static atomic_llong calls[HANDLERS];
 
+/* What a handler does in a context: NULL and the status, or what is wrong with its arguments. */
+typedef const char *(*serve_t)(const xla_frame_t *frame, lac_space_t space, lac_ctx_t *ctx,
+                               lac_status_t *status);
+
 static xla_error_t *finish(const xla_frame_t *frame, handler_t which, lac_status_t status)
 {
     if (status == LAC_OK) atomic_fetch_add_explicit(&calls[which], 1, memory_order_relaxed);
     return xla_frame_status(frame, status);
+}
+
+static xla_error_t *on_host(const xla_frame_t *frame, handler_t which, serve_t serve)
+{
+    xla_error_t *answer;
+    lac_ctx_t *ctx;
+    if (xla_frame_introduces(frame, 0, &answer)) return answer;
+    lac_status_t status = xla_host_context(&ctx);
+    const char *wrong = status ? NULL : serve(frame, LAC_HOST, ctx, &status);
+    return wrong ? xla_frame_invalid(frame, wrong) : finish(frame, which, status);
+}
+
+/* The same on XLA's stream. */
+static xla_error_t *on_stream(const xla_frame_t *frame, handler_t which, uint32_t traits, serve_t serve)
+{
+    xla_error_t *answer;
+    lac_ctx_t *ctx;
+    if (xla_frame_introduces(frame, traits, &answer)) return answer;
+    xla_stream_lock();
+    lac_status_t status = xla_stream_context(frame, &ctx);
+    const char *wrong = status ? NULL : serve(frame, LAC_DEVICE, ctx, &status);
+    xla_stream_unlock();
+    return wrong ? xla_frame_invalid(frame, wrong) : finish(frame, which, status);
 }
 
 /* Dense products
@@ -66,33 +93,13 @@ static lac_status_t multiply(lac_ctx_t *ctx, product_t *p)
                             p->c.m * p->c.n);
 }
 
-static xla_error_t *handle_gemm(xla_frame_t *frame)
+static const char *serve_gemm(const xla_frame_t *frame, lac_space_t space, lac_ctx_t *ctx,
+                              lac_status_t *status)
 {
-    xla_error_t *answer;
-    lac_ctx_t *ctx;
     product_t p;
-    if (xla_frame_introduces(frame, &answer)) return answer;
-    if (!read_product(frame, LAC_HOST, &p))
-        return xla_frame_invalid(frame, "lacuna gemm: operands of other types or ranks");
-    lac_status_t status = xla_host_context(&ctx);
-    if (!status) status = multiply(ctx, &p);
-    return finish(frame, GEMM, status);
-}
-
-/* The same on XLA's stream. */
-static xla_error_t *handle_gemm_cuda(xla_frame_t *frame)
-{
-    xla_error_t *answer;
-    lac_ctx_t *ctx;
-    product_t p;
-    if (xla_frame_introduces(frame, &answer)) return answer;
-    if (!read_product(frame, LAC_DEVICE, &p))
-        return xla_frame_invalid(frame, "lacuna gemm: operands of other types or ranks");
-    xla_stream_lock();
-    lac_status_t status = xla_stream_context(frame, &ctx);
-    if (!status) status = multiply(ctx, &p);
-    xla_stream_unlock();
-    return finish(frame, GEMM, status);
+    if (!read_product(frame, space, &p)) return "lacuna gemm: operands of other types or ranks";
+    *status = multiply(ctx, &p);
+    return NULL;
 }
 
 /* Compressed rows
@@ -141,99 +148,142 @@ static const char *read_rows(const xla_frame_t *frame, bool values, rows_t *r)
     return NULL;
 }
 
-static xla_error_t *handle_csr_gemm(xla_frame_t *frame)
+/* On a device, a second result is the workspace of the product. */
+static const char *serve_csr_gemm(const xla_frame_t *frame, lac_space_t space, lac_ctx_t *ctx,
+                                  lac_status_t *status)
 {
-    xla_error_t *answer;
-    lac_ctx_t *ctx;
     rows_t r;
     lac_obj_t b, c;
-    if (xla_frame_introduces(frame, &answer)) return answer;
     const char *wrong = read_rows(frame, true, &r);
-    if (wrong) return xla_frame_invalid(frame, wrong);
-    const xla_buffer_t *dense = xla_frame_argument(frame, r.next, 2), *out = xla_frame_result(frame, 0, 2);
-    if (!dense || !out || !xla_buffer_view(dense, LAC_HOST, &b) || !xla_buffer_view(out, LAC_HOST, &c))
-        return xla_frame_invalid(frame, "lacuna csr gemm: operands of other types or ranks");
-    lac_status_t status = xla_host_context(&ctx);
-    if (!status) status = lac_csr_gemm(ctx, &r.csr, &b, (int)xla_frame_integer(frame, "binary", 0), &c);
-    return finish(frame, CSR_GEMM, status);
+    if (wrong) return wrong;
+    const xla_buffer_t *dense = xla_frame_argument(frame, r.next, 2), *out = xla_frame_result(frame, 0, 2),
+                       *sums = xla_frame_result(frame, 1, 1);
+    if (!dense || !out || !xla_buffer_view(dense, space, &b) || !xla_buffer_view(out, space, &c) ||
+        (sums && sums->dtype != XLA_U8))
+        return "lacuna csr gemm: operands of other types or ranks";
+    *status = lac_csr_workspace(ctx, sums ? sums->data : NULL, sums ? (size_t)xla_buffer_size(sums) : 0);
+    if (!*status) *status = lac_csr_gemm(ctx, &r.csr, &b, (int)xla_frame_integer(frame, "binary", 0), &c);
+    return NULL;
 }
 
-static xla_error_t *handle_csr_slice_rows(xla_frame_t *frame)
+static const char *serve_csr_slice_rows(const xla_frame_t *frame, lac_space_t space, lac_ctx_t *ctx,
+                                        lac_status_t *status)
 {
-    xla_error_t *answer;
-    lac_ctx_t *ctx;
     rows_t r;
     lac_obj_t out;
     lac_index_t it;
-    if (xla_frame_introduces(frame, &answer)) return answer;
     const char *wrong = read_rows(frame, true, &r);
-    if (wrong) return xla_frame_invalid(frame, wrong);
+    if (wrong) return wrong;
     const xla_buffer_t *list = xla_frame_argument(frame, r.next, 1), *result = xla_frame_result(frame, 0, 2);
-    if (!list || !result || !xla_buffer_index(list, &it) || !xla_buffer_view(result, LAC_HOST, &out))
-        return xla_frame_invalid(frame, "lacuna csr slice: operands of other types or ranks");
-    lac_status_t status = xla_host_context(&ctx);
-    if (!status) status = lac_csr_slice_rows(ctx, &r.csr, it, xla_buffer_size(list), list->data, &out);
-    return finish(frame, CSR_SLICE_ROWS, status);
+    if (!list || !result || !xla_buffer_index(list, &it) || !xla_buffer_view(result, space, &out))
+        return "lacuna csr slice: operands of other types or ranks";
+    *status = lac_csr_slice_rows(ctx, &r.csr, it, xla_buffer_size(list), list->data, &out);
+    return NULL;
 }
 
 /* Arguments: indices, ptr, rows, grad_out. */
-static xla_error_t *handle_csr_slice_rows_grad(xla_frame_t *frame)
+static const char *serve_csr_slice_rows_grad(const xla_frame_t *frame, lac_space_t space, lac_ctx_t *ctx,
+                                             lac_status_t *status)
 {
-    xla_error_t *answer;
-    lac_ctx_t *ctx;
     rows_t r;
     lac_obj_t grad;
     lac_index_t it;
-    if (xla_frame_introduces(frame, &answer)) return answer;
     const char *wrong = read_rows(frame, false, &r);
-    if (wrong) return xla_frame_invalid(frame, wrong);
+    if (wrong) return wrong;
     const xla_buffer_t *list = xla_frame_argument(frame, r.next, 1),
                        *dense = xla_frame_argument(frame, r.next + 1, 2),
                        *out = xla_frame_result(frame, 0, 1);
-    if (!list || !dense || !out || !xla_buffer_index(list, &it) || !xla_buffer_view(dense, LAC_HOST, &grad) ||
+    if (!list || !dense || !out || !xla_buffer_index(list, &it) || !xla_buffer_view(dense, space, &grad) ||
         out->dtype != XLA_F32 || xla_buffer_size(out) != r.csr.nnz)
-        return xla_frame_invalid(frame, "lacuna csr slice gradient: operands of other types or ranks");
-    lac_status_t status = xla_host_context(&ctx);
-    if (!status)
-        status =
-            lac_csr_slice_rows_grad(ctx, &r.csr, it, xla_buffer_size(list), list->data, &grad, out->data);
-    return finish(frame, CSR_SLICE_ROWS_GRAD, status);
+        return "lacuna csr slice gradient: operands of other types or ranks";
+    *status = lac_csr_slice_rows_grad(ctx, &r.csr, it, xla_buffer_size(list), list->data, &grad, out->data);
+    return NULL;
 }
 
 /* Arguments: indices, ptr, x, y. */
-static xla_error_t *handle_csr_sddmm(xla_frame_t *frame)
+static const char *serve_csr_sddmm(const xla_frame_t *frame, lac_space_t space, lac_ctx_t *ctx,
+                                   lac_status_t *status)
 {
-    xla_error_t *answer;
-    lac_ctx_t *ctx;
     rows_t r;
     lac_obj_t x, y;
-    if (xla_frame_introduces(frame, &answer)) return answer;
     const char *wrong = read_rows(frame, false, &r);
-    if (wrong) return xla_frame_invalid(frame, wrong);
+    if (wrong) return wrong;
     const xla_buffer_t *left = xla_frame_argument(frame, r.next, 2),
                        *right = xla_frame_argument(frame, r.next + 1, 2),
                        *out = xla_frame_result(frame, 0, 1);
-    if (!left || !right || !out || !xla_buffer_view(left, LAC_HOST, &x) ||
-        !xla_buffer_view(right, LAC_HOST, &y) || out->dtype != XLA_F32 || xla_buffer_size(out) != r.csr.nnz)
-        return xla_frame_invalid(frame, "lacuna csr sddmm: operands of other types or ranks");
-    lac_status_t status = xla_host_context(&ctx);
-    if (!status) status = lac_csr_sddmm(ctx, &x, &y, &r.csr, out->data);
-    return finish(frame, CSR_SDDMM, status);
+    if (!left || !right || !out || !xla_buffer_view(left, space, &x) || !xla_buffer_view(right, space, &y) ||
+        out->dtype != XLA_F32 || xla_buffer_size(out) != r.csr.nnz)
+        return "lacuna csr sddmm: operands of other types or ranks";
+    *status = lac_csr_sddmm(ctx, &x, &y, &r.csr, out->data);
+    return NULL;
+}
+
+/* What XLA calls. Dense products are not recorded into command buffers: which kernels serve is decided anew,
+ * from what earlier calls found in the operands, and cuBLAS and the context allocate at the first call. */
+
+static xla_error_t *gemm_host(xla_frame_t *frame)
+{
+    return on_host(frame, GEMM, serve_gemm);
+}
+
+static xla_error_t *gemm_cuda(xla_frame_t *frame)
+{
+    return on_stream(frame, GEMM, 0, serve_gemm);
+}
+
+static xla_error_t *csr_gemm_host(xla_frame_t *frame)
+{
+    return on_host(frame, CSR_GEMM, serve_csr_gemm);
+}
+
+static xla_error_t *csr_gemm_cuda(xla_frame_t *frame)
+{
+    return on_stream(frame, CSR_GEMM, XLA_TRAIT_CAPTURABLE, serve_csr_gemm);
+}
+
+static xla_error_t *csr_slice_rows_host(xla_frame_t *frame)
+{
+    return on_host(frame, CSR_SLICE_ROWS, serve_csr_slice_rows);
+}
+
+static xla_error_t *csr_slice_rows_cuda(xla_frame_t *frame)
+{
+    return on_stream(frame, CSR_SLICE_ROWS, XLA_TRAIT_CAPTURABLE, serve_csr_slice_rows);
+}
+
+static xla_error_t *csr_slice_rows_grad_host(xla_frame_t *frame)
+{
+    return on_host(frame, CSR_SLICE_ROWS_GRAD, serve_csr_slice_rows_grad);
+}
+
+static xla_error_t *csr_slice_rows_grad_cuda(xla_frame_t *frame)
+{
+    return on_stream(frame, CSR_SLICE_ROWS_GRAD, XLA_TRAIT_CAPTURABLE, serve_csr_slice_rows_grad);
+}
+
+static xla_error_t *csr_sddmm_host(xla_frame_t *frame)
+{
+    return on_host(frame, CSR_SDDMM, serve_csr_sddmm);
+}
+
+static xla_error_t *csr_sddmm_cuda(xla_frame_t *frame)
+{
+    return on_stream(frame, CSR_SDDMM, XLA_TRAIT_CAPTURABLE, serve_csr_sddmm);
 }
 
 /* For lacuna_blas.jax, which registers them; the last has no name. */
 typedef struct entry {
     const char *name;
     xla_error_t *(*host)(xla_frame_t *frame);
-    xla_error_t *(*cuda)(xla_frame_t *frame); /* NULL: none */
+    xla_error_t *(*cuda)(xla_frame_t *frame);
     const atomic_llong *calls;
 } entry_t;
 
 EXPORT extern const entry_t lacuna_xla_handlers[];
 const entry_t lacuna_xla_handlers[] = {
-    {"gemm", handle_gemm, handle_gemm_cuda, &calls[GEMM]},
-    {"csr_gemm", handle_csr_gemm, NULL, &calls[CSR_GEMM]},
-    {"csr_slice_rows", handle_csr_slice_rows, NULL, &calls[CSR_SLICE_ROWS]},
-    {"csr_slice_rows_grad", handle_csr_slice_rows_grad, NULL, &calls[CSR_SLICE_ROWS_GRAD]},
-    {"csr_sddmm", handle_csr_sddmm, NULL, &calls[CSR_SDDMM]},
+    {"gemm", gemm_host, gemm_cuda, &calls[GEMM]},
+    {"csr_gemm", csr_gemm_host, csr_gemm_cuda, &calls[CSR_GEMM]},
+    {"csr_slice_rows", csr_slice_rows_host, csr_slice_rows_cuda, &calls[CSR_SLICE_ROWS]},
+    {"csr_slice_rows_grad", csr_slice_rows_grad_host, csr_slice_rows_grad_cuda, &calls[CSR_SLICE_ROWS_GRAD]},
+    {"csr_sddmm", csr_sddmm_host, csr_sddmm_cuda, &calls[CSR_SDDMM]},
     {NULL, NULL, NULL, NULL}};

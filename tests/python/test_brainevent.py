@@ -20,7 +20,6 @@ except ImportError as error:
 M, N, COLUMNS = 23, 31, 5
 PRIMITIVES = brainevent.get_registry()
 PLATFORM = {"cuda": "gpu"}.get(jax.default_backend(), jax.default_backend())
-ON_CPU = PLATFORM == "cpu"
 
 
 def random(seed):
@@ -74,7 +73,6 @@ class Backend(unittest.TestCase):
                         self.both("binary_densemm", lambda backend, w, v=matrix, t=transpose, s=weighted: brainevent.binary_densemm(
                             w, v, transpose=t, backend=backend, weighted=s), (floats(4, M, N),))
 
-    @unittest.skipUnless(ON_CPU, "on the CPU")
     def test_compressed_rows(self):
         indices, indptr = structure(5)
         for homogeneous in (False, True):
@@ -104,7 +102,6 @@ class Backend(unittest.TestCase):
         finally:
             brainevent.config.set_backend(PLATFORM, None)
 
-    @unittest.skipUnless(ON_CPU, "on the CPU")
     def test_fixed_fan_out(self):
         indices = jnp.asarray(random(11).integers(0, N, (M, 4)).astype(np.int32))
         for homogeneous in (False, True):
@@ -117,7 +114,6 @@ class Backend(unittest.TestCase):
                             self.both(name, lambda backend, w, call=call, x=x, t=transpose, s=weighted: call(
                                 w, indices, x, shape=(M, N), transpose=t, backend=backend, weighted=s), (weights,))
 
-    @unittest.skipUnless(ON_CPU, "on the CPU")
     def test_slices(self):
         indices, indptr = structure(15)
         rows = jnp.asarray([3, 0, 3, M - 1, -2, M + 5])

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
 """The operators of JAX: values, gradients and tangents of both orders, vmap, jit, and what is handed over."""
+import functools
 import sys
 import unittest
 
@@ -13,6 +14,7 @@ try:
     import jax.numpy as jnp
     from jax.test_util import check_grads
     import lacuna_blas.jax as lac
+    from lacuna_blas.jax._ffi import csr_gemm
 except ImportError as error:
     skip(f"needs JAX 0.5 or newer: {error}")
 
@@ -122,8 +124,7 @@ class Compressed(unittest.TestCase):
 
                         before = lac.calls()["csr_gemm"]
                         close(product(values, b), dense @ np.asarray(b))
-                        if ON_CPU:
-                            self.assertGreater(lac.calls()["csr_gemm"], before)
+                        self.assertGreater(lac.calls()["csr_gemm"], before)
                         close(product(values, b[:, 0]), dense @ np.asarray(b[:, 0]))
                         close(product(values, b != 0), dense @ (np.asarray(b) != 0))
                         check(product, values, normal(24, inner, 3))
@@ -174,12 +175,50 @@ class Compressed(unittest.TestCase):
             close(sliced[0], sliced[1], 1e-2)
             del values, name
 
-    @unittest.skipUnless(ON_CPU, "compressed rows are served on the CPU")
     def test_a_wrong_index_is_an_error(self):
         indptr, indices, count = pattern(31, self.M, self.N)
-        wrong = indices.at[0].set(self.N)
-        with self.assertRaisesRegex(Exception, r"a.idx\[0\]: is out of range"):
-            lac.csr_matmul(indptr, wrong, normal(32, count), normal(33, self.N), shape=(self.M, self.N)).block_until_ready()
+        wrong, values, b = indices.at[0].set(self.N), normal(32, count), normal(33, self.N)
+
+        def product(indices):
+            return lac.csr_matmul(indptr, indices, values, b, shape=(self.M, self.N)).block_until_ready()
+
+        if not ON_CPU:  # the call itself does not wait for the device: the next one says it, once
+            product(wrong)
+        with self.assertRaisesRegex(Exception, r"a.idx\[0\]: (is|was) out of range"):
+            product(wrong if ON_CPU else indices)
+        close(product(indices), dense_of(indptr, indices, values, self.M, self.N) @ np.asarray(b))
+
+    def test_the_workspace_of_a_device(self):
+        """Where the library is given memory for its sums, the result is the same: only a device uses it."""
+        indptr, indices, count = pattern(36, self.M, self.N)
+        values, b = normal(37, count), normal(38, self.M, 3)
+        product = jax.jit(lambda values, b: csr_gemm(jax.ShapeDtypeStruct((self.N, 3), jnp.float32), values, indices, indptr, b, on_device=True,
+                                                     m=self.M, n=self.N, trans=1))
+        close(product(values, b), dense_of(indptr, indices, values, self.M, self.N).T @ np.asarray(b))
+        self.assertIn(f"{8 * self.N * 3}xui8", product.lower(values, b).as_text())
+        self.assertNotIn("ui8", jax.jit(product).lower(values[:1], b != 0).as_text())
+
+    @unittest.skipIf(ON_CPU, "on a device")
+    def test_command_buffers(self):
+        """Steps of a network in one program, which XLA records: the same bits as one by one, every time."""
+        indices = jnp.asarray(np.random.default_rng(39).integers(0, 400, (400, 20)).astype(np.int32))
+        for values in (normal(40, 1), normal(41, 400 * 20)):
+            def step(v, values=values):
+                spikes = v > 0.4
+                weighted = jnp.where(spikes, v, 0.0)
+                current = lac.csr_matmul(None, indices, values, spikes, shape=(400, 400), transpose=True)
+                more = lac.csr_matmul(None, indices, values, weighted, shape=(400, 400), transpose=True)
+                back = lac.csr_matmul(None, indices, values, spikes, shape=(400, 400))
+                return jnp.tanh(0.9 * v + 0.1 * current + 0.05 * more + 0.02 * back)
+
+            many = jax.jit(lambda v, step=step: functools.reduce(lambda v, _: step(v), range(6), v))
+            v, one = normal(42, 400), jax.jit(step)
+            want = v
+            for _ in range(6):
+                want = one(want)
+            for _ in range(5):
+                np.testing.assert_array_equal(np.asarray(many(v)), np.asarray(many(v)))
+            close(many(v), want, 1e-3)
 
     def test_refusals(self):
         indptr, indices, count = pattern(34, self.M, self.N)

@@ -11,7 +11,7 @@ import threading
 import jax
 import jax.numpy as jnp
 
-from .jax._ffi import call
+from .jax._ffi import call, csr_gemm
 from .jax._ffi import calls as _executed
 
 NAME = "lacuna"
@@ -73,7 +73,7 @@ def _dense(platform, *, weight_info, transpose, outs, weighted=False, **_):
 def _csr(platform, *, weight_info, indices_info, indptr_info, shape, transpose, outs, weighted=False, binary=True, **infos):
     """The primitives of CSR: (weights, indices, indptr, [perm,] events, [workspace...])."""
     permuted = "perm_info" in infos
-    if platform != "cpu" or not _served(weight_info, indices_info, indptr_info) or indices_info.dtype != indptr_info.dtype:
+    if not _served(weight_info, indices_info, indptr_info) or indices_info.dtype != indptr_info.dtype:
         return None
     out = outs[0]
     columns = 1 if len(out.shape) == 1 else out.shape[1]
@@ -82,8 +82,8 @@ def _csr(platform, *, weight_info, indices_info, indptr_info, shape, transpose, 
     def kernel(weights, indices, indptr, *rest):
         perm, (events, *workspace) = (rest[:1], rest[1:]) if permuted else ((), rest)
         dense = _events(events, weighted or not binary)
-        got = call("csr_gemm", result, weights, indices, indptr, *perm, _column(dense), m=shape[0], n=shape[1], trans=int(transpose),
-                   perm=int(permuted))
+        got = csr_gemm(result, weights, indices, indptr, *perm, _column(dense), on_device=platform != "cpu", m=shape[0], n=shape[1],
+                       trans=int(transpose), perm=int(permuted))
         return (got.reshape(out.shape), *workspace)
     return kernel
 
@@ -94,7 +94,7 @@ def _csr_float(platform, **parameters):
 
 def _fan_out(platform, *, weight_info, indices_info, shape, transpose, outs, weighted=False, **_):
     """Every row has as many entries: indices and weights are [rows, entries], or one weight for all."""
-    if platform != "cpu" or not _served(weight_info, indices_info):
+    if not _served(weight_info, indices_info):
         return None
     out = outs[0]
     columns = 1 if len(out.shape) == 1 else out.shape[1]
@@ -105,13 +105,14 @@ def _fan_out(platform, *, weight_info, indices_info, shape, transpose, outs, wei
     result = jax.ShapeDtypeStruct((rows, columns), jnp.float32)
 
     def kernel(weights, indices, events):
-        got = call("csr_gemm", result, weights, indices, _column(_events(events, weighted)), m=m, n=n, fan=1, trans=int(transpose))
+        got = csr_gemm(result, weights, indices, _column(_events(events, weighted)), on_device=platform != "cpu", m=m, n=n, fan=1,
+                       trans=int(transpose))
         return (got.reshape(out.shape),)
     return kernel
 
 
 def _slice(platform, *, data_info, indices_info, indptr_info, shape, outs, **_):
-    if platform != "cpu" or not _served(data_info, indices_info, indptr_info) or indices_info.dtype != indptr_info.dtype:
+    if not _served(data_info, indices_info, indptr_info) or indices_info.dtype != indptr_info.dtype:
         return None
 
     def kernel(data, indices, indptr, rows):
@@ -120,7 +121,7 @@ def _slice(platform, *, data_info, indices_info, indptr_info, shape, outs, **_):
 
 
 def _slice_grad(platform, *, ct_info, indices_info, indptr_info, shape, outs, **_):
-    if platform != "cpu" or not _served(ct_info, indices_info, indptr_info) or indices_info.dtype != indptr_info.dtype:
+    if not _served(ct_info, indices_info, indptr_info) or indices_info.dtype != indptr_info.dtype:
         return None
 
     def kernel(ct, indices, indptr, rows):

@@ -4,6 +4,7 @@
 import collections
 import ctypes
 import itertools
+import math
 import os
 
 import jax
@@ -53,3 +54,13 @@ def calls():
 def call(handler, result, *operands, **attributes):
     """A custom call; attributes are integers."""
     return jax.ffi.ffi_call(f"lacuna_{handler}", result)(*operands, **{name: np.int64(value) for name, value in attributes.items()})
+
+
+def csr_gemm(result, values, *rest, on_device, **attributes):
+    """The custom call of a product with compressed rows; rest: their other arrays, then the dense operand. On a device a second result is the
+    memory that a transposed product adds in: XLA gives it, so that calls may be recorded, and run side by side."""
+    counts = values.size == 1 and rest[-1].dtype == np.bool_  # events that meet one value are counted where the result is
+    if not on_device or not attributes.get("trans") or counts:
+        return call("csr_gemm", result, values, *rest, **attributes)
+    sums = jax.ShapeDtypeStruct((8 * math.prod(result.shape),), np.uint8)
+    return call("csr_gemm", (result, sums), values, *rest, **attributes)[0]

@@ -14,13 +14,11 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, xla
 
-from ._ffi import call, handed_over
-
-_SERVED = ("cpu", "cuda")  # by the dense product; compressed rows are served on the CPU
+from ._ffi import call, csr_gemm, handed_over
 
 
-def _define(name, abstract, lacuna, plain, platforms):
-    """A primitive of one result: on these platforms a custom call, elsewhere JAX's own operators."""
+def _define(name, abstract, lacuna, plain, on_cuda=None):
+    """A primitive of one result: on the CPU and on CUDA devices a custom call (on_cuda: another one there), elsewhere JAX's own operators."""
     primitive = Primitive(f"lacuna_{name}")
     primitive.def_impl(functools.partial(xla.apply_primitive, primitive))
     primitive.def_abstract_eval(abstract)
@@ -30,8 +28,8 @@ def _define(name, abstract, lacuna, plain, platforms):
         return plain(*operands, **parameters)
 
     mlir.register_lowering(primitive, mlir.lower_fun(counted, multiple_results=False))
-    for platform in platforms:
-        mlir.register_lowering(primitive, mlir.lower_fun(lacuna, multiple_results=False), platform=platform)
+    for platform, custom_call in (("cpu", lacuna), ("cuda", on_cuda or lacuna)):
+        mlir.register_lowering(primitive, mlir.lower_fun(custom_call, multiple_results=False), platform=platform)
     return primitive
 
 
@@ -77,7 +75,7 @@ def _gemm_plain(a, b):
     return jnp.matmul(a.astype(jnp.float32), b.astype(jnp.float32))
 
 
-_gemm = _define("gemm", _gemm_shape, _gemm_call, _gemm_plain, _SERVED)
+_gemm = _define("gemm", _gemm_shape, _gemm_call, _gemm_plain)
 
 
 def _turned(x):
@@ -129,9 +127,9 @@ def _csr_gemm_shape(values, b, indices, *indptr, shape, transpose):
     return jax.core.ShapedArray((shape[1] if transpose else shape[0], b.shape[1]), jnp.dtype("float32"))
 
 
-def _csr_gemm_call(values, b, indices, *indptr, shape, transpose):
+def _csr_gemm_call(values, b, indices, *indptr, shape, transpose, on_device=False):
     out = jax.ShapeDtypeStruct((shape[1] if transpose else shape[0], b.shape[1]), jnp.float32)
-    return call("csr_gemm", out, values, indices, *indptr, b, trans=int(transpose), **_attributes(shape, not indptr))
+    return csr_gemm(out, values, indices, *indptr, b, trans=int(transpose), on_device=on_device, **_attributes(shape, not indptr))
 
 
 def _csr_gemm_plain(values, b, indices, *indptr, shape, transpose):
@@ -141,7 +139,7 @@ def _csr_gemm_plain(values, b, indices, *indptr, shape, transpose):
     return jnp.zeros((extent, b.shape[1]), values.dtype).at[to].add(terms)
 
 
-_csr_gemm = _define("csr_gemm", _csr_gemm_shape, _csr_gemm_call, _csr_gemm_plain, ("cpu",))
+_csr_gemm = _define("csr_gemm", _csr_gemm_shape, _csr_gemm_call, _csr_gemm_plain, functools.partial(_csr_gemm_call, on_device=True))
 
 
 def _sddmm_shape(x, y, indices, *indptr, shape):
@@ -156,7 +154,7 @@ def _sddmm_plain(x, y, indices, *indptr, shape):
     return (x[_rows_of(indices, indptr, shape)] * y.T[indices.reshape(-1)]).sum(-1)
 
 
-_sddmm = _define("sddmm", _sddmm_shape, _sddmm_call, _sddmm_plain, ("cpu",))
+_sddmm = _define("sddmm", _sddmm_shape, _sddmm_call, _sddmm_plain)
 
 
 def _csr_gemm_transpose(grad, values, b, indices, *indptr, shape, transpose):
@@ -206,7 +204,7 @@ def _slice_plain(values, indices, *rest, shape):
     return jnp.where(((rows >= 0) & (rows < shape[0]))[:, None], dense[jnp.clip(rows, 0, max(shape[0] - 1, 0))], 0)
 
 
-_slice = _define("slice_rows", _slice_shape, _slice_call, _slice_plain, ("cpu",))
+_slice = _define("slice_rows", _slice_shape, _slice_call, _slice_plain)
 
 
 def _slice_grad_shape(grad, indices, *rest, shape):
@@ -225,7 +223,7 @@ def _slice_grad_plain(grad, indices, *rest, shape):
     return dense[_rows_of(indices, indptr, shape), indices.reshape(-1)]
 
 
-_slice_grad = _define("slice_rows_grad", _slice_grad_shape, _slice_grad_call, _slice_grad_plain, ("cpu",))
+_slice_grad = _define("slice_rows_grad", _slice_grad_shape, _slice_grad_call, _slice_grad_plain)
 
 
 def _slice_transpose(grad, values, indices, *rest, shape):
