@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Times brainevent's products by its own backends and by "lacuna": dense, CSR and fixed fan-out, the steps of networks of 4,000 and 400,000 neurons among them.
 
-usage: brainevent_ops.py RESULT.json [--rounds N] [--quick] [--only TEXT]
+usage: brainevent_ops.py RESULT.json [--rounds N] [--quick] [--only TEXT] [--own N] [--seconds S]
 
 Run it where lacuna_blas and brainevent 0.3.0 are installed. The backends of one product take turns in one process; times are medians of the rounds, with
-quartiles; each call waits for its result, and JAX's own share of a call is in all of them. Results are compared with those of the first backend."""
+quartiles; each call waits for its result, and JAX's own share of a call is in all of them. Results are compared with those of the first backend.
+--own N: then brainevent's own benchmarks of the same primitives, the first N configurations of each. --seconds: begins nothing after so many."""
 import argparse
 import datetime
+import itertools
 import json
 import statistics
 import sys
@@ -23,6 +25,8 @@ import lacuna_blas
 import lacuna_blas.brainevent as backend
 
 SCHEMA = "lacuna-brainevent-ops-1"
+PLATFORM = "cpu" if jax.default_backend() == "cpu" else "gpu"
+BACKENDS = ({"cpu": "numba", "gpu": "cuda_raw"}[PLATFORM], "jax_raw", backend.NAME)
 
 
 def spikes(random, count, density):
@@ -72,9 +76,9 @@ def timed(call, operands, seconds):
 
 def compare(make, rounds, seconds):
     build, operands = make(np.random.default_rng(7))
-    calls = {name: build(name) for name in ("numba", "jax_raw", backend.NAME)}
+    calls = {name: build(name) for name in BACKENDS}
     results = {name: np.asarray(call(*operands)) for name, call in calls.items()}
-    reference = results["numba"]
+    reference = results[BACKENDS[0]]
     scale = max(float(np.abs(reference).max()), 1e-6)
     times = {name: [] for name in calls}
     for _ in range(rounds):
@@ -82,7 +86,28 @@ def compare(make, rounds, seconds):
             times[name].append(timed(call, operands, seconds))
     found = {name: dict(zip(("p25_us", "median_us", "p75_us"), statistics.quantiles(values, n=4))) for name, values in times.items()}
     found["difference"] = float(np.abs(results[backend.NAME] - reference).max()) / scale
-    found["speedup"] = statistics.median(x / y for x, y in zip(times["numba"], times[backend.NAME]))
+    found["speedup"] = statistics.median(x / y for x, y in zip(times[BACKENDS[0]], times[backend.NAME]))
+    return found
+
+
+def own(count, ends):
+    """brainevent's own benchmarks: for each primitive and configuration the mean in us by each backend."""
+    found = {}
+    for name, primitive in sorted(brainevent.get_registry().items()):
+        make = primitive._benchmark_data_fn  # brainevent has no public way to take some configurations
+        if backend.NAME not in primitive.available_backends(PLATFORM) or make is None or time.perf_counter() > ends:
+            continue
+        primitive._benchmark_data_fn = lambda *, platform, make=make: list(itertools.islice(make(platform=platform), count))
+        try:
+            records = primitive.benchmark(platform=PLATFORM, n_warmup=2, n_runs=20, backends=list(BACKENDS)).records
+        finally:
+            primitive._benchmark_data_fn = make
+        table = found.setdefault(name, {})
+        for each in records:
+            table.setdefault(each.label, {})[each.backend] = 1e3 * each.mean_ms if each.success else each.error
+        for label, times in table.items():
+            cells = (f"{times[each]:>10.1f}" if isinstance(times.get(each), float) else f"{'-':>10}" for each in BACKENDS)
+            print(f"{name + ' ' + label:<66.66} " + " ".join(cells), flush=True)
     return found
 
 
@@ -92,19 +117,24 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--own", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
+    ends = time.perf_counter() + options.seconds
     backend.register()
     report = {"schema": SCHEMA, "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "jax": jax.__version__,
               "brainevent": brainevent.__version__, "device": jax.default_backend(), "rounds": options.rounds,
               "lacuna": dict(lacuna_blas.thread_context().info()), "products": {}}
-    print(f"{'us a call':<66} {'numba':>10} {'jax_raw':>10} {'lacuna':>10} {'numba/lacuna':>13}")
+    print(f"{'us a call':<66} " + " ".join(f"{each:>10}" for each in BACKENDS) + f" {BACKENDS[0] + '/lacuna':>15}")
     for name, make in products(options.quick).items():
-        if options.only not in name:
+        if options.only not in name or time.perf_counter() > ends:
             continue
         found = report["products"][name] = compare(make, options.rounds, 0.01 if options.quick else 0.2)
-        print(f"{name:<66} " + " ".join(f"{found[each]['median_us']:>10.1f}" for each in ("numba", "jax_raw", backend.NAME)) + f" {found['speedup']:>12.2f}x", flush=True)
+        print(f"{name:<66} " + " ".join(f"{found[each]['median_us']:>10.1f}" for each in BACKENDS) + f" {found['speedup']:>14.2f}x", flush=True)
         if not found["difference"] < 1e-4:
             sys.exit(f"{name}: results differ by {found['difference']}")
+    if options.own:
+        report["own"] = own(options.own, ends)
     with open(options.result, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
 
