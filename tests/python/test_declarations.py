@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = sorted((ROOT / "include/lacuna").glob("*.h"))
 SCALARS = {"int": ctypes.c_int, "unsigned": ctypes.c_uint, "size_t": ctypes.c_size_t, "double": ctypes.c_double,
            "uint64_t": ctypes.c_uint64, "lac_dim_t": ctypes.c_int64, "lac_inc_t": ctypes.c_int64, "lac_index_t": ctypes.c_int,
-           "lac_space_t": ctypes.c_int, "lac_info_fn": _library.InfoFn, "lac_status_t": _library.Status, "void": None}
+           "lac_space_t": ctypes.c_int, "lac_dt_t": ctypes.c_int, "lac_info_fn": _library.InfoFn, "lac_status_t": _library.Status, "void": None}
 OPAQUE = {"lac_ctx_t", "lac_meta_t", "void", "float", "int32_t", "uint64_t"}
 PLAIN = re.sub(r"/\*.*?\*/", " ", "\n".join(path.read_text(encoding="utf-8") for path in HEADERS), flags=re.S)
 

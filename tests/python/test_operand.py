@@ -97,7 +97,7 @@ class Operands(unittest.TestCase):
         late[-1] += 100
         for kind, message, call in (
                 (ValueError, "x: has 1 dimensions", lambda: Operand(a[0])),
-                (TypeError, "x: has dtype float64", lambda: Operand(a.astype(float))),
+                (TypeError, "x: has dtype float16", lambda: Operand(a.astype(np.float16))),
                 (ValueError, "indptr: has 20 elements; expected 21", lambda: Operand(a).attach_csr(ptr[:-1], idx, val)),
                 (ValueError, r"indices: has \d+ elements; indptr\[20\] is", lambda: Operand(a).attach_csr(late, idx, val)),
                 (ValueError, r"data: has \d+ elements", lambda: Operand(a).attach_csr(ptr, idx, val[:-1])),

@@ -103,7 +103,7 @@ class Refusals(unittest.TestCase):
         cases = (
             (ValueError, "a, b: shapes", (a, a), {}),
             (ValueError, "a, b: shapes .* stacks do not fit", (np.zeros((2, 4, 5), np.float32), np.zeros((3, 5, 6), np.float32)), {}),
-            (TypeError, "a: has dtype float64", (a.astype(float), b), {}),
+            (TypeError, "a: has dtype float16", (a.astype(np.float16), b), {}),
             (TypeError, "b: has dtype uint8.*events=True", (a, b.astype(np.uint8)), {}),
             (TypeError, "b: is a list", (a, [1.0]), {}),
             (ValueError, "a: .*byte order", (a.astype(">f4"), b), {}),

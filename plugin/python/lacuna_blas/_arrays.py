@@ -7,7 +7,7 @@ import ctypes
 
 import numpy as np
 
-from ._library import DEVICE, F32, HOST, I32, I64, U8
+from ._library import DEVICE, F32, F64, HOST, I32, I64, U8
 
 _DLPACK_CPU, _DLPACK_CUDA, _DLPACK_PINNED, _DLPACK_MANAGED = 1, 2, 3, 13
 _DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 6: "b"}
@@ -129,14 +129,28 @@ def view(name, x, stream=None):
                     "a SciPy CSR or CSC matrix, or an Operand")
 
 
+def float_type(element):
+    """The type of the values that stand for elements: events are ones of either type, float32 unless something else says so."""
+    return np.dtype(np.float64 if element == F64 else np.float32)
+
+
+def product_type(a, b, out=None):
+    """The type of a product by its factors' elements: that of the floats among them, or of events alone the output's."""
+    if {a, b} == {F32, F64}:
+        raise TypeError(f"a, b: have dtypes {float_type(a)} and {float_type(b)}; expected the same, or bool for events")
+    return float_type(F64 if F64 in (a, b) or (a == b == U8 and out == np.float64) else F32)
+
+
 def element_type(name, dtype, events=False):
-    """F32 or U8. Bytes other than 0 and 1 would lose their values, so they are taken for events only where one says so."""
+    """F32, F64 or U8. Bytes other than 0 and 1 would lose their values, so they are taken for events only where one says so."""
     if dtype == np.float32:
         return F32
+    if dtype == np.float64:
+        return F64
     if dtype == np.bool_ or (events and dtype == np.uint8):
         return U8
     hint = "; Operand(x, events=True) takes each nonzero byte for an event of value 1" if dtype == np.uint8 else ""
-    raise TypeError(f"{name}: has dtype {dtype}; expected float32, or bool for events{hint}")
+    raise TypeError(f"{name}: has dtype {dtype}; expected float32, float64, or bool for events{hint}")
 
 
 def index_type(name, dtype):

@@ -11,7 +11,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_
 
 HOST, DEVICE = 0, 1
 NO_TRANS, TRANS = 0, 1
-F32, U8 = 0, 1
+F32, U8, F64 = 0, 1, 2
 I32, I64 = 0, 1
 OK = 0
 FORMATS = {"density": 0x01, "bitmask": 0x02, "csr": 0x04, "csc": 0x08, "active": 0x10}
@@ -140,6 +140,7 @@ FUNCTIONS = {
     "lac_explain": (Status, c_void_p, _scalar, _obj, _obj, _scalar, _obj, POINTER(CallOpts), POINTER(DecisionStruct)),
     "lac_meta_create": (Status, POINTER(c_void_p), c_int64, c_int64),
     "lac_meta_create_for": (Status, c_void_p, POINTER(c_void_p), c_int64, c_int64),
+    "lac_meta_set_type": (Status, c_void_p, c_int),
     "lac_meta_free": (None, c_void_p),
     "lac_meta_scan": (Status, c_void_p, _obj, c_uint),
     "lac_meta_convert": (Status, c_void_p, _obj, c_uint),

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _arrays
 from ._context import context_for, place, read
-from ._library import DEVICE, F32, FORMATS, HOST, NO_TRANS, TRANS, FormatView, Obj, library
+from ._library import DEVICE, F32, F64, FORMATS, HOST, NO_TRANS, TRANS, U8, FormatView, Obj, library
 
 
 def format_bits(name, formats):
@@ -42,15 +42,16 @@ class _Metadata:
 class Operand:
     """A matrix and what is known of its zeros.
 
-    x: a 2-D float32 or bool array of any strides, or a float32 (or all-ones bool) SciPy matrix in CSR or CSC. The memory is x's and
-    is not copied. events=True: x is uint8, and each nonzero byte is an event of value 1. A matrix of SciPy stands for
-    the operand as it is: after its arrays change, make a new one. An Operand may be used in every thread."""
+    x: a 2-D float32, float64 (on the host) or bool array of any strides, or such a SciPy matrix in CSR or CSC, if of bool all ones. The memory
+    is x's and is not copied. events=True: x is uint8, and each nonzero byte is an event of value 1. dtype: of a bool SciPy matrix, the type that
+    its ones have. A matrix of SciPy stands for the operand as it is: after its arrays change, make a new one. An Operand may be used in every thread."""
 
-    def __init__(self, x, *, events=False, context=None):
+    def __init__(self, x, *, events=False, dtype=np.float32, context=None):
         context = context_for(context, x)
         if is_sparse_matrix(x):
-            self._start(context, x.shape, None, F32)
-            self._attach_matrix(x)
+            data = self._matrix_values(x)
+            self._start(context, x.shape, None, _values_type("x" if data is not None else "dtype", dtype if data is None else data.dtype))
+            self._attach(x.format, x.indptr, x.indices, data)
             return
         array = read("x", x, context)
         if array.ndim != 2:
@@ -60,24 +61,28 @@ class Operand:
     def _start(self, context, shape, array, element):
         self._context, self._stored, self._array, self._element = context, tuple(int(extent) for extent in shape), array, element
         self._meta, self._trans = _Metadata(context, *self._stored), NO_TRANS
+        if element == F64:
+            library.lac_meta_set_type(self._meta.pointer, F64)
         self._registered = None
 
     @classmethod
-    def from_csr(cls, shape, indptr, indices, data=None, *, context=None):
-        """A sparse-only operand of CSR arrays, on the host or a device; data None: every entry is 1. No copy is made."""
-        return cls._compressed("csr", shape, indptr, indices, data, context)
+    def from_csr(cls, shape, indptr, indices, data=None, *, dtype=np.float32, context=None):
+        """A sparse-only operand of CSR arrays, on the host or a device; data None: every entry is 1, of this dtype. No copy is made."""
+        return cls._compressed("csr", shape, indptr, indices, data, dtype, context)
 
     @classmethod
-    def from_csc(cls, shape, indptr, indices, data=None, *, context=None):
+    def from_csc(cls, shape, indptr, indices, data=None, *, dtype=np.float32, context=None):
         """The same of CSC arrays."""
-        return cls._compressed("csc", shape, indptr, indices, data, context)
+        return cls._compressed("csc", shape, indptr, indices, data, dtype, context)
 
     @classmethod
-    def _compressed(cls, kind, shape, indptr, indices, data, context):
+    def _compressed(cls, kind, shape, indptr, indices, data, dtype, context):
         if len(shape) != 2:
             raise ValueError(f"shape: has {len(shape)} extents; expected 2")
-        operand = cls.__new__(cls)
-        operand._start(context_for(context, indptr), shape, None, F32)
+        operand, context = cls.__new__(cls), context_for(context, indptr)
+        if data is not None:
+            data = _arrays.view("data", data, context.stream)
+        operand._start(context, shape, None, _values_type("dtype" if data is None else "data", dtype if data is None else data.dtype))
         operand._attach(kind, indptr, indices, data)
         return operand
 
@@ -91,7 +96,12 @@ class Operand:
 
     @property
     def dtype(self):
-        return np.dtype(np.float32) if self._element == F32 else np.dtype(self._array.dtype)
+        return np.dtype(self._array.dtype) if self._element == U8 else self._floats
+
+    @property
+    def _floats(self):
+        """The type of its values."""
+        return _arrays.float_type(self._element)
 
     @property
     def T(self):
@@ -154,8 +164,8 @@ class Operand:
         """The ascending int32 columns where any row is nonzero; values[j] is the column indices[j], whole."""
         indices = place("indices", _arrays.vector("indices", indices, self._context.stream, np.int32), self._context)
         values = read("values", values, self._context)
-        if values.shape != (indices.shape[0], self._stored[0]) or values.dtype != np.float32 or not values.is_contiguous():
-            raise ValueError(f"values: expected a contiguous float32 array of shape {(indices.shape[0], self._stored[0])}")
+        if values.shape != (indices.shape[0], self._stored[0]) or values.dtype != self._floats or not values.is_contiguous():
+            raise ValueError(f"values: expected a contiguous {self._floats} array of shape {(indices.shape[0], self._stored[0])}")
         with self._context.lock:
             library.lac_meta_attach_active(self._meta.pointer, indices.shape[0], indices.pointer, values.pointer)
         self._meta.attached["active"] = (indices, values)
@@ -167,7 +177,7 @@ class Operand:
         expected = (self._stored[0], -(-self._stored[1] // 64))
         if words.shape != expected or words.dtype != np.uint64 or not words.is_contiguous():
             raise ValueError(f"bits: expected a contiguous uint64 array of shape {expected}")
-        values = place("values", _arrays.vector("values", values, self._context.stream, np.float32), self._context)
+        values = place("values", _arrays.vector("values", values, self._context.stream, self._floats), self._context)
         if self._context.space == HOST:
             padded = np.frombuffer((ctypes.c_uint8 * (8 * words.size)).from_address(words.pointer), np.uint8) if words.size else ()
             count = int(np.unpackbits(padded).sum()) if words.size else 0
@@ -178,17 +188,19 @@ class Operand:
         self._meta.attached["bitmask"] = (words, values)
         return self
 
-    def _attach_matrix(self, x):
+    @staticmethod
+    def _matrix_values(x):
+        """The values of a SciPy matrix; None: ones."""
         if x.format not in ("csr", "csc"):
             raise TypeError(f"x: is a sparse matrix in {x.format} format; expected csr or csc (x.tocsr())")
         data = x.data
         if data.dtype == np.bool_:
             if not bool(data.all()):
                 raise ValueError("x: a bool matrix stands for ones, and has entries that are False (x.eliminate_zeros())")
-            data = None
-        elif data.dtype != np.float32:
-            raise TypeError(f"x: has dtype {data.dtype}; expected float32, or bool for ones")
-        self._attach(x.format, x.indptr, x.indices, data)
+            return None
+        if data.dtype not in (np.float32, np.float64):
+            raise TypeError(f"x: has dtype {data.dtype}; expected float32, float64, or bool for ones")
+        return data
 
     def _attach(self, kind, indptr, indices, data):
         context, majors = self._context, self._stored[0 if kind == "csr" else 1]
@@ -202,7 +214,7 @@ class Operand:
                 raise ValueError(f"indices: has {idx.shape[0]} elements; indptr[{majors}] is {count}")
         val = None
         if data is not None:
-            val = place("data", _arrays.vector("data", data, context.stream, np.float32), context)
+            val = place("data", _arrays.vector("data", data, context.stream, self._floats), context)
             if val.shape[0] != idx.shape[0]:
                 raise ValueError(f"data: has {val.shape[0]} elements; indices has {idx.shape[0]}")
         attach = library.lac_meta_attach_csr if kind == "csr" else library.lac_meta_attach_csc
@@ -249,16 +261,17 @@ class Operand:
         def copied(pointer, kind, count):
             return np.ctypeslib.as_array((kind * count).from_address(pointer)).copy() if count else np.empty(0, kind)
 
-        values = copied(view.val, ctypes.c_float, view.count) if view.val else np.ones(view.count, np.float32)
+        number = ctypes.c_double if self._floats == np.float64 else ctypes.c_float
+        values = copied(view.val, number, view.count) if view.val else np.ones(view.count, self._floats)
         return scipy.sparse.csr_array((values, copied(view.idx, ctypes.c_int32, view.count),
                                        copied(view.ptr, ctypes.c_int64, majors + 1).astype(np.int32)), shape=self.shape)
 
     def to_dense(self, out=None):
-        """The operand as a dense float32 array, zeros included."""
-        out = self._context.empty(self.shape) if out is None else out
+        """The operand as a dense array of its values' type (events: float32), zeros included."""
+        out = self._context.empty(self.shape, self._floats) if out is None else out
         target = read("out", out, self._context)
         with self._context.lock:
-            library.lac_to_dense(self._context.pointer, self.obj(), matrix_obj("out", target, self.shape))
+            library.lac_to_dense(self._context.pointer, self.obj(), matrix_obj("out", target, self.shape, self._floats))
         return out
 
     # Drop-in calls ---------------------------------------------------------------------------------------
@@ -288,8 +301,14 @@ class Operand:
         return Obj(self._element, space, self._trans, m, n, *self._array.strides, self._array.pointer, self._meta.pointer)
 
 
-def as_operand(name, x, context):
-    """An Operand or a matrix of SciPy as an Operand that the context can use; arrays as None."""
+def _values_type(name, dtype):
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise TypeError(f"{name}: has dtype {dtype}; expected float32 or float64")
+    return F64 if np.dtype(dtype) == np.float64 else F32
+
+
+def as_operand(name, x, context, dtype=np.float32):
+    """An Operand or a matrix of SciPy as an Operand that the context can use; arrays as None. dtype: of ones."""
     if isinstance(x, np.ndarray):
         return None
     if isinstance(x, Operand):
@@ -299,7 +318,7 @@ def as_operand(name, x, context):
         return x
     if is_sparse_matrix(x):
         try:
-            return Operand(x, context=context)
+            return Operand(x, dtype=dtype, context=context)
         except (ValueError, TypeError) as error:
             raise type(error)(*_renamed(name, error)) from None
     return None
@@ -312,12 +331,12 @@ def _renamed(name, error):
     return (text, error.status) if hasattr(error, "status") else (text,)
 
 
-def matrix_obj(name, array, shape, writable=True):
-    """The view of a float32 output of this shape."""
+def matrix_obj(name, array, shape, dtype, writable=True):
+    """The view of an output of this shape and type."""
     if array.shape != tuple(shape):
         raise ValueError(f"{name}: has shape {array.shape}; expected {tuple(shape)}")
-    if array.dtype != np.float32:
-        raise TypeError(f"{name}: has dtype {array.dtype}; expected float32")
+    if array.dtype != dtype:
+        raise TypeError(f"{name}: has dtype {array.dtype}; expected {np.dtype(dtype)}")
     if writable and not array.writable:
         raise ValueError(f"{name}: is read-only")
-    return Obj(F32, array.space, NO_TRANS, *array.shape, *array.strides, array.pointer, None)
+    return Obj(_arrays.element_type(name, array.dtype), array.space, NO_TRANS, *array.shape, *array.strides, array.pointer, None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _arrays
 from ._context import context_for, read
-from ._library import ACTIVATIONS, F32, NO_TRANS, CallOpts, DecisionStruct, Epilogue, Obj, library
+from ._library import ACTIVATIONS, NO_TRANS, CallOpts, DecisionStruct, Epilogue, Obj, library
 from ._operand import Operand, as_operand, format_bits
 
 
@@ -101,12 +101,17 @@ def _factor(name, x, context, column):
     return _Factor(array, element, array.shape[:-2], array.strides[:-2], *array.shape[-2:], *array.strides[-2:])
 
 
+def _element(factor):
+    return factor._element if isinstance(factor, Operand) else factor.element
+
+
 class _Call:
     """The operands of one call, checked against each other."""
 
     def __init__(self, a, b, out, context):
         self.context = context = context_for(context, a, b, out)
-        left, right = as_operand("a", a, context), as_operand("b", b, context)
+        kind = np.float64 if np.float64 in (getattr(a, "dtype", None), getattr(b, "dtype", None)) else np.float32  # of a SciPy matrix of ones
+        left, right = as_operand("a", a, context, kind), as_operand("b", b, context, kind)
         self.keep = (a, b, left, right)
         first = None if left else _factor("a", a, context, column=False)
         second = None if right else _factor("b", b, context, column=True)
@@ -129,12 +134,13 @@ class _Call:
                 raise ValueError("out: an Operand without an array, or a transpose, cannot be written")
             target = out._array
         else:
-            self.given = context.empty(shape) if out is None else out
+            self.given = context.empty(shape, _arrays.product_type(_element(left or first), _element(right or second))) if out is None else out
             target = read("out", self.given, context)
         if target.shape != shape:
             raise ValueError(f"out: has shape {target.shape}; the product of {_shape(a)} and {_shape(b)} has {shape}")
-        if target.dtype != np.float32:
-            raise TypeError(f"out: has dtype {target.dtype}; expected float32")
+        self.dtype = _arrays.product_type(_element(left or first), _element(right or second), target.dtype)
+        if target.dtype != self.dtype:
+            raise TypeError(f"out: has dtype {target.dtype}; expected {self.dtype}")
         if not target.writable:
             raise ValueError("out: is read-only")
         strides = target.strides
@@ -142,7 +148,7 @@ class _Call:
         rs = strides[len(lead)] if row else max(n, 1) * max(abs(cs), 1)
         if row and not column:
             cs = max(m, 1) * max(abs(rs), 1)
-        third = _Factor(target, F32, shape[:len(lead)], strides[:len(lead)], m, n, rs, cs)
+        third = _Factor(target, _arrays.element_type("out", self.dtype), shape[:len(lead)], strides[:len(lead)], m, n, rs, cs)
         self.lead, self.first, self.second, self.third, self.left, self.right = lead, first, second, third, left, right
         self.shape, self.m, self.n = shape, m, n
         self.single = self._single()
@@ -196,9 +202,9 @@ def _shape(x):
     return tuple(x.shape) if hasattr(x, "shape") else np.shape(x)
 
 
-def _number(value, default):
+def _number(value, default, dtype):
     """The address of a scalar; None is the library's default."""
-    return None if value == default else ctypes.byref(ctypes.c_float(value))
+    return None if value == default else ctypes.byref((ctypes.c_double if dtype == np.float64 else ctypes.c_float)(value))
 
 
 def _epilogue(call, bias, bias_per_row, activation, threshold, formats):
@@ -214,7 +220,7 @@ def _epilogue(call, bias, bias_per_row, activation, threshold, formats):
                         threshold=threshold, formats=format_bits("formats", formats))
     values = None
     if bias is not None:
-        values = _arrays.vector("bias", bias, call.context.stream, np.float32, call.m if bias_per_row else call.n, space=call.context.space)
+        values = _arrays.vector("bias", bias, call.context.stream, call.dtype, call.m if bias_per_row else call.n, space=call.context.space)
         epilogue.bias = values.pointer
     return epilogue, values
 
@@ -227,9 +233,9 @@ def matmul(a, b, out=None, *, alpha=1.0, beta=0.0, bias=None, bias_per_row=False
            route=None, context=None):
     """out := act(beta out + alpha a @ b + bias), leaving out what is zero in a or b. Returns out.
 
-    a, b: float32 arrays, or bool ones (events), with numpy.matmul's rules for vectors and stacks; SciPy matrices in CSR or
-    CSC; Operands. Arrays of NumPy, and whatever speaks DLPack or an array interface, are used where they lie, on the host or a
-    CUDA device. out: a float32 array, or an Operand; None: a new one. bias: one value for each column (bias_per_row:
+    a, b: float32 arrays, on the host also float64 ones, or bool ones (events), with numpy.matmul's rules for vectors and stacks; SciPy
+    matrices in CSR or CSC; Operands. float32 and float64 do not mix. Arrays of NumPy, and whatever speaks DLPack or an array interface, are used where they lie, on the host or a
+    CUDA device. out: an array of their type, or an Operand; None: a new one (of events alone: float32). bias: one value for each column (bias_per_row:
     for each row). activation: None, "relu", "threshold" (x > threshold), "magnitude" (|x| > threshold); what does not pass
     becomes 0. formats: what out, an Operand, is to know of its zeros afterwards. route: a route by its name. On a device the
     product is queued and the call returns."""
@@ -239,7 +245,7 @@ def matmul(a, b, out=None, *, alpha=1.0, beta=0.0, bias=None, bias_per_row=False
     epilogue, values = _epilogue(call, bias, bias_per_row, activation, threshold, formats)
     if call.lead and math.prod(call.shape) == 0:
         return call.result()
-    scale, keep = _number(alpha, 1.0), _number(beta, 0.0)
+    scale, keep = _number(alpha, 1.0, call.dtype), _number(beta, 0.0, call.dtype)
     address = call.context.pointer
     if call.single:
         options = _options(route)
@@ -274,6 +280,6 @@ def explain(a, b, out=None, *, alpha=1.0, beta=0.0, route=None, context=None):
     options, decision = _options(route), DecisionStruct()
     first, second, third = map(ctypes.byref, call.single)
     with call.context.lock:
-        library.lac_explain(call.context.pointer, _number(alpha, 1.0), first, second, _number(beta, 0.0), third,
+        library.lac_explain(call.context.pointer, _number(alpha, 1.0, call.dtype), first, second, _number(beta, 0.0, call.dtype), third,
                             options and ctypes.byref(options), ctypes.byref(decision))
     return Decision._of(decision)
