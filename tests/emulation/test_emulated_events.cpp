@@ -353,8 +353,8 @@ void check_shards(const Case &c, Operands &o)
         for (int shard = 0; shard < 2 && status == LAC_OK; shard++) {
             lac_cuda_product_t p = o.p;
             lac_cuda_dense_t s = o.dense;
-            p.n = cuts[shard + 1] - cuts[shard], p.out += cuts[shard] * p.cs;
-            p.w += cuts[shard] * (p.order == LAC_CUDA_ROWS ? 1 : p.ldw);
+            p.n = cuts[shard + 1] - cuts[shard], p.out = (float *)p.out + cuts[shard] * p.cs;
+            p.w = (const float *)p.w + cuts[shard] * (p.order == LAC_CUDA_ROWS ? 1 : p.ldw);
             s.density = shard ? 0.9 : 0.001;
             status = product(p, s);
         }
