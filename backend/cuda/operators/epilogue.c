@@ -6,7 +6,7 @@
 lac_cuda_epilogue_t lac_cuda_epilogue(const lac_problem_t *p, lac_side_t side)
 {
     const lac_epilogue_args_t *f = &p->epilogue;
-    bool of_rows = f->bias_per_row != (side == LAC_SIDE_RIGHT); /* of the transposed product */
+    bool of_rows = f->bias && f->bias_per_row != (side == LAC_SIDE_RIGHT); /* of the transposed product */
     return (lac_cuda_epilogue_t){f->bias, f->any, of_rows, f->magnitude, (float)f->limit};
 }
 
