@@ -15,9 +15,16 @@
 #define SAMPLE_US       0.01  /* one element of a sample */
 #define SAMPLES_MIN     64
 #define SAMPLES_MAX     1024
-#define SAMPLES_FIRST   8   /* times as many in the first look, on which the first routes to be tried rest */
-#define REFRESH_CALLS   64  /* a device's site is sampled anew after so many calls of a sparse route */
-#define PROBE_MARGIN    2.0 /* dense calls: a route of which the model says no more is worth a trial    */
+#define SAMPLES_FIRST   8 /* times as many in the first look, on which the first routes to be tried rest */
+/* Between two samples on a device of an operand that a sparse route serves: what they may cost of its gain,
+ * and of its own time; and calls. Data may turn dense, and what is lost until that is seen goes with the gain
+ * (60 sparse calls of 16 x 8192 x 4096, then dense ones: 438 us a call in place of 155; H200, 2026-11-23). */
+#define REFRESH_OF_GAIN 0.05
+#define REFRESH_OF_CALL 0.02
+#define SAMPLE_QUEUE_US 2.0 /* of the device */
+#define REFRESH_MIN     4
+#define REFRESH_MAX     64
+#define PROBE_MARGIN    2.0   /* dense calls: a route of which the model says no more is worth a trial    */
 #define COMPARE_US      100.0 /* dense time of a site's calls before its costs are compared: that takes 2 us */
 #define PROBE_EACH_US   250.0 /* dense time from which probing every call takes less than half a per cent */
 
@@ -193,13 +200,23 @@ static bool remember(const lac_ctx_t *ctx, const lac_seen_t *seen, lac_operand_t
     return true;
 }
 
+/* Calls of a sparse route between two samples: the more it gains, the fewer. */
+static uint64_t refresh_calls(const lac_site_t *site)
+{
+    double each_us = site->cache.choice.cost_us, gain_us = site->dense_us - each_us;
+    double share =
+        fmin(REFRESH_OF_GAIN * gain_us / PROBE_DEVICE_US, REFRESH_OF_CALL * each_us / SAMPLE_QUEUE_US);
+    if (share * REFRESH_MAX <= 1.0) return REFRESH_MAX;
+    return share * REFRESH_MIN >= 1.0 ? REFRESH_MIN : (uint64_t)(1.0 / share);
+}
+
 /* On a device no run counts what it saw, so a site that a sparse route serves is sampled now and then. */
 static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_operand_t *x,
                     lac_dim_t rows, lac_dim_t cols)
 {
     if (!ctx->backend->asynchronous || ctx->policy.detect != LAC_DETECT_PROBE) return;
     if (brings_density(x) || !x->buf || seen->density < 0) return;
-    if (!seen->pending && site->calls % REFRESH_CALLS) return;
+    if (!seen->pending && site->calls % refresh_calls(site)) return;
     double density = sample(ctx, seen, x, rows, cols, site);
     if (density < 0) return;
     seen->density = density;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 4, K = 1024, LONG = 768, REFRESH_CALLS = 64 };
+enum { SHORT = 4, K = 1024, LONG = 768 };
 
 static int m, n;
 static float *a, *b, *c;
@@ -108,11 +108,10 @@ static void sampled_anew(lac_ctx_t *ctx, const char *side)
     assert_string_equal(decision.side, side);
     const lac_site_t *site = only_site(ctx);
     const lac_seen_t *seen = !strcmp(side, "left") ? &site->left : &site->right;
-    int before = asked;
-    while (site->calls % REFRESH_CALLS != REFRESH_CALLS - 1) call(ctx);
-    assert_int_equal(asked, before); /* remembered */
+    int before = asked, waited = 1;
     late = 2;
-    call(ctx);
+    while (call(ctx), asked == before) waited++; /* remembered */
+    assert_in_range(waited, 4, 63);              /* the gain pays for more than one in 64 */
     assert_true(seen->pending);
     assert_int_equal(asked, before + 1); /* nothing of the operand in which no route skips */
     call(ctx);
