@@ -21,7 +21,7 @@ OP = torch.ops.lacuna
 
 def setUpModule():
     """Products of this size would be left to PyTorch."""
-    _operators.SMALL = _operators.SMALL_ON_DEVICE = 0
+    _operators.SMALL = _operators.SMALL_ON_DEVICE = _operators.TRAINED_ON_DEVICE = 0
     _operators.context_of(torch.device(DEVICE)).set("backend", "event")
 
 
@@ -116,7 +116,8 @@ class Operators(unittest.TestCase):
                     self.close(lac.linear(x, w, b), want)
                     with torch.no_grad():
                         self.close(lac.linear(x, w, b), want)
-                self.assertEqual(lac.calls()["linear", "lacuna"], before + (4 if x.numel() else 0))
+                if x.numel():  # without rows either may have served: not every machine's library declines
+                    self.assertEqual(lac.calls()["linear", "lacuna"], before + 4)
         leaves = [x.clone().requires_grad_() for x in (inputs[1], weight, bias)]
         wide = [x.detach().double().requires_grad_() for x in leaves]
         first, expected = (torch.autograd.grad((call(*operands) ** 2).sum(), operands, create_graph=True)

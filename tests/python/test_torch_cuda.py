@@ -25,7 +25,7 @@ OP = torch.ops.lacuna
 
 
 def setUpModule():
-    _operators.SMALL = _operators.SMALL_ON_DEVICE = 0  # products of this size would be left to PyTorch
+    _operators.SMALL = _operators.SMALL_ON_DEVICE = _operators.TRAINED_ON_DEVICE = 0  # products of this size would be left to PyTorch
     torch.backends.cuda.matmul.allow_tf32 = False
 
 

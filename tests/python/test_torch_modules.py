@@ -34,7 +34,7 @@ def layer(inputs=400, outputs=300, bias=True):
 
 def setUpModule():
     """Layers of any size are ours, by the event route, which multiplies by the packed copy: a stale one would be seen."""
-    _operators.SMALL = _operators.SMALL_ON_DEVICE = 0
+    _operators.SMALL = _operators.SMALL_ON_DEVICE = _operators.TRAINED_ON_DEVICE = 0
     _modules._TIMED = False
     context_of(DEVICE).set("backend", "event")
 
@@ -256,6 +256,21 @@ class Models(unittest.TestCase):
                 self.assertGreater(module.__dict__["_lacuna_packed"].streak, 3)
             self.assertIsNotNone(module.weight.grad)
         self.assertGreater(sum(lac.calls().values()), sum(tried.values()))
+
+    def test_a_trained_layer_of_a_device_is_large(self):
+        """Elsewhere gradients ask for no larger product; without them it is served as ever."""
+        model, x = torch.nn.Sequential(layer(64, 32)), torch.randn(4, 64, device=DEVICE)
+        lac.optimize(model)
+        with unittest.mock.patch.multiple(_operators, TRAINED_ON_DEVICE=1 << 40):
+            for _ in range(3):
+                before = dict(lac.calls())
+                model(x).sum().backward()
+                self.assertEqual(dict(lac.calls()) == before, DEVICE.type != "cpu")
+            with torch.no_grad():
+                before = sum(lac.calls().values())
+                model(x)
+                self.assertGreater(sum(lac.calls().values()), before)
+        self.assertEqual(model[0].__dict__["_lacuna_packed"].least[2], 0)
 
     def test_the_faster_one_serves(self):
         """By times that are given, not taken."""

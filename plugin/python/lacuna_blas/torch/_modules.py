@@ -60,6 +60,7 @@ class Packed:
         self.longest_pause = _PAUSE_ON_DEVICE
         self.elements = self.ours = self.theirs = None  # of the last input, and the least seconds of a product of so many
         self.tries, self.skipped, self.timing = 0, False, False
+        self.least = [0, 0, 0, 0]  # elements of an input below which a call is PyTorch's: on the CPU, on a device, and both with gradients
         self.streak = self.pause = 0  # products in a row that skipped nothing; calls to leave to PyTorch before the next try
         packs[self.number] = weakref.proxy(self)
         weakref.finalize(self, packs.pop, self.number, None)
@@ -152,14 +153,22 @@ class LacunaLinear(torch.nn.Linear):
 
     def forward(self, input):
         packed, compiling = self.__dict__.get("_lacuna_packed"), torch.compiler.is_compiling()
-        if packed is not None and packed.pause > 0 and not compiling and input.dtype == torch.float32:
-            packed.pause -= 1
-            return packed.plain(super().forward, input) if packed.timing else super().forward(input)
+        if packed is not None and not compiling and input.dtype is torch.float32:
+            if packed.pause > 0:
+                packed.pause -= 1
+                return packed.plain(super().forward, input) if packed.timing else super().forward(input)
+            if input.numel() < packed.least[input.is_cuda + 2 * torch.is_grad_enabled()]:
+                return super().forward(input)
         parameters = self._parameters
         weight = parameters.get("weight")
         weight, bias = (self.weight, self.bias) if weight is None else (weight, parameters["bias"])
         place, least = ("cuda", _operators.SMALL_ON_DEVICE) if weight.is_cuda else ("cpu", _operators.SMALL)
-        served = packed is not None and weight.dtype is torch.float32 and input.dtype in _TYPES and input.numel() * weight.shape[0] >= least
+        if weight.is_cuda and torch.is_grad_enabled() and (weight.requires_grad or input.requires_grad):
+            least = max(least, _operators.TRAINED_ON_DEVICE)
+        large = input.numel() * weight.shape[0] >= least
+        served = packed is not None and weight.dtype is torch.float32 and input.dtype in _TYPES and large
+        if packed is not None and not large and not compiling and (weight.requires_grad or not torch.is_grad_enabled()):
+            packed.least[input.is_cuda + 2 * torch.is_grad_enabled()] = -(-least // max(weight.shape[0], 1))  # the next such call is spared the question
         if not served or torch.is_autocast_enabled(place):
             return super().forward(_floats(input, weight.dtype))
         if compiling:

@@ -26,6 +26,8 @@ from .._operand import Operand
 # Multiply-adds below which a layer's product is left to PyTorch: the call itself would cost more than zeros give. On an H200 (2026-11-23) PyTorch's
 # own takes no longer than its launch below the second.
 SMALL, SMALL_ON_DEVICE = 1 << 22, 1 << 28
+# A trained layer on a device: a step cost 410 us more of the host's time, whatever its product gained there (H200, 128 x 2048 x 2048, 2026-11-23).
+TRAINED_ON_DEVICE = 1 << 32
 
 _calls = collections.Counter()
 _linears = [0]  # calls of linear by the compiled operator: a Counter takes longer
