@@ -4,7 +4,7 @@
 
 usage: wheel.py source-folder work-folder ON|OFF (the CUDA backend)
 
-pip fetches scikit-build-core, NumPy and SciPy, where LACUNA_FETCH=1 allows it; otherwise nothing runs, and that is said (77)."""
+pip fetches scikit-build-core, NumPy, SciPy, auditwheel and twine, where LACUNA_FETCH=1 allows it; otherwise nothing runs, and that is said (77)."""
 import os
 import pathlib
 import re
@@ -15,7 +15,13 @@ import zipfile
 
 SKIP = 77
 LARGEST = 30e6
-TESTS = ("product", "operand", "arrays", "scipy")
+TESTS = ("product", "operand", "arrays", "scipy", "float64")
+FIVE_LINES = """import numpy as np, lacuna_blas
+spikes = np.random.default_rng(1).random((64, 4096)) < 0.001
+weight = np.random.default_rng(2).standard_normal((4096, 4096), np.float32)
+out = lacuna_blas.matmul(spikes, weight)
+assert np.allclose(out, spikes.astype(np.float32) @ weight, atol=1e-4)
+"""
 # What a library of the wheel may need of the machine; everything else is found when it runs.
 ALLOWED = re.compile(r"(lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s)|ld-linux-\S+)\.so\.\d+|liblacuna\.so\.0")
 
@@ -64,10 +70,29 @@ def check_contents(wheel, work, cuda):
         assert needed and all(ALLOWED.fullmatch(name) for name in needed), (binary.name, needed)
 
 
+def check_distribution(wheel, work):
+    """What a package index and other distributions ask of it: tools in a virtual environment of their own."""
+    tools = work / "tools"
+    run(sys.executable, "-m", "venv", tools)
+    fetched(tools / "bin/python", "auditwheel", "twine")
+    shown = run(tools / "bin/python", "-m", "auditwheel", "show", wheel)
+    found = re.search(r"manylinux_2_\d+_\w+", shown)
+    assert found, shown
+    assert "PASSED" in run(tools / "bin/python", "-m", "twine", "check", "--strict", wheel)
+    print("auditwheel:", found[0], "twine: passed")
+
+
+def check_five_lines(python, work):
+    """They are right, and take a way past the zeros, which is where their time is won."""
+    script = work / "five_lines.py"
+    script.write_text(FIVE_LINES, encoding="utf-8")
+    assert re.search(r"(?m)^lacuna,1,exec,lac_gemm,.*,(event|csr|bitmask),", run(python, script, env={**os.environ, "LACUNA_VERBOSE": "exec"}, cwd=work))
+
+
 def main(source, work, cuda):
     source, work, cuda = pathlib.Path(source), pathlib.Path(work), cuda == "ON"
     if not os.environ.get("LACUNA_FETCH"):
-        skip("would fetch scikit-build-core, NumPy and SciPy from PyPI: set LACUNA_FETCH=1")
+        skip("would fetch scikit-build-core, NumPy, SciPy, auditwheel and twine from PyPI: set LACUNA_FETCH=1")
     if not shutil.which("readelf"):
         skip("needs readelf")
     shutil.rmtree(work, ignore_errors=True)
@@ -96,6 +121,8 @@ def main(source, work, cuda):
         assert re.search(r"(?m)^version +\d", run(*command, "info")), command
         assert "64x2000x2000" in run(*command, "run", "--stats", python, script), command
     assert re.search(r"intercepted", run(venv / "bin/lacuna", "doctor", python, script))
+    check_five_lines(python, work)
+    check_distribution(wheel, work)
 
     fetched(python, "scipy")
     for test in TESTS:
