@@ -423,7 +423,14 @@ extern "C" lac_status_t lac_cuda_loose_scatter(const lac_cuda_loose_t *a, const 
     const ProductArgs p = {*a, *x, columns, out, rs, cs, (unsigned long long *)workspace, bits};
     const int64_t blocks = ceil_div(a->m * columns, kThreads);
     const Launch all = grid_stride(ceil_div(a->n * columns, kThreads), kThreads, stream);
-    lac_status_t status = launch(scatter_begin, all, p);
+    const bool dense = cs == 1 ? rs == columns || a->n == 1 : columns == 1 && rs == 1;
+    lac_status_t status = LAC_OK;
+    if (!workspace && dense) { /* sooner done than a launch */
+        const size_t bytes = (size_t)(a->n * columns) * sizeof *out;
+        if (cudaMemsetAsync(out, 0, bytes, (cudaStream_t)stream) != cudaSuccess) status = LAC_ERR_VENDOR;
+    } else {
+        status = launch(scatter_begin, all, p);
+    }
     if (status != LAC_OK || !blocks) return status;
     if (!workspace) {
         status = launch_blocks(loose_scatter<COUNT>, blocks, p, stream);
