@@ -484,7 +484,7 @@ static void test_csr_arrays(void **state)
     standin_forget();
     unit_expect(lac_csr_gemm(ctx, &a, &y, 0, &x), LAC_OK, "scatter");
     l = launched("lac_cuda_loose_scatter");
-    EXPECT(l, "a.fan_out x.binary columns", EACH, 0, COLUMNS);
+    EXPECT(l, "a.fan_out x.binary columns rs cs", EACH, 0, COLUMNS, COLUMNS, 1);
     expect_pointer(l, "a.ptr", NULL);
     assert_int_equal((int64_t)standin_extent(standin_pointer(l, "workspace")), 8 * N * COLUMNS);
     assert_int_equal(lac_ctx_bytes(ctx) - held, 8 * N * COLUMNS);
@@ -505,7 +505,7 @@ static void test_csr_arrays(void **state)
     standin_forget();
     unit_expect(lac_csr_gemm(ctx, &a, &bytes, 0, &z), LAC_OK, "events");
     l = launched("lac_cuda_loose_scatter");
-    EXPECT(l, "a.homogeneous x.bytes columns", 1, 1, 1);
+    EXPECT(l, "a.homogeneous x.bytes columns a.m a.n", 1, 1, 1, M, N);
     expect_pointer(l, "workspace", NULL), expect_pointer(l, "a.perm", NULL);
     a.val = NULL, a.homogeneous = 0;
     standin_forget();
@@ -520,7 +520,7 @@ static void test_csr_arrays(void **state)
     expect_pointer(l, "rows.rows", rows), expect_pointer(l, "out", out.buf);
     unit_expect(lac_csr_slice_rows_grad(ctx, &a, LAC_I32, 6, rows, &out, values), LAC_OK, "gradient");
     l = launched("lac_cuda_loose_grad");
-    EXPECT(l, "rs cs a.homogeneous", 1, 6, 1);
+    EXPECT(l, "rs cs a.homogeneous rows.count a.nnz", 1, 6, 1, 6, NNZ);
     expect_pointer(l, "g", out.buf), expect_pointer(l, "grad", values), expect_pointer(l, "a.val", NULL);
     unit_expect(lac_csr_sddmm(ctx, &y, &right, &a, values), LAC_OK, "sample");
     l = launched("lac_cuda_loose_sddmm");
