@@ -488,6 +488,14 @@ static void test_csr_arrays(void **state)
     expect_pointer(l, "a.ptr", NULL);
     assert_int_equal((int64_t)standin_extent(standin_pointer(l, "workspace")), 8 * N * COLUMNS);
     assert_int_equal(lac_ctx_bytes(ctx) - held, 8 * N * COLUMNS);
+    standin_forget(); /* events alone are not alike, nor is one value alone */
+    unit_expect(lac_csr_gemm(ctx, &a, &y, 1, &x), LAC_OK, "binary");
+    assert_non_null(standin_pointer(launched("lac_cuda_loose_scatter"), "workspace"));
+    a.homogeneous = 1;
+    standin_forget();
+    unit_expect(lac_csr_gemm(ctx, &a, &y, 0, &x), LAC_OK, "one value");
+    assert_non_null(standin_pointer(launched("lac_cuda_loose_scatter"), "workspace"));
+    a.homogeneous = 0;
     /* the caller's, which must do */
     uint64_t *mine = cuda_host_memory(ctx, 8 * N * COLUMNS);
     unit_expect(lac_csr_workspace(ctx, mine, 8 * N * COLUMNS - 1), LAC_OK, "too small");
