@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Lacuna authors
 # SPDX-License-Identifier: BSD-3-Clause
 """The backend "lacuna" of brainevent: results and gradients beside those of its own backend, and what is handed over and counted."""
+import re
 import sys
 import unittest
 
@@ -120,6 +121,39 @@ class Backend(unittest.TestCase):
         self.both("csr_slice_rows", lambda backend, w: brainevent.csr_slice_rows(w, indices, indptr, rows, shape=(M, N), backend=backend),
                   (floats(16, indices.size),))
         self.assertGreater(kernels("lacuna").get("csr_slice_rows_grad", 0), 0)
+
+    def test_programs_for_a_device(self):
+        """Lowered for CUDA, wherever that is done: each primitive becomes the library's call, with XLA's memory where rows are added that differ."""
+        indices, indptr = structure(20)
+        fan = jnp.asarray(random(21).integers(0, N, (M, 4)).astype(np.int32))
+        several, one, wide = floats(22, indices.size), floats(23, 1), floats(24, M, 4)
+        rows = jnp.asarray([3, 0, 3])
+        before = kernels("brainevent")
+
+        def csr(weights, x, turned):
+            matrix = brainevent.CSR((weights, indices, indptr), shape=(M, N))
+            return (matrix.T if turned else matrix) @ brainevent.BinaryArray(x)
+
+        brainevent.config.set_backend("gpu", lac.NAME)
+        try:
+            for call, target, memory in (
+                    (lambda: brainevent.binary_densemv(floats(25, M, N), events(26, "bool", N), transpose=False), "gemm", 0),
+                    (lambda: brainevent.binary_densemm(floats(25, M, N), events(26, "float", M, COLUMNS), transpose=True), "gemm", 0),
+                    (lambda: csr(several, events(27, "bool", N), False), "csr_gemm", 0),
+                    (lambda: csr(several, events(28, "bool", M), True), "csr_gemm", 8 * N),
+                    (lambda: csr(one, events(28, "float", M), True), "csr_gemm", 0),
+                    (lambda: csr(several, events(28, "bool", M, COLUMNS), True), "csr_gemm", 8 * N * COLUMNS),
+                    (lambda: brainevent.csrmv(one, indices, indptr, floats(29, M), shape=(M, N), transpose=True), "csr_gemm", 8 * N),
+                    (lambda: brainevent.binary_fcnmv(one, fan, events(30, "bool", M), shape=(M, N), transpose=True), "csr_gemm", 0),
+                    (lambda: brainevent.binary_fcnmm(wide, fan, events(31, "bool", M, COLUMNS), shape=(M, N), transpose=True), "csr_gemm", 8 * N * COLUMNS),
+                    (lambda: brainevent.csr_slice_rows(several, indices, indptr, rows, shape=(M, N)), "csr_slice_rows", 0)):
+                program = jax.jit(call).trace().lower(lowering_platforms=("cuda",)).as_text()
+                with self.subTest(target=target, memory=memory):
+                    self.assertIn(f"@lacuna_{target}(", program)
+                    self.assertEqual(re.findall(r"tensor<(\d+)xui8>\)", program), [str(memory)] if memory else [])
+        finally:
+            brainevent.config.set_backend("gpu", None)
+        self.assertEqual(kernels("brainevent"), before)
 
     def test_inactive_weights_never_show(self):
         weights = floats(17, M, N).at[:, 3].set(jnp.nan).at[:, 4].set(jnp.inf)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The operators of JAX: values, gradients and tangents of both orders, vmap, jit, and what is handed over."""
 import functools
+import re
 import sys
 import unittest
 
@@ -197,6 +198,22 @@ class Compressed(unittest.TestCase):
         close(product(values, b), dense_of(indptr, indices, values, self.M, self.N).T @ np.asarray(b))
         self.assertIn(f"{8 * self.N * 3}xui8", product.lower(values, b).as_text())
         self.assertNotIn("ui8", jax.jit(product).lower(values[:1], b != 0).as_text())
+
+    def test_programs_for_a_device(self):
+        """Lowered for CUDA, wherever that is done: calls of the library, gradients too; a transposed product of own values brings memory."""
+        indptr, indices, count = pattern(43, self.M, self.N)
+        values, b, shape, rows = normal(44, count), normal(45, self.M, 3), (self.M, self.N), jnp.asarray([2, 0])
+
+        def product(values, b):
+            return (lac.csr_matmul(indptr, indices, values, b, shape=shape, transpose=True) ** 2).sum()
+
+        for call, targets in ((lambda: product(values, b), {"csr_gemm"}), (lambda: jax.grad(product, (0, 1))(values, b), {"csr_gemm", "csr_sddmm"}),
+                              (lambda: lac.matmul(b.T, b), {"gemm"}),
+                              (lambda: jax.grad(lambda v: (lac.slice_rows(indptr, indices, v, rows, shape=shape) ** 2).sum())(values),
+                               {"csr_slice_rows", "csr_slice_rows_grad"})):
+            program = jax.jit(call).trace().lower(lowering_platforms=("cuda",)).as_text()
+            self.assertEqual(set(re.findall(r"custom_call @lacuna_(\w+)", program)), targets)
+            self.assertEqual(f"tensor<{8 * self.N * 3}xui8>" in program, "csr_gemm" in targets)
 
     @unittest.skipIf(ON_CPU, "on a device")
     def test_command_buffers(self):
