@@ -219,13 +219,21 @@ static lac_known_t take_known(lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_o
     return known;
 }
 
+/* The bias of a product of two bytes an element: its sums are rounded once, with it. */
+static lac_epilogue_args_t added_bias(const lac_gemm_args_t *args)
+{
+    return (lac_epilogue_args_t){
+        .any = true, .bias_per_row = true, .limit = (double)NAN, .bias = args->residual.bias};
+}
+
 int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
 {
     lac_problem_t p;
     lac_decision_t decision;
     bool batch = is_batch(args);
-    bool half = lac_is_half(args->a.dt);
-    if (!ctx || ((batch || args->adds) && (!ctx->backend->device || half))) return 0;
+    bool half = lac_is_half(args->a.dt), bias = half && args->adds;
+    if (!ctx || ((batch || args->adds) && !ctx->backend->device)) return 0;
+    if (half && (batch || (args->adds && args->residual.d))) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t a = lac_view(args->a.dt, space, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
               b = lac_view(args->b.dt, space, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
@@ -244,11 +252,14 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     p.terms.callers_blas = !batch;
     p.account.site_bits = site_bits(args);
     if (batch) p.account.extra_us = alone_us(ctx, &p, args->batch.count);
-    if (args->adds) p.account.extra_us = adding_us(ctx, args);
+    if (bias)
+        p.epilogue = added_bias(args);
+    else if (args->adds)
+        p.account.extra_us = adding_us(ctx, args);
     lac_status_t status = lac_dispatch(ctx, &p, &request);
-    bool served = !status && !request.declined;
+    bool served = !status && !request.declined && (!bias || request.epilogue_done);
     if (served && batch) status = serve_rest(ctx, &p, &decision, &args->batch);
-    if (served && args->adds) status = lac_residual_queue(ctx, &args->residual, &p);
+    if (served && args->adds && !bias) status = lac_residual_queue(ctx, &args->residual, &p);
     lac_known_give_back(&known);
     lac_leave(ctx, token);
     /* Half a batch that was added to cannot be taken back: the device has failed, and will say so. */

@@ -32,9 +32,9 @@ typedef struct lac_matrix_args {
 
 /* What is added to the product besides beta C; each pointer may be NULL. */
 typedef struct lac_residual {
-    const float *d;    /* m x n, column-major, apart from C           */
-    lac_inc_t ldd;     /* its leading dimension                       */
-    const float *bias; /* m values: one for each row, in every column */
+    const float *d;   /* m x n, column-major, apart from C; of an f32 C alone */
+    lac_inc_t ldd;    /* its leading dimension                                */
+    const void *bias; /* m values of C's type: one for each row, in every column */
 } lac_residual_t;
 
 /* A batch of products of one shape: the distance from one product's matrices to the next one's, in elements.

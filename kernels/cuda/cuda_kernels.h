@@ -40,7 +40,7 @@ typedef struct lac_cuda_scalar {
 /* What becomes of an element x of an output once it is computed: x + bias, or 0 where that, or its magnitude,
  * is not above limit. One f32 addition, whoever does it. */
 typedef struct lac_cuda_epilogue {
-    const float *bias; /* NULL: none */
+    const float *bias; /* NULL: none; of an output of two bytes an element, of its type in truth */
     bool any;          /* false: x stays as it is */
     bool of_rows;      /* a bias for each row of the output; else for each column */
     bool magnitude;

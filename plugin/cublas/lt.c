@@ -124,13 +124,14 @@ static bool is_plain_product(const getters_t *get, const void *desc)
            product_attribute(get, desc, LT_TRANS_C) == CUBLAS_OP_N;
 }
 
-/* Where the bias lies, if there is one. Its type is D's unless it is said. */
-static bool read_bias(lac_gemm_args_t *g, const getters_t *get, const void *desc)
+/* Where the bias lies, if there is one, of D's type. That is its type unless it is said. */
+static bool read_bias(lt_args_t *x, const getters_t *get, const void *desc)
 {
+    lac_gemm_args_t *g = &x->gemm;
     if (product_attribute(get, desc, LT_EPILOGUE) != LT_EPILOGUE_BIAS) return true;
     int type = product_attribute(get, desc, LT_BIAS_TYPE);
     g->residual.bias = product_pointer(get, desc, LT_BIAS);
-    return g->residual.bias && (type == -1 || type == CUDA_TYPE_F32);
+    return g->residual.bias && (type == -1 || type == x->d_type);
 }
 
 /* Where beta C comes from; C has to fit even where beta is 0. A bias on top of D as it was could not be taken
@@ -147,20 +148,20 @@ static bool read_addend(lt_args_t *x, const getters_t *get, const void *c, const
     if (c == g->c) return ld == g->ccs && !g->residual.bias;
     g->residual.d = c;
     g->residual.ldd = ld;
-    bool as_it_is = x->beta == 1.0f;
+    bool as_it_is = x->beta == 1.0f && x->type == CUDA_TYPE_F32; /* else it would be rounded twice */
     x->beta = 0.0f;
     return as_it_is;
 }
 
-/* The rest of one whose shape was read. True where it is a product of f32, or of one type of two bytes with
- * nothing added, by columns of single matrices whose scalars lie on the host, with the default epilogue or a
- * bias, and where what it adds is D itself, or a C apart from D as it is. */
+/* The rest of one whose shape was read. True where it is a product of f32, or of one type of two bytes, by
+ * columns of single matrices whose scalars lie on the host, with the default epilogue or a bias, and where
+ * what it adds is D itself, or a C apart from D as it is. */
 static bool read_rest(lt_args_t *x, const getters_t *get, const lt_call_t *lt)
 {
     lac_gemm_args_t *g = &x->gemm;
     bool half = x->type != CUDA_TYPE_F32;
     if (x->d_type != x->type && x->d_type != CUDA_TYPE_F32) return false;
-    if (half && (g->adds || x->math == CUBLAS_MATH_TF32)) return false;
+    if (half && x->math == CUBLAS_MATH_TF32) return false;
     if (!is_plain_layout(get, lt->a_layout, x->type) || !is_plain_layout(get, lt->b_layout, x->type) ||
         !is_plain_layout(get, lt->d_layout, x->d_type))
         return false;
@@ -168,7 +169,7 @@ static bool read_rest(lt_args_t *x, const getters_t *get, const lt_call_t *lt)
         layout_extent(get, lt->b_layout, x->tb ? LT_COLS : LT_ROWS) != g->k ||
         layout_extent(get, lt->b_layout, x->tb ? LT_ROWS : LT_COLS) != g->n)
         return false;
-    if (!is_plain_product(get, lt->desc) || !read_bias(g, get, lt->desc)) return false;
+    if (!is_plain_product(get, lt->desc) || !read_bias(x, get, lt->desc)) return false;
     g->ccs = layout_extent(get, lt->d_layout, LT_LD);
     bool c_is_d = lt->c_layout == lt->d_layout && x->beta == 0.0f; /* read already */
     if (!c_is_d && !read_addend(x, get, lt->c, lt->c_layout)) return false;

@@ -107,7 +107,9 @@ static void check_product(const standin_launch_t *l)
             standin_breach("%s: lines of W overlap", l->name);
     }
     if (standin_pointer(l, "p.epilogue.bias"))
-        expect_room(l, "p.epilogue.bias", 4 * (standin_integer(l, "p.epilogue.of_rows") ? m : n));
+        expect_room(l, "p.epilogue.bias",
+                    element(standin_integer(l, "p.out_dt")) *
+                        (standin_integer(l, "p.epilogue.of_rows") ? m : n));
     if (!has(l, "s.data") || !standin_pointer(l, "s.data")) return;
     expect_matrix(l, "s.data", m, k, standin_integer(l, "s.rs"), standin_integer(l, "s.cs"),
                   element(standin_integer(l, "s.dt")));

@@ -269,6 +269,47 @@ static void test_half_types(void **state)
     expect_type(lac_to_dense(ctx, a, &x[LAC_F32][0]), "a.dt:");
 }
 
+/* What cublasLtMatmul adds to a product of two bytes an element goes to the kernel, which rounds once; a C
+ * apart is left to it. */
+static void test_half_bias(void **state)
+{
+    (void)state;
+    enum { M = 600, N = 10, K = 5000 };
+    unit_expect(lac_ctx_set(ctx, "backend", "event"), LAC_OK, "backend");
+    lac_obj_t w = cuda_host_matrix(ctx, LAC_BF16, M, K, 1, M, 0),
+              x = cuda_host_matrix(ctx, LAC_BF16, K, N, 1, K, 0),
+              c = cuda_host_matrix(ctx, LAC_BF16, M, N, 1, M, 0);
+    const void *bias = cuda_host_memory(ctx, 2 * M), *apart = cuda_host_memory(ctx, 4 * M * N);
+    lac_gemm_args_t call = {.m = M,
+                            .n = N,
+                            .k = K,
+                            .dt = LAC_BF16,
+                            .a = {w.buf, 1, M, NULL, LAC_BF16, false},
+                            .b = {x.buf, 1, K, NULL, LAC_BF16, false},
+                            .c = c.buf,
+                            .crs = 1,
+                            .ccs = M,
+                            .adds = true,
+                            .residual = {NULL, 0, bias},
+                            .symbol = "cublasLtMatmul"};
+    standin.sampled = 100;
+    for (int i = 0; i < 3; i++) standin_forget(), lac_try_gemm(ctx, &call); /* the first may be a probe */
+    const standin_launch_t *l = standin_find("lac_cuda_event_slots", 0);
+    if (!l) l = standin_find("lac_cuda_event_fused", 0);
+    assert_non_null(l);
+    EXPECT(l, "p.m p.n p.k p.w_dt p.out_dt p.epilogue.any p.epilogue.of_rows p.epilogue.magnitude", N, M, K,
+           LAC_BF16, LAC_BF16, 1, 0, 0);
+    expect_pointer(l, "p.epilogue.bias", bias);
+    assert_true(isnan(standin_real(l, "p.epilogue.limit")));
+    assert_int_equal(standin_count("lac_cuda_copy"), 0);
+    call.residual = (lac_residual_t){apart, M, NULL};
+    assert_int_equal(lac_try_gemm(ctx, &call), 0);
+    call.residual = (lac_residual_t){NULL, 0, bias};
+    unit_expect(lac_ctx_set(ctx, "backend", "native"), LAC_OK,
+                "backend"); /* which would leave the bias out */
+    assert_int_equal(lac_try_gemm(ctx, &call), 0);
+}
+
 /* The vendor's product of either type, with sums of f32 that no part of is rounded; what it does not take as
  * it lies is ours. */
 static void test_dense_halves(void **state)
@@ -1376,6 +1417,7 @@ int main(void)
                                        TEST(event_halves),
                                        TEST(dense_halves),
                                        TEST(half_types),
+                                       TEST(half_bias),
                                        TEST(event_given),
                                        TEST(event_bytes),
                                        TEST(event_segments),

@@ -142,19 +142,20 @@ void fail(const Case &c, const char *what, const char *why, double x)
 }
 
 /* The error of an element beside its rounding, in units. */
-double error_at(const Case &c, const Problem &q, int64_t i, int64_t j)
+double error_at(const Case &c, const Problem &q, int64_t i, int64_t j, double bias)
 {
     double sum = 0, size = 0, was = c.beta == 0.0f ? 0.0 : (double)c.beta * q.before.get(i, j);
     for (int64_t e = q.ptr[(size_t)i]; e < q.ptr[(size_t)i + 1]; e++) {
         const double x = (double)q.val[(size_t)e] * q.w.get(q.idx[(size_t)e], j);
         sum += x, size += fabs(x);
     }
-    const double want = was + (c.alpha == 0.0f ? 0.0 : (double)c.alpha * sum), got = q.out.get(i, j);
+    const double want = was + bias + (c.alpha == 0.0f ? 0.0 : (double)c.alpha * sum), got = q.out.get(i, j);
     const double rounding =
         q.out.dt == LAC_F32 ? 0.0 : ldexp(0.5, ref_half_unit(q.out.dt, fmax(fabs(want), fabs(got))));
     const double apart = fabs(got - want);
     if (!(apart < INFINITY)) return INFINITY;
-    return fmax(apart - rounding, 0.0) / ((fabs(was) + fabs((double)c.alpha) * size) * 0x1p-24 + 1e-30);
+    return fmax(apart - rounding, 0.0) /
+           ((fabs(was) + fabs(bias) + fabs((double)c.alpha) * size) * 0x1p-24 + 1e-30);
 }
 
 bool padding_intact(const Case &c, const Problem &q)
@@ -166,6 +167,24 @@ bool padding_intact(const Case &c, const Problem &q)
     for (size_t e = 0; e < inside.size(); e++)
         if (!inside[e] && memcmp(q.out.data() + e * size, q.before.data() + e * size, size)) return false;
     return true;
+}
+
+/* A bias of the output's type is added before the one rounding. */
+void check_bias(const Case &c, Problem &q, const char *what, const std::function<lac_status_t()> &run)
+{
+    const bool of_rows = c.seed % 2;
+    const Matrix bias(q.out.dt, 1, of_rows ? c.m : c.n, false, 0);
+    for (int64_t e = 0; e < (of_rows ? c.m : c.n); e++) bias.put(0, e, (double)(e * 37 % 101) / 50.0 - 1.0);
+    q.p.epilogue = {(const float *)bias.at(0, 0), true, of_rows, false, NAN};
+    memcpy(q.out.data(), q.before.data(), q.out.bytes());
+    const lac_status_t status = run();
+    q.p.epilogue = {};
+    if (status != LAC_OK) return fail(c, what, "status with a bias", status);
+    for (int64_t i = 0; i < c.m; i++)
+        for (int64_t j = 0; j < c.n; j++)
+            if (const double error = error_at(c, q, i, j, bias.get(0, of_rows ? i : j));
+                !(error <= kTolerance))
+                return fail(c, what, "error with a bias", error);
 }
 
 /* Twice, in two orders of its warps, for the same bits; then with a threshold, which keeps what is above it.
@@ -185,9 +204,10 @@ void check(const Case &c, Problem &q, const char *what, const std::function<lac_
     if (!padding_intact(c, q)) fail(c, what, "padding", 0);
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++)
-            if (const double error = error_at(c, q, i, j); !(error <= kTolerance))
+            if (const double error = error_at(c, q, i, j, 0.0); !(error <= kTolerance))
                 return fail(c, what, "error", error);
     if (!after) return;
+    check_bias(c, q, what, run);
     q.p.epilogue.any = true, q.p.epilogue.limit = 0.25f;
     memcpy(q.out.data(), q.before.data(), q.out.bytes());
     if (run() != LAC_OK) fail(c, what, "epilogue", 0);

@@ -323,6 +323,17 @@ __device__ inline void push_partial(float *received, const float (&acc)[kLaneCol
     }
 }
 
+/* What the epilogue adds to element (i, j), of the output's type. */
+template <lac_dt_t kType> __device__ inline float bias_at(const GemmArgsOf<Half<kType>> &p, int i, int j)
+{
+    if (p.out.f32 || !p.epilogue.bias) return bias_at(p.epilogue, i, j);
+    return event_value(((const Half<kType> *)p.epilogue.bias)[p.epilogue.of_rows ? i : j]);
+}
+__device__ inline float bias_at(const GemmArgs &p, int i, int j)
+{
+    return bias_at(p.epilogue, i, j);
+}
+
 /* out[i, j] := beta out[i, j] + alpha sum, and the epilogue. */
 __device__ inline void store_sum(const GemmArgs &p, int i, int j, float sum, float alpha, float beta)
 {
@@ -333,8 +344,8 @@ __device__ inline void store_sum(const GemmArgsOf<Half<kType>> &p, int i, int j,
                                  float beta)
 {
     const int64_t at = i * p.rs + j * p.cs;
-    float x = beta == 0.0f ? 0.0f : p.out.load(at);
-    p.out.store(at, store_with_epilogue(&x, sum, alpha, beta, p.epilogue, i, j));
+    const float was = beta == 0.0f ? 0.0f : p.out.load(at), x = scaled(&was, sum, alpha, beta);
+    p.out.store(at, with_epilogue(p.epilogue, x, bias_at(p, i, j)));
 }
 
 /* Whether four columns of the output are written at once: nothing is read, and they lie together. */

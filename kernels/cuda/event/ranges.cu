@@ -52,8 +52,10 @@ __device__ inline void store_lane_as(Out *out, const GemmArgsOf<W> &p, const flo
         for (int c = 0; c < kLaneColumns; c++) x[c] = event_value(was[c]);
     }
 #pragma unroll
-    for (int c = 0; c < kLaneColumns; c++)
-        store_with_epilogue(x + c, 0.0f + acc[c], alpha, beta, p.epilogue, i, j + c);
+    for (int c = 0; c < kLaneColumns; c++) {
+        x[c] = scaled(x + c, 0.0f + acc[c], alpha, beta);
+        if (p.epilogue.any) x[c] = apply_epilogue(p.epilogue, x[c], bias_at(p, i, j + c));
+    }
     store_quad(at, x);
 }
 
