@@ -215,6 +215,7 @@ static int judge_kind(accuracy_t *a, const ref_problem_t *asked, ref_values_t ki
     char error[REF_PROBLEM_TEXT + 256];
     ref_problem_t problem = *asked;
     problem.a.pattern.values = problem.b.pattern.values = kind;
+    if (ref_is_half(problem.c.dt)) problem.c.dt = LAC_F32; /* its sums, whose errors rounding would hide */
     if (!operand_set_make(&a->set, &problem, a->ctx, error, sizeof error)) {
         complain(a->command, "%s", error);
         return EXIT_UNAVAILABLE;

@@ -131,6 +131,16 @@ static bool add_built_in(problem_list_t *list, bool accuracy, bool doubles)
         "dgemm:NN:100x130x20:A=bern0.1:metaA=bits:frozenA=1",
         "dgemv:T:200x100:B=bern0.1",
     };
+    static const char *const of_halves[] = {
+        "bgemm:NN:1x500x300:A=bern0.1",
+        "hgemm:NN:10x500x300:A=bern0.01:dtA=u8",
+        "hgemm:NT:8x500x300:A=bern0.05:frozenB=1:beta=0.5",
+        "bgemm:NN:33x127x65:A=bern0.3:dtC=f32",
+    };
+    static const char *const long_half_sums[] = {
+        "bgemm:NN:10x5000x1000:A=bern0.1",
+        "hgemm:NN:1x5000x1000:A=bern0.5",
+    };
     static const char *const long_sums[] = {
         "sgemm:NN:64x16x256:A=bern0.5",
         "sgemm:NN:10x5000x1000:A=bern0.1",
@@ -138,9 +148,12 @@ static bool add_built_in(problem_list_t *list, bool accuracy, bool doubles)
         "sgemm:NN:1000x5000x10:A=bern0.5:metaA=bits:frozenA=1",
         "sgemm:NN:8x100000x64:A=bern0.1:metaA=csr",
     };
-    if (accuracy) return add_all(list, long_sums, sizeof long_sums / sizeof *long_sums);
+    if (accuracy)
+        return add_all(list, long_sums, sizeof long_sums / sizeof *long_sums) &&
+               (doubles || add_all(list, long_half_sums, sizeof long_half_sums / sizeof *long_half_sums));
     return add_all(list, built_in, sizeof built_in / sizeof *built_in) &&
-           (!doubles || add_all(list, of_doubles, sizeof of_doubles / sizeof *of_doubles));
+           (doubles ? add_all(list, of_doubles, sizeof of_doubles / sizeof *of_doubles)
+                    : add_all(list, of_halves, sizeof of_halves / sizeof *of_halves));
 }
 
 static void find_zeros(void *arg, const char *key, const char *value)
