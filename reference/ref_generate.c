@@ -128,11 +128,19 @@ static inline bool is_occupied(const struct filler *f, int64_t i, int64_t j)
 
 /* Values ------------------------------------------------------------------------------------------- */
 
-/* Odd multiples of 2^-24, or of 2^-52 for doubles, in (-1, 1): never zero, each exact in its type. */
+/* Significant bits of a number. */
+static int bits_of(lac_dt_t dt)
+{
+    return dt == LAC_F16 || dt == LAC_BF16 ? ref_half_fraction(dt) + 1 : 24;
+}
+
+/* Odd multiples of 2^-24, of 2^-52 for doubles, 2^-11 for f16 and 2^-8 for bf16, in (-1, 1): never zero, each
+ * exact in its type. */
 static double uniform(lac_dt_t dt, uint64_t random)
 {
+    const int bits = bits_of(dt);
     if (dt == LAC_F64) return (double)((int64_t)(random >> 12) * 2 + 1 - ((int64_t)1 << 52)) * 0x1p-52;
-    return (double)((int64_t)(random >> 40) * 2 + 1 - ((int64_t)1 << 24)) * 0x1p-24;
+    return ldexp((double)((int64_t)(random >> (64 - bits)) * 2 + 1 - ((int64_t)1 << bits)), -bits);
 }
 
 /* The low bits of one random number choose the exponent, the sign or the kind; uniform uses the high ones. */
@@ -143,11 +151,11 @@ static double value_of(lac_dt_t dt, ref_values_t values, uint64_t random)
         return uniform(dt, random);
     case REF_POSITIVE:
         return dt == LAC_F64 ? (double)((random >> 11) + 1) * 0x1p-53
-                             : (double)((random >> 40) + 1) * 0x1p-24;
+                             : ldexp((double)((random >> (64 - bits_of(dt))) + 1), -bits_of(dt));
     case REF_SPREAD_8:
         return ldexp(uniform(dt, random), (int)((random & 0xffffff) % 17) - 8);
-    case REF_SPREAD_30: /* of f16, whose exponents end at 2^15, half as far */
-        return dt == LAC_F16 ? ldexp(uniform(dt, random), (int)((random & 0xffffff) % 31) - 15)
+    case REF_SPREAD_30: /* of f16, whose exponents end sooner, less far */
+        return dt == LAC_F16 ? ldexp(uniform(dt, random), (int)((random & 0xffffff) % 25) - 12)
                              : ldexp(uniform(dt, random), (int)((random & 0xffffff) % 61) - 30);
     case REF_ONES:
         return 1.0;

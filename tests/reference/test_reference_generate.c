@@ -379,6 +379,24 @@ static void test_case_lays_structure_along_op(void **state)
     ref_case_free(NULL);
 }
 
+/* Numbers of two bytes are nonzero wherever the pattern is, and what they were drawn as. */
+static void test_halves_are_exact(void **state)
+{
+    static const lac_dt_t types[] = {LAC_F16, LAC_BF16};
+    (void)state;
+    for (int t = 0; t < 2; t++)
+        for (int values = REF_UNIFORM; values <= REF_OUTLIERS; values++) {
+            ref_matrix_t x;
+            ref_pattern_t dense = {.structure = REF_DENSE, .density = 1.0, .values = (ref_values_t)values};
+            assert_true(ref_matrix_alloc(&x, types[t], 50, 200, &(ref_layout_t){false, 1, 0}, 0));
+            assert_true(ref_fill(&x, &dense, 3));
+            assert_int_equal(ref_matrix_nonzeros(&x), 50 * 200);
+            for (int64_t e = 0; e < 50 * 200 && values != REF_SPECIAL; e++)
+                assert_true(isfinite(ref_matrix_at(&x, 0, e)));
+            ref_matrix_free(&x);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_elements_do_not_depend_on_layout),
         cmocka_unit_test(test_operands_of_a_seed_are_pinned),
         cmocka_unit_test(test_case_lays_structure_along_op),
+        cmocka_unit_test(test_halves_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
