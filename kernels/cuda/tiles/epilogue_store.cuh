@@ -15,6 +15,22 @@ namespace lacuna
  * 8 j + 2 (l % 4) + c and column 16 w + 2 (l / 4) + h of the tile. */
 constexpr int kHolders = 256, kSums = kTileRows * kTileCols / kHolders;
 
+/* Of a tile's sums by rows in shared memory, kPitch floats from one row to the next, so that few meet in a
+ * bank: those that this thread holds. */
+constexpr int kPitch = kTileCols + 8;
+__device__ inline void collect_sums(const float *memory, float (&sum)[kSums])
+{
+    const int lane = threadIdx.x % kWarp;
+    const float *from = memory + lane % 4 * 2 * kPitch + threadIdx.x / kWarp * 16 + lane / 4 * 2;
+#pragma unroll
+    for (int j = 0; j < kSums / 4; j++)
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            const float2 x = *(const float2 *)(from + (8 * j + c) * kPitch);
+            sum[4 * j + c] = x.x, sum[4 * j + 2 + c] = x.y;
+        }
+}
+
 struct TilesOut {
     int m, n;
     lac_cuda_scalar_t alpha, beta;

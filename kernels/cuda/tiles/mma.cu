@@ -27,7 +27,6 @@ constexpr int kStageSplit = kRowGroupRows * kDepth * 2, kStageRowGroup = kBf16Sp
 constexpr int kLine = kTileCols * 2, kSplitB = kDepth * kLine; /* bytes of a row of b, of one split */
 constexpr int kStageA = kRowGroups * kStageRowGroup, kStage = kStageA + kBf16Splits * kSplitB;
 constexpr int kShared = kStages * kStage;
-constexpr int kPitch = kTileCols + 8; /* floats of a row, when sums are exchanged: fewer meet in a bank */
 static_assert(kShared <= 98 * 1024,
               "what a block may have on every device from 8.0 on, but for a few barriers");
 static_assert(kShared >= kTileRows * kPitch * 4, "a tile's sums, when they are exchanged");
@@ -224,15 +223,7 @@ __device__ inline void exchange(float *memory, const float (&sum)[kDown][kAcross
                 make_float2(sum[e / (4 * kAcross)][e / 4 % kAcross][e % 4],
                             sum[e / (4 * kAcross)][e / 4 % kAcross][e % 4 + 1]);
     __syncthreads();
-    const float *from = memory + lane % 4 * 2 * kPitch + threadIdx.x / kWarp * 16 + lane / 4 * 2;
-    if (consumer)
-#pragma unroll
-        for (int j = 0; j < kSums / 4; j++)
-#pragma unroll
-            for (int c = 0; c < 2; c++) {
-                const float2 x = *(const float2 *)(from + (8 * j + c) * kPitch);
-                whole[4 * j + c] = x.x, whole[4 * j + 2 + c] = x.y;
-            }
+    if (consumer) collect_sums(memory, whole);
 }
 
 /* c := beta c + alpha a b for one tile of c; a[m, k] as packed splits of its active k, b[k, n] by rows.
