@@ -373,6 +373,18 @@ lac_status_t lac_cuda_slice_entries(const lac_cuda_slice_t *s, bool wide, const 
  *
  * Needs compute capability 8.0. */
 
+/* Microseconds of a joint product of nothing, and of the launches of the product that is not chosen (4096^3,
+ * H200, 2026-11-23). */
+#define LAC_CUDA_JOINT_HANDICAP 85.0f
+
+/* Whether k are skipped by the zeros of b's columns, too, of 32 rows and 32 columns at a time: never; always;
+ * where a sample of the operands on the device says that it pays. */
+typedef enum lac_cuda_joint {
+    LAC_CUDA_JOINT_OFF,
+    LAC_CUDA_JOINT_ON,
+    LAC_CUDA_JOINT_SAMPLED
+} lac_cuda_joint_t;
+
 typedef struct lac_cuda_tiles {
     int64_t m, n, k;
     lac_cuda_scalar_t alpha;
@@ -391,6 +403,12 @@ typedef struct lac_cuda_tiles {
                        is not zero */
     int64_t bits_words;   /* from one row of bits to the next: ceil(n / 64) */
     bool bits_transposed; /* a row of bits for each column of c, then of ceil(m / 64) words */
+    /* other than off only where lac_cuda_tiles_joint_here() and not portable; on: packed is by
+     * lac_cuda_tiles_joint_pack; sampled: nothing is packed beforehand */
+    lac_cuda_joint_t joint;
+    float joint_handicap; /* sampled: microseconds that the joint product is taken to need beside what is
+                             predicted */
+    const void *packed_b; /* joint: what that made of b, or NULL: it is made in the workspace */
 } lac_cuda_tiles_t;
 
 /* True where the thread's current device has the instructions: compute capability 8.0. */
@@ -421,12 +439,20 @@ bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k);
 /* The whole product, and its workspace: where a is not packed, that is part of both. */
 int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k, bool packed);
 lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
-/* Its steps where a is packed: products on tensor cores, sums of shared tiles, and the tiles that tensor
+/* Its steps before and behind the products on tensor cores: sums of shared tiles, and the tiles that tensor
  * cores could not do (Inf, NaN, overflow), by fp32 multiply-adds. */
 lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
-lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+/* The same for joint products: where they can be on the thread's current device (compute capability 9.0);
+ * what is made of a and of b (either may be NULL: nothing), whose lines are a's m rows and b's n columns; the
+ * workspace of lac_cuda_tiles_run, always or by a sample. */
+bool lac_cuda_tiles_joint_here(void);
+int64_t lac_cuda_tiles_joint_packed_bytes(int64_t lines, int64_t k);
+lac_status_t lac_cuda_tiles_joint_pack(const lac_cuda_tiles_t *p, void *of_a, void *of_b,
+                                       lac_cuda_stream_t stream);
+int64_t lac_cuda_tiles_joint_bytes(int64_t m, int64_t n, int64_t k, bool packed, bool packed_b);
+int64_t lac_cuda_tiles_sampled_bytes(int64_t m, int64_t n, int64_t k);
 /* The bits, from what the steps above left of them in the workspace. */
 lac_status_t lac_cuda_tiles_occupied(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 

@@ -141,6 +141,19 @@ static int64_t whole(const standin_launch_t *l, const char *key)
 }
 
 /* The workspace that a launcher's contract names. */
+static int64_t tiles_bytes(const standin_launch_t *l, int64_t m, int64_t n, int64_t k)
+{
+    bool packed = standin_pointer(l, "p.packed"), of_b = standin_pointer(l, "p.packed_b");
+    switch (whole(l, "p.joint")) {
+    case LAC_CUDA_JOINT_OFF:
+        return lac_cuda_tiles_bytes(m, n, k, packed);
+    case LAC_CUDA_JOINT_ON:
+        return lac_cuda_tiles_joint_bytes(m, n, k, packed, of_b);
+    default:
+        return lac_cuda_tiles_sampled_bytes(m, n, k);
+    }
+}
+
 static void check_workspace(const standin_launch_t *l)
 {
     const char *name = l->name + strlen("lac_cuda_");
@@ -164,7 +177,7 @@ static void check_workspace(const standin_launch_t *l)
         : !strcmp(name, "slice_sum")  ? lac_cuda_slice_sum_bytes(whole(l, "s.count"))
         : !strcmp(name, "slice_ptr")  ? lac_cuda_slice_ptr_bytes(whole(l, "s.count"))
         : !strcmp(name, "csr_to_csc") ? lac_cuda_csr_to_csc_bytes(whole(l, "minors"), whole(l, "from.nnz"))
-        : !strcmp(name, "tiles_run")  ? lac_cuda_tiles_bytes(m, n, k, standin_pointer(l, "p.packed") != NULL)
+        : !strcmp(name, "tiles_run")  ? tiles_bytes(l, m, n, k)
                                       : 0;
     if (bytes > 0) expect_workspace(l, "workspace", bytes);
 }

@@ -265,6 +265,12 @@ inline int atomicAdd(int *at, int x)
     *at += x;
     return was;
 }
+inline unsigned atomicAdd(unsigned *at, unsigned x)
+{
+    const unsigned was = *at;
+    *at += x;
+    return was;
+}
 inline int atomicMax(int *at, int x)
 {
     const int was = *at;

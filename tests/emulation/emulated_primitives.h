@@ -68,6 +68,15 @@ inline float load_shared(unsigned address)
     return *at_address<float>(address);
 }
 
+inline uint32_t load_shared_word(unsigned address)
+{
+    return *at_address<uint32_t>(address);
+}
+inline void store_shared_if(bool wanted, unsigned address, uint32_t x)
+{
+    if (wanted) *at_address<uint32_t>(address) = x;
+}
+
 struct LaneMasks {
     unsigned mine, below;
 };

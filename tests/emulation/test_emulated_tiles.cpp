@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The product by tiles on the emulator, by products of a warpgroup and by those of a warp, against fp64:
- * random shapes, orders, strides, scalars, patterns of zeros, data and devices, and special values; poison
- * wherever nothing may be read; each product twice, in two orders of its warps and with a packed beforehand,
- * for the same bits, with bias and activation, and each with the bits of what is not zero. */
+ * The product by tiles on the emulator, by products of a warpgroup and by those of a warp, and jointly,
+ * against fp64: random shapes, orders, strides, scalars, patterns of zeros, data and devices, and special
+ * values; poison wherever nothing may be read; each product twice, in two orders of its warps and with a
+ * packed beforehand, for the same bits, with bias and activation, and each with the bits of what is not zero.
+ */
 #include "emulator.h"
 #include "cuda_kernels.h"
 
@@ -20,6 +21,7 @@ namespace
 {
 
 int checks, failures;
+int sampled[2]; /* products by one side's zeros and joint ones that a sample chose */
 
 struct Case {
     int64_t m, n, k;
@@ -33,6 +35,9 @@ struct Case {
     bool portable; /* not by warpgroup products, on a device that has them */
     unsigned seed;
     int a_offset, c_offset; /* elements behind an aligned address */
+    lac_cuda_joint_t joint; /* zeros of both are skipped */
+    int b_rows, b_cols;     /* zeros of b come in pieces of so many elements */
+    double b_density;       /* of pieces that are no zeros                   */
 };
 
 std::string text(const Case &c)
@@ -40,11 +45,14 @@ std::string text(const Case &c)
     char b[256];
     snprintf(b, sizeof b,
              "%lldx%lldx%lld a=%s c=%s%s%s alpha=%g beta=%g zeros=%dx%d-%g spread=%d special=%g device=%d%s "
-             "at=%d,%d seed=%u",
+             "at=%d,%d seed=%u B=%dx%d-%g%s",
              (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
              c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "",
              c.alpha, c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device,
-             c.portable ? " portable" : "", c.a_offset, c.c_offset, c.seed);
+             c.portable ? " portable" : "", c.a_offset, c.c_offset, c.seed, c.b_rows, c.b_cols, c.b_density,
+             c.joint == LAC_CUDA_JOINT_ON ? " joint"
+             : c.joint                    ? " sampled"
+                                          : "");
     return b;
 }
 
@@ -102,6 +110,15 @@ std::unique_ptr<Operands> make(const Case &c)
     for (int64_t e = 0; e < c.k * ldb; e++) b[e] = NAN;
     for (int64_t k = 0; k < c.k; k++)
         for (int64_t j = 0; j < c.n && active[(size_t)k]; j++) b[k * ldb + j] = draw();
+    if (c.b_density < 1.0) {
+        const int64_t b_across = (c.n + c.b_cols - 1) / c.b_cols, b_down = (c.k + c.b_rows - 1) / c.b_rows;
+        std::vector<bool> b_kept((size_t)(b_across * b_down));
+        for (size_t t = 0; t < b_kept.size(); t++) b_kept[t] = random() % 100000 < c.b_density * 100000;
+        for (int64_t k = 0; k < c.k; k++)
+            for (int64_t j = 0; j < c.n && active[(size_t)k]; j++)
+                if (!b_kept[(size_t)(k / c.b_rows * b_across + j / c.b_cols)])
+                    b[k * ldb + j] = random() % 2 ? 0.0f : -0.0f;
+    }
     if (c.special != 0.0f && random() % 2) {
         o->a[(size_t)c.a_offset + (size_t)(random() % c.m * (uint64_t)ars + random() % c.k * (uint64_t)acs)] =
             c.special;
@@ -114,7 +131,10 @@ std::unique_ptr<Operands> make(const Case &c)
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++)
             if (c.beta != 0.0f) o->before[(size_t)(c.c_offset + i * crs + j * ccs)] = draw();
-    const int64_t bytes = lac_cuda_tiles_bytes(c.m, c.n, c.k, false);
+    const int64_t bytes = c.joint == LAC_CUDA_JOINT_OFF ? lac_cuda_tiles_bytes(c.m, c.n, c.k, false)
+                          : c.joint == LAC_CUDA_JOINT_ON
+                              ? lac_cuda_tiles_joint_bytes(c.m, c.n, c.k, false, false)
+                              : lac_cuda_tiles_sampled_bytes(c.m, c.n, c.k);
     o->workspace = memory<uint8_t>(bytes);
     memset(o->workspace.get(), 0x5a, (size_t)bytes);
     o->p = {};
@@ -124,7 +144,7 @@ std::unique_ptr<Operands> make(const Case &c)
     o->p.a = o->a.data() + c.a_offset, o->p.ars = ars, o->p.acs = acs;
     o->p.b = b, o->p.ldb = ldb;
     o->p.crs = crs, o->p.ccs = ccs;
-    o->p.portable = c.portable;
+    o->p.portable = c.portable, o->p.joint = c.joint;
     return o;
 }
 
@@ -161,6 +181,20 @@ void judge(const Case &c, const Operands &o)
     if (!special) fail("special", c);
     for (size_t t = 0; t < o.out.size(); t++)
         if (!inside[t] && !std::isnan(o.out[t])) return fail("padding", c);
+}
+
+/* What the joint product makes of both, or of one. */
+lac_status_t pack_both(const Case &c, lac_cuda_tiles_t *p, std::unique_ptr<uint8_t, void (*)(void *)> *a,
+                       std::unique_ptr<uint8_t, void (*)(void *)> *b)
+{
+    const bool of_a = c.seed % 3 != 0, of_b = c.seed % 3 != 1;
+    *a = memory<uint8_t>(lac_cuda_tiles_joint_packed_bytes(p->m, p->k));
+    *b = memory<uint8_t>(lac_cuda_tiles_joint_packed_bytes(p->n, p->k));
+    const lac_status_t status =
+        lac_cuda_tiles_joint_pack(p, of_a ? a->get() : nullptr, of_b ? b->get() : nullptr, nullptr);
+    if (of_a) p->packed = a->get();
+    if (of_b) p->packed_b = b->get();
+    return status;
 }
 
 /* a packed beforehand, in as much memory as it takes. */
@@ -260,24 +294,43 @@ void check_after(const Case &c, Operands &o, const std::vector<float> &plain)
     check_bits(c, o, true, "bits after");
 }
 
+/* What a sample chose is one of both products, to the bit. */
+void check_chosen(const Case &c, Operands &o)
+{
+    const std::vector<float> got = o.out;
+    bool equal[2];
+    for (int joint = 0; joint < 2; joint++) {
+        o.out = o.before;
+        o.p.c = o.out.data() + c.c_offset, o.p.joint = joint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
+        if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status chosen", c);
+        equal[joint] = !memcmp(got.data(), o.out.data(), sizeof(float) * got.size());
+    }
+    for (int joint = 0; joint < 2; joint++) sampled[joint] += equal[joint] && !equal[!joint];
+    if (!equal[0] && !equal[1]) fail("neither", c);
+    o.p.joint = c.joint, o.out = got;
+}
+
 void check(const Case &c)
 {
     emulated_device = c.device;
     const std::unique_ptr<Operands> o = make(c);
     const size_t bytes = sizeof(float) * o->before.size();
-    std::unique_ptr<uint8_t, void (*)(void *)> packed(nullptr, free);
+    std::unique_ptr<uint8_t, void (*)(void *)> packed(nullptr, free), packed_b(nullptr, free);
     std::vector<float> first;
     for (int again = 0; again < 2; again++) {
         o->out = o->before;
         o->p.c = o->out.data() + c.c_offset;
         emulated_schedule = c.seed * 1000003u + (unsigned)again;
-        lac_status_t status = again ? pack(&o->p, &packed) : LAC_OK;
+        lac_status_t status = LAC_OK;
+        if (again && c.joint == LAC_CUDA_JOINT_ON) status = pack_both(c, &o->p, &packed, &packed_b);
+        if (again && c.joint == LAC_CUDA_JOINT_OFF) status = pack(&o->p, &packed);
         if (status == LAC_OK) status = lac_cuda_tiles_run(&o->p, o->workspace.get(), nullptr);
         if (status != LAC_OK) return fail("status", c);
         if (!again) first = o->out;
     }
     checks++;
     judge(c, *o);
+    if (c.joint == LAC_CUDA_JOINT_SAMPLED) check_chosen(c, *o);
     if (memcmp(first.data(), o->out.data(), bytes)) fail("repeat", c);
     check_bits(c, *o, false, "bits");
     check_after(c, *o, first);
@@ -304,6 +357,9 @@ Case random_case(unsigned seed, unsigned largest)
     c.device = int(random() % EMULATED_DEVICES), c.seed = seed;
     c.a_offset = random() % 3 ? 0 : 1 + int(random() % 3),
     c.c_offset = random() % 3 ? 0 : 1 + int(random() % 3);
+    const unsigned of_b = random() % 5;
+    c.b_rows = pieces[of_b][1], c.b_cols = pieces[of_b][0];
+    c.b_density = seed % 2 ? densities[random() % 5] : 1.0;
     if (seed % 3) return c;
     /* Vectors would fit but for one thing: where the operands begin, or the distance of lines. */
     c.m = (c.m + 3) / 4 * 4, c.n = (c.n + 3) / 4 * 4, c.k = (c.k + 3) / 4 * 4;
@@ -334,7 +390,22 @@ int main(int argc, char **argv)
     const unsigned largest = argc > 2 ? (unsigned)atoi(argv[2]) : quick ? 150 : 280;
     const unsigned first = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
     check_alignment();
-    for (int t = 0; t < cases; t++) check(random_case(first + (unsigned)t, largest));
-    printf("test_emulated_tiles: %d checks, %d failures\n", checks, failures);
+    for (int t = 0; t < cases; t++) {
+        Case c = random_case(first + (unsigned)t, largest);
+        check(c);
+        c.joint = LAC_CUDA_JOINT_ON, c.portable = false, c.device %= 2; /* those of compute capability 9.0 */
+        if (t % 4 == 1) c.m = 1 + c.m % 140, c.n = 1 + c.n % 140, c.k += 1024; /* more than 32 spans */
+        check(c);
+        if (t % 2) continue;
+        if (c.density < 1.0 && c.m < c.n) std::swap(c.m, c.n); /* what the joint product packs less of */
+        c.joint = LAC_CUDA_JOINT_SAMPLED;
+        check(c);
+    }
+    if (argc == 1 && !quick && (!sampled[0] || !sampled[1])) {
+        printf("FAIL a sample never chose one of both products\n");
+        failures++;
+    }
+    printf("test_emulated_tiles: %d checks, %d failures, %d and %d chosen\n", checks, failures, sampled[0],
+           sampled[1]);
     return failures != 0 || checks == 0;
 }

@@ -14,7 +14,9 @@ namespace
 {
 
 int failures, checks;
-bool portable; /* the kernel of other devices, on one that has warpgroup products */
+/* Which kernel: that of warpgroup products; that of other devices, on one that has them; the joint one. */
+enum Kernel { kWarpgroups, kPortable, kJoint, kKernels } kernel;
+constexpr const char *kNames[] = {"", "portable ", "joint "};
 cudaStream_t stream;
 
 void fail(const char *what, const char *text)
@@ -100,14 +102,17 @@ Operands make(const Case &c)
     o.before = poisoned(o.c_count);
     const Pattern all = {1, 1, 2.0};
     fill_matrix<<<1024, 256>>>({o.a, c.m, c.k, ars, acs, c.zeros, c.kind, c.seed});
-    fill_matrix<<<1024, 256>>>({o.b, c.k, c.n, ldb, 1, all, c.kind, c.seed + 7});
+    const Pattern of_b = {c.zeros.cols, c.zeros.rows, c.zeros.density}; /* what a's would be, transposed */
+    fill_matrix<<<1024, 256>>>(
+        {o.b, c.k, c.n, ldb, 1, kernel == kJoint && c.seed % 2 ? of_b : all, c.kind, c.seed + 7});
     if (c.beta != 0.0f) fill_matrix<<<1024, 256>>>({o.before, c.m, c.n, crs, ccs, all, c.kind, c.seed + 9});
-    const size_t bytes = (size_t)lac_cuda_tiles_bytes(c.m, c.n, c.k, false);
+    const size_t bytes = (size_t)(kernel == kJoint ? lac_cuda_tiles_joint_bytes(c.m, c.n, c.k, false, false)
+                                                   : lac_cuda_tiles_bytes(c.m, c.n, c.k, false));
     CUDA_CHECK(cudaMalloc(&o.workspace, bytes));
     CUDA_CHECK(cudaMemset(o.workspace, 0x5a, bytes));
     o.p = {c.m, c.n, c.k, {nullptr, c.alpha}, o.a, ars, acs, nullptr,
            0,   o.b, ldb, {nullptr, c.beta},  o.c, crs, ccs};
-    o.p.portable = portable;
+    o.p.portable = kernel == kPortable, o.p.joint = kernel == kJoint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
     CUDA_CHECK(cudaDeviceSynchronize());
     return o;
 }
@@ -120,11 +125,11 @@ void release(Operands &o)
 const char *text(const Case &c)
 {
     static char line[256];
-    snprintf(
-        line, sizeof line, "%s%lldx%lldx%lld a=%s c=%s%s alpha=%g beta=%g zeros=%dx%d-%g kind=%d seed=%llu",
-        portable ? "portable " : "", (long long)c.m, (long long)c.k, (long long)c.n,
-        c.a_by_columns ? "cols" : "rows", c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "",
-        c.alpha, c.beta, c.zeros.rows, c.zeros.cols, c.zeros.density, c.kind, (unsigned long long)c.seed);
+    snprintf(line, sizeof line,
+             "%s%lldx%lldx%lld a=%s c=%s%s alpha=%g beta=%g zeros=%dx%d-%g kind=%d seed=%llu", kNames[kernel],
+             (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
+             c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.alpha, c.beta, c.zeros.rows,
+             c.zeros.cols, c.zeros.density, c.kind, (unsigned long long)c.seed);
     return line;
 }
 
@@ -226,31 +231,48 @@ bool run_twice(const Case &c, const Operands &o, std::vector<float> &first)
     return status == LAC_OK;
 }
 
-/* With a packed beforehand, in as much memory as it takes, the bits are the same. */
+/* a packed beforehand, in as much memory as it takes. */
+lac_status_t pack(const Case &c, lac_cuda_tiles_t *p, void *(&packed)[2])
+{
+    const int64_t any = lac_cuda_tiles_room(c.k);
+    int *most, room = 0;
+    CUDA_CHECK(cudaMalloc(&most, sizeof *most));
+    CUDA_CHECK(cudaMalloc(&packed[0], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, any)));
+    lac_status_t status = lac_cuda_tiles_pack(p, any, packed[0], stream);
+    if (status == LAC_OK) status = lac_cuda_tiles_max_room(c.m, c.k, any, packed[0], most, stream);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    CUDA_CHECK(cudaMemcpy(&room, most, sizeof room, cudaMemcpyDeviceToHost));
+    CUDA_CHECK(cudaFree(most));
+    if (room < 1 || room > any) fail("room", text(c));
+    CUDA_CHECK(cudaMalloc(&packed[1], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, room)));
+    if (status == LAC_OK) status = lac_cuda_tiles_pack(p, room, packed[1], stream);
+    p->packed = packed[1], p->room = room;
+    return status;
+}
+
+/* a and b packed beforehand. */
+lac_status_t pack_joint(const Case &c, lac_cuda_tiles_t *p, void *(&packed)[2])
+{
+    CUDA_CHECK(cudaMalloc(&packed[0], (size_t)lac_cuda_tiles_joint_packed_bytes(c.m, c.k)));
+    CUDA_CHECK(cudaMalloc(&packed[1], (size_t)lac_cuda_tiles_joint_packed_bytes(c.n, c.k)));
+    p->packed = packed[0], p->packed_b = packed[1];
+    return lac_cuda_tiles_joint_pack(p, packed[0], packed[1], stream);
+}
+
+/* With operands packed beforehand the bits are the same. */
 void check_packed(const Case &c, const Operands &o, const std::vector<float> &want)
 {
     const size_t bytes = sizeof(float) * (size_t)o.c_count;
     std::vector<float> got((size_t)o.c_count);
-    const int64_t any = lac_cuda_tiles_room(c.k);
     lac_cuda_tiles_t p = o.p;
-    int *most, room = 0;
     void *packed[2];
-    CUDA_CHECK(cudaMalloc(&most, sizeof *most));
-    CUDA_CHECK(cudaMalloc(&packed[0], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, any)));
-    lac_status_t status = lac_cuda_tiles_pack(&p, any, packed[0], stream);
-    if (status == LAC_OK) status = lac_cuda_tiles_max_room(c.m, c.k, any, packed[0], most, stream);
-    CUDA_CHECK(cudaStreamSynchronize(stream));
-    CUDA_CHECK(cudaMemcpy(&room, most, sizeof room, cudaMemcpyDeviceToHost));
-    if (room < 1 || room > any) fail("room", text(c));
-    CUDA_CHECK(cudaMalloc(&packed[1], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, room)));
-    if (status == LAC_OK) status = lac_cuda_tiles_pack(&p, room, packed[1], stream);
+    lac_status_t status = kernel == kJoint ? pack_joint(c, &p, packed) : pack(c, &p, packed);
     copy_before(o);
-    p.packed = packed[1], p.room = room;
     if (status == LAC_OK) status = lac_cuda_tiles_run(&p, o.workspace, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMemcpy(got.data(), o.c, bytes, cudaMemcpyDeviceToHost));
     if (status != LAC_OK || memcmp(got.data(), want.data(), bytes)) fail("packed", text(c));
-    for (void *x : {(void *)most, packed[0], packed[1]}) cudaFree(x);
+    for (void *x : packed) cudaFree(x);
 }
 
 /* What lies between the lines of c is as it was. */
@@ -375,7 +397,7 @@ void check_special()
 
 } // namespace
 
-/* tiles_test [shapes beyond every seventh] [longest k] [1: only the kernel of other devices than 9.0] */
+/* tiles_test [shapes beyond every seventh] [longest k] [only the kernel of this number] */
 int main(int argc, char **argv)
 {
     if (no_device()) return 77;
@@ -386,9 +408,11 @@ int main(int argc, char **argv)
     int major = 0;
     CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    for (int kernel = major == 9 && argc <= 3 ? 0 : 1; kernel < 2; kernel++) { /* both, where there are two */
-        portable = kernel == 1;
-        printf("by %s\n", portable ? "products of a warp" : "warpgroup products");
+    for (int each = kWarpgroups; each < kKernels; each++) { /* all that there are */
+        if ((each == kWarpgroups && major != 9) || (each == kJoint && !lac_cuda_tiles_joint_here())) continue;
+        if (argc > 3 && each != atoi(argv[3])) continue;
+        kernel = (Kernel)each;
+        printf("by the kernel %d %s\n", each, kNames[each]);
         check_shapes(argc > 1 ? atoi(argv[1]) : 1000);
         check_special();
         check_accuracy(argc > 2 ? atoll(argv[2]) : 65536);

@@ -39,6 +39,20 @@ __device__ inline float load_shared(unsigned address)
     return x;
 }
 
+/* Words of shared memory by address; without a branch. */
+__device__ inline uint32_t load_shared_word(unsigned address)
+{
+    uint32_t x;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
+    return x;
+}
+__device__ inline void store_shared_if(bool wanted, unsigned address, uint32_t x)
+{
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %0, 0;\n@p st.shared.b32 [%1], %2;\n}" ::"r"((int)wanted),
+                 "r"(address), "r"(x)
+                 : "memory");
+}
+
 /* The bit of this lane, and those of the lanes below. As the compiler cannot know them, it keeps them. */
 struct LaneMasks {
     unsigned mine, below;

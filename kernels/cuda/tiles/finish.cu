@@ -162,11 +162,12 @@ __global__ __launch_bounds__(kThreads) void fixup_tiles(const __grid_constant__ 
 }
 
 /* No tile has failed yet. */
-__global__ void none_failed(int *count)
+__global__ void none_failed(TilesSpace s)
 {
     dependents_launch();
     dependency_wait();
-    *count = 0;
+    *s.failed_count = *s.next = 0;
+    for (int i = 0; i < kSampled; i++) s.sampled[i] = 0;
 }
 
 } // namespace
@@ -188,7 +189,7 @@ extern "C" lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *wo
 {
     using namespace lacuna;
     return launch(none_failed, {dim3(1), dim3(1), 0, 1, true, (cudaStream_t)stream},
-                  tiles_space(p->m, p->n, p->k, workspace).failed_count);
+                  tiles_space(p->m, p->n, p->k, workspace));
 }
 
 extern "C" lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace,

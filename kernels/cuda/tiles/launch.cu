@@ -42,6 +42,54 @@ int major_capability()
     return error == cudaSuccess ? major : 0;
 }
 
+/* Microseconds, for a choice between one-sided and joint products: of a dense product of 4096^3 on an H200,
+ * but only their ratios matter. One-sided: 2026-11-22. Joint: fitted to eight patterns of blocks, within a
+ * tenth of each, where single k are zero up to a quarter too few (2026-11-23). */
+constexpr double kBroughtUs = 660.0, kMultipliedUs = 480.0, kMeetingUs = 1400.0, kLinesUs = 900.0;
+constexpr double kPackGbps = 3300.0; /* in bytes read and written of what is packed */
+
+TilesChoice choice_of(const lac_cuda_tiles_t *p, void *workspace)
+{
+    const double m = (double)p->m, n = (double)p->n, k = (double)p->k, part = m * n * k * 0x1p-36;
+    const double bytes = 1.0 / (kPackGbps * 1e3), written = 6.0 * (m + n) * k * bytes;
+    return {tiles_space(p->m, p->n, p->k, workspace).sampled,
+            (float)(part * kBroughtUs),
+            (float)(part * kMultipliedUs + 6.0 * m * k * bytes),
+            (float)(8.0 * m * k * bytes),
+            (float)(part * kMeetingUs),
+            (float)(part * kLinesUs + written),
+            (float)(4.0 * (m + n) * k * bytes) + p->joint_handicap};
+}
+
+/* A panel's packing and product by one side's zeros. */
+lac_status_t run_one_sided(lac_cuda_tiles_t panel, const TilesChoice &choice, void *workspace, void *made,
+                           lac_cuda_stream_t stream)
+{
+    lac_status_t status = LAC_OK;
+    if (!panel.packed) {
+        panel.packed = made, panel.room = lac_cuda_tiles_room(panel.k);
+        status = pack_one_sided(&panel, choice, panel.room, made, stream);
+    }
+    if (status != LAC_OK) return status;
+    const bool warpgroups = major_capability() == 9 && !panel.portable; /* wgmma went as it had come */
+    return warpgroups ? multiply_by_wgmma(&panel, choice, workspace, stream)
+                      : multiply_by_mma(&panel, workspace, stream);
+}
+
+/* ... and by both sides'; b is packed with the first panel. */
+lac_status_t run_joint(lac_cuda_tiles_t panel, const TilesChoice &choice, bool first, int64_t of_a_bytes,
+                       void *workspace, void *made, lac_cuda_stream_t stream)
+{
+    void *const of_a = panel.packed ? nullptr : made, *const of_b =
+                                                          panel.packed_b
+                                                              ? nullptr
+                                                              : (char *)made + (of_a ? of_a_bytes : 0);
+    if (of_a) panel.packed = of_a;
+    if (of_b) panel.packed_b = of_b;
+    const lac_status_t status = pack_joint(&panel, choice, of_a, first ? of_b : nullptr, stream);
+    return status == LAC_OK ? multiply_joint(&panel, choice, workspace, stream) : status;
+}
+
 } // namespace
 } // namespace lacuna
 
@@ -50,12 +98,9 @@ extern "C" bool lac_cuda_tiles_here(void)
     return lacuna::major_capability() >= 8;
 }
 
-extern "C" lac_status_t lac_cuda_tiles_multiply(const lac_cuda_tiles_t *p, void *workspace,
-                                                lac_cuda_stream_t stream)
+extern "C" bool lac_cuda_tiles_joint_here(void)
 {
-    using namespace lacuna;
-    const bool warpgroups = major_capability() == 9 && !p->portable; /* wgmma went as it had come */
-    return warpgroups ? multiply_by_wgmma(p, workspace, stream) : multiply_by_mma(p, workspace, stream);
+    return lacuna::major_capability() == 9;
 }
 
 extern "C" bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k)
@@ -68,6 +113,19 @@ extern "C" int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k, bool pa
     using namespace lacuna;
     const int64_t rows = panel_rows(m, n, k);
     return space_bytes(m, n, k) + (packed ? 0 : lac_cuda_tiles_packed_bytes(rows, k, lac_cuda_tiles_room(k)));
+}
+
+extern "C" int64_t lac_cuda_tiles_joint_bytes(int64_t m, int64_t n, int64_t k, bool packed, bool packed_b)
+{
+    using namespace lacuna;
+    return space_bytes(m, n, k) + (packed ? 0 : lac_cuda_tiles_joint_packed_bytes(panel_rows(m, n, k), k)) +
+           (packed_b ? 0 : lac_cuda_tiles_joint_packed_bytes(n, k));
+}
+
+extern "C" int64_t lac_cuda_tiles_sampled_bytes(int64_t m, int64_t n, int64_t k)
+{
+    using namespace lacuna;
+    return max(lac_cuda_tiles_bytes(m, n, k, false), lac_cuda_tiles_joint_bytes(m, n, k, false, false));
 }
 
 extern "C" int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors)
@@ -97,9 +155,13 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
     using namespace lacuna;
     if (!fits(p->m) || !fits(p->n) || !fits(p->k)) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
-    const int64_t rows = panel_rows(p->m, p->n, p->k), room = lac_cuda_tiles_room(p->k);
+    const int64_t rows = panel_rows(p->m, p->n, p->k);
     void *const made = (char *)workspace + space_bytes(p->m, p->n, p->k);
-    lac_status_t status = p->packed && rows < p->m ? LAC_ERR_EXTENT : LAC_OK;
+    const int64_t of_a_bytes = lac_cuda_tiles_joint_packed_bytes(rows, p->k);
+    const bool sampled = p->joint == LAC_CUDA_JOINT_SAMPLED;
+    const TilesChoice choice = sampled ? choice_of(p, workspace) : TilesChoice{};
+    const bool beforehand = p->packed || sampled; /* what is chosen for a panel is what b was packed for */
+    lac_status_t status = beforehand && rows < p->m ? LAC_ERR_EXTENT : LAC_OK;
     for (int64_t i = 0; status == LAC_OK && i < p->m; i += rows) {
         lac_cuda_tiles_t panel = *p;
         panel.m = min(rows, p->m - i);
@@ -107,11 +169,11 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
         if (p->epilogue.bias && p->epilogue.of_rows) panel.epilogue.bias += i;
         if (p->bits) panel.bits += p->bits_transposed ? i / 64 : i * p->bits_words;
         status = lac_cuda_tiles_begin(&panel, workspace, stream);
-        if (status == LAC_OK && !p->packed) {
-            status = lac_cuda_tiles_pack(&panel, room, made, stream);
-            panel.packed = made, panel.room = room;
-        }
-        if (status == LAC_OK) status = lac_cuda_tiles_multiply(&panel, workspace, stream);
+        if (status == LAC_OK && sampled) status = sample_operands(&panel, workspace, stream);
+        if (status == LAC_OK && p->joint != LAC_CUDA_JOINT_ON)
+            status = run_one_sided(panel, choice, workspace, made, stream);
+        if (status == LAC_OK && p->joint != LAC_CUDA_JOINT_OFF)
+            status = run_joint(panel, choice, i == 0, of_a_bytes, workspace, made, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_reduce(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_fixup(&panel, workspace, stream);
         if (status == LAC_OK) status = lac_cuda_tiles_occupied(&panel, workspace, stream);

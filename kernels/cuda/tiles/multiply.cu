@@ -208,6 +208,7 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     }
     __syncthreads();
     dependency_wait();
+    if (!chosen(g.choice, false)) return;
     if (threadIdx.x >= kConsumers * kGroup) {
         registers_fewer<kProducerRegisters>();
         produce<kWhole>(g, st, (int)threadIdx.x / kGroup - kConsumers);
@@ -219,11 +220,15 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
 
 } // namespace
 
-lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream)
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
+                               lac_cuda_stream_t stream)
 {
-    const MultiplyArgs g = {p->b, (unsigned)(4 * p->ldb), tiles_out(p),
+    const MultiplyArgs g = {p->b,
+                            (unsigned)(4 * p->ldb),
+                            tiles_out(p),
                             tiles_packed(p->m, p->k, p->room, (void *)p->packed),
-                            tiles_space(p->m, p->n, p->k, workspace)};
+                            tiles_space(p->m, p->n, p->k, workspace),
+                            choice};
     const int64_t blocks = min<int64_t>(current_device().sms, g.s.tiles * g.s.splits);
     const bool whole = p->n % kTileCols == 0;
     return launch(p->bits ? whole ? multiply_tiles<true, true> : multiply_tiles<false, true>

@@ -15,6 +15,7 @@ struct PackArgs {
     int m;
     int64_t k;
     TilesPacked s;
+    TilesChoice choice;
 };
 
 /* First: which k are active in each row group of a tile, and the tile's steps by sets of row groups. */
@@ -88,6 +89,7 @@ __global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ 
     if (threadIdx.x < kTogether * kSpan) any[threadIdx.x / kSpan][threadIdx.x % kSpan] = 0;
     dependency_wait();
     dependents_launch();
+    if (!chosen(g.choice, false)) return;
     __syncthreads();
     if (kLayout == kByFour)
         mark_by_four(g, row0, k0, any);
@@ -228,6 +230,7 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
     int mine = 0;
     dependency_wait();
     dependents_launch();
+    if (!chosen(g.choice, false)) return;
 #pragma unroll 4
     for (int w = begin; w < end; w++) mine += __popc(Words(g.s, tile, w).in(lane % kSets));
     if (lane < kSets) of_warp[warp][lane] = lane ? mine : 0;
@@ -295,6 +298,7 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
     const int64_t line = (int64_t)tile * g.s.lines + step;
     dependency_wait();
     dependents_launch();
+    if (!chosen(g.choice, false)) return;
     const int mine = g.s.rows[line * kStep + lane];
     const int4 at = g.s.slots[line];
     if ((at.x & at.y & at.z & at.w) < 0) return; /* a step too many */
@@ -372,14 +376,20 @@ extern "C" lac_status_t lac_cuda_tiles_max_room(int64_t m, int64_t k, int64_t ro
     return launch(max_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
-extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
-                                            lac_cuda_stream_t stream)
+lac_status_t lacuna::pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room,
+                                    void *memory, lac_cuda_stream_t stream)
 {
-    using namespace lacuna;
-    const PackArgs g = {p->a, p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->m, p->k, room, memory)};
+    const PackArgs g = {p->a,  p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->m, p->k, room, memory),
+                        choice};
     const bool across = p->ars == 1 && p->acs != 1;
     const Launch pack = {
         dim3((unsigned)g.s.lines, (unsigned)g.s.tiles_m), dim3(kThreads), 0, 1, true, (cudaStream_t)stream};
     const lac_status_t status = list_tiles(g, (cudaStream_t)stream);
     return status ? status : launch(across ? pack_active<true> : pack_active<false>, pack, g);
+}
+
+extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
+                                            lac_cuda_stream_t stream)
+{
+    return lacuna::pack_one_sided(p, {}, room, memory, stream);
 }

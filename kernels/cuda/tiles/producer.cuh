@@ -51,6 +51,7 @@ struct MultiplyArgs {
     TilesOut out;
     TilesPacked packed;
     TilesSpace s;
+    TilesChoice choice;
 };
 
 struct Stages {

@@ -70,11 +70,38 @@ inline TilesPacked tiles_packed(int64_t m, int64_t k, int64_t room, void *memory
     return s;
 }
 
+/* What a sample counts, of kSamples k of a tile of c each: those whose row of b is brought for any row group;
+ * row groups; pieces of 32 x 32 with something on both sides; groups of rows or columns whose
+ * lines the joint product brings. */
+enum { kBrought, kMultiplied, kMeeting, kLines, kSampled };
+constexpr int kSamples = 2048;
+
+/* A choice by such a sample; sampled NULL: there is none. Microseconds of either product were all counts
+ * those of dense operands, and beside them. */
+struct TilesChoice {
+    const unsigned *sampled;
+    float brought, multiplied, one_sided, meeting, lines, joint;
+};
+
+/* True in the kernels of the product that is chosen. Behind dependency_wait(). */
+__device__ inline bool chosen(const TilesChoice &c, bool joint)
+{
+    if (!c.sampled) return true;
+    const float one = 1.0f / kSamples,
+                one_sided = c.one_sided + one * (c.brought * (float)c.sampled[kBrought] +
+                                                 c.multiplied / kRowGroups * (float)c.sampled[kMultiplied]),
+                both = c.joint + one * (c.meeting / (kRowGroups * kRowGroups) * (float)c.sampled[kMeeting] +
+                                        c.lines / (2 * kRowGroups) * (float)c.sampled[kLines]);
+    return (both < one_sided) == joint;
+}
+
 /* Where things lie in the workspace of a product. */
 struct TilesSpace {
     int tiles_n;
     int64_t tiles;              /* of c                                                         */
     int *failed, *failed_count; /* tiles without a finite sum                                   */
+    int *next;                  /* how many tiles or parts of them the joint product has begun  */
+    unsigned *sampled;          /* [kSampled] */
     int splits;                 /* blocks that share the k of a tile                            */
     float4 *parts;              /* [split][tile][kTileRows kTileCols / 4], where there are some */
     uint2 *occupied;            /* [tile][kHolders] which of its sums a thread wrote as no zeros */
@@ -87,12 +114,45 @@ inline TilesSpace tiles_space(int64_t m, int64_t n, int64_t k, void *workspace)
     s.tiles_n = (int)ceil_div(n, kTileCols), s.tiles = ceil_div(m, kTileRows) * s.tiles_n;
     Cutter cut = {(unsigned char *)workspace, (unsigned char *)workspace};
     s.failed = (int *)cut.take(s.tiles * 4);
-    s.failed_count = (int *)cut.take(4);
+    s.failed_count = (int *)cut.take(4 * (2 + kSampled)), s.next = s.failed_count + 1;
+    s.sampled = (unsigned *)(s.next + 1);
     s.splits = lac_cuda_tiles_splits(s.tiles, ceil_div(k, kStep), current_device().sms);
     s.parts = (float4 *)cut.take(s.splits > 1 ? s.splits * s.tiles * kTileRows * kTileCols * 4 : 0);
     s.occupied = (uint2 *)cut.take(s.tiles * kTileRows * kTileCols / 8);
     s.bytes = cut.at - cut.begin;
     return s;
+}
+
+/* Where things lie in what the joint product makes of an operand, whose lines are the rows of a or the
+ * columns of b: a group is 32 lines, a span 32 k. Of each k of a span that some line of the group has, in
+ * ascending order, there are the splits of these lines. */
+constexpr int kSpan = 32, kGroupLines = LAC_CUDA_TILES_ROWS, kSplitLine = kGroupLines * 2,
+              kJointLine = kBf16Splits * kSplitLine, kSpanBytes = kSpan * kJointLine;
+
+struct JointPacked {
+    int groups, spans;
+    uint2 *marks;         /* [group][span] a bit per k that is there; whether a float is Inf or NaN */
+    unsigned char *lines; /* [group][span][kSpanBytes]                                             */
+    int64_t bytes;
+};
+
+/* Of whole tiles of `lines`. */
+inline JointPacked joint_packed(int64_t lines, int64_t k, void *memory)
+{
+    JointPacked s = {};
+    s.groups = (int)(kRowGroups * ceil_div(lines, kTileRows)), s.spans = (int)ceil_div(k, kSpan);
+    Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
+    s.lines = cut.take((int64_t)s.groups * s.spans * kSpanBytes);
+    s.marks = (uint2 *)cut.take((int64_t)s.groups * s.spans * 8);
+    s.bytes = cut.at - cut.begin;
+    return s;
+}
+
+/* Where a piece of 16 bytes of a line lies in it: pieces are exchanged by xor, so that neither stores nor
+ * loads of eight neighbours among the k of a span meet in a bank. */
+__device__ inline int joint_piece(int k, int piece)
+{
+    return (piece ^ k / 2 % 4) * 16;
 }
 
 /* Before they are split, floats are scaled so that every split of every float, subnormals too, is a normal
@@ -112,10 +172,20 @@ __device__ inline void split_pair(float lo, float hi, uint32_t (&split)[kBf16Spl
     }
 }
 
-/* The products on tensor cores of lac_cuda_tiles_multiply. By warpgroup products (wgmma): compute capability
+/* The products on tensor cores of lac_cuda_tiles_run. By warpgroup products (wgmma): compute capability
  * 9.0 alone. By those of a warp (mma.sync): every device from 8.0 on. */
-lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
+                               lac_cuda_stream_t stream);
 lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
+/* The same over the k that both the rows and the columns of a piece of 32 x 32 have. */
+lac_status_t multiply_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
+                            lac_cuda_stream_t stream);
+/* lac_cuda_tiles_pack and lac_cuda_tiles_joint_pack, where that product is chosen; the counts that say so. */
+lac_status_t pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room, void *memory,
+                            lac_cuda_stream_t stream);
+lac_status_t pack_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *of_a, void *of_b,
+                        lac_cuda_stream_t stream);
+lac_status_t sample_operands(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 
 /* The way of a block through the product by tiles: which tile, which of its steps, whose they are. */
 
@@ -126,14 +196,19 @@ struct Work {
     int m, n, split, begin, end;
 };
 
-/* Of tiles x splits: kRowsTogether tiles of rows, then the next column of tiles. */
-__device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int item)
+/* Of tiles x splits: kRowsTogether tiles of rows, then the next column of tiles. steps_of(m): of those. */
+template <typename StepsOf>
+__device__ inline Work find_work(int tiles_m, const TilesSpace &s, int item, const StepsOf &steps_of)
 {
     const int tiles = (int)s.tiles, split = item / tiles, index = item % tiles;
     const int group = kRowsTogether * s.tiles_n, first = index / group * kRowsTogether;
-    const int rows = min(kRowsTogether, a.tiles_m - first), at = index % group, m = first + at % rows;
-    const unsigned steps = (unsigned)a.tile_steps[m], parts = (unsigned)s.splits; /* 2^26 times 16 at most */
+    const int rows = min(kRowsTogether, tiles_m - first), at = index % group, m = first + at % rows;
+    const unsigned steps = (unsigned)steps_of(m), parts = (unsigned)s.splits; /* 2^26 times 16 at most */
     return {m, at / rows, split, (int)(steps * split / parts), (int)(steps * (split + 1) / parts)};
+}
+__device__ inline Work find_work(const TilesPacked &a, const TilesSpace &s, int item)
+{
+    return find_work(a.tiles_m, s, item, [&](int m) { return a.tile_steps[m]; });
 }
 
 /* Of b, as a list names it; a column without a k names a row, too. */
