@@ -824,6 +824,39 @@ static void test_tiles(void **state)
     EXPECT(l, "p.m p.n p.k p.ars p.acs p.crs p.ccs", k, n, m, 1, k, n, 1);
 }
 
+/* Zeros of both operands: where they are asked for; by a sample for large products; never with what is kept.
+ */
+static void test_tiles_joint(void **state)
+{
+    (void)state;
+    lac_dim_t m = 1024, k = 768, n = 512, large = 4096;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    lac_obj_t d = cuda_host_rows(ctx, large, large), e = cuda_host_rows(ctx, large, large),
+              f = cuda_host_rows(ctx, large, large);
+    cuda_host_count(ctx, &a, m * k / 2);
+    cuda_host_count(ctx, &d, large * large / 2);
+    static const struct {
+        const char *set;
+        int small, large;
+    } cases[] = {{"off", LAC_CUDA_JOINT_OFF, LAC_CUDA_JOINT_OFF},
+                 {"on", LAC_CUDA_JOINT_ON, LAC_CUDA_JOINT_ON},
+                 {"auto", LAC_CUDA_JOINT_OFF, LAC_CUDA_JOINT_SAMPLED}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unit_expect(lac_ctx_set(ctx, "joint", cases[i].set), LAC_OK, "joint");
+        EXPECT(cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run"), "p.joint", cases[i].small);
+        EXPECT(cuda_host_launch(ctx, "tiles", &d, &e, &f, "lac_cuda_tiles_run"), "p.joint", cases[i].large);
+    }
+    unit_expect(lac_ctx_set(ctx, "joint", "on"), LAC_OK, "joint");
+    expect_bytes("tiles", "left", &a, &b, &c,
+                 cuda_host_piece(lac_cuda_tiles_joint_bytes(m, n, k, false, false)));
+    lac_obj_t kept = cuda_host_rows(ctx, m, k);
+    cuda_host_freeze(ctx, &kept, m * k / 2);
+    standin.room = 17;
+    EXPECT(cuda_host_launch(ctx, "tiles", &kept, &b, &c, "lac_cuda_tiles_run"), "p.joint",
+           LAC_CUDA_JOINT_OFF);
+    unit_expect(lac_ctx_set(ctx, "joint", "off"), LAC_OK, "joint");
+}
+
 static void test_tiles_kept(void **state)
 {
     (void)state;
@@ -1434,6 +1467,7 @@ int main(void)
                                        TEST(csr_without_room),
                                        TEST(bitmask),
                                        TEST(tiles),
+                                       TEST(tiles_joint),
                                        TEST(tiles_kept),
                                        TEST(tiles_bounds),
                                        TEST(dense),

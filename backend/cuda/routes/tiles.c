@@ -4,7 +4,7 @@
  * rows of S; where none is inactive, a dense product.
  *
  * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is transposed first,
- * or its copy is read. */
+ * or its copy is read. Where the joint product is allowed, zeros of W are skipped, too. */
 #include "cuda/formats/dense_view.h"
 #include "routes.h"
 #include "cuda/formats/formats.h"
@@ -22,6 +22,10 @@
 
 #define BRINGING                                                                                             \
     0.58 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-22 */
+
+/* Multiply-adds below which no sample is taken of whether the joint product pays: that and the launches of
+ * the product that is not chosen take some 25 us (4096^3, H200, 2026-11-23). */
+#define JOINT_MIN 1.6e10
 
 /* How W comes to the kernel. */
 typedef enum w_source { AS_IT_LIES, COPIED, TRANSPOSED } w_source_t;
@@ -51,11 +55,33 @@ static size_t densified_bytes(const lac_problem_t *p, const lac_sided_t *s)
                          : lac_cuda_dense_view_bytes(s->s, p->m, p->k, false);
 }
 
-/* Beside what is kept of S, where it is, and of W. */
-static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, w_source_t w_source, bool packed)
+/* Workspace of the kernels alone. */
+static size_t own_bytes(const lac_sided_t *s, lac_cuda_joint_t joint, bool packed)
 {
-    return transposed_bytes(s, w_source) + densified_bytes(p, s) +
-           lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s->m, s->n, s->k, packed));
+    int64_t bytes = joint == LAC_CUDA_JOINT_OFF  ? lac_cuda_tiles_bytes(s->m, s->n, s->k, packed)
+                    : joint == LAC_CUDA_JOINT_ON ? lac_cuda_tiles_joint_bytes(s->m, s->n, s->k, false, false)
+                                                 : lac_cuda_tiles_sampled_bytes(s->m, s->n, s->k);
+    return lac_cuda_piece((size_t)bytes);
+}
+
+/* Beside what is kept of S, where it is, and of W. */
+static size_t work_bytes(const lac_problem_t *p, const lac_sided_t *s, w_source_t w_source,
+                         lac_cuda_joint_t joint, bool packed)
+{
+    return transposed_bytes(s, w_source) + densified_bytes(p, s) + own_bytes(s, joint, packed);
+}
+
+/* Whether zeros of both operands are skipped. What is kept of a frozen S is for one side's zeros, and a
+ * sample decides for the whole of a product. */
+static lac_cuda_joint_t joint_of(const lac_problem_t *p, const lac_sided_t *s)
+{
+    bool sampled = p->settings.joint == LAC_JOINT_AUTO,
+         large = (double)s->m * (double)s->n * (double)s->k >= JOINT_MIN;
+    lac_cuda_joint_t joint = sampled ? LAC_CUDA_JOINT_SAMPLED : LAC_CUDA_JOINT_ON;
+    if (p->settings.joint == LAC_JOINT_OFF || !lac_cuda_tiles_joint_here() || lac_cuda_tiles_keeps(p, s))
+        return LAC_CUDA_JOINT_OFF;
+    if (sampled && !(large && lac_cuda_tiles_whole(s->m, s->n, s->k))) return LAC_CUDA_JOINT_OFF;
+    return work_bytes(p, s, w_source_of(p, s), joint, false) > WORK_MAX ? LAC_CUDA_JOINT_OFF : joint;
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -70,7 +96,8 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (!indices) return LAC_REFUSED_INDEX_RANGE;
     if (p->k < DEPTH_MIN) return LAC_REFUSED_SHALLOW;
     if (p->k > DEPTH_MAX) return LAC_REFUSED_DEEP;
-    if (work_bytes(p, &s, w_source_of(p, &s), false) > WORK_MAX) return LAC_REFUSED_WORKSPACE;
+    if (work_bytes(p, &s, w_source_of(p, &s), LAC_CUDA_JOINT_OFF, false) > WORK_MAX)
+        return LAC_REFUSED_WORKSPACE;
     if (!lac_cuda_tiles_here()) return LAC_REFUSED_NO_TENSOR_CORES;
     return LAC_FITS;
 }
@@ -128,7 +155,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     size_t copy = w_source == COPIED ? lac_cuda_format_bytes(s.w, lac_sided_k_major(&s)) : 0;
     bool keeps = lac_cuda_tiles_keeps(p, &s);
     size_t kept = keeps ? lac_cuda_tiles_kept_bytes(&s, active_fraction(&s, LAC_CUDA_TILES_ROWS)) : 0;
-    return copy + kept + work_bytes(p, &s, w_source, keeps);
+    return copy + kept + work_bytes(p, &s, w_source, joint_of(p, &s), keeps);
 }
 
 /* S as the kernel reads it; expanded at *memory where it has to be. */
@@ -182,6 +209,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
                                 .alpha = lac_cuda_alpha(p),
                                 .beta = lac_cuda_beta(p),
                                 .c = p->c,
+                                .joint = joint_of(p, &s),
+                                .joint_handicap = LAC_CUDA_JOINT_HANDICAP,
                                 .crs = s.ors,
                                 .ccs = s.ocs,
                                 .epilogue = lac_cuda_epilogue(p, route->side)};
@@ -196,9 +225,10 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     }
     if (!status && w_source == COPIED) status = lac_cuda_format_now(exec, s.w, lac_sided_k_major(&s), &copy);
     if (!status && w_source == COPIED && !copy) w_source = TRANSPOSED;
-    size_t own = lac_cuda_piece((size_t)lac_cuda_tiles_bytes(s.m, s.n, s.k, product.packed));
+    size_t own = own_bytes(&s, product.joint, product.packed);
     if (!status)
-        status = lac_cuda_work(exec, work_bytes(p, &s, w_source, product.packed), (void **)&workspace);
+        status = lac_cuda_work(exec, work_bytes(p, &s, w_source, product.joint, product.packed),
+                               (void **)&workspace);
     if (status || exec->preparing) return status;
     memory = workspace + own;
     status = lay_out_s(exec, p, &s, &memory, &product);
