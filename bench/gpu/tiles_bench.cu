@@ -5,10 +5,13 @@
 #include "cuda_kernels.h"
 #include "bench_cublas.cuh"
 
+#include <cstring>
+
 namespace
 {
 
-/* Zeros of a in pieces of rows x cols, each kept with probability `density`. */
+/* Zeros of a in pieces of rows x cols, each kept with probability `density`; rows == 0: a band around the
+ * diagonal, which is a fraction `density` of a row. */
 struct Pattern {
     const char *name;
     int rows, cols;
@@ -18,13 +21,16 @@ struct Pattern {
 __global__ void fill_pattern(float *x, int64_t rows, int64_t cols, Pattern p, int kind, uint64_t seed)
 {
     const int spread = kind == 1 ? 8 : kind == 3 ? 30 : 0;
+    const bool band = p.rows == 0;
+    if (band) p.rows = 1;
     for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < rows * cols;
          t += (int64_t)gridDim.x * blockDim.x) {
         const uint64_t piece = mix(seed ^
                                    mix((uint64_t)(t / cols / p.rows) << 32 ^ (uint64_t)(t % cols / p.cols))),
                        bits = mix(seed + 1 + (uint64_t)t);
         const float v = signed_unit(bits);
-        const bool kept = (double)(uint32_t)piece * 0x1p-32 < p.density;
+        const double off = fabs((double)(t / cols) / (double)rows - (double)(t % cols) / (double)cols);
+        const bool kept = band ? 2 * off < p.density : (double)(uint32_t)piece * 0x1p-32 < p.density;
         const int e = (int)(mix(bits) % (unsigned)(2 * spread + 1)) - spread;
         x[t] = !kept ? 0.0f : kind == 2 ? fabsf(v) : ldexpf(v, e);
     }
@@ -35,7 +41,7 @@ struct Bench {
     FILE *json;
     bool first;
     float *a, *b, *c;
-    void *workspace, *packed;
+    void *workspace, *packed, *joint_a, *joint_b;
     int64_t m, n, k;
 };
 
@@ -45,13 +51,16 @@ void allocate(Bench &x, int64_t m, int64_t k, int64_t n)
     CUDA_CHECK(cudaMalloc(&x.a, (size_t)(4 * m * k)));
     CUDA_CHECK(cudaMalloc(&x.b, (size_t)(4 * k * n)));
     CUDA_CHECK(cudaMalloc(&x.c, (size_t)(4 * m * n)));
-    CUDA_CHECK(cudaMalloc(&x.workspace, (size_t)lac_cuda_tiles_bytes(m, n, k, false)));
+    CUDA_CHECK(cudaMalloc(&x.workspace, (size_t)lac_cuda_tiles_sampled_bytes(m, n, k)));
+    CUDA_CHECK(cudaMalloc(&x.joint_a, (size_t)lac_cuda_tiles_joint_packed_bytes(m, k)));
+    CUDA_CHECK(cudaMalloc(&x.joint_b, (size_t)lac_cuda_tiles_joint_packed_bytes(n, k)));
     CUDA_CHECK(cudaMalloc(&x.packed, (size_t)lac_cuda_tiles_packed_bytes(m, k, lac_cuda_tiles_room(k))));
 }
 
 void release(Bench &x)
 {
-    for (void *p : {(void *)x.a, (void *)x.b, (void *)x.c, x.workspace, x.packed}) CUDA_CHECK(cudaFree(p));
+    for (void *p : {(void *)x.a, (void *)x.b, (void *)x.c, x.workspace, x.packed, x.joint_a, x.joint_b})
+        CUDA_CHECK(cudaFree(p));
 }
 
 lac_cuda_tiles_t product(const Bench &x)
@@ -99,6 +108,28 @@ void time_parts(const Bench &x, const lac_cuda_tiles_t &t)
     fprintf(x.json, ", \"frozen_us\": %.1f, \"preparation_us\": %.1f", frozen, pack);
 }
 
+/* Zeros of both skipped: whole; with both packed beforehand; and what packing takes. Negative where that
+ * kernel is not for the device. */
+void time_joint(const Bench &x, lac_cuda_tiles_t t)
+{
+    double joint = -1, pack = -1, frozen = -1, sampled = -1;
+    if (lac_cuda_tiles_joint_here()) {
+        t.joint = LAC_CUDA_JOINT_SAMPLED, t.joint_handicap = LAC_CUDA_JOINT_HANDICAP;
+        sampled = time_tiles(x, t);
+        t.joint = LAC_CUDA_JOINT_ON;
+        joint = time_tiles(x, t);
+        pack = time_graph([&](int) { return lac_cuda_tiles_joint_pack(&t, x.joint_a, x.joint_b, stream); },
+                          calls_for(x), 1);
+        t.packed = x.joint_a, t.packed_b = x.joint_b;
+        frozen = time_tiles(x, t);
+    }
+    printf("  joint %9.1f (frozen %.1f, preparation %.1f), by a sample %.1f", joint, frozen, pack, sampled);
+    fprintf(x.json,
+            ", \"joint_us\": %.1f, \"joint_frozen_us\": %.1f, \"joint_preparation_us\": %.1f, "
+            "\"sampled_us\": %.1f",
+            joint, frozen, pack, sampled);
+}
+
 void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = {"", 1, 1, 2.0})
 {
     char what[96];
@@ -111,7 +142,7 @@ void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = 
         snprintf(what + used, sizeof what - (size_t)used, ", B %s %g%%", of_b.name, 100 * of_b.density);
     const lac_cuda_tiles_t t = product(x);
     const double dense = time_graph([&](int) { return sgemm(x); }, calls_for(x), 1), ours = time_tiles(x, t),
-                 portable = time_portable(x, t);
+                 portable = *of_b.name ? -1 : time_portable(x, t);
     printf("  %-52s cublas %9.1f  tiles %9.1f us  %.2fx  by mma.sync %9.1f us", what, dense, ours,
            dense / ours, portable);
     fprintf(x.json,
@@ -119,6 +150,7 @@ void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = 
             "\"portable_us\": %.1f",
             x.first ? "" : ",", what, ours, dense, portable);
     if (parts) time_parts(x, t);
+    if (*of_b.name) time_joint(x, t);
     printf("\n");
     fprintf(x.json, "}");
     x.first = false;
@@ -155,27 +187,29 @@ void errors(const Bench &x, int step, double *mean, double *worst)
 void judge_problem(Bench &x, int kind, const char *name)
 {
     const Pattern all = {"", 1, 1, 2.0};
-    double ours[2], portable[2], theirs[2];
+    enum { kOurs, kPortable, kJoint, kTheirs, kWays };
+    static const char *const names[] = {"", "portable_", "joint_", "cublas_"};
     const int step = x.k > 10000 ? 16 : 4;
     fill_pattern<<<1024, 256>>>(x.a, x.m, x.k, all, kind, 21);
     fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, all, kind, 22);
     CUDA_CHECK(cudaDeviceSynchronize());
-    lac_cuda_tiles_t t = product(x);
-    if (lac_cuda_tiles_run(&t, x.workspace, stream) != LAC_OK) exit(2);
-    errors(x, step, &ours[0], &ours[1]);
-    t.portable = true;
-    if (lac_cuda_tiles_run(&t, x.workspace, stream) != LAC_OK) exit(2);
-    errors(x, step, &portable[0], &portable[1]);
-    if (sgemm(x) != LAC_OK) exit(2);
-    errors(x, step, &theirs[0], &theirs[1]);
-    printf("  k=%-6lld %-9s mean %7.3f  max %8.2f   by mma.sync %7.3f %8.2f   cublas %7.3f %8.2f\n",
-           (long long)x.k, name, ours[0], ours[1], portable[0], portable[1], theirs[0], theirs[1]);
-    fprintf(x.json,
-            ",\n  {\"problem\": \"%lldx%lldx%lld %s\", \"route\": \"tiles\", \"mean_error\": %.4g, "
-            "\"max_error\": %.4g, \"portable_mean_error\": %.4g, \"portable_max_error\": %.4g, "
-            "\"cublas_mean_error\": %.4g, \"cublas_max_error\": %.4g}",
-            (long long)x.m, (long long)x.k, (long long)x.n, name, ours[0], ours[1], portable[0], portable[1],
-            theirs[0], theirs[1]);
+    printf("  k=%-6lld %-9s", (long long)x.k, name);
+    fprintf(x.json, "%s\n  {\"problem\": \"%lldx%lldx%lld %s\", \"route\": \"tiles\"", x.first ? "" : ",",
+            (long long)x.m, (long long)x.k, (long long)x.n, name);
+    x.first = false;
+    for (int way = kOurs; way < kWays; way++) {
+        if (way == kJoint && !lac_cuda_tiles_joint_here()) continue;
+        lac_cuda_tiles_t t = product(x);
+        t.portable = way == kPortable, t.joint = way == kJoint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
+        if ((way == kTheirs ? sgemm(x) : lac_cuda_tiles_run(&t, x.workspace, stream)) != LAC_OK) exit(2);
+        double mean, worst;
+        errors(x, step, &mean, &worst);
+        printf("  %s mean %7.3f max %8.2f", names[way], mean, worst);
+        fprintf(x.json, ", \"%smean_error\": %.4g, \"%smax_error\": %.4g", names[way], mean, names[way],
+                worst);
+    }
+    printf("\n");
+    fprintf(x.json, "}");
 }
 
 void bench_patterns(Bench &x)
@@ -183,12 +217,31 @@ void bench_patterns(Bench &x)
     allocate(x, 4096, 4096, 4096);
     time_problem(x, {"dense", 1, 1, 2.0}, true);
     for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"block 32x8", 32, 8, d}, true);
-    for (double d : {0.5, 0.25, 0.125})
-        time_problem(x, {"block 32x8", 32, 8, d}, false, {"block 8x32", 8, 32, 0.5});
     for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"columns of 32", 32, 1, d}, true);
     for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"columns of 64", 64, 1, d}, true);
     for (double d : {0.5, 0.25, 0.1}) time_problem(x, {"whole columns", 4096, 1, d}, true);
     for (double d : {0.25, 0.1, 0.05, 0.02, 0.01}) time_problem(x, {"unstructured", 1, 1, d}, true);
+    release(x);
+}
+
+/* Both operands with zeros. */
+void bench_both(Bench &x)
+{
+    allocate(x, 4096, 4096, 4096);
+    const Pattern dense = {"dense", 1, 1, 2.0}, half = {"block 8x32", 8, 32, 0.5};
+    time_problem(x, dense, false, dense);
+    for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"block 32x8", 32, 8, d}, false, dense);
+    for (double d : {0.5, 0.25, 0.125}) time_problem(x, {"block 32x8", 32, 8, d}, false, half);
+    time_problem(x, {"block 32x8", 32, 8, 0.25}, false, {"block 8x32", 8, 32, 0.25});
+    for (double d : {0.5, 0.25, 0.125})
+        time_problem(x, {"columns of 32", 32, 1, d}, false, {"rows of 32", 1, 32, 0.5});
+    time_problem(x, {"unstructured", 1, 1, 0.02}, false, {"unstructured", 1, 1, 0.02});
+    time_problem(x, {"whole rows", 1, 4096, 0.25}, false, {"whole columns", 4096, 1, 0.25});
+    time_problem(x, {"whole columns", 4096, 1, 0.25}, false, {"whole rows", 1, 4096, 0.25});
+    time_problem(x, {"band", 0, 1, 0.25}, false, {"band", 0, 1, 0.25});
+    release(x);
+    allocate(x, 3001, 2999, 3004);
+    for (double d : {0.5, 0.25}) time_problem(x, {"block 32x8", 32, 8, d}, false, half);
     release(x);
 }
 
@@ -206,10 +259,11 @@ void bench_sizes(Bench &x)
     }
 }
 
-void bench_accuracy(Bench &x)
+void bench_accuracy(Bench &x, int64_t longest)
 {
     static const char *const kinds[] = {"uniform", "2^+-8", "positive", "2^+-30"};
     for (int64_t k : {128, 1024, 4096, 65536}) {
+        if (k > longest) continue;
         allocate(x, 512, k, 512);
         for (int kind = 0; kind < 4; kind++) judge_problem(x, kind, kinds[kind]);
         release(x);
@@ -218,7 +272,7 @@ void bench_accuracy(Bench &x)
 
 } // namespace
 
-/* tiles_bench out.json */
+/* tiles_bench out.json [both: only zeros of both operands; one: of these a single problem, to profile] */
 int main(int argc, char **argv)
 {
     FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
@@ -226,10 +280,20 @@ int main(int argc, char **argv)
     int version = 0;
     cublasHandle_t handle = open_cublas(&version);
     write_provenance(json, version);
-    Bench x = {handle, json, true, nullptr, nullptr, nullptr, nullptr, nullptr, 0, 0, 0};
-    bench_patterns(x);
-    bench_sizes(x);
-    bench_accuracy(x);
+    Bench x = {};
+    x.handle = handle, x.json = json, x.first = true;
+    const char *const what = argc > 2 ? argv[2] : "all";
+    if (!strcmp(what, "one")) {
+        allocate(x, 4096, 4096, 4096);
+        time_problem(x, {"block 32x8", 32, 8, 0.5}, false, {"block 8x32", 8, 32, 0.5});
+    } else {
+        bench_both(x);
+        bench_accuracy(x, strcmp(what, "both") ? INT64_MAX : 4096);
+    }
+    if (!strcmp(what, "all")) {
+        bench_patterns(x);
+        bench_sizes(x);
+    }
     fprintf(json, "\n]}\n");
     fclose(json);
     return 0;
