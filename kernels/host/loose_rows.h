@@ -139,9 +139,33 @@ LAC_INLINE int64_t loose_gather_typed(const lac_loose_rows_t *a, int64_t i0, int
                : loose_gather_one(a, i0, i1, x, bytes, wide, binary, true, LOOSE_EACH, j, c, rs);
 }
 
+enum { LOOSE_LANES = 8 };
+typedef double loose_doubles_t __attribute__((vector_size(LOOSE_LANES * sizeof(double))));
+typedef int64_t loose_mask_t __attribute__((vector_size(LOOSE_LANES * sizeof(int64_t))));
+typedef real_t loose_reals_t __attribute__((vector_size(LOOSE_LANES * sizeof(real_t))));
+
+/* sum[j] += value times what X counts as there, where that is not zero; the elements lie one behind the
+ * other. */
+LAC_INLINE void loose_add_line(const real_t *line, bool binary, double value, int64_t width, double *sum)
+{
+    int64_t j = 0;
+    for (; j + LOOSE_LANES <= width; j += LOOSE_LANES) {
+        loose_doubles_t total, term = (loose_doubles_t){0} + value;
+        loose_reals_t x;
+        memcpy(&x, line + j, sizeof x);
+        loose_doubles_t factor = __builtin_convertvector(x, loose_doubles_t);
+        if (!binary) term *= factor;
+        memcpy(&total, sum + j, sizeof total);
+        total += (loose_doubles_t)((loose_mask_t)term & (loose_mask_t)(factor != 0.0));
+        memcpy(sum + j, &total, sizeof total);
+    }
+    for (; j < width; j++)
+        if (line[j] != 0) sum[j] += binary ? value : value * (double)line[j];
+}
+
 LAC_INLINE int64_t loose_gather_some(const lac_loose_rows_t *a, int64_t i0, int64_t i1,
-                                     const lac_loose_dense_t *x, bool bytes, bool binary, int64_t j0,
-                                     int64_t width, real_t *c, int64_t rs, int64_t cs)
+                                     const lac_loose_dense_t *x, bool bytes, bool binary, bool unit,
+                                     int64_t j0, int64_t width, real_t *c, int64_t rs, int64_t cs)
 {
     for (int64_t i = i0; i < i1; i++) {
         double sum[LOOSE_COLUMNS] = {0}, value;
@@ -151,6 +175,11 @@ LAC_INLINE int64_t loose_gather_some(const lac_loose_rows_t *a, int64_t i0, int6
             int64_t k = loose_at(a->idx, a->wide, e);
             if (k < 0 || k >= a->cols) return loose_wrong(e, LAC_LOOSE_IDX);
             if (!loose_value(a, e, &value)) return loose_wrong(e, LAC_LOOSE_PERM);
+            if (unit && !bytes) {
+                const real_t *line = (const real_t *)x->data + k * x->rs + j0;
+                loose_add_line(line, binary, value, width, sum);
+                continue;
+            }
             for (int64_t j = 0; j < width; j++) {
                 double factor = loose_factor(x, bytes, binary, k * x->rs + (j0 + j) * x->cs);
                 sum[j] += factor != 0.0 ? value * factor : 0.0;
@@ -159,6 +188,17 @@ LAC_INLINE int64_t loose_gather_some(const lac_loose_rows_t *a, int64_t i0, int6
         for (int64_t j = 0; j < width; j++) c[i * rs + (j0 + j) * cs] = (real_t)sum[j];
     }
     return LAC_LOOSE_FINE;
+}
+
+/* The same with what is known of X as constants. */
+LAC_INLINE int64_t loose_gather_block(const lac_loose_rows_t *a, int64_t i0, int64_t i1,
+                                      const lac_loose_dense_t *x, bool bytes, bool binary, int64_t j0,
+                                      int64_t width, real_t *c, int64_t rs, int64_t cs)
+{
+    if (bytes) return loose_gather_some(a, i0, i1, x, true, true, false, j0, width, c, rs, cs);
+    if (x->cs != 1) return loose_gather_some(a, i0, i1, x, false, binary, false, j0, width, c, rs, cs);
+    return binary ? loose_gather_some(a, i0, i1, x, false, true, true, j0, width, c, rs, cs)
+                  : loose_gather_some(a, i0, i1, x, false, false, true, j0, width, c, rs, cs);
 }
 
 static int64_t loose_gather(const lac_loose_rows_t *a, int64_t i0, int64_t i1, const lac_loose_dense_t *x,
@@ -177,8 +217,8 @@ static int64_t loose_gather(const lac_loose_rows_t *a, int64_t i0, int64_t i1, c
     }
     for (int64_t j = j0; j < j1 && wrong == LAC_LOOSE_FINE; j += LOOSE_COLUMNS) {
         int64_t width = min_i64(j1 - j, LOOSE_COLUMNS);
-        wrong = x->bytes ? loose_gather_some(a, i0, i1, x, true, true, j, width, c, rs, cs)
-                         : loose_gather_some(a, i0, i1, x, false, binary, j, width, c, rs, cs);
+        wrong = x->bytes ? loose_gather_block(a, i0, i1, x, true, true, j, width, c, rs, cs)
+                         : loose_gather_block(a, i0, i1, x, false, binary, j, width, c, rs, cs);
     }
     return wrong;
 }
