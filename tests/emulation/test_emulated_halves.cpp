@@ -327,6 +327,20 @@ Case random_case(unsigned seed)
 
 } // namespace
 
+/* A single row of many events, which more warps share. */
+void check_one_row()
+{
+    for (unsigned seed : {1, 3, 5}) { /* odd: the density is expected */
+        Case c = {};
+        c.seed = seed, c.dt = seed == 3 ? LAC_F16 : LAC_BF16;
+        c.m = 1, c.n = seed == 5 ? 201 : 200, c.k = 2400, c.density = seed == 1 ? 0.9 : 0.2;
+        c.alpha = 1.0f, c.device = emulated_device = EMULATED_H200;
+        Problem q = make(c);
+        describe(c, q);
+        check_gathers(c, q);
+    }
+}
+
 /* test_emulated_halves [cases] [first seed] */
 int main(int argc, char **argv)
 {
@@ -341,6 +355,7 @@ int main(int argc, char **argv)
         check_double(c, q);
         check_copies(c.seed);
     }
+    check_one_row();
     printf("test_emulated_halves: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;
 }

@@ -108,12 +108,38 @@ lac_status_t launch_type(const FusedArgs<W> &a, int vec, bool wide, const Launch
     return wide ? launch(event_fused<T, W, 2, true>, l, a) : launch(event_fused<T, W, 2, false>, l, a);
 }
 
+/* Of W of two bytes an element a warp's loads bring half as much, and those of a row with many events would
+ * follow each other: as many warps share a row as fill the device. W cold, us, so and with the tile of f32: 1
+ * x 5000 x 5000 at 50 and 10 % 13.1, 4.9 and 20.3, 6.3; two rows at 10 % 7.4 and 10.4, four at 5 % 7.2
+ * and 8.2 (H200, 2026-11-23). */
+constexpr int kHalfWarps = 26;       /* for a multiprocessor                            */
+constexpr int kMostKWarps = 8;       /* of a block                                      */
+constexpr double kManyEvents = 0.25; /* of k, from which a row's columns are cut finer */
+
+lac_cuda_tile_t choose_halves(const lac_cuda_product_t *p, double density, lac_cuda_tile_t t,
+                              const Device &device)
+{
+    const int64_t wanted = (int64_t)kHalfWarps * device.sms;
+    const int64_t narrow = 8 * kMostKWarps * ceil_div(p->n, kTileColumns);
+    if (!t.vec) t.vec = p->m == 1 && density > kManyEvents && narrow <= wanted ? 1 : 2;
+    if (!t.row_warps) t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, 5));
+    if (!t.cluster) t.cluster = 8;
+    if (t.k_warps) return t;
+    const int64_t warps = t.cluster * p->m * ceil_div(p->n, kTileColumns * t.vec);
+    t.k_warps = 2;
+    while (2 * t.k_warps <= kMostKWarps && 2 * t.k_warps * warps <= wanted &&
+           2 * t.k_warps * t.row_warps <= kMaxWarps)
+        t.k_warps *= 2;
+    return t;
+}
+
 /* Fills the fields that the caller left 0, with what won on an H200 (2026-11-20): more columns per warp while
  * latency counts, for then fewer blocks scan S; one warp per row side by side where rows share slices of W in
  * L1. */
 lac_cuda_tile_t choose(const lac_cuda_product_t *p, double density, lac_cuda_tile_t t, const Device &device)
 {
     const bool one_row = p->m == 1, shared_slices = shares_slices(p, density);
+    if (p->w_dt != LAC_F32 && (one_row || !shared_slices)) t = choose_halves(p, density, t, device);
     if (!t.vec) t.vec = shared_slices || one_row ? 1 : 2;
     if (!t.row_warps) t.row_warps = (int)ceil_div(p->m, ceil_div(p->m, shared_slices ? 10 : 5));
     if (!t.k_warps && !one_row) t.k_warps = shared_slices ? 1 : 2;
