@@ -277,47 +277,38 @@ Call by_segments(const Bench &b, const lac_cuda_segments_t &segments, const lac_
     };
 }
 
-/* Every way to cut the launch, from which the defaults are chosen: the best five, and where the default is.
- */
-void sweep(const Bench &b, int64_t chosen, uint32_t *first)
+/* Ways to cut the launch, from which the defaults are chosen: the best eight. */
+void sweep(const Bench &b, const lac_cuda_segments_t &segments, bool given)
 {
-    struct Cut {
+    struct Tried {
         double us;
-        int64_t width;
         lac_cuda_segments_cut_t cut;
     };
-    std::vector<Cut> tried;
-    std::vector<int64_t> widths;
-    for (const int64_t width : {chosen / 4, chosen / 2, 3 * chosen / 4, chosen, 3 * chosen / 2, 2 * chosen})
-        if (width >= 64 && (b.q.neurons / width + 2) * b.q.neurons * 4 <= (int64_t)1 << 28)
-            widths.push_back((width + 31) / 32 * 32);
-    for (const int64_t width : widths) {
-        if (lac_cuda_segment_pointers(b.q.neurons, b.q.neurons, width, &b.w.csr, first, stream) != LAC_OK)
-            continue;
-        const lac_cuda_segments_t segments = {b.q.neurons, width, first};
-        for (int split = 1; split <= 8; split *= 2)
-            for (int cluster = 1; cluster <= 8; cluster *= 2)
-                for (int bits : {-1, 1, 2})
-                    for (int pad = 1; pad <= 32; pad += 31) {
-                        const lac_cuda_segments_cut_t cut = {split, cluster, bits, pad};
-                        const int copies = (int)b.s.size();
-                        const Call call = by_segments(b, segments, &cut, false);
-                        if (call(0) != LAC_OK) {
-                            cudaGetLastError();
-                            continue;
-                        }
-                        const double us = time_graph(call, std::max(6, copies / 2), copies);
-                        if (us > 0) tried.push_back({us, width, cut});
-                    }
-    }
-    std::sort(tried.begin(), tried.end(), [](const Cut &x, const Cut &y) { return x.us < y.us; });
+    std::vector<Tried> tried;
+    const auto time = [&](const lac_cuda_segments_cut_t &cut) {
+        const int copies = (int)b.s.size();
+        const Call call = by_segments(b, segments, &cut, given);
+        if (call(0) != LAC_OK) {
+            cudaGetLastError();
+            return;
+        }
+        const double us = time_graph(call, std::max(6, copies / 2), copies);
+        if (us > 0) tried.push_back({us, cut});
+    };
+    for (const int warps : {8, 16})
+        for (const int lanes : {4, 8, 16, 32})
+            for (const int span : {1, 2, 3, 4, 6, 8})
+                for (const int copies : {0, 2, 16})
+                    for (int cluster = 1; cluster <= 8; cluster *= 2)
+                        if (span == 1 || cluster == 1) time({warps, lanes, span, copies, cluster, 0, 0});
+    std::sort(tried.begin(), tried.end(), [](const Tried &x, const Tried &y) { return x.us < y.us; });
     for (size_t i = 0; i < tried.size() && i < 8; i++) {
-        const Cut &t = tried[i];
+        const lac_cuda_segments_cut_t &t = tried[i].cut;
         char route[96];
-        snprintf(route, sizeof route, "width %lld split %d cluster %d bits %d pad %d", (long long)t.width,
-                 t.cut.split, t.cut.cluster, t.cut.bits, t.cut.pad);
-        printf("    %8.2f us  %s\n", t.us, route);
-        write_time(json, first_record, b.name.c_str(), route, t.us);
+        snprintf(route, sizeof route, "%swarps %d lanes %d span %d copies %d cluster %d bits %d",
+                 given ? "given, " : "", t.warps, t.lanes, t.span, t.copies, t.cluster, t.bits);
+        printf("    %8.2f us  %s\n", tried[i].us, route);
+        write_time(json, first_record, b.name.c_str(), route, tried[i].us);
     }
     fflush(stdout);
 }
@@ -343,15 +334,14 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
         };
         if (prepare(0) != LAC_OK) exit(2);
         report(b, "segments", by_segments(b, segments, nullptr, false));
-        const lac_cuda_segments_cut_t scanned = {0, 0, -1, 0}, bits = {0, 0, 1, 0}, list = {0, 0, 2, 0};
+        const lac_cuda_segments_cut_t scanned = {0, 0, 0, 0, 0, -1, 0}, bits = {0, 0, 0, 0, 0, 1, 0};
         report(b, "segments, S scanned", by_segments(b, segments, &scanned, false));
         report(b, "segments, S as bits", by_segments(b, segments, &bits, false));
-        report(b, "segments, S as a list", by_segments(b, segments, &list, false));
         report(b, "segments, events given", by_segments(b, segments, nullptr, true));
         const double us = time_graph(prepare, 3, 1);
         write_time(json, first_record, b.name.c_str(), "making segment pointers", us);
         printf("  %-34s %9.2f us\n", "making segment pointers", us);
-        if (swept) sweep(b, width, first);
+        if (swept) sweep(b, segments, true), sweep(b, segments, false);
     }
     time_cusparse(b, handle);
     cudaFree(first);

@@ -191,12 +191,20 @@ typedef struct lac_cuda_segments {
     const uint32_t *first; /* [k][ceil(n / width) + 1]: entries of row k before column r * width          */
 } lac_cuda_segments_t;
 
+/* Products behind each other that do not depend on one another, and share no output. */
+#define LAC_CUDA_CHAIN_EARLY 1 /* the next may begin before this one has ended              */
+#define LAC_CUDA_CHAIN_LATE  2 /* this one may begin before the one before it, which is EARLY, has ended */
+
 /* How such a launch is cut; 0 in any field means "choose". */
 typedef struct lac_cuda_segments_cut {
-    int split;   /* warps that share a copy of the sums: 1, 2, 4 or 8                                     */
+    int warps;   /* of a block: 8 or 16                                                                   */
+    int lanes;   /* that take the entries of one event side by side: 4, 8, 16 or 32                       */
+    int span;    /* ranges of a block                                                                     */
+    int copies;  /* of a block's sums: 32 / lanes for each warp, or a power of two up to its warps; -1: as
+                    many as there is room for with any width                                              */
     int cluster; /* blocks that share the events of a range: 1, 2, 4 or 8; more than 1 needs compute 9.0  */
-    int bits;    /* S is made into bits by a launch of its own: 1; into a list of events: 2; not: -1      */
-    int pad;     /* entries of W: lanes take them end to end: 1; 32 of one event: 32                      */
+    int bits;    /* S is made into bits by a launch of its own: 1; not: -1                                */
+    int chain;   /* LAC_CUDA_CHAIN_..                                                                    */
 } lac_cuda_segments_cut_t;
 
 /* s, rows: one of them, as above; list: NULL, or S has p->k columns of which column j stands for k = list[j],

@@ -395,7 +395,8 @@ static void test_event_segments(void **state)
     int64_t room = cuda_host_piece(lac_cuda_event_segments_bytes(10, 5000));
     expect_bytes("event", "left", &a, &b, &c, room + 4 * 200000 + pointers);
     const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
-    EXPECT(l, "w.nnz s.rs p.m p.n p.k segments.k segments.width", 200000, 5000, 10, 4000, 5000, 5000, width);
+    EXPECT(l, "w.nnz s.rs p.m p.n p.k segments.k segments.width", 200000, 5000, 10, 4000, 5000,
+           5000, width, 0);
     expect_pointer(l, "rows", NULL);
     expect_pointer(l, "list", NULL);
     expect_pointer(standin_find("lac_cuda_segment_pointers", 0), "first",
@@ -437,7 +438,7 @@ static void test_event_fixed_sums(void **state)
                "tile.row_warps tile.k_warps tile.cluster", m < 5 ? m : 5, 4, 1);
         cuda_host_csr(ctx, &b, 40);
         EXPECT(cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments"),
-               "cut.split cut.cluster cut.bits cut.pad", 8, 4, 1, 0);
+               "cut.warps cut.lanes cut.copies cut.cluster cut.bits", 16, 32, -1, 1, 1);
     }
     renew();
 }

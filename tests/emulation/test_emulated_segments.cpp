@@ -59,12 +59,12 @@ std::string text(const Case &c, const char *what)
     char b[320];
     snprintf(b, sizeof b,
              "%s:%lldx%lldx%lld:d=%g,%g:%s:pattern=%d%s:s=%s+%d%s:out=%s+%d:alpha=%g:beta=%g%s:width=%lld:"
-             "cut=%d,%d,%d,%d:device=%d:seed=%u",
+             "cut=%d,%d,%d,%d,%d,%d:device=%d:seed=%u",
              what, (long long)c.m, (long long)c.k, (long long)c.n, c.events, c.filled, c.u8 ? "u8" : "f32",
              (int)c.pattern, c.ones ? ":ones" : "", c.s_kmajor ? "kmajor" : "rows", c.s_offset,
              c.listed ? ":listed" : "", c.out_transposed ? "trans" : "rows", c.out_pad, c.alpha, c.beta,
-             c.device_scalars ? ":dev" : "", (long long)c.width, c.cut.split, c.cut.cluster, c.cut.bits,
-             c.cut.pad, c.device, c.seed);
+             c.device_scalars ? ":dev" : "", (long long)c.width, c.cut.warps, c.cut.lanes, c.cut.span,
+             c.cut.copies, c.cut.cluster, c.cut.bits, c.device, c.seed);
     return b;
 }
 
@@ -333,10 +333,13 @@ Case random_case(unsigned seed)
     c.s_offset = random() % 4 ? 0 : 1 + int(random() % 3);
     c.width = 32 * (1 + random() % 8);
     const bool hopper = kEmulatedDevices[c.device].major >= 9;
-    c.cut.split = random() % 2 ? 1 << random() % 4 : 0;
+    const int lanes[] = {0, 4, 8, 16, 32};
+    c.cut.warps = 8 * int(random() % 3);
+    c.cut.lanes = lanes[random() % 5];
+    c.cut.span = int(random() % 4);
+    c.cut.copies = random() % 2 ? 1 << random() % 4 : 0;
     c.cut.cluster = random() % 2 && hopper ? 1 << random() % 4 : 0;
-    c.cut.bits = int(random() % 4) - 1;
-    c.cut.pad = random() % 2 ? 0 : random() % 2 ? 1 : 32;
+    c.cut.bits = int(random() % 3) - 1;
     return c;
 }
 
@@ -344,24 +347,36 @@ Case random_case(unsigned seed)
  * column has each term. */
 void check_long_sums()
 {
-    for (int split = 1; split <= 8; split *= 2)
-        for (int bits : {-1, 1, 2}) {
+    for (int copies = 1; copies <= 16; copies *= 4)
+        for (int bits : {-1, 1}) {
             Case c = {};
             c.m = 1, c.n = 12, c.k = 5000, c.width = 32, c.events = 1.0, c.pattern = FULL, c.positive = true;
-            c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = (unsigned)(50 + split);
-            c.cut = {split, 1, bits, split % 4 == 2 ? 1 : 32};
+            c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = (unsigned)(50 + copies);
+            c.cut = {16, copies == 4 ? 8 : 32, 1, copies, 1, bits, 0};
             check(c);
         }
 }
 
-/* Rows of S so long that several blocks list their events. */
+/* Segments of many windows, of more events than a group of lanes has in flight. */
+void check_long_segments()
+{
+    for (int lanes : {4, 8, 16, 32})
+        for (int copies : {0, 1}) {
+            Case c = {};
+            c.m = 1, c.n = 200, c.k = 600, c.width = 224, c.events = 0.9, c.pattern = FULL, c.alpha = 1.0f;
+            c.device = EMULATED_H200, c.seed = 60 + (unsigned)lanes, c.cut = {8, lanes, 1, copies, 1, 1, 0};
+            check(c);
+        }
+}
+
+/* Rows of S so long that a block makes their bits in stretches, or shares them with another. */
 void check_long_rows()
 {
     for (int u8 = 0; u8 < 2; u8++) {
         Case c = {};
         c.m = 2, c.n = 8, c.k = 70001, c.width = 32, c.events = u8 ? 0.0003 : 0.01, c.filled = 0.05;
         c.u8 = u8, c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = 70 + (unsigned)u8;
-        c.cut = {0, 2, 2, 0};
+        c.cut = {0, 0, 0, 0, 1 + u8, u8 ? 1 : -1, 0};
         check(c);
     }
 }
@@ -403,13 +418,18 @@ void check_shards()
 {
     for (int given = 0; given < 2; given++) {
         std::vector<float> first;
-        for (int64_t width : {32, 96, 320}) {
+        for (int64_t width : {32, 96, 320, 14336}) {
             Case c = {};
             c.m = 3, c.n = 300, c.k = 3000, c.width = width, c.events = 0.2, c.filled = 0.3, c.alpha = 1.0f;
-            c.device = EMULATED_H200, c.seed = 110, c.cut = {8, 4, 1, 0};
+            c.device = EMULATED_H200, c.seed = 110, c.cut = {16, 32, 0, -1, 1, 1, 0};
             emulated_device = c.device;
             const std::unique_ptr<Operands> o = make(c);
+            if (lac_cuda_segment_pointers(c.k, c.n, c.width, &o->w, o->first.data(), nullptr) != LAC_OK)
+                fail(c, "shards", "pointers", 0);
             if (run(c, *o, given, 0) != LAC_OK) fail(c, "shards", "status", 0);
+            double mean;
+            if (const double error = worst_error(c, *o, &mean); !(error <= kTolerance))
+                fail(c, "shards", "error", error);
             if (first.empty()) first.assign(o->out.data(), o->out.data() + o->out.count);
             if (memcmp(first.data(), o->out.data(), sizeof(float) * first.size()))
                 fail(c, "shards", "bits", 0);
@@ -427,7 +447,7 @@ int main(int argc, char **argv)
     const int cases = argc > 1 ? atoi(argv[1]) : quick ? 6 : 50;
     const unsigned first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     for (int t = 0; t < cases; t++) check(random_case(first + (unsigned)t));
-    if (!quick) check_long_sums(), check_long_rows(), check_widths();
+    if (!quick) check_long_sums(), check_long_segments(), check_long_rows(), check_widths();
     check_shards();
     printf("test_emulated_segments: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;

@@ -261,8 +261,14 @@ void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, cons
     CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
     const int64_t chosen = lac_cuda_segments_width(c.k, c.n, w.csr.nnz),
                   width = r >> 4 & 1 && chosen > 0 ? chosen : 32 * (1 + (int64_t)((r >> 8) % 64));
-    const lac_cuda_segments_cut_t cut = {1 << (r >> 16) % 4, major >= 9 ? 1 << (r >> 20) % 4 : 1,
-                                         r >> 24 & 1 ? 1 : -1, r >> 25 & 1 ? 1 : 32};
+    const int lanes[] = {0, 4, 8, 16, 32};
+    const lac_cuda_segments_cut_t cut = {8 * (1 + int(r >> 16) % 2),
+                                         lanes[(r >> 17) % 5],
+                                         1 + int((r >> 26) % 3),
+                                         r >> 30 & 1 ? 1 << (r >> 31) % 4 : 0,
+                                         major >= 9 ? 1 << (r >> 20) % 4 : 1,
+                                         r >> 24 & 1 ? 1 : -1,
+                                         0};
     uint32_t *first;
     void *space;
     CUDA_CHECK(cudaMalloc(&first, (size_t)lac_cuda_segments_bytes(c.k, c.n, width) + 4));

@@ -24,11 +24,12 @@
 #define TRIP_US     1.75
 #define ENTRY_US    0.2 /* one event of a block after the other, sparse W       */
 /* A sparse W by segments (H200, 2026-11-23): */
-#define SEGMENT_TRIPS_US 6.5  /* S, pointers and entries one after the other, and the sum of copies */
-#define SEGMENT_LIST_US  8.0  /* where events of S are found before: 5 to 12; H200, 2026-11-23 */
-#define SEGMENT_DRAM     0.16 /* of what memory gives, for entries in short pieces                  */
-#define SEGMENT_RANGES   32.0 /* that each scan S,                                                  */
-#define SEGMENT_SCAN     8e6  /* unless that is more bytes                                          */
+#define SEGMENT_TRIPS_US 3.7  /* S, pointers and entries one after the other, and the sum of copies */
+#define SEGMENT_LIST_US  2.2  /* where bits of S are made before,                                   */
+#define SEGMENT_SCAN     8192 /* for a row of S that is longer                                      */
+#define SEGMENT_DRAM     0.2  /* of what memory gives, for entries in short pieces,                 */
+#define SEGMENT_ROWS     2.0  /* times this for several rows of S                                   */
+#define SEGMENT_SUM_US   2e-5 /* for each element of the output                                     */
 
 /* Where the events of S come from. */
 typedef enum event_source {
@@ -98,9 +99,10 @@ static how_t by_columns(const lac_sided_t *s, event_source_t source, const lac_m
 }
 
 /* Where sums are fixed: a split of k that the columns of W, the rows of S and densities have no part in, so
- * that a shard of W gives the bits that all of W does. Nearly what is chosen anyway for a few rows of
- * thousands of events and columns. */
-static const lac_cuda_segments_cut_t fixed_cut = {.split = 8, .cluster = 4, .bits = 1};
+ * that a shard of W gives the bits that all of W does. Of segments, what finds room with any width of their
+ * ranges; of tiles, nearly what is chosen anyway for a few rows of thousands of events and columns. */
+static const lac_cuda_segments_cut_t fixed_cut = {
+    .warps = 16, .lanes = 32, .copies = -1, .cluster = 1, .bits = 1};
 
 static lac_cuda_tile_t fixed_tile(const lac_sided_t *s)
 {
@@ -185,19 +187,17 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
            (entries + 2.0 * shared * out) / (machine->cuda_l2_gbps * 1e3);
 }
 
-/* The three trips, then what comes through: entries, in short pieces, and S, for each range or once for a
- * list.
+/* The three trips, then what comes through: entries, in short pieces, and the sums of the output's columns.
  */
 static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
     double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
-    double scanned = source == FROM_CSR ? 0.0 : (double)lac_dt_size(s->s->dt) * m * (double)s->k;
-    bool listed = SEGMENT_RANGES * scanned > SEGMENT_SCAN;
+    bool listed = source != FROM_CSR && s->k > SEGMENT_SCAN;
     double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
-           pointers = 16.0 * SEGMENT_RANGES * events;
-    double near = pointers + (listed ? scanned : SEGMENT_RANGES * scanned) + 4.0 * m * (double)s->n;
-    return SEGMENT_TRIPS_US + (listed ? machine->cuda_pdl_us + SEGMENT_LIST_US : 0.0) +
-           entries / (SEGMENT_DRAM * machine->cuda_dram_gbps * 1e3) + near / (machine->cuda_l2_gbps * 1e3);
+           rate = SEGMENT_DRAM * (s->m > 1 ? SEGMENT_ROWS : 1.0) * machine->cuda_dram_gbps * 1e3;
+    double scanned = listed ? (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k : 0.0;
+    return SEGMENT_TRIPS_US + (listed ? machine->cuda_pdl_us + SEGMENT_LIST_US : 0.0) + entries / rate +
+           scanned / (machine->cuda_l2_gbps * 1e3) + SEGMENT_SUM_US * m * (double)s->n;
 }
 
 static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *machine)
