@@ -395,7 +395,7 @@ static void test_event_segments(void **state)
     int64_t room = cuda_host_piece(lac_cuda_event_segments_bytes(10, 5000));
     expect_bytes("event", "left", &a, &b, &c, room + 4 * 200000 + pointers);
     const standin_launch_t *l = cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_segments");
-    EXPECT(l, "w.nnz s.rs p.m p.n p.k segments.k segments.width", 200000, 5000, 10, 4000, 5000,
+    EXPECT(l, "w.nnz s.rs p.m p.n p.k segments.k segments.width cut.chain", 200000, 5000, 10, 4000, 5000,
            5000, width, 0);
     expect_pointer(l, "rows", NULL);
     expect_pointer(l, "list", NULL);
@@ -1099,7 +1099,9 @@ static void test_lif(void **state)
         expect_pointer(l, "lif.spikes", spikes), expect_pointer(l, "lif.bits", NULL);
         expect_pointer(l, "lif.input.1.g", input[1].g);
         expect_pointer(l, "lif.input.0.received", input[0].received);
-        assert_int_equal(standin_count("lac_cuda_event_segments") + standin_count("lac_cuda_event_pair"), 2);
+        assert_int_equal(standin_count("lac_cuda_event_segments"), 2);
+        EXPECT(standin_find("lac_cuda_event_segments", 0), "cut.chain", LAC_CUDA_CHAIN_EARLY);
+        EXPECT(standin_find("lac_cuda_event_segments", 1), "cut.chain", LAC_CUDA_CHAIN_LATE);
         if (captured) standin_capture(lac_device_stream(ctx), false);
     }
     lif.tau = 0.0f;

@@ -1,10 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The neurons of a step on a device: one launch, queued behind the products. */
+ * The neurons of a step on a device: one launch, queued behind the products, which may run side by side. */
 #include "operators.h"
 #include "cuda_support.h"
 
 _Static_assert(LAC_LIF_INPUTS_MAX == LAC_CUDA_LIF_INPUTS, "a launch takes every input");
+
+void lac_cuda_chain(lac_exec_t *exec, bool follows, bool followed)
+{
+    exec->chain = (followed ? LAC_CUDA_CHAIN_EARLY : 0) | (follows ? LAC_CUDA_CHAIN_LATE : 0);
+}
 
 lac_status_t lac_cuda_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads)
 {

@@ -11,8 +11,11 @@
 lac_status_t lac_cuda_batched(lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,
                               lac_batch_outcome_t *out);
 
-/* The neurons of a step on a device: the backend's hook. */
+/* The neurons of a step on a device, and which products of it do not wait for each other: the backend's
+ * hooks.
+ */
 
+void lac_cuda_chain(lac_exec_t *exec, bool follows, bool followed);
 lac_status_t lac_cuda_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads);
 
 /* Sampled products on a device: the backend's hook. */

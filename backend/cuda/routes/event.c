@@ -414,8 +414,12 @@ static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, 
     lac_cuda_product_t listed = *product;
     lac_cuda_dense_t columns;
     if (active) columns = listed_columns(s, active), dense = &columns, listed.k = active->count;
-    return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, w, &segments,
-                                   p->settings.fixed_sums ? &fixed_cut : NULL, memory, exec->stream);
+    /* Where W's pointers had to be made the stream was waited for; an S that is made of another format was
+     * not. */
+    lac_cuda_segments_cut_t cut = p->settings.fixed_sums ? fixed_cut : (lac_cuda_segments_cut_t){0};
+    cut.chain = how.source == FROM_BUFFER ? exec->chain : exec->chain & ~LAC_CUDA_CHAIN_LATE;
+    return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, w, &segments, &cut,
+                                   memory, exec->stream);
 }
 
 static lac_status_t multiply(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,

@@ -37,6 +37,7 @@ __global__ __launch_bounds__(kThreads) void lif_neurons(const __grid_constant__ 
 {
     const int64_t j = blockIdx.x * (int64_t)kThreads + threadIdx.x;
     dependency_wait();
+    dependents_launch(); /* the next step's product waits in turn */
     for (int64_t i = blockIdx.y; i < g.m; i += gridDim.y) {
         const int64_t at = i * g.n + j;
         bool fires = false;
