@@ -58,7 +58,7 @@ README_ROWS = (("sgemm:NN:10x5000x5000:A=bern0.001:s1", True), ("sgemm:NN:10x500
                ("sgemm:NN:10000x10000x10:B=bern0.01:s1", True), ("sgemm:NN:1024x1024x1024:s1", True),
                ("sgemm:NN:10x5000x5000:A=bern0.01:s1", False), ("sgemm:NN:2048x2048x2048:A=bern0.1:s1", False))
 # What the files hold, by the first word of their names.
-SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "many small products in one call", "bits": "bias, activation and zero bits where tiles are written",
+SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "many small products in one call", "bits": "bias, activation and zero bits where tiles are written", "brainevent": "a network by the backends of brainevent",
             "columns": "event kernels, W by columns", "crossover": "around the break-even density", "csr": "CSR products",
             "dense": "dense operands through the drop-in library", "encoding": "encodings of the active k of a tile",
             "event": "event kernels", "exchange": "a step of a sharded network on one and two devices", "fills": "tiles: the producers", "first": "the first ten calls of many shapes, plain and preloaded", "host": "host time of a remembered call",
