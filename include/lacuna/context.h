@@ -32,9 +32,9 @@ LAC_API lac_status_t lac_ctx_create_cuda(lac_ctx_t **ctx, int device, void *stre
 LAC_API void lac_ctx_free(lac_ctx_t *ctx);
 
 /* Sets one option by its name: "backend", "detect", "sparse_margin", "math", "nan", "skip", "sums",
- * "compare", "verbose", "threads", "prepack". Names and values are those of the environment (LACUNA_BACKEND=event is
- * lac_ctx_set(ctx, "backend", "event")) and of the config file; docs/user/tuning.md lists them.
- * A function setting wins over the environment, unless the environment's backend ends in '!'.
+ * "compare", "verbose", "threads", "prepack". Names and values are those of the environment
+ * (LACUNA_BACKEND=event is lac_ctx_set(ctx, "backend", "event")) and of the config file; docs/user/tuning.md
+ * lists them. A function setting wins over the environment, unless the environment's backend ends in '!'.
  * Errors: NULL; VALUE for an unknown name or value (the message names the accepted ones; nothing changes). */
 LAC_API lac_status_t lac_ctx_set(lac_ctx_t *ctx, const char *option, const char *value);
 
