@@ -259,6 +259,7 @@ void lac_decision_key(lac_decision_key_t *facts, const lac_problem_t *p, const c
     facts->wanted = wanted;
     facts->incumbent = incumbent;
     facts->scalars_there = p->alpha_at != NULL;
+    facts->adds = p->beta != 0.0;
     facts->learned = learned;
 }
 

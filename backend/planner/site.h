@@ -17,6 +17,7 @@ typedef struct lac_decision_key {
     const char *wanted;
     const lac_route_t *incumbent;
     bool scalars_there; /* on the device */
+    bool adds;          /* beta is not 0 */
     unsigned learned;   /* of the site's measured times */
 } lac_decision_key_t;
 

@@ -1347,6 +1347,30 @@ static void stream_refuses(const lac_obj_t *a, const lac_obj_t *b, const lac_obj
     if (!why || !strstr(why, words)) fail_msg("'%s' does not say '%s'", why ? why : "", words);
 }
 
+static double predicted_us(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c, float beta)
+{
+    lac_decision_t decision;
+    unit_expect(lac_explain(ctx, NULL, a, b, &beta, c, NULL, &decision), LAC_OK, "explain");
+    for (int i = 0; i < decision.count; i++)
+        if (!strcmp(decision.candidate[i].route, "stream")) return decision.candidate[i].cost_us;
+    fail_msg("no stream");
+    return 0.0;
+}
+
+/* An output of a short k that is not written in pieces of 16 bytes takes three times as long. */
+static void test_stream_thin_costs(void **state)
+{
+    (void)state;
+    lac_dim_t m = 4096, k = 64, n = 4096;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), bt = cuda_host_columns(ctx, k, n),
+              c = cuda_host_rows(ctx, m, n), odd = cuda_host_matrix(ctx, LAC_F32, m, n, n + 2, 1, 0);
+    double pieces = predicted_us(&a, &b, &c, 0.0f);
+    assert_true(predicted_us(&a, &b, &odd, 0.0f) > 2.5 * pieces);
+    assert_true(predicted_us(&a, &b, &c, 1.0f) > 2.5 * pieces);
+    assert_true(predicted_us(&a, &bt, &odd, 0.0f) <
+                1.1 * pieces); /* lanes are columns, which lie apart anyway */
+}
+
 /* Both sides long and k short: W is the operand along whose columns the output lies together, unless its own
  * strides forbid that. */
 static void test_stream_thin(void **state)
@@ -1446,29 +1470,53 @@ static void test_stream_plan(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-    const struct CMUnitTest tests[] = {TEST(event_fuses),      TEST(event_right),
-                                       TEST(event_columns),    TEST(event_copies),
-                                       TEST(event_halves),     TEST(dense_halves),
-                                       TEST(half_types),       TEST(half_bias),
-                                       TEST(event_given),      TEST(event_bytes),
-                                       TEST(event_segments),   TEST(event_segments_across),
-                                       TEST(event_fixed_sums), TEST(event_segments_list),
-                                       TEST(event_pair),       TEST(event_list),
-                                       TEST(event_bounds),     TEST(csr_narrow),
-                                       TEST(csr_kept),         TEST(csr_long),
-                                       TEST(csr_once),         TEST(csr_without_room),
-                                       TEST(bitmask),          TEST(tiles),
-                                       TEST(tiles_joint),      TEST(tiles_kept),
-                                       TEST(tiles_bounds),     TEST(dense),
-                                       TEST(dense_long),       TEST(scalars),
-                                       TEST(trivial),          TEST(reference),
-                                       TEST(epilogue),         TEST(cusparse),
-                                       TEST(cusparse_kept),    TEST(event_list_across),
-                                       TEST(csr_parts),        TEST(stream),
-                                       TEST(stream_thin),      TEST(stream_bounds),
-                                       TEST(stream_operands),  TEST(stream_math),
-                                       TEST(stream_plan),      TEST(lif),
-                                       TEST(guaranteed),       TEST(guaranteed_capture)};
+    const struct CMUnitTest tests[] = {TEST(event_fuses),
+                                       TEST(event_right),
+                                       TEST(event_columns),
+                                       TEST(event_copies),
+                                       TEST(event_halves),
+                                       TEST(dense_halves),
+                                       TEST(half_types),
+                                       TEST(half_bias),
+                                       TEST(event_given),
+                                       TEST(event_bytes),
+                                       TEST(event_segments),
+                                       TEST(event_segments_across),
+                                       TEST(event_fixed_sums),
+                                       TEST(event_segments_list),
+                                       TEST(event_pair),
+                                       TEST(event_list),
+                                       TEST(event_bounds),
+                                       TEST(csr_narrow),
+                                       TEST(csr_kept),
+                                       TEST(csr_long),
+                                       TEST(csr_once),
+                                       TEST(csr_without_room),
+                                       TEST(bitmask),
+                                       TEST(tiles),
+                                       TEST(tiles_joint),
+                                       TEST(tiles_kept),
+                                       TEST(tiles_bounds),
+                                       TEST(dense),
+                                       TEST(dense_long),
+                                       TEST(scalars),
+                                       TEST(trivial),
+                                       TEST(reference),
+                                       TEST(epilogue),
+                                       TEST(cusparse),
+                                       TEST(cusparse_kept),
+                                       TEST(event_list_across),
+                                       TEST(csr_parts),
+                                       TEST(stream),
+                                       TEST(stream_thin),
+                                       TEST(stream_thin_costs),
+                                       TEST(stream_bounds),
+                                       TEST(stream_operands),
+                                       TEST(stream_math),
+                                       TEST(stream_plan),
+                                       TEST(lif),
+                                       TEST(guaranteed),
+                                       TEST(guaranteed_capture)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

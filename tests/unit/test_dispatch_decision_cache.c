@@ -65,12 +65,14 @@ static lac_ctx_t context(const lac_backend_t *backend)
     return ctx;
 }
 
+static double beta; /* of the calls */
+
 /* What a call weighed, with A of this density as a fact. */
 static int call(lac_ctx_t *ctx, double density, lac_inc_t crs, const char *route)
 {
     static float c[64];
     lac_request_t request = {.symbol = "test", .route = route};
-    lac_problem_t p = {.m = 4, .n = 4, .k = 4, .alpha = 1.0f, .c = c, .crs = crs, .ccs = 1};
+    lac_problem_t p = {.m = 4, .n = 4, .k = 4, .alpha = 1.0f, .beta = beta, .c = c, .crs = crs, .ccs = 1};
     p.a.density = density;
     p.a.known = LAC_KNOWN_ATTACHED;
     p.a.buf = p.b.buf = c;
@@ -94,6 +96,9 @@ static void test_same_facts(void **state)
     assert_int_equal(call(&ctx, 0.01, 4, NULL), 0);
     assert_int_equal(ran[1], 5);
     assert_int_not_equal(call(&ctx, 0.01, 5, NULL), 0); /* c lies otherwise */
+    beta = 1.0;
+    assert_int_not_equal(call(&ctx, 0.01, 4, NULL), 0); /* what it held is added to */
+    beta = 0.0;
     settle(&ctx, 0.01);
     assert_int_not_equal(call(&ctx, 0.5, 4, NULL), 0);
     settle(&ctx, 0.5);

@@ -17,7 +17,8 @@
 #define START_US    4.0                  /* until the first step is there, and behind the last one */
 #define STEP_US     0.55                 /* a step of a block that waits for nobody */
 #define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
-#define WRITE_US    2.6                  /* the output of an item of a short k, which is not cut */
+#define WRITE_US    2.6                  /* the output of an item of a short k, which is not cut, */
+#define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
 #define PRODUCTS_PS 72.0                 /* products of a step, for each byte of S */
 
 static bool is_matrix(const lac_sided_t *s)
@@ -72,6 +73,13 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     return lac_cuda_stream_aligned(&product) ? LAC_FITS : LAC_REFUSED_W_ALIGNMENT;
 }
 
+/* Whether the output of a short k is written in pieces of 16 bytes, or by the lanes of W's columns. */
+static bool writes_pieces(const lac_problem_t *p, const lac_sided_t *s)
+{
+    bool pieces = s->ors % 4 == 0 && s->n % 4 == 0 && (uintptr_t)p->c % 16 == 0;
+    return s->ocs == 1 && p->beta == 0.0 && (s->wcs != 1 || pieces);
+}
+
 /* Blocks make as many steps each, side by side; what they wait for is memory, the cache, or the tensor cores.
  */
 static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
@@ -85,7 +93,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
            step = fmax(fmax(dram + cache, products), STEP_US);
     double began = machine->cuda_launch_us + machine->cuda_pdl_us + START_US,
            stepped = step * (double)cut.steps;
-    if (cut.sums_bytes == 0) return began + stepped + WRITE_US * (double)cut.items;
+    if (cut.sums_bytes == 0)
+        return began + stepped + (writes_pieces(p, &s) ? WRITE_US : APART_US) * (double)cut.items;
     return began + machine->cuda_pdl_us + stepped +
            2.0 * (double)cut.sums_bytes / (machine->cuda_l2_gbps * 1e3);
 }
