@@ -106,7 +106,7 @@ def text(path):
         paper.append((f"{key[0]}, batch {key[1]}, {100 * key[2]:g} %", *cells))
     return (f"Measured on {path.parent.name}, {report['date']}, driver {report['driver']}, commit `{report['commit']}` "
             f"([raw](../../bench/results/{path.parent.name}/{path.name})), a step in a graph:\n\n"
-            + table(("neurons, events", ">devices", "engine", "sums", ">exchange", ">product", ">model", ">step", "bits of one device"), shown)
+            + (f"{report['note']}\n\n" if "note" in report else "") + table(("neurons, events", ">devices", "engine", "sums", ">exchange", ">product", ">model", ">step", "bits of one device"), shown)
             + "\n\nOn paper, dense W in f32, from the model and, beyond eight devices, from an *assumed* network "
             f"({NETWORK_US:g} µs for each doubling of the hosts, {NETWORK_BYTES / 1e3:g} GB/s); a step by exchange and product:\n\n"
             + table(("neurons, events", *(f">{n} device{'s' * (n > 1)}" for n in (1, 2, 8, 64, 1024))), paper))
