@@ -1,0 +1,575 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * What the dense routes of the CUDA backend launch, with which arguments: cuBLAS, stream and the reference;
+ * and what goes with any route: scalars, epilogues, cuSPARSE's products, guarantees and a network's step. */
+#include "api/interpose.h"
+#include "lacuna/layer.h"
+#include "launch_checks.h"
+#include "cuda_support.h"
+#include "route/route.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* cuBLAS: by rows the transposed product, by columns as it is; else into the workspace, then added. */
+static void test_dense(void **state)
+{
+    (void)state;
+    lac_dim_t m = 30, n = 40, k = 50;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_columns(ctx, k, n),
+              c = cuda_host_columns(ctx, m, n), r = cuda_host_rows(ctx, m, n),
+              s = cuda_host_matrix(ctx, LAC_F32, m, n, 2 * n, 2, 0);
+    int64_t workspace = 64 << 20;
+    expect_bytes("dense", "", &a, &b, &c, workspace);
+    const standin_launch_t *l = cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSgemm_64");
+    EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, m, n, k, k, k, m);
+    expect_pointer(l, "a", a.buf), expect_pointer(l, "b", b.buf), expect_pointer(l, "c", c.buf);
+    assert_true(standin_real(l, "alpha") == 1.5 && standin_real(l, "beta") == 0.25);
+    assert_int_equal(standin_count("cublasCreate"), 1);
+    const standin_launch_t *set = standin_find("cublasSetWorkspace", 0),
+                           *stream = standin_find("cublasSetStream", 0);
+    assert_true(set && stream && stream < set); /* setting the stream resets the workspace */
+    EXPECT(set, "bytes", workspace);
+    assert_ptr_equal(stream->stream, lac_device_stream(ctx));
+    l = cuda_host_launch(ctx, "dense", &a, &b, &r, "cublasSgemm_64");
+    EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, n, m, k, k, k, n);
+    expect_pointer(l, "a", b.buf), expect_pointer(l, "b", a.buf);
+    assert_int_equal(standin_count("cublasCreate"), 0);
+    expect_bytes("dense", "", &a, &b, &s, workspace + cuda_host_piece(4 * m * n));
+    l = cuda_host_launch(ctx, "dense", &a, &b, &s, "cublasSgemm_64");
+    EXPECT(l, "ldc", n);
+    assert_true(standin_real(l, "beta") == 0.0);
+    const standin_launch_t *added = standin_find("lac_cuda_copy", 0);
+    assert_non_null(added);
+    expect_pointer(added, "x.data", standin_pointer(l, "c"));
+    EXPECT(added, "x.rows x.cols x.rs x.cs rs cs", m, n, n, 1, 2 * n, 2);
+    assert_true(standin_real(added, "beta") == 0.25);
+    /* an operand without a unit stride, and one of bytes, are copied first */
+    lac_obj_t wide = cuda_host_matrix(ctx, LAC_F32, m, k, 2 * k, 2, 0),
+              u = cuda_host_matrix(ctx, LAC_U8, m, k, k, 1, 0);
+    expect_bytes("dense", "", &wide, &b, &c, workspace + cuda_host_piece(4 * m * k));
+    l = cuda_host_launch(ctx, "dense", &wide, &b, &c, "cublasSgemm_64");
+    expect_pointer(l, "a", standin_pointer(standin_find("lac_cuda_copy", 0), "out"));
+    EXPECT(l, "lda ta", k, 1);
+    l = cuda_host_launch(ctx, "dense", &u, &b, &c, "cublasSgemm_64");
+    EXPECT(standin_find("lac_cuda_copy", 0), "x.dt rs", LAC_U8, k);
+    /* a mode that is asked for is set once, and taken back */
+    unit_expect(lac_ctx_set(ctx, "math", "pedantic"), LAC_OK, "math");
+    cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSetMathMode");
+    EXPECT(standin_find("cublasSetMathMode", 0), "mode", 2);
+    cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSgemm_64");
+    assert_int_equal(standin_count("cublasSetMathMode"), 0);
+    unit_expect(lac_ctx_set(ctx, "math", "tf32"), LAC_OK, "math");
+    EXPECT(cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSetMathMode"), "mode", 3);
+}
+
+/* Beyond 2^29, k goes in pieces that add up: beta counts once. */
+static void test_dense_long(void **state)
+{
+    (void)state;
+    lac_dim_t k = ((lac_dim_t)1 << 29) + 100;
+    lac_obj_t a = cuda_host_rows(ctx, 1, k), b = cuda_host_columns(ctx, k, 1), c = cuda_host_rows(ctx, 1, 1);
+    const standin_launch_t *l = cuda_host_launch(ctx, "dense", &a, &b, &c, "cublasSgemm_64");
+    assert_int_equal(standin_count("cublasSgemm_64"), 2);
+    EXPECT(l, "k lda ldb", (lac_dim_t)1 << 29, 1, (lac_dim_t)1 << 29);
+    assert_true(standin_real(l, "beta") == 0.25);
+    l = standin_find("cublasSgemm_64", 1);
+    EXPECT(l, "k lda ldb", 100, 1, 100);
+    assert_true(standin_real(l, "beta") == 1.0 && standin_real(l, "alpha") == 1.5);
+    assert_int_equal(standin_offset(standin_pointer(l, "a")), (int64_t)4 << 29);
+}
+
+/* Scalars on the device are read there; by cuBLAS in that mode, which is taken back. */
+static void test_scalars(void **state)
+{
+    (void)state;
+    lac_dim_t m = 10, n = 300, k = 5000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    float *scalar = cuda_host_memory(ctx, 2 * sizeof *scalar);
+    cuda_host_count(ctx, &a, 500);
+    lac_call_opts_t call = {.size = sizeof call, .route = "event", .scalars = LAC_DEVICE};
+    standin_forget();
+    unit_expect(lac_gemm_ex(ctx, scalar, &a, &b, scalar + 1, &c, &call), LAC_OK, "event");
+    const standin_launch_t *l = standin_find("lac_cuda_event_fused", 0);
+    expect_pointer(l, "p.alpha.device", scalar);
+    expect_pointer(l, "p.beta.device", scalar + 1);
+    call.route = "dense";
+    unit_expect(lac_gemm_ex(ctx, scalar, &a, &b, scalar + 1, &c, &call), LAC_OK, "dense");
+    EXPECT(standin_find("cublasSetPointerMode", 0), "mode", 1);
+    EXPECT(standin_find("cublasSetPointerMode", 1), "mode", 0);
+    /* nothing to sum: C is scaled by what lies there, for all that the host knows */
+    lac_obj_t none = cuda_host_rows(ctx, m, 0), empty = cuda_host_rows(ctx, 0, n);
+    call.route = NULL;
+    standin_forget();
+    unit_expect(lac_gemm_ex(ctx, scalar, &none, &empty, scalar + 1, &c, &call), LAC_OK, "k = 0");
+    expect_pointer(standin_find("lac_cuda_scale", 0), "beta.device", scalar + 1);
+}
+
+/* alpha = 0, k = 0: C is scaled, and left alone where beta is 1. */
+static void test_trivial(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 10, 50), b = cuda_host_rows(ctx, 50, 30),
+              c = cuda_host_rows(ctx, 10, 30);
+    unit_expect(cuda_host_gemm(ctx, NULL, 0.0f, &a, &b, 0.5f, &c), LAC_OK, "alpha = 0");
+    const standin_launch_t *l = standin_find("lac_cuda_scale", 0);
+    EXPECT(l, "rows cols rs cs", 10, 30, 30, 1);
+    assert_true(standin_real(l, "beta.value") == 0.5);
+    unit_expect(cuda_host_gemm(ctx, NULL, 0.0f, &a, &b, 1.0f, &c), LAC_OK, "beta = 1");
+    assert_int_equal(standin_count("lac_cuda_scale"), 0);
+}
+
+/* The reference reads either type and any strides; what has no buffer is expanded first. */
+static void test_reference(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 10, 50), b = cuda_host_matrix(ctx, LAC_F32, 50, 30, 60, 2, 0),
+              c = cuda_host_rows(ctx, 10, 30);
+    expect_bytes("reference", "", &a, &b, &c, 0);
+    const standin_launch_t *l = cuda_host_launch(ctx, "reference", &a, &b, &c, "lac_cuda_gemm_f64");
+    EXPECT(l, "m n k a.rows a.cols a.rs b.rs b.cs rs cs", 10, 30, 50, 10, 50, 50, 60, 2, 30, 1);
+    cuda_host_csr(ctx, &a, 5);
+    expect_bytes("reference", "", &a, &b, &c, cuda_host_piece(4 * 10 * 50));
+    l = cuda_host_launch(ctx, "reference", &a, &b, &c, "lac_cuda_gemm_f64");
+    const standin_launch_t *expanded = standin_find("lac_cuda_densify_compressed", 0);
+    assert_non_null(expanded);
+    EXPECT(expanded, "majors major_stride minor_stride", 10, 50, 1);
+    expect_pointer(l, "a.data", standin_pointer(expanded, "out"));
+    assert_int_equal(standin.memsets > 0, 1);
+}
+
+/* A step of a network: a product for each input, then the neurons with every array as it was given; captured
+ * as well, and nothing is launched where an argument is refused. */
+static void test_lif(void **state)
+{
+    (void)state;
+    enum { COPIES = 2, NEURONS = 4000, FIRST = 3200, EACH = 20 };
+    size_t floats = COPIES * NEURONS * sizeof(float);
+    uint8_t *spikes = cuda_host_memory(ctx, COPIES * NEURONS);
+    lac_lif_input_t input[2];
+    for (int q = 0; q < 2; q++) {
+        lac_dim_t k = q ? NEURONS - FIRST : FIRST;
+        lac_obj_t w = cuda_host_rows(ctx, k, NEURONS),
+                  events = lac_obj_rowmajor(LAC_U8, COPIES, k, NULL, NEURONS);
+        cuda_host_csr(ctx, &w, EACH);
+        events.space = LAC_DEVICE;
+        events.buf = spikes + (q ? FIRST : 0);
+        input[q] = (lac_lif_input_t){.events = events,
+                                     .w = w,
+                                     .weight = 0.5f + (float)q,
+                                     .decay = 0.75f,
+                                     .conductance = q == 0,
+                                     .reversal = -80.0f,
+                                     .g = cuda_host_memory(ctx, floats),
+                                     .received = cuda_host_memory(ctx, floats)};
+    }
+    lac_lif_t lif = {.size = sizeof lif,
+                     .m = COPIES,
+                     .n = NEURONS,
+                     .dt = 0.5f,
+                     .tau = 16.0f,
+                     .v_rest = -60.0f,
+                     .v_threshold = -50.0f,
+                     .v_reset = -61.0f,
+                     .refractory = 5,
+                     .v = cuda_host_memory(ctx, floats),
+                     .wait = cuda_host_memory(ctx, floats),
+                     .spikes = spikes,
+                     .inputs = 2,
+                     .input = input};
+    for (int captured = 0; captured < 2; captured++) {
+        standin_forget();
+        if (captured) standin_capture(lac_device_stream(ctx), true);
+        unit_expect(lac_lif_step(ctx, &lif), LAC_OK, "step");
+        const standin_launch_t *l = standin_find("lac_cuda_lif_step", 0);
+        assert_non_null(l);
+        assert_int_equal(l->captured, captured);
+        EXPECT(l, "lif.m lif.n lif.refractory lif.inputs lif.input.0.conductance lif.input.1.conductance",
+               COPIES, NEURONS, 5, 2, 1, 0);
+        assert_true(standin_real(l, "lif.rate") == 0.03125 && standin_real(l, "lif.v_reset") == -61.0);
+        assert_true(standin_real(l, "lif.input.1.weight") == 1.5 &&
+                    standin_real(l, "lif.input.0.decay") == 0.75);
+        expect_pointer(l, "lif.v", lif.v), expect_pointer(l, "lif.wait", lif.wait);
+        expect_pointer(l, "lif.spikes", spikes), expect_pointer(l, "lif.bits", NULL);
+        expect_pointer(l, "lif.input.1.g", input[1].g);
+        expect_pointer(l, "lif.input.0.received", input[0].received);
+        assert_int_equal(standin_count("lac_cuda_event_segments"), 2);
+        EXPECT(standin_find("lac_cuda_event_segments", 0), "cut.chain", LAC_CUDA_CHAIN_EARLY);
+        EXPECT(standin_find("lac_cuda_event_segments", 1), "cut.chain", LAC_CUDA_CHAIN_LATE);
+        if (captured) standin_capture(lac_device_stream(ctx), false);
+    }
+    lif.tau = 0.0f;
+    standin_forget();
+    unit_expect(lac_lif_step(ctx, &lif), LAC_ERR_VALUE, "tau");
+    assert_int_equal(standin_count("lac_cuda_lif_step") + standin_count("lac_cuda_event_segments"), 0);
+}
+
+/* What multiplies zeros is refused where those of an operand are guaranteed to be skipped, and so is every
+ * route that skips those of the other operand; the native kernel receives which. */
+static void test_guaranteed(void **state)
+{
+    (void)state;
+    lac_dim_t m = 20, k = 500, n = 3000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    cuda_host_freeze(ctx, &a, 100);
+    cuda_host_freeze(ctx, &b, 100);
+    for (int right = 0; right < 2; right++) {
+        lac_decision_t before, now;
+        const char *side = right ? "right" : "left";
+        int served = 0;
+        unit_expect(lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, &before), LAC_OK, "before");
+        unit_expect(lac_ctx_set(ctx, "skip", right ? "b" : "a"), LAC_OK, "skip");
+        unit_expect(lac_explain(ctx, NULL, &a, &b, NULL, &c, NULL, &now), LAC_OK, "now");
+        for (int i = 0; i < now.count; i++) {
+            const lac_candidate_t *x = &now.candidate[i];
+            const lac_route_entry_t *entry = lac_route_named(x->route);
+            bool skips = entry->role == LAC_ROLE_SPARSE && !strcmp(x->side, side),
+                 takes_both = entry->role == LAC_ROLE_NATIVE || entry->role == LAC_ROLE_ORACLE;
+            if (before.candidate[i].refusal) continue;
+            served += skips;
+            if (skips || takes_both)
+                assert_null(x->refusal);
+            else
+                unit_expect_text(x->refusal, "guaranteed");
+        }
+        assert_true(served >= 3);
+        unit_expect(cuda_host_gemm(ctx, "dense", 1.5f, &a, &b, 0.25f, &c), LAC_OK, "dense");
+        assert_int_equal(standin_count("cublasSgemm_v2") + standin_count("lac_cuda_stream"), 0);
+        int whose = right ? LAC_CUDA_SKIP_B : LAC_CUDA_SKIP_A;
+        EXPECT(cuda_host_launch(ctx, "native", &a, &b, &c, "lac_cuda_gemm_f64"), "skip", whose);
+        EXPECT(cuda_host_launch(ctx, "reference", &a, &b, &c, "lac_cuda_gemm_f64"), "skip", whose);
+        assert_int_equal(cuda_host_bytes(ctx, "cusparse", side, &a, &b, &c), -1);
+        unit_expect(lac_ctx_set(ctx, "skip", "fast"), LAC_OK, "skip");
+        assert_true(cuda_host_bytes(ctx, "cusparse", side, &a, &b, &c) >= 0);
+    }
+    EXPECT(cuda_host_launch(ctx, "native", &a, &b, &c, "lac_cuda_gemm_f64"), "skip", LAC_CUDA_SKIP_NONE);
+}
+
+/* A drop-in call that is captured: one path that skips, whatever is known of the operands. */
+typedef struct recorded {
+    lac_ctx_t *ours;
+    void *stream;
+    lac_gemm_args_t call;
+    int done, gone;
+} recorded_t;
+
+static void count_released(void *owner)
+{
+    ++*(int *)owner;
+}
+
+static lac_status_t record(void *arg)
+{
+    recorded_t *r = arg;
+    r->done = lac_capture_gemm(r->ours, r->stream, &r->call, NULL, count_released, &r->gone);
+    return LAC_OK;
+}
+
+static void test_guaranteed_capture(void **state)
+{
+    (void)state;
+    lac_dim_t m = 20, k = 500, n = 3000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    recorded_t r = {.stream = lac_device_stream(ctx), .call = {.m = m, .n = n, .k = k, .c = c.buf}};
+    lac_graph_t *graph;
+    r.call.a = (lac_matrix_args_t){.buf = a.buf, .rs = k, .cs = 1};
+    r.call.b = (lac_matrix_args_t){.buf = b.buf, .rs = n, .cs = 1};
+    r.call.crs = n, r.call.ccs = 1;
+    unit_expect(lac_ctx_create_cuda(&r.ours, -1, LAC_STREAM_NEW), LAC_OK, "context");
+    unit_expect(lac_ctx_set(r.ours, "skip", "guaranteed"), LAC_OK, "skip");
+    assert_int_equal(lac_records_any_density(r.ours, &r.call), 1);
+    standin_forget();
+    unit_expect(lac_graph_capture(ctx, record, &r, 1, &graph), LAC_OK, "capture");
+    if (r.done != 1) fail_msg("not recorded: %s", lac_last_error());
+    assert_int_equal(standin_count("lac_cuda_event_fused"), 1);
+    assert_true(standin_find("lac_cuda_event_fused", 0)->captured);
+    assert_int_equal(standin_count("lac_cuda_stream") + standin_count("cublasSgemm_v2"), 0);
+    lac_graph_free(graph);
+    lac_ctx_free(r.ours);
+}
+
+/* Bias and threshold: on the side of the output that they belong to, also where the product is transposed. */
+static void test_epilogue(void **state)
+{
+    (void)state;
+    lac_dim_t m = 40, n = 30, k = 5000;
+    float *bias = cuda_host_memory(ctx, 40 * sizeof *bias);
+    lac_obj_t left = cuda_host_rows(ctx, m, k), w = cuda_host_rows(ctx, k, n),
+              right = cuda_host_columns(ctx, k, n), v = cuda_host_columns(ctx, m, k),
+              c = cuda_host_rows(ctx, m, n);
+    cuda_host_count(ctx, &left, m * k / 100);
+    cuda_host_count(ctx, &right, k * n / 100);
+    for (int per_row = 0; per_row < 2; per_row++)
+        for (int side = 0; side < 2; side++) {
+            lac_epilogue_t epilogue = {
+                .size = sizeof epilogue, .bias = bias, .bias_per_row = per_row, .act = LAC_ACT_RELU};
+            lac_call_opts_t call = {.size = sizeof call, .route = "event"};
+            float alpha = 1.0f, beta = 0.0f;
+            standin_forget();
+            unit_expect(lac_gemm_epilogue(ctx, &alpha, side ? &v : &left, side ? &right : &w, &beta, &c,
+                                          &epilogue, &call),
+                        LAC_OK, "lac_gemm_epilogue");
+            const standin_launch_t *l = standin_find("lac_cuda_event_slots", 0);
+            assert_non_null(l);
+            EXPECT(l, "p.epilogue.any p.epilogue.of_rows p.epilogue.magnitude", 1, per_row != side, 0);
+            expect_pointer(l, "p.epilogue.bias", bias);
+            assert_true(standin_real(l, "p.epilogue.limit") == 0.0);
+            assert_int_equal(standin_count("lac_cuda_epilogue_pass"), 0);
+            call.route = "dense"; /* which does not: a pass follows */
+            standin_forget();
+            unit_expect(lac_gemm_epilogue(ctx, &alpha, &left, &w, &beta, &c, &epilogue, &call), LAC_OK,
+                        "dense");
+            l = standin_find("lac_cuda_epilogue_pass", 0);
+            assert_non_null(l);
+            EXPECT(l, "f.m f.n f.rs f.cs f.epilogue.of_rows", m, n, n, 1, per_row);
+        }
+}
+
+/* cuSPARSE: rows with their number, B and C by aligned rows; kept for a frozen operand. */
+static void test_cusparse(void **state)
+{
+    (void)state;
+    lac_dim_t m = 3000, k = 2000, n = 64;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
+              bc = cuda_host_columns(ctx, k, n), cc = cuda_host_columns(ctx, m, n);
+    cuda_host_freeze(ctx, &a, 60000);
+    int64_t rows = 8 * 60000 + 8 * (m + 1), buffer = (64 << 10) + 4 * (m + 1);
+    expect_bytes("cusparse", "left", &a, &b, &c, rows + buffer);
+    expect_bytes("cusparse", "left", &a, &bc, &cc,
+                 rows + buffer + cuda_host_piece(4 * k * n) + cuda_host_piece(4 * m * n));
+    const standin_launch_t *l = cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+    assert_true(standin_real(l, "alpha") == 1.5 && standin_real(l, "beta") == 0.25);
+    EXPECT(standin_find("cusparseCreateCsr", 0), "rows cols nnz types", m, k, 60000, 2 * 1000 + 2 * 100);
+    EXPECT(standin_find("cusparseCreateDnMat", 0), "rows cols ld types", k, n, n, 2);
+    EXPECT(standin_find("cusparseCreateDnMat", 1), "rows cols ld types", m, n, n, 2);
+    expect_pointer(standin_find("cusparseDnMatSetValues", 0), "values", b.buf);
+    expect_pointer(standin_find("cusparseDnMatSetValues", 1), "values", c.buf);
+    cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+    assert_int_equal(standin_count("cusparseSpMM_preprocess"), 0); /* kept */
+    l = cuda_host_launch(ctx, "cusparse", &a, &bc, &cc, "cusparseSpMM");
+    assert_true(standin_real(l, "beta") == 0.0);
+    const standin_launch_t *in = standin_find("lac_cuda_copy", 0), *out = standin_find("lac_cuda_copy", 1);
+    assert_true(in && out);
+    expect_pointer(in, "x.data", bc.buf);
+    expect_pointer(out, "out", cc.buf);
+    assert_true(standin_real(out, "beta") == 0.25);
+    /* an operand that may change: counted first, nothing kept */
+    lac_obj_t changing = cuda_host_rows(ctx, m, k);
+    cuda_host_count(ctx, &changing, 60000);
+    standin.nnz = 70000;
+    cuda_host_launch(ctx, "cusparse", &changing, &b, &c, "cusparseSpMM");
+    EXPECT(standin_find("cusparseCreateCsr", 0), "nnz", 70000);
+    assert_int_equal(standin_count("cusparseDestroySpMat"), 1);
+    assert_int_equal(standin_count("cusparseDestroyDnMat"), 2);
+    standin.nnz = INT64_C(3) << 30; /* more than was believed, and than row pointers of 32 bits count */
+    unit_expect(cuda_host_gemm(ctx, "cusparse", 1.5f, &changing, &b, 0.25f, &c), LAC_OK, "declined");
+    assert_int_equal(standin_count("cusparseCreateCsr"), 0);
+    assert_int_equal(standin_count("lac_cuda_stream"), 1); /* the cheapest that skips nothing */
+    /* rows of B that do not begin on 16 bytes are copied, though its pointer does */
+    lac_obj_t b66 = cuda_host_rows(ctx, k, 66), c66 = cuda_host_rows(ctx, m, 66);
+    cuda_host_launch(ctx, "cusparse", &a, &b66, &c66, "cusparseSpMM");
+    EXPECT(standin_find("lac_cuda_copy", 0), "x.rows x.cols rs cs", k, 66, 68, 1);
+    EXPECT(standin_find("cusparseCreateDnMat", 0), "cols ld", 66, 68);
+}
+
+/* cuSPARSE's products are kept up to a number; those that a recording uses stay beyond it. */
+static void test_cusparse_kept(void **state)
+{
+    (void)state;
+    enum { KEPT = 256, M = 64, K = 64 };
+    lac_obj_t a = cuda_host_rows(ctx, M, K), b = cuda_host_rows(ctx, K, 4 * KEPT + 8),
+              c = cuda_host_rows(ctx, M, 4 * KEPT + 8);
+    cuda_host_freeze(ctx, &a, 400);
+    b.n = c.n = 4;
+    cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+    standin_capture(lac_device_stream(ctx), true);
+    unit_expect(cuda_host_gemm(ctx, "cusparse", 1.5f, &a, &b, 0.25f, &c), LAC_OK, "captured");
+    assert_true(standin_find("cusparseSpMM", 0)->captured);
+    standin_capture(lac_device_stream(ctx), false);
+    for (int i = 1; i <= KEPT; i++) {
+        b.n = c.n = 4 + 4 * i;
+        cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+        assert_int_equal(standin_count("cusparseDestroySpMat"), i == KEPT);
+    }
+    b.n = c.n = 4;
+    cuda_host_launch(ctx, "cusparse", &a, &b, &c, "cusparseSpMM");
+    assert_int_equal(standin_count("cusparseCreateCsr"), 0);
+}
+
+/* The shorter side is S, whichever it is; W lies by rows or by columns; nothing that is not aligned. */
+static void test_stream(void **state)
+{
+    (void)state;
+    lac_dim_t m = 20, k = 500, n = 3000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
+              bt = cuda_host_columns(ctx, k, n), w = cuda_host_rows(ctx, n, k),
+              s = cuda_host_columns(ctx, k, m), d = cuda_host_rows(ctx, n, m),
+              odd = cuda_host_matrix(ctx, LAC_F32, k, n, n + 1, 1, 0),
+              late = cuda_host_matrix(ctx, LAC_F32, k, n, n, 1, 1);
+    expect_bytes("stream", "", &a, &b, &c, cuda_host_piece(lac_cuda_stream_bytes(m, n, k)));
+    const standin_launch_t *l = cuda_host_launch(ctx, "stream", &a, &b, &c, "lac_cuda_stream");
+    EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_ROWS, n, n, 1, k, 1);
+    expect_pointer(l, "p.w", b.buf), expect_pointer(l, "s.data", a.buf), expect_pointer(l, "p.out", c.buf);
+    l = cuda_host_launch(ctx, "stream", &a, &bt, &c, "lac_cuda_stream");
+    EXPECT(l, "p.order p.ldw", LAC_CUDA_COLS, k);
+    l = cuda_host_launch(ctx, "stream", &w, &s, &d, "lac_cuda_stream");
+    EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_COLS, k, 1, m, k, 1);
+    expect_pointer(l, "p.w", w.buf), expect_pointer(l, "s.data", s.buf), expect_pointer(l, "p.out", d.buf);
+    const lac_obj_t *refused[] = {&odd, &late};
+    for (int i = 0; i < 2; i++) {
+        lac_decision_t decision;
+        lac_call_opts_t call = {.size = sizeof call, .route = "stream"};
+        float one = 1.0f;
+        unit_expect(lac_explain(ctx, &one, &a, refused[i], &one, &c, &call, &decision), LAC_OK, "explain");
+        assert_string_not_equal(decision.route, "stream");
+    }
+}
+
+static bool streams(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
+{
+    return cuda_host_bytes(ctx, "stream", "", a, b, c) >= 0;
+}
+
+/* It does not apply, and says why in these words. */
+static void stream_refuses(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c, const char *words)
+{
+    lac_decision_t decision;
+    const char *why = NULL;
+    unit_expect(lac_explain(ctx, NULL, a, b, NULL, c, NULL, &decision), LAC_OK, "explain");
+    for (int i = 0; i < decision.count; i++)
+        if (!strcmp(decision.candidate[i].route, "stream")) why = decision.candidate[i].refusal;
+    if (!why || !strstr(why, words)) fail_msg("'%s' does not say '%s'", why ? why : "", words);
+}
+
+static double predicted_us(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c, float beta)
+{
+    lac_decision_t decision;
+    unit_expect(lac_explain(ctx, NULL, a, b, &beta, c, NULL, &decision), LAC_OK, "explain");
+    for (int i = 0; i < decision.count; i++)
+        if (!strcmp(decision.candidate[i].route, "stream")) return decision.candidate[i].cost_us;
+    fail_msg("no stream");
+    return 0.0;
+}
+
+/* An output of a short k that is not written in pieces of 16 bytes takes three times as long. */
+static void test_stream_thin_costs(void **state)
+{
+    (void)state;
+    lac_dim_t m = 4096, k = 64, n = 4096;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), bt = cuda_host_columns(ctx, k, n),
+              c = cuda_host_rows(ctx, m, n), odd = cuda_host_matrix(ctx, LAC_F32, m, n, n + 2, 1, 0);
+    double pieces = predicted_us(&a, &b, &c, 0.0f);
+    assert_true(predicted_us(&a, &b, &odd, 0.0f) > 2.5 * pieces);
+    assert_true(predicted_us(&a, &b, &c, 1.0f) > 2.5 * pieces);
+    assert_true(predicted_us(&a, &bt, &odd, 0.0f) <
+                1.1 * pieces); /* lanes are columns, which lie apart anyway */
+}
+
+/* Both sides long and k short: W is the operand along whose columns the output lies together, unless its own
+ * strides forbid that. */
+static void test_stream_thin(void **state)
+{
+    (void)state;
+    lac_dim_t m = 2000, k = 40, n = 1500;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), at = cuda_host_columns(ctx, m, k), b = cuda_host_rows(ctx, k, n),
+              c = cuda_host_rows(ctx, m, n), ct = cuda_host_columns(ctx, m, n),
+              gaps = cuda_host_matrix(ctx, LAC_F32, k, n, 2 * n, 2, 0);
+    const standin_launch_t *l = cuda_host_launch(ctx, "stream", &a, &b, &c, "lac_cuda_stream");
+    EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_ROWS, n, n, 1, k, 1);
+    l = cuda_host_launch(ctx, "stream", &a, &b, &ct, "lac_cuda_stream");
+    EXPECT(l, "p.m p.n p.order p.ldw p.rs p.cs s.rs s.cs p.epilogue.of_rows", n, m, LAC_CUDA_COLS, k, m, 1, 1,
+           n, 0); /* no bias, so none of rows: that would be 147 us for 44 (4096 x 64 x 4096, H200) */
+    l = cuda_host_launch(ctx, "stream", &at, &gaps, &c, "lac_cuda_stream");
+    EXPECT(l, "p.m p.n p.order p.ldw p.rs p.cs s.rs s.cs", n, m, LAC_CUDA_ROWS, m, 1, n, 2, 2 * n);
+}
+
+/* The short side, on either side of the product, and k. */
+static void test_stream_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        lac_dim_t m, k, n;
+        bool fits;
+    } cases[] = {{1024, 513, 1100, true},     {1025, 513, 1100, false}, {1100, 513, 1024, true},
+                 {1100, 513, 1028, false},    {1025, 512, 1100, true},  {1100, 1, 1028, true},
+                 {4, 15, 8, false},           {4, 16, 8, true},         {4, 1 << 18, 8, true},
+                 {4, (1 << 18) + 1, 8, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lac_dim_t m = cases[i].m, k = cases[i].k, n = cases[i].n, wide = (k + 3) / 4 * 4;
+        lac_obj_t a = cuda_host_matrix(ctx, LAC_F32, m, k, wide, 1, 0), b = cuda_host_rows(ctx, k, n),
+                  c = cuda_host_rows(ctx, m, n);
+        assert_int_equal(streams(&a, &b, &c), cases[i].fits);
+    }
+}
+
+/* Operands that it does not read: a W of bytes, without a buffer, or whose rows or columns do not lie one
+ * behind the other, and an S without a buffer. An S of bytes it takes. */
+static void test_stream_operands(void **state)
+{
+    (void)state;
+    lac_dim_t m = 8, k = 64, n = 128;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
+              events = cuda_host_matrix(ctx, LAC_U8, m, k, k, 1, 0),
+              bytes = cuda_host_matrix(ctx, LAC_U8, k, n, n, 1, 0),
+              gaps = cuda_host_matrix(ctx, LAC_F32, k, n, 2 * n, 2, 0), no_w = cuda_host_rows(ctx, k, n),
+              no_s = cuda_host_rows(ctx, m, k);
+    cuda_host_csr(ctx, &no_w, 2), cuda_host_csr(ctx, &no_s, 2);
+    assert_true(streams(&a, &b, &c) && streams(&events, &b, &c));
+    stream_refuses(&a, &bytes, &c, "not f32");
+    stream_refuses(&a, &gaps, &c, "contiguous along neither");
+    lac_obj_t backwards = b; /* its last row first */
+    backwards.rs = -n, backwards.buf = (float *)b.buf + (k - 1) * n;
+    stream_refuses(&a, &backwards, &c, "contiguous along neither");
+    stream_refuses(&a, &no_w, &c, "no dense buffer");
+    stream_refuses(&no_s, &b, &c, "no dense buffer");
+    EXPECT(cuda_host_launch(ctx, "stream", &events, &b, &c, "lac_cuda_stream"), "s.dt p.m", LAC_U8, m);
+}
+
+/* Products of pieces are not plain multiply-adds; where TF32 is allowed the vendor's own is faster, and ours
+ * serves by name alone. */
+static void test_stream_math(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 8, 64), b = cuda_host_rows(ctx, 64, 128),
+              c = cuda_host_rows(ctx, 8, 128);
+    unit_expect(lac_ctx_set(ctx, "math", "pedantic"), LAC_OK, "math");
+    assert_false(streams(&a, &b, &c));
+    unit_expect(cuda_host_gemm(ctx, "stream", 1.5f, &a, &b, 0.25f, &c), LAC_OK, "another one serves");
+    assert_int_equal(standin_count("lac_cuda_stream"), 0);
+    unit_expect(lac_ctx_set(ctx, "math", "tf32"), LAC_OK, "math");
+    unit_expect(cuda_host_gemm(ctx, NULL, 1.5f, &a, &b, 0.25f, &c), LAC_OK, "chosen");
+    assert_int_equal(standin_count("lac_cuda_stream"), 0);
+    cuda_host_launch(ctx, "stream", &a, &b, &c, "lac_cuda_stream");
+}
+
+/* A plan that is made has its workspace, and computes nothing yet. */
+static void test_stream_plan(void **state)
+{
+    (void)state;
+    lac_obj_t a = cuda_host_rows(ctx, 8, 64), b = cuda_host_rows(ctx, 64, 128),
+              c = cuda_host_rows(ctx, 8, 128);
+    lac_call_opts_t call = {.size = sizeof call, .route = "stream"};
+    const float one = 1.0f, zero = 0.0f;
+    lac_plan_t *plan;
+    standin_forget();
+    unit_expect(lac_plan_create(ctx, &plan, &a, &b, &c, &call), LAC_OK, "plan");
+    assert_int_equal(standin.launches, 0);
+    int mallocs = standin.mallocs;
+    unit_expect(lac_plan_run(plan, &one, &a, &b, &zero, &c), LAC_OK, "run");
+    assert_int_equal(standin_count("lac_cuda_stream"), 1);
+    assert_int_equal(standin.mallocs, mallocs);
+    lac_plan_free(plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(dense),           TEST(dense_long),        TEST(scalars),           TEST(trivial),
+        TEST(reference),       TEST(epilogue),          TEST(cusparse),          TEST(cusparse_kept),
+        TEST(stream),          TEST(stream_thin),       TEST(stream_thin_costs), TEST(stream_bounds),
+        TEST(stream_operands), TEST(stream_math),       TEST(stream_plan),       TEST(lif),
+        TEST(guaranteed),      TEST(guaranteed_capture)};
+    unit_begin();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
