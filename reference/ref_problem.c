@@ -417,7 +417,8 @@ bool ref_problem_parse(const char *text, ref_problem_t *problem, char *error, si
     struct parser in = {problem, error, error_size, 0};
 
     if (text == NULL)
-        return fail(&in, "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got no text");
+        return fail(&in,
+                    "field 'operation': expected sgemm, sgemv, dgemm, dgemv, hgemm or bgemm, got no text");
     set_defaults(problem);
     for (size_t i = 0;; i++) {
         struct piece piece = {text, strcspn(text, ":")};

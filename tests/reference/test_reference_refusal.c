@@ -15,7 +15,7 @@
 static void test_bad_strings_name_the_field(void **state)
 {
 #define KEYS                                                                                                 \
-    "expected a field A=, B=, C=, dtA=, dtB=, lay=, layA=, layB=, layC=, metaA=, metaB=, frozenA=, "         \
+    "expected a field A=, B=, C=, dtA=, dtB=, dtC=, lay=, layA=, layB=, layC=, metaA=, metaB=, frozenA=, "   \
     "frozenB=, onlyA=, onlyB=, alpha=, beta= or s<seed>, got "
 #define STRUCTURES                                                                                           \
     "expected one of dense, zero, bern<d>, block<h>x<w>-<d>, row<d>, col<d>, band<d>, power<d>, fan<d>, "    \
@@ -27,12 +27,14 @@ static void test_bad_strings_name_the_field(void **state)
     static const struct {
         const char *text, *message;
     } rows[] = {
-        {NULL, "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got no text"},
-        {"", "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got ''"},
-        {"zgemm:NN:1x1x1", "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got 'zgemm'"},
-        {"Sgemm:NN:1x1x1", "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got 'Sgemm'"},
+        {NULL, "field 'operation': expected sgemm, sgemv, dgemm, dgemv, hgemm or bgemm, got no text"},
+        {"", "field 'operation': expected sgemm, sgemv, dgemm, dgemv, hgemm or bgemm, got ''"},
+        {"zgemm:NN:1x1x1",
+         "field 'operation': expected sgemm, sgemv, dgemm, dgemv, hgemm or bgemm, got 'zgemm'"},
+        {"Sgemm:NN:1x1x1",
+         "field 'operation': expected sgemm, sgemv, dgemm, dgemv, hgemm or bgemm, got 'Sgemm'"},
         {"a\n\x80very long name that goes on and on",
-         "field 'operation': expected sgemm, sgemv, dgemm or dgemv, got "
+         "field 'operation': expected sgemm, sgemv, dgemm, dgemv, hgemm or bgemm, got "
          "'a??very long name that g...'"},
         {"sgemm", "field 'transposes': missing"},
         {"sgemm:NN", "field 'extents': missing"},
@@ -59,7 +61,7 @@ static void test_bad_strings_name_the_field(void **state)
         {"sgemm:NN:1x1x1:foo", KEYS "'foo'"},
         {"sgemm:NN:1x1x1:s", KEYS "'s'"},
         {"sgemm:NN:1x1x1:s=5", KEYS "'s=5'"},
-        {"sgemm:NN:1x1x1:dtC=u8", KEYS "'dtC=u8'"},
+        {"sgemm:NN:1x1x1:dtC=u8", "field 'dtC': expected f32, got 'u8'"},
         {"sgemm:NN:1x1x1:s-5", KEYS "'s-5'"},
         {"sgemm:NN:1x1x1:s5x", "field 's': expected a seed in 0 .. 2^64 - 1, got '5x'"},
         {"sgemm:NN:1x1x1:s18446744073709551616",
