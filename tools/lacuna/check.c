@@ -85,7 +85,7 @@ static const char doc[] =
 static bool fuzz_problem(const check_arguments_t *a, uint64_t index, ref_problem_t *problem)
 {
     char text[REF_PROBLEM_TEXT], error[REF_ERROR_TEXT];
-    ref_problem_t random = problem_random_check(a->seed, index, a->doubles);
+    ref_problem_t random = problem_random_check(a->seed, index, a->doubles, a->halves);
     ref_problem_print(&random, text, sizeof text);
     if (ref_problem_parse(text, problem, error, sizeof error)) return true;
     complain(a->command, "fuzz %llu of seed %llu: '%s' does not read back: %s", (unsigned long long)index,
@@ -156,9 +156,11 @@ static bool add_built_in(problem_list_t *list, bool accuracy, bool doubles)
                     : add_all(list, of_halves, sizeof of_halves / sizeof *of_halves));
 }
 
-static void find_zeros(void *arg, const char *key, const char *value)
+static void read_info(void *arg, const char *key, const char *value)
 {
-    check_options_t *options = arg;
+    check_arguments_t *a = arg;
+    check_options_t *options = &a->check;
+    if (strcmp(key, "cublas") == 0) a->halves = strcmp(value, "none") != 0;
     if (strcmp(key, "option nan") == 0) options->strict_nan = strncmp(value, "strict", 6) == 0;
     if (strcmp(key, "option skip") == 0) options->skip = value[0];
 }
@@ -171,7 +173,7 @@ static int ask_library(check_arguments_t *a)
     int code = check_contexts_make(&asking, a->command);
     if (code == EXIT_OK) {
         a->doubles = !computes_on_device(asking.ctx);
-        lac_ctx_info(asking.ctx, find_zeros, &a->check);
+        lac_ctx_info(asking.ctx, read_info, a);
         if (!route_set_parse(&a->check.routes, a->routes, asking.ctx, error, sizeof error)) {
             complain(a->command, "%s", error);
             code = EXIT_USAGE;

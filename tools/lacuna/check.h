@@ -15,6 +15,7 @@ typedef struct check_arguments {
     uint64_t seed;
     int jobs;
     bool doubles;  /* where the context computes them: among the random problems */
+    bool halves;   /* the same of f16 and bf16, on a device with cuBLAS           */
     bool accuracy; /* hold routes to the accuracy contract instead */
     const char *command;
     /* Checks one problem; arguments is this struct. See check_work_t. */
