@@ -163,7 +163,8 @@ static void test_wide(void **state)
     assert_false(lac_cuda_wide_wins(m, n, k, 65 * m, false, &h200));
     assert_true(lac_cuda_wide_wins(2048, 512, k, 4 * 2048, false, &h200));
     assert_false(lac_cuda_wide_wins(2048, 511, k, 4 * 2048, false, &h200));
-    double wide = lac_cuda_wide_us(&(lac_sided_t){.m = 128, .n = 65536, .k = 4096, .s = &operand}, &h200);
+    double wide = lac_cuda_wide_us(
+        &(lac_sided_t){.m = 128, .n = 65536, .k = 4096, .s = &operand, .w = &operand}, &h200);
     assert_true(wide > 0.0);
     assert_true(lac_cuda_wide_wins(128, 65536, k, 4 * 128, false, &h200));
     assert_false(lac_cuda_wide_wins(127, 65536, k, 4 * 127, false, &h200));
