@@ -51,7 +51,7 @@ typedef struct lac_site_key {
 #define LAC_SITE_SKIP_B   (UINT64_C(1) << 60)
 #define LAC_SITE_F16      (UINT64_C(1) << 59) /* of f16, of bf16 */
 #define LAC_SITE_BF16     (UINT64_C(1) << 58)
-/* One of so many products that the caller's dense call makes at once. */
+
 /* What the types of a product's operands add. */
 static inline uint64_t lac_site_type(lac_dt_t a, lac_dt_t b, lac_dt_t c)
 {
@@ -60,6 +60,7 @@ static inline uint64_t lac_site_type(lac_dt_t a, lac_dt_t b, lac_dt_t c)
     return c == LAC_F64 ? LAC_SITE_F64 : 0;
 }
 
+/* One of so many products that the caller's dense call makes at once. */
 #define LAC_SITE_BATCH(count) (UINT64_C(128) | (uint64_t)(count) << 8)
 
 /* That number; 0: no batch. */

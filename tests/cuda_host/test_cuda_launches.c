@@ -354,6 +354,17 @@ static void test_event_fixed_sums(void **state)
         lac_dim_t m, k, n;
         int64_t nnz;
     } cases[] = {{4, 5000, 300, 2000}, {4, 5000, 20000, 20}, {16, 4096, 300, 6000}};
+    for (int half = 0; half < 2; half++) /* a row in one launch; of halves it would be cut by W's columns */
+        for (lac_dim_t n = 256; n <= 65536; n *= 256) {
+            lac_dt_t dt = half ? LAC_BF16 : LAC_F32;
+            renew();
+            unit_expect(lac_ctx_set(ctx, "sums", "fixed"), LAC_OK, "sums");
+            lac_obj_t a = cuda_host_matrix(ctx, dt, 1, 5000, 5000, 1, 0),
+                      b = cuda_host_matrix(ctx, dt, 5000, n, n, 1, 0), c = cuda_host_rows(ctx, 1, n);
+            cuda_host_count(ctx, &a, 50);
+            EXPECT(cuda_host_launch(ctx, "event", &a, &b, &c, "lac_cuda_event_fused"),
+                   "p.n tile.vec tile.row_warps tile.k_warps tile.cluster", n, 1, 1, 4, 4);
+        }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lac_dim_t m = cases[i].m, k = cases[i].k, n = cases[i].n;
         renew();

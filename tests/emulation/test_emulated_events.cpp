@@ -328,12 +328,12 @@ void check_columns(const Case &c, Operands &o)
  * of the whole. */
 void check_shards(const Case &c, Operands &o)
 {
-    const lac_cuda_tile_t tile = {0, (int)std::min<int64_t>(c.m, 5), 4, 1, 0};
+    const lac_cuda_tile_t tile = {0, (int)std::min<int64_t>(c.m, 5), 4, 1, 0}, row = {1, 1, 4, 4, 0};
     void *work = o.workspace.data();
     typedef std::function<lac_status_t(const lac_cuda_product_t &, const lac_cuda_dense_t &)> product_t;
     const product_t fused =
                         [&](const lac_cuda_product_t &p, const lac_cuda_dense_t &s) {
-                            return lac_cuda_event_fused(&p, &s, nullptr, nullptr);
+                            return lac_cuda_event_fused(&p, &s, &row, nullptr);
                         },
                     slots =
                         [&](const lac_cuda_product_t &p, const lac_cuda_dense_t &s) {

@@ -104,6 +104,9 @@ static how_t by_columns(const lac_sided_t *s, event_source_t source, const lac_m
 static const lac_cuda_segments_cut_t fixed_cut = {
     .warps = 16, .lanes = 32, .copies = -1, .cluster = 1, .bits = 1};
 
+/* Of a single row in one launch. */
+static const lac_cuda_tile_t fixed_row = {.vec = 1, .row_warps = 1, .k_warps = 4, .cluster = 4};
+
 static lac_cuda_tile_t fixed_tile(const lac_sided_t *s)
 {
     return (lac_cuda_tile_t){.row_warps = s->m < 5 ? (int)s->m : 5, .k_warps = 4, .cluster = 1};
@@ -452,7 +455,9 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_problem_t *p, const lac
         return multiply_segments(exec, p, s, how, product, &dense, NULL, &entries, found->segments, memory);
     if (how.gather == BY_ENTRIES)
         return lac_cuda_event_pair(product, &dense, NULL, &entries, memory, exec->stream);
-    if (fuses(p, s, how)) return lac_cuda_event_fused(product, &dense, NULL, exec->stream);
+    if (fuses(p, s, how))
+        return lac_cuda_event_fused(product, &dense, p->settings.fixed_sums ? &fixed_row : NULL,
+                                    exec->stream);
     return lac_cuda_event_slots(product, &dense, tile, memory, exec->stream);
 }
 
