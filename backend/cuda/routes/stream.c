@@ -73,11 +73,11 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     return lac_cuda_stream_aligned(&product) ? LAC_FITS : LAC_REFUSED_W_ALIGNMENT;
 }
 
-/* Whether the output of a short k is written in pieces of 16 bytes, or by the lanes of W's columns. */
-static bool writes_pieces(const lac_problem_t *p, const lac_sided_t *s)
+static bool writes_together(const lac_problem_t *p, const lac_sided_t *s)
 {
-    bool pieces = s->ors % 4 == 0 && s->n % 4 == 0 && (uintptr_t)p->c % 16 == 0;
-    return s->ocs == 1 && p->beta == 0.0 && (s->wcs != 1 || pieces);
+    lac_cuda_product_t product = describe(p, s);
+    product.out = p->c;
+    return p->beta == 0.0 && lac_cuda_stream_writes_together(&product);
 }
 
 /* Blocks make as many steps each, side by side; what they wait for is memory, the cache, or the tensor cores.
@@ -94,7 +94,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double began = machine->cuda_launch_us + machine->cuda_pdl_us + START_US,
            stepped = step * (double)cut.steps;
     if (cut.sums_bytes == 0)
-        return began + stepped + (writes_pieces(p, &s) ? WRITE_US : APART_US) * (double)cut.items;
+        return began + stepped + (writes_together(p, &s) ? WRITE_US : APART_US) * (double)cut.items;
     return began + machine->cuda_pdl_us + stepped +
            2.0 * (double)cut.sums_bytes / (machine->cuda_l2_gbps * 1e3);
 }

@@ -253,8 +253,8 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
     float bad = 0.0f; /* NaN where any sum is no number */
 #pragma unroll
     for (int e = 0; e < 2 * C::kSums; e++) bad = fmaf(sum[e % 2][e / 2], 0.0f, bad);
-    const bool plain = p.cs == 1 && alpha != 0.0f && beta == 0.0f && !p.epilogue.of_rows &&
-                       (C::kAlongK || stores_fours(p, alpha, beta)) && !__any_sync(kFull, bad != 0.0f);
+    const bool plain =
+        alpha != 0.0f && beta == 0.0f && writes_together(p, C::kAlongK) && !__any_sync(kFull, bad != 0.0f);
     if (!plain) {
 #pragma unroll
         for (int e = 0; e < C::kSums / 2; e++)
