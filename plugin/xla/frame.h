@@ -8,7 +8,17 @@
 #include "xla/ffi_abi.h"
 #include "lacuna/lacuna.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
+
+/* What lacuna_blas.jax registers; the last has no name. */
+typedef struct xla_handler {
+    const char *name;
+    xla_error_t *(*host)(xla_frame_t *frame);
+    xla_error_t *(*cuda)(xla_frame_t *frame);
+    const atomic_llong *calls; /* that it computed */
+} xla_handler_t;
+extern const xla_handler_t lacuna_xla_handlers[];
 
 /* True where XLA only asks what the handler is: then *answer is what to return. traits: XLA_TRAIT_CAPTURABLE
  * where what it queues depends on extents and attributes alone, so that it may be recorded into a command

@@ -2,11 +2,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Handlers for XLA's foreign function interface: Lacuna's operators as custom calls of JAX.
  *
- * Buffers are row-major. Attributes are int64. Each handler counts the calls that it computed:
- * lacuna_xla_calls. */
+ * Buffers are row-major. Attributes are int64. Each handler counts the calls that it computed,
+ * in its row of lacuna_xla_handlers. */
 #include "xla/frame.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -221,66 +220,22 @@ static const char *serve_csr_sddmm(const xla_frame_t *frame, lac_space_t space, 
 /* What XLA calls. Dense products are not recorded into command buffers: which kernels serve is decided anew,
  * from what earlier calls found in the operands, and cuBLAS and the context allocate at the first call. */
 
-static xla_error_t *gemm_host(xla_frame_t *frame)
-{
-    return on_host(frame, GEMM, serve_gemm);
-}
+#define ENTRIES(name, NAME, traits)                                                                          \
+    static xla_error_t *name##_host(xla_frame_t *frame)                                                      \
+    {                                                                                                        \
+        return on_host(frame, NAME, serve_##name);                                                           \
+    }                                                                                                        \
+    static xla_error_t *name##_cuda(xla_frame_t *frame)                                                      \
+    {                                                                                                        \
+        return on_stream(frame, NAME, traits, serve_##name);                                                 \
+    }
+ENTRIES(gemm, GEMM, 0)
+ENTRIES(csr_gemm, CSR_GEMM, XLA_TRAIT_CAPTURABLE)
+ENTRIES(csr_slice_rows, CSR_SLICE_ROWS, XLA_TRAIT_CAPTURABLE)
+ENTRIES(csr_slice_rows_grad, CSR_SLICE_ROWS_GRAD, XLA_TRAIT_CAPTURABLE)
+ENTRIES(csr_sddmm, CSR_SDDMM, XLA_TRAIT_CAPTURABLE)
 
-static xla_error_t *gemm_cuda(xla_frame_t *frame)
-{
-    return on_stream(frame, GEMM, 0, serve_gemm);
-}
-
-static xla_error_t *csr_gemm_host(xla_frame_t *frame)
-{
-    return on_host(frame, CSR_GEMM, serve_csr_gemm);
-}
-
-static xla_error_t *csr_gemm_cuda(xla_frame_t *frame)
-{
-    return on_stream(frame, CSR_GEMM, XLA_TRAIT_CAPTURABLE, serve_csr_gemm);
-}
-
-static xla_error_t *csr_slice_rows_host(xla_frame_t *frame)
-{
-    return on_host(frame, CSR_SLICE_ROWS, serve_csr_slice_rows);
-}
-
-static xla_error_t *csr_slice_rows_cuda(xla_frame_t *frame)
-{
-    return on_stream(frame, CSR_SLICE_ROWS, XLA_TRAIT_CAPTURABLE, serve_csr_slice_rows);
-}
-
-static xla_error_t *csr_slice_rows_grad_host(xla_frame_t *frame)
-{
-    return on_host(frame, CSR_SLICE_ROWS_GRAD, serve_csr_slice_rows_grad);
-}
-
-static xla_error_t *csr_slice_rows_grad_cuda(xla_frame_t *frame)
-{
-    return on_stream(frame, CSR_SLICE_ROWS_GRAD, XLA_TRAIT_CAPTURABLE, serve_csr_slice_rows_grad);
-}
-
-static xla_error_t *csr_sddmm_host(xla_frame_t *frame)
-{
-    return on_host(frame, CSR_SDDMM, serve_csr_sddmm);
-}
-
-static xla_error_t *csr_sddmm_cuda(xla_frame_t *frame)
-{
-    return on_stream(frame, CSR_SDDMM, XLA_TRAIT_CAPTURABLE, serve_csr_sddmm);
-}
-
-/* For lacuna_blas.jax, which registers them; the last has no name. */
-typedef struct entry {
-    const char *name;
-    xla_error_t *(*host)(xla_frame_t *frame);
-    xla_error_t *(*cuda)(xla_frame_t *frame);
-    const atomic_llong *calls;
-} entry_t;
-
-EXPORT extern const entry_t lacuna_xla_handlers[];
-const entry_t lacuna_xla_handlers[] = {
+EXPORT const xla_handler_t lacuna_xla_handlers[] = {
     {"gemm", gemm_host, gemm_cuda, &calls[GEMM]},
     {"csr_gemm", csr_gemm_host, csr_gemm_cuda, &calls[CSR_GEMM]},
     {"csr_slice_rows", csr_slice_rows_host, csr_slice_rows_cuda, &calls[CSR_SLICE_ROWS]},

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * What the CUDA backend launches beside single products: batches, row slices, sampled products, products with
  * the caller's CSR arrays, conversions, formats that are scanned and kept. */
-#include "cuda_host_support.h"
+#include "launch_checks.h"
 #include "cuda_support.h"
 #include "api/interpose.h"
 
@@ -10,45 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static lac_ctx_t *ctx;
 static const float one = 1.5f, quarter = 0.25f;
-
-static int setup(void **state)
-{
-    (void)state;
-    ctx = cuda_host_ctx();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cuda_host_close(ctx);
-    return 0;
-}
 
 static const standin_launch_t *launched(const char *name)
 {
     const standin_launch_t *l = standin_find(name, 0);
     if (!l) fail_msg("%s was not launched", name);
     return l;
-}
-
-static void expect_integers(const standin_launch_t *l, const char *keys, const int64_t *values)
-{
-    char copy[256], *rest = copy;
-    snprintf(copy, sizeof copy, "%s", keys);
-    for (char *key; (key = strtok_r(rest, " ", &rest)); values++)
-        if (standin_integer(l, key) != *values)
-            fail_msg("%s: %s is %lld, expected %lld", l->name, key, (long long)standin_integer(l, key),
-                     (long long)*values);
-}
-#define EXPECT(l, keys, ...) expect_integers(l, keys, (const int64_t[]){__VA_ARGS__})
-
-static void expect_pointer(const standin_launch_t *l, const char *key, const void *want)
-{
-    if (standin_pointer(l, key) != want)
-        fail_msg("%s: %s is %p, expected %p", l->name, key, standin_pointer(l, key), want);
 }
 
 /* Many small products with few events go into one launch; dense ones to the vendor's strided batch. */
@@ -587,7 +555,6 @@ static void test_csr_errors(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(batch),       TEST(batch_each),   TEST(slices),    TEST(bad_rows), TEST(sampled),
         TEST(spmm_arrays), TEST(contents),     TEST(scans),     TEST(layers),   TEST(bits),

@@ -5,23 +5,13 @@
 #include "cuda_host_support.h"
 #include "xla/frame.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* As in plugin/xla/handlers.c. */
-typedef struct entry {
-    const char *name;
-    xla_error_t *(*host)(xla_frame_t *frame);
-    xla_error_t *(*cuda)(xla_frame_t *frame);
-    const atomic_llong *calls;
-} entry_t;
-extern const entry_t lacuna_xla_handlers[];
-
-static const entry_t *handler(const char *name)
+static const xla_handler_t *handler(const char *name)
 {
-    for (const entry_t *e = lacuna_xla_handlers; e->name; e++)
+    for (const xla_handler_t *e = lacuna_xla_handlers; e->name; e++)
         if (!strcmp(e->name, name)) return e;
     fail_msg("there is no handler %s", name);
     return NULL;
@@ -134,7 +124,7 @@ static void scatter(call_t *c, float *val, int64_t values, xla_dtype_t dtype, bo
 static void test_traits(void **state)
 {
     (void)state;
-    for (const entry_t *e = lacuna_xla_handlers; e->name; e++)
+    for (const xla_handler_t *e = lacuna_xla_handlers; e->name; e++)
         for (int cuda = 0; cuda < 2; cuda++) {
             xla_metadata_t metadata = {.struct_size = sizeof metadata, .traits = 77};
             xla_metadata_extension_t extension = {{sizeof extension, XLA_EXTENSION_METADATA, NULL},
@@ -151,7 +141,7 @@ static void test_eager(void **state)
     (void)state;
     call_t c;
     float *val = cuda_host_memory(ctx, M * EACH * sizeof *val);
-    const entry_t *e = handler("csr_gemm");
+    const xla_handler_t *e = handler("csr_gemm");
     long long before = atomic_load(e->calls);
     scatter(&c, val, M * EACH, XLA_F32, true);
     expect_fine(e->cuda(&c.frame));
@@ -239,7 +229,7 @@ static void test_errors(void **state)
     (void)state;
     call_t c;
     float *val = cuda_host_memory(ctx, M * EACH * sizeof *val);
-    const entry_t *e = handler("csr_gemm");
+    const xla_handler_t *e = handler("csr_gemm");
     long long before = atomic_load(e->calls);
     scatter(&c, val, M * EACH - 1, XLA_F32, true);
     expect_wrong(e->cuda(&c.frame), XLA_INVALID_ARGUMENT, "values of another type or number");

@@ -1,13 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Included before a kernel that is compiled for the host: stands in for primitives.cuh, async_copy.cuh,
- * predicated_load.cuh and mma.cuh; and, by
- * emulated_wgmma.h, for wgmma.cuh. */
+ * Included before a kernel that is compiled for the host: stands in for primitives.cuh, async_copy.cuh
+ * and mma.cuh; and, by emulated_wgmma.h, for wgmma.cuh. */
 #ifndef LACUNA_EMULATED_PRIMITIVES_H
 #define LACUNA_EMULATED_PRIMITIVES_H
 #define LACUNA_CUDA_COMMON_PRIMITIVES_CUH
 #define LACUNA_CUDA_COMMON_ASYNC_COPY_CUH
-#define LACUNA_CUDA_COMMON_PREDICATED_LOAD_CUH
 #define LACUNA_CUDA_TILES_MMA_CUH
 
 #include <cuda_runtime.h>
@@ -78,7 +76,6 @@ inline void store_shared_if(bool wanted, unsigned address, uint32_t x)
     if (wanted) *at_address<uint32_t>(address) = x;
 }
 
-/* predicated_load.cuh */
 template <typename T, typename X> inline X load_if(bool live, const T *p, X otherwise)
 {
     return live ? X(*p) : otherwise;

@@ -140,9 +140,9 @@ class Backend(unittest.TestCase):
         rows = jnp.asarray([3, 0, 3])
         before = kernels("brainevent")
 
-        def csr(weights, x, turned):
+        def csr(weights, x, transposed):
             matrix = brainevent.CSR((weights, indices, indptr), shape=(M, N))
-            return (matrix.T if turned else matrix) @ brainevent.BinaryArray(x)
+            return (matrix.T if transposed else matrix) @ brainevent.BinaryArray(x)
 
         brainevent.config.set_backend("gpu", lac.NAME)
         try:

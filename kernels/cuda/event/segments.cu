@@ -3,7 +3,6 @@
  * Events times a sparse W by segments: W's columns are cut into ranges, and the pattern's segment pointers
  * say where each row's entries of a range begin. Made once, they let many blocks share a row of W. */
 #include "gather.cuh"
-#include "common/predicated_load.cuh"
 
 namespace lacuna
 {
@@ -138,7 +137,7 @@ __device__ inline Rank rank_in_block(const Place &p, int *totals, int warps, int
 
 /* Adding up ---------------------------------------------------------------------------------------------- */
 
-/* An event on its way: what is loaded is not looked at before it is settled. */
+/* An event on its way: what is loaded is not read before it is settled. */
 struct Opening {
     int64_t row;
     uint32_t begin, end;

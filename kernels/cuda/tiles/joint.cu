@@ -3,7 +3,6 @@
  * The joint product by tiles: of each piece of 32 x 32 of the output, six bf16 products by mma.sync over the
  * k that both its rows and its columns have. */
 #include "common/async_copy.cuh"
-#include "mma.cuh"
 #include "tiles.cuh"
 #include "epilogue_store.cuh"
 #include "wgmma.cuh"
@@ -228,7 +227,6 @@ using Sums = float[kDown][kAcross][4];
  * rows 8 (l / 8 % 2) on; of b, lines 8 (l / 8 % 2) + l % 8 and columns 8 (l / 16) on. */
 __device__ inline void multiply_depth(Sums &sum, unsigned a_at, unsigned b_at)
 {
-    constexpr int kA[6] = {2, 0, 1, 1, 0, 0}, kB[6] = {0, 2, 1, 0, 1, 0}, kTogether = 2;
     uint4 a[kDown][kBf16Splits];
 #pragma unroll
     for (int i = 0; i < kDown; i++)
@@ -236,25 +234,12 @@ __device__ inline void multiply_depth(Sums &sum, unsigned a_at, unsigned b_at)
         for (int p = 0; p < kBf16Splits; p++)
             a[i][p] = load_transposed((a_at ^ (unsigned)(i * 32)) + p * kSplitLine);
 #pragma unroll
-    for (int j = 0; j < kAcross; j += kTogether) {
-        float acc[kDown][kTogether][4] = {};
+    for (int j = 0; j < kAcross; j += 2) {
         uint4 x[kBf16Splits];
 #pragma unroll
         for (int p = 0; p < kBf16Splits; p++)
             x[p] = load_transposed((b_at ^ (unsigned)(j * 16)) + p * kSplitLine);
-#pragma unroll
-        for (int q = 0; q < 6; q++)
-#pragma unroll
-            for (int i = 0; i < kDown; i++) {
-                mma_bf16(acc[i][0], a[i][kA[q]], x[kB[q]].x, x[kB[q]].y);
-                mma_bf16(acc[i][1], a[i][kA[q]], x[kB[q]].z, x[kB[q]].w);
-            }
-#pragma unroll
-        for (int i = 0; i < kDown; i++)
-#pragma unroll
-            for (int u = 0; u < kTogether; u++)
-#pragma unroll
-                for (int e = 0; e < 4; e++) sum[i][j + u][e] += acc[i][u][e];
+        add_six_products(sum, j, a, x);
     }
 }
 

@@ -3,7 +3,6 @@
  * The product by tiles on devices without warpgroup products: six bf16 products by mma.sync over the steps of
  * each tile, each by the row groups that it is for. */
 #include "common/async_copy.cuh"
-#include "mma.cuh"
 #include "tiles.cuh"
 #include "epilogue_store.cuh"
 
@@ -148,11 +147,9 @@ __device__ inline Place my_slot()
     return {warp / 2, warp % 2};
 }
 
-/* sum += the six products of a stage, the smallest first: a sum of few is what the tensor cores' truncation
- * allows. */
+/* sum += the six products of a stage. */
 __device__ inline void multiply_stage(float (&sum)[kDown][kAcross][4], const unsigned char *stage, Place at)
 {
-    constexpr int kA[6] = {2, 0, 1, 1, 0, 0}, kB[6] = {0, 2, 1, 0, 1, 0}, kTogether = 2;
     const int lane = threadIdx.x % kWarp;
     const unsigned b = shared_address(stage + kStageA) + lane % 16 * kLine + at.side * kWarpCols * 2;
     /* matrix 2 g + h of 16 rows: rows 8 h, k 8 g further */
@@ -165,25 +162,12 @@ __device__ inline void multiply_stage(float (&sum)[kDown][kAcross][4], const uns
         for (int p = 0; p < kBf16Splits; p++)
             a[i][p] = load_matrices(a0 + p * kStageSplit + i * 2 * kStageCores * kCoreBytes);
 #pragma unroll
-    for (int j = 0; j < kAcross; j += kTogether) {
-        float acc[kDown][kTogether][4] = {};
+    for (int j = 0; j < kAcross; j += 2) {
         uint4 x[kBf16Splits];
 #pragma unroll
         for (int p = 0; p < kBf16Splits; p++)
             x[p] = load_transposed(b + p * kSplitB + ((j + lane / 16) ^ lane % 8) * 16);
-#pragma unroll
-        for (int q = 0; q < 6; q++)
-#pragma unroll
-            for (int i = 0; i < kDown; i++) {
-                mma_bf16(acc[i][0], a[i][kA[q]], x[kB[q]].x, x[kB[q]].y);
-                mma_bf16(acc[i][1], a[i][kA[q]], x[kB[q]].z, x[kB[q]].w);
-            }
-#pragma unroll
-        for (int i = 0; i < kDown; i++)
-#pragma unroll
-            for (int u = 0; u < kTogether; u++)
-#pragma unroll
-                for (int e = 0; e < 4; e++) sum[i][j + u][e] += acc[i][u][e];
+        add_six_products(sum, j, a, x);
     }
 }
 
