@@ -125,6 +125,25 @@ class Backend(unittest.TestCase):
                             self.both(name, lambda backend, w, call=call, x=x, t=transpose, s=weighted: call(
                                 w, indices, x, shape=(M, N), transpose=t, backend=backend, weighted=s), (weights,))
 
+    def test_fan_out_by_columns(self):
+        """brainevent's CUDA kernel of transposed fan-out products writes [columns, rows]: ours does where that is asked for, and its own is set right."""
+        indices = jnp.asarray(random(11).integers(0, N, (M, 4)).astype(np.int32))
+        weights, x = floats(12, M, 4), events(14, "float", M, COLUMNS)
+        expected = np.asarray(brainevent.binary_fcnmm(weights, indices, x, shape=(M, N), transpose=True, backend="jax_raw"))
+        infos = {name: jax.ShapeDtypeStruct(each.shape, each.dtype)
+                 for name, each in (("weight_info", weights), ("matrix_info", x), ("indices_info", indices))}
+        asked = {"shape": (M, N), "transpose": True, "weighted": False, **infos}
+        for shape in ((N, COLUMNS), (COLUMNS, N)):
+            outs = [jax.ShapeDtypeStruct(shape, jnp.float32)]
+            right = expected if shape[0] == N else expected.T
+            got = PRIMITIVES["binary_fcnmm"](weights, indices, x, outs=outs, backend=lac.NAME, **asked)[0]
+            np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5)
+
+            def by_columns(*, outs, **_):
+                self.assertEqual(outs[0].shape, (COLUMNS, N))
+                return lambda *_: (jnp.asarray(expected.T),)
+            np.testing.assert_array_equal(lac._own_fan_out(by_columns, outs=outs, **asked)(weights, indices, x)[0], right)
+
     def test_slices(self):
         indices, indptr = structure(15)
         rows = jnp.asarray([3, 0, 3, M - 1, -2, M + 5])

@@ -97,18 +97,34 @@ def _fan_out(platform, *, weight_info, indices_info, shape, transpose, outs, wei
     if not _served(weight_info, indices_info):
         return None
     out = outs[0]
-    columns = 1 if len(out.shape) == 1 else out.shape[1]
     m, n = indices_info.shape[0], shape[1] if shape[0] == indices_info.shape[0] else shape[0]
     rows = n if transpose else m
-    if out.shape[0] != rows:
+    batch_first = _batch_first(out, rows)
+    columns = 1 if len(out.shape) == 1 else out.shape[0 if batch_first else 1]
+    if not batch_first and out.shape[0] != rows:
         return None
     result = jax.ShapeDtypeStruct((rows, columns), jnp.float32)
 
     def kernel(weights, indices, events):
         got = csr_gemm(result, weights, indices, _column(_events(events, weighted)), on_device=platform != "cpu", m=m, n=n, fan=1,
                        trans=int(transpose))
-        return (got.reshape(out.shape),)
+        return (got.T if batch_first else got.reshape(out.shape),)
     return kernel
+
+
+def _batch_first(out, rows):
+    """Whether brainevent asks for [columns, rows], as its CUDA kernel of transposed fan-out products writes; where both are equal it means [rows, columns]."""
+    return len(out.shape) == 2 and out.shape[0] != rows and out.shape[1] == rows
+
+
+def _own_fan_out(make, *, shape, indices_info, transpose, outs, **more):
+    """brainevent's CUDA kernel of a fan-out product, which writes [columns, rows] whatever was asked for."""
+    rows = shape[1] if shape[0] == indices_info.shape[0] else shape[0]
+    kernel_of = lambda outs: make(shape=shape, indices_info=indices_info, transpose=transpose, outs=outs, **more)  # noqa: E731
+    if not transpose or _batch_first(outs[0], rows):
+        return kernel_of(outs)
+    kernel = kernel_of([jax.ShapeDtypeStruct(outs[0].shape[::-1], outs[0].dtype)])
+    return lambda *operands: (kernel(*operands)[0].T,)
 
 
 def _slice(platform, *, data_info, indices_info, indptr_info, shape, outs, **_):
@@ -145,7 +161,8 @@ def _generator(primitive, platform, maker, default):
             return kernel
         half = any(getattr(info, "dtype", None) in _HALF for info in parameters.values())
         backend = "jax_raw" if half and default == "numba" and "jax_raw" in own else default
-        return own[backend].kernel_generator(**parameters)
+        make = own[backend].kernel_generator
+        return _own_fan_out(make, **parameters) if (primitive.name, backend) == ("binary_fcnmm", "cuda_raw") else make(**parameters)
     return generate
 
 
