@@ -55,7 +55,7 @@ static double corrected(const lac_route_t *route, const lac_problem_t *p, const 
 
 bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, double densest)
 {
-    if (densest <= 0.0 || route->side == LAC_SIDE_NONE) return false;
+    if (densest <= 0.0 || route->side == LAC_SIDE_NONE || route->any_density) return false;
     const lac_operand_t *x = route->side == LAC_SIDE_RIGHT ? &p->b : &p->a;
     return (x->known == LAC_KNOWN_PROBED || x->known == LAC_KNOWN_REMEMBERED) && x->density > densest;
 }

@@ -17,7 +17,8 @@ typedef struct lac_preference {
     double sparse_doubt, /* how many times as slow as predicted a sparse route that was never measured */
         dense_doubt;     /* here may be, and how many times as fast a dense one; 0: taken at its word  */
     bool without_fast;   /* what needs workspace beside the vendor's product is left out                */
-    double densest;      /* a sampled or remembered operand this full takes no sparse route; 0: any may */
+    double densest; /* a sampled or remembered operand this full takes no route that pays by zeros alone; 0:
+                       any may */
     const float *factor; /* per table row, LAC_ROUTES_MAX of them: measured over predicted time at this site,
                             0 where it was never measured; or NULL. Later rows count as never measured */
 } lac_preference_t;

@@ -50,8 +50,11 @@ const float *lac_timing_factors(const lac_ctx_t *ctx, const lac_site_t *site)
 #define DENSE_DOUBT_HERE   2.0
 #define DENSE_DOUBT_TUNED  1.6
 #define DENSE_DOUBT_CLASS  1.3
-#define DENSEST            0.5 /* an operand with more nonzeros than zeros takes no sparse route on the host */
-#define CLASS_KNOWN        3   /* runs */
+#define DENSEST            0.5 /* an operand with more nonzeros than zeros takes no sparse route on the host ... */
+#define DENSEST_DEVICE                                                                                       \
+    0.7               /* ... nor a fuller one on a device, where gathers of all slices take 5 to 8 times     \
+                         what is predicted of them (1x4718x623, 2x8153x3042; H200, 2026-11-23) */
+#define CLASS_KNOWN 3 /* runs */
 
 /* Vectors, short products and large ones, each of three ranges of time. */
 static int class_of(const lac_problem_t *p, double predicted_us)
@@ -89,17 +92,22 @@ bool lac_timing_dense(const lac_ctx_t *ctx, const lac_problem_t *p, int *row, do
     return true;
 }
 
+static double densest(const lac_ctx_t *ctx)
+{
+    return is_asynchronous(ctx) ? DENSEST_DEVICE : DENSEST;
+}
+
 void lac_timing_prefer(const lac_ctx_t *ctx, const lac_site_t *site, const lac_problem_t *p,
                        lac_preference_t *preference)
 {
     preference->factor = lac_timing_factors(ctx, site);
+    preference->densest = densest(ctx);
     if (is_asynchronous(ctx)) return; /* there the device's own measurements decide, after one trial */
     int row;
     preference->dense_factor = class_factor(ctx, p, dense_predicted_us(ctx, p, &row));
     preference->sparse_doubt = ctx->tuned ? SPARSE_DOUBT_TUNED : SPARSE_DOUBT;
     preference->dense_doubt = ctx->tuned ? DENSE_DOUBT_TUNED : DENSE_DOUBT_HERE;
     if (preference->dense_factor > 0.0) preference->dense_doubt = DENSE_DOUBT_CLASS;
-    preference->densest = DENSEST;
 }
 
 void lac_timing_spend(lac_ctx_t *ctx, lac_site_t *site, double us)
@@ -244,11 +252,10 @@ static trial_t find_trial(const lac_ctx_t *ctx, const lac_site_t *site, const la
                           const lac_choice_t *choice, double budget_us)
 {
     trial_t best = {.row = -1, .cost_us = TRIAL_REACH * choice->cost_us};
-    double densest = is_asynchronous(ctx) ? 0.0 : DENSEST;
     for (int i = 0; i < ctx->route_count && i < LAC_ROUTES_MAX; i++) {
         const lac_route_t *route = ctx->routes[i];
         if (i == choice->row || lac_timing_is_known(site, i) || !can_be_tried(route)) continue;
-        if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest)) continue;
+        if (route->applicable(route, p) != LAC_FITS || lac_route_too_dense(route, p, densest(ctx))) continue;
         double cost = route->cost_us(route, p, &ctx->machine);
         if (site->factor[i] > 0.0f) cost *= (double)site->factor[i];
         double risk = risk_us(ctx, route, cost, choice->cost_us);

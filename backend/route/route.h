@@ -53,6 +53,7 @@ struct lac_route {
                         lac_outcome_t *out);
     /* True where run does what p->epilogue says on its way; NULL: never. */
     bool (*fuses_epilogue)(const lac_route_t *route, const lac_problem_t *p);
+    bool any_density; /* may pay where nothing is zero, too */
 };
 
 /* Rows that a route table has at most: as many a site can learn, and a decision's record can list. Each table

@@ -127,12 +127,12 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-static const lac_route_t event = {"event", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, where_known,
-                                  cost_us, no_bytes,        run,           NULL};
-static const lac_route_t reference = {"reference", LAC_ROLE_ORACLE, LAC_SIDE_NONE, always,
-                                      cost_us,     no_bytes,        run,           NULL};
-static const lac_route_t dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, always,
-                                  cost_us, no_bytes,       run,           NULL};
+static const lac_route_t event = {
+    "event", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, where_known, cost_us, no_bytes, run, NULL, false};
+static const lac_route_t reference = {
+    "reference", LAC_ROLE_ORACLE, LAC_SIDE_NONE, always, cost_us, no_bytes, run, NULL, false};
+static const lac_route_t dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, always, cost_us, no_bytes,
+                                  run,     NULL,           false};
 
 static const lac_route_t *const *routes(int *count)
 {

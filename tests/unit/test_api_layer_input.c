@@ -143,8 +143,8 @@ static void run_expecting(lac_ctx_t *ctx, const layer_t *x, int runs, int passes
 /* Where routes are compared their products are, and the epilogue is a pass of its own. */
 static void test_route_that_fuses(void **state)
 {
-    static const lac_route_t self = {"self",    LAC_ROLE_DENSE, LAC_SIDE_NONE, always_fits,
-                                     costs_one, takes_none,     fusing_run,    fuses_by_rows};
+    static const lac_route_t self = {"self",     LAC_ROLE_DENSE, LAC_SIDE_NONE, always_fits, costs_one,
+                                     takes_none, fusing_run,     fuses_by_rows, false};
     static const lac_route_t *const table[] = {&self};
     lac_ctx_t *ctx = *state;
     layer_t x = make(ctx);

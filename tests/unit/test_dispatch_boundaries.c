@@ -28,6 +28,8 @@ static const lac_route_t cheap = {
     .name = "f", .role = LAC_ROLE_SPARSE, .side = LAC_SIDE_LEFT, .applicable = fits, .cost_us = cost_us};
 static const lac_route_t dear = {
     .name = "u", .role = LAC_ROLE_SPARSE, .side = LAC_SIDE_RIGHT, .applicable = fits, .cost_us = cost_us};
+static const lac_route_t tiled = {
+    .name = "t", .role = LAC_ROLE_SPARSE, .side = LAC_SIDE_LEFT, .any_density = true};
 static const lac_route_t dense = {
     .name = "k", .role = LAC_ROLE_DENSE, .side = LAC_SIDE_NONE, .applicable = fits, .cost_us = cost_us};
 
@@ -67,6 +69,7 @@ static void test_too_dense(void **state)
         assert_int_equal(lac_route_too_dense(&cheap, &p, 0.4), sources[i].counts);
         assert_false(lac_route_too_dense(&cheap, &p, 0.5));
         assert_false(lac_route_too_dense(&dear, &p, 0.4)); /* the right side */
+        assert_false(lac_route_too_dense(&tiled, &p, 0.4));
         assert_false(lac_route_too_dense(&dense, &p, 0.01));
         assert_false(lac_route_too_dense(&cheap, &p, 0.0));
     }

@@ -41,9 +41,10 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 static const lac_route_t sparse = {"sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, applicable,
-                                   cost_us,  bytes,           run,           NULL},
-                         dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable,
-                                  cost_us, bytes,          run,           NULL};
+                                   cost_us,  bytes,           run,           NULL,
+                                   false},
+                         dense = {"dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, applicable, cost_us, bytes,
+                                  run,     NULL,           false};
 static const lac_route_t *const table[] = {&sparse, &dense};
 
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,

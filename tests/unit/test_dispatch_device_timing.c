@@ -60,7 +60,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 
 #define ROUTE(name, role, side)                                                                              \
     {                                                                                                        \
-        name, role, side, applicable, cost_us, bytes, run, NULL                                              \
+        name, role, side, applicable, cost_us, bytes, run, NULL, false                                       \
     }
 static const lac_route_t sparse = ROUTE("sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
                          contender = ROUTE("rival", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
@@ -115,14 +115,16 @@ static bool is_capturing(const lac_exec_t *exec)
     return capturing;
 }
 
-/* A probe, whose answer is there at once: a tenth is not zero. */
+static int sampled; /* of 1000 that a probe looks at: not zero */
+
+/* A probe, whose answer is there at once. */
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                       int64_t *samples, uint64_t seed, const void *tag, bool first)
 {
     (void)exec, (void)x, (void)rows, (void)cols, (void)seed, (void)tag, (void)first;
     probes++;
     *samples = 1000;
-    return 100;
+    return sampled;
 }
 
 static const lac_event_timer_t made_up_clock = {clock_begin, clock_end, clock_done};
@@ -139,6 +141,7 @@ static lac_ctx_t context(double sparse_us, double contender_us, double dense_us)
     memset(ran, 0, sizeof ran);
     clocked = owed_count = probes = bad_runs = 0;
     capturing = open_span = no_memory = false;
+    sampled = 100;
     return ctx;
 }
 
@@ -228,6 +231,22 @@ static void test_no_route_is_given_up_for_a_prediction(void **state)
         call_by(&ctx, 4, 1000, drop_in);
         if (ran[SPARSE] - before < 950)
             fail_msg("drop-in %d: served %d times", drop_in, ran[SPARSE] - before);
+        lac_sites_free(&ctx.sites);
+    }
+}
+
+/* An operand that a sample finds nearly full takes no route that pays by zeros alone, whatever is predicted
+ * of it. */
+static void test_nearly_full_is_not_tried(void **state)
+{
+    (void)state;
+    for (int count = 600; count <= 800; count += 200) {
+        lac_ctx_t ctx = context(2.0, 3.0, 4.0);
+        ctx.policy.detect = LAC_DETECT_PROBE;
+        sampled = count;
+        call_at(&ctx, 4, 1000);
+        assert_true(probes > 0);
+        assert_int_equal(ran[SPARSE] + ran[CONTENDER] > 0, count < 700);
         lac_sites_free(&ctx.sites);
     }
 }
@@ -496,6 +515,7 @@ int main(void)
                                        cmocka_unit_test(test_the_callers_product_is_timed),
                                        cmocka_unit_test(test_better_contender),
                                        cmocka_unit_test(test_close_to_the_vendor),
+                                       cmocka_unit_test(test_nearly_full_is_not_tried),
                                        cmocka_unit_test(test_no_route_is_given_up_for_a_prediction),
                                        cmocka_unit_test(test_a_fast_route_without_memory),
                                        cmocka_unit_test(test_a_measured_product_wins),

@@ -41,7 +41,7 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 
 #define FAKE(name, role, side, base, slope)                                                                  \
     {                                                                                                        \
-        {name, role, side, applicable, cost_us, bytes, NULL, NULL}, base, slope, LAC_FITS                    \
+        {name, role, side, applicable, cost_us, bytes, NULL, NULL, false}, base, slope, LAC_FITS             \
     }
 
 static fake_t left = FAKE("one", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, 1.0, 100.0);

@@ -23,7 +23,7 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
 
 #define ROUTE(name, role, side)                                                                              \
     {                                                                                                        \
-        name, role, side, applicable, cost_us, NULL, NULL, NULL                                              \
+        name, role, side, applicable, cost_us, NULL, NULL, NULL, false                                       \
     }
 
 static const lac_route_t sparse = ROUTE("s4", LAC_ROLE_SPARSE, LAC_SIDE_LEFT),
