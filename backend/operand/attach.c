@@ -277,6 +277,25 @@ lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, const int
     return status;
 }
 
+lac_status_t lac_meta_attach_event_lists(lac_meta_t *meta, lac_dim_t ld, const int32_t *idx,
+                                         const int32_t *count, lac_dim_t first)
+{
+    lac_status_t status;
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    if (ld < 0 || ld > INT32_MAX)
+        return lac_fail(LAC_ERR_EXTENT, "ld: %lld is outside [0, 2^31)", (long long)ld);
+    if (first < 0 || first > INT32_MAX)
+        return lac_fail(LAC_ERR_VALUE, "first: %lld is outside [0, 2^31)", (long long)first);
+    if (meta->m && ld && !idx) return lac_fail(LAC_ERR_NULL, "idx: is NULL");
+    if (meta->m && !count) return lac_fail(LAC_ERR_NULL, "count: is NULL");
+    if ((status = check_extents(meta))) return status;
+    if ((status = settle(meta, NULL))) return status;
+    lac_format_data_t data = {.count = ld, .idx = idx, .counts = count, .first = first};
+    install(meta, LAC_FORMAT_EVENT_LISTS, &data);
+    return LAC_OK;
+}
+
 /* First values of each row, or a complaint about a bit beyond the last column. */
 static lac_status_t count_bits(const lac_meta_t *meta, const uint64_t *bits, int64_t *first, int64_t *count)
 {

@@ -21,19 +21,20 @@ typedef enum lac_origin {
 /* The formats a metadata object can hold, as an index into lac_meta.format[] and a bit (1 << format) in a
  * set. */
 typedef enum lac_format {
-    LAC_FORMAT_CSR,        /* compressed rows of the stored matrix                              */
-    LAC_FORMAT_CSC,        /* compressed columns                                                */
-    LAC_FORMAT_BITS,       /* bits along the stored rows, values packed by rows                 */
-    LAC_FORMAT_BITS_T,     /* the same for the transposed matrix (derived; never attached)      */
-    LAC_FORMAT_ACTIVE,     /* active columns with their values                                  */
-    LAC_FORMAT_PACKED,     /* the dense contents by rows, without padding: [m][n] (derived)     */
-    LAC_FORMAT_PACKED_T,   /* the same of the transposed matrix: [n][m] (derived)               */
-    LAC_FORMAT_SCHEDULE,   /* compressed rows as a device's product of long sides takes them (derived) */
-    LAC_FORMAT_SCHEDULE_T, /* the same of the columns (derived)                                       */
-    LAC_FORMAT_TILES,      /* the rows as a device's product by tiles takes them (derived)          */
-    LAC_FORMAT_TILES_T,    /* the same of the columns (derived)                                       */
-    LAC_FORMAT_SEGMENTS,   /* segment pointers of the compressed rows, on a device (derived)          */
-    LAC_FORMAT_SEGMENTS_T, /* the same of the columns (derived)                                       */
+    LAC_FORMAT_CSR,         /* compressed rows of the stored matrix                              */
+    LAC_FORMAT_CSC,         /* compressed columns                                                */
+    LAC_FORMAT_BITS,        /* bits along the stored rows, values packed by rows                 */
+    LAC_FORMAT_BITS_T,      /* the same for the transposed matrix (derived; never attached)      */
+    LAC_FORMAT_ACTIVE,      /* active columns with their values                                  */
+    LAC_FORMAT_PACKED,      /* the dense contents by rows, without padding: [m][n] (derived)     */
+    LAC_FORMAT_PACKED_T,    /* the same of the transposed matrix: [n][m] (derived)               */
+    LAC_FORMAT_SCHEDULE,    /* compressed rows as a device's product of long sides takes them (derived) */
+    LAC_FORMAT_SCHEDULE_T,  /* the same of the columns (derived)                                       */
+    LAC_FORMAT_TILES,       /* the rows as a device's product by tiles takes them (derived)          */
+    LAC_FORMAT_TILES_T,     /* the same of the columns (derived)                                       */
+    LAC_FORMAT_SEGMENTS,    /* segment pointers of the compressed rows, on a device (derived)          */
+    LAC_FORMAT_SEGMENTS_T,  /* the same of the columns (derived)                                       */
+    LAC_FORMAT_EVENT_LISTS, /* each row's events beside a buffer, which change from call to call (attached) */
     LAC_FORMAT_COUNT
 } lac_format_t;
 
@@ -57,12 +58,15 @@ typedef struct lac_format_data {
     uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
     uint64_t format_id;            /* no other format of this metadata has it, or ever had                 */
     int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns; tiles: their room;
-                                      segments: the width of their ranges                              */
+                                      segments: the width of their ranges; event lists: from one row's
+                                      list to the next                                                 */
     int64_t nonzeros;              /* active, where it was scanned on the host: those among its values   */
     int64_t longest;               /* CSR, CSC, attached: entries of the longest major; 0: not known */
     bool even;                     /* CSR, CSC: every major is known to have as many entries         */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
-    const int32_t *idx;            /* CSR, CSC: [count]; active: [count]                                 */
+    const int32_t *idx;            /* CSR, CSC: [count]; active: [count]; event lists: [m][count]        */
+    const int32_t *counts;         /* event lists: [m]                                                   */
+    int64_t first;                 /* event lists: which of their indices is column 0                    */
     const void *val;               /* values; NULL in CSR and CSC: all ones; the copy itself    */
     const uint64_t *bits;          /* bits only                                                          */
     const void *schedule;          /* steps, tiles and segments only                                     */

@@ -59,6 +59,12 @@ bool lac_sided_has_active(const lac_sided_t *s)
     return !s->s_transposed && s->s->formats & 1u << LAC_FORMAT_ACTIVE;
 }
 
+const lac_format_data_t *lac_sided_event_lists(const lac_sided_t *s)
+{
+    bool lies = !s->s_transposed && s->s->dt == LAC_U8 && s->s->buf;
+    return lies ? lac_operand_format(s->s, LAC_FORMAT_EVENT_LISTS) : NULL;
+}
+
 bool lac_is_near(double bytes, const lac_machine_t *machine)
 {
     return bytes < machine->cache_mb * 1e6;

@@ -74,6 +74,18 @@ LAC_API lac_status_t lac_meta_attach_active(lac_meta_t *meta, lac_dim_t count, c
                                             const void *val);
 LAC_API lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *bits, const void *val);
 
+/* The events of an operand that changes from call to call as lists beside its buffer, such as the spikes that
+ * lac_lif_step lists: idx[i * ld + e] - first, e < count[i], ascending, are the columns of row i's events.
+ * What lies outside [0, n) is no event of this operand: one list may serve several, which are parts of one
+ * matrix. Arrays of the operand's space, read when a product runs, on a device by the product, so that they
+ * may change between calls and replays of a graph without a touch. The buffer stays, of LAC_U8, and holds the
+ * same events: routes read what is sooner read. The arrays stay the caller's and live until the next touch,
+ * attach of lists, or free; what they hold is not checked, and nothing beyond idx[m * ld] is read whatever
+ * count says. Errors: NULL; EXTENT (ld is negative, or an extent does not fit 32-bit indices); VALUE (first
+ * is negative); SPACE. */
+LAC_API lac_status_t lac_meta_attach_event_lists(lac_meta_t *meta, lac_dim_t ld, const int32_t *idx,
+                                                 const int32_t *count, lac_dim_t first);
+
 /* The owner promises that the contents stay as they are until lac_meta_touch, and that they still are what
  * any format measured earlier says: after a change, touch first and scan again. Derived formats (a k-major
  * copy, packed values) may then be built once and kept; lac_meta_bytes counts them. */

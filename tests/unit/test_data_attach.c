@@ -222,6 +222,30 @@ static void test_active(void **state)
     lac_meta_free(tall);
 }
 
+static void test_event_lists(void **state)
+{
+    (void)state;
+    static const int32_t idx[M * N], count[M];
+    lac_meta_t *meta = fresh(M, N), *tall = fresh(INT64_C(1) << 31, 4), *none = fresh(0, 4);
+    unit_expect(lac_meta_attach_event_lists(NULL, N, idx, count, 0), LAC_ERR_NULL, "meta");
+    unit_expect(lac_meta_attach_event_lists(meta, N, NULL, count, 0), LAC_ERR_NULL, "idx");
+    unit_expect(lac_meta_attach_event_lists(meta, N, idx, NULL, 0), LAC_ERR_NULL, "count");
+    unit_expect(lac_meta_attach_event_lists(meta, -1, idx, count, 0), LAC_ERR_EXTENT, "ld");
+    unit_expect(lac_meta_attach_event_lists(meta, INT64_C(1) << 31, idx, count, 0), LAC_ERR_EXTENT, "ld");
+    unit_expect(lac_meta_attach_event_lists(meta, N, idx, count, -1), LAC_ERR_VALUE, "first");
+    unit_expect(lac_meta_attach_event_lists(meta, N, idx, count, INT64_C(1) << 31), LAC_ERR_VALUE, "first");
+    unit_expect(lac_meta_attach_event_lists(tall, 4, idx, count, 0), LAC_ERR_EXTENT, "m");
+    expect_nothing(meta, "event lists");
+    unit_expect(lac_meta_attach_event_lists(none, 4, NULL, NULL, 0), LAC_OK, "no rows");
+    unit_expect(lac_meta_attach_event_lists(meta, 0, NULL, count, 0), LAC_OK, "no room");
+    unit_expect(lac_meta_attach_event_lists(meta, N, idx, count, INT32_MAX), LAC_OK, "event lists");
+    assert_true(lac_meta_trusted(meta) & 1u << LAC_FORMAT_EVENT_LISTS);
+    assert_true(lac_meta_density(meta) < 0.0);
+    unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
+    expect_nothing(meta, "event lists");
+    lac_meta_free(meta), lac_meta_free(tall), lac_meta_free(none);
+}
+
 static void test_bitmask(void **state)
 {
     (void)state;
@@ -281,6 +305,7 @@ int main(void)
                                        cmocka_unit_test(test_compressed_arguments),
                                        cmocka_unit_test(test_ell),
                                        cmocka_unit_test(test_active),
+                                       cmocka_unit_test(test_event_lists),
                                        cmocka_unit_test(test_bitmask),
                                        cmocka_unit_test(test_bitmask_extents),
                                        cmocka_unit_test(test_bitmask_whole_words)};

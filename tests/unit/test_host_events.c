@@ -133,12 +133,53 @@ static void test_formats(void **state)
     }
 }
 
+/* The list of a row that is a part of a longer one, beside its buffer: neither what lies outside is listed,
+ * nor what is behind the list's length or its room. */
+static void test_listed(void **state)
+{
+    enum { FIRST = 100 };
+    fixture_t *t = *state;
+    lac_event_list_t list;
+    static uint8_t bytes[K];
+    static int32_t idx[2 * K], count;
+    int64_t within;
+    memset(bytes, 0, sizeof bytes);
+    count = 0, t->nnz = 0;
+    for (int k = 0; k < FIRST; k += 34) idx[count++] = k;
+    for (int k = 0; k < K; k++) {
+        t->s[k] = k % EVERY == 2 ? 1.0f : 0.0f;
+        if (t->s[k] != 0.0f) bytes[k] = (uint8_t)(1 + k % 250), idx[count++] = FIRST + k, t->nnz++;
+    }
+    within = count;
+    for (int k = 0; k < 50; k++) idx[count++] = FIRST + K + 2 * k;
+    for (int k = count; k < 2 * K; k++) idx[k] = FIRST; /* whatever lies there */
+    lac_meta_t *meta;
+    unit_expect(lac_meta_create(&meta, 1, K), LAC_OK, "create");
+    lac_meta_free(t->a.meta);
+    t->a = lac_obj_rowmajor(LAC_U8, 1, K, bytes, K), t->a.meta = meta, t->c.m = 1;
+    for (int room = 0; room < 2; room++) { /* a length that leaves the room is cut */
+        unit_expect(lac_meta_attach_event_lists(meta, room ? within : 2 * K, idx, &count, FIRST), LAC_OK,
+                    "lists");
+        assert_false(gather(t, 3, -1, &list));
+        assert_int_equal(lac_event_source(&t->sided), LAC_EVENTS_LISTED);
+        expect_list(t, &list, "a list");
+    }
+    count = -1; /* no event */
+    t->nnz = 0;
+    assert_false(gather(t, 3, -1, &list));
+    expect_list(t, &list, "none");
+    unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
+    assert_false(gather(t, 3, -1, &list));
+    assert_int_equal(lac_event_source(&t->sided), LAC_EVENTS_SCAN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_scan_for_any_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_formats, setup, teardown)};
+        cmocka_unit_test_setup_teardown(test_formats, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_listed, setup, teardown)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

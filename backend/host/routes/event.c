@@ -63,8 +63,10 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
 static double scan_us(const lac_sided_t *s, const lac_machine_t *machine, double events)
 {
     double element = (double)lac_dt_size(s->s->dt);
-    double swept =
-        lac_event_source(s) == LAC_EVENTS_SCAN ? (double)s->m * (double)s->k * element : (double)s->k * 8.0;
+    lac_event_source_t source = lac_event_source(s);
+    double swept = source == LAC_EVENTS_SCAN     ? (double)s->m * (double)s->k * element
+                   : source == LAC_EVENTS_LISTED ? 0.0
+                                                 : (double)s->k * 8.0;
     return lac_scan_us(swept, machine) + events * machine->scan_event_ns * 1e-3;
 }
 
@@ -173,6 +175,8 @@ static size_t events_bytes(const lac_sided_t *s, int parts)
         return list_bytes(events, (size_t)s->size) + place_bytes(s->m, s->k);
     case LAC_EVENTS_ACTIVE:
         return list_bytes((int64_t)ceil(active_k(s)) * s->m, (size_t)s->size);
+    case LAC_EVENTS_LISTED:
+        return list_bytes(events, (size_t)s->size);
     default:
         return scan_bytes(s, parts < LAC_FRAGMENTS_MAX ? parts : LAC_FRAGMENTS_MAX, events);
     }
@@ -331,6 +335,7 @@ lac_event_source_t lac_event_source(const lac_sided_t *s)
     if (lac_format_at_hand(x, lac_sided_by_k(s))) return LAC_EVENTS_BY_K;
     if (x->formats & 1u << lac_sided_by_rows(s)) return LAC_EVENTS_BY_ROWS;
     if (lac_sided_has_active(s)) return LAC_EVENTS_ACTIVE;
+    if (s->m == 1 && lac_sided_event_lists(s)) return LAC_EVENTS_LISTED;
     return x->buf ? LAC_EVENTS_SCAN : LAC_EVENTS_NOWHERE;
 }
 
@@ -452,6 +457,38 @@ static lac_status_t from_active(lac_exec_t *exec, size_t size, const lac_format_
     return LAC_OK;
 }
 
+/* The first of `count` indices that is not below `bound`. */
+static int64_t first_from(const int32_t *idx, int64_t count, int64_t bound)
+{
+    int64_t low = 0;
+    while (low < count) {
+        int64_t middle = (low + count) / 2;
+        if (idx[middle] < bound)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+/* The list of one row, of which those in [first, first + kk) are S's. Its program vouches for the order: an
+ * index that is out of range all the same is passed over. */
+static lac_status_t from_listed(lac_exec_t *exec, size_t size, const lac_format_data_t *lists, int64_t kk,
+                                lac_event_list_t *list)
+{
+    int64_t count = lists->counts[0] < lists->count ? lists->counts[0] : lists->count;
+    int64_t begin = first_from(lists->idx, count, lists->first),
+            end = first_from(lists->idx, count, lists->first + kk);
+    lac_status_t status = one_list(exec, size, end > begin ? end - begin : 0, list);
+    for (int64_t p = begin; !status && p < end; p++) {
+        int64_t k = lists->idx[p] - lists->first;
+        if (k < 0 || k >= kk) continue;
+        begin_k(&list->fragment[0], k);
+        add_event(&list->fragment[0], size, 0, NULL, 0);
+    }
+    return status;
+}
+
 typedef struct scan {
     const lac_host_kernels_t *kernels;
     const lac_sided_t *s;
@@ -517,6 +554,8 @@ lac_status_t lac_events_gather(lac_exec_t *exec, const lac_host_kernels_t *kerne
                               s->k, list);
     } else if (source == LAC_EVENTS_ACTIVE) {
         status = from_active(exec, kernels->size, lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE), s->m, list);
+    } else if (source == LAC_EVENTS_LISTED) {
+        status = from_listed(exec, kernels->size, lac_sided_event_lists(s), s->k, list);
     } else if (source == LAC_EVENTS_SCAN) {
         status = from_scan(exec, kernels, s, threads < LAC_FRAGMENTS_MAX ? threads : LAC_FRAGMENTS_MAX, limit,
                            list, exceeded);
