@@ -220,6 +220,17 @@ lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda
                                      void *workspace, lac_cuda_stream_t stream);
 int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k);
 
+/* The same where S is binary and the events of each of its rows are listed in memory: event e of row i, e <
+ * count[i], is k = idx[i * ld + e] - first, ascending; what is outside [0, k) is none. Nothing beyond ld is
+ * read. No workspace. */
+typedef struct lac_cuda_event_lists {
+    const int32_t *idx, *count;
+    int64_t ld, first;
+} lac_cuda_event_lists_t;
+lac_status_t lac_cuda_event_segments_listed(const lac_cuda_product_t *p, const lac_cuda_event_lists_t *lists,
+                                            const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
+                                            const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream);
+
 /* Makes the segment pointers of a W of k rows, into first[k][ceil(n / width) + 1]: lac_cuda_segments_bytes
  * bytes. lac_cuda_segments_width: the width for the current device, 0 where the pointers would be too many
  * beside nnz entries. */

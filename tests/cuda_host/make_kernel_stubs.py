@@ -110,7 +110,7 @@ def main():
     writer = Writer(structures(text), enumerations(text))
     defined = set()
     for source in options.emulated:
-        defined |= set(re.findall(rf'extern "C" \w+ ({PREFIX}\w+)\(', code_of(source)))
+        defined |= set(re.findall(rf'extern "C" \w+\s+({PREFIX}\w+)\(', code_of(source)))
     out = ["/* Written by make_kernel_stubs.py: do not edit. */", '#include "standin.h"', '#include "cuda_support.h"', ""]
     rename, count = ["/* Written by make_kernel_stubs.py: do not edit. */"], 0
     for kind, name, args in functions(text):

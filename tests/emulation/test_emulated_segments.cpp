@@ -6,6 +6,7 @@
 #include "cuda_kernels.h"
 #include "emulator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -243,20 +244,55 @@ double worst_error(const Case &c, const Operands &o, double *mean)
     return worst;
 }
 
-lac_status_t run(const Case &c, Operands &o, bool given, unsigned schedule)
+/* How a product is told of its events. */
+typedef enum source { DENSE, ROWS, LISTS, SOURCES } source_t;
+
+/* The rows of S as lists in memory, which are parts of longer ones. */
+struct Lists {
+    std::vector<int32_t> idx, count;
+    lac_cuda_event_lists_t lists;
+};
+
+void make_lists(const Case &c, const Operands &o, Lists &x)
+{
+    const int64_t first = c.seed % 3 ? (int64_t)(c.seed % 7) : 0, behind = c.seed % 5;
+    int64_t longest = 0;
+    for (int64_t i = 0; i < c.m; i++)
+        longest = std::max(longest, o.s_ptr[(size_t)i + 1] - o.s_ptr[(size_t)i]);
+    const int64_t ld = first + longest + behind;
+    x.idx.assign((size_t)(c.m * ld), (int32_t)first); /* beyond a list's length there may be anything */
+    for (int64_t i = 0; i < c.m; i++) {
+        int32_t *list = x.idx.data() + i * ld, *at = list;
+        for (int64_t e = 0; e < first; e++) *at++ = (int32_t)e;
+        for (int64_t e = o.s_ptr[(size_t)i]; e < o.s_ptr[(size_t)i + 1]; e++)
+            *at++ = o.s_idx[(size_t)e] + (int32_t)first;
+        for (int64_t e = 0; e < behind; e++) *at++ = (int32_t)(first + c.k + e);
+        /* a length beyond the room is that of the room */
+        x.count.push_back(c.seed % 11 == 0 && at == list + ld ? INT32_MAX : (int32_t)(at - list));
+    }
+    x.lists = {x.idx.data(), x.count.data(), ld, first};
+}
+
+lac_status_t run(const Case &c, Operands &o, source_t source, unsigned schedule)
 {
     memcpy(o.out.data(), o.before.data(), sizeof(float) * o.out.count);
     memset(o.workspace.data(), 0x5a, sizeof(uint32_t) * o.workspace.count);
     emulated_schedule = c.seed * 1000003u + schedule;
     lac_cuda_product_t p = o.p;
-    if (given) p.k = c.k;
+    const bool given = source == ROWS;
+    if (source != DENSE) p.k = c.k;
+    if (source == LISTS) {
+        Lists x;
+        make_lists(c, o, x);
+        return lac_cuda_event_segments_listed(&p, &x.lists, &o.w, &o.segments, &c.cut, nullptr);
+    }
     return lac_cuda_event_segments(&p, given ? nullptr : &o.dense,
                                    c.listed && !given ? o.list.data() : nullptr, given ? &o.rows : nullptr,
                                    &o.w, &o.segments, &c.cut, o.workspace.data(), nullptr);
 }
 
 /* With bias and activation: what these make of the plain result, bit by bit. */
-void check_after(const Case &c, Operands &o, const char *what, bool given)
+void check_after(const Case &c, Operands &o, const char *what, source_t source)
 {
     static const float limits[] = {NAN, 0.0f, -0.25f, 0.5f};
     const unsigned draw = c.seed + (unsigned)checks;
@@ -267,7 +303,7 @@ void check_after(const Case &c, Operands &o, const char *what, bool given)
     const lac_cuda_epilogue_t epilogue = {draw % 3 ? o.bias.data() : nullptr, true, of_rows, magnitude,
                                           limits[draw % 4]};
     o.p.epilogue = epilogue;
-    const lac_status_t status = run(c, o, given, 7);
+    const lac_status_t status = run(c, o, source, 7);
     o.p.epilogue = {};
     if (status != LAC_OK) return fail(c, what, "status", status);
     for (int64_t i = 0; i < c.m; i++)
@@ -279,13 +315,14 @@ void check_after(const Case &c, Operands &o, const char *what, bool given)
         }
 }
 
-void check_product(const Case &c, Operands &o, bool given)
+void check_product(const Case &c, Operands &o, source_t source)
 {
-    const char *what = given ? "given" : "dense";
+    static const char *const names[SOURCES] = {"dense", "given", "lists"};
+    const char *what = names[source];
     std::vector<float> first(o.out.count);
     double mean;
     for (unsigned again = 0; again < 2; again++) {
-        const lac_status_t status = run(c, o, given, again);
+        const lac_status_t status = run(c, o, source, again);
         if (status != LAC_OK) return fail(c, what, "status", status);
         if (!again) memcpy(first.data(), o.out.data(), sizeof(float) * first.size());
     }
@@ -298,7 +335,7 @@ void check_product(const Case &c, Operands &o, bool given)
     for (size_t e = 0; e < o.inside.size(); e++)
         if (!o.inside[e] && memcmp(o.out.data() + e, o.before.data() + e, sizeof(float)))
             return fail(c, what, "padding", (double)e);
-    check_after(c, o, what, given);
+    check_after(c, o, what, source);
 }
 
 void check(const Case &c)
@@ -308,12 +345,13 @@ void check(const Case &c)
     if (lac_cuda_segment_pointers(c.k, c.n, c.width, &o->w, o->first.data(), nullptr) != LAC_OK)
         return fail(c, "pointers", "status", 0);
     check_pointers(c, *o);
-    check_product(c, *o, false);
-    check_product(c, *o, true);
+    check_product(c, *o, DENSE);
+    check_product(c, *o, ROWS);
+    if (c.u8) check_product(c, *o, LISTS);
     if (c.ones) return;
     std::mt19937 random(c.seed + 1);
     draw_values(c, *o, random); /* the pattern as it was */
-    check_product(c, *o, false);
+    check_product(c, *o, DENSE);
 }
 
 Case random_case(unsigned seed)
@@ -381,6 +419,18 @@ void check_long_rows()
     }
 }
 
+/* Lists that a block reads in several turns, of more events than it queues at once. */
+void check_long_lists()
+{
+    for (int cluster = 1; cluster <= 2; cluster++) {
+        Case c = {};
+        c.m = 2, c.n = 12, c.k = 9000, c.width = 32, c.events = 0.9, c.pattern = FULL, c.u8 = true;
+        c.alpha = 1.0f, c.device = EMULATED_H200, c.seed = 80 + (unsigned)cluster;
+        c.cut = {8, 32, 0, 0, cluster, 0, 0};
+        check(c);
+    }
+}
+
 /* The widths that are chosen: pointers are a small part of W, sums fit in shared memory, nothing for what has
  * too few entries; and products of such a width, as they are cut by themselves. */
 void check_widths()
@@ -426,7 +476,7 @@ void check_shards()
             const std::unique_ptr<Operands> o = make(c);
             if (lac_cuda_segment_pointers(c.k, c.n, c.width, &o->w, o->first.data(), nullptr) != LAC_OK)
                 fail(c, "shards", "pointers", 0);
-            if (run(c, *o, given, 0) != LAC_OK) fail(c, "shards", "status", 0);
+            if (run(c, *o, given ? ROWS : DENSE, 0) != LAC_OK) fail(c, "shards", "status", 0);
             double mean;
             if (const double error = worst_error(c, *o, &mean); !(error <= kTolerance))
                 fail(c, "shards", "error", error);
@@ -447,7 +497,8 @@ int main(int argc, char **argv)
     const int cases = argc > 1 ? atoi(argv[1]) : quick ? 6 : 50;
     const unsigned first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     for (int t = 0; t < cases; t++) check(random_case(first + (unsigned)t));
-    if (!quick) check_long_sums(), check_long_segments(), check_long_rows(), check_widths();
+    if (!quick)
+        check_long_sums(), check_long_segments(), check_long_rows(), check_long_lists(), check_widths();
     check_shards();
     printf("test_emulated_segments: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;

@@ -35,6 +35,7 @@
 typedef enum event_source {
     FROM_CSR,
     FROM_ACTIVE, /* the columns of S that a list names */
+    FROM_LISTS,  /* the events of each row, in memory beside the buffer */
     FROM_BUFFER,
     FROM_EXPANSION,
     FROM_NOWHERE
@@ -130,8 +131,12 @@ static int64_t entries_of(const lac_sided_t *s)
 static how_t by_entries(const lac_problem_t *p, const lac_sided_t *s)
 {
     event_source_t source = source_of(s);
+    bool lists = source == FROM_BUFFER && lac_sided_event_lists(s) && !p->settings.fixed_sums;
     if (p->settings.may_copy && lac_cuda_segments_width(s->k, s->n, entries_of(s)) > 0)
-        return (how_t){source != FROM_CSR && listed_of(s) ? FROM_ACTIVE : source, BY_SEGMENTS};
+        return (how_t){lists                                ? FROM_LISTS
+                       : source != FROM_CSR && listed_of(s) ? FROM_ACTIVE
+                                                            : source,
+                       BY_SEGMENTS};
     return (how_t){source == FROM_ACTIVE ? as_dense(s) : source, BY_ENTRIES};
 }
 
@@ -195,7 +200,7 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
 static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
     double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
-    bool listed = source != FROM_CSR && s->k > SEGMENT_SCAN;
+    bool listed = source != FROM_CSR && source != FROM_LISTS && s->k > SEGMENT_SCAN;
     double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
            rate = SEGMENT_DRAM * (s->m > 1 ? SEGMENT_ROWS : 1.0) * machine->cuda_dram_gbps * 1e3;
     double scanned = listed ? (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k : 0.0;
@@ -267,7 +272,8 @@ static size_t expansion_bytes(const lac_sided_t *s, how_t how)
 static size_t packed_bytes(const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
-    if (how.gather == BY_SEGMENTS && (how.source == FROM_CSR || how.source == FROM_ACTIVE)) return 0;
+    bool scans = how.source == FROM_BUFFER || how.source == FROM_EXPANSION;
+    if (how.gather == BY_SEGMENTS && !scans) return 0;
     if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
     if (how.source == FROM_CSR) return 0;
     if (how.gather == BY_ROWS || how.gather == BY_COPY)
@@ -369,7 +375,7 @@ static lac_status_t find_formats(lac_exec_t *exec, const lac_problem_t *p, const
     if (how->gather == BY_SEGMENTS && !status && found->w)
         status = segments_now(exec, s, found->w, &found->segments);
     if (how->gather == BY_SEGMENTS && !found->segments)
-        *how = (how_t){how->source == FROM_ACTIVE ? as_dense(s) : how->source, BY_ENTRIES};
+        *how = (how_t){how->source == FROM_CSR ? FROM_CSR : as_dense(s), BY_ENTRIES};
     if (how->source == FROM_BUFFER) found->rows = NULL;
     return status;
 }
@@ -420,7 +426,14 @@ static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, 
     /* Where W's pointers had to be made the stream was waited for; an S that is made of another format was
      * not. */
     lac_cuda_segments_cut_t cut = p->settings.fixed_sums ? fixed_cut : (lac_cuda_segments_cut_t){0};
-    cut.chain = how.source == FROM_BUFFER ? exec->chain : exec->chain & ~LAC_CUDA_CHAIN_LATE;
+    bool as_it_is = how.source == FROM_BUFFER || how.source == FROM_LISTS;
+    cut.chain = as_it_is ? exec->chain : exec->chain & ~LAC_CUDA_CHAIN_LATE;
+    if (how.source == FROM_LISTS) {
+        const lac_format_data_t *listed_rows = lac_sided_event_lists(s);
+        lac_cuda_event_lists_t lists = {listed_rows->idx, listed_rows->counts, listed_rows->count,
+                                        listed_rows->first};
+        return lac_cuda_event_segments_listed(product, &lists, w, &segments, &cut, exec->stream);
+    }
     return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, w, &segments, &cut,
                                    memory, exec->stream);
 }
@@ -433,7 +446,7 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_problem_t *p, const lac
     lac_cuda_csr_t csr = {0}, entries = {0};
     if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
     if (w && how.gather != BY_COPY) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
-    if (found->segments && (rows || how.source == FROM_ACTIVE))
+    if (found->segments && (rows || how.source == FROM_ACTIVE || how.source == FROM_LISTS))
         return multiply_segments(exec, p, s, how, product, NULL, rows ? &csr : NULL, &entries,
                                  found->segments, memory);
     if (rows && how.gather == BY_ENTRIES)

@@ -40,7 +40,7 @@ struct alignas(16) Segment {
 constexpr size_t kFixed = kMaxThreads * sizeof(Segment) + sizeof(int) * (kQueue + kStretch + 2 * kMaxWarps);
 
 /* Where a kernel finds the events of S. */
-enum Source { kDense, kBits, kRows };
+enum Source { kDense, kBits, kRows, kLists };
 
 struct SegmentArgs {
     GemmArgs p;                /* but for W */
@@ -56,6 +56,7 @@ struct SegmentArgs {
     const uint32_t *bits; /* [m][words] */
     int64_t words;
     lac_cuda_csr_t rows, w;
+    lac_cuda_event_lists_t lists;
     const uint32_t *first; /* [k][ranges + 1] */
 };
 
@@ -66,16 +67,17 @@ struct Place {
 
 /* Finding events ----------------------------------------------------------------------------------------- */
 
-/* Blocks of a cluster take units of neighbouring words in turn, so that a burst of events is dealt out. */
+/* Blocks of a cluster take units of neighbouring words, or listed events, in turn, so that a burst of events
+ * is dealt out. */
 __device__ inline int64_t word_of(const SegmentArgs &a, const Place &p, int64_t t)
 {
     return (t / kUnitWords * a.cluster + p.rank) * kUnitWords + t % kUnitWords;
 }
 
-/* How many of S's words are this block's. */
-__device__ inline int64_t words_here(const SegmentArgs &a, const Place &p)
+/* How many of so many words are this block's, in whole units. */
+__device__ inline int64_t words_here(const SegmentArgs &a, const Place &p, int64_t words)
 {
-    const int64_t units = ceil_div(ceil_div(a.p.k, 32), kUnitWords);
+    const int64_t units = ceil_div(words, kUnitWords);
     return units > p.rank ? ceil_div(units - p.rank, a.cluster) * kUnitWords : 0;
 }
 
@@ -121,6 +123,17 @@ __device__ inline void scan_stretch(const SegmentArgs &a, const Place &p, uint32
     }
 }
 
+/* Entries t, t + threads, .. of this block's share of a list, as k of S; outside [0, k): there is none. */
+__device__ inline void load_listed(const SegmentArgs &a, const Place &p, int64_t t, int (&k)[kWordsAtOnce])
+{
+    const int32_t *list = a.lists.idx + p.i * a.lists.ld;
+#pragma unroll
+    for (int u = 0; u < kWordsAtOnce; u++) {
+        const int64_t e = word_of(a, p, t + u * a.warps * kWarp);
+        k[u] = load_if(e < a.lists.ld, list + e, -1);
+    }
+}
+
 /* How many of the block's x come before this thread's, and all of them. totals: one for each warp. */
 struct Rank {
     int before, all;
@@ -156,6 +169,8 @@ __device__ inline Opening open_segment(const SegmentArgs &a, const Place &p, con
     Opening o;
     if (kSource == kRows)
         o.v = load_if(live && a.rows.val, a.rows.val + from + e, 1.0f);
+    else if (kSource == kLists)
+        o.v = 1.0f;
     else
         o.v = load_if(live && a.values, a.values + p.i * a.srs + k * a.scs, 1.0f);
     if (kSource == kDense && a.list) k = load_if(live, a.list + k, 0);
@@ -357,7 +372,7 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
         }
     };
 
-    if (kSource == kBits) clear();
+    if (kSource == kBits || kSource == kLists) clear();
     if (!a.late) dependency_wait();
     if (a.early) dependents_launch();
     if (kSource == kRows) {
@@ -375,7 +390,13 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
             next += count;
         }
     } else {
-        const int64_t all = words_here(a, p), stretch = kSource == kDense ? kStretch : all;
+        int listed[kWordsAtOnce] = {};
+        int64_t given = ceil_div(a.p.k, 32);
+        if (kSource == kLists) { /* the list itself is on its way with its length */
+            load_listed(a, p, threadIdx.x, listed);
+            given = min<int64_t>(load_if(true, a.lists.count + p.i, 0), a.lists.ld);
+        }
+        const int64_t all = words_here(a, p, given), stretch = kSource == kDense ? kStretch : all;
         int held = 0, buffer = 0;
         for (int64_t begin = 0; begin < all; begin += stretch) {
             const int64_t count = min(stretch, all - begin);
@@ -390,9 +411,14 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
 #pragma unroll
                 for (int u = 0; u < kWordsAtOnce; u++) {
                     const int64_t t = t0 + u * threads + threadIdx.x;
-                    word[u] = t >= count          ? 0
-                              : kSource == kDense ? words[t]
-                                                  : a.bits[p.i * a.words + word_of(a, p, t)];
+                    if (kSource == kLists) {
+                        listed[u] = (int)((unsigned)listed[u] - (unsigned)a.lists.first);
+                        word[u] = word_of(a, p, t) < given && (unsigned)listed[u] < (unsigned)a.p.k;
+                    } else {
+                        word[u] = t >= count          ? 0
+                                  : kSource == kDense ? words[t]
+                                                      : a.bits[p.i * a.words + word_of(a, p, t)];
+                    }
                     mine += __popc(word[u]);
                 }
                 const Rank rank = rank_in_block(p, totals + kMaxWarps * buffer, a.warps, mine);
@@ -403,7 +429,10 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
                     if (at < room && at + mine > 0)
 #pragma unroll
                         for (int u = 0; u < kWordsAtOnce; u++) {
-                            const int k = int(word_of(a, p, begin + t0 + u * threads + threadIdx.x) * 32);
+                            const int k =
+                                kSource == kLists
+                                    ? listed[u]
+                                    : int(word_of(a, p, begin + t0 + u * threads + threadIdx.x) * 32);
                             for (uint32_t left = word[u]; left; left &= left - 1, at++)
                                 if ((unsigned)at < (unsigned)room)
                                     queue[held + at] = k + __ffs((int)left) - 1;
@@ -414,6 +443,8 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
                     consume(held, 0);
                     held = 0;
                 }
+                if (kSource == kLists && t0 + kWordsAtOnce * threads < count)
+                    load_listed(a, p, t0 + kWordsAtOnce * threads + threadIdx.x, listed);
             }
             if (kSource == kDense && begin + stretch < all)
                 __syncthreads(); /* before words are written again */
@@ -644,6 +675,80 @@ lac_status_t launch_lanes(int lanes, const Launch &l, const SegmentArgs &a)
     return launch(event_segments<T, kSource, kWarp>, l, a);
 }
 
+/* Where a launch finds S: one of them. */
+struct Given {
+    const lac_cuda_dense_t *s;
+    const int32_t *list; /* of its columns */
+    const lac_cuda_csr_t *rows;
+    const lac_cuda_event_lists_t *lists;
+};
+
+lac_status_t launch_segments(const lac_cuda_product_t *p, const Given &given, const lac_cuda_csr_t *w,
+                             const lac_cuda_segments_t *segments, const lac_cuda_segments_cut_t *cut,
+                             void *workspace, lac_cuda_stream_t stream)
+{
+    const lac_cuda_dense_t *s = given.s;
+    const int32_t *list = given.list;
+    const lac_cuda_csr_t *rows = given.rows;
+    if (!fits(p->m) || !fits(p->n) || !fits(p->k) || p->m > 65535) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const Device device = current_device();
+    const bool dense = s && s->data, bytes = dense && s->dt == LAC_U8;
+    const double k = (double)p->k;
+    const double events = dense                   ? (s->density > 0 ? s->density : 0.01) * k
+                          : rows && rows->nnz > 0 ? (double)rows->nnz / (double)p->m
+                                                  : 0.01 * k;
+    Wanted wanted = {p->m,
+                     p->k,
+                     segments->width,
+                     ceil_div(p->n, segments->width),
+                     events,
+                     (double)w->nnz / (double)max<int64_t>(1, segments->k),
+                     {}};
+    if (cut) wanted.cut = *cut;
+    const Cut c = cut_of(wanted, device);
+    const int64_t grid = ceil_div(wanted.ranges, c.span) * c.cluster;
+    if (c.copies == 0 || grid > INT32_MAX) return LAC_ERR_EXTENT;
+    const bool prepares =
+        dense && !list && p->k > 0 && (wanted.cut.bits ? wanted.cut.bits > 0 : p->k > kScanMax);
+
+    SegmentArgs a = {};
+    a.p = make_gemm_args(p);
+    a.columns = (int)segments->width * c.span, a.ranges = (int)wanted.ranges, a.span = c.span;
+    a.warps = c.warps, a.cluster = c.cluster, a.copies = c.copies, a.turns = c.turns, a.runs = c.runs;
+    a.early = wanted.cut.chain & LAC_CUDA_CHAIN_EARLY;
+    a.late = (wanted.cut.chain & LAC_CUDA_CHAIN_LATE) && !prepares;
+    a.w = *w, a.first = segments->first, a.list = list;
+    if (dense) {
+        a.s = s->data, a.srs = s->rs, a.scs = s->cs;
+        a.values = bytes ? nullptr : (const float *)s->data;
+    }
+    if (rows) a.rows = *rows;
+    if (given.lists) a.lists = *given.lists;
+    a.bits = (const uint32_t *)workspace, a.words = words_of(p->k);
+    const Launch l = {dim3(unsigned(grid), unsigned(p->m)),
+                      dim3(unsigned(c.warps * kWarp)),
+                      c.shared,
+                      c.cluster,
+                      true,
+                      (cudaStream_t)stream};
+    if (given.lists) return launch_lanes<float, kLists>(c.lanes, l, a);
+    if (!dense) return launch_lanes<float, kRows>(c.lanes, l, a);
+    if (!prepares)
+        return bytes ? launch_lanes<uint8_t, kDense>(c.lanes, l, a)
+                     : launch_lanes<float, kDense>(c.lanes, l, a);
+    const BitArgs b = {s->data, s->rs, s->cs, (int)p->k, (int)a.words, (uint32_t *)workspace};
+    const Launch first = {dim3(unsigned(ceil_div(a.words, kBitWarps * kUnitWords)), unsigned(p->m)),
+                          dim3(kBitThreads),
+                          0,
+                          1,
+                          false,
+                          (cudaStream_t)stream};
+    const lac_status_t status =
+        bytes ? launch(event_bits<uint8_t>, first, b) : launch(event_bits<float>, first, b);
+    return status != LAC_OK ? status : launch_lanes<float, kBits>(c.lanes, l, a);
+}
+
 } // namespace
 } // namespace lacuna
 
@@ -693,60 +798,13 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
                                                 const lac_cuda_segments_cut_t *cut, void *workspace,
                                                 lac_cuda_stream_t stream)
 {
-    using namespace lacuna;
-    if (!fits(p->m) || !fits(p->n) || !fits(p->k) || p->m > 65535) return LAC_ERR_EXTENT;
-    if (p->m == 0 || p->n == 0) return LAC_OK;
-    const Device device = current_device();
-    const bool dense = s && s->data, bytes = dense && s->dt == LAC_U8;
-    const double k = (double)p->k;
-    const double events = dense                   ? (s->density > 0 ? s->density : 0.01) * k
-                          : rows && rows->nnz > 0 ? (double)rows->nnz / (double)p->m
-                                                  : 0.01 * k;
-    Wanted wanted = {p->m,
-                     p->k,
-                     segments->width,
-                     ceil_div(p->n, segments->width),
-                     events,
-                     (double)w->nnz / (double)max<int64_t>(1, segments->k),
-                     {}};
-    if (cut) wanted.cut = *cut;
-    const Cut c = cut_of(wanted, device);
-    const int64_t grid = ceil_div(wanted.ranges, c.span) * c.cluster;
-    if (c.copies == 0 || grid > INT32_MAX) return LAC_ERR_EXTENT;
-    const bool prepares =
-        dense && !list && p->k > 0 && (wanted.cut.bits ? wanted.cut.bits > 0 : p->k > kScanMax);
+    return lacuna::launch_segments(p, {s, list, rows, nullptr}, w, segments, cut, workspace, stream);
+}
 
-    SegmentArgs a = {};
-    a.p = make_gemm_args(p);
-    a.columns = (int)segments->width * c.span, a.ranges = (int)wanted.ranges, a.span = c.span;
-    a.warps = c.warps, a.cluster = c.cluster, a.copies = c.copies, a.turns = c.turns, a.runs = c.runs;
-    a.early = wanted.cut.chain & LAC_CUDA_CHAIN_EARLY;
-    a.late = (wanted.cut.chain & LAC_CUDA_CHAIN_LATE) && !prepares;
-    a.w = *w, a.first = segments->first, a.list = list;
-    if (dense) {
-        a.s = s->data, a.srs = s->rs, a.scs = s->cs;
-        a.values = bytes ? nullptr : (const float *)s->data;
-    }
-    if (rows) a.rows = *rows;
-    a.bits = (const uint32_t *)workspace, a.words = words_of(p->k);
-    const Launch l = {dim3(unsigned(grid), unsigned(p->m)),
-                      dim3(unsigned(c.warps * kWarp)),
-                      c.shared,
-                      c.cluster,
-                      true,
-                      (cudaStream_t)stream};
-    if (!dense) return launch_lanes<float, kRows>(c.lanes, l, a);
-    if (!prepares)
-        return bytes ? launch_lanes<uint8_t, kDense>(c.lanes, l, a)
-                     : launch_lanes<float, kDense>(c.lanes, l, a);
-    const BitArgs b = {s->data, s->rs, s->cs, (int)p->k, (int)a.words, (uint32_t *)workspace};
-    const Launch first = {dim3(unsigned(ceil_div(a.words, kBitWarps * kUnitWords)), unsigned(p->m)),
-                          dim3(kBitThreads),
-                          0,
-                          1,
-                          false,
-                          (cudaStream_t)stream};
-    const lac_status_t status =
-        bytes ? launch(event_bits<uint8_t>, first, b) : launch(event_bits<float>, first, b);
-    return status != LAC_OK ? status : launch_lanes<float, kBits>(c.lanes, l, a);
+extern "C" lac_status_t
+lac_cuda_event_segments_listed(const lac_cuda_product_t *p, const lac_cuda_event_lists_t *lists,
+                               const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
+                               const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream)
+{
+    return lacuna::launch_segments(p, {nullptr, nullptr, nullptr, lists}, w, segments, cut, nullptr, stream);
 }
