@@ -54,11 +54,15 @@ void ref_lif_neurons(const lac_lif_t *lif)
 {
     int64_t words = (lif->n + 63) / 64;
     if (lif->bits) memset(lif->bits, 0, (size_t)(lif->m * words) * sizeof *lif->bits);
-    for (int64_t i = 0; i < lif->m; i++)
+    for (int64_t i = 0; i < lif->m; i++) {
+        if (lif->list) lif->count[i] = 0;
         for (int64_t j = 0; j < lif->n; j++) {
             step(lif, i, j);
             if (lif->bits) lif->bits[i * words + j / 64] |= (uint64_t)lif->spikes[i * lif->n + j] << (j % 64);
+            if (lif->list && lif->spikes[i * lif->n + j])
+                lif->list[i * lif->n + lif->count[i]++] = (int32_t)j;
         }
+    }
 }
 
 static double element(const lac_obj_t *x, int64_t i, int64_t j)

@@ -18,7 +18,7 @@ typedef struct array {
     bool written;
 } array_t;
 
-enum { ARRAYS_MAX = 6 + 2 * LAC_LIF_INPUTS_MAX };
+enum { ARRAYS_MAX = 8 + 2 * LAC_LIF_INPUTS_MAX };
 
 typedef struct arrays {
     int count;
@@ -47,6 +47,10 @@ static void list_arrays(const lac_lif_t *lif, arrays_t *arrays)
     add(arrays, "lif.spikes", lif->spikes, neurons, sizeof *lif->spikes, true);
     if (lif->refractory) add(arrays, "lif.wait", lif->wait, neurons, sizeof *lif->wait, true);
     if (lif->bits) add(arrays, "lif.bits", lif->bits, lif->m * ((lif->n + 63) / 64), sizeof *lif->bits, true);
+    if (lif->list) {
+        add(arrays, "lif.list", lif->list, neurons, sizeof *lif->list, true);
+        add(arrays, "lif.count", lif->count, lif->m, sizeof *lif->count, true);
+    }
     if (lif->current) add(arrays, "lif.current", lif->current, lif->n, sizeof *lif->current, false);
     for (int q = 0; q < lif->inputs; q++) {
         char name[32];
@@ -67,6 +71,9 @@ static lac_status_t check_values(const lac_lif_t *lif)
     int64_t neurons;
     if (__builtin_mul_overflow(lif->m, lif->n, &neurons) || neurons > PTRDIFF_MAX / (int64_t)sizeof(float))
         return lac_fail(LAC_ERR_EXTENT, "lif.m, lif.n: %" PRId64 " x %" PRId64 " overflows memory", lif->m,
+                        lif->n);
+    if (lif->list && lif->n > INT32_MAX)
+        return lac_fail(LAC_ERR_EXTENT, "lif.n: %" PRId64 " overflows the 32-bit indices of lif.list",
                         lif->n);
     if (!(lif->dt > 0.0f)) return lac_fail(LAC_ERR_VALUE, "lif.dt: %g is not above 0", (double)lif->dt);
     if (!(lif->tau > 0.0f)) return lac_fail(LAC_ERR_VALUE, "lif.tau: %g is not above 0", (double)lif->tau);

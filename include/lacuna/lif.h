@@ -57,18 +57,21 @@ typedef struct lac_lif {
     int32_t *wait;        /* [m][n] state, 0 to begin with                                           */
     uint8_t *spikes;      /* [m][n] out: 1 where a neuron fired, else 0: events of the next step     */
     uint64_t *bits;       /* [m][ceil(n / 64)] out: the same as bits, unused ones 0; NULL: not wanted  */
+    int32_t *list;        /* [m][n] out: who fired in each copy, ascending: with count the events of the next
+                             step (lac_meta_attach_event_lists); NULL: not wanted                      */
+    int32_t *count;       /* [m] out, with a list: how many fired                                      */
     int inputs;           /* 0 .. LAC_LIF_INPUTS_MAX                                                  */
     const lac_lif_input_t *input;
 } lac_lif_t;
 
 /* Makes one step. On a device it is queued: a product for each input and one launch; in steady state it
- * neither allocates nor waits, and may be captured (run it once before). Zeros of the events are never
- * multiplied, whatever route serves (LAC_SKIP_GUARANTEED_A): NaN or Inf in a row of w that no event names
- * does not show. The same inputs on one device give the same bits. Errors, with a message that names the
- * member: NULL; EXTENT; STRIDE; TYPE; SPACE; EMPTY; STALE; ALIAS (arrays overlap; spikes may hold the
- * events); VALUE (a size of no version, inputs out of range, dt or tau not above 0, a negative refractory
- * time, nan = strict); MEMORY; UNAVAILABLE (a context whose device has no such step). Where checks fail
- * nothing is written. */
+ * neither allocates nor waits, and may be captured (run it once before); the length of a list stays there.
+ * Zeros of the events are never multiplied, whatever route serves (LAC_SKIP_GUARANTEED_A): NaN or Inf in a
+ * row of w that no event names does not show. The same inputs on one device give the same bits. Errors, with
+ * a message that names the member: NULL; EXTENT; STRIDE; TYPE; SPACE; EMPTY; STALE; ALIAS (arrays overlap;
+ * spikes may hold the events); VALUE (a size of no version, inputs out of range, dt or tau not above 0, a
+ * negative refractory time, nan = strict); MEMORY; UNAVAILABLE (a context whose device has no such step).
+ * Where checks fail nothing is written. */
 LAC_API lac_status_t lac_lif_step(lac_ctx_t *ctx, const lac_lif_t *lif);
 
 #ifdef __cplusplus

@@ -109,8 +109,14 @@ typedef struct lac_cuda_lif {
     int32_t *wait; /* not used where refractory is 0 */
     uint8_t *spikes;
     uint64_t *bits; /* or NULL */
+    /* NULL, or who fired in each copy, ascending, and how many; state: LAC_CUDA_LIF_STATE bytes, 0 before the
+     * first of the steps that use it, which come one after the other. */
+    int32_t *list; /* [m][n] */
+    int32_t *count;
+    uint64_t *state;
     lac_cuda_lif_input_t input[LAC_CUDA_LIF_INPUTS];
 } lac_cuda_lif_t;
+#define LAC_CUDA_LIF_STATE 8256
 lac_status_t lac_cuda_lif_step(const lac_cuda_lif_t *lif, lac_cuda_stream_t stream);
 
 /* Which tiles of rows x cols of x hold a nonzero, `words` words of bits for each row of tiles; and, where

@@ -99,7 +99,7 @@ static void check_product(const standin_launch_t *l)
     expect_matrix(l, "p.out", m, n, standin_integer(l, "p.rs"), standin_integer(l, "p.cs"),
                   element(standin_integer(l, "p.out_dt")));
     if (strcmp(l->name, "lac_cuda_event_pair") && strcmp(l->name, "lac_cuda_event_listed") &&
-        strcmp(l->name, "lac_cuda_event_segments")) {
+        strncmp(l->name, "lac_cuda_event_segments", strlen("lac_cuda_event_segments"))) {
         bool by_rows = standin_integer(l, "p.order") == LAC_CUDA_ROWS;
         expect_matrix(l, "p.w", k, n, by_rows ? ldw : 1, by_rows ? 1 : ldw,
                       element(standin_integer(l, "p.w_dt")));
@@ -191,6 +191,16 @@ void standin_check(const standin_launch_t *l)
     if (!strcmp(name, "csr_long")) expect_workspace(l, "steps", 1);
     if (!strcmp(name, "event_csr") || !strncmp(name, "spmm", 4)) check_csr(l, "s", whole(l, "p.m"));
     if (!strcmp(name, "event_pair")) check_csr(l, "w", whole(l, "p.k"));
+    if (!strcmp(name, "lif_step") && standin_pointer(l, "lif.list")) {
+        expect_room(l, "lif.list", 4 * whole(l, "lif.m") * whole(l, "lif.n"));
+        expect_room(l, "lif.count", 4 * whole(l, "lif.m"));
+        expect_workspace(l, "lif.state", LAC_CUDA_LIF_STATE);
+    }
+    if (!strcmp(name, "event_segments_listed")) {
+        expect_room(l, "lists.idx", 4 * whole(l, "p.m") * whole(l, "lists.ld"));
+        expect_room(l, "lists.count", 4 * whole(l, "p.m"));
+        check_csr(l, "w", whole(l, "segments.k"));
+    }
     if (!strcmp(name, "event_segments")) {
         if (standin_pointer(l, "s") && !standin_pointer(l, "list"))
             expect_workspace(l, "workspace", lac_cuda_event_segments_bytes(whole(l, "p.m"), whole(l, "p.k")));

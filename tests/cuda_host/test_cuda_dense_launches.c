@@ -139,6 +139,49 @@ static void test_reference(void **state)
     assert_int_equal(standin.memsets > 0, 1);
 }
 
+/* The same with lists of the spikes, which the next step's products read: what they are a part of, and
+ * nothing is made of them before. */
+static void test_lif_lists(lac_lif_t *lif, lac_lif_input_t *input)
+{
+    size_t room = (size_t)(lif->m * lif->n) * sizeof(int32_t);
+    lac_dim_t first = input[0].w.m;
+    lif->list = cuda_host_memory(ctx, room), lif->count = cuda_host_memory(ctx, (size_t)lif->m * 4);
+    for (int q = 0; q < 2; q++) {
+        lac_obj_t *events = &input[q].events;
+        unit_expect(lac_meta_create_for(ctx, &events->meta, events->m, events->n), LAC_OK, "meta");
+        unit_expect(lac_meta_attach_event_lists(events->meta, lif->n, lif->list, lif->count, q ? first : 0),
+                    LAC_OK, "lists");
+    }
+    const void *state = NULL;
+    for (int captured = 0; captured < 2; captured++) {
+        standin_forget();
+        if (captured) standin_capture(lac_device_stream(ctx), true);
+        unit_expect(lac_lif_step(ctx, lif), LAC_OK, "step");
+        const standin_launch_t *l = standin_find("lac_cuda_lif_step", 0);
+        assert_non_null(l);
+        expect_pointer(l, "lif.list", lif->list), expect_pointer(l, "lif.count", lif->count);
+        if (captured) expect_pointer(l, "lif.state", state);
+        state = standin_pointer(l, "lif.state");
+        assert_int_equal(standin_count("lac_cuda_event_segments"), 0);
+        assert_int_equal(standin_count("lac_cuda_event_segments_listed"), 2);
+        for (int q = 0; q < 2; q++) {
+            l = standin_find("lac_cuda_event_segments_listed", q);
+            EXPECT(l, "lists.ld lists.first p.k cut.chain", lif->n, q ? first : 0, input[q].w.m,
+                   q ? LAC_CUDA_CHAIN_LATE : LAC_CUDA_CHAIN_EARLY);
+            expect_pointer(l, "lists.idx", lif->list), expect_pointer(l, "lists.count", lif->count);
+        }
+        if (captured) standin_capture(lac_device_stream(ctx), false);
+    }
+    /* where sums are fixed they are in the order of the buffer */
+    unit_expect(lac_ctx_set(ctx, "sums", "fixed"), LAC_OK, "fixed");
+    standin_forget();
+    unit_expect(lac_lif_step(ctx, lif), LAC_OK, "step");
+    assert_int_equal(standin_count("lac_cuda_event_segments"), 2);
+    unit_expect(lac_ctx_set(ctx, "sums", "fast"), LAC_OK, "fast");
+    for (int q = 0; q < 2; q++) lac_meta_free(input[q].events.meta), input[q].events.meta = NULL;
+    lif->list = NULL;
+}
+
 /* A step of a network: a product for each input, then the neurons with every array as it was given; captured
  * as well, and nothing is launched where an argument is refused. */
 static void test_lif(void **state)
@@ -199,6 +242,7 @@ static void test_lif(void **state)
         EXPECT(standin_find("lac_cuda_event_segments", 1), "cut.chain", LAC_CUDA_CHAIN_LATE);
         if (captured) standin_capture(lac_device_stream(ctx), false);
     }
+    test_lif_lists(&lif, input);
     lif.tau = 0.0f;
     standin_forget();
     unit_expect(lac_lif_step(ctx, &lif), LAC_ERR_VALUE, "tau");

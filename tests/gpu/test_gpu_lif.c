@@ -16,9 +16,10 @@ typedef struct network {
     int64_t m, n, k[KINDS], each;
     int32_t *idx[KINDS];
     float *val[KINDS], *g[KINDS], *received[KINDS], *v;
-    int32_t *wait;
+    int32_t *wait, *list, *count;
     uint8_t *spikes;
     uint64_t *bits;
+    bool lists; /* products read lists of the spikes */
     lac_lif_input_t input[KINDS];
     lac_lif_t lif;
     lac_ctx_t *ctx; /* NULL: on the host */
@@ -40,12 +41,12 @@ static void *settle(const network_t *x, void *from, size_t bytes)
     return there;
 }
 
-static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones)
+static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool lists)
 {
     uint64_t seed = 41;
     size_t neurons = (size_t)(m * n), floats = neurons * sizeof(float);
     lac_space_t space = ctx ? LAC_DEVICE : LAC_HOST;
-    *x = (network_t){.m = m, .n = n, .each = each, .ctx = ctx, .k = {n - n / 5, n / 5}};
+    *x = (network_t){.m = m, .n = n, .each = each, .lists = lists, .ctx = ctx, .k = {n - n / 5, n / 5}};
     x->v = room(floats), x->wait = room(neurons * sizeof(int32_t)), x->spikes = room(neurons);
     x->bits = room((size_t)(m * ((n + 63) / 64)) * sizeof(uint64_t));
     for (int q = 0; q < KINDS; q++) {
@@ -64,6 +65,8 @@ static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t eac
     x->v = settle(x, x->v, floats), x->wait = settle(x, x->wait, neurons * sizeof(int32_t));
     x->spikes = settle(x, x->spikes, neurons);
     x->bits = settle(x, x->bits, (size_t)(m * ((n + 63) / 64)) * sizeof(uint64_t));
+    x->list = settle(x, room(neurons * sizeof(int32_t)), neurons * sizeof(int32_t));
+    x->count = settle(x, room((size_t)m * sizeof(int32_t)), (size_t)m * sizeof(int32_t));
     for (int q = 0; q < KINDS; q++) {
         size_t count = (size_t)(x->k[q] * each);
         lac_obj_t events =
@@ -75,6 +78,14 @@ static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t eac
         events.space = w.space = space;
         gpu_expect(ctx ? lac_meta_create_for(ctx, &w.meta, w.m, w.n) : lac_meta_create(&w.meta, w.m, w.n),
                    LAC_OK, "metadata");
+        if (lists) {
+            gpu_expect(ctx ? lac_meta_create_for(ctx, &events.meta, m, x->k[q])
+                           : lac_meta_create(&events.meta, m, x->k[q]),
+                       LAC_OK, "metadata");
+            gpu_expect(
+                lac_meta_attach_event_lists(events.meta, n, x->list, x->count, q == INHIBITORY ? x->k[0] : 0),
+                LAC_OK, "lists");
+        }
         gpu_expect(lac_meta_attach_ell(w.meta, LAC_I32, each, x->idx[q], ones ? NULL : x->val[q]), LAC_OK,
                    "fan-out");
         x->input[q] = (lac_lif_input_t){.events = events,
@@ -99,15 +110,17 @@ static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t eac
                          .wait = x->wait,
                          .spikes = x->spikes,
                          .bits = x->bits,
+                         .list = lists ? x->list : NULL,
+                         .count = x->count,
                          .inputs = KINDS,
                          .input = x->input};
 }
 
 static void drop(network_t *x)
 {
-    void *memory[] = {x->v,      x->wait, x->spikes, x->bits, x->idx[0],      x->idx[1],     x->val[0],
-                      x->val[1], x->g[0], x->g[1],   NULL,    x->received[0], x->received[1]};
-    for (int q = 0; q < KINDS; q++) lac_meta_free(x->input[q].w.meta);
+    void *memory[] = {x->v,      x->wait, x->spikes, x->bits, x->idx[0],      x->idx[1],      x->val[0],
+                      x->val[1], x->g[0], x->g[1],   x->list, x->received[0], x->received[1], x->count};
+    for (int q = 0; q < KINDS; q++) lac_meta_free(x->input[q].w.meta), lac_meta_free(x->input[q].events.meta);
     for (size_t i = 0; i < GPU_COUNT(memory); i++)
         if (x->ctx)
             lac_device_free(x->ctx, memory[i]);
@@ -130,6 +143,10 @@ static void compare(const network_t *there, const network_t *here, int step)
     same(there, there->spikes, here->spikes, neurons, "spikes", step);
     same(there, there->bits, here->bits, (size_t)(here->m * ((here->n + 63) / 64)) * sizeof(uint64_t), "bits",
          step);
+    same(there, there->count, here->count, (size_t)here->m * sizeof(int32_t), "count", step);
+    for (int64_t i = 0; i < here->m; i++)
+        same(there, there->list + i * here->n, here->list + i * here->n,
+             (size_t)here->count[i] * sizeof(int32_t), "list", step);
     same(there, there->v, here->v, neurons * sizeof(float), "v", step);
     same(there, there->wait, here->wait, neurons * sizeof(int32_t), "wait", step);
     for (int q = 0; q < KINDS; q++) same(there, there->g[q], here->g[q], neurons * sizeof(float), "g", step);
@@ -142,7 +159,7 @@ static lac_status_t step(void *arg)
 }
 
 /* Returns how many spikes there were. */
-static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph)
+static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph, bool lists)
 {
     network_t here, there;
     lac_ctx_t *host;
@@ -150,8 +167,8 @@ static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
     long fired = 0;
     int steps = gpu_quick() ? 20 : 200;
     if (!gpu_expect(lac_ctx_create(&host), LAC_OK, "host")) return 0;
-    make(&here, NULL, m, n, each, ones);
-    make(&there, ctx, m, n, each, ones);
+    make(&here, NULL, m, n, each, ones, lists);
+    make(&there, ctx, m, n, each, ones, lists);
     for (int t = 0; t < steps; t++) {
         gpu_expect(lac_lif_step(host, &here.lif), LAC_OK, "host");
         if (!graph || t == 0) { /* the first step makes what a recording finds */
@@ -167,8 +184,8 @@ static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
     if (recording) {
         double us = 0.0;
         gpu_expect(lac_graph_launch(recording, 1000, &us), LAC_OK, "replay");
-        printf("%lld copies of %lld neurons, %lld connections each: %.2f us a step\n", (long long)m,
-               (long long)n, (long long)each, us);
+        printf("%lld copies of %lld neurons, %lld connections each%s: %.2f us a step\n", (long long)m,
+               (long long)n, (long long)each, lists ? ", listed" : "", us);
     }
     lac_graph_free(recording);
     lac_ctx_free(host);
@@ -185,15 +202,20 @@ static void expect_spikes(long fired)
 
 static void test_eager(lac_ctx_t *ctx)
 {
-    expect_spikes(run(ctx, 1, 4000, 80, false, false));
-    expect_spikes(run(ctx, 3, 1003, 40, false, false));
-    run(ctx, 1, 700, 700, true, false);
+    for (int lists = 0; lists < 2; lists++) {
+        expect_spikes(run(ctx, 1, 4000, 80, false, false, lists));
+        expect_spikes(run(ctx, 3, 1003, 40, false, false, lists));
+        run(ctx, 1, 700, 700, true, false, lists);
+    }
+    run(ctx, 600, 300, 20, true, false, true); /* a block has a whole copy */
 }
 
 static void test_graph(lac_ctx_t *ctx)
 {
-    expect_spikes(run(ctx, 1, 4000, 80, true, true) + run(ctx, 1, 4000, 80, false, true));
-    expect_spikes(run(ctx, 4, 2005, 80, false, true));
+    for (int lists = 0; lists < 2; lists++) {
+        expect_spikes(run(ctx, 1, 4000, 80, true, true, lists) + run(ctx, 1, 4000, 80, false, true, lists));
+        expect_spikes(run(ctx, 4, 2005, 80, false, true, lists));
+    }
 }
 
 /* Arrays of the host in a device's step are named. */
@@ -201,7 +223,7 @@ static void test_space(lac_ctx_t *ctx)
 {
     network_t there;
     float here[700] = {0};
-    make(&there, ctx, 1, 700, 10, false);
+    make(&there, ctx, 1, 700, 10, false, false);
     there.lif.v = here;
     gpu_expect_error(lac_lif_step(ctx, &there.lif), LAC_ERR_SPACE, "lif.v", "v on the host");
     there.lif.v = there.v;

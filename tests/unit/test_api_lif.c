@@ -15,7 +15,7 @@ enum { M_MAX = 3, N_MAX = 700, K_MAX = 300, KINDS = 3 };
 /* A network's arrays, of which the same are made twice. */
 typedef struct network {
     float v[M_MAX * N_MAX], current[N_MAX], g[KINDS][M_MAX * N_MAX], received[KINDS][M_MAX * N_MAX];
-    int32_t wait[M_MAX * N_MAX];
+    int32_t wait[M_MAX * N_MAX], list[M_MAX * N_MAX], count[M_MAX];
     uint8_t spikes[M_MAX * N_MAX];
     uint64_t bits[M_MAX * (N_MAX / 64 + 1)];
     float dense[KINDS][K_MAX * N_MAX];
@@ -120,6 +120,30 @@ static void give_weights(network_t *x, int form, int64_t each)
     }
 }
 
+/* Lists of the spikes there are, which the products of each step read from then on. */
+static void give_lists(network_t *x)
+{
+    x->lif.list = x->list, x->lif.count = x->count;
+    for (int64_t i = 0; i < x->lif.m; i++)
+        for (int64_t j = 0; j < x->lif.n; j++)
+            if (x->spikes[i * x->lif.n + j]) x->list[i * x->lif.n + x->count[i]++] = (int32_t)j;
+    for (int q = 0; q < x->lif.inputs; q++) {
+        lac_obj_t *events = &x->input[q].events;
+        unit_expect(lac_meta_create(&events->meta, events->m, events->n), LAC_OK, "meta");
+        unit_expect(lac_meta_attach_event_lists(events->meta, x->lif.n, x->list, x->count,
+                                                (uint8_t *)events->buf - x->spikes),
+                    LAC_OK, "lists");
+    }
+}
+
+static void same_lists(const network_t *got, const network_t *want, int step)
+{
+    same(got->count, want->count, sizeof got->count, "count", step);
+    for (int64_t i = 0; i < got->lif.m; i++)
+        same(got->list + i * got->lif.n, want->list + i * got->lif.n,
+             (size_t)got->count[i] * sizeof *got->list, "list", step);
+}
+
 static void test_bits(void **state)
 {
     static network_t got, want;
@@ -136,14 +160,18 @@ static void test_bits(void **state)
             make(&got, m, n, kinds, way % 3 ? 5 : 0, seed);
             make(&want, m, n, kinds, way % 3 ? 5 : 0, seed);
             give_weights(&got, way % 3, n < 20 ? 1 : 12);
+            bool lists = way % 4 > 1 || way % 3 == 0;
+            if (lists) give_lists(&got), want.lif.list = want.list, want.lif.count = want.count;
             for (int step = 0; step < 60; step++) {
                 for (int q = 0; q < kinds; q++) ref_lif_receive(&want.lif, q);
                 ref_lif_neurons(&want.lif);
                 unit_expect(lac_lif_step(ctx, &got.lif), LAC_OK, "step");
                 compare(&got, &want, step);
+                if (lists) same_lists(&got, &want, step);
                 for (int64_t i = 0; i < m * n; i++) fired += got.spikes[i], waiting += got.wait[i] > 0;
             }
-            for (int q = 0; q < kinds; q++) lac_meta_free(got.input[q].w.meta);
+            for (int q = 0; q < kinds; q++)
+                lac_meta_free(got.input[q].w.meta), lac_meta_free(got.input[q].events.meta);
             lac_ctx_free(ctx);
         }
     assert_true(fired > 100 && waiting > 100);
@@ -266,6 +294,10 @@ static void test_bad_input(void **state)
     BAD(x.lif.v = NULL, LAC_ERR_NULL, "lif.v");
     BAD(x.lif.wait = NULL, LAC_ERR_NULL, "lif.wait");
     BAD(x.lif.spikes = NULL, LAC_ERR_NULL, "lif.spikes");
+    BAD(x.lif.list = x.list, LAC_ERR_NULL, "lif.count");
+    BAD((x.lif.list = x.list, x.lif.count = x.list), LAC_ERR_ALIAS, "lif.count: overlaps lif.list");
+    BAD((x.lif.list = x.wait, x.lif.count = x.count), LAC_ERR_ALIAS, "lif.list: overlaps lif.wait");
+    BAD((x.lif.list = x.list, x.lif.m = 1, x.lif.n = INT64_C(1) << 31), LAC_ERR_EXTENT, "lif.n");
     BAD(x.input[1].g = NULL, LAC_ERR_NULL, "lif.input[1].g");
     BAD(x.input[0].received = NULL, LAC_ERR_NULL, "lif.input[0].received");
     BAD(x.input[1].received = x.input[0].received + 5, LAC_ERR_ALIAS,

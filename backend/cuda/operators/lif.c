@@ -26,7 +26,13 @@ lac_status_t lac_cuda_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads)
                         .v = lif->v,
                         .wait = lif->wait,
                         .spikes = lif->spikes,
-                        .bits = lif->bits};
+                        .bits = lif->bits,
+                        .list = lif->list,
+                        .count = lif->count};
+    if (lif->list) {
+        lac_status_t status = lac_cuda_step_state(exec, &g.state);
+        if (status) return status;
+    }
     for (int q = 0; q < lif->inputs; q++) {
         const lac_lif_input_t *x = &lif->input[q];
         g.input[q] =

@@ -135,6 +135,22 @@ lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory)
     return LAC_OK;
 }
 
+lac_status_t lac_cuda_step_state(lac_exec_t *exec, uint64_t **state)
+{
+    if (!exec->lif_state) {
+        lac_status_t status = lac_cuda_may_allocate(exec, "lif.list");
+        if (status) return status;
+        void *made;
+        enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+        status = allocate_work(exec, LAC_CUDA_LIF_STATE, &made);
+        lac_cuda_capture_relaxed_end(mode);
+        if (status) return status;
+        exec->lif_state = made;
+    }
+    *state = exec->lif_state;
+    return LAC_OK;
+}
+
 uint64_t *lac_cuda_output_bits(lac_exec_t *exec, lac_dim_t m, lac_dim_t n)
 {
     size_t bytes = (size_t)m * (size_t)((n + 63) / 64) * sizeof *exec->bits;
@@ -288,6 +304,7 @@ void lac_cuda_close(lac_exec_t *exec)
     if (alone) lac_cuda_alone_end();
     cudaFree(exec->work);
     cudaFree(exec->bits);
+    cudaFree(exec->lif_state);
     for (int i = 0; i < exec->retired_count; i++) cudaFree(exec->retired[i]);
     cudaFreeHost(exec->answers);
     lac_cuda_event_timer_close(exec);
@@ -301,6 +318,6 @@ void lac_cuda_close(lac_exec_t *exec)
 size_t lac_cuda_bytes(const lac_exec_t *exec)
 {
     return exec->work_bytes + exec->retired_bytes + exec->bits_bytes +
-           (exec->blas_workspace ? LAC_CUDA_BLAS_WORKSPACE : 0) + lac_cuda_spmm_held(exec) +
-           (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS * sizeof(uint64_t);
+           (exec->lif_state ? LAC_CUDA_LIF_STATE : 0) + (exec->blas_workspace ? LAC_CUDA_BLAS_WORKSPACE : 0) +
+           lac_cuda_spmm_held(exec) + (size_t)LAC_CUDA_SAMPLES * LAC_CUDA_PROBE_WORDS * sizeof(uint64_t);
 }

@@ -63,6 +63,8 @@ struct lac_exec {
     int retired_count;
     size_t retired_bytes;
 
+    uint64_t *lif_state; /* of steps that list their spikes; NULL before the first */
+
     void *csr_workspace; /* of the caller's, for lac_csr_gemm; NULL: the run's own */
     size_t csr_workspace_bytes;
 
@@ -99,6 +101,9 @@ lac_status_t lac_cuda_may_allocate(const lac_exec_t *exec, const char *what);
 
 /* At least `bytes` of workspace, 256-byte aligned, whose contents nobody keeps; the run's only one. */
 lac_status_t lac_cuda_work(lac_exec_t *exec, size_t bytes, void **memory);
+
+/* Memory of LAC_CUDA_LIF_STATE bytes for the steps of this context alone, 0 to begin with. */
+lac_status_t lac_cuda_step_state(lac_exec_t *exec, uint64_t **state);
 
 /* Room for the bits of an output, m rows of whole words, that stays the run's until the next one's; NULL
  * where there is none, which is no error: they are then read from the output. */
