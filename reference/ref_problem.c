@@ -212,19 +212,29 @@ static lac_dt_t type_of(ref_op_t op)
 
 static const char *type_name(lac_dt_t dt)
 {
-    return dt == LAC_F32 ? "f32" : dt == LAC_F64 ? "f64" : dt == LAC_F16 ? "f16" : "bf16";
+    return dt == LAC_F32   ? "f32"
+           : dt == LAC_F64 ? "f64"
+           : dt == LAC_F16 ? "f16"
+           : dt == LAC_U8  ? "u8"
+                           : "bf16";
 }
 
 static bool read_type(struct parser *in, struct piece key, struct piece value)
 {
-    char name = key.s[key.n - 1], words[16];
+    char name = key.s[key.n - 1], words[24];
     ref_operand_t *o = operand(in, name);
-    const char *own = type_name(type_of(in->p->op)), *other = name == 'C' ? "f32" : "u8";
-    bool takes = name != 'C' || ref_is_half(type_of(in->p->op));
-    if (takes && same(value, other))
-        o->dt = name == 'C' ? LAC_F32 : LAC_U8;
+    const char *own = type_name(type_of(in->p->op));
+    bool widens = ref_is_half(type_of(in->p->op)), bytes = name != 'C';
+    if (widens && same(value, "f32"))
+        o->dt = LAC_F32;
+    else if (bytes && same(value, "u8"))
+        o->dt = LAC_U8;
     else if (!same(value, own)) {
-        snprintf(words, sizeof words, "%s%s%s", own, takes ? " or " : "", takes ? other : "");
+        snprintf(words, sizeof words, "%s%s%s", own,
+                 widens && bytes ? ", f32"
+                 : widens        ? " or f32"
+                                 : "",
+                 bytes ? " or u8" : "");
         return expected(in, key, words, value);
     }
     return true;
@@ -332,7 +342,7 @@ static const struct piece name_op = {"operation", 9}, name_trans = {"transposes"
 
 static const char *const op_names[] = {"sgemm", "sgemv", "dgemm", "dgemv", "hgemm", "bgemm"};
 
-/* Operands are of the operation's type, where their own fields do not say u8. */
+/* Operands are of the operation's type, where their own fields do not say another. */
 static bool read_op(struct parser *in, struct piece text)
 {
     for (int op = REF_SGEMM; op <= REF_BGEMM; op++) {
@@ -393,11 +403,24 @@ static bool check_operand(struct parser *in, char name, lac_trans_t trans, int64
     return true;
 }
 
+/* One operand may be f32 beside one of two bytes, and then so is C. */
+static bool check_types(struct parser *in)
+{
+    const ref_problem_t *p = in->p;
+    bool half = ref_is_half(type_of(p->op)), a = half && p->a.dt == LAC_F32, b = half && p->b.dt == LAC_F32;
+    if (a && !ref_is_half(p->b.dt))
+        return fail(in, "field 'dtB': expected %s beside an A of f32", type_name(type_of(p->op)));
+    if (b && !ref_is_half(p->a.dt))
+        return fail(in, "field 'dtA': expected %s beside a B of f32", type_name(type_of(p->op)));
+    if ((a || b) && p->c.dt != LAC_F32) return fail(in, "field 'dtC': expected f32 beside an operand of f32");
+    return true;
+}
+
 static bool check_problem(struct parser *in)
 {
     const ref_problem_t *p = in->p;
-    return check_operand(in, 'A', p->trans_a, p->m, p->k) && check_operand(in, 'B', p->trans_b, p->k, p->n) &&
-           check_operand(in, 'C', LAC_NO_TRANS, p->m, p->n);
+    return check_types(in) && check_operand(in, 'A', p->trans_a, p->m, p->k) &&
+           check_operand(in, 'B', p->trans_b, p->k, p->n) && check_operand(in, 'C', LAC_NO_TRANS, p->m, p->n);
 }
 
 static void set_defaults(ref_problem_t *p)
@@ -507,9 +530,9 @@ static void put_layout(struct sink *out, char operand, const ref_layout_t *l)
     if (l->pad != 0) put(out, "+%" PRId64, l->pad);
 }
 
-static void put_operand(struct sink *out, char operand, const ref_operand_t *o)
+static void put_operand(struct sink *out, char operand, const ref_operand_t *o, lac_dt_t own)
 {
-    if (o->dt == LAC_U8) put(out, ":dt%c=u8", operand);
+    if (operand != 'C' && o->dt != own) put(out, ":dt%c=%s", operand, type_name(o->dt));
     put_layout(out, operand, &o->layout);
     if (o->meta != REF_META_NONE) put(out, ":meta%c=%s", operand, ref_meta_name(o->meta));
     if (o->frozen) put(out, ":frozen%c=1", operand);
@@ -529,9 +552,9 @@ size_t ref_problem_print(const ref_problem_t *p, char *text, size_t size)
     put_pattern(&out, 'A', &p->a.pattern);
     put_pattern(&out, 'B', &p->b.pattern);
     put_pattern(&out, 'C', &p->c.pattern);
-    put_operand(&out, 'A', &p->a);
-    put_operand(&out, 'B', &p->b);
-    put_operand(&out, 'C', &p->c);
+    put_operand(&out, 'A', &p->a, type_of(p->op));
+    put_operand(&out, 'B', &p->b, type_of(p->op));
+    put_operand(&out, 'C', &p->c, type_of(p->op));
     if (p->c.dt != type_of(p->op)) put(&out, ":dtC=%s", type_name(p->c.dt));
     if (p->alpha != 1.0f) {
         put(&out, ":alpha=");

@@ -90,7 +90,7 @@ typedef struct ref_pattern {
 } ref_pattern_t;
 
 typedef struct ref_operand {
-    lac_dt_t dt; /* for C that of the operation, or f32 where that is f16 or bf16 */
+    lac_dt_t dt; /* that of the operation; of A and B u8 too; f32 where that is f16 or bf16  */
     ref_pattern_t pattern;
     ref_layout_t layout;
     ref_meta_t meta; /* what is told to the library of the zeros; always none for C */

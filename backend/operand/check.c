@@ -221,7 +221,8 @@ lac_status_t lac_check_product(const lac_obj_t *a, const lac_obj_t *b, const lac
     lac_status_t status = lac_check_type("a", a, "c", c->dt);
     if (!status) status = lac_check_type("b", b, "c", c->dt);
     if (status) return status;
-    if (a->dt != b->dt && a->dt != LAC_U8 && b->dt != LAC_U8)
+    bool widened = (a->dt == LAC_F32 && lac_is_half(b->dt)) || (b->dt == LAC_F32 && lac_is_half(a->dt));
+    if (a->dt != b->dt && a->dt != LAC_U8 && b->dt != LAC_U8 && !widened)
         return lac_fail(LAC_ERR_TYPE, "b.dt: is %s, and a is %s", type_name(b->dt), type_name(a->dt));
     if (lac_is_half(c->dt) && a->dt == LAC_U8 && b->dt == LAC_U8)
         return lac_fail(LAC_ERR_TYPE, "c.dt: is %s, and neither a nor b is", type_name(c->dt));

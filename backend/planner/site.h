@@ -51,12 +51,14 @@ typedef struct lac_site_key {
 #define LAC_SITE_SKIP_B   (UINT64_C(1) << 60)
 #define LAC_SITE_F16      (UINT64_C(1) << 59) /* of f16, of bf16 */
 #define LAC_SITE_BF16     (UINT64_C(1) << 58)
+#define LAC_SITE_WIDENS   (UINT64_C(1) << 57) /* of these beside f32 */
 
 /* What the types of a product's operands add. */
 static inline uint64_t lac_site_type(lac_dt_t a, lac_dt_t b, lac_dt_t c)
 {
-    if (a == LAC_F16 || b == LAC_F16) return LAC_SITE_F16;
-    if (a == LAC_BF16 || b == LAC_BF16) return LAC_SITE_BF16;
+    uint64_t widens = a == LAC_F32 || b == LAC_F32 ? LAC_SITE_WIDENS : 0;
+    if (a == LAC_F16 || b == LAC_F16) return LAC_SITE_F16 | widens;
+    if (a == LAC_BF16 || b == LAC_BF16) return LAC_SITE_BF16 | widens;
     return c == LAC_F64 ? LAC_SITE_F64 : 0;
 }
 
@@ -66,7 +68,7 @@ static inline uint64_t lac_site_type(lac_dt_t a, lac_dt_t b, lac_dt_t c)
 /* That number; 0: no batch. */
 static inline uint64_t lac_site_batch_count(const lac_site_key_t *key)
 {
-    return key->types & 128 ? (key->types & (LAC_SITE_BF16 - 1)) >> 8 : 0;
+    return key->types & 128 ? (key->types & (LAC_SITE_WIDENS - 1)) >> 8 : 0;
 }
 
 /* What was seen of one operand of a site. */

@@ -70,7 +70,7 @@ typedef struct lac_cuda_product {
 /* S as it lies in memory: dense with zeros. */
 typedef struct lac_cuda_dense {
     lac_dt_t dt; /* LAC_F32, or LAC_U8: any nonzero byte is an event of value 1; LAC_F16 and LAC_BF16 where
-                    there is no W, or W is of that type */
+                    there is no W, or W is of that type; event_slots takes any of them with any W */
     const void *data;
     int64_t rs, cs;
     double density; /* what is expected, or 0: unknown; only steers how the work is cut */

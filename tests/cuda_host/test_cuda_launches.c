@@ -159,6 +159,31 @@ static void test_event_halves(void **state)
     }
 }
 
+/* f32 beside f16 or bf16: numbers as events of weights of two bytes, in one launch where S is small, and the
+ * other way round in two. No copy is made of either. */
+static void test_event_widens(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        lac_dt_t dt = i % 2 ? LAC_F16 : LAC_BF16;
+        const char *name = i < 2 ? "lac_cuda_event_fused" : "lac_cuda_event_slots";
+        renew();
+        lac_obj_t a = cuda_host_matrix(ctx, LAC_F32, 10, 5000, 5000, 1, 0),
+                  b = cuda_host_matrix(ctx, dt, 5000, 600, 600, 1, 0),
+                  c = cuda_host_matrix(ctx, LAC_F32, 10, 600, 600, 1, 0),
+                  half = cuda_host_matrix(ctx, dt, 10, 5000, 5000, 1, 0),
+                  floats = cuda_host_matrix(ctx, LAC_F32, 5000, 600, 600, 1, 0),
+                  columns = cuda_host_matrix(ctx, LAC_F32, 5000, 600, 1, 5000, 0);
+        cuda_host_count(ctx, &a, i < 2 ? 500 : 100), cuda_host_count(ctx, &half, 500);
+        EXPECT(cuda_host_launch(ctx, "event", &a, &b, &c, name), "p.w_dt p.out_dt s.dt", dt, LAC_F32,
+               LAC_F32);
+        EXPECT(cuda_host_launch(ctx, "event", &half, &floats, &c, "lac_cuda_event_slots"),
+               "p.w_dt p.out_dt s.dt", LAC_F32, LAC_F32, dt);
+        assert_int_equal(cuda_host_bytes(ctx, "event", "left", &half, &columns, &c), -1);
+        assert_int_equal(standin_count("lac_cuda_copy") + standin_count("lac_cuda_transpose"), 0);
+    }
+}
+
 static void expect_type(lac_status_t status, const char *argument)
 {
     unit_expect(status, LAC_ERR_TYPE, argument);
@@ -182,7 +207,8 @@ static void test_half_types(void **state)
     } cases[] = {{LAC_F16, LAC_F16, LAC_F16, NULL},     {LAC_BF16, LAC_BF16, LAC_F32, NULL},
                  {LAC_U8, LAC_F16, LAC_F16, NULL},      {LAC_BF16, LAC_U8, LAC_F32, NULL},
                  {LAC_U8, LAC_U8, LAC_F16, "c.dt:"},    {LAC_F16, LAC_BF16, LAC_F32, "b.dt:"},
-                 {LAC_F16, LAC_F16, LAC_BF16, "a.dt:"}, {LAC_F32, LAC_F16, LAC_F32, "b.dt:"},
+                 {LAC_F16, LAC_F16, LAC_BF16, "a.dt:"}, {LAC_F32, LAC_F16, LAC_F32, NULL},
+                 {LAC_BF16, LAC_F32, LAC_F32, NULL},    {LAC_F32, LAC_BF16, LAC_BF16, "a.dt:"},
                  {LAC_F16, LAC_F32, LAC_F16, "b.dt:"},  {LAC_F32, LAC_F32, LAC_F16, "a.dt:"},
                  {LAC_F16, LAC_F16, LAC_U8, "c.dt:"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -862,15 +888,36 @@ static void test_event_bounds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(event_fuses),      TEST(event_right),         TEST(event_columns),  TEST(event_copies),
-        TEST(event_halves),     TEST(dense_halves),        TEST(half_types),     TEST(half_bias),
-        TEST(event_given),      TEST(event_bytes),         TEST(event_segments), TEST(event_segments_across),
-        TEST(event_fixed_sums), TEST(event_segments_list), TEST(event_pair),     TEST(event_list),
-        TEST(event_bounds),     TEST(csr_narrow),          TEST(csr_kept),       TEST(csr_long),
-        TEST(csr_once),         TEST(csr_without_room),    TEST(bitmask),        TEST(tiles),
-        TEST(tiles_joint),      TEST(tiles_kept),          TEST(tiles_bounds),   TEST(event_list_across),
-        TEST(csr_parts)};
+    const struct CMUnitTest tests[] = {TEST(event_fuses),
+                                       TEST(event_right),
+                                       TEST(event_columns),
+                                       TEST(event_copies),
+                                       TEST(event_halves),
+                                       TEST(event_widens),
+                                       TEST(dense_halves),
+                                       TEST(half_types),
+                                       TEST(half_bias),
+                                       TEST(event_given),
+                                       TEST(event_bytes),
+                                       TEST(event_segments),
+                                       TEST(event_segments_across),
+                                       TEST(event_fixed_sums),
+                                       TEST(event_segments_list),
+                                       TEST(event_pair),
+                                       TEST(event_list),
+                                       TEST(event_bounds),
+                                       TEST(csr_narrow),
+                                       TEST(csr_kept),
+                                       TEST(csr_long),
+                                       TEST(csr_once),
+                                       TEST(csr_without_room),
+                                       TEST(bitmask),
+                                       TEST(tiles),
+                                       TEST(tiles_joint),
+                                       TEST(tiles_kept),
+                                       TEST(tiles_bounds),
+                                       TEST(event_list_across),
+                                       TEST(csr_parts)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,6 +225,15 @@ void check(const Case &c, Problem &q, const char *what, const std::function<lac_
         }
 }
 
+/* The same numbers as f32, which all others are. */
+Matrix as_floats(const Matrix &x, int64_t m, int64_t n, bool by_cols)
+{
+    const Matrix floats(LAC_F32, m, n, by_cols, 0);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) floats.put(i, j, x.get(i, j));
+    return floats;
+}
+
 lac_cuda_tile_t random_tile(std::mt19937 &random, bool clusters)
 {
     lac_cuda_tile_t t = {};
@@ -249,12 +258,19 @@ void check_gathers(const Case &c, Problem &q)
         check(
             c, q, "csr", [&] { return lac_cuda_event_csr(p, &q.csr, t, nullptr); }, true);
     }
-    const Matrix floats(LAC_F32, c.m, c.k, c.s_kmajor, 0); /* S as f32, which the packer takes too */
-    for (int64_t i = 0; i < c.m; i++)
-        for (int64_t k = 0; k < c.k; k++) floats.put(i, k, q.s.get(i, k));
+    const Matrix floats = as_floats(q.s, c.m, c.k, c.s_kmajor); /* S as f32, beside W of two bytes */
     const lac_cuda_dense_t s = {LAC_F32, floats.data(), floats.rs, floats.cs, c.density};
     check(
         c, q, "slots of f32", [&] { return lac_cuda_event_slots(p, &s, nullptr, work, nullptr); }, false);
+    check(
+        c, q, "fused of f32", [&] { return lac_cuda_event_fused(p, &s, &tile, nullptr); }, false);
+    if (!c.f32_out) return;
+    const Matrix wide = as_floats(q.w, c.k, c.n, c.w_cols); /* and the other way round */
+    lac_cuda_product_t widened = q.p;
+    widened.w = wide.data(), widened.ldw = c.w_cols ? wide.cs : wide.rs, widened.w_dt = LAC_F32;
+    check(
+        c, q, "slots beside f32",
+        [&] { return lac_cuda_event_slots(&widened, &q.dense, nullptr, work, nullptr); }, false);
 }
 
 void check_double(const Case &c, Problem &q)

@@ -53,6 +53,7 @@ static void test_other_spellings_become_canonical(void **state)
          "sgemm:NN:1x2x3:s1"},
         {"hgemm:NT:1x2x3:dtC=f16:dtB=f16:dtA=u8", "hgemm:NT:1x2x3:dtA=u8:s1"},
         {"bgemm:NN:1x2x3:dtC=f32:s4", "bgemm:NN:1x2x3:dtC=f32:s4"},
+        {"bgemm:NN:1x2x3:dtC=f32:dtA=f32", "bgemm:NN:1x2x3:dtA=f32:dtC=f32:s1"},
         {"sgemm:NN:1x2x3:lay=col+2", "sgemm:NN:1x2x3:layA=col+2:layB=col+2:layC=col+2:s1"},
         {"sgemm:NN:1x2x3:alpha=-0:beta=-0", "sgemm:NN:1x2x3:alpha=0:s1"},
         {"sgemm:NN:1x2x3:A=bern-0", "sgemm:NN:1x2x3:A=bern0:s1"},
@@ -110,9 +111,13 @@ static void test_fields_land_in_the_struct(void **state)
     assert_int_equal(p.a.dt, LAC_BF16);
     assert_int_equal(p.b.dt, LAC_BF16);
     assert_int_equal(p.c.dt, LAC_F32);
-    for (const char *const *bad =
-             (const char *const[]){"sgemm:NN:1x2x3:dtC=f16", "bgemm:NN:1x2x3:dtC=u8",
-                                   "bgemm:NN:1x2x3:dtA=f32", "hgemm:NN:1x2x3:dtA=bf16", NULL};
+    assert_true(ref_problem_parse("hgemm:NN:2x3x5:dtB=f32:dtC=f32", &p, NULL, 0));
+    assert_int_equal(p.a.dt, LAC_F16);
+    assert_int_equal(p.b.dt, LAC_F32);
+    for (const char *const *bad = (const char *const[]){"sgemm:NN:1x2x3:dtC=f16", "bgemm:NN:1x2x3:dtC=u8",
+                                                        "bgemm:NN:1x2x3:dtA=f32", "hgemm:NN:1x2x3:dtA=bf16",
+                                                        "bgemm:NN:1x2x3:dtA=f32:dtB=f32:dtC=f32",
+                                                        "bgemm:NN:1x2x3:dtA=u8:dtB=f32:dtC=f32", NULL};
          *bad; bad++)
         assert_false(ref_problem_parse(*bad, &p, NULL, 0));
 }

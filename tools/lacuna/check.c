@@ -136,6 +136,8 @@ static bool add_built_in(problem_list_t *list, bool accuracy, bool doubles)
         "hgemm:NN:10x500x300:A=bern0.01:dtA=u8",
         "hgemm:NT:8x500x300:A=bern0.05:frozenB=1:beta=0.5",
         "bgemm:NN:33x127x65:A=bern0.3:dtC=f32",
+        "bgemm:NN:3x500x304:A=bern0.1:dtA=f32:dtC=f32",
+        "hgemm:NN:300x500x8:B=bern0.05:dtB=f32:dtC=f32:layC=col",
     };
     static const char *const long_half_sums[] = {
         "bgemm:NN:10x5000x1000:A=bern0.1",

@@ -204,17 +204,19 @@ void attachment_free(attachment_t *know)
 
 #define RENEWED_SEED 0x72656e6577 /* distinct from the seeds of a list */
 
-/* The type of numbers in place of bytes: that of the other operand. */
+/* The one type that a BLAS takes both operands in: in place of bytes that of the other operand, of two types
+ * the wider. */
 static lac_dt_t plain_type(const ref_problem_t *p)
 {
+    if (p->op >= REF_HGEMM && (p->a.dt == LAC_F32 || p->b.dt == LAC_F32)) return LAC_F32;
     return ref_is_half(p->a.dt) ? p->a.dt : ref_is_half(p->b.dt) ? p->b.dt : p->c.dt;
 }
 
 static bool make_plain(lac_obj_t *plain, ref_matrix_t *numbers, lac_dt_t dt, const ref_matrix_t *x,
                        const ref_operand_t *said, lac_trans_t trans)
 {
-    if (x->dt == LAC_U8 && !numbers_of(numbers, dt, x, &said->layout)) return false;
-    *plain = ref_matrix_obj(x->dt == LAC_U8 ? numbers : x, trans);
+    if (x->dt != dt && !numbers_of(numbers, dt, x, &said->layout)) return false;
+    *plain = ref_matrix_obj(x->dt != dt ? numbers : x, trans);
     return true;
 }
 

@@ -151,15 +151,18 @@ static void of_doubles(ref_problem_t *p)
     if (p->b.dt == LAC_F32) p->b.dt = LAC_F64;
 }
 
-/* The same problem with numbers of two bytes, for sums that are rounded to them or not. */
-static void of_halves(ref_problem_t *p, uint64_t draw)
+/* The same problem with numbers of two bytes, in both operands or one, for sums that are rounded to them or
+ * not. */
+static void of_halves(ref_problem_t *p, uint64_t draw, uint64_t widened)
 {
     lac_dt_t dt = draw & 1 ? LAC_F16 : LAC_BF16;
     if (ref_is_vector(p) || (p->a.dt == LAC_U8 && p->b.dt == LAC_U8)) return;
     p->op = draw & 1 ? REF_HGEMM : REF_BGEMM;
     p->c.dt = draw & 2 ? dt : LAC_F32;
-    if (p->a.dt == LAC_F32) p->a.dt = dt;
-    if (p->b.dt == LAC_F32) p->b.dt = dt;
+    bool widens = widened < 2 && p->a.dt != LAC_U8 && p->b.dt != LAC_U8; /* one stays f32, and so does C */
+    if (widens) p->c.dt = LAC_F32;
+    if (p->a.dt == LAC_F32 && !(widens && widened == 0)) p->a.dt = dt;
+    if (p->b.dt == LAC_F32 && !(widens && widened == 1)) p->b.dt = dt;
 }
 
 ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool doubles, bool halves)
@@ -181,7 +184,7 @@ ref_problem_t problem_random_check(uint64_t seed, uint64_t index, bool doubles, 
     p.c = (ref_operand_t){.layout = problem_random_layout(&rng), .pattern = {.density = 1.0}};
     uint64_t other = rng_below(&rng, 12);
     if (doubles && other % 3 == 0) of_doubles(&p);
-    if (halves && !doubles && other % 3 == 0) of_halves(&p, other / 3);
+    if (halves && !doubles && other % 3 == 0) of_halves(&p, other / 3, rng_below(&rng, 6));
     p.seed = 1 + index;
     return p;
 }

@@ -158,11 +158,11 @@ static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_mach
     return slices == LAC_W_COLS ? by_columns(s, how.source, machine) : how;
 }
 
-/* Of f16 and bf16 W is gathered by rows. */
+/* Beside an operand of f16 or bf16 W is gathered by rows, whichever of the two it is. */
 static bool takes_halves(const lac_problem_t *p, const lac_sided_t *s)
 {
     lac_w_layout_t layout = lac_sided_w_layout(p, s);
-    return lac_is_half(s->w->dt) && s->w->buf && (layout == LAC_W_ROWS || layout == LAC_W_PACKED);
+    return s->w->buf && (layout == LAC_W_ROWS || layout == LAC_W_PACKED);
 }
 
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
@@ -229,7 +229,7 @@ static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *ma
 /* One launch scans S again for every 256 columns: worth it while S is small and its rows are contiguous. */
 static bool fuses(const lac_problem_t *p, const lac_sided_t *s, how_t how)
 {
-    bool takes_s = s->w->dt == LAC_F32 || (s->s->buf && (s->s->dt == s->w->dt || s->s->dt == LAC_U8));
+    bool takes_s = !lac_is_half(s->s->dt) || s->s->dt == s->w->dt;
     if (s->m == 1 || !takes_s) return takes_s;
     if (p->settings.fixed_sums) return false;
     bool by_rows = how.gather == BY_ROWS || how.gather == BY_COPY;
@@ -483,7 +483,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     char *memory;
     lac_status_t status = find_formats(exec, p, &s, &how, &found);
     out->declined =
-        (!s.w->buf && !found.w) || (lac_is_half(s.w->dt) && how.gather != BY_ROWS && how.gather != BY_COPY);
+        (!s.w->buf && !found.w) || (lac_problem_is_half(p) && how.gather != BY_ROWS && how.gather != BY_COPY);
     if (status || out->declined) return status;
     status = lac_cuda_work(exec, packed_bytes(&s, how) + expansion_bytes(&s, how), (void **)&memory);
     if (status || exec->preparing) return status;

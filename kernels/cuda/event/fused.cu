@@ -172,8 +172,9 @@ lac_status_t run_fused(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, c
                     unsigned(ceil_div(p->m, t.row_warps)));
     if (warps > kMaxWarps || grid.y > 65535 || shared > (size_t)device.shared) return LAC_ERR_EXTENT;
     const Launch l = {grid, dim3(unsigned(kWarp * warps)), shared, cluster, true, stream};
-    return s->dt == LAC_U8 ? launch_type<uint8_t>(a, t.vec, wide_loads(p), l)
-                           : launch_type<W>(a, t.vec, wide_loads(p), l);
+    return s->dt == LAC_U8    ? launch_type<uint8_t>(a, t.vec, wide_loads(p), l)
+           : s->dt == LAC_F32 ? launch_type<float>(a, t.vec, wide_loads(p), l)
+                              : launch_type<W>(a, t.vec, wide_loads(p), l);
 }
 
 } // namespace
