@@ -311,9 +311,10 @@ void wrong_places()
 
 int main()
 {
-    static const int64_t shapes[][4] = {{1, 1, 1, 1},   {5, 3, 2, 1},    {40, 30, 6, 3},  {40, 30, 40, 4},
-                                        {33, 65, 9, 5}, {17, 5, 70, 33}, {300, 20, 5, 1}, {3, 4, 900, 2},
-                                        {0, 5, 3, 2},   {4, 6, 0, 2}};
+    static const int64_t shapes[][4] = {{1, 1, 1, 1},    {5, 3, 2, 1},      {40, 30, 6, 3},
+                                        {40, 30, 40, 4}, {33, 65, 9, 5},    {17, 5, 70, 33},
+                                        {300, 20, 5, 1}, {3, 4, 900, 2},    {0, 5, 3, 2},
+                                        {4, 6, 0, 2},    {700, 3001, 9, 1}, {40, 17000, 5, 1}};
     static const Way ways[] = {{false, false, false, false, false}, {true, false, false, false, true},
                                {false, true, false, false, false},  {true, true, true, false, false},
                                {false, false, true, false, false},  {false, true, false, true, false}};
