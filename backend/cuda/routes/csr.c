@@ -336,6 +336,7 @@ lac_status_t lac_cuda_schedule_now(lac_exec_t *exec, const lac_sided_t *s, const
 /* Rows from metadata, or counted and filled in the workspace. */
 
 #define ROW_TRIP 4096.0 /* elements of a row that its block has in flight */
+#define ROW_US   3e-3   /* a block that begins and ends: rows of 6 to 17 elements; H200, 2026-11-23 */
 #define TRIP_US  1.75
 
 lac_cuda_rows_source_t lac_cuda_rows_source(const lac_sided_t *s)
@@ -368,7 +369,7 @@ double lac_cuda_rows_us(const lac_sided_t *s, const lac_machine_t *machine)
     double bytes = 2.0 * element * elements + 8.0 * s->s->density * elements; /* count, then fill */
     double moved = bytes / (machine->cuda_dram_gbps * 1e3);
     double walked = 2.0 * TRIP_US * ((double)s->k / ROW_TRIP - 1.0); /* one block per row */
-    return 3.0 * machine->cuda_launch_us + (moved > walked ? moved : walked);
+    return 3.0 * machine->cuda_launch_us + 2.0 * ROW_US * (double)s->m + (moved > walked ? moved : walked);
 }
 
 lac_status_t lac_cuda_rows_build(lac_exec_t *exec, const lac_sided_t *s, char *memory, lac_cuda_csr_t *csr)

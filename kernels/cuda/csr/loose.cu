@@ -199,6 +199,11 @@ __device__ inline void scatter_entry(const ProductArgs &p, int64_t e, int64_t j,
  * X, element) for the entries of the rows of those that are not zero, shared out evenly among the lanes. */
 constexpr int kItems = 4;
 
+__device__ inline int64_t row_of_item(const ProductArgs &p, int64_t item)
+{
+    return p.columns == 1 ? item : item / p.columns; /* a division takes as long as all else */
+}
+
 template <typename Add>
 __device__ inline void scatter_items(const ProductArgs &p, int64_t first, int64_t limit, int lane,
                                      const Add &add)
@@ -206,13 +211,13 @@ __device__ inline void scatter_items(const ProductArgs &p, int64_t first, int64_
     float x[kItems];
 #pragma unroll
     for (int i = 0; i < kItems; i++) {
-        const int64_t item = first + i * kWarp + lane, row = item / p.columns;
+        const int64_t item = first + i * kWarp + lane, row = row_of_item(p, item);
         x[i] = item < limit ? factor_at(p.x, row, item - row * p.columns) : 0.0f;
     }
 #pragma unroll
     for (int i = 0; i < kItems; i++) {
         if (!__ballot_sync(kFull, x[i] != 0.0f)) continue;
-        const int64_t item = first + i * kWarp + lane, row = item / p.columns;
+        const int64_t item = first + i * kWarp + lane, row = row_of_item(p, item);
         const Span s = x[i] != 0.0f ? span_of(p.a, row) : Span{0, 0};
         const int column = (int)(item - row * p.columns), count = (int)(s.end - s.begin);
         const int upto = inclusive_sum(count, lane), total = __shfl_sync(kFull, upto, kWarp - 1);
