@@ -89,7 +89,9 @@ static bool meets_operand(const lac_obj_t *obj, const lac_obj_t *written)
         const int64_t pointers[LAC_FORMAT_COUNT] = {
             [LAC_FORMAT_CSR] = obj->m + 1, [LAC_FORMAT_CSC] = obj->n + 1};
         int64_t per_entry = i == LAC_FORMAT_ACTIVE ? obj->m : 1;
-        int64_t words = i == LAC_FORMAT_BITS ? obj->m * ((obj->n + 63) / 64) : 0;
+        int64_t words = i == LAC_FORMAT_BITS         ? obj->m * ((obj->n + 63) / 64)
+                        : i == LAC_FORMAT_EVENT_BITS ? obj->m * format->count
+                                                     : 0;
         int64_t lists = i == LAC_FORMAT_EVENT_LISTS ? obj->m * format->count : 0;
         if (meets_indices(format, pointers[i], written) ||
             meets(format->idx, lists, sizeof *format->idx, written) ||

@@ -296,6 +296,26 @@ lac_status_t lac_meta_attach_event_lists(lac_meta_t *meta, lac_dim_t ld, const i
     return LAC_OK;
 }
 
+lac_status_t lac_meta_attach_event_bits(lac_meta_t *meta, lac_dim_t ld, const uint64_t *bits, lac_dim_t first)
+{
+    lac_status_t status;
+    lac_clear_error();
+    if (!meta) return lac_fail(LAC_ERR_NULL, "meta: is NULL");
+    if (ld < 0 || ld > INT32_MAX / 64)
+        return lac_fail(LAC_ERR_EXTENT, "ld: %lld is outside [0, 2^25)", (long long)ld);
+    if (first < 0 || first > INT32_MAX)
+        return lac_fail(LAC_ERR_VALUE, "first: %lld is outside [0, 2^31)", (long long)first);
+    if ((status = check_extents(meta))) return status;
+    if (meta->n > 64 * ld - first)
+        return lac_fail(LAC_ERR_EXTENT, "ld: %lld words hold no %lld columns from bit %lld on", (long long)ld,
+                        (long long)meta->n, (long long)first);
+    if (meta->m && meta->n && !bits) return lac_fail(LAC_ERR_NULL, "bits: is NULL");
+    if ((status = settle(meta, NULL))) return status;
+    lac_format_data_t data = {.count = ld, .bits = bits, .first = first};
+    install(meta, LAC_FORMAT_EVENT_BITS, &data);
+    return LAC_OK;
+}
+
 /* First values of each row, or a complaint about a bit beyond the last column. */
 static lac_status_t count_bits(const lac_meta_t *meta, const uint64_t *bits, int64_t *first, int64_t *count)
 {

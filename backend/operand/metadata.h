@@ -35,6 +35,7 @@ typedef enum lac_format {
     LAC_FORMAT_SEGMENTS,    /* segment pointers of the compressed rows, on a device (derived)          */
     LAC_FORMAT_SEGMENTS_T,  /* the same of the columns (derived)                                       */
     LAC_FORMAT_EVENT_LISTS, /* each row's events beside a buffer, which change from call to call (attached) */
+    LAC_FORMAT_EVENT_BITS,  /* the same as bits (attached)                                          */
     LAC_FORMAT_COUNT
 } lac_format_t;
 
@@ -58,17 +59,17 @@ typedef struct lac_format_data {
     uint64_t generation;           /* in which it was made; of use only while it is the metadata's       */
     uint64_t format_id;            /* no other format of this metadata has it, or ever had                 */
     int64_t count;                 /* nonzeros (CSR, CSC, bits) or active columns; tiles: their room;
-                                      segments: the width of their ranges; event lists: from one row's
-                                      list to the next                                                 */
+                                      segments: the width of their ranges; event lists, event bits:
+                                      from one row's to the next, in words                             */
     int64_t nonzeros;              /* active, where it was scanned on the host: those among its values   */
     int64_t longest;               /* CSR, CSC, attached: entries of the longest major; 0: not known */
     bool even;                     /* CSR, CSC: every major is known to have as many entries         */
     const int64_t *ptr;            /* CSR, CSC: [majors + 1]; bits: [majors] first value of each         */
     const int32_t *idx;            /* CSR, CSC: [count]; active: [count]; event lists: [m][count]        */
     const int32_t *counts;         /* event lists: [m]                                                   */
-    int64_t first;                 /* event lists: which of their indices is column 0                    */
+    int64_t first;                 /* event lists, event bits: the index of column 0                     */
     const void *val;               /* values; NULL in CSR and CSC: all ones; the copy itself    */
-    const uint64_t *bits;          /* bits only                                                          */
+    const uint64_t *bits;          /* bits, event bits                                                   */
     const void *schedule;          /* steps, tiles and segments only                                     */
     uint64_t made_of;              /* steps and segments: the stamp of the rows that they were made of   */
     void *owned[4];                /* what lac_meta_free must free                                       */

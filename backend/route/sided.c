@@ -59,10 +59,21 @@ bool lac_sided_has_active(const lac_sided_t *s)
     return !s->s_transposed && s->s->formats & 1u << LAC_FORMAT_ACTIVE;
 }
 
-const lac_format_data_t *lac_sided_event_lists(const lac_sided_t *s)
+/* Such formats are read beside a buffer, by its rows. */
+static const lac_format_data_t *beside_buffer(const lac_sided_t *s, lac_format_t format)
 {
     bool lies = !s->s_transposed && s->s->dt == LAC_U8 && s->s->buf;
-    return lies ? lac_operand_format(s->s, LAC_FORMAT_EVENT_LISTS) : NULL;
+    return lies ? lac_operand_format(s->s, format) : NULL;
+}
+
+const lac_format_data_t *lac_sided_event_lists(const lac_sided_t *s)
+{
+    return beside_buffer(s, LAC_FORMAT_EVENT_LISTS);
+}
+
+const lac_format_data_t *lac_sided_event_bits(const lac_sided_t *s)
+{
+    return beside_buffer(s, LAC_FORMAT_EVENT_BITS);
 }
 
 bool lac_is_near(double bytes, const lac_machine_t *machine)

@@ -64,5 +64,7 @@ lac_format_t lac_sided_k_major(const lac_sided_t *s);
 bool lac_sided_has_active(const lac_sided_t *s);
 /* Lists of the events of S's rows, beside its buffer; or NULL. */
 const lac_format_data_t *lac_sided_event_lists(const lac_sided_t *s);
+/* The same as bits. */
+const lac_format_data_t *lac_sided_event_bits(const lac_sided_t *s);
 
 #endif

@@ -86,6 +86,12 @@ LAC_API lac_status_t lac_meta_attach_bitmask(lac_meta_t *meta, const uint64_t *b
 LAC_API lac_status_t lac_meta_attach_event_lists(lac_meta_t *meta, lac_dim_t ld, const int32_t *idx,
                                                  const int32_t *count, lac_dim_t first);
 
+/* The same as bits, such as lac_lif_step writes: bit (first + j) % 64 of word bits[i * ld + (first + j) / 64]
+ * is column j of row i. On a device bits are the better ones of the two: they cost nothing to make. Where
+ * both are attached, bits are read. Errors: as above; EXTENT also where first + n is more than 64 ld. */
+LAC_API lac_status_t lac_meta_attach_event_bits(lac_meta_t *meta, lac_dim_t ld, const uint64_t *bits,
+                                                lac_dim_t first);
+
 /* The owner promises that the contents stay as they are until lac_meta_touch, and that they still are what
  * any format measured earlier says: after a change, touch first and scan again. Derived formats (a k-major
  * copy, packed values) may then be built once and kept; lac_meta_bytes counts them. */

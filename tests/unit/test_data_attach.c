@@ -246,6 +246,30 @@ static void test_event_lists(void **state)
     lac_meta_free(meta), lac_meta_free(tall), lac_meta_free(none);
 }
 
+static void test_event_bits(void **state)
+{
+    (void)state;
+    static const uint64_t bits[2 * M];
+    lac_meta_t *meta = fresh(M, N), *tall = fresh(INT64_C(1) << 31, 4), *none = fresh(0, 4);
+    unit_expect(lac_meta_attach_event_bits(NULL, 2, bits, 0), LAC_ERR_NULL, "meta");
+    unit_expect(lac_meta_attach_event_bits(meta, 2, NULL, 0), LAC_ERR_NULL, "bits");
+    unit_expect(lac_meta_attach_event_bits(meta, -1, bits, 0), LAC_ERR_EXTENT, "ld");
+    unit_expect(lac_meta_attach_event_bits(meta, INT64_C(1) << 25, bits, 0), LAC_ERR_EXTENT, "ld");
+    unit_expect(lac_meta_attach_event_bits(meta, 0, bits, 0), LAC_ERR_EXTENT, "ld");
+    unit_expect(lac_meta_attach_event_bits(meta, 2, bits, 128 - N + 1), LAC_ERR_EXTENT, "ld");
+    unit_expect(lac_meta_attach_event_bits(meta, 2, bits, -1), LAC_ERR_VALUE, "first");
+    unit_expect(lac_meta_attach_event_bits(meta, 2, bits, INT64_C(1) << 31), LAC_ERR_VALUE, "first");
+    unit_expect(lac_meta_attach_event_bits(tall, 2, bits, 0), LAC_ERR_EXTENT, "m");
+    expect_nothing(meta, "event bits");
+    unit_expect(lac_meta_attach_event_bits(none, 1, NULL, 0), LAC_OK, "no rows");
+    unit_expect(lac_meta_attach_event_bits(meta, 2, bits, 128 - N), LAC_OK, "event bits");
+    assert_true(lac_meta_trusted(meta) & 1u << LAC_FORMAT_EVENT_BITS);
+    assert_true(lac_meta_density(meta) < 0.0);
+    unit_expect(lac_meta_touch(meta), LAC_OK, "touch");
+    expect_nothing(meta, "event bits");
+    lac_meta_free(meta), lac_meta_free(tall), lac_meta_free(none);
+}
+
 static void test_bitmask(void **state)
 {
     (void)state;
@@ -306,6 +330,7 @@ int main(void)
                                        cmocka_unit_test(test_ell),
                                        cmocka_unit_test(test_active),
                                        cmocka_unit_test(test_event_lists),
+                                       cmocka_unit_test(test_event_bits),
                                        cmocka_unit_test(test_bitmask),
                                        cmocka_unit_test(test_bitmask_extents),
                                        cmocka_unit_test(test_bitmask_whole_words)};

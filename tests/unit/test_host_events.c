@@ -173,13 +173,45 @@ static void test_listed(void **state)
     assert_int_equal(lac_event_source(&t->sided), LAC_EVENTS_SCAN);
 }
 
+/* The same as bits, wherever they begin and end in a word. */
+static void test_event_bits(void **state)
+{
+    static const int64_t cases[][2] = {{0, K},   {1, K},   {63, 130}, {64, 64},
+                                       {70, 58}, {70, 59}, {5, 0},    {64, 0}};
+    fixture_t *t = *state;
+    lac_event_list_t list;
+    static uint8_t bytes[K];
+    static uint64_t bits[K / 64 + 3];
+    lac_meta_free(t->a.meta), t->a.meta = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t first = cases[i][0], k = cases[i][1], words = (first + k + 63) / 64;
+        lac_meta_t *meta;
+        memset(bits, 0xff, sizeof bits);
+        memset(t->s, 0, sizeof t->s);
+        t->nnz = 0;
+        for (int64_t j = 0; j < k; j++) {
+            bool event = j % EVERY == 2 || j == 0 || j == k - 1;
+            t->s[j] = event ? 1.0f : 0.0f, bytes[j] = event, t->nnz += event;
+            if (!event) bits[(first + j) / 64] &= ~(UINT64_C(1) << (first + j) % 64);
+        }
+        unit_expect(lac_meta_create(&meta, 1, k), LAC_OK, "create");
+        unit_expect(lac_meta_attach_event_bits(meta, words, bits, first), LAC_OK, "bits");
+        t->a = lac_obj_rowmajor(LAC_U8, 1, k, bytes, K), t->a.meta = meta, t->c.m = 1, t->b.m = k;
+        assert_false(gather(t, 3, -1, &list));
+        assert_int_equal(lac_event_source(&t->sided), LAC_EVENTS_BITS);
+        expect_list(t, &list, "bits");
+        lac_meta_free(meta), t->a.meta = NULL;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_scan_for_any_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_formats, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_listed, setup, teardown)};
+        cmocka_unit_test_setup_teardown(test_listed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_event_bits, setup, teardown)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

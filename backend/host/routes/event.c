@@ -65,6 +65,7 @@ static double scan_us(const lac_sided_t *s, const lac_machine_t *machine, double
     double element = (double)lac_dt_size(s->s->dt);
     lac_event_source_t source = lac_event_source(s);
     double swept = source == LAC_EVENTS_SCAN     ? (double)s->m * (double)s->k * element
+                   : source == LAC_EVENTS_BITS   ? (double)s->k / 8.0
                    : source == LAC_EVENTS_LISTED ? 0.0
                                                  : (double)s->k * 8.0;
     return lac_scan_us(swept, machine) + events * machine->scan_event_ns * 1e-3;
@@ -175,6 +176,7 @@ static size_t events_bytes(const lac_sided_t *s, int parts)
         return list_bytes(events, (size_t)s->size) + place_bytes(s->m, s->k);
     case LAC_EVENTS_ACTIVE:
         return list_bytes((int64_t)ceil(active_k(s)) * s->m, (size_t)s->size);
+    case LAC_EVENTS_BITS:
     case LAC_EVENTS_LISTED:
         return list_bytes(events, (size_t)s->size);
     default:
@@ -325,7 +327,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_host_route_event[] = LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, NULL, false);
+const lac_route_t lac_host_route_event[] =
+    LAC_ROUTE_SIDES(event, applicable, cost_us, bytes, run, NULL, false);
 
 /* Four ways to one list; each writes into the same workspace. */
 
@@ -335,6 +338,7 @@ lac_event_source_t lac_event_source(const lac_sided_t *s)
     if (lac_format_at_hand(x, lac_sided_by_k(s))) return LAC_EVENTS_BY_K;
     if (x->formats & 1u << lac_sided_by_rows(s)) return LAC_EVENTS_BY_ROWS;
     if (lac_sided_has_active(s)) return LAC_EVENTS_ACTIVE;
+    if (s->m == 1 && lac_sided_event_bits(s)) return LAC_EVENTS_BITS;
     if (s->m == 1 && lac_sided_event_lists(s)) return LAC_EVENTS_LISTED;
     return x->buf ? LAC_EVENTS_SCAN : LAC_EVENTS_NOWHERE;
 }
@@ -489,6 +493,35 @@ static lac_status_t from_listed(lac_exec_t *exec, size_t size, const lac_format_
     return status;
 }
 
+/* Bits [first, first + kk) of one row, a word at a time; of the first and last word only what is S's. */
+typedef struct words {
+    const lac_format_data_t *bits;
+    int64_t begin, end; /* bits */
+} words_t;
+
+static uint64_t word_at(const words_t *x, int64_t w)
+{
+    uint64_t word = x->bits->bits[w];
+    if (64 * w < x->begin) word &= ~UINT64_C(0) << (x->begin - 64 * w);
+    if (64 * w + 64 > x->end) word &= ~UINT64_C(0) >> (64 * w + 64 - x->end);
+    return word;
+}
+
+static lac_status_t from_event_bits(lac_exec_t *exec, size_t size, const lac_format_data_t *bits, int64_t kk,
+                                    lac_event_list_t *list)
+{
+    words_t x = {bits, bits->first, bits->first + kk};
+    int64_t first = x.begin / 64, last = (x.end + 63) / 64, count = 0;
+    for (int64_t w = first; w < last; w++) count += __builtin_popcountll(word_at(&x, w));
+    lac_status_t status = one_list(exec, size, count, list);
+    for (int64_t w = first; !status && w < last; w++)
+        for (uint64_t left = word_at(&x, w); left; left &= left - 1) {
+            begin_k(&list->fragment[0], 64 * w + __builtin_ctzll(left) - x.begin);
+            add_event(&list->fragment[0], size, 0, NULL, 0);
+        }
+    return status;
+}
+
 typedef struct scan {
     const lac_host_kernels_t *kernels;
     const lac_sided_t *s;
@@ -554,6 +587,8 @@ lac_status_t lac_events_gather(lac_exec_t *exec, const lac_host_kernels_t *kerne
                               s->k, list);
     } else if (source == LAC_EVENTS_ACTIVE) {
         status = from_active(exec, kernels->size, lac_meta_format(s->s->meta, LAC_FORMAT_ACTIVE), s->m, list);
+    } else if (source == LAC_EVENTS_BITS) {
+        status = from_event_bits(exec, kernels->size, lac_sided_event_bits(s), s->k, list);
     } else if (source == LAC_EVENTS_LISTED) {
         status = from_listed(exec, kernels->size, lac_sided_event_lists(s), s->k, list);
     } else if (source == LAC_EVENTS_SCAN) {

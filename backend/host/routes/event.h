@@ -21,6 +21,7 @@ typedef enum lac_event_source {
     LAC_EVENTS_BY_K,    /* CSC of S                   */
     LAC_EVENTS_BY_ROWS, /* CSR of S                   */
     LAC_EVENTS_ACTIVE,  /* an active list             */
+    LAC_EVENTS_BITS,    /* the bits of a single row   */
     LAC_EVENTS_LISTED,  /* the list of a single row   */
     LAC_EVENTS_SCAN     /* the dense buffer           */
 } lac_event_source_t;
