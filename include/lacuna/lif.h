@@ -56,9 +56,11 @@ typedef struct lac_lif {
     float *v;             /* [m][n] state                                                            */
     int32_t *wait;        /* [m][n] state, 0 to begin with                                           */
     uint8_t *spikes;      /* [m][n] out: 1 where a neuron fired, else 0: events of the next step     */
-    uint64_t *bits;       /* [m][ceil(n / 64)] out: the same as bits, unused ones 0; NULL: not wanted  */
-    int32_t *list;        /* [m][n] out: who fired in each copy, ascending: with count the events of the next
-                             step (lac_meta_attach_event_lists); NULL: not wanted                      */
+    uint64_t *bits;       /* [m][ceil(n / 64)] out: the same as bits, unused ones 0: events of the
+                             next step, too, by lac_meta_attach_event_bits; NULL: not wanted            */
+    int32_t *list;        /* [m][n] out: who fired in each copy, ascending: events of the next step, too, by
+                             lac_meta_attach_event_lists, which on a device take longer to make; NULL: not
+                             wanted                                                                    */
     int32_t *count;       /* [m] out, with a list: how many fired                                      */
     int inputs;           /* 0 .. LAC_LIF_INPUTS_MAX                                                  */
     const lac_lif_input_t *input;

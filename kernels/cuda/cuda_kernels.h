@@ -226,10 +226,29 @@ int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k);
 typedef struct lac_cuda_event_lists {
     const int32_t *idx, *count;
     int64_t ld, first;
+    double density; /* of S, about; not above 0: not known */
 } lac_cuda_event_lists_t;
 lac_status_t lac_cuda_event_segments_listed(const lac_cuda_product_t *p, const lac_cuda_event_lists_t *lists,
                                             const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
                                             const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream);
+
+/* The same where they are bits in memory: bit (first + k) % 32 of word words[i * ld + (first + k) / 32] is
+ * S[i, k]; first + p->k is at most 32 ld. */
+typedef struct lac_cuda_event_bits {
+    const uint32_t *words;
+    int64_t ld, first;
+    double density; /* as above */
+} lac_cuda_event_bits_t;
+lac_status_t lac_cuda_event_segments_bits(const lac_cuda_product_t *p, const lac_cuda_event_bits_t *bits,
+                                          const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
+                                          const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream);
+
+/* The same where W has no values, as it lies and without pointers of its segments: sums are numbers of
+ * events. alpha is 1 and beta 0, both on the host, p->cs 1, and no epilogue follows. each: entries of every
+ * row of W; 0: as w->ptr says. chain: LAC_CUDA_CHAIN_.. LAC_ERR_EXTENT beyond 2^24 k, or 65535 rows. */
+lac_status_t lac_cuda_event_counts(const lac_cuda_product_t *p, const lac_cuda_event_bits_t *bits,
+                                   const lac_cuda_csr_t *w, int64_t each, int chain,
+                                   lac_cuda_stream_t stream);
 
 /* Makes the segment pointers of a W of k rows, into first[k][ceil(n / width) + 1]: lac_cuda_segments_bytes
  * bytes. lac_cuda_segments_width: the width for the current device, 0 where the pointers would be too many

@@ -98,7 +98,8 @@ static void check_product(const standin_launch_t *l)
     int64_t ldw = standin_integer(l, "p.ldw");
     expect_matrix(l, "p.out", m, n, standin_integer(l, "p.rs"), standin_integer(l, "p.cs"),
                   element(standin_integer(l, "p.out_dt")));
-    if (strcmp(l->name, "lac_cuda_event_pair") && strcmp(l->name, "lac_cuda_event_listed") &&
+    if (strcmp(l->name, "lac_cuda_event_counts") && strcmp(l->name, "lac_cuda_event_pair") &&
+        strcmp(l->name, "lac_cuda_event_listed") &&
         strncmp(l->name, "lac_cuda_event_segments", strlen("lac_cuda_event_segments"))) {
         bool by_rows = standin_integer(l, "p.order") == LAC_CUDA_ROWS;
         expect_matrix(l, "p.w", k, n, by_rows ? ldw : 1, by_rows ? 1 : ldw,
@@ -196,10 +197,17 @@ void standin_check(const standin_launch_t *l)
         expect_room(l, "lif.count", 4 * whole(l, "lif.m"));
         expect_workspace(l, "lif.state", LAC_CUDA_LIF_STATE);
     }
-    if (!strcmp(name, "event_segments_listed")) {
+    if (has(l, "lists.idx")) {
         expect_room(l, "lists.idx", 4 * whole(l, "p.m") * whole(l, "lists.ld"));
         expect_room(l, "lists.count", 4 * whole(l, "p.m"));
-        check_csr(l, "w", whole(l, "segments.k"));
+    }
+    if (has(l, "bits.words")) {
+        expect_room(l, "bits.words", 4 * whole(l, "p.m") * whole(l, "bits.ld"));
+        if (whole(l, "bits.first") + whole(l, "p.k") > 32 * whole(l, "bits.ld"))
+            standin_breach("%s: bits beyond a row", l->name);
+    }
+    if (has(l, "lists.idx") || has(l, "bits.words")) {
+        check_csr(l, "w", whole(l, has(l, "segments.k") ? "segments.k" : "p.k"));
     }
     if (!strcmp(name, "event_segments")) {
         if (standin_pointer(l, "s") && !standin_pointer(l, "list"))

@@ -178,6 +178,23 @@ static void test_lif_lists(lac_lif_t *lif, lac_lif_input_t *input)
     unit_expect(lac_lif_step(ctx, lif), LAC_OK, "step");
     assert_int_equal(standin_count("lac_cuda_event_segments"), 2);
     unit_expect(lac_ctx_set(ctx, "sums", "fast"), LAC_OK, "fast");
+    /* bits are read before lists, whatever the order of sums */
+    lac_dim_t words = (lif->n + 63) / 64;
+    uint64_t *bits = cuda_host_memory(ctx, (size_t)(lif->m * words) * 8);
+    for (int q = 0; q < 2; q++)
+        unit_expect(lac_meta_attach_event_bits(input[q].events.meta, words, bits, q ? first : 0), LAC_OK,
+                    "bits");
+    for (int fixed = 0; fixed < 2; fixed++) {
+        unit_expect(lac_ctx_set(ctx, "sums", fixed ? "fixed" : "fast"), LAC_OK, "sums");
+        standin_forget();
+        unit_expect(lac_lif_step(ctx, lif), LAC_OK, "step");
+        assert_int_equal(standin_count("lac_cuda_event_segments_bits"), 2);
+        const standin_launch_t *l = standin_find("lac_cuda_event_segments_bits", 1);
+        EXPECT(l, "bits.ld bits.first p.k cut.chain cut.lanes", 2 * words, first, input[1].w.m,
+               LAC_CUDA_CHAIN_LATE, fixed ? 32 : 0);
+        expect_pointer(l, "bits.words", bits);
+    }
+    unit_expect(lac_ctx_set(ctx, "sums", "fast"), LAC_OK, "fast");
     for (int q = 0; q < 2; q++) lac_meta_free(input[q].events.meta), input[q].events.meta = NULL;
     lif->list = NULL;
 }

@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One launch scans S again where it is small, contiguous and not nearly empty; two where it is not. */
@@ -479,6 +480,57 @@ static void test_event_segments_list(void **state)
     }
 }
 
+/* Lists of events and a W of ones into many columns: events are counted, as they lie; sums that something
+ * else is made of, of values or of few columns, are by segments, and those without lists too. */
+static void test_event_counts(void **state)
+{
+    (void)state;
+    enum { K = 3000, N = 70000, EACH = 30, FIRST = 500, WORDS = 60 };
+    lac_obj_t a = cuda_host_matrix(ctx, LAC_U8, 1, K, K, 1, 0), b = cuda_host_rows(ctx, K, N),
+              c = cuda_host_rows(ctx, 1, N);
+    int32_t *columns = malloc(K * EACH * sizeof *columns), *idx = cuda_host_memory(ctx, K * EACH * 4);
+    for (int e = 0; e < K * EACH; e++) columns[e] = e % EACH * 50;
+    unit_expect(lac_device_upload(ctx, idx, columns, K * EACH * 4), LAC_OK, "upload");
+    free(columns);
+    uint64_t *bits = cuda_host_memory(ctx, WORDS * 8);
+    float *val = cuda_host_memory(ctx, K * EACH * 4), one = 1.0f, two = 2.0f, none = 0.0f;
+    b.buf = NULL;
+    unit_expect(lac_meta_create_for(ctx, &b.meta, K, N), LAC_OK, "meta");
+    unit_expect(lac_meta_attach_ell(b.meta, LAC_I32, EACH, idx, NULL), LAC_OK, "ones");
+    unit_expect(lac_meta_create_for(ctx, &a.meta, 1, K), LAC_OK, "meta");
+    unit_expect(lac_meta_attach_event_bits(a.meta, WORDS, bits, FIRST), LAC_OK, "bits");
+    unit_expect(cuda_host_gemm(ctx, "event", one, &a, &b, none, &c), LAC_OK, "counts");
+    const standin_launch_t *l = standin_find("lac_cuda_event_counts", 0);
+    assert_non_null(l);
+    EXPECT(l, "p.m p.n p.k bits.ld bits.first each chain w.nnz", 1, N, K, 2 * WORDS, FIRST, EACH, 0,
+           K * EACH);
+    expect_pointer(l, "bits.words", bits);
+    expect_pointer(l, "w.idx", idx), expect_pointer(l, "p.out", c.buf);
+    for (int other = 0; other < 6; other++) {
+        lac_obj_t narrow = b, out = c, events = a;
+        if (other == 2) unit_expect(lac_meta_attach_ell(b.meta, LAC_I32, EACH, idx, val), LAC_OK, "values");
+        if (other == 3) unit_expect(lac_meta_attach_ell(b.meta, LAC_I32, EACH, idx, NULL), LAC_OK, "ones");
+        if (other == 3) {
+            narrow.n = out.n = 40000, narrow.meta = NULL;
+            unit_expect(lac_meta_create_for(ctx, &narrow.meta, K, 40000), LAC_OK, "meta");
+            unit_expect(lac_meta_attach_ell(narrow.meta, LAC_I32, EACH, idx, NULL), LAC_OK, "ones");
+        }
+        if (other == 4) unit_expect(lac_ctx_set(ctx, "sums", "fixed"), LAC_OK, "fixed");
+        if (other == 5) events.meta = NULL;
+        unit_expect(cuda_host_gemm(ctx, "event", other == 0 ? two : one, &events, &narrow,
+                                   other == 1 ? one : none, &out),
+                    LAC_OK, "segments");
+        assert_int_equal(standin_count(other == 4   ? "lac_cuda_event_counts"
+                                       : other == 5 ? "lac_cuda_event_segments"
+                                                    : "lac_cuda_event_segments_bits"),
+                         1);
+        assert_int_equal(standin_count("lac_cuda_event_counts"), other == 4); /* exact in any order */
+        if (other == 3) lac_meta_free(narrow.meta);
+        unit_expect(lac_ctx_set(ctx, "sums", "fast"), LAC_OK, "fast");
+    }
+    lac_meta_free(a.meta), lac_meta_free(b.meta);
+}
+
 /* An active list stands for S: its columns are packed, and it says which k they are. */
 static void test_event_list(void **state)
 {
@@ -917,7 +969,8 @@ int main(void)
                                        TEST(tiles_kept),
                                        TEST(tiles_bounds),
                                        TEST(event_list_across),
-                                       TEST(csr_parts)};
+                                       TEST(csr_parts),
+                                       TEST(event_counts)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

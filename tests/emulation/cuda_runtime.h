@@ -271,6 +271,12 @@ inline unsigned atomicAdd(unsigned *at, unsigned x)
     *at += x;
     return was;
 }
+inline float atomicAdd(float *at, float x)
+{
+    const float was = *at;
+    *at += x;
+    return was;
+}
 inline int atomicMax(int *at, int x)
 {
     const int was = *at;

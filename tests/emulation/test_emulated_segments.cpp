@@ -245,7 +245,7 @@ double worst_error(const Case &c, const Operands &o, double *mean)
 }
 
 /* How a product is told of its events. */
-typedef enum source { DENSE, ROWS, LISTS, SOURCES } source_t;
+typedef enum source { DENSE, ROWS, LISTS, BITS, COUNTS, SOURCES } source_t;
 
 /* The rows of S as lists in memory, which are parts of longer ones. */
 struct Lists {
@@ -270,7 +270,28 @@ void make_lists(const Case &c, const Operands &o, Lists &x)
         /* a length beyond the room is that of the room */
         x.count.push_back(c.seed % 11 == 0 && at == list + ld ? INT32_MAX : (int32_t)(at - list));
     }
-    x.lists = {x.idx.data(), x.count.data(), ld, first};
+    x.lists = {x.idx.data(), x.count.data(), ld, first, c.seed % 2 ? c.events : 0.0};
+}
+
+/* The same as bits: a part of longer rows, in which all else is set. */
+struct Bits {
+    std::vector<uint32_t> words;
+    lac_cuda_event_bits_t bits;
+};
+
+void make_bits(const Case &c, const Operands &o, Bits &x)
+{
+    const int64_t first = c.seed % 3 ? (int64_t)(c.seed % 97) : 0, ld = (first + c.k + 31) / 32 + c.seed % 2;
+    x.words.assign((size_t)(c.m * ld), ~0u);
+    for (int64_t i = 0; i < c.m; i++) {
+        uint32_t *row = x.words.data() + i * ld;
+        for (int64_t k = first; k < first + c.k; k++) row[k / 32] &= ~(1u << k % 32);
+        for (int64_t e = o.s_ptr[(size_t)i]; e < o.s_ptr[(size_t)i + 1]; e++) {
+            const int64_t k = first + o.s_idx[(size_t)e];
+            row[k / 32] |= 1u << k % 32;
+        }
+    }
+    x.bits = {x.words.data(), ld, first, c.seed % 2 ? c.events : 0.0};
 }
 
 lac_status_t run(const Case &c, Operands &o, source_t source, unsigned schedule)
@@ -281,6 +302,14 @@ lac_status_t run(const Case &c, Operands &o, source_t source, unsigned schedule)
     lac_cuda_product_t p = o.p;
     const bool given = source == ROWS;
     if (source != DENSE) p.k = c.k;
+    if (source >= BITS) {
+        Bits x;
+        make_bits(c, o, x);
+        if (source == BITS)
+            return lac_cuda_event_segments_bits(&p, &x.bits, &o.w, &o.segments, &c.cut, nullptr);
+        const int64_t each = c.pattern == FULL ? c.n : 0;
+        return lac_cuda_event_counts(&p, &x.bits, &o.w, each, c.seed % 2 ? LAC_CUDA_CHAIN_LATE : 0, nullptr);
+    }
     if (source == LISTS) {
         Lists x;
         make_lists(c, o, x);
@@ -317,7 +346,7 @@ void check_after(const Case &c, Operands &o, const char *what, source_t source)
 
 void check_product(const Case &c, Operands &o, source_t source)
 {
-    static const char *const names[SOURCES] = {"dense", "given", "lists"};
+    static const char *const names[SOURCES] = {"dense", "given", "lists", "bits", "counts"};
     const char *what = names[source];
     std::vector<float> first(o.out.count);
     double mean;
@@ -335,7 +364,22 @@ void check_product(const Case &c, Operands &o, source_t source)
     for (size_t e = 0; e < o.inside.size(); e++)
         if (!o.inside[e] && memcmp(o.out.data() + e, o.before.data() + e, sizeof(float)))
             return fail(c, what, "padding", (double)e);
-    check_after(c, o, what, source);
+    if (source != COUNTS) check_after(c, o, what, source);
+}
+
+/* W's ones are counted, into rows that lie anywhere; to the bits of the sums by segments. */
+void check_counts(const Case &like)
+{
+    Case c = like;
+    c.u8 = c.ones = true, c.out_transposed = c.device_scalars = c.listed = false;
+    c.alpha = 1.0f, c.beta = 0.0f;
+    const std::unique_ptr<Operands> o = make(c);
+    if (lac_cuda_segment_pointers(c.k, c.n, c.width, &o->w, o->first.data(), nullptr) != LAC_OK)
+        return fail(c, "counts", "pointers", 0);
+    if (run(c, *o, LISTS, 0) != LAC_OK) fail(c, "counts", "status", 0);
+    const std::vector<float> sums(o->out.data(), o->out.data() + o->out.count);
+    check_product(c, *o, COUNTS);
+    if (memcmp(sums.data(), o->out.data(), sizeof(float) * sums.size())) fail(c, "counts", "bits", 0);
 }
 
 void check(const Case &c)
@@ -347,7 +391,8 @@ void check(const Case &c)
     check_pointers(c, *o);
     check_product(c, *o, DENSE);
     check_product(c, *o, ROWS);
-    if (c.u8) check_product(c, *o, LISTS);
+    if (c.u8) check_product(c, *o, LISTS), check_product(c, *o, BITS);
+    if (c.u8) check_counts(c);
     if (c.ones) return;
     std::mt19937 random(c.seed + 1);
     draw_values(c, *o, random); /* the pattern as it was */

@@ -19,7 +19,7 @@ typedef struct network {
     int32_t *wait, *list, *count;
     uint8_t *spikes;
     uint64_t *bits;
-    bool lists; /* products read lists of the spikes */
+    enum told { SCAN, LISTS, BITS } told; /* what products read of the spikes */
     lac_lif_input_t input[KINDS];
     lac_lif_t lif;
     lac_ctx_t *ctx; /* NULL: on the host */
@@ -41,12 +41,12 @@ static void *settle(const network_t *x, void *from, size_t bytes)
     return there;
 }
 
-static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool lists)
+static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, enum told told)
 {
     uint64_t seed = 41;
     size_t neurons = (size_t)(m * n), floats = neurons * sizeof(float);
     lac_space_t space = ctx ? LAC_DEVICE : LAC_HOST;
-    *x = (network_t){.m = m, .n = n, .each = each, .lists = lists, .ctx = ctx, .k = {n - n / 5, n / 5}};
+    *x = (network_t){.m = m, .n = n, .each = each, .told = told, .ctx = ctx, .k = {n - n / 5, n / 5}};
     x->v = room(floats), x->wait = room(neurons * sizeof(int32_t)), x->spikes = room(neurons);
     x->bits = room((size_t)(m * ((n + 63) / 64)) * sizeof(uint64_t));
     for (int q = 0; q < KINDS; q++) {
@@ -78,13 +78,14 @@ static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t eac
         events.space = w.space = space;
         gpu_expect(ctx ? lac_meta_create_for(ctx, &w.meta, w.m, w.n) : lac_meta_create(&w.meta, w.m, w.n),
                    LAC_OK, "metadata");
-        if (lists) {
+        if (told != SCAN) {
             gpu_expect(ctx ? lac_meta_create_for(ctx, &events.meta, m, x->k[q])
                            : lac_meta_create(&events.meta, m, x->k[q]),
                        LAC_OK, "metadata");
-            gpu_expect(
-                lac_meta_attach_event_lists(events.meta, n, x->list, x->count, q == INHIBITORY ? x->k[0] : 0),
-                LAC_OK, "lists");
+            lac_dim_t first = q == INHIBITORY ? x->k[0] : 0;
+            gpu_expect(told == LISTS ? lac_meta_attach_event_lists(events.meta, n, x->list, x->count, first)
+                                     : lac_meta_attach_event_bits(events.meta, (n + 63) / 64, x->bits, first),
+                       LAC_OK, "events");
         }
         gpu_expect(lac_meta_attach_ell(w.meta, LAC_I32, each, x->idx[q], ones ? NULL : x->val[q]), LAC_OK,
                    "fan-out");
@@ -110,7 +111,7 @@ static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t eac
                          .wait = x->wait,
                          .spikes = x->spikes,
                          .bits = x->bits,
-                         .list = lists ? x->list : NULL,
+                         .list = told == LISTS ? x->list : NULL,
                          .count = x->count,
                          .inputs = KINDS,
                          .input = x->input};
@@ -159,7 +160,7 @@ static lac_status_t step(void *arg)
 }
 
 /* Returns how many spikes there were. */
-static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph, bool lists)
+static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph, enum told told)
 {
     network_t here, there;
     lac_ctx_t *host;
@@ -167,8 +168,8 @@ static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
     long fired = 0;
     int steps = gpu_quick() ? 20 : 200;
     if (!gpu_expect(lac_ctx_create(&host), LAC_OK, "host")) return 0;
-    make(&here, NULL, m, n, each, ones, lists);
-    make(&there, ctx, m, n, each, ones, lists);
+    make(&here, NULL, m, n, each, ones, told);
+    make(&there, ctx, m, n, each, ones, told);
     for (int t = 0; t < steps; t++) {
         gpu_expect(lac_lif_step(host, &here.lif), LAC_OK, "host");
         if (!graph || t == 0) { /* the first step makes what a recording finds */
@@ -185,7 +186,11 @@ static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
         double us = 0.0;
         gpu_expect(lac_graph_launch(recording, 1000, &us), LAC_OK, "replay");
         printf("%lld copies of %lld neurons, %lld connections each%s: %.2f us a step\n", (long long)m,
-               (long long)n, (long long)each, lists ? ", listed" : "", us);
+               (long long)n, (long long)each,
+               told == BITS    ? ", bits"
+               : told == LISTS ? ", listed"
+                               : "",
+               us);
     }
     lac_graph_free(recording);
     lac_ctx_free(host);
@@ -202,20 +207,23 @@ static void expect_spikes(long fired)
 
 static void test_eager(lac_ctx_t *ctx)
 {
-    for (int lists = 0; lists < 2; lists++) {
-        expect_spikes(run(ctx, 1, 4000, 80, false, false, lists));
-        expect_spikes(run(ctx, 3, 1003, 40, false, false, lists));
-        run(ctx, 1, 700, 700, true, false, lists);
+    for (int told = SCAN; told <= BITS; told++) {
+        expect_spikes(run(ctx, 1, 4000, 80, false, false, (enum told)told));
+        expect_spikes(run(ctx, 3, 1003, 40, false, false, (enum told)told));
+        run(ctx, 1, 700, 700, true, false, (enum told)told);
     }
-    run(ctx, 600, 300, 20, true, false, true); /* a block has a whole copy */
+    run(ctx, 600, 300, 20, true, false, LISTS); /* a block has a whole copy */
+    run(ctx, 1, 80000, 20, true, false, BITS);  /* events are counted */
 }
 
 static void test_graph(lac_ctx_t *ctx)
 {
-    for (int lists = 0; lists < 2; lists++) {
-        expect_spikes(run(ctx, 1, 4000, 80, true, true, lists) + run(ctx, 1, 4000, 80, false, true, lists));
-        expect_spikes(run(ctx, 4, 2005, 80, false, true, lists));
+    for (int told = SCAN; told <= BITS; told++) {
+        expect_spikes(run(ctx, 1, 4000, 80, true, true, (enum told)told) +
+                      run(ctx, 1, 4000, 80, false, true, (enum told)told));
+        expect_spikes(run(ctx, 4, 2005, 80, false, true, (enum told)told));
     }
+    run(ctx, 2, 40000, 20, true, true, BITS); /* events are counted */
 }
 
 /* Arrays of the host in a device's step are named. */
@@ -223,7 +231,7 @@ static void test_space(lac_ctx_t *ctx)
 {
     network_t there;
     float here[700] = {0};
-    make(&there, ctx, 1, 700, 10, false, false);
+    make(&there, ctx, 1, 700, 10, false, SCAN);
     there.lif.v = here;
     gpu_expect_error(lac_lif_step(ctx, &there.lif), LAC_ERR_SPACE, "lif.v", "v on the host");
     there.lif.v = there.v;

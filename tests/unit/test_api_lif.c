@@ -120,9 +120,13 @@ static void give_weights(network_t *x, int form, int64_t each)
     }
 }
 
-/* Lists of the spikes there are, which the products of each step read from then on. */
-static void give_lists(network_t *x)
+/* Lists or bits of the spikes there are, which the products of each step read from then on. */
+static void give_lists(network_t *x, bool bits)
 {
+    int64_t words = (x->lif.n + 63) / 64;
+    for (int64_t i = 0; bits && i < x->lif.m * x->lif.n; i++)
+        x->bits[i / x->lif.n * words + i % x->lif.n / 64] |= (uint64_t)x->spikes[i] << i % x->lif.n % 64;
+    if (bits) x->lif.bits = x->bits;
     x->lif.list = x->list, x->lif.count = x->count;
     for (int64_t i = 0; i < x->lif.m; i++)
         for (int64_t j = 0; j < x->lif.n; j++)
@@ -130,9 +134,10 @@ static void give_lists(network_t *x)
     for (int q = 0; q < x->lif.inputs; q++) {
         lac_obj_t *events = &x->input[q].events;
         unit_expect(lac_meta_create(&events->meta, events->m, events->n), LAC_OK, "meta");
-        unit_expect(lac_meta_attach_event_lists(events->meta, x->lif.n, x->list, x->count,
-                                                (uint8_t *)events->buf - x->spikes),
-                    LAC_OK, "lists");
+        lac_dim_t first = (uint8_t *)events->buf - x->spikes;
+        unit_expect(bits ? lac_meta_attach_event_bits(events->meta, words, x->bits, first)
+                         : lac_meta_attach_event_lists(events->meta, x->lif.n, x->list, x->count, first),
+                    LAC_OK, "events");
     }
 }
 
@@ -161,7 +166,8 @@ static void test_bits(void **state)
             make(&want, m, n, kinds, way % 3 ? 5 : 0, seed);
             give_weights(&got, way % 3, n < 20 ? 1 : 12);
             bool lists = way % 4 > 1 || way % 3 == 0;
-            if (lists) give_lists(&got), want.lif.list = want.list, want.lif.count = want.count;
+            if (lists) give_lists(&got, way % 2), want.lif.list = want.list, want.lif.count = want.count;
+            if (lists) want.lif.bits = got.lif.bits ? want.bits : NULL;
             for (int step = 0; step < 60; step++) {
                 for (int q = 0; q < kinds; q++) ref_lif_receive(&want.lif, q);
                 ref_lif_neurons(&want.lif);

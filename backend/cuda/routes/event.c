@@ -30,12 +30,18 @@
 #define SEGMENT_DRAM     0.2  /* of what memory gives, for entries in short pieces,                 */
 #define SEGMENT_ROWS     2.0  /* times this for several rows of S                                   */
 #define SEGMENT_SUM_US   2e-5 /* for each element of the output                                     */
+/* A sparse W of ones, whose events are counted: */
+#define COUNTS_K        (1 << 24) /* ones that a float counts            */
+#define COUNTS_ROWS     65535     /* of S                                */
+#define COUNTS_OUT      65536     /* elements of the output, at least    */
+#define COUNTS_TRIPS_US 3.0       /* bits and entries one after the other, and the output cleared before */
 
 /* Where the events of S come from. */
 typedef enum event_source {
     FROM_CSR,
     FROM_ACTIVE, /* the columns of S that a list names */
     FROM_LISTS,  /* the events of each row, in memory beside the buffer */
+    FROM_BITS,   /* the same as bits */
     FROM_BUFFER,
     FROM_EXPANSION,
     FROM_NOWHERE
@@ -76,8 +82,9 @@ typedef enum gather {
     BY_COLUMNS,
     BY_ACTIVE,
     BY_STREAM,
-    BY_ENTRIES, /* W is sparse itself, and listed k by k, */
-    BY_SEGMENTS /* with pointers to the entries of each range of columns */
+    BY_ENTRIES,  /* W is sparse itself, and listed k by k, */
+    BY_SEGMENTS, /* with pointers to the entries of each range of columns */
+    BY_COUNTS    /* whose sums are numbers of events, added in any order */
 } gather_t;
 
 typedef struct how {
@@ -127,13 +134,26 @@ static int64_t entries_of(const lac_sided_t *s)
     return format ? format->count : (int64_t)(filled * (double)s->k * (double)s->n);
 }
 
+/* Whether bits of events meet a W of ones, and nothing else becomes of their sums, which are then the same
+ * in any order: worth it where there are so many columns that sums by segments are what takes the time. */
+static bool counts(const lac_problem_t *p, const lac_sided_t *s)
+{
+    const lac_format_data_t *w = lac_operand_format(s->w, w_by_k(s));
+    bool plain = !p->alpha_at && p->alpha == 1.0 && p->beta == 0.0 && !p->epilogue.any && s->ocs == 1;
+    return plain && p->dt == LAC_F32 && w && !w->val && s->k <= COUNTS_K && s->m <= COUNTS_ROWS &&
+           s->m * s->n >= COUNTS_OUT;
+}
+
 /* A sparse W. Its segment pointers belong to its pattern: values may change from call to call. */
 static how_t by_entries(const lac_problem_t *p, const lac_sided_t *s)
 {
     event_source_t source = source_of(s);
-    bool lists = source == FROM_BUFFER && lac_sided_event_lists(s) && !p->settings.fixed_sums;
+    bool beside = source == FROM_BUFFER, bits = beside && lac_sided_event_bits(s),
+         lists = beside && lac_sided_event_lists(s) && !p->settings.fixed_sums;
+    if (bits && counts(p, s)) return (how_t){FROM_BITS, BY_COUNTS};
     if (p->settings.may_copy && lac_cuda_segments_width(s->k, s->n, entries_of(s)) > 0)
-        return (how_t){lists                                ? FROM_LISTS
+        return (how_t){bits                                 ? FROM_BITS
+                       : lists                              ? FROM_LISTS
                        : source != FROM_CSR && listed_of(s) ? FROM_ACTIVE
                                                             : source,
                        BY_SEGMENTS};
@@ -200,7 +220,8 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
 static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
     double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
-    bool listed = source != FROM_CSR && source != FROM_LISTS && s->k > SEGMENT_SCAN;
+    bool told = source == FROM_CSR || source == FROM_LISTS || source == FROM_BITS,
+         listed = !told && s->k > SEGMENT_SCAN;
     double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
            rate = SEGMENT_DRAM * (s->m > 1 ? SEGMENT_ROWS : 1.0) * machine->cuda_dram_gbps * 1e3;
     double scanned = listed ? (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k : 0.0;
@@ -208,9 +229,20 @@ static double segments_us(const lac_sided_t *s, event_source_t source, const lac
            scanned / (machine->cuda_l2_gbps * 1e3) + SEGMENT_SUM_US * m * (double)s->n;
 }
 
+/* Sums cleared and counted in the second cache, an entry a sector; entries from memory. */
+static double counts_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s),
+           entries = s->k > 0 ? events * rows / (double)s->k : 0.0;
+    return COUNTS_TRIPS_US + machine->cuda_pdl_us + 4.0 * entries / (machine->cuda_dram_gbps * 1e3) +
+           (32.0 * entries + 4.0 * m * (double)s->n) / (machine->cuda_l2_gbps * 1e3);
+}
+
 static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *machine)
 {
     switch (how.gather) {
+    case BY_COUNTS:
+        return counts_us(s, machine);
     case BY_ENTRIES:
         return entries_us(s, machine);
     case BY_SEGMENTS:
@@ -253,7 +285,8 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     how_t how = how_of(p, &s, machine);
     double elements = (double)s.m * (double)s.k;
-    bool given = how.source == FROM_CSR || how.gather == BY_SEGMENTS; /* these count their own scan */
+    bool given = how.source == FROM_CSR || how.gather == BY_SEGMENTS ||
+                 how.gather == BY_COUNTS; /* these count their own scan */
     bool chained = !given && (s.m > 1 || how.gather == BY_ACTIVE || how.gather == BY_STREAM);
     double launches = machine->cuda_launch_us + (chained ? machine->cuda_pdl_us : 0.0);
     double scan = given ? 0.0 : scan_us(p, &s, how, machine);
@@ -273,7 +306,7 @@ static size_t packed_bytes(const lac_sided_t *s, how_t how)
 {
     if (how.gather == BY_ENTRIES) return lac_cuda_piece((size_t)lac_cuda_event_pair_bytes(s->m, s->n, s->k));
     bool scans = how.source == FROM_BUFFER || how.source == FROM_EXPANSION;
-    if (how.gather == BY_SEGMENTS && !scans) return 0;
+    if (how.gather == BY_COUNTS || (how.gather == BY_SEGMENTS && !scans)) return 0;
     if (how.gather == BY_SEGMENTS) return lac_cuda_piece((size_t)lac_cuda_event_segments_bytes(s->m, s->k));
     if (how.source == FROM_CSR) return 0;
     if (how.gather == BY_ROWS || how.gather == BY_COPY)
@@ -413,6 +446,26 @@ static lac_status_t multiply_list(lac_exec_t *exec, const lac_sided_t *s, const 
     return lac_cuda_event_listed(&listed, &dense, active->idx, memory, exec->stream);
 }
 
+static lac_cuda_event_lists_t event_lists_of(const lac_sided_t *s)
+{
+    const lac_format_data_t *lists = lac_sided_event_lists(s);
+    return (lac_cuda_event_lists_t){lists->idx, lists->counts, lists->count, lists->first, s->s->density};
+}
+
+static lac_cuda_event_bits_t event_bits_of(const lac_sided_t *s)
+{
+    const lac_format_data_t *bits = lac_sided_event_bits(s);
+    return (lac_cuda_event_bits_t){(const uint32_t *)bits->bits, 2 * bits->count, bits->first, s->s->density};
+}
+
+static lac_status_t multiply_counts(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_product_t *product,
+                                    const lac_cuda_csr_t *w, const lac_format_data_t *format)
+{
+    lac_cuda_event_bits_t bits = event_bits_of(s);
+    int64_t each = format->even && s->k > 0 ? format->count / s->k : 0;
+    return lac_cuda_event_counts(product, &bits, w, each, exec->chain, exec->stream);
+}
+
 static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s,
                                       how_t how, const lac_cuda_product_t *product,
                                       const lac_cuda_dense_t *dense, const lac_cuda_csr_t *rows,
@@ -426,12 +479,14 @@ static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, 
     /* Where W's pointers had to be made the stream was waited for; an S that is made of another format was
      * not. */
     lac_cuda_segments_cut_t cut = p->settings.fixed_sums ? fixed_cut : (lac_cuda_segments_cut_t){0};
-    bool as_it_is = how.source == FROM_BUFFER || how.source == FROM_LISTS;
+    bool as_it_is = how.source == FROM_BUFFER || how.source == FROM_LISTS || how.source == FROM_BITS;
     cut.chain = as_it_is ? exec->chain : exec->chain & ~LAC_CUDA_CHAIN_LATE;
+    if (how.source == FROM_BITS) {
+        lac_cuda_event_bits_t bits = event_bits_of(s);
+        return lac_cuda_event_segments_bits(product, &bits, w, &segments, &cut, exec->stream);
+    }
     if (how.source == FROM_LISTS) {
-        const lac_format_data_t *listed_rows = lac_sided_event_lists(s);
-        lac_cuda_event_lists_t lists = {listed_rows->idx, listed_rows->counts, listed_rows->count,
-                                        listed_rows->first};
+        lac_cuda_event_lists_t lists = event_lists_of(s);
         return lac_cuda_event_segments_listed(product, &lists, w, &segments, &cut, exec->stream);
     }
     return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, w, &segments, &cut,
@@ -446,7 +501,9 @@ static lac_status_t multiply(lac_exec_t *exec, const lac_problem_t *p, const lac
     lac_cuda_csr_t csr = {0}, entries = {0};
     if (rows) csr = (lac_cuda_csr_t){rows->ptr, rows->idx, rows->val, rows->count};
     if (w && how.gather != BY_COPY) entries = (lac_cuda_csr_t){w->ptr, w->idx, w->val, w->count};
-    if (found->segments && (rows || how.source == FROM_ACTIVE || how.source == FROM_LISTS))
+    if (how.gather == BY_COUNTS) return multiply_counts(exec, s, product, &entries, w);
+    if (found->segments &&
+        (rows || how.source == FROM_ACTIVE || how.source == FROM_LISTS || how.source == FROM_BITS))
         return multiply_segments(exec, p, s, how, product, NULL, rows ? &csr : NULL, &entries,
                                  found->segments, memory);
     if (rows && how.gather == BY_ENTRIES)

@@ -18,6 +18,18 @@ struct alignas(8) Event {
     float v;
 };
 
+/* Bits 32 w .. of row i of an S of k columns; those beyond are 0. */
+__device__ inline uint32_t event_word(const lac_cuda_event_bits_t &bits, int64_t i, int64_t w, int64_t k)
+{
+    const int64_t begin = bits.first + 32 * w, at = begin / 32, left = k - 32 * w;
+    const int shift = int(begin % 32);
+    const uint32_t *row = bits.words + i * bits.ld;
+    const uint32_t low = load_if(left > 0, row + at, 0u),
+                   high = load_if(left > 0 && shift && at + 1 < bits.ld, row + at + 1, 0u);
+    const uint32_t word = uint32_t(((uint64_t)high << 32 | low) >> shift);
+    return left >= 32 ? word : left > 0 ? word & ((1u << left) - 1u) : 0u;
+}
+
 /* Where the sums of a W of type T go: rounded once, to T, or as they are. */
 template <typename T> struct Output {
     void *base;

@@ -53,8 +53,7 @@ struct SegmentArgs {
     const float *values; /* of its events; NULL: ones */
     int64_t srs, scs;
     const int32_t *list;
-    const uint32_t *bits; /* [m][words] */
-    int64_t words;
+    lac_cuda_event_bits_t bits;
     lac_cuda_csr_t rows, w;
     lac_cuda_event_lists_t lists;
     const uint32_t *first; /* [k][ranges + 1] */
@@ -417,7 +416,7 @@ __global__ __launch_bounds__(kMaxThreads, 1) void event_segments(const __grid_co
                     } else {
                         word[u] = t >= count          ? 0
                                   : kSource == kDense ? words[t]
-                                                      : a.bits[p.i * a.words + word_of(a, p, t)];
+                                                      : event_word(a.bits, p.i, word_of(a, p, t), a.p.k);
                     }
                     mine += __popc(word[u]);
                 }
@@ -681,6 +680,7 @@ struct Given {
     const int32_t *list; /* of its columns */
     const lac_cuda_csr_t *rows;
     const lac_cuda_event_lists_t *lists;
+    const lac_cuda_event_bits_t *bits;
 };
 
 lac_status_t launch_segments(const lac_cuda_product_t *p, const Given &given, const lac_cuda_csr_t *w,
@@ -695,9 +695,12 @@ lac_status_t launch_segments(const lac_cuda_product_t *p, const Given &given, co
     const Device device = current_device();
     const bool dense = s && s->data, bytes = dense && s->dt == LAC_U8;
     const double k = (double)p->k;
-    const double events = dense                   ? (s->density > 0 ? s->density : 0.01) * k
-                          : rows && rows->nnz > 0 ? (double)rows->nnz / (double)p->m
-                                                  : 0.01 * k;
+    const double known = given.bits    ? given.bits->density
+                         : given.lists ? given.lists->density
+                         : dense       ? s->density
+                                       : 0.0;
+    const double events =
+        rows && rows->nnz > 0 ? (double)rows->nnz / (double)p->m : (known > 0 ? known : 0.01) * k;
     Wanted wanted = {p->m,
                      p->k,
                      segments->width,
@@ -725,7 +728,8 @@ lac_status_t launch_segments(const lac_cuda_product_t *p, const Given &given, co
     }
     if (rows) a.rows = *rows;
     if (given.lists) a.lists = *given.lists;
-    a.bits = (const uint32_t *)workspace, a.words = words_of(p->k);
+    a.bits = given.bits ? *given.bits
+                        : lac_cuda_event_bits_t{(const uint32_t *)workspace, words_of(p->k), 0, known};
     const Launch l = {dim3(unsigned(grid), unsigned(p->m)),
                       dim3(unsigned(c.warps * kWarp)),
                       c.shared,
@@ -733,12 +737,13 @@ lac_status_t launch_segments(const lac_cuda_product_t *p, const Given &given, co
                       true,
                       (cudaStream_t)stream};
     if (given.lists) return launch_lanes<float, kLists>(c.lanes, l, a);
+    if (given.bits) return launch_lanes<float, kBits>(c.lanes, l, a);
     if (!dense) return launch_lanes<float, kRows>(c.lanes, l, a);
     if (!prepares)
         return bytes ? launch_lanes<uint8_t, kDense>(c.lanes, l, a)
                      : launch_lanes<float, kDense>(c.lanes, l, a);
-    const BitArgs b = {s->data, s->rs, s->cs, (int)p->k, (int)a.words, (uint32_t *)workspace};
-    const Launch first = {dim3(unsigned(ceil_div(a.words, kBitWarps * kUnitWords)), unsigned(p->m)),
+    const BitArgs b = {s->data, s->rs, s->cs, (int)p->k, words_of(p->k), (uint32_t *)workspace};
+    const Launch first = {dim3(unsigned(ceil_div(b.words, kBitWarps * kUnitWords)), unsigned(p->m)),
                           dim3(kBitThreads),
                           0,
                           1,
@@ -798,7 +803,7 @@ extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, con
                                                 const lac_cuda_segments_cut_t *cut, void *workspace,
                                                 lac_cuda_stream_t stream)
 {
-    return lacuna::launch_segments(p, {s, list, rows, nullptr}, w, segments, cut, workspace, stream);
+    return lacuna::launch_segments(p, {s, list, rows, nullptr, nullptr}, w, segments, cut, workspace, stream);
 }
 
 extern "C" lac_status_t
@@ -806,5 +811,15 @@ lac_cuda_event_segments_listed(const lac_cuda_product_t *p, const lac_cuda_event
                                const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
                                const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream)
 {
-    return lacuna::launch_segments(p, {nullptr, nullptr, nullptr, lists}, w, segments, cut, nullptr, stream);
+    return lacuna::launch_segments(p, {nullptr, nullptr, nullptr, lists, nullptr}, w, segments, cut, nullptr,
+                                   stream);
+}
+
+extern "C" lac_status_t
+lac_cuda_event_segments_bits(const lac_cuda_product_t *p, const lac_cuda_event_bits_t *bits,
+                             const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
+                             const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream)
+{
+    return lacuna::launch_segments(p, {nullptr, nullptr, nullptr, nullptr, bits}, w, segments, cut, nullptr,
+                                   stream);
 }
