@@ -341,6 +341,30 @@ Case random_case(unsigned seed)
     return c;
 }
 
+/* Sums of some 1500 positive terms: on average half a unit, of which the last rounding is most. */
+void check_accuracy()
+{
+    Case c = {};
+    c.seed = 3, c.dt = LAC_BF16, c.m = 8, c.n = 64, c.k = 5000, c.density = 0.3;
+    c.f32_out = true, c.alpha = 1.0f, c.device = emulated_device = EMULATED_H200;
+    Problem q = make(c);
+    describe(c, q);
+    for (int64_t k = 0; k < c.k; k++)
+        for (int64_t j = 0; j < c.n; j++) q.w.put(k, j, fabs(q.w.get(k, j)));
+    std::vector<uint64_t> memory((size_t)lac_cuda_event_slots_bytes(c.m, c.k) / 8 + 33);
+    void *work = (void *)(((uintptr_t)memory.data() + 255) / 256 * 256);
+    const auto mean_of = [&](const char *what, lac_status_t status) {
+        double sum = 0;
+        for (int64_t i = 0; i < c.m; i++)
+            for (int64_t j = 0; j < c.n; j++) sum += error_at(c, q, i, j, 0.0);
+        const double mean = sum / (double)(c.m * c.n);
+        checks++;
+        if (status != LAC_OK || !(mean < 0.6)) fail(c, what, "mean error", mean);
+    };
+    mean_of("fused", lac_cuda_event_fused(&q.p, &q.dense, nullptr, nullptr));
+    mean_of("slots", lac_cuda_event_slots(&q.p, &q.dense, nullptr, work, nullptr));
+}
+
 } // namespace
 
 /* A single row of many events, which more warps share. */
@@ -371,6 +395,7 @@ int main(int argc, char **argv)
         check_double(c, q);
         check_copies(c.seed);
     }
+    check_accuracy();
     check_one_row();
     printf("test_emulated_halves: %d checks, %d failures\n", checks, failures);
     return failures != 0 || checks == 0;

@@ -399,8 +399,18 @@ __device__ inline void store_four(const GemmArgs &p, int i, int j, const float *
             at[q * p.cs] = with_epilogue(p.epilogue, scaled(at + q * p.cs, sum[q], alpha, beta), bias[q]);
 }
 
-/* Sums the received partials [slice][row][column] in slice order and writes out the rows [i0, i1) that lie in
- * [0, rows) and the columns from j0 on. */
+/* at(first) + at(first + 1) + .., a power of two of them, by halves: an addition of two sums of n terms each
+ * is the last of log2(n) roundings, and does not wait for n others. */
+template <int kCount, typename At> __device__ inline float sum_by_halves(At at, int first)
+{
+    if constexpr (kCount == 1)
+        return at(first);
+    else
+        return sum_by_halves<kCount / 2>(at, first) + sum_by_halves<kCount / 2>(at, first + kCount / 2);
+}
+
+/* Sums the received partials [slice][row][column] in slice order, eights by halves, and writes out the rows
+ * [i0, i1) that lie in [0, rows) and the columns from j0 on. */
 template <typename T>
 __device__ inline void store_sums(const GemmArgsOf<T> &p, const float *received, int slices, int rows,
                                   int owned, int i0, int i1, int j0)
@@ -411,9 +421,13 @@ __device__ inline void store_sums(const GemmArgsOf<T> &p, const float *received,
         const Cell<int> at = cell_of(t, rows, owned, along_row);
         const int i = i0 + at.row, j = j0 + at.column;
         if (i >= i1 || j >= p.n) continue;
+        const auto part = [&](int s) { return received[(s * rows + at.row) * owned + at.column]; };
         float sum = 0;
-#pragma unroll 8
-        for (int s = 0; s < slices; s++) sum += received[(s * rows + at.row) * owned + at.column];
+        int s = 0;
+#pragma unroll 1
+        for (; s + 8 <= slices; s += 8) sum += sum_by_halves<8>(part, s);
+#pragma unroll 1
+        for (; s < slices; s++) sum += part(s);
         store_sum(p, i, j, sum, alpha, beta);
     }
 }
