@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 
 #define LACUNA_DYNAMIC_SHARED(type, name) type *name = (type *)emulated_shared()
 
@@ -226,6 +227,23 @@ inline void barrier_wait(barrier_t *b, unsigned parity)
         return ((const barrier_t *)object)->phases % 2 != value;
     };
     emulated_wait(over, b, parity);
+}
+
+/* Blocks of a cluster are threads of the host. */
+inline void cluster_barrier_fence() {}
+inline void cluster_push(unsigned address, float x, unsigned barrier)
+{
+    static std::mutex one_at_a_time;
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    barrier_t *b = at_address<barrier_t>(barrier);
+    *at_address<float>(address) = x;
+    EMULATED_REQUIRE(b->bytes >= 4);
+    b->bytes -= 4;
+    b->settle();
+}
+inline void barrier_wait_pushed(barrier_t *b)
+{
+    barrier_wait(b, 0);
 }
 
 inline void barrier_arrive_copied(barrier_t *b)

@@ -341,6 +341,43 @@ Case random_case(unsigned seed)
     return c;
 }
 
+/* A few rows whose events a block lists: in one pass or several, alone or for two rows, tiles of 128 and of
+ * 256 columns. */
+void check_few_rows(unsigned first)
+{
+    static const struct {
+        int64_t m, n, k;
+        double density;
+        int device;
+    } cases[] = {{1, 8, 3, 0.5, EMULATED_H200},
+                 {1, 264, 777, 0.5, EMULATED_SMALL_HOPPER},
+                 {1, 520, 4100, 0.2, EMULATED_SMALL_HOPPER},
+                 {2, 520, 2100, 0.5, EMULATED_SMALL_HOPPER},
+                 {2, 136, 1200, 0.5, EMULATED_H200},
+                 {3, 264, 777, 0.9, EMULATED_H200},
+                 {4, 136, 40, 0.1, EMULATED_SMALL_HOPPER},
+                 {5, 264, 600, 0.05, EMULATED_H200},
+                 {8, 264, 400, 0.1, EMULATED_SMALL_HOPPER},
+                 {2, 256, 1200, 0.01, EMULATED_H200},
+                 {1, 256, 1200, 0.0, EMULATED_H200},
+                 {1, 504, 1200, 1.0, EMULATED_H200}};
+    unsigned seed = 2 * first + 1; /* odd: the density is expected */
+    for (const auto &x : cases) {
+        Case c = random_case(seed);
+        c.m = x.m, c.n = x.n, c.k = x.k, c.density = x.density, c.device = emulated_device = x.device;
+        c.w_cols = false, c.alpha = 1.0f, c.pad = seed % 4 == 1 ? 8 : 0;
+        Problem q = make(c);
+        describe(c, q);
+        check(
+            c, q, "few", [&] { return lac_cuda_event_fused(&q.p, &q.dense, nullptr, nullptr); }, true);
+        const Matrix floats = as_floats(q.s, c.m, c.k, c.s_kmajor);
+        const lac_cuda_dense_t s = {LAC_F32, floats.data(), floats.rs, floats.cs, c.density};
+        check(
+            c, q, "few of f32", [&] { return lac_cuda_event_fused(&q.p, &s, nullptr, nullptr); }, false);
+        seed += 2;
+    }
+}
+
 /* Sums of some 1500 positive terms: on average half a unit, of which the last rounding is most. */
 void check_accuracy()
 {
@@ -353,6 +390,7 @@ void check_accuracy()
         for (int64_t j = 0; j < c.n; j++) q.w.put(k, j, fabs(q.w.get(k, j)));
     std::vector<uint64_t> memory((size_t)lac_cuda_event_slots_bytes(c.m, c.k) / 8 + 33);
     void *work = (void *)(((uintptr_t)memory.data() + 255) / 256 * 256);
+    const lac_cuda_tile_t chosen = {}; /* not by few rows */
     const auto mean_of = [&](const char *what, lac_status_t status) {
         double sum = 0;
         for (int64_t i = 0; i < c.m; i++)
@@ -361,8 +399,31 @@ void check_accuracy()
         checks++;
         if (status != LAC_OK || !(mean < 0.6)) fail(c, what, "mean error", mean);
     };
-    mean_of("fused", lac_cuda_event_fused(&q.p, &q.dense, nullptr, nullptr));
+    mean_of("few", lac_cuda_event_fused(&q.p, &q.dense, nullptr, nullptr));
+    mean_of("fused", lac_cuda_event_fused(&q.p, &q.dense, &chosen, nullptr));
     mean_of("slots", lac_cuda_event_slots(&q.p, &q.dense, nullptr, work, nullptr));
+}
+
+/* A row of W that holds Inf, or an event that is Inf, reaches the row of S that has the event, as Inf, and no
+ * other. */
+void check_infinite(lac_dt_t dt)
+{
+    Case c = {};
+    c.seed = 7, c.dt = dt, c.m = 2, c.n = 16, c.k = 64, c.f32_out = true, c.alpha = 1.0f;
+    c.density = 0.5; /* rows that share a list */
+    c.device = emulated_device = EMULATED_H200;
+    Problem q = make(c);
+    describe(c, q);
+    for (int64_t k = 0; k < c.k; k++) {
+        q.s.put(k % 2, k, k == 62 ? INFINITY : 1.0), q.s.put((k + 1) % 2, k, 0.0);
+        for (int64_t j = 0; j < c.n; j++) q.w.put(k, j, k == 20 ? INFINITY : 0.5);
+    }
+    if (lac_cuda_event_fused(&q.p, &q.dense, nullptr, nullptr) != LAC_OK) fail(c, "infinite", "status", 0);
+    checks++;
+    for (int64_t j = 0; j < c.n; j++) {
+        if (!(q.out.get(0, j) == INFINITY)) return fail(c, "infinite", "row 0", q.out.get(0, j));
+        if (!(q.out.get(1, j) == 16.0)) return fail(c, "infinite", "row 1", q.out.get(1, j));
+    }
 }
 
 } // namespace
@@ -395,6 +456,9 @@ int main(int argc, char **argv)
         check_double(c, q);
         check_copies(c.seed);
     }
+    check_few_rows(first);
+    check_infinite(LAC_F16);
+    check_infinite(LAC_BF16);
     check_accuracy();
     check_one_row();
     printf("test_emulated_halves: %d checks, %d failures\n", checks, failures);

@@ -93,6 +93,41 @@ __device__ inline void barrier_arrive_promise(barrier_t *b, unsigned bytes)
 #endif
 }
 
+/* Compute 9.0: a block's barrier, once initialised, is known to the blocks of its cluster that this block
+ * meets behind. */
+__device__ inline void cluster_barrier_fence()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+
+/* Compute 9.0: x to another block of the cluster, whose barrier counts its four bytes; addresses of
+ * cluster_address. That spares the cluster a barrier behind which all stores are seen. */
+__device__ inline void cluster_push(unsigned address, float x, unsigned barrier)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(address),
+                 "f"(x), "r"(barrier)
+                 : "memory");
+#endif
+}
+
+/* Waits for the end of the first phase, and for what was pushed in it. */
+__device__ inline void barrier_wait_pushed(barrier_t *b)
+{
+#if __CUDA_ARCH__ >= 900
+    unsigned done = 0;
+    while (!done)
+        asm volatile(
+            "{\n .reg .pred p;\n mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
+            "\n selp.u32 %0, 1, 0, p;\n}"
+            : "=r"(done)
+            : "r"(shared_address(b))
+            : "memory");
+#endif
+}
+
 /* Compute 9.0: one contiguous copy of 16-byte pieces; one thread. */
 __device__ inline void copy_bulk(float *to, const float *from, unsigned bytes, barrier_t *done)
 {

@@ -132,6 +132,32 @@ template <lac_dt_t kType> struct Loaded<true, Half<kType>> {
     }
 };
 
+/* Sixteen bytes of elements that lie side by side, as they were loaded. */
+template <typename T> struct Sixteen {
+    static constexpr int kCount = 16 / (int)sizeof(T);
+    uint4 x;
+    __device__ void load(const T *p, bool live)
+    {
+        x = make_uint4(0, 0, 0, 0);
+        if (live) x = __ldg((const uint4 *)p);
+    }
+    __device__ float at(int c) const
+    {
+        const int word = c * (int)sizeof(T) / 4;
+        const uint32_t bits = word == 0 ? x.x : word == 1 ? x.y : word == 2 ? x.z : x.w;
+        return element_of(T(), bits, c % 2);
+    }
+    __device__ static float element_of(float, uint32_t word, int) { return __uint_as_float(word); }
+    __device__ static float element_of(F16, uint32_t word, int upper)
+    {
+        return f16_value((uint16_t)(upper ? word >> 16 : word));
+    }
+    __device__ static float element_of(BF16, uint32_t word, int upper)
+    {
+        return __uint_as_float(upper ? word & 0xffff0000u : word << 16);
+    }
+};
+
 /* Stores four elements at once, each rounded to its type. */
 __device__ inline void store_quad(float *at, const float (&x)[4])
 {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Event product in one launch: scan a slice of dense S, gather its active slices of W, reduce in the cluster.
  */
-#include "gather.cuh"
+#include "few.cuh"
 
 /* out := beta out + alpha S W,  S[m, k] dense with zeros, W[k, n], m short.
  *
@@ -186,6 +186,8 @@ extern "C" lac_status_t lac_cuda_event_fused(const lac_cuda_product_t *p, const 
     using namespace lacuna;
     if (!extents_fit(p)) return LAC_ERR_EXTENT;
     if (p->m == 0 || p->n == 0) return LAC_OK;
+    if (!tile && takes_few(p, s, current_device()))
+        return run_few(p, s, current_device(), (cudaStream_t)stream);
     return with_number_type(p->w_dt,
                             [&](auto w) { return run_fused<decltype(w)>(p, s, tile, (cudaStream_t)stream); });
 }

@@ -1,0 +1,21 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The event product of a few rows in one launch: which products it takes, and the launch. */
+#ifndef LACUNA_CUDA_EVENT_FEW_CUH
+#define LACUNA_CUDA_EVENT_FEW_CUH
+
+#include "gather.cuh"
+
+namespace lacuna
+{
+
+/* Whether event_few computes this product: W of two bytes an element by rows that are read 16 bytes at a
+ * time, clusters, and so few rows and k that a block lists the events of all at once. */
+bool takes_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device);
+
+lac_status_t run_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
+                     cudaStream_t stream);
+
+} // namespace lacuna
+
+#endif
