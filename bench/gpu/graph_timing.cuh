@@ -18,8 +18,8 @@ cudaStream_t stream;
 
 using Call = std::function<lac_status_t(int copy)>;
 
-/* Median microseconds of one call, in graphs of `calls` calls; negative when a launch is refused. */
-double time_graph(const Call &call, int calls, int copies)
+/* A graph of `calls` calls; NULL when a launch is refused. */
+cudaGraphExec_t record_graph(const Call &call, int calls, int copies)
 {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -29,8 +29,15 @@ double time_graph(const Call &call, int calls, int copies)
     cudaError_t ended = cudaStreamEndCapture(stream, &graph);
     if (status != LAC_OK || ended != cudaSuccess || cudaGraphInstantiate(&exec, graph, 0) != cudaSuccess) {
         cudaGetLastError();
-        return -1;
+        return nullptr;
     }
+    cudaGraphDestroy(graph);
+    return exec;
+}
+
+/* Median microseconds of one of its calls. */
+double time_replays(cudaGraphExec_t exec, int calls)
+{
     cudaEvent_t a, b;
     CUDA_CHECK(cudaEventCreate(&a));
     CUDA_CHECK(cudaEventCreate(&b));
@@ -44,9 +51,19 @@ double time_graph(const Call &call, int calls, int copies)
         CUDA_CHECK(cudaEventElapsedTime(&ms, a, b));
         if (r >= 3) us.push_back(1e3 * ms / calls);
     }
-    cudaEventDestroy(a), cudaEventDestroy(b), cudaGraphExecDestroy(exec), cudaGraphDestroy(graph);
+    cudaEventDestroy(a), cudaEventDestroy(b);
     std::sort(us.begin(), us.end());
     return us[us.size() / 2];
+}
+
+/* The same of a graph made for it; negative when a launch is refused. */
+double time_graph(const Call &call, int calls, int copies)
+{
+    cudaGraphExec_t exec = record_graph(call, calls, copies);
+    if (!exec) return -1;
+    const double us = time_replays(exec, calls);
+    cudaGraphExecDestroy(exec);
+    return us;
 }
 
 /* The opening of a results file: what was measured on, with what, of which commit, when. schema: of the rows

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The streamed product on the emulator, against fp64: random shapes, orders, strides, scalars, data and
- * special values; poison wherever nothing may be read; each product twice, in two orders of its warps, for
- * the same bits, and with bias and activation. */
+ * The streamed product on the emulator, and the adaptive one, against fp64: random shapes, orders, strides,
+ * scalars, data and special values; poison wherever nothing may be read; each product twice, in two orders of
+ * its warps, for the same bits, and with bias and activation. */
 #include "cuda_kernels.h"
 #include "emulator.h"
 
@@ -22,7 +22,7 @@ namespace
 constexpr double kTolerance =
     12.0; /* units of 2^-24 (|S||W| + |beta out|): what tensor cores cut off, in the worst way */
 
-int checks, failures;
+int checks, decisions, failures;
 
 struct Case {
     int64_t m, n, k;
@@ -124,10 +124,10 @@ std::unique_ptr<Operands> make(const Case &c)
     return o;
 }
 
-/* Every element against fp64: what the epilogue leaves of it, and what lies between the lines is as it was.
- */
+/* Every element against fp64, without the zeros of S where `skips`: what the epilogue leaves of it, and what
+ * lies between the lines is as it was. */
 void judge(const Case &c, const Operands &o, const std::vector<float> &out,
-           const lac_cuda_epilogue_t &epilogue)
+           const lac_cuda_epilogue_t &epilogue, bool skips = false)
 {
     std::vector<bool> inside(out.size());
     bool right = true, kept = true;
@@ -139,6 +139,7 @@ void judge(const Case &c, const Operands &o, const std::vector<float> &out,
                 const double term =
                     (double)o.s[(size_t)(i * o.rs + k * o.cs)] *
                     (double)((const float *)o.p.w)[c.w_cols ? j * o.p.ldw + k : k * o.p.ldw + j];
+                if (skips && o.s[(size_t)(i * o.rs + k * o.cs)] == 0.0f) continue;
                 sum += term, size += fabs(term);
             }
             double want = (double)c.alpha * sum, unit = ldexp(fabs((double)c.alpha) * size, -24);
@@ -182,6 +183,62 @@ void check(const Case &c)
         judge(c, *o, out, p.epilogue);
         if (run == 0) first = out;
         if (run == 1 && memcmp(first.data(), out.data(), 4 * out.size()) != 0) fail("repeat", c);
+    }
+}
+
+/* The adaptive product of these operands, which are few nonzeros up to break_even. */
+std::vector<float> adaptive(const Case &c, const Operands &o, double break_even, int run,
+                            const lac_cuda_epilogue_t &epilogue)
+{
+    const lac_cuda_dense_t dense = {c.u8 ? LAC_U8 : LAC_F32, c.u8 ? (const void *)o.bytes.data() : o.s.data(),
+                                    o.rs, o.cs, 0.0};
+    const int64_t bytes = lac_cuda_adaptive_bytes(c.m, c.n, c.k, o.p.order);
+    const auto workspace = memory<uint8_t>(bytes);
+    std::vector<float> out = o.before;
+    lac_cuda_product_t p = o.p;
+    memset(workspace.get(), 0x5a, (size_t)bytes);
+    p.out = out.data();
+    p.epilogue = epilogue;
+    emulated_device = c.device;
+    emulated_schedule = c.seed * 5 + (unsigned)run;
+    if (lac_cuda_adaptive(&p, &dense, break_even, workspace.get(), nullptr) != LAC_OK) fail("refused", c);
+    return out;
+}
+
+/* The break-even density at which nonzeros, or active k of a group of rows, are as many as there are, and
+ * `more` than that. */
+double density_of(const Case &c, const Operands &o, double more)
+{
+    double nonzeros = more, active = more;
+    for (int64_t k = 0; k < c.k; k++) {
+        int64_t rows = 0;
+        for (int64_t i = 0; i < c.m; i++) rows += o.s[(size_t)(i * o.rs + k * o.cs)] != 0.0f;
+        nonzeros += (double)rows, active += rows > 0;
+    }
+    return c.w_cols ? 1.0 - pow(fmax(0.0, 1.0 - active / (double)c.k), 1.0 / (double)c.m)
+                    : nonzeros / (double)(c.m * c.k);
+}
+
+/* Always gathered and always streamed; then, of up to 11 rows, decided by one nonzero more or less. */
+void check_adaptive(const Case &c)
+{
+    const std::unique_ptr<Operands> o = make(c);
+    std::vector<float> bias((size_t)(c.m + c.n)), way[2];
+    for (size_t e = 0; e < bias.size(); e++) bias[e] = (float)(e % 29) / 32.0f - 0.25f;
+    for (int gathers = 0; gathers < 2; gathers++) {
+        const lac_cuda_epilogue_t epilogue = {bias.data(), true, gathers == 0, false, 0.0f};
+        way[gathers] = adaptive(c, *o, gathers, gathers, {});
+        judge(c, *o, way[gathers], {}, gathers);
+        judge(c, *o, adaptive(c, *o, gathers, gathers, epilogue), epilogue, gathers);
+    }
+    if (c.m > 11) return;
+    if (memcmp(way[0].data(), way[1].data(), 4 * way[0].size()) == 0) return; /* they tell nothing apart */
+    for (int gathers = 0; gathers < 2; gathers++) {
+        const std::vector<float> out =
+            adaptive(c, *o, density_of(c, *o, gathers ? 0.5 : -0.5), 2 + gathers, {});
+        if (memcmp(out.data(), way[gathers].data(), 4 * out.size()) != 0)
+            fail(gathers ? "few are not gathered" : "many are not streamed", c);
+        checks++, decisions++;
     }
 }
 
@@ -230,6 +287,7 @@ void check_thin()
             c.m = x[0], c.n = x[1], c.k = x[2], c.device = EMULATED_SMALL_HOPPER;
             c.w_cols = turn % 2, c.out_transposed = turn / 2;
             check(c);
+            if (x[0] < 100) check_adaptive(c);
         }
 }
 
@@ -261,7 +319,12 @@ int main(int argc, char **argv)
                    first = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     check_refusals();
     for (unsigned seed = first; seed < first + cases; seed++) check(draw_case(seed));
+    for (unsigned seed = first; seed < first + cases; seed++) {
+        Case c = draw_case(seed);
+        c.m = 1 + c.m % (seed % 2 ? 11 : 60);
+        check_adaptive(c);
+    }
     if (!getenv("LACUNA_TEST_QUICK")) check_passes(), check_thin();
-    printf("%d checks, %d failures\n", checks, failures);
-    return failures ? 1 : checks ? 0 : 1;
+    printf("%d checks, %d decisions, %d failures\n", checks, decisions, failures);
+    return failures ? 1 : checks && decisions ? 0 : 1;
 }

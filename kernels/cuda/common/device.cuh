@@ -72,6 +72,20 @@ template <typename Int> __device__ inline Cell<Int> cell_of(Int t, Int rows, Int
     return along_rows ? Cell<Int>{t / cols, t % cols} : Cell<Int>{t % rows, t / rows};
 }
 
+/* Where samples of a matrix lie: */
+/* `of` times a fraction of 2^32, of < 2^32; */
+__device__ inline int64_t share_of(uint32_t fraction, int64_t of)
+{
+    return (int64_t)((uint64_t)fraction * (uint64_t)of >> 32);
+}
+
+/* a fraction without a pattern. */
+__device__ inline uint32_t scramble32(uint32_t x)
+{
+    x *= 0x9e3779b9u, x ^= x >> 16, x *= 0x85ebca6bu, x ^= x >> 13, x *= 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
 struct Device {
     int sms;
     bool hopper; /* clusters, distributed shared memory, programmatic dependent launch */

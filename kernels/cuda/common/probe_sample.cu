@@ -27,12 +27,6 @@ __device__ inline uint64_t scramble(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* `of` times a fraction of 2^32; of < 2^32. */
-__device__ inline int64_t share_of(uint32_t fraction, int64_t of)
-{
-    return (int64_t)((uint64_t)fraction * (uint64_t)of >> 32);
-}
-
 /* What a sample adds: 1 where it is nonzero; or, for a fingerprint, a hash of its bits and its index. */
 template <bool kContents> __device__ inline unsigned weigh(float x, int64_t at)
 {
@@ -95,12 +89,6 @@ struct ConditionArgs {
     double limit;
     unsigned long long handle;
 };
-
-__device__ inline uint32_t scramble32(uint32_t x)
-{
-    x *= 0x9e3779b9u, x ^= x >> 16, x *= 0x85ebca6bu, x ^= x >> 13, x *= 0xc2b2ae35u;
-    return x ^ x >> 16;
-}
 
 /* Sample i of an x with more elements than samples: rows in turn, columns without a pattern. No division:
  * with two of 64 bits for each of 8192 samples the look took 8.4 us, with 4096 and none it takes 3 (H200,

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * Event product for W by columns: the lanes of a warp walk the list of active k and read only those elements
  * of each column. */
+#include "gated.cuh"
 #include "gather.cuh"
 
 namespace lacuna
@@ -34,6 +35,8 @@ struct ActiveArgs {
     const void *s;
     int64_t srs, scs;
     int blocks, parts, capacity; /* of the product: blocks per group, parts of the list, records held */
+    Gate gate;                   /* where many are active, S is split instead */
+    streamed::SplitArgs split;
 };
 
 template <typename T, int kQuads>
@@ -120,6 +123,15 @@ __device__ inline void add_records(const float4 *mine, const float *w, int64_t l
         }
 }
 
+/* Into how many parts a list of so many records is cut: several warps share a long one, so that a block reads
+ * few columns at a time, and those at once: 80 instead of 84 us for 10 x 10000 x 10000, 1 % (H200,
+ * 2026-11-21). */
+__host__ __device__ inline int list_parts(float active)
+{
+    const float steps = active / (kUnroll * kWarp);
+    return steps >= 8 ? 4 : steps >= 1.5f ? 2 : 1;
+}
+
 /* What a block and a warp of it have to do. */
 struct Share {
     int i0, rows;             /* of S                                                 */
@@ -128,7 +140,7 @@ struct Share {
     int unit0, unit_step;     /* of the block's units: this warp's                    */
 };
 
-template <int kCols> __device__ Share share_of(const ActiveArgs &a)
+template <int kCols> __device__ Share share_of(const ActiveArgs &a, int parts)
 {
     const int warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     const int group = blockIdx.x % a.list.groups, block = blockIdx.x / a.list.groups;
@@ -138,10 +150,10 @@ template <int kCols> __device__ Share share_of(const ActiveArgs &a)
             block,
             a.blocks,
             (int)ceil_div(all - block, a.blocks),
-            warp % a.parts,
-            a.parts,
-            warp / a.parts,
-            warps / a.parts};
+            warp % parts,
+            parts,
+            warp / parts,
+            warps / parts};
 }
 
 /* Fills the list up to whole steps with records that add nothing; returns the steps. */
@@ -222,16 +234,26 @@ __device__ void join_parts(const GemmArgs &p, const Share &h, int unit0, const f
  *           fit into shared memory at once: no atomics.
  * Limit     DRAM: 79 to 84 us, packing included, for 10 x 10000 x 10000, 1 %: 326 MB at 4.1 to 4.4 TB/s. At
  *           0.1 % 26 to 30 us: single pieces come at 2.5 TB/s (H200, two of them, 2026-11-21). */
-template <int kQuads, int kCols>
+template <int kQuads, int kCols, bool kGated>
 __global__ __launch_bounds__(kWarps *kWarp, 1) void event_active(const __grid_constant__ ActiveArgs a)
 {
     LACUNA_DYNAMIC_SHARED(float4, records);
     __shared__ int begin[kMaxWindow + kWarp + 1], taken;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
-    const Share share = share_of<kCols>(a);
     const int64_t slot = (int64_t)(blockIdx.x % a.list.groups) * a.list.chunks;
     float *partial = (float *)(records + a.capacity * kQuads);
     dependency_wait();
+    int parts = a.parts;
+    if constexpr (kGated) {
+        const int active = counted(a.gate);
+        if (active > a.gate.few) {
+            dependents_launch();
+            streamed::split_by_grid(a.split);
+            return;
+        }
+        parts = min(parts, list_parts((float)active / (float)a.list.groups));
+    }
+    const Share share = share_of<kCols>(a, parts);
     const float alpha = load_scalar(a.p.alpha), beta = load_scalar(a.p.beta);
 
     for (int chunk = 0, window = 0; chunk < a.list.chunks; chunk += taken, window++) {
@@ -280,16 +302,15 @@ template <int kQuads> lac_status_t pack(const ActiveArgs &a, lac_dt_t dt, cudaSt
                         : launch(event_pack_active<float, kQuads>, l, a);
 }
 
-/* parts: several warps share a long list, so that a block reads few columns at a time, and those at once: 80
- * instead of 84 us for 10 x 10000 x 10000, 1 % (H200, 2026-11-21). */
-template <int kQuads, int kCols> lac_status_t product(ActiveArgs a, double density, cudaStream_t stream)
+template <int kQuads, int kCols, bool kGated>
+lac_status_t product(ActiveArgs a, double density, cudaStream_t stream)
 {
     const Device device = current_device();
     const int64_t units = ceil_div(a.p.n, kCols);
     a.blocks = (int)min(max<int64_t>(1, device.sms / a.list.groups), units);
     const double active = (density > 0 ? 1 - pow(1 - density, a.list.rows) : 0.1) * a.p.k;
-    const double steps = active / (kUnroll * kWarp), room = min(1.3 * active + 256, a.p.k + 128.0);
-    a.parts = steps >= 8 ? 4 : steps >= 1.5 ? 2 : 1;
+    const double room = min(1.3 * active + 256, a.p.k + 128.0);
+    a.parts = kGated ? 4 : list_parts((float)active); /* gated: at most */
     const int64_t warps = min(kWarps / a.parts, (int)ceil_div(units, a.blocks)) * a.parts;
     const int64_t partial = a.parts > 1 ? 4 * kRound * a.parts * a.list.rows * kCols : 0;
     const int64_t fit = (device.shared - kPlan - partial) / (kPackK * kQuads * (int64_t)sizeof(float4));
@@ -297,22 +318,50 @@ template <int kQuads, int kCols> lac_status_t product(ActiveArgs a, double densi
     a.capacity = (int)min(round_up((int64_t)min(room, records), kPackK), fit * kPackK);
     const size_t shared = (size_t)a.capacity * kQuads * sizeof(float4) + size_t(partial);
     return launch(
-        event_active<kQuads, kCols>,
+        event_active<kQuads, kCols, kGated>,
         {dim3(unsigned(a.blocks * a.list.groups)), dim3(unsigned(warps * kWarp)), shared, 1, true, stream},
         a);
 }
 
-template <int kQuads> lac_status_t run(const ActiveArgs &a, const lac_cuda_dense_t *s, cudaStream_t stream)
+template <int kQuads, bool kGated>
+lac_status_t run(const ActiveArgs &a, const lac_cuda_dense_t *s, cudaStream_t stream)
 {
     if (s->data) {
         const lac_status_t status = pack<kQuads>(a, s->dt, stream);
         if (status != LAC_OK) return status;
     }
-    return a.p.n < kColumns ? product<kQuads, 1>(a, s->density, stream)
-                            : product<kQuads, kColumns>(a, s->density, stream);
+    return a.p.n < kColumns ? product<kQuads, 1, kGated>(a, s->density, stream)
+                            : product<kQuads, kColumns, kGated>(a, s->density, stream);
+}
+
+template <bool kGated>
+lac_status_t run_quads(const ActiveArgs &a, const lac_cuda_dense_t *s, cudaStream_t stream)
+{
+    switch (a.list.quads) {
+    case 1:
+        return run<1, kGated>(a, s, stream);
+    case 2:
+        return run<2, kGated>(a, s, stream);
+    default:
+        return run<3, kGated>(a, s, stream);
+    }
 }
 
 } // namespace
+
+lac_status_t gated_active(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, Gated *gated,
+                          void *workspace, cudaStream_t stream)
+{
+    const ActiveList list = make_list(workspace, p->m, p->k);
+    const double active = 1 - pow(1 - gated->break_even, list.rows);
+    gated->gate = {list.count, list.chunks * list.groups, (int)(active * (double)list.groups * (double)p->k)};
+    lac_cuda_dense_t fullest = *s; /* that is gathered */
+    fullest.density = gated->break_even;
+    return run_quads<true>(
+        {make_gemm_args(p), list, s->data, s->rs, s->cs, 0, 0, 0, gated->gate, gated->split}, &fullest,
+        stream);
+}
+
 } // namespace lacuna
 
 extern "C" int64_t lac_cuda_event_active_bytes(int64_t m, int64_t k)
@@ -332,14 +381,7 @@ extern "C" lac_status_t lac_cuda_event_active(const lac_cuda_product_t *p, const
     if (p->order != LAC_CUDA_COLS) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const ActiveArgs a = {
-        make_gemm_args(p), make_list(workspace, p->m, p->k), s->data, s->rs, s->cs, 0, 0, 0};
+        make_gemm_args(p), make_list(workspace, p->m, p->k), s->data, s->rs, s->cs, 0, 0, 0, {}, {}};
     if (a.list.groups > 65535 || p->k == 0) return LAC_ERR_EXTENT;
-    switch (a.list.quads) {
-    case 1:
-        return run<1>(a, s, (cudaStream_t)stream);
-    case 2:
-        return run<2>(a, s, (cudaStream_t)stream);
-    default:
-        return run<3>(a, s, (cudaStream_t)stream);
-    }
+    return run_quads<false>(a, s, (cudaStream_t)stream);
 }

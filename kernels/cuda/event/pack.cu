@@ -3,6 +3,8 @@
  * Packs the nonzeros of a dense S into slots: the first of the two launches of a chained event product. */
 #include "pack.cuh"
 
+#include <climits>
+
 namespace lacuna
 {
 namespace
@@ -11,7 +13,9 @@ namespace
 constexpr int kPackRounds = 3;                   /* 128-element loads in flight per warp */
 constexpr int kPackElements = 128 * kPackRounds; /* of S, per warp and pass              */
 constexpr int kPackWarps = 32;
-constexpr int kChunkRows = 16; /* of S, per block of event_pack_chunks */
+constexpr double kSurely = 1.5;   /* times break-even, and */
+constexpr int kSurelySamples = 4; /* more samples: S is too full whatever chance has a part in */
+constexpr int kChunkRows = 16;    /* of S, per block of event_pack_chunks */
 
 struct PackArgs {
     Slots to;
@@ -22,13 +26,23 @@ struct PackArgs {
     bool staged; /* chunks only: rs == 1, through shared memory   */
     bool early;  /* see pack_slots                                 */
     const int32_t *list;
+    int most; /* nonzero samples of a block of pack_few, beyond which it packs nothing */
 };
+
+/* An element of S for each thread of the grid. */
+template <typename T> __device__ inline T sample(const PackArgs &a)
+{
+    const uint32_t any = scramble32((blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x);
+    return ((const T *)a.s)[share_of(any, a.m) * a.rs + share_of(any * 0x27d4eb2fu, a.k) * a.cs];
+}
 
 /* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
  * warps before it. Bytes: S once, 8 per event. Deterministic: positions are prefix sums, not atomics. */
-template <typename T>
+template <typename T, bool kFew>
 __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ PackArgs a)
 {
+    constexpr int kSeen = 16, kCounted = (1 << kSeen) - 1; /* bits of a warp's samples, and of its count */
+    static_assert(kPackWarps * kPackElements < 1 << kSeen, "sums of warps fit");
     __shared__ int counts[kPackWarps];
     if (a.early) dependents_launch();
     dependency_wait();
@@ -38,13 +52,21 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
     const ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
     Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
     int total = 0;
+    const T any = kFew ? sample<T>(a) : T(0); /* on its way beside the scan's */
     for (int base = begin; base < end; base += warps * kPackElements) {
         const int from = base + warp * kPackElements;
         T x[kPackRounds][4];
-        const int count = __reduce_add_sync(kFull, scan_load_count(x, s, from, end, lane));
-        if (lane == 0) counts[warp] = count;
+        const int count = __reduce_add_sync(kFull, scan_load_count(x, s, from, end, lane)),
+                  seen = kFew && base == begin ? __popc(__ballot_sync(kFull, any != T(0))) : 0;
+        if (lane == 0) counts[warp] = count | seen << kSeen;
         __syncthreads();
-        const int held = lane < warps ? counts[lane] : 0;
+        const int held = lane < warps ? counts[lane] & (kFew ? kCounted : -1) : 0;
+        if (kFew && base == begin) {
+            if (__reduce_add_sync(kFull, lane < warps ? counts[lane] >> kSeen : 0) > a.most) {
+                total = INT_MAX;
+                break;
+            }
+        }
         Event *at = to + total + __reduce_add_sync(kFull, lane < warp ? held : 0);
         total += __reduce_add_sync(kFull, held);
         if (count)
@@ -108,7 +130,15 @@ __global__ __launch_bounds__(kChunkRows *kWarp) void event_pack_chunks(const __g
 PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
 {
     return {slots, s->data, s->rs, s->cs, (int)m, (int)k, scans_quads(s, k), s->rs == 1 && m > 1,
-            true,  nullptr};
+            true,  nullptr, 0};
+}
+
+/* For event_pack: a block for each slot. */
+lac_status_t slot_launch(int64_t m, const Slots &slots, cudaStream_t stream, Launch *l)
+{
+    const int64_t warps = min<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
+    *l = {dim3(unsigned(slots.slots), unsigned(m)), dim3(unsigned(warps * kWarp)), 0, 1, true, stream};
+    return m > 65535 ? LAC_ERR_EXTENT : LAC_OK;
 }
 
 } // namespace
@@ -119,11 +149,19 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
     PackArgs a = make_args(s, m, k, slots);
     a.early = early;
     a.list = list;
-    const int warps = (int)min<int64_t>(kPackWarps, ceil_div(slots.slice, kPackElements));
-    if (m > 65535) return LAC_ERR_EXTENT;
-    const Launch l = {
-        dim3(unsigned(slots.slots), unsigned(m)), dim3(unsigned(warps * kWarp)), 0, 1, true, stream};
-    return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x)>, l, a); });
+    Launch l;
+    if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
+    return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x), false>, l, a); });
+}
+
+lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, double break_even,
+                      cudaStream_t stream)
+{
+    PackArgs a = make_args(s, m, k, slots);
+    Launch l;
+    if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
+    a.most = (int)(kSurely * break_even * l.block.x) + kSurelySamples;
+    return s->dt == LAC_U8 ? launch(event_pack<uint8_t, true>, l, a) : launch(event_pack<float, true>, l, a);
 }
 
 lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Event products from events that already lie in memory by rows: CSR, or the slots of a packed S. */
+#include "gated.cuh"
 #include "gather.cuh"
 #include "pack.cuh"
 
@@ -109,6 +110,12 @@ __global__ __launch_bounds__(range_warps(kWide) *
     dependency_wait();
     const int first = slice * a.per_warp, row_end = p.m;
     Range next = a.source.open(i0 + row, first, row_end, lane);
+    if constexpr (Source::kGated)
+        if (counted_many(a.source.gate)) {
+            dependents_launch();
+            streamed::split_by_grid(a.source.split);
+            return;
+        }
     for (int part = first; part < first + a.per_warp; part++) {
         const Range range = next;
         if (part + 1 < first + a.per_warp) next = a.source.open(i0 + row, part + 1, row_end, lane);
@@ -247,7 +254,7 @@ lac_status_t run_ranges(const lac_cuda_product_t *p, RangeArgs<Source, W> a, boo
 
 /* Events given as CSR: slice `part` of a row is an equal share of its events, whatever their k. */
 struct CsrSource {
-    static constexpr bool kParts = true;
+    static constexpr bool kParts = true, kGated = false;
     const int64_t *ptr;
     const int32_t *idx;
     const float *val;
@@ -274,6 +281,7 @@ struct CsrSource {
  * holds events. */
 struct SlotSource {
     static constexpr bool kParts = false; /* the gather would be 2 to 7 % slower (H200, 2026-11-22) */
+    static constexpr bool kGated = false;
     Slots from;
 
     __device__ Range open(int row, int part, int m, int lane) const
@@ -288,6 +296,32 @@ struct SlotSource {
     __device__ Event event(const Range &r, int e) const { return from.event[r.begin + e]; }
 };
 
+/* What the gather is cut for that serves all densities up to a break-even. Few rows: so few events that k is
+ * shared out among more warps; they are used to the full at higher densities, too, and 1 % is the worst of
+ * all. */
+double density_of_cut(const lac_cuda_product_t *p)
+{
+    return p->m <= 10 ? 32.0 / (double)p->k : 0.01;
+}
+
+/* The same where few were counted. */
+struct GatedSlotSource : SlotSource {
+    static constexpr bool kGated = true;
+    Gate gate;
+    streamed::SplitArgs split;
+
+    GatedSlotSource(const SlotSource &slots, const Gated &g) : SlotSource(slots), gate(g.gate), split(g.split)
+    {
+    }
+};
+
+Slots cut_slots(const lac_cuda_product_t *p, const lac_cuda_tile_t &t, void *workspace)
+{
+    const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
+    const int64_t min_slice = max<int64_t>(128, round_up(ceil_div(p->k, slots_upper(p->k)), 128));
+    return make_slots(workspace, p->m, p->k, (int)max(min_slice, t.slice ? t.slice : round_up(share, 128)));
+}
+
 /* Two chained launches: packs S into slots, then gathers from them. */
 lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const int32_t *list,
                              const lac_cuda_tile_t *tile, void *workspace, cudaStream_t stream)
@@ -296,10 +330,7 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const lac_cuda_tile_t zero = {},
                           t = choose_ranges(p, tile ? *tile : zero, s->density, false, current_device());
-    const int64_t share = ceil_div(p->k, t.cluster * t.k_warps);
-    const int64_t min_slice = max<int64_t>(128, round_up(ceil_div(p->k, slots_upper(p->k)), 128));
-    const int slice = (int)max(min_slice, t.slice ? t.slice : round_up(share, 128));
-    const Slots slots = make_slots(workspace, p->m, p->k, slice);
+    const Slots slots = cut_slots(p, t, workspace);
     if (s->data && slots.slots > 0) {
         lac_status_t status = pack_slots(s, p->m, p->k, slots, !has_many(p, s->density), stream, list);
         if (status != LAC_OK) return status;
@@ -314,6 +345,25 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
 }
 
 } // namespace
+
+lac_status_t gated_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, Gated *gated,
+                         void *workspace, cudaStream_t stream)
+{
+    const lac_cuda_tile_t one = {.vec = 0, .row_warps = 0, .k_warps = 0, .cluster = 1, .slice = 0},
+                          t = choose_ranges(p, one, density_of_cut(p), false, current_device());
+    const Slots slots = cut_slots(p, t, workspace);
+    gated->gate = {slots.count, (int)p->m * slots.slots,
+                   (int)(gated->break_even * (double)p->m * (double)p->k)};
+    const lac_status_t status = pack_few(s, p->m, p->k, slots, gated->break_even, stream);
+    if (status != LAC_OK) return status;
+    const RangeArgs<GatedSlotSource, float> a = {make_gemm_args(p),
+                                                 {t.row_warps, t.k_warps, 1},
+                                                 GatedSlotSource({slots}, *gated),
+                                                 (int)ceil_div(slots.slots, t.k_warps),
+                                                 false};
+    return run_ranges(p, a, true, stream);
+}
+
 } // namespace lacuna
 
 extern "C" lac_status_t lac_cuda_event_csr(const lac_cuda_product_t *p, const lac_cuda_csr_t *s,

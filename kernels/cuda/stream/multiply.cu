@@ -19,6 +19,7 @@ struct MultiplyArgs {
     Shape shape;
     Space space;
     Output out;
+    Gate gate;
 };
 
 constexpr int kBoxColumns = 32; /* of W: a row of a box, 128 bytes; a warp's columns */
@@ -372,6 +373,10 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
     }
     __syncthreads();
     dependents_launch();
+    if (a.gate.counts && !counted_many(a.gate)) { /* before the wait: W is brought while S is split */
+        dependency_wait();
+        return;
+    }
     if (threadIdx.x >= C::kConsumers) {
         registers_fewer<kProducerRegisters>();
         if (threadIdx.x == C::kConsumers) produce<C>(a, st);
@@ -396,9 +401,9 @@ lac_status_t launch_rows(const MultiplyArgs &a, bool along_k, cudaStream_t strea
 } // namespace
 
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
-                      const Space &space, cudaStream_t stream)
+                      const Space &space, const Gate &gate, cudaStream_t stream)
 {
-    MultiplyArgs a = {{}, shape, space, output_of(p, s)};
+    MultiplyArgs a = {{}, shape, space, output_of(p, s), gate};
     const bool along_k = p->order == LAC_CUDA_COLS;
     if (!make_tensor_map(&a.w, (const float *)p->w, along_k ? p->n : p->k, along_k ? p->k : p->n, p->ldw,
                          along_k ? kGroupColumns : kStep, kBoxColumns, true))

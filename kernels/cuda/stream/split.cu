@@ -3,7 +3,7 @@
  * The streamed product: its first launch, which splits S into bf16, its last, which adds up the sums of the
  * parts where there are any, and the launcher of all three. */
 #include "output.cuh"
-#include "stream.cuh"
+#include "split.cuh"
 
 namespace lacuna
 {
@@ -15,21 +15,6 @@ namespace
 constexpr int kThreads = 256;
 constexpr int kPartsAtOnce = 8; /* whose sums are read before the first is added */
 
-struct SplitArgs {
-    const void *s;
-    int64_t rs, cs;
-    int m, k;
-    Shape shape;
-    Space space;
-    bool along_k; /* W lies along k: its fragments come four k at a time */
-};
-
-/* Which of sixteen k the k number `slot` of the matrix instruction stands for. */
-__device__ inline int k_of_slot(int slot, bool along_k)
-{
-    return along_k ? slot % 8 / 2 * 4 + slot / 8 * 2 + slot % 2 : slot;
-}
-
 /* Mapping   a thread splits eight k of one row of S; neighbours have neighbouring rows, then k.
  * Bytes     S once, 6 bytes out for each element. */
 template <typename T>
@@ -37,28 +22,7 @@ __global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__
 {
     dependency_wait();
     dependents_launch(); /* behind the wait: the next kernel may read W at once */
-    const Shape &h = a.shape;
-    const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x, cores = t / h.rows;
-    const int row = (int)(t % h.rows), core = (int)(cores % (kStep / kCore));
-    const int step = (int)(cores / (kStep / kCore) % h.steps),
-              pass = (int)(cores / (kStep / kCore) / h.steps);
-    if (pass >= h.passes) return;
-    const int i = pass * h.rows + row, k16 = step * kStep + core / 2 * 16;
-    float x[kCore];
-#pragma unroll
-    for (int e = 0; e < kCore; e++) {
-        const int k = k16 + k_of_slot(core % 2 * kCore + e, a.along_k);
-        x[e] = i < a.m && k < a.k ? event_value(((const T *)a.s)[i * a.rs + k * a.cs]) : 0.0f;
-    }
-    SplitPair pair[kCore / 2];
-#pragma unroll
-    for (int e = 0; e < kCore / 2; e++) pair[e] = split_pair(x[2 * e], x[2 * e + 1]);
-    uint8_t *const to =
-        a.space.steps + (int64_t)(pass * h.steps + step) * step_bytes(h.rows) + (core * h.rows + row) * 16;
-#pragma unroll
-    for (int q = 0; q < kSplits; q++)
-        *(uint4 *)(to + q * split_bytes(h.rows)) =
-            make_uint4(pair[0].word[q], pair[1].word[q], pair[2].word[q], pair[3].word[q]);
+    split_eight<T>(a, (int64_t)blockIdx.x * kThreads + threadIdx.x);
 }
 
 struct AddArgs {
@@ -66,6 +30,7 @@ struct AddArgs {
     Shape shape;
     const float *sums;
     bool along_row; /* of the output: neighbouring threads */
+    Gate gate;
 };
 
 /* out := beta out + alpha sums, and the epilogue.
@@ -76,6 +41,7 @@ __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_consta
 {
     dependents_launch();
     dependency_wait();
+    if (a.gate.counts && !counted_many(a.gate)) return;
     const GemmArgs &p = a.out.p;
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x;
@@ -101,25 +67,24 @@ __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_consta
     if (mine) store_quad(a.out, x, i, j, alpha, beta);
 }
 
-lac_status_t split(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Shape &shape, const Space &space,
-                   bool along_k, cudaStream_t stream)
+lac_status_t split(const SplitArgs &a, cudaStream_t stream)
 {
-    const SplitArgs a = {s->data, s->rs, s->cs, (int)m, (int)k, shape, space, along_k};
-    const int64_t threads = (int64_t)shape.passes * shape.steps * (kStep / kCore) * shape.rows;
-    const Launch l = {dim3((unsigned)ceil_div(threads, kThreads)), dim3(kThreads), 0, 1, true, stream};
-    return s->dt == LAC_U8 ? launch(stream_split<uint8_t>, l, a) : launch(stream_split<float>, l, a);
+    const Launch l = {
+        dim3((unsigned)ceil_div(split_pieces(a.shape), kThreads)), dim3(kThreads), 0, 1, true, stream};
+    return a.bytes ? launch(stream_split<uint8_t>, l, a) : launch(stream_split<float>, l, a);
 }
 
+} // namespace
+
 lac_status_t add_parts(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
-                       const Space &space, cudaStream_t stream)
+                       const Space &space, const Gate &gate, cudaStream_t stream)
 {
-    const AddArgs a = {output_of(p, s), shape, space.sums, p->cs <= p->rs};
+    const AddArgs a = {output_of(p, s), shape, space.sums, p->cs <= p->rs, gate};
     const Launch l = {
         dim3((unsigned)ceil_div(p->m * ceil_div(p->n, 4), kThreads)), dim3(kThreads), 0, 1, true, stream};
     return launch(stream_add_parts, l, a);
 }
 
-} // namespace
 } // namespace streamed
 } // namespace lacuna
 
@@ -165,7 +130,7 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     const streamed::Shape shape = streamed::shape_of(p->m, p->n, p->k, current_device().sms);
     const streamed::Space space = streamed::space_of(shape, workspace);
     const cudaStream_t queue = (cudaStream_t)stream;
-    lac_status_t status = streamed::split(s, p->m, p->k, shape, space, p->order == LAC_CUDA_COLS, queue);
-    if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, queue);
-    return status || shape.direct ? status : streamed::add_parts(p, s, shape, space, queue);
+    lac_status_t status = streamed::split(streamed::split_args(p, s, shape, space), queue);
+    if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);
+    return status || shape.direct ? status : streamed::add_parts(p, s, shape, space, {}, queue);
 }

@@ -4,7 +4,7 @@
 #ifndef LACUNA_CUDA_STREAM_STREAM_CUH
 #define LACUNA_CUDA_STREAM_STREAM_CUH
 
-#include "common/device.cuh"
+#include "common/gate.cuh"
 
 namespace lacuna
 {
@@ -133,9 +133,13 @@ __device__ inline SplitPair split_pair(float x, float y)
     return s;
 }
 
-/* The second launch; multiply.cu is code for compute capability 9.0 alone. */
+/* The second launch, and the third, which a product has that is not `direct`; multiply.cu is code for compute
+ * capability 9.0 alone. With a gate, they have work where many were counted; the launch before then lets the
+ * second one begin no sooner than the counts are there. */
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
-                      const Space &space, cudaStream_t stream);
+                      const Space &space, const Gate &gate, cudaStream_t stream);
+lac_status_t add_parts(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
+                       const Space &space, const Gate &gate, cudaStream_t stream);
 
 } // namespace streamed
 } // namespace lacuna
