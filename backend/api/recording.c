@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A product in somebody's recording: both ways of it and the probe that chooses, or our dense one alone. */
+ * A product in somebody's recording: one route of ours whatever the operands hold, or both ways of it and the
+ * probe that chooses. */
 #include "entry.h"
 #include "base/status.h"
 #include "operand/check.h"
@@ -70,6 +71,7 @@ static bool problem_of(const lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_pr
     lac_problem_from_args(p, args);
     p->settings.math = ctx->policy.math;
     p->settings.strict_nan = ctx->policy.strict_nan;
+    p->settings.fixed_sums = ctx->policy.fixed_sums;
     lac_problem_settle_skip(p, ctx->policy.skip);
     return true;
 }
@@ -111,6 +113,20 @@ static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &none);
 }
 
+/* What serves whatever the operands hold: a route that counts on the device, which looks at the shorter side,
+ * unless it is the other that is known to be sparse. */
+static lac_choice_t select_any(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate)
+{
+    lac_preference_t any = {.on_device = !estimate || (estimate->right != 0) == (p->m > p->n)};
+    assume(p, NULL);
+    return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &any);
+}
+
+static bool is_ours(const lac_choice_t *choice)
+{
+    return choice->route->role == LAC_ROLE_FAST || choice->route->role == LAC_ROLE_EITHER;
+}
+
 /* The density of the operand whose zeros are not multiplied, where nothing is known of it. */
 #define ASSUMED_DENSITY 0.10
 
@@ -150,13 +166,13 @@ static bool pays(const lac_estimate_t *estimate, const lac_choice_t *sparse, con
            (sparse->route->side == LAC_SIDE_RIGHT) == (estimate->right != 0);
 }
 
-/* A dense way that is our own is predicted to be faster than the caller's, and takes as long whatever the
- * operands hold: it is recorded alone, or in place of the caller's. */
+/* A way that is our own is predicted to be faster than the caller's, whatever the operands hold: it is
+ * recorded alone, or where it skips nothing in place of the caller's. */
 static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_residual_t *residual,
                   const lac_estimate_t *estimate, void (*on_release)(void *), void *owner)
 {
     bool guaranteed = lac_problem_guarantees(p); /* then one way alone, which skips */
-    lac_choice_t dense = guaranteed ? select_guaranteed(ctx, p, estimate) : select_at(ctx, p, NULL),
+    lac_choice_t dense = guaranteed ? select_guaranteed(ctx, p, estimate) : select_any(ctx, p, estimate),
                  sparse = select_at(ctx, p, estimate);
     ways_t ways = {ctx, p, residual, NULL, dense.route};
     lac_branch_t branch = {.stream = stream,
@@ -168,6 +184,8 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
     if (dense.route->role == LAC_ROLE_FAST) dense.cost_us = cost_at(ctx, p, estimate, dense.route);
     if (guaranteed) {
         select_guaranteed(ctx, p, estimate);
+    } else if (dense.route->role == LAC_ROLE_EITHER) {
+        assume(p, estimate);
     } else if (pays(estimate, &sparse, &dense)) {
         ways.sparse_path = sparse.route;
         branch.sparse_path = queue_sparse;
@@ -175,7 +193,7 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
         branch.x = estimate->right ? &p->b : &p->a;
         branch.rows = estimate->right ? p->k : p->m;
         branch.cols = estimate->right ? p->n : p->k;
-    } else if (dense.route->role != LAC_ROLE_FAST) {
+    } else if (!is_ours(&dense)) {
         on_release(owner);
         return 0;
     }
@@ -187,8 +205,10 @@ static int record(lac_ctx_t *ctx, void *stream, lac_problem_t *p, const lac_resi
 int lac_records_any_density(const lac_ctx_t *ctx, const lac_gemm_args_t *args)
 {
     lac_problem_t p;
-    return problem_of(ctx, args, &p) &&
-           (lac_problem_guarantees(&p) || select_at(ctx, &p, NULL).route->role == LAC_ROLE_FAST);
+    if (!problem_of(ctx, args, &p)) return false;
+    if (lac_problem_guarantees(&p)) return true;
+    lac_choice_t any = select_any(ctx, &p, NULL);
+    return is_ours(&any);
 }
 
 int lac_capture_gemm(lac_ctx_t *ctx, void *stream, const lac_gemm_args_t *args,

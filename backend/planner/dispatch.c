@@ -174,7 +174,8 @@ static lac_status_t run_dense(lac_ctx_t *ctx, const lac_problem_t *p, lac_why_t 
 static bool lacks_memory(lac_status_t status, const lac_choice_t *choice)
 {
     bool asked_for = choice->why == LAC_WHY_FORCED || choice->why == LAC_WHY_PLANNED;
-    bool ours = choice->route->role == LAC_ROLE_SPARSE || choice->route->role == LAC_ROLE_FAST;
+    lac_role_t role = choice->route->role;
+    bool ours = role == LAC_ROLE_SPARSE || role == LAC_ROLE_FAST || role == LAC_ROLE_EITHER;
     return status == LAC_ERR_MEMORY && ours && !asked_for;
 }
 

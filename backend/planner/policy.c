@@ -22,6 +22,7 @@ static const char backend_names[] =
 #define NAMED_SPARSE(name)                      #name ", "
 #define NAMED_DENSE(name)                       #name ", "
 #define NAMED_FAST(name)                        #name ", "
+#define NAMED_EITHER(name)                      #name ", "
 #define NAMED_NATIVE(name)                      #name ", "
 #define NAMED_ORACLE(name)                      #name ", "
 #define NAMED_TRIVIAL(name)                     ""

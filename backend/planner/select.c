@@ -3,6 +3,7 @@
  * The cheapest route that applies. */
 #include "select.h"
 
+#include <math.h>
 #include <string.h>
 
 _Static_assert(LAC_ROUTES_MAX <= LAC_CANDIDATES_MAX, "a record has a line for every row");
@@ -19,6 +20,7 @@ const char *lac_why_text(lac_why_t why)
         [LAC_WHY_BATCHED] = "batched",
         [LAC_WHY_DENSER] = "denser than expected",
         [LAC_WHY_NO_ROOM] = "no memory for the cheapest",
+        [LAC_WHY_ON_DEVICE] = "decided on the device",
         [LAC_WHY_UNPROVEN] = "gain within the model's error, not measured yet",
     };
     return text[why];
@@ -70,6 +72,11 @@ bool lac_route_too_dense(const lac_route_t *route, const lac_problem_t *p, doubl
 static bool is_fast(const lac_route_t *route)
 {
     return route->role == LAC_ROLE_FAST;
+}
+
+static bool is_either(const lac_route_t *route)
+{
+    return route->role == LAC_ROLE_EITHER;
 }
 
 /* Our dense kernel stands in for a vendor's. Beside one it serves only where it was seen to be faster: a
@@ -124,6 +131,35 @@ static double fast_weight(double weight, double cost, bool known, bool measured)
     return measured ? FAST_MARGIN * cost : weight;
 }
 
+/* What it takes where the operand that it counts is full. */
+static double full_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    lac_problem_t full = *p;
+    full.a.density = full.b.density = 1.0;
+    full.a.k_active = full.b.k_active = -1.0;
+    return route->cost_us(route, &full, machine) + lac_route_extra_us(route, p);
+}
+
+/* Where nothing is known of the operands, and ours is the dense kernel that serves: a route that finds out on
+ * the device, unless it is predicted to gain nothing by that, or to lose to the vendor where there are no
+ * zeros. */
+static lac_choice_t on_device(const lac_route_t *const *table, int count, const lac_problem_t *p,
+                              const lac_machine_t *machine, lac_choice_t best)
+{
+    double vendor_us = HUGE_VAL;
+    if (p->a.density >= 0 || p->b.density >= 0) return best;
+    for (int i = 0; i < count; i++)
+        if (table[i]->role == LAC_ROLE_DENSE && table[i]->applicable(table[i], p) == LAC_FITS)
+            vendor_us = table[i]->cost_us(table[i], p, machine);
+    for (int i = 0; i < count; i++) {
+        if (!is_either(table[i]) || table[i]->applicable(table[i], p) != LAC_FITS) continue;
+        double cost = table[i]->cost_us(table[i], p, machine) + lac_route_extra_us(table[i], p);
+        if (cost < best.cost_us && full_us(table[i], p, machine) < vendor_us)
+            best = (lac_choice_t){table[i], i, LAC_WHY_ON_DEVICE, cost, best.dense_us};
+    }
+    return best;
+}
+
 /* The cheapest among the routes of one name, or among all free ones when name is NULL. */
 static lac_choice_t cheapest(const lac_route_t *const *table, int count, const lac_problem_t *p,
                              const lac_machine_t *machine, const lac_preference_t *preference,
@@ -137,6 +173,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
         const lac_route_t *route = table[i];
         if (name ? strcmp(route->name, name) != 0 : forced_only(route)) continue;
         if (is_fast(route) && preference->without_fast) continue;
+        if (!name && is_either(route)) continue;
         if (route->applicable(route, p) != LAC_FITS) continue;
         fitting++;
         if (!name && stands_back(route, vendor, preference->factor, i)) continue;
@@ -158,6 +195,8 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
     if (fitting == 1) best.why = LAC_WHY_ONLY;
     if (!name && best.route && best.route->role == LAC_ROLE_DENSE && least > 0.0 && least < best_weight)
         best.why = LAC_WHY_UNPROVEN;
+    if (!name && best.route && is_fast(best.route) && preference->on_device)
+        best = on_device(table, count, p, machine, best);
     return best;
 }
 
@@ -189,7 +228,9 @@ void lac_select_record(const lac_route_t *const *table, int count, const lac_pro
                                .known = lac_source_name(sparse->known),
                                .density = sparse->density,
                                .cost_us = choice->cost_us,
-                               .dense_us = choice->dense_us};
+                               .dense_us = choice->dense_us,
+                               .break_even = -1.0};
+    if (is_either(choice->route)) record->break_even = lac_route_break_even(choice->route, p, machine);
     for (int i = 0; i < count && record->count < LAC_CANDIDATES_MAX; i++) {
         const lac_route_t *route = table[i];
         lac_candidate_t *line = &record->candidate[record->count++];
@@ -204,17 +245,26 @@ void lac_select_record(const lac_route_t *const *table, int count, const lac_pro
     }
 }
 
-static bool wins_at(const lac_route_t *const *table, int count, lac_problem_t *p,
-                    const lac_machine_t *machine, const float *factor, lac_side_t side, double than_us,
-                    double density)
+typedef struct wins {
+    const lac_route_t *const *table;
+    int count;
+    lac_problem_t *trial;
+    const lac_machine_t *machine;
+    const float *factor;
+    lac_side_t side;
+    double than_us;
+} wins_t;
+
+static bool wins_at(const void *arg, double density)
 {
-    lac_preference_t preference = {.factor = factor};
-    lac_operand_t *x = side == LAC_SIDE_RIGHT ? &p->b : &p->a;
+    const wins_t *w = arg;
+    lac_preference_t preference = {.factor = w->factor};
+    lac_operand_t *x = w->side == LAC_SIDE_RIGHT ? &w->trial->b : &w->trial->a;
     x->density = density;
     x->k_active = -1.0;
-    for (int i = 0; i < count; i++)
-        if (table[i]->side == side && table[i]->applicable(table[i], p) == LAC_FITS &&
-            corrected(table[i], p, machine, &preference, i) < than_us)
+    for (int i = 0; i < w->count; i++)
+        if (w->table[i]->side == w->side && w->table[i]->applicable(w->table[i], w->trial) == LAC_FITS &&
+            corrected(w->table[i], w->trial, w->machine, &preference, i) < w->than_us)
             return true;
     return false;
 }
@@ -223,15 +273,6 @@ double lac_break_even(const lac_route_t *const *table, int count, const lac_prob
                       const lac_machine_t *machine, const float *factor, lac_side_t side, double than_us)
 {
     lac_problem_t trial = *p;
-    double low = 0.0, high = 1.0;
-    if (!wins_at(table, count, &trial, machine, factor, side, than_us, 0.0)) return 0.0;
-    if (wins_at(table, count, &trial, machine, factor, side, than_us, 1.0)) return 1.0;
-    for (int step = 0; step < 10; step++) {
-        double middle = 0.5 * (low + high);
-        if (wins_at(table, count, &trial, machine, factor, side, than_us, middle))
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    wins_t wins = {table, count, &trial, machine, factor, side, than_us};
+    return lac_density_below(wins_at, &wins);
 }

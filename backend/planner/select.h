@@ -17,6 +17,7 @@ typedef struct lac_preference {
     double sparse_doubt, /* how many times as slow as predicted a sparse route that was never measured */
         dense_doubt;     /* here may be, and how many times as fast a dense one; 0: taken at its word  */
     bool without_fast;   /* what needs workspace beside the vendor's product is left out                */
+    bool on_device;      /* where nothing is known, a route that finds out on the device may serve      */
     double densest; /* a sampled or remembered operand this full takes no route that pays by zeros alone; 0:
                        any may */
     const float *factor; /* per table row, LAC_ROUTES_MAX of them: measured over predicted time at this site,
@@ -26,16 +27,17 @@ typedef struct lac_preference {
 /* Why a route was chosen. */
 typedef enum lac_why {
     LAC_WHY_CHEAPEST,
-    LAC_WHY_ONLY,     /* no other fits                                       */
-    LAC_WHY_FORCED,   /* by name                                             */
-    LAC_WHY_UNFIT,    /* the one that was named does not apply               */
-    LAC_WHY_TRIAL,    /* its time is to be known                             */
-    LAC_WHY_PLANNED,  /* long before                                         */
-    LAC_WHY_BATCHED,  /* with others at once                                 */
-    LAC_WHY_DENSER,   /* the one that was chosen counted more than expected  */
-    LAC_WHY_NO_ROOM,  /* ... lacked memory                                   */
-    LAC_WHY_UNPROVEN, /* the predicted gain of another is within the model's error, and was not measured yet
-                       */
+    LAC_WHY_ONLY,      /* no other fits                                       */
+    LAC_WHY_FORCED,    /* by name                                             */
+    LAC_WHY_UNFIT,     /* the one that was named does not apply               */
+    LAC_WHY_TRIAL,     /* its time is to be known                             */
+    LAC_WHY_PLANNED,   /* long before                                         */
+    LAC_WHY_BATCHED,   /* with others at once                                 */
+    LAC_WHY_DENSER,    /* the one that was chosen counted more than expected  */
+    LAC_WHY_NO_ROOM,   /* ... lacked memory                                   */
+    LAC_WHY_ON_DEVICE, /* nothing is known of the operands: the device counts, and decides */
+    LAC_WHY_UNPROVEN,  /* the predicted gain of another is within the model's error, and was not measured yet
+                        */
     LAC_WHYS
 } lac_why_t;
 

@@ -144,7 +144,8 @@ static bool is_sparse(const lac_route_t *route)
 
 static bool can_be_tried(const lac_route_t *route)
 {
-    return route->role != LAC_ROLE_TRIVIAL && route->role != LAC_ROLE_ORACLE;
+    return route->role != LAC_ROLE_TRIVIAL && route->role != LAC_ROLE_ORACLE &&
+           route->role != LAC_ROLE_EITHER;
 }
 
 static int row_of(const lac_ctx_t *ctx, const lac_route_t *route)
@@ -378,7 +379,8 @@ static bool has_clock(const lac_ctx_t *ctx)
 bool lac_device_timing_begin(lac_ctx_t *ctx, lac_site_t *site, const lac_choice_t *choice)
 {
     if (!site || !has_clock(ctx) || choice->row < 0) return false;
-    bool due = !lac_timing_is_known(site, choice->row) || site->calls % CLOCK_EVERY == 0;
+    bool tells = choice->route->role != LAC_ROLE_EITHER, /* else its time hangs on what nobody knows */
+        due = tells && (!lac_timing_is_known(site, choice->row) || site->calls % CLOCK_EVERY == 0);
     if (due && ctx->backend->clock->begin(ctx->exec)) return true;
     lac_timing_spend(ctx, site, choice->cost_us);
     return false;

@@ -26,7 +26,7 @@ const lac_route_entry_t *lac_route_named(const char *name)
 
 const char *lac_role_name(lac_role_t role)
 {
-    static const char *const names[] = {"sparse", "trivial", "dense", "fast", "native", "oracle"};
+    static const char *const names[] = {"sparse", "trivial", "dense", "fast", "either", "native", "oracle"};
     return names[role];
 }
 
@@ -54,6 +54,50 @@ lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, u
     if (!has_type) return LAC_REFUSED_W_TYPE;
     if (s->s->density < 0) return LAC_REFUSED_DENSITY_UNKNOWN;
     return LAC_FITS;
+}
+
+double lac_density_below(bool (*wins)(const void *arg, double density), const void *arg)
+{
+    double low = 0.0, high = 1.0;
+    if (!wins(arg, low)) return low;
+    if (wins(arg, high)) return high;
+    for (int step = 0; step < 10; step++) {
+        double middle = 0.5 * (low + high);
+        if (wins(arg, middle))
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+typedef struct either {
+    const lac_route_t *route;
+    const lac_problem_t *p;
+    const lac_machine_t *machine;
+    double full_us;
+} either_t;
+
+static double either_us(const either_t *e, double density)
+{
+    lac_problem_t known = *e->p;
+    lac_operand_t *s = known.m <= known.n ? &known.a : &known.b;
+    s->density = density;
+    s->k_active = -1.0;
+    return e->route->cost_us(e->route, &known, e->machine);
+}
+
+static bool is_sooner(const void *arg, double density)
+{
+    const either_t *e = arg;
+    return either_us(e, density) < e->full_us;
+}
+
+double lac_route_break_even(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    either_t either = {route, p, machine, 0.0};
+    either.full_us = either_us(&either, 1.0);
+    return lac_density_below(is_sooner, &either);
 }
 
 bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p)

@@ -34,6 +34,7 @@ typedef enum lac_role {
     LAC_ROLE_TRIVIAL, /* there is nothing to sum                                           */
     LAC_ROLE_DENSE,   /* the vendor's dense call                                           */
     LAC_ROLE_FAST,    /* our own dense kernel where it is faster than the vendor's: skips nothing  */
+    LAC_ROLE_EITHER,  /* skips the zeros of the shorter side's operand, or not, as the device counts them  */
     LAC_ROLE_NATIVE,  /* our own dense kernel: where there is no vendor, or was seen faster */
     LAC_ROLE_ORACLE   /* a second opinion: runs only when forced                           */
 } lac_role_t;
@@ -109,6 +110,12 @@ lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, u
 
 /* True where nothing is left to be done of p->epilogue once the route has run. */
 bool lac_route_fuses_epilogue(const lac_route_t *route, const lac_problem_t *p);
+/* The density up to which `wins` holds, which does up to some density and not beyond. */
+double lac_density_below(bool (*wins)(const void *arg, double density), const void *arg);
+/* Of a route of the role EITHER: that of the shorter side's operand up to which it takes less than where that
+ * is full. */
+double lac_route_break_even(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine);
+
 /* What the call adds to the route's own cost. */
 double lac_route_extra_us(const lac_route_t *route, const lac_problem_t *p);
 

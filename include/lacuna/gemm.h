@@ -37,6 +37,8 @@ typedef struct lac_decision {
     double density;     /* of the operand taken as sparse; negative when unknown               */
     double cost_us;     /* predicted for the chosen route                                      */
     double dense_us;    /* predicted for the dense route                                       */
+    double break_even;  /* the density up to which zeros are skipped, where the device decides; negative:
+                           it does not                                                         */
     int count;          /* candidates that follow, in table order                              */
     lac_candidate_t candidate[LAC_CANDIDATES_MAX];
 } lac_decision_t;

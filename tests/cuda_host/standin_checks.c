@@ -179,7 +179,9 @@ static void check_workspace(const standin_launch_t *l)
         : !strcmp(name, "slice_ptr")  ? lac_cuda_slice_ptr_bytes(whole(l, "s.count"))
         : !strcmp(name, "csr_to_csc") ? lac_cuda_csr_to_csc_bytes(whole(l, "minors"), whole(l, "from.nnz"))
         : !strcmp(name, "tiles_run")  ? tiles_bytes(l, m, n, k)
-                                      : 0;
+        : !strcmp(name, "stream")     ? lac_cuda_stream_bytes(m, n, k)
+        : !strcmp(name, "adaptive") ? lac_cuda_adaptive_bytes(m, n, k, (lac_cuda_order_t)whole(l, "p.order"))
+                                    : 0;
     if (bytes > 0) expect_workspace(l, "workspace", bytes);
 }
 

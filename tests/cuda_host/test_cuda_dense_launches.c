@@ -312,6 +312,7 @@ typedef struct recorded {
     lac_ctx_t *ours;
     void *stream;
     lac_gemm_args_t call;
+    const lac_estimate_t *estimate;
     int done, gone;
 } recorded_t;
 
@@ -323,8 +324,19 @@ static void count_released(void *owner)
 static lac_status_t record(void *arg)
 {
     recorded_t *r = arg;
-    r->done = lac_capture_gemm(r->ours, r->stream, &r->call, NULL, count_released, &r->gone);
+    r->done = lac_capture_gemm(r->ours, r->stream, &r->call, r->estimate, count_released, &r->gone);
     return LAC_OK;
+}
+
+/* By rows, for a context of its own, which the caller frees. */
+static recorded_t recording_of(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
+{
+    recorded_t r = {.stream = lac_device_stream(ctx),
+                    .call = {.m = c->m, .n = c->n, .k = a->n, .c = c->buf, .crs = c->n, .ccs = 1}};
+    r.call.a = (lac_matrix_args_t){.buf = a->buf, .rs = a->n, .cs = 1};
+    r.call.b = (lac_matrix_args_t){.buf = b->buf, .rs = b->n, .cs = 1};
+    unit_expect(lac_ctx_create_cuda(&r.ours, -1, LAC_STREAM_NEW), LAC_OK, "context");
+    return r;
 }
 
 static void test_guaranteed_capture(void **state)
@@ -332,12 +344,8 @@ static void test_guaranteed_capture(void **state)
     (void)state;
     lac_dim_t m = 20, k = 500, n = 3000;
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
-    recorded_t r = {.stream = lac_device_stream(ctx), .call = {.m = m, .n = n, .k = k, .c = c.buf}};
+    recorded_t r = recording_of(&a, &b, &c);
     lac_graph_t *graph;
-    r.call.a = (lac_matrix_args_t){.buf = a.buf, .rs = k, .cs = 1};
-    r.call.b = (lac_matrix_args_t){.buf = b.buf, .rs = n, .cs = 1};
-    r.call.crs = n, r.call.ccs = 1;
-    unit_expect(lac_ctx_create_cuda(&r.ours, -1, LAC_STREAM_NEW), LAC_OK, "context");
     unit_expect(lac_ctx_set(r.ours, "skip", "guaranteed"), LAC_OK, "skip");
     assert_int_equal(lac_records_any_density(r.ours, &r.call), 1);
     standin_forget();
@@ -348,6 +356,41 @@ static void test_guaranteed_capture(void **state)
     assert_int_equal(standin_count("lac_cuda_stream") + standin_count("cublasSgemm_v2"), 0);
     lac_graph_free(graph);
     lac_ctx_free(r.ours);
+}
+
+/* A recording of which nothing is known, or the density of the shorter side: one launcher that counts on the
+ * device. Where the other side is the sparse one, it has nothing to count. */
+static void test_adaptive_capture(void **state)
+{
+    (void)state;
+    lac_dim_t m = 10, k = 5000, n = 5000;
+    static const struct {
+        lac_estimate_t known;
+        bool any, adaptive;
+    } cases[] = {{{0}, true, true},
+                 {{false, 0.001, 0.1, 5.0, 60.0}, false, true},
+                 {{true, 0.001, 0.1, 5.0, 60.0}, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+        recorded_t r = recording_of(&a, &b, &c);
+        lac_graph_t *graph;
+        r.estimate = cases[i].any ? NULL : &cases[i].known;
+        assert_int_equal(lac_records_any_density(r.ours, &r.call), 1);
+        standin_forget();
+        unit_expect(lac_graph_capture(ctx, record, &r, 1, &graph), LAC_OK, "capture");
+        if (r.done != 1) fail_msg("not recorded: %s", lac_last_error());
+        assert_int_equal(standin_count("lac_cuda_adaptive"), cases[i].adaptive);
+        assert_int_equal(standin_count("lac_cuda_stream"), !cases[i].adaptive);
+        assert_int_equal(standin_count("lac_cuda_probe_condition"), 0);
+        if (cases[i].adaptive) {
+            const standin_launch_t *l = standin_find("lac_cuda_adaptive", 0);
+            double even = standin_real(l, "break_even");
+            assert_true(l->captured && even > 0.05 && even < 0.5);
+            EXPECT(l, "p.m p.n p.k p.order s.rs", m, n, k, LAC_CUDA_ROWS, k);
+        }
+        lac_graph_free(graph);
+        lac_ctx_free(r.ours);
+    }
 }
 
 /* Bias and threshold: on the side of the output that they belong to, also where the product is transposed. */
@@ -485,6 +528,37 @@ static void test_stream(void **state)
         unit_expect(lac_explain(ctx, &one, &a, refused[i], &one, &c, &call, &decision), LAC_OK, "explain");
         assert_string_not_equal(decision.route, "stream");
     }
+}
+
+/* The adaptive route by name: W by rows and by columns; refused where the zeros of S are known, S is not the
+ * short side, or sums are fixed. */
+static void test_adaptive(void **state)
+{
+    (void)state;
+    lac_dim_t m = 20, k = 500, n = 3000;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
+              bt = cuda_host_columns(ctx, k, n), w = cuda_host_rows(ctx, n, k),
+              s = cuda_host_columns(ctx, k, m), d = cuda_host_rows(ctx, n, m),
+              known = cuda_host_rows(ctx, m, k), long_a = cuda_host_rows(ctx, 1100, k),
+              long_c = cuda_host_rows(ctx, 1100, n);
+    expect_bytes("adaptive", "", &a, &b, &c,
+                 cuda_host_piece(lac_cuda_adaptive_bytes(m, n, k, LAC_CUDA_ROWS)));
+    const standin_launch_t *l = cuda_host_launch(ctx, "adaptive", &a, &b, &c, "lac_cuda_adaptive");
+    EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_ROWS, n, n, 1, k, 1);
+    expect_pointer(l, "p.w", b.buf), expect_pointer(l, "s.data", a.buf), expect_pointer(l, "p.out", c.buf);
+    l = cuda_host_launch(ctx, "adaptive", &a, &bt, &c, "lac_cuda_adaptive");
+    EXPECT(l, "p.order p.ldw", LAC_CUDA_COLS, k);
+    l = cuda_host_launch(ctx, "adaptive", &w, &s, &d, "lac_cuda_adaptive");
+    EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_COLS, k, 1, m, k, 1);
+    expect_pointer(l, "p.w", w.buf), expect_pointer(l, "s.data", s.buf), expect_pointer(l, "p.out", d.buf);
+    cuda_host_count(ctx, &known, 100);
+    assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &known, &b, &c), -1);
+    assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &long_a, &b, &long_c), -1);
+    unit_expect(lac_ctx_set(ctx, "sums", "fixed"), LAC_OK, "sums");
+    assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &a, &b, &c), -1);
+    unit_expect(lac_ctx_set(ctx, "sums", "fast"), LAC_OK, "sums");
+    unit_expect(lac_ctx_set(ctx, "nan", "strict"), LAC_OK, "nan");
+    assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &a, &b, &c), -1);
 }
 
 static bool streams(const lac_obj_t *a, const lac_obj_t *b, const lac_obj_t *c)
@@ -625,12 +699,26 @@ static void test_stream_plan(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(dense),           TEST(dense_long),        TEST(scalars),           TEST(trivial),
-        TEST(reference),       TEST(epilogue),          TEST(cusparse),          TEST(cusparse_kept),
-        TEST(stream),          TEST(stream_thin),       TEST(stream_thin_costs), TEST(stream_bounds),
-        TEST(stream_operands), TEST(stream_math),       TEST(stream_plan),       TEST(lif),
-        TEST(guaranteed),      TEST(guaranteed_capture)};
+    const struct CMUnitTest tests[] = {TEST(dense),
+                                       TEST(dense_long),
+                                       TEST(scalars),
+                                       TEST(trivial),
+                                       TEST(reference),
+                                       TEST(epilogue),
+                                       TEST(cusparse),
+                                       TEST(cusparse_kept),
+                                       TEST(adaptive),
+                                       TEST(adaptive_capture),
+                                       TEST(stream),
+                                       TEST(stream_thin),
+                                       TEST(stream_thin_costs),
+                                       TEST(stream_bounds),
+                                       TEST(stream_operands),
+                                       TEST(stream_math),
+                                       TEST(stream_plan),
+                                       TEST(lif),
+                                       TEST(guaranteed),
+                                       TEST(guaranteed_capture)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,14 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
     return (size_t)fake_of(route)->base;
 }
 
+/* Of the role EITHER: 1 to 9 us by the density of A, the shorter side's; 5 where that is not known. */
+static double either_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)machine;
+    if (p->a.density < 0) return fake_of(route)->base;
+    return p->a.density < 0.25 ? 1.0 + 32.0 * p->a.density : 9.0;
+}
+
 #define FAKE(name, role, side, base, slope)                                                                  \
     {                                                                                                        \
         {name, role, side, applicable, cost_us, bytes, NULL, NULL, false}, base, slope, LAC_FITS             \
@@ -50,19 +58,24 @@ static fake_t other = FAKE("two", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, 5.0, 10.0);
 static fake_t oracle = FAKE("truth", LAC_ROLE_ORACLE, LAC_SIDE_NONE, 0.001, 0.0);
 static fake_t dense = FAKE("dense", LAC_ROLE_DENSE, LAC_SIDE_NONE, 10.0, 0.0);
 static fake_t fast = FAKE("fast", LAC_ROLE_FAST, LAC_SIDE_NONE, 20.0, 0.0);
+static fake_t either = {
+    {"either", LAC_ROLE_EITHER, LAC_SIDE_NONE, applicable, either_us, bytes, NULL, NULL, true},
+    5.0,
+    0.0,
+    LAC_FITS};
 static fake_t native = FAKE("native", LAC_ROLE_NATIVE, LAC_SIDE_NONE, 40.0, 0.0);
 
-static const lac_route_t *const table[] = {&left.route,  &right.route, &other.route, &oracle.route,
-                                           &dense.route, &fast.route,  &native.route};
-enum { DENSE = 4, FAST, NATIVE, COUNT };
+static const lac_route_t *const table[] = {&left.route,  &right.route, &other.route,  &oracle.route,
+                                           &dense.route, &fast.route,  &either.route, &native.route};
+enum { DENSE = 4, FAST, EITHER, NATIVE, COUNT };
 _Static_assert(COUNT == sizeof table / sizeof *table, "a row for each route");
 
 static int reset(void **state)
 {
     (void)state;
-    fake_t *all[] = {&left, &right, &other, &oracle, &dense, &fast, &native};
+    fake_t *all[] = {&left, &right, &other, &oracle, &dense, &fast, &either, &native};
     for (int i = 0; i < COUNT; i++) all[i]->refusal = LAC_FITS;
-    dense.base = 10.0, fast.refusal = LAC_REFUSED_W_ALIGNMENT;
+    dense.base = 10.0, fast.refusal = LAC_REFUSED_W_ALIGNMENT, either.base = 5.0;
     return 0;
 }
 
@@ -123,6 +136,42 @@ static void test_fast(void **state)
     assert_true(choose(0.01, -1, NULL).dense_us == 3.0);
     dense.refusal = LAC_REFUSED_NO_BLAS, fast.base = 39.0;
     expect_route(choose(-1, -1, NULL), &fast, LAC_WHY_CHEAPEST);
+}
+
+/* Where our dense kernel serves and nothing is known, a route that finds out on the device serves in its
+ * place, if that is wanted and predicted to gain; never otherwise but by name. */
+static void test_on_device(void **state)
+{
+    (void)state;
+    static const lac_machine_t machine;
+    lac_preference_t wanted = {.on_device = true}, named = {.forced = "either"};
+    lac_problem_t p = {.m = 1, .n = 1, .k = 1};
+    lac_decision_t record;
+    expect_route(choose(-1, -1, &wanted), &dense, LAC_WHY_CHEAPEST);
+    fast.refusal = LAC_FITS, fast.base = 8.0;
+    expect_route(choose(-1, -1, NULL), &fast, LAC_WHY_CHEAPEST);
+    lac_choice_t choice = choose(-1, -1, &wanted);
+    expect_route(choice, &either, LAC_WHY_ON_DEVICE);
+    assert_true(choice.row == EITHER && choice.cost_us == 5.0 && choice.dense_us == 8.0);
+    expect_route(choose(0.9, -1, &wanted), &fast, LAC_WHY_CHEAPEST);
+    expect_route(choose(-1, 0.9, &wanted), &fast, LAC_WHY_CHEAPEST);
+    p.a.density = p.b.density = -1.0;
+    lac_select_record(table, COUNT, &p, &machine, &choice, &record);
+    assert_string_equal(record.reason, "decided on the device");
+    assert_true(record.break_even > 0.249 && record.break_even <= 0.25);
+    choice = choose(-1, -1, NULL);
+    lac_select_record(table, COUNT, &p, &machine, &choice, &record);
+    assert_true(record.break_even < 0.0);
+    either.base = 8.0;
+    expect_route(choose(-1, -1, &wanted), &fast, LAC_WHY_CHEAPEST);
+    either.base = 5.0, dense.base = 9.0, fast.base = 7.0; /* 9 of a full operand */
+    expect_route(choose(-1, -1, &wanted), &fast, LAC_WHY_CHEAPEST);
+    dense.base = 10.0;
+    expect_route(choose(-1, -1, &wanted), &either, LAC_WHY_ON_DEVICE);
+    either.base = 5.0, either.refusal = LAC_REFUSED_W_ALIGNMENT;
+    expect_route(choose(-1, -1, &wanted), &fast, LAC_WHY_CHEAPEST);
+    either.refusal = LAC_FITS;
+    expect_route(choose(0.01, -1, &named), &either, LAC_WHY_FORCED);
 }
 
 static void test_only(void **state)
@@ -350,6 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_cheapest, reset),
         cmocka_unit_test_setup(test_fast, reset),
+        cmocka_unit_test_setup(test_on_device, reset),
         cmocka_unit_test_setup(test_only, reset),
         cmocka_unit_test_setup(test_ties_go_to_the_first, reset),
         cmocka_unit_test_setup(test_native_stands_back_until_measured, reset),

@@ -110,6 +110,7 @@ static void print_decision(const char *problem, const lac_decision_t *d)
     if (d->dense_us >= 0.0) printf(", dense %.2f us", d->dense_us);
     printf("; zeros known: %s", d->known);
     if (d->density >= 0.0) printf(", density %.4g", d->density);
+    if (d->break_even >= 0.0) printf("; zeros are skipped up to density %.4g", d->break_even);
     printf("\n");
     print_candidates(d);
 }

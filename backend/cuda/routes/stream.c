@@ -50,9 +50,16 @@ static lac_cuda_product_t describe(const lac_problem_t *p, const lac_sided_t *s)
     return product;
 }
 
-static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+lac_cuda_product_t lac_cuda_stream_product(const lac_problem_t *p)
 {
-    (void)route;
+    lac_sided_t s = sided(p);
+    lac_cuda_product_t product = describe(p, &s);
+    product.out = p->c;
+    return product;
+}
+
+lac_refusal_t lac_cuda_stream_refusal(const lac_problem_t *p)
+{
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
     if (lac_problem_guarantees(p)) return LAC_REFUSED_SKIP_GUARANTEED;
     lac_sided_t s = sided(p);
@@ -73,18 +80,22 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     return lac_cuda_stream_aligned(&product) ? LAC_FITS : LAC_REFUSED_W_ALIGNMENT;
 }
 
-static bool writes_together(const lac_problem_t *p, const lac_sided_t *s)
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
-    lac_cuda_product_t product = describe(p, s);
-    product.out = p->c;
+    (void)route;
+    return lac_cuda_stream_refusal(p);
+}
+
+static bool writes_together(const lac_problem_t *p)
+{
+    lac_cuda_product_t product = lac_cuda_stream_product(p);
     return p->beta == 0.0 && lac_cuda_stream_writes_together(&product);
 }
 
 /* Blocks make as many steps each, side by side; what they wait for is memory, the cache, or the tensor cores.
  */
-static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
 {
-    (void)route;
     lac_sided_t s = sided(p);
     lac_cuda_stream_shape_t cut = lac_cuda_stream_cut(s.m, s.n, s.k, (int)machine->cuda_processors);
     double dram = (double)(cut.blocks * cut.w_bytes) / (DRAM_SHARE * machine->cuda_dram_gbps * 1e3);
@@ -94,9 +105,15 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     double began = machine->cuda_launch_us + machine->cuda_pdl_us + START_US,
            stepped = step * (double)cut.steps;
     if (cut.sums_bytes == 0)
-        return began + stepped + (writes_together(p, &s) ? WRITE_US : APART_US) * (double)cut.items;
+        return began + stepped + (writes_together(p) ? WRITE_US : APART_US) * (double)cut.items;
     return began + machine->cuda_pdl_us + stepped +
            2.0 * (double)cut.sums_bytes / (machine->cuda_l2_gbps * 1e3);
+}
+
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route;
+    return lac_cuda_stream_us(p, machine);
 }
 
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
@@ -114,9 +131,8 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     void *memory;
     lac_status_t status = lac_cuda_work(exec, bytes(route, p), &memory);
     if (status || exec->preparing) return status;
-    lac_cuda_product_t product = describe(p, &s);
+    lac_cuda_product_t product = lac_cuda_stream_product(p);
     lac_cuda_dense_t dense = {s.s->dt, s.s->buf, s.srs, s.scs, 1.0};
-    product.out = p->c;
     return lac_cuda_launched(lac_cuda_stream(&product, &dense, memory, exec->stream), route->name);
 }
 

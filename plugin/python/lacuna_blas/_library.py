@@ -77,7 +77,7 @@ class CandidateStruct(ctypes.Structure):
 class DecisionStruct(ctypes.Structure):
     """lac_decision_t"""
     _fields_ = [("route", c_char_p), ("side", c_char_p), ("reason", c_char_p), ("known", c_char_p), ("density", c_double),
-                ("cost_us", c_double), ("dense_us", c_double), ("count", c_int), ("candidate", CandidateStruct * CANDIDATES_MAX)]
+                ("cost_us", c_double), ("dense_us", c_double), ("break_even", c_double), ("count", c_int), ("candidate", CandidateStruct * CANDIDATES_MAX)]
 
 
 class CallOpts(ctypes.Structure):

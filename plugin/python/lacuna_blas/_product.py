@@ -33,11 +33,14 @@ class Decision:
     density: "float | None"
     cost_us: "float | None"
     dense_us: "float | None"  # predicted for the dense route
+    break_even: "float | None"  # where the device decides: the density up to which zeros are skipped
     candidates: "tuple[Candidate, ...]"
 
     def __str__(self):
         density = "unknown" if self.density is None else f"{self.density:.3g} ({self.known})"
         lines = [f"{self.route} {self.side}".rstrip() + f": {self.reason}; density {density}"]
+        if self.break_even is not None:
+            lines.append(f"  zeros are skipped up to density {self.break_even:.3g}")
         for each in self.candidates:
             cost = each.refusal if each.refusal is not None else f"{each.cost_us:.4g} us"
             lines.append(f"  {each.route:<10} {each.side:<6} {cost}")
@@ -54,7 +57,7 @@ class Decision:
         candidates = tuple(Candidate(text(each.route), text(each.side), text(each.refusal), positive(each.cost_us), each.bytes)
                            for each in struct.candidate[:struct.count])
         return cls(text(struct.route), text(struct.side), text(struct.reason), text(struct.known), positive(struct.density),
-                   positive(struct.cost_us), positive(struct.dense_us), candidates)
+                   positive(struct.cost_us), positive(struct.dense_us), positive(struct.break_even), candidates)
 
 
 class _Factor:

@@ -1,0 +1,113 @@
+/* SPDX-FileCopyrightText: 2026 the Lacuna authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ * The adaptive route: a product with a short side of which nobody knows how many zeros it has. The device
+ * counts, and gathers as the event route or streams as the stream route, in every run anew.
+ *
+ * It applies where both of these do. Where W lies by columns it gathers by lists of active k, which are what
+ * is counted there. */
+#include "gather.h"
+#include "routes.h"
+
+#define ROWS_MAX  1024 /* of S: beyond, stream takes another side for the short one          */
+#define COLUMNS   4    /* of W, that a list of active k is read for at once                   */
+#define ASSUMED   0.01 /* density of a sparse S, where nothing is known of it                  */
+#define EXITS_US  1.5  /* two launches that find nothing to do, behind a gather               */
+#define COUNTS_US 3.0  /* the packing that is counted, before a W that streams                */
+
+static lac_side_t short_side(const lac_problem_t *p)
+{
+    return p->m <= p->n ? LAC_SIDE_LEFT : LAC_SIDE_RIGHT;
+}
+
+/* The same problem with so many of S's elements nonzero. */
+static lac_problem_t with_density(const lac_problem_t *p, double density)
+{
+    lac_problem_t known = *p;
+    lac_operand_t *s = short_side(p) == LAC_SIDE_RIGHT ? &known.b : &known.a;
+    s->density = density;
+    s->k_active = -1.0;
+    return known;
+}
+
+static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    lac_problem_t known = with_density(p, ASSUMED);
+    lac_sided_t s = lac_sided(&known, short_side(p));
+    lac_refusal_t refusal = lac_cuda_stream_refusal(p);
+    if (refusal == LAC_FITS) refusal = lac_sparse_refusal(&known, &s, 0);
+    if (refusal != LAC_FITS) return refusal;
+    if (s.m > ROWS_MAX || s.n < COLUMNS) return LAC_REFUSED_NOT_SHORT;
+    s = lac_sided(p, short_side(p));
+    if (s.s->formats || s.s->known > LAC_KNOWN_PROBED) return LAC_REFUSED_DENSITY_KNOWN;
+    if (p->settings.fixed_sums) return LAC_REFUSED_SUMS_FIXED;
+    return s.m * s.k <= LAC_CUDA_ADAPTIVE_MOST ? LAC_FITS : LAC_REFUSED_INDEX_RANGE;
+}
+
+static lac_cuda_order_t order_of(const lac_sided_t *s)
+{
+    return s->wcs == 1 && s->wrs >= s->n ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+}
+
+static double gathered_us(const lac_problem_t *p, double density, const lac_machine_t *machine)
+{
+    lac_problem_t known = with_density(p, density);
+    lac_sided_t s = lac_sided(&known, short_side(p));
+    double gather = order_of(&s) == LAC_CUDA_ROWS ? lac_cuda_gather_us(&s, machine)
+                                                  : lac_cuda_columns_us(&s, LAC_CUDA_COLUMNS_ACTIVE, machine);
+    return machine->cuda_launch_us + machine->cuda_pdl_us + gather + EXITS_US;
+}
+
+static double streamed_us(const lac_problem_t *p, const lac_machine_t *machine)
+{
+    return lac_cuda_stream_us(p, machine) + COUNTS_US;
+}
+
+/* Where nothing is known, the mean of a sparse operand's time and a dense one's. */
+static double cost_us(const lac_route_t *route, const lac_problem_t *p, const lac_machine_t *machine)
+{
+    (void)route;
+    lac_sided_t s = lac_sided(p, short_side(p));
+    double streamed = streamed_us(p, machine),
+           gathered = gathered_us(p, s.s->density < 0 ? ASSUMED : s.s->density, machine);
+    if (gathered > streamed) gathered = streamed;
+    return s.s->density < 0 ? 0.5 * (gathered + streamed) : gathered;
+}
+
+typedef struct ways {
+    const lac_problem_t *p;
+    const lac_machine_t *machine;
+    double streamed_us;
+} ways_t;
+
+static bool gathers_sooner(const void *arg, double density)
+{
+    const ways_t *ways = arg;
+    return gathered_us(ways->p, density, ways->machine) < ways->streamed_us;
+}
+
+static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
+{
+    (void)route;
+    lac_sided_t s = lac_sided(p, short_side(p));
+    return lac_cuda_piece((size_t)lac_cuda_adaptive_bytes(s.m, s.n, s.k, order_of(&s)));
+}
+
+static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
+                        lac_outcome_t *out)
+{
+    (void)out;
+    lac_sided_t s = lac_sided(p, short_side(p));
+    void *memory;
+    lac_status_t status = lac_cuda_work(exec, bytes(route, p), &memory);
+    if (status || exec->preparing) return status;
+    lac_cuda_product_t product = lac_cuda_stream_product(p);
+    lac_cuda_dense_t dense = {s.s->dt, s.s->buf, s.srs, s.scs, 0.0};
+    ways_t ways = {p, exec->machine, streamed_us(p, exec->machine)};
+    double break_even = lac_density_below(gathers_sooner, &ways);
+    return lac_cuda_launched(lac_cuda_adaptive(&product, &dense, break_even, memory, exec->stream),
+                             route->name);
+}
+
+const lac_route_t lac_cuda_route_adaptive[] =
+    LAC_ROUTE_ONE(adaptive, applicable, cost_us, bytes, run, lac_cuda_fuses_epilogue, true);
