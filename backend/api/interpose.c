@@ -129,7 +129,7 @@ int lac_interpose_is_registered(const lac_gemm_args_t *args)
 /* What tells sites apart beside the shape and the caller. */
 static uint64_t site_bits(const lac_gemm_args_t *args)
 {
-    uint64_t type = lac_site_type(args->a.dt, args->b.dt, args->dt);
+    uint64_t type = lac_site_type(args->a.dt, args->b.dt, args->dt) | LAC_SITE_TRIANGLES(args->triangles);
     if (is_batch(args)) return type | LAC_SITE_BATCH(args->batch.count);
     return args->adds ? type | LAC_SITE_ADDS : type;
 }
@@ -154,6 +154,7 @@ static bool is_first(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     lac_problem_t p;
     if (ctx->backend->asynchronous) return false;
     lac_problem_from_args(&p, args);
+    p.account.site_bits = site_bits(args);
     return lac_dispatch_first(ctx, &p, args->symbol, args->caller);
 }
 
@@ -213,7 +214,9 @@ static lac_known_t take_known(lac_ctx_t *ctx, const lac_gemm_args_t *args, lac_o
 {
     lac_known_t known = {NULL, NULL};
     if (is_batch(args) || !(args->registered || ctx->policy.frozen_count)) return known;
-    known = lac_known_take(ctx, a, b);
+    /* Metadata describes all that a buffer holds: of a symmetric operand, more than counts. */
+    lac_obj_t nothing = {.dt = args->dt};
+    known = lac_known_take(ctx, p->a.triangle ? &nothing : a, p->b.triangle ? &nothing : b);
     if (known.a) p->a = lac_operand_describe(a);
     if (known.b) p->b = lac_operand_describe(b);
     return known;
@@ -264,6 +267,23 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     lac_leave(ctx, token);
     /* Half a batch that was added to cannot be taken back: the device has failed, and will say so. */
     return served && (!status || (batch && p.beta != 0.0));
+}
+
+lac_status_t lac_compute_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
+{
+    lac_problem_t p;
+    lac_request_t request = {.symbol = args->symbol, .caller = args->caller};
+    lac_obj_t a = lac_view(args->a.dt, LAC_HOST, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
+              b = lac_view(args->b.dt, LAC_HOST, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),
+              c = lac_view(args->dt, LAC_HOST, args->m, args->n, args->c, args->crs, args->ccs);
+    if (lac_share_memory(&a, &c) || lac_share_memory(&b, &c))
+        return lac_fail(LAC_ERR_ALIAS, "c: overlaps a or b");
+    int token = lac_enter(ctx);
+    lac_problem_from_args(&p, args);
+    p.account.site_bits = site_bits(args);
+    lac_status_t status = lac_dispatch(ctx, &p, &request);
+    lac_leave(ctx, token);
+    return status;
 }
 
 int lac_interpose_timing_pending(const lac_ctx_t *ctx)

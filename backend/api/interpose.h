@@ -43,6 +43,10 @@ LAC_API unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, const lac_gemm_args_
  * What the caller's own call would include (the residual, all products of a batch at once) is weighed. */
 LAC_API int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args);
 
+/* The same where there is no BLAS to decline to: C is computed by some route, on the host. Errors: ALIAS,
+ * MEMORY. */
+LAC_API lac_status_t lac_compute_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args);
+
 /* Nonzero while the call that was just declined on this context is being
  * timed: call nothing else on it before lac_interpose_timing_end. */
 LAC_API int lac_interpose_timing_pending(const lac_ctx_t *ctx);

@@ -21,6 +21,19 @@ static inline lac_dt_t lac_value_type(lac_dt_t dt)
     return lac_is_half(dt) ? LAC_F32 : dt;
 }
 
+/* Which triangle of a square matrix is meant, its diagonal included. */
+typedef enum lac_triangle { LAC_TRIANGLE_NONE = 0, LAC_TRIANGLE_LOWER, LAC_TRIANGLE_UPPER } lac_triangle_t;
+
+/* True where element (i, j) belongs to it; to NONE, a whole matrix, all do. */
+static inline bool lac_triangle_holds(lac_triangle_t which, lac_dim_t i, lac_dim_t j)
+{
+    return which == LAC_TRIANGLE_NONE || (which == LAC_TRIANGLE_LOWER ? i >= j : i <= j);
+}
+
+/* Those of a product in one number: of C, the only elements that are computed, the others are left alone; of
+ * A and B, all that a symmetric operand's buffer holds, the others are not read. */
+#define LAC_TRIANGLES(c, a, b) ((unsigned)(c) | (unsigned)(a) << 2 | (unsigned)(b) << 4)
+
 /* An operand: element (r, c) of op(X) lies at buf[r * rs + c * cs]. */
 typedef struct lac_matrix_args {
     const void *buf; /* NULL: sparse only */
@@ -49,6 +62,7 @@ typedef struct lac_gemm_args {
     lac_dim_t m, n, k;
     lac_dt_t dt; /* of C, and of the scalars but for those of LAC_F16 and LAC_BF16, which are f32 */
     lac_matrix_args_t a, b;
+    unsigned triangles; /* LAC_TRIANGLES; on the host alone; 0: whole matrices */
     void *c;
     lac_inc_t crs, ccs;
     const void *alpha, *beta; /* NULL, on the host: 1 and 0                                         */

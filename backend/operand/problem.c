@@ -112,6 +112,9 @@ static inline void from_args(lac_problem_t *p, const lac_gemm_args_t *args)
                          .terms.density_limit = -1.0};
     describe(&p->a, &args->a);
     describe(&p->b, &args->b);
+    p->triangle = (lac_triangle_t)(args->triangles & 3);
+    p->a.triangle = (lac_triangle_t)(args->triangles >> 2 & 3);
+    p->b.triangle = (lac_triangle_t)(args->triangles >> 4 & 3);
     match_values(&p->a, lac_value_type(args->dt));
     match_values(&p->b, lac_value_type(args->dt));
     if (args->scalars == LAC_DEVICE) {

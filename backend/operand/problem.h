@@ -47,6 +47,7 @@ typedef struct lac_operand {
     lac_inc_t rs, cs;
     const void *buf; /* NULL: sparse only                                                  */
     lac_meta_t *meta;
+    lac_triangle_t triangle; /* X is symmetric, and buf holds this part of it; NONE: all of X     */
 } lac_operand_t;
 
 /* A format that may stand for the contents, or NULL. */
@@ -62,7 +63,7 @@ static inline bool lac_operand_is_dense(const lac_operand_t *x, lac_dt_t dt, lac
 {
     bool by_columns = (x->rs == 1 || rows <= 1) && (x->cs >= rows || cols <= 1);
     bool by_rows = (x->cs == 1 || cols <= 1) && (x->rs >= cols || rows <= 1);
-    return x->buf && x->dt == dt && (!unit || by_columns || by_rows);
+    return x->buf && x->dt == dt && !x->triangle && (!unit || by_columns || by_rows);
 }
 
 /* Whether the tiles skip zeros of both operands at once: never, always, where a sample says that it pays. */
@@ -106,6 +107,7 @@ typedef struct lac_problem {
     lac_operand_t a, b;              /* a is m x k, b is k x n */
     void *c;
     lac_inc_t crs, ccs;
+    lac_triangle_t triangle;      /* of c, all that is written */
     lac_epilogue_args_t epilogue; /* the caller's to do where the route does not (lac_route_fuses_epilogue) */
     lac_call_settings_t settings;
     lac_run_terms_t terms;
@@ -148,6 +150,12 @@ static inline void *lac_c_at(const lac_problem_t *p, lac_dim_t i, lac_dim_t j)
 static inline bool lac_problem_is_half(const lac_problem_t *p)
 {
     return lac_is_half(p->dt) || lac_is_half(p->a.dt) || lac_is_half(p->b.dt);
+}
+
+/* True where one triangle of a matrix is given or asked for. */
+static inline bool lac_problem_has_triangle(const lac_problem_t *p)
+{
+    return p->triangle || p->a.triangle || p->b.triangle;
 }
 
 /* True where there is nothing to sum: c is only scaled. */

@@ -24,7 +24,8 @@ bool lac_shadow_begin(lac_ctx_t *ctx, lac_shadow_t *shadow, const lac_problem_t 
     if (!shadow->c) return false;
     for (lac_dim_t i = 0; p->beta != 0.0 && i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++)
-            memcpy((char *)shadow->c + (size_t)(i * p->n + j) * size, lac_c_at(p, i, j), size);
+            if (lac_triangle_holds(p->triangle, i, j))
+                memcpy((char *)shadow->c + (size_t)(i * p->n + j) * size, lac_c_at(p, i, j), size);
     return true;
 }
 
@@ -172,6 +173,7 @@ static difference_t compare(const lac_problem_t *p, const lac_shadow_result_t *f
     difference_t d = {0};
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
+            if (!lac_triangle_holds(p->triangle, i, j)) continue;
             double mine = element(p->dt, first, i, j), other = element(p->dt, second, i, j);
             double gap = apart(mine, other);
             if (fabs(other) > d.scale) d.scale = fabs(other);

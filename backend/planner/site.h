@@ -53,6 +53,9 @@ typedef struct lac_site_key {
 #define LAC_SITE_BF16     (UINT64_C(1) << 58)
 #define LAC_SITE_WIDENS   (UINT64_C(1) << 57) /* of these beside f32 */
 
+/* Which triangles its matrices have: LAC_TRIANGLES, 6 bits. */
+#define LAC_SITE_TRIANGLES(of) ((uint64_t)(of) << 51)
+
 /* What the types of a product's operands add. */
 static inline uint64_t lac_site_type(lac_dt_t a, lac_dt_t b, lac_dt_t c)
 {
@@ -68,7 +71,7 @@ static inline uint64_t lac_site_type(lac_dt_t a, lac_dt_t b, lac_dt_t c)
 /* That number; 0: no batch. */
 static inline uint64_t lac_site_batch_count(const lac_site_key_t *key)
 {
-    return key->types & 128 ? (key->types & (LAC_SITE_WIDENS - 1)) >> 8 : 0;
+    return key->types & 128 ? (key->types & (LAC_SITE_TRIANGLES(1) - 1)) >> 8 : 0;
 }
 
 /* What was seen of one operand of a site. */

@@ -50,6 +50,7 @@ lac_refusal_t lac_sparse_refusal(const lac_problem_t *p, const lac_sided_t *s, u
     if (p->settings.strict_nan) return LAC_REFUSED_STRICT_NAN;
     if (lac_problem_guarantees(p) && !lac_problem_skips(p, s->s)) return LAC_REFUSED_SKIP_GUARANTEED;
     if (halves && !(takes & LAC_TAKES_HALVES)) return LAC_REFUSED_HALVES;
+    if (lac_problem_has_triangle(p) && !(takes & LAC_TAKES_TRIANGLE)) return LAC_REFUSED_TRIANGLE;
     if (!has_w) return LAC_REFUSED_W_SPARSE;
     if (!has_type) return LAC_REFUSED_W_TYPE;
     if (s->s->density < 0) return LAC_REFUSED_DENSITY_UNKNOWN;

@@ -102,6 +102,8 @@ const char *lac_role_name(lac_role_t role);
 #define LAC_TAKES_U8_W     1u
 #define LAC_TAKES_SPARSE_W 2u /* without a buffer; the route looks after its formats */
 #define LAC_TAKES_HALVES   4u /* f16 and bf16, in a buffer                              */
+/* And a symmetric operand of which one triangle is given, or a C of which one triangle is asked for. */
+#define LAC_TAKES_TRIANGLE 8u
 
 /* The conditions that every sparse route begins with: something to sum, zeros that may be skipped, a W that
  * it can take (`takes`: beside f32 in a buffer), a density. LAC_FITS where they hold; then the route's own

@@ -22,6 +22,9 @@ lac_sided_t lac_sided(const lac_problem_t *p, lac_side_t side)
         s.srs = p->a.rs, s.scs = p->a.cs, s.wrs = p->b.rs, s.wcs = p->b.cs;
         s.ors = p->crs, s.ocs = p->ccs;
     }
+    /* A symmetric operand is expanded before it is read, by rows of this view. */
+    if (s.s->triangle) s.srs = s.k, s.scs = 1;
+    if (s.w->triangle) s.wrs = s.n, s.wcs = 1;
     s.s_transposed = s.s->transposed != (side == LAC_SIDE_RIGHT);
     s.w_transposed = s.w->transposed != (side == LAC_SIDE_RIGHT);
     return s;

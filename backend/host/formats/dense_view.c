@@ -21,6 +21,30 @@ size_t lac_dense_view_bytes(const lac_operand_t *x, lac_dt_t dt, lac_dim_t rows,
     return lac_operand_is_dense(x, dt, rows, cols, unit) ? 0 : dense_bytes(dt, rows, cols);
 }
 
+enum { SYMMETRIC_BLOCK = 32 }; /* rows and columns: both places of a block stay in the first cache */
+
+/* One block of the triangle that is stored, to where it stands in the whole and to its mirror image. */
+static void expand_block(const lac_operand_t *x, size_t size, lac_dim_t n, lac_dim_t i0, lac_dim_t j0,
+                         void *to)
+{
+    lac_dim_t i1 = i0 + SYMMETRIC_BLOCK < n ? i0 + SYMMETRIC_BLOCK : n;
+    for (lac_dim_t i = i0; i < i1; i++) {
+        lac_dim_t j1 = j0 + SYMMETRIC_BLOCK < i + 1 ? j0 + SYMMETRIC_BLOCK : i + 1;
+        for (lac_dim_t j = j0; j < j1; j++) {
+            bool lower = x->triangle == LAC_TRIANGLE_LOWER;
+            lac_inc_t at = lower ? i * x->rs + j * x->cs : j * x->rs + i * x->cs;
+            lac_copy_value(size, to, i * n + j, x->buf, at);
+            lac_copy_value(size, to, j * n + i, x->buf, at);
+        }
+    }
+}
+
+static void expand_symmetric(const lac_operand_t *x, size_t size, lac_dim_t n, void *to)
+{
+    for (lac_dim_t i0 = 0; i0 < n; i0 += SYMMETRIC_BLOCK)
+        for (lac_dim_t j0 = 0; j0 <= i0; j0 += SYMMETRIC_BLOCK) expand_block(x, size, n, i0, j0, to);
+}
+
 static void copy_elements(const lac_operand_t *x, size_t size, lac_dim_t rows, lac_dim_t cols, void *to)
 {
     for (lac_dim_t r = 0; r < rows; r++)
@@ -97,7 +121,39 @@ lac_status_t lac_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_dt_t d
     if (!copy) return LAC_ERR_MEMORY;
     *contents = (lac_dense_view_t){copy, cols, 1};
     if (!x->buf) return densify(x, lac_dt_size(dt), rows, cols, copy);
-    copy_elements(x, lac_dt_size(dt), rows, cols, copy);
+    if (x->triangle)
+        expand_symmetric(x, lac_dt_size(dt), rows, copy);
+    else
+        copy_elements(x, lac_dt_size(dt), rows, cols, copy);
+    return LAC_OK;
+}
+
+size_t lac_symmetric_bytes(const lac_problem_t *p)
+{
+    return p->a.triangle || p->b.triangle ? dense_bytes(p->dt, p->k, p->k) : 0;
+}
+
+/* Half of it goes across its rows. */
+double lac_symmetric_us(const lac_problem_t *p, const lac_machine_t *machine)
+{
+    return (double)lac_symmetric_bytes(p) / (machine->out_strided_gbps * 1e3);
+}
+
+lac_status_t lac_expand_symmetric(lac_exec_t *exec, lac_side_t side, const lac_problem_t **p,
+                                  lac_problem_t *expanded)
+{
+    lac_dense_view_t whole;
+    if (!(*p)->a.triangle && !(*p)->b.triangle) return LAC_OK;
+    *expanded = **p;
+    lac_operand_t *x = expanded->a.triangle ? &expanded->a : &expanded->b;
+    lac_status_t status =
+        lac_dense_view(exec, x, expanded->dt, expanded->k, expanded->k, false, LAC_WORK_A, &whole);
+    if (status) return status;
+    x->triangle = LAC_TRIANGLE_NONE;
+    x->buf = whole.buf;
+    x->rs = side == LAC_SIDE_RIGHT ? whole.cs : whole.rs; /* its own transpose */
+    x->cs = side == LAC_SIDE_RIGHT ? whole.rs : whole.cs;
+    *p = expanded;
     return LAC_OK;
 }
 

@@ -15,11 +15,21 @@ typedef struct lac_dense_view {
 } lac_dense_view_t;
 
 /* The operand's own buffer where it is of type dt (and has a unit stride, when `unit` asks for one);
- * otherwise a copy by rows in the workspace, converted from u8, repacked, or expanded from a sparse format.
+ * otherwise a copy by rows in the workspace, converted from u8, repacked, or expanded from a sparse format or
+ * from one triangle.
  * Errors: MEMORY.
  */
 lac_status_t lac_dense_view(lac_exec_t *exec, const lac_operand_t *x, lac_dt_t dt, lac_dim_t rows,
                             lac_dim_t cols, bool unit, lac_work_t purpose, lac_dense_view_t *contents);
+
+/* The problem with its symmetric operand, of which it has one at most, expanded in LAC_WORK_A: *p stays where
+ * it has none, and becomes the address of `expanded` otherwise. By rows of the view of that side, as
+ * lac_sided says. Errors: MEMORY. */
+lac_status_t lac_expand_symmetric(lac_exec_t *exec, lac_side_t side, const lac_problem_t **p,
+                                  lac_problem_t *expanded);
+/* Bytes of that copy, and microseconds of one thread for it. */
+size_t lac_symmetric_bytes(const lac_problem_t *p);
+double lac_symmetric_us(const lac_problem_t *p, const lac_machine_t *machine);
 
 /* Bytes of the copy that lac_dense_view would make; 0 where it makes none. */
 size_t lac_dense_view_bytes(const lac_operand_t *x, lac_dt_t dt, lac_dim_t rows, lac_dim_t cols, bool unit);

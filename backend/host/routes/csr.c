@@ -6,6 +6,8 @@
  by panel into the second-level cache; W by columns is transposed first, unless few rows would use it. */
 #include "routes.h"
 #include "csr.h"
+#include "triangle.h"
+#include "host/formats/dense_view.h"
 #include "host/formats/formats.h"
 #include "base/status.h"
 
@@ -28,11 +30,19 @@ typedef struct product {
     int64_t scratch_stride; /* bytes */
 } product_t;
 
+/* A C of which a triangle is asked for is A A': the sides differ in nothing but C's strides, and a drop-in
+ * library lays it by rows. */
+static bool is_other_side(const lac_route_t *route, const lac_problem_t *p)
+{
+    return p->triangle && route->side == LAC_SIDE_RIGHT;
+}
+
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    lac_refusal_t refusal = lac_sparse_refusal(p, &s, 0);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_TRIANGLE);
     if (refusal != LAC_FITS) return refusal;
+    if (is_other_side(route, p)) return LAC_REFUSED_TRIANGLE;
     if (lac_rows_source(&s) == LAC_ROWS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
     if (s.m > INT32_MAX || s.k > INT32_MAX) return LAC_REFUSED_INDEX_RANGE;
     if (lac_sided_w_layout(p, &s) == LAC_W_STRIDED) return LAC_REFUSED_W_STRIDES;
@@ -48,11 +58,13 @@ static bool turns(const lac_problem_t *p, const lac_sided_t *s)
 static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine,
                          double nonzeros)
 {
-    double m = (double)s->m, n = (double)s->n, k = (double)s->k, vectors = ceil(n / s->line);
-    double out = lac_sided_out_us(s, machine);
+    double share = lac_triangle_share(p);
+    double m = (double)s->m, n = share * (double)s->n, k = (double)s->k, vectors = ceil(n / s->line);
+    double out = share * lac_sided_out_us(s, machine);
     bool by_columns = lac_sided_w_layout(p, s) == LAC_W_COLS && !turns(p, s);
     if (by_columns) return out + (m * n * machine->csr_dot_ns + nonzeros * n * machine->csr_ns) * 1e-3;
-    double whole = s->size * k * n / (machine->pack_gbps * 1e3), prepared = turns(p, s) ? whole : 0.0;
+    double whole = s->size * k * (double)s->n / (machine->pack_gbps * 1e3),
+           prepared = turns(p, s) ? whole : 0.0;
     double arithmetic = (nonzeros * machine->csr_ns + m * machine->csr_row_ns) * vectors * 1e-3;
     if (lac_csr_packs(s->m, s->k, (int64_t)nonzeros, (size_t)s->size))
         return out + prepared + whole + arithmetic;
@@ -83,8 +95,9 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     double nonzeros = s.s->density * (double)s.m * (double)s.k;
     double serial = product_us(p, &s, machine, nonzeros) + prepare_us(&s, machine, nonzeros);
+    double expanded = lac_symmetric_us(p, machine); /* by one thread */
     int parts = lac_host_parts(p->settings.threads, serial, machine->fork_join_us);
-    return machine->route_us + serial / parts + (parts > 1 ? 2.0 * machine->fork_join_us : 0);
+    return machine->route_us + expanded + serial / parts + (parts > 1 ? 2.0 * machine->fork_join_us : 0);
 }
 
 /* Workspace, as `bytes` says and as a run takes it: a thread's packed panels, W transposed, CSR of this call.
@@ -118,7 +131,8 @@ static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
                       ? lac_format_bytes(s.s, lac_sided_by_rows(&s))
                       : pointer_bytes(&s) + entry_bytes((size_t)s.size, nonzeros);
     bool copies = lac_sided_w_layout(p, &s) == LAC_W_PACKED;
-    return rows + panel_bytes(&s, p->settings.threads) + transposed_bytes(p, &s) +
+    return rows + panel_bytes(&s, p->settings.threads) + transposed_bytes(p, &s) + lac_symmetric_bytes(p) +
+           lac_triangle_bytes(p, p->settings.threads) +
            (copies ? lac_format_bytes(s.w, lac_sided_k_major(&s)) : 0);
 }
 
@@ -132,9 +146,20 @@ static void transpose_part(void *arg, int part, int parts)
     g->kernels->transpose_values(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->transposed, s->n);
 }
 
-static void product_part(void *arg, int part, int parts)
+static void product_block(void *arg, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                          const lac_host_output_t *out, int part)
 {
     const product_t *g = arg;
+    if (g->by_rows)
+        g->kernels->csr_rows(g->rows, i0, i1, g->w, g->ldw, j0, j1, out,
+                             g->scratch ? g->scratch + part * g->scratch_stride : NULL);
+    else
+        g->kernels->csr_cols(g->rows, i0, i1, g->w, g->ldw, j0, j1, out);
+}
+
+static void product_part(void *arg, int part, int parts)
+{
+    product_t *g = arg;
     const lac_sided_t *s = g->s;
     long long i0 = 0, i1 = s->m, j0 = 0, j1 = s->n;
     if (g->cut_columns)
@@ -143,11 +168,7 @@ static void product_part(void *arg, int part, int parts)
         lac_share(s->m, 1, part, parts, &i0, &i1);
     if (i0 == i1 || j0 == j1) return;
     lac_host_output_t out = lac_host_output(g->kernels, g->p->alpha, g->p->beta, g->p->c, s->ors, s->ocs);
-    if (g->by_rows)
-        g->kernels->csr_rows(g->rows, i0, i1, g->w, g->ldw, j0, j1, &out,
-                             g->scratch + part * g->scratch_stride);
-    else
-        g->kernels->csr_cols(g->rows, i0, i1, g->w, g->ldw, j0, j1, &out);
+    product_block(g, i0, i1, j0, j1, &out, part);
 }
 
 static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
@@ -179,14 +200,16 @@ static lac_status_t choose_w(lac_exec_t *exec, product_t *g, int parts)
 static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_problem_t *p,
                         lac_outcome_t *out)
 {
+    lac_problem_t expanded;
+    lac_status_t status = lac_expand_symmetric(exec, route->side, &p, &expanded);
+    if (status) return status;
     lac_sided_t s = lac_sided(p, route->side);
     lac_rows_t rows;
     double elements = (double)s.m * (double)s.k, wake = exec->machine->fork_join_us;
     double expected = s.s->density * elements;
     int64_t limit = lac_sided_limit(p, &s);
     int parts = lac_host_parts(p->settings.threads, prepare_us(&s, exec->machine, expected), wake);
-    lac_status_t status =
-        lac_rows_gather(exec, lac_kernels(exec, p->dt), &s, parts, limit, &rows, &out->declined);
+    status = lac_rows_gather(exec, lac_kernels(exec, p->dt), &s, parts, limit, &rows, &out->declined);
     if (status || out->declined) return status;
     if (lac_exceeds(limit, rows.ptr[s.m])) return (out->declined = true), LAC_OK;
     out->density = (double)rows.ptr[s.m] / elements;
@@ -199,6 +222,13 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     g.scratch_stride = panel_stride(&s);
     g.scratch = lac_work(exec, LAC_WORK_ACC, panel_bytes(&s, parts));
     if (!g.scratch) return LAC_ERR_MEMORY;
+    if (p->triangle) {
+        bool packs =
+            lac_csr_packs(s.m, s.k, rows.ptr[s.m], (size_t)s.size); /* once for each panel of columns */
+        bool row_panels = g.by_rows && !packs && lac_csr_goes_whole(s.m, rows.ptr[s.m]);
+        if (!packs) g.scratch = NULL;
+        return lac_triangle_run(exec, p, parts, row_panels, product_block, &g);
+    }
     lac_parallel(parts, product_part, &g);
     return LAC_OK;
 }

@@ -4,6 +4,7 @@
  * dense kernel; the reference; and the product with nothing to sum. */
 #include "host/formats/dense_view.h"
 #include "routes.h"
+#include "triangle.h"
 #include "host/runtime/exec.h"
 
 #include <limits.h>
@@ -44,6 +45,7 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
     if (lac_problem_is_trivial(p)) return LAC_REFUSED_TRIVIAL;
     if (lac_problem_guarantees(p)) return LAC_REFUSED_SKIP_GUARANTEED;
     if (p->terms.callers_blas) return LAC_FITS;
+    if (p->triangle) return LAC_REFUSED_TRIANGLE;
     if (!lac_blas()->gemm[type_of(p)]) return LAC_REFUSED_NO_BLAS;
     if (!fits || !copies_fit(p)) return LAC_REFUSED_INDEX_RANGE;
     return LAC_FITS;
@@ -58,6 +60,9 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
         read *= machine->scan_gbps / machine->scan_cached_gbps;
     double copies = (double)(lac_dense_view_bytes(&p->a, p->dt, p->m, p->k, true) +
                              lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, true));
+    if (p->terms.callers_blas && lac_problem_has_triangle(p))
+        copies = 0.0; /* ssyrk or ssymm is what was called */
+    double share = p->triangle ? 0.5 : 1.0;
     int threads = p->settings.blas_threads > 0 ? p->settings.blas_threads : p->settings.threads;
     double vector =
                lac_dense_rate(machine, machine->dense_vector_gbps_one, machine->dense_vector_gbps, threads),
@@ -65,9 +70,10 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
            gbps = lac_dense_rate(machine, machine->dense_gbps_one, machine->dense_gbps, threads),
            out_gbps = lac_dense_rate(machine, machine->dense_out_gbps_one, machine->dense_out_gbps, threads);
     if (p->dt == LAC_F64) gflops *= machine->dense64_share;
-    double product = p->m == 1 || p->n == 1 ? read / (vector * 1e3)
-                                            : 2.0 * m * n * k / (gflops * 1e3) + read / (gbps * 1e3) +
-                                                  written / (out_gbps * 1e3);
+    double product = p->m == 1 || p->n == 1
+                         ? read / (vector * 1e3)
+                         : share * 2.0 * m * n * k / (gflops * 1e3) + share * read / (gbps * 1e3) +
+                               share * written / (out_gbps * 1e3);
     return machine->dense_call_us + product + copies / (machine->pack_gbps * 1e2);
 }
 
@@ -234,7 +240,7 @@ static lac_refusal_t applicable_native(const lac_route_t *route, const lac_probl
 /* On one thread; half as many doubles fill a register. */
 static double native_us(const lac_problem_t *p, const lac_machine_t *machine)
 {
-    double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    double flops = lac_triangle_share(p) * 2.0 * (double)p->m * (double)p->n * (double)p->k;
     return flops * (double)lac_dt_size(p->dt) / 4.0 / (machine->native_gflops * 1e3);
 }
 
@@ -257,7 +263,8 @@ static size_t bytes_native(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
     return lac_dense_view_bytes(&p->a, p->dt, p->m, p->k, false) +
-           lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, false) + scratch_bytes(p, p->settings.threads);
+           lac_dense_view_bytes(&p->b, p->dt, p->k, p->n, false) + scratch_bytes(p, p->settings.threads) +
+           lac_triangle_bytes(p, p->settings.threads);
 }
 
 typedef struct product {
@@ -285,6 +292,19 @@ static void product_part(void *arg, int part, int parts)
         lac_host_output_t out = lac_host_output(g->kernels, p->alpha, p->beta, p->c, p->crs, p->ccs);
         g->kernels->dense(&a, &b, i0, i1, p->n, p->k, &out, scratch);
     }
+}
+
+static void product_block(void *arg, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                          const lac_host_output_t *out, int part)
+{
+    const product_t *g = arg;
+    size_t size = g->kernels->size;
+    lac_host_matrix_t a = {g->a.buf, g->a.rs, g->a.cs},
+                      b = {lac_value_at(size, g->b.buf, j0 * g->b.cs), g->b.rs, g->b.cs};
+    lac_host_output_t to = *out;
+    to.data = (void *)((uintptr_t)out->data + (uintptr_t)(j0 * out->cs * (int64_t)size));
+    g->kernels->dense(&a, &b, i0, i1, j1 - j0, g->p->k, &to,
+                      g->scratch + (size_t)part * scratch_bytes(g->p, 1));
 }
 
 static long double element(const lac_dense_view_t *x, lac_dt_t dt, lac_dim_t i, lac_dim_t j)
@@ -316,6 +336,7 @@ static void skipping_row(const skipping_t *g, lac_dim_t i, lac_dim_t j0, lac_dim
     }
     for (lac_dim_t j = j0; j < j1; j++) {
         void *c = right ? lac_c_at(p, j, i) : lac_c_at(p, i, j);
+        if (!lac_triangle_holds(p->triangle, right ? j : i, right ? i : j)) continue;
         long double old = p->beta == 0.0 ? 0.0L : (long double)lac_scalar(c, p->dt, 0.0);
         store(c, p->dt, (long double)p->alpha * sum[j - j0] + (long double)p->beta * old);
     }
@@ -360,6 +381,7 @@ static lac_status_t run_native(const lac_route_t *route, lac_exec_t *exec, const
     }
     g.scratch = lac_work(exec, LAC_WORK_ACC, scratch_bytes(p, parts));
     if (!g.scratch) return LAC_ERR_MEMORY;
+    if (p->triangle) return lac_triangle_run(exec, p, parts, false, product_block, &g);
     lac_parallel(parts, product_part, &g);
     return LAC_OK;
 }
@@ -399,6 +421,7 @@ static lac_status_t run_reference(const lac_route_t *route, lac_exec_t *exec, co
     if (status) return status;
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
+            if (!lac_triangle_holds(p->triangle, i, j)) continue;
             long double sum = 0.0L;
             for (lac_dim_t k = 0; k < p->k; k++) {
                 long double x = element(&a, p->dt, i, k), y = element(&b, p->dt, k, j);
@@ -443,6 +466,7 @@ static lac_status_t run_trivial(const lac_route_t *route, lac_exec_t *exec, cons
     if (p->beta == 1.0) return LAC_OK;
     for (lac_dim_t i = 0; i < p->m; i++)
         for (lac_dim_t j = 0; j < p->n; j++) {
+            if (!lac_triangle_holds(p->triangle, i, j)) continue;
             void *c = lac_c_at(p, i, j);
             double old = p->beta == 0.0 ? 0.0 : lac_scalar(c, p->dt, 0.0);
             store(c, p->dt, p->beta == 0.0 ? 0.0L : (long double)(p->beta * old));
