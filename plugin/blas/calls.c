@@ -18,9 +18,13 @@ typedef struct guard {
     bool proper;
 } guard_t;
 
+/* What is part of each exported symbol: to hand more than a dozen arguments on costs more than the whole way
+ * of a small call. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 /* A call that was left by longjmp (from the program's xerbla, or from a signal) never put its guard back: it
  * shows by not lying above us on the stack. */
-static inline guard_t guard_begin(exported_symbol_t *symbol, const void *caller, void *frame)
+ALWAYS_INLINE guard_t guard_begin(exported_symbol_t *symbol, const void *caller, void *frame)
 {
     guard_t at = {.frame = (uintptr_t)frame};
     if (blas_guard.frame <= at.frame) blas_guard = (blas_guard_t){0};
@@ -73,9 +77,8 @@ static bool serve(guard_t *at, lac_gemm_args_t *g, int verdict, blas_routine_t r
     return true;
 }
 
-/* The handlers, one per shape of call. They are part of each exported symbol: to hand more than a dozen
- * arguments on costs more than the whole way of a small call. */
-#define HANDLER static inline __attribute__((always_inline)) void
+/* The handlers, one per shape of call. */
+#define HANDLER ALWAYS_INLINE void
 
 HANDLER enter_gemm(lac_dt_t dt, exported_symbol_t *symbol, const void *caller, GEMM_PARAMS(void))
 {
@@ -133,6 +136,62 @@ HANDLER enter_cblas_gemv(lac_dt_t dt, exported_symbol_t *symbol, const void *cal
     guard_forwarded(&at);
 }
 
+HANDLER enter_syrk(lac_dt_t dt, exported_symbol_t *symbol, const void *caller, SYRK_PARAMS(void))
+{
+    guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
+    lac_gemm_args_t g;
+    int verdict = read_syrk(&g, dt, at.next_fn->wide, SYRK_ARGS);
+    g.symbol = symbol->name, g.caller = caller;
+    if (serve(&at, &g, verdict, BLAS_SYRK, 0)) return;
+    guard_forward(&at);
+    ((syrk_fn *)at.next_fn->fn)(SYRK_ARGS, 1, 1);
+    guard_forwarded(&at);
+}
+
+HANDLER enter_cblas_syrk(lac_dt_t dt, exported_symbol_t *symbol, const void *caller,
+                         CBLAS_SYRK_PARAMS(void, const void *))
+{
+    guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
+    lac_gemm_args_t g;
+    int verdict = read_cblas_syrk(&g, dt, at.next_fn->wide, CBLAS_SYRK_ARGS(alpha, beta));
+    g.symbol = symbol->name, g.caller = caller;
+    if (serve(&at, &g, verdict, BLAS_SYRK, order)) return;
+    guard_forward(&at);
+    if (dt == LAC_F64)
+        ((cblas_dsyrk_fn *)at.next_fn->fn)(CBLAS_SYRK_ARGS(*(const double *)alpha, *(const double *)beta));
+    else
+        ((cblas_ssyrk_fn *)at.next_fn->fn)(CBLAS_SYRK_ARGS(*(const float *)alpha, *(const float *)beta));
+    guard_forwarded(&at);
+}
+
+HANDLER enter_symm(lac_dt_t dt, exported_symbol_t *symbol, const void *caller, SYMM_PARAMS(void))
+{
+    guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
+    lac_gemm_args_t g;
+    int verdict = read_symm(&g, dt, at.next_fn->wide, SYMM_ARGS);
+    g.symbol = symbol->name, g.caller = caller;
+    if (serve(&at, &g, verdict, BLAS_SYMM, 0)) return;
+    guard_forward(&at);
+    ((symm_fn *)at.next_fn->fn)(SYMM_ARGS, 1, 1);
+    guard_forwarded(&at);
+}
+
+HANDLER enter_cblas_symm(lac_dt_t dt, exported_symbol_t *symbol, const void *caller,
+                         CBLAS_SYMM_PARAMS(void, const void *))
+{
+    guard_t at = guard_begin(symbol, caller, __builtin_frame_address(0));
+    lac_gemm_args_t g;
+    int verdict = read_cblas_symm(&g, dt, at.next_fn->wide, CBLAS_SYMM_ARGS(alpha, beta));
+    g.symbol = symbol->name, g.caller = caller;
+    if (serve(&at, &g, verdict, BLAS_SYMM, order)) return;
+    guard_forward(&at);
+    if (dt == LAC_F64)
+        ((cblas_dsymm_fn *)at.next_fn->fn)(CBLAS_SYMM_ARGS(*(const double *)alpha, *(const double *)beta));
+    else
+        ((cblas_ssymm_fn *)at.next_fn->fn)(CBLAS_SYMM_ARGS(*(const float *)alpha, *(const float *)beta));
+    guard_forwarded(&at);
+}
+
 /* The exported BLAS symbols, made from symbols.def. They carry no version: a tagged definition would not
  * intercept the untagged references of programs linked before it existed. */
 
@@ -141,10 +200,18 @@ HANDLER enter_cblas_gemv(lac_dt_t dt, exported_symbol_t *symbol, const void *cal
 #define DGEMM_ENTER(...)       enter_gemm(LAC_F64, __VA_ARGS__, GEMM_ARGS)
 #define SGEMV_ENTER(...)       enter_gemv(LAC_F32, __VA_ARGS__, GEMV_ARGS)
 #define DGEMV_ENTER(...)       enter_gemv(LAC_F64, __VA_ARGS__, GEMV_ARGS)
+#define SSYRK_ENTER(...)       enter_syrk(LAC_F32, __VA_ARGS__, SYRK_ARGS)
+#define DSYRK_ENTER(...)       enter_syrk(LAC_F64, __VA_ARGS__, SYRK_ARGS)
+#define SSYMM_ENTER(...)       enter_symm(LAC_F32, __VA_ARGS__, SYMM_ARGS)
+#define DSYMM_ENTER(...)       enter_symm(LAC_F64, __VA_ARGS__, SYMM_ARGS)
 #define CBLAS_SGEMM_ENTER(...) enter_cblas_gemm(LAC_F32, __VA_ARGS__, CBLAS_GEMM_ARGS(&alpha, &beta))
 #define CBLAS_DGEMM_ENTER(...) enter_cblas_gemm(LAC_F64, __VA_ARGS__, CBLAS_GEMM_ARGS(&alpha, &beta))
 #define CBLAS_SGEMV_ENTER(...) enter_cblas_gemv(LAC_F32, __VA_ARGS__, CBLAS_GEMV_ARGS(&alpha, &beta))
 #define CBLAS_DGEMV_ENTER(...) enter_cblas_gemv(LAC_F64, __VA_ARGS__, CBLAS_GEMV_ARGS(&alpha, &beta))
+#define CBLAS_SSYRK_ENTER(...) enter_cblas_syrk(LAC_F32, __VA_ARGS__, CBLAS_SYRK_ARGS(&alpha, &beta))
+#define CBLAS_DSYRK_ENTER(...) enter_cblas_syrk(LAC_F64, __VA_ARGS__, CBLAS_SYRK_ARGS(&alpha, &beta))
+#define CBLAS_SSYMM_ENTER(...) enter_cblas_symm(LAC_F32, __VA_ARGS__, CBLAS_SYMM_ARGS(&alpha, &beta))
+#define CBLAS_DSYMM_ENTER(...) enter_cblas_symm(LAC_F64, __VA_ARGS__, CBLAS_SYMM_ARGS(&alpha, &beta))
 #define SYMBOL(shape, name, wide) \
     __attribute__((visibility("default"))) void name(shape##_PARAMS); \
     void name(shape##_PARAMS) \

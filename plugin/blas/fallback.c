@@ -4,7 +4,6 @@
 #include "fallback.h"
 
 #include "lacuna/context.h"
-#include "lacuna/gemm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +28,10 @@ static void report(const char *routine, const char *symbol, int parameter, int o
 static const struct {
     char name[8];
     int pairs, exchanged[3][2];
-} routines[] = {
-    [BLAS_GEMM] = {"?GEMM ", 3, {{1, 2}, {3, 4}, {8, 10}}}, [BLAS_GEMV] = {"?GEMV ", 1, {{2, 3}}}};
+} routines[] = {[BLAS_GEMM] = {"?GEMM ", 3, {{1, 2}, {3, 4}, {8, 10}}},
+                [BLAS_GEMV] = {"?GEMV ", 1, {{2, 3}}},
+                [BLAS_SYRK] = {"?SYRK ", 0, {{0}}},
+                [BLAS_SYMM] = {"?SYMM ", 1, {{3, 4}}}};
 
 /* A parameter's number in the call that the program made. */
 static int callers_parameter(int parameter, int order, blas_routine_t routine)
@@ -45,9 +46,11 @@ static int callers_parameter(int parameter, int order, blas_routine_t routine)
     return parameter + 1;
 }
 
-static double value_at(const lac_matrix_args_t *x, int64_t i, int64_t j)
+/* Of a symmetric x of which one triangle is stored, an element of the other one lies mirrored. */
+static double value_at(const lac_matrix_args_t *x, unsigned triangle, int64_t i, int64_t j)
 {
-    int64_t at = i * x->rs + j * x->cs;
+    bool stored = lac_triangle_holds((lac_triangle_t)(triangle & 3), i, j);
+    int64_t at = stored ? i * x->rs + j * x->cs : j * x->rs + i * x->cs;
     return x->dt == LAC_F64 ? ((const double *)x->buf)[at] : (double)((const float *)x->buf)[at];
 }
 
@@ -58,10 +61,11 @@ static void plain_product(const lac_gemm_args_t *g)
     const lac_matrix_args_t c = {.buf = g->c, .rs = g->crs, .cs = g->ccs, .dt = g->dt};
     for (int64_t j = 0; j < g->n; j++)
         for (int64_t i = 0; i < g->m; i++) {
+            if (!lac_triangle_holds((lac_triangle_t)(g->triangles & 3), i, j)) continue;
             double sum = 0.0;
             for (int64_t l = 0; alpha != 0.0 && l < g->k; l++)
-                sum += value_at(&g->a, i, l) * value_at(&g->b, l, j);
-            double value = alpha * sum + (beta == 0.0 ? 0.0 : beta * value_at(&c, i, j));
+                sum += value_at(&g->a, g->triangles >> 2, i, l) * value_at(&g->b, g->triangles >> 4, l, j);
+            double value = alpha * sum + (beta == 0.0 ? 0.0 : beta * value_at(&c, 0, i, j));
             if (g->dt == LAC_F64)
                 ((double *)g->c)[i * g->crs + j * g->ccs] = value;
             else
@@ -77,17 +81,6 @@ static lac_ctx_t *borrow_ctx(lac_ctx_t **own)
     return ctx;
 }
 
-/* The core's own product of these arguments. */
-static lac_status_t multiply(lac_ctx_t *ctx, const lac_gemm_args_t *g)
-{
-    lac_obj_t a = {g->dt, LAC_HOST, LAC_NO_TRANS, g->m, g->k, g->a.rs, g->a.cs, NULL, NULL},
-              b = {g->dt, LAC_HOST, LAC_NO_TRANS, g->k, g->n, g->b.rs, g->b.cs, NULL, NULL},
-              c = {g->dt, LAC_HOST, LAC_NO_TRANS, g->m, g->n, g->crs, g->ccs, g->c, NULL};
-    memcpy(&a.buf, &g->a.buf, sizeof a.buf);
-    memcpy(&b.buf, &g->b.buf, sizeof b.buf);
-    return lac_gemm(ctx, g->alpha, &a, &b, g->beta, &c);
-}
-
 void last_resort(const lac_gemm_args_t *g, int verdict, blas_routine_t routine, int order)
 {
     if (verdict > 0) {
@@ -100,6 +93,6 @@ void last_resort(const lac_gemm_args_t *g, int verdict, blas_routine_t routine, 
     if (routine == BLAS_GEMV && (g->m == 0 || g->k == 0))
         return; /* unlike a product of matrices, y is left alone when the other extent is 0 */
     lac_ctx_t *own = NULL, *ctx = borrow_ctx(&own);
-    if (!ctx || multiply(ctx, g) != LAC_OK) plain_product(g);
+    if (!ctx || lac_compute_gemm(ctx, g) != LAC_OK) plain_product(g);
     lac_ctx_free(own);
 }

@@ -9,7 +9,7 @@
 
 #include "args.h"
 
-typedef enum blas_routine { BLAS_GEMM, BLAS_GEMV } blas_routine_t;
+typedef enum blas_routine { BLAS_GEMM, BLAS_GEMV, BLAS_SYRK, BLAS_SYMM } blas_routine_t;
 
 /* verdict is the reader's; order is that of a C call, 0 for a Fortran call. */
 void last_resort(const lac_gemm_args_t *g, int verdict, blas_routine_t routine, int order);

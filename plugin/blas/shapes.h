@@ -37,29 +37,69 @@ _Static_assert(sizeof(void *) == 8, "the C entry points rely on 64-bit argument 
         int64_t incx, scalar beta, real *y, int64_t incy
 #define CBLAS_GEMV_ARGS(alpha, beta) order, ta, m, n, alpha, a, lda, x, incx, beta, y, incy
 
+/* Of one triangle of C := .. A A' or A' A, and of products of a symmetric matrix. */
+#define SYRK_PARAMS(real)                                                                                    \
+    const char *uplo, const char *trans, const void *n, const void *k, const real *alpha, const real *a,     \
+        const void *lda, const real *beta, real *c, const void *ldc
+#define SYRK_ARGS uplo, trans, n, k, alpha, a, lda, beta, c, ldc
+
+#define SYMM_PARAMS(real)                                                                                    \
+    const char *side, const char *uplo, const void *m, const void *n, const real *alpha, const real *a,      \
+        const void *lda, const real *b, const void *ldb, const real *beta, real *c, const void *ldc
+#define SYMM_ARGS side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc
+
+#define CBLAS_SYRK_PARAMS(real, scalar)                                                                      \
+    int order, int uplo, int trans, int64_t n, int64_t k, scalar alpha, const real *a, int64_t lda,          \
+        scalar beta, real *c, int64_t ldc
+#define CBLAS_SYRK_ARGS(alpha, beta) order, uplo, trans, n, k, alpha, a, lda, beta, c, ldc
+
+#define CBLAS_SYMM_PARAMS(real, scalar)                                                                      \
+    int order, int side, int uplo, int64_t m, int64_t n, scalar alpha, const real *a, int64_t lda,           \
+        const real *b, int64_t ldb, scalar beta, real *c, int64_t ldc
+#define CBLAS_SYMM_ARGS(alpha, beta) order, side, uplo, m, n, alpha, a, lda, b, ldb, beta, c, ldc
+
 /* The shapes of symbols.def: a kind of call and a type. */
 #define SGEMM_PARAMS       GEMM_PARAMS(float)
 #define DGEMM_PARAMS       GEMM_PARAMS(double)
 #define SGEMV_PARAMS       GEMV_PARAMS(float)
 #define DGEMV_PARAMS       GEMV_PARAMS(double)
+#define SSYRK_PARAMS       SYRK_PARAMS(float)
+#define DSYRK_PARAMS       SYRK_PARAMS(double)
+#define SSYMM_PARAMS       SYMM_PARAMS(float)
+#define DSYMM_PARAMS       SYMM_PARAMS(double)
 #define CBLAS_SGEMM_PARAMS CBLAS_GEMM_PARAMS(float, float)
 #define CBLAS_DGEMM_PARAMS CBLAS_GEMM_PARAMS(double, double)
 #define CBLAS_SGEMV_PARAMS CBLAS_GEMV_PARAMS(float, float)
 #define CBLAS_DGEMV_PARAMS CBLAS_GEMV_PARAMS(double, double)
+#define CBLAS_SSYRK_PARAMS CBLAS_SYRK_PARAMS(float, float)
+#define CBLAS_DSYRK_PARAMS CBLAS_SYRK_PARAMS(double, double)
+#define CBLAS_SSYMM_PARAMS CBLAS_SYMM_PARAMS(float, float)
+#define CBLAS_DSYMM_PARAMS CBLAS_SYMM_PARAMS(double, double)
 
 /* Fortran calls of every type are alike. */
 typedef void gemm_fn(GEMM_PARAMS(void), size_t ta_len, size_t tb_len);
 typedef void gemv_fn(GEMV_PARAMS(void), size_t ta_len);
+typedef void syrk_fn(SYRK_PARAMS(void), size_t uplo_len, size_t trans_len);
+typedef void symm_fn(SYMM_PARAMS(void), size_t side_len, size_t uplo_len);
 typedef void sgemm_fn(SGEMM_PARAMS, size_t ta_len, size_t tb_len);
 typedef void dgemm_fn(DGEMM_PARAMS, size_t ta_len, size_t tb_len);
 typedef void sgemv_fn(SGEMV_PARAMS, size_t ta_len);
 typedef void dgemv_fn(DGEMV_PARAMS, size_t ta_len);
+typedef void ssyrk_fn(SSYRK_PARAMS, size_t uplo_len, size_t trans_len);
+typedef void dsyrk_fn(DSYRK_PARAMS, size_t uplo_len, size_t trans_len);
+typedef void ssymm_fn(SSYMM_PARAMS, size_t side_len, size_t uplo_len);
+typedef void dsymm_fn(DSYMM_PARAMS, size_t side_len, size_t uplo_len);
 typedef void cblas_sgemm_fn(CBLAS_SGEMM_PARAMS);
 typedef void cblas_dgemm_fn(CBLAS_DGEMM_PARAMS);
 typedef void cblas_sgemv_fn(CBLAS_SGEMV_PARAMS);
 typedef void cblas_dgemv_fn(CBLAS_DGEMV_PARAMS);
+typedef void cblas_ssyrk_fn(CBLAS_SSYRK_PARAMS);
+typedef void cblas_dsyrk_fn(CBLAS_DSYRK_PARAMS);
+typedef void cblas_ssymm_fn(CBLAS_SSYMM_PARAMS);
+typedef void cblas_dsymm_fn(CBLAS_DSYMM_PARAMS);
 
 enum { CBLAS_ROW_MAJOR = 101, CBLAS_COL_MAJOR = 102 };
 enum { CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112, CBLAS_CONJ_TRANS = 113 };
+enum { CBLAS_UPPER = 121, CBLAS_LOWER = 122, CBLAS_LEFT = 141, CBLAS_RIGHT = 142 };
 
 #endif

@@ -30,6 +30,7 @@ static inline void set_product(lac_gemm_args_t *g, lac_dt_t dt, int64_t m, int64
     g->a.meta = g->b.meta = NULL;
     g->dt = g->a.dt = g->b.dt = dt;
     g->a.transposed = g->b.transposed = false;
+    g->triangles = 0;
     g->scalars = LAC_HOST;
     g->adds = g->registered = false;
     g->batch.count = 1;
@@ -65,9 +66,9 @@ static inline int64_t at_least_one(int64_t x)
     return x > 1 ? x : 1;
 }
 
-/* Of C[m, n] := .. op(A) op(B). */
-static inline int judge_product(int ta, int tb, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb,
-                                int64_t ldc)
+/* Of C[m, n] := .. op(A) op(B). Part of its callers, as their readers are. */
+static inline __attribute__((always_inline)) int
+judge_product(int ta, int tb, int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc)
 {
     if ((ta | tb) >= 0             /* a known operation each */
         && m > 0 && n > 0 && k > 0 /* something to do        */

@@ -13,6 +13,8 @@ extern sgemm_fn sgemm_;
 extern sgemv_fn sgemv_;
 extern dgemm_fn dgemm_;
 extern dgemv_fn dgemv_;
+extern ssyrk_fn ssyrk_;
+extern dsymm_fn dsymm_;
 extern void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
                         const float *b, int ldb, float beta, float *c, int ldc);
 extern void cblas_sgemv(int order, int ta, int m, int n, float alpha, const float *a, int lda, const float *x,
@@ -21,6 +23,11 @@ extern void cblas_dgemm(int order, int ta, int tb, int m, int n, int k, double a
                         int lda, const double *b, int ldb, double beta, double *c, int ldc);
 extern void cblas_dgemv(int order, int ta, int m, int n, double alpha, const double *a, int lda,
                         const double *x, int incx, double beta, double *y, int incy);
+
+extern void cblas_dsyrk(int order, int uplo, int trans, int n, int k, double alpha, const double *a, int lda,
+                        double beta, double *c, int ldc);
+extern void cblas_ssymm(int order, int side, int uplo, int m, int n, float alpha, const float *a, int lda,
+                        const float *b, int ldb, float beta, float *c, int ldc);
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -106,6 +113,30 @@ static void try_c(int order, int ta, int tb, sizes_t s)
     checksum();
 }
 
+/* The same of one triangle: letters of a side, a triangle and an operation, good and bad. */
+static void try_triangles(char first, char second, sizes_t s)
+{
+    printf("ssyrk %c%c %d %d %d %d\n", first, second, s.n, s.k, s.lda, s.ldc);
+    if (setjmp(back) == 0) ssyrk_(&first, &second, &s.n, &s.k, &alpha, a, &s.lda, &beta, c, &s.ldc, 1, 1);
+    checksum();
+    printf("dsymm %c%c %d %d %d %d %d\n", first, second, s.m, s.n, s.lda, s.ldb, s.ldc);
+    if (setjmp(back) == 0)
+        dsymm_(&first, &second, &s.m, &s.n, &dalpha, da, &s.lda, db, &s.ldb, &dbeta, dc, &s.ldc, 1, 1);
+    checksum();
+}
+
+static void try_c_triangles(int order, int first, int second, sizes_t s)
+{
+    printf("cblas_dsyrk %d %d %d %d %d %d %d\n", order, first, second, s.n, s.k, s.lda, s.ldc);
+    if (setjmp(back) == 0) cblas_dsyrk(order, first, second, s.n, s.k, dalpha, da, s.lda, dbeta, dc, s.ldc);
+    checksum();
+    printf("cblas_ssymm %d %d %d %d %d %d %d %d\n", order, first + 20, second + 10, s.m, s.n, s.lda, s.ldb,
+           s.ldc);
+    if (setjmp(back) == 0)
+        cblas_ssymm(order, first + 20, second + 10, s.m, s.n, alpha, a, s.lda, b, s.ldb, beta, c, s.ldc);
+    checksum();
+}
+
 int main(void)
 {
     setvbuf(stdout, NULL, _IOLBF, 0); /* a reporter may end the process */
@@ -113,13 +144,22 @@ int main(void)
     for (int i = 0; i < 36; i++) try_fortran(letters[i / 6], letters[i % 6], corrupted(6, 0));
     for (int order = 100; order < 104; order++)
         for (int i = 0; i < 25; i++) try_c(order, 110 + i / 5, 110 + i % 5, corrupted(6, 0));
+    const char sides[] = "ULlRrNTcX";
+    for (int i = 0; i < 81; i++) try_triangles(sides[i / 9], sides[i % 9], corrupted(6, 0));
+    for (int order = 100; order < 104; order++)
+        for (int i = 0; i < 25; i++) try_c_triangles(order, 120 + i / 5, 110 + i % 5, corrupted(6, 0));
     for (int member = 0; member < 6; member++)
         for (int value = -1; value < 3; value++) {
             try_fortran('N', 'T', corrupted(member, value));
             try_fortran('C', 'n', corrupted(member, value));
+            try_triangles('U', 'T', corrupted(member, value));
+            try_triangles('L', 'U', corrupted(member, value));
+            try_triangles('R', 'l', corrupted(member, value));
             for (int order = 101; order < 103; order++) {
                 try_c(order, 111, 112, corrupted(member, value));
                 try_c(order, 113, 111, corrupted(member, value));
+                try_c_triangles(order, 121, 111, corrupted(member, value));
+                try_c_triangles(order, 122, 112, corrupted(member, value));
             }
         }
     return 0;

@@ -46,6 +46,23 @@ static void fake_gemv(const char *name, const void *caller, int w, size_t size, 
                integer(incx, w), bits(beta, size), ADDRESS(y), integer(incy, w), ADDRESS(ta_len)));
 }
 
+static void fake_syrk(const char *name, const void *caller, int w, size_t size, SYRK_PARAMS(void),
+                      size_t uplo_len, size_t trans_len)
+{
+    note(name, caller,
+         SLOTS(*uplo, *trans, integer(n, w), integer(k, w), bits(alpha, size), ADDRESS(a), integer(lda, w),
+               bits(beta, size), ADDRESS(c), integer(ldc, w), ADDRESS(uplo_len), ADDRESS(trans_len)));
+}
+
+static void fake_symm(const char *name, const void *caller, int w, size_t size, SYMM_PARAMS(void),
+                      size_t side_len, size_t uplo_len)
+{
+    note(name, caller,
+         SLOTS(*side, *uplo, integer(m, w), integer(n, w), bits(alpha, size), ADDRESS(a), integer(lda, w),
+               ADDRESS(b), integer(ldb, w), bits(beta, size), ADDRESS(c), integer(ldc, w), ADDRESS(side_len),
+               ADDRESS(uplo_len)));
+}
+
 /* What no drop-in library stands in front of; none here calls it with arguments. */
 EXPORT void cblas_zgemm(void);
 void cblas_zgemm(void) {}
@@ -86,11 +103,39 @@ static void fake_cblas_gemv(const char *name, const void *caller, size_t size,
                ADDRESS(y), incy));
 }
 
+static void fake_cblas_syrk(const char *name, const void *caller, size_t size,
+                            CBLAS_SYRK_PARAMS(void, const void *))
+{
+    note(name, caller,
+         SLOTS(order, uplo, trans, n, k, bits(alpha, size), ADDRESS(a), lda, bits(beta, size), ADDRESS(c),
+               ldc));
+}
+
+static void fake_cblas_symm(const char *name, const void *caller, size_t size,
+                            CBLAS_SYMM_PARAMS(void, const void *))
+{
+    note(name, caller,
+         SLOTS(order, side, uplo, m, n, bits(alpha, size), ADDRESS(a), lda, ADDRESS(b), ldb, bits(beta, size),
+               ADDRESS(c), ldc));
+}
+
 /* clang-format off */
 #define GEMM_FAKE(name, wide)       fake_gemm(name, CALLER, wide, sizeof *alpha, GEMM_ARGS, ta_len, tb_len)
 #define GEMV_FAKE(name, wide)       fake_gemv(name, CALLER, wide, sizeof *alpha, GEMV_ARGS, ta_len)
 #define CBLAS_GEMM_FAKE(name, wide) fake_cblas_gemm(name, CALLER, sizeof alpha, CBLAS_GEMM_ARGS(&alpha, &beta))
 #define CBLAS_GEMV_FAKE(name, wide) fake_cblas_gemv(name, CALLER, sizeof alpha, CBLAS_GEMV_ARGS(&alpha, &beta))
+#define SYRK_FAKE(name, wide)       fake_syrk(name, CALLER, wide, sizeof *alpha, SYRK_ARGS, uplo_len, trans_len)
+#define SYMM_FAKE(name, wide)       fake_symm(name, CALLER, wide, sizeof *alpha, SYMM_ARGS, side_len, uplo_len)
+#define CBLAS_SYRK_FAKE(name, wide) fake_cblas_syrk(name, CALLER, sizeof alpha, CBLAS_SYRK_ARGS(&alpha, &beta))
+#define CBLAS_SYMM_FAKE(name, wide) fake_cblas_symm(name, CALLER, sizeof alpha, CBLAS_SYMM_ARGS(&alpha, &beta))
+#define SSYRK_FAKE(name, wide)       EXPORT ssyrk_fn name;       void name(SSYRK_PARAMS, size_t uplo_len, size_t trans_len) { SYRK_FAKE(#name, wide); }
+#define DSYRK_FAKE(name, wide)       EXPORT dsyrk_fn name;       void name(DSYRK_PARAMS, size_t uplo_len, size_t trans_len) { SYRK_FAKE(#name, wide); }
+#define SSYMM_FAKE(name, wide)       EXPORT ssymm_fn name;       void name(SSYMM_PARAMS, size_t side_len, size_t uplo_len) { SYMM_FAKE(#name, wide); }
+#define DSYMM_FAKE(name, wide)       EXPORT dsymm_fn name;       void name(DSYMM_PARAMS, size_t side_len, size_t uplo_len) { SYMM_FAKE(#name, wide); }
+#define CBLAS_SSYRK_FAKE(name, wide) EXPORT cblas_ssyrk_fn name; void name(CBLAS_SSYRK_PARAMS) { CBLAS_SYRK_FAKE(#name, wide); }
+#define CBLAS_DSYRK_FAKE(name, wide) EXPORT cblas_dsyrk_fn name; void name(CBLAS_DSYRK_PARAMS) { CBLAS_SYRK_FAKE(#name, wide); }
+#define CBLAS_SSYMM_FAKE(name, wide) EXPORT cblas_ssymm_fn name; void name(CBLAS_SSYMM_PARAMS) { CBLAS_SYMM_FAKE(#name, wide); }
+#define CBLAS_DSYMM_FAKE(name, wide) EXPORT cblas_dsymm_fn name; void name(CBLAS_DSYMM_PARAMS) { CBLAS_SYMM_FAKE(#name, wide); }
 #define SGEMM_FAKE(name, wide)       EXPORT sgemm_fn name;       void name(SGEMM_PARAMS, size_t ta_len, size_t tb_len) { GEMM_FAKE(#name, wide); }
 #define DGEMM_FAKE(name, wide)       EXPORT dgemm_fn name;       void name(DGEMM_PARAMS, size_t ta_len, size_t tb_len) { GEMM_FAKE(#name, wide); }
 #define SGEMV_FAKE(name, wide)       EXPORT sgemv_fn name;       void name(SGEMV_PARAMS, size_t ta_len) { GEMV_FAKE(#name, wide); }

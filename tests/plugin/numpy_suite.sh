@@ -34,7 +34,9 @@ suite under "$@" LACUNA_VERBOSE=exec LACUNA_LOG="$log"
 passed=$(grep -c '^PASSED' plain.list)
 # calls TYPE: of its letter.
 calls() { grep -c "^lacuna,[0-9]*,exec,[a-z_]*cblas_$1gem[mv][0-9_]*," "$log" 2> /dev/null; }
-echo "$passed tests pass plain, $(grep -c '^PASSED' under.list) under the plugin; $(calls s) and $(calls d) calls came to Lacuna"
+updates=$(grep -c "^lacuna,[0-9]*,exec,[a-z_]*cblas_[sd]syrk[0-9_]*," "$log" 2> /dev/null) # of A @ A.T
+echo "$passed tests pass plain, $(grep -c '^PASSED' under.list) under the plugin; $(calls s) and $(calls d) calls came to Lacuna, and $updates of A @ A.T"
 [ "$passed" -ge 100 ] || { echo "too few"; tail -n 20 plain; exit 1; }
 [ "$(calls s)" -ge 10 ] && [ "$(calls d)" -ge 10 ] || { echo "the plugin was hardly used"; exit 1; }
+[ "$updates" -ge 5 ] || { echo "no product of a matrix by its transpose came to Lacuna"; exit 1; }
 diff plain.list under.list || { tail -n 30 under; exit 1; }

@@ -75,19 +75,66 @@ static void want_gemv(plugin_case_t *p)
     }
 }
 
+static bool is_upper(char letter)
+{
+    return letter == 'U' || letter == 'u';
+}
+
+/* The other triangle stays as it is. */
+static void want_syrk(plugin_case_t *p)
+{
+    bool t = transposed(p->tb);
+    for (int64_t i = 0; i < p->n; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            double sum = 0;
+            if (is_upper(p->ta) ? i > j : i < j) continue;
+            for (int64_t l = 0; l < p->k; l++)
+                sum += p->a[t ? at(p, l, i, p->lda) : at(p, i, l, p->lda)] *
+                       p->a[t ? at(p, l, j, p->lda) : at(p, j, l, p->lda)];
+            want(p, at(p, i, j, p->ldc), sum);
+        }
+}
+
+static bool is_right(const plugin_case_t *p)
+{
+    return p->ta == 'R' || p->ta == 'r';
+}
+
+/* Element (i, j) of the symmetric matrix. */
+static double symmetric(const plugin_case_t *p, int64_t i, int64_t j)
+{
+    return p->a[is_upper(p->tb) == (i <= j) ? at(p, i, j, p->lda) : at(p, j, i, p->lda)];
+}
+
+/* The triangle of A that does not count is NaN. */
+static void want_symm(plugin_case_t *p)
+{
+    int64_t order = is_right(p) ? p->n : p->m;
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < order; l++)
+                sum += is_right(p) ? p->b[at(p, i, l, p->ldb)] * symmetric(p, l, j)
+                                   : symmetric(p, i, l) * p->b[at(p, l, j, p->ldb)];
+            want(p, at(p, i, j, p->ldc), sum);
+        }
+    for (int64_t i = 0; i < order; i++)
+        for (int64_t j = 0; j < order; j++)
+            if (i != j && is_upper(p->tb) != (i < j)) p->a[at(p, i, j, p->lda)] = (double)NAN;
+}
+
 /* Random operands with about one element in `gap` a nonzero, and the answer in want. Extents and steps are
  * the caller's and must fit; elements of C outside the result are to stay as they are. */
 static void plugin_case_fill(plugin_case_t *p, const plugin_symbol_t *symbol, int gap, uint64_t seed)
 {
+    static void (*const wants[])(plugin_case_t *) = {
+        [KIND_GEMM] = want_gemm, [KIND_GEMV] = want_gemv, [KIND_SYRK] = want_syrk, [KIND_SYMM] = want_symm};
     uint64_t state = seed * 2654435761u + 1;
     fill(p->a, gap, &state);
     fill(p->b, 1, &state);
     fill(p->c, 1, &state);
     memcpy(p->want, p->c, sizeof p->c);
-    if (plugin_is_gemv(symbol))
-        want_gemv(p);
-    else
-        want_gemm(p);
+    wants[plugin_kind(symbol)](p);
 }
 
 int plugin_case_wrong(const plugin_case_t *p)
@@ -126,56 +173,124 @@ static int cblas_letter(char letter)
                                             : letter;
 }
 
-/* The operands of a call of floats: at the same addresses each time, as those of a call of doubles are. */
-static struct {
-    float a[CASE_MAX], b[CASE_MAX], c[CASE_MAX];
-} floats;
+static int cblas_uplo(char letter)
+{
+    return is_upper(letter) ? CBLAS_UPPER : letter == 'L' || letter == 'l' ? CBLAS_LOWER : letter;
+}
 
-static void call_float(plugin_case_t *p, const plugin_symbol_t *symbol, void *fn)
+static int cblas_side(char letter)
+{
+    return letter == 'L' || letter == 'l'   ? CBLAS_LEFT
+           : letter == 'R' || letter == 'r' ? CBLAS_RIGHT
+                                            : letter;
+}
+
+/* The operands and scalars of a call, of its type. */
+typedef struct values {
+    const void *alpha, *beta, *a, *b;
+    void *c;
+} values_t;
+
+/* The names of arguments, here and below, are those of GEMM_ARGS and its kin. */
+static void call_fortran(const plugin_case_t *p, const plugin_symbol_t *symbol, const values_t *v, void *fn)
 {
     bool w = symbol->wide;
-    float alpha = (float)p->alpha, beta = (float)p->beta;
-    fortran_integer_t m = fortran(p->m), n = fortran(p->n), k = fortran(p->k), lda = fortran(p->lda),
-                      ldb = fortran(p->ldb), ldc = fortran(p->ldc);
-    for (int i = 0; i < CASE_MAX; i++)
-        floats.a[i] = (float)p->a[i], floats.b[i] = (float)p->b[i], floats.c[i] = (float)p->c[i];
-    if (symbol->shape == SHAPE_SGEMM)
-        ((sgemm_fn *)fn)(&p->ta, &p->tb, address(&m, w), address(&n, w), address(&k, w), &alpha, floats.a,
-                         address(&lda, w), floats.b, address(&ldb, w), &beta, floats.c, address(&ldc, w), 1,
-                         1);
-    else if (symbol->shape == SHAPE_SGEMV)
-        ((sgemv_fn *)fn)(&p->ta, address(&m, w), address(&n, w), &alpha, floats.a, address(&lda, w), floats.b,
-                         address(&ldb, w), &beta, floats.c, address(&ldc, w), 1);
-    else if (symbol->shape == SHAPE_CBLAS_SGEMM)
-        ((cblas_sgemm_fn *)fn)(p->order, cblas_letter(p->ta), cblas_letter(p->tb), slot(p->m, w),
-                               slot(p->n, w), slot(p->k, w), alpha, floats.a, slot(p->lda, w), floats.b,
-                               slot(p->ldb, w), beta, floats.c, slot(p->ldc, w));
-    else
-        ((cblas_sgemv_fn *)fn)(p->order, cblas_letter(p->ta), slot(p->m, w), slot(p->n, w), alpha, floats.a,
-                               slot(p->lda, w), floats.b, slot(p->ldb, w), beta, floats.c, slot(p->ldc, w));
-    for (int i = 0; i < CASE_MAX; i++) p->c[i] = (double)floats.c[i];
+    fortran_integer_t em = fortran(p->m), en = fortran(p->n), ek = fortran(p->k), la = fortran(p->lda),
+                      lb = fortran(p->ldb), lc = fortran(p->ldc);
+    const void *m = address(&em, w), *n = address(&en, w), *k = address(&ek, w), *lda = address(&la, w),
+               *ldb = address(&lb, w), *incx = ldb, *ldc = address(&lc, w), *incy = ldc;
+    const void *alpha = v->alpha, *beta = v->beta, *a = v->a, *b = v->b, *x = b;
+    const char *ta = &p->ta, *side = ta, *tb = &p->tb, *trans = tb;
+    const char *uplo = plugin_kind(symbol) == KIND_SYRK ? ta : tb;
+    void *c = v->c, *y = c;
+    if (plugin_kind(symbol) == KIND_GEMM) ((gemm_fn *)fn)(GEMM_ARGS, 1, 1);
+    if (plugin_kind(symbol) == KIND_GEMV) ((gemv_fn *)fn)(GEMV_ARGS, 1);
+    if (plugin_kind(symbol) == KIND_SYRK) ((syrk_fn *)fn)(SYRK_ARGS, 1, 1);
+    if (plugin_kind(symbol) == KIND_SYMM) ((symm_fn *)fn)(SYMM_ARGS, 1, 1);
+}
+
+static void call_cblas(const plugin_case_t *p, const plugin_symbol_t *symbol, const values_t *v, void *fn)
+{
+    bool w = symbol->wide;
+    int order = p->order, ta = cblas_letter(p->ta), tb = cblas_letter(p->tb), trans = tb,
+        side = cblas_side(p->ta), uplo = cblas_uplo(plugin_kind(symbol) == KIND_SYRK ? p->ta : p->tb);
+    int64_t m = slot(p->m, w), n = slot(p->n, w), k = slot(p->k, w), lda = slot(p->lda, w),
+            ldb = slot(p->ldb, w), incx = ldb, ldc = slot(p->ldc, w), incy = ldc;
+    double alpha = p->alpha, beta = p->beta;
+    float falpha = (float)alpha, fbeta = (float)beta;
+    const void *a = v->a, *b = v->b, *x = b;
+    void *c = v->c, *y = c;
+    switch (symbol->shape) {
+    case SHAPE_CBLAS_SGEMM:
+        ((cblas_sgemm_fn *)fn)(CBLAS_GEMM_ARGS(falpha, fbeta));
+        return;
+    case SHAPE_CBLAS_DGEMM:
+        ((cblas_dgemm_fn *)fn)(CBLAS_GEMM_ARGS(alpha, beta));
+        return;
+    case SHAPE_CBLAS_SGEMV:
+        ((cblas_sgemv_fn *)fn)(CBLAS_GEMV_ARGS(falpha, fbeta));
+        return;
+    case SHAPE_CBLAS_DGEMV:
+        ((cblas_dgemv_fn *)fn)(CBLAS_GEMV_ARGS(alpha, beta));
+        return;
+    case SHAPE_CBLAS_SSYRK:
+        ((cblas_ssyrk_fn *)fn)(CBLAS_SYRK_ARGS(falpha, fbeta));
+        return;
+    case SHAPE_CBLAS_DSYRK:
+        ((cblas_dsyrk_fn *)fn)(CBLAS_SYRK_ARGS(alpha, beta));
+        return;
+    case SHAPE_CBLAS_SSYMM:
+        ((cblas_ssymm_fn *)fn)(CBLAS_SYMM_ARGS(falpha, fbeta));
+        return;
+    default:
+        ((cblas_dsymm_fn *)fn)(CBLAS_SYMM_ARGS(alpha, beta));
+    }
 }
 
 void plugin_case_call(plugin_case_t *p, const plugin_symbol_t *symbol, void *fn)
 {
-    bool w = symbol->wide;
-    fortran_integer_t m = fortran(p->m), n = fortran(p->n), k = fortran(p->k), lda = fortran(p->lda),
-                      ldb = fortran(p->ldb), ldc = fortran(p->ldc);
-    if (!plugin_is_double(symbol))
-        call_float(p, symbol, fn);
-    else if (symbol->shape == SHAPE_DGEMM)
-        ((dgemm_fn *)fn)(&p->ta, &p->tb, address(&m, w), address(&n, w), address(&k, w), &p->alpha, p->a,
-                         address(&lda, w), p->b, address(&ldb, w), &p->beta, p->c, address(&ldc, w), 1, 1);
-    else if (symbol->shape == SHAPE_DGEMV)
-        ((dgemv_fn *)fn)(&p->ta, address(&m, w), address(&n, w), &p->alpha, p->a, address(&lda, w), p->b,
-                         address(&ldb, w), &p->beta, p->c, address(&ldc, w), 1);
-    else if (symbol->shape == SHAPE_CBLAS_DGEMM)
-        ((cblas_dgemm_fn *)fn)(p->order, cblas_letter(p->ta), cblas_letter(p->tb), slot(p->m, w),
-                               slot(p->n, w), slot(p->k, w), p->alpha, p->a, slot(p->lda, w), p->b,
-                               slot(p->ldb, w), p->beta, p->c, slot(p->ldc, w));
+    /* Of floats at the same addresses each time, as those of doubles are. */
+    static struct {
+        float a[CASE_MAX], b[CASE_MAX], c[CASE_MAX];
+    } floats;
+    bool floating = !plugin_is_double(symbol);
+    float alpha = (float)p->alpha, beta = (float)p->beta;
+    values_t v = {&p->alpha, &p->beta, p->a, p->b, p->c};
+    if (floating) v = (values_t){&alpha, &beta, floats.a, floats.b, floats.c};
+    for (int i = 0; floating && i < CASE_MAX; i++)
+        floats.a[i] = (float)p->a[i], floats.b[i] = (float)p->b[i], floats.c[i] = (float)p->c[i];
+    if (plugin_is_fortran(symbol))
+        call_fortran(p, symbol, &v, fn);
     else
-        ((cblas_dgemv_fn *)fn)(p->order, cblas_letter(p->ta), slot(p->m, w), slot(p->n, w), p->alpha, p->a,
-                               slot(p->lda, w), p->b, slot(p->ldb, w), p->beta, p->c, slot(p->ldc, w));
+        call_cblas(p, symbol, &v, fn);
+    for (int i = 0; floating && i < CASE_MAX; i++) p->c[i] = (double)floats.c[i];
+}
+
+/* The least leading dimensions: of what is stored, by columns or by rows. */
+static void set_steps(plugin_case_t *p, plugin_kind_t kind, int i)
+{
+    bool rows = p->order == CBLAS_ROW_MAJOR;
+    int64_t along = rows ? p->n : p->m; /* of C, and of symm's B */
+    switch (kind) {
+    case KIND_GEMM:
+        p->lda = 2 + (transposed(p->ta) == rows ? p->m : p->k);
+        p->ldb = 3 + (transposed(p->tb) == rows ? p->k : p->n);
+        p->ldc = 1 + along;
+        return;
+    case KIND_GEMV:
+        p->lda = 2 + along;
+        p->ldb = i % 5 - 2 ? i % 5 - 2 : 3;
+        p->ldc = i % 7 - 3 ? i % 7 - 3 : 4;
+        return;
+    case KIND_SYRK:
+        p->lda = 2 + (transposed(p->tb) == rows ? p->n : p->k);
+        p->ldc = 1 + p->n;
+        return;
+    default:
+        p->lda = 2 + (is_right(p) ? p->n : p->m);
+        p->ldb = 3 + along;
+        p->ldc = 1 + along;
+    }
 }
 
 bool plugin_case_make(plugin_case_t *p, const plugin_symbol_t *symbol, int i)
@@ -189,17 +304,17 @@ bool plugin_case_make(plugin_case_t *p, const plugin_symbol_t *symbol, int i)
     p->order = i < count ? CBLAS_COL_MAJOR : CBLAS_ROW_MAJOR;
     p->ta = letters[i % 6];
     p->tb = letters[(i + i / 6 + 1) % 6];
+    if (plugin_kind(symbol) == KIND_SYRK) p->ta = "ULul"[i % 4];
+    if (plugin_kind(symbol) == KIND_SYMM) {
+        p->ta = "LRlr"[i % 4];
+        p->tb = "ULul"[(i / 2 + i / 36) % 4];
+    }
     p->m = extents[i / 6 % 6][0];
     p->n = extents[i / 6 % 6][1];
     p->k = extents[i / 6 % 6][2];
     p->alpha = scalars[i / 36 % 4][0];
     p->beta = scalars[i / 36 % 4][1];
-    bool rows = p->order == CBLAS_ROW_MAJOR;
-    p->lda = 2 + (plugin_is_gemv(symbol) ? (rows ? p->n : p->m) : transposed(p->ta) == rows ? p->m : p->k);
-    p->ldb = !plugin_is_gemv(symbol) ? 3 + (transposed(p->tb) == rows ? p->k : p->n)
-             : i % 5 - 2             ? i % 5 - 2
-                                     : 3;
-    p->ldc = !plugin_is_gemv(symbol) ? 1 + (rows ? p->n : p->m) : i % 7 - 3 ? i % 7 - 3 : 4;
+    set_steps(p, plugin_kind(symbol), i);
     plugin_case_fill(p, symbol, i % 3 == 0 ? 1 : 6, (uint64_t)i);
     return true;
 }

@@ -99,11 +99,20 @@ static bool break_argument(int way, bool fortran)
     }
 }
 
-/* k and the second letter mean nothing to sgemv: those ways leave it a proper call. */
+/* What a kind of call does not have leaves it a proper call: of gemv k and the second letter, of syrk m and
+ * B, of symm k. */
 static bool breaks(int way, const plugin_symbol_t *symbol)
 {
-    bool gemv = plugin_is_gemv(symbol);
-    return !(gemv && (way == 1 || way == 4 || way == 10));
+    switch (plugin_kind(symbol)) {
+    case KIND_GEMV:
+        return way != 1 && way != 4 && way != 10;
+    case KIND_SYRK:
+        return way != 2 && way != 6 && way != 8;
+    case KIND_SYMM:
+        return way != 4 && way != 10;
+    default:
+        return true;
+    }
 }
 
 static void test_improper_calls(void **state)
@@ -154,7 +163,7 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "declining";
     computing = strcmp(mode, "computing") == 0;
     bool disabled = strcmp(mode, "disabled") == 0;
-    setenv("LACUNA_BACKEND", computing || disabled ? "event" : "auto", 1);
+    setenv("LACUNA_BACKEND", computing || disabled ? "csr" : "auto", 1);
     if (disabled) setenv("LACUNA_DISABLE", "1", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_proper_calls),
