@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lacuna in PyTorch: operators that skip zeros, with gradients, and optimize() for a model's Linear layers."""
 from ._modules import Layer, LacunaLinear, Report, optimize, profile, refresh, restore, status
-from ._operators import binding, bmm, calls, clear, linear, mm, sddmm, slice_rows, spmm
+from ._common import calls
+from ._operators import binding, bmm, linear, mm
+from ._sparse import clear, sddmm, slice_rows, spmm
 
 __all__ = ["Layer", "LacunaLinear", "Report", "binding", "bmm", "calls", "clear", "linear", "mm", "optimize", "profile", "refresh", "restore",
            "sddmm", "slice_rows", "spmm", "status"]
