@@ -209,3 +209,24 @@ void lac_meta_install(lac_meta_t *meta, lac_format_t format, const lac_format_da
     }
     atomic_fetch_or_explicit(&meta->ready, 1u << format, memory_order_release);
 }
+
+static const lac_format_data_t *kept(const lac_meta_t *meta, lac_format_t which, uint64_t made_of)
+{
+    const lac_format_data_t *format = lac_meta_format(meta, which);
+    return format && format->made_of == made_of ? format : NULL;
+}
+
+lac_status_t lac_meta_ensure(lac_meta_t *meta, lac_format_t which, uint64_t made_of, lac_meta_make_fn make,
+                             void *arg, const lac_format_data_t **format)
+{
+    lac_status_t status = LAC_OK;
+    lac_meta_lock(meta);
+    if (!kept(meta, which, made_of)) {
+        lac_format_data_t data = {0};
+        status = make(arg, &data);
+        if (!status) lac_meta_install(meta, which, &data);
+    }
+    *format = kept(meta, which, made_of);
+    lac_meta_unlock(meta);
+    return status;
+}

@@ -142,4 +142,11 @@ lac_dt_t lac_meta_values(const lac_meta_t *meta);
 /* Puts a complete format in place, taking over `data->owned`; call with meta->build held. */
 void lac_meta_install(lac_meta_t *meta, lac_format_t format, const lac_format_data_t *data);
 
+/* Finds a format that is kept, or has it made and puts it in place; whoever comes meanwhile waits, and
+ * nothing is made twice. One that was made of other rows does not count, and is replaced: made_of is their
+ * stamp, or 0 where it is not made of any. *format is NULL where `make` fails. */
+typedef lac_status_t (*lac_meta_make_fn)(void *arg, lac_format_data_t *data);
+lac_status_t lac_meta_ensure(lac_meta_t *meta, lac_format_t which, uint64_t made_of, lac_meta_make_fn make,
+                             void *arg, const lac_format_data_t **format);
+
 #endif

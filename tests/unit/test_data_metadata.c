@@ -336,6 +336,47 @@ static void test_derived_formats(void **state)
     lac_meta_free(meta);
 }
 
+/* What is kept of a format: how often it was made, of which rows, and whether that fails. */
+typedef struct maker {
+    int made;
+    uint64_t made_of;
+    lac_status_t status;
+} maker_t;
+
+static lac_status_t make(void *arg, lac_format_data_t *data)
+{
+    maker_t *m = arg;
+    m->made++;
+    *data = (lac_format_data_t){.origin = LAC_ORIGIN_DERIVED, .made_of = m->made_of};
+    return m->status;
+}
+
+/* Made once, again of other rows, and not there where making fails. */
+static void test_kept_formats(void **state)
+{
+    (void)state;
+    lac_meta_t *meta = fresh(2, 2);
+    const lac_format_data_t *first, *format;
+    maker_t m = {.made_of = 5, .status = LAC_ERR_MEMORY};
+    unit_expect(lac_meta_ensure(meta, LAC_FORMAT_SCHEDULE, 5, make, &m, &first), LAC_ERR_MEMORY, "fails");
+    assert_null(first);
+    m.status = LAC_OK;
+    unit_expect(lac_meta_ensure(meta, LAC_FORMAT_SCHEDULE, 5, make, &m, &first), LAC_OK, "made");
+    assert_non_null(first);
+    unit_expect(lac_meta_ensure(meta, LAC_FORMAT_SCHEDULE, 5, make, &m, &format), LAC_OK, "kept");
+    assert_ptr_equal(format, first);
+    assert_int_equal(m.made, 2);
+    m = (maker_t){.made = 2, .made_of = 6, .status = LAC_ERR_MEMORY};
+    unit_expect(lac_meta_ensure(meta, LAC_FORMAT_SCHEDULE, 6, make, &m, &format), LAC_ERR_MEMORY,
+                "other rows");
+    assert_null(format);
+    m.status = LAC_OK;
+    unit_expect(lac_meta_ensure(meta, LAC_FORMAT_SCHEDULE, 6, make, &m, &format), LAC_OK, "replaced");
+    assert_true(format && format->made_of == 6);
+    assert_int_equal(m.made, 4);
+    lac_meta_free(meta);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
@@ -348,6 +389,7 @@ int main(void)
                                        cmocka_unit_test(test_scan_arguments),
                                        cmocka_unit_test(test_formats_of_any_strides),
                                        cmocka_unit_test(test_empty_matrices),
+                                       cmocka_unit_test(test_kept_formats),
                                        cmocka_unit_test(test_threads_ensure_formats)};
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -203,28 +203,39 @@ size_t lac_cuda_format_bytes(const lac_operand_t *x, lac_format_t which)
     return (size_t)(8.0 * nnz + 8.0 * ((which == LAC_FORMAT_CSC ? n : m) + 1.0));
 }
 
+lac_status_t lac_cuda_format_keep(lac_meta_t *meta, lac_format_t which, uint64_t made_of,
+                                  lac_meta_make_fn make, void *arg, const lac_format_data_t **format)
+{
+    enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
+    lac_status_t status = lac_meta_ensure(meta, which, made_of, make, arg, format);
+    lac_cuda_capture_relaxed_end(mode);
+    return status;
+}
+
+typedef struct made {
+    lac_exec_t *exec;
+    const lac_operand_t *x;
+    lac_format_t which;
+} made_t;
+
+static lac_status_t make(void *arg, lac_format_data_t *data)
+{
+    const made_t *made = arg;
+    const lac_operand_t *x = made->x;
+    lac_cuda_matrix_t stored = {
+        x->dt, x->buf, x->meta->m, x->meta->n, x->transposed ? x->cs : x->rs, x->transposed ? x->rs : x->cs};
+    lac_cuda_format_begin(LAC_ORIGIN_SCANNED, data);
+    return lac_cuda_format_converts(x, made->which)
+               ? lac_cuda_format_convert(made->exec, x, made->which, data)
+               : build(made->exec, &stored, NULL, made->which, NULL, data);
+}
+
 lac_status_t lac_cuda_format_ensure(lac_exec_t *exec, const lac_operand_t *x, lac_format_t which,
                                     const lac_format_data_t **format)
 {
-    *format = NULL;
     if ((*format = lac_operand_format(x, which))) return LAC_OK;
     if (!lac_cuda_format_at_hand(x, which)) return LAC_OK;
-    lac_cuda_matrix_t stored = {
-        x->dt, x->buf, x->meta->m, x->meta->n, x->transposed ? x->cs : x->rs, x->transposed ? x->rs : x->cs};
-    lac_status_t status = LAC_OK;
-    pthread_mutex_lock(&x->meta->build);
-    if (!(*format = lac_meta_format(x->meta, which))) {
-        lac_format_data_t data;
-        enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
-        lac_cuda_format_begin(LAC_ORIGIN_SCANNED, &data);
-        status = lac_cuda_format_converts(x, which) ? lac_cuda_format_convert(exec, x, which, &data)
-                                                    : build(exec, &stored, NULL, which, NULL, &data);
-        lac_cuda_capture_relaxed_end(mode);
-        if (!status) lac_meta_install(x->meta, which, &data);
-        *format = lac_meta_format(x->meta, which);
-    }
-    pthread_mutex_unlock(&x->meta->build);
-    return status;
+    return lac_cuda_format_keep(x->meta, which, 0, make, &(made_t){exec, x, which}, format);
 }
 
 lac_status_t lac_cuda_format_now(lac_exec_t *exec, const lac_operand_t *x, lac_format_t which,

@@ -9,6 +9,10 @@
 /* True where lac_cuda_format_ensure would find or build it. Pure. */
 bool lac_cuda_format_at_hand(const lac_operand_t *x, lac_format_t which);
 
+/* lac_meta_ensure where `make` allocates, also beside a capture by another thread. */
+lac_status_t lac_cuda_format_keep(lac_meta_t *meta, lac_format_t which, uint64_t made_of,
+                                  lac_meta_make_fn make, void *arg, const lac_format_data_t **format);
+
 /* The format that may stand for an operand's contents: the one that is there, or one made now and kept, of
  * another compressed format or bitmask, or of a frozen operand's buffer; *format is NULL where there is none
  * of them. Building waits for the stream, uses the workspace, and is not possible while the stream is

@@ -194,10 +194,22 @@ size_t lac_format_bytes(const lac_operand_t *x, lac_format_t which)
     }
 }
 
+typedef struct made {
+    lac_exec_t *exec;
+    const lac_stored_t *stored;
+    int threads;
+    lac_format_t which;
+} made_t;
+
+static lac_status_t make(void *arg, lac_format_data_t *data)
+{
+    const made_t *m = arg;
+    return lac_format_build(m->exec, m->stored, m->threads, m->which, data);
+}
+
 lac_status_t lac_format_ensure(lac_exec_t *exec, const lac_operand_t *x, int threads, lac_format_t which,
                                const lac_format_data_t **format)
 {
-    *format = NULL;
     if ((*format = lac_operand_format(x, which))) return LAC_OK;
     if (!lac_format_at_hand(x, which)) return LAC_OK;
     lac_stored_t stored = {x->dt,
@@ -207,16 +219,8 @@ lac_status_t lac_format_ensure(lac_exec_t *exec, const lac_operand_t *x, int thr
                            x->transposed ? x->cs : x->rs,
                            x->transposed ? x->rs : x->cs,
                            x->buf};
-    lac_status_t status = LAC_OK;
-    lac_meta_lock(x->meta);
-    if (!(*format = lac_meta_format(x->meta, which))) {
-        lac_format_data_t data;
-        status = lac_format_build(exec, &stored, threads, which, &data);
-        if (!status) lac_meta_install(x->meta, which, &data);
-        *format = lac_meta_format(x->meta, which);
-    }
-    lac_meta_unlock(x->meta);
-    return status;
+    made_t made = {exec, &stored, threads, which};
+    return lac_meta_ensure(x->meta, which, 0, make, &made, format);
 }
 
 /* CSR from CSC and the reverse: a counting sort, a tile of minors at a time.

@@ -115,22 +115,20 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, void *
     return LAC_OK;
 }
 
-static lac_status_t csc_format(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format)
+typedef struct made {
+    lac_exec_t *exec;
+    const lac_slicing_t *s;
+} made_t;
+
+static lac_status_t make_csc(void *arg, lac_format_data_t *data)
 {
-    lac_meta_t *meta = s->a.meta;
+    const made_t *made = arg;
+    const lac_slicing_t *s = made->s;
+    const lac_meta_t *meta = s->a.meta;
     bool by_rows = s->which == LAC_FORMAT_CSC; /* of the format that is there */
-    lac_status_t status = LAC_OK;
-    lac_meta_lock(meta);
-    if (!(*format = lac_meta_format(meta, s->which))) {
-        lac_format_data_t data;
-        status = lac_csr_to_csc(exec, lac_dt_size(s->a.values),
-                                lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
-                                by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, &data);
-        if (!status) lac_meta_install(meta, s->which, &data);
-        *format = lac_meta_format(meta, s->which);
-    }
-    lac_meta_unlock(meta);
-    return status;
+    return lac_csr_to_csc(made->exec, lac_dt_size(s->a.values),
+                          lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
+                          by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, data);
 }
 
 static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format)
@@ -140,7 +138,7 @@ static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const
     if (there || !lac_csr_to_csc_applies(&s->a, s->which))
         status = lac_format_ensure(exec, &s->a, s->threads, s->which, format);
     else
-        status = csc_format(exec, s, format);
+        status = lac_meta_ensure(s->a.meta, s->which, 0, make_csc, &(made_t){exec, s}, format);
     return status;
 }
 
