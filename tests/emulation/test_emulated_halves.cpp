@@ -341,8 +341,9 @@ Case random_case(unsigned seed)
     return c;
 }
 
-/* A few rows whose events a block lists: in one pass or several, alone or for two rows, tiles of 128 and of
- * 256 columns. */
+/* A few rows whose events a block lists: in one pass or several, of one row, of rows apart and of two
+ * together.
+ */
 void check_few_rows(unsigned first)
 {
     static const struct {

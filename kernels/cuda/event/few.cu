@@ -10,14 +10,13 @@
  *
  * Mapping   grid (cluster * column tiles, groups of kRows rows); a block has a slice of k and a column tile
  * of a group's rows, and lists the k of its slice at which any of them has an event. Its warps take turns at
- * the list: equal shares, however the events lie. kLanes lanes read a tile of a row of W, 16 bytes each; a
- * warp reads as many rows at once as it has such groups of lanes. Layout    W, of type W, by rows; n, ldw and
- * W multiples of 16 bytes. S with any strides, fast for cs == 1. Bytes     S once per column tile (from L2),
- * a row of W once per group in which a row has its k, out once. Order     a warp sums its events in list
- * order, in runs that are added up; then the warps of a block in their order, then the blocks of the cluster:
- * no atomics. Limit     DRAM, and some 5 us of which nothing is read: the launch, S, the first row of W, the
- * sums. W cold, us: 1 x 5000 x 5000 at 50 % 10.5 (25 MB; cuBLAS 17.9), 1 x 4096 x 16384 19.6 (67 MB; 32.8).
- * More than some 5 MB of W in flight are slower again (H200, 2026-11-23). */
+ * the list: equal shares, however the events lie. A lane has 16 bytes of a row of W. Layout    W, of type W,
+ * by rows; n, ldw and W multiples of 16 bytes. S with any strides, fast for cs == 1. Bytes     S once per
+ * column tile (from L2), a row of W once per group in which a row has its k, out once. Order     a warp sums
+ * its events in list order, in runs that are added up; then the warps of a block by halves, then the blocks
+ * of the cluster: no atomics. Limit     DRAM, and some 5 us of which nothing is read: the launch, S, the
+ * first row of W, the sums. W cold, us: 1 x 5000 x 5000 at 50 % 10.3 (25 MB; cuBLAS 18.2), 1 x 4096 x
+ * 16384 19.3 (67 MB; 32.3). More than some 5 MB of W in flight are slower again (H200, 2026-11-23). */
 namespace lacuna
 {
 namespace
@@ -25,27 +24,27 @@ namespace
 
 constexpr int kRun = 32; /* events of a warp that are added up straight */
 constexpr int kMostRows = 8;
-constexpr int kManyRows = 4;           /* beyond, rows with few events are           */
-constexpr double kFewEvents = 0.03;    /* sooner gathered by blocks of several rows  */
-constexpr double kSharedEvents = 0.25; /* of k, from which two rows share a list     */
+constexpr int kManyRows = 2;           /* beyond, rows of few events are sooner  */
+constexpr double kFewEvents = 0.02;    /* gathered by blocks of several rows     */
+constexpr double kSharedEvents = 0.25; /* of k, from which two rows share a list */
 constexpr int64_t kMostK = 1 << 16;
 
-/* How a block is cut: kLanes lanes read a row of W together. */
-template <int kRows_, int kLanes_, typename W> struct Few {
-    static constexpr int kRows = kRows_, kLanes = kLanes_;
-    static constexpr int kWarps = kRows == 1 ? 16 : 8, kThreads = kWarps * kWarp;
-    static constexpr int kBlocks = kRows == 1 ? 2 : 3;     /* of a multiprocessor: limits registers    */
-    static constexpr int kGroups = kWarp / kLanes;         /* rows of W that a warp reads at once      */
-    static constexpr int kSources = kWarps * kGroups;      /* and the block                            */
-    static constexpr int kLoads = kLanes == kWarp ? 8 : 4; /* of a lane in flight                      */
-    static constexpr int kColumns = Sixteen<W>::kCount;    /* of a lane                                */
-    static constexpr int kTile = kLanes * kColumns;        /* of a block                               */
-    static constexpr int kCells = kRows * kTile;           /* sums of a source                         */
-    static constexpr int kParts = max(1, min(8, kThreads / kCells)); /* in which sources are added up    */
-    static constexpr int kPass = 4 * kThreads; /* elements of a row that a block lists at once   */
-    static constexpr size_t kShared = sizeof(barrier_t) + sizeof(float) * (kParts + kSources) * kCells +
+/* How a block is cut, and how much a lane has in flight. */
+template <int kRows_, int kWarps_, int kLoads_, int kBlocks_, typename W> struct Few {
+    static constexpr int kRows = kRows_, kWarps = kWarps_, kLoads = kLoads_;
+    static constexpr int kBlocks = kBlocks_; /* of a multiprocessor: limits registers */
+    static constexpr int kThreads = kWarps * kWarp;
+    static constexpr int kColumns = Sixteen<W>::kCount;      /* of a lane                          */
+    static constexpr int kTile = kWarp * kColumns;           /* of a block                         */
+    static constexpr int kCells = kRows * kTile;             /* sums of a warp                     */
+    static constexpr int kParts = max(1, kThreads / kCells); /* in which the warps' sums are added */
+    static constexpr int kPass = 4 * kThreads; /* elements of a row that a block lists at once */
+    static constexpr size_t kShared = sizeof(barrier_t) + sizeof(float) * (kParts + kWarps) * kCells +
                                       (sizeof(int) + sizeof(float) * kRows) * kPass;
 };
+template <typename W> using FewOne = Few<1, 16, 8, 2, W>;   /* a single row                 */
+template <typename W> using FewApart = Few<1, 8, 4, 4, W>;  /* of several rows, each        */
+template <typename W> using FewShared = Few<2, 8, 8, 3, W>; /* two rows that share a list   */
 
 template <typename W> struct FewArgs {
     GemmArgsOf<W> p;
@@ -116,7 +115,7 @@ __device__ inline void list_events(EventList<Shape> &list, int *counts, const Fe
 /* A lane's sums: a run of events in registers, and in shared memory the total of the runs before. */
 template <typename W, typename Shape> struct FewSums {
     float run[Shape::kRows][Shape::kColumns] = {};
-    float *total; /* this lane's first, of [kRows][kTile] of its group */
+    float *total; /* this lane's first, of its warp's [kRows][kTile] */
     int events = 0;
     bool settled = false;
 
@@ -140,21 +139,22 @@ template <typename W, typename Shape> struct FewSums {
         events = 0;
     }
 
-    /* Adds the events e, e + kSources, ... of a list, kLoads of them: kAll, or as far as there are events. A
-     * row without an event at such a k does not multiply. */
+    /* Adds the events e, e + kWarps, ... of a list, kLoads of them: kAll, or as far as there are events. A
+     * row without an event at such a k does not multiply. pitch: of W, in bytes. */
     template <int kLoads, bool kAll>
-    __device__ void add(const EventList<Shape> &list, int e, const W *columns, int ldw)
+    __device__ void add(const EventList<Shape> &list, int e, const char *columns, int pitch)
     {
         Sixteen<W> w[kLoads];
         const int last = list.count - 1;
 #pragma unroll
         for (int u = 0; u < kLoads; u++) {
-            const int at = e + u * Shape::kSources;
-            w[u].load(columns + (int64_t)list.k[kAll ? at : min(at, last)] * ldw, kAll || at <= last);
+            const int at = e + u * Shape::kWarps;
+            const char *const row = columns + (int64_t)list.k[kAll ? at : min(at, last)] * pitch;
+            w[u].load((const W *)row, kAll || at <= last);
         }
 #pragma unroll
         for (int u = 0; u < kLoads; u++) {
-            const int at = e + u * Shape::kSources;
+            const int at = e + u * Shape::kWarps;
 #pragma unroll
             for (int r = 0; r < Shape::kRows; r++) {
                 float v = list.value[(kAll ? at : min(at, last)) * Shape::kRows + r];
@@ -167,19 +167,19 @@ template <typename W, typename Shape> struct FewSums {
         events += kLoads;
     }
 
-    /* Adds this group's share of a list; a warp's groups stay together. */
-    __device__ void add_share(const EventList<Shape> &list, int warp, int group, const W *columns, int ldw)
+    /* Adds this warp's share of a list. */
+    __device__ void add_share(const EventList<Shape> &list, int warp, const char *columns, int pitch)
     {
-        constexpr int kLoads = Shape::kLoads, kHalf = kLoads / 2, kStep = Shape::kSources;
-        int e = warp * Shape::kGroups; /* of the warp's first group */
-        for (; e + (kLoads - 1) * kStep + Shape::kGroups <= list.count; e += kLoads * kStep) {
-            add<kLoads, true>(list, e + group, columns, ldw);
+        constexpr int kLoads = Shape::kLoads, kHalf = kLoads / 2, kStep = Shape::kWarps;
+        int e = warp;
+        for (; e + (kLoads - 1) * kStep < list.count; e += kLoads * kStep) {
+            add<kLoads, true>(list, e, columns, pitch);
             if (events >= kRun) settle();
         }
         if (e + kHalf * kStep < list.count)
-            add<kLoads, false>(list, e + group, columns, ldw);
+            add<kLoads, false>(list, e, columns, pitch);
         else if (e < list.count)
-            add<kHalf, false>(list, e + group, columns, ldw);
+            add<kHalf, false>(list, e, columns, pitch);
     }
 };
 
@@ -192,12 +192,11 @@ __global__ __launch_bounds__(Shape::kThreads,
     const GemmArgsOf<W> &p = a.p;
     const int cluster = a.cluster, rank = blockIdx.x % cluster, tile = blockIdx.x / cluster;
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-    const int group = lane / Shape::kLanes, column0 = lane % Shape::kLanes * Shape::kColumns;
     const int i0 = blockIdx.y * Shape::kRows, j0 = tile * Shape::kTile;
     float *const received = (float *)shared; /* [cluster * kParts][kRows][columns of this block] */
-    float *const totals = received + Shape::kParts * Shape::kCells; /* [kSources][kRows][kTile]   */
+    float *const totals = received + Shape::kParts * Shape::kCells; /* [kWarps][kRows][kTile]     */
     EventList<Shape> list;
-    list.value = totals + Shape::kSources * Shape::kCells;
+    list.value = totals + Shape::kWarps * Shape::kCells;
     list.k = (int *)(list.value + Shape::kRows * Shape::kPass);
     barrier_t *const all_here = (barrier_t *)(list.k + Shape::kPass);
     if (cluster > 1 && threadIdx.x == 0) {
@@ -210,12 +209,15 @@ __global__ __launch_bounds__(Shape::kThreads,
     dependency_wait();
 
     const int k0 = min(rank * a.slice, p.k), k1 = min(k0 + a.slice, p.k);
-    const W *const columns = p.w + min(j0 + column0, p.n - Shape::kColumns); /* the last, for those past it */
-    FewSums<W, Shape> sums(totals + (warp * Shape::kGroups + group) * Shape::kCells + column0);
+    const int mine =
+        Shape::kColumns * lane; /* columns past the last are the last once more, and not stored */
+    const char *const columns = (const char *)(p.w + min(j0 + mine, p.n - Shape::kColumns));
+    const int pitch = p.wks * (int)sizeof(W);
+    FewSums<W, Shape> sums(totals + warp * Shape::kCells + mine);
     for (int from = k0; from < k1; from += Shape::kPass) {
         if (from > k0) __syncthreads(); /* the list is read until here */
         list_events<S>(list, counts, a, i0, from, k1);
-        sums.add_share(list, warp, group, columns, p.wks);
+        sums.add_share(list, warp, columns, pitch);
     }
     sums.settle();
     dependents_launch();
@@ -224,7 +226,7 @@ __global__ __launch_bounds__(Shape::kThreads,
 
     const int owned = Shape::kTile / cluster;
     for (int t = threadIdx.x; t < Shape::kParts * Shape::kCells; t += Shape::kThreads) {
-        constexpr int kShare = Shape::kSources / Shape::kParts;
+        constexpr int kShare = Shape::kWarps / Shape::kParts;
         const int part = t / Shape::kCells, cell = t % Shape::kCells;
         const int row = cell / Shape::kTile, column = cell % Shape::kTile, owner = column / owned;
         const float sum =
@@ -243,16 +245,16 @@ __global__ __launch_bounds__(Shape::kThreads,
     store_sums(p, received, cluster * Shape::kParts, Shape::kRows, owned, i0, p.m, j0 + rank * owned);
 }
 
-/* The blocks of a cluster: as many as make one block a multiprocessor of a single row, and little more of
- * several, or two or three small ones of lists that rows share. */
-template <typename Shape> int cluster_of(int64_t tiles, int64_t groups, const Device &device)
+/* The blocks of a cluster. Of a single row a block a multiprocessor at most, and fewer where they come in
+ * fours or eights, which do not find room everywhere; else two or three small blocks. */
+template <typename Shape> int cluster_of(int64_t blocks, const Device &device)
 {
-    const int most = Shape::kRows > 1 ? 16 : Shape::kLanes == kWarp ? 4 : 8;
-    const int64_t blocks = Shape::kRows > 1 ? 5 * device.sms / 2
-                           : groups > 1     ? 5 * device.sms / 4
-                                            : device.sms;
+    const int64_t small = 5 * device.sms / 2, of[] = {device.sms, 9 * device.sms / 10, device.sms / 2, 0};
     int cluster = 1;
-    while (cluster < most && 2 * cluster * tiles * groups <= blocks) cluster *= 2;
+    for (int i = 0; i < 4; i++, cluster *= 2) {
+        const bool alone = Shape::kRows == 1 && Shape::kWarps > 8;
+        if (2 * cluster * blocks > (alone ? of[i] : i < 3 || Shape::kRows > 1 ? small : 0)) break;
+    }
     return cluster;
 }
 
@@ -264,7 +266,7 @@ lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
     FewArgs<W> a = {};
     a.p = make_gemm_args<W>(p);
     a.s = s->data, a.rs = s->rs, a.cs = s->cs;
-    a.cluster = cluster_of<Shape>(tiles, groups, device);
+    a.cluster = cluster_of<Shape>(tiles * groups, device);
     a.slice = (int)max<int64_t>(4, round_up(ceil_div(p->k, a.cluster), 4));
     a.quads = scans_quads(s, p->k);
     const Launch l = {dim3(unsigned(a.cluster * tiles), unsigned(groups)),
@@ -276,18 +278,13 @@ lac_status_t launch_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, 
     return launch(event_few<S, W, Shape>, l, a);
 }
 
-/* A tile of 128 columns where four blocks for each of 256 would leave a third of the device idle: clusters of
- * eight find no room on some of it. 1 x 11008 x 4096 at 50 %: 16.2 us where it took 18.5 (H200, 2026-11-23).
- */
 template <typename S, typename W>
 lac_status_t choose_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Device &device,
                         cudaStream_t stream)
 {
-    using Wide = Few<1, 32, W>;
-    if (p->m > 1 && s->density >= kSharedEvents) return launch_few<S, W, Few<2, 32, W>>(p, s, device, stream);
-    if (5 * 4 * p->m * ceil_div(p->n, Wide::kTile) >= 3 * device.sms)
-        return launch_few<S, W, Wide>(p, s, device, stream);
-    return launch_few<S, W, Few<1, 16, W>>(p, s, device, stream);
+    return p->m == 1                     ? launch_few<S, W, FewOne<W>>(p, s, device, stream)
+           : s->density >= kSharedEvents ? launch_few<S, W, FewShared<W>>(p, s, device, stream)
+                                         : launch_few<S, W, FewApart<W>>(p, s, device, stream);
 }
 
 template <typename W>
@@ -307,7 +304,7 @@ bool takes_few(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Dev
     const bool half = p->w_dt == LAC_F16 || p->w_dt == LAC_BF16;
     const bool rows = p->m <= kManyRows || (p->m <= kMostRows && s->density >= kFewEvents);
     const bool lines = p->order == LAC_CUDA_ROWS && p->n >= kColumns && p->n % kColumns == 0 &&
-                       p->ldw % kColumns == 0 && aligned(p->w, 16);
+                       p->ldw % kColumns == 0 && p->ldw <= INT32_MAX / 2 && aligned(p->w, 16);
     return device.hopper && half && rows && lines && p->k > 0 && p->k <= kMostK;
 }
 
