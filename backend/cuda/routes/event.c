@@ -33,8 +33,7 @@
 /* A sparse W of ones, whose events are counted: */
 #define COUNTS_K        (1 << 24) /* ones that a float counts            */
 #define COUNTS_ROWS     65535     /* of S                                */
-#define COUNTS_OUT      65536     /* elements of the output, at least    */
-#define COUNTS_TRIPS_US 3.0       /* bits and entries one after the other, and the output cleared before */
+#define COUNTS_TRIPS_US 0.5       /* bits and entries one after the other, and the output cleared before */
 
 /* Where the events of S come from. */
 typedef enum event_source {
@@ -140,8 +139,7 @@ static bool counts(const lac_problem_t *p, const lac_sided_t *s)
 {
     const lac_format_data_t *w = lac_operand_format(s->w, w_by_k(s));
     bool plain = !p->alpha_at && p->alpha == 1.0 && p->beta == 0.0 && !p->epilogue.any && s->ocs == 1;
-    return plain && p->dt == LAC_F32 && w && !w->val && s->k <= COUNTS_K && s->m <= COUNTS_ROWS &&
-           s->m * s->n >= COUNTS_OUT;
+    return plain && p->dt == LAC_F32 && w && !w->val && s->k <= COUNTS_K && s->m <= COUNTS_ROWS;
 }
 
 /* A sparse W. Its segment pointers belong to its pattern: values may change from call to call. */
