@@ -24,6 +24,7 @@
 #define SAMPLE_QUEUE_US 2.0 /* of the device */
 #define REFRESH_MIN     4
 #define REFRESH_MAX     64
+#define MEET_CALLS      256   /* between two samples of an operand beside one that brings its density */
 #define PROBE_MARGIN    2.0   /* dense calls: a route of which the model says no more is worth a trial    */
 #define COMPARE_US      100.0 /* dense time of a site's calls before its costs are compared: that takes 2 us */
 #define PROBE_EACH_US   250.0 /* dense time from which probing every call takes less than half a per cent */
@@ -265,10 +266,29 @@ static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_proble
     return true;
 }
 
+/* Where the other operand brings its density, a sparse route may serve by that alone: an operand that nobody
+ * has looked at is sampled, then and now and then again, since its zeros may be the better ones (events that
+ * meet a weight without a buffer: a whole weight read, or a few of its rows). */
+static void meet(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_operand_t *x,
+                 const lac_operand_t *other, lac_dim_t rows, lac_dim_t cols)
+{
+    if (ctx->policy.detect != LAC_DETECT_PROBE || seen->density >= 0 || seen->probe_threshold <= 0.0) return;
+    if (!brings_fact(other) || brings_density(x) || !x->buf) return;
+    if (!seen->pending && seen->sampled >= 0 && site->calls % MEET_CALLS) return;
+    double density = sample(ctx, seen, x, rows, cols, site);
+    if (density < 0) return;
+    seen->sampled = density;
+    if (!ctx->backend->asynchronous || density > seen->break_even) return;
+    seen->density = density; /* from now on refreshed */
+    seen->k_active = -1.0;
+}
+
 /* Of a site that a sparse route serves: what is remembered, on a device refreshed by a sample now and then.
  */
 static bool remember_both(const lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
+    meet(ctx, site, &site->left, &p->a, &p->b, p->m, p->k);
+    meet(ctx, site, &site->right, &p->b, &p->a, p->k, p->n);
     refresh(ctx, site, &site->left, &p->a, p->m, p->k);
     refresh(ctx, site, &site->right, &p->b, p->k, p->n);
     bool left = remember(ctx, &site->left, &p->a), right = remember(ctx, &site->right, &p->b);
