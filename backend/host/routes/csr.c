@@ -3,7 +3,8 @@
  * The csr route: S by rows times W, each output row summed in registers over its own nonzeros.
 
  Serves long sides, where an event list for all rows at once would leave the cache. W by rows is packed panel
- by panel into the second-level cache; W by columns is transposed first, unless few rows would use it. */
+ by panel into the second-level cache; W by columns is transposed first, unless few rows would use it, and
+ binary events are made into numbers. */
 #include "routes.h"
 #include "csr.h"
 #include "triangle.h"
@@ -40,17 +41,19 @@ static bool is_other_side(const lac_route_t *route, const lac_problem_t *p)
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_TRIANGLE);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_TRIANGLE | LAC_TAKES_U8_W);
     if (refusal != LAC_FITS) return refusal;
     if (is_other_side(route, p)) return LAC_REFUSED_TRIANGLE;
     if (lac_rows_source(&s) == LAC_ROWS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
     if (s.m > INT32_MAX || s.k > INT32_MAX) return LAC_REFUSED_INDEX_RANGE;
-    if (lac_sided_w_layout(p, &s) == LAC_W_STRIDED) return LAC_REFUSED_W_STRIDES;
+    if (s.w->dt != LAC_U8 && lac_sided_w_layout(p, &s) == LAC_W_STRIDED) return LAC_REFUSED_W_STRIDES;
     return LAC_FITS;
 }
 
+/* Whether W is written anew, by rows. */
 static bool turns(const lac_problem_t *p, const lac_sided_t *s)
 {
+    if (s->w->dt == LAC_U8) return true;
     return lac_sided_w_layout(p, s) == LAC_W_COLS && s->m * TRANSPOSE_GAIN > s->k;
 }
 
@@ -142,6 +145,10 @@ static void transpose_part(void *arg, int part, int parts)
     const lac_sided_t *s = g->s;
     long long k0, k1;
     lac_share(s->k, 16, part, parts, &k0, &k1);
+    if (s->w->dt == LAC_U8) {
+        g->kernels->transpose_events(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->transposed, s->n);
+        return;
+    }
     /* W' is n x k with rows of the leading dimension: its transpose is W by rows. */
     g->kernels->transpose_values(s->w->buf, s->n, k0, k1, s->wcs, s->wrs, g->transposed, s->n);
 }
