@@ -393,3 +393,26 @@ lac_status_t lac_csr_to_csc(lac_exec_t *exec, size_t size, const lac_format_data
     to->ptr = ptr, to->idx = t.idx, to->val = t.val;
     return LAC_OK;
 }
+
+typedef struct other {
+    lac_exec_t *exec;
+    const lac_operand_t *x;
+    lac_format_t which;
+    int threads;
+} other_t;
+
+static lac_status_t make_other(void *arg, lac_format_data_t *data)
+{
+    const other_t *other = arg;
+    const lac_meta_t *meta = other->x->meta;
+    bool by_rows = other->which == LAC_FORMAT_CSC; /* of the format that is there */
+    return lac_csr_to_csc(other->exec, lac_dt_size(other->x->values),
+                          lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
+                          by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, other->threads, data);
+}
+
+lac_status_t lac_csr_to_csc_keep(lac_exec_t *exec, const lac_operand_t *x, int threads, lac_format_t which,
+                                 const lac_format_data_t **format)
+{
+    return lac_meta_ensure(x->meta, which, 0, make_other, &(other_t){exec, x, which, threads}, format);
+}

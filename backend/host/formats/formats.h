@@ -36,6 +36,10 @@ bool lac_format_at_hand(const lac_operand_t *x, lac_format_t which);
 /* The compressed format `which` (CSR or CSC) of the other, which stands for the operand. */
 bool lac_csr_to_csc_applies(const lac_operand_t *x, lac_format_t which);
 
+/* Where it applies: makes it and keeps it with the operand's metadata. Errors: MEMORY. */
+lac_status_t lac_csr_to_csc_keep(lac_exec_t *exec, const lac_operand_t *x, int threads, lac_format_t which,
+                                 const lac_format_data_t **format);
+
 /* `from` has `majors` lines of indices below `minors`, and values of `size` bytes; *to gets memory of its own
  * and origin derived. Entries of value 0 stay entries. Errors: MEMORY. */
 lac_status_t lac_csr_to_csc(lac_exec_t *exec, size_t size, const lac_format_data_t *from, int64_t majors,

@@ -115,22 +115,6 @@ static lac_status_t slice_dense(lac_exec_t *exec, const lac_slicing_t *s, void *
     return LAC_OK;
 }
 
-typedef struct made {
-    lac_exec_t *exec;
-    const lac_slicing_t *s;
-} made_t;
-
-static lac_status_t make_csc(void *arg, lac_format_data_t *data)
-{
-    const made_t *made = arg;
-    const lac_slicing_t *s = made->s;
-    const lac_meta_t *meta = s->a.meta;
-    bool by_rows = s->which == LAC_FORMAT_CSC; /* of the format that is there */
-    return lac_csr_to_csc(made->exec, lac_dt_size(s->a.values),
-                          lac_meta_format(meta, by_rows ? LAC_FORMAT_CSR : LAC_FORMAT_CSC),
-                          by_rows ? meta->m : meta->n, by_rows ? meta->n : meta->m, s->threads, data);
-}
-
 static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const lac_format_data_t **format)
 {
     lac_status_t status = LAC_OK;
@@ -138,7 +122,7 @@ static lac_status_t slice_format(lac_exec_t *exec, const lac_slicing_t *s, const
     if (there || !lac_csr_to_csc_applies(&s->a, s->which))
         status = lac_format_ensure(exec, &s->a, s->threads, s->which, format);
     else
-        status = lac_meta_ensure(s->a.meta, s->which, 0, make_csc, &(made_t){exec, s}, format);
+        status = lac_csr_to_csc_keep(exec, &s->a, s->threads, s->which, format);
     return status;
 }
 

@@ -46,12 +46,26 @@ static lac_format_t w_by_k(const lac_sided_t *s)
     return s->w_transposed ? LAC_FORMAT_CSC : LAC_FORMAT_CSR;
 }
 
+/* Whether a sparse W is to be had by its slices: where it is frozen, a copy of it by the other side is worth
+ * making. */
+static bool has_slices(const lac_sided_t *s)
+{
+    return lac_operand_format(s->w, w_by_k(s)) || (s->w->frozen && lac_csr_to_csc_applies(s->w, w_by_k(s)));
+}
+
+/* The same format, of this side or the other, for what either says: how many entries there are. */
+static const lac_format_data_t *entries_of(const lac_sided_t *s)
+{
+    const lac_format_data_t *w = lac_operand_format(s->w, w_by_k(s));
+    return w ? w : lac_operand_format(s->w, s->w_transposed ? LAC_FORMAT_CSR : LAC_FORMAT_CSC);
+}
+
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_SPARSE_W);
     if (refusal != LAC_FITS) return refusal;
-    if (!s.w->buf && !lac_operand_format(s.w, w_by_k(&s))) return LAC_REFUSED_W_SPARSE;
+    if (!s.w->buf && !has_slices(&s)) return LAC_REFUSED_W_SPARSE;
     if (lac_event_source(&s) == LAC_EVENTS_NOWHERE) return LAC_REFUSED_NO_FORMAT;
     if (s.m > (s.w->buf ? ROWS_MAX : INT32_MAX)) return LAC_REFUSED_NOT_SHORT;
     if (s.k > INT32_MAX) return LAC_REFUSED_INDEX_RANGE;
@@ -92,7 +106,7 @@ static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_
  * matrices come from memory. */
 static double entries_us(const lac_sided_t *s, const lac_machine_t *machine, double events, double *floor_us)
 {
-    const lac_format_data_t *w = lac_operand_format(s->w, w_by_k(s));
+    const lac_format_data_t *w = entries_of(s);
     double filled = w && s->k > 0 ? (double)w->count / (double)s->k : 0.0, entries = events * filled;
     double out =
         16.0 * (double)s->m * (double)s->n / (machine->out_gbps * 1e3) + lac_sided_out_us(s, machine);
@@ -198,13 +212,22 @@ static size_t sums_bytes(const lac_sided_t *s, int parts)
     return (size_t)parts * (size_t)sums_stride(s);
 }
 
+/* Of W's slices, where they are yet to be made, and while they are. */
+static size_t slices_bytes(const lac_sided_t *s, int threads)
+{
+    const lac_format_data_t *other = entries_of(s);
+    if (lac_operand_format(s->w, w_by_k(s)) || !other) return 0;
+    return (size_t)(2 * (s->k + 1) + threads * s->n + 1) * sizeof(int64_t) + 64 +
+           (size_t)other->count * (sizeof(int32_t) + (other->val ? (size_t)s->size : 0));
+}
+
 static size_t bytes(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
     if (!s.w->buf) {
         double events = ceil(s.s->density * (double)s.m * (double)s.k);
         return events_bytes(&s, p->settings.threads) + rows_bytes(s.m, (int64_t)events, (size_t)s.size) +
-               sums_bytes(&s, p->settings.threads);
+               sums_bytes(&s, p->settings.threads) + slices_bytes(&s, p->settings.threads);
     }
     bool copies = lac_sided_w_layout(p, &s) == LAC_W_PACKED;
     return events_bytes(&s, p->settings.threads) + acc_bytes(p, &s, p->settings.threads) +
@@ -282,10 +305,16 @@ static void entries_part(void *arg, int part, int parts)
     g->kernels->csr_pair(&g->rows, &g->w, i0, i1, j0, j1, &out, g->acc + part * g->acc_stride);
 }
 
-static lac_status_t multiply_entries(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s,
-                                     const lac_event_list_t *list)
+static lac_status_t find_slices(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s,
+                                const lac_format_data_t **w)
 {
-    const lac_format_data_t *w = lac_operand_format(s->w, w_by_k(s));
+    *w = lac_operand_format(s->w, w_by_k(s));
+    return *w ? LAC_OK : lac_csr_to_csc_keep(exec, s->w, p->settings.threads, w_by_k(s), w);
+}
+
+static lac_status_t multiply_entries(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s,
+                                     const lac_format_data_t *w, const lac_event_list_t *list)
+{
     entries_t g = {.kernels = lac_kernels(exec, p->dt), .p = p, .s = s, .acc_stride = sums_stride(s)};
     double floor_us, us = entries_us(s, exec->machine, (double)list->count, &floor_us);
     int parts = lac_host_parts(p->settings.threads, us, exec->machine->fork_join_us);
@@ -308,14 +337,16 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     int scan_parts = lac_host_parts(p->settings.threads, scan_us(&s, exec->machine, expected),
                                     exec->machine->fork_join_us);
     int64_t limit = lac_sided_limit(p, &s);
-    lac_status_t status =
-        lac_events_gather(exec, lac_kernels(exec, p->dt), &s, scan_parts, limit, &list, &out->declined);
+    const lac_format_data_t *w = NULL;
+    lac_status_t status = s.w->buf ? LAC_OK : find_slices(exec, p, &s, &w); /* which takes the workspace */
+    if (status) return status;
+    status = lac_events_gather(exec, lac_kernels(exec, p->dt), &s, scan_parts, limit, &list, &out->declined);
     if (status || out->declined) return status;
     if (lac_exceeds(limit, list.count)) return (out->declined = true), LAC_OK;
     out->density = (double)list.count / ((double)s.m * (double)s.k);
     out->k_active = (double)list.active / (double)s.k;
 
-    if (!s.w->buf) return multiply_entries(exec, p, &s, &list);
+    if (!s.w->buf) return multiply_entries(exec, p, &s, w, &list);
     gather_t g = {.kernels = lac_kernels(exec, p->dt), .p = p, .s = &s, .list = &list};
     if ((status = choose_w(exec, &g))) return status;
     double gather = gather_us(p, &s, exec->machine, (double)list.active, (double)list.count, &floor_us);
