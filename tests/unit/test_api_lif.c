@@ -183,6 +183,52 @@ static void test_bits(void **state)
     assert_true(fired > 100 && waiting > 100);
 }
 
+/* Spikes that arrive DELAY steps later, by a ring of so many arrays: a step's events are what its spikes and
+ * bits replace. The network is that of the plain loops, whose events are copied from a record. */
+static void test_axonal_delay(void **state)
+{
+    enum { DELAY = 4, STEPS = 80, N = 300, WORDS = (N + 63) / 64 };
+    static network_t got, want;
+    static uint8_t ring[DELAY][N], record[STEPS + DELAY][N];
+    static uint64_t bits[DELAY][WORDS];
+    lac_meta_t *meta[DELAY][KINDS];
+    int fired = 0;
+    make(&got, 1, N, 2, 5, 8);
+    make(&want, 1, N, 2, 5, 8);
+    memset(ring, 0, sizeof ring), memset(bits, 0, sizeof bits), memset(record, 0, sizeof record);
+    give_weights(&got, 2, 12);
+    lac_dim_t first[2];
+    for (int q = 0; q < 2; q++) {
+        first[q] = (uint8_t *)got.input[q].events.buf - got.spikes;
+        for (int slot = 0; slot < DELAY; slot++) {
+            unit_expect(lac_meta_create(&meta[slot][q], 1, got.input[q].events.n), LAC_OK, "meta");
+            unit_expect(lac_meta_attach_event_bits(meta[slot][q], WORDS, bits[slot], first[q]), LAC_OK,
+                        "bits");
+        }
+    }
+    for (int step = 0; step < STEPS; step++) {
+        int slot = step % DELAY;
+        for (int q = 0; q < 2; q++) {
+            got.input[q].events.buf = ring[slot] + first[q], got.input[q].events.meta = meta[slot][q];
+            want.input[q].events.buf = record[step] + first[q]; /* of DELAY steps before */
+        }
+        got.lif.spikes = ring[slot], got.lif.bits = bits[slot];
+        for (int q = 0; q < 2; q++) ref_lif_receive(&want.lif, q);
+        ref_lif_neurons(&want.lif);
+        memcpy(record[step + DELAY], want.spikes, N);
+        unit_expect(lac_lif_step(*state, &got.lif), LAC_OK, "step");
+        same(ring[slot], want.spikes, N, "spikes", step);
+        same(got.v, want.v, N * sizeof(float), "v", step);
+        for (int q = 0; q < 2; q++) same(got.g[q], want.g[q], N * sizeof(float), "g", step);
+        for (int j = 0; j < N; j++) fired += ring[slot][j];
+    }
+    assert_true(fired > 50);
+    for (int q = 0; q < 2; q++) {
+        lac_meta_free(got.input[q].w.meta);
+        for (int slot = 0; slot < DELAY; slot++) lac_meta_free(meta[slot][q]);
+    }
+}
+
 /* Every instruction set and the cuts of threads are in test_bits of larger networks; here many neurons. */
 static void test_threads(void **state)
 {
@@ -329,8 +375,8 @@ static void test_bad_input(void **state)
 int main(void)
 {
     unit_begin();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits), cmocka_unit_test(test_threads),
-                                       cmocka_unit_test(test_solution), cmocka_unit_test(test_silent),
-                                       cmocka_unit_test(test_bad_input)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),    cmocka_unit_test(test_axonal_delay),
+                                       cmocka_unit_test(test_threads), cmocka_unit_test(test_solution),
+                                       cmocka_unit_test(test_silent),  cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }
