@@ -188,12 +188,30 @@ static void test_stored(void **state)
         }
 }
 
+/* A sample of a symmetric operand reads what is stored, and counts it for its mirror image too. */
+static void test_sampled(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    uint64_t seed = 5;
+    for (int way = 0; way < 4; way++) {
+        lac_triangle_t which = way & 1 ? LAC_TRIANGLE_LOWER : LAC_TRIANGLE_UPPER;
+        lac_operand_t x = {.dt = LAC_F64, .buf = a, .rs = 1, .cs = EXTENT + GAP, .triangle = which};
+        int64_t samples = 500;
+        fill(a, which, EXTENT, EXTENT, false, 1, &seed); /* NaN where nothing is stored */
+        for (int i = 0; i < ROOM; i++)
+            if (!isnan(a[i])) a[i] = way & 2 ? 1.0 : 0.0;
+        int64_t seen = ctx->backend->sample(ctx->exec, &x, EXTENT, EXTENT, &samples, 7, NULL, true);
+        assert_int_equal(seen, way & 2 ? samples : 0);
+    }
+}
+
 int main(void)
 {
     unit_begin();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_asked_for, unit_setup, unit_teardown),
         cmocka_unit_test_setup_teardown(test_stored, unit_setup, unit_teardown),
+        cmocka_unit_test_setup_teardown(test_sampled, unit_setup, unit_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
