@@ -11,7 +11,6 @@
 #include "gather.h"
 #include "csr.h"
 #include "base/status.h"
-#include "cuda/runtime/capture.h"
 #include "cuda/formats/formats.h"
 
 #include <math.h>
@@ -289,9 +288,18 @@ lac_status_t lac_cuda_schedule_once(lac_exec_t *exec, const lac_sided_t *s, cons
     return lac_cuda_launched(lac_cuda_schedule(s->m, s->k, rows, memory, scratch, exec->stream), "steps");
 }
 
-static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
-                         lac_format_data_t *data)
+typedef struct made {
+    lac_exec_t *exec;
+    const lac_sided_t *s;
+    const lac_format_data_t *rows;
+} made_t;
+
+static lac_status_t make(void *arg, lac_format_data_t *data)
 {
+    const made_t *made = arg;
+    lac_exec_t *exec = made->exec;
+    const lac_sided_t *s = made->s;
+    const lac_format_data_t *rows = made->rows;
     lac_cuda_csr_t csr = {rows->ptr, rows->idx, rows->val, rows->count};
     void *steps, *scratch;
     lac_cuda_format_begin(rows->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
@@ -312,23 +320,13 @@ static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_forma
 lac_status_t lac_cuda_schedule_now(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *rows,
                                    const void **steps)
 {
-    lac_meta_t *meta = s->s->meta;
     const lac_format_data_t *format = kept(s, rows);
     lac_status_t status = LAC_OK;
     *steps = NULL;
     if (!format && lac_cuda_capturing(exec)) return LAC_OK;
-    if (!format) {
-        pthread_mutex_lock(&meta->build);
-        if (!(format = kept(s, rows))) {
-            lac_format_data_t data;
-            enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
-            status = make(exec, s, rows, &data);
-            lac_cuda_capture_relaxed_end(mode);
-            if (!status) lac_meta_install(meta, format_of(s), &data);
-            format = kept(s, rows);
-        }
-        pthread_mutex_unlock(&meta->build);
-    }
+    if (!format)
+        status = lac_cuda_format_keep(s->s->meta, format_of(s), rows->format_id, make,
+                                      &(made_t){exec, s, rows}, &format);
     if (format) *steps = format->schedule;
     return status;
 }

@@ -8,7 +8,6 @@
  pointers are made once of its pattern. */
 #include "gather.h"
 #include "cuda/formats/dense_view.h"
-#include "cuda/runtime/capture.h"
 #include "routes.h"
 #include "cuda/formats/formats.h"
 
@@ -340,9 +339,18 @@ static const lac_format_data_t *kept_segments(const lac_sided_t *s, const lac_fo
     return format && format->made_of == w->format_id ? format : NULL;
 }
 
-static lac_status_t make_segments(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *w,
-                                  lac_format_data_t *data)
+typedef struct made_segments {
+    lac_exec_t *exec;
+    const lac_sided_t *s;
+    const lac_format_data_t *w;
+} made_segments_t;
+
+static lac_status_t make_segments(void *arg, lac_format_data_t *data)
 {
+    const made_segments_t *made = arg;
+    lac_exec_t *exec = made->exec;
+    const lac_sided_t *s = made->s;
+    const lac_format_data_t *w = made->w;
     lac_cuda_csr_t csr = {w->ptr, w->idx, w->val, w->count};
     void *first;
     lac_cuda_format_begin(w->origin == LAC_ORIGIN_SCANNED ? LAC_ORIGIN_SCANNED : LAC_ORIGIN_DERIVED, data);
@@ -364,22 +372,11 @@ static lac_status_t make_segments(lac_exec_t *exec, const lac_sided_t *s, const 
 static lac_status_t segments_now(lac_exec_t *exec, const lac_sided_t *s, const lac_format_data_t *w,
                                  const lac_format_data_t **segments)
 {
-    lac_meta_t *meta = s->w->meta;
-    lac_status_t status = LAC_OK;
     *segments = kept_segments(s, w);
     if (*segments || lac_cuda_capturing(exec) || lac_cuda_segments_width(s->k, s->n, w->count) == 0)
         return LAC_OK;
-    pthread_mutex_lock(&meta->build);
-    if (!kept_segments(s, w)) {
-        lac_format_data_t data;
-        enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
-        status = make_segments(exec, s, w, &data);
-        lac_cuda_capture_relaxed_end(mode);
-        if (!status) lac_meta_install(meta, segments_format(s), &data);
-    }
-    *segments = kept_segments(s, w);
-    pthread_mutex_unlock(&meta->build);
-    return status;
+    made_segments_t made = {exec, s, w};
+    return lac_cuda_format_keep(s->w->meta, segments_format(s), w->format_id, make_segments, &made, segments);
 }
 
 /* The formats of S and W that a call wants. */

@@ -9,7 +9,6 @@
 #include "routes.h"
 #include "cuda/formats/formats.h"
 #include "tiles_kept.h"
-#include "cuda/runtime/capture.h"
 
 #include <math.h>
 
@@ -294,9 +293,18 @@ static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_
     return status;
 }
 
-static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_tiles_t *product,
-                         lac_format_data_t *data)
+typedef struct made {
+    lac_exec_t *exec;
+    const lac_sided_t *s;
+    const lac_cuda_tiles_t *product;
+} made_t;
+
+static lac_status_t make(void *arg, lac_format_data_t *data)
 {
+    const made_t *made = arg;
+    lac_exec_t *exec = made->exec;
+    const lac_sided_t *s = made->s;
+    const lac_cuda_tiles_t *product = made->product;
     void *memory = NULL;
     lac_cuda_format_begin(LAC_ORIGIN_SCANNED, data);
     lac_status_t status = find_room(exec, s, product, &data->count);
@@ -314,23 +322,12 @@ static lac_status_t make(lac_exec_t *exec, const lac_sided_t *s, const lac_cuda_
 
 lac_status_t lac_cuda_tiles_kept_now(lac_exec_t *exec, const lac_sided_t *s, lac_cuda_tiles_t *product)
 {
-    lac_meta_t *meta = s->s->meta;
-    lac_format_t which = format_of(s);
-    const lac_format_data_t *format = lac_meta_format(meta, which);
+    const lac_format_data_t *format = lac_meta_format(s->s->meta, format_of(s));
     lac_status_t status = LAC_OK;
     if (!format && lac_cuda_capturing(exec)) return LAC_OK;
-    if (!format) {
-        pthread_mutex_lock(&meta->build);
-        if (!lac_meta_format(meta, which)) {
-            lac_format_data_t data;
-            enum cudaStreamCaptureMode mode = lac_cuda_capture_relaxed_begin();
-            status = make(exec, s, product, &data);
-            lac_cuda_capture_relaxed_end(mode);
-            if (!status) lac_meta_install(meta, which, &data);
-        }
-        format = lac_meta_format(meta, which);
-        pthread_mutex_unlock(&meta->build);
-    }
+    if (!format)
+        status =
+            lac_cuda_format_keep(s->s->meta, format_of(s), 0, make, &(made_t){exec, s, product}, &format);
     product->packed = format ? format->schedule : NULL;
     product->room = format ? format->count : 0;
     return status;
