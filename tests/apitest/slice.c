@@ -182,20 +182,22 @@ apitest_end_t apitest_slice_rows(apitest_t *t)
     return result;
 }
 
-/* The sums in the type of the values, in the order of the list; those to one value for all in double. */
+/* The sums in the type of the values, in the order of the list; that to one value for all more exactly. */
 static lac_status_t expect_gradient(slice_t *s, ref_result_t *one)
 {
     const ref_layout_t line = {.step = 1};
     int64_t from, to;
+    long double sum = 0.0L;
     if (!ref_matrix_alloc(&s->want, s->values, 1, s->rows_of.nnz, &line, 0)) return LAC_ERR_MEMORY;
     for (int64_t e = 0; e < s->rows_of.nnz; e++) put(&s->want, e, 0.0);
     for (int64_t i = 0; i < s->count; i++)
         for (entries_of(s, i, &from, &to); from < to; from++) {
             double g = ref_matrix_at(&s->dense.host, i, s->rows_of.idx[from]);
             put(&s->want, from, ref_matrix_at(&s->want, 0, from) + g); /* rounded once */
-            *one->value += g;
+            sum += g;
             *one->magnitude += fabs(g);
         }
+    *one->value = (double)sum;
     return LAC_OK;
 }
 
