@@ -531,16 +531,17 @@ static void test_stream(void **state)
 }
 
 /* The adaptive route by name: W by rows and by columns; refused where the zeros of S are known, S is not the
- * short side, or sums are fixed. */
+ * short side, sums are fixed or NaN is strict, or W by columns meets more rows than a list has room for. */
 static void test_adaptive(void **state)
 {
     (void)state;
-    lac_dim_t m = 20, k = 500, n = 3000;
+    lac_dim_t m = 10, k = 500, n = 3000;
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
               bt = cuda_host_columns(ctx, k, n), w = cuda_host_rows(ctx, n, k),
               s = cuda_host_columns(ctx, k, m), d = cuda_host_rows(ctx, n, m),
               known = cuda_host_rows(ctx, m, k), long_a = cuda_host_rows(ctx, 1100, k),
-              long_c = cuda_host_rows(ctx, 1100, n);
+              long_c = cuda_host_rows(ctx, 1100, n), more = cuda_host_rows(ctx, 12, k),
+              more_c = cuda_host_rows(ctx, 12, n);
     expect_bytes("adaptive", "", &a, &b, &c,
                  cuda_host_piece(lac_cuda_adaptive_bytes(m, n, k, LAC_CUDA_ROWS)));
     const standin_launch_t *l = cuda_host_launch(ctx, "adaptive", &a, &b, &c, "lac_cuda_adaptive");
@@ -551,6 +552,8 @@ static void test_adaptive(void **state)
     l = cuda_host_launch(ctx, "adaptive", &w, &s, &d, "lac_cuda_adaptive");
     EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_COLS, k, 1, m, k, 1);
     expect_pointer(l, "p.w", w.buf), expect_pointer(l, "s.data", s.buf), expect_pointer(l, "p.out", d.buf);
+    assert_true(cuda_host_bytes(ctx, "adaptive", "", &more, &b, &more_c) > 0);
+    assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &more, &bt, &more_c), -1);
     cuda_host_count(ctx, &known, 100);
     assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &known, &b, &c), -1);
     assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &long_a, &b, &long_c), -1);

@@ -11,8 +11,13 @@
 #define ROWS_MAX  1024 /* of S: beyond, stream takes another side for the short one          */
 #define COLUMNS   4    /* of W, that a list of active k is read for at once                   */
 #define ASSUMED   0.01 /* density of a sparse S, where nothing is known of it                  */
-#define EXITS_US  1.5  /* two launches that find nothing to do, behind a gather               */
-#define COUNTS_US 3.0  /* the packing that is counted, before a W that streams                */
+#define LIST_ROWS 11   /* of S, where W lies by columns: a list of active k has room for them  */
+#define EXITS_US  2.5  /* two launches that find nothing to do, behind a gather; H200, 2026-11-23, as are */
+#define COUNTS_US 6.0  /* the packing that is counted, before a W that streams,                */
+#define RECORD_US 1.26e-6 /* an active k and a column, on so many */
+#define WORKERS   132.0   /* multiprocessors, */
+#define ROW_US    0.15e-6 /* and each row of it */
+#define TAIL      0.25    /* of the shorter of two things that overlap */
 
 static lac_side_t short_side(const lac_problem_t *p)
 {
@@ -29,6 +34,11 @@ static lac_problem_t with_density(const lac_problem_t *p, double density)
     return known;
 }
 
+static lac_cuda_order_t order_of(const lac_sided_t *s)
+{
+    return s->wcs == 1 && s->wrs >= s->n ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+}
+
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     (void)route;
@@ -38,23 +48,28 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (refusal == LAC_FITS) refusal = lac_sparse_refusal(&known, &s, 0);
     if (refusal != LAC_FITS) return refusal;
     if (s.m > ROWS_MAX || s.n < COLUMNS) return LAC_REFUSED_NOT_SHORT;
+    if (order_of(&s) == LAC_CUDA_COLS && s.m > LIST_ROWS) return LAC_REFUSED_NOT_SHORT;
     s = lac_sided(p, short_side(p));
     if (s.s->formats || s.s->known > LAC_KNOWN_PROBED) return LAC_REFUSED_DENSITY_KNOWN;
     if (p->settings.fixed_sums) return LAC_REFUSED_SUMS_FIXED;
     return s.m * s.k <= LAC_CUDA_ADAPTIVE_MOST ? LAC_FITS : LAC_REFUSED_INDEX_RANGE;
 }
 
-static lac_cuda_order_t order_of(const lac_sided_t *s)
+/* Beside what lac_cuda_columns_us has, which is fitted up to a tenth of S: what is multiplied, the zeros of
+ * active k among it. */
+static double listed_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
-    return s->wcs == 1 && s->wrs >= s->n ? LAC_CUDA_ROWS : LAC_CUDA_COLS;
+    double active = lac_active_fraction(s->s->density, (double)s->m) * (double)s->k * (double)s->n;
+    double worked = active * (RECORD_US + ROW_US * (double)s->m) * WORKERS / machine->cuda_processors,
+           moved = lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_ACTIVE, machine);
+    return worked > moved ? worked + TAIL * moved : moved + TAIL * worked;
 }
 
 static double gathered_us(const lac_problem_t *p, double density, const lac_machine_t *machine)
 {
     lac_problem_t known = with_density(p, density);
     lac_sided_t s = lac_sided(&known, short_side(p));
-    double gather = order_of(&s) == LAC_CUDA_ROWS ? lac_cuda_gather_us(&s, machine)
-                                                  : lac_cuda_columns_us(&s, LAC_CUDA_COLUMNS_ACTIVE, machine);
+    double gather = order_of(&s) == LAC_CUDA_ROWS ? lac_cuda_gather_us(&s, machine) : listed_us(&s, machine);
     return machine->cuda_launch_us + machine->cuda_pdl_us + gather + EXITS_US;
 }
 

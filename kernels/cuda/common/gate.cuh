@@ -17,28 +17,30 @@ struct Gate {
     int few;
 };
 
-/* The sum of the counts as far as it is few, else one more than few. All threads of a block call it, behind
- * the launch that counted. One warp reads: where all do, they wait for the few lines of cache that the counts
- * are in (some 3 us for 10 x 5000 x 5000, H200, 2026-11-23). */
-__device__ inline int counted(const Gate &g)
+/* The sum of the counts as far as it is few, else one more than few: of the first warp of a block, behind the
+ * launch that counted. */
+__device__ inline int sum_of_counts(const Gate &g)
 {
-    __shared__ int result;
-    if (threadIdx.x < kWarp) {
-        const unsigned more = (unsigned)g.few + 1;
-        unsigned sum = 0;
+    const unsigned more = (unsigned)g.few + 1;
+    unsigned sum = 0;
 #pragma unroll 8
-        for (int c = (int)threadIdx.x; c < g.counts; c += kWarp)
-            sum = min(sum + min((unsigned)__ldcg(g.count + c), more), more);
-        sum = __reduce_add_sync(kFull, sum);
-        if (threadIdx.x == 0) result = (int)min(sum, more);
-    }
-    __syncthreads();
-    return result;
+    for (int c = (int)threadIdx.x; c < g.counts; c += kWarp)
+        sum = min(sum + min((unsigned)__ldcg(g.count + c), more), more);
+    return (int)min(__reduce_add_sync(kFull, sum), more);
 }
 
+/* Whether the counts are more than few. All threads of a block call it. One warp reads: where all do, they
+ * wait for the few lines of cache that the counts are in (some 3 us for 10 x 5000 x 5000, H200, 2026-11-23).
+ */
 __device__ inline bool counted_many(const Gate &g)
 {
-    return counted(g) > g.few;
+    __shared__ bool many;
+    if (threadIdx.x < kWarp) {
+        const bool more = sum_of_counts(g) > g.few;
+        if (threadIdx.x == 0) many = more;
+    }
+    __syncthreads();
+    return many;
 }
 
 } // namespace lacuna

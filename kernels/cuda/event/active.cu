@@ -245,7 +245,12 @@ __global__ __launch_bounds__(kWarps *kWarp, 1) void event_active(const __grid_co
     dependency_wait();
     int parts = a.parts;
     if constexpr (kGated) {
-        const int active = counted(a.gate);
+        if (warp == 0) {
+            const int sum = sum_of_counts(a.gate);
+            if (lane == 0) taken = sum;
+        }
+        __syncthreads();
+        const int active = taken;
         if (active > a.gate.few) {
             dependents_launch();
             streamed::split_by_grid(a.split);

@@ -155,11 +155,12 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
 }
 
 lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, double break_even,
-                      cudaStream_t stream)
+                      bool early, cudaStream_t stream)
 {
     PackArgs a = make_args(s, m, k, slots);
     Launch l;
     if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
+    a.early = early;
     a.most = (int)(kSurely * break_even * l.block.x) + kSurelySamples;
     return s->dt == LAC_U8 ? launch(event_pack<uint8_t, true>, l, a) : launch(event_pack<float, true>, l, a);
 }

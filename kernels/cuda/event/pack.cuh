@@ -53,7 +53,7 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
 /* The same, where no more than a share of break_even of S will be gathered: where a block's samples of S say
  * that there is more, it packs nothing and counts INT_MAX. */
 lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, double break_even,
-                      cudaStream_t stream);
+                      bool early, cudaStream_t stream);
 
 /* Packs S into slots of a multiple of kChunk, one block per slot and group of rows: few events, any order of
  * S. */

@@ -40,8 +40,9 @@ struct AddArgs {
 __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_constant__ AddArgs a)
 {
     dependents_launch();
+    const bool none = a.gate.counts && !counted_many(a.gate);
     dependency_wait();
-    if (a.gate.counts && !counted_many(a.gate)) return;
+    if (none) return;
     const GemmArgs &p = a.out.p;
     const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
     const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x;
