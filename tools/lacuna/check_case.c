@@ -114,11 +114,12 @@ static unsigned guaranteed(const check_run_t *run)
 
 /* What a route may make of 0 * Inf: it drops the zeros of the side that it takes as sparse, and may drop
  * those of a W that has no buffer to hold them. An entry point that does not report its route may do as
- * any route does. */
+ * any route does, and so may one whose zeros the device counts. */
 static int readings(const check_run_t *run, const lac_decision_t *d, unsigned reading[4])
 {
     const ref_problem_t *p = &run->set.problem;
-    bool reported = d->route || run->options->strict_nan || !has_special_values(p);
+    bool counted = d->route && d->break_even >= 0.0;
+    bool reported = (d->route && !counted) || run->options->strict_nan || !has_special_values(p);
     bool left = d->side && strcmp(d->side, "left") == 0, right = d->side && strcmp(d->side, "right") == 0;
     reading[0] = REF_STRICT;
     if (run->options->skip && run->options->skip != 'f') {

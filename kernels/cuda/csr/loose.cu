@@ -100,9 +100,8 @@ struct ProductArgs {
     float *out;
     int64_t rs, cs;
     /* Of a scatter. */
-    unsigned long long *sums; /* [n][columns]                                  */
+    unsigned long long *sums; /* [n][columns] */
     int bits;                 /* sums of so many bits of terms do not overflow */
-    bool packed;              /* out is [n][columns], without gaps             */
 };
 
 /* out[i, j] := sum over the entries e of row i of value(e) X[idx[e], j], where that is not zero.
@@ -195,71 +194,48 @@ __device__ inline void scatter_entry(const ProductArgs &p, int64_t e, int64_t j,
     atomicAdd(sum, (unsigned long long)llrint(term * power_of_two(fineness(top, p.bits))));
 }
 
-/* A warp's 32 * kItems elements of X from `first` on, by rows and none from `limit` on: add(entry, column of
- * X, element) for the entries of the rows of those that are not zero, shared out evenly among the lanes. */
-constexpr int kItems = 4;
-
-__device__ inline int64_t row_of_item(const ProductArgs &p, int64_t item)
-{
-    return p.columns == 1 ? item : item / p.columns; /* a division takes as long as all else */
-}
-
-template <typename Add>
-__device__ inline void scatter_items(const ProductArgs &p, int64_t first, int64_t limit, int lane,
-                                     const Add &add)
-{
-    float x[kItems];
-#pragma unroll
-    for (int i = 0; i < kItems; i++) {
-        const int64_t item = first + i * kWarp + lane, row = row_of_item(p, item);
-        x[i] = item < limit ? factor_at(p.x, row, item - row * p.columns) : 0.0f;
-    }
-#pragma unroll
-    for (int i = 0; i < kItems; i++) {
-        if (!__ballot_sync(kFull, x[i] != 0.0f)) continue;
-        const int64_t item = first + i * kWarp + lane, row = row_of_item(p, item);
-        const Span s = x[i] != 0.0f ? span_of(p.a, row) : Span{0, 0};
-        const int column = (int)(item - row * p.columns), count = (int)(s.end - s.begin);
-        const int upto = inclusive_sum(count, lane), total = __shfl_sync(kFull, upto, kWarp - 1);
-        for (int base = 0; base < total; base += kWarp) {
-            const int at = base + lane;
-            int owner = 0; /* the first lane with upto > at */
-#pragma unroll
-            for (int step = kWarp / 2; step > 0; step /= 2)
-                if (__shfl_sync(kFull, upto, owner + step - 1) <= at) owner += step;
-            const int64_t begin = __shfl_sync(kFull, s.begin, owner);
-            const int before = __shfl_sync(kFull, upto - count, owner), j = __shfl_sync(kFull, column, owner);
-            const float factor = __shfl_sync(kFull, x[i], owner);
-            if (at < total) add(begin + at - before, j, factor);
-        }
-    }
-}
-
 /* One phase of out := A' X.
  *
- * Mapping   a warp to 128 elements of X, by rows.
+ * Mapping   a block to 256 elements of X, by rows; the entries of the rows whose elements are not zero are
+ *           shared out evenly among its threads.
  * Bytes     X once; idx and val of a row once for each element of its row of X that is not zero; and of each
  *           entry a sector of out, of ADD one more of sums, in the second cache.
  * Order     none is needed: integers. */
 template <phase_t kPhase>
 __global__ __launch_bounds__(kThreads) void loose_scatter(const __grid_constant__ ProductArgs p)
 {
-    const int64_t warp = (int64_t)blockIdx.x * kWarps + threadIdx.x / kWarp;
-    scatter_items(p, warp * kWarp * kItems, p.a.m * p.columns, threadIdx.x % kWarp,
-                  [&](int64_t e, int j, float x) { scatter_entry<kPhase>(p, e, j, x); });
-}
-
-/* Where element q of [n][columns] lies. */
-__device__ inline float *element_at(const ProductArgs &p, int64_t q)
-{
-    return p.packed ? p.out + q : p.out + q / p.columns * p.rs + q % p.columns * p.cs;
+    __shared__ int64_t begin[kThreads], upto[kThreads];
+    __shared__ float factor[kThreads];
+    __shared__ int32_t column[kThreads];
+    const int64_t item = (int64_t)blockIdx.x * kThreads + threadIdx.x, row = item / p.columns;
+    const int t = threadIdx.x;
+    const float x = row < p.a.m ? factor_at(p.x, row, item - row * p.columns) : 0.0f;
+    const Span s = x != 0.0f ? span_of(p.a, row) : Span{0, 0};
+    if (!__syncthreads_or(s.end > s.begin)) return;
+    begin[t] = s.begin, upto[t] = s.end - s.begin, factor[t] = x;
+    column[t] = (int32_t)(item - row * p.columns);
+    __syncthreads();
+    for (int d = 1; d < kThreads; d *= 2) {
+        const int64_t below = t >= d ? upto[t - d] : 0;
+        __syncthreads();
+        upto[t] += below;
+        __syncthreads();
+    }
+    for (int64_t at = t; at < upto[kThreads - 1]; at += kThreads) {
+        int first = 0; /* the first with upto > at */
+#pragma unroll
+        for (int step = kThreads / 2; step > 0; step /= 2)
+            if (upto[first + step - 1] <= at) first += step;
+        const int64_t before = first ? upto[first - 1] : 0;
+        scatter_entry<kPhase>(p, begin[first] + at - before, column[first], factor[first]);
+    }
 }
 
 __global__ __launch_bounds__(kThreads) void scatter_begin(const __grid_constant__ ProductArgs p)
 {
     const int64_t total = p.a.n * p.columns, step = (int64_t)gridDim.x * kThreads;
     for (int64_t q = (int64_t)blockIdx.x * kThreads + threadIdx.x; q < total; q += step) {
-        *element_at(p, q) = 0.0f;
+        p.out[q / p.columns * p.rs + q % p.columns * p.cs] = 0.0f;
         if (p.sums) p.sums[q] = 0;
     }
 }
@@ -273,66 +249,17 @@ __device__ inline float converted(const ProductArgs &p, unsigned top, unsigned l
     return top ? (float)((double)(long long)sum * power_of_two(-fineness(top, p.bits))) : 0.0f;
 }
 
-/* So many times the value that all entries have. */
-__device__ inline float times_value(const ProductArgs &p, double count)
-{
-    return count != 0.0 ? (float)((p.a.val ? (double)*p.a.val : 1.0) * count) : 0.0f;
-}
-
 __global__ __launch_bounds__(kThreads) void scatter_end(const __grid_constant__ ProductArgs p)
 {
     const int64_t total = p.a.n * p.columns, step = (int64_t)gridDim.x * kThreads;
+    const float one = p.a.val ? *p.a.val : 1.0f; /* where entries have one */
     for (int64_t q = (int64_t)blockIdx.x * kThreads + threadIdx.x; q < total; q += step) {
-        float *element = element_at(p, q);
+        float *element = p.out + q / p.columns * p.rs + q % p.columns * p.cs;
         const unsigned found = __float_as_uint(*element);
-        *element = p.sums ? converted(p, found, p.sums[q]) : times_value(p, (double)found);
-    }
-}
-
-/* out := A' x of a short vector of events and entries of one value, in one launch of one cluster.
- *
- * Mapping   a block to a share of x; it counts into shared memory, a word for each element of out. Then each
- * block gets the others' counts of its share of out, and writes that. Bytes     x once; idx of the rows that
- * x names once; out once. Order     none is needed: whole numbers below 2^24. Limit     latency: x, idx, the
- * barriers of the cluster; three launches in one. */
-constexpr int kCountThreads = 1024;
-constexpr int kCountCluster = 8;
-constexpr int64_t kCountColumns = 16384,
-                  kCountEntries = 1 << 19; /* that many are sooner added by all multiprocessors */
-
-__host__ __device__ inline int owned_columns(int64_t n, int cluster)
-{
-    return (int)ceil_div(n, cluster);
-}
-
-__global__ __launch_bounds__(kCountThreads) void loose_count(const __grid_constant__ ProductArgs p)
-{
-    LACUNA_DYNAMIC_SHARED(float, shared);
-    const int n = (int)p.a.n, cluster = (int)gridDim.x, rank = blockIdx.x, lane = threadIdx.x % kWarp;
-    const int owned = owned_columns(n, cluster);
-    int *counts = (int *)shared;
-    float *received = shared + n; /* [cluster][owned] */
-    for (int c = threadIdx.x; c < n; c += kCountThreads) counts[c] = 0;
-    cluster_arrive_relaxed(cluster);
-    __syncthreads();
-    const int64_t share = ceil_div(p.a.m, cluster), begin = rank * share, end = min(begin + share, p.a.m);
-    for (int64_t first = begin + threadIdx.x / kWarp * kWarp * kItems; first < end;
-         first += kCountThreads * kItems)
-        scatter_items(p, first, end, lane, [&](int64_t e, int, float) {
-            const int64_t column = column_of(p.a, e);
-            if (column >= 0) atomicAdd(counts + column, 1);
-        });
-    __syncthreads();
-    cluster_wait(cluster);
-    for (int c = threadIdx.x; c < n; c += kCountThreads)
-        cluster_store(cluster_address(received + rank * owned + c % owned, c / owned, cluster),
-                      (float)counts[c]);
-    cluster_sync(cluster);
-    const int c0 = rank * owned, mine = min(n - c0, owned);
-    for (int c = threadIdx.x; c < mine; c += kCountThreads) {
-        float count = 0.0f;
-        for (int from = 0; from < cluster; from++) count += received[from * owned + c];
-        p.out[(c0 + c) * p.rs] = times_value(p, (double)count);
+        if (p.sums)
+            *element = converted(p, found, p.sums[q]);
+        else
+            *element = found ? (float)((double)one * (double)found) : 0.0f;
     }
 }
 
@@ -467,21 +394,6 @@ template <int kLanes, int kCols> lac_status_t gather(const ProductArgs &p, lac_c
                          stream);
 }
 
-/* Whether one cluster is enough, and the device has clusters. */
-bool counts_at_once(const ProductArgs &p)
-{
-    return p.columns == 1 && p.a.n <= kCountColumns && p.a.nnz <= kCountEntries && current_device().hopper;
-}
-
-lac_status_t count_at_once(const ProductArgs &p, lac_cuda_stream_t stream)
-{
-    const size_t bytes =
-        (size_t)(p.a.n + kCountCluster * owned_columns(p.a.n, kCountCluster)) * sizeof(float);
-    const Launch l = {dim3(kCountCluster), dim3(kCountThreads), bytes, kCountCluster, false,
-                      (cudaStream_t)stream};
-    return launch(loose_count, l, p);
-}
-
 } // namespace
 } // namespace lacuna
 
@@ -492,7 +404,7 @@ extern "C" lac_status_t lac_cuda_loose_gather(const lac_cuda_loose_t *a, const l
     using namespace lacuna;
     if (!all_fit(a) || !fits(columns)) return LAC_ERR_EXTENT;
     if (!a->m || !columns) return LAC_OK;
-    const ProductArgs p = {*a, *x, columns, out, rs, cs, nullptr, 0, false};
+    const ProductArgs p = {*a, *x, columns, out, rs, cs, nullptr, 0};
     const bool few = a->nnz / a->m < kFewEntries;
     if (columns > 4) return gather<1, 32>(p, stream);
     if (columns > 1) return gather<8, 4>(p, stream);
@@ -508,13 +420,12 @@ extern "C" lac_status_t lac_cuda_loose_scatter(const lac_cuda_loose_t *a, const 
     if (!a->n || !columns) return LAC_OK;
     int bits = 0;
     while ((int64_t)1 << bits < a->nnz) bits++;
-    const bool packed = cs == 1 ? rs == columns || a->n == 1 : columns == 1 && rs == 1;
-    const ProductArgs p = {*a, *x, columns, out, rs, cs, (unsigned long long *)workspace, bits, packed};
-    if (!workspace && counts_at_once(p)) return count_at_once(p, stream);
-    const int64_t blocks = ceil_div(a->m * columns, kThreads * kItems);
+    const ProductArgs p = {*a, *x, columns, out, rs, cs, (unsigned long long *)workspace, bits};
+    const int64_t blocks = ceil_div(a->m * columns, kThreads);
     const Launch all = grid_stride(ceil_div(a->n * columns, kThreads), kThreads, stream);
+    const bool dense = cs == 1 ? rs == columns || a->n == 1 : columns == 1 && rs == 1;
     lac_status_t status = LAC_OK;
-    if (!workspace && packed) { /* sooner done than a launch */
+    if (!workspace && dense) { /* sooner done than a launch */
         const size_t bytes = (size_t)(a->n * columns) * sizeof *out;
         if (cudaMemsetAsync(out, 0, bytes, (cudaStream_t)stream) != cudaSuccess) status = LAC_ERR_VENDOR;
     } else {
