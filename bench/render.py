@@ -61,7 +61,7 @@ README_ROWS = (("sgemm:NN:10x5000x5000:A=bern0.001:s1", True), ("sgemm:NN:10x500
 SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "many small products in one call", "bits": "bias, activation and zero bits where tiles are written", "brainevent": "a network by the backends of brainevent",
             "columns": "event kernels, W by columns", "crossover": "around the break-even density", "csr": "CSR products",
             "dense": "dense operands through the drop-in library", "encoding": "encodings of the active k of a tile",
-            "event": "event kernels", "exchange": "a step of a sharded network on one and two devices", "fills": "tiles: the producers", "first": "the first ten calls of many shapes, plain and preloaded", "host": "host time of a remembered call", "network": "a step of a network, spikes scanned, listed, as bits",
+            "adaptive": "gather or stream, chosen by a count on the device", "event": "event kernels", "exchange": "a step of a sharded network on one and two devices", "fills": "tiles: the producers", "first": "the first ten calls of many shapes, plain and preloaded", "host": "host time of a remembered call", "network": "a step of a network, spikes scanned, listed, as bits",
             "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
             "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
             "quarters": "tiles: lists for sets of row groups", "regret": "random problems: the decision against the best route",

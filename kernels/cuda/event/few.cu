@@ -15,8 +15,8 @@
  * column tile (from L2), a row of W once per group in which a row has its k, out once. Order     a warp sums
  * its events in list order, in runs that are added up; then the warps of a block by halves, then the blocks
  * of the cluster: no atomics. Limit     DRAM, and some 5 us of which nothing is read: the launch, S, the
- * first row of W, the sums. W cold, us: 1 x 5000 x 5000 at 50 % 10.3 (25 MB; cuBLAS 18.2), 1 x 4096 x
- * 16384 19.3 (67 MB; 32.3). More than some 5 MB of W in flight are slower again (H200, 2026-11-23). */
+ * first row of W, the sums. W cold, us: 1 x 5000 x 5000 at 50 % 11.0 (25 MB; cuBLAS 18.3), 1 x 4096 x
+ * 16384 20.2 (67 MB; 33.1). More than some 5 MB of W in flight are slower again (H200, 2026-11-23). */
 namespace lacuna
 {
 namespace
