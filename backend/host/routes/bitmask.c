@@ -101,4 +101,5 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     return LAC_OK;
 }
 
-const lac_route_t lac_host_route_bitmask[] = LAC_ROUTE_SIDES(bitmask, applicable, cost_us, bytes, run, NULL, false);
+const lac_route_t lac_host_route_bitmask[] =
+    LAC_ROUTE_SIDES(bitmask, applicable, cost_us, bytes, run, NULL, false);

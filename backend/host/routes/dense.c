@@ -436,8 +436,8 @@ static lac_status_t run_reference(const lac_route_t *route, lac_exec_t *exec, co
     return LAC_OK;
 }
 
-const lac_route_t lac_host_route_reference[] =
-    LAC_ROUTE_ONE(reference, applicable_reference, cost_us_reference, bytes_reference, run_reference, NULL, false);
+const lac_route_t lac_host_route_reference[] = LAC_ROUTE_ONE(
+    reference, applicable_reference, cost_us_reference, bytes_reference, run_reference, NULL, false);
 
 /* The trivial route: nothing to sum, so c is only scaled. */
 
