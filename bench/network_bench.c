@@ -21,7 +21,7 @@ enum { KINDS = 2, STEPS_OF_GRAPH = 100, COMPARED_MAX = 20000 /* neurons, that th
 typedef struct network {
     lac_ctx_t *ctx;
     bool device;
-    enum told { SCAN, LIST, BITS } told;
+    enum read_as { SCAN, LIST, BITS } read_as;
     int64_t neurons, each, of_kind[KINDS];
     float *v, *current, *g[KINDS], *received[KINDS];
     int32_t *wait, *idx[KINDS], *list, *count;
@@ -84,12 +84,12 @@ static void connect(network_t *x, int q, uint64_t *seed)
                    : lac_meta_create(&w.meta, rows, x->neurons),
          "metadata");
     must(lac_meta_attach_ell(w.meta, LAC_I32, x->each, x->idx[q], NULL), "connections");
-    if (x->told != SCAN) {
+    if (x->read_as != SCAN) {
         must(x->device ? lac_meta_create_for(x->ctx, &events.meta, 1, rows)
                        : lac_meta_create(&events.meta, 1, rows),
              "metadata");
         lac_dim_t first = q ? x->of_kind[0] : 0;
-        must(x->told == LIST
+        must(x->read_as == LIST
                  ? lac_meta_attach_event_lists(events.meta, x->neurons, x->list, x->count, first)
                  : lac_meta_attach_event_bits(events.meta, (x->neurons + 63) / 64, x->bits, first),
              "spikes");
@@ -104,10 +104,10 @@ static void connect(network_t *x, int q, uint64_t *seed)
                                     .received = x->received[q]};
 }
 
-static void make(network_t *x, bool device, enum told told, int64_t neurons, int64_t each)
+static void make(network_t *x, bool device, enum read_as read_as, int64_t neurons, int64_t each)
 {
     uint64_t seed = 7;
-    *x = (network_t){.device = device, .told = told, .neurons = neurons, .each = each};
+    *x = (network_t){.device = device, .read_as = read_as, .neurons = neurons, .each = each};
     x->of_kind[0] = neurons - neurons / 5, x->of_kind[1] = neurons / 5;
     must(device ? lac_ctx_create_cuda(&x->ctx, 0, LAC_STREAM_NEW) : lac_ctx_create(&x->ctx), "context");
     float *v = room(neurons, sizeof *v), *current = room(neurons, sizeof *current);
@@ -118,8 +118,9 @@ static void make(network_t *x, bool device, enum told told, int64_t neurons, int
     x->wait = settle(x, room(neurons, sizeof(int32_t)), (size_t)neurons * sizeof(int32_t));
     x->spikes = settle(x, room(neurons, 1), (size_t)neurons);
     size_t words = (size_t)(neurons + 63) / 64;
-    if (told == BITS) x->bits = settle(x, room((int64_t)words, sizeof(uint64_t)), words * sizeof(uint64_t));
-    if (told == LIST) {
+    if (read_as == BITS)
+        x->bits = settle(x, room((int64_t)words, sizeof(uint64_t)), words * sizeof(uint64_t));
+    if (read_as == LIST) {
         x->list = settle(x, room(neurons, sizeof(int32_t)), (size_t)neurons * sizeof(int32_t));
         x->count = settle(x, room(1, sizeof(int32_t)), sizeof(int32_t));
     }
@@ -214,21 +215,23 @@ int main(int argc, char **argv)
     int64_t neurons = atoll(argv[1]), each = atoll(argv[2]), resting = 0;
     int steps = atoi(argv[3]) / STEPS_OF_GRAPH * STEPS_OF_GRAPH;
     bool device = argc > 4 && !strcmp(argv[4], "cuda"), both = neurons <= COMPARED_MAX, good = true;
-    enum told told = argc < 6 || !strcmp(argv[5], "bits") ? BITS : !strcmp(argv[5], "list") ? LIST : SCAN;
+    enum read_as read_as = argc < 6 || !strcmp(argv[5], "bits") ? BITS
+                           : !strcmp(argv[5], "list")           ? LIST
+                                                                : SCAN;
     if (neurons < 5 || each < 1 || each > neurons || steps < STEPS_OF_GRAPH) return 2;
     printf("%lld neurons, %lld connections each, %d steps%s:\n", (long long)neurons, (long long)each, steps,
-           told == BITS   ? ""
-           : told == LIST ? ", by lists of spikes"
-                          : ", spikes scanned");
+           read_as == BITS   ? ""
+           : read_as == LIST ? ", by lists of spikes"
+                             : ", spikes scanned");
     network_t here = {0}, there = {0};
     if (!device || both) {
-        make(&here, false, told, neurons, each);
+        make(&here, false, read_as, neurons, each);
         printf("  host %.2f us a step\n", run(&here, steps));
         for (int64_t i = 0; i < neurons; i++) resting += here.wait[i] > 0; /* a spike in the last 5 ms */
         printf("  %.2f spikes a neuron and second at the end\n", (double)resting / (double)neurons / 5e-3);
     }
     if (device) {
-        make(&there, true, told, neurons, each);
+        make(&there, true, read_as, neurons, each);
         printf("  cuda %.2f us a step, %d of them in a graph\n", run(&there, steps), STEPS_OF_GRAPH);
         if (both) good = equals(&there, &here), printf("  its state %s the host's\n", good ? "is" : "IS NOT");
         drop(&there);

@@ -266,9 +266,9 @@ static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_proble
     return true;
 }
 
-/* Where the other operand brings its density, a sparse route may serve by that alone: an operand that nobody
- * has looked at is sampled, then and now and then again, since its zeros may be the better ones (events that
- * meet a weight without a buffer: a whole weight read, or a few of its rows). */
+/* Where the other operand brings its density, a sparse route may serve by that alone: an operand of which
+ * nothing is known is sampled, at once and now and then again, since its zeros may be the better ones (events
+ * that meet a weight without a buffer: a whole weight read, or a few of its rows). */
 static void meet(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_operand_t *x,
                  const lac_operand_t *other, lac_dim_t rows, lac_dim_t cols)
 {

@@ -119,17 +119,5 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
 /* adaptive_bench out.json [first problem] [last problem] */
 int main(int argc, char **argv)
 {
-    if (argc < 2) return 2;
-    const size_t begin = argc > 2 ? (size_t)atoi(argv[2]) : 0, end = argc > 3 ? (size_t)atoi(argv[3]) : 99;
-    int version = 0;
-    cublasHandle_t handle = open_cublas(&version);
-    FILE *json = fopen(argv[1], "w");
-    if (!json) return 2;
-    write_provenance(json, version, kOperators);
-    bool first = true;
-    for (size_t i = begin; i < std::size(kProblems) && i <= end; i++)
-        for (bool along_k : {false, true}) run_problem(json, first, handle, kProblems[i], along_k);
-    fprintf(json, "\n]}\n");
-    fclose(json);
-    return 0;
+    return run_problems(argc, argv, kProblems, run_problem);
 }

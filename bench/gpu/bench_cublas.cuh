@@ -26,5 +26,25 @@ cublasHandle_t open_cublas(int *version)
     return handle;
 }
 
+/* A bench's main: out.json [first problem] [last problem]; each problem with W by rows, then along k. */
+template <typename Problem, size_t kCount>
+int run_problems(int argc, char **argv, const Problem (&problems)[kCount],
+                 void (*run)(FILE *json, bool &first, cublasHandle_t handle, const Problem &, bool along_k))
+{
+    if (argc < 2) return 2;
+    const size_t begin = argc > 2 ? (size_t)atoi(argv[2]) : 0, end = argc > 3 ? (size_t)atoi(argv[3]) : 99;
+    int version = 0;
+    cublasHandle_t handle = open_cublas(&version);
+    FILE *json = fopen(argv[1], "w");
+    if (!json) return 2;
+    write_provenance(json, version, kOperators);
+    bool first = true;
+    for (size_t i = begin; i < kCount && i <= end; i++)
+        for (bool along_k : {false, true}) run(json, first, handle, problems[i], along_k);
+    fprintf(json, "\n]}\n");
+    fclose(json);
+    return 0;
+}
+
 } // namespace
 #endif

@@ -244,7 +244,7 @@ double worst_error(const Case &c, const Operands &o, double *mean)
     return worst;
 }
 
-/* How a product is told of its events. */
+/* What a product reads its events from. */
 typedef enum source { DENSE, ROWS, LISTS, BITS, COUNTS, SOURCES } source_t;
 
 /* The rows of S as lists in memory, which are parts of longer ones. */

@@ -19,7 +19,7 @@ typedef struct network {
     int32_t *wait, *list, *count;
     uint8_t *spikes;
     uint64_t *bits;
-    enum told { SCAN, LISTS, BITS } told; /* what products read of the spikes */
+    enum read_as { SCAN, LISTS, BITS } read_as; /* what products read of the spikes */
     lac_lif_input_t input[KINDS];
     lac_lif_t lif;
     lac_ctx_t *ctx; /* NULL: on the host */
@@ -41,12 +41,13 @@ static void *settle(const network_t *x, void *from, size_t bytes)
     return there;
 }
 
-static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, enum told told)
+static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones,
+                 enum read_as read_as)
 {
     uint64_t seed = 41;
     size_t neurons = (size_t)(m * n), floats = neurons * sizeof(float);
     lac_space_t space = ctx ? LAC_DEVICE : LAC_HOST;
-    *x = (network_t){.m = m, .n = n, .each = each, .told = told, .ctx = ctx, .k = {n - n / 5, n / 5}};
+    *x = (network_t){.m = m, .n = n, .each = each, .read_as = read_as, .ctx = ctx, .k = {n - n / 5, n / 5}};
     x->v = room(floats), x->wait = room(neurons * sizeof(int32_t)), x->spikes = room(neurons);
     x->bits = room((size_t)(m * ((n + 63) / 64)) * sizeof(uint64_t));
     for (int q = 0; q < KINDS; q++) {
@@ -78,13 +79,14 @@ static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t eac
         events.space = w.space = space;
         gpu_expect(ctx ? lac_meta_create_for(ctx, &w.meta, w.m, w.n) : lac_meta_create(&w.meta, w.m, w.n),
                    LAC_OK, "metadata");
-        if (told != SCAN) {
+        if (read_as != SCAN) {
             gpu_expect(ctx ? lac_meta_create_for(ctx, &events.meta, m, x->k[q])
                            : lac_meta_create(&events.meta, m, x->k[q]),
                        LAC_OK, "metadata");
             lac_dim_t first = q == INHIBITORY ? x->k[0] : 0;
-            gpu_expect(told == LISTS ? lac_meta_attach_event_lists(events.meta, n, x->list, x->count, first)
-                                     : lac_meta_attach_event_bits(events.meta, (n + 63) / 64, x->bits, first),
+            gpu_expect(read_as == LISTS
+                           ? lac_meta_attach_event_lists(events.meta, n, x->list, x->count, first)
+                           : lac_meta_attach_event_bits(events.meta, (n + 63) / 64, x->bits, first),
                        LAC_OK, "events");
         }
         gpu_expect(lac_meta_attach_ell(w.meta, LAC_I32, each, x->idx[q], ones ? NULL : x->val[q]), LAC_OK,
@@ -111,7 +113,7 @@ static void make(network_t *x, lac_ctx_t *ctx, int64_t m, int64_t n, int64_t eac
                          .wait = x->wait,
                          .spikes = x->spikes,
                          .bits = x->bits,
-                         .list = told == LISTS ? x->list : NULL,
+                         .list = read_as == LISTS ? x->list : NULL,
                          .count = x->count,
                          .inputs = KINDS,
                          .input = x->input};
@@ -160,7 +162,8 @@ static lac_status_t step(void *arg)
 }
 
 /* Returns how many spikes there were. */
-static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph, enum told told)
+static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, bool graph,
+                enum read_as read_as)
 {
     network_t here, there;
     lac_ctx_t *host;
@@ -168,8 +171,8 @@ static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
     long fired = 0;
     int steps = gpu_quick() ? 20 : 200;
     if (!gpu_expect(lac_ctx_create(&host), LAC_OK, "host")) return 0;
-    make(&here, NULL, m, n, each, ones, told);
-    make(&there, ctx, m, n, each, ones, told);
+    make(&here, NULL, m, n, each, ones, read_as);
+    make(&there, ctx, m, n, each, ones, read_as);
     for (int t = 0; t < steps; t++) {
         gpu_expect(lac_lif_step(host, &here.lif), LAC_OK, "host");
         if (!graph || t == 0) { /* the first step makes what a recording finds */
@@ -187,9 +190,9 @@ static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
         gpu_expect(lac_graph_launch(recording, 1000, &us), LAC_OK, "replay");
         printf("%lld copies of %lld neurons, %lld connections each%s: %.2f us a step\n", (long long)m,
                (long long)n, (long long)each,
-               told == BITS    ? ", bits"
-               : told == LISTS ? ", listed"
-                               : "",
+               read_as == BITS    ? ", bits"
+               : read_as == LISTS ? ", listed"
+                                  : "",
                us);
     }
     lac_graph_free(recording);
@@ -207,10 +210,10 @@ static void expect_spikes(long fired)
 
 static void test_eager(lac_ctx_t *ctx)
 {
-    for (int told = SCAN; told <= BITS; told++) {
-        expect_spikes(run(ctx, 1, 4000, 80, false, false, (enum told)told));
-        expect_spikes(run(ctx, 3, 1003, 40, false, false, (enum told)told));
-        run(ctx, 1, 700, 700, true, false, (enum told)told);
+    for (int read_as = SCAN; read_as <= BITS; read_as++) {
+        expect_spikes(run(ctx, 1, 4000, 80, false, false, (enum read_as)read_as));
+        expect_spikes(run(ctx, 3, 1003, 40, false, false, (enum read_as)read_as));
+        run(ctx, 1, 700, 700, true, false, (enum read_as)read_as);
     }
     run(ctx, 600, 300, 20, true, false, LISTS); /* a block has a whole copy */
     run(ctx, 1, 80000, 20, true, false, BITS);  /* events are counted */
@@ -218,10 +221,10 @@ static void test_eager(lac_ctx_t *ctx)
 
 static void test_graph(lac_ctx_t *ctx)
 {
-    for (int told = SCAN; told <= BITS; told++) {
-        expect_spikes(run(ctx, 1, 4000, 80, true, true, (enum told)told) +
-                      run(ctx, 1, 4000, 80, false, true, (enum told)told));
-        expect_spikes(run(ctx, 4, 2005, 80, false, true, (enum told)told));
+    for (int read_as = SCAN; read_as <= BITS; read_as++) {
+        expect_spikes(run(ctx, 1, 4000, 80, true, true, (enum read_as)read_as) +
+                      run(ctx, 1, 4000, 80, false, true, (enum read_as)read_as));
+        expect_spikes(run(ctx, 4, 2005, 80, false, true, (enum read_as)read_as));
     }
     run(ctx, 2, 40000, 20, true, true, BITS); /* events are counted */
 }

@@ -8,16 +8,18 @@
 #include "gather.h"
 #include "routes.h"
 
-#define ROWS_MAX  1024 /* of S: beyond, stream takes another side for the short one          */
-#define COLUMNS   4    /* of W, that a list of active k is read for at once                   */
+#define ROWS_MAX  1024 /* of S: beyond, stream takes another side for the short one           */
+#define COLUMNS   4    /* of W, that a list of active k is read for at once                    */
 #define ASSUMED   0.01 /* density of a sparse S, where nothing is known of it                  */
 #define LIST_ROWS 11   /* of S, where W lies by columns: a list of active k has room for them  */
-#define EXITS_US  2.5  /* two launches that find nothing to do, behind a gather; H200, 2026-11-23, as are */
-#define COUNTS_US 6.0  /* the packing that is counted, before a W that streams,                */
-#define RECORD_US 1.26e-6 /* an active k and a column, on so many */
-#define WORKERS   132.0   /* multiprocessors, */
-#define ROW_US    0.15e-6 /* and each row of it */
-#define TAIL      0.25    /* of the shorter of two things that overlap */
+
+/* Fitted on an H200, 2026-11-23. */
+#define EXITS_US  2.5     /* behind a gather: two launches that find nothing to do             */
+#define COUNTS_US 6.0     /* before a W that streams: the packing that is counted              */
+#define RECORD_US 1.26e-6 /* a column of an active k, spread over so many                      */
+#define WORKERS   132.0   /* ... multiprocessors                                               */
+#define ROW_US    0.15e-6 /* each row of such a column                                         */
+#define TAIL      0.25    /* of the shorter of two things that overlap                         */
 
 static lac_side_t short_side(const lac_problem_t *p)
 {

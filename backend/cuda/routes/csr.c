@@ -228,6 +228,7 @@ const lac_route_t lac_cuda_route_csr[] =
 #define PART_US      1.2   /* each of them                                             */
 #define MADE_US      27.0  /* steps of an empty S, and                                   */
 #define MADE_NS      0.024 /* each entry                                                 */
+#define OUT_SHARE    0.45  /* of the memory's rate: C, where k is so short that writing it is all */
 #define PART         64.0  /* elements of S for which there is a byte even if they are empty */
 #define ONCE_MAX     3e8   /* elements of S whose steps are made in the workspace        */
 #define INDEX_MAX    2e9
@@ -255,7 +256,8 @@ bool lac_cuda_schedule_serves(const lac_sided_t *s, bool once)
 
 /* 4096^3 at 0.1 / 0.5 / 1 / 2 / 5 / 10 / 20 %: 138, 155, 183, 256, 504, 908, 1602 us, and 27 to 111 us for
  * making the steps (H200, 2026-11-21). At 5 %, 512 x 4096 x 4096 in two parts of k, 1024^3 in four and 128 x
- * 4096 x 4096 in eight: 75, 20 and 34 us (2026-11-22). */
+ * 4096 x 4096 in eight: 75, 20 and 34 us (2026-11-22). At k = 3 8192 and 4096 rows of 4096: 65 and 37 us
+ * (2026-11-23). */
 double lac_cuda_schedule_us(const lac_sided_t *s, bool once, const lac_machine_t *machine)
 {
     double down = ceil((double)s->m / TILE_ROWS), tiles = down * ceil((double)s->n / TILE_COLUMNS);
@@ -264,7 +266,8 @@ double lac_cuda_schedule_us(const lac_sided_t *s, bool once, const lac_machine_t
     double parts = lac_cuda_csr_long_parts(s->m, s->n, s->k, (int)machine->cuda_processors);
     double waves = ceil(tiles * parts / machine->cuda_processors);
     double product = waves * (streamed > worked ? streamed : worked) / parts * 1e-3;
-    return product + (parts > 1.0 ? JOINED_US + PART_US * parts : 0.0) +
+    double out = 4.0 * (double)s->m * (double)s->n / (OUT_SHARE * machine->cuda_dram_gbps * 1e3);
+    return (product > out ? product : out) + (parts > 1.0 ? JOINED_US + PART_US * parts : 0.0) +
            (once ? MADE_US + MADE_NS * nnz * 1e-3 : 0.0);
 }
 

@@ -217,8 +217,8 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
 static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
 {
     double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
-    bool told = source == FROM_CSR || source == FROM_LISTS || source == FROM_BITS,
-         listed = !told && s->k > SEGMENT_SCAN;
+    bool given = source == FROM_CSR || source == FROM_LISTS || source == FROM_BITS,
+         listed = !given && s->k > SEGMENT_SCAN;
     double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
            rate = SEGMENT_DRAM * (s->m > 1 ? SEGMENT_ROWS : 1.0) * machine->cuda_dram_gbps * 1e3;
     double scanned = listed ? (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k : 0.0;

@@ -21,7 +21,7 @@ static void neurons_part(void *arg, int part, int parts)
     for (int64_t i = 0; i < r->lif->m; i++) r->kernels->lif_step(r->lif, r->rate, i, j0, j1);
 }
 
-/* Who fired in copy i, eight neurons at a look. */
+/* Who fired in copy i, eight neurons at a time. */
 static void list_spikes(const lac_lif_t *lif, int64_t i)
 {
     const uint8_t *spikes = lif->spikes + i * lif->n;
