@@ -4,7 +4,8 @@
  * W, and both, in a graph; beside them one device with all of W, and whether the sums are bitwise its own.
  *
  * usage: exchange_bench [result.json [large]]. Ranks are threads, one for each device (two at most). Times
- * are medians over rounds of graphs of many steps, of the slower rank; the events are random and fixed. */
+ * are medians over rounds of graphs of many steps, of the slower rank; the events are random and fixed.
+ * Where one device is, both ranks share it: the bits say what they say on two, the times do not. */
 #include "lacuna/lacuna.h"
 #include "rank_board.h"
 
@@ -44,6 +45,7 @@ typedef struct rank {
     char why[256];
 } rank_t;
 
+static int devices;  /* 1 or 2 */
 static float *table; /* what W is made of: element (k, j) is at k * 7919 + j, by remainder */
 
 typedef struct step {
@@ -126,7 +128,7 @@ static void *run_rank(void *arg)
     lac_graph_t *graph[KINDS] = {NULL};
     lac_comm_callbacks_t callbacks = rank_board_callbacks(self->board, self->rank);
     lac_comm_opts_t opts = {.size = sizeof opts, .timeout_s = 10.0, .engine = self->engine};
-    TRY(lac_ctx_create_cuda(&x.ctx, self->rank, LAC_STREAM_NEW));
+    TRY(lac_ctx_create_cuda(&x.ctx, self->rank % devices, LAC_STREAM_NEW));
     if (self->fixed) TRY(lac_ctx_set(x.ctx, "sums", "fixed"));
     if (self->fixed) TRY(lac_ctx_set(x.ctx, "backend", "event"));
     TRY(lac_comm_from_callbacks(x.ctx, &comm, &callbacks, &opts));
@@ -137,6 +139,8 @@ static void *run_rank(void *arg)
     TRY(make(x.ctx, &x.c, size->batch, count));
     TRY(fill_w(x.ctx, &x.w, first));
     TRY(fill_spikes(x.ctx, &x.mine, size, first));
+    TRY(product(&x)); /* what is allocated at first: not while another rank's exchange waits on this device */
+    pthread_barrier_wait(self->all);
     for (int i = 0; i < 20; i++) TRY(both(&x));
     TRY(lac_comm_wait(comm));
     for (int kind = 0; kind < KINDS; kind++)
@@ -243,31 +247,42 @@ static void report(const net_size_t *size, const way_t *way, const result_t *x, 
     printf("%8d %6d %5.1f%% %6d %-6s %-5s | %9.2f us %9.2f us %9.2f us", (int)size->neurons, (int)size->batch,
            100.0 * size->density, way->ranks, way->engine, way->fixed ? "fixed" : "fast", x->us[EXCHANGE],
            x->us[PRODUCT], x->us[BOTH]);
-    if (size->target_us > 0.0 && way->ranks > 1) printf(" (target %2.0f)", size->target_us);
+    if (size->target_us > 0.0 && way->ranks > 1 && devices > 1) printf(" (target %2.0f)", size->target_us);
     printf(" | %s\n", same);
     fflush(stdout);
     for (int kind = 0; json && kind < KINDS; kind++, separator = ",\n")
         fprintf(json,
-                "%s{\"neurons\": %d, \"batch\": %d, \"density\": %g, \"ranks\": %d, \"engine\": \"%s\", "
+                "%s{\"neurons\": %d, \"batch\": %d, \"density\": %g, \"ranks\": %d, \"devices\": %d, "
+                "\"engine\": \"%s\", "
                 "\"sums\": \"%s\", "
                 "\"what\": \"%s\", "
                 "\"us\": %.3f, \"q1\": %.3f, \"q3\": %.3f, \"same_bits\": %s}",
-                separator, (int)size->neurons, (int)size->batch, size->density, way->ranks, way->engine,
-                way->fixed ? "fixed" : "fast", kinds[kind], x->us[kind], x->low[kind], x->high[kind],
+                separator, (int)size->neurons, (int)size->batch, size->density, way->ranks,
+                devices < way->ranks ? devices : way->ranks, way->engine, way->fixed ? "fixed" : "fast",
+                kinds[kind], x->us[kind], x->low[kind], x->high[kind],
                 *same == 'y'   ? "true"
                 : *same == 'n' ? "false"
                                : "null");
 }
 
+static bool has_device(int device)
+{
+    lac_ctx_t *ctx;
+    if (lac_ctx_create_cuda(&ctx, device, LAC_STREAM_NEW)) return false;
+    lac_ctx_free(ctx);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     float *first[2][SIZES] = {{NULL}};
-    lac_ctx_t *ctx;
-    if (lac_ctx_create_cuda(&ctx, 1, LAC_STREAM_NEW)) {
-        printf("skipped: two devices are needed: %s\n", lac_last_error());
+    while (devices < RANKS && has_device(devices)) devices++;
+    if (!devices) {
+        printf("skipped: a device is needed: %s\n", lac_last_error());
         return SKIP;
     }
-    lac_ctx_free(ctx);
+    if (devices < RANKS)
+        printf("one device, shared by both ranks: their times are not those of two devices\n");
     table = malloc(TABLE * sizeof *table);
     if (!table) return 1;
     for (unsigned i = 0; i < TABLE; i++) table[i] = (float)hash(i) / 4294967296.0f - 0.5f;
@@ -278,7 +293,9 @@ int main(int argc, char **argv)
     atexit(end_json);
     printf("%8s %6s %6s %6s %-6s %-5s | %12s %12s %22s | bits of one device\n", "neurons", "batch", "events",
            "ranks", "engine", "sums", kinds[0], kinds[1], kinds[2]);
-    for (int w = 0; w < WAYS; w++)
+    for (int w = 0; w < WAYS; w++) {
+        if (devices < RANKS && !strcmp(ways[w].engine, "nccl"))
+            continue; /* NCCL: one rank a device, at most */
         for (int i = 0; i < (argc > 2 ? SIZES : LARGE); i++) {
             size_t bytes = (size_t)(sizes[i].batch * sizes[i].neurons) * sizeof(float);
             float *c = malloc(bytes);
@@ -294,6 +311,7 @@ int main(int argc, char **argv)
             }
             if (c != *whole) free(c);
         }
+    }
     for (int i = 0; i < SIZES; i++) free(first[0][i]), free(first[1][i]);
     free(table);
     return 0;

@@ -187,7 +187,7 @@ static long run(lac_ctx_t *ctx, int64_t m, int64_t n, int64_t each, bool ones, b
     }
     if (recording) {
         double us = 0.0;
-        gpu_expect(lac_graph_launch(recording, 1000, &us), LAC_OK, "replay");
+        gpu_expect(lac_graph_launch(recording, gpu_quick() ? 3 : 1000, &us), LAC_OK, "replay");
         printf("%lld copies of %lld neurons, %lld connections each%s: %.2f us a step\n", (long long)m,
                (long long)n, (long long)each,
                read_as == BITS    ? ", bits"
