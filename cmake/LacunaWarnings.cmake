@@ -10,7 +10,7 @@ function(lacuna_options target)
   endif()
   if(LACUNA_SANITIZE)
     target_compile_options(${target} PRIVATE
-      $<$<COMPILE_LANGUAGE:C>:-fsanitize=${LACUNA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g>)
+      $<$<COMPILE_LANGUAGE:C>:-fsanitize=${LACUNA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1>)
     target_link_options(${target} PRIVATE -fsanitize=${LACUNA_SANITIZE})
   endif()
   # The kernels' loops would do little but count, and are not what is asked about.
