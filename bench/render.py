@@ -18,8 +18,8 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import (ACCURACY, BENCH, FIRST_CALLS, KERNELS, OPERATORS, REGRET, caption, density_of, extents_of, floor_us, in_words, lanes_of,  # noqa: E402
-                            microseconds, on_device, ratio, reports, timed, metadata_words, without_metadata, with_spare_colours)
+from report_reading import (ACCURACY, BENCH, FIRST_CALLS, KERNELS, OPERATORS, REGRET, SPIKE_LINEAR, caption, density_of, extents_of, floor_us,  # noqa: E402
+                            in_words, lanes_of, microseconds, on_device, ratio, reports, timed, metadata_words, without_metadata, with_spare_colours)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 PERFORMANCE = """# Performance
@@ -278,6 +278,9 @@ def performance_page(found):
     for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
                             if report["schema"] == FIRST_CALLS):
         parts.append(f"## First calls: {machine}\n\n{caption(report)}\n\n{first_calls_section(report)}\n")
+    for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
+                            if report["schema"] == SPIKE_LINEAR):
+        parts.append(f"## Spikes through a Linear layer: {machine}\n\n{caption(report)}\n\n{spike_linear_section(report)}\n")
     if regrets := regret_table(found):
         parts.append(f"{REGRET_HEAD}\n{regrets}\n")
     return "\n".join(parts if len(parts) > 1 else [*parts, "Nothing has been measured yet.\n"])
@@ -450,6 +453,20 @@ def first_calls_section(report):
     return text
 
 
+def spike_linear_section(report):
+    """Layers by ways of serving them, times and their ratio to PyTorch's own."""
+    ways = [way for way in next(iter(report["layers"].values())) if way != "torch"]
+    rows = []
+    for layer, by_way in report["layers"].items():
+        extents, density = layer.split(", ")
+        plain = by_way["torch"]["median_us"]
+        rows.append((extents, density, microseconds(plain),
+                     *(f"{microseconds(by_way[way]['median_us'])} ({ratio(plain / by_way[way]['median_us'])})" for way in ways)))
+    heads = {"spikingjelly": "SpikingJelly's sparse kernel", "lacuna linear": "`lacuna_blas.torch.linear`", "lacuna optimized": "after `optimize`"}
+    return ("Eager calls in a row, operands of random spikes; medians, and PyTorch's time over them (`bench/torch_spike_linear.py`):\n\n"
+            + table(("rows x inputs x outputs", ">spikes", ">`F.linear`", *(">" + heads.get(way, way) for way in ways)), rows))
+
+
 KINDS = {"u": "uniform", "e8": "2^±8", "e30": "2^±30", "p": "positive", "o": "outliers"}
 
 
@@ -480,7 +497,7 @@ def accuracy_section(report):
 def section(report):
     """A report as text with tables."""
     return {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section, OPERATORS: operators_section, ACCURACY: accuracy_section,
-            FIRST_CALLS: first_calls_section}[
+            FIRST_CALLS: first_calls_section, SPIKE_LINEAR: spike_linear_section}[
         report["schema"]](report)
 
 

@@ -7,6 +7,7 @@ import re
 
 BENCH, REGRET, KERNELS, OPERATORS = "lacuna-bench-1", "lacuna-regret-1", "kernels", "lacuna-operators-1"
 ACCURACY = "lacuna-accuracy-1"
+SPIKE_LINEAR = "lacuna-torch-spike-linear-1"  # what bench/torch_spike_linear.py writes
 FIRST_CALLS = "lacuna-first-calls-1"  # what bench/first_calls.py writes
 # Routes that are drawn: those of backend/route/routes.def, one that has no colour of its own in one of these.
 SPARE_COLOURS = ("#e7298a", "#66a61e", "#e6ab02", "#7570b3", "#1b9e77")
@@ -34,7 +35,7 @@ def reports(root):
         report = json.loads(path.read_text(encoding="utf-8"))
         if "schema" not in report and "results" in report:
             report["schema"] = KERNELS  # what bench/gpu/*.cu writes
-        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY, FIRST_CALLS):
+        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY, FIRST_CALLS, SPIKE_LINEAR):
             found.setdefault(path.parent.name, []).append((path, report))
     return dict(sorted(found.items(), key=lambda item: not any(on_device(report) for _, report in item[1])))
 
@@ -150,6 +151,8 @@ def caption(report):
     if "processor" in report:
         threads = f"{report['threads']} thread{'s' if report['threads'] > 1 else ''}"
         return f"{report['processor']}, {threads}; {report['date']}, commit `{report['commit']}`"
+    if report["schema"] == SPIKE_LINEAR:
+        return f"{report['device']}, PyTorch {report['torch']}, Lacuna {report['lacuna']['version']}; {report['date'][:10]}"
     if report["schema"] in (KERNELS, OPERATORS):
         cublas = report.get("cublas", 0)
         driver, date = report["driver"] or "not recorded", report["date"] or "date not recorded"
