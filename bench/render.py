@@ -19,7 +19,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from report_reading import (ACCURACY, BENCH, FIRST_CALLS, KERNELS, OPERATORS, REGRET, SPIKE_LINEAR, caption, density_of, extents_of, floor_us,  # noqa: E402
-                            in_words, lanes_of, microseconds, on_device, ratio, reports, timed, metadata_words, without_metadata, with_spare_colours)
+                            in_words, lanes_of, microseconds, on_device, ratio, reports, roof_us, timed, metadata_words, without_metadata, with_spare_colours)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 PERFORMANCE = """# Performance
@@ -65,7 +65,7 @@ SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "m
             "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
             "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
             "quarters": "tiles: lists for sets of row groups", "regret": "random problems: the decision against the best route",
-            "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page",
+            "roofline": "products from dense to sparse against the roof", "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page",
             "stream": "dense products with a short side, cuBLAS, tiles beside them", "tiles": "products by tiles: time and accuracy", "torch": "PyTorch programs, plain and preloaded"}
 # The picture: one dot for each random problem.
 INK = with_spare_colours({"event": "#1f78b4", "csr": "#33a02c", "bitmask": "#984ea3", "tiles": "#ff7f00", "dense": "#b0b0b0"},
@@ -278,6 +278,9 @@ def performance_page(found):
     for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
                             if report["schema"] == FIRST_CALLS):
         parts.append(f"## First calls: {machine}\n\n{caption(report)}\n\n{first_calls_section(report)}\n")
+    for machine, report in ((machine, report) for machine, files in found.items() for path, report in files
+                            if report["schema"] == BENCH and path.name.startswith("roofline")):
+        parts.append(f"## Time over the roof: {machine}\n\n{caption(report)}\n\n{roof_section(report)}\n")
     for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
                             if report["schema"] == SPIKE_LINEAR):
         parts.append(f"## Spikes through a Linear layer: {machine}\n\n{caption(report)}\n\n{spike_linear_section(report)}\n")
@@ -451,6 +454,28 @@ def first_calls_section(report):
             [(str(row["shapes"]), f"{row['extent']}^3", row["detect"], f"{row['direct_ns']:.0f}",
               *(f"{row[way][key]:+.0f}" for way in ("preloaded", "control") for key in ("more_ns", "first_more_ns"))) for row in report["small"]])
     return text
+
+
+def roof_section(report):
+    """Problems by their time over the roof, farthest from it first."""
+    rows = []
+    for problem in report["problems"]:
+        lanes, base = lanes_of(problem, "cold")
+        us, roof = lanes["auto"]["median_us"], roof_us(report, problem)
+        extents, known = in_words(problem["problem"])
+        rows.append((us / roof, base["median_us"] / roof, us > max(1.02 * base["median_us"], base["median_us"] + 1.5),
+                     (extents, problem["problem"].split(":")[1], known, microseconds(base["median_us"]), microseconds(us),
+                      ratio(base["median_us"] / us), microseconds(roof), f"{us / roof:.2f}", lanes["auto"]["decided_route"])))
+    rows.sort(key=lambda row: -row[0])
+
+    def mean(values):
+        return math.exp(sum(math.log(value) for value in values) / len(values))
+    return (f"`bench/problems/roofline.txt`: {len(rows)} products from dense to one nonzero in 1000, no metadata given, replayed from a graph with cold operands. "
+            "The roof is what a perfect kernel that knows the zeros would take: 2 µs of launch, and the longer of the bytes that must move, at memory's rate, "
+            "and the pairs of nonzeros, by six bf16 products each. *NT*: the second operand by columns, as a `Linear` layer has it.\n\n"
+            f"Time over roof, geometric mean: Lacuna **{mean([row[0] for row in rows]):.2f}**, cuBLAS {mean([row[1] for row in rows]):.2f}; farthest: "
+            f"Lacuna {max(row[0] for row in rows):.2f}, cuBLAS {max(row[1] for row in rows):.2f}. Slower than promised (2 % and 1.5 µs): {sum(row[2] for row in rows)}.\n\n"
+            + table(("m x k x n", "", "nonzeros", ">cuBLAS", ">Lacuna", ">speedup", ">roof", ">over roof", "route"), [row[3] for row in rows]))
 
 
 def spike_linear_section(report):

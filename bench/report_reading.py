@@ -146,6 +146,16 @@ def floor_us(report, problem):
     return max(moved, problem["useful_flops"] / arithmetic * 1e-3)
 
 
+SIX_PRODUCTS_TFLOPS = 790 / 6  # bf16 products at the rate that an H200 keeps up; six of them are one of fp32's accuracy
+
+
+def roof_us(report, problem):
+    """Microseconds of a perfect kernel of a device that knows the zeros: a launch, and the longer of what must move at memory's
+    rate (the sparse operand, the active slices of the other, C) and the pairs of nonzeros by six bf16 products."""
+    moved = problem.get("floor_us", problem["sparse_bytes"] / constant(report, "cuda_dram_gbps") * 1e-3)
+    return constant(report, "cuda_launch_us") + max(moved, problem["useful_flops"] / SIX_PRODUCTS_TFLOPS * 1e-6)
+
+
 def caption(report):
     """Machine, BLAS, date and commit on one line."""
     if "processor" in report:
