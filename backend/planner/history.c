@@ -16,6 +16,10 @@
 #define SAMPLES_MIN     64
 #define SAMPLES_MAX     1024
 #define SAMPLES_FIRST   8 /* times as many in the first look, on which the first routes to be tried rest */
+/* Lines of k of a sample: so few of what evenly spread nonzeros would have, and by so many times the error of
+ * 256 lines, that the zeros are taken to lie by k. */
+#define LINES_SPREAD 0.8
+#define LINES_NOISE  0.25
 /* Between two samples on a device of an operand that a sparse route serves: what they may cost of its gain,
  * and of its own time; and calls. Data may turn dense, and what is lost until that is seen goes with the gain
  * (60 sparse calls of 16 x 8192 x 4096, then dense ones: 438 us a call in place of 155; H200, 2026-11-23). */
@@ -148,36 +152,58 @@ static int64_t samples_for(const lac_ctx_t *ctx, const lac_site_t *site)
     return (int64_t)fmin(samples, SAMPLES_MAX);
 }
 
-/* A sampled density; negative where none is to be had now: then the answer of a device is pending. */
-static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_operand_t *x, lac_dim_t rows,
-                     lac_dim_t cols, const lac_site_t *site)
+/* Fraction of k with any nonzero, where the nonzeros keep to some of them; negative where they do not, as far
+ * as a sample shows: as many of its lines of k have some as where nonzeros are spread over all. The lines
+ * that have any are taken for equally full. */
+static double lines_active(double density, const lac_sample_t *sample)
 {
-    int64_t samples = samples_for(ctx, site);
+    if (sample->lines <= 0.0) return -1.0;
+    double spread = lac_active_fraction(density, sample->each), active = fmax(sample->lines, density);
+    if (sample->lines > LINES_SPREAD * spread || sample->lines > spread - LINES_NOISE * sqrt(spread))
+        return -1.0;
+    for (int i = 0; i < 8; i++)
+        active = fmin(sample->lines / lac_active_fraction(density / active, sample->each), 1.0);
+    return active;
+}
+
+/* A sampled density, and what the sample says of the active k; negative where none is to be had now: then the
+ * answer of a device is pending. */
+static double sample(const lac_ctx_t *ctx, lac_seen_t *kept, const lac_problem_t *p, const lac_operand_t *x,
+                     const lac_site_t *site, double *k_active)
+{
+    bool right = x == &p->b;
+    lac_dim_t rows = right ? p->k : p->m, cols = right ? p->n : p->k;
+    lac_sample_t sample = {.looked = samples_for(ctx, site), .k_by_rows = right};
     uint64_t seed = site->calls; /* other places each time, so that no pattern hides for ever */
-    int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &samples, seed, kept, site->calls <= 1);
-    kept->pending = samples == 0;
+    int64_t seen = ctx->backend->sample(ctx->exec, x, rows, cols, &sample, seed, kept, site->calls <= 1);
+    kept->pending = sample.looked == 0;
     if (kept->pending) return -1.0;
-    double density = (double)seen / (double)samples;
+    double density = seen ? (double)seen / (double)sample.looked : 0.5 / (double)sample.looked;
+    *k_active = lines_active(density, &sample);
     if (ctx->policy.verbose & LAC_VERBOSE_META)
         lac_log("lacuna,1,meta,probe,%lldx%lld,%lld of %lld nonzero", (long long)rows, (long long)cols,
-                (long long)seen, (long long)samples);
-    return seen ? density : 0.5 / (double)samples;
+                (long long)seen, (long long)sample.looked);
+    if (*k_active >= 0.0 && ctx->policy.verbose & LAC_VERBOSE_META)
+        lac_log("lacuna,1,meta,probe,%lldx%lld,in %.3g of its k", (long long)rows, (long long)cols,
+                *k_active);
+    return density;
 }
 
 /* Takes a fresh sample of an operand that can pay; true where it speaks for a sparse route, or for the trial
  * of one. */
-static bool probe_side(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen, lac_operand_t *x,
-                       lac_dim_t rows, lac_dim_t cols)
+static bool probe_side(const lac_ctx_t *ctx, lac_site_t *site, lac_seen_t *seen, const lac_problem_t *p,
+                       lac_operand_t *x)
 {
+    double k_active = -1.0;
     if (brings_density(x) || !x->buf || seen->probe_threshold <= 0.0) return false;
-    double density = sample(ctx, seen, x, rows, cols, site);
+    double density = sample(ctx, seen, p, x, site, &k_active);
     if (density >= 0) seen->sampled = density;
     bool pays = density >= 0 && density <= seen->break_even;
     bool near = density >= 0 && density <= seen->probe_threshold;
     /* On a device what does not speak for a sparse route is not kept: no run there counts what it saw. */
     if (density < 0 || (ctx->backend->asynchronous && !pays && !near)) return false;
     x->density = density;
-    x->k_active = -1.0;
+    x->k_active = k_active;
     x->known = LAC_KNOWN_PROBED;
     site->pays |= pays;
     return pays || (near && lac_timing_affords(ctx, site));
@@ -212,16 +238,17 @@ static uint64_t refresh_calls(const lac_site_t *site)
 }
 
 /* On a device no run counts what it saw, so a site that a sparse route serves is sampled now and then. */
-static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_operand_t *x,
-                    lac_dim_t rows, lac_dim_t cols)
+static void refresh(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_problem_t *p,
+                    const lac_operand_t *x)
 {
+    double k_active = -1.0;
     if (!ctx->backend->asynchronous || ctx->policy.detect != LAC_DETECT_PROBE) return;
     if (brings_density(x) || !x->buf || seen->density < 0) return;
     if (!seen->pending && site->calls % refresh_calls(site)) return;
-    double density = sample(ctx, seen, x, rows, cols, site);
+    double density = sample(ctx, seen, p, x, site, &k_active);
     if (density < 0) return;
     seen->density = density;
-    seen->k_active = -1.0;
+    seen->k_active = k_active;
 }
 
 /* Calls between two probes at which probing costs no more than its share. */
@@ -269,28 +296,29 @@ static bool is_compared(const lac_ctx_t *ctx, lac_site_t *site, const lac_proble
 /* Where the other operand brings its density, a sparse route may serve by that alone: an operand of which
  * nothing is known is sampled, at once and now and then again, since its zeros may be the better ones (events
  * that meet a weight without a buffer: a whole weight read, or a few of its rows). */
-static void meet(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_operand_t *x,
-                 const lac_operand_t *other, lac_dim_t rows, lac_dim_t cols)
+static void meet(const lac_ctx_t *ctx, const lac_site_t *site, lac_seen_t *seen, const lac_problem_t *p,
+                 const lac_operand_t *x, const lac_operand_t *other)
 {
+    double k_active = -1.0;
     if (ctx->policy.detect != LAC_DETECT_PROBE || seen->density >= 0 || seen->probe_threshold <= 0.0) return;
     if (!brings_fact(other) || brings_density(x) || !x->buf) return;
     if (!seen->pending && seen->sampled >= 0 && site->calls % MEET_CALLS) return;
-    double density = sample(ctx, seen, x, rows, cols, site);
+    double density = sample(ctx, seen, p, x, site, &k_active);
     if (density < 0) return;
     seen->sampled = density;
     if (!ctx->backend->asynchronous || density > seen->break_even) return;
     seen->density = density; /* from now on refreshed */
-    seen->k_active = -1.0;
+    seen->k_active = k_active;
 }
 
 /* Of a site that a sparse route serves: what is remembered, on a device refreshed by a sample now and then.
  */
 static bool remember_both(const lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
-    meet(ctx, site, &site->left, &p->a, &p->b, p->m, p->k);
-    meet(ctx, site, &site->right, &p->b, &p->a, p->k, p->n);
-    refresh(ctx, site, &site->left, &p->a, p->m, p->k);
-    refresh(ctx, site, &site->right, &p->b, p->k, p->n);
+    meet(ctx, site, &site->left, p, &p->a, &p->b);
+    meet(ctx, site, &site->right, p, &p->b, &p->a);
+    refresh(ctx, site, &site->left, p, &p->a);
+    refresh(ctx, site, &site->right, p, &p->b);
     bool left = remember(ctx, &site->left, &p->a), right = remember(ctx, &site->right, &p->b);
     return left || right;
 }
@@ -300,8 +328,8 @@ static bool probe_both(const lac_ctx_t *ctx, lac_site_t *site, lac_problem_t *p)
 {
     site->probes++;
     site->probed = true;
-    bool left = probe_side(ctx, site, &site->left, &p->a, p->m, p->k),
-         right = probe_side(ctx, site, &site->right, &p->b, p->k, p->n);
+    bool left = probe_side(ctx, site, &site->left, p, &p->a),
+         right = probe_side(ctx, site, &site->right, p, &p->b);
     if (left || right) return true;
     if (site->left.pending || site->right.pending) return false; /* the next call asks again */
     step(ctx, site, LAC_SITE_NOT_PAYING);

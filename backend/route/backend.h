@@ -171,6 +171,15 @@ typedef struct lac_device_request {
     const char *name;
 } lac_device_request_t;
 
+/* What a sample is asked for, and what it answers. */
+typedef struct lac_sample {
+    int64_t looked; /* about how many elements; out: how many there were, 0: the answer is not there yet */
+    bool k_by_rows; /* k runs along op(X)'s rows, as in B */
+    /* Out: of some k, the fraction with any nonzero among `each` elements; negative: nobody looked. */
+    double lines;
+    int each;
+} lac_sample_t;
+
 typedef struct lac_backend {
     const char *name; /* "host", "cuda" */
     lac_space_t space;
@@ -218,11 +227,10 @@ typedef struct lac_backend {
      * does so itself. */
     lac_status_t (*prepare)(lac_exec_t *exec, const lac_route_t *route, const lac_problem_t *p);
 
-    /* Nonzeros among about *samples elements of op(X), which is rows x cols; sets *samples to how many were
-     * looked at, 0 where the answer is not there yet: it is found by a later call with the same tag. `first`
-     * permits a short wait. */
+    /* Nonzeros among some elements of op(X), which is rows x cols. A device may answer later: to a call with
+     * the same tag. `first` permits a short wait. */
     int64_t (*sample)(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                      int64_t *samples, uint64_t seed, const void *tag, bool first);
+                      lac_sample_t *sample, uint64_t seed, const void *tag, bool first);
 
     /* Measures formats of a stored operand into its metadata; obj is checked, its metadata's build lock held.
      */

@@ -130,12 +130,15 @@ lac_status_t lac_cuda_tile_bits(const lac_cuda_matrix_t *x, const lac_cuda_tilin
                                 lac_cuda_stream_t stream);
 
 /* Counts nonzeros among pseudo-random elements of x (all of x where it has no more than
- * LAC_CUDA_PROBE_SAMPLES elements) and writes, into pinned host memory, LAC_CUDA_PROBE_WORDS words of (mark
- * << 32 | nonzeros seen by a block). */
+ * LAC_CUDA_PROBE_SAMPLES elements), and how many of LAC_CUDA_PROBE_LINES pseudo-random lines of k (rows of x
+ * where k_by_rows, else columns) have any among LAC_CUDA_PROBE_LINE elements. Writes, into pinned host
+ * memory, LAC_CUDA_PROBE_WORDS words of (mark << 32 | such lines << 16 | nonzeros), what each block saw. */
 #define LAC_CUDA_PROBE_WORDS   16
 #define LAC_CUDA_PROBE_SAMPLES 65536
-lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark, uint64_t *words,
-                                   lac_cuda_stream_t stream);
+#define LAC_CUDA_PROBE_LINES   256
+#define LAC_CUDA_PROBE_LINE    32
+lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, bool k_by_rows, uint64_t seed, uint32_t mark,
+                                   uint64_t *words, lac_cuda_stream_t stream);
 
 /* A fingerprint of x: the same with a hash of each element, always of the same ones, instead of the count of
  * nonzeros. */

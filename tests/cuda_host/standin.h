@@ -47,6 +47,7 @@ typedef struct standin {
     int64_t nnz, active; /* what a count, an active list finds                                 */
     int room;            /* what packed tiles need                                             */
     int sampled;         /* nonzeros that each block of a sample sees; negative: never answers  */
+    int sampled_lines;   /* and how many of its lines of k have any                             */
     bool busy;           /* events are not done                                                */
     double clock_us;     /* events are stamped with it, and each launch adds launch_us         */
     double launch_us;

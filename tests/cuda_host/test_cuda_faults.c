@@ -577,6 +577,34 @@ static void test_sample(void **state)
     cuda_host_close(ctx);
 }
 
+/* One in ten of A is nonzero: in a few of its k, which tiles walk through alone, or in all. */
+static void test_sampled_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        int lines;
+        const char *route;
+    } of[] = {{2, "tiles"}, {16, "csr"}, {15, "csr"}, {0, "csr"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        lac_ctx_t *ctx = cuda_host_ctx();
+        unit_expect(lac_ctx_set(ctx, "detect", "probe"), LAC_OK, "detect");
+        lac_obj_t a = cuda_host_rows(ctx, 512, 5000), b = cuda_host_rows(ctx, 5000, 5000),
+                  c = cuda_host_rows(ctx, 512, 5000);
+        float alpha = 1.0f, beta = 0.0f;
+        lac_decision_t decision;
+        lac_call_opts_t call = {.size = sizeof call, .decision = &decision};
+        standin.sampled = 409; /* of 65536 / 16 each */
+        standin.sampled_lines = of[i].lines;
+        for (int calls = 0; calls < 3; calls++) {
+            unit_expect(lac_gemm_ex(ctx, &alpha, &a, &b, &beta, &c, &call), LAC_OK, "product");
+            assert_string_equal(decision.route, of[i].route);
+        }
+        const standin_launch_t *l = standin_find("lac_cuda_probe_marked", 0);
+        assert_int_equal(standin_integer(l, "k_by_rows"), standin_integer(l, "x.rows") == 5000);
+        cuda_host_close(ctx);
+    }
+}
+
 /* The device's clock: times are those of the stamps, without what an empty pair takes. */
 static void test_clock(void **state)
 {
@@ -625,6 +653,7 @@ int main(void)
                                        cmocka_unit_test(test_info),
                                        cmocka_unit_test(test_estimate),
                                        cmocka_unit_test(test_sample),
+                                       cmocka_unit_test(test_sampled_lines),
                                        cmocka_unit_test(test_clock),
                                        cmocka_unit_test(test_tune),
                                        cmocka_unit_test(test_capture_without_formats),

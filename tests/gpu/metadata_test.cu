@@ -144,21 +144,61 @@ void check_sample()
     const int64_t zeros = (int64_t)((r >> 32) % (uint64_t)count);
     const double looked_at = (double)std::min<int64_t>(count, LAC_CUDA_PROBE_SAMPLES);
     float *x = random_device<float>(count, 1.0, seed);
-    uint64_t *words, total = 0;
+    uint64_t *words, total = 0, lines = 0;
     CUDA_CHECK(cudaMemset(x, 0, sizeof(float) * (size_t)zeros));
     CUDA_CHECK(cudaHostAlloc(&words, sizeof(uint64_t) * LAC_CUDA_PROBE_WORDS, cudaHostAllocDefault));
     const lac_cuda_matrix_t matrix = {LAC_F32, x, rows, cols, cols, 1};
-    expect(lac_cuda_probe_marked(&matrix, seed, 17, words, nullptr) == LAC_OK, "sample");
+    expect(lac_cuda_probe_marked(&matrix, seed & 1, seed, 17, words, nullptr) == LAC_OK, "sample");
     CUDA_CHECK(cudaDeviceSynchronize());
     bool marked = true;
     for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) {
         marked &= words[i] >> 32 == 17;
-        total += words[i] & 0xffffffffu;
+        total += words[i] & 0xffffu;
+        lines += words[i] >> 16 & 0xffffu;
     }
     expect(marked, "sample marks");
     expect(fabs((double)total - looked_at * (double)(count - zeros) / (double)count) <= 1.0,
            "sample of the end");
+    expect(lines <= LAC_CUDA_PROBE_LINES && (zeros > 0 || lines == LAC_CUDA_PROBE_LINES),
+           "lines of a sample");
     cudaFree(x), cudaFreeHost(words);
+}
+
+/* Of a matrix whose lines of k are full or empty, so many lines are found as there are, within five errors;
+ * and across them all or none. */
+void check_sampled_lines()
+{
+    const uint64_t r = mix(seed + 11);
+    const int64_t rows = 40 + (int64_t)(r % 500), cols = 40 + (int64_t)((r >> 16) % 500);
+    const bool by_rows = r >> 40 & 1;
+    const double full = 0.1 + 0.8 * (double)((r >> 48) % 100) / 100.0;
+    std::vector<float> x((size_t)(rows * cols));
+    int64_t lines = by_rows ? rows : cols, filled = 0;
+    for (int64_t line = 0; line < lines; line++) {
+        const bool on = mix(seed * 977 + (uint64_t)line) % 1000 < (uint64_t)(1000.0 * full);
+        filled += on;
+        for (int64_t i = 0; on && i < (by_rows ? cols : rows); i++)
+            x[(size_t)(by_rows ? line * cols + i : i * cols + line)] = 1.0f;
+    }
+    float *device;
+    uint64_t *words;
+    CUDA_CHECK(cudaMalloc(&device, x.size() * sizeof(float)));
+    CUDA_CHECK(cudaMemcpy(device, x.data(), x.size() * sizeof(float), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaHostAlloc(&words, sizeof(uint64_t) * LAC_CUDA_PROBE_WORDS, cudaHostAllocDefault));
+    const lac_cuda_matrix_t matrix = {LAC_F32, device, rows, cols, cols, 1};
+    const double share = (double)filled / (double)lines;
+    for (int along = 0; along < 2; along++) {
+        uint64_t found = 0;
+        expect(lac_cuda_probe_marked(&matrix, along ? by_rows : !by_rows, seed, 18, words, nullptr) == LAC_OK,
+               "sample");
+        CUDA_CHECK(cudaDeviceSynchronize());
+        for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) found += words[i] >> 16 & 0xffffu;
+        const double any = along ? share : 1.0 - pow(1.0 - share, LAC_CUDA_PROBE_LINE);
+        const double room = 5.0 * sqrt(LAC_CUDA_PROBE_LINES * any * (1.0 - any)) + 8.0;
+        expect(fabs((double)found - any * LAC_CUDA_PROBE_LINES) <= room,
+               along ? "lines of k" : "lines across");
+    }
+    cudaFree(device), cudaFreeHost(words);
 }
 
 } // namespace
@@ -176,6 +216,7 @@ int main(int argc, char **argv)
             check_builders<uint8_t>(true);
         check_transpose();
         check_sample();
+        check_sampled_lines();
     }
     printf("metadata_test: %d checks, %d failures\n", checks, failures);
     return failures != 0;

@@ -285,13 +285,14 @@ static void describe(char *text, size_t size)
 
 /* Exact: it reads every element. */
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+                      lac_sample_t *out, uint64_t seed, const void *tag, bool first)
 {
     (void)exec, (void)seed, (void)tag, (void)first;
     int64_t nonzeros = 0;
     for (lac_dim_t i = 0; i < rows; i++)
         for (lac_dim_t j = 0; j < cols; j++) nonzeros += at(x, i, j) != 0.0;
-    *samples = rows * cols;
+    out->looked = rows * cols;
+    out->lines = -1.0;
     return nonzeros;
 }
 

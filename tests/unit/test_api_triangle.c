@@ -196,12 +196,12 @@ static void test_sampled(void **state)
     for (int way = 0; way < 4; way++) {
         lac_triangle_t which = way & 1 ? LAC_TRIANGLE_LOWER : LAC_TRIANGLE_UPPER;
         lac_operand_t x = {.dt = LAC_F64, .buf = a, .rs = 1, .cs = EXTENT + GAP, .triangle = which};
-        int64_t samples = 500;
+        lac_sample_t asked = {.looked = 500};
         fill(a, which, EXTENT, EXTENT, false, 1, &seed); /* NaN where nothing is stored */
         for (int i = 0; i < ROOM; i++)
             if (!isnan(a[i])) a[i] = way & 2 ? 1.0 : 0.0;
-        int64_t seen = ctx->backend->sample(ctx->exec, &x, EXTENT, EXTENT, &samples, 7, NULL, true);
-        assert_int_equal(seen, way & 2 ? samples : 0);
+        int64_t seen = ctx->backend->sample(ctx->exec, &x, EXTENT, EXTENT, &asked, 7, NULL, true);
+        assert_int_equal(seen, way & 2 ? asked.looked : 0);
     }
 }
 

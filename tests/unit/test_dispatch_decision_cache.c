@@ -48,10 +48,10 @@ static const lac_route_t sparse = {"sparse", LAC_ROLE_SPARSE, LAC_SIDE_LEFT, app
 static const lac_route_t *const table[] = {&sparse, &dense};
 
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+                      lac_sample_t *out, uint64_t seed, const void *tag, bool first)
 {
     (void)exec, (void)x, (void)rows, (void)cols, (void)seed, (void)tag, (void)first;
-    *samples = 0; /* never answers */
+    out->looked = 0; /* never answers */
     return 0;
 }
 

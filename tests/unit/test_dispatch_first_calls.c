@@ -67,11 +67,12 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 }
 
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+                      lac_sample_t *out, uint64_t seed, const void *tag, bool first)
 {
     (void)exec, (void)rows, (void)cols, (void)seed, (void)tag, (void)first;
-    clock_us += 0.01 * (double)*samples;
-    return x->buf == (const void *)1 ? (int64_t)lrint(density * (double)*samples) : *samples;
+    clock_us += 0.01 * (double)out->looked;
+    out->lines = -1.0;
+    return x->buf == (const void *)1 ? (int64_t)lrint(density * (double)out->looked) : out->looked;
 }
 
 static const lac_backend_t backend = {.name = "made up", .sample = sample};

@@ -15,7 +15,7 @@ static int asked, late; /* samples, and how many of the next find no answer */
 static double answer;
 
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+                      lac_sample_t *out, uint64_t seed, const void *tag, bool first)
 {
     (void)exec, (void)seed, (void)first;
     assert_non_null(tag);
@@ -23,8 +23,8 @@ static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, 
     assert_int_equal(rows, x->buf == a ? m : K);
     assert_int_equal(cols, x->buf == a ? K : n);
     asked++;
-    if (late && late--) *samples = 0;
-    return (int64_t)(answer * (double)*samples);
+    if (late && late--) out->looked = 0;
+    return (int64_t)(answer * (double)out->looked);
 }
 
 static int setup(void **state)

@@ -19,15 +19,18 @@ static uint64_t *words_of(const lac_exec_t *exec, const lac_cuda_sample_t *sampl
     return exec->answers + (sample - exec->sample) * LAC_CUDA_PROBE_WORDS;
 }
 
-/* True once every block has written its word. */
-static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, int64_t *seen)
+/* True once every block has written its word: then the sum of what lies behind the marks, and, where `lines`
+ * is not NULL, of its two halves. */
+static bool answered(const lac_exec_t *exec, const lac_cuda_sample_t *sample, int64_t *seen, int64_t *lines)
 {
     const volatile uint64_t *words = words_of(exec, sample);
     *seen = 0;
+    if (lines) *lines = 0;
     for (int i = 0; i < LAC_CUDA_PROBE_WORDS; i++) {
         uint64_t word = words[i];
         if (word >> 32 != sample->mark) return false;
-        *seen += (int64_t)(word & UINT32_MAX);
+        *seen += (int64_t)(word & (lines ? UINT16_MAX : UINT32_MAX));
+        if (lines) *lines += (int64_t)(word >> 16 & UINT16_MAX);
     }
     return true;
 }
@@ -42,7 +45,7 @@ static lac_cuda_sample_t *find(lac_exec_t *exec, const void *tag)
         if (!exec->sample[i].tag && !empty) empty = &exec->sample[i];
     }
     for (int i = 0; !empty && !left && i < LAC_CUDA_SAMPLES; i++)
-        if (answered(exec, &exec->sample[i], &unread)) left = &exec->sample[i];
+        if (answered(exec, &exec->sample[i], &unread, NULL)) left = &exec->sample[i];
     if (left) left->tag = NULL;
     return empty ? empty : left;
 }
@@ -61,32 +64,36 @@ static bool prepare(lac_exec_t *exec, lac_cuda_sample_t *sample, lac_dim_t rows,
 }
 
 static bool ask(lac_exec_t *exec, lac_cuda_sample_t *sample, const lac_operand_t *x, lac_dim_t rows,
-                lac_dim_t cols, uint64_t seed)
+                lac_dim_t cols, bool k_by_rows, uint64_t seed)
 {
     lac_cuda_matrix_t matrix = {x->dt, x->buf, rows, cols, x->rs, x->cs};
     if (!prepare(exec, sample, rows, cols)) return false;
-    return lac_cuda_probe_marked(&matrix, seed, sample->mark, words_of(exec, sample), exec->stream) == LAC_OK;
+    return lac_cuda_probe_marked(&matrix, k_by_rows, seed, sample->mark, words_of(exec, sample),
+                                 exec->stream) == LAC_OK;
 }
 
 int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                        int64_t *samples, uint64_t seed, const void *tag, bool first)
+                        lac_sample_t *out, uint64_t seed, const void *tag, bool first)
 {
-    int64_t seen = 0;
+    int64_t seen = 0, lines = 0;
     lac_cuda_sample_t *sample = find(exec, tag);
-    *samples = 0;
+    out->looked = 0;
     if (!sample) return 0; /* the device owes too much already */
     bool asked = sample->tag == tag && sample->rows == rows && sample->cols == cols;
-    if (!asked && !ask(exec, sample, x, rows, cols, seed)) {
+    if (!asked && !ask(exec, sample, x, rows, cols, out->k_by_rows, seed)) {
         sample->tag = NULL;
         return 0;
     }
     sample->tag = tag;
-    bool there = answered(exec, sample, &seen);
+    bool there = answered(exec, sample, &seen, &lines);
     for (double begin = now_us(); first && !there && now_us() - begin < FIRST_WAIT_US;)
-        there = answered(exec, sample, &seen);
+        there = answered(exec, sample, &seen, &lines);
     if (!there) return 0;
     sample->tag = NULL;
-    *samples = sample->sampled;
+    out->looked = sample->sampled;
+    out->lines = (double)lines / LAC_CUDA_PROBE_LINES;
+    lac_dim_t across = out->k_by_rows ? cols : rows;
+    out->each = across < LAC_CUDA_PROBE_LINE ? (int)across : LAC_CUDA_PROBE_LINE;
     return seen;
 }
 
@@ -104,7 +111,7 @@ bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_
         if (lac_cuda_fingerprint(&matrix, sample->mark, words_of(exec, sample), exec->stream)) return false;
         sample->tag = tag;
     }
-    if (!answered(exec, sample, &sum)) return false;
+    if (!answered(exec, sample, &sum, NULL)) return false;
     sample->tag = NULL;
     *fingerprint = (uint64_t)sum;
     return true;

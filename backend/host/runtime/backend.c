@@ -50,12 +50,13 @@ static int64_t sample_symmetric(const lac_operand_t *x, lac_dim_t n, int64_t sam
 }
 
 static int64_t sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                      int64_t *samples, uint64_t seed, const void *tag, bool first)
+                      lac_sample_t *out, uint64_t seed, const void *tag, bool first)
 {
     (void)tag, (void)first;
-    if (x->triangle) return sample_symmetric(x, rows, *samples, seed);
+    out->lines = -1.0; /* a run counts them */
+    if (x->triangle) return sample_symmetric(x, rows, out->looked, seed);
     const lac_host_scans_t *scans = lac_scans(lac_kernels(exec, x->dt), x->dt);
-    return scans->probe(x->buf, rows, cols, x->rs, x->cs, *samples, seed);
+    return scans->probe(x->buf, rows, cols, x->rs, x->cs, out->looked, seed);
 }
 
 static const struct {

@@ -14,11 +14,18 @@ constexpr int kPerThread = LAC_CUDA_PROBE_SAMPLES / LAC_CUDA_PROBE_WORDS / kProb
 static_assert(kPerThread * LAC_CUDA_PROBE_WORDS * kProbeThreads == LAC_CUDA_PROBE_SAMPLES,
               "samples are shared evenly");
 
+constexpr int kLinesPerWarp = LAC_CUDA_PROBE_LINES / LAC_CUDA_PROBE_WORDS / (kProbeThreads / kWarp);
+static_assert(kLinesPerWarp * LAC_CUDA_PROBE_WORDS * (kProbeThreads / kWarp) == LAC_CUDA_PROBE_LINES &&
+                  LAC_CUDA_PROBE_LINE == kWarp,
+              "a warp looks at whole lines");
+static_assert(LAC_CUDA_PROBE_SAMPLES / LAC_CUDA_PROBE_WORDS < 1 << 16, "a block's nonzeros fit half a word");
+
 struct ProbeArgs {
     const void *x;
     int64_t rows, cols, rs, cs;
     uint64_t seed, *words;
     uint32_t mark;
+    bool k_by_rows;
 };
 
 __device__ inline uint64_t scramble(uint64_t x)
@@ -48,6 +55,26 @@ __device__ inline int64_t share_begin(int64_t i, int64_t elements)
     return (int64_t)((uint64_t)i * (uint64_t)elements / LAC_CUDA_PROBE_SAMPLES);
 }
 
+/* How many of a warp's lines of k have a nonzero among a few elements, one in each of equal shares of the
+ * line. */
+template <typename T> __device__ inline unsigned lines_with_any(const ProbeArgs &a)
+{
+    const int64_t lines = a.k_by_rows ? a.rows : a.cols, across = a.k_by_rows ? a.cols : a.rows;
+    const int64_t ls = a.k_by_rows ? a.rs : a.cs, as = a.k_by_rows ? a.cs : a.rs;
+    const int warp = blockIdx.x * (kProbeThreads / kWarp) + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+    unsigned any = 0;
+#pragma unroll
+    for (int i = 0; i < kLinesPerWarp; i++) {
+        const uint64_t from = ~(a.seed + (uint64_t)(warp * kLinesPerWarp + i)),
+                       of = scramble(from ^ (uint64_t)lane << 48);
+        const int64_t line = share_of((uint32_t)(scramble(from) >> 32), lines);
+        const int64_t begin = lane * across / kWarp, share = (lane + 1) * across / kWarp - begin;
+        const int64_t at = begin + share_of((uint32_t)(of >> 32), share);
+        any += __any_sync(kFull, at < across && ((const T *)a.x)[line * ls + at * as] != T(0));
+    }
+    return any;
+}
+
 /* Stratified: sample i is a pseudo-random element of the i-th of equal shares of x. One word per block, so
  * that no counter has to be zeroed before. Limit: latency, about 2 us. */
 template <typename T, bool kContents>
@@ -58,6 +85,7 @@ __global__ __launch_bounds__(kProbeThreads) void probe_sample(const ProbeArgs a)
     __syncthreads();
     const int64_t elements = a.rows * a.cols;
     const bool all = elements <= LAC_CUDA_PROBE_SAMPLES;
+    const unsigned any = kContents ? 0 : lines_with_any<T>(a);
     unsigned seen = 0;
 #pragma unroll 8
     for (int s = 0; s < kPerThread; s++) {
@@ -68,7 +96,7 @@ __global__ __launch_bounds__(kProbeThreads) void probe_sample(const ProbeArgs a)
         if (at < elements)
             seen += weigh<kContents>(((const T *)a.x)[at / a.cols * a.rs + at % a.cols * a.cs], at);
     }
-    seen = __reduce_add_sync(kFull, seen);
+    seen = __reduce_add_sync(kFull, seen) + (any << 16);
     if (threadIdx.x % kWarp == 0) atomicAdd(&total, seen); /* whole numbers: the order does not matter */
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -145,11 +173,11 @@ extern "C" lac_status_t lac_cuda_probe_condition(const lac_cuda_matrix_t *x, dou
     return with_type(x->dt, [&](auto e) { return launch(probe_condition<decltype(e)>, l, a); });
 }
 
-extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, uint64_t seed, uint32_t mark,
-                                              uint64_t *words, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_probe_marked(const lac_cuda_matrix_t *x, bool k_by_rows, uint64_t seed,
+                                              uint32_t mark, uint64_t *words, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, seed << 20, words, mark};
+    const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, seed << 20, words, mark, k_by_rows};
     const Launch l = {dim3(LAC_CUDA_PROBE_WORDS), dim3(kProbeThreads), 0, 1, false, (cudaStream_t)stream};
     return with_type(x->dt, [&](auto e) { return launch(probe_sample<decltype(e), false>, l, a); });
 }
@@ -158,7 +186,7 @@ extern "C" lac_status_t lac_cuda_fingerprint(const lac_cuda_matrix_t *x, uint32_
                                              lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, 0, words, mark};
+    const ProbeArgs a = {x->data, x->rows, x->cols, x->rs, x->cs, 0, words, mark, false};
     const Launch l = {dim3(LAC_CUDA_PROBE_WORDS), dim3(kProbeThreads), 0, 1, false, (cudaStream_t)stream};
     return with_type(x->dt, [&](auto e) { return launch(probe_sample<decltype(e), true>, l, a); });
 }
