@@ -188,12 +188,14 @@ static void print_shape(const shape_t *s)
     double all = 0.0;
     for (int i = 0; i < CALLS; i++) all += s->us[i];
     printf("{\"m\": %d, \"n\": %d, \"k\": %d, \"trans\": \"%c%c\", \"sparse\": \"%s\", \"pattern\": \"%s\", "
-           "\"density\": %.4g, \"total_us\": %.3f, \"first_us\": %.3f, \"tenth_us\": %.3f}\n",
+           "\"density\": %.4g, \"total_us\": %.3f, \"first_us\": %.3f, \"tenth_us\": %.3f, \"calls_us\": [",
            p->m, p->n, p->k, p->ta ? 'T' : 'N', p->tb ? 'T' : 'N',
            s->pattern == DENSE ? ""
            : s->right          ? "B"
                                : "A",
            pattern_name[s->pattern], s->density, all, s->us[0], s->us[CALLS - 1]);
+    for (int i = 0; i < CALLS; i++) printf("%s%.3f", i ? ", " : "", s->us[i]);
+    printf("]}\n");
 }
 
 static int first_calls(int count, bool sparse, int most, double flops, uint64_t seed)

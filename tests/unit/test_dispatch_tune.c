@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The tuning store: what is written comes back, and nothing else is believed. */
 #include "unit_support.h"
+#include "planner/context.h"
 #include "planner/tune_file.h"
 
 #include <ctype.h>
@@ -380,6 +381,42 @@ static void test_home_is_not_named(void **state)
     free(home);
 }
 
+static double found_noise; /* by a measurement that a test makes up */
+
+static lac_status_t tune(lac_exec_t *exec, int threads, lac_machine_t *machine, lac_info_fn progress,
+                         void *arg)
+{
+    (void)exec, (void)threads, (void)progress, (void)arg;
+    machine->dense_gflops = 96.0;
+    machine->noise = found_noise;
+    return LAC_OK;
+}
+
+/* Constants that were measured beside other work are trusted like the defaults, at once and from the file,
+ * and somebody is told. */
+static void test_noisy_machine(void **state)
+{
+    (void)state;
+    for (int noisy = 0; noisy < 2; noisy++) {
+        lac_ctx_t *ctx = unit_ctx(), *later;
+        const lac_backend_t *own = ctx->backend;
+        lac_backend_t made_up = *own;
+        made_up.tune = tune;
+        found_noise = noisy ? 1.5 * LAC_NOISE_MAX : 0.5 * LAC_NOISE_MAX;
+        ctx->backend = &made_up;
+        unit_log();
+        unit_expect(lac_tune(ctx, NULL, NULL, NULL), LAC_OK, "tune");
+        ctx->backend = own;
+        if (noisy) unit_expect_text(unit_log(), "tune: noisy machine: repeated measurements differ by 38 %");
+        if (!noisy) assert_string_equal(unit_log(), "");
+        later = unit_ctx();
+        assert_true(later->machine.dense_gflops == 96.0);
+        assert_true(ctx->tuned == !noisy && later->tuned == !noisy);
+        lac_ctx_free(ctx);
+        lac_ctx_free(later);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,7 +426,8 @@ int main(void)
         cmocka_unit_test(test_oversized),       cmocka_unit_test(test_unwritable),
         cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_decimal_comma),
         cmocka_unit_test(test_left_over),       cmocka_unit_test(test_no_regular_file),
-        cmocka_unit_test(test_turkish_letters), cmocka_unit_test(test_home_is_not_named)};
+        cmocka_unit_test(test_turkish_letters), cmocka_unit_test(test_home_is_not_named),
+        cmocka_unit_test(test_noisy_machine)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
