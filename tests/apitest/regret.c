@@ -6,6 +6,7 @@
 #include "problems.h"
 #include "bench_report.h"
 #include "output.h"
+#include "regret_again.h"
 #include "regret_judge.h"
 #include "timing.h"
 #include "apitest.h"
@@ -23,6 +24,10 @@ typedef struct regret_options {
     int64_t max_extent;
     double max_flops; /* of one dense product */
     const char *json; /* or NULL */
+    double again;     /* of what the promise allows: what took more is timed again    */
+    int64_t only;     /* the number of the one problem that is timed; negative: count */
+    int hand_to;      /* where that is handed to; negative: nobody asked              */
+    char **argv;
 } regret_options_t;
 
 /* The random problems of the regret runs, the same for the same seed. */
@@ -92,15 +97,27 @@ static int time_one(regret_run_t *run, bench_case_t *bench, const ref_problem_t 
     return EXIT_OK;
 }
 
-/* The last problem again, in place of what was found. */
-static int confirm(regret_run_t *run, bench_case_t *bench, const ref_problem_t *p,
-                   const bench_options_t *options, const char *command)
+/* The last problem, whose number is `index`, again in fresh processes, in place of what was found. */
+static void confirm(regret_run_t *run, uint64_t index, const bench_options_t *bench,
+                    const regret_options_t *options, const char *command)
 {
-    bench_options_t longer = *options;
-    longer.min_time_s *= CONFIRM_TIME;
-    run->count--;
+    char only[32], min_time[32];
+    static char quiet[] = "--quiet";
+    regret_t found[REGRET_AGAIN];
+    snprintf(only, sizeof only, "--only=%llu", (unsigned long long)index);
+    snprintf(min_time, sizeof min_time, "--min-time=%g", CONFIRM_TIME * bench->min_time_s);
+    char *last[] = {only, min_time, quiet, NULL};
     run->confirmed++;
-    return time_one(run, bench, p, &longer, command);
+    if (regret_run_again(options->argv, last, found))
+        run->found[run->count - 1] = regret_middle(found);
+    else
+        complain(command, "problem %llu could not be timed again: what was found first stands",
+                 (unsigned long long)index);
+}
+
+static ref_problem_t numbered(const regret_options_t *options, uint64_t index)
+{
+    return regret_problem(options->seed, index, options->max_extent, options->max_flops);
 }
 
 static int time_all(regret_run_t *run, const bench_options_t *bench_options, const regret_options_t *options,
@@ -111,16 +128,28 @@ static int time_all(regret_run_t *run, const bench_options_t *bench_options, con
     uint64_t index = 0;
     /* All-zero operands are skipped; the bound is for parameters that give hardly anything else. */
     while (code == EXIT_OK && run->count < (size_t)options->count && index < 10 * (uint64_t)options->count) {
-        ref_problem_t p = regret_problem(options->seed, index++, options->max_extent, options->max_flops);
+        ref_problem_t p = numbered(options, index++);
         progress("regret: %zu of %d", run->count + 1, options->count);
         size_t before = run->count;
         code = time_one(run, bench, &p, bench_options, command);
-        if (code == EXIT_OK && regret_promise_broken(run->found + before, run->count - before) > 0)
-            code = confirm(run, bench, &p, bench_options, command);
+        if (code == EXIT_OK && run->count > before && run->found[before].over_promise > options->again)
+            confirm(run, index - 1, bench_options, options, command);
     }
     progress_clear();
     free(bench);
     return code;
+}
+
+/* One problem alone, for whoever asked. */
+static int time_only(regret_run_t *run, const bench_options_t *bench_options, const regret_options_t *options,
+                     const char *command)
+{
+    bench_case_t *bench = malloc(sizeof *bench);
+    ref_problem_t p = numbered(options, (uint64_t)options->only);
+    int code = bench ? time_one(run, bench, &p, bench_options, command) : EXIT_UNAVAILABLE;
+    free(bench);
+    if (code != EXIT_OK || options->hand_to < 0) return code;
+    return run->count && regret_hand_to(options->hand_to, run->found) ? EXIT_OK : EXIT_UNAVAILABLE;
 }
 
 static int worse_first(const void *x, const void *y)
@@ -177,8 +206,8 @@ static void print_summary(regret_run_t *run, bool quiet)
            s.median, s.p95, s.max);
     printf("slower than the baseline by more than 2 %% and by more than 1.5 us: %zu\n",
            regret_promise_broken(run->found, run->count));
-    printf("(seemed so at first and were timed again, %g times as long: %zu)\n", CONFIRM_TIME,
-           run->confirmed);
+    printf("(timed again, %g times as long, in %d fresh processes, of which the median counts: %zu)\n",
+           CONFIRM_TIME, REGRET_AGAIN, run->confirmed);
     if (quiet) return;
     printf("\nfarthest from the best route\n");
     qsort(run->found, run->count, sizeof *run->found, worse_first);
@@ -212,6 +241,9 @@ static void json_problem(json_writer_t *json, const regret_t *r)
     json_number(json, "auto_over_best", r->over_best);
     json_number(json, "auto_over_baseline", r->over_base);
     json_number(json, "auto_over_allowed", r->over_promise);
+    if (r->agains > 0) json_begin(json, "allowed_again", '[');
+    for (int i = 0; i < r->agains; i++) json_number(json, NULL, r->again[i]);
+    if (r->agains > 0) json_end(json, ']');
     json_begin(json, "routes", '[');
     for (int i = 0; i < r->contenders; i++) {
         json_begin(json, NULL, '{');
@@ -237,6 +269,7 @@ static int write_json(regret_run_t *run, const regret_options_t *options, lac_ct
         json_summary(&json, "auto_over_baseline", run, false);
         json_integer(&json, "promise_broken", (int64_t)regret_promise_broken(run->found, run->count));
         json_integer(&json, "timed_again", (int64_t)run->confirmed);
+        json_integer(&json, "processes_again", REGRET_AGAIN);
         json_begin(&json, "problems", '[');
         for (size_t i = 0; i < run->count; i++) json_problem(&json, &run->found[i]);
         json_end(&json, ']');
@@ -262,10 +295,12 @@ static int bench_regret_run(const bench_options_t *bench, const regret_options_t
         complain(command, "out of memory");
         code = EXIT_UNAVAILABLE;
     }
-    if (code == EXIT_OK) code = time_all(&run, bench, options, command);
-    if (code == EXIT_OK && options->json) code = write_json(&run, options, ctx, command);
-    bool to_stdout = options->json && strcmp(options->json, "-") == 0;
-    if (code == EXIT_OK && !to_stdout) print_summary(&run, bench->common.quiet);
+    bool handed = options->hand_to >= 0, to_stdout = options->json && strcmp(options->json, "-") == 0;
+    if (code == EXIT_OK)
+        code = options->only >= 0 ? time_only(&run, bench, options, command)
+                                  : time_all(&run, bench, options, command);
+    if (code == EXIT_OK && options->json && !handed) code = write_json(&run, options, ctx, command);
+    if (code == EXIT_OK && !to_stdout && !handed) print_summary(&run, bench->common.quiet);
     if (code == EXIT_OK && run.wrong > 0) code = EXIT_WRONG;
     lac_ctx_free(ctx);
     free(run.found);
@@ -283,7 +318,10 @@ enum {
     KEY_SEED,
     KEY_COUNT,
     KEY_MAX_DIM,
-    KEY_MAX_FLOPS
+    KEY_MAX_FLOPS,
+    KEY_AGAIN,
+    KEY_ONLY,
+    KEY_HAND_TO
 };
 
 typedef struct regret_arguments {
@@ -300,6 +338,10 @@ static const struct argp_option regret_table[] = {
     {"max-dim", KEY_MAX_DIM, "N", 0, "extents up to N (default 2048; on a device 8192)", 2},
     {"max-flops", KEY_MAX_FLOPS, "F", 0,
      "at most F flops in the dense product (default 1e9; on a device 2e10)", 2},
+    {"only", KEY_ONLY, "N", 0, "problem number N of these alone, counted from 0", 2},
+    {"again-above", KEY_AGAIN, "RATIO", 0,
+     "time again what took more than RATIO of what the promise allows (default 1)", 3},
+    {"hand-to", KEY_HAND_TO, "FD", OPTION_HIDDEN, "of a process that times a problem again", 3},
     {"repeat", KEY_REPEAT, "N", 0, "exactly N rounds (default: as --min-time allows)", 3},
     {"min-time", KEY_MIN_TIME, "SECONDS", 0, "about this long for each route (default 0.04)", 3},
     {"json", KEY_JSON, "FILE", 0, "write everything to FILE ('-': standard output)", 4},
@@ -340,6 +382,15 @@ static error_t parse_regret(int key, char *arg, struct argp_state *state)
     case KEY_MAX_FLOPS:
         a->regret.max_flops = parse_real(state, "--max-flops", arg, 2.0, 1e15);
         return 0;
+    case KEY_AGAIN:
+        a->regret.again = parse_real(state, "--again-above", arg, 0.0, 1e9);
+        return 0;
+    case KEY_ONLY:
+        a->regret.only = parse_integer(state, "--only", arg, 0, INT64_MAX);
+        return 0;
+    case KEY_HAND_TO:
+        a->regret.hand_to = (int)parse_integer(state, "--hand-to", arg, 0, 1 << 20);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -367,7 +418,7 @@ int apitest_regret(int argc, char **argv)
                   .min_time_s = 0.04,
                   .drop_factor = 3.0,
                   .cache[BENCH_WARM] = true},
-        .regret = {.count = 300, .seed = 1},
+        .regret = {.count = 300, .seed = 1, .again = 1.0, .only = -1, .hand_to = -1, .argv = argv},
         .routes = "all",
     };
     argp_parse(&argp, argc, argv, 0, NULL, &a);

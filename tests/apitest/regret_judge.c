@@ -91,6 +91,23 @@ size_t regret_promise_broken(const regret_t *found, size_t count)
     return broken;
 }
 
+regret_t regret_middle(const regret_t *found)
+{
+    int middle = 0;
+    for (int i = 0; i < REGRET_AGAIN; i++) {
+        int below = 0, above = 0;
+        for (int j = 0; j < REGRET_AGAIN; j++) {
+            below += found[j].over_promise < found[i].over_promise;
+            above += found[j].over_promise > found[i].over_promise;
+        }
+        if (below <= REGRET_AGAIN / 2 && above <= REGRET_AGAIN / 2) middle = i;
+    }
+    regret_t one = found[middle];
+    for (int i = 0; i < REGRET_AGAIN; i++) one.again[i] = found[i].over_promise;
+    one.agains = REGRET_AGAIN;
+    return one;
+}
+
 double geometric_mean(const double *values, size_t count)
 {
     double sum = 0.0;

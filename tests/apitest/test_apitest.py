@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -129,6 +130,30 @@ class Regret(unittest.TestCase):
         for p in report["problems"]:
             self.assertGreater(p["auto_over_allowed"], 0)
             self.assertLess(p["auto_over_allowed"], p["auto_over_baseline"])
+
+    def regret(self, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "regret.json")
+            code, out, err = apitest("regret", *QUICK, *arguments, "--json", str(path))
+            self.assertEqual(code, 0, out + err)
+            return json.loads(path.read_text(encoding="utf-8"))
+
+    def test_what_is_timed_again(self):
+        """In three processes, of which the one in the middle counts: everything, where all is above what is asked for."""
+        for above, times in (("0", 3), ("1e9", 0)):
+            report = self.regret("--again-above", above)
+            self.assertEqual(report["timed_again"], len(report["problems"]) if times else 0)
+            for p in report["problems"]:
+                again = p.get("allowed_again", [])
+                self.assertEqual(len(again), times)
+                if again:
+                    self.assertEqual(p["auto_over_allowed"], statistics.median(again))
+
+    def test_one_problem_alone(self):
+        """It is the same one as among others, whose seeds are their numbers from 1 on."""
+        for problem in [p["problem"] for p in self.regret("--again-above", "1e9")["problems"]][:2]:
+            alone = self.regret("--only", str(int(problem.rsplit(":s", 1)[1]) - 1))["problems"]
+            self.assertEqual([p["problem"] for p in alone], [problem])
 
     def test_no_such_device(self):
         code, out, err = apitest("regret", "--device", "cuda:1023")

@@ -159,6 +159,27 @@ static void test_promise_broken(void **state)
     assert_int_equal(regret_promise_broken(found, 0), 0);
 }
 
+/* One bad process of three, or one good one, decides nothing. */
+static void test_the_process_in_the_middle_counts(void **state)
+{
+    static const double over[][REGRET_AGAIN] = {{0.9, 3, 1.1}, {3, 1.1, 0.9},   {1.1, 0.9, 3},
+                                                {1.1, 1.1, 3}, {0.2, 1.1, 1.1}, {1.1, 1.1, 1.1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++) {
+        regret_t found[REGRET_AGAIN];
+        memset(found, 0, sizeof found);
+        for (int j = 0; j < REGRET_AGAIN; j++) {
+            found[j].over_promise = over[i][j];
+            found[j].auto_us = 100.0 * over[i][j];
+        }
+        regret_t one = regret_middle(found);
+        expect_near(one.over_promise, 1.1);
+        expect_near(one.auto_us, 110.0);
+        assert_int_equal(one.agains, REGRET_AGAIN);
+        for (int j = 0; j < REGRET_AGAIN; j++) expect_near(one.again[j], over[i][j]);
+    }
+}
+
 static void test_geometric_mean(void **state)
 {
     static const double values[] = {0.5, 8.0, 2.0};
@@ -176,6 +197,7 @@ int main(void)
         cmocka_unit_test(test_contenders_that_do_not_count),
         cmocka_unit_test(test_allowed),
         cmocka_unit_test(test_promise_broken),
+        cmocka_unit_test(test_the_process_in_the_middle_counts),
         cmocka_unit_test(test_geometric_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
