@@ -31,7 +31,7 @@ static inline int try_gemm(lac_ctx_t *ctx, lac_gemm_args_t *g)
 {
     lac_interpose_invalidate_output(g->dt, g->c, g->m, g->n, g->crs, g->ccs);
     g->registered = lac_interpose_is_registered(g) != 0;
-    return !lac_interpose_dense_streak(ctx, g, 1) && lac_try_gemm(ctx, g);
+    return !lac_interpose_dense_streak(ctx, g, 1, 0) && lac_try_gemm(ctx, g);
 }
 
 static inline int try_sgemm(lac_ctx_t *ctx, int ta, int tb, lac_dim_t m, lac_dim_t n, lac_dim_t k,

@@ -158,14 +158,14 @@ static bool is_first(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     return lac_dispatch_first(ctx, &p, args->symbol, args->caller);
 }
 
-unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, const lac_gemm_args_t *args, unsigned most)
+unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, const lac_gemm_args_t *args, unsigned most, unsigned made)
 {
     if (!ctx) return 0;
     if (!is_batch(args) && is_small(ctx, args)) return most;
     if (args->registered) return 0;
     if (is_blind(ctx)) return most;
     lac_site_key_t at = lac_site_key_of(args);
-    unsigned calls = lac_dispatch_dense_streak(ctx, &at, most);
+    unsigned calls = lac_dispatch_dense_streak(ctx, &at, most, made);
     return calls ? calls : is_first(ctx, args);
 }
 

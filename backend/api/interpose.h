@@ -35,8 +35,10 @@ LAC_API void lac_interpose_invalidate_output(lac_dt_t dt, const void *c, lac_dim
 LAC_API int lac_interpose_is_registered(const lac_gemm_args_t *args);
 
 /* Returns how many upcoming calls with this shape and caller (at most `most`, the next one included) will be
- * declined without inspection; those of a site count as declined. Reads neither elements nor scalars. */
-LAC_API unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, const lac_gemm_args_t *args, unsigned most);
+ * declined without inspection. `made`: how many of an earlier answer's the caller has made since, this one
+ * not included; they count as declined. Reads neither elements nor scalars. */
+LAC_API unsigned lac_interpose_dense_streak(lac_ctx_t *ctx, const lac_gemm_args_t *args, unsigned most,
+                                            unsigned made);
 
 /* Returns 1 when C has been computed (on a device: queued), 0 when the call is declined and C is untouched;
  * or, where something is added and beta = 0, C may hold anything. A batch is computed whole or not at all.

@@ -219,20 +219,38 @@ static bool serves_dense(const lac_ctx_t *ctx, const lac_site_t *site)
     return site && site->dense_row >= 0 && ctx->routes[site->dense_row]->role == LAC_ROLE_FAST;
 }
 
-unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most)
+static void count_declined(lac_ctx_t *ctx, lac_site_t *site, unsigned calls)
+{
+    site->calls += calls;
+    site->declined_calls += calls;
+    lac_timing_spend(ctx, site, calls * site->dense_us);
+}
+
+/* Of the calls that were granted, those that were made count now. The others were never made: a program with
+ * more shapes than its caller remembers asks anew each time. Were they counted, trials would have a budget
+ * from calls that there never were, and probes would come as if these had been waited for. */
+static void settle_granted(lac_ctx_t *ctx, lac_site_t *site, unsigned made)
+{
+    if (made > site->granted) made = site->granted;
+    if (made > 0) count_declined(ctx, site, made);
+    site->countdown += site->granted - made;
+    site->granted = 0;
+}
+
+unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most, unsigned made)
 {
     if (ctx->policy.backend || lac_policy_guarantees(&ctx->policy) || lac_report_wanted(&ctx->policy))
         return 0;
     lac_site_t *site = lac_site_known(&ctx->sites, key);
+    if (site && site->granted > 0) settle_granted(ctx, site, made);
     if (!site || site->countdown == 0 || serves_dense(ctx, site) ||
         lac_timing_wants(ctx, site, site->dense_row))
         return 0;
     if (lac_timing_reset_penalty_due(ctx, site)) return 0;
     unsigned calls = site->countdown < most ? site->countdown : most;
     site->countdown -= calls;
-    site->calls += calls;
-    site->declined_calls += calls;
-    lac_timing_spend(ctx, site, calls * site->dense_us);
+    site->granted = calls - 1;
+    count_declined(ctx, site, 1);
     ctx->forwarded = NULL;
     return calls;
 }

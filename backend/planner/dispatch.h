@@ -33,9 +33,9 @@ lac_status_t lac_dispatch(lac_ctx_t *ctx, lac_problem_t *p, lac_request_t *reque
 lac_site_t *lac_dispatch_fill_densities(lac_ctx_t *ctx, lac_problem_t *p, const lac_request_t *request);
 
 /* How many calls of this site that may be declined, up to `most`, are certain to be, without inspection: the
- * site is dense, neither a probe nor a measurement is due, and no report is wanted. They then count as
- * declined. */
-unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most);
+ * site is dense, neither a probe nor a measurement is due, and no report is wanted. This call then counts as
+ * declined; the others, once the caller says that they were made: `made` since it was last here. */
+unsigned lac_dispatch_dense_streak(lac_ctx_t *ctx, const lac_site_key_t *key, unsigned most, unsigned made);
 
 /* True where this call is the first of its shape, may be declined, and is too short for a look: it then
  * counts as declined. `p` need not have been checked. */

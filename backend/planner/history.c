@@ -266,7 +266,8 @@ static void refresh_break_even(const lac_ctx_t *ctx, lac_site_t *site, const lac
 {
     double left = site->left.break_even, right = site->right.break_even;
     find_break_even(ctx, site, p);
-    if (site->left.break_even > left || site->right.break_even > right) site->wait = site->countdown = 0;
+    if (site->left.break_even > left || site->right.break_even > right)
+        site->wait = site->countdown = site->granted = 0;
 }
 
 static void step(const lac_ctx_t *ctx, lac_site_t *site, lac_site_event_t event)

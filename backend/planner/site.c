@@ -211,6 +211,7 @@ static lac_site_state_t state_after(lac_site_t *site, lac_site_event_t event, bo
 static void wait_calls(lac_site_t *site, unsigned calls)
 {
     site->wait = site->countdown = calls < LAC_SITE_WAIT_MAX ? calls : LAC_SITE_WAIT_MAX;
+    site->granted = 0; /* what is left of them is not waited for any more */
 }
 
 /* Each probe in vain doubles the wait for the next. */
@@ -226,7 +227,7 @@ lac_site_state_t lac_site_next(lac_site_t *site, lac_site_event_t event, bool ch
     site->stepped = true;
     if (site->state == LAC_SITE_PROBED) {
         site->wait = 1; /* what a back-off doubles later */
-        site->countdown = 0;
+        site->countdown = site->granted = 0;
     } else if (site->state == LAC_SITE_SPARSE || event == LAC_SITE_COMPARED || event == LAC_SITE_LOST) {
         wait_calls(site, 0); /* a dense site: the next call probes */
     } else if (event == LAC_SITE_PROMISES && !cheap) {

@@ -114,8 +114,9 @@ typedef struct lac_site {
     double dense_us;    /* predicted for the route that skips nothing, with what was measured            */
     unsigned countdown; /* calls until the next look at a dense site                                     */
     lac_site_state_t state;
-    int dense_row; /* the place in the table of the route that skips nothing; -1: none              */
-    unsigned wait; /* calls between two looks at a dense site                                       */
+    int dense_row;    /* the place in the table of the route that skips nothing; -1: none              */
+    unsigned wait;    /* calls between two looks at a dense site                                       */
+    unsigned granted; /* calls that a caller may make without asking, and may have made: not counted yet */
     unsigned char runs[LAC_ROUTES_MAX]; /* per table row: how many were timed, up to a few               */
     lac_seen_t left, right;
     uint64_t id; /* its id: its slot in the low bits; never 0, and no two sites of a context share it */

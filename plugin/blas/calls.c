@@ -68,7 +68,7 @@ static bool serve(guard_t *at, lac_gemm_args_t *g, int verdict, blas_routine_t r
             lac_interpose_invalidate_output(g->dt, g->c, g->m, g->n, g->crs, g->ccs);
             g->registered = lac_interpose_is_registered(g) != 0;
         }
-        bool done = at->ctx && !lac_interpose_dense_streak(at->ctx, g, 1) && lac_try_gemm(at->ctx, g);
+        bool done = at->ctx && !lac_interpose_dense_streak(at->ctx, g, 1, 0) && lac_try_gemm(at->ctx, g);
         guard_end(at);
         if (done) return true;
     }

@@ -113,7 +113,7 @@ typedef struct dense_entry {
     const void *key, *caller; /* the handle or, of cuBLASLt, the stream */
     int64_t m, n, k, a_line, b_line;
     int adds;
-    unsigned left;
+    unsigned short left, granted; /* of which so many are left */
 } dense_entry_t;
 
 extern _Thread_local dense_entry_t dense_cache[DENSE_CACHE_SIZE] __attribute__((tls_model("initial-exec")));
@@ -149,8 +149,24 @@ static inline bool dense_cache_take(const void *key, const lac_gemm_args_t *g)
 /* So many more calls like this one are to be declined. */
 static inline void dense_cache_grant(const void *key, const lac_gemm_args_t *g, unsigned calls)
 {
-    *dense_cache_slot(g) = (dense_entry_t){
-        key, g->caller, g->m, g->n, g->k, dense_cache_line(&g->a), dense_cache_line(&g->b), g->adds, calls};
+    *dense_cache_slot(g) = (dense_entry_t){key,
+                                           g->caller,
+                                           g->m,
+                                           g->n,
+                                           g->k,
+                                           dense_cache_line(&g->a),
+                                           dense_cache_line(&g->b),
+                                           g->adds,
+                                           (unsigned short)calls,
+                                           (unsigned short)calls};
+}
+
+/* The calls like this one that were granted and have been made since; of an entry that another took over,
+ * nobody knows. */
+static inline unsigned dense_cache_made(const void *key, const lac_gemm_args_t *g)
+{
+    const dense_entry_t *s = dense_cache_slot(g);
+    return dense_cache_matches(s, key, g) ? (unsigned)(s->granted - s->left) : 0;
 }
 
 /* A product that is known by its descriptions: whose calls they were that had this A, and a D of these

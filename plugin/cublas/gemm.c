@@ -92,7 +92,8 @@ bool lacuna_gemm(call_t *call, void *handle, cublas_args_t *x)
     lac_pass_t why;
     stream_context_t *sc = call_enter(state.stream, math, &why);
     if (sc) {
-        unsigned calls = lac_interpose_dense_streak(sc->ctx, g, one ? DENSE_CACHE_GRANT_MAX : 1);
+        unsigned calls = lac_interpose_dense_streak(sc->ctx, g, one ? DENSE_CACHE_GRANT_MAX : 1,
+                                                    one ? dense_cache_made(handle, g) : 0);
         if (calls && one) dense_cache_grant(handle, g, calls - 1);
         return call_leave(call, sc, calls ? 0 : lac_try_gemm(sc->ctx, g));
     }

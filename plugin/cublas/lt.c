@@ -220,7 +220,8 @@ bool lacuna_lt_matmul(call_t *call, const lt_call_t *lt)
         if (!read_rest(&x, get, lt)) return passed_on(call, LAC_PASS_TYPE);
         return call_capture(call, lt->stream, x.math, g, why);
     }
-    unsigned calls = lac_interpose_dense_streak(sc->ctx, g, DENSE_CACHE_GRANT_MAX);
+    unsigned calls =
+        lac_interpose_dense_streak(sc->ctx, g, DENSE_CACHE_GRANT_MAX, dense_cache_made(lt->stream, g));
     if (calls) dense_cache_grant(lt->stream, g, calls - 1);
     if (calls) return call_leave(call, sc, 0);
     bool readable = read_rest(&x, get, lt);

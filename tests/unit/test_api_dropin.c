@@ -88,11 +88,11 @@ static void test_declined(void **state)
         try_sgemm(ctx, LAC_NO_TRANS, LAC_NO_TRANS, M, N, K, 1.0f, a, M, b, K, 0.0f, a, M, "sgemm_", NULL),
         0); /* aliased: what the BLAS makes of it is its own affair */
     lac_gemm_args_t call = colmajor_args(0, 0, M, N, K, a, M, b, K, c, M);
-    assert_int_equal(lac_interpose_dense_streak(NULL, &call, 1), 0);
-    assert_int_equal(lac_interpose_dense_streak(host, &call, 7), 7); /* small */
+    assert_int_equal(lac_interpose_dense_streak(NULL, &call, 1, 0), 0);
+    assert_int_equal(lac_interpose_dense_streak(host, &call, 7, 0), 7); /* small */
     call = colmajor_args(1, 1, M, N, K, a, K, b, N, c, M);
     call.adds = true;
-    assert_int_equal(lac_interpose_dense_streak(ctx, &call, 1), 0);
+    assert_int_equal(lac_interpose_dense_streak(ctx, &call, 1, 0), 0);
     call.adds = false;
     call.batch = (lac_strides_t){M * K, K * N, M * N, 2};
     assert_int_equal(lac_try_gemm(host, &call), 0); /* a batch takes a device */

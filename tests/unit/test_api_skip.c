@@ -182,7 +182,7 @@ static void test_drop_in(void **state)
     for (int i = 0; i < 4; i++) {
         assert_int_equal(try_gemm(*state, &call), 0); /* too small, and free */
         unit_expect(lac_ctx_set(*state, "skip", "guaranteed"), LAC_OK, "skip");
-        assert_int_equal(lac_interpose_dense_streak(*state, &call, 100), 0);
+        assert_int_equal(lac_interpose_dense_streak(*state, &call, 100, 0), 0);
         assert_int_equal(try_gemm(*state, &call), 1);
         expect_product("drop-in");
         unit_expect(lac_ctx_set(*state, "skip", "fast"), LAC_OK, "skip");

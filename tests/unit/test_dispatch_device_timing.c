@@ -426,6 +426,37 @@ static void test_few_are_clocked(void **state)
     lac_sites_free(&ctx.sites);
 }
 
+/* A dense site: so many calls are granted that need not ask, and no more are counted than were made. */
+static void test_granted_calls_count_when_made(void **state)
+{
+    (void)state;
+    enum { GRANTED = 64 };
+    lac_ctx_t ctx = context(200.0, 90.0, 4.0);
+    ctx.policy.detect = LAC_DETECT_PROBE;
+    sampled = 1000;
+    call_by(&ctx, 4, 2, true);
+    lac_site_t *site = lac_site_at(&ctx.sites, 0);
+    uint64_t before = site->calls, declined = site->declined_calls;
+    assert_true(site->countdown >= 3 * GRANTED);
+    unsigned wait = site->countdown;
+    double spent = ctx.learned.spent_us;
+    for (unsigned i = 0; i < 10; i++) { /* a caller that forgets what it was granted, each time */
+        assert_int_equal(lac_dispatch_dense_streak(&ctx, &site->key, GRANTED, 0), GRANTED);
+        assert_int_equal(site->calls, before + i + 1);
+        assert_int_equal(site->declined_calls, declined + i + 1);
+        assert_int_equal(site->countdown, wait - i - GRANTED);
+        assert_true(ctx.learned.spent_us == spent + (i + 1) * site->dense_us);
+    }
+    assert_int_equal(lac_dispatch_dense_streak(&ctx, &site->key, GRANTED, GRANTED - 1), GRANTED);
+    assert_int_equal(site->calls, before + 10 + GRANTED); /* all that were granted last, and this one */
+    assert_int_equal(site->countdown, wait - 9 - 2 * GRANTED);
+    assert_int_equal(lac_dispatch_dense_streak(&ctx, &site->key, 1, 3 * GRANTED), 1);
+    assert_int_equal(site->calls, before + 10 + 2 * GRANTED); /* no more than there were */
+    lac_site_next(site, LAC_SITE_COMPARED, false, 1);
+    assert_int_equal(lac_dispatch_dense_streak(&ctx, &site->key, GRANTED, 0), 0); /* a look is due */
+    lac_sites_free(&ctx.sites);
+}
+
 /* A sparse run that could not have its memory was followed by the dense product in the same span: that time
  * is nobody's. */
 static void test_a_run_that_gave_up_teaches_no_time(void **state)
@@ -527,6 +558,7 @@ int main(void)
                                        cmocka_unit_test(test_few_are_clocked),
                                        cmocka_unit_test(test_nothing_is_tried_in_a_capture),
                                        cmocka_unit_test(test_a_run_that_gave_up_teaches_no_time),
+                                       cmocka_unit_test(test_granted_calls_count_when_made),
                                        cmocka_unit_test(test_learning_off),
                                        cmocka_unit_test(test_evicted_site),
                                        cmocka_unit_test(test_forgotten_sites)};
