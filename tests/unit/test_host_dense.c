@@ -148,6 +148,32 @@ static void test_rows_and_columns(void **state)
     pieces = 0;
 }
 
+/* A row that lies as a line by rows is the transposed product to the BLAS, as its caller would call it; one
+ * that lies by columns, with or without a space between its elements, is not. */
+static void test_a_row_as_it_was_written(void **state)
+{
+    static const struct {
+        lac_inc_t rs, cs;
+        int64_t m, n; /* of the sgemm */
+    } lies[] = {{5, 1, 5, 1}, {8, 1, 5, 1}, {1, 1, 1, 5}, {1, 4, 1, 5}};
+    const lac_blas_t blas = {.gemm = {take_product}, .gemv = {take_vector}};
+    lac_exec_t exec = {.blas = &blas};
+    lac_outcome_t out;
+    (void)state;
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        lac_problem_t p = problem();
+        p.m = 1, p.n = 5, p.k = 3;
+        p.a.rs = p.k, p.b.rs = p.n;
+        p.crs = lies[i].rs, p.ccs = lies[i].cs;
+        pieces = 0;
+        assert_int_equal(lac_host_route_dense->run(lac_host_route_dense, &exec, &p, &out), LAC_OK);
+        assert_int_equal(pieces, 1);
+        assert_int_equal(piece[0].m, lies[i].m);
+        assert_int_equal(piece[0].n, lies[i].n);
+    }
+    pieces = 0;
+}
+
 /* Where the pieces along one extent begin, and how many there are; each is met once. */
 static int64_t cut(int64_t extent, int64_t *first)
 {
@@ -276,10 +302,15 @@ static void test_extents_of_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strides_of_64_bits),  cmocka_unit_test(test_copies_of_64_bits),
-        cmocka_unit_test(test_long_vectors),        cmocka_unit_test(test_products_in_pieces),
-        cmocka_unit_test(test_products_of_nothing), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_extents_of_one),      cmocka_unit_test(test_rows_and_columns),
+        cmocka_unit_test(test_strides_of_64_bits),
+        cmocka_unit_test(test_copies_of_64_bits),
+        cmocka_unit_test(test_long_vectors),
+        cmocka_unit_test(test_products_in_pieces),
+        cmocka_unit_test(test_products_of_nothing),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_extents_of_one),
+        cmocka_unit_test(test_rows_and_columns),
+        cmocka_unit_test(test_a_row_as_it_was_written),
     };
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
