@@ -260,12 +260,12 @@ static bool read_layout(struct parser *in, struct piece key, struct piece value)
 
 static bool read_meta(struct parser *in, struct piece key, struct piece value)
 {
-    for (ref_meta_t m = REF_META_NONE; m <= REF_META_ELL; m++) {
+    for (ref_meta_t m = REF_META_NONE; m <= REF_META_EVENT_LISTS; m++) {
         if (!same(value, ref_meta_name(m))) continue;
         operand(in, key.s[key.n - 1])->meta = m;
         return true;
     }
-    return expected(in, key, "one of none, density, csr, csc, bits, active, ell", value);
+    return expected(in, key, "one of none, density, csr, csc, bits, active, ell, evbits, evlists", value);
 }
 
 static bool read_flag(struct parser *in, struct piece key, struct piece value)
@@ -390,7 +390,11 @@ static bool check_operand(struct parser *in, char name, lac_trans_t trans, int64
     if (o->dt == LAC_U8 && !byte_values)
         return fail(in, "field '%c': a u8 operand takes values u (any nonzero byte) or 1, got '%s'", name,
                     ref_values_name(o->pattern.values));
-    if (o->only && (o->meta == REF_META_NONE || o->meta == REF_META_DENSITY))
+    bool events = o->meta == REF_META_EVENT_BITS || o->meta == REF_META_EVENT_LISTS;
+    if (events && o->dt != LAC_U8)
+        return fail(in, "field 'meta%c': %s wants dt%c=u8, got '%s'", name, ref_meta_name(o->meta), name,
+                    type_name(o->dt));
+    if (o->only && (o->meta == REF_META_NONE || o->meta == REF_META_DENSITY || events))
         return fail(in, "field 'only%c': expected meta%c=csr, csc, bits, active or ell beside it, got '%s'",
                     name, name, ref_meta_name(o->meta));
     if (o->meta == REF_META_ELL && o->pattern.structure != REF_DENSE && o->pattern.structure != REF_ZERO &&
@@ -471,7 +475,8 @@ const char *ref_values_name(ref_values_t values)
 
 const char *ref_meta_name(ref_meta_t meta)
 {
-    static const char *const names[] = {"none", "density", "csr", "csc", "bits", "active", "ell"};
+    static const char *const names[] = {"none",   "density", "csr",    "csc",    "bits",
+                                        "active", "ell",     "evbits", "evlists"};
     return (unsigned)meta < sizeof names / sizeof *names ? names[meta] : "?";
 }
 

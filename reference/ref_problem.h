@@ -71,7 +71,9 @@ typedef enum ref_meta {
     REF_META_CSC = 3,
     REF_META_BITS = 4,
     REF_META_ACTIVE = 5,
-    REF_META_ELL = 6 /* of a matrix whose stored rows have as many nonzeros each: dense, zero or fan */
+    REF_META_ELL = 6, /* of a matrix whose stored rows have as many nonzeros each: dense, zero or fan */
+    REF_META_EVENT_BITS = 7, /* of a u8 operand, beside its buffer: its events as bits,             */
+    REF_META_EVENT_LISTS = 8 /* as lists                                                            */
 } ref_meta_t;
 
 /* Element (i, j) of the stored m x n matrix lies, for row order, at j * step + i * ld, where

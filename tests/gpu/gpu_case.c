@@ -125,6 +125,9 @@ static lac_status_t learn(gpu_case_t *x, gpu_operand_t *know, const ref_matrix_t
         return attach_bits(x, know, matrix);
     case REF_META_ACTIVE:
         return attach_active(x, know, matrix);
+    case REF_META_EVENT_BITS: /* of tests of their own */
+    case REF_META_EVENT_LISTS:
+        break;
     }
     return LAC_ERR_VALUE;
 }

@@ -104,8 +104,11 @@ static void test_bad_strings_name_the_field(void **state)
         {"sgemm:NN:1x1x1:layA=rowx1025", "field 'layA': " LAYOUT "'rowx1025'"},
         {"sgemm:NN:1x1x1:lay=row+3x2", "field 'lay': " LAYOUT "'row+3x2'"},
         {"sgemm:NN:1x1x1:layC=row+", "field 'layC': " LAYOUT "'row+'"},
-        {"sgemm:NN:1x1x1:metaA=coo",
-         "field 'metaA': expected one of none, density, csr, csc, bits, active, ell, got 'coo'"},
+        {"sgemm:NN:1x1x1:metaA=coo", "field 'metaA': expected one of none, density, csr, csc, bits, active, "
+                                     "ell, evbits, evlists, got 'coo'"},
+        {"sgemm:NN:1x1x1:metaA=evbits", "field 'metaA': evbits wants dtA=u8, got 'f32'"},
+        {"sgemm:NN:1x1x1:dtB=u8:metaB=evlists:onlyB=1",
+         "field 'onlyB': expected metaB=csr, csc, bits, active or ell beside it, got 'evlists'"},
         {"sgemm:NN:1x1x1:frozenA=yes", "field 'frozenA': expected 0 or 1, got 'yes'"},
         {"sgemm:NN:1x1x1:onlyA=1",
          "field 'onlyA': expected metaA=csr, csc, bits, active or ell beside it, got 'none'"},

@@ -87,6 +87,10 @@ class Usage(unittest.TestCase):
         self.refused(("bench", "--min-time", "soon", SMALL), "--min-time", "soon")
         self.refused(("check", "--fuzz", "many"), "--fuzz", "many")
 
+    def test_expressions(self):
+        self.refused(("check", "--fuzz", "1", "--match", "("), "--match", "regular expression")
+        self.refused(("check", "--fuzz", "1", "--match", "a", "--match", "b"), "--match", "twice")
+
     def test_settings(self):
         self.refused(("info", "--set", "threads"), "OPTION=VALUE")
         self.refused(("info", "--set", "threads=none"), "threads=none")
@@ -221,6 +225,19 @@ class Check(unittest.TestCase):
         self.assertEqual(len(first), 20)
         self.assertEqual(first, problems("7"))
         self.assertNotEqual(first, problems("8"))
+
+    def test_fuzz_that_matches(self):
+        """As many problems as asked for, each of which matches; none that does not exist is looked for without end."""
+        code, out, _ = lacuna("check", "--fuzz", "20", "--seed", "7", "--match", "metaB=ell|metaA=ev(bits|lists)")
+        self.assertEqual(code, 0, out)
+        problems = [line for line in out.splitlines() if line.startswith(("sgem", "dgem"))]
+        self.assertEqual(len(set(problems)), 20)
+        for problem in problems:
+            self.assertRegex(problem, "metaB=ell|metaA=ev(bits|lists)")
+        self.assertRegex(out, "ev(bits|lists)")
+        code, out, err = lacuna("check", "--fuzz", "1", "--match", "^no problem")
+        self.assertNotEqual(code, 0)
+        self.assertIn("none of 1048576", err)
 
     def test_report_does_not_depend_on_the_workers(self):
         """Forced routes give the same lines, in the order of the list, whoever checked what; those of a BLAS may not."""

@@ -11,7 +11,7 @@
 #include "problems.h"
 #include "output.h"
 
-enum { KEY_FUZZ = 256, KEY_SEED, KEY_REPEAT, KEY_ACCURACY };
+enum { KEY_FUZZ = 256, KEY_SEED, KEY_REPEAT, KEY_ACCURACY, KEY_MATCH };
 
 static const struct argp_option check_table[] = {
     {"file", 'f', "LIST", 0,
@@ -24,6 +24,8 @@ static const struct argp_option check_table[] = {
     {"jobs", 'j', "N", 0, "check N problems at a time, each with contexts of its own (default 1)", 1},
     {"fuzz", KEY_FUZZ, "N", 0, "add N random small problems from the whole grammar", 1},
     {"seed", KEY_SEED, "S", 0, "the seed of --fuzz (default 1)", 1},
+    {"match", KEY_MATCH, "REGEX", 0,
+     "of --fuzz: draw problems until their string matches this extended regular expression", 1},
     {"accuracy", KEY_ACCURACY, NULL, 0,
      "hold every route to the accuracy contract instead: at most twice the error of the BLAS (on a device: "
      "of cuBLAS), mean and max, on five kinds of data in place of the problem's values",
@@ -56,6 +58,12 @@ static error_t parse_check(int key, char *arg, struct argp_state *state)
     case KEY_SEED:
         a->seed = (uint64_t)parse_integer(state, "--seed", arg, 0, INT64_MAX);
         return 0;
+    case KEY_MATCH:
+        if (a->match) argp_error(state, "--match: given twice");
+        if (regcomp(&a->matching, arg, REG_EXTENDED | REG_NOSUB))
+            argp_error(state, "--match: '%s' is no regular expression", arg);
+        a->match = arg;
+        return 0;
     case KEY_ACCURACY:
         a->accuracy = true;
         return 0;
@@ -81,12 +89,24 @@ static const char doc[] =
     "untouched. A route that refuses is shown with its reason and is not counted as passed. "
     "Without a PROBLEM a few are built in." EXIT_CODES_TEXT;
 
+/* A problem that is drawn again has an index beyond those of all first draws. */
+#define DRAWS_MAX  (1 << 20)
+#define DRAW_SHIFT 32
+
 /* A random problem goes through its own text, so that what is checked is what the report lets one repeat. */
 static bool fuzz_problem(const check_arguments_t *a, uint64_t index, ref_problem_t *problem)
 {
     char text[REF_PROBLEM_TEXT], error[REF_ERROR_TEXT];
-    ref_problem_t random = problem_random_check(a->seed, index, a->doubles, a->halves);
-    ref_problem_print(&random, text, sizeof text);
+    uint64_t draw = 0;
+    do {
+        ref_problem_t random =
+            problem_random_check(a->seed, index + (draw << DRAW_SHIFT), a->doubles, a->halves);
+        ref_problem_print(&random, text, sizeof text);
+    } while (a->match && regexec(&a->matching, text, 0, NULL, 0) && ++draw < DRAWS_MAX);
+    if (draw == DRAWS_MAX) {
+        complain(a->command, "--match: none of %d random problems matches '%s'", DRAWS_MAX, a->match);
+        return false;
+    }
     if (ref_problem_parse(text, problem, error, sizeof error)) return true;
     complain(a->command, "fuzz %llu of seed %llu: '%s' does not read back: %s", (unsigned long long)index,
              (unsigned long long)a->seed, text, error);
@@ -223,6 +243,7 @@ int check_arguments_run(check_arguments_t *a)
     }
     if (code == EXIT_OK) code = run_check(a);
     problem_list_free(&a->problems);
+    if (a->match) regfree(&a->matching);
     return code;
 }
 

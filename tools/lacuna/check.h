@@ -7,12 +7,16 @@
 #include "check_pool.h"
 #include "problems.h"
 
+#include <regex.h>
+
 typedef struct check_arguments {
     check_options_t check;
     problem_list_t problems;
     const char *routes;
     int64_t fuzz; /* random problems after those of the list */
     uint64_t seed;
+    const char *match; /* NULL, or an expression that a random problem's string is to match */
+    regex_t matching;  /* the same, compiled                                                */
     int jobs;
     bool doubles;  /* where the context computes them: among the random problems */
     bool halves;   /* the same of f16 and bf16, on a device with cuBLAS           */

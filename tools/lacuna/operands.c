@@ -67,6 +67,9 @@ unsigned attachment_scan_mask(ref_meta_t meta)
         return LAC_META_BITMASK;
     case REF_META_ACTIVE:
         return LAC_META_ACTIVE;
+    case REF_META_EVENT_BITS: /* which a caller alone has */
+    case REF_META_EVENT_LISTS:
+        return LAC_META_DENSITY;
     }
     return 0;
 }
@@ -99,8 +102,8 @@ static size_t value_size(const ref_matrix_t *x)
     return lac_dt_size(x->dt == LAC_F64 ? LAC_F64 : LAC_F32);
 }
 
-/* Entries of a binary operand are 1, which the API lets a caller say by giving no values. */
-static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x, bool binary, ref_meta_t meta,
+/* ones: of entries that are 1, which the API lets a caller say by giving no values. */
+static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x, bool ones, ref_meta_t meta,
                                       bool wide)
 {
     bool by_rows = meta != REF_META_CSC, ell = meta == REF_META_ELL;
@@ -115,7 +118,7 @@ static lac_status_t attach_compressed(attachment_t *know, const ref_matrix_t *x,
     size_t width = wide ? sizeof(int64_t) : sizeof(int32_t);
     ptr = placed(know, ptr, format->lines + 1, width, &status);
     idx = placed(know, idx, format->nnz, width, &status);
-    const void *val = binary ? NULL : placed(know, format->val, format->nnz, value_size(x), &status);
+    const void *val = ones ? NULL : placed(know, format->val, format->nnz, value_size(x), &status);
     lac_index_t it = wide ? LAC_I64 : LAC_I32;
     if (status != LAC_OK) return status;
     if (ell) return lac_meta_attach_ell(know->meta, it, x->m ? format->nnz / x->m : 0, idx, val);
@@ -143,10 +146,47 @@ static lac_status_t attach_active(attachment_t *know, const ref_matrix_t *x)
     return status != LAC_OK ? status : lac_meta_attach_active(know->meta, format->active, k, slots);
 }
 
-static lac_status_t attach_format(attachment_t *know, const lac_obj_t *obj, const ref_matrix_t *x,
-                                  ref_meta_t meta, bool wide)
+/* Column j is bit `first` + j of a row of so many words; the other bits are those of other operands. */
+static lac_status_t attach_event_bits(attachment_t *know, const ref_matrix_t *x, int64_t first)
 {
-    switch (meta) {
+    lac_status_t status = LAC_OK;
+    int64_t words = (first + x->n + 63) / 64 + first % 2, count = x->m * words;
+    uint64_t *bits = know->events = malloc((size_t)(count + 1) * sizeof *bits);
+    if (!bits) return LAC_ERR_MEMORY;
+    memset(bits, 0xff, (size_t)(count + 1) * sizeof *bits);
+    for (int64_t i = 0; i < x->m; i++)
+        for (int64_t j = 0; j < x->n; j++)
+            if (ref_matrix_at(x, i, j) == 0.0)
+                bits[i * words + (first + j) / 64] &= ~(UINT64_C(1) << ((first + j) % 64));
+    bits = (uint64_t *)placed(know, bits, count, sizeof *bits, &status);
+    return status != LAC_OK ? status : lac_meta_attach_event_bits(know->meta, words, bits, first);
+}
+
+/* Columns count from `first`; what comes before and behind belongs to other operands. */
+static lac_status_t attach_event_lists(attachment_t *know, const ref_matrix_t *x, int64_t first)
+{
+    lac_status_t status = LAC_OK;
+    int64_t ld = x->n + 3;
+    int32_t *list = know->events = calloc((size_t)(x->m * ld + 1), sizeof *list),
+            *counts = know->counts = calloc((size_t)(x->m + 1), sizeof *counts);
+    if (!list || !counts) return LAC_ERR_MEMORY;
+    for (int64_t i = 0; i < x->m; i++) {
+        int32_t *row = list + i * ld, *n = counts + i;
+        if (first) row[(*n)++] = (int32_t)first - 1;
+        for (int64_t j = 0; j < x->n; j++)
+            if (ref_matrix_at(x, i, j) != 0.0) row[(*n)++] = (int32_t)(first + j);
+        if (first % 2) row[(*n)++] = (int32_t)(first + x->n);
+    }
+    const int32_t *idx = placed(know, list, x->m * ld, sizeof *idx, &status);
+    const int32_t *count = placed(know, counts, x->m, sizeof *count, &status);
+    return status != LAC_OK ? status : lac_meta_attach_event_lists(know->meta, ld, idx, count, first);
+}
+
+static lac_status_t attach_format(attachment_t *know, const lac_obj_t *obj, const ref_matrix_t *x,
+                                  const ref_operand_t *said, bool wide)
+{
+    int64_t first = wide ? 0 : 37 + x->n % 2; /* of the events */
+    switch (said->meta) {
     case REF_META_NONE:
         return LAC_OK;
     case REF_META_DENSITY:
@@ -154,11 +194,16 @@ static lac_status_t attach_format(attachment_t *know, const lac_obj_t *obj, cons
     case REF_META_CSR:
     case REF_META_CSC:
     case REF_META_ELL:
-        return attach_compressed(know, x, obj->dt == LAC_U8, meta, wide);
+        return attach_compressed(know, x, obj->dt == LAC_U8 || said->pattern.values == REF_ONES, said->meta,
+                                 wide);
     case REF_META_BITS:
         return attach_bits(know, x);
     case REF_META_ACTIVE:
         return attach_active(know, x);
+    case REF_META_EVENT_BITS:
+        return attach_event_bits(know, x, first);
+    case REF_META_EVENT_LISTS:
+        return attach_event_lists(know, x, first);
     }
     return LAC_ERR_VALUE;
 }
@@ -183,7 +228,7 @@ lac_status_t attachment_make(attachment_t *know, lac_ctx_t *ctx, lac_obj_t *obj,
     bool apart = x->dt == LAC_U8 && dt == LAC_F64; /* the values of its formats are doubles */
     if (status == LAC_OK && apart && !numbers_of(&know->numbers, dt, x, &said->layout))
         status = LAC_ERR_MEMORY;
-    if (status == LAC_OK) status = attach_format(know, obj, apart ? &know->numbers : x, said->meta, wide);
+    if (status == LAC_OK) status = attach_format(know, obj, apart ? &know->numbers : x, said, wide);
     if (status == LAC_OK && said->frozen) status = lac_meta_freeze(know->meta);
     if (said->only) obj->buf = NULL;
     return status;
@@ -198,6 +243,8 @@ void attachment_free(attachment_t *know)
     ref_active_free(&know->active);
     ref_matrix_free(&know->numbers);
     free(know->narrow);
+    free(know->events);
+    free(know->counts);
 }
 
 /* The operands of one problem as the library takes them. */

@@ -50,6 +50,8 @@ typedef struct attachment {
     ref_active_t active;
     ref_matrix_t numbers; /* of a binary operand, where its formats hold doubles */
     void *narrow;         /* row pointers of 32 bits, or indices of 64: the API wants one type for both */
+    void *events;         /* bits or lists of them                                       */
+    int32_t *counts;      /* of lists                                                    */
 } attachment_t;
 
 /* Makes obj->meta what `said` names for x, the stored matrix of obj, whose buffer is taken away where it is

@@ -134,11 +134,11 @@ static ref_operand_t check_operand(rng_t *rng, lac_dt_t dt)
     x.pattern.values = (ref_values_t)rng_below(rng, REF_SPECIAL + 1);
     if (dt == LAC_U8 && x.pattern.values != REF_ONES) x.pattern.values = REF_UNIFORM;
     if (rng_below(rng, 2) == 0) return x;
-    x.meta = (ref_meta_t)rng_below(rng, REF_META_ELL + 1);
+    x.meta = (ref_meta_t)rng_below(rng, (dt == LAC_U8 ? REF_META_EVENT_LISTS : REF_META_ELL) + 1);
     if (x.meta == REF_META_ELL && x.pattern.structure != REF_DENSE && x.pattern.structure != REF_ZERO)
         x.pattern.structure = REF_FAN;
     x.frozen = rng_below(rng, 3) == 0;
-    x.only = x.meta >= REF_META_CSR && rng_below(rng, 4) == 0;
+    x.only = x.meta >= REF_META_CSR && x.meta <= REF_META_ELL && rng_below(rng, 4) == 0;
     return x;
 }
 
