@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * Times events times a sparse W, the step of a network simulator: by segments, by entries and with cuSPARSE
- * in one run. CUDA graph replays, medians, other events in each call, JSON to a file. */
+ * Times events times a sparse W, the step of a network simulator: by segments, by entries, by counts where W
+ * holds ones, and with cuSPARSE in one run (brainevent_events.py adds brainevent's). CUDA graph replays,
+ * medians, other events in each call, JSON to a file. */
 #include <cusparse.h>
 
 #include <string>
@@ -22,7 +23,8 @@ const Problem kProblems[] = {
     {1, 40000, 1000, 0.01, false, 8},   {1, 40000, 1000, 0.001, false, 5}, {1, 40000, 1000, 0.1, false, 22},
     {10, 40000, 1000, 0.01, false, 40}, {1, 4000, 80, 0.01, false, 3.5},   {1, 400000, 80, 0.002, false, 5},
     {1, 40000, 1000, 0.01, true, 8},    {1, 400000, 80, 0.002, true, 5},   {1, 40000, 80, 0.01, false, 0},
-    {4, 100000, 100, 0.005, false, 0},
+    {4, 100000, 100, 0.005, false, 0},  {1, 40000, 1000, 0.001, true, 5},  {1, 40000, 1000, 0.1, true, 22},
+    {10, 40000, 1000, 0.01, true, 40},  {1, 4000, 80, 0.01, true, 3.5},
 };
 
 /* W: its rows' columns are drawn without order, uniformly. */
@@ -77,8 +79,9 @@ template <typename T> __global__ void multiply_fp64(const T *s, Weight w, double
     if (x == T(0)) return;
     const double v = sizeof(T) == 1 ? 1.0 : (double)x;
     for (int64_t e = w.ptr[k] + threadIdx.x; e < w.ptr[k + 1]; e += blockDim.x) {
-        atomicAdd(sum + i * w.n + w.idx[e], v * (double)w.val[e]);
-        atomicAdd(magnitude + i * w.n + w.idx[e], fabs(v * (double)w.val[e]));
+        const double y = w.val ? v * (double)w.val[e] : v;
+        atomicAdd(sum + i * w.n + w.idx[e], y);
+        atomicAdd(magnitude + i * w.n + w.idx[e], fabs(y));
     }
 }
 
@@ -92,12 +95,18 @@ __global__ void compare(const float *out, const double *sum, const double *magni
     atomicMax(err, __float_as_uint((float)e));
 }
 
+int64_t words_of(int64_t neurons)
+{
+    return (neurons + 63) / 64 * 2;
+}
+
 /* Everything of one problem. */
 struct Bench {
     Problem q;
     Weight w;
     std::vector<void *> s;             /* one vector of events for each copy */
-    std::vector<lac_cuda_csr_t> given; /* the same as CSR                    */
+    std::vector<lac_cuda_csr_t> given; /* the same as CSR, and                */
+    std::vector<uint32_t *> bits;      /* as bits                             */
     lac_cuda_product_t p;
     float *out;
     void *space;
@@ -108,6 +117,10 @@ struct Bench {
     lac_cuda_dense_t dense(int copy) const
     {
         return {q.bytes ? LAC_U8 : LAC_F32, s[(size_t)copy], q.neurons, 1, q.density};
+    }
+    lac_cuda_event_bits_t as_bits(int copy) const
+    {
+        return {bits[(size_t)copy], words_of(q.neurons), 0, q.density};
     }
 };
 
@@ -137,6 +150,34 @@ template <typename T> lac_cuda_csr_t list_events(const T *s, const Problem &q)
     return {dptr, didx, dval, (int64_t)idx.size()};
 }
 
+/* The same as bits. */
+template <typename T> uint32_t *pack_events(const T *s, const Problem &q)
+{
+    const int64_t words = words_of(q.neurons);
+    std::vector<T> all((size_t)(q.m * q.neurons));
+    std::vector<uint32_t> bits((size_t)(q.m * words));
+    uint32_t *packed;
+    CUDA_CHECK(cudaMemcpy(all.data(), s, sizeof(T) * all.size(), cudaMemcpyDeviceToHost));
+    for (int64_t i = 0; i < q.m; i++)
+        for (int64_t k = 0; k < q.neurons; k++)
+            bits[(size_t)(i * words + k / 32)] |= (uint32_t)(all[(size_t)(i * q.neurons + k)] != T(0))
+                                                  << (k % 32);
+    CUDA_CHECK(cudaMalloc(&packed, 4 * bits.size()));
+    CUDA_CHECK(cudaMemcpy(packed, bits.data(), 4 * bits.size(), cudaMemcpyHostToDevice));
+    return packed;
+}
+
+/* sum and magnitude of the first copy. */
+template <typename T> void sum_events(const Bench &b, const Weight &w)
+{
+    const size_t bytes = sizeof(double) * (size_t)(b.q.m * b.q.neurons);
+    CUDA_CHECK(cudaMemset(b.sum, 0, bytes));
+    CUDA_CHECK(cudaMemset(b.magnitude, 0, bytes));
+    multiply_fp64<<<dim3((unsigned)b.q.neurons, (unsigned)b.q.m), 128>>>((const T *)b.s[0], w, b.sum,
+                                                                         b.magnitude);
+    CUDA_CHECK(cudaDeviceSynchronize());
+}
+
 /* So many vectors of events that what they touch of W passes the last-level cache. */
 template <typename T> void make_events(Bench &b)
 {
@@ -147,13 +188,9 @@ template <typename T> void make_events(Bench &b)
         T *s = random_device<T>(q.m * q.neurons, q.density, 100 + (uint64_t)c);
         b.s.push_back(s);
         b.given.push_back(list_events(s, q));
+        b.bits.push_back(pack_events(s, q));
     }
-    const int64_t count = q.m * q.neurons;
-    CUDA_CHECK(cudaMemset(b.sum, 0, sizeof(double) * (size_t)count));
-    CUDA_CHECK(cudaMemset(b.magnitude, 0, sizeof(double) * (size_t)count));
-    multiply_fp64<<<dim3((unsigned)q.neurons, (unsigned)q.m), 128>>>((const T *)b.s[0], b.w, b.sum,
-                                                                     b.magnitude);
-    CUDA_CHECK(cudaDeviceSynchronize());
+    sum_events<T>(b, b.w);
 }
 
 Bench make(const Problem &q)
@@ -184,6 +221,7 @@ Bench make(const Problem &q)
 void release(Bench &b)
 {
     for (void *x : b.s) cudaFree(x);
+    for (uint32_t *x : b.bits) cudaFree(x);
     for (const lac_cuda_csr_t &g : b.given)
         cudaFree((void *)g.ptr), cudaFree((void *)g.idx), cudaFree((void *)g.val);
     for (void *x : {(void *)b.w.ptr, (void *)b.w.narrow, (void *)b.w.idx, (void *)b.w.val, (void *)b.out,
@@ -313,6 +351,27 @@ void sweep(const Bench &b, const lac_cuda_segments_t &segments, bool given)
     fflush(stdout);
 }
 
+/* Weights of 1, and events of 1: bits that meet them are counted. */
+void time_ones(const Bench &b, const lac_cuda_segments_t &segments)
+{
+    Weight ones = b.w;
+    ones.val = nullptr, ones.csr.val = nullptr;
+    sum_events<uint8_t>(b, ones);
+    if (segments.width > 0)
+        report(b, "ones: segments, bits given", [&](int c) {
+            const lac_cuda_event_bits_t bits = b.as_bits(c);
+            return lac_cuda_event_segments_bits(&b.p, &bits, &ones.csr, &segments, nullptr, stream);
+        });
+    report(b, "ones: counts, bits given", [&](int c) {
+        const lac_cuda_event_bits_t bits = b.as_bits(c);
+        return lac_cuda_event_counts(&b.p, &bits, &ones.csr, b.q.per_row, 0, stream);
+    });
+    report(b, "ones: counts by row pointers", [&](int c) {
+        const lac_cuda_event_bits_t bits = b.as_bits(c);
+        return lac_cuda_event_counts(&b.p, &bits, &ones.csr, 0, 0, stream);
+    });
+}
+
 void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
 {
     Bench b = make(q);
@@ -338,12 +397,17 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
         report(b, "segments, S scanned", by_segments(b, segments, &scanned, false));
         report(b, "segments, S as bits", by_segments(b, segments, &bits, false));
         report(b, "segments, events given", by_segments(b, segments, nullptr, true));
+        report(b, "segments, bits given", [&](int c) {
+            const lac_cuda_event_bits_t bits = b.as_bits(c);
+            return lac_cuda_event_segments_bits(&b.p, &bits, &b.w.csr, &segments, nullptr, stream);
+        });
         const double us = time_graph(prepare, 3, 1);
         write_time(json, first_record, b.name.c_str(), "making segment pointers", us);
         printf("  %-34s %9.2f us\n", "making segment pointers", us);
         if (swept) sweep(b, segments, true), sweep(b, segments, false);
     }
     time_cusparse(b, handle);
+    if (q.bytes) time_ones(b, segments);
     cudaFree(first);
     release(b);
 }

@@ -85,6 +85,21 @@ def metadata():
         yield sgemm(trans(), 30, 64, 20, "A=bern0.2", "B=bern0.2", f"metaA={a}", f"metaB={b}")
 
 
+def events():
+    """Binary events as bits and lists beside their buffer times sparse weights, of values and of ones."""
+    shape, scalars, seed = Turn((1, 2100, 300), (3, 257, 64), (40, 65, 33), (1, 64, 5000), (2, 31, 127)), Turn("", "", "alpha=2", "beta=1"), Turn("s1", "s2", "s3", "s4")
+    density, layout, frozen = Turn("0.02", "0.3", "0", "1", "0.1"), Turn("row", "row", "row+3", "col"), Turn("0", "1")
+    for events, weight, values, trans in itertools.product(("evbits", "evlists"), ("ell", "csr", "csc"), "1ui", TRANSPOSES):
+        m, k, n = shape()
+        yield sgemm(trans, m, k, n, f"A=bern{density()}", f"B=fan0.05/{values}", "dtA=u8", f"metaA={events}", f"metaB={weight}", f"frozenB={frozen()}",
+                    "onlyB=1", f"layC={layout()}", scalars(), seed())
+        yield sgemm(trans, n, k, m, f"A=fan0.05/{values}", f"B=bern{density()}", "dtB=u8", f"metaB={events}", f"metaA={weight}", f"frozenA={frozen()}",
+                    "onlyA=1", f"layC={layout()}", scalars(), seed())
+    for events, values in itertools.product(("evbits", "evlists"), "1u"):
+        yield sgemm("NN", 1, 2100, 300, "A=bern0.01", f"B=fan0.1/{values}", "dtA=u8", f"metaA={events}", "metaB=ell", "onlyB=1")
+        yield sgemm("NN", 9, 300, 70, "A=bern0.1", f"B=bern0.2/{values}", "dtA=u8", f"metaA={events}")
+
+
 def values():
     """Kinds of values: wide exponents, all positive, NaN and Inf."""
     trans = Turn(*TRANSPOSES)
@@ -140,7 +155,7 @@ def gpu():
         yield f"sgemv:{trans}:5000x127:{fields}:layB=row+1:layC=row+2:beta=0.5"
 
 
-LISTS = (shapes, layouts, scalars, patterns, metadata, values, vectors, threads, gpu)
+LISTS = (shapes, layouts, scalars, patterns, metadata, events, values, vectors, threads, gpu)
 
 
 def text_of(make):
