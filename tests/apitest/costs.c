@@ -110,27 +110,35 @@ static apitest_end_t try_route(apitest_t *t, const char *route, bool frozen)
     return end;
 }
 
-static void find_detect(void *arg, const char *key, const char *value)
+/* Settings that a cost must not hang on: samples would give the parts densities of their own, and what calls
+ * of the whole product took says nothing of those of its halves. */
+static const char *const settings[] = {"detect", "learn"};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static void find_settings(void *arg, const char *key, const char *value)
 {
-    if (strcmp(key, "option detect") == 0) sscanf(value, "%15s", (char *)arg);
+    char(*found)[16] = arg, name[32];
+    for (int i = 0; i < SETTINGS; i++) {
+        snprintf(name, sizeof name, "option %s", settings[i]);
+        if (strcmp(key, name) == 0) sscanf(value, "%15s", found[i]);
+    }
 }
 
-/* Samples would give the parts densities of their own. */
 apitest_end_t apitest_costs(apitest_t *t)
 {
     const operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
-    char detect[16] = "probe";
+    char found[SETTINGS][16] = {"probe", "on"};
     if (!set->a.buf || !set->b.buf || set->a.dt != LAC_F32 || set->b.dt != LAC_F32)
         return apitest_refuse(t, "an operand is not f32 in a buffer");
     if (p->m < 8 || p->n < 8 || p->k < 32 || p->alpha == 0.0f)
         return apitest_refuse(t, "halves would be too short");
-    lac_ctx_info(t->ctx, find_detect, detect);
-    lac_ctx_set(t->ctx, "detect", "off");
+    lac_ctx_info(t->ctx, find_settings, found);
+    for (int i = 0; i < SETTINGS; i++) lac_ctx_set(t->ctx, settings[i], "off");
     apitest_end_t end = APITEST_PASSED;
     for (int i = 0; end == APITEST_PASSED && i < t->routes->count; i++)
         for (int frozen = 0; end == APITEST_PASSED && frozen < 2; frozen++)
             if (strcmp(t->routes->name[i], ROUTE_AUTO) != 0) end = try_route(t, t->routes->name[i], frozen);
-    lac_ctx_set(t->ctx, "detect", detect);
+    for (int i = 0; i < SETTINGS; i++) lac_ctx_set(t->ctx, settings[i], found[i]);
     return end;
 }
