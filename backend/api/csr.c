@@ -4,7 +4,10 @@
  * here. */
 #include "entry.h"
 #include "base/status.h"
+#include "base/memory.h"
 #include "operand/check.h"
+#include "operand/delays.h"
+#include "lacuna/device.h"
 #include "lacuna/csr.h"
 
 #include <inttypes.h>
@@ -273,4 +276,98 @@ lac_status_t lac_csr_workspace(lac_ctx_t *ctx, void *memory, size_t bytes)
     if ((uintptr_t)memory % sizeof(uint64_t))
         return lac_fail(LAC_ERR_VALUE, "memory: is not aligned to %zu bytes", sizeof(uint64_t));
     return ctx->backend->csr->workspace(ctx->exec, memory, memory ? bytes : 0);
+}
+
+/* What lac_csr_by_delay reads and writes: of what size, and where it stands on the host. */
+typedef struct passed {
+    const char *name;
+    void *memory; /* the caller's; NULL: there is none */
+    int64_t count;
+    size_t width;
+    bool written;
+    void *here;
+} passed_t;
+
+enum { READ = 5, PASSED = 9 };
+
+static lac_status_t check_passed(const lac_ctx_t *ctx, const passed_t *all)
+{
+    for (int i = 0; i < PASSED; i++) {
+        lac_status_t status = check_space(ctx, all[i].name, NULL, all[i].memory);
+        if (status) return status;
+        lac_obj_t one = lac_view_array(all[i].memory, all[i].memory ? all[i].count : 0, all[i].width);
+        for (int j = 0; all[i].written && j < i; j++) {
+            lac_obj_t other = lac_view_array(all[j].memory, all[j].memory ? all[j].count : 0, all[j].width);
+            if (lac_share_memory(&one, &other))
+                return lac_fail(LAC_ERR_ALIAS, "%s: overlaps %s", all[i].name, all[j].name);
+        }
+    }
+    return LAC_OK;
+}
+
+/* Copies of what lies on a device. */
+static lac_status_t fetch_passed(lac_ctx_t *ctx, passed_t *all)
+{
+    lac_status_t status = LAC_OK;
+    for (int i = 0; !status && i < PASSED; i++) {
+        size_t bytes = (size_t)all[i].count * all[i].width;
+        if (!all[i].memory) continue;
+        all[i].here = lac_alloc(bytes);
+        if (!all[i].here) return lac_fail(LAC_ERR_MEMORY, "%s: out of memory for a copy", all[i].name);
+        if (!all[i].written) status = lac_device_download(ctx, all[i].here, all[i].memory, bytes);
+    }
+    return status;
+}
+
+static lac_status_t split_passed(const lac_csr_t *a, lac_dim_t delays, lac_dim_t pitch, const passed_t *all)
+{
+    lac_csr_t read = *a;
+    read.ptr = all[0].here, read.idx = all[1].here, read.val = all[2].here, read.perm = all[3].here;
+    return lac_split_delays(&(lac_delays_t){.a = &read,
+                                            .delay = all[4].here,
+                                            .delays = delays,
+                                            .pitch = pitch,
+                                            .ptr = all[5].here,
+                                            .idx = all[6].here,
+                                            .val = all[7].here,
+                                            .order = all[8].here});
+}
+
+lac_status_t lac_csr_by_delay(lac_ctx_t *ctx, const lac_csr_t *a, const int32_t *delay, lac_dim_t delays,
+                              lac_dim_t pitch, void *ptr, void *idx, float *val, void *order)
+{
+    lac_status_t status = begin(ctx, "a", a);
+    if (status) return status;
+    if (a->trans != LAC_NO_TRANS) return lac_fail(LAC_ERR_VALUE, "a.trans: is not LAC_NO_TRANS");
+    if (a->nnz && !delay) return lac_fail(LAC_ERR_NULL, "delay: is NULL");
+    if (!ptr) return lac_fail(LAC_ERR_NULL, "ptr: is NULL");
+    if (delays < 1 || delays > INT32_MAX)
+        return lac_fail(LAC_ERR_EXTENT, "delays: %" PRId64 " is outside [1, 2^31)", delays);
+    if (pitch < a->m || pitch > INT64_MAX / 16 / delays)
+        return lac_fail(LAC_ERR_EXTENT, "pitch: %" PRId64 " for %" PRId64 " rows", pitch, a->m);
+    if (a->it == LAC_I32 && a->nnz > INT32_MAX)
+        return lac_fail(LAC_ERR_EXTENT, "a.nnz: %" PRId64 " overflows 32-bit indices", a->nnz);
+    size_t index = width_of(a->it);
+    passed_t all[PASSED] = {
+        {"a.ptr", (void *)(uintptr_t)a->ptr, a->m + 1, index, false, NULL},
+        {"a.idx", (void *)(uintptr_t)a->idx, a->nnz, index, false, NULL},
+        {"a.val", (void *)(uintptr_t)a->val, a->homogeneous ? 1 : a->nnz, sizeof *val, false, NULL},
+        {"a.perm", (void *)(uintptr_t)a->perm, a->nnz, index, false, NULL},
+        {"delay", (void *)(uintptr_t)delay, a->nnz, sizeof *delay, false, NULL},
+        {"ptr", ptr, (delays - 1) * pitch + a->m + 1, index, true, NULL},
+        {"idx", idx, a->nnz, index, true, NULL},
+        {"val", val, a->nnz, sizeof *val, true, NULL},
+        {"order", order, a->nnz, index, true, NULL}};
+    if ((status = check_passed(ctx, all))) return status;
+    bool device = ctx->backend->device;
+    if (device)
+        status = fetch_passed(ctx, all);
+    else
+        for (int i = 0; i < PASSED; i++) all[i].here = all[i].memory;
+    if (!status) status = split_passed(a, delays, pitch, all);
+    for (int i = READ; device && !status && i < PASSED; i++)
+        if (all[i].memory)
+            status = lac_device_upload(ctx, all[i].memory, all[i].here, (size_t)all[i].count * all[i].width);
+    for (int i = 0; device && i < PASSED; i++) lac_free(all[i].here);
+    return status;
 }

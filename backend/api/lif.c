@@ -18,7 +18,7 @@ typedef struct array {
     bool written;
 } array_t;
 
-enum { ARRAYS_MAX = 8 + 2 * LAC_LIF_INPUTS_MAX };
+enum { ARRAYS_MAX = 10 + 2 * LAC_LIF_INPUTS_MAX };
 
 typedef struct arrays {
     int count;
@@ -45,8 +45,12 @@ static void list_arrays(const lac_lif_t *lif, arrays_t *arrays)
     arrays->count = 0;
     add(arrays, "lif.v", lif->v, neurons, sizeof *lif->v, true);
     add(arrays, "lif.spikes", lif->spikes, neurons, sizeof *lif->spikes, true);
+    if (lif->spikes_twin)
+        add(arrays, "lif.spikes_twin", lif->spikes_twin, neurons, sizeof *lif->spikes, true);
     if (lif->refractory) add(arrays, "lif.wait", lif->wait, neurons, sizeof *lif->wait, true);
-    if (lif->bits) add(arrays, "lif.bits", lif->bits, lif->m * ((lif->n + 63) / 64), sizeof *lif->bits, true);
+    int64_t words = lif->m * ((lif->n + 63) / 64);
+    if (lif->bits) add(arrays, "lif.bits", lif->bits, words, sizeof *lif->bits, true);
+    if (lif->bits_twin) add(arrays, "lif.bits_twin", lif->bits_twin, words, sizeof *lif->bits, true);
     if (lif->list) {
         add(arrays, "lif.list", lif->list, neurons, sizeof *lif->list, true);
         add(arrays, "lif.count", lif->count, lif->m, sizeof *lif->count, true);
@@ -81,6 +85,7 @@ static lac_status_t check_values(const lac_lif_t *lif)
         return lac_fail(LAC_ERR_VALUE, "lif.refractory: %d is negative", (int)lif->refractory);
     if (lif->inputs < 0 || lif->inputs > LAC_LIF_INPUTS_MAX)
         return lac_fail(LAC_ERR_VALUE, "lif.inputs: %d is outside [0, %d]", lif->inputs, LAC_LIF_INPUTS_MAX);
+    if (lif->bits_twin && !lif->bits) return lac_fail(LAC_ERR_NULL, "lif.bits: is NULL beside lif.bits_twin");
     if (lif->inputs && !lif->input) return lac_fail(LAC_ERR_NULL, "lif.input: is NULL");
     return LAC_OK;
 }
@@ -106,15 +111,16 @@ static lac_status_t check_arrays(const lac_ctx_t *ctx, const arrays_t *arrays)
     return LAC_OK;
 }
 
-static lac_status_t check_operand(const lac_ctx_t *ctx, const char *name, const lac_obj_t *obj,
-                                  const arrays_t *arrays, bool may_be_spikes)
+static lac_status_t check_operand(const lac_ctx_t *ctx, const lac_lif_t *lif, const char *name,
+                                  const lac_obj_t *obj, const arrays_t *arrays, bool may_be_spikes)
 {
     lac_status_t status = lac_check_operand(name, obj, false, lac_location_of(ctx));
     if (!status && obj->buf && ctx->backend->check) status = ctx->backend->check(ctx->exec, name, obj->buf);
     for (int i = 0; !status && obj->buf && i < arrays->count; i++) {
         const array_t *x = &arrays->at[i];
         lac_obj_t array = lac_view_array(x->memory, x->count, x->width);
-        if (!x->written || !x->count || (may_be_spikes && i == 1)) continue;
+        bool spikes = x->memory == lif->spikes || x->memory == lif->spikes_twin;
+        if (!x->written || !x->count || (may_be_spikes && spikes)) continue;
         if (lac_share_memory(obj, &array)) return lac_fail(LAC_ERR_ALIAS, "%s: overlaps %s", name, x->name);
     }
     return status;
@@ -127,8 +133,8 @@ static lac_status_t check_input(const lac_ctx_t *ctx, const lac_lif_t *lif, int 
     lac_status_t status;
     input_name(events, sizeof events, q, "events");
     input_name(w, sizeof w, q, "w");
-    if ((status = check_operand(ctx, events, &x->events, arrays, true))) return status;
-    if ((status = check_operand(ctx, w, &x->w, arrays, false))) return status;
+    if ((status = check_operand(ctx, lif, events, &x->events, arrays, true))) return status;
+    if ((status = check_operand(ctx, lif, w, &x->w, arrays, false))) return status;
     if (lac_obj_rows(&x->events) != lif->m)
         return lac_fail(LAC_ERR_EXTENT, "%s: has %" PRId64 " rows, lif.m is %" PRId64, events,
                         lac_obj_rows(&x->events), lif->m);

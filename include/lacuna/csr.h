@@ -74,6 +74,18 @@ LAC_API lac_status_t lac_csr_slice_rows_grad(lac_ctx_t *ctx, const lac_csr_t *a,
 LAC_API lac_status_t lac_csr_sddmm(lac_ctx_t *ctx, const lac_obj_t *x, const lac_obj_t *y,
                                    const lac_csr_t *pattern, float *values);
 
+/* Parts connections by their delays, so that one product delivers the spikes of several steps before: entry e
+ * of row i, which takes delay[e] steps, 1 .. delays, becomes an entry of row (delay[e] - 1) * pitch + i of a
+ * matrix of (delays - 1) * pitch + m rows, which meets a row of spikes that lie by their age, `pitch` apart.
+ * ptr[(delays - 1) * pitch + m + 1]; idx, val and order of nnz elements, each NULL where it is not wanted.
+ * ptr, idx and order have the type a->it. order[e]: the entry of A that entry e of the result was, to bring
+ * values that change. Entries of a row stay in their order. No trans. A preparation, not a step: on a device
+ * the arrays pass through the host, and the call waits. Errors: as above, and VALUE with the first delay that
+ * is out of range; nothing is written then; EXTENT (delays < 1, pitch < m, rows or nnz that overflow). */
+LAC_API lac_status_t lac_csr_by_delay(lac_ctx_t *ctx, const lac_csr_t *a, const int32_t *delay,
+                                      lac_dim_t delays, lac_dim_t pitch, void *ptr, void *idx, float *val,
+                                      void *order);
+
 #ifdef __cplusplus
 }
 #endif

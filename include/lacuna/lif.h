@@ -64,6 +64,10 @@ typedef struct lac_lif {
     int32_t *count;       /* [m] out, with a list: how many fired                                      */
     int inputs;           /* 0 .. LAC_LIF_INPUTS_MAX                                                  */
     const lac_lif_input_t *input;
+    uint8_t *spikes_twin; /* [m][n] out: the spikes once more, for a ring that is read across its end (delays
+                             of single connections, docs/user/operators.md); NULL: not wanted. May hold
+                             events, too       */
+    uint64_t *bits_twin;  /* the same of bits, where there are any                                        */
 } lac_lif_t;
 
 /* Makes one step. On a device it is queued: a product for each input and one launch; in steady state it

@@ -108,7 +108,9 @@ typedef struct lac_cuda_lif {
     float *v;
     int32_t *wait; /* not used where refractory is 0 */
     uint8_t *spikes;
-    uint64_t *bits; /* or NULL */
+    uint64_t *bits;       /* or NULL */
+    uint8_t *spikes_twin; /* NULL, or where the same is written once more */
+    uint64_t *bits_twin;
     /* NULL, or who fired in each copy, ascending, and how many; state: LAC_CUDA_LIF_STATE bytes, 0 before the
      * first of the steps that use it, which come one after the other. */
     int32_t *list; /* [m][n] */

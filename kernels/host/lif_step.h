@@ -111,11 +111,14 @@ static void lif_step(const lac_lif_t *lif, float rate, int64_t i, int64_t j0, in
         for (int q = 0; q < lif->inputs; q++) lif_receive(&lif->input[q], first, count, total, drive);
         lif_integrate(lif->v + first, rate, count, total, drive);
         lif_fire(lif, first, count, drive);
+        if (lif->spikes_twin) memcpy(lif->spikes_twin + first, lif->spikes + first, (size_t)count);
         for (int64_t l = 0; lif->bits && l < count; l += 64) {
             uint64_t word = 0;
             for (int64_t b = 0; b < min_i64(count - l, 64); b++)
                 word |= (uint64_t)lif->spikes[first + l + b] << b;
-            lif->bits[i * ((lif->n + 63) / 64) + (j + l) / 64] = word;
+            int64_t at = i * ((lif->n + 63) / 64) + (j + l) / 64;
+            lif->bits[at] = word;
+            if (lif->bits_twin) lif->bits_twin[at] = word;
         }
     }
 }

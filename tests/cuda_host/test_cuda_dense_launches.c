@@ -194,6 +194,15 @@ static void test_lif_lists(lac_lif_t *lif, lac_lif_input_t *input)
                LAC_CUDA_CHAIN_LATE, fixed ? 32 : 0);
         expect_pointer(l, "bits.words", bits);
     }
+    /* written once more, for a ring */
+    lif->bits = bits, lif->bits_twin = cuda_host_memory(ctx, (size_t)(lif->m * words) * 8);
+    lif->spikes_twin = cuda_host_memory(ctx, (size_t)(lif->m * lif->n));
+    standin_forget();
+    unit_expect(lac_lif_step(ctx, lif), LAC_OK, "step");
+    const standin_launch_t *step = standin_find("lac_cuda_lif_step", 0);
+    expect_pointer(step, "lif.bits_twin", lif->bits_twin);
+    expect_pointer(step, "lif.spikes_twin", lif->spikes_twin);
+    lif->bits = lif->bits_twin = NULL, lif->spikes_twin = NULL;
     unit_expect(lac_ctx_set(ctx, "sums", "fast"), LAC_OK, "fast");
     for (int q = 0; q < 2; q++) lac_meta_free(input[q].events.meta), input[q].events.meta = NULL;
     lif->list = NULL;

@@ -505,6 +505,39 @@ static void test_csr_arrays(void **state)
     assert_int_equal(lac_ctx_bytes(ctx) - held, 8 * N * COLUMNS);
 }
 
+/* Connections parted by delay pass through the host: arrays of the device come and go, and nothing is
+ * launched. */
+static void test_csr_by_delay(void **state)
+{
+    (void)state;
+    static const int32_t rows[] = {0, 2, 3}, columns[] = {4, 1, 0}, delays[] = {2, 1, 2},
+                         want_ptr[] = {0, 1, 1, 1, 2, 3}, want_idx[] = {1, 4, 0}, want_order[] = {1, 0, 2};
+    static const float values[] = {5, 6, 7}, want_val[] = {6, 5, 7};
+    int32_t *ptr = cuda_host_memory(ctx, sizeof rows), *idx = cuda_host_memory(ctx, sizeof columns),
+            *delay = cuda_host_memory(ctx, sizeof delays), *out = cuda_host_memory(ctx, sizeof want_ptr),
+            *to = cuda_host_memory(ctx, sizeof want_idx), *order = cuda_host_memory(ctx, sizeof want_order),
+            here[6];
+    float *val = cuda_host_memory(ctx, sizeof values), *moved = cuda_host_memory(ctx, sizeof values), back[3];
+    lac_csr_t a = {.size = sizeof a, .m = 2, .n = 5, .nnz = 3, .ptr = ptr, .idx = idx, .val = val};
+    unit_expect(lac_device_upload(ctx, ptr, rows, sizeof rows), LAC_OK, "ptr");
+    unit_expect(lac_device_upload(ctx, idx, columns, sizeof columns), LAC_OK, "idx");
+    unit_expect(lac_device_upload(ctx, val, values, sizeof values), LAC_OK, "val");
+    unit_expect(lac_device_upload(ctx, delay, delays, sizeof delays), LAC_OK, "delay");
+    unit_expect(lac_csr_by_delay(ctx, &a, delays, 2, 3, out, to, moved, order), LAC_ERR_SPACE, "on the host");
+    unit_expect_text(lac_last_error(), "delay");
+    unit_expect(lac_csr_by_delay(ctx, &a, delay, 1, 3, out, to, moved, order), LAC_ERR_VALUE, "range");
+    standin_forget();
+    unit_expect(lac_csr_by_delay(ctx, &a, delay, 2, 3, out, to, moved, order), LAC_OK, "by delay");
+    unit_expect(lac_device_download(ctx, here, out, sizeof want_ptr), LAC_OK, "ptr");
+    assert_memory_equal(here, want_ptr, sizeof want_ptr);
+    unit_expect(lac_device_download(ctx, here, to, sizeof want_idx), LAC_OK, "idx");
+    assert_memory_equal(here, want_idx, sizeof want_idx);
+    unit_expect(lac_device_download(ctx, here, order, sizeof want_order), LAC_OK, "order");
+    assert_memory_equal(here, want_order, sizeof want_order);
+    unit_expect(lac_device_download(ctx, back, moved, sizeof want_val), LAC_OK, "val");
+    assert_memory_equal(back, want_val, sizeof want_val);
+}
+
 /* While a stream is recorded nothing grows; what needs no workspace, or has the caller's, is recorded. */
 static void test_csr_recorded(void **state)
 {
@@ -556,9 +589,9 @@ static void test_csr_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(batch),       TEST(batch_each),   TEST(slices),    TEST(bad_rows), TEST(sampled),
-        TEST(spmm_arrays), TEST(contents),     TEST(scans),     TEST(layers),   TEST(bits),
-        TEST(csr_arrays),  TEST(csr_recorded), TEST(csr_errors)};
+        TEST(batch),       TEST(batch_each),   TEST(slices),       TEST(bad_rows),  TEST(sampled),
+        TEST(spmm_arrays), TEST(contents),     TEST(scans),        TEST(layers),    TEST(bits),
+        TEST(csr_arrays),  TEST(csr_by_delay), TEST(csr_recorded), TEST(csr_errors)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

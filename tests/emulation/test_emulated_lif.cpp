@@ -31,8 +31,8 @@ struct Network {
     int64_t m, n;
     std::vector<float> v, current, g[LAC_LIF_INPUTS_MAX], received[LAC_LIF_INPUTS_MAX];
     std::vector<int32_t> wait;
-    std::vector<uint8_t> spikes;
-    std::vector<uint64_t> bits, state;
+    std::vector<uint8_t> spikes, spikes_twin;
+    std::vector<uint64_t> bits, bits_twin, state;
     std::vector<int32_t> list, count;
     lac_lif_input_t input[LAC_LIF_INPUTS_MAX];
     lac_lif_t lif;
@@ -47,6 +47,7 @@ void make(Network &x, int64_t m, int64_t n, int inputs, unsigned way, unsigned s
     x.v = filled<float>(m * n), x.current = filled<float>(n);
     x.wait = filled<int32_t>(m * n), x.spikes = filled<uint8_t>(m * n, 7);
     x.bits = filled<uint64_t>(m * ((n + 63) / 64), ~uint64_t(0));
+    if (seed % 2) x.spikes_twin = x.spikes, x.bits_twin = x.bits;
     for (float &e : x.v) e = potential(random);
     for (float &e : x.current) e = 9.0f * any(random);
     for (int32_t &e : x.wait) e = (int32_t)(random() % 4) - 1;
@@ -80,6 +81,8 @@ void step(Network &x)
     g.v_rest = x.lif.v_rest, g.v_threshold = x.lif.v_threshold, g.v_reset = x.lif.v_reset;
     g.refractory = x.lif.refractory, g.inputs = x.lif.inputs, g.current = x.lif.current;
     g.v = x.lif.v, g.wait = x.lif.wait, g.spikes = x.lif.spikes, g.bits = x.lif.bits;
+    g.spikes_twin = x.spikes_twin.empty() ? nullptr : x.spikes_twin.data();
+    g.bits_twin = x.bits_twin.empty() ? nullptr : x.bits_twin.data();
     g.list = x.lif.list, g.count = x.lif.count, g.state = x.state.data();
     for (int q = 0; q < x.lif.inputs; q++) {
         const lac_lif_input_t &i = x.input[q];
@@ -132,6 +135,8 @@ int main()
                 ref_lif_neurons(&want.lif);
                 same(got.v, want.v, "v", seed), same(got.wait, want.wait, "wait", seed);
                 same(got.spikes, want.spikes, "spikes", seed), same(got.bits, want.bits, "bits", seed);
+                if (seed % 2) same(got.spikes_twin, got.spikes, "spikes_twin", seed);
+                if (seed % 2) same(got.bits_twin, got.bits, "bits_twin", seed);
                 same_lists(got, want, seed);
                 for (int q = 0; q < inputs; q++) same(got.g[q], want.g[q], "g", seed);
                 for (uint8_t e : got.spikes) fired += e;

@@ -229,6 +229,135 @@ static void test_graph(lac_ctx_t *ctx)
     run(ctx, 2, 40000, 20, true, true, BITS); /* events are counted */
 }
 
+/* Delays of single connections (docs/user/operators.md), on the host or a device. */
+enum { DELAYS = 5, DELAYED = 1003, FAN = 40, WORDS = (DELAYED + 63) / 64, PITCH = 64 * WORDS };
+
+typedef struct delayed {
+    network_t net;
+    uint8_t *ring;
+    uint64_t *bits;
+    lac_meta_t *events[DELAYS][KINDS];
+    void *parted[KINDS][3]; /* row pointers, columns and values by delay */
+    int step;
+} delayed_t;
+
+static void make_delayed(delayed_t *x, lac_ctx_t *ctx, lac_ctx_t *host, bool ones)
+{
+    uint64_t seed = 5;
+    network_t *net = &x->net;
+    make(net, ctx, 1, DELAYED, FAN, ones, SCAN);
+    x->step = 0;
+    x->ring = settle(net, room(2 * DELAYS * PITCH), 2 * DELAYS * PITCH);
+    x->bits = settle(net, room(2 * DELAYS * WORDS * 8), 2 * DELAYS * WORDS * 8);
+    for (int q = 0; q < KINDS; q++) {
+        lac_dim_t rows = (DELAYS - 1) * PITCH + net->k[q], entries = net->k[q] * FAN;
+        lac_dim_t first = q == INHIBITORY ? net->k[0] : 0;
+        size_t bytes[] = {(size_t)(rows + 1) * 4, (size_t)entries * 4, (size_t)entries * 4};
+        int32_t *delay = room((size_t)entries * 4);
+        for (int64_t e = 0; e < entries; e++) delay[e] = (int32_t)(1 + gpu_random(&seed) % DELAYS);
+        for (int i = 0; i < 3; i++) x->parted[q][i] = settle(net, room(bytes[i]), bytes[i]);
+        delay = settle(net, delay, (size_t)entries * 4);
+        lac_csr_t a = {.size = sizeof a,
+                       .m = net->k[q],
+                       .n = DELAYED,
+                       .nnz = entries,
+                       .idx = net->idx[q],
+                       .val = net->val[q]};
+        gpu_expect(lac_csr_by_delay(ctx ? ctx : host, &a, delay, DELAYS, PITCH, x->parted[q][0],
+                                    x->parted[q][1], x->parted[q][2], NULL),
+                   LAC_OK, "by delay");
+        if (ctx)
+            lac_device_free(ctx, delay);
+        else
+            free(delay);
+        lac_lif_input_t *in = &net->input[q];
+        lac_meta_free(in->w.meta);
+        in->w.m = rows, in->events.n = rows, in->events.rs = 2 * DELAYS * PITCH;
+        gpu_expect(ctx ? lac_meta_create_for(ctx, &in->w.meta, rows, DELAYED)
+                       : lac_meta_create(&in->w.meta, rows, DELAYED),
+                   LAC_OK, "metadata");
+        gpu_expect(lac_meta_attach_csr(in->w.meta, LAC_I32, x->parted[q][0], x->parted[q][1],
+                                       ones ? NULL : x->parted[q][2]),
+                   LAC_OK, "csr");
+        for (int slot = 0; slot < DELAYS; slot++) {
+            lac_meta_t **meta = &x->events[slot][q];
+            gpu_expect(ctx ? lac_meta_create_for(ctx, meta, 1, rows) : lac_meta_create(meta, 1, rows), LAC_OK,
+                       "metadata");
+            gpu_expect(
+                lac_meta_attach_event_bits(*meta, 2 * DELAYS * WORDS, x->bits, (slot + 1) * PITCH + first),
+                LAC_OK, "bits");
+        }
+    }
+}
+
+static lac_status_t delayed_step(delayed_t *x, lac_ctx_t *ctx)
+{
+    int slot = DELAYS - 1 - x->step++ % DELAYS;
+    lac_lif_t *lif = &x->net.lif;
+    lif->spikes = x->ring + slot * PITCH, lif->spikes_twin = lif->spikes + DELAYS * PITCH;
+    lif->bits = x->bits + slot * WORDS, lif->bits_twin = lif->bits + DELAYS * WORDS;
+    for (int q = 0; q < KINDS; q++) {
+        lac_obj_t *events = &x->net.input[q].events;
+        events->buf = x->ring + (slot + 1) * PITCH + (q == INHIBITORY ? x->net.k[0] : 0);
+        events->meta = x->events[slot][q];
+    }
+    return lac_lif_step(ctx, lif);
+}
+
+static lac_status_t delayed_round(void *arg)
+{
+    delayed_t *x = arg;
+    lac_status_t status = LAC_OK;
+    for (int i = 0; !status && i < DELAYS; i++) status = delayed_step(x, x->net.ctx);
+    return status;
+}
+
+static void drop_delayed(delayed_t *x)
+{
+    for (int q = 0; q < KINDS; q++) {
+        for (int slot = 0; slot < DELAYS; slot++) lac_meta_free(x->events[slot][q]);
+        x->net.input[q].events.meta = NULL;
+    }
+    drop(&x->net);
+    void *memory[] = {x->ring,         x->bits,         x->parted[0][0], x->parted[0][1],
+                      x->parted[0][2], x->parted[1][0], x->parted[1][1], x->parted[1][2]};
+    for (size_t i = 0; i < GPU_COUNT(memory); i++)
+        if (x->net.ctx)
+            lac_device_free(x->net.ctx, memory[i]);
+        else
+            free(memory[i]);
+}
+
+/* The host's spikes, bits and potentials round after round, the first one eager, the others in a graph. */
+static void test_delays(lac_ctx_t *ctx)
+{
+    for (int ones = 0; ones < 2; ones++) {
+        delayed_t here, there;
+        lac_ctx_t *host;
+        lac_graph_t *recording = NULL;
+        long fired = 0;
+        if (!gpu_expect(lac_ctx_create(&host), LAC_OK, "host")) return;
+        make_delayed(&here, NULL, host, ones);
+        make_delayed(&there, ctx, host, ones);
+        for (int round = 0; round < (gpu_quick() ? 4 : 40); round++) {
+            for (int i = 0; i < DELAYS; i++) gpu_expect(delayed_step(&here, host), LAC_OK, "host");
+            if (round == 0)
+                gpu_expect(delayed_round(&there), LAC_OK, "device");
+            else if (recording || gpu_expect(lac_graph_capture(ctx, delayed_round, &there, 1, &recording),
+                                             LAC_OK, "capture"))
+                gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
+            same(&there.net, there.ring, here.ring, 2 * DELAYS * PITCH, "ring", round);
+            same(&there.net, there.bits, here.bits, 2 * DELAYS * WORDS * 8, "bits", round);
+            same(&there.net, there.net.v, here.net.v, DELAYED * sizeof(float), "v", round);
+            for (int i = 0; i < DELAYS * PITCH; i++) fired += here.ring[i];
+        }
+        expect_spikes(fired);
+        lac_graph_free(recording);
+        lac_ctx_free(host);
+        drop_delayed(&here), drop_delayed(&there);
+    }
+}
+
 /* Arrays of the host in a device's step are named. */
 static void test_space(lac_ctx_t *ctx)
 {
@@ -244,6 +373,7 @@ static void test_space(lac_ctx_t *ctx)
 
 int main(int argc, char **argv)
 {
-    static const gpu_test_t tests[] = {GPU_TEST(test_eager), GPU_TEST(test_graph), GPU_TEST(test_space)};
+    static const gpu_test_t tests[] = {GPU_TEST(test_eager), GPU_TEST(test_graph), GPU_TEST(test_delays),
+                                       GPU_TEST(test_space)};
     return gpu_run(tests, GPU_COUNT(tests), argc, argv);
 }

@@ -380,6 +380,86 @@ static void test_bad_input(void **state)
     refuse(lac_csr_sddmm(ctx, &x1, &y1, &bad, grad), LAC_ERR_VALUE, "pattern.trans");
 }
 
+/* Parted by delay: the entries of a row of the result are those of its delay, in their order. */
+static void test_by_delay(void **state)
+{
+    enum { DELAYS_MAX = 6, PAD = 5, ROWS = (DELAYS_MAX - 1) * (MOST + PAD) + MOST };
+    static rows_t r;
+    static int64_t ptr[ROWS + 1], idx[ENTRIES], order[ENTRIES]; /* or half as long */
+    static int32_t delay[ENTRIES];
+    static float val[ENTRIES];
+    uint64_t random = 77;
+    for (int round = 0; round < 300; round++) {
+        int64_t m = unit_between(&random, 0, MOST), delays = unit_between(&random, 1, DELAYS_MAX),
+                pitch = m + unit_between(&random, 0, PAD), most = (delays - 1) * pitch + m, at = 0;
+        make_rows(&r, m, unit_between(&random, 1, COLUMNS), &random);
+        for (int64_t e = 0; e < r.csr.nnz; e++) delay[e] = (int32_t)unit_between(&random, 1, delays);
+        bool wide = r.csr.it == LAC_I64, fewer = round % 4 == 0;
+        memset(ptr, 0xee, sizeof ptr);
+        unit_expect(lac_csr_by_delay(*state, &r.csr, delay, delays, pitch, ptr, fewer ? NULL : idx,
+                                     fewer ? NULL : val, round % 3 ? order : NULL),
+                    LAC_OK, "by delay");
+        for (int64_t row = 0; row < most; row++) {
+            int64_t d = pitch ? row / pitch + 1 : 1, i = pitch ? row % pitch : row;
+            assert_int_equal(wide ? ptr[row] : ((int32_t *)ptr)[row], at);
+            for (int64_t e = i < m ? r.ptr32[i] : 0; e < (i < m ? r.ptr32[i + 1] : 0); e++) {
+                if (delay[e] != d) continue;
+                if (round % 3) assert_int_equal(wide ? order[at] : ((int32_t *)order)[at], e);
+                if (!fewer) {
+                    assert_int_equal(wide ? idx[at] : ((int32_t *)idx)[at], r.idx32[e]);
+                    assert_true(val[at] == (float)value_of(&r, e));
+                }
+                at++;
+            }
+        }
+        assert_int_equal(wide ? ptr[most] : ((int32_t *)ptr)[most], at);
+        assert_int_equal(at, r.csr.nnz);
+    }
+}
+
+/* What is wrong is named, and nothing is written. */
+static void test_wrong_delays(void **state)
+{
+    lac_ctx_t *ctx = *state;
+    int32_t ptr[] = {0, 1, 3}, idx[] = {1, 0, 2}, perm[] = {2, 1, 0}, delay[] = {1, 3, 2}, out[8], to[3],
+            order[3];
+    float val[] = {1, 2, 3}, values[3];
+    const lac_csr_t a = {
+        .size = sizeof a, .m = 2, .n = 3, .nnz = 3, .ptr = ptr, .idx = idx, .val = val, .perm = perm};
+    lac_csr_t bad = a;
+    memset(out, 7, sizeof out), memset(to, 7, sizeof to);
+#define SPLIT(a, delay, delays, pitch, out)                                                                  \
+    lac_csr_by_delay(ctx, a, delay, delays, pitch, out, to, values, order)
+    refuse(lac_csr_by_delay(NULL, &a, delay, 3, 2, out, to, values, order), LAC_ERR_NULL, "ctx");
+    refuse(SPLIT(NULL, delay, 3, 2, out), LAC_ERR_NULL, "a: ");
+    refuse(SPLIT(&a, NULL, 3, 2, out), LAC_ERR_NULL, "delay");
+    refuse(SPLIT(&a, delay, 3, 2, NULL), LAC_ERR_NULL, "ptr: ");
+    refuse(SPLIT(&a, delay, 0, 2, out), LAC_ERR_EXTENT, "delays");
+    refuse(SPLIT(&a, delay, 3, 1, out), LAC_ERR_EXTENT, "pitch");
+    refuse(SPLIT(&a, delay, 3, INT64_MAX / 2, out), LAC_ERR_EXTENT, "pitch");
+    refuse(SPLIT(&a, delay, 2, 2, out), LAC_ERR_VALUE, "delay[1]: 3 is outside [1, 2]");
+    refuse(SPLIT(&a, delay, 3, 2, idx), LAC_ERR_ALIAS, "ptr: overlaps ");
+    refuse(SPLIT(&a, delay, 3, 2, delay), LAC_ERR_ALIAS, "ptr: overlaps ");
+    refuse(SPLIT(&a, delay, 3, 2, to), LAC_ERR_ALIAS, "idx: overlaps ptr");
+    bad.trans = LAC_TRANS;
+    refuse(SPLIT(&bad, delay, 3, 2, out), LAC_ERR_VALUE, "a.trans");
+    delay[0] = 0;
+    refuse(SPLIT(&a, delay, 3, 2, out), LAC_ERR_VALUE, "delay[0]: 0 is outside [1, 3]");
+    delay[0] = 1, idx[2] = 3;
+    refuse(SPLIT(&a, delay, 3, 2, out), LAC_ERR_VALUE, "a.idx[2]: 3");
+    idx[2] = 2, perm[1] = -1;
+    refuse(SPLIT(&a, delay, 3, 2, out), LAC_ERR_VALUE, "a.perm[1]: -1");
+    perm[1] = 1;
+    static const int32_t wrong[][3] = {{1, 1, 3}, {0, 4, 3}, {0, -1, 3}, {0, 1, 2}};
+    for (int i = 0; i < 4; i++) {
+        memcpy(ptr, wrong[i], sizeof ptr);
+        refuse(SPLIT(&a, delay, 3, 2, out), LAC_ERR_VALUE, "a.ptr[");
+    }
+#undef SPLIT
+    for (int i = 0; i < 7; i++) assert_int_equal(out[i], 0x07070707);
+    for (int i = 0; i < 3; i++) assert_int_equal(to[i], 0x07070707);
+}
+
 static void test_unavailable(void **state)
 {
     lac_ctx_t *ctx = *state;
@@ -400,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_slices),       cmocka_unit_test(test_samples),
         cmocka_unit_test(test_long_sums),    cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_wrong_places), cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_by_delay),     cmocka_unit_test(test_wrong_delays),
         cmocka_unit_test(test_unavailable)};
     unit_begin();
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);

@@ -229,6 +229,76 @@ static void test_axonal_delay(void **state)
     }
 }
 
+/* Delays of single connections, 1 to DELAYS steps: a ring of twice as many arrays of spikes, of which the
+ * last DELAYS are a row of events by age, times the weights parted by delay. Weights with values read the
+ * spikes, those of ones their bits. The plain network adds what a record of all spikes delivers, connection
+ * by connection. */
+static void test_connection_delays(void **state)
+{
+    enum { DELAYS = 7, N = 210, WORDS = (N + 63) / 64, PITCH = 64 * WORDS, STEPS = 90, EACH = 12 };
+    enum { ROWS = (DELAYS - 1) * PITCH + N / 3, ENTRIES = N / 3 * EACH };
+    static network_t got, want;
+    static uint8_t ring[2 * DELAYS * PITCH], record[STEPS + DELAYS][N];
+    static uint64_t bits[2 * DELAYS * WORDS];
+    static int32_t delay[2][ENTRIES], ptr[2][ROWS + 1], idx[2][ENTRIES], order[2][ENTRIES];
+    static float val[2][ENTRIES];
+    int fired = 0, arrived = 0;
+    uint64_t random = 99;
+    make(&got, 1, N, 2, 5, 8);
+    make(&want, 1, N, 2, 5, 8);
+    memset(ring, 0, sizeof ring), memset(bits, 0, sizeof bits), memset(record, 0, sizeof record);
+    lac_dim_t first[2];
+    for (int q = 0; q < 2; q++) {
+        lac_lif_input_t *x = &got.input[q];
+        first[q] = (uint8_t *)x->events.buf - got.spikes;
+        for (int e = 0; e < ENTRIES; e++) {
+            delay[q][e] = (int32_t)unit_between(&random, 1, DELAYS);
+            if (q) got.val[q][e] = want.val[q][e] = 1.0f;
+        }
+        lac_csr_t a = {
+            .size = sizeof a, .m = N / 3, .n = N, .nnz = ENTRIES, .idx = got.idx[q], .val = got.val[q]};
+        unit_expect(lac_csr_by_delay(*state, &a, delay[q], DELAYS, PITCH, ptr[q], idx[q], val[q], order[q]),
+                    LAC_OK, "split");
+        x->w = lac_obj_rowmajor(LAC_F32, ROWS, N, NULL, N);
+        unit_expect(lac_meta_create(&x->w.meta, ROWS, N), LAC_OK, "meta");
+        unit_expect(lac_meta_attach_csr(x->w.meta, LAC_I32, ptr[q], idx[q], q ? NULL : val[q]), LAC_OK,
+                    "csr");
+        x->events = lac_obj_rowmajor(LAC_U8, 1, ROWS, NULL, 2 * DELAYS * PITCH);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        int slot = DELAYS - 1 - step % DELAYS;
+        lac_meta_t *meta;
+        got.lif.spikes = ring + slot * PITCH, got.lif.spikes_twin = got.lif.spikes + DELAYS * PITCH;
+        got.lif.bits = bits + slot * WORDS, got.lif.bits_twin = got.lif.bits + DELAYS * WORDS;
+        for (int q = 0; q < 2; q++) got.input[q].events.buf = ring + (slot + 1) * PITCH + first[q];
+        unit_expect(lac_meta_create(&meta, 1, ROWS), LAC_OK, "meta");
+        unit_expect(lac_meta_attach_event_bits(meta, 2 * DELAYS * WORDS, bits, (slot + 1) * PITCH + first[1]),
+                    LAC_OK, "bits");
+        got.input[1].events.meta = meta;
+        for (int q = 0; q < 2; q++) {
+            memset(want.received[q], 0, N * sizeof(float));
+            for (int e = 0; e < ENTRIES; e++)
+                if (record[step + DELAYS - delay[q][e]][first[q] + e / EACH])
+                    want.received[q][want.idx[q][e]] += want.val[q][e], arrived++;
+        }
+        ref_lif_neurons(&want.lif);
+        memcpy(record[step + DELAYS], want.spikes, N);
+        unit_expect(lac_lif_step(*state, &got.lif), LAC_OK, "step");
+        same(got.lif.spikes, want.spikes, N, "spikes", step);
+        same(got.lif.spikes_twin, want.spikes, N, "spikes_twin", step);
+        same(got.lif.bits_twin, got.lif.bits, WORDS * sizeof(uint64_t), "bits_twin", step);
+        same(got.v, want.v, N * sizeof(float), "v", step);
+        for (int q = 0; q < 2; q++) {
+            same(got.received[q], want.received[q], N * sizeof(float), "received", step);
+            same(got.g[q], want.g[q], N * sizeof(float), "g", step);
+        }
+        for (int j = 0; j < N; j++) fired += want.spikes[j];
+        lac_meta_free(meta);
+    }
+    assert_true(fired > 50 && arrived > 500);
+    for (int q = 0; q < 2; q++) lac_meta_free(got.input[q].w.meta);
+}
+
 /* Every instruction set and the cuts of threads are in test_bits of larger networks; here many neurons. */
 static void test_threads(void **state)
 {
@@ -350,6 +420,9 @@ static void test_bad_input(void **state)
     BAD((x.lif.list = x.list, x.lif.count = x.list), LAC_ERR_ALIAS, "lif.count: overlaps lif.list");
     BAD((x.lif.list = x.wait, x.lif.count = x.count), LAC_ERR_ALIAS, "lif.list: overlaps lif.wait");
     BAD((x.lif.list = x.list, x.lif.m = 1, x.lif.n = INT64_C(1) << 31), LAC_ERR_EXTENT, "lif.n");
+    BAD(x.lif.spikes_twin = x.spikes + 9, LAC_ERR_ALIAS, "lif.spikes_twin: overlaps lif.spikes");
+    BAD((x.lif.bits = NULL, x.lif.bits_twin = x.bits), LAC_ERR_NULL, "lif.bits");
+    BAD((x.lif.bits = x.bits, x.lif.bits_twin = x.bits), LAC_ERR_ALIAS, "lif.bits_twin: overlaps lif.bits");
     BAD(x.input[1].g = NULL, LAC_ERR_NULL, "lif.input[1].g");
     BAD(x.input[0].received = NULL, LAC_ERR_NULL, "lif.input[0].received");
     BAD(x.input[1].received = x.input[0].received + 5, LAC_ERR_ALIAS,
@@ -375,8 +448,12 @@ static void test_bad_input(void **state)
 int main(void)
 {
     unit_begin();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),    cmocka_unit_test(test_axonal_delay),
-                                       cmocka_unit_test(test_threads), cmocka_unit_test(test_solution),
-                                       cmocka_unit_test(test_silent),  cmocka_unit_test(test_bad_input)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),
+                                       cmocka_unit_test(test_axonal_delay),
+                                       cmocka_unit_test(test_connection_delays),
+                                       cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_solution),
+                                       cmocka_unit_test(test_silent),
+                                       cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, unit_setup, unit_teardown);
 }

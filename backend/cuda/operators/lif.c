@@ -27,6 +27,8 @@ lac_status_t lac_cuda_lif(lac_exec_t *exec, const lac_lif_t *lif, int threads)
                         .wait = lif->wait,
                         .spikes = lif->spikes,
                         .bits = lif->bits,
+                        .spikes_twin = lif->spikes_twin,
+                        .bits_twin = lif->bits_twin,
                         .list = lif->list,
                         .count = lif->count};
     if (lif->list) {

@@ -53,6 +53,7 @@ __device__ inline bool step_neuron(const lac_cuda_lif_t &g, int64_t i, int64_t j
     g.v[at] = fires ? g.v_reset : wait > 0 ? v : moved;
     if (g.refractory) g.wait[at] = fires ? g.refractory : wait - (wait > 0);
     g.spikes[at] = fires;
+    if (g.spikes_twin) g.spikes_twin[at] = fires;
     return fires;
 }
 
@@ -61,8 +62,10 @@ __device__ inline unsigned write_half(const lac_cuda_lif_t &g, int64_t i, int64_
 {
     const unsigned half = __ballot_sync(kFull, fires);
     const int64_t halves = 2 * ((g.n + 63) / 64);
-    if (g.bits && threadIdx.x % kWarp == 0 && j / 32 < halves)
+    if (g.bits && threadIdx.x % kWarp == 0 && j / 32 < halves) {
         ((unsigned *)g.bits)[i * halves + j / 32] = half;
+        if (g.bits_twin) ((unsigned *)g.bits_twin)[i * halves + j / 32] = half;
+    }
     return half;
 }
 
