@@ -397,10 +397,11 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
         report(b, "segments, S scanned", by_segments(b, segments, &scanned, false));
         report(b, "segments, S as bits", by_segments(b, segments, &bits, false));
         report(b, "segments, events given", by_segments(b, segments, nullptr, true));
-        report(b, "segments, bits given", [&](int c) {
-            const lac_cuda_event_bits_t bits = b.as_bits(c);
-            return lac_cuda_event_segments_bits(&b.p, &bits, &b.w.csr, &segments, nullptr, stream);
-        });
+        if (q.bytes) /* bits are ones */
+            report(b, "segments, bits given", [&](int c) {
+                const lac_cuda_event_bits_t bits = b.as_bits(c);
+                return lac_cuda_event_segments_bits(&b.p, &bits, &b.w.csr, &segments, nullptr, stream);
+            });
         const double us = time_graph(prepare, 3, 1);
         write_time(json, first_record, b.name.c_str(), "making segment pointers", us);
         printf("  %-34s %9.2f us\n", "making segment pointers", us);

@@ -523,6 +523,43 @@ static void test_event_counts(void **state)
     lac_meta_free(a.meta), lac_meta_free(b.meta);
 }
 
+/* The same where the density of the events is known: many are sooner added by segments. In a recording that
+ * finds no pointers of them, events are counted. */
+static void test_event_counts_of_many(void **state)
+{
+    (void)state;
+    enum { K = 40000, N = 40000, EACH = 100, WORDS = K / 64 };
+    static const struct {
+        int events;
+        bool counted;
+    } densities[] = {{40, true}, {400, true}, {30000, false}};
+    uint8_t *spikes = cuda_host_memory(ctx, K);
+    int32_t *columns = malloc(K * EACH * sizeof *columns), *idx = cuda_host_memory(ctx, K * EACH * 4);
+    uint64_t *bits = cuda_host_memory(ctx, WORDS * 8);
+    for (int e = 0; e < K * EACH; e++) columns[e] = e % EACH * 400;
+    unit_expect(lac_device_upload(ctx, idx, columns, K * EACH * 4), LAC_OK, "upload");
+    free(columns);
+    for (int captured = 1; captured >= 0; captured--)
+        for (int i = 0; i < 3; i++) {
+            int64_t k = K - 64 * (i + 3 * captured); /* sites of their own, which remember nothing */
+            lac_obj_t a = lac_obj_rowmajor(LAC_U8, 1, k, spikes, k),
+                      b = lac_obj_rowmajor(LAC_F32, k, N, NULL, N), c = cuda_host_rows(ctx, 1, N);
+            a.space = b.space = LAC_DEVICE;
+            unit_expect(lac_meta_create_for(ctx, &b.meta, k, N), LAC_OK, "meta");
+            unit_expect(lac_meta_attach_ell(b.meta, LAC_I32, EACH, idx, NULL), LAC_OK, "ones");
+            cuda_host_count(ctx, &a, densities[i].events);
+            unit_expect(lac_meta_attach_event_bits(a.meta, WORDS, bits, 0), LAC_OK, "bits");
+            standin_forget();
+            if (captured) standin_capture(lac_device_stream(ctx), true);
+            unit_expect(cuda_host_gemm(ctx, "event", 1.0f, &a, &b, 0.0f, &c), LAC_OK, "product");
+            if (captured) standin_capture(lac_device_stream(ctx), false);
+            bool counted = captured || densities[i].counted;
+            assert_int_equal(standin_count("lac_cuda_event_counts"), counted);
+            assert_int_equal(standin_count("lac_cuda_event_segments_bits"), !counted);
+            lac_meta_free(b.meta);
+        }
+}
+
 /* An active list stands for S: its columns are packed, and it says which k they are. */
 static void test_event_list(void **state)
 {
@@ -629,7 +666,8 @@ int main(void)
                                        TEST(event_list),
                                        TEST(event_bounds),
                                        TEST(event_list_across),
-                                       TEST(event_counts)};
+                                       TEST(event_counts),
+                                       TEST(event_counts_of_many)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@
 /* A sparse W of ones, whose events are counted: */
 #define COUNTS_K        (1 << 24) /* ones that a float counts            */
 #define COUNTS_ROWS     65535     /* of S                                */
+#define COUNTS_SECTORS  3.0       /* of the second cache, for an addition */
 #define COUNTS_TRIPS_US 0.5       /* bits and entries one after the other, and the output cleared before */
 
 /* Where the events of S come from. */
@@ -141,14 +142,48 @@ static bool counts(const lac_problem_t *p, const lac_sided_t *s)
     return plain && p->dt == LAC_F32 && w && !w->val && s->k <= COUNTS_K && s->m <= COUNTS_ROWS;
 }
 
+/* The three trips, then what comes through: entries, in short pieces, and the sums of the output's columns.
+ */
+static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
+{
+    double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
+    bool given = source == FROM_CSR || source == FROM_LISTS || source == FROM_BITS,
+         listed = !given && s->k > SEGMENT_SCAN;
+    double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
+           rate = SEGMENT_DRAM * (s->m > 1 ? SEGMENT_ROWS : 1.0) * machine->cuda_dram_gbps * 1e3;
+    double scanned = listed ? (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k : 0.0;
+    return SEGMENT_TRIPS_US + (listed ? machine->cuda_pdl_us + SEGMENT_LIST_US : 0.0) + entries / rate +
+           scanned / (machine->cuda_l2_gbps * 1e3) + SEGMENT_SUM_US * m * (double)s->n;
+}
+
+/* Sums cleared and counted in the second cache, where an addition takes as long as some sectors to read;
+ * entries from memory. */
+static double counts_us(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s),
+           entries = s->k > 0 ? events * rows / (double)s->k : 0.0;
+    return COUNTS_TRIPS_US + machine->cuda_pdl_us + 4.0 * entries / (machine->cuda_dram_gbps * 1e3) +
+           (COUNTS_SECTORS * 32.0 * entries + 4.0 * m * (double)s->n) / (machine->cuda_l2_gbps * 1e3);
+}
+
+/* Whether what is known of the events says that these are few enough to be counted: of a row of 40000 neurons
+ * with 1000 ones each, up to 1 % (H200, 2026-11-23: 9.2 us each way, 2.7 and 5.3 at 0.1 %, 69 and 35 at 10).
+ */
+static bool counts_sooner(const lac_sided_t *s, const lac_machine_t *machine)
+{
+    return s->s->known == LAC_KNOWN_NOT || counts_us(s, machine) <= segments_us(s, FROM_BITS, machine);
+}
+
 /* A sparse W. Its segment pointers belong to its pattern: values may change from call to call. */
-static how_t by_entries(const lac_problem_t *p, const lac_sided_t *s)
+static how_t by_entries(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
     event_source_t source = source_of(s);
     bool beside = source == FROM_BUFFER, bits = beside && lac_sided_event_bits(s),
          lists = beside && lac_sided_event_lists(s) && !p->settings.fixed_sums;
-    if (bits && counts(p, s)) return (how_t){FROM_BITS, BY_COUNTS};
-    if (p->settings.may_copy && lac_cuda_segments_width(s->k, s->n, entries_of(s)) > 0)
+    bool segments = p->settings.may_copy && lac_cuda_segments_width(s->k, s->n, entries_of(s)) > 0;
+    if (bits && counts(p, s) && (!segments || (machine && counts_sooner(s, machine))))
+        return (how_t){FROM_BITS, BY_COUNTS};
+    if (segments)
         return (how_t){bits                                 ? FROM_BITS
                        : lists                              ? FROM_LISTS
                        : source != FROM_CSR && listed_of(s) ? FROM_ACTIVE
@@ -168,7 +203,7 @@ static how_t by_fixed_sums(const lac_sided_t *s, lac_w_layout_t slices)
 static how_t how_of(const lac_problem_t *p, const lac_sided_t *s, const lac_machine_t *machine)
 {
     lac_w_layout_t slices = lac_sided_w_layout(p, s);
-    if (!s->w->buf) return by_entries(p, s);
+    if (!s->w->buf) return by_entries(p, s, machine);
     if (p->settings.fixed_sums) return by_fixed_sums(s, slices);
     how_t how = {source_of(s), BY_ROWS};
     if (slices == LAC_W_PACKED) how.gather = BY_COPY;
@@ -210,29 +245,6 @@ static double entries_us(const lac_sided_t *s, const lac_machine_t *machine)
     double waves = ceil((double)s->m * shared / (2.0 * machine->cuda_processors));
     return machine->cuda_launch_us + waves * events / shared * ENTRY_US +
            (entries + 2.0 * shared * out) / (machine->cuda_l2_gbps * 1e3);
-}
-
-/* The three trips, then what comes through: entries, in short pieces, and the sums of the output's columns.
- */
-static double segments_us(const lac_sided_t *s, event_source_t source, const lac_machine_t *machine)
-{
-    double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s);
-    bool given = source == FROM_CSR || source == FROM_LISTS || source == FROM_BITS,
-         listed = !given && s->k > SEGMENT_SCAN;
-    double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
-           rate = SEGMENT_DRAM * (s->m > 1 ? SEGMENT_ROWS : 1.0) * machine->cuda_dram_gbps * 1e3;
-    double scanned = listed ? (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k : 0.0;
-    return SEGMENT_TRIPS_US + (listed ? machine->cuda_pdl_us + SEGMENT_LIST_US : 0.0) + entries / rate +
-           scanned / (machine->cuda_l2_gbps * 1e3) + SEGMENT_SUM_US * m * (double)s->n;
-}
-
-/* Sums cleared and counted in the second cache, an entry a sector; entries from memory. */
-static double counts_us(const lac_sided_t *s, const lac_machine_t *machine)
-{
-    double m = (double)s->m, events = s->s->density * (double)s->k * m, rows = (double)entries_of(s),
-           entries = s->k > 0 ? events * rows / (double)s->k : 0.0;
-    return COUNTS_TRIPS_US + machine->cuda_pdl_us + 4.0 * entries / (machine->cuda_dram_gbps * 1e3) +
-           (32.0 * entries + 4.0 * m * (double)s->n) / (machine->cuda_l2_gbps * 1e3);
 }
 
 static double gather_us(const lac_sided_t *s, how_t how, const lac_machine_t *machine)
@@ -402,7 +414,9 @@ static lac_status_t find_formats(lac_exec_t *exec, const lac_problem_t *p, const
             p->settings.fixed_sums ? by_fixed_sums(s, LAC_W_COLS) : by_columns(s, how->source, exec->machine);
     if (how->gather == BY_SEGMENTS && !status && found->w)
         status = segments_now(exec, s, found->w, &found->segments);
-    if (how->gather == BY_SEGMENTS && !found->segments)
+    if (how->gather == BY_SEGMENTS && !found->segments && how->source == FROM_BITS && counts(p, s))
+        *how = (how_t){FROM_BITS, BY_COUNTS};
+    else if (how->gather == BY_SEGMENTS && !found->segments)
         *how = (how_t){how->source == FROM_CSR ? FROM_CSR : as_dense(s), BY_ENTRIES};
     if (how->source == FROM_BUFFER) found->rows = NULL;
     return status;
