@@ -258,6 +258,17 @@ inline int __syncthreads_and(int predicate)
     return against == 0;
 }
 
+inline int __syncthreads_count(int predicate)
+{
+    static thread_local int those;
+    emulated_sync_block();
+    those = 0;
+    emulated_sync_block();
+    those += predicate != 0;
+    emulated_sync_block();
+    return those;
+}
+
 /* Blocks run one after the other, but for those of a cluster, which have no use for these. */
 inline int atomicAdd(int *at, int x)
 {

@@ -15,7 +15,22 @@ struct Gate {
     const int *count;
     int counts; /* 0: there is no gate */
     int few;
+    double break_even; /* nonzeros of what was counted, over its elements, that are few */
 };
+
+/* Of so many samples, those that say that there is more than few of it whatever chance has a part in, if more
+ * than these are nonzero. */
+__host__ __device__ inline int surely_many(double break_even, int samples)
+{
+    return (int)(1.5 * break_even * samples) + 4;
+}
+
+/* Where, in an m x k matrix, a sample lies: another one for each number. */
+__device__ inline int64_t sampled_place(uint32_t number, int m, int k, int64_t rs, int64_t cs)
+{
+    const uint32_t any = scramble32(number);
+    return share_of(any, m) * rs + share_of(any * 0x27d4eb2fu, k) * cs;
+}
 
 /* The sum of the counts as far as it is few, else one more than few: of the first warp of a block, behind the
  * launch that counted. */

@@ -35,16 +35,24 @@ struct ActiveArgs {
     const void *s;
     int64_t srs, scs;
     int blocks, parts, capacity; /* of the product: blocks per group, parts of the list, records held */
-    Gate gate;                   /* where many are active, S is split instead */
-    streamed::SplitArgs split;
+    Gate gate;                   /* where many are active, sums are added up instead */
+    streamed::AddArgs add;
+    streamed::SplitArgs split; /* by the packer, beside its work */
 };
 
-template <typename T, int kQuads>
+template <typename T, int kQuads, bool kGated>
 __global__ __launch_bounds__(kPackK) void event_pack_active(const __grid_constant__ ActiveArgs a)
 {
     __shared__ int counts[kPackK / kWarp];
-    dependents_launch();
+    if (!kGated) dependents_launch();
     dependency_wait();
+    if constexpr (kGated) {
+        dependents_launch(); /* behind the wait: the next kernel reads W and S at once */
+        if (blockIdx.z > 0) {
+            streamed::split_behind<T>(a.split);
+            return;
+        }
+    }
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int chunk = blockIdx.x, group = blockIdx.y, k = chunk * kPackK + threadIdx.x;
     const int i0 = group * a.list.rows, rows = k < a.p.k ? min(a.list.rows, a.p.m - i0) : 0;
@@ -242,21 +250,23 @@ __global__ __launch_bounds__(kWarps *kWarp, 1) void event_active(const __grid_co
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     const int64_t slot = (int64_t)(blockIdx.x % a.list.groups) * a.list.chunks;
     float *partial = (float *)(records + a.capacity * kQuads);
-    dependency_wait();
     int parts = a.parts;
     if constexpr (kGated) {
-        if (warp == 0) {
+        if (warp == 0) { /* by the launch before the last: before the wait */
             const int sum = sum_of_counts(a.gate);
             if (lane == 0) taken = sum;
         }
         __syncthreads();
         const int active = taken;
+        dependency_wait();
         if (active > a.gate.few) {
             dependents_launch();
-            streamed::split_by_grid(a.split);
+            if (a.add.sums) streamed::add_by_grid(a.add);
             return;
         }
         parts = min(parts, list_parts((float)active / (float)a.list.groups));
+    } else {
+        dependency_wait();
     }
     const Share share = share_of<kCols>(a, parts);
     const float alpha = load_scalar(a.p.alpha), beta = load_scalar(a.p.beta);
@@ -299,12 +309,12 @@ ActiveList make_list(void *workspace, int64_t m, int64_t k)
     return l;
 }
 
-template <int kQuads> lac_status_t pack(const ActiveArgs &a, lac_dt_t dt, cudaStream_t stream)
+template <int kQuads, bool kGated> lac_status_t pack(const ActiveArgs &a, lac_dt_t dt, cudaStream_t stream)
 {
-    const Launch l = {
-        dim3(unsigned(a.list.chunks), unsigned(a.list.groups)), dim3(kPackK), 0, 1, true, stream};
-    return dt == LAC_U8 ? launch(event_pack_active<uint8_t, kQuads>, l, a)
-                        : launch(event_pack_active<float, kQuads>, l, a);
+    Launch l = {dim3(unsigned(a.list.chunks), unsigned(a.list.groups)), dim3(kPackK), 0, 1, true, stream};
+    if (kGated) l.grid.z = streamed::split_layers(a.split, l.grid, l.block);
+    return dt == LAC_U8 ? launch(event_pack_active<uint8_t, kQuads, kGated>, l, a)
+                        : launch(event_pack_active<float, kQuads, kGated>, l, a);
 }
 
 template <int kQuads, int kCols, bool kGated>
@@ -329,42 +339,53 @@ lac_status_t product(ActiveArgs a, double density, cudaStream_t stream)
 }
 
 template <int kQuads, bool kGated>
-lac_status_t run(const ActiveArgs &a, const lac_cuda_dense_t *s, cudaStream_t stream)
+lac_status_t gather_active(const ActiveArgs &a, double density, cudaStream_t stream)
 {
-    if (s->data) {
-        const lac_status_t status = pack<kQuads>(a, s->dt, stream);
-        if (status != LAC_OK) return status;
-    }
-    return a.p.n < kColumns ? product<kQuads, 1, kGated>(a, s->density, stream)
-                            : product<kQuads, kColumns, kGated>(a, s->density, stream);
+    return a.p.n < kColumns ? product<kQuads, 1, kGated>(a, density, stream)
+                            : product<kQuads, kColumns, kGated>(a, density, stream);
 }
 
-template <bool kGated>
-lac_status_t run_quads(const ActiveArgs &a, const lac_cuda_dense_t *s, cudaStream_t stream)
+/* Calls what with the number of quads of a record, as a constant. */
+template <typename What> lac_status_t with_quads(const ActiveList &list, What what)
 {
-    switch (a.list.quads) {
+    switch (list.quads) {
     case 1:
-        return run<1, kGated>(a, s, stream);
+        return what(std::integral_constant<int, 1>());
     case 2:
-        return run<2, kGated>(a, s, stream);
+        return what(std::integral_constant<int, 2>());
     default:
-        return run<3, kGated>(a, s, stream);
+        return what(std::integral_constant<int, 3>());
     }
+}
+
+ActiveArgs gated_args(const lac_cuda_product_t *p, const Gated &g, void *workspace)
+{
+    return {
+        make_gemm_args(p), make_list(workspace, p->m, p->k), nullptr, 0, 0, 0, 0, 0, g.gate, g.add, g.split};
 }
 
 } // namespace
 
-lac_status_t gated_active(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, Gated *gated,
-                          void *workspace, cudaStream_t stream)
+lac_status_t pack_gated_active(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, Gated *gated,
+                               void *workspace, cudaStream_t stream)
 {
-    const ActiveList list = make_list(workspace, p->m, p->k);
-    const double active = 1 - pow(1 - gated->break_even, list.rows);
-    gated->gate = {list.count, list.chunks * list.groups, (int)(active * (double)list.groups * (double)p->k)};
-    lac_cuda_dense_t fullest = *s; /* that is gathered */
-    fullest.density = gated->break_even;
-    return run_quads<true>(
-        {make_gemm_args(p), list, s->data, s->rs, s->cs, 0, 0, 0, gated->gate, gated->split}, &fullest,
-        stream);
+    ActiveArgs a = gated_args(p, *gated, workspace);
+    a.s = s->data, a.srs = s->rs, a.scs = s->cs;
+    const double active = 1 - pow(1 - gated->break_even, a.list.rows);
+    gated->gate = {a.list.count, a.list.chunks * a.list.groups,
+                   (int)(active * (double)a.list.groups * (double)p->k), gated->break_even};
+    return with_quads(a.list,
+                      [&](auto quads) { return pack<decltype(quads)::value, true>(a, s->dt, stream); });
+}
+
+lac_status_t gather_gated_active(const lac_cuda_product_t *p, const Gated &gated, void *workspace,
+                                 cudaStream_t stream)
+{
+    const ActiveArgs a = gated_args(p, gated, workspace);
+    return with_quads(a.list, [&](auto quads) { /* room for the fullest that is gathered */
+                                                return gather_active<decltype(quads)::value, true>(
+                                                    a, gated.break_even, stream);
+    });
 }
 
 } // namespace lacuna
@@ -386,7 +407,11 @@ extern "C" lac_status_t lac_cuda_event_active(const lac_cuda_product_t *p, const
     if (p->order != LAC_CUDA_COLS) return LAC_ERR_VALUE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const ActiveArgs a = {
-        make_gemm_args(p), make_list(workspace, p->m, p->k), s->data, s->rs, s->cs, 0, 0, 0, {}, {}};
+        make_gemm_args(p), make_list(workspace, p->m, p->k), s->data, s->rs, s->cs, 0, 0, 0, {}, {}, {}};
     if (a.list.groups > 65535 || p->k == 0) return LAC_ERR_EXTENT;
-    return run_quads<false>(a, s, (cudaStream_t)stream);
+    return with_quads(a.list, [&](auto quads) {
+        constexpr int kQuads = decltype(quads)::value;
+        const lac_status_t status = s->data ? pack<kQuads, false>(a, s->dt, (cudaStream_t)stream) : LAC_OK;
+        return status ? status : gather_active<kQuads, false>(a, s->density, (cudaStream_t)stream);
+    });
 }

@@ -13,11 +13,10 @@ namespace
 constexpr int kPackRounds = 3;                   /* 128-element loads in flight per warp */
 constexpr int kPackElements = 128 * kPackRounds; /* of S, per warp and pass              */
 constexpr int kPackWarps = 32;
-constexpr double kSurely = 1.5;   /* times break-even, and */
-constexpr int kSurelySamples = 4; /* more samples: S is too full whatever chance has a part in */
-constexpr int kChunkRows = 16;    /* of S, per block of event_pack_chunks */
+constexpr int kChunkRows = 16; /* of S, per block of event_pack_chunks */
 
 struct PackArgs {
+    static constexpr bool kFew = false;
     Slots to;
     const void *s;
     int64_t rs, cs;
@@ -26,33 +25,48 @@ struct PackArgs {
     bool staged; /* chunks only: rs == 1, through shared memory   */
     bool early;  /* see pack_slots                                 */
     const int32_t *list;
-    int most; /* nonzero samples of a block of pack_few, beyond which it packs nothing */
 };
 
-/* An element of S for each thread of the grid. */
+struct PackFewArgs : PackArgs {
+    static constexpr bool kFew = true;
+    int most; /* nonzero samples of a block, beyond which it packs nothing */
+    streamed::SplitArgs split;
+};
+
+/* An element of S for each thread of the blocks that pack. */
 template <typename T> __device__ inline T sample(const PackArgs &a)
 {
-    const uint32_t any = scramble32((blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x);
-    return ((const T *)a.s)[share_of(any, a.m) * a.rs + share_of(any * 0x27d4eb2fu, a.k) * a.cs];
+    const uint32_t number = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;
+    return ((const T *)a.s)[sampled_place(number, a.m, a.k, a.rs, a.cs)];
 }
 
 /* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
- * warps before it. Bytes: S once, 8 per event. Deterministic: positions are prefix sums, not atomics. */
-template <typename T, bool kFew>
-__global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ PackArgs a)
+ * warps before it; the blocks of further layers split S. Bytes: S once, 8 per event. Deterministic: positions
+ * are prefix sums, not atomics. */
+template <typename T, typename Args>
+__global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ Args a)
 {
+    constexpr bool kFew = Args::kFew;
     constexpr int kSeen = 16, kCounted = (1 << kSeen) - 1; /* bits of a warp's samples, and of its count */
     static_assert(kPackWarps * kPackElements < 1 << kSeen, "sums of warps fit");
     __shared__ int counts[kPackWarps];
-    if (a.early) dependents_launch();
+    if (!kFew && a.early) dependents_launch();
     dependency_wait();
+    if constexpr (kFew) {
+        dependents_launch(); /* behind the wait: the next kernel reads W and S at once */
+        if (blockIdx.z > 0) {
+            streamed::split_behind<T>(a.split);
+            return;
+        }
+    }
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     const int slot = blockIdx.x, row = blockIdx.y;
     const int begin = slot * a.to.slice, end = min(begin + a.to.slice, a.k);
     const ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
     Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
     int total = 0;
-    const T any = kFew ? sample<T>(a) : T(0); /* on its way beside the scan's */
+    T any = T(0);
+    if constexpr (kFew) any = sample<T>(a); /* on its way beside the scan's */
     for (int base = begin; base < end; base += warps * kPackElements) {
         const int from = base + warp * kPackElements;
         T x[kPackRounds][4];
@@ -61,12 +75,12 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
         if (lane == 0) counts[warp] = count | seen << kSeen;
         __syncthreads();
         const int held = lane < warps ? counts[lane] & (kFew ? kCounted : -1) : 0;
-        if (kFew && base == begin) {
-            if (__reduce_add_sync(kFull, lane < warps ? counts[lane] >> kSeen : 0) > a.most) {
+        if constexpr (kFew)
+            if (base == begin &&
+                __reduce_add_sync(kFull, lane < warps ? counts[lane] >> kSeen : 0) > a.most) {
                 total = INT_MAX;
                 break;
             }
-        }
         Event *at = to + total + __reduce_add_sync(kFull, lane < warp ? held : 0);
         total += __reduce_add_sync(kFull, held);
         if (count)
@@ -130,7 +144,7 @@ __global__ __launch_bounds__(kChunkRows *kWarp) void event_pack_chunks(const __g
 PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
 {
     return {slots, s->data, s->rs, s->cs, (int)m, (int)k, scans_quads(s, k), s->rs == 1 && m > 1,
-            true,  nullptr, 0};
+            true,  nullptr};
 }
 
 /* For event_pack: a block for each slot. */
@@ -151,18 +165,18 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
     a.list = list;
     Launch l;
     if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
-    return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x), false>, l, a); });
+    return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x), PackArgs>, l, a); });
 }
 
 lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, double break_even,
-                      bool early, cudaStream_t stream)
+                      const streamed::SplitArgs &split, cudaStream_t stream)
 {
-    PackArgs a = make_args(s, m, k, slots);
     Launch l;
     if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
-    a.early = early;
-    a.most = (int)(kSurely * break_even * l.block.x) + kSurelySamples;
-    return s->dt == LAC_U8 ? launch(event_pack<uint8_t, true>, l, a) : launch(event_pack<float, true>, l, a);
+    const PackFewArgs a = {make_args(s, m, k, slots), surely_many(break_even, (int)l.block.x), split};
+    l.grid.z = streamed::split_layers(split, l.grid, l.block);
+    return s->dt == LAC_U8 ? launch(event_pack<uint8_t, PackFewArgs>, l, a)
+                           : launch(event_pack<float, PackFewArgs>, l, a);
 }
 
 lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,

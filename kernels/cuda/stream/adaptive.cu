@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The adaptive product: what its first launch counts in S says whether the others gather or stream. */
+ * The adaptive product: what its first launch counts in S says whether the second streams or the third
+ * gathers. */
 #include "event/gated.cuh"
 #include "event/gather.cuh"
 
@@ -38,9 +39,13 @@ extern "C" lac_status_t lac_cuda_adaptive(const lac_cuda_product_t *p, const lac
     const streamed::Space space =
         streamed::space_of(shape, (char *)workspace + event_bytes(p->m, p->k, p->order));
     const cudaStream_t queue = (cudaStream_t)stream;
-    Gated gated = {break_even, streamed::split_args(p, s, shape, space), {}};
-    lac_status_t status = p->order == LAC_CUDA_ROWS ? gated_slots(p, s, &gated, workspace, queue)
-                                                    : gated_active(p, s, &gated, workspace, queue);
+    const bool by_rows = p->order == LAC_CUDA_ROWS;
+    Gated gated = {
+        break_even, streamed::split_args(p, s, shape, space), streamed::add_args(p, s, shape, space), {}};
+    lac_status_t status = by_rows ? pack_gated_slots(p, s, &gated, workspace, queue)
+                                  : pack_gated_active(p, s, &gated, workspace, queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, gated.gate, queue);
-    return status || shape.direct ? status : streamed::add_parts(p, s, shape, space, gated.gate, queue);
+    if (status) return status;
+    return by_rows ? gather_gated_slots(p, gated, workspace, queue)
+                   : gather_gated_active(p, gated, workspace, queue);
 }

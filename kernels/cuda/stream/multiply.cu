@@ -68,40 +68,81 @@ struct Stages {
     barrier_t *full, *empty;
 };
 
+/* Brings W's part of a step into a stage, which is full when S's has come, too. */
+template <typename C>
+__device__ inline void bring_w(const MultiplyArgs &a, const Stages &st, int stage, int tile, int step)
+{
+    uint8_t *const to = st.memory + stage * C::kStageBytes;
+    barrier_t *const full = st.full + stage;
+    const int j = tile / a.shape.passes * C::kGroups * kGroupColumns, k = step * kStep;
+    barrier_arrive_promise(full, C::kCopied);
+#pragma unroll
+    for (int g = 0; g < C::kGroups; g++)
+        if (C::kAlongK)
+            copy_tile(to + g * kGroupBytes, &a.w, j + g * kGroupColumns, k, full);
+        else
+#pragma unroll
+            for (int w = 4 * g; w < 4 * g + 4; w++)
+                copy_tile(to + w * kWarpBytes, &a.w, k, j + w * kBoxColumns, full);
+}
+
+template <typename C>
+__device__ inline void bring_s(const MultiplyArgs &a, const Stages &st, int stage, int tile, int step)
+{
+    const Shape &h = a.shape;
+    copy_bulk(
+        (float *)(st.memory + stage * C::kStageBytes + C::kGroups * kGroupBytes),
+        (const float *)(a.space.steps + ((int64_t)(tile % h.passes) * h.steps + step) * step_bytes(C::kRows)),
+        step_bytes(C::kRows), st.full + stage);
+}
+
+/* Stages of a block's first item that may be brought before another is empty. */
+template <typename C> __device__ inline int first_stages(const Item &first)
+{
+    return min(first.end - first.begin, C::kStages);
+}
+
+/* Whether many were counted. Before the counts are there, one stage is brought, which memory has time for
+ * while S is packed; where samples of S say that it is full, all are. `begun` becomes their number; where few
+ * were counted, they have come. All threads of the block. */
+template <typename C> __device__ inline bool opens(const MultiplyArgs &a, const Stages &st, int &begun)
+{
+    const bool brings = threadIdx.x == C::kConsumers;
+    const Item first = item_of(a.shape, (int)blockIdx.x);
+    if (brings) bring_w<C>(a, st, 0, first.tile, first.begin);
+    const Output &o = a.out;
+    const int64_t at = sampled_place(blockIdx.x * C::kThreads + threadIdx.x, o.p.m, o.p.k, o.rs, o.cs);
+    const bool event = o.bytes ? ((const uint8_t *)o.s)[at] != 0 : ((const float *)o.s)[at] != 0.0f;
+    const bool full = __syncthreads_count(event) > surely_many(a.gate.break_even, C::kThreads);
+    begun = full ? first_stages<C>(first) : 1;
+    if (brings)
+        for (int x = 1; x < begun; x++) bring_w<C>(a, st, x, first.tile, first.begin + x);
+    dependency_wait();
+    if (brings)
+        for (int x = 0; x < begun; x++) bring_s<C>(a, st, x, first.tile, first.begin + x);
+    const bool many = counted_many(a.gate);
+    if (!many && brings)
+        for (int x = 0; x < begun; x++) barrier_wait(st.full + x, 0);
+    return many;
+}
+
 /* Brings step after step of this block's items; one thread. W is there since before the kernel that splits S
- * began: its first stages need not wait for that. */
-template <typename C> __device__ void produce(const MultiplyArgs &a, const Stages &st)
+ * began: its first stages need not wait for that. The first `begun` stages are on their way. */
+template <typename C> __device__ void produce(const MultiplyArgs &a, const Stages &st, int begun)
 {
     const Shape &h = a.shape;
     Ring<C::kStages> ring;
-    const auto bring_w = [&](int stage, int tile, int step) {
-        uint8_t *const to = st.memory + stage * C::kStageBytes;
-        barrier_t *const full = st.full + stage;
-        const int j = tile / h.passes * C::kGroups * kGroupColumns, k = step * kStep;
-        barrier_arrive_promise(full, C::kCopied);
-#pragma unroll
-        for (int g = 0; g < C::kGroups; g++)
-            if (C::kAlongK)
-                copy_tile(to + g * kGroupBytes, &a.w, j + g * kGroupColumns, k, full);
-            else
-#pragma unroll
-                for (int w = 4 * g; w < 4 * g + 4; w++)
-                    copy_tile(to + w * kWarpBytes, &a.w, k, j + w * kBoxColumns, full);
-    };
     const Item first = item_of(h, (int)blockIdx.x);
-    const int ahead = min(first.end - first.begin, C::kStages);
-    for (int x = 0; x < ahead; x++) bring_w(x, first.tile, first.begin + x);
+    const int ahead = first_stages<C>(first);
+    for (int x = begun; x < ahead; x++) bring_w<C>(a, st, x, first.tile, first.begin + x);
     dependency_wait();
     int brought = 0;
     for (int number = (int)blockIdx.x; number < h.tiles * h.parts; number += h.blocks) {
         const Item item = item_of(h, number);
         for (int step = item.begin; step < item.end; step++, brought++) {
             if (brought >= C::kStages) barrier_wait(st.empty + ring.stage, ring.round ^ 1);
-            if (brought >= ahead) bring_w(ring.stage, item.tile, step);
-            copy_bulk((float *)(st.memory + ring.stage * C::kStageBytes + C::kGroups * kGroupBytes),
-                      (const float *)(a.space.steps + ((int64_t)(item.tile % h.passes) * h.steps + step) *
-                                                          step_bytes(C::kRows)),
-                      step_bytes(C::kRows), st.full + ring.stage);
+            if (brought >= ahead) bring_w<C>(a, st, ring.stage, item.tile, step);
+            if (brought >= begun) bring_s<C>(a, st, ring.stage, item.tile, step);
             ring.next();
         }
     }
@@ -372,14 +413,12 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
         bulk_copy_fence();
     }
     __syncthreads();
+    int begun = 0;
+    if (a.gate.counts && !opens<C>(a, st, begun)) return; /* and the next kernel finds all blocks gone */
     dependents_launch();
-    if (a.gate.counts && !counted_many(a.gate)) { /* before the wait: W is brought while S is split */
-        dependency_wait();
-        return;
-    }
     if (threadIdx.x >= C::kConsumers) {
         registers_fewer<kProducerRegisters>();
-        if (threadIdx.x == C::kConsumers) produce<C>(a, st);
+        if (threadIdx.x == C::kConsumers) produce<C>(a, st, begun);
     } else {
         registers_more<kConsumerRegisters>();
         dependency_wait();

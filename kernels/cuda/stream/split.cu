@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  * The streamed product: its first launch, which splits S into bf16, its last, which adds up the sums of the
  * parts where there are any, and the launcher of all three. */
-#include "output.cuh"
+#include "add.cuh"
 #include "split.cuh"
 
 namespace lacuna
@@ -13,7 +13,6 @@ namespace
 {
 
 constexpr int kThreads = 256;
-constexpr int kPartsAtOnce = 8; /* whose sums are read before the first is added */
 
 /* Mapping   a thread splits eight k of one row of S; neighbours have neighbouring rows, then k.
  * Bytes     S once, 6 bytes out for each element. */
@@ -25,14 +24,6 @@ __global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__
     split_eight<T>(a, (int64_t)blockIdx.x * kThreads + threadIdx.x);
 }
 
-struct AddArgs {
-    Output out;
-    Shape shape;
-    const float *sums;
-    bool along_row; /* of the output: neighbouring threads */
-    Gate gate;
-};
-
 /* out := beta out + alpha sums, and the epilogue.
  *
  * Mapping   a thread has four columns of a row.
@@ -40,32 +31,9 @@ struct AddArgs {
 __global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_constant__ AddArgs a)
 {
     dependents_launch();
-    const bool none = a.gate.counts && !counted_many(a.gate);
     dependency_wait();
-    if (none) return;
-    const GemmArgs &p = a.out.p;
-    const float alpha = load_scalar(p.alpha), beta = load_scalar(p.beta);
-    const int64_t t = (int64_t)blockIdx.x * kThreads + threadIdx.x;
-    const int quads = (int)ceil_div(p.n, 4), width = width_of(a.shape);
-    const int i = (int)(a.along_row ? t / quads : t % p.m), j = 4 * (int)(a.along_row ? t % quads : t / p.m);
-    const bool mine = t < (int64_t)quads * p.m;
-    float x[4] = {};
-    if (mine) {
-        const float *from = a.sums + (int64_t)i * width + j;
-        const int64_t next = (int64_t)a.shape.passes * a.shape.rows * width;
-        for (int part = 0; part < a.shape.parts; part += kPartsAtOnce) {
-            float4 more[kPartsAtOnce];
-#pragma unroll
-            for (int q = 0; q < kPartsAtOnce; q++)
-                more[q] = part + q < a.shape.parts ? __ldcg((const float4 *)(from + (part + q) * next))
-                                                   : make_float4(0, 0, 0, 0);
-#pragma unroll
-            for (int q = 0; q < kPartsAtOnce; q++)
-                x[0] += more[q].x, x[1] += more[q].y, x[2] += more[q].z, x[3] += more[q].w;
-        }
-    }
-    mend_sums<1>(a.out, x, i, j, mine);
-    if (mine) store_quad(a.out, x, i, j, alpha, beta);
+    add_four(a, (int64_t)blockIdx.x * kThreads + threadIdx.x, load_scalar(a.out.p.alpha),
+             load_scalar(a.out.p.beta));
 }
 
 lac_status_t split(const SplitArgs &a, cudaStream_t stream)
@@ -75,17 +43,13 @@ lac_status_t split(const SplitArgs &a, cudaStream_t stream)
     return a.bytes ? launch(stream_split<uint8_t>, l, a) : launch(stream_split<float>, l, a);
 }
 
-} // namespace
-
-lac_status_t add_parts(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
-                       const Space &space, const Gate &gate, cudaStream_t stream)
+lac_status_t add_parts(const AddArgs &a, cudaStream_t stream)
 {
-    const AddArgs a = {output_of(p, s), shape, space.sums, p->cs <= p->rs, gate};
-    const Launch l = {
-        dim3((unsigned)ceil_div(p->m * ceil_div(p->n, 4), kThreads)), dim3(kThreads), 0, 1, true, stream};
+    const Launch l = {dim3((unsigned)ceil_div(add_quads(a), kThreads)), dim3(kThreads), 0, 1, true, stream};
     return launch(stream_add_parts, l, a);
 }
 
+} // namespace
 } // namespace streamed
 } // namespace lacuna
 
@@ -133,5 +97,6 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     const cudaStream_t queue = (cudaStream_t)stream;
     lac_status_t status = streamed::split(streamed::split_args(p, s, shape, space), queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);
-    return status || shape.direct ? status : streamed::add_parts(p, s, shape, space, {}, queue);
+    return status || shape.direct ? status
+                                  : streamed::add_parts(streamed::add_args(p, s, shape, space), queue);
 }

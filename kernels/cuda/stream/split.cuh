@@ -68,16 +68,19 @@ template <typename T> __device__ inline void split_eight(const SplitArgs &a, int
             make_uint4(pair[0].word[q], pair[1].word[q], pair[2].word[q], pair[3].word[q]);
 }
 
-/* All of S, by the blocks of a grid of two dimensions. */
-__device__ inline __noinline__ void split_by_grid(const SplitArgs &a)
+/* All of S by the blocks of a grid that lie behind the first of its z, which have something else to do. */
+template <typename T> __device__ inline void split_behind(const SplitArgs &a)
 {
-    const int64_t pieces = split_pieces(a.shape), step = (int64_t)gridDim.x * gridDim.y * blockDim.x;
-    for (int64_t t = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x; t < pieces;
-         t += step)
-        if (a.bytes)
-            split_eight<uint8_t>(a, t);
-        else
-            split_eight<float>(a, t);
+    const int64_t pieces = split_pieces(a.shape), layer = (int64_t)gridDim.x * gridDim.y;
+    const int64_t block = (blockIdx.z - 1) * layer + (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
+    for (int64_t t = block * blockDim.x + threadIdx.x; t < pieces; t += (gridDim.z - 1) * layer * blockDim.x)
+        split_eight<T>(a, t);
+}
+
+/* The z of such a grid: a piece for each thread. */
+inline unsigned split_layers(const SplitArgs &a, const dim3 &grid, const dim3 &block)
+{
+    return 1 + (unsigned)ceil_div(split_pieces(a.shape), (int64_t)grid.x * grid.y * block.x);
 }
 
 } // namespace streamed

@@ -133,13 +133,11 @@ __device__ inline SplitPair split_pair(float x, float y)
     return s;
 }
 
-/* The second launch, and the third, which a product has that is not `direct`; multiply.cu is code for compute
- * capability 9.0 alone. With a gate, they have work where many were counted; the launch before then lets the
- * second one begin no sooner than the counts are there. */
+/* The second launch; multiply.cu is code for compute capability 9.0 alone. With a gate, whose counts and S's
+ * splits the first launch makes, it has work where many were counted; where few were, the third launch begins
+ * when all of its blocks have ended. */
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream);
-lac_status_t add_parts(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
-                       const Space &space, const Gate &gate, cudaStream_t stream);
 
 } // namespace streamed
 } // namespace lacuna
