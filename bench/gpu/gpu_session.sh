@@ -14,12 +14,12 @@ for f in kernels/cuda/*/*.cu; do
     o=$build/$(echo "${f%.cu}" | tr / _).o; objects="$objects $o"
     case $f in */multiply.cu|*/joint.cu) nvcc $wgmma -c "$f" -o "$o" & ;; *) nvcc $flags -c "$f" -o "$o" & ;; esac
 done
-for f in tests/gpu/event_test tests/gpu/epilogue_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
+for f in tests/gpu/adaptive_test tests/gpu/event_test tests/gpu/epilogue_test tests/gpu/metadata_test tests/gpu/tiles_test bench/gpu/event_bench bench/gpu/metadata_bench \
     bench/gpu/slice_device_bench bench/gpu/sddmm_bench bench/gpu/batch_bench bench/gpu/csr_bench bench/gpu/tiles_bench bench/gpu/layer_bench bench/gpu/encoding_bench bench/gpu/segments_bench; do
     nvcc $flags -c $f.cu -o "$build/$(basename $f).o" &
 done
 wait
-for t in event_test epilogue_test metadata_test tiles_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
+for t in adaptive_test event_test epilogue_test metadata_test tiles_test; do nvcc $flags $objects "$build/$t.o" -o "$build/$t" || exit 1; done
 for t in event_bench metadata_bench slice_device_bench sddmm_bench batch_bench csr_bench tiles_bench layer_bench encoding_bench segments_bench; do
     nvcc $flags $objects "$build/$t.o" -lcublas -lcusparse -o "$build/$t" || exit 1
 done
@@ -27,6 +27,7 @@ LACUNA_COMMIT=${4:-$(git rev-parse --short HEAD 2>/dev/null)}; LACUNA_DATE=$(dat
 LACUNA_DRIVER=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader)
 export LACUNA_COMMIT LACUNA_DATE LACUNA_DRIVER
 timeout 60 "$build/event_test" 200 3000 1 2>&1 | tee "$out/event_test.log" | tail -15
+timeout 60 "$build/adaptive_test" 2>&1 | tee "$out/adaptive_test.log" | tail -15
 timeout 60 "$build/metadata_test" 2>&1 | tee "$out/metadata_test.log" | tail -15
 timeout 60 "$build/epilogue_test" 2>&1 | tee "$out/epilogue_test.log" | tail -15
 timeout 60 "$build/tiles_test" 2>&1 | tee "$out/tiles_test.log" | tail -25
