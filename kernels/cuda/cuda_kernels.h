@@ -137,9 +137,14 @@ lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t
                              lac_cuda_stream_t stream);
 int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k);
 bool lac_cuda_stream_aligned(const lac_cuda_product_t *p);
-/* Whether the output of a short k is written as it lies together, where beta is 0: else element by element.
- */
-bool lac_cuda_stream_writes_together(const lac_cuda_product_t *p);
+/* How the output of a short k is written, where beta is 0: as it lies together; in pieces of 16 bytes that two
+ * threads have a part in, since its rows are no such pieces; or element by element. */
+typedef enum lac_cuda_writes {
+    LAC_CUDA_WRITES_WHOLE,
+    LAC_CUDA_WRITES_PIECES,
+    LAC_CUDA_WRITES_SINGLES
+} lac_cuda_writes_t;
+lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p);
 /* How such a product is cut on so many multiprocessors: blocks at work, items and steps that each makes,
  * bytes of W and of S that a step brings, bytes of sums that are written and read again: 0 where there is no
  * third launch. */

@@ -18,8 +18,9 @@
 #define STEP_US     0.55                 /* a step of a block that waits for nobody */
 #define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
 #define WRITE_US    2.6                  /* the output of an item of a short k, which is not cut, */
-#define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
-#define PRODUCTS_PS 72.0                 /* products of a step, for each byte of S */
+#define PIECES_US   4.0  /* where its rows are no pieces of 16 bytes: by count, not measured, */
+#define APART_US    17.0 /* and where that is written element by element: 147 us for 44 */
+#define PRODUCTS_PS 72.0 /* products of a step, for each byte of S */
 
 static bool is_matrix(const lac_sided_t *s)
 {
@@ -86,10 +87,13 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     return lac_cuda_stream_refusal(p);
 }
 
-static bool writes_together(const lac_problem_t *p)
+/* An item of a product whose sums are the output. */
+static double write_us(const lac_problem_t *p)
 {
     lac_cuda_product_t product = lac_cuda_stream_product(p);
-    return p->beta == 0.0 && lac_cuda_stream_writes_together(&product);
+    lac_cuda_writes_t writes = p->beta == 0.0 ? lac_cuda_stream_writes(&product) : LAC_CUDA_WRITES_SINGLES;
+    if (writes == LAC_CUDA_WRITES_SINGLES) return APART_US;
+    return writes == LAC_CUDA_WRITES_PIECES ? PIECES_US : WRITE_US;
 }
 
 /* Blocks make as many steps each, side by side; what they wait for is memory, the cache, or the tensor cores.
@@ -104,8 +108,7 @@ double lac_cuda_stream_us(const lac_problem_t *p, const lac_machine_t *machine)
            step = fmax(fmax(dram + cache, products), STEP_US);
     double began = machine->cuda_launch_us + machine->cuda_pdl_us + START_US,
            stepped = step * (double)cut.steps;
-    if (cut.sums_bytes == 0)
-        return began + stepped + (writes_together(p) ? WRITE_US : APART_US) * (double)cut.items;
+    if (cut.sums_bytes == 0) return began + stepped + write_us(p) * (double)cut.items;
     return began + machine->cuda_pdl_us + stepped +
            2.0 * (double)cut.sums_bytes / (machine->cuda_l2_gbps * 1e3);
 }

@@ -281,6 +281,40 @@ __device__ __noinline__ void finish_four(const Output &a, float4 sums, int i, in
         if (i < p.m && j + q * kApart < p.n) store_sum(p, i, j + q * kApart, x[q], alpha, beta);
 }
 
+/* Four neighbouring columns of row i of an output whose rows begin anywhere; all lanes of a warp, of which
+ * eight have a row: g has columns j = 4 g .. of 32. A lane stores the 16 aligned bytes that begin in its
+ * columns and end in those of the next one; what is left at both ends of the 32, and behind the last column,
+ * goes one by one. Called, as finish_four is. */
+__device__ __noinline__ void write_piece(const GemmArgs &p, float4 sums, int i, int j, float alpha)
+{
+    const int lane = threadIdx.x % kWarp, g = lane / 4, later = (lane + 4) % kWarp;
+    float x[7] = {alpha * sums.x, alpha * sums.y, alpha * sums.z, alpha * sums.w, 0.0f, 0.0f, 0.0f};
+    if (p.epilogue.any)
+#pragma unroll
+        for (int q = 0; q < 4; q++)
+            x[q] = apply_epilogue(p.epilogue, x[q], bias_at(p.epilogue, 0, min(j + q, p.n - 1)));
+#pragma unroll
+    for (int q = 0; q < 3; q++) x[4 + q] = __shfl_sync(kFull, x[q], later);
+    float *const to = p.out + i * p.rs + j;
+    const int before = (int)(-((uintptr_t)to / sizeof(float)) % 4); /* elements before the aligned ones */
+    if (i >= p.m) return;
+#pragma unroll
+    for (int q = 0; q < 3; q++)
+        if (g == 0 && q < before && j + q < p.n) __stcs(to + q, x[q]);
+    float piece[4];
+#pragma unroll
+    for (int q = 0; q < 4; q++)
+        piece[q] = before == 0 ? x[q] : before == 1 ? x[q + 1] : before == 2 ? x[q + 2] : x[q + 3];
+    const int mine = min(g == kWarp / 4 - 1 ? 4 - before : 4, p.n - j - before);
+    if (mine == 4) {
+        __stcs((float4 *)(to + before), make_float4(piece[0], piece[1], piece[2], piece[3]));
+        return;
+    }
+#pragma unroll
+    for (int q = 0; q < 3; q++)
+        if (q < mine) __stcs(to + before + q, piece[q]);
+}
+
 /* The same, where no other item adds to them, as the output. */
 template <typename C>
 __device__ inline void write_output(const MultiplyArgs &a, const Item &item, const float (&sum)[2][C::kSums])
@@ -295,12 +329,16 @@ __device__ inline void write_output(const MultiplyArgs &a, const Item &item, con
     float bad = 0.0f; /* NaN where any sum is no number */
 #pragma unroll
     for (int e = 0; e < 2 * C::kSums; e++) bad = fmaf(sum[e % 2][e / 2], 0.0f, bad);
-    const bool plain =
-        alpha != 0.0f && beta == 0.0f && writes_together(p, C::kAlongK) && !__any_sync(kFull, bad != 0.0f);
+    const bool plain = alpha != 0.0f && beta == 0.0f && writes_together(p) && !__any_sync(kFull, bad != 0.0f);
     if (!plain) {
 #pragma unroll
         for (int e = 0; e < C::kSums / 2; e++)
             finish_four<kApart>(a.out, four_of(sum, e), i0 + row_of(e), j, alpha, beta);
+        return;
+    }
+    if (!C::kAlongK && !writes_fours(p)) {
+#pragma unroll
+        for (int e = 0; e < C::kSums / 2; e++) write_piece(p, four_of(sum, e), i0 + row_of(e), j, alpha);
         return;
     }
     float bias[4] = {};

@@ -23,12 +23,17 @@ inline Output output_of(const lac_cuda_product_t *p, const lac_cuda_dense_t *s)
     return {make_gemm_args(p), s->data, s->rs, s->cs, s->dt == LAC_U8};
 }
 
-/* Whether a thread's four sums may be stored at once, or along k one by one, as rows of an output that
- * nothing is added to; a bias of rows takes the other way. */
-__host__ __device__ inline bool writes_together(const GemmArgs &p, bool along_k)
+/* Whether sums may be stored as they lie together, as rows of an output that nothing is added to; a bias of
+ * rows takes the other way. */
+__host__ __device__ inline bool writes_together(const GemmArgs &p)
 {
-    const bool fours = p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0;
-    return p.cs == 1 && !p.epilogue.of_rows && (along_k || fours);
+    return p.cs == 1 && !p.epilogue.of_rows;
+}
+
+/* Whether four neighbouring elements of such rows are 16 aligned bytes. */
+__host__ __device__ inline bool writes_fours(const GemmArgs &p)
+{
+    return p.rs % 4 == 0 && p.n % 4 == 0 && (uintptr_t)p.out % 16 == 0;
 }
 
 /* The sum of element (i, j) in f32 by a warp: lanes along k, then a tree. */

@@ -58,10 +58,12 @@ extern "C" bool lac_cuda_stream_aligned(const lac_cuda_product_t *p)
     return lacuna::current_device().hopper && p->ldw % 4 == 0 && lacuna::aligned(p->w, 16);
 }
 
-extern "C" bool lac_cuda_stream_writes_together(const lac_cuda_product_t *p)
+extern "C" lac_cuda_writes_t lac_cuda_stream_writes(const lac_cuda_product_t *p)
 {
     const lacuna::GemmArgs a = lacuna::make_gemm_args(p);
-    return lacuna::streamed::writes_together(a, p->order == LAC_CUDA_COLS);
+    if (!lacuna::streamed::writes_together(a)) return LAC_CUDA_WRITES_SINGLES;
+    return p->order == LAC_CUDA_COLS || lacuna::streamed::writes_fours(a) ? LAC_CUDA_WRITES_WHOLE
+                                                                          : LAC_CUDA_WRITES_PIECES;
 }
 
 extern "C" int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k)
