@@ -14,7 +14,8 @@ namespace
 
 struct Problem {
     int64_t m, k, n;
-    double target; /* us; 0: none */
+    double target;   /* us; 0: none */
+    int64_t between; /* rows of the output: elements that it leaves alone */
 };
 
 const Problem kProblems[] = {
@@ -51,6 +52,10 @@ const Problem kProblems[] = {
     {1024, 128, 784, 0},
     {2000, 500, 2000, 0},
     {100, 200, 20000, 0},
+    /* whose rows are no pieces of 16 bytes */
+    {4096, 64, 4096, 0, 1},
+    {4096, 64, 4096, 0, 2},
+    {2000, 500, 2000, 0, 3},
 };
 
 /* What a perfect kernel takes: a launch, and moving or multiplying. */
@@ -64,13 +69,13 @@ double roof_us(const Problem &q)
 void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &q, bool along_k)
 {
     const float one = 1, zero = 0;
-    const int64_t m = q.m, n = q.n, k = q.k, w_count = k * n;
+    const int64_t m = q.m, n = q.n, k = q.k, w_count = k * n, ldc = n + q.between;
     const int copies = (int)std::max<int64_t>(1, std::min<int64_t>(24, 1 + (int64_t)240e6 / (4 * w_count)));
     std::vector<float *> w;
     for (int c = 0; c < copies; c++) w.push_back(random_device<float>(w_count, 1.0, 100 + (uint64_t)c));
     float *s = random_device<float>(m * k, 1.0, 7), *out, *before;
-    CUDA_CHECK(cudaMalloc(&out, sizeof(float) * (size_t)(m * n)));
-    CUDA_CHECK(cudaMalloc(&before, sizeof(float) * (size_t)(m * n)));
+    CUDA_CHECK(cudaMalloc(&out, sizeof(float) * (size_t)(m * ldc)));
+    CUDA_CHECK(cudaMalloc(&before, sizeof(float) * (size_t)(m * ldc)));
     lac_cuda_product_t p = {m,
                             n,
                             k,
@@ -80,13 +85,14 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
                             along_k ? LAC_CUDA_COLS : LAC_CUDA_ROWS,
                             {nullptr, 0.0f},
                             out,
-                            n,
+                            ldc,
                             1,
                             {}};
     const lac_cuda_dense_t dense = {LAC_F32, s, k, 1, 1.0};
     char name[96];
-    snprintf(name, sizeof name, "%lldx%lldx%lld:%s", (long long)m, (long long)k, (long long)n,
-             along_k ? "nk" : "kn");
+    const int length = snprintf(name, sizeof name, "%lldx%lldx%lld:%s", (long long)m, (long long)k,
+                                (long long)n, along_k ? "nk" : "kn");
+    if (q.between) snprintf(name + length, sizeof name - (size_t)length, ":ldc+%lld", (long long)q.between);
     void *space;
     const int64_t bytes = std::max(lac_cuda_stream_bytes(m, n, k), lac_cuda_tiles_bytes(m, n, k, false));
     CUDA_CHECK(cudaMalloc(&space, (size_t)bytes));
@@ -94,9 +100,9 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
     const Call vendor = [&](int c) {
         const cublasStatus_t st =
             along_k ? cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)m, (int)k, &one,
-                                  w[(size_t)c], (int)k, s, (int)k, &zero, out, (int)n)
+                                  w[(size_t)c], (int)k, s, (int)k, &zero, out, (int)ldc)
                     : cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)n, (int)m, (int)k, &one,
-                                  w[(size_t)c], (int)n, s, (int)k, &zero, out, (int)n);
+                                  w[(size_t)c], (int)n, s, (int)k, &zero, out, (int)ldc);
         return st == CUBLAS_STATUS_SUCCESS ? LAC_OK : LAC_ERR_VENDOR;
     };
     const Call streamed = [&](int c) {
@@ -107,11 +113,11 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
     const Call tiles = [&](int c) {
         lac_cuda_tiles_t t = {};
         t.m = m, t.n = n, t.k = k, t.alpha = {nullptr, 1.0f}, t.beta = {nullptr, 0.0f};
-        t.a = s, t.ars = k, t.acs = 1, t.b = w[(size_t)c], t.ldb = n, t.c = out, t.crs = n, t.ccs = 1;
+        t.a = s, t.ars = k, t.acs = 1, t.b = w[(size_t)c], t.ldb = n, t.c = out, t.crs = ldc, t.ccs = 1;
         return lac_cuda_tiles_run(&t, space, stream);
     };
     const auto error_of = [&](const Call &call) {
-        CUDA_CHECK(cudaMemsetAsync(out, 0xff, sizeof(float) * (size_t)(m * n), stream));
+        CUDA_CHECK(cudaMemsetAsync(out, 0xff, sizeof(float) * (size_t)(m * ldc), stream));
         const lac_status_t status = call(0);
         CUDA_CHECK(cudaStreamSynchronize(stream));
         return status ? -1.0f : worst_error(p, s, k, 1, before, 1.0f, 0.0f);

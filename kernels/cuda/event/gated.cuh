@@ -13,10 +13,9 @@ namespace lacuna
 {
 
 struct Gated {
-    double break_even; /* nonzeros of S, over its elements, that are few */
     streamed::SplitArgs split;
     streamed::AddArgs add;
-    Gate gate; /* out, of the first launch: by what it counts */
+    Gate gate; /* the counts, and how many are few, by the first launch */
 };
 
 /* The two launches, W by rows; s->density is not read. The workspace is that of lac_cuda_event_slots. */

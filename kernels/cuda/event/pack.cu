@@ -31,6 +31,7 @@ struct PackFewArgs : PackArgs {
     static constexpr bool kFew = true;
     int most; /* nonzero samples of a block, beyond which it packs nothing */
     streamed::SplitArgs split;
+    Gate gate;
 };
 
 /* An element of S for each thread of the blocks that pack. */
@@ -55,7 +56,7 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
     if constexpr (kFew) {
         dependents_launch(); /* behind the wait: the next kernel reads W and S at once */
         if (blockIdx.z > 0) {
-            streamed::split_behind<T>(a.split);
+            streamed::split_behind<T>(a.split, a.gate);
             return;
         }
     }
@@ -168,12 +169,13 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
     return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x), PackArgs>, l, a); });
 }
 
-lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, double break_even,
+lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, const Gate &gate,
                       const streamed::SplitArgs &split, cudaStream_t stream)
 {
     Launch l;
     if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
-    const PackFewArgs a = {make_args(s, m, k, slots), surely_many(break_even, (int)l.block.x), split};
+    const PackFewArgs a = {make_args(s, m, k, slots), surely_many(gate.break_even, (int)l.block.x), split,
+                           gate};
     l.grid.z = streamed::split_layers(split, l.grid, l.block);
     return s->dt == LAC_U8 ? launch(event_pack<uint8_t, PackFewArgs>, l, a)
                            : launch(event_pack<float, PackFewArgs>, l, a);

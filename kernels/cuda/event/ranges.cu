@@ -368,9 +368,10 @@ lac_status_t pack_gated_slots(const lac_cuda_product_t *p, const lac_cuda_dense_
                               void *workspace, cudaStream_t stream)
 {
     const Slots slots = cut_slots(p, cut_for_all(p), workspace);
-    gated->gate = {slots.count, (int)p->m * slots.slots,
-                   (int)(gated->break_even * (double)p->m * (double)p->k), gated->break_even};
-    return pack_few(s, p->m, p->k, slots, gated->break_even, gated->split, stream);
+    gated->gate.count = slots.count;
+    gated->gate.counts = (int)p->m * slots.slots;
+    gated->gate.few = (int)(gated->gate.break_even * (double)p->m * (double)p->k);
+    return pack_few(s, p->m, p->k, slots, gated->gate, gated->split, stream);
 }
 
 lac_status_t gather_gated_slots(const lac_cuda_product_t *p, const Gated &gated, void *workspace,

@@ -21,7 +21,10 @@ __global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__
 {
     dependency_wait();
     dependents_launch(); /* behind the wait: the next kernel may read W at once */
-    split_eight<T>(a, (int64_t)blockIdx.x * kThreads + threadIdx.x);
+    const Piece piece = piece_of(a.shape, (int64_t)blockIdx.x * kThreads + threadIdx.x);
+    T x[kCore];
+    load_eight(x, a, piece);
+    store_eight(x, a, piece);
 }
 
 /* out := beta out + alpha sums, and the epilogue.
