@@ -114,10 +114,11 @@ static lac_choice_t select_at(const lac_ctx_t *ctx, lac_problem_t *p, const lac_
 }
 
 /* What serves whatever the operands hold: a route that counts on the device, which looks at the shorter side,
- * unless it is the other that is known to be sparse. */
+ * unless it is the other that is known to be sparse. What is known of that side decides whether it pays. */
 static lac_choice_t select_any(const lac_ctx_t *ctx, lac_problem_t *p, const lac_estimate_t *estimate)
 {
     lac_preference_t any = {.on_device = !estimate || (estimate->right != 0) == (p->m > p->n)};
+    if (estimate && any.on_device) any.counted_density = estimate->density;
     assume(p, NULL);
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &any);
 }

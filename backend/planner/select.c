@@ -140,20 +140,22 @@ static double full_us(const lac_route_t *route, const lac_problem_t *p, const la
     return route->cost_us(route, &full, machine) + lac_route_extra_us(route, p);
 }
 
-/* Where nothing is known of the operands, and ours is the dense kernel that serves: a route that finds out on
+/* Where nothing is sure of the operands, and ours is the dense kernel that serves: a route that finds out on
  * the device, unless it is predicted to gain nothing by that, or to lose to the vendor where there are no
  * zeros. */
 static lac_choice_t on_device(const lac_route_t *const *table, int count, const lac_problem_t *p,
-                              const lac_machine_t *machine, lac_choice_t best)
+                              const lac_machine_t *machine, lac_choice_t best, double counted_density)
 {
     double vendor_us = HUGE_VAL;
+    lac_problem_t counted = *p;
+    if (counted_density > 0) (p->m <= p->n ? &counted.a : &counted.b)->density = counted_density;
     if (p->a.density >= 0 || p->b.density >= 0) return best;
     for (int i = 0; i < count; i++)
         if (table[i]->role == LAC_ROLE_DENSE && table[i]->applicable(table[i], p) == LAC_FITS)
             vendor_us = table[i]->cost_us(table[i], p, machine);
     for (int i = 0; i < count; i++) {
         if (!is_either(table[i]) || table[i]->applicable(table[i], p) != LAC_FITS) continue;
-        double cost = table[i]->cost_us(table[i], p, machine) + lac_route_extra_us(table[i], p);
+        double cost = table[i]->cost_us(table[i], &counted, machine) + lac_route_extra_us(table[i], p);
         if (cost < best.cost_us && full_us(table[i], p, machine) < vendor_us)
             best = (lac_choice_t){table[i], i, LAC_WHY_ON_DEVICE, cost, best.dense_us};
     }
@@ -196,7 +198,7 @@ static lac_choice_t cheapest(const lac_route_t *const *table, int count, const l
     if (!name && best.route && best.route->role == LAC_ROLE_DENSE && least > 0.0 && least < best_weight)
         best.why = LAC_WHY_UNPROVEN;
     if (!name && best.route && is_fast(best.route) && preference->on_device)
-        best = on_device(table, count, p, machine, best);
+        best = on_device(table, count, p, machine, best, preference->counted_density);
     return best;
 }
 

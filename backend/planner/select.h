@@ -13,11 +13,12 @@ typedef struct lac_preference {
     const lac_route_t *incumbent; /* the route that served this site last, or NULL                   */
     double hysteresis;            /* a challenger must be cheaper than the incumbent by this fraction */
     double sparse_margin;         /* a sparse route must be cheaper than the dense one by this fraction */
-    double dense_factor; /* measured over predicted time of dense products elsewhere; 0: not known     */
-    double sparse_doubt, /* how many times as slow as predicted a sparse route that was never measured */
-        dense_doubt;     /* here may be, and how many times as fast a dense one; 0: taken at its word  */
-    bool without_fast;   /* what needs workspace beside the vendor's product is left out                */
-    bool on_device;      /* where nothing is known, a route that finds out on the device may serve      */
+    double dense_factor;    /* measured over predicted time of dense products elsewhere; 0: not known     */
+    double sparse_doubt,    /* how many times as slow as predicted a sparse route that was never measured */
+        dense_doubt;        /* here may be, and how many times as fast a dense one; 0: taken at its word  */
+    bool without_fast;      /* what needs workspace beside the vendor's product is left out                */
+    bool on_device;         /* where nothing is known, a route that finds out on the device may serve      */
+    double counted_density; /* what that will mostly find, of the shorter side; 0: not known */
     double densest; /* a sampled or remembered operand this full takes no route that pays by zeros alone; 0:
                        any may */
     const float *factor; /* per table row, LAC_ROUTES_MAX of them: measured over predicted time at this site,

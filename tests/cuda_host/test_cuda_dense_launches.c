@@ -402,6 +402,29 @@ static void test_adaptive_capture(void **state)
     }
 }
 
+/* W by columns and more rows than share a list of active k: zeros are looked for where they were seen, since
+ * they have to be more than elsewhere. */
+static void test_adaptive_lists(void **state)
+{
+    (void)state;
+    lac_dim_t m = 64, k = 4096, n = 4096;
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_columns(ctx, k, n), c = cuda_host_rows(ctx, m, n);
+    const lac_estimate_t seen[] = {{false, 0.0005, 0.006, 20.0, 34.0}, {false, 0.005, 0.006, 33.0, 34.0}};
+    for (int i = 0; i < 3; i++) {
+        recorded_t r = recording_of(&a, &b, &c);
+        lac_graph_t *graph;
+        r.call.b.rs = 1, r.call.b.cs = b.cs;
+        r.estimate = i < 2 ? &seen[i] : NULL;
+        standin_forget();
+        unit_expect(lac_graph_capture(ctx, record, &r, 1, &graph), LAC_OK, "capture");
+        if (r.done != 1) fail_msg("not recorded: %s", lac_last_error());
+        assert_int_equal(standin_count("lac_cuda_adaptive"), i == 0);
+        assert_int_equal(standin_count("lac_cuda_stream"), i != 0);
+        lac_graph_free(graph);
+        lac_ctx_free(r.ours);
+    }
+}
+
 /* Bias and threshold: on the side of the output that they belong to, also where the product is transposed. */
 static void test_epilogue(void **state)
 {
@@ -540,7 +563,7 @@ static void test_stream(void **state)
 }
 
 /* The adaptive route by name: W by rows and by columns; refused where the zeros of S are known, S is not the
- * short side, sums are fixed or NaN is strict, or W by columns meets more rows than a list has room for. */
+ * short side, sums are fixed or NaN is strict. */
 static void test_adaptive(void **state)
 {
     (void)state;
@@ -562,7 +585,8 @@ static void test_adaptive(void **state)
     EXPECT(l, "p.m p.n p.k p.order p.ldw p.rs p.cs s.rs s.cs", m, n, k, LAC_CUDA_COLS, k, 1, m, k, 1);
     expect_pointer(l, "p.w", w.buf), expect_pointer(l, "s.data", s.buf), expect_pointer(l, "p.out", d.buf);
     assert_true(cuda_host_bytes(ctx, "adaptive", "", &more, &b, &more_c) > 0);
-    assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &more, &bt, &more_c), -1);
+    assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &more, &bt, &more_c),
+                     cuda_host_piece(lac_cuda_adaptive_bytes(12, n, k, LAC_CUDA_COLS)));
     cuda_host_count(ctx, &known, 100);
     assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &known, &b, &c), -1);
     assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &long_a, &b, &long_c), -1);
@@ -722,6 +746,7 @@ int main(void)
                                        TEST(cusparse_kept),
                                        TEST(adaptive),
                                        TEST(adaptive_capture),
+                                       TEST(adaptive_lists),
                                        TEST(stream),
                                        TEST(stream_thin),
                                        TEST(stream_thin_costs),

@@ -8,10 +8,12 @@
 #include "gather.h"
 #include "routes.h"
 
+#include <math.h>
+
 #define ROWS_MAX  1024 /* of S: beyond, stream takes another side for the short one           */
 #define COLUMNS   4    /* of W, that a list of active k is read for at once                    */
 #define ASSUMED   0.01 /* density of a sparse S, where nothing is known of it                  */
-#define LIST_ROWS 11   /* of S, where W lies by columns: a list of active k has room for them  */
+#define LIST_ROWS 11.0 /* of S, where W lies by columns, that share a list of active k         */
 
 /* Fitted on an H200, 2026-11-23. */
 #define EXITS_US  2.5     /* behind a gather: two launches that find nothing to do             */
@@ -50,7 +52,6 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
     if (refusal == LAC_FITS) refusal = lac_sparse_refusal(&known, &s, 0);
     if (refusal != LAC_FITS) return refusal;
     if (s.m > ROWS_MAX || s.n < COLUMNS) return LAC_REFUSED_NOT_SHORT;
-    if (order_of(&s) == LAC_CUDA_COLS && s.m > LIST_ROWS) return LAC_REFUSED_NOT_SHORT;
     s = lac_sided(p, short_side(p));
     if (s.s->formats || s.s->known > LAC_KNOWN_PROBED) return LAC_REFUSED_DENSITY_KNOWN;
     if (p->settings.fixed_sums) return LAC_REFUSED_SUMS_FIXED;
@@ -61,8 +62,9 @@ static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p
  * active k among it. */
 static double listed_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
-    double active = lac_active_fraction(s->s->density, (double)s->m) * (double)s->k * (double)s->n;
-    double worked = active * (RECORD_US + ROW_US * (double)s->m) * WORKERS / machine->cuda_processors,
+    double lists = ceil((double)s->m / LIST_ROWS), rows = (double)s->m / lists;
+    double active = lists * lac_active_fraction(s->s->density, rows) * (double)s->k * (double)s->n;
+    double worked = active * (RECORD_US + ROW_US * rows) * WORKERS / machine->cuda_processors,
            moved = lac_cuda_columns_us(s, LAC_CUDA_COLUMNS_ACTIVE, machine);
     return worked > moved ? worked + TAIL * moved : moved + TAIL * worked;
 }
