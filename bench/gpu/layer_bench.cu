@@ -48,7 +48,7 @@ Layer make(int64_t m, int64_t k, int64_t n, double density, bool columns)
     if (columns) clear_columns<<<1024, 256>>>(x.a, m, k, density);
     int64_t bytes = 1 << 20;
     for (int64_t each :
-         {lac_cuda_tiles_bytes(m, n, k, false), lac_cuda_csr_bytes(m), lac_cuda_schedule_scratch(m),
+         {lac_cuda_tiles_bytes(LAC_F32, m, n, k, false), lac_cuda_csr_bytes(m), lac_cuda_schedule_scratch(m),
           lac_cuda_csr_long_bytes(m, n, k), lac_cuda_event_slots_bytes(m, k)})
         bytes = std::max(bytes, each);
     x.workspace = device_bytes(bytes);

@@ -94,7 +94,8 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
                                 (long long)n, along_k ? "nk" : "kn");
     if (q.between) snprintf(name + length, sizeof name - (size_t)length, ":ldc+%lld", (long long)q.between);
     void *space;
-    const int64_t bytes = std::max(lac_cuda_stream_bytes(m, n, k), lac_cuda_tiles_bytes(m, n, k, false));
+    const int64_t bytes =
+        std::max(lac_cuda_stream_bytes(m, n, k), lac_cuda_tiles_bytes(LAC_F32, m, n, k, false));
     CUDA_CHECK(cudaMalloc(&space, (size_t)bytes));
     CUDA_CHECK(cudaDeviceSynchronize());
     const Call vendor = [&](int c) {

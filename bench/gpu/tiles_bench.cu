@@ -5,6 +5,9 @@
 #include "cuda_kernels.h"
 #include "bench_cublas.cuh"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <cstring>
 
 namespace
@@ -54,7 +57,8 @@ void allocate(Bench &x, int64_t m, int64_t k, int64_t n)
     CUDA_CHECK(cudaMalloc(&x.workspace, (size_t)lac_cuda_tiles_sampled_bytes(m, n, k)));
     CUDA_CHECK(cudaMalloc(&x.joint_a, (size_t)lac_cuda_tiles_joint_packed_bytes(m, k)));
     CUDA_CHECK(cudaMalloc(&x.joint_b, (size_t)lac_cuda_tiles_joint_packed_bytes(n, k)));
-    CUDA_CHECK(cudaMalloc(&x.packed, (size_t)lac_cuda_tiles_packed_bytes(m, k, lac_cuda_tiles_room(k))));
+    CUDA_CHECK(
+        cudaMalloc(&x.packed, (size_t)lac_cuda_tiles_packed_bytes(LAC_F32, m, k, lac_cuda_tiles_room(k))));
 }
 
 void release(Bench &x)
@@ -113,7 +117,7 @@ void time_parts(const Bench &x, const lac_cuda_tiles_t &t)
 void time_joint(const Bench &x, lac_cuda_tiles_t t)
 {
     double joint = -1, pack = -1, frozen = -1, sampled = -1;
-    if (lac_cuda_tiles_joint_here()) {
+    if (lac_cuda_tiles_warpgroups_here()) {
         t.joint = LAC_CUDA_JOINT_SAMPLED, t.joint_handicap = LAC_CUDA_JOINT_HANDICAP;
         sampled = time_tiles(x, t);
         t.joint = LAC_CUDA_JOINT_ON;
@@ -157,6 +161,13 @@ void time_problem(Bench &x, const Pattern &p, bool parts, const Pattern &of_b = 
     fflush(stdout);
 }
 
+__device__ double element_at(lac_dt_t dt, const void *x, int64_t at)
+{
+    if (dt == LAC_F32) return (double)((const float *)x)[at];
+    if (dt == LAC_F16) return (double)__half2float(((const __half *)x)[at]);
+    return (double)__bfloat162float(((const __nv_bfloat16 *)x)[at]);
+}
+
 /* Errors in units of 2^-24 |A||B|, of every step-th row. */
 __global__ void judge(lac_cuda_tiles_t p, int step, double *each)
 {
@@ -164,18 +175,18 @@ __global__ void judge(lac_cuda_tiles_t p, int step, double *each)
     if (j >= p.n) return;
     double sum = 0, size = 0;
     for (int64_t k = 0; k < p.k; k++) {
-        const double v = (double)p.a[i * p.ars + k] * (double)p.b[k * p.ldb + j];
+        const double v = element_at(p.dt, p.a, i * p.ars + k) * element_at(p.dt, p.b, k * p.ldb + j);
         sum += v, size += fabs(v);
     }
-    each[blockIdx.y * p.n + j] = fabs((double)p.c[i * p.crs + j] - sum) / (0x1p-24 * size);
+    each[blockIdx.y * p.n + j] = fabs(element_at(p.out_dt, p.c, i * p.crs + j) - sum) / (0x1p-24 * size);
 }
 
-void errors(const Bench &x, int step, double *mean, double *worst)
+void errors(const Bench &x, const lac_cuda_tiles_t &p, int step, double *mean, double *worst)
 {
     const int64_t rows = (x.m + step - 1) / step;
     double *each;
     CUDA_CHECK(cudaMalloc(&each, (size_t)(8 * rows * x.n)));
-    judge<<<dim3((unsigned)((x.n + 127) / 128), (unsigned)rows), 128, 0, stream>>>(product(x), step, each);
+    judge<<<dim3((unsigned)((x.n + 127) / 128), (unsigned)rows), 128, 0, stream>>>(p, step, each);
     std::vector<double> all((size_t)(rows * x.n));
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMemcpy(all.data(), each, 8 * all.size(), cudaMemcpyDeviceToHost));
@@ -198,12 +209,12 @@ void judge_problem(Bench &x, int kind, const char *name)
             (long long)x.m, (long long)x.k, (long long)x.n, name);
     x.first = false;
     for (int way = kOurs; way < kWays; way++) {
-        if (way == kJoint && !lac_cuda_tiles_joint_here()) continue;
+        if (way == kJoint && !lac_cuda_tiles_warpgroups_here()) continue;
         lac_cuda_tiles_t t = product(x);
         t.portable = way == kPortable, t.joint = way == kJoint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
         if ((way == kTheirs ? sgemm(x) : lac_cuda_tiles_run(&t, x.workspace, stream)) != LAC_OK) exit(2);
         double mean, worst;
-        errors(x, step, &mean, &worst);
+        errors(x, product(x), step, &mean, &worst);
         printf("  %s mean %7.3f max %8.2f", names[way], mean, worst);
         fprintf(x.json, ", \"%smean_error\": %.4g, \"%smax_error\": %.4g", names[way], mean, names[way],
                 worst);
@@ -270,9 +281,107 @@ void bench_accuracy(Bench &x, int64_t longest)
     }
 }
 
+/* Elements of two bytes. */
+
+__global__ void narrow(const float *from, void *to, int64_t count, lac_dt_t dt)
+{
+    for (int64_t t = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; t < count;
+         t += (int64_t)gridDim.x * blockDim.x)
+        if (dt == LAC_F16)
+            ((__half *)to)[t] = __float2half_rn(from[t]);
+        else
+            ((__nv_bfloat16 *)to)[t] = __float2bfloat16_rn(from[t]);
+}
+
+struct Halves {
+    lac_dt_t dt;
+    void *a, *b, *c, *packed;
+};
+
+lac_cuda_tiles_t product(const Bench &x, const Halves &h)
+{
+    lac_cuda_tiles_t t = product(x);
+    t.a = h.a, t.b = h.b, t.c = h.c, t.dt = t.out_dt = h.dt;
+    return t;
+}
+
+lac_status_t gemm_ex(const Bench &x, const Halves &h)
+{
+    const float one = 1, zero = 0;
+    const cudaDataType_t type = h.dt == LAC_F16 ? CUDA_R_16F : CUDA_R_16BF;
+    return cublasGemmEx(x.handle, CUBLAS_OP_N, CUBLAS_OP_N, (int)x.n, (int)x.m, (int)x.k, &one, h.b, type,
+                        (int)x.n, h.a, type, (int)x.k, &zero, h.c, type, (int)x.n, CUBLAS_COMPUTE_32F,
+                        CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS
+               ? LAC_OK
+               : LAC_ERR_VENDOR;
+}
+
+/* The worst error beside half a unit of the last place of the output's type, which both have. */
+void time_halves(Bench &x, lac_dt_t dt, const Pattern &p)
+{
+    Halves h = {dt, nullptr, nullptr, nullptr, nullptr};
+    const int64_t room = lac_cuda_tiles_room(x.k);
+    CUDA_CHECK(cudaMalloc(&h.a, (size_t)(2 * x.m * x.k)));
+    CUDA_CHECK(cudaMalloc(&h.b, (size_t)(2 * x.k * x.n)));
+    CUDA_CHECK(cudaMalloc(&h.c, (size_t)(2 * x.m * x.n)));
+    CUDA_CHECK(cudaMalloc(&h.packed, (size_t)lac_cuda_tiles_packed_bytes(dt, x.m, x.k, room)));
+    fill_pattern<<<1024, 256>>>(x.a, x.m, x.k, p, 0, 11);
+    fill_pattern<<<1024, 256>>>(x.b, x.k, x.n, {"", 1, 1, 2.0}, 0, 12);
+    narrow<<<1024, 256>>>(x.a, h.a, x.m * x.k, dt);
+    narrow<<<1024, 256>>>(x.b, h.b, x.k * x.n, dt);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const lac_cuda_tiles_t t = product(x, h);
+    lac_cuda_tiles_t kept = t, wide = t;
+    kept.packed = h.packed, kept.room = room;
+    wide.c = x.c, wide.out_dt = LAC_F32; /* its errors, unrounded */
+    const int calls = 20;
+    const double dense = time_graph([&](int) { return gemm_ex(x, h); }, calls, 1),
+                 ours =
+                     time_graph([&](int) { return lac_cuda_tiles_run(&t, x.workspace, stream); }, calls, 1),
+                 pack = time_graph([&](int) { return lac_cuda_tiles_pack(&t, room, h.packed, stream); },
+                                   calls, 1),
+                 frozen = time_graph([&](int) { return lac_cuda_tiles_run(&kept, x.workspace, stream); },
+                                     calls, 1);
+    double mean, worst;
+    if (lac_cuda_tiles_run(&wide, x.workspace, stream) != LAC_OK) exit(2);
+    errors(x, wide, 64, &mean, &worst);
+    const char *const type = dt == LAC_F16 ? "f16" : "bf16";
+    char what[96];
+    snprintf(what, sizeof what, "%s %lldx%lldx%lld %s %g%%", type, (long long)x.m, (long long)x.k,
+             (long long)x.n, p.name, 100 * std::min(p.density, 1.0));
+    printf("  %-44s cublas %8.1f  tiles %8.1f us  %.2fx  frozen %8.1f  %.2fx  preparation %6.1f  "
+           "error %.2f max %.1f\n",
+           what, dense, ours, dense / ours, frozen, dense / frozen, pack, mean, worst);
+    fprintf(x.json,
+            "%s\n  {\"problem\": \"%s\", \"route\": \"tiles\", \"warm_us\": %.1f, \"cublas_us\": %.1f, "
+            "\"frozen_us\": %.1f, \"preparation_us\": %.1f, \"mean_error\": %.4g, \"max_error\": %.4g}",
+            x.first ? "" : ",", what, ours, dense, frozen, pack, mean, worst);
+    x.first = false;
+    fflush(stdout);
+    for (void *memory : {h.a, h.b, h.c, h.packed}) CUDA_CHECK(cudaFree(memory));
+}
+
+void bench_halves(Bench &x)
+{
+    allocate(x, 4096, 4096, 4096);
+    for (lac_dt_t dt : {LAC_BF16, LAC_F16}) time_halves(x, dt, {"dense", 1, 1, 2.0});
+    for (double d : {0.5, 0.25, 0.125})
+        for (const Pattern &p : {Pattern{"block 32x8", 32, 8, d}, Pattern{"block 64x64", 64, 64, d},
+                                 Pattern{"block 128x128", 128, 128, d}, Pattern{"whole columns", 4096, 1, d}})
+            time_halves(x, LAC_BF16, p);
+    release(x);
+    allocate(x, 8192, 8192, 8192);
+    for (double d : {0.5, 0.25}) time_halves(x, LAC_BF16, {"block 128x128", 128, 128, d});
+    release(x);
+    allocate(x, 11008, 4096, 1024);
+    for (double d : {0.5, 0.25}) time_halves(x, LAC_BF16, {"block 128x128", 128, 128, d});
+    release(x);
+}
+
 } // namespace
 
-/* tiles_bench out.json [both: only zeros of both operands; one: of these a single problem, to profile] */
+/* tiles_bench out.json [both: only zeros of both operands; one: of these a single problem, to profile;
+ * halves: f16 and bf16 alone] */
 int main(int argc, char **argv)
 {
     FILE *json = argc > 1 ? fopen(argv[1], "w") : NULL;
@@ -286,6 +395,8 @@ int main(int argc, char **argv)
     if (!strcmp(what, "one")) {
         allocate(x, 4096, 4096, 4096);
         time_problem(x, {"block 32x8", 32, 8, 0.5}, false, {"block 8x32", 8, 32, 0.5});
+    } else if (!strcmp(what, "halves")) {
+        bench_halves(x);
     } else {
         bench_both(x);
         bench_accuracy(x, strcmp(what, "both") ? INT64_MAX : 4096);
@@ -293,6 +404,7 @@ int main(int argc, char **argv)
     if (!strcmp(what, "all")) {
         bench_patterns(x);
         bench_sizes(x);
+        bench_halves(x);
     }
     fprintf(json, "\n]}\n");
     fclose(json);

@@ -423,7 +423,7 @@ int64_t lac_cuda_slice_ptr_bytes(int64_t count);
 lac_status_t lac_cuda_slice_entries(const lac_cuda_slice_t *s, bool wide, const void *ptr, void *idx,
                                     float *val, uint64_t *bad, lac_cuda_stream_t stream);
 
-/* The product by tiles on tensor cores, at the accuracy of fp32: its launchers and their workspace.
+/* The product by tiles on tensor cores, with sums of f32: its launchers and their workspace.
  *
  *     c[i, j] := beta c[i, j] + alpha * sum over k of a[i, k] * b[k, j]      i < m, j < n
  *
@@ -444,14 +444,14 @@ typedef enum lac_cuda_joint {
 typedef struct lac_cuda_tiles {
     int64_t m, n, k;
     lac_cuda_scalar_t alpha;
-    const float *a; /* any strides; k where all rows of a tile are zero are skipped */
+    const void *a; /* any strides; k where all rows of a tile are zero are skipped */
     int64_t ars, acs;
     const void *packed; /* what lac_cuda_tiles_pack made of a, or NULL: it is made in the workspace */
     int64_t room;       /* of packed */
-    const float *b;     /* rows contiguous: element (k, j) at b[k * ldb + j] */
+    const void *b;      /* rows contiguous: element (k, j) at b[k * ldb + j] */
     int64_t ldb;
     lac_cuda_scalar_t beta;
-    float *c;
+    void *c;
     int64_t crs, ccs;
     lac_cuda_epilogue_t epilogue; /* done where c is written */
     bool portable;  /* by the kernel of other devices, also where there are warpgroup products: to test it */
@@ -459,18 +459,23 @@ typedef struct lac_cuda_tiles {
                        is not zero */
     int64_t bits_words;   /* from one row of bits to the next: ceil(n / 64) */
     bool bits_transposed; /* a row of bits for each column of c, then of ceil(m / 64) words */
-    /* other than off only where lac_cuda_tiles_joint_here() and not portable; on: packed is by
+    /* other than off only where lac_cuda_tiles_warpgroups_here() and not portable; on: packed is by
      * lac_cuda_tiles_joint_pack; sampled: nothing is packed beforehand */
     lac_cuda_joint_t joint;
     float joint_handicap; /* sampled: microseconds that the joint product is taken to need beside what is
                              predicted */
     const void *packed_b; /* joint: what that made of b, or NULL: it is made in the workspace */
+    /* LAC_F32, whose products are as accurate as fp32; or LAC_F16, LAC_BF16, whose products are exact, where
+     * lac_cuda_tiles_warpgroups_here(): neither portable nor joint, and without bits. */
+    lac_dt_t dt;     /* of a and b                                                         */
+    lac_dt_t out_dt; /* of c and of the bias: dt, to which sums are rounded once, or LAC_F32 */
 } lac_cuda_tiles_t;
 
 /* True where the thread's current device has the instructions: compute capability 8.0. */
 bool lac_cuda_tiles_here(void);
-/* True where b can be read as it lies: rows of 16-byte pieces, less than 4 GiB from each other. */
-bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);
+/* True where b[k, n] can be read as it lies: rows of 16-byte pieces, less than 4 GiB from each other; of two
+ * bytes an element, of whole pieces. */
+bool lac_cuda_tiles_aligned(lac_dt_t dt, const void *b, int64_t n, int64_t ldb);
 
 /* A tile of c is LAC_CUDA_TILES_SIDE square; LAC_CUDA_TILES_ROWS rows of a, a row group, are active at a k or
  * not, and k are multiplied LAC_CUDA_TILES_STEP at a time. */
@@ -480,30 +485,31 @@ bool lac_cuda_tiles_aligned(const float *b, int64_t ldb);
 /* Blocks that share the steps of a tile, so that all multiprocessors have work. */
 int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors);
 
-/* Lists of active k and bf16 splits of a, at `memory`, which has `room` steps for each row group: for
- * any a lac_cuda_tiles_room(k). All memory is aligned to 256 bytes. */
+/* Lists of active k and bf16 splits of a, or its elements of two bytes, at `memory`, which has `room` steps
+ * for each row group: for any a lac_cuda_tiles_room(k). All memory is aligned to 256 bytes. */
 int64_t lac_cuda_tiles_room(int64_t k);
-int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room);
+int64_t lac_cuda_tiles_packed_bytes(lac_dt_t dt, int64_t m, int64_t k, int64_t room);
 lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,
                                  lac_cuda_stream_t stream);
 /* *most := the room that what was packed needs; on the device. */
-lac_status_t lac_cuda_tiles_max_room(int64_t m, int64_t k, int64_t room, const void *memory, int *most,
-                                     lac_cuda_stream_t stream);
+lac_status_t lac_cuda_tiles_max_room(lac_dt_t dt, int64_t m, int64_t k, int64_t room, const void *memory,
+                                     int *most, lac_cuda_stream_t stream);
 /* True where one packing serves the whole product: a few gigabytes at most. */
 bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k);
 
 /* The whole product, and its workspace: where a is not packed, that is part of both. */
-int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k, bool packed);
+int64_t lac_cuda_tiles_bytes(lac_dt_t dt, int64_t m, int64_t n, int64_t k, bool packed);
 lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 /* Its steps before and behind the products on tensor cores: sums of shared tiles, and the tiles that tensor
  * cores could not do (Inf, NaN, overflow), by fp32 multiply-adds. */
 lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
 lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream);
-/* The same for joint products: where they can be on the thread's current device (compute capability 9.0);
- * what is made of a and of b (either may be NULL: nothing), whose lines are a's m rows and b's n columns; the
- * workspace of lac_cuda_tiles_run, always or by a sample. */
-bool lac_cuda_tiles_joint_here(void);
+/* Whether the thread's current device has products of warpgroups (compute capability 9.0). */
+bool lac_cuda_tiles_warpgroups_here(void);
+/* The same for joint products, which want these: what is made of a and of b (either may be NULL: nothing),
+ * whose lines are a's m rows and b's n columns; the workspace of lac_cuda_tiles_run, always or by a sample.
+ */
 int64_t lac_cuda_tiles_joint_packed_bytes(int64_t lines, int64_t k);
 lac_status_t lac_cuda_tiles_joint_pack(const lac_cuda_tiles_t *p, void *of_a, void *of_b,
                                        lac_cuda_stream_t stream);

@@ -147,7 +147,7 @@ static int64_t tiles_bytes(const standin_launch_t *l, int64_t m, int64_t n, int6
     bool packed = standin_pointer(l, "p.packed"), of_b = standin_pointer(l, "p.packed_b");
     switch (whole(l, "p.joint")) {
     case LAC_CUDA_JOINT_OFF:
-        return lac_cuda_tiles_bytes(m, n, k, packed);
+        return lac_cuda_tiles_bytes((lac_dt_t)whole(l, "p.dt"), m, n, k, packed);
     case LAC_CUDA_JOINT_ON:
         return lac_cuda_tiles_joint_bytes(m, n, k, packed, of_b);
     default:
@@ -234,10 +234,11 @@ void standin_check(const standin_launch_t *l)
                       element(whole(l, "dt")));
     if (!strcmp(name, "tiles_run")) {
         int64_t m = whole(l, "p.m"), n = whole(l, "p.n"), k = whole(l, "p.k");
-        expect_matrix(l, "p.a", m, k, whole(l, "p.ars"), whole(l, "p.acs"), 4);
-        expect_matrix(l, "p.b", k, n, whole(l, "p.ldb"), 1, 4);
-        expect_matrix(l, "p.c", m, n, whole(l, "p.crs"), whole(l, "p.ccs"), 4);
-        if (!lac_cuda_tiles_aligned(standin_pointer(l, "p.b"), whole(l, "p.ldb")))
+        lac_dt_t dt = (lac_dt_t)whole(l, "p.dt");
+        expect_matrix(l, "p.a", m, k, whole(l, "p.ars"), whole(l, "p.acs"), element(dt));
+        expect_matrix(l, "p.b", k, n, whole(l, "p.ldb"), 1, element(dt));
+        expect_matrix(l, "p.c", m, n, whole(l, "p.crs"), whole(l, "p.ccs"), element(whole(l, "p.out_dt")));
+        if (!lac_cuda_tiles_aligned(dt, standin_pointer(l, "p.b"), n, whole(l, "p.ldb")))
             standin_breach("%s: b is not aligned", l->name);
         if (standin_pointer(l, "p.bits"))
             expect_room(l, "p.bits", 8 * whole(l, "p.bits_words") * (whole(l, "p.bits_transposed") ? n : m));

@@ -219,7 +219,7 @@ static void test_tiles(void **state)
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n),
               bc = cuda_host_columns(ctx, k, n);
     cuda_host_count(ctx, &a, m * k / 2);
-    int64_t own = cuda_host_piece(lac_cuda_tiles_bytes(m, n, k, false));
+    int64_t own = cuda_host_piece(lac_cuda_tiles_bytes(LAC_F32, m, n, k, false));
     expect_bytes("tiles", "left", &a, &b, &c, own);
     const standin_launch_t *l = cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run");
     EXPECT(l, "p.m p.n p.k p.ars p.acs p.ldb p.crs p.ccs p.portable", m, n, k, k, 1, n, n, 1, 0);
@@ -249,6 +249,46 @@ static void test_tiles(void **state)
     lac_obj_t g = cuda_host_columns(ctx, n, k);
     l = cuda_host_launch(ctx, "tiles", &d, &f, &g, "lac_cuda_tiles_run");
     EXPECT(l, "p.m p.n p.k p.ars p.acs p.crs p.ccs", k, n, m, 1, k, n, 1);
+}
+
+/* f16 and bf16: two operands of one type as they lie, W transposed in that type, lists kept of a frozen S; no
+ * rows that are no whole pieces, no bytes, no joint product. */
+static void test_tiles_halves(void **state)
+{
+    (void)state;
+    lac_dim_t m = 1024, k = 768, n = 512;
+    unit_expect(lac_ctx_set(ctx, "joint", "on"), LAC_OK, "joint");
+    for (int i = 0; i < 4; i++) {
+        lac_dt_t dt = i % 2 ? LAC_F16 : LAC_BF16, out = i < 2 ? dt : LAC_F32;
+        lac_obj_t a = cuda_host_matrix(ctx, dt, m, k, k, 1, 0), b = cuda_host_matrix(ctx, dt, k, n, n, 1, 0),
+                  bc = cuda_host_matrix(ctx, dt, k, n, 1, k, 0),
+                  c = cuda_host_matrix(ctx, out, m, n, n, 1, 0),
+                  odd = cuda_host_matrix(ctx, dt, k, n - 4, n - 4, 1, 0),
+                  narrow = cuda_host_matrix(ctx, out, m, n - 4, n - 4, 1, 0),
+                  bytes = cuda_host_matrix(ctx, LAC_U8, m, k, k, 1, 0);
+        cuda_host_count(ctx, &a, m * k / 2), cuda_host_count(ctx, &bytes, m * k / 2);
+        int64_t own = cuda_host_piece(lac_cuda_tiles_bytes(dt, m, n, k, false));
+        expect_bytes("tiles", "left", &a, &b, &c, own);
+        const standin_launch_t *l = cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run");
+        EXPECT(l, "p.dt p.out_dt p.m p.n p.k p.ars p.acs p.ldb p.crs p.ccs p.joint", dt, out, m, n, k, k, 1,
+               n, n, 1, LAC_CUDA_JOINT_OFF);
+        expect_pointer(l, "p.a", a.buf);
+        expect_pointer(l, "p.b", b.buf);
+        expect_pointer(l, "p.c", c.buf);
+        expect_bytes("tiles", "left", &a, &bc, &c, own + cuda_host_piece(2 * k * n));
+        l = cuda_host_launch(ctx, "tiles", &a, &bc, &c, "lac_cuda_tiles_run");
+        EXPECT(standin_find("lac_cuda_copy", 0), "x.dt dt rs cs", dt, dt, n, 1);
+        expect_pointer(l, "p.b", standin_pointer(standin_find("lac_cuda_copy", 0), "out"));
+        assert_int_equal(cuda_host_bytes(ctx, "tiles", "left", &a, &odd, &narrow), -1);
+        assert_int_equal(cuda_host_bytes(ctx, "tiles", "left", &bytes, &b, &c), -1);
+        lac_obj_t kept = cuda_host_matrix(ctx, dt, m, k, k, 1, 0);
+        cuda_host_freeze(ctx, &kept, m * k / 2);
+        standin.room = 17;
+        l = cuda_host_launch(ctx, "tiles", &kept, &b, &c, "lac_cuda_tiles_run");
+        EXPECT(l, "p.room", 17);
+        assert_int_equal(meta_bytes(&kept), lac_cuda_tiles_packed_bytes(dt, m, k, 17));
+    }
+    unit_expect(lac_ctx_set(ctx, "joint", "off"), LAC_OK, "joint");
 }
 
 /* Zeros of both operands: where they are asked for; by a sample for large products; never with what is kept.
@@ -291,26 +331,27 @@ static void test_tiles_kept(void **state)
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), c = cuda_host_rows(ctx, m, n);
     cuda_host_freeze(ctx, &a, m * k / 2);
     standin.room = 17;
-    int64_t most = lac_cuda_tiles_packed_bytes(m, k, lac_cuda_tiles_room(k));
-    expect_bytes("tiles", "left", &a, &b, &c, most + cuda_host_piece(lac_cuda_tiles_bytes(m, n, k, true)));
+    int64_t most = lac_cuda_tiles_packed_bytes(LAC_F32, m, k, lac_cuda_tiles_room(k));
+    expect_bytes("tiles", "left", &a, &b, &c,
+                 most + cuda_host_piece(lac_cuda_tiles_bytes(LAC_F32, m, n, k, true)));
     const standin_launch_t *l = cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run");
     assert_int_equal(standin_count("lac_cuda_tiles_pack"), 2);
     EXPECT(standin_find("lac_cuda_tiles_pack", 0), "room", lac_cuda_tiles_room(k));
     EXPECT(standin_find("lac_cuda_tiles_pack", 1), "room", 17);
     EXPECT(l, "p.room", 17);
     expect_pointer(l, "p.packed", standin_pointer(standin_find("lac_cuda_tiles_pack", 1), "memory"));
-    assert_int_equal(meta_bytes(&a), lac_cuda_tiles_packed_bytes(m, k, 17));
+    assert_int_equal(meta_bytes(&a), lac_cuda_tiles_packed_bytes(LAC_F32, m, k, 17));
     expect_bytes("tiles", "left", &a, &b, &c,
-                 lac_cuda_tiles_packed_bytes(m, k, 17) +
-                     cuda_host_piece(lac_cuda_tiles_bytes(m, n, k, true)));
+                 lac_cuda_tiles_packed_bytes(LAC_F32, m, k, 17) +
+                     cuda_host_piece(lac_cuda_tiles_bytes(LAC_F32, m, n, k, true)));
     cuda_host_launch(ctx, "tiles", &a, &b, &c, "lac_cuda_tiles_run");
     assert_int_equal(standin_count("lac_cuda_tiles_pack"), 0);
     /* an S that is nearly empty: its active steps, and four */
     lac_obj_t d = cuda_host_rows(ctx, m, 4096), e = cuda_host_rows(ctx, 4096, n);
     cuda_host_freeze(ctx, &d, 1024); /* 1 in 4096: a fraction of 0.0078 of k in 32 rows is one step */
     expect_bytes("tiles", "left", &d, &e, &c,
-                 lac_cuda_tiles_packed_bytes(m, 4096, 1 + 4) +
-                     cuda_host_piece(lac_cuda_tiles_bytes(m, n, 4096, true)));
+                 lac_cuda_tiles_packed_bytes(LAC_F32, m, 4096, 1 + 4) +
+                     cuda_host_piece(lac_cuda_tiles_bytes(LAC_F32, m, n, 4096, true)));
 }
 
 /* Refusals of the tiles at their bounds. */
@@ -331,10 +372,10 @@ static void test_tiles_bounds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(csr_narrow), TEST(csr_kept),    TEST(csr_long),
-                                       TEST(csr_once),   TEST(csr_parts),   TEST(csr_without_room),
-                                       TEST(bitmask),    TEST(tiles),       TEST(tiles_joint),
-                                       TEST(tiles_kept), TEST(tiles_bounds)};
+    const struct CMUnitTest tests[] = {TEST(csr_narrow),   TEST(csr_kept),   TEST(csr_long),
+                                       TEST(csr_once),     TEST(csr_parts),  TEST(csr_without_room),
+                                       TEST(bitmask),      TEST(tiles),      TEST(tiles_joint),
+                                       TEST(tiles_halves), TEST(tiles_kept), TEST(tiles_bounds)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,30 +27,33 @@ inline void wgmma_fence() {}
 inline void wgmma_commit() {}
 template <int kLeft> inline void wgmma_wait() {}
 template <int kCount> inline void keep(uint4 (&)[kCount]) {}
+template <int kCount> inline void keep(float (&)[kCount]) {}
 inline void keep(int &) {}
 inline void keep(uint64_t &) {}
 
 /* Element (k, column) of B. */
-inline float wgmma_element(uint64_t matrix, int k, int column)
+template <typename E> inline float wgmma_element(uint64_t matrix, int k, int column)
 {
     const unsigned start = unsigned(matrix & 0x3fff) << 4, next_k = unsigned(matrix >> 16 & 0x3fff) << 4,
                    next_columns = unsigned(matrix >> 32 & 0x3fff) << 4;
-    return __uint_as_float((uint32_t)*at_address<uint16_t>(start + unsigned(k / 8) * next_k +
-                                                           unsigned(column / 8) * next_columns +
-                                                           unsigned(column % 8 * 16 + k % 8 * 2))
-                           << 16);
+    E x;
+    x.bits = *at_address<uint16_t>(start + unsigned(k / 8) * next_k + unsigned(column / 8) * next_columns +
+                                   unsigned(column % 8 * 16 + k % 8 * 2));
+    return event_value(x);
 }
 
-template <int kSums> inline void wgmma_bf16(float (&d)[kSums], uint4 a, uint64_t b, bool add)
+template <typename E, int kSums> inline void wgmma(E, float (&d)[kSums], uint4 a, uint64_t b, bool add)
 {
     const Lanes<uint64_t> low(uint64_t(a.y) << 32 | a.x), high(uint64_t(a.w) << 32 | a.z);
     const int lane = emulated_lane();
     for (int i = 0; i < kSums; i++) {
         const int h = i / 2 % 2, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
         double term[17] = {add ? (double)d[i] : 0.0};
-        for (int k = 0; k < 16; k++)
-            term[1 + k] = (double)bf16_at((k < 8 ? low : high).of[lane / 4 * 4 + k % 8 / 2], h, k % 2) *
-                          (double)wgmma_element(b, k, column);
+        for (int k = 0; k < 16; k++) {
+            E x;
+            x.bits = (uint16_t)((k < 8 ? low : high).of[lane / 4 * 4 + k % 8 / 2] >> (32 * h + 16 * (k % 2)));
+            term[1 + k] = (double)event_value(x) * (double)wgmma_element<E>(b, k, column);
+        }
         d[i] = truncated_sum(term, 17);
     }
 }

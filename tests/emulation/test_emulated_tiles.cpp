@@ -4,9 +4,10 @@
  * against fp64: random shapes, orders, strides, scalars, patterns of zeros, data and devices, and special
  * values; poison wherever nothing may be read; each product twice, in two orders of its warps and with a
  * packed beforehand, for the same bits, with bias and activation, and each with the bits of what is not zero.
- */
+ * Of f16 and bf16 the same but for joint products and bits; a C of two bytes is one of floats, rounded. */
 #include "emulator.h"
 #include "cuda_kernels.h"
+#include "ref_half.h"
 
 #include <cmath>
 #include <cstdio>
@@ -38,6 +39,7 @@ struct Case {
     lac_cuda_joint_t joint; /* zeros of both are skipped */
     int b_rows, b_cols;     /* zeros of b come in pieces of so many elements */
     double b_density;       /* of pieces that are no zeros                   */
+    lac_dt_t dt, out_dt;
 };
 
 std::string text(const Case &c)
@@ -45,14 +47,18 @@ std::string text(const Case &c)
     char b[256];
     snprintf(b, sizeof b,
              "%lldx%lldx%lld a=%s c=%s%s%s alpha=%g beta=%g zeros=%dx%d-%g spread=%d special=%g device=%d%s "
-             "at=%d,%d seed=%u B=%dx%d-%g%s",
+             "at=%d,%d seed=%u B=%dx%d-%g%s%s%s",
              (long long)c.m, (long long)c.k, (long long)c.n, c.a_by_columns ? "cols" : "rows",
              c.c_by_columns ? "cols" : "rows", c.padded ? " padded" : "", c.device_scalars ? " dev" : "",
              c.alpha, c.beta, c.zero_rows, c.zero_cols, c.density, c.spread, c.special, c.device,
              c.portable ? " portable" : "", c.a_offset, c.c_offset, c.seed, c.b_rows, c.b_cols, c.b_density,
              c.joint == LAC_CUDA_JOINT_ON ? " joint"
              : c.joint                    ? " sampled"
-                                          : "");
+                                          : "",
+             c.dt == LAC_F16    ? " f16"
+             : c.dt == LAC_BF16 ? " bf16"
+                                : "",
+             c.out_dt == c.dt ? "" : " to f32");
     return b;
 }
 
@@ -68,6 +74,34 @@ template <typename T> std::unique_ptr<T, void (*)(void *)> memory(int64_t count)
     return {(T *)aligned_alloc(256, (sizeof(T) * (size_t)count + 255) / 256 * 256), free};
 }
 
+/* The number of that type that is nearest. */
+float of_type(lac_dt_t dt, float x)
+{
+    return ref_is_half(dt) ? (float)ref_half_value(dt, ref_half_nearest(dt, x)) : x;
+}
+
+/* Floats that are numbers of type dt, in that type: what a kernel gets and leaves. Memory of exactly that
+ * size. */
+struct Typed {
+    lac_dt_t dt;
+    std::unique_ptr<uint16_t, void (*)(void *)> bits;
+    Typed(lac_dt_t dt_, const float *x, int64_t count)
+        : dt(dt_), bits(memory<uint16_t>(ref_is_half(dt_) ? count : 0))
+    {
+        for (int64_t e = 0; ref_is_half(dt) && e < count; e++) bits.get()[e] = ref_half_nearest(dt, x[e]);
+    }
+    void read(float *x, int64_t count) const
+    {
+        for (int64_t e = 0; ref_is_half(dt) && e < count; e++)
+            x[e] = (float)ref_half_value(dt, bits.get()[e]);
+    }
+    /* That of x + offset: x itself where that has the type. */
+    void *at(float *x, int64_t offset) const
+    {
+        return ref_is_half(dt) ? (void *)(bits.get() + offset) : (void *)(x + offset);
+    }
+};
+
 struct Operands {
     std::vector<float> a, before, out; /* from an aligned address on: what vectors of their size get */
     std::unique_ptr<float, void (*)(void *)> b;
@@ -82,9 +116,10 @@ std::unique_ptr<Operands> make(const Case &c)
     std::mt19937 random(c.seed);
     const auto draw = [&] {
         const float x = (float)(random() % 20001) / 10000.0f - 1.0f;
-        return ldexpf(x, c.spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0);
+        return of_type(c.dt, ldexpf(x, c.spread ? (int)(random() % (2 * c.spread + 1)) - c.spread : 0));
     };
-    const int64_t pad = c.padded ? 3 : 0, ldb = (c.n + 3) / 4 * 4 + (c.padded ? 4 : 0);
+    const int64_t piece = 16 / (int64_t)lac_dt_size(c.dt);
+    const int64_t pad = c.padded ? 3 : 0, ldb = (c.n + piece - 1) / piece * piece + (c.padded ? piece : 0);
     const int64_t ars = c.a_by_columns ? 1 : c.k + pad, acs = c.a_by_columns ? c.m + pad : 1,
                   crs = c.c_by_columns ? 1 : c.n + pad, ccs = c.c_by_columns ? c.m + pad : 1;
     std::unique_ptr<Operands> o(
@@ -121,9 +156,9 @@ std::unique_ptr<Operands> make(const Case &c)
     }
     if (c.special != 0.0f && random() % 2) {
         o->a[(size_t)c.a_offset + (size_t)(random() % c.m * (uint64_t)ars + random() % c.k * (uint64_t)acs)] =
-            c.special;
+            of_type(c.dt, c.special);
     } else if (c.special != 0.0f) {
-        b[random() % c.k * (uint64_t)ldb + random() % c.n] = c.special;
+        b[random() % c.k * (uint64_t)ldb + random() % c.n] = of_type(c.dt, c.special);
     }
     for (int64_t k = 0; k < c.k && c.special != 0.0f; k++) /* a row of b may have got use now */
         for (int64_t j = 0; j < c.n; j++)
@@ -131,7 +166,7 @@ std::unique_ptr<Operands> make(const Case &c)
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++)
             if (c.beta != 0.0f) o->before[(size_t)(c.c_offset + i * crs + j * ccs)] = draw();
-    const int64_t bytes = c.joint == LAC_CUDA_JOINT_OFF ? lac_cuda_tiles_bytes(c.m, c.n, c.k, false)
+    const int64_t bytes = c.joint == LAC_CUDA_JOINT_OFF ? lac_cuda_tiles_bytes(c.dt, c.m, c.n, c.k, false)
                           : c.joint == LAC_CUDA_JOINT_ON
                               ? lac_cuda_tiles_joint_bytes(c.m, c.n, c.k, false, false)
                               : lac_cuda_tiles_sampled_bytes(c.m, c.n, c.k);
@@ -145,11 +180,33 @@ std::unique_ptr<Operands> make(const Case &c)
     o->p.b = b, o->p.ldb = ldb;
     o->p.crs = crs, o->p.ccs = ccs;
     o->p.portable = c.portable, o->p.joint = c.joint;
+    o->p.dt = c.dt, o->p.out_dt = c.out_dt;
     return o;
 }
 
+/* fn(p) with what p names as floats in the types that it says. */
+template <typename Fn> lac_status_t with_types(const Case &c, Operands &o, lac_cuda_tiles_t p, Fn fn)
+{
+    const int64_t biases = p.epilogue.of_rows ? c.m : c.n, count = (int64_t)o.out.size();
+    float *const bias = (float *)p.epilogue.bias;
+    const Typed a(p.dt, o.a.data(), (int64_t)o.a.size()), b(p.dt, o.b.get(), c.k * p.ldb),
+        out(p.out_dt, o.out.data(), count), of_bias(p.out_dt, bias, bias ? biases : 0);
+    p.a = a.at(o.a.data(), c.a_offset), p.b = b.at(o.b.get(), 0), p.c = out.at(o.out.data(), c.c_offset);
+    if (bias) p.epilogue.bias = (const float *)of_bias.at(bias, 0);
+    const lac_status_t status = fn(p);
+    out.read(o.out.data(), count);
+    return status;
+}
+lac_status_t run(const Case &c, Operands &o)
+{
+    return with_types(c, o, o.p, [&](const lac_cuda_tiles_t &p) {
+        return lac_cuda_tiles_run(&p, o.workspace.get(), nullptr);
+    });
+}
+
 /* Every element against fp64, zeros of a skipped, within so many units of 2^-24 (|A||B| + |beta C|) as a
- * plain sum, which a repaired tile is, may be off; what lies between the lines of c is as it was. */
+ * plain sum, which a repaired tile is, may be off, beside the rounding to C's type; what lies between the
+ * lines of c is as it was. */
 void judge(const Case &c, const Operands &o)
 {
     const lac_cuda_tiles_t &p = o.p;
@@ -161,7 +218,8 @@ void judge(const Case &c, const Operands &o)
             const size_t at = (size_t)(c.c_offset + i * p.crs + j * p.ccs);
             double sum = 0.0, size = 0.0;
             for (int64_t k = 0; k < c.k; k++) {
-                const double x = p.a[i * p.ars + k * p.acs], y = p.b[k * p.ldb + j];
+                const double x = o.a[(size_t)(c.a_offset + i * p.ars + k * p.acs)],
+                             y = o.b.get()[k * p.ldb + j];
                 if (x != 0.0) sum += x * y, size += fabs(x * y);
             }
             const double was = c.beta == 0.0f ? 0.0 : (double)c.beta * (double)o.before[at],
@@ -169,11 +227,15 @@ void judge(const Case &c, const Operands &o)
             inside[at] = true;
             if (std::isfinite((float)want) && !std::isfinite((float)sum))
                 continue; /* before alpha made it less */
+            if (std::isfinite((float)want) && !std::isfinite(of_type(c.out_dt, (float)want))) continue;
             if (!std::isfinite((float)want))
                 special &= std::isnan(want) ? std::isnan(got) : got == (double)(float)want;
             else {
                 const double unit = 0x1p-24 * (fabs((double)c.alpha) * size + fabs(was)) + 0x1p-149,
-                             error = fabs(got - want) / unit;
+                             rounding = ref_is_half(c.out_dt)
+                                            ? ldexp(0.5, ref_half_unit(c.out_dt, fmax(fabs(want), fabs(got))))
+                                            : 0.0,
+                             error = fmax(fabs(got - want) - rounding, 0.0) / unit;
                 if (!(error <= worst)) worst = error;
             }
         }
@@ -198,16 +260,22 @@ lac_status_t pack_both(const Case &c, lac_cuda_tiles_t *p, std::unique_ptr<uint8
 }
 
 /* a packed beforehand, in as much memory as it takes. */
-lac_status_t pack(lac_cuda_tiles_t *p, std::unique_ptr<uint8_t, void (*)(void *)> *packed)
+lac_status_t pack(const Case &c, Operands &o, std::unique_ptr<uint8_t, void (*)(void *)> *packed)
 {
+    lac_cuda_tiles_t *const p = &o.p;
+    const auto to = [&](int64_t room) {
+        *packed = memory<uint8_t>(lac_cuda_tiles_packed_bytes(p->dt, p->m, p->k, room));
+        return with_types(c, o, *p, [&](const lac_cuda_tiles_t &typed) {
+            return lac_cuda_tiles_pack(&typed, room, packed->get(), nullptr);
+        });
+    };
     const int64_t any = lac_cuda_tiles_room(p->k);
     int most = 0;
-    *packed = memory<uint8_t>(lac_cuda_tiles_packed_bytes(p->m, p->k, any));
-    lac_status_t status = lac_cuda_tiles_pack(p, any, packed->get(), nullptr);
-    if (status == LAC_OK) status = lac_cuda_tiles_max_room(p->m, p->k, any, packed->get(), &most, nullptr);
+    lac_status_t status = to(any);
+    if (status == LAC_OK)
+        status = lac_cuda_tiles_max_room(p->dt, p->m, p->k, any, packed->get(), &most, nullptr);
     if (status != LAC_OK || most < 1 || most > any) return LAC_ERR_EXTENT;
-    *packed = memory<uint8_t>(lac_cuda_tiles_packed_bytes(p->m, p->k, most));
-    status = lac_cuda_tiles_pack(p, most, packed->get(), nullptr);
+    status = to(most);
     p->packed = packed->get(), p->room = most;
     return status;
 }
@@ -257,7 +325,7 @@ void check_bits(const Case &c, Operands &o, bool follows, const char *what)
     o.p.c = o.out.data() + c.c_offset, o.p.bits = bits.get(), o.p.bits_words = words,
     o.p.bits_transposed = transposed;
     if (!follows) o.p.epilogue = {};
-    if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status bits", c);
+    if (run(c, o) != LAC_OK) return fail("status bits", c);
     o.p.epilogue = epilogue, o.p.bits = nullptr;
     if (memcmp(want.data(), o.out.data(), sizeof(float) * want.size())) fail(what, c);
     for (int64_t i = 0; i < lines; i++)
@@ -269,29 +337,50 @@ void check_bits(const Case &c, Operands &o, bool follows, const char *what)
     if (!transposed) check_rows(c, o, bits.get());
 }
 
+/* The same as floats: what a C of two bytes is rounded from. */
+std::vector<float> as_floats(const Case &c, Operands &o)
+{
+    o.out = o.before;
+    o.p.out_dt = LAC_F32;
+    if (run(c, o) != LAC_OK) fail("status floats", c);
+    o.p.out_dt = c.out_dt;
+    return o.out;
+}
+
 /* The same with bias and activation: what these make of the plain result, bit by bit, and nothing between the
  * lines of c. */
-void check_after(const Case &c, Operands &o, const std::vector<float> &plain)
+void check_after(const Case &c, Operands &o, std::vector<float> plain)
 {
     static const float limits[] = {NAN, 0.0f, -0.25f, 0.5f};
     const bool of_rows = c.seed / 2 % 2, magnitude = c.seed % 4 == 3;
     const auto bias = memory<float>(of_rows ? c.m : c.n);
     for (int64_t e = 0; e < (of_rows ? c.m : c.n); e++) bias.get()[e] = (float)(e * 37 % 101) / 50.0f - 1.0f;
+    if (c.out_dt != LAC_F32) {
+        const std::vector<float> rounded = plain;
+        plain = as_floats(c, o);
+        for (size_t t = 0; t < plain.size(); t++) {
+            const float x = of_type(c.out_dt, plain[t]);
+            if (memcmp(&x, &rounded[t], sizeof x) && !(std::isnan(x) && std::isnan(rounded[t])))
+                return fail("rounded once", c);
+        }
+    }
+    for (int64_t e = 0; e < (of_rows ? c.m : c.n); e++) bias.get()[e] = of_type(c.out_dt, bias.get()[e]);
     o.out = o.before;
     o.p.c = o.out.data() + c.c_offset;
     o.p.epilogue = {c.seed % 3 ? bias.get() : nullptr, true, of_rows, magnitude, limits[c.seed % 4]};
-    if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status after", c);
+    if (run(c, o) != LAC_OK) return fail("status after", c);
     std::vector<float> want = plain;
     for (int64_t i = 0; i < c.m; i++)
         for (int64_t j = 0; j < c.n; j++) {
             float &x = want[(size_t)(c.c_offset + i * o.p.crs + j * o.p.ccs)];
             x += o.p.epilogue.bias ? bias.get()[of_rows ? i : j] : 0.0f;
             if ((magnitude ? fabsf(x) : x) <= o.p.epilogue.limit) x = 0.0f;
+            x = of_type(c.out_dt, x);
         }
     for (size_t t = 0; t < want.size(); t++)
         if (memcmp(&want[t], &o.out[t], sizeof want[t]) && !(std::isnan(want[t]) && std::isnan(o.out[t])))
             return fail("after", c);
-    check_bits(c, o, true, "bits after");
+    if (c.dt == LAC_F32) check_bits(c, o, true, "bits after");
 }
 
 /* What a sample chose is one of both products, to the bit. */
@@ -302,7 +391,7 @@ void check_chosen(const Case &c, Operands &o)
     for (int joint = 0; joint < 2; joint++) {
         o.out = o.before;
         o.p.c = o.out.data() + c.c_offset, o.p.joint = joint ? LAC_CUDA_JOINT_ON : LAC_CUDA_JOINT_OFF;
-        if (lac_cuda_tiles_run(&o.p, o.workspace.get(), nullptr) != LAC_OK) return fail("status chosen", c);
+        if (run(c, o) != LAC_OK) return fail("status chosen", c);
         equal[joint] = !memcmp(got.data(), o.out.data(), sizeof(float) * got.size());
     }
     for (int joint = 0; joint < 2; joint++) sampled[joint] += equal[joint] && !equal[!joint];
@@ -323,8 +412,8 @@ void check(const Case &c)
         emulated_schedule = c.seed * 1000003u + (unsigned)again;
         lac_status_t status = LAC_OK;
         if (again && c.joint == LAC_CUDA_JOINT_ON) status = pack_both(c, &o->p, &packed, &packed_b);
-        if (again && c.joint == LAC_CUDA_JOINT_OFF) status = pack(&o->p, &packed);
-        if (status == LAC_OK) status = lac_cuda_tiles_run(&o->p, o->workspace.get(), nullptr);
+        if (again && c.joint == LAC_CUDA_JOINT_OFF) status = pack(c, *o, &packed);
+        if (status == LAC_OK) status = run(c, *o);
         if (status != LAC_OK) return fail("status", c);
         if (!again) first = o->out;
     }
@@ -332,7 +421,7 @@ void check(const Case &c)
     judge(c, *o);
     if (c.joint == LAC_CUDA_JOINT_SAMPLED) check_chosen(c, *o);
     if (memcmp(first.data(), o->out.data(), bytes)) fail("repeat", c);
-    check_bits(c, *o, false, "bits");
+    if (c.dt == LAC_F32) check_bits(c, *o, false, "bits");
     check_after(c, *o, first);
 }
 
@@ -371,13 +460,42 @@ Case random_case(unsigned seed, unsigned largest)
 void check_alignment()
 {
     alignas(16) static float x[8];
-    const bool right = lac_cuda_tiles_aligned(x, 8) && lac_cuda_tiles_aligned(x, (1LL << 30) - 4) &&
-                       !lac_cuda_tiles_aligned(x + 1, 8) && !lac_cuda_tiles_aligned(x, 6) &&
-                       !lac_cuda_tiles_aligned(x, -8) && !lac_cuda_tiles_aligned(x, 1LL << 30);
+    const auto floats = [](const float *b, int64_t ldb) {
+        return lac_cuda_tiles_aligned(LAC_F32, b, 5, ldb);
+    };
+    const auto halves = [](int64_t n, int64_t ldb) { return lac_cuda_tiles_aligned(LAC_BF16, x, n, ldb); };
+    const bool right = floats(x, 8) && floats(x, (1LL << 30) - 4) && !floats(x + 1, 8) && !floats(x, 6) &&
+                       !floats(x, -8) && !floats(x, 1LL << 30) && halves(8, 8) &&
+                       halves(16, (1LL << 31) - 8) && !halves(8, 12) && !halves(9, 16) && !halves(0, 8) &&
+                       !halves(8, 1LL << 31);
     checks++;
     if (right) return;
     printf("FAIL alignment\n");
     failures++;
+}
+
+/* Of two bytes an element, where that can be: whole pieces of 16 bytes. */
+Case in_two_bytes(Case c)
+{
+    c.dt = c.seed % 2 ? LAC_F16 : LAC_BF16, c.out_dt = c.seed / 2 % 2 ? LAC_F32 : c.dt;
+    if (c.dt == LAC_F16) c.spread = 0;
+    c.n = (c.n + 7) / 8 * 8, c.device %= 2, c.portable = false;
+    return c;
+}
+
+/* What has no kernel is refused. */
+void check_refused(Case c)
+{
+    c = in_two_bytes(c);
+    const std::unique_ptr<Operands> o = make(c);
+    o->out = o->before;
+    emulated_device = EMULATED_DEVICES - 1;
+    const bool other_device = run(c, *o) == LAC_ERR_TYPE;
+    emulated_device = 0, o->p.portable = true;
+    const bool portable = run(c, *o) == LAC_ERR_TYPE;
+    o->p.portable = false, o->p.joint = LAC_CUDA_JOINT_ON;
+    checks++;
+    if (!other_device || !portable || run(c, *o) != LAC_ERR_TYPE) fail("refused", c);
 }
 
 } // namespace
@@ -390,9 +508,11 @@ int main(int argc, char **argv)
     const unsigned largest = argc > 2 ? (unsigned)atoi(argv[2]) : quick ? 150 : 280;
     const unsigned first = argc > 3 ? (unsigned)atoi(argv[3]) : 1;
     check_alignment();
+    check_refused(random_case(first, largest));
     for (int t = 0; t < cases; t++) {
         Case c = random_case(first + (unsigned)t, largest);
         check(c);
+        check(in_two_bytes(c));
         c.joint = LAC_CUDA_JOINT_ON, c.portable = false, c.device %= 2; /* those of compute capability 9.0 */
         if (t % 4 == 1) c.m = 1 + c.m % 140, c.n = 1 + c.n % 140, c.k += 1024; /* more than 32 spans */
         check(c);

@@ -78,7 +78,7 @@ Operands make(const Case &x)
     const bool transposed = (x.seed / 5 + x.portable) % 2; /* bits by columns */
     const int64_t words = ((transposed ? m : n) + 63) / 64;
     CUDA_CHECK(cudaMalloc(&o.bits, (size_t)((transposed ? n : m) * words * 8)));
-    CUDA_CHECK(cudaMalloc(&o.workspace, (size_t)lac_cuda_tiles_bytes(m, n, k, false)));
+    CUDA_CHECK(cudaMalloc(&o.workspace, (size_t)lac_cuda_tiles_bytes(LAC_F32, m, n, k, false)));
     o.p = {m,          n,       k,     {nullptr, x.alpha}, o.a, k,   1,   nullptr,
            0,          o.b,     ldb,   {nullptr, x.beta},  o.c, crs, ccs, {},
            x.portable, nullptr, words, transposed};
@@ -105,7 +105,7 @@ std::vector<uint32_t> result(const Operands &o, const lac_cuda_epilogue_t &epilo
     if (!behind) p.epilogue = epilogue;
     if (way == kWithBits) p.bits = o.bits;
     lac_status_t status = lac_cuda_tiles_run(&p, o.workspace, stream);
-    const lac_cuda_epilogue_pass_t pass = {p.m, p.n, p.c, p.crs, p.ccs, epilogue};
+    const lac_cuda_epilogue_pass_t pass = {p.m, p.n, (float *)p.c, p.crs, p.ccs, epilogue};
     if (status == LAC_OK && behind) status = lac_cuda_epilogue_pass(&pass, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMemcpy(got.data(), o.c, o.bytes, cudaMemcpyDeviceToHost));

@@ -107,7 +107,7 @@ Operands make(const Case &c)
         {o.b, c.k, c.n, ldb, 1, kernel == kJoint && c.seed % 2 ? of_b : all, c.kind, c.seed + 7});
     if (c.beta != 0.0f) fill_matrix<<<1024, 256>>>({o.before, c.m, c.n, crs, ccs, all, c.kind, c.seed + 9});
     const size_t bytes = (size_t)(kernel == kJoint ? lac_cuda_tiles_joint_bytes(c.m, c.n, c.k, false, false)
-                                                   : lac_cuda_tiles_bytes(c.m, c.n, c.k, false));
+                                                   : lac_cuda_tiles_bytes(LAC_F32, c.m, c.n, c.k, false));
     CUDA_CHECK(cudaMalloc(&o.workspace, bytes));
     CUDA_CHECK(cudaMemset(o.workspace, 0x5a, bytes));
     o.p = {c.m, c.n, c.k, {nullptr, c.alpha}, o.a, ars, acs, nullptr,
@@ -151,7 +151,8 @@ __global__ void judge(Judge g)
     if (j >= g.p.n) return;
     double sum = 0, size = 0;
     for (int64_t k = 0; k < g.p.k; k++) {
-        const double x = (double)g.p.a[i * g.p.ars + k * g.p.acs] * (double)g.p.b[k * g.p.ldb + j];
+        const double x = (double)((const float *)g.p.a)[i * g.p.ars + k * g.p.acs] *
+                         (double)((const float *)g.p.b)[k * g.p.ldb + j];
         sum += x, size += fabs(x);
     }
     const int64_t at = i * g.p.crs + j * g.p.ccs;
@@ -237,14 +238,14 @@ lac_status_t pack(const Case &c, lac_cuda_tiles_t *p, void *(&packed)[2])
     const int64_t any = lac_cuda_tiles_room(c.k);
     int *most, room = 0;
     CUDA_CHECK(cudaMalloc(&most, sizeof *most));
-    CUDA_CHECK(cudaMalloc(&packed[0], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, any)));
+    CUDA_CHECK(cudaMalloc(&packed[0], (size_t)lac_cuda_tiles_packed_bytes(LAC_F32, c.m, c.k, any)));
     lac_status_t status = lac_cuda_tiles_pack(p, any, packed[0], stream);
-    if (status == LAC_OK) status = lac_cuda_tiles_max_room(c.m, c.k, any, packed[0], most, stream);
+    if (status == LAC_OK) status = lac_cuda_tiles_max_room(LAC_F32, c.m, c.k, any, packed[0], most, stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaMemcpy(&room, most, sizeof room, cudaMemcpyDeviceToHost));
     CUDA_CHECK(cudaFree(most));
     if (room < 1 || room > any) fail("room", text(c));
-    CUDA_CHECK(cudaMalloc(&packed[1], (size_t)lac_cuda_tiles_packed_bytes(c.m, c.k, room)));
+    CUDA_CHECK(cudaMalloc(&packed[1], (size_t)lac_cuda_tiles_packed_bytes(LAC_F32, c.m, c.k, room)));
     if (status == LAC_OK) status = lac_cuda_tiles_pack(p, room, packed[1], stream);
     p->packed = packed[1], p->room = room;
     return status;
@@ -327,7 +328,8 @@ __global__ void plain_product(lac_cuda_tiles_t p, float *out)
     const int64_t j = blockIdx.x * (int64_t)blockDim.x + threadIdx.x, i = blockIdx.y;
     if (j >= p.n) return;
     float sum = 0;
-    for (int64_t k = 0; k < p.k; k++) sum = fmaf(p.a[i * p.ars + k * p.acs], p.b[k * p.ldb + j], sum);
+    for (int64_t k = 0; k < p.k; k++)
+        sum = fmaf(((const float *)p.a)[i * p.ars + k * p.acs], ((const float *)p.b)[k * p.ldb + j], sum);
     out[i * p.crs + j * p.ccs] = sum;
 }
 
@@ -409,7 +411,8 @@ int main(int argc, char **argv)
     CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
     CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (int each = kWarpgroups; each < kKernels; each++) { /* all that there are */
-        if ((each == kWarpgroups && major != 9) || (each == kJoint && !lac_cuda_tiles_joint_here())) continue;
+        if ((each == kWarpgroups && major != 9) || (each == kJoint && !lac_cuda_tiles_warpgroups_here()))
+            continue;
         if (argc > 3 && each != atoi(argv[3])) continue;
         kernel = (Kernel)each;
         printf("by the kernel %d %s\n", each, kNames[each]);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The tiles route: both sides long, fp32-accurate products on tensor cores over the k that are active in some
- * rows of S; where none is inactive, a dense product.
+ * The tiles route: both sides long, products on tensor cores over the k that are active in some rows of S, of
+ * f32 as accurate as fp32, of f16 and bf16 exact; where none is inactive, a dense product.
  *
  * S is packed anew in every call, unless it is frozen. W is read by rows; by columns, it is transposed first,
  * or its copy is read. Where the joint product is allowed, zeros of W are skipped, too. */
@@ -22,6 +22,13 @@
 #define BRINGING                                                                                             \
     0.58 /* of the time of a step is that of its rows of W, the rest that of products: H200, 2026-11-22 */
 
+/* Of f16 and bf16: a block has two tiles side by side, row groups are active in pairs, and one product takes
+ * the place of six. Predicted from what moves and what is multiplied; not measured. */
+#define HALF_WIDE  2
+#define HALF_PAIR  2
+#define HALF_SPEED 4.0 /* times the rate of f32 */
+#define HALF_PACK  2.0 /* its packing counts elements, not bytes */
+
 /* Multiply-adds below which no sample is taken of whether the joint product pays: that and the launches of
  * the product that is not chosen take some 25 us (4096^3, H200, 2026-11-23). */
 #define JOINT_MIN 1.6e10
@@ -29,27 +36,48 @@
 /* How W comes to the kernel. */
 typedef enum w_source { AS_IT_LIES, COPIED, TRANSPOSED } w_source_t;
 
+/* The type that both operands are multiplied in. */
+static lac_dt_t type_of(const lac_sided_t *s)
+{
+    return lac_is_half(s->w->dt) ? s->w->dt : LAC_F32;
+}
+
+/* Elements of 16 bytes. */
+static int64_t piece_of(const lac_sided_t *s)
+{
+    return 16 / (int64_t)lac_dt_size(type_of(s));
+}
+
+/* Two operands of one type in buffers, the rows of W in whole pieces. */
+static bool takes_halves(const lac_sided_t *s)
+{
+    return s->s->dt == s->w->dt && s->s->buf && s->n % piece_of(s) == 0 && lac_cuda_tiles_warpgroups_here();
+}
+
 static w_source_t w_source_of(const lac_problem_t *p, const lac_sided_t *s)
 {
-    bool by_rows = s->w->dt == LAC_F32 && s->wrs >= 0 && (s->wcs == 1 || s->n == 1);
-    if (by_rows && lac_cuda_tiles_aligned(s->w->buf, s->wrs)) return AS_IT_LIES;
-    return lac_sided_w_layout(p, s) == LAC_W_PACKED && s->n % 4 == 0 ? COPIED : TRANSPOSED;
+    lac_dt_t dt = type_of(s);
+    bool by_rows = s->w->dt == dt && s->wrs >= 0 && (s->wcs == 1 || s->n == 1);
+    if (by_rows && lac_cuda_tiles_aligned(dt, s->w->buf, s->n, s->wrs)) return AS_IT_LIES;
+    return lac_sided_w_layout(p, s) == LAC_W_PACKED && s->n % piece_of(s) == 0 ? COPIED : TRANSPOSED;
 }
 
 static int64_t transposed_ld(const lac_sided_t *s)
 {
-    return (s->n + 3) / 4 * 4;
+    int64_t piece = piece_of(s);
+    return (s->n + piece - 1) / piece * piece;
 }
 
 static size_t transposed_bytes(const lac_sided_t *s, w_source_t w_source)
 {
-    return w_source == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)transposed_ld(s) * sizeof(float))
-                                  : 0;
+    size_t size = lac_dt_size(type_of(s));
+    return w_source == TRANSPOSED ? lac_cuda_piece((size_t)s->k * (size_t)transposed_ld(s) * size) : 0;
 }
 
 /* S may have any strides; only bytes and sparse formats are expanded. */
 static size_t densified_bytes(const lac_problem_t *p, const lac_sided_t *s)
 {
+    if (lac_is_half(type_of(s))) return 0;
     return s->s == &p->b ? lac_cuda_dense_view_bytes(s->s, p->k, p->n, false)
                          : lac_cuda_dense_view_bytes(s->s, p->m, p->k, false);
 }
@@ -57,7 +85,7 @@ static size_t densified_bytes(const lac_problem_t *p, const lac_sided_t *s)
 /* Workspace of the kernels alone. */
 static size_t own_bytes(const lac_sided_t *s, lac_cuda_joint_t joint, bool packed)
 {
-    int64_t bytes = joint == LAC_CUDA_JOINT_OFF  ? lac_cuda_tiles_bytes(s->m, s->n, s->k, packed)
+    int64_t bytes = joint == LAC_CUDA_JOINT_OFF  ? lac_cuda_tiles_bytes(type_of(s), s->m, s->n, s->k, packed)
                     : joint == LAC_CUDA_JOINT_ON ? lac_cuda_tiles_joint_bytes(s->m, s->n, s->k, false, false)
                                                  : lac_cuda_tiles_sampled_bytes(s->m, s->n, s->k);
     return lac_cuda_piece((size_t)bytes);
@@ -77,7 +105,8 @@ static lac_cuda_joint_t joint_of(const lac_problem_t *p, const lac_sided_t *s)
     bool sampled = p->settings.joint == LAC_JOINT_AUTO,
          large = (double)s->m * (double)s->n * (double)s->k >= JOINT_MIN;
     lac_cuda_joint_t joint = sampled ? LAC_CUDA_JOINT_SAMPLED : LAC_CUDA_JOINT_ON;
-    if (p->settings.joint == LAC_JOINT_OFF || !lac_cuda_tiles_joint_here() || lac_cuda_tiles_keeps(p, s))
+    if (p->settings.joint == LAC_JOINT_OFF || lac_is_half(type_of(s)) || !lac_cuda_tiles_warpgroups_here() ||
+        lac_cuda_tiles_keeps(p, s))
         return LAC_CUDA_JOINT_OFF;
     if (sampled && !(large && lac_cuda_tiles_whole(s->m, s->n, s->k))) return LAC_CUDA_JOINT_OFF;
     return work_bytes(p, s, w_source_of(p, s), joint, false) > WORK_MAX ? LAC_CUDA_JOINT_OFF : joint;
@@ -86,9 +115,10 @@ static lac_cuda_joint_t joint_of(const lac_problem_t *p, const lac_sided_t *s)
 static lac_refusal_t applicable(const lac_route_t *route, const lac_problem_t *p)
 {
     lac_sided_t s = lac_sided(p, route->side);
-    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_U8_W);
+    lac_refusal_t refusal = lac_sparse_refusal(p, &s, LAC_TAKES_U8_W | LAC_TAKES_HALVES);
     bool indices = lac_cuda_fits_index(s.m) && lac_cuda_fits_index(s.k) && lac_cuda_fits_index(s.n);
     if (refusal != LAC_FITS) return refusal;
+    if (lac_problem_is_half(p) && !takes_halves(&s)) return LAC_REFUSED_HALVES;
     if (p->settings.math == LAC_MATH_PEDANTIC) return LAC_REFUSED_PEDANTIC;
     if (p->settings.math == LAC_MATH_TF32 && !p->terms.named) return LAC_REFUSED_TF32;
     if (!s.s->buf && !(s.s->formats & LAC_FORMATS_SPARSE)) return LAC_REFUSED_NO_FORMAT;
@@ -112,7 +142,8 @@ static double active_fraction(const lac_sided_t *s, double rows)
  * with those row groups of it that have them active. */
 static double busy_fraction(const lac_sided_t *s)
 {
-    double multiplied = active_fraction(s, LAC_CUDA_TILES_ROWS),
+    double together = lac_is_half(type_of(s)) ? HALF_PAIR : 1.0,
+           multiplied = active_fraction(s, together * LAC_CUDA_TILES_ROWS),
            brought = active_fraction(s, LAC_CUDA_TILES_SIDE);
     return multiplied + BRINGING * (brought - multiplied);
 }
@@ -120,14 +151,17 @@ static double busy_fraction(const lac_sided_t *s)
 /* Each block walks through the active k of its rows, in steps; the blocks of a wave end together. */
 static double multiply_us(const lac_sided_t *s, const lac_machine_t *machine)
 {
-    double side = LAC_CUDA_TILES_SIDE, depth = LAC_CUDA_TILES_STEP;
-    double tiles = ceil((double)s->m / side) * ceil((double)s->n / side), steps = ceil((double)s->k / depth);
+    bool half = lac_is_half(type_of(s));
+    double side = LAC_CUDA_TILES_SIDE, across = half ? HALF_WIDE * side : side, depth = LAC_CUDA_TILES_STEP;
+    double tiles = ceil((double)s->m / side) * ceil((double)s->n / across),
+           steps = ceil((double)s->k / depth);
     double splits = lac_cuda_tiles_splits((int64_t)tiles, (int64_t)steps, (int64_t)machine->cuda_processors);
     double waves = ceil(tiles * splits / machine->cuda_processors);
     double block =
-        2.0 * side * side * depth * busy_fraction(s) * ceil(steps / splits) * machine->cuda_processors;
-    double parts = splits > 1.0 ? 2.0 * splits * 4.0 * tiles * side * side : 0.0;
-    return waves * (machine->cuda_tiles_block_us + block / (machine->cuda_tiles_tflops * 1e6)) +
+        2.0 * side * across * depth * busy_fraction(s) * ceil(steps / splits) * machine->cuda_processors;
+    double parts = splits > 1.0 ? 2.0 * splits * 4.0 * tiles * side * across : 0.0;
+    double rate = (half ? HALF_SPEED : 1.0) * machine->cuda_tiles_tflops;
+    return waves * (machine->cuda_tiles_block_us + block / (rate * 1e6)) +
            parts / (machine->cuda_l2_gbps * 1e3);
 }
 
@@ -140,9 +174,12 @@ static double cost_us(const lac_route_t *route, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, route->side);
     double copied =
         2.0 * (double)transposed_bytes(&s, w_source_of(p, &s)) + 3.0 * (double)densified_bytes(p, &s);
-    double packed = lac_cuda_tiles_keeps(p, &s)
-                        ? 0.0
-                        : (8.0 + 6.0 * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
+    bool half = lac_is_half(type_of(&s));
+    double read = half ? HALF_PACK * 4.0 : 8.0, written = half ? HALF_PACK * 2.0 : 6.0;
+    double packed =
+        lac_cuda_tiles_keeps(p, &s)
+            ? 0.0
+            : (read + written * active_fraction(&s, LAC_CUDA_TILES_ROWS)) * (double)s.m * (double)s.k;
     return machine->cuda_tiles_us + copied / (machine->cuda_dram_gbps * 1e3) +
            packed / (machine->cuda_tiles_pack_gbps * 1e3) + multiply_us(&s, machine);
 }
@@ -163,6 +200,12 @@ static lac_status_t lay_out_s(lac_exec_t *exec, const lac_problem_t *p, const la
 {
     bool right = s->s == &p->b;
     lac_cuda_dense_view_t found;
+    if (lac_is_half(product->dt)) {
+        product->a = s->s->buf;
+        product->ars = s->srs;
+        product->acs = s->scs;
+        return LAC_OK;
+    }
     lac_status_t status =
         lac_cuda_dense_view(exec, s->s, right ? p->k : p->m, right ? p->n : p->k, false, memory, &found);
     product->a = found.buf;
@@ -179,17 +222,16 @@ static lac_status_t lay_out_w(lac_exec_t *exec, const lac_sided_t *s, const lac_
     product->ldb = copy ? s->n : s->wrs;
     if (w_source != TRANSPOSED) return LAC_OK;
     lac_cuda_matrix_t w = {s->w->dt, s->w->buf, s->k, s->n, s->wrs, s->wcs};
-    float *transposed = (float *)(void *)memory;
-    product->b = transposed;
+    product->b = memory;
     product->ldb = transposed_ld(s);
-    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, LAC_F32, transposed, transposed_ld(s), 1, exec->stream),
+    return lac_cuda_launched(lac_cuda_copy(&w, 0.0f, product->dt, memory, transposed_ld(s), 1, exec->stream),
                              "tiles");
 }
 
 /* Has the product write the output's bits, where they are asked for and there is room. */
 static void lay_out_bits(lac_exec_t *exec, const lac_problem_t *p, lac_side_t side, lac_cuda_tiles_t *product)
 {
-    if (!p->epilogue.bits) return;
+    if (!p->epilogue.bits || lac_is_half(product->dt)) return;
     product->bits_transposed = p->epilogue.bits_transposed != (side == LAC_SIDE_RIGHT);
     lac_dim_t lines = product->bits_transposed ? product->n : product->m,
               across = product->bits_transposed ? product->m : product->n;
@@ -202,7 +244,9 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
 {
     lac_sided_t s = lac_sided(p, route->side);
     w_source_t w_source = w_source_of(p, &s);
-    lac_cuda_tiles_t product = {.m = s.m,
+    lac_cuda_tiles_t product = {.dt = type_of(&s),
+                                .out_dt = p->dt,
+                                .m = s.m,
                                 .n = s.n,
                                 .k = s.k,
                                 .alpha = lac_cuda_alpha(p),
@@ -255,7 +299,7 @@ static lac_format_t format_of(const lac_sided_t *s)
 bool lac_cuda_tiles_keeps(const lac_problem_t *p, const lac_sided_t *s)
 {
     const lac_operand_t *x = s->s;
-    return p->settings.may_copy && x->frozen && x->meta && x->buf && x->dt == LAC_F32 &&
+    return p->settings.may_copy && x->frozen && x->meta && x->buf && x->dt == type_of(s) &&
            lac_cuda_tiles_whole(s->m, s->n, s->k);
 }
 
@@ -265,7 +309,7 @@ size_t lac_cuda_tiles_kept_bytes(const lac_sided_t *s, double active)
     if (format) return format->owned_bytes;
     int64_t steps = (int64_t)ceil(active * (double)s->k / LAC_CUDA_TILES_STEP) + LEFT,
             most = lac_cuda_tiles_room(s->k);
-    return (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, steps < most ? steps : most);
+    return (size_t)lac_cuda_tiles_packed_bytes(type_of(s), s->m, s->k, steps < most ? steps : most);
 }
 
 /* How many steps the row group with most of them has: packed once as if it had all k, and counted. */
@@ -277,14 +321,14 @@ static lac_status_t find_room(lac_exec_t *exec, const lac_sided_t *s, const lac_
     void *memory, *found;
     int most = 0;
     lac_cuda_format_begin(LAC_ORIGIN_SCANNED, &scratch);
-    lac_status_t status =
-        lac_cuda_format_own(&scratch, 0, (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, any), &memory);
+    lac_status_t status = lac_cuda_format_own(
+        &scratch, 0, (size_t)lac_cuda_tiles_packed_bytes(product->dt, s->m, s->k, any), &memory);
     if (!status) status = lac_cuda_format_own(&scratch, 1, sizeof most, &found);
     if (!status)
         status = lac_cuda_launched(lac_cuda_tiles_pack(product, any, memory, exec->stream), "metadata");
     if (!status)
-        status = lac_cuda_launched(lac_cuda_tiles_max_room(s->m, s->k, any, memory, found, exec->stream),
-                                   "metadata");
+        status = lac_cuda_launched(
+            lac_cuda_tiles_max_room(product->dt, s->m, s->k, any, memory, found, exec->stream), "metadata");
     if (!status)
         status = lac_cuda_check_error(
             cudaMemcpyAsync(&most, found, sizeof most, cudaMemcpyDeviceToHost, exec->stream), "metadata");
@@ -310,8 +354,8 @@ static lac_status_t make(void *arg, lac_format_data_t *data)
     lac_cuda_format_begin(LAC_ORIGIN_SCANNED, data);
     lac_status_t status = find_room(exec, s, product, &data->count);
     if (!status)
-        status = lac_cuda_format_own(data, 0, (size_t)lac_cuda_tiles_packed_bytes(s->m, s->k, data->count),
-                                     &memory);
+        status = lac_cuda_format_own(
+            data, 0, (size_t)lac_cuda_tiles_packed_bytes(product->dt, s->m, s->k, data->count), &memory);
     if (!status)
         status =
             lac_cuda_launched(lac_cuda_tiles_pack(product, data->count, memory, exec->stream), "metadata");

@@ -8,7 +8,8 @@
 #include "cuda/runtime/exec.h"
 #include "cuda_kernels.h" /* kernels/cuda */
 
-/* True where lists and pieces of S are kept: a frozen buffer of floats, and copies are allowed. Pure. */
+/* True where lists and pieces of S are kept: a frozen buffer of the type that is multiplied, and copies are
+ * allowed. Pure. */
 bool lac_cuda_tiles_keeps(const lac_problem_t *p, const lac_sided_t *s);
 
 /* Device memory that they take, or will, so far as that is known beforehand. Pure. */

@@ -132,6 +132,20 @@ template <lac_dt_t kType> struct Loaded<true, Half<kType>> {
     }
 };
 
+/* One of the elements in a word: the lower one, the upper one, if there are two. */
+__device__ inline float element_of(float, uint32_t word, int)
+{
+    return __uint_as_float(word);
+}
+__device__ inline float element_of(F16, uint32_t word, int upper)
+{
+    return f16_value((uint16_t)(upper ? word >> 16 : word));
+}
+__device__ inline float element_of(BF16, uint32_t word, int upper)
+{
+    return __uint_as_float(upper ? word & 0xffff0000u : word << 16);
+}
+
 /* Sixteen bytes of elements that lie side by side, as they were loaded. */
 template <typename T> struct Sixteen {
     static constexpr int kCount = 16 / (int)sizeof(T);
@@ -147,15 +161,45 @@ template <typename T> struct Sixteen {
         const uint32_t bits = word == 0 ? x.x : word == 1 ? x.y : word == 2 ? x.z : x.w;
         return element_of(T(), bits, c % 2);
     }
-    __device__ static float element_of(float, uint32_t word, int) { return __uint_as_float(word); }
-    __device__ static float element_of(F16, uint32_t word, int upper)
+};
+
+/* Where sums go that are of elements of type T: rounded once, to T, or as they are. Pairs lie side by side,
+ * at an address that is a multiple of their size. */
+template <typename T> struct Output {
+    void *base;
+    bool f32;
+
+    __device__ float load(int64_t at) const
     {
-        return f16_value((uint16_t)(upper ? word >> 16 : word));
+        return f32 ? ((const float *)base)[at] : event_value(((const T *)base)[at]);
     }
-    __device__ static float element_of(BF16, uint32_t word, int upper)
+    __device__ void store(int64_t at, float x) const
     {
-        return __uint_as_float(upper ? word & 0xffff0000u : word << 16);
+        if (f32)
+            ((float *)base)[at] = x;
+        else
+            ((T *)base)[at] = nearest<T>(x);
     }
+    __device__ float2 load_pair(int64_t at) const
+    {
+        if (f32) return *(const float2 *)((const float *)base + at);
+        const uint32_t both = *(const uint32_t *)((const T *)base + at);
+        return make_float2(element_of(T(), both, 0), element_of(T(), both, 1));
+    }
+    __device__ void store_pair(int64_t at, float2 x) const
+    {
+        if (f32)
+            *(float2 *)((float *)base + at) = x;
+        else
+            *(uint32_t *)((T *)base + at) = (uint32_t)nearest<T>(x.y).bits << 16 | nearest<T>(x.x).bits;
+    }
+};
+template <> struct Output<float> {
+    float *base;
+    __device__ float load(int64_t at) const { return base[at]; }
+    __device__ void store(int64_t at, float x) const { base[at] = x; }
+    __device__ float2 load_pair(int64_t at) const { return *(const float2 *)(base + at); }
+    __device__ void store_pair(int64_t at, float2 x) const { *(float2 *)(base + at) = x; }
 };
 
 /* Stores four elements at once, each rounded to its type. */

@@ -30,23 +30,6 @@ __device__ inline uint32_t event_word(const lac_cuda_event_bits_t &bits, int64_t
     return left >= 32 ? word : left > 0 ? word & ((1u << left) - 1u) : 0u;
 }
 
-/* Where the sums of a W of type T go: rounded once, to T, or as they are. */
-template <typename T> struct Output {
-    void *base;
-    bool f32;
-
-    __device__ float load(int64_t at) const
-    {
-        return f32 ? ((const float *)base)[at] : event_value(((const T *)base)[at]);
-    }
-    __device__ void store(int64_t at, float x) const
-    {
-        if (f32)
-            ((float *)base)[at] = x;
-        else
-            ((T *)base)[at] = nearest<T>(x);
-    }
-};
 template <typename T> struct OutputOf {
     using type = Output<T>;
 };

@@ -238,8 +238,8 @@ __device__ inline void multiply_half(float (&acc)[2][C::kSums], const Fragments 
     for (int q = 0; q < 6; q++)
 #pragma unroll
         for (int t = 0; t < 2; t++)
-            wgmma_bf16(acc[t], b[kSplits * t + kSplitOfW[q]],
-                       wgmma_further(s, kSplit[q] * split_bytes(C::kRows)), q > 0);
+            wgmma(BF16(), acc[t], b[kSplits * t + kSplitOfW[q]],
+                  wgmma_further(s, kSplit[q] * split_bytes(C::kRows)), q > 0);
 }
 
 /* A thread's sums: four columns of each of kSums / 2 rows; which row, behind its first. */

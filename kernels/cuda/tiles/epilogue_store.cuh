@@ -12,8 +12,46 @@ namespace lacuna
 {
 
 /* Thread t of the kHolders that hold a tile, lane l of warp w = t / 32, has at sum[4 j + 2 h + c] row
- * 8 j + 2 (l % 4) + c and column 16 w + 2 (l / 4) + h of the tile. */
+ * 8 j + 2 (l % 4) + c and column 16 w + 2 (l / 4) + h of the tile. Of elements of two bytes half of the
+ * threads have its upper rows, w = t / 32 % 4, and for j of 8 and more what lies 8 j rows less and 64 columns
+ * further. */
 constexpr int kHolders = 256, kSums = kTileRows * kTileCols / kHolders;
+struct FirstCell {
+    int row, col;
+};
+template <typename E> __device__ inline FirstCell first_cell(int thread)
+{
+    const int lane = thread % kWarp, eighth = lane / 4;
+    if (ShapeOf<E>::kSplits > 1) return {lane % 4 * 2, thread / kWarp * 16 + 2 * eighth};
+    constexpr int kHalf = kHolders / 2;
+    return {thread / kHalf * (kTileRows / 2) + lane % 4 * 2,
+            thread % kHalf / kWarp * 16 + (eighth % 2 ? 7 + eighth : eighth)};
+}
+/* What j adds to that. */
+template <typename E> __device__ constexpr int row_further(int j)
+{
+    return ShapeOf<E>::kSplits > 1 ? 8 * j : 8 * (j % 8);
+}
+template <typename E> __device__ constexpr int col_further(int j)
+{
+    return ShapeOf<E>::kSplits > 1 ? 0 : j / 8 * (kTileCols / 2);
+}
+
+/* Two bytes of b cannot be put in order on their way to wgmma: there, sum[4 j + 2 h + c] is of column
+ * 16 w + 8 h + l / 4, and 2 (l / 4) above becomes l / 4, or 7 more where that is odd. Neighbours exchange one
+ * of two. */
+__device__ inline void pair_columns(float (&sum)[kSums])
+{
+    const bool odd = thread_here() & 4;
+#pragma unroll
+    for (int j = 0; j < kSums / 4; j++)
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            float &low = sum[4 * j + c], &high = sum[4 * j + 2 + c];
+            const float got = __shfl_xor_sync(kFull, odd ? low : high, 4);
+            (odd ? low : high) = got;
+        }
+}
 
 /* Of a tile's sums by rows in shared memory, kPitch floats from one row to the next, so that few meet in a
  * bank: those that this thread holds. */
@@ -31,17 +69,28 @@ __device__ inline void collect_sums(const float *memory, float (&sum)[kSums])
         }
 }
 
-struct TilesOut {
+/* Of a product of elements of type E. */
+template <typename E> struct TilesOut {
     int m, n;
     lac_cuda_scalar_t alpha, beta;
-    float *c;
+    Output<E> c;
     int64_t crs, ccs;
     lac_cuda_epilogue_t epilogue;
 };
 
-inline TilesOut tiles_out(const lac_cuda_tiles_t *p)
+inline void set_output(Output<float> *to, const lac_cuda_tiles_t *p)
 {
-    TilesOut out = {(int)p->m, (int)p->n, p->alpha, p->beta, p->c, p->crs, p->ccs, p->epilogue};
+    to->base = (float *)p->c;
+}
+template <lac_dt_t kType> inline void set_output(Output<Half<kType>> *to, const lac_cuda_tiles_t *p)
+{
+    to->base = p->c, to->f32 = p->out_dt == LAC_F32;
+}
+
+template <typename E> inline TilesOut<E> tiles_out(const lac_cuda_tiles_t *p)
+{
+    TilesOut<E> out = {(int)p->m, (int)p->n, p->alpha, p->beta, {}, p->crs, p->ccs, p->epilogue};
+    set_output(&out.c, p);
     if (!p->epilogue.any) out.epilogue.bias = nullptr, out.epilogue.limit = NAN; /* all stay */
     return out;
 }
@@ -81,9 +130,18 @@ struct TilesScale {
     bool across, down;
 };
 
-__device__ inline TilesScale tiles_scale(const TilesOut &g)
+__device__ inline unsigned pair_bytes(const Output<float> &)
 {
-    const bool even = ((uintptr_t)g.c & 7) == 0;
+    return 8;
+}
+template <lac_dt_t kType> __device__ inline unsigned pair_bytes(const Output<Half<kType>> &c)
+{
+    return c.f32 ? 8 : 4;
+}
+
+template <typename E> __device__ inline TilesScale tiles_scale(const TilesOut<E> &g)
+{
+    const bool even = ((uintptr_t)g.c.base & (pair_bytes(g.c) - 1)) == 0;
     return {load_scalar(g.alpha), load_scalar(g.beta), even && g.ccs == 1 && g.crs % 2 == 0,
             even && g.crs == 1 && g.ccs % 2 == 0};
 }
@@ -91,34 +149,33 @@ __device__ inline TilesScale tiles_scale(const TilesOut &g)
 /* What is made of a sum where it is written: nothing more; bias and activation; these and bits. */
 enum Writing { kPlainly, kFollowed, kWithBits };
 
-/* What is written at `at`. */
-template <Writing kHow>
-__device__ inline float tiles_value(const TilesOut &g, const TilesScale &s, const float *at, float x,
-                                    float bias)
+/* What is written where `was` is. */
+template <Writing kHow, typename E>
+__device__ inline float tiles_value(const TilesOut<E> &g, const TilesScale &s, float was, float x, float bias)
 {
-    const float v = scaled(at, x, s.alpha, s.beta);
+    const float v = scaled(&was, x, s.alpha, s.beta);
     return kHow == kPlainly ? v : apply_epilogue(g.epilogue, v, bias);
 }
 
 /* c := beta c + alpha {x, y}, and the epilogue, for two neighbours in memory; x and y become what is written.
  */
-template <Writing kHow>
-__device__ inline void write_pair(const TilesOut &g, const TilesScale &s, float *at, float &x, float &y,
+template <Writing kHow, typename E>
+__device__ inline void write_pair(const TilesOut<E> &g, const TilesScale &s, int64_t at, float &x, float &y,
                                   float bias_x, float bias_y)
 {
-    float2 v = s.beta == 0.0f ? make_float2(0.0f, 0.0f) : *(const float2 *)at;
-    x = v.x = tiles_value<kHow>(g, s, &v.x, x, bias_x);
-    y = v.y = tiles_value<kHow>(g, s, &v.y, y, bias_y);
-    *(float2 *)at = v;
+    const float2 was = s.beta == 0.0f ? make_float2(0.0f, 0.0f) : g.c.load_pair(at);
+    x = tiles_value<kHow>(g, s, was.x, x, bias_x);
+    y = tiles_value<kHow>(g, s, was.y, y, bias_y);
+    g.c.store_pair(at, make_float2(x, y));
 }
 
 /* The same for two rows of two columns, x[row][column], as far as they are inside; the others become 0. */
-template <Writing kHow, bool kInside>
-__device__ inline void write_four(const TilesOut &g, const TilesScale &s, int row, int col, float (&x)[2][2],
-                                  const float (&bias)[2][2])
+template <Writing kHow, bool kInside, typename E>
+__device__ inline void write_four(const TilesOut<E> &g, const TilesScale &s, int row, int col,
+                                  float (&x)[2][2], const float (&bias)[2][2])
 {
     const int64_t ccs = kInside ? 1 : g.ccs;
-    float *const at = g.c + row * g.crs + col * ccs;
+    const int64_t at = row * g.crs + col * ccs;
     const bool all = kInside || (row + 1 < g.m && col + 1 < g.n);
     if (kInside || (all && s.across)) {
         write_pair<kHow>(g, s, at, x[0][0], x[0][1], bias[0][0], bias[0][1]);
@@ -130,40 +187,55 @@ __device__ inline void write_four(const TilesOut &g, const TilesScale &s, int ro
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (row + i / 2 < g.m && col + i % 2 < g.n) {
-                float *const one = at + i / 2 * g.crs + i % 2 * ccs;
-                *one = x[i / 2][i % 2] = tiles_value<kHow>(g, s, one, x[i / 2][i % 2], bias[i / 2][i % 2]);
+                const int64_t one = at + i / 2 * g.crs + i % 2 * ccs;
+                const float was = s.beta == 0.0f ? 0.0f : g.c.load(one);
+                x[i / 2][i % 2] = tiles_value<kHow>(g, s, was, x[i / 2][i % 2], bias[i / 2][i % 2]);
+                g.c.store(one, x[i / 2][i % 2]);
             } else {
                 x[i / 2][i % 2] = 0.0f;
             }
     }
 }
 
+/* What the epilogue adds to element (row, col), of the output's type. */
+__device__ inline float bias_of(const TilesOut<float> &g, int row, int col)
+{
+    return bias_at(g.epilogue, row, col);
+}
+template <lac_dt_t kType> __device__ inline float bias_of(const TilesOut<Half<kType>> &g, int row, int col)
+{
+    if (g.c.f32 || !g.epilogue.bias) return bias_at(g.epilogue, row, col);
+    return event_value(((const Half<kType> *)g.epilogue.bias)[g.epilogue.of_rows ? row : col]);
+}
+
 /* The bias of a row or column, which there need not be. -0 where nothing follows: whatever it is added to
  * stays, and no element has to be asked whether something does. */
-template <Writing kHow> __device__ inline float bias_near(const TilesOut &g, int row, int col)
+template <Writing kHow, typename E> __device__ inline float bias_near(const TilesOut<E> &g, int row, int col)
 {
-    const float bias = bias_at(g.epilogue, min(row, g.m - 1), min(col, g.n - 1));
+    const float bias = bias_of(g, min(row, g.m - 1), min(col, g.n - 1));
     return kHow == kWithBits && !g.epilogue.any ? -0.0f : bias;
 }
 
 /* This thread's part of the tile. kInside: all of it is inside, in pairs, and beta is 0. Biases are read so
  * many at a time, and before anything is stored that they are added to: one by one, each would wait for
  * memory. */
-template <Writing kHow, bool kInside>
-__device__ inline void write_sums(const TilesOut &g, const TilesScale &s, int tile_m, int tile_n,
+template <Writing kHow, bool kInside, typename E>
+__device__ inline void write_sums(const TilesOut<E> &g, const TilesScale &s, int tile_m, int tile_n,
                                   const float (&sum)[kSums], uint2 *occupied_at)
 {
     constexpr int kAhead = 8;
+    constexpr float kScaled = ShapeOf<E>::kSplits > 1 ? kUnscale : 1.0f;
     const int thread = thread_here();
-    const int lane = thread % kWarp, row0 = tile_m * kTileRows + lane % 4 * 2,
-              col = tile_n * kTileCols + thread / kWarp * 16 + lane / 4 * 2;
+    const FirstCell first = first_cell<E>(thread);
+    const int row0 = tile_m * kTileRows + first.row, col0 = tile_n * kTileCols + first.col;
     const bool of_rows = kHow != kPlainly && g.epilogue.of_rows, of_columns = kHow != kPlainly && !of_rows;
     float across[2] = {}, down[kAhead][2] = {};
     uint32_t occupied[2] = {};
-    if (of_columns) across[0] = bias_near<kHow>(g, 0, col), across[1] = bias_near<kHow>(g, 0, col + 1);
 #pragma unroll
     for (int j = 0; j < kTileRows / 8; j++) {
-        const int row = row0 + 8 * j;
+        const int row = row0 + row_further<E>(j), col = col0 + col_further<E>(j);
+        if (of_columns && (j == 0 || col_further<E>(j) != col_further<E>(j - 1)))
+            across[0] = bias_near<kHow>(g, 0, col), across[1] = bias_near<kHow>(g, 0, col + 1);
         if (of_rows && j % kAhead == 0) {
 #pragma unroll
             for (int t = 0; t < 2 * kAhead; t++)
@@ -172,7 +244,7 @@ __device__ inline void write_sums(const TilesOut &g, const TilesScale &s, int ti
         float x[2][2], bias[2][2];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            x[i % 2][i / 2] = kUnscale * sum[4 * j + i];
+            x[i % 2][i / 2] = kScaled * sum[4 * j + i];
             bias[i % 2][i / 2] = of_rows ? down[j % kAhead][i % 2] : across[i / 2];
         }
         write_four<kHow, kInside>(g, s, row, col, x, bias);
@@ -188,8 +260,8 @@ __device__ inline void write_sums(const TilesOut &g, const TilesScale &s, int ti
  * not zero. That is the kernel's choice, not the call's: what is asked for here finds its way out of the
  * loops in front, whose registers are all in use. For the same reason the bits are put in order by another
  * kernel: shuffles among lanes behind those loops leave them no uniform registers. */
-template <bool kBits>
-__device__ inline void write_tile(const TilesOut &g, const TilesSpace &space, int tile_m, int tile_n,
+template <typename E, bool kBits>
+__device__ inline void write_tile(const TilesOut<E> &g, const TilesSpace &space, int tile_m, int tile_n,
                                   const float (&sum)[kSums])
 {
     const TilesScale s = tiles_scale(g), plain = {s.alpha, 0.0f, true, false};

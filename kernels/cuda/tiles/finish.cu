@@ -9,15 +9,15 @@ namespace lacuna
 namespace
 {
 
-struct ReduceArgs {
-    TilesOut out;
+template <typename E> struct ReduceArgs {
+    TilesOut<E> out;
     TilesSpace s;
 };
 
 /* c := beta c + alpha (the sum of a tile's parts), and the epilogue. One block per tile, a thread as in the
  * product; parts in ascending order. Bytes: 4 per element of c and split read, from cache. */
-template <bool kBits>
-__global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__ ReduceArgs g)
+template <typename E, bool kBits>
+__global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__ ReduceArgs<E> g)
 {
     const int tile = blockIdx.x;
     float sum[kSums];
@@ -33,7 +33,7 @@ __global__ __launch_bounds__(kHolders) void reduce_tiles(const __grid_constant__
         }
     }
     if (__syncthreads_and(all_finite(sum)))
-        write_tile<kBits>(g.out, g.s, tile / g.s.tiles_n, tile % g.s.tiles_n, sum);
+        write_tile<E, kBits>(g.out, g.s, tile / g.s.tiles_n, tile % g.s.tiles_n, sum);
     else if (threadIdx.x == 0)
         note_failed(g.s, tile);
 }
@@ -48,12 +48,12 @@ constexpr int kPartsAcross = kTileCols / kSide, kParts = kPartsAcross * (kTileRo
 static_assert(kTileRows % kSide == 0 && kThreads * kEach * kEach == kSide * kSide,
               "a block per part of a tile");
 
-struct FixupArgs {
-    const float *a, *b;
+template <typename E> struct FixupArgs {
+    const E *a, *b;
     int64_t ars, acs, ldb;
     int k;
     bool bits;
-    TilesOut out;
+    TilesOut<E> out;
     TilesSpace s;
 };
 
@@ -85,14 +85,14 @@ struct Part {
 };
 
 /* Brings kDeep k of a and b from k0 on, zeros beyond their ends. */
-__device__ inline void bring_part(const FixupArgs &g, const Part &part, int k0)
+template <typename E> __device__ inline void bring_part(const FixupArgs<E> &g, const Part &part, int k0)
 {
     for (int t = threadIdx.x; t < kDeep * kSide; t += kThreads) {
         const int l = t % kDeep, row = t / kDeep, line = t / kSide, col = t % kSide;
         const bool in_a = part.row0 + row < g.out.m && k0 + l < g.k;
         const bool in_b = part.col0 + col < g.out.n && k0 + line < g.k;
-        part.a[l][row] = in_a ? g.a[(part.row0 + row) * g.ars + (k0 + l) * g.acs] : 0.0f;
-        part.b[line][col] = in_b ? g.b[(k0 + line) * g.ldb + part.col0 + col] : 0.0f;
+        part.a[l][row] = in_a ? event_value(g.a[(part.row0 + row) * g.ars + (k0 + l) * g.acs]) : 0.0f;
+        part.b[line][col] = in_b ? event_value(g.b[(k0 + line) * g.ldb + part.col0 + col]) : 0.0f;
     }
 }
 
@@ -110,7 +110,8 @@ __device__ inline void add_part(const Part &part, float (&sum)[kEach][kEach], in
 }
 
 /* Writes the sums to c; and which of what is there now is not zero, if that is wanted. */
-__device__ inline void store_fixed(const FixupArgs &g, const Part &part, const float (&sum)[kEach][kEach],
+template <typename E>
+__device__ inline void store_fixed(const FixupArgs<E> &g, const Part &part, const float (&sum)[kEach][kEach],
                                    int x, int y)
 {
     const float alpha = load_scalar(g.out.alpha), beta = load_scalar(g.out.beta);
@@ -119,10 +120,14 @@ __device__ inline void store_fixed(const FixupArgs &g, const Part &part, const f
 #pragma unroll
         for (int j = 0; j < kEach; j++) {
             const int row = part.row0 + y * kEach + i, col = part.col0 + x + j * (kSide / kEach);
+            const int64_t at = row * g.out.crs + col * g.out.ccs;
             float is = 0.0f;
-            if (row < g.out.m && col < g.out.n)
-                is = store_with_epilogue(g.out.c + row * g.out.crs + col * g.out.ccs, sum[i][j], alpha, beta,
-                                         g.out.epilogue, row, col);
+            if (row < g.out.m && col < g.out.n) {
+                const float was = beta == 0.0f ? 0.0f : g.out.c.load(at);
+                is = with_epilogue(g.out.epilogue, scaled(&was, sum[i][j], alpha, beta),
+                                   bias_of(g.out, row, col));
+                g.out.c.store(at, is);
+            }
             if (!g.bits) continue;
             const unsigned both = __ballot_sync(kFull, is != 0.0f);
             if (x == 0) part.piece[y * kEach + i][j] = (uint16_t)(y % 2 ? both >> kPieceBits : both);
@@ -130,7 +135,7 @@ __device__ inline void store_fixed(const FixupArgs &g, const Part &part, const f
 }
 
 /* c := beta c + alpha a b, and the epilogue, for one part of a tile; k in ascending order. */
-__device__ inline void fixup_part(const FixupArgs &g, const Part &part)
+template <typename E> __device__ inline void fixup_part(const FixupArgs<E> &g, const Part &part)
 {
     const int x = threadIdx.x % (kSide / kEach), y = threadIdx.x / (kSide / kEach);
     float sum[kEach][kEach] = {};
@@ -144,7 +149,8 @@ __device__ inline void fixup_part(const FixupArgs &g, const Part &part)
 }
 
 /* One block per part of a failed tile, in turns; without any, a launch. */
-__global__ __launch_bounds__(kThreads) void fixup_tiles(const __grid_constant__ FixupArgs g)
+template <typename E>
+__global__ __launch_bounds__(kThreads) void fixup_tiles(const __grid_constant__ FixupArgs<E> g)
 {
     __shared__ float a[kDeep][kSide + 1], b[kDeep][kSide];
     __shared__ Pieces piece;
@@ -177,11 +183,14 @@ extern "C" lac_status_t lac_cuda_tiles_reduce(const lac_cuda_tiles_t *p, void *w
                                               lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const ReduceArgs g = {tiles_out(p), tiles_space(p->m, p->n, p->k, workspace)};
-    if (g.s.splits == 1) return LAC_OK;
-    const dim3 grid((unsigned)g.s.tiles);
-    return launch(p->bits ? reduce_tiles<true> : reduce_tiles<false>,
-                  {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
+    return with_number_type(p->dt, [&](auto element) {
+        using E = decltype(element);
+        const ReduceArgs<E> g = {tiles_out<E>(p), tiles_space(p->dt, p->m, p->n, p->k, workspace)};
+        if (g.s.splits == 1) return LAC_OK;
+        const dim3 grid((unsigned)g.s.tiles);
+        return launch(p->bits ? reduce_tiles<E, true> : reduce_tiles<E, false>,
+                      {grid, dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
+    });
 }
 
 extern "C" lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *workspace,
@@ -189,22 +198,26 @@ extern "C" lac_status_t lac_cuda_tiles_begin(const lac_cuda_tiles_t *p, void *wo
 {
     using namespace lacuna;
     return launch(none_failed, {dim3(1), dim3(1), 0, 1, true, (cudaStream_t)stream},
-                  tiles_space(p->m, p->n, p->k, workspace));
+                  tiles_space(p->dt, p->m, p->n, p->k, workspace));
 }
 
 extern "C" lac_status_t lac_cuda_tiles_fixup(const lac_cuda_tiles_t *p, void *workspace,
                                              lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const FixupArgs g = {p->a,
-                         p->b,
-                         p->ars,
-                         p->acs,
-                         p->ldb,
-                         (int)p->k,
-                         p->bits != nullptr,
-                         tiles_out(p),
-                         tiles_space(p->m, p->n, p->k, workspace)};
-    const int blocks = 4 * current_device().sms;
-    return launch(fixup_tiles, {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+    return with_number_type(p->dt, [&](auto element) {
+        using E = decltype(element);
+        const FixupArgs<E> g = {(const E *)p->a,
+                                (const E *)p->b,
+                                p->ars,
+                                p->acs,
+                                p->ldb,
+                                (int)p->k,
+                                p->bits != nullptr,
+                                tiles_out<E>(p),
+                                tiles_space(p->dt, p->m, p->n, p->k, workspace)};
+        const int blocks = 4 * current_device().sms;
+        return launch(fixup_tiles<E>,
+                      {dim3((unsigned)blocks), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
+    });
 }

@@ -55,7 +55,7 @@ static_assert(kShared + kStages * sizeof(Header) + 128 <= 227 * 1024, "what a bl
 
 struct JointArgs {
     JointPacked a, b;
-    TilesOut out;
+    TilesOut<float> out;
     TilesSpace s;
     TilesChoice choice;
 };
@@ -380,7 +380,7 @@ __device__ inline void finish_tile(const JointArgs &g, const Stages &st, int sta
     if (g.s.splits > 1)
         store_part(g.s, number, work.split, whole);
     else if (!any_of<2, kHolders>(!all_finite(whole)))
-        write_tile<kBits>(g.out, g.s, work.m, work.n, whole);
+        write_tile<float, kBits>(g.out, g.s, work.m, work.n, whole);
     else if (threadIdx.x == 0)
         note_failed(g.s, number);
 }
@@ -453,8 +453,8 @@ lac_status_t multiply_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice
                             lac_cuda_stream_t stream)
 {
     const JointArgs g = {joint_packed(p->m, p->k, (void *)p->packed),
-                         joint_packed(p->n, p->k, (void *)p->packed_b), tiles_out(p),
-                         tiles_space(p->m, p->n, p->k, workspace), choice};
+                         joint_packed(p->n, p->k, (void *)p->packed_b), tiles_out<float>(p),
+                         tiles_space(p->dt, p->m, p->n, p->k, workspace), choice};
     const int64_t blocks = min<int64_t>(current_device().sms, g.s.tiles * g.s.splits);
     return launch(p->bits ? multiply_tiles_joint<true> : multiply_tiles_joint<false>,
                   {dim3((unsigned)blocks), dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);

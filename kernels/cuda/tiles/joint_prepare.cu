@@ -212,8 +212,8 @@ __global__ __launch_bounds__(kThreads) void sample_tiles(const __grid_constant__
 lac_status_t pack_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *of_a, void *of_b,
                         lac_cuda_stream_t stream)
 {
-    JointPackArgs g = {{{p->a, p->ars, p->acs, (int)p->m, joint_packed(p->m, p->k, of_a)},
-                        {p->b, 1, p->ldb, (int)p->n, joint_packed(p->n, p->k, of_b)}},
+    JointPackArgs g = {{{(const float *)p->a, p->ars, p->acs, (int)p->m, joint_packed(p->m, p->k, of_a)},
+                        {(const float *)p->b, 1, p->ldb, (int)p->n, joint_packed(p->n, p->k, of_b)}},
                        (int)p->k,
                        (int)ceil_div(p->k, kDeep),
                        0,
@@ -228,9 +228,15 @@ lac_status_t pack_joint(const lac_cuda_tiles_t *p, const TilesChoice &choice, vo
 
 lac_status_t sample_operands(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream)
 {
-    const SampleArgs g = {p->a,      p->b,      p->ars,
-                          p->acs,    p->ldb,    (int)p->m,
-                          (int)p->n, (int)p->k, tiles_space(p->m, p->n, p->k, workspace).sampled};
+    const SampleArgs g = {(const float *)p->a,
+                          (const float *)p->b,
+                          p->ars,
+                          p->acs,
+                          p->ldb,
+                          (int)p->m,
+                          (int)p->n,
+                          (int)p->k,
+                          tiles_space(p->dt, p->m, p->n, p->k, workspace).sampled};
     static_assert(kSamples % kWarps == 0, "whole blocks");
     return launch(sample_tiles, {dim3(kSamples / kWarps), dim3(kThreads), 0, 1, true, (cudaStream_t)stream},
                   g);

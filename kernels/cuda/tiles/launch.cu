@@ -11,7 +11,7 @@ namespace
 constexpr int64_t kPanelBytes = 1 << 30; /* of splits of a that the workspace holds at a time        */
 constexpr int64_t kPanelTiles = 1 << 12, kPanelBlocks = 1 << 24; /* tiles of rows; tiles of c */
 
-/* Rows of a that are prepared together. */
+/* Rows of a that are prepared together, as many of any type. */
 int64_t panel_rows(int64_t m, int64_t n, int64_t k)
 {
     const int64_t bytes = (ceil_div(k, kStep) + 1) * kRowGroups * kStepBytes, across = ceil_div(n, kTileCols);
@@ -20,10 +20,10 @@ int64_t panel_rows(int64_t m, int64_t n, int64_t k)
 }
 
 /* Of any panel's product: the last one has fewer rows, and may share out its k instead. */
-int64_t space_bytes(int64_t m, int64_t n, int64_t k)
+int64_t space_bytes(lac_dt_t dt, int64_t m, int64_t n, int64_t k)
 {
     const int64_t rows = panel_rows(m, n, k), last = m % max<int64_t>(1, rows);
-    return max(tiles_space(rows, n, k, nullptr).bytes, tiles_space(last, n, k, nullptr).bytes);
+    return max(tiles_space(dt, rows, n, k, nullptr).bytes, tiles_space(dt, last, n, k, nullptr).bytes);
 }
 
 /* Of the thread's current device; 0 where that cannot be asked. */
@@ -52,7 +52,7 @@ TilesChoice choice_of(const lac_cuda_tiles_t *p, void *workspace)
 {
     const double m = (double)p->m, n = (double)p->n, k = (double)p->k, part = m * n * k * 0x1p-36;
     const double bytes = 1.0 / (kPackGbps * 1e3), written = 6.0 * (m + n) * k * bytes;
-    return {tiles_space(p->m, p->n, p->k, workspace).sampled,
+    return {tiles_space(p->dt, p->m, p->n, p->k, workspace).sampled,
             (float)(part * kBroughtUs),
             (float)(part * kMultipliedUs + 6.0 * m * k * bytes),
             (float)(8.0 * m * k * bytes),
@@ -98,7 +98,7 @@ extern "C" bool lac_cuda_tiles_here(void)
     return lacuna::major_capability() >= 8;
 }
 
-extern "C" bool lac_cuda_tiles_joint_here(void)
+extern "C" bool lac_cuda_tiles_warpgroups_here(void)
 {
     return lacuna::major_capability() == 9;
 }
@@ -108,24 +108,26 @@ extern "C" bool lac_cuda_tiles_whole(int64_t m, int64_t n, int64_t k)
     return lacuna::panel_rows(m, n, k) == m;
 }
 
-extern "C" int64_t lac_cuda_tiles_bytes(int64_t m, int64_t n, int64_t k, bool packed)
+extern "C" int64_t lac_cuda_tiles_bytes(lac_dt_t dt, int64_t m, int64_t n, int64_t k, bool packed)
 {
     using namespace lacuna;
-    const int64_t rows = panel_rows(m, n, k);
-    return space_bytes(m, n, k) + (packed ? 0 : lac_cuda_tiles_packed_bytes(rows, k, lac_cuda_tiles_room(k)));
+    const int64_t rows = panel_rows(m, n, k), room = lac_cuda_tiles_room(k);
+    return space_bytes(dt, m, n, k) + (packed ? 0 : lac_cuda_tiles_packed_bytes(dt, rows, k, room));
 }
 
 extern "C" int64_t lac_cuda_tiles_joint_bytes(int64_t m, int64_t n, int64_t k, bool packed, bool packed_b)
 {
     using namespace lacuna;
-    return space_bytes(m, n, k) + (packed ? 0 : lac_cuda_tiles_joint_packed_bytes(panel_rows(m, n, k), k)) +
+    return space_bytes(LAC_F32, m, n, k) +
+           (packed ? 0 : lac_cuda_tiles_joint_packed_bytes(panel_rows(m, n, k), k)) +
            (packed_b ? 0 : lac_cuda_tiles_joint_packed_bytes(n, k));
 }
 
 extern "C" int64_t lac_cuda_tiles_sampled_bytes(int64_t m, int64_t n, int64_t k)
 {
     using namespace lacuna;
-    return max(lac_cuda_tiles_bytes(m, n, k, false), lac_cuda_tiles_joint_bytes(m, n, k, false, false));
+    return max(lac_cuda_tiles_bytes(LAC_F32, m, n, k, false),
+               lac_cuda_tiles_joint_bytes(m, n, k, false, false));
 }
 
 extern "C" int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t processors)
@@ -144,19 +146,25 @@ extern "C" int lac_cuda_tiles_splits(int64_t tiles, int64_t steps, int64_t proce
     return best;
 }
 
-extern "C" bool lac_cuda_tiles_aligned(const float *b, int64_t ldb)
+extern "C" bool lac_cuda_tiles_aligned(lac_dt_t dt, const void *b, int64_t n, int64_t ldb)
 {
-    return lacuna::aligned(b, 16) && ldb % 4 == 0 && ldb >= 0 && ldb <= UINT32_MAX / 4;
+    const int64_t size = (int64_t)lac_dt_size(dt), piece = 16 / size;
+    const bool whole = dt == LAC_F32 || (n % piece == 0 && n > 0);
+    return whole && lacuna::aligned(b, 16) && ldb % piece == 0 && ldb >= 0 && ldb <= UINT32_MAX / size;
 }
 
 extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *workspace,
                                            lac_cuda_stream_t stream)
 {
     using namespace lacuna;
+    const int64_t size = (int64_t)lac_dt_size(p->dt), out_size = (int64_t)lac_dt_size(p->out_dt);
     if (!fits(p->m) || !fits(p->n) || !fits(p->k)) return LAC_ERR_EXTENT;
+    if (p->dt != LAC_F32 &&
+        (major_capability() != 9 || p->portable || p->joint != LAC_CUDA_JOINT_OFF || p->bits))
+        return LAC_ERR_TYPE;
     if (p->m == 0 || p->n == 0) return LAC_OK;
     const int64_t rows = panel_rows(p->m, p->n, p->k);
-    void *const made = (char *)workspace + space_bytes(p->m, p->n, p->k);
+    void *const made = (char *)workspace + space_bytes(p->dt, p->m, p->n, p->k);
     const int64_t of_a_bytes = lac_cuda_tiles_joint_packed_bytes(rows, p->k);
     const bool sampled = p->joint == LAC_CUDA_JOINT_SAMPLED;
     const TilesChoice choice = sampled ? choice_of(p, workspace) : TilesChoice{};
@@ -165,8 +173,10 @@ extern "C" lac_status_t lac_cuda_tiles_run(const lac_cuda_tiles_t *p, void *work
     for (int64_t i = 0; status == LAC_OK && i < p->m; i += rows) {
         lac_cuda_tiles_t panel = *p;
         panel.m = min(rows, p->m - i);
-        panel.a += i * p->ars, panel.c += i * p->crs;
-        if (p->epilogue.bias && p->epilogue.of_rows) panel.epilogue.bias += i;
+        panel.a = (const char *)p->a + i * p->ars * size, panel.c = (char *)p->c + i * p->crs * out_size;
+        if (p->epilogue.bias && p->epilogue.of_rows)
+            panel.epilogue.bias =
+                (const float *)(const void *)((const char *)p->epilogue.bias + i * out_size);
         if (p->bits) panel.bits += p->bits_transposed ? i / 64 : i * p->bits_words;
         status = lac_cuda_tiles_begin(&panel, workspace, stream);
         if (status == LAC_OK && sampled) status = sample_operands(&panel, workspace, stream);

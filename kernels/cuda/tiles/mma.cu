@@ -34,7 +34,7 @@ static_assert(2 * kStageSplit == kProducers * 16, "each producer copies 16 bytes
 struct MultiplyArgs {
     const float *b;
     int64_t ldb;
-    TilesOut out;
+    TilesOut<float> out;
     TilesPacked packed;
     TilesSpace s;
 };
@@ -255,15 +255,16 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles_mma(const __grid_c
     if (g.s.splits > 1)
         store_part(g.s, number, work.split, whole);
     else
-        write_tile<kBits>(g.out, g.s, work.m, work.n, whole);
+        write_tile<float, kBits>(g.out, g.s, work.m, work.n, whole);
 }
 
 } // namespace
 
 lac_status_t multiply_by_mma(const lac_cuda_tiles_t *p, void *workspace, lac_cuda_stream_t stream)
 {
-    const MultiplyArgs g = {p->b, p->ldb, tiles_out(p), tiles_packed(p->m, p->k, p->room, (void *)p->packed),
-                            tiles_space(p->m, p->n, p->k, workspace)};
+    const MultiplyArgs g = {(const float *)p->b, p->ldb, tiles_out<float>(p),
+                            tiles_packed(p->dt, p->m, p->k, p->room, (void *)p->packed),
+                            tiles_space(p->dt, p->m, p->n, p->k, workspace)};
     const dim3 grid((unsigned)g.s.tiles, (unsigned)g.s.splits);
     return launch(p->bits ? multiply_tiles_mma<true> : multiply_tiles_mma<false>,
                   {grid, dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);

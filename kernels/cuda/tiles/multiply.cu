@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The product by tiles on devices with warpgroup products: six bf16 products on tensor cores over the steps
- * of each tile, each by the row groups that it is for. */
+ * The product by tiles on devices with warpgroup products: on tensor cores over the steps of each tile, each
+ * by the row groups that it is for; six bf16 products for f32, one for elements of two bytes. */
 #include "producer.cuh"
 
 namespace lacuna
@@ -12,26 +12,29 @@ namespace
 /* A call would end what the tensor cores do meanwhile. */
 #define LACUNA_INLINE __attribute__((always_inline))
 
+using Floats = Flow<float>;
+
 /* The fragments of b that this thread holds. */
-__device__ inline void load_fragments(const unsigned char *split, uint4 (&b)[kFragments])
+__device__ inline void load_fragments(const unsigned char *split, uint4 (&b)[Floats::kFragments])
 {
     const int lane = threadIdx.x % kWarp, at = fragment_at((int)threadIdx.x / kWarp, lane / 4, lane % 4);
 #pragma unroll
-    for (int f = 0; f < kFragments; f++) b[f] = *(const uint4 *)(split + f * kFragmentBytes + at);
+    for (int f = 0; f < Floats::kFragments; f++) b[f] = *(const uint4 *)(split + f * kFragmentBytes + at);
 }
 
 /* acc := the six products of a step for some neighbours, the smallest first: a sum of few is what the tensor
  * cores' truncation allows. */
 template <int kCount>
-__device__ inline void multiply_row_groups(float (&acc)[kCount], const uint4 (&b)[kFragments], uint64_t a)
+__device__ inline void multiply_row_groups(float (&acc)[kCount], const uint4 (&b)[Floats::kFragments],
+                                           uint64_t a)
 {
     constexpr int kA[6] = {2, 0, 1, 1, 0, 0}, kB[6] = {0, 2, 1, 0, 1, 0};
 #pragma unroll
     for (int i = 0; i < 6; i++)
 #pragma unroll
         for (int d = 0; d < kDepths; d++)
-            wgmma_bf16(acc, b[kB[i] * kDepths + d],
-                       wgmma_further(a, kA[i] * kSplitBytes + d * (kDepth / kCore) * kCoreBytes), i || d);
+            wgmma(BF16(), acc, b[kB[i] * kDepths + d],
+                  wgmma_further(a, kA[i] * kSplitBytes + d * (kDepth / kCore) * kCoreBytes), i || d);
 }
 
 /* Sums of a row group that a thread holds. */
@@ -47,7 +50,7 @@ __device__ constexpr int run_of(int set) /* of a set that begins at its first ro
 }
 /* sum += a step's products for the row groups of kSet, neighbours together; meanwhile() while they run. */
 template <int kSet, typename Meanwhile>
-__device__ __forceinline__ void multiply_set(float (&sum)[kSums], uint4 (&b)[kFragments], uint64_t a,
+__device__ __forceinline__ void multiply_set(float (&sum)[kSums], uint4 (&b)[Floats::kFragments], uint64_t a,
                                              const Meanwhile &meanwhile)
 {
     constexpr int kFirst = first_of(kSet), kRun = run_of(kSet >> kFirst);
@@ -72,29 +75,31 @@ __device__ __forceinline__ void multiply_set(float (&sum)[kSums], uint4 (&b)[kFr
 /* How far those who multiply have come: the next step's fragments and set are here. */
 struct Taken {
     uint64_t a; /* wgmma's second operand in the first stage */
-    Slot slot;
+    Slot<Floats::kStages> slot;
     int set;
     bool odd; /* which fragments */
-    uint4 b[2][kFragments];
+    uint4 b[2][Floats::kFragments];
 };
 
 /* Waits for a step, and takes its fragments; returns its set. */
-__device__ __forceinline__ int take_step(const Stages &st, const Slot &slot, uint4 (&b)[kFragments])
+__device__ __forceinline__ int take_step(const Stages &st, const Slot<Floats::kStages> &slot,
+                                         uint4 (&b)[Floats::kFragments])
 {
     barrier_wait(st.full + slot.at(), slot.filled());
     const int set = st.sets[slot.at()];
-    load_fragments(st.b + slot.at() * kStageB, b);
+    load_fragments(st.b + slot.at() * Floats::kStageB, b);
     return set;
 }
 
 /* sum += one step's products, whose fragments are in `b`; the next one's come into `next` meanwhile. */
 template <int kSet>
 __device__ __forceinline__ void consume_step(const Stages &st, Taken *t, float (&sum)[kSums],
-                                             uint4 (&b)[kFragments], uint4 (&next)[kFragments])
+                                             uint4 (&b)[Floats::kFragments],
+                                             uint4 (&next)[Floats::kFragments])
 {
     const int stage = t->slot.at();
     t->slot.step++;
-    multiply_set<kSet>(sum, b, wgmma_further(t->a, stage * kStageA),
+    multiply_set<kSet>(sum, b, wgmma_further(t->a, stage * Floats::kStageA),
                        [&]() LACUNA_INLINE { t->set = take_step(st, t->slot, next); });
     keep(t->set);                     /* nobody waits for it before the products are done */
     barrier_arrive(st.empty + stage); /* each lane for itself: only then does racecheck see its reads */
@@ -107,7 +112,7 @@ __device__ __forceinline__ void hold_fragments(const Stages &st, const Taken &t)
 {
     if (t.set >= 0) return;
 #pragma unroll
-    for (int i = 0; i < kFragments; i++) {
+    for (int i = 0; i < Floats::kFragments; i++) {
         *((uint4 *)st.b + i * kHolders + threadIdx.x) = t.b[0][i];
         *((uint4 *)st.a + i * kHolders + threadIdx.x) = t.b[1][i];
     }
@@ -128,9 +133,20 @@ __device__ __forceinline__ void consume_run(const Stages &st, Taken *t, int *lef
     hold_fragments(st, *t);
 }
 
-/* sum := the products of some steps, for this warpgroup's columns of b. */
-__device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int steps, float (&sum)[kSums])
+/* A thread's sums of its block's tiles. */
+template <typename E> using BlockSums = float[Flow<E>::kWide][kSums];
+
+/* How those who multiply go from step to step. Of floats: sums := the products of some steps, for this
+ * warpgroup's columns of b. */
+__device__ __forceinline__ void begin_steps(const Stages &st, Taken *t)
 {
+    t->a = wgmma_matrix(shared_address(st.a), kCoreBytes, kEightRows);
+    keep(t->a);
+    t->set = take_step(st, t->slot, t->b[0]);
+}
+__device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int steps, BlockSums<float> &sums)
+{
+    float(&sum)[kSums] = sums[0];
 #pragma unroll
     for (int i = 0; i < kSums; i++) sum[i] = 0.0f;
     while (steps > 0) switch (t->set) {
@@ -158,49 +174,133 @@ __device__ __forceinline__ void consume_steps(const Stages &st, Taken *t, int st
         }
 }
 
-template <bool kBits> __device__ __forceinline__ void consume(const MultiplyArgs &g, const Stages &st)
+/* The same of elements of two bytes, for this warpgroup's rows and all columns of the block: one way for all
+ * sets, for the sums stay in the tensor cores' registers, which no two ways would keep in the same place. */
+template <typename E> struct Reading {
+    uint64_t a;   /* wgmma's second operand in the first stage                       */
+    unsigned b;   /* of the first stage of b: the row that this lane names to ldmatrix */
+    unsigned own; /* sets with one of these row groups                               */
+    Slot<Flow<E>::kStages> slot;
+};
+
+/* Matrix 2 g + h of ldmatrix is k 8 g and columns 8 h further. */
+template <typename E> __device__ __forceinline__ void begin_steps(const Stages &st, Reading<E> *t)
 {
-    Taken t = {wgmma_matrix(shared_address(st.a), kCoreBytes, kEightRows), {0}, kNoStep, false, {}};
-    keep(t.a);
-    t.set = take_step(st, t.slot, t.b[0]);
-    for (int item = (int)blockIdx.x; item < (int)g.s.tiles * g.s.splits; item += (int)gridDim.x) {
+    constexpr int kOwn = kRowGroups / kConsumers;
+    const int lane = threadIdx.x % kWarp, low = lane % kCore, matrix = lane / kCore,
+              warp = threadIdx.x % kGroup / kWarp, mine = threadIdx.x / kGroup * kOwn;
+    t->a = wgmma_matrix(shared_address(st.a) + (unsigned)(mine * ShapeOf<E>::kStepBytes), kCoreBytes,
+                        ShapeOf<E>::kEightRows);
+    t->b = shared_address(st.b) + (unsigned)((matrix / 2 * kCore + low) * Flow<E>::kLineBytes +
+                                             ((warp * 2 + matrix % 2) ^ low) * 16);
+    t->own = (unsigned)((1 << kOwn) - 1) << mine;
+    keep(t->a);
+}
+
+/* sums += the products of the step in a stage. Those of the second 16 k are read while the tensor cores have
+ * the first ones. */
+template <typename E>
+__device__ __forceinline__ void multiply_all(BlockSums<E> &sums, const Reading<E> &t, int stage)
+{
+    constexpr int kBlocks = Flow<E>::kWide * kTileCols / kWgmmaRows, kEach = Flow<E>::kWide * kSums / kBlocks;
+    const uint64_t a = wgmma_further(t.a, stage * Flow<E>::kStageA);
+    const unsigned rows = t.b + (unsigned)(stage * Flow<E>::kStageB);
+    uint4 b[kDepths][kBlocks];
+#pragma unroll
+    for (int i = 0; i < Flow<E>::kWide; i++) keep(sums[i]);
+#pragma unroll
+    for (int d = 0; d < kDepths; d++) {
+#pragma unroll
+        for (int i = 0; i < kBlocks; i++)
+            b[d][i] =
+                load_transposed(rows + (unsigned)(d * kDepth * Flow<E>::kLineBytes + i * kWgmmaRows * 2));
+        wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < kBlocks; i++)
+            wgmma(E(), *(float(*)[kEach])(&sums[0][0] + i * kEach), b[d][i],
+                  wgmma_further(a, d * (kDepth / kCore) * kCoreBytes), true);
+        wgmma_commit();
+    }
+    wgmma_wait<0>();
+#pragma unroll
+    for (int d = 0; d < kDepths; d++) keep(b[d]);
+#pragma unroll
+    for (int i = 0; i < Flow<E>::kWide; i++) keep(sums[i]);
+}
+
+template <typename E>
+__device__ __forceinline__ void consume_steps(const Stages &st, Reading<E> *t, int steps, BlockSums<E> &sums)
+{
+#pragma unroll
+    for (int i = 0; i < Flow<E>::kWide * kSums; i++) sums[i / kSums][i % kSums] = 0.0f;
+    for (; steps > 0; steps--) {
+        const int stage = t->slot.at();
+        barrier_wait(st.full + stage, t->slot.filled());
+        if ((unsigned)st.sets[stage] & t->own) multiply_all<E>(sums, *t, stage);
+        barrier_arrive(st.empty + stage);
+        t->slot.step++;
+    }
+}
+
+template <typename E> struct ReaderOf {
+    using type = Reading<E>;
+};
+template <> struct ReaderOf<float> {
+    using type = Taken;
+};
+
+template <typename E, bool kBits>
+__device__ __forceinline__ void consume(const MultiplyArgs<E> &g, const Stages &st)
+{
+    typename ReaderOf<E>::type t = {};
+    begin_steps(st, &t);
+    for (int item = (int)blockIdx.x; item < g.s.works * g.s.splits; item += (int)gridDim.x) {
         const Work work = find_work(g.packed, g.s, item);
-        const int number = work.m * g.s.tiles_n + work.n;
-        float sum[kSums];
-        consume_steps(st, &t, work.end - work.begin, sum);
-        if (g.s.splits > 1)
-            store_part(g.s, number, work.split, sum);
-        else if (!any_of<1, kHolders>(!all_finite(sum)))
-            write_tile<kBits>(g.out, g.s, work.m, work.n, sum);
-        else if (threadIdx.x == 0)
-            note_failed(g.s, number);
+        BlockSums<E> sums;
+        consume_steps(st, &t, work.end - work.begin, sums);
+#pragma unroll
+        for (int at = 0; at < Flow<E>::kWide; at++) {
+            const int n = work.n * Flow<E>::kWide + at, number = work.m * g.s.tiles_n + n;
+            float(&sum)[kSums] = sums[at];
+            if (n >= g.s.tiles_n) break;
+            if constexpr (!Flow<E>::kSplit) pair_columns(sum);
+            if (g.s.splits > 1)
+                store_part(g.s, number, work.split, sum);
+            else if (!any_of<1, kHolders>(!all_finite(sum)))
+                write_tile<E, kBits>(g.out, g.s, work.m, n, sum);
+            else if (threadIdx.x == 0)
+                note_failed(g.s, number);
+        }
     }
 }
 
 /* c := beta c + alpha a b; a[m, k] as the packed splits of its steps, b[k, n] by rows.
  *
- * Mapping   a block per multiprocessor does tile after tile of 128 x 128 or, where k is shared out, parts of
- *           their steps. Two warpgroups fill stages in turns: rows of b that a step names, split into
- *           registers of wgmma's first operand, and a's splits, its second, by bulk copies. Two multiply,
- *           each 64 columns of b, the row groups of a that want the step; they take the next step, or the
- *           next tile's, while the tensor cores do one.
- * Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a for each row group whose step it is; mostly from
- *           cache.
- * Order     steps as listed: 32 k at a time in the tensor cores, the sums of these by fp32 additions; parts
- *           in ascending order. */
-template <bool kWhole, bool kBits>
-__global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_constant__ MultiplyArgs g)
+ * Mapping   a block per multiprocessor does tile after tile of 128 x 128 (of two bytes an element two
+ *           neighbours) or, where k is shared out, parts of their steps. Two warpgroups fill stages in turns:
+ *           rows of b that a step names, wgmma's first operand, and a's splits, its second, by bulk copies.
+ *           Floats are split into registers of wgmma's operand; what has two bytes lies as it came. Two
+ *           multiply, of floats each 64 columns of b, the row groups of a that want the step; they take the
+ *           next step, or the next tile's, while the tensor cores do one. Of two bytes each has two row
+ * groups. Bytes     per step of 32 k: 16 KiB of b, and 6 KiB of a (2 of two-byte elements) for each row group
+ * whose step it is; mostly from cache. Order     steps as listed: 32 k at a time in the tensor cores, the
+ * sums of these by fp32 additions; of two-byte elements all k in the tensor cores; parts in ascending order.
+ */
+template <typename E, bool kWhole, bool kBits>
+__global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_constant__ MultiplyArgs<E> g)
 {
+    using Way = Flow<E>;
     LACUNA_DYNAMIC_SHARED(unsigned char, dynamic);
-    __shared__ barrier_t full[kStages], empty[kStages];
-    __shared__ int sets[kStages];
+    __shared__ barrier_t full[Way::kStages], empty[Way::kStages];
+    __shared__ int sets[Way::kStages];
     unsigned char *const stages = dynamic + (kAlignment - shared_address(dynamic) % kAlignment) % kAlignment;
-    unsigned char *const raw = stages + kStages * (kStageB + kStageA);
-    const Stages st = {
-        stages, stages + kStages * kStageB, raw, (Listing *)(raw + kProducers * kRawBytes), sets, full,
-        empty};
+    unsigned char *const raw = stages + Way::kStages * (Way::kStageB + Way::kStageA);
+    const Stages st = {stages, stages + Way::kStages * Way::kStageB,
+                       raw,    (Listing *)(raw + kProducers * Way::kRawBytes),
+                       sets,   full,
+                       empty};
     if (threadIdx.x == 0) {
-        for (int i = 0; i < kStages; i++) {
+        for (int i = 0; i < Way::kStages; i++) {
             barrier_init(full + i, kGroup + 1);
             barrier_init(empty + i, kConsumers * kGroup);
         }
@@ -210,12 +310,24 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
     dependency_wait();
     if (!chosen(g.choice, false)) return;
     if (threadIdx.x >= kConsumers * kGroup) {
-        registers_fewer<kProducerRegisters>();
+        registers_fewer<Way::kProducerRegisters>();
         produce<kWhole>(g, st, (int)threadIdx.x / kGroup - kConsumers);
     } else {
-        registers_more<kConsumerRegisters>();
-        consume<kBits>(g, st);
+        registers_more<Way::kConsumerRegisters>();
+        consume<E, kBits>(g, st);
     }
+}
+
+/* The kernel of a product; only floats have columns that are no whole pieces, and bits of what is written. */
+inline auto kernel_of(float, bool whole, bool bits)
+{
+    return bits    ? whole ? multiply_tiles<float, true, true> : multiply_tiles<float, false, true>
+              : whole ? multiply_tiles<float, true, false>
+                   : multiply_tiles<float, false, false>;
+}
+template <lac_dt_t kType> auto kernel_of(Half<kType>, bool, bool)
+{
+    return multiply_tiles<Half<kType>, true, false>;
 }
 
 } // namespace
@@ -223,18 +335,19 @@ __global__ __launch_bounds__(kThreads, 1) void multiply_tiles(const __grid_const
 lac_status_t multiply_by_wgmma(const lac_cuda_tiles_t *p, const TilesChoice &choice, void *workspace,
                                lac_cuda_stream_t stream)
 {
-    const MultiplyArgs g = {p->b,
-                            (unsigned)(4 * p->ldb),
-                            tiles_out(p),
-                            tiles_packed(p->m, p->k, p->room, (void *)p->packed),
-                            tiles_space(p->m, p->n, p->k, workspace),
-                            choice};
-    const int64_t blocks = min<int64_t>(current_device().sms, g.s.tiles * g.s.splits);
-    const bool whole = p->n % kTileCols == 0;
-    return launch(p->bits ? whole ? multiply_tiles<true, true> : multiply_tiles<false, true>
-                  : whole ? multiply_tiles<true, false>
-                          : multiply_tiles<false, false>,
-                  {dim3((unsigned)blocks), dim3(kThreads), kShared, 1, true, (cudaStream_t)stream}, g);
+    return with_number_type(p->dt, [&](auto element) {
+        using E = decltype(element);
+        const MultiplyArgs<E> g = {(const E *)p->b,
+                                   (unsigned)(sizeof(E) * p->ldb),
+                                   tiles_out<E>(p),
+                                   tiles_packed(p->dt, p->m, p->k, p->room, (void *)p->packed),
+                                   tiles_space(p->dt, p->m, p->n, p->k, workspace),
+                                   choice};
+        const int64_t blocks = min<int64_t>(current_device().sms, (int64_t)g.s.works * g.s.splits);
+        return launch(
+            kernel_of(element, p->n % kTileCols == 0, p->bits != nullptr),
+            {dim3((unsigned)blocks), dim3(kThreads), Flow<E>::kShared, 1, true, (cudaStream_t)stream}, g);
+    });
 }
 
 } // namespace lacuna

@@ -103,7 +103,7 @@ extern "C" lac_status_t lac_cuda_tiles_occupied(const lac_cuda_tiles_t *p, void 
     using namespace lacuna;
     if (!p->bits) return LAC_OK;
     const OccupiedArgs g = {(int)p->m, (int)p->n, p->bits, p->bits_words,
-                            tiles_space(p->m, p->n, p->k, workspace)};
+                            tiles_space(p->dt, p->m, p->n, p->k, workspace)};
     return launch(p->bits_transposed ? order_columns : order_rows,
                   {dim3((unsigned)g.s.tiles), dim3(kHolders), 0, 1, true, (cudaStream_t)stream}, g);
 }

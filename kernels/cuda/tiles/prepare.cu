@@ -9,8 +9,8 @@ namespace lacuna
 namespace
 {
 
-struct PackArgs {
-    const float *a;
+template <typename E> struct PackArgs {
+    const E *a;
     int64_t ars, acs;
     int m;
     int64_t k;
@@ -31,48 +31,49 @@ enum Layout { kByOne, kByFour, kAcross };
 
 /* any[row group][k] := 1 where an element of this thread's part of the rows is not zero. All loads are under
  * way together. */
-__device__ inline void mark_by_four(const PackArgs &g, int row0, int64_t k0, int (*any)[kSpan])
+template <typename E>
+__device__ inline void mark_by_four(const PackArgs<E> &g, int row0, int64_t k0, int (*any)[kSpan])
 {
     constexpr int kLoads = kMarked / kWarps;
     const int at = threadIdx.x % kWarp * 4, warp = threadIdx.x / kWarp;
-    float4 x[kLoads];
+    Loaded<true, E> x[kLoads];
 #pragma unroll
     for (int u = 0; u < kLoads; u++) {
         const int row = row0 + warp + u * kWarps;
         const bool inside = row < g.m && k0 + at < g.k; /* k is a multiple of four */
-        x[u] = inside ? __ldg((const float4 *)(g.a + row * g.ars + k0 + at)) : make_float4(0, 0, 0, 0);
+        x[u].load(g.a + row * g.ars + k0 + at, 0, inside ? 4 : 0);
     }
 #pragma unroll
     for (int q = 0; q < kTogether; q++) {
         bool active[4] = {};
 #pragma unroll
         for (int u = q * kLoads / kTogether; u < (q + 1) * kLoads / kTogether; u++)
-            active[0] |= x[u].x != 0.0f, active[1] |= x[u].y != 0.0f, active[2] |= x[u].z != 0.0f,
-                active[3] |= x[u].w != 0.0f;
+#pragma unroll
+            for (int i = 0; i < 4; i++) active[i] |= x[u].at(i) != 0.0f;
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (active[i]) any[q][at + i] = 1;
     }
 }
 
-template <bool kAlongRows>
-__device__ inline void mark_by_one(const PackArgs &g, int row0, int64_t k0, int (*any)[kSpan])
+template <bool kAlongRows, typename E>
+__device__ inline void mark_by_one(const PackArgs<E> &g, int row0, int64_t k0, int (*any)[kSpan])
 {
     constexpr int kInner = kAlongRows ? kMarked : kSpan, kAtOnce = 16, kTurns = kMarked * kSpan / kThreads;
 #pragma unroll
     for (int turn = 0; turn < kTurns; turn += kAtOnce) {
-        float x[kAtOnce];
+        E x[kAtOnce];
 #pragma unroll
         for (int u = 0; u < kAtOnce; u++) {
             const int e = (turn + u) * kThreads + threadIdx.x, inner = e % kInner, outer = e / kInner;
             const int row = row0 + (kAlongRows ? inner : outer);
             const int64_t k = k0 + (kAlongRows ? outer : inner);
-            x[u] = row < g.m && k < g.k ? __ldg(g.a + row * g.ars + k * g.acs) : 0.0f;
+            x[u] = row < g.m && k < g.k ? load_read_only(g.a + row * g.ars + k * g.acs) : E(0);
         }
 #pragma unroll
         for (int u = 0; u < kAtOnce; u++) {
             const int e = (turn + u) * kThreads + threadIdx.x, inner = e % kInner, outer = e / kInner;
-            if (x[u] != 0.0f)
+            if (x[u] != E(0))
                 any[(kAlongRows ? inner : outer) / kRowGroupRows][kAlongRows ? outer : inner] = 1;
         }
     }
@@ -80,8 +81,8 @@ __device__ inline void mark_by_one(const PackArgs &g, int row0, int64_t k0, int 
 
 /* active[row group][k] := any a[row, k] != 0 among its rows. Grid (spans of k, pairs of row groups).
  * Bytes: a once. */
-template <Layout kLayout>
-__global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ PackArgs g)
+template <typename E, Layout kLayout>
+__global__ __launch_bounds__(kThreads) void mark_active(const __grid_constant__ PackArgs<E> g)
 {
     __shared__ int any[kTogether][kSpan];
     const int64_t k0 = (int64_t)blockIdx.x * kSpan;
@@ -164,6 +165,8 @@ struct Words {
 #pragma unroll
         for (int q = 0; q < kRowGroups; q++)
             of[q] = g.active[((int64_t)tile * kRowGroups + q) * g.words + word];
+#pragma unroll
+        for (int q = 0; q < kRowGroups && g.pairs; q += 2) of[q] = of[q + 1] = of[q] | of[q + 1];
     }
     /* The k whose set this is. */
     __device__ uint32_t in(int set) const
@@ -218,9 +221,14 @@ __device__ inline void write_slots(const TilesPacked &g, int tile, const Sets &s
     if (threadIdx.x == 0) g.tile_steps[tile] = s.all_steps;
 }
 
+struct ListArgs {
+    TilesPacked s;
+    TilesChoice choice;
+};
+
 /* Steps of one tile: their rows of b, and where each row group's splits of them lie. Grid: tiles. Within a
  * set, k stay in ascending order. */
-__global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant__ PackArgs g)
+__global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant__ ListArgs g)
 {
     __shared__ int of_warp[kListWarps][kSets + 1], count[kSets]; /* a column more: banks */
     __shared__ Sets sets;
@@ -255,10 +263,10 @@ __global__ __launch_bounds__(kListThreads) void list_sets(const __grid_constant_
 }
 
 /* The steps of each tile: all of TilesPacked but splits. */
-lac_status_t list_tiles(const PackArgs &g, cudaStream_t stream)
+template <typename E> lac_status_t list_tiles(const PackArgs<E> &g, cudaStream_t stream)
 {
     const bool across = g.ars == 1 && g.acs != 1,
-               four = g.acs == 1 && g.k % 4 == 0 && g.ars % 4 == 0 && aligned(g.a, 16);
+               four = g.acs == 1 && g.k % 4 == 0 && g.ars % 4 == 0 && aligned(g.a, 4 * sizeof(E));
     const Launch mark = {
         dim3(unsigned(ceil_div(g.k, kSpan)), (unsigned)(g.s.tiles_m * kRowGroups / kTogether)),
         dim3(kThreads),
@@ -267,14 +275,14 @@ lac_status_t list_tiles(const PackArgs &g, cudaStream_t stream)
         true,
         stream};
     const Launch list = {dim3((unsigned)g.s.tiles_m), dim3(kListThreads), 0, 1, true, stream};
-    const lac_status_t status = launch(across ? mark_active<kAcross>
-                                       : four ? mark_active<kByFour>
-                                              : mark_active<kByOne>,
+    const lac_status_t status = launch(across ? mark_active<E, kAcross>
+                                       : four ? mark_active<E, kByFour>
+                                              : mark_active<E, kByOne>,
                                        mark, g);
-    return status ? status : launch(list_sets, list, g);
+    return status ? status : launch(list_sets, list, ListArgs{g.s, g.choice});
 }
 
-/* Second: the bf16 splits of each row group's steps. */
+/* Second: the splits of each row group's steps. */
 
 static_assert(kStep == kWarp && kRowGroupRows % kWarps == 0,
               "a lane for each k of a step; whole warps in a row group");
@@ -287,13 +295,14 @@ __device__ inline int slot_of(int4 slots, int row_group)
 
 /* The splits of one step of a tile. Grid (steps, tiles).
  * Mapping   loads: lanes along the step's k, or along the rows where a lies by columns; stores: 16 bytes a
- * thread, which are eight k of a row. Bytes     the sectors of a that hold active k, 6 per element of a step
- * written. */
-template <bool kAlongRows>
-__global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant__ PackArgs g)
+ * thread, which are eight k of a row. Bytes     the sectors of a that hold active k, 6 per float of a step
+ * written, 2 per element of two bytes. */
+template <typename E, bool kAlongRows>
+__global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant__ PackArgs<E> g)
 {
+    using Shape = ShapeOf<E>;
     constexpr int kLoads = kTileRows * kStep / kThreads, kUnits = kTileRows * kSplitCores / kThreads;
-    __shared__ float part[kTileRows][kStep + 1];
+    __shared__ E part[kTileRows][kStep + 1];
     const int step = blockIdx.x, tile = blockIdx.y, lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     const int64_t line = (int64_t)tile * g.s.lines + step;
     dependency_wait();
@@ -302,7 +311,7 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
     const int mine = g.s.rows[line * kStep + lane];
     const int4 at = g.s.slots[line];
     if ((at.x & at.y & at.z & at.w) < 0) return; /* a step too many */
-    float x[kLoads];
+    E x[kLoads];
 #pragma unroll
     for (int u = 0; u < kLoads; u++) {
         const int e = u * kThreads + (int)threadIdx.x, row = kAlongRows ? e % kTileRows : u * kWarps + warp;
@@ -310,7 +319,7 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
                   row_group = row / kRowGroupRows;
         const bool there = slot_of(at, row_group) >= 0;
         const int64_t i = (int64_t)tile * kTileRows + row;
-        x[u] = there && k >= 0 && i < g.m ? __ldg(g.a + i * g.ars + k * g.acs) : 0.0f;
+        x[u] = there && k >= 0 && i < g.m ? load_read_only(g.a + i * g.ars + k * g.acs) : E(0);
     }
 #pragma unroll
     for (int u = 0; u < kLoads; u++) {
@@ -324,15 +333,15 @@ __global__ __launch_bounds__(kThreads, 5) void pack_active(const __grid_constant
         const int eight = u * kWarps + warp, row_group = eight / (kRowGroupRows / kCore),
                   to = slot_of(at, row_group);
         if (to < 0) continue;
-        const float *row = part[eight * kCore + low] + core * kCore;
-        uint32_t word[kCore / 2][kBf16Splits];
+        const E *row = part[eight * kCore + low] + core * kCore;
+        uint32_t word[kCore / 2][Shape::kSplits];
 #pragma unroll
         for (int w = 0; w < kCore / 2; w++) split_pair(row[2 * w], row[2 * w + 1], word[w]);
-        unsigned char *splits = g.s.splits +
-                                (((int64_t)tile * kRowGroups + row_group) * g.s.room + to) * kStepBytes +
-                                eight % (kRowGroupRows / kCore) * kEightRows + core * kCoreBytes + low * 16;
+        unsigned char *splits =
+            g.s.splits + (((int64_t)tile * kRowGroups + row_group) * g.s.room + to) * Shape::kStepBytes +
+            eight % (kRowGroupRows / kCore) * Shape::kEightRows + core * kCoreBytes + low * 16;
 #pragma unroll
-        for (int p = 0; p < kBf16Splits; p++)
+        for (int p = 0; p < Shape::kSplits; p++)
             *(uint4 *)(splits + p * kSplitBytes) = make_uint4(word[0][p], word[1][p], word[2][p], word[3][p]);
     }
 }
@@ -363,29 +372,32 @@ extern "C" int64_t lac_cuda_tiles_room(int64_t k)
     return lacuna::ceil_div(k, lacuna::kStep);
 }
 
-extern "C" int64_t lac_cuda_tiles_packed_bytes(int64_t m, int64_t k, int64_t room)
+extern "C" int64_t lac_cuda_tiles_packed_bytes(lac_dt_t dt, int64_t m, int64_t k, int64_t room)
 {
-    return lacuna::tiles_packed(m, k, room, nullptr).bytes;
+    return lacuna::tiles_packed(dt, m, k, room, nullptr).bytes;
 }
 
-extern "C" lac_status_t lac_cuda_tiles_max_room(int64_t m, int64_t k, int64_t room, const void *memory,
-                                                int *most, lac_cuda_stream_t stream)
+extern "C" lac_status_t lac_cuda_tiles_max_room(lac_dt_t dt, int64_t m, int64_t k, int64_t room,
+                                                const void *memory, int *most, lac_cuda_stream_t stream)
 {
     using namespace lacuna;
-    const MaxRoomArgs g = {tiles_packed(m, k, room, (void *)memory), most};
+    const MaxRoomArgs g = {tiles_packed(dt, m, k, room, (void *)memory), most};
     return launch(max_steps, {dim3(1), dim3(kThreads), 0, 1, true, (cudaStream_t)stream}, g);
 }
 
 lac_status_t lacuna::pack_one_sided(const lac_cuda_tiles_t *p, const TilesChoice &choice, int64_t room,
                                     void *memory, lac_cuda_stream_t stream)
 {
-    const PackArgs g = {p->a,  p->ars, p->acs, (int)p->m, p->k, tiles_packed(p->m, p->k, room, memory),
-                        choice};
-    const bool across = p->ars == 1 && p->acs != 1;
-    const Launch pack = {
-        dim3((unsigned)g.s.lines, (unsigned)g.s.tiles_m), dim3(kThreads), 0, 1, true, (cudaStream_t)stream};
-    const lac_status_t status = list_tiles(g, (cudaStream_t)stream);
-    return status ? status : launch(across ? pack_active<true> : pack_active<false>, pack, g);
+    return with_number_type(p->dt, [&](auto element) {
+        using E = decltype(element);
+        const TilesPacked s = tiles_packed(p->dt, p->m, p->k, room, memory);
+        const PackArgs<E> g = {(const E *)p->a, p->ars, p->acs, (int)p->m, p->k, s, choice};
+        const bool across = p->ars == 1 && p->acs != 1;
+        const Launch pack = {
+            dim3((unsigned)s.lines, (unsigned)s.tiles_m), dim3(kThreads), 0, 1, true, (cudaStream_t)stream};
+        const lac_status_t status = list_tiles(g, (cudaStream_t)stream);
+        return status ? status : launch(across ? pack_active<E, true> : pack_active<E, false>, pack, g);
+    });
 }
 
 extern "C" lac_status_t lac_cuda_tiles_pack(const lac_cuda_tiles_t *p, int64_t room, void *memory,

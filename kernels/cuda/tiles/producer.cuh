@@ -16,18 +16,11 @@ namespace
 
 constexpr int kConsumers = 2, kProducers = 2; /* warpgroups: 64 columns of b each; every second step each */
 constexpr int kThreads = (kConsumers + kProducers) * kGroup;
-constexpr int kConsumerRegisters = 184, kProducerRegisters = 72;
 static_assert(kTileCols == kConsumers * kWgmmaRows && kDepth == kWgmmaDepth &&
                   kHolders == kConsumers * kGroup,
               "an instruction's shape");
-static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters <= 512, "65536 registers");
-
-constexpr int kStages = 4;
 constexpr int kDepths = kStep / kDepth;
-constexpr int kFragments = kBf16Splits * kDepths; /* of b in a step: split by split, 16 k each */
 constexpr int kFragmentBytes = kDepth * kTileCols * 2;
-constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kRowGroups * kStepBytes;
-constexpr int kRawBytes = kStep * kTileCols * 4; /* a step of b as it lies, of each producer */
 
 /* What the lists say of a step that concerns a warp of those who fill stages. */
 constexpr int kProducerWarps = kProducers * kGroup / kWarp, kMine = kStep / (kGroup / kWarp);
@@ -39,16 +32,35 @@ struct alignas(16) Listing {
 constexpr int kListings = 4;
 
 constexpr int kAlignment = 128;
-constexpr int kShared = kStages * (kStageA + kStageB) + kProducers * kRawBytes +
-                        kProducerWarps * kListings * (int)sizeof(Listing) + kAlignment;
-static_assert(kShared + 256 <= 227 * 1024, "what a block may have, and a few barriers");
+
+/* How b, of type E, comes to the registers of those who multiply. kSplit: by way of `raw`, where it lies as
+ * it came, and is split in the order of wgmma's registers; else as it lies, for ldmatrix to put in order. */
+template <typename E> struct Flow {
+    static constexpr bool kSplit = ShapeOf<E>::kSplits > 1;
+    static constexpr int kWide = ShapeOf<E>::kWide;
+    static constexpr int kConsumerRegisters = kSplit ? 184 : 200, kProducerRegisters = kSplit ? 72 : 56;
+    static constexpr int kStages = kSplit ? 4 : 8;
+    /* Of b in a step, 16 k each: split by split, or tile by tile. */
+    static constexpr int kFragments = ShapeOf<E>::kSplits * kWide * kDepths;
+    static constexpr int kStageB = kFragments * kFragmentBytes, kStageA = kRowGroups * ShapeOf<E>::kStepBytes;
+    static constexpr int kLineBytes =
+        kWide * kTileCols * (int)sizeof(E);                           /* of a row of b, in a block's tiles */
+    static constexpr int kRawBytes = kSplit ? kStep * kLineBytes : 0; /* a step of b, of each producer */
+    static constexpr int kShared = kStages * (kStageA + kStageB) + kProducers * kRawBytes +
+                                   kProducerWarps * kListings * (int)sizeof(Listing) + kAlignment;
+    static_assert(kConsumers * kConsumerRegisters + kProducers * kProducerRegisters <= 512,
+                  "65536 registers");
+    static_assert(kShared + 256 <= 227 * 1024, "what a block may have, and a few barriers");
+    static_assert(kLineBytes == kWarp * 16 && (kSplit || kStageB == kStep * kLineBytes),
+                  "a warp brings a row at a time");
+};
 
 constexpr int kNoStep = 0; /* the set that ends all steps */
 
-struct MultiplyArgs {
-    const float *b;
+template <typename E> struct MultiplyArgs {
+    const E *b;
     unsigned pitch; /* bytes from a row of b to the next */
-    TilesOut out;
+    TilesOut<E> out;
     TilesPacked packed;
     TilesSpace s;
     TilesChoice choice;
@@ -62,7 +74,7 @@ struct Stages {
 };
 
 /* Position in the ring of stages: of the step of that number among all that the block does. */
-struct Slot {
+template <int kStages> struct Slot {
     unsigned step;
     static_assert((kStages & (kStages - 1)) == 0, "the numbers may go round");
     __device__ int at() const { return (int)(step % kStages); }
@@ -86,19 +98,19 @@ __device__ inline int fragment_at(int w, int r, int c)
 /* A warp's rows are columns c to c + 3 and c + 8 to c + 11 of a step, as its listing has them; it splits them
  * in turns. */
 constexpr int kTurns = 2, kRowsEach = 4;
-static_assert(kMine == kTurns * kRowsEach && kTileCols == 4 * kWarp, "a warp brings a row at a time");
+static_assert(kMine == kTurns * kRowsEach, "a row is split once");
 /* Lanes that copy a listing, by 16 bytes: so many bring rows, the next one slots. */
 constexpr int kRowLanes = kMine / 4;
 static_assert(kRowGroups * sizeof(int) == 16, "a copy brings all slots");
 
 /* A producer's way: every kProducers-th step of all that the block does. */
-struct Walk {
+template <typename E> struct Walk {
     int item, step, known; /* known: steps that the lists were asked for */
     Work work;
     const char *from; /* what this lane copies of the step's listing */
-    __device__ bool over(const MultiplyArgs &g) const { return item >= (int)g.s.tiles * g.s.splits; }
+    __device__ bool over(const MultiplyArgs<E> &g) const { return item >= g.s.works * g.s.splits; }
     /* Goes on to where `step` lies in what is done. */
-    __device__ void settle(const MultiplyArgs &g)
+    __device__ void settle(const MultiplyArgs<E> &g)
     {
         while (step >= work.end && !over(g)) {
             const int beyond = step - work.end;
@@ -120,7 +132,7 @@ struct Walk {
 };
 
 /* Begins to copy what the lists say of the step that the walk is at, if there is one; goes on. */
-__device__ inline void bring_listing(const MultiplyArgs &g, Walk *w, Listing *to)
+template <typename E> __device__ inline void bring_listing(const MultiplyArgs<E> &g, Walk<E> *w, Listing *to)
 {
     if (w->over(g)) return;
     const int lane = threadIdx.x % kWarp;
@@ -150,7 +162,7 @@ template <bool kWhole> __device__ inline void bring_quad(float *to, const float 
 
 /* Begins to copy this warp's rows of a step as they lie; each thread will read what it copied. */
 template <bool kWhole>
-__device__ inline void bring_rows(const MultiplyArgs &g, const Listing &s, unsigned char *raw)
+__device__ inline void bring_rows(const MultiplyArgs<float> &g, const Listing &s, unsigned char *raw)
 {
     const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
               col = s.n * kTileCols + lane * 4;
@@ -165,6 +177,25 @@ __device__ inline void bring_rows(const MultiplyArgs &g, const Listing &s, unsig
         const int at = i / kRowsEach ? (i % 2 ? four.w : four.z) : (i % 2 ? four.y : four.x);
         bring_quad<kWhole>(to + i * kTileCols,
                            (const float *)(b + (uint64_t)(unsigned)listed_row(at) * g.pitch), g.out.n - col);
+    }
+}
+
+/* The same to where ldmatrix reads them: rows by their k, pieces of 16 bytes exchanged by xor with k, so that
+ * those of eight k do not meet in a bank. A piece past the last is the last once more, and never stored. */
+template <lac_dt_t kType>
+__device__ inline void bring_rows(const MultiplyArgs<Half<kType>> &g, const Listing &s, unsigned char *stage)
+{
+    using E = Half<kType>;
+    constexpr int kPiece = 16 / (int)sizeof(E), kLine = Flow<E>::kLineBytes;
+    const int warp = threadIdx.x % kGroup / kWarp, lane = threadIdx.x % kWarp,
+              col = s.n * Flow<E>::kWide * kTileCols + lane * kPiece,
+              first = warp / 2 * kDepth + warp % 2 * kRowsEach;
+    const char *const b = (const char *)(g.b + min(col, g.out.n - kPiece));
+#pragma unroll
+    for (int i = 0; i < kMine; i++) {
+        const int k = first + i % kRowsEach + i / kRowsEach * kCore;
+        copy_async16((float *)(stage + k * kLine + (lane ^ k % kCore) * 16),
+                     (const float *)(b + (uint64_t)(unsigned)listed_row(s.rows[i]) * g.pitch));
     }
 }
 
@@ -197,8 +228,10 @@ __device__ inline void split_columns(const float (&x)[kRowsEach][4], unsigned ch
 }
 
 /* Begins to copy the splits of a of a step, and says whose step it is; a warp, a lane for each row group. */
-__device__ inline void bring_splits(const MultiplyArgs &g, const Listing &s, const Stages &st, int stage)
+template <typename E>
+__device__ inline void bring_splits(const MultiplyArgs<E> &g, const Listing &s, const Stages &st, int stage)
 {
+    constexpr int kStepBytes = ShapeOf<E>::kStepBytes, kStageA = Flow<E>::kStageA;
     const int lane = threadIdx.x % kWarp, slot = s.slots[lane % kRowGroups];
     const unsigned set = __ballot_sync(kFull, slot >= 0) & kAll;
     if (lane == 0) {
@@ -214,7 +247,7 @@ __device__ inline void bring_splits(const MultiplyArgs &g, const Listing &s, con
 }
 
 /* A stage that holds no step: the first one of them is behind the last step. */
-__device__ inline void end_steps(const Stages &st, const Slot &slot)
+template <int kStages> __device__ inline void end_steps(const Stages &st, const Slot<kStages> &slot)
 {
     const int stage = slot.at();
     barrier_wait(st.empty + stage, slot.freed());
@@ -225,47 +258,86 @@ __device__ inline void end_steps(const Stages &st, const Slot &slot)
     barrier_arrive(st.full + stage);
 }
 
-/* Fills the stages of every second step with the rows of b that it names, split on the way into wgmma's
- * registers, and a's splits, which a warp brings each in its turn. The rows of the next of its steps come
- * meanwhile, and what the lists say of later ones: nobody waits for what comes from afar. */
-template <bool kWhole> __device__ inline void produce(const MultiplyArgs &g, const Stages &st, int turn)
-{
-    constexpr int kWarps = kGroup / kWarp;
-    const int warp = threadIdx.x % kGroup / kWarp;
-    unsigned char *const raw = st.raw + turn * kRawBytes;
-    Listing *const listings = st.listings + (threadIdx.x / kWarp - kConsumers * kWarps) * kListings;
-    Slot slot = {(unsigned)turn};
-    Walk walk = {(int)blockIdx.x, 0, 0, find_work(g.packed, g.s, (int)blockIdx.x), nullptr};
-    walk.step = walk.work.begin + turn;
-    walk.settle(g);
-    for (int i = 0; i < kListings; i++) bring_listing(g, &walk, listings + i);
-    copies_commit();
-    copies_wait<0>();
-    __syncwarp();
-    if (walk.known > 0) bring_rows<kWhole>(g, listings[0], raw);
-    copies_commit();
-    for (int at = 0; at < walk.known; at++) {
-        const int stage = slot.at();
-        unsigned char *const b = st.b + stage * kStageB;
-        float first[kRowsEach][4], second[kRowsEach][4];
+/* A producer's way through its steps: the walk has asked for the lists of the first kListings. */
+template <typename E> struct Filling {
+    Listing *listings;
+    Slot<Flow<E>::kStages> slot;
+    Walk<E> walk;
+
+    __device__ Filling(const MultiplyArgs<E> &g, const Stages &st, int turn)
+        : listings(st.listings + (threadIdx.x / kWarp - kConsumers * (kGroup / kWarp)) * kListings),
+          slot{(unsigned)turn}, walk{(int)blockIdx.x, 0, 0, find_work(g.packed, g.s, (int)blockIdx.x),
+                                     nullptr}
+    {
+        walk.step = walk.work.begin + turn;
+        walk.settle(g);
+        for (int i = 0; i < kListings; i++) bring_listing(g, &walk, listings + i);
+        copies_commit();
         copies_wait<0>();
-        __syncwarp(); /* the lanes have what each of them copied of listings */
-        load_rows(raw, 0, first);
-        barrier_wait(st.empty + stage, slot.freed());
-        if (warp == at % kWarps) bring_splits(g, listings[at % kListings], st, stage);
-        split_columns(first, b, 0, 0);
-        load_rows(raw, 1, second);
-        split_columns(first, b, 0, 1);
-        split_columns(second, b, 1, 0);
-        if (at + 1 < walk.known) bring_rows<kWhole>(g, listings[(at + 1) % kListings], raw);
-        split_columns(second, b, 1, 1);
-        barrier_arrive(st.full + stage);
+        __syncwarp();
+    }
+    __device__ const Listing &of(int at) const { return listings[at % kListings]; }
+    /* Behind a step: its listing makes room for a later one. */
+    __device__ void next(const MultiplyArgs<E> &g, int at)
+    {
         slot.step += kProducers;
         __syncwarp(); /* all have read this step's listing */
         bring_listing(g, &walk, listings + at % kListings);
         copies_commit();
     }
-    end_steps(st, slot);
+};
+
+/* Fills the stages of every second step with the rows of b that it names, split on the way into wgmma's
+ * registers, and a's splits, which a warp brings each in its turn. The rows of the next of its steps come
+ * meanwhile, and what the lists say of later ones: nobody waits for what comes from afar. */
+template <bool kWhole>
+__device__ inline void produce(const MultiplyArgs<float> &g, const Stages &st, int turn)
+{
+    const int warp = threadIdx.x % kGroup / kWarp;
+    unsigned char *const raw = st.raw + turn * Flow<float>::kRawBytes;
+    Filling<float> f(g, st, turn);
+    if (f.walk.known > 0) bring_rows<kWhole>(g, f.of(0), raw);
+    copies_commit();
+    for (int at = 0; at < f.walk.known; at++) {
+        const int stage = f.slot.at();
+        unsigned char *const b = st.b + stage * Flow<float>::kStageB;
+        float first[kRowsEach][4], second[kRowsEach][4];
+        copies_wait<0>();
+        __syncwarp(); /* the lanes have what each of them copied of listings */
+        load_rows(raw, 0, first);
+        barrier_wait(st.empty + stage, f.slot.freed());
+        if (warp == at % (kGroup / kWarp)) bring_splits(g, f.of(at), st, stage);
+        split_columns(first, b, 0, 0);
+        load_rows(raw, 1, second);
+        split_columns(first, b, 0, 1);
+        split_columns(second, b, 1, 0);
+        if (at + 1 < f.walk.known) bring_rows<kWhole>(g, f.of(at + 1), raw);
+        split_columns(second, b, 1, 1);
+        barrier_arrive(st.full + stage);
+        f.next(g, at);
+    }
+    end_steps(st, f.slot);
+}
+
+/* The same with rows of b that need not be split: as many steps are under way as there are stages, and the
+ * barrier of each counts its copies. */
+template <bool, lac_dt_t kType>
+__device__ inline void produce(const MultiplyArgs<Half<kType>> &g, const Stages &st, int turn)
+{
+    using E = Half<kType>;
+    const int warp = threadIdx.x % kGroup / kWarp;
+    Filling<E> f(g, st, turn);
+    for (int at = 0; at < f.walk.known; at++) {
+        const int stage = f.slot.at();
+        if (at >= kListings) copies_wait<kListings - 1>(); /* this step's listing, and rows before it */
+        __syncwarp();
+        barrier_wait(st.empty + stage, f.slot.freed());
+        if (warp == at % (kGroup / kWarp)) bring_splits(g, f.of(at), st, stage);
+        bring_rows(g, f.of(at), st.b + stage * Flow<E>::kStageB);
+        barrier_arrive_copied(st.full + stage);
+        f.next(g, at);
+    }
+    copies_wait<0>();
 }
 
 } // namespace

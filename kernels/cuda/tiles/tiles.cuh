@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * What the kernels of the product by tiles share: shapes, workspace, the three bf16 splits of a float, and
- * which tile and steps a block has. */
+ * What the kernels of the product by tiles share: shapes, workspace, the three bf16 splits of a float and the
+ * one of an element of two bytes, and which tile and steps a block has. */
 #ifndef LACUNA_CUDA_TILES_TILES_CUH
 #define LACUNA_CUDA_TILES_TILES_CUH
 
@@ -24,8 +24,30 @@ constexpr int kAll = (1 << kRowGroups) - 1; /* the set of all row groups        
  * follow each other, then come the splits, then the next eight rows. */
 constexpr int kCore = 8, kCoreBytes = kCore * kCore * 2;
 constexpr int kSplitCores = kStep / kCore, kSplitBytes = kSplitCores * kCoreBytes;
-constexpr int kEightRows = kBf16Splits * kSplitBytes; /* bytes from eight rows to the next */
-constexpr int kStepBytes = kRowGroupRows / kCore * kEightRows;
+
+/* What depends on the elements, or on how many splits of two bytes stand for one. */
+template <int kSplits_> struct SplitShape {
+    static constexpr int kSplits = kSplits_;
+    static constexpr int kEightRows = kSplits * kSplitBytes; /* bytes from eight rows to the next  */
+    static constexpr int kStepBytes = kRowGroupRows / kCore * kEightRows;
+    /* Tiles side by side that a block has: where a step has less to multiply, it brings too much for less. */
+    static constexpr int kWide = kSplits == 1 ? 2 : 1;
+};
+template <typename E> struct ShapeOf : SplitShape<1> {
+};
+template <> struct ShapeOf<float> : SplitShape<kBf16Splits> {
+};
+constexpr int kEightRows = ShapeOf<float>::kEightRows, kStepBytes = ShapeOf<float>::kStepBytes;
+
+/* The same of a type that is known on the host alone. */
+struct Shape {
+    int step_bytes, wide;
+};
+inline Shape shape_of(lac_dt_t dt)
+{
+    using Two = SplitShape<1>;
+    return dt == LAC_F32 ? Shape{kStepBytes, ShapeOf<float>::kWide} : Shape{Two::kStepBytes, Two::kWide};
+}
 
 static_assert(kTileRows == LAC_CUDA_TILES_SIDE, "a tile is square");
 
@@ -44,24 +66,26 @@ struct Cutter {
  * are whole steps of one set's k; what is left of a set's k goes to a larger set, at last to that of all
  * row groups, whose last step alone may have columns without a k: their splits are zeros. */
 struct TilesPacked {
+    bool pairs; /* two row groups are active together */
     int tiles_m, words, room,
         lines;        /* words of `active` of a row group; steps that a row group, a tile has room for */
     uint32_t *active; /* [row group] a bit per k                                                   */
     int *tile_steps, *row_group_steps; /* [tile]; [row group] */
     int4 *slots;           /* [tile][lines] a step's slot among each row group's, -1: it is not there   */
     int *rows;             /* [tile][lines kStep] of b; ~row: a column without a k                     */
-    unsigned char *splits; /* [row group][room kStepBytes]                                              */
+    unsigned char *splits; /* [row group][room][bytes of a step]                                        */
     int64_t bytes;
 };
 
-inline TilesPacked tiles_packed(int64_t m, int64_t k, int64_t room, void *memory)
+inline TilesPacked tiles_packed(lac_dt_t dt, int64_t m, int64_t k, int64_t room, void *memory)
 {
     TilesPacked s = {};
+    s.pairs = dt != LAC_F32;
     s.tiles_m = (int)ceil_div(m, kTileRows), s.words = (int)ceil_div(k, 32);
     s.room = (int)room, s.lines = (int)ceil_div(k, kStep);
     const int64_t tiles = s.tiles_m, row_groups = kRowGroups * tiles;
     Cutter cut = {(unsigned char *)memory, (unsigned char *)memory};
-    s.splits = cut.take(row_groups * room * kStepBytes);
+    s.splits = cut.take(row_groups * room * shape_of(dt).step_bytes);
     s.active = (uint32_t *)cut.take(row_groups * s.words * 4);
     s.slots = (int4 *)cut.take(tiles * s.lines * 16);
     s.rows = (int *)cut.take(tiles * s.lines * kStep * 4);
@@ -100,6 +124,7 @@ __device__ inline bool chosen(const TilesChoice &c, bool joint)
 struct TilesSpace {
     int tiles_n;
     int64_t tiles;              /* of c                                                         */
+    int across, works;          /* what blocks have of a row of tiles, and of c: one, or two neighbours */
     int *failed, *failed_count; /* tiles without a finite sum                                   */
     int *next;                  /* how many tiles or parts of them the joint product has begun  */
     unsigned *sampled;          /* [kSampled] */
@@ -109,15 +134,17 @@ struct TilesSpace {
     int64_t bytes;
 };
 
-inline TilesSpace tiles_space(int64_t m, int64_t n, int64_t k, void *workspace)
+inline TilesSpace tiles_space(lac_dt_t dt, int64_t m, int64_t n, int64_t k, void *workspace)
 {
     TilesSpace s = {};
-    s.tiles_n = (int)ceil_div(n, kTileCols), s.tiles = ceil_div(m, kTileRows) * s.tiles_n;
+    const int64_t tiles_m = ceil_div(m, kTileRows);
+    s.tiles_n = (int)ceil_div(n, kTileCols), s.tiles = tiles_m * s.tiles_n;
+    s.across = (int)ceil_div(s.tiles_n, shape_of(dt).wide), s.works = (int)(tiles_m * s.across);
     Cutter cut = {(unsigned char *)workspace, (unsigned char *)workspace};
     s.failed = (int *)cut.take(s.tiles * 4);
     s.failed_count = (int *)cut.take(4 * (2 + kSampled)), s.next = s.failed_count + 1;
     s.sampled = (unsigned *)(s.next + 1);
-    s.splits = lac_cuda_tiles_splits(s.tiles, ceil_div(k, kStep), current_device().sms);
+    s.splits = lac_cuda_tiles_splits(s.works, ceil_div(k, kStep), current_device().sms);
     s.parts = (float4 *)cut.take(s.splits > 1 ? s.splits * s.tiles * kTileRows * kTileCols * 4 : 0);
     s.occupied = (uint2 *)cut.take(s.tiles * kTileRows * kTileCols / 8);
     s.bytes = cut.at - cut.begin;
@@ -173,6 +200,13 @@ __device__ inline void split_pair(float lo, float hi, uint32_t (&split)[kBf16Spl
     }
 }
 
+/* An element of two bytes is its own split. */
+template <lac_dt_t kType>
+__device__ inline void split_pair(Half<kType> lo, Half<kType> hi, uint32_t (&split)[1])
+{
+    split[0] = (uint32_t)hi.bits << 16 | lo.bits;
+}
+
 /* sum += the six products of a's splits and two neighbouring parts of b's, x, the smallest first: a sum of
  * few is what the tensor cores' truncation allows. */
 template <int kDown, int kAcross>
@@ -215,17 +249,17 @@ lac_status_t sample_operands(const lac_cuda_tiles_t *p, void *workspace, lac_cud
 
 constexpr int kRowsTogether = 8; /* tiles of rows whose blocks follow each other: they share b in the cache */
 
-/* A tile and its steps, or a part of them. */
+/* A tile, or two neighbours, and its steps, or a part of them. */
 struct Work {
-    int m, n, split, begin, end;
+    int m, n, split, begin, end; /* n: of TilesSpace.across */
 };
 
 /* Of tiles x splits: kRowsTogether tiles of rows, then the next column of tiles. steps_of(m): of those. */
 template <typename StepsOf>
 __device__ inline Work find_work(int tiles_m, const TilesSpace &s, int item, const StepsOf &steps_of)
 {
-    const int tiles = (int)s.tiles, split = item / tiles, index = item % tiles;
-    const int group = kRowsTogether * s.tiles_n, first = index / group * kRowsTogether;
+    const int split = item / s.works, index = item % s.works;
+    const int group = kRowsTogether * s.across, first = index / group * kRowsTogether;
     const int rows = min(kRowsTogether, tiles_m - first), at = index % group, m = first + at % rows;
     const unsigned steps = (unsigned)steps_of(m), parts = (unsigned)s.splits; /* 2^26 times 16 at most */
     return {m, at / rows, split, (int)(steps * split / parts), (int)(steps * (split + 1) / parts)};

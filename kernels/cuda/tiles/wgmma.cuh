@@ -45,111 +45,49 @@ template <int kLeft> __device__ inline void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
 }
 
-/* D := A B, or D + A B where `add`; 64 x N x 16 for N of 8, 16, 32, 48, 64, 96 and 128. Thread t of the
- * warpgroup, lane l of its warp w, holds of D, at d[4 j + 2 h + c], row 16 w + l / 4 + 8 h and column 8 j + 2
- * (l % 4) + c; of A in word 2 g + h of a, as two bf16, row 16 w + l / 4 + 8 h and columns 8 g + 2 (l % 4) +
- * {0, 1}. A's registers are read until the group has ended. */
-__device__ inline void wgmma_bf16(float (&d)[4], uint4 a, uint64_t b, bool add)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %9, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3}, "
-                 "{%4, %5, %6, %7}, %8, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
-}
-
-__device__ inline void wgmma_bf16(float (&d)[8], uint4 a, uint64_t b, bool add)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %13, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7}, "
-                 "{%8, %9, %10, %11}, %12, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-                   "+f"(d[7])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
-}
-
-__device__ inline void wgmma_bf16(float (&d)[16], uint4 a, uint64_t b, bool add)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %21, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-                 "{%16, %17, %18, %19}, %20, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-                   "+f"(d[14]), "+f"(d[15])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
-}
-
-__device__ inline void wgmma_bf16(float (&d)[24], uint4 a, uint64_t b, bool add)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %29, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n48k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
-                 "%20, %21, %22, %23}, "
-                 "{%24, %25, %26, %27}, %28, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-                   "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-                   "+f"(d[21]), "+f"(d[22]), "+f"(d[23])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
-}
-
-__device__ inline void wgmma_bf16(float (&d)[32], uint4 a, uint64_t b, bool add)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "{%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-                   "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-                   "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-                   "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
-}
-
-__device__ inline void wgmma_bf16(float (&d)[48], uint4 a, uint64_t b, bool add)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %53, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n96k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47}, "
-                 "{%48, %49, %50, %51}, %52, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-                   "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-                   "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-                   "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-                   "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
-}
-
-__device__ inline void wgmma_bf16(float (&d)[64], uint4 a, uint64_t b, bool add)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-                 "{%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-                   "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-                   "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-                   "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-                   "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-                   "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-                   "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-                   "+f"(d[63])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));
-}
+/* D := A B, or D + A B where `add`, of elements of the type of the first argument, bf16 or f16; 64 x N x 16
+ * for N of 8, 16, 32, 48, 64, 96 and 128. Thread t of the warpgroup, lane l of its warp w, holds of D, at d[4
+ * j + 2 h + c], row 16 w + l / 4 + 8 h and column 8 j + 2 (l % 4) + c; of A in word 2 g + h of a, as two
+ * elements, row 16 w + l / 4 + 8 h and columns 8 g + 2 (l % 4) + {0, 1}. A's registers are read until the
+ * group has ended. */
+#define LACUNA_WGMMA_OF(type, name, columns, sums, outputs, a_at, b_at, add_at, ...)                         \
+    __device__ inline void wgmma(type, float(&d)[sums], uint4 a, uint64_t b, bool add)                       \
+    {                                                                                                        \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " add_at                                              \
+                     ", 0;\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32." name "." name " {" outputs \
+                     "}, {" a_at "}, " b_at ", p, 1, 1, 0;\n}"                                               \
+                     : __VA_ARGS__                                                                           \
+                     : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b), "r"((int)add));                       \
+    }
+#define LACUNA_WGMMA(...)                                                                                    \
+    LACUNA_WGMMA_OF(BF16, "bf16", __VA_ARGS__)                                                               \
+    LACUNA_WGMMA_OF(F16, "f16", __VA_ARGS__)
+#define LACUNA_SUMS_4(i)  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define LACUNA_SUMS_8(i)  LACUNA_SUMS_4(i), LACUNA_SUMS_4(i + 4)
+#define LACUNA_SUMS_16(i) LACUNA_SUMS_8(i), LACUNA_SUMS_8(i + 8)
+#define LACUNA_SUMS_32(i) LACUNA_SUMS_16(i), LACUNA_SUMS_16(i + 16)
+/* Places of D's registers among an instruction's. */
+#define LACUNA_FIRST_4  "%0, %1, %2, %3"
+#define LACUNA_FIRST_8  LACUNA_FIRST_4 ", %4, %5, %6, %7"
+#define LACUNA_FIRST_16 LACUNA_FIRST_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define LACUNA_FIRST_24 LACUNA_FIRST_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define LACUNA_FIRST_32 LACUNA_FIRST_24 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define LACUNA_FIRST_48                                                                                      \
+    LACUNA_FIRST_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define LACUNA_FIRST_64                                                                                      \
+    LACUNA_FIRST_48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+LACUNA_WGMMA("8", 4, LACUNA_FIRST_4, "%4, %5, %6, %7", "%8", "%9", LACUNA_SUMS_4(0))
+LACUNA_WGMMA("16", 8, LACUNA_FIRST_8, "%8, %9, %10, %11", "%12", "%13", LACUNA_SUMS_8(0))
+LACUNA_WGMMA("32", 16, LACUNA_FIRST_16, "%16, %17, %18, %19", "%20", "%21", LACUNA_SUMS_16(0))
+LACUNA_WGMMA("48", 24, LACUNA_FIRST_24, "%24, %25, %26, %27", "%28", "%29", LACUNA_SUMS_16(0),
+             LACUNA_SUMS_8(16))
+LACUNA_WGMMA("64", 32, LACUNA_FIRST_32, "%32, %33, %34, %35", "%36", "%37", LACUNA_SUMS_32(0))
+LACUNA_WGMMA("96", 48, LACUNA_FIRST_48, "%48, %49, %50, %51", "%52", "%53", LACUNA_SUMS_32(0),
+             LACUNA_SUMS_16(32))
+LACUNA_WGMMA("128", 64, LACUNA_FIRST_64, "%64, %65, %66, %67", "%68", "%69", LACUNA_SUMS_32(0),
+             LACUNA_SUMS_32(32))
+#undef LACUNA_WGMMA
+#undef LACUNA_WGMMA_OF
 
 /* Up to here these registers hold what they hold: for those that products under way read. */
 template <int kCount> __device__ inline void keep(uint4 (&x)[kCount])
@@ -157,6 +95,13 @@ template <int kCount> __device__ inline void keep(uint4 (&x)[kCount])
 #pragma unroll
     for (int i = 0; i < kCount; i++)
         asm volatile("" : "+r"(x[i].x), "+r"(x[i].y), "+r"(x[i].z), "+r"(x[i].w));
+}
+
+/* The same of sums: before products that add to them, and when these are done. */
+template <int kCount> __device__ inline void keep(float (&x)[kCount])
+{
+#pragma unroll
+    for (int i = 0; i < kCount; i++) asm volatile("" : "+f"(x[i])::"memory");
 }
 
 /* The compiler neither recomputes x behind this nor uses it before. */
