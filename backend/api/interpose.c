@@ -265,8 +265,10 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     if (served && args->adds && !bias) status = lac_residual_queue(ctx, &args->residual, &p);
     lac_known_give_back(&known);
     lac_leave(ctx, token);
-    /* Half a batch that was added to cannot be taken back: the device has failed, and will say so. */
-    return served && (!status || (batch && p.beta != 0.0));
+    /* A C that was read and written cannot be taken back, of a batch or below what should be added: the
+     * device has failed, and will say so. Were it declined, the caller's BLAS would take C as it is now for
+     * what it was. */
+    return served && (!status || p.beta != 0.0);
 }
 
 lac_status_t lac_compute_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)

@@ -6,17 +6,22 @@
 #include "../interpose_calls.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char *forced = ROUTE_AUTO; /* by the last apitest_force */
 
 /* Small ones are declined unless a backend is forced: mostly one is, until unforced. */
 static void apitest_force(apitest_t *t)
 {
+    forced = ROUTE_AUTO;
     if (!t->may_force || rng_below(&t->rng, 4) == 0 || t->routes->count == 0) return;
     const char *route = t->routes->name[rng_below(&t->rng, (uint64_t)t->routes->count)];
     const ref_problem_t *p = &t->set->problem;
     bool special = p->a.pattern.values == REF_SPECIAL || p->b.pattern.values == REF_SPECIAL;
     if (special && !strcmp(route, "cusparse")) return; /* of Inf and NaN nothing is promised */
+    forced = route;
     if (strcmp(route, ROUTE_AUTO) != 0) lac_ctx_set(t->ctx, "backend", route);
 }
 
@@ -30,6 +35,8 @@ static apitest_end_t apitest_judge_product(apitest_t *t, lac_status_t status, in
     operand_set_t *set = t->set;
     const ref_problem_t *p = &set->problem;
     ref_matrix_t a = ref_matrix_op(&set->data.a, p->trans_a), b = ref_matrix_op(&set->data.b, p->trans_b);
+    char error[256];
+    snprintf(error, sizeof error, "%s", lac_last_error()); /* why it was declined, if something failed */
     if (!computed) lac_interpose_timing_end(t->ctx);
     status = apitest_call(t, status);
     if (status == LAC_OK) status = apitest_fetch_c(t);
@@ -39,7 +46,8 @@ static apitest_end_t apitest_judge_product(apitest_t *t, lac_status_t status, in
     if (computed) return apitest_product(t, &set->data.c, &a, &b, &set->c_before);
     return ref_matrix_checksum(&set->data.c) == ref_matrix_checksum(&set->c_before)
                ? APITEST_PASSED
-               : apitest_fail(t, "the call was declined and has written");
+               : apitest_fail(t, "the call was declined and has written (backend %s; last error: %s)", forced,
+                              error);
 }
 
 static lac_gemm_args_t described(const blas_view_t *v, const operand_set_t *set)

@@ -68,6 +68,8 @@ static void test_addends_that_fail(void **state)
     for (int n = 1; n <= 2; n++) {
         fake.fails = fake.calls + n;
         assert_false(added(*state, 0.0f, &both)); /* cuBLAS then does all of it again */
+        fake.fails = fake.calls + n;
+        assert_true(added(*state, 2.0f, &both)); /* which it could not: C is no longer what it was */
     }
     assert_true(added(*state, 0.0f, &both));
 }
