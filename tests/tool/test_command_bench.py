@@ -265,6 +265,30 @@ class Render(unittest.TestCase):
         self.assertIn("| 5 | tuned | 2 | 1.500 |", page)
         self.assertEqual(picture.count(' r="2.6"'), 4)
 
+    def test_first_calls(self):
+        """An older commit is a row beside today's, of learning alone; calls 2 to 10 are summed over the shapes."""
+        def report(commit, mine, routes):
+            over = {way: {"all": ratio, "dense": ratio, "sparse": None} for way, ratio in (("preloaded", mine), ("learn_off", 1.0), ("control", 1.0))}
+            problems = [{**dict.fromkeys(("learn_off", "control"), [100, 10, 10]), "plain": [100, 20, 10], "preloaded": [us, 20, 10]}
+                        for us in (60, 140)]
+            return {"schema": "lacuna-first-calls-1", "date": "2026-01-01", "commit": commit, "machine": {"device": "Some Device"}, "shapes": 2,
+                    "calls": 10, "max_extent": 64, "max_flops": 1e9, "seed": 7, "rounds": 3, "small": [],
+                    "lists": [{"list": "dense", "threads": "all", "over_plain": over, "problems": problems,
+                               "dense_calls_by_sparse_routes": {"preloaded": routes, "learn_off": 0}}]}
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            results = root / "bench/results/some-device"
+            results.mkdir(parents=True)
+            (results / "first_calls.json").write_text(json.dumps(report("new", 1.25, 3)))
+            (results / "first_calls_before_2026-01-01.json").write_text(json.dumps(report("old", 1.5, 9)))
+            (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
+            done = self.run_render(root)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            page = (root / "docs/user/performance.md").read_text(encoding="utf-8")
+        self.assertEqual(page.count("## First calls: some-device"), 1)
+        self.assertIn("| dense | all | learning | 1.250 | 1.250 | 1.000 | 3 |", page)
+        self.assertIn("| dense | all | learning, at `old` | 1.500 | 1.500 | 1.000 | 9 |", page)
+
     def test_map_of_regret(self):
         """Problems lie in cells by their sparser operand and their result's smaller extent, both ends included."""
         texts = ["sgemm:NN:1x5x9000:A=bern0.0001:s1", "sgemm:TN:3x5x7:A=dense:B=block4x2-0.00011:s2",
