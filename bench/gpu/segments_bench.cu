@@ -309,9 +309,9 @@ Call by_segments(const Bench &b, const lac_cuda_segments_t &segments, const lac_
 {
     return [&b, &segments, cut, given](int c) {
         const lac_cuda_dense_t dense = b.dense(c);
-        return lac_cuda_event_segments(&b.p, given ? nullptr : &dense, nullptr,
-                                       given ? &b.given[(size_t)c] : nullptr, &b.w.csr, &segments, cut,
-                                       b.space, stream);
+        const lac_cuda_event_source_t source = {given ? nullptr : &dense, nullptr,
+                                                given ? &b.given[(size_t)c] : nullptr, nullptr, nullptr};
+        return lac_cuda_event_segments(&b.p, &source, &b.w.csr, &segments, cut, b.space, stream);
     };
 }
 
@@ -360,7 +360,8 @@ void time_ones(const Bench &b, const lac_cuda_segments_t &segments)
     if (segments.width > 0)
         report(b, "ones: segments, bits given", [&](int c) {
             const lac_cuda_event_bits_t bits = b.as_bits(c);
-            return lac_cuda_event_segments_bits(&b.p, &bits, &ones.csr, &segments, nullptr, stream);
+            const lac_cuda_event_source_t source = {nullptr, nullptr, nullptr, nullptr, &bits};
+            return lac_cuda_event_segments(&b.p, &source, &ones.csr, &segments, nullptr, nullptr, stream);
         });
     report(b, "ones: counts, bits given", [&](int c) {
         const lac_cuda_event_bits_t bits = b.as_bits(c);
@@ -400,7 +401,8 @@ void run_problem(const Problem &q, cusparseHandle_t handle, bool swept)
         if (q.bytes) /* bits are ones */
             report(b, "segments, bits given", [&](int c) {
                 const lac_cuda_event_bits_t bits = b.as_bits(c);
-                return lac_cuda_event_segments_bits(&b.p, &bits, &b.w.csr, &segments, nullptr, stream);
+                const lac_cuda_event_source_t source = {nullptr, nullptr, nullptr, nullptr, &bits};
+                return lac_cuda_event_segments(&b.p, &source, &b.w.csr, &segments, nullptr, nullptr, stream);
             });
         const double us = time_graph(prepare, 3, 1);
         write_time(json, first_record, b.name.c_str(), "making segment pointers", us);

@@ -225,40 +225,42 @@ typedef struct lac_cuda_segments_cut {
     int chain;   /* LAC_CUDA_CHAIN_..                                                                    */
 } lac_cuda_segments_cut_t;
 
-/* s, rows: one of them, as above; list: NULL, or S has p->k columns of which column j stands for k = list[j],
- * ascending. cut may be NULL. Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, k) bytes, none
- * with rows or a list.
- * LAC_ERR_EXTENT where the sums of a range do not fit in a block's shared memory. */
-lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
-                                     const int32_t *list, const lac_cuda_csr_t *rows, const lac_cuda_csr_t *w,
-                                     const lac_cuda_segments_t *segments, const lac_cuda_segments_cut_t *cut,
-                                     void *workspace, lac_cuda_stream_t stream);
-int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k);
-
-/* The same where S is binary and the events of each of its rows are listed in memory: event e of row i, e <
- * count[i], is k = idx[i * ld + e] - first, ascending; what is outside [0, k) is none. Nothing beyond ld is
- * read. No workspace. */
+/* Events of a binary S, listed for each of its rows in memory: event e of row i, e < count[i], is k = idx[i *
+ * ld + e] - first, ascending; what is outside [0, k) is none. Nothing beyond ld is read. */
 typedef struct lac_cuda_event_lists {
     const int32_t *idx, *count;
     int64_t ld, first;
     double density; /* of S, about; not above 0: not known */
 } lac_cuda_event_lists_t;
-lac_status_t lac_cuda_event_segments_listed(const lac_cuda_product_t *p, const lac_cuda_event_lists_t *lists,
-                                            const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
-                                            const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream);
 
-/* The same where they are bits in memory: bit (first + k) % 32 of word words[i * ld + (first + k) / 32] is
- * S[i, k]; first + p->k is at most 32 ld. */
+/* The same as bits: bit (first + k) % 32 of word words[i * ld + (first + k) / 32] is S[i, k]; first + p->k is
+ * at most 32 ld. */
 typedef struct lac_cuda_event_bits {
     const uint32_t *words;
     int64_t ld, first;
     double density; /* as above */
 } lac_cuda_event_bits_t;
-lac_status_t lac_cuda_event_segments_bits(const lac_cuda_product_t *p, const lac_cuda_event_bits_t *bits,
-                                          const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
-                                          const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream);
 
-/* The same where W has no values, as it lies and without pointers of its segments: sums are numbers of
+/* Where the events of S are: in one of these, the others NULL. */
+typedef struct lac_cuda_event_source {
+    const lac_cuda_dense_t *dense;
+    const int32_t
+        *list; /* NULL, or `dense` has p->k columns of which column j stands for k = list[j], ascending */
+    const lac_cuda_csr_t *rows;
+    const lac_cuda_event_lists_t *lists;
+    const lac_cuda_event_bits_t *bits;
+} lac_cuda_event_source_t;
+
+/* cut may be NULL. Workspace (256-byte aligned): lac_cuda_event_segments_bytes(m, k) bytes for a dense S
+ * without a list, else none. LAC_ERR_EXTENT where the sums of a range do not fit in a block's shared memory.
+ */
+lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_event_source_t *s,
+                                     const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
+                                     const lac_cuda_segments_cut_t *cut, void *workspace,
+                                     lac_cuda_stream_t stream);
+int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k);
+
+/* Bits of events where W has no values, as it lies and without pointers of its segments: sums are numbers of
  * events. alpha is 1 and beta 0, both on the host, p->cs 1, and no epilogue follows. each: entries of every
  * row of W; 0: as w->ptr says. chain: LAC_CUDA_CHAIN_.. LAC_ERR_EXTENT beyond 2^24 k, or 65535 rows. */
 lac_status_t lac_cuda_event_counts(const lac_cuda_product_t *p, const lac_cuda_event_bits_t *bits,

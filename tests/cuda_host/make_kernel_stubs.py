@@ -63,7 +63,10 @@ class Writer:
             base = value[:value.rindex("[")]
             return [line for i in range(2) for line in self.note(f"{array[1]}.{i}", f"{base}[{i}]", kind, pointer)]
         if pointer or kind == "lac_cuda_stream_t":
-            return [f'    standin_note_pointer("{key}", {value});']
+            lines = [f'    standin_note_pointer("{key}", {value});']
+            if kind in self.structs:
+                lines += [f"    if ({value}) {{", *self.note(key, f"(*{value})", kind, False), "    }"]
+            return lines
         if kind in REALS:
             return [f'    standin_note_real("{key}", (double){value});']
         if kind in self.integers:
@@ -82,10 +85,6 @@ class Writer:
                 stream = variable
                 continue
             lines += self.note(variable, variable, of, stars > 0)
-            if stars == 1 and of in self.structs:
-                lines.append(f"    if ({variable}) {{")
-                lines += ["    " + line for line in self.note(variable, f"(*{variable})", of, False)]
-                lines.append("    }")
         return [f"{kind} {name}({', '.join(args)})", "{", f'    standin_begin("{name}", {stream});', *lines,
                 "    return (lac_status_t)standin_end();", "}", ""]
 

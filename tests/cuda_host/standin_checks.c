@@ -111,9 +111,12 @@ static void check_product(const standin_launch_t *l)
         expect_room(l, "p.epilogue.bias",
                     element(standin_integer(l, "p.out_dt")) *
                         (standin_integer(l, "p.epilogue.of_rows") ? m : n));
-    if (!has(l, "s.data") || !standin_pointer(l, "s.data")) return;
-    expect_matrix(l, "s.data", m, k, standin_integer(l, "s.rs"), standin_integer(l, "s.cs"),
-                  element(standin_integer(l, "s.dt")));
+    if (has(l, "s.data") && standin_pointer(l, "s.data"))
+        expect_matrix(l, "s.data", m, k, standin_integer(l, "s.rs"), standin_integer(l, "s.cs"),
+                      element(standin_integer(l, "s.dt")));
+    if (has(l, "s.dense.data") && standin_pointer(l, "s.dense.data"))
+        expect_matrix(l, "s.dense.data", m, k, standin_integer(l, "s.dense.rs"),
+                      standin_integer(l, "s.dense.cs"), element(standin_integer(l, "s.dense.dt")));
 }
 
 static void check_csr(const standin_launch_t *l, const char *name, int64_t rows)
@@ -139,6 +142,15 @@ static void check_matrix(const standin_launch_t *l, const char *x)
 static int64_t whole(const standin_launch_t *l, const char *key)
 {
     return standin_integer(l, key);
+}
+
+static void check_event_bits(const standin_launch_t *l, const char *name)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s.words", name);
+    expect_room(l, key, 4 * whole(l, "p.m") * at(l, name, ".ld"));
+    if (at(l, name, ".first") + whole(l, "p.k") > 32 * at(l, name, ".ld"))
+        standin_breach("%s: bits beyond a row", l->name);
 }
 
 /* The workspace that a launcher's contract names. */
@@ -199,25 +211,24 @@ void standin_check(const standin_launch_t *l)
         expect_room(l, "lif.count", 4 * whole(l, "lif.m"));
         expect_workspace(l, "lif.state", LAC_CUDA_LIF_STATE);
     }
-    if (has(l, "lists.idx")) {
-        expect_room(l, "lists.idx", 4 * whole(l, "p.m") * whole(l, "lists.ld"));
-        expect_room(l, "lists.count", 4 * whole(l, "p.m"));
+    if (has(l, "s.lists.idx")) {
+        expect_room(l, "s.lists.idx", 4 * whole(l, "p.m") * whole(l, "s.lists.ld"));
+        expect_room(l, "s.lists.count", 4 * whole(l, "p.m"));
     }
-    if (has(l, "bits.words")) {
-        expect_room(l, "bits.words", 4 * whole(l, "p.m") * whole(l, "bits.ld"));
-        if (whole(l, "bits.first") + whole(l, "p.k") > 32 * whole(l, "bits.ld"))
-            standin_breach("%s: bits beyond a row", l->name);
-    }
-    if (has(l, "lists.idx") || has(l, "bits.words")) {
-        check_csr(l, "w", whole(l, has(l, "segments.k") ? "segments.k" : "p.k"));
-    }
+    if (has(l, "bits.words")) check_event_bits(l, "bits");
+    if (has(l, "s.bits.words")) check_event_bits(l, "s.bits");
+    if (!strcmp(name, "event_counts")) check_csr(l, "w", whole(l, "p.k"));
     if (!strcmp(name, "event_segments")) {
-        if (standin_pointer(l, "s") && !standin_pointer(l, "list"))
+        int sources = 0;
+        static const char *const source[] = {"s.dense", "s.rows", "s.lists", "s.bits"};
+        for (int i = 0; i < 4; i++) sources += standin_pointer(l, source[i]) != NULL;
+        if (sources != 1) standin_breach("%s: %d sources of events", l->name, sources);
+        if (standin_pointer(l, "s.dense") && !standin_pointer(l, "s.list"))
             expect_workspace(l, "workspace", lac_cuda_event_segments_bytes(whole(l, "p.m"), whole(l, "p.k")));
         int64_t k = whole(l, "segments.k"), width = whole(l, "segments.width");
         check_csr(l, "w", k);
         expect_room(l, "segments.first", lac_cuda_segments_bytes(k, whole(l, "p.n"), width));
-        if (standin_pointer(l, "list")) expect_room(l, "list", 4 * whole(l, "p.k"));
+        if (standin_pointer(l, "s.list")) expect_room(l, "s.list", 4 * whole(l, "p.k"));
     }
     if (!strcmp(name, "segment_pointers")) {
         check_csr(l, "w", whole(l, "k"));

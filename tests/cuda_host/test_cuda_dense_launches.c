@@ -162,13 +162,13 @@ static void test_lif_lists(lac_lif_t *lif, lac_lif_input_t *input)
         expect_pointer(l, "lif.list", lif->list), expect_pointer(l, "lif.count", lif->count);
         if (captured) expect_pointer(l, "lif.state", state);
         state = standin_pointer(l, "lif.state");
-        assert_int_equal(standin_count("lac_cuda_event_segments"), 0);
-        assert_int_equal(standin_count("lac_cuda_event_segments_listed"), 2);
+        assert_int_equal(standin_count("lac_cuda_event_segments"), 2);
         for (int q = 0; q < 2; q++) {
-            l = standin_find("lac_cuda_event_segments_listed", q);
-            EXPECT(l, "lists.ld lists.first p.k cut.chain", lif->n, q ? first : 0, input[q].w.m,
+            l = standin_find("lac_cuda_event_segments", q);
+            EXPECT(l, "s.lists.ld s.lists.first p.k cut.chain", lif->n, q ? first : 0, input[q].w.m,
                    q ? LAC_CUDA_CHAIN_LATE : LAC_CUDA_CHAIN_EARLY);
-            expect_pointer(l, "lists.idx", lif->list), expect_pointer(l, "lists.count", lif->count);
+            expect_pointer(l, "s.lists.idx", lif->list), expect_pointer(l, "s.lists.count", lif->count);
+            expect_pointer(l, "s.dense", NULL), expect_pointer(l, "s.bits", NULL);
         }
         if (captured) standin_capture(lac_device_stream(ctx), false);
     }
@@ -177,6 +177,7 @@ static void test_lif_lists(lac_lif_t *lif, lac_lif_input_t *input)
     standin_forget();
     unit_expect(lac_lif_step(ctx, lif), LAC_OK, "step");
     assert_int_equal(standin_count("lac_cuda_event_segments"), 2);
+    for (int q = 0; q < 2; q++) expect_pointer(standin_find("lac_cuda_event_segments", q), "s.lists", NULL);
     unit_expect(lac_ctx_set(ctx, "sums", "fast"), LAC_OK, "fast");
     /* bits are read before lists, whatever the order of sums */
     lac_dim_t words = (lif->n + 63) / 64;
@@ -188,11 +189,11 @@ static void test_lif_lists(lac_lif_t *lif, lac_lif_input_t *input)
         unit_expect(lac_ctx_set(ctx, "sums", fixed ? "fixed" : "fast"), LAC_OK, "sums");
         standin_forget();
         unit_expect(lac_lif_step(ctx, lif), LAC_OK, "step");
-        assert_int_equal(standin_count("lac_cuda_event_segments_bits"), 2);
-        const standin_launch_t *l = standin_find("lac_cuda_event_segments_bits", 1);
-        EXPECT(l, "bits.ld bits.first p.k cut.chain cut.lanes", 2 * words, first, input[1].w.m,
+        assert_int_equal(standin_count("lac_cuda_event_segments"), 2);
+        const standin_launch_t *l = standin_find("lac_cuda_event_segments", 1);
+        EXPECT(l, "s.bits.ld s.bits.first p.k cut.chain cut.lanes", 2 * words, first, input[1].w.m,
                LAC_CUDA_CHAIN_LATE, fixed ? 32 : 0);
-        expect_pointer(l, "bits.words", bits);
+        expect_pointer(l, "s.bits.words", bits);
     }
     /* written once more, for a ring */
     lif->bits = bits, lif->bits_twin = cuda_host_memory(ctx, (size_t)(lif->m * words) * 8);
@@ -314,6 +315,14 @@ static void test_guaranteed(void **state)
         assert_true(cuda_host_bytes(ctx, "cusparse", side, &a, &b, &c) >= 0);
     }
     EXPECT(cuda_host_launch(ctx, "native", &a, &b, &c, "lac_cuda_gemm_f64"), "skip", LAC_CUDA_SKIP_NONE);
+    /* of operands of which nothing is known, too: adaptive may read W whole */
+    lac_obj_t s = cuda_host_rows(ctx, 10, k), d = cuda_host_rows(ctx, 10, n), w = cuda_host_rows(ctx, k, n);
+    assert_true(cuda_host_bytes(ctx, "adaptive", "", &s, &w, &d) >= 0);
+    unit_expect(lac_ctx_set(ctx, "skip", "a"), LAC_OK, "skip");
+    assert_int_equal(cuda_host_bytes(ctx, "adaptive", "", &s, &w, &d), -1);
+    unit_expect(cuda_host_gemm(ctx, "adaptive", 1.0f, &s, &w, 0.0f, &d), LAC_OK, "adaptive");
+    assert_int_equal(standin_count("lac_cuda_adaptive"), 0);
+    unit_expect(lac_ctx_set(ctx, "skip", "fast"), LAC_OK, "skip");
 }
 
 /* A drop-in call that is captured: one path that skips, whatever is known of the operands. */

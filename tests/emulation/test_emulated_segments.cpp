@@ -294,6 +294,12 @@ void make_bits(const Case &c, const Operands &o, Bits &x)
     x.bits = {x.words.data(), ld, first, c.seed % 2 ? c.events : 0.0};
 }
 
+lac_status_t by_segments(const lac_cuda_product_t &p, const lac_cuda_event_source_t &s, const Case &c,
+                         Operands &o)
+{
+    return lac_cuda_event_segments(&p, &s, &o.w, &o.segments, &c.cut, o.workspace.data(), nullptr);
+}
+
 lac_status_t run(const Case &c, Operands &o, source_t source, unsigned schedule)
 {
     memcpy(o.out.data(), o.before.data(), sizeof(float) * o.out.count);
@@ -305,19 +311,17 @@ lac_status_t run(const Case &c, Operands &o, source_t source, unsigned schedule)
     if (source >= BITS) {
         Bits x;
         make_bits(c, o, x);
-        if (source == BITS)
-            return lac_cuda_event_segments_bits(&p, &x.bits, &o.w, &o.segments, &c.cut, nullptr);
+        if (source == BITS) return by_segments(p, {nullptr, nullptr, nullptr, nullptr, &x.bits}, c, o);
         const int64_t each = c.pattern == FULL ? c.n : 0;
         return lac_cuda_event_counts(&p, &x.bits, &o.w, each, c.seed % 2 ? LAC_CUDA_CHAIN_LATE : 0, nullptr);
     }
     if (source == LISTS) {
         Lists x;
         make_lists(c, o, x);
-        return lac_cuda_event_segments_listed(&p, &x.lists, &o.w, &o.segments, &c.cut, nullptr);
+        return by_segments(p, {nullptr, nullptr, nullptr, &x.lists, nullptr}, c, o);
     }
-    return lac_cuda_event_segments(&p, given ? nullptr : &o.dense,
-                                   c.listed && !given ? o.list.data() : nullptr, given ? &o.rows : nullptr,
-                                   &o.w, &o.segments, &c.cut, o.workspace.data(), nullptr);
+    if (given) return by_segments(p, {nullptr, nullptr, &o.rows, nullptr, nullptr}, c, o);
+    return by_segments(p, {&o.dense, c.listed ? o.list.data() : nullptr, nullptr, nullptr, nullptr}, c, o);
 }
 
 /* With bias and activation: what these make of the plain result, bit by bit. */

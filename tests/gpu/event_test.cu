@@ -277,15 +277,17 @@ void check_sparse(const Case &c, Operands<T> &o, const lac_cuda_dense_t &s, cons
                                       4));
     if (lac_cuda_segment_pointers(c.k, c.n, width, &w.csr, first, stream) != LAC_OK) failures++;
     const lac_cuda_segments_t segments = {c.k, width, first};
+    const lac_cuda_event_source_t buffer = {&s, nullptr, nullptr, nullptr, nullptr},
+                                  given = {nullptr, nullptr, &rows, nullptr, nullptr};
     o.p.w = dense, o.p.ldw = c.n, o.p.order = LAC_CUDA_ROWS, o.compared = c.m;
     check(c, o, "pair",
           [&](cudaStream_t q) { return lac_cuda_event_pair(&o.p, &s, nullptr, &w.csr, space, q); });
     for (const lac_cuda_segments_cut_t *how : {&cut, (const lac_cuda_segments_cut_t *)nullptr}) {
         check(c, o, how ? "segments-cut" : "segments", [&](cudaStream_t q) {
-            return lac_cuda_event_segments(&o.p, &s, nullptr, nullptr, &w.csr, &segments, how, space, q);
+            return lac_cuda_event_segments(&o.p, &buffer, &w.csr, &segments, how, space, q);
         });
         check(c, o, how ? "segments-csr-cut" : "segments-csr", [&](cudaStream_t q) {
-            return lac_cuda_event_segments(&o.p, nullptr, nullptr, &rows, &w.csr, &segments, how, nullptr, q);
+            return lac_cuda_event_segments(&o.p, &given, &w.csr, &segments, how, nullptr, q);
         });
     }
     o.p = plain;

@@ -492,14 +492,17 @@ static lac_status_t multiply_segments(lac_exec_t *exec, const lac_problem_t *p, 
     cut.chain = as_it_is ? exec->chain : exec->chain & ~LAC_CUDA_CHAIN_LATE;
     if (how.source == FROM_BITS) {
         lac_cuda_event_bits_t bits = event_bits_of(s);
-        return lac_cuda_event_segments_bits(product, &bits, w, &segments, &cut, exec->stream);
+        return lac_cuda_event_segments(product, &(lac_cuda_event_source_t){.bits = &bits}, w, &segments, &cut,
+                                       NULL, exec->stream);
     }
     if (how.source == FROM_LISTS) {
         lac_cuda_event_lists_t lists = event_lists_of(s);
-        return lac_cuda_event_segments_listed(product, &lists, w, &segments, &cut, exec->stream);
+        return lac_cuda_event_segments(product, &(lac_cuda_event_source_t){.lists = &lists}, w, &segments,
+                                       &cut, NULL, exec->stream);
     }
-    return lac_cuda_event_segments(&listed, dense, active ? active->idx : NULL, rows, w, &segments, &cut,
-                                   memory, exec->stream);
+    const lac_cuda_event_source_t source = {
+        .dense = rows ? NULL : dense, .list = active ? active->idx : NULL, .rows = rows};
+    return lac_cuda_event_segments(&listed, &source, w, &segments, &cut, memory, exec->stream);
 }
 
 static lac_status_t multiply(lac_exec_t *exec, const lac_problem_t *p, const lac_sided_t *s, how_t how,

@@ -674,86 +674,6 @@ lac_status_t launch_lanes(int lanes, const Launch &l, const SegmentArgs &a)
     return launch(event_segments<T, kSource, kWarp>, l, a);
 }
 
-/* Where a launch finds S: one of them. */
-struct Given {
-    const lac_cuda_dense_t *s;
-    const int32_t *list; /* of its columns */
-    const lac_cuda_csr_t *rows;
-    const lac_cuda_event_lists_t *lists;
-    const lac_cuda_event_bits_t *bits;
-};
-
-lac_status_t launch_segments(const lac_cuda_product_t *p, const Given &given, const lac_cuda_csr_t *w,
-                             const lac_cuda_segments_t *segments, const lac_cuda_segments_cut_t *cut,
-                             void *workspace, lac_cuda_stream_t stream)
-{
-    const lac_cuda_dense_t *s = given.s;
-    const int32_t *list = given.list;
-    const lac_cuda_csr_t *rows = given.rows;
-    if (!fits(p->m) || !fits(p->n) || !fits(p->k) || p->m > 65535) return LAC_ERR_EXTENT;
-    if (p->m == 0 || p->n == 0) return LAC_OK;
-    const Device device = current_device();
-    const bool dense = s && s->data, bytes = dense && s->dt == LAC_U8;
-    const double k = (double)p->k;
-    const double known = given.bits    ? given.bits->density
-                         : given.lists ? given.lists->density
-                         : dense       ? s->density
-                                       : 0.0;
-    const double events =
-        rows && rows->nnz > 0 ? (double)rows->nnz / (double)p->m : (known > 0 ? known : 0.01) * k;
-    Wanted wanted = {p->m,
-                     p->k,
-                     segments->width,
-                     ceil_div(p->n, segments->width),
-                     events,
-                     (double)w->nnz / (double)max<int64_t>(1, segments->k),
-                     {}};
-    if (cut) wanted.cut = *cut;
-    const Cut c = cut_of(wanted, device);
-    const int64_t grid = ceil_div(wanted.ranges, c.span) * c.cluster;
-    if (c.copies == 0 || grid > INT32_MAX) return LAC_ERR_EXTENT;
-    const bool prepares =
-        dense && !list && p->k > 0 && (wanted.cut.bits ? wanted.cut.bits > 0 : p->k > kScanMax);
-
-    SegmentArgs a = {};
-    a.p = make_gemm_args(p);
-    a.columns = (int)segments->width * c.span, a.ranges = (int)wanted.ranges, a.span = c.span;
-    a.warps = c.warps, a.cluster = c.cluster, a.copies = c.copies, a.turns = c.turns, a.runs = c.runs;
-    a.early = wanted.cut.chain & LAC_CUDA_CHAIN_EARLY;
-    a.late = (wanted.cut.chain & LAC_CUDA_CHAIN_LATE) && !prepares;
-    a.w = *w, a.first = segments->first, a.list = list;
-    if (dense) {
-        a.s = s->data, a.srs = s->rs, a.scs = s->cs;
-        a.values = bytes ? nullptr : (const float *)s->data;
-    }
-    if (rows) a.rows = *rows;
-    if (given.lists) a.lists = *given.lists;
-    a.bits = given.bits ? *given.bits
-                        : lac_cuda_event_bits_t{(const uint32_t *)workspace, words_of(p->k), 0, known};
-    const Launch l = {dim3(unsigned(grid), unsigned(p->m)),
-                      dim3(unsigned(c.warps * kWarp)),
-                      c.shared,
-                      c.cluster,
-                      true,
-                      (cudaStream_t)stream};
-    if (given.lists) return launch_lanes<float, kLists>(c.lanes, l, a);
-    if (given.bits) return launch_lanes<float, kBits>(c.lanes, l, a);
-    if (!dense) return launch_lanes<float, kRows>(c.lanes, l, a);
-    if (!prepares)
-        return bytes ? launch_lanes<uint8_t, kDense>(c.lanes, l, a)
-                     : launch_lanes<float, kDense>(c.lanes, l, a);
-    const BitArgs b = {s->data, s->rs, s->cs, (int)p->k, words_of(p->k), (uint32_t *)workspace};
-    const Launch first = {dim3(unsigned(ceil_div(b.words, kBitWarps * kUnitWords)), unsigned(p->m)),
-                          dim3(kBitThreads),
-                          0,
-                          1,
-                          false,
-                          (cudaStream_t)stream};
-    const lac_status_t status =
-        bytes ? launch(event_bits<uint8_t>, first, b) : launch(event_bits<float>, first, b);
-    return status != LAC_OK ? status : launch_lanes<float, kBits>(c.lanes, l, a);
-}
-
 } // namespace
 } // namespace lacuna
 
@@ -797,29 +717,73 @@ extern "C" int64_t lac_cuda_event_segments_bytes(int64_t m, int64_t k)
     return (int64_t)sizeof(uint32_t) * m * words_of(k);
 }
 
-extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
-                                                const int32_t *list, const lac_cuda_csr_t *rows,
+extern "C" lac_status_t lac_cuda_event_segments(const lac_cuda_product_t *p, const lac_cuda_event_source_t *s,
                                                 const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
                                                 const lac_cuda_segments_cut_t *cut, void *workspace,
                                                 lac_cuda_stream_t stream)
 {
-    return lacuna::launch_segments(p, {s, list, rows, nullptr, nullptr}, w, segments, cut, workspace, stream);
-}
+    using namespace lacuna;
+    if (!fits(p->m) || !fits(p->n) || !fits(p->k) || p->m > 65535) return LAC_ERR_EXTENT;
+    if (p->m == 0 || p->n == 0) return LAC_OK;
+    const Device device = current_device();
+    const lac_cuda_dense_t *dense = s->dense && s->dense->data ? s->dense : nullptr;
+    const bool bytes = dense && dense->dt == LAC_U8;
+    const double k = (double)p->k;
+    const double known = s->bits    ? s->bits->density
+                         : s->lists ? s->lists->density
+                         : dense    ? dense->density
+                                    : 0.0;
+    const double events =
+        s->rows && s->rows->nnz > 0 ? (double)s->rows->nnz / (double)p->m : (known > 0 ? known : 0.01) * k;
+    Wanted wanted = {p->m,
+                     p->k,
+                     segments->width,
+                     ceil_div(p->n, segments->width),
+                     events,
+                     (double)w->nnz / (double)max<int64_t>(1, segments->k),
+                     {}};
+    if (cut) wanted.cut = *cut;
+    const Cut c = cut_of(wanted, device);
+    const int64_t grid = ceil_div(wanted.ranges, c.span) * c.cluster;
+    if (c.copies == 0 || grid > INT32_MAX) return LAC_ERR_EXTENT;
+    const bool prepares =
+        dense && !s->list && p->k > 0 && (wanted.cut.bits ? wanted.cut.bits > 0 : p->k > kScanMax);
 
-extern "C" lac_status_t
-lac_cuda_event_segments_listed(const lac_cuda_product_t *p, const lac_cuda_event_lists_t *lists,
-                               const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
-                               const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream)
-{
-    return lacuna::launch_segments(p, {nullptr, nullptr, nullptr, lists, nullptr}, w, segments, cut, nullptr,
-                                   stream);
-}
-
-extern "C" lac_status_t
-lac_cuda_event_segments_bits(const lac_cuda_product_t *p, const lac_cuda_event_bits_t *bits,
-                             const lac_cuda_csr_t *w, const lac_cuda_segments_t *segments,
-                             const lac_cuda_segments_cut_t *cut, lac_cuda_stream_t stream)
-{
-    return lacuna::launch_segments(p, {nullptr, nullptr, nullptr, nullptr, bits}, w, segments, cut, nullptr,
-                                   stream);
+    SegmentArgs a = {};
+    a.p = make_gemm_args(p);
+    a.columns = (int)segments->width * c.span, a.ranges = (int)wanted.ranges, a.span = c.span;
+    a.warps = c.warps, a.cluster = c.cluster, a.copies = c.copies, a.turns = c.turns, a.runs = c.runs;
+    a.early = wanted.cut.chain & LAC_CUDA_CHAIN_EARLY;
+    a.late = (wanted.cut.chain & LAC_CUDA_CHAIN_LATE) && !prepares;
+    a.w = *w, a.first = segments->first, a.list = s->list;
+    if (dense) {
+        a.s = dense->data, a.srs = dense->rs, a.scs = dense->cs;
+        a.values = bytes ? nullptr : (const float *)dense->data;
+    }
+    if (s->rows) a.rows = *s->rows;
+    if (s->lists) a.lists = *s->lists;
+    a.bits =
+        s->bits ? *s->bits : lac_cuda_event_bits_t{(const uint32_t *)workspace, words_of(p->k), 0, known};
+    const Launch l = {dim3(unsigned(grid), unsigned(p->m)),
+                      dim3(unsigned(c.warps * kWarp)),
+                      c.shared,
+                      c.cluster,
+                      true,
+                      (cudaStream_t)stream};
+    if (s->lists) return launch_lanes<float, kLists>(c.lanes, l, a);
+    if (s->bits) return launch_lanes<float, kBits>(c.lanes, l, a);
+    if (!dense) return launch_lanes<float, kRows>(c.lanes, l, a);
+    if (!prepares)
+        return bytes ? launch_lanes<uint8_t, kDense>(c.lanes, l, a)
+                     : launch_lanes<float, kDense>(c.lanes, l, a);
+    const BitArgs b = {dense->data, dense->rs, dense->cs, (int)p->k, words_of(p->k), (uint32_t *)workspace};
+    const Launch first = {dim3(unsigned(ceil_div(b.words, kBitWarps * kUnitWords)), unsigned(p->m)),
+                          dim3(kBitThreads),
+                          0,
+                          1,
+                          false,
+                          (cudaStream_t)stream};
+    const lac_status_t status =
+        bytes ? launch(event_bits<uint8_t>, first, b) : launch(event_bits<float>, first, b);
+    return status != LAC_OK ? status : launch_lanes<float, kBits>(c.lanes, l, a);
 }
