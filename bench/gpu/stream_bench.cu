@@ -129,7 +129,7 @@ void run_problem(FILE *json, bool &first, cublasHandle_t handle, const Problem &
     write_time(json, first, name, "cublas", vendor_us);
     write_time(json, first, name, "stream", us);
     double tiles_us = -1;
-    if (m >= 32 && !along_k && lac_cuda_tiles_aligned(w[0], n)) {
+    if (m >= 32 && !along_k && lac_cuda_tiles_aligned(LAC_F32, w[0], n, n)) {
         tiles_us = time_graph(tiles, calls, copies);
         write_time(json, first, name, "tiles", tiles_us);
     }
