@@ -391,8 +391,8 @@ def products_section(report):
                          [(row["problem"].replace("%", " %"),
                            *(microseconds(row[key]) if key in row else "" for key in columns),
                            ratio(row["cublas_us"] / row["warm_us"])) for row in timed_rows])
-    right = table(("m x k x n, data", *(">" + words for words in errors.values())),
-                  [(row["problem"], *(f"{row[key]:.2g}" for key in errors)) for row in judged])
+    right = without_empty(("m x k x n, data", *(">" + words for words in errors.values())),
+                          [(row["problem"], *(f"{row[key]:.2g}" if key in row else "" for key in errors)) for row in judged])
     return ("Products called directly, replayed from a graph, preparation included but for a frozen A, in one run with "
             f"cuBLAS.\n\n{fast}\n\nErrors against fp64 over |A||B|, in units of 2^-24.\n\n{right}")
 
