@@ -156,7 +156,7 @@ lac_cuda_stream_shape_t lac_cuda_stream_cut(int64_t m, int64_t n, int64_t k, int
 /* The same product, of which the device decides how it is made, each time anew: where at most `break_even` of
  * S's elements are nonzero (W by columns: as many of its k are active as then would be), an event product
  * gathers and zeros are skipped, else W streams and nothing is. A sample may say so first. s->density is not
- * read. Three chained launches, and at most LAC_CUDA_ADAPTIVE_MOST elements in S. Workspace (256-byte
+ * read. Up to four chained launches, and at most LAC_CUDA_ADAPTIVE_MOST elements in S. Workspace (256-byte
  * aligned): lac_cuda_adaptive_bytes(m, n, k, order) bytes for the current device. */
 #define LAC_CUDA_ADAPTIVE_MOST ((int64_t)1 << 26)
 lac_status_t lac_cuda_adaptive(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, double break_even,

@@ -633,7 +633,7 @@ static double predicted_us(const lac_obj_t *a, const lac_obj_t *b, const lac_obj
 }
 
 /* An output of a short k that is written element by element takes three times as long; one whose rows are no
- * pieces of 16 bytes, half as long again at most. */
+ * pieces of 16 bytes, twice. */
 static void test_stream_thin_costs(void **state)
 {
     (void)state;
@@ -641,7 +641,7 @@ static void test_stream_thin_costs(void **state)
     lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, n), bt = cuda_host_columns(ctx, k, n),
               c = cuda_host_rows(ctx, m, n), odd = cuda_host_matrix(ctx, LAC_F32, m, n, n + 2, 1, 0);
     double whole = predicted_us(&a, &b, &c, 0.0f), pieces = predicted_us(&a, &b, &odd, 0.0f);
-    assert_true(pieces > 1.1 * whole && pieces < 1.5 * whole);
+    assert_true(pieces > 1.5 * whole && pieces < 2.5 * whole);
     assert_true(predicted_us(&a, &b, &c, 1.0f) > 2.5 * whole);
     assert_true(predicted_us(&a, &bt, &odd, 0.0f) <
                 1.1 * whole); /* lanes are columns, which lie apart anyway */

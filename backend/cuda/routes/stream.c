@@ -18,9 +18,9 @@
 #define STEP_US     0.55                 /* a step of a block that waits for nobody */
 #define DRAM_SHARE  0.83                 /* of the rate of memory that W comes at; H200, 2026-11-23 */
 #define WRITE_US    2.6                  /* the output of an item of a short k, which is not cut, */
-#define PIECES_US   4.0  /* where its rows are no pieces of 16 bytes: by count, not measured, */
-#define APART_US    17.0 /* and where that is written element by element: 147 us for 44 */
-#define PRODUCTS_PS 72.0 /* products of a step, for each byte of S */
+#define PIECES_US   9.0                  /* where its rows are no pieces of 16 bytes: 87 to 101 us for 51, */
+#define APART_US    17.0                 /* and where that is written element by element: 147 us for 44 */
+#define PRODUCTS_PS 72.0                 /* products of a step, for each byte of S */
 
 static bool is_matrix(const lac_sided_t *s)
 {

@@ -15,25 +15,16 @@ struct Gate {
     const int *count;
     int counts; /* 0: there is no gate */
     int few;
-    double break_even; /* nonzeros of what was counted, over its elements, that are few  */
-    int *surely_few;   /* not 0: samples say so, and that holds, whatever the counts are */
+    bool there; /* before the launches that read it may begin; else the launch before leaves them     */
+    double
+        break_even; /* nonzeros of what is counted, over its elements, that are few; while none are there */
 };
 
 /* Of so many samples, those that say that there is more than few of it whatever chance has a part in, if more
- * than these are nonzero; and that there is not, if no more than these are. */
+ * than these are nonzero. */
 __host__ __device__ inline int surely_many(double break_even, int samples)
 {
     return (int)(1.5 * break_even * samples) + 4;
-}
-__host__ __device__ inline int surely_few(double break_even, int samples)
-{
-    return (int)(0.5 * break_even * samples) - 1;
-}
-
-/* So many samples that some 64 of them are nonzero at break-even, if a block can take them. */
-__host__ __device__ inline int samples_at(double break_even)
-{
-    return break_even * 1024 > 64 ? (int)(64 / break_even) : 1024;
 }
 
 /* Where, in an m x k matrix, a sample lies: another one for each number. */
@@ -48,12 +39,11 @@ __device__ inline int64_t sampled_place(uint32_t number, int m, int k, int64_t r
 __device__ inline int sum_of_counts(const Gate &g)
 {
     const unsigned more = (unsigned)g.few + 1;
-    const bool sampled = __ldcg(g.surely_few) != 0;
     unsigned sum = 0;
 #pragma unroll 8
     for (int c = (int)threadIdx.x; c < g.counts; c += kWarp)
         sum = min(sum + min((unsigned)__ldcg(g.count + c), more), more);
-    return sampled ? 0 : (int)min(__reduce_add_sync(kFull, sum), more);
+    return (int)min(__reduce_add_sync(kFull, sum), more);
 }
 
 /* Whether the counts are more than few. All threads of a block call it. One warp reads: where all do, they

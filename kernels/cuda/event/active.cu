@@ -5,8 +5,6 @@
 #include "gated.cuh"
 #include "gather.cuh"
 
-#include <climits>
-
 namespace lacuna
 {
 namespace
@@ -42,8 +40,6 @@ struct ActiveArgs {
     streamed::SplitArgs split; /* by the packer, beside its work */
 };
 
-/* Lists the active k. Gated: blocks of further layers split S; and where a block's samples of S say that more
- * than few is nonzero, it lists nothing, and counts INT_MAX. */
 template <typename T, int kQuads, bool kGated>
 __global__ __launch_bounds__(kPackK) void event_pack_active(const __grid_constant__ ActiveArgs a)
 {
@@ -53,7 +49,7 @@ __global__ __launch_bounds__(kPackK) void event_pack_active(const __grid_constan
     if constexpr (kGated) {
         dependents_launch(); /* behind the wait: the next kernel reads W and S at once */
         if (blockIdx.z > 0) {
-            streamed::split_behind<T>(a.split, a.gate);
+            streamed::split_behind<T>(a.split);
             return;
         }
     }
@@ -61,19 +57,10 @@ __global__ __launch_bounds__(kPackK) void event_pack_active(const __grid_constan
     const int chunk = blockIdx.x, group = blockIdx.y, k = chunk * kPackK + threadIdx.x;
     const int i0 = group * a.list.rows, rows = k < a.p.k ? min(a.list.rows, a.p.m - i0) : 0;
     const T *s = (const T *)a.s + i0 * a.srs + k * a.scs;
-    const int64_t slot = (int64_t)group * a.list.chunks + chunk;
     T x[4 * kQuads - 1];
     bool active = false;
 #pragma unroll
     for (int i = 0; i < 4 * kQuads - 1; i++) x[i] = i < rows ? s[i * a.srs] : T(0);
-    if constexpr (kGated) {
-        const uint32_t number = (uint32_t)slot * kPackK + threadIdx.x;
-        const T any = ((const T *)a.s)[sampled_place(number, a.p.m, a.p.k, a.srs, a.scs)];
-        if (__syncthreads_count(any != T(0)) > surely_many(a.gate.break_even, kPackK)) {
-            if (threadIdx.x == 0) a.list.count[slot] = INT_MAX;
-            return;
-        }
-    }
 #pragma unroll
     for (int i = 0; i < 4 * kQuads - 1; i++) active |= x[i] != T(0);
     const unsigned found = __ballot_sync(kFull, active);
@@ -85,6 +72,7 @@ __global__ __launch_bounds__(kPackK) void event_pack_active(const __grid_constan
         if (w < warp) before += counts[w];
         total += counts[w];
     }
+    const int64_t slot = (int64_t)group * a.list.chunks + chunk;
     if (threadIdx.x == 0) a.list.count[slot] = total;
     if (!active) return;
     float4 *to = a.list.record + (slot * kPackK + before + __popc(found & lanes_below(lane))) * kQuads;
@@ -381,14 +369,13 @@ ActiveArgs gated_args(const lac_cuda_product_t *p, const Gated &g, void *workspa
 lac_status_t pack_gated_active(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, Gated *gated,
                                void *workspace, cudaStream_t stream)
 {
-    const ActiveList list = make_list(workspace, p->m, p->k);
-    const double active = 1 - pow(1 - gated->gate.break_even, list.rows);
-    gated->gate.count = list.count;
-    gated->gate.counts = list.chunks * list.groups;
-    gated->gate.few = (int)(active * (double)list.groups * (double)p->k);
     ActiveArgs a = gated_args(p, *gated, workspace);
     a.s = s->data, a.srs = s->rs, a.scs = s->cs;
-    return with_quads(list, [&](auto quads) { return pack<decltype(quads)::value, true>(a, s->dt, stream); });
+    const double active = 1 - pow(1 - gated->break_even, a.list.rows);
+    gated->gate = {a.list.count, a.list.chunks * a.list.groups,
+                   (int)(active * (double)a.list.groups * (double)p->k), false, gated->break_even};
+    return with_quads(a.list,
+                      [&](auto quads) { return pack<decltype(quads)::value, true>(a, s->dt, stream); });
 }
 
 lac_status_t gather_gated_active(const lac_cuda_product_t *p, const Gated &gated, void *workspace,
@@ -397,7 +384,7 @@ lac_status_t gather_gated_active(const lac_cuda_product_t *p, const Gated &gated
     const ActiveArgs a = gated_args(p, gated, workspace);
     return with_quads(a.list, [&](auto quads) { /* room for the fullest that is gathered */
                                                 return gather_active<decltype(quads)::value, true>(
-                                                    a, gated.gate.break_even, stream);
+                                                    a, gated.break_even, stream);
     });
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
  * Packs the nonzeros of a dense S into slots: the first of the two launches of a chained event product. */
+#include "common/gate.cuh"
 #include "pack.cuh"
 
 #include <climits>
@@ -16,7 +17,6 @@ constexpr int kPackWarps = 32;
 constexpr int kChunkRows = 16; /* of S, per block of event_pack_chunks */
 
 struct PackArgs {
-    static constexpr bool kFew = false;
     Slots to;
     const void *s;
     int64_t rs, cs;
@@ -25,16 +25,10 @@ struct PackArgs {
     bool staged; /* chunks only: rs == 1, through shared memory   */
     bool early;  /* see pack_slots                                 */
     const int32_t *list;
+    int most; /* nonzero samples of a block of pack_few, beyond which it packs nothing */
 };
 
-struct PackFewArgs : PackArgs {
-    static constexpr bool kFew = true;
-    int most; /* nonzero samples of a block, beyond which it packs nothing */
-    streamed::SplitArgs split;
-    Gate gate;
-};
-
-/* An element of S for each thread of the blocks that pack. */
+/* An element of S for each thread of the grid. */
 template <typename T> __device__ inline T sample(const PackArgs &a)
 {
     const uint32_t number = (blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;
@@ -42,32 +36,22 @@ template <typename T> __device__ inline T sample(const PackArgs &a)
 }
 
 /* Grid (slots, rows): each warp of a block holds kPackElements in registers, counts, and writes behind the
- * warps before it; the blocks of further layers split S. Bytes: S once, 8 per event. Deterministic: positions
- * are prefix sums, not atomics. */
-template <typename T, typename Args>
-__global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ Args a)
+ * warps before it. Bytes: S once, 8 per event. Deterministic: positions are prefix sums, not atomics. */
+template <typename T, bool kFew>
+__global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_constant__ PackArgs a)
 {
-    constexpr bool kFew = Args::kFew;
     constexpr int kSeen = 16, kCounted = (1 << kSeen) - 1; /* bits of a warp's samples, and of its count */
     static_assert(kPackWarps * kPackElements < 1 << kSeen, "sums of warps fit");
     __shared__ int counts[kPackWarps];
-    if (!kFew && a.early) dependents_launch();
+    if (a.early) dependents_launch();
     dependency_wait();
-    if constexpr (kFew) {
-        dependents_launch(); /* behind the wait: the next kernel reads W and S at once */
-        if (blockIdx.z > 0) {
-            streamed::split_behind<T>(a.split, a.gate);
-            return;
-        }
-    }
     const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
     const int slot = blockIdx.x, row = blockIdx.y;
     const int begin = slot * a.to.slice, end = min(begin + a.to.slice, a.k);
     const ScanRow<T> s = {(const T *)a.s + row * a.rs, a.cs, a.quads};
     Event *to = a.to.event + (int64_t)row * a.to.pitch + begin;
     int total = 0;
-    T any = T(0);
-    if constexpr (kFew) any = sample<T>(a); /* on its way beside the scan's */
+    const T any = kFew ? sample<T>(a) : T(0); /* on its way beside the scan's */
     for (int base = begin; base < end; base += warps * kPackElements) {
         const int from = base + warp * kPackElements;
         T x[kPackRounds][4];
@@ -76,12 +60,12 @@ __global__ __launch_bounds__(kPackWarps *kWarp) void event_pack(const __grid_con
         if (lane == 0) counts[warp] = count | seen << kSeen;
         __syncthreads();
         const int held = lane < warps ? counts[lane] & (kFew ? kCounted : -1) : 0;
-        if constexpr (kFew)
-            if (base == begin &&
-                __reduce_add_sync(kFull, lane < warps ? counts[lane] >> kSeen : 0) > a.most) {
+        if (kFew && base == begin) {
+            if (__reduce_add_sync(kFull, lane < warps ? counts[lane] >> kSeen : 0) > a.most) {
                 total = INT_MAX;
                 break;
             }
+        }
         Event *at = to + total + __reduce_add_sync(kFull, lane < warp ? held : 0);
         total += __reduce_add_sync(kFull, held);
         if (count)
@@ -145,7 +129,7 @@ __global__ __launch_bounds__(kChunkRows *kWarp) void event_pack_chunks(const __g
 PackArgs make_args(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots)
 {
     return {slots, s->data, s->rs, s->cs, (int)m, (int)k, scans_quads(s, k), s->rs == 1 && m > 1,
-            true,  nullptr};
+            true,  nullptr, 0};
 }
 
 /* For event_pack: a block for each slot. */
@@ -166,19 +150,18 @@ lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const S
     a.list = list;
     Launch l;
     if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
-    return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x), PackArgs>, l, a); });
+    return with_type(s->dt, [&](auto x) { return launch(event_pack<decltype(x), false>, l, a); });
 }
 
-lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, const Gate &gate,
-                      const streamed::SplitArgs &split, cudaStream_t stream)
+lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, double break_even,
+                      bool early, cudaStream_t stream)
 {
+    PackArgs a = make_args(s, m, k, slots);
     Launch l;
     if (const lac_status_t status = slot_launch(m, slots, stream, &l)) return status;
-    const PackFewArgs a = {make_args(s, m, k, slots), surely_many(gate.break_even, (int)l.block.x), split,
-                           gate};
-    l.grid.z = streamed::split_layers(split, l.grid, l.block);
-    return s->dt == LAC_U8 ? launch(event_pack<uint8_t, PackFewArgs>, l, a)
-                           : launch(event_pack<float, PackFewArgs>, l, a);
+    a.early = early;
+    a.most = surely_many(break_even, (int)l.block.x);
+    return s->dt == LAC_U8 ? launch(event_pack<uint8_t, true>, l, a) : launch(event_pack<float, true>, l, a);
 }
 
 lac_status_t pack_chunks(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots,

@@ -5,7 +5,6 @@
 #define LACUNA_CUDA_EVENT_PACK_CUH
 
 #include "gather.cuh"
-#include "stream/split.cuh"
 
 namespace lacuna
 {
@@ -51,11 +50,10 @@ inline Slots make_slots(void *workspace, int64_t m, int64_t k, int slice)
 lac_status_t pack_slots(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, bool early,
                         cudaStream_t stream, const int32_t *list = nullptr);
 
-/* The same, where no more than few of S will be gathered: where a block's samples of S say that there is
- * more, it packs nothing and counts INT_MAX. Other blocks split S beside them, unless their samples say that
- * it is sparse. The kernel behind may begin at once, and read what was there before this one. */
-lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, const Gate &gate,
-                      const streamed::SplitArgs &split, cudaStream_t stream);
+/* The same, where no more than a share of break_even of S will be gathered: where a block's samples of S say
+ * that there is more, it packs nothing and counts INT_MAX. */
+lac_status_t pack_few(const lac_cuda_dense_t *s, int64_t m, int64_t k, const Slots &slots, double break_even,
+                      bool early, cudaStream_t stream);
 
 /* Packs S into slots of a multiple of kChunk, one block per slot and group of rows: few events, any order of
  * S. */

@@ -33,6 +33,8 @@ constexpr int range_warps(bool wide)
 
 constexpr int kRangeQueue = 128; /* events that a warp holds at once */
 constexpr int kFewRows = 10;
+constexpr int64_t kSmallW =
+    128 << 20; /* bytes, of which no more than a gather from all over is bound by latency */
 
 /* Floats of shared memory for the sums of a block: what it receives, and the totals of its warps' runs. A
  * block that is alone receives from its own warps only, each of which has its totals at the same address. */
@@ -108,18 +110,15 @@ __global__ __launch_bounds__(range_warps(kWide) *
     LaneColumns<1, kWide, W> columns(p, j0, lane);
     RunSums<1, kWide> sums(totals, lane);
     float(&acc)[kLaneColumns] = sums.run;
-    if (!Source::kGated) dependency_wait();
+    dependency_wait();
     const int first = slice * a.per_warp, row_end = p.m;
     Range next = a.source.open(i0 + row, first, row_end, lane);
-    if constexpr (Source::kGated) {
-        const bool many = counted_many(a.source.gate); /* as the events, by the launch before the last */
-        dependency_wait();
-        if (many) {
+    if constexpr (Source::kGated)
+        if (counted_many(a.source.gate)) {
             dependents_launch();
-            if (a.source.add.sums) streamed::add_by_grid(a.source.add);
+            streamed::split_by_grid(a.source.split);
             return;
         }
-    }
     for (int part = first; part < first + a.per_warp; part++) {
         const Range range = next;
         if (part + 1 < first + a.per_warp) next = a.source.open(i0 + row, part + 1, row_end, lane);
@@ -312,24 +311,14 @@ lac_cuda_tile_t cut_for_all(const lac_cuda_product_t *p)
     return choose_ranges(p, t, 0.01, false, current_device());
 }
 
-/* The same where few were counted; where many were, sums are added up. Slots are opened before the launch
- * between has ended, from the second cache: the first one may be of another time. */
+/* The same where few were counted. */
 struct GatedSlotSource : SlotSource {
     static constexpr bool kGated = true;
     Gate gate;
-    streamed::AddArgs add;
+    streamed::SplitArgs split;
 
-    GatedSlotSource(const SlotSource &slots, const Gated &g) : SlotSource(slots), gate(g.gate), add(g.add) {}
-
-    __device__ Range open(int row, int part, int m, int lane) const
+    GatedSlotSource(const SlotSource &slots, const Gated &g) : SlotSource(slots), gate(g.gate), split(g.split)
     {
-        Range r = {0, 0, {0, 0.0f}};
-        if (row >= m || part >= from.slots) return r;
-        r.begin = (int64_t)row * from.pitch + (int64_t)part * from.slice;
-        r.count = __ldcg(from.count + row * from.slots + part);
-        const float2 first = __ldcg((const float2 *)(from.event + r.begin + lane));
-        r.mine = {__float_as_int(first.x), first.y};
-        return r;
     }
 };
 
@@ -364,24 +353,19 @@ lac_status_t pack_and_gather(const lac_cuda_product_t *p, const lac_cuda_dense_t
 
 } // namespace
 
-lac_status_t pack_gated_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, Gated *gated,
-                              void *workspace, cudaStream_t stream)
-{
-    const Slots slots = cut_slots(p, cut_for_all(p), workspace);
-    gated->gate.count = slots.count;
-    gated->gate.counts = (int)p->m * slots.slots;
-    gated->gate.few = (int)(gated->gate.break_even * (double)p->m * (double)p->k);
-    return pack_few(s, p->m, p->k, slots, gated->gate, gated->split, stream);
-}
-
-lac_status_t gather_gated_slots(const lac_cuda_product_t *p, const Gated &gated, void *workspace,
-                                cudaStream_t stream)
+lac_status_t gated_slots(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, Gated *gated,
+                         void *workspace, cudaStream_t stream)
 {
     const lac_cuda_tile_t t = cut_for_all(p);
     const Slots slots = cut_slots(p, t, workspace);
+    gated->gate = {slots.count, (int)p->m * slots.slots,
+                   (int)(gated->break_even * (double)p->m * (double)p->k), true, gated->break_even};
+    const bool early = p->m <= kFewRows && 4 * p->k * p->n < kSmallW;
+    const lac_status_t status = pack_few(s, p->m, p->k, slots, gated->break_even, early, stream);
+    if (status != LAC_OK) return status;
     const RangeArgs<GatedSlotSource, float> a = {make_gemm_args(p),
                                                  {t.row_warps, t.k_warps, 1},
-                                                 GatedSlotSource({slots}, gated),
+                                                 GatedSlotSource({slots}, *gated),
                                                  (int)ceil_div(slots.slots, t.k_warps),
                                                  false};
     return run_ranges(p, a, true, stream);

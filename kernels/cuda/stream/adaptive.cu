@@ -1,7 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * The adaptive product: what its first launch counts in S says whether the second streams or the third
- * gathers. */
+ * The adaptive product: what its first launch counts in S says whether the others gather or stream. */
 #include "event/gated.cuh"
 #include "event/gather.cuh"
 
@@ -9,8 +8,6 @@ namespace lacuna
 {
 namespace
 {
-
-constexpr int64_t kVerdictBytes = 256; /* in front: whether samples say that few is nonzero */
 
 /* The event product's workspace, in front of the streamed one's. */
 int64_t event_bytes(int64_t m, int64_t k, lac_cuda_order_t order)
@@ -26,7 +23,7 @@ int64_t event_bytes(int64_t m, int64_t k, lac_cuda_order_t order)
 extern "C" int64_t lac_cuda_adaptive_bytes(int64_t m, int64_t n, int64_t k, lac_cuda_order_t order)
 {
     if (m == 0 || n == 0 || k == 0) return 0;
-    return lacuna::kVerdictBytes + lacuna::event_bytes(m, k, order) + lac_cuda_stream_bytes(m, n, k);
+    return lacuna::event_bytes(m, k, order) + lac_cuda_stream_bytes(m, n, k);
 }
 
 extern "C" lac_status_t lac_cuda_adaptive(const lac_cuda_product_t *p, const lac_cuda_dense_t *s,
@@ -38,17 +35,16 @@ extern "C" lac_status_t lac_cuda_adaptive(const lac_cuda_product_t *p, const lac
     if (p->m == 0 || p->n == 0) return LAC_OK;
     if (p->k == 0) return LAC_ERR_EXTENT;
     const streamed::Shape shape = streamed::shape_of(p->m, p->n, p->k, current_device().sms);
-    char *const events = (char *)workspace + kVerdictBytes;
-    const streamed::Space space = streamed::space_of(shape, events + event_bytes(p->m, p->k, p->order));
+    const streamed::Space space =
+        streamed::space_of(shape, (char *)workspace + event_bytes(p->m, p->k, p->order));
     const cudaStream_t queue = (cudaStream_t)stream;
     const bool by_rows = p->order == LAC_CUDA_ROWS;
-    Gated gated = {streamed::split_args(p, s, shape, space),
-                   streamed::add_args(p, s, shape, space),
-                   {nullptr, 0, 0, break_even, (int *)workspace}};
-    lac_status_t status = by_rows ? pack_gated_slots(p, s, &gated, events, queue)
-                                  : pack_gated_active(p, s, &gated, events, queue);
+    Gated gated = {
+        break_even, streamed::split_args(p, s, shape, space), streamed::add_args(p, s, shape, space), {}};
+    lac_status_t status = by_rows ? gated_slots(p, s, &gated, workspace, queue)
+                                  : pack_gated_active(p, s, &gated, workspace, queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, gated.gate, queue);
     if (status) return status;
-    return by_rows ? gather_gated_slots(p, gated, events, queue)
-                   : gather_gated_active(p, gated, events, queue);
+    if (!by_rows) return gather_gated_active(p, gated, workspace, queue);
+    return shape.direct ? LAC_OK : streamed::add_parts(gated.add, gated.gate, queue);
 }

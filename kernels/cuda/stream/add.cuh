@@ -69,6 +69,9 @@ __device__ inline __noinline__ void add_by_grid(const AddArgs &a)
         add_four(a, t, alpha, beta);
 }
 
+/* The third launch, of a product that is not `direct`. With a gate, it has work where many were counted. */
+lac_status_t add_parts(const AddArgs &a, const Gate &gate, cudaStream_t stream);
+
 } // namespace streamed
 } // namespace lacuna
 #endif

@@ -102,36 +102,30 @@ template <typename C> __device__ inline int first_stages(const Item &first)
     return min(first.end - first.begin, C::kStages);
 }
 
-/* Whether samples of S say that it is full, of one warp; other ones for each block. */
-__device__ inline bool samples_many(const Output &o, const Gate &g)
-{
-    constexpr int kEach = 8;
-    int mine = 0;
-#pragma unroll
-    for (int q = 0; q < kEach; q++) {
-        const uint32_t number = (blockIdx.x * kEach + q) * kWarp + threadIdx.x % kWarp;
-        const int64_t at = sampled_place(number, o.p.m, o.p.k, o.rs, o.cs);
-        mine += o.bytes ? ((const uint8_t *)o.s)[at] != 0 : ((const float *)o.s)[at] != 0.0f;
-    }
-    return __reduce_add_sync(kFull, mine) > surely_many(g.break_even, kEach * kWarp);
-}
-
-/* Whether many were counted. Where samples of S say so before, stages are brought meanwhile: `begun` of them,
- * of the thread that brings them; where few were counted, they have come. All threads of the block. */
+/* Whether many were counted. Before the counts are there, one stage is brought, which memory has time for
+ * while S is packed; where samples of S say that it is full, all are. `begun` becomes their number; where few
+ * were counted, they have come. All threads of the block. */
 template <typename C> __device__ inline bool opens(const MultiplyArgs &a, const Stages &st, int &begun)
 {
     const bool brings = threadIdx.x == C::kConsumers;
     const Item first = item_of(a.shape, (int)blockIdx.x);
-    if (threadIdx.x / kWarp == C::kConsumers / kWarp && samples_many(a.out, a.gate) && brings)
-        begun = first_stages<C>(first);
+    if (brings) bring_w<C>(a, st, 0, first.tile, first.begin);
+    const Output &o = a.out;
+    const int64_t at = sampled_place(blockIdx.x * C::kThreads + threadIdx.x, o.p.m, o.p.k, o.rs, o.cs);
+    const bool event = o.bytes ? ((const uint8_t *)o.s)[at] != 0 : ((const float *)o.s)[at] != 0.0f;
+    const bool full = __syncthreads_count(event) > surely_many(a.gate.break_even, C::kThreads);
+    begun = full ? first_stages<C>(first) : 1;
+    if (brings)
 #pragma unroll 1
-    for (int x = 0; x < begun; x++) bring_w<C>(a, st, x, first.tile, first.begin + x);
+        for (int x = 1; x < begun; x++) bring_w<C>(a, st, x, first.tile, first.begin + x);
     dependency_wait();
+    if (brings)
 #pragma unroll 1
-    for (int x = 0; x < begun; x++) bring_s<C>(a, st, x, first.tile, first.begin + x);
+        for (int x = 0; x < begun; x++) bring_s<C>(a, st, x, first.tile, first.begin + x);
     const bool many = counted_many(a.gate);
+    if (!many && brings)
 #pragma unroll 1
-    for (int x = 0; !many && x < begun; x++) barrier_wait(st.full + x, 0);
+        for (int x = 0; x < begun; x++) barrier_wait(st.full + x, 0);
     return many;
 }
 
@@ -462,8 +456,13 @@ __global__ __launch_bounds__(C::kThreads, 1) void stream_multiply(const __grid_c
     }
     __syncthreads();
     int begun = 0;
-    if (a.gate.counts && !opens<C>(a, st, begun)) return; /* and the next kernel finds all blocks gone */
+    const bool waits = a.gate.counts && !a.gate.there;
+    if (waits && !opens<C>(a, st, begun)) return; /* and the next kernel finds all blocks gone */
     dependents_launch();
+    if (a.gate.counts && a.gate.there && !counted_many(a.gate)) { /* W is brought while S is split */
+        dependency_wait();
+        return;
+    }
     if (threadIdx.x >= C::kConsumers) {
         registers_fewer<kProducerRegisters>();
         if (threadIdx.x == C::kConsumers) produce<C>(a, st, begun);

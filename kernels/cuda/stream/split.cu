@@ -21,22 +21,26 @@ __global__ __launch_bounds__(kThreads) void stream_split(const __grid_constant__
 {
     dependency_wait();
     dependents_launch(); /* behind the wait: the next kernel may read W at once */
-    const Piece piece = piece_of(a.shape, (int64_t)blockIdx.x * kThreads + threadIdx.x);
-    T x[kCore];
-    load_eight(x, a, piece);
-    store_eight(x, a, piece);
+    split_eight<T>(a, (int64_t)blockIdx.x * kThreads + threadIdx.x);
 }
+
+struct GatedAddArgs {
+    AddArgs add;
+    Gate gate;
+};
 
 /* out := beta out + alpha sums, and the epilogue.
  *
  * Mapping   a thread has four columns of a row.
  * Order     parts ascending. */
-__global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_constant__ AddArgs a)
+__global__ __launch_bounds__(kThreads) void stream_add_parts(const __grid_constant__ GatedAddArgs a)
 {
     dependents_launch();
+    const bool none = a.gate.counts && !counted_many(a.gate);
     dependency_wait();
-    add_four(a, (int64_t)blockIdx.x * kThreads + threadIdx.x, load_scalar(a.out.p.alpha),
-             load_scalar(a.out.p.beta));
+    if (none) return;
+    add_four(a.add, (int64_t)blockIdx.x * kThreads + threadIdx.x, load_scalar(a.add.out.p.alpha),
+             load_scalar(a.add.out.p.beta));
 }
 
 lac_status_t split(const SplitArgs &a, cudaStream_t stream)
@@ -46,13 +50,14 @@ lac_status_t split(const SplitArgs &a, cudaStream_t stream)
     return a.bytes ? launch(stream_split<uint8_t>, l, a) : launch(stream_split<float>, l, a);
 }
 
-lac_status_t add_parts(const AddArgs &a, cudaStream_t stream)
+} // namespace
+
+lac_status_t add_parts(const AddArgs &a, const Gate &gate, cudaStream_t stream)
 {
     const Launch l = {dim3((unsigned)ceil_div(add_quads(a), kThreads)), dim3(kThreads), 0, 1, true, stream};
-    return launch(stream_add_parts, l, a);
+    return launch(stream_add_parts, l, GatedAddArgs{a, gate});
 }
 
-} // namespace
 } // namespace streamed
 } // namespace lacuna
 
@@ -103,5 +108,5 @@ extern "C" lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_c
     lac_status_t status = streamed::split(streamed::split_args(p, s, shape, space), queue);
     if (status == LAC_OK) status = streamed::multiply(p, s, shape, space, {}, queue);
     return status || shape.direct ? status
-                                  : streamed::add_parts(streamed::add_args(p, s, shape, space), queue);
+                                  : streamed::add_parts(streamed::add_args(p, s, shape, space), {}, queue);
 }

@@ -42,75 +42,51 @@ __host__ __device__ inline int64_t split_pieces(const Shape &h)
 }
 
 /* Piece t: neighbours have neighbouring rows, then k. */
-struct Piece {
-    int row, core, step, pass;
-};
-__device__ inline Piece piece_of(const Shape &h, int64_t t)
-{
-    const int64_t cores = t / h.rows;
-    return {(int)(t % h.rows), (int)(cores % (kStep / kCore)), (int)(cores / (kStep / kCore) % h.steps),
-            (int)(cores / (kStep / kCore) / h.steps)};
-}
-
-template <typename T> __device__ inline void load_eight(T (&x)[kCore], const SplitArgs &a, const Piece &p)
-{
-    const int i = p.pass * a.shape.rows + p.row, k16 = p.step * kStep + p.core / 2 * 16;
-#pragma unroll
-    for (int e = 0; e < kCore; e++) {
-        const int k = k16 + k_of_slot(p.core % 2 * kCore + e, a.along_k);
-        x[e] = i < a.m && k < a.k ? ((const T *)a.s)[i * a.rs + k * a.cs] : T(0);
-    }
-}
-
-template <typename T>
-__device__ inline void store_eight(const T (&from)[kCore], const SplitArgs &a, const Piece &p)
+template <typename T> __device__ inline void split_eight(const SplitArgs &a, int64_t t)
 {
     const Shape &h = a.shape;
-    if (p.pass >= h.passes) return;
+    const int64_t cores = t / h.rows;
+    const int row = (int)(t % h.rows), core = (int)(cores % (kStep / kCore));
+    const int step = (int)(cores / (kStep / kCore) % h.steps),
+              pass = (int)(cores / (kStep / kCore) / h.steps);
+    if (pass >= h.passes) return;
+    const int i = pass * h.rows + row, k16 = step * kStep + core / 2 * 16;
     float x[kCore];
 #pragma unroll
-    for (int e = 0; e < kCore; e++) x[e] = event_value(from[e]);
+    for (int e = 0; e < kCore; e++) {
+        const int k = k16 + k_of_slot(core % 2 * kCore + e, a.along_k);
+        x[e] = i < a.m && k < a.k ? event_value(((const T *)a.s)[i * a.rs + k * a.cs]) : 0.0f;
+    }
     SplitPair pair[kCore / 2];
 #pragma unroll
     for (int e = 0; e < kCore / 2; e++) pair[e] = split_pair(x[2 * e], x[2 * e + 1]);
-    uint8_t *const to = a.space.steps + (int64_t)(p.pass * h.steps + p.step) * step_bytes(h.rows) +
-                        (p.core * h.rows + p.row) * 16;
+    uint8_t *const to =
+        a.space.steps + (int64_t)(pass * h.steps + step) * step_bytes(h.rows) + (core * h.rows + row) * 16;
 #pragma unroll
     for (int q = 0; q < kSplits; q++)
         *(uint4 *)(to + q * split_bytes(h.rows)) =
             make_uint4(pair[0].word[q], pair[1].word[q], pair[2].word[q], pair[3].word[q]);
 }
 
-/* Whether samples of S say that few of it is nonzero. They are the same for each block, and so is what they
- * say. All threads of a block call it. */
-template <typename T> __device__ inline bool samples_few(const SplitArgs &a, const Gate &g)
+/* All of S, by the blocks of a grid of two dimensions. */
+__device__ inline __noinline__ void split_by_grid(const SplitArgs &a)
 {
-    __shared__ int seen[kWarp];
-    const int samples = samples_at(g.break_even);
-    int mine = 0;
-#pragma unroll 8
-    for (int s = (int)threadIdx.x; s < samples; s += (int)blockDim.x)
-        mine += ((const T *)a.s)[sampled_place((uint32_t)s, a.m, a.k, a.rs, a.cs)] != T(0);
-    mine = __reduce_add_sync(kFull, mine);
-    if (threadIdx.x % kWarp == 0) seen[threadIdx.x / kWarp] = mine;
-    __syncthreads();
-    int all = 0;
-    for (unsigned w = 0; w < blockDim.x / kWarp; w++) all += seen[w];
-    return all <= surely_few(g.break_even, samples);
+    const int64_t pieces = split_pieces(a.shape), step = (int64_t)gridDim.x * gridDim.y * blockDim.x;
+    for (int64_t t = ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x; t < pieces;
+         t += step)
+        if (a.bytes)
+            split_eight<uint8_t>(a, t);
+        else
+            split_eight<float>(a, t);
 }
 
-/* All of S by the blocks of a grid that lie behind the first of its z, which have something else to do; none
- * of it where samples say that it is sparse, which is said to the launches behind. A piece is on its way
- * beside the samples. */
-template <typename T> __device__ inline void split_behind(const SplitArgs &a, const Gate &g)
+/* All of S by the blocks of a grid that lie behind the first of its z, which have something else to do. */
+template <typename T> __device__ inline void split_behind(const SplitArgs &a)
 {
-    const int64_t block = ((int64_t)(blockIdx.z - 1) * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-    const Piece piece = piece_of(a.shape, block * blockDim.x + threadIdx.x);
-    T x[kCore];
-    load_eight(x, a, piece);
-    const bool few = samples_few<T>(a, g);
-    if (block == 0 && threadIdx.x == 0) *g.surely_few = few;
-    if (!few) store_eight(x, a, piece);
+    const int64_t pieces = split_pieces(a.shape), layer = (int64_t)gridDim.x * gridDim.y;
+    const int64_t block = (blockIdx.z - 1) * layer + (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
+    for (int64_t t = block * blockDim.x + threadIdx.x; t < pieces; t += (gridDim.z - 1) * layer * blockDim.x)
+        split_eight<T>(a, t);
 }
 
 /* The z of such a grid: a piece for each thread. */

@@ -133,9 +133,9 @@ __device__ inline SplitPair split_pair(float x, float y)
     return s;
 }
 
-/* The second launch; multiply.cu is code for compute capability 9.0 alone. With a gate, whose counts and S's
- * splits the first launch makes, it has work where many were counted; where few were, the third launch begins
- * when all of its blocks have ended. */
+/* The second launch; multiply.cu is code for compute capability 9.0 alone. With a gate, it has work where
+ * many were counted. Where the counts are there, it lets the next launch begin at once; else, and where few
+ * were counted, the next one begins when all of its blocks have ended. */
 lac_status_t multiply(const lac_cuda_product_t *p, const lac_cuda_dense_t *s, const Shape &shape,
                       const Space &space, const Gate &gate, cudaStream_t stream);
 
