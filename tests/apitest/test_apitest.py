@@ -136,24 +136,30 @@ class Regret(unittest.TestCase):
             path = pathlib.Path(folder, "regret.json")
             code, out, err = apitest("regret", *QUICK, *arguments, "--json", str(path))
             self.assertEqual(code, 0, out + err)
-            return json.loads(path.read_text(encoding="utf-8"))
+            return json.loads(path.read_text(encoding="utf-8")), err
 
     def test_what_is_timed_again(self):
-        """In three processes, of which the one in the middle counts: everything, where all is above what is asked for."""
-        for above, times in (("0", 3), ("1e9", 0)):
-            report = self.regret("--again-above", above)
-            self.assertEqual(report["timed_again"], len(report["problems"]) if times else 0)
-            for p in report["problems"]:
-                again = p.get("allowed_again", [])
-                self.assertEqual(len(again), times)
-                if again:
-                    self.assertEqual(p["auto_over_allowed"], statistics.median(again))
+        """In three processes, of which the one in the middle counts: everything, where all is above what is asked for. One that
+        left the problem out, since a lane was far slower than the fastest, is complained of, and the first finding stands."""
+        report, err = self.regret("--again-above", "0")
+        self.assertEqual(report["timed_again"], len(report["problems"]))
+        again = [p for p in report["problems"] if "allowed_again" in p]
+        self.assertEqual(len(again) + err.count("could not be timed again"), len(report["problems"]), err)
+        for p in again:
+            self.assertEqual(len(p["allowed_again"]), report["processes_again"])
+            self.assertEqual(p["auto_over_allowed"], statistics.median(p["allowed_again"]))
+        report, _ = self.regret("--again-above", "1e9")
+        self.assertEqual(report["timed_again"], 0)
+        self.assertFalse([p for p in report["problems"] if "allowed_again" in p])
 
     def test_one_problem_alone(self):
-        """It is the same one as among others, whose seeds are their numbers from 1 on."""
-        for problem in [p["problem"] for p in self.regret("--again-above", "1e9")["problems"]][:2]:
-            alone = self.regret("--only", str(int(problem.rsplit(":s", 1)[1]) - 1))["problems"]
-            self.assertEqual([p["problem"] for p in alone], [problem])
+        """It is the same one as among others, whose seeds are their numbers from 1 on; or it is left out, as above."""
+        found = 0
+        for problem in [p["problem"] for p in self.regret("--again-above", "1e9")[0]["problems"]]:
+            alone = [p["problem"] for p in self.regret("--only", str(int(problem.rsplit(":s", 1)[1]) - 1))[0]["problems"]]
+            self.assertIn(alone, ([], [problem]))
+            found += len(alone)
+        self.assertGreater(found, 0)
 
     def test_no_such_device(self):
         code, out, err = apitest("regret", "--device", "cuda:1023")
