@@ -71,7 +71,7 @@ SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "m
             "adaptive": "gather or stream, chosen by a count on the device", "event": "event kernels", "exchange": "a step of a sharded network on one and two devices", "fills": "tiles: the producers", "first": "the first ten calls of many shapes, plain and preloaded", "host": "host time of a remembered call", "network": "a step of a network, spikes scanned, listed, as bits",
             "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
             "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
-            "quarters": "tiles: lists for sets of row groups", "regret": "random problems: the decision against the best route",
+            "quarters": "tiles: lists for sets of row groups", "ranks": "two ranks that share one device: their bits", "regret": "random problems: the decision against the best route",
             "roofline": "products from dense to sparse against the roof", "sddmm": "sampled products", "slice": "row slices", "targets": "the shapes of the performance page",
             "stream": "dense products with a short side, cuBLAS, tiles beside them", "tiles": "products by tiles: time and accuracy", "torch": "PyTorch programs, plain and preloaded"}
 # The picture: one dot for each random problem.

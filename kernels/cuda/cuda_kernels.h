@@ -137,8 +137,8 @@ lac_status_t lac_cuda_stream(const lac_cuda_product_t *p, const lac_cuda_dense_t
                              lac_cuda_stream_t stream);
 int64_t lac_cuda_stream_bytes(int64_t m, int64_t n, int64_t k);
 bool lac_cuda_stream_aligned(const lac_cuda_product_t *p);
-/* How the output of a short k is written, where beta is 0: as it lies together; in pieces of 16 bytes that two
- * threads have a part in, since its rows are no such pieces; or element by element. */
+/* How the output of a short k is written, where beta is 0: as it lies together; in pieces of 16 bytes that
+ * two threads have a part in, since its rows are no such pieces; or element by element. */
 typedef enum lac_cuda_writes {
     LAC_CUDA_WRITES_WHOLE,
     LAC_CUDA_WRITES_PIECES,

@@ -334,19 +334,28 @@ static bool makes_nan(const gpu_case_t *x, const char *route)
     return special && !strcmp(route, "cusparse");
 }
 
+/* C against the oracle under one reading of 0 * Inf; `why` is what was found. */
+static bool agrees(gpu_case_t *x, unsigned reading, char *why, size_t size)
+{
+    ref_result_t want = {0};
+    ref_report_t report;
+    if (!oracle(x, reading, &want)) return false;
+    bool good = ref_compare(&x->host.c, &want, bound(x->problem.k), &report);
+    ref_result_free(&want);
+    ref_report_print(&report, why, size);
+    return good;
+}
+
 bool gpu_case_check(gpu_case_t *x, const lac_decision_t *decision, bool strict)
 {
     char why[512];
-    ref_result_t want = {0};
-    ref_report_t report;
     int64_t where;
     const char *route = decision ? decision->route : "dense", *side = decision ? decision->side : "";
     fetch(x);
-    if (!oracle(x, reading(x, decision, strict), &want)) return false;
-    bool good = ref_compare(&x->host.c, &want, bound(x->problem.k), &report);
-    ref_result_free(&want);
-    ref_report_print(&report, why, sizeof why);
-    good |= makes_nan(x, route);
+    bool good = agrees(x, reading(x, decision, strict), why, sizeof why) || makes_nan(x, route);
+    if (!good && !strict &&
+        !strcmp(route, "adaptive")) /* the device chose which side's zeros it drops, if any */
+        good = agrees(x, REF_SKIP_A, why, sizeof why) || agrees(x, REF_SKIP_B, why, sizeof why);
     if (!good) gpu_fail("%s by %s %s: %s", x->text, route, side, why);
     if (ref_matrix_padding_intact(&x->host.c, &where)) return good;
     gpu_fail("%s by %s %s: wrote outside c at %lld", x->text, route, side, (long long)where);

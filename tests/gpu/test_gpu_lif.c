@@ -351,7 +351,7 @@ static void test_delays(lac_ctx_t *ctx)
             same(&there.net, there.net.v, here.net.v, DELAYED * sizeof(float), "v", round);
             for (int i = 0; i < DELAYS * PITCH; i++) fired += here.ring[i];
         }
-        expect_spikes(fired);
+        if (!gpu_quick() && fired < 200) gpu_fail("only %ld spikes", fired);
         lac_graph_free(recording);
         lac_ctx_free(host);
         drop_delayed(&here), drop_delayed(&there);
