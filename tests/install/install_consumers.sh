@@ -24,7 +24,7 @@ echo "the installed examples:"
 "$cmake" -S "$prefix"/share/doc/*/examples -B "$work/examples" -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_C_COMPILER="$compiler" >/dev/null
 "$cmake" --build "$work/examples" >/dev/null
-for example in 02_object_api 03_attach_csr 04_frozen_weight 05_plan 07_layers; do
+for example in 02_object_api 03_attach_csr 04_frozen_weight 05_plan 07_layers 08_ranks; do
     "$work/examples/$example" >/dev/null || { echo "$example fails"; exit 1; }
 done
 
