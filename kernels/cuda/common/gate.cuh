@@ -15,9 +15,8 @@ struct Gate {
     const int *count;
     int counts; /* 0: there is no gate */
     int few;
-    bool there; /* before the launches that read it may begin; else the launch before leaves them     */
-    double
-        break_even; /* nonzeros of what is counted, over its elements, that are few; while none are there */
+    bool there;        /* before the launches that read it may begin; else the launch before leaves them */
+    double break_even; /* while no counts are there: nonzeros over elements that are few                 */
 };
 
 /* Of so many samples, those that say that there is more than few of it whatever chance has a part in, if more
