@@ -117,7 +117,7 @@ static inline size_t lac_cuda_piece(size_t bytes)
 
 /* The backend's hooks that have files of their own. */
 int64_t lac_cuda_sample(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
-                        lac_sample_t *sample, uint64_t seed, const void *tag, bool first);
+                        lac_sample_t *out, uint64_t seed, const void *tag, bool first);
 bool lac_cuda_operand_fingerprint(lac_exec_t *exec, const lac_operand_t *x, lac_dim_t rows, lac_dim_t cols,
                                   const void *tag, bool asks, uint64_t *fingerprint);
 uint64_t lac_cuda_allocation(lac_exec_t *exec, const void *buf);
