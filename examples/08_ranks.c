@@ -43,7 +43,7 @@ static struct board {
 
 typedef struct rank {
     pthread_t thread;
-    int rank, ranks;
+    int rank, ranks, held_count;
     unsigned messages;
     unsigned char *all; /* where the message that is under way goes */
     size_t bytes;
@@ -51,7 +51,6 @@ typedef struct rank {
     unsigned long raster; /* a fingerprint of who fired when */
     double us;
     void *held[8]; /* memory of its context */
-    int held_count;
 } rank_t;
 
 static int gather(void *arg, const void *mine, void *all, size_t bytes, void **request)
