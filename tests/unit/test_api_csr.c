@@ -440,7 +440,8 @@ static void test_wrong_delays(void **state)
     refuse(SPLIT(&a, delay, 2, 2, out), LAC_ERR_VALUE, "delay[1]: 3 is outside [1, 2]");
     refuse(SPLIT(&a, delay, 3, 2, idx), LAC_ERR_ALIAS, "ptr: overlaps ");
     refuse(SPLIT(&a, delay, 3, 2, delay), LAC_ERR_ALIAS, "ptr: overlaps ");
-    refuse(SPLIT(&a, delay, 3, 2, to), LAC_ERR_ALIAS, "idx: overlaps ptr");
+    refuse(lac_csr_by_delay(ctx, &a, delay, 3, 2, out, out + 2, values, order), LAC_ERR_ALIAS,
+           "idx: overlaps ptr");
     bad.trans = LAC_TRANS;
     refuse(SPLIT(&bad, delay, 3, 2, out), LAC_ERR_VALUE, "a.trans");
     delay[0] = 0;
