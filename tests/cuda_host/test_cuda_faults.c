@@ -548,32 +548,35 @@ static void test_estimate(void **state)
         fail_msg("%g us after %g us (%g, %g)", us[1], us[0], moved, worked);
 }
 
+/* The decision on the last of so many products of m rows with a 5000-column matrix of k rows. */
+static lac_decision_t decided(lac_ctx_t *ctx, lac_dim_t m, lac_dim_t k, int calls)
+{
+    lac_obj_t a = cuda_host_rows(ctx, m, k), b = cuda_host_rows(ctx, k, 5000),
+              c = cuda_host_rows(ctx, m, 5000);
+    float alpha = 1.0f, beta = 0.0f;
+    lac_decision_t decision;
+    lac_call_opts_t call = {.size = sizeof call, .decision = &decision};
+    for (int i = 0; i < calls; i++)
+        unit_expect(lac_gemm_ex(ctx, &alpha, &a, &b, &beta, &c, &call), LAC_OK, "product");
+    return decision;
+}
+
 /* Samples: asked for in one call, found by a later one. */
 static void test_sample(void **state)
 {
     (void)state;
     lac_ctx_t *ctx = cuda_host_ctx();
     unit_expect(lac_ctx_set(ctx, "detect", "probe"), LAC_OK, "detect");
-    lac_obj_t a = cuda_host_rows(ctx, 10, 5000), b = cuda_host_rows(ctx, 5000, 5000),
-              c = cuda_host_rows(ctx, 10, 5000);
-    float alpha = 1.0f, beta = 0.0f;
-    lac_decision_t decision;
-    lac_call_opts_t call = {.size = sizeof call, .decision = &decision};
     standin.sampled = 31; /* of 50000 / 16 each: 496 of 50000 */
-    for (int i = 0; i < 3; i++)
-        unit_expect(lac_gemm_ex(ctx, &alpha, &a, &b, &beta, &c, &call), LAC_OK, "product");
+    lac_decision_t decision = decided(ctx, 10, 5000, 3);
     assert_true(standin_count("lac_cuda_probe_marked") >= 1);
     const standin_launch_t *l = standin_find("lac_cuda_probe_marked", 0);
     assert_int_equal(standin_integer(l, "x.rows") * standin_integer(l, "x.cols"), 50000);
     assert_string_equal(decision.route, "event");
     assert_true(decision.density > 0.0098 && decision.density < 0.0100);
     /* another operand, whose sample does not come: the answer to the one before is not taken for it */
-    lac_obj_t d = cuda_host_rows(ctx, 10, 4000), e = cuda_host_rows(ctx, 4000, 5000),
-              f = cuda_host_rows(ctx, 10, 5000);
     standin.sampled = -1;
-    for (int i = 0; i < 4; i++)
-        unit_expect(lac_gemm_ex(ctx, &alpha, &d, &e, &beta, &f, &call), LAC_OK, "product");
-    assert_string_not_equal(decision.route, "event");
+    assert_string_not_equal(decided(ctx, 10, 4000, 4).route, "event");
     cuda_host_close(ctx);
 }
 
@@ -588,17 +591,10 @@ static void test_sampled_lines(void **state)
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         lac_ctx_t *ctx = cuda_host_ctx();
         unit_expect(lac_ctx_set(ctx, "detect", "probe"), LAC_OK, "detect");
-        lac_obj_t a = cuda_host_rows(ctx, 512, 5000), b = cuda_host_rows(ctx, 5000, 5000),
-                  c = cuda_host_rows(ctx, 512, 5000);
-        float alpha = 1.0f, beta = 0.0f;
-        lac_decision_t decision;
-        lac_call_opts_t call = {.size = sizeof call, .decision = &decision};
         standin.sampled = 409; /* of 65536 / 16 each */
         standin.sampled_lines = of[i].lines;
-        for (int calls = 0; calls < 3; calls++) {
-            unit_expect(lac_gemm_ex(ctx, &alpha, &a, &b, &beta, &c, &call), LAC_OK, "product");
-            assert_string_equal(decision.route, of[i].route);
-        }
+        assert_string_equal(decided(ctx, 512, 5000, 1).route, of[i].route);
+        assert_string_equal(decided(ctx, 512, 5000, 2).route, of[i].route);
         const standin_launch_t *l = standin_find("lac_cuda_probe_marked", 0);
         assert_int_equal(standin_integer(l, "k_by_rows"), standin_integer(l, "x.rows") == 5000);
         cuda_host_close(ctx);

@@ -474,7 +474,7 @@ static void test_granted_calls_count_when_made(void **state)
     assert_int_equal(lac_dispatch_dense_streak(&ctx, &site->key, 1, 3 * GRANTED), 1);
     assert_int_equal(site->calls, before + 10 + 2 * GRANTED); /* no more than there were */
     lac_site_next(site, LAC_SITE_COMPARED, false, 1);
-    assert_int_equal(lac_dispatch_dense_streak(&ctx, &site->key, GRANTED, 0), 0); /* a look is due */
+    assert_int_equal(lac_dispatch_dense_streak(&ctx, &site->key, GRANTED, 0), 0); /* a probe is due */
     lac_sites_free(&ctx.sites);
 }
 

@@ -393,7 +393,7 @@ static lac_status_t tune(lac_exec_t *exec, int threads, lac_machine_t *machine, 
 }
 
 /* Constants that were measured beside other work are trusted like the defaults, at once and from the file,
- * and somebody is told. */
+ * and the log says so. */
 static void test_noisy_machine(void **state)
 {
     (void)state;
