@@ -335,10 +335,10 @@ void sweep(const Bench &b, const lac_cuda_segments_t &segments, bool given)
     };
     for (const int warps : {8, 16})
         for (const int lanes : {4, 8, 16, 32})
-            for (const int span : {1, 2, 3, 4, 6, 8})
+            for (const int span : {1, 2, 3, 4, 5, 6, 8})
                 for (const int copies : {0, 2, 16})
                     for (int cluster = 1; cluster <= 8; cluster *= 2)
-                        if (span == 1 || cluster == 1) time({warps, lanes, span, copies, cluster, 0, 0});
+                        time({warps, lanes, span, copies, cluster, 0, 0});
     std::sort(tried.begin(), tried.end(), [](const Tried &x, const Tried &y) { return x.us < y.us; });
     for (size_t i = 0; i < tried.size() && i < 8; i++) {
         const lac_cuda_segments_cut_t &t = tried[i].cut;

@@ -509,6 +509,13 @@ void check_widths()
         c.width = lac_cuda_segments_width(c.k, c.n, 15000);
         check(c);
     }
+    for (const double filled : {0.12, 0.25, 0.6}) { /* many events: wider ranges, shared by blocks */
+        Case c = {};
+        c.m = 1, c.n = 250, c.k = 4000, c.width = 32, c.events = 0.9, c.filled = filled, c.alpha = 1.0f;
+        c.device = EMULATED_H200, c.seed = 91;
+        emulated_device = c.device;
+        check(c);
+    }
 }
 
 /* As the backend cuts it where sums are fixed: the width, which hangs on W's columns, has no part in the

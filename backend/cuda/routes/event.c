@@ -27,7 +27,8 @@
 #define SEGMENT_LIST_US  2.2  /* where bits of S are made before,                                   */
 #define SEGMENT_SCAN     8192 /* for a row of S that is longer                                      */
 #define SEGMENT_DRAM     0.2  /* of what memory gives, for entries in short pieces,                 */
-#define SEGMENT_ROWS     2.0  /* times this for several rows of S                                   */
+#define SEGMENT_ROWS     2.0  /* times this for several rows of S, or for a row                     */
+#define SEGMENT_MANY     2048 /* of more events, which blocks share                                 */
 #define SEGMENT_SUM_US   2e-5 /* for each element of the output                                     */
 /* A sparse W of ones, whose events are counted: */
 #define COUNTS_K        (1 << 24) /* ones that a float counts            */
@@ -150,7 +151,8 @@ static double segments_us(const lac_sided_t *s, event_source_t source, const lac
     bool given = source == FROM_CSR || source == FROM_LISTS || source == FROM_BITS,
          listed = !given && s->k > SEGMENT_SCAN;
     double entries = s->k > 0 ? 8.0 * events * rows / (double)s->k : 0.0,
-           rate = SEGMENT_DRAM * (s->m > 1 ? SEGMENT_ROWS : 1.0) * machine->cuda_dram_gbps * 1e3;
+           rate = SEGMENT_DRAM * (s->m > 1 || events > SEGMENT_MANY ? SEGMENT_ROWS : 1.0) *
+                  machine->cuda_dram_gbps * 1e3;
     double scanned = listed ? (s->s->dt == LAC_F32 ? 4.0 : 1.0) * m * (double)s->k : 0.0;
     return SEGMENT_TRIPS_US + (listed ? machine->cuda_pdl_us + SEGMENT_LIST_US : 0.0) + entries / rate +
            scanned / (machine->cuda_l2_gbps * 1e3) + SEGMENT_SUM_US * m * (double)s->n;

@@ -18,6 +18,8 @@ constexpr int kQueue = 2048;     /* events of a block                           
 constexpr int kEventsAtOnce = 8; /* of an adder, in flight, or as many as it has lanes;           */
 constexpr int kWindows = 2;      /* times its lanes: entries of each                              */
 constexpr int kMaxCluster = 8;   /* blocks that share the events of a range                       */
+constexpr int kMaxShared = 4;    /* of them, where ranges are widened for it:                     */
+constexpr int kEventsEach = 32;  /* events of a copy, at least                                    */
 constexpr int kGrain = 32;       /* columns: a range is a multiple, and so all its parts are of 16 bytes */
 constexpr int kScanMax = 8192;   /* elements of a row of S that blocks scan themselves: two warps' trips */
 constexpr int kFewEvents = 64;   /* of such a row: half the warps have enough to do                     */
@@ -621,6 +623,12 @@ int lanes_of(double entries, double events)
                                                               : kWarp;
 }
 
+/* Blocks that run at once in clusters of four, where one finds room on a multiprocessor: 120 of 132. */
+int64_t clustered_blocks(const Device &device)
+{
+    return (int64_t)device.sms * 10 / 11;
+}
+
 /* Copies that find room whatever the width, and totals of runs. */
 int copies_of_any_width(const Device &device)
 {
@@ -655,10 +663,26 @@ Cut cut_of(Wanted w, const Device &device)
             c.span++;
         }
     set_lanes();
+    /* Few with many events: longer segments of wider ranges, of which fewer bytes and lanes are lost, while
+     * each copy of the sums still gets enough of them. */
+    const bool chosen = w.cut.warps || w.cut.lanes || w.cut.span || w.cut.copies || w.cut.cluster;
+    while (!chosen && device.hopper && c.warps == kMaxWarps && c.lanes < kWarp && c.cluster < kMaxShared) {
+        const Cut narrow = c;
+        const double copies = (double)c.warps * kWarp / c.lanes * c.cluster;
+        c.span *= 2, c.cluster *= 2;
+        set_lanes();
+        const int64_t grid = w.m * ceil_div(w.ranges, c.span) * c.cluster;
+        if (w.events >= kEventsEach * copies && grid <= clustered_blocks(device) && fit_copies(w, whole, c) &&
+            c.turns == 0)
+            continue;
+        c = narrow;
+        break;
+    }
     /* Few: blocks share the events, where there are enough for them to find something to do. */
     const int64_t grid = w.m * ceil_div(w.ranges, c.span);
     if (!w.cut.cluster && device.hopper && c.warps == kMaxWarps)
-        while (c.cluster < kMaxCluster && 2 * grid * c.cluster <= sms * 10 / 11 && fit_copies(w, whole, c) &&
+        while (c.cluster < kMaxCluster && 2 * grid * c.cluster <= clustered_blocks(device) &&
+               fit_copies(w, whole, c) &&
                (w.events >= 8.0 * c.copies * c.cluster || w.k >= (int64_t)65536 * c.cluster))
             c.cluster *= 2;
     if (!fit_copies(w, c.warps == 8 ? half : whole, c) && !fit_copies(w, whole, c)) c.copies = 0;
@@ -686,7 +710,8 @@ extern "C" int64_t lac_cuda_segments_width(int64_t k, int64_t n, int64_t nnz)
         (device.shared - (int64_t)kFixed) / (2 * (int64_t)sizeof(float)) / kGrain * kGrain;
     const int64_t width_max = min<int64_t>(kMaxWidth, columns);
     const int64_t by_width = ceil_div(n, kMinWidth), by_entries = max<int64_t>(1, nnz / k / kMinEntries);
-    const int64_t ranges = max(min<int64_t>(device.sms, min(by_width, by_entries)), ceil_div(n, width_max));
+    const int64_t ranges =
+        max(min<int64_t>(clustered_blocks(device), min(by_width, by_entries)), ceil_div(n, width_max));
     const int64_t width = min(width_max, round_up(ceil_div(n, ranges), kGrain));
     const int64_t bytes = lac_cuda_segments_bytes(k, n, width);
     return bytes <= 2 * nnz + (4 << 20) ? width : 0;
