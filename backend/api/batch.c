@@ -97,7 +97,7 @@ static bool apart_from_each_other(const lac_obj_t *c, lac_inc_t stride, lac_dim_
 /* The whole of a batch as an array of bytes. */
 static lac_obj_t whole(const lac_obj_t *x, lac_inc_t stride, lac_dim_t count)
 {
-    const int64_t width = x->dt == LAC_F32 ? (int64_t)sizeof(float) : 1;
+    const int64_t width = (int64_t)lac_dt_size(x->dt);
     const int64_t reach[3] = {x->rs * (x->m - 1), x->cs * (x->n - 1), stride * (count - 1)};
     int64_t low = 0, high = 0;
     for (int i = 0; i < 3; i++) {

@@ -137,6 +137,23 @@ static void test_types_that_do_not_go_together(void **state)
     unit_expect(lac_gemm_batched(*state, 2, &alpha, &fa, 0, &b, 0, NULL, &c, 0), LAC_ERR_TYPE, "batch");
 }
 
+/* What a batch reads ends where its last double does: C may begin there, and no earlier. */
+static void test_batch_beside_its_output(void **state)
+{
+    enum { COUNT = 2, STEP = M * K + 1, A = STEP + M * K, C = COUNT * M * N }; /* a gap: no single product */
+    double memory[A + C];
+    const double alpha = 1.0;
+    for (int i = 0; i < A + C; i++) memory[i] = i;
+    lac_obj_t a = matrix(LAC_F64, M, K, memory), b = matrix(LAC_F64, K, N, x.b),
+              c = matrix(LAC_F64, M, N, memory + A - 1);
+    unit_expect(lac_gemm_batched(*state, COUNT, &alpha, &a, STEP, &b, 0, NULL, &c, M * N), LAC_ERR_ALIAS,
+                "the last of a");
+    unit_expect_text(lac_last_error(), "overlaps a");
+    assert_true(memory[A - 1] == A - 1);
+    c.buf = memory + A;
+    unit_expect(lac_gemm_batched(*state, COUNT, &alpha, &a, STEP, &b, 0, NULL, &c, M * N), LAC_OK, "apart");
+}
+
 /* Binary events serve products of both types; the values of their formats are of the first. */
 static void test_events(void **state)
 {
@@ -238,6 +255,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scalars_are_doubles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_vectors, setup, teardown),
         cmocka_unit_test_setup_teardown(test_types_that_do_not_go_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_batch_beside_its_output, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sites_keep_types_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_costs, setup, teardown),
