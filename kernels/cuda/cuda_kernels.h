@@ -343,17 +343,16 @@ lac_status_t lac_cuda_transpose(int64_t m, int64_t n, const float *src, int64_t 
 typedef struct lac_cuda_batch {
     int64_t count, m, n, k;
     float alpha, beta;
-    lac_dt_t dt; /* of S */
+    lac_dt_t dt;           /* of S: LAC_U8, LAC_F32 or w_dt   */
+    lac_dt_t w_dt, out_dt; /* out: of W's type, or of LAC_F32 */
     int64_t srs, scs, wks, wjs, rs, cs;
     /* Where the matrices begin, in elements behind the first; or, for up to LAC_CUDA_BATCH_SET of them, one
      * by one, in arrays of the host. NULL: the steps count. */
-    const void *s;
-    const float *w;
-    float *out;
+    const void *s, *w;
+    void *out;
     int64_t s_step, w_step, out_step;
-    const void *const *s_each;
-    const float *const *w_each;
-    float *const *out_each;
+    const void *const *s_each, *const *w_each;
+    void *const *out_each;
 } lac_cuda_batch_t;
 
 /* One block for each row of S and up to 1024 columns. k <= LAC_CUDA_BATCH_K (LAC_ERR_EXTENT otherwise). */

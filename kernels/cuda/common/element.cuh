@@ -163,8 +163,21 @@ template <typename T> struct Sixteen {
     }
 };
 
-/* Where sums go that are of elements of type T: rounded once, to T, or as they are. Pairs lie side by side,
- * at an address that is a multiple of their size. */
+/* Stores four elements at once, each rounded to its type. */
+__device__ inline void store_quad(float *at, const float (&x)[4])
+{
+    *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
+}
+template <lac_dt_t kType> __device__ inline void store_quad(Half<kType> *at, const float (&x)[4])
+{
+    uint32_t bits[4];
+#pragma unroll
+    for (int c = 0; c < 4; c++) bits[c] = nearest<Half<kType>>(x[c]).bits;
+    *(uint2 *)at = make_uint2(bits[1] << 16 | bits[0], bits[3] << 16 | bits[2]);
+}
+
+/* Where sums go that are of elements of type T: rounded once, to T, or as they are. Pairs and quads lie side
+ * by side, at an address that is a multiple of their size. */
 template <typename T> struct Output {
     void *base;
     bool f32;
@@ -193,6 +206,18 @@ template <typename T> struct Output {
         else
             *(uint32_t *)((T *)base + at) = (uint32_t)nearest<T>(x.y).bits << 16 | nearest<T>(x.x).bits;
     }
+    __device__ void load_quad(int64_t at, float (&x)[4]) const
+    {
+        const float2 low = load_pair(at), high = load_pair(at + 2);
+        x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+    }
+    __device__ void store_quad(int64_t at, const float (&x)[4]) const
+    {
+        if (f32)
+            lacuna::store_quad((float *)base + at, x);
+        else
+            lacuna::store_quad((T *)base + at, x);
+    }
 };
 template <> struct Output<float> {
     float *base;
@@ -200,20 +225,13 @@ template <> struct Output<float> {
     __device__ void store(int64_t at, float x) const { base[at] = x; }
     __device__ float2 load_pair(int64_t at) const { return *(const float2 *)(base + at); }
     __device__ void store_pair(int64_t at, float2 x) const { *(float2 *)(base + at) = x; }
+    __device__ void load_quad(int64_t at, float (&x)[4]) const
+    {
+        const float4 q = *(const float4 *)(base + at);
+        x[0] = q.x, x[1] = q.y, x[2] = q.z, x[3] = q.w;
+    }
+    __device__ void store_quad(int64_t at, const float (&x)[4]) const { lacuna::store_quad(base + at, x); }
 };
-
-/* Stores four elements at once, each rounded to its type. */
-__device__ inline void store_quad(float *at, const float (&x)[4])
-{
-    *(float4 *)at = make_float4(x[0], x[1], x[2], x[3]);
-}
-template <lac_dt_t kType> __device__ inline void store_quad(Half<kType> *at, const float (&x)[4])
-{
-    uint32_t bits[4];
-#pragma unroll
-    for (int c = 0; c < 4; c++) bits[c] = nearest<Half<kType>>(x[c]).bits;
-    *(uint2 *)at = make_uint2(bits[1] << 16 | bits[0], bits[3] << 16 | bits[2]);
-}
 
 } // namespace lacuna
 #endif
