@@ -161,15 +161,6 @@ static bool lay_together(lac_dim_t count, lac_obj_t *a, lac_inc_t stride_a, lac_
     return true;
 }
 
-static lac_status_t check_types(const lac_problem_t *p)
-{
-    if (!lac_problem_is_half(p)) return LAC_OK;
-    return lac_fail(LAC_ERR_TYPE, "%s.dt: LAC_F16 and LAC_BF16 are for single products",
-                    lac_is_half(p->a.dt)   ? "a"
-                    : lac_is_half(p->b.dt) ? "b"
-                                           : "c");
-}
-
 lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const void *alpha, const lac_obj_t *a,
                               lac_inc_t stride_a, const lac_obj_t *b, lac_inc_t stride_b, const void *beta,
                               const lac_obj_t *c, lac_inc_t stride_c)
@@ -179,7 +170,6 @@ lac_status_t lac_gemm_batched(lac_ctx_t *ctx, lac_dim_t count, const void *alpha
     bool served = false;
     lac_status_t status = begin(&call);
     if (!status) status = lac_describe_call(ctx, LAC_HOST, alpha, a, b, beta, c, &p);
-    if (!status) status = check_types(&p);
     if (!status) status = check_stride("a", a, stride_a, count);
     if (!status) status = check_stride("b", b, stride_b, count);
     if (!status) status = check_stride("c", c, stride_c, count);
@@ -227,9 +217,9 @@ static lac_status_t check_views(const lac_ctx_t *ctx, lac_dim_t q, const lac_obj
     snprintf(na, sizeof na, "a[%" PRId64 "]", q);
     snprintf(nb, sizeof nb, "b[%" PRId64 "]", q);
     snprintf(nc, sizeof nc, "c[%" PRId64 "]", q);
-    if ((status = lac_check_operand(na, a, false, lac_location_of(ctx)))) return status;
-    if ((status = lac_check_operand(nb, b, false, lac_location_of(ctx)))) return status;
-    if ((status = lac_check_operand(nc, c, true, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_any_operand(na, a, false, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_any_operand(nb, b, false, lac_location_of(ctx)))) return status;
+    if ((status = lac_check_any_operand(nc, c, true, lac_location_of(ctx)))) return status;
     if ((status = check_space(ctx, na, a)) || (status = check_space(ctx, nb, b)) ||
         (status = check_space(ctx, nc, c)))
         return status;
@@ -282,7 +272,6 @@ lac_status_t lac_gemm_batched_array(lac_ctx_t *ctx, lac_dim_t count, const void 
     if (step_a & ~1) return lac_fail(LAC_ERR_VALUE, "step_a: %" PRId64 " is neither 0 nor 1", step_a);
     if (step_b & ~1) return lac_fail(LAC_ERR_VALUE, "step_b: %" PRId64 " is neither 0 nor 1", step_b);
     if ((status = lac_describe_call(ctx, LAC_HOST, alpha, a, b, beta, c, &p))) return status;
-    if ((status = check_types(&p))) return status;
     for (lac_dim_t q = 1; q < count; q++)
         if ((status = check_views(ctx, q, &a[q * step_a], &b[q * step_b], &c[q], &p))) return status;
     if (!p.m || !p.n) return LAC_OK;

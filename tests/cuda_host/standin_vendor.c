@@ -168,6 +168,17 @@ EXPORT int cublasSgemm_v2_64(void *handle, int ta, int tb, int64_t m, int64_t n,
     return standin_end_vendor();
 }
 
+static void note_types(int a_type, int b_type, int c_type, int compute, int algo)
+{
+    const struct {
+        const char *key;
+        int value;
+    } types[] = {
+        {"a_type", a_type}, {"b_type", b_type}, {"c_type", c_type}, {"compute", compute}, {"algo", algo}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        standin_note_integer(types[i].key, types[i].value);
+}
+
 EXPORT int cublasGemmEx_64(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha,
                            const void *a, int a_type, int64_t lda, const void *b, int b_type, int64_t ldb,
                            const void *beta, void *c, int c_type, int64_t ldc, int compute, int algo);
@@ -177,13 +188,7 @@ EXPORT int cublasGemmEx_64(void *handle, int ta, int tb, int64_t m, int64_t n, i
 {
     standin_begin("cublasGemmEx_64", stream_of(handle));
     note(ta, tb, m, n, k, a, a_type, lda, b, b_type, ldb, c, c_type, ldc);
-    const struct {
-        const char *key;
-        int value;
-    } types[] = {
-        {"a_type", a_type}, {"b_type", b_type}, {"c_type", c_type}, {"compute", compute}, {"algo", algo}};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        standin_note_integer(types[i].key, types[i].value);
+    note_types(a_type, b_type, c_type, compute, algo);
     standin_note_real("alpha", (double)*(const float *)alpha);
     standin_note_real("beta", (double)*(const float *)beta);
     return standin_end_vendor();
@@ -212,6 +217,26 @@ EXPORT int cublasSgemmStridedBatched(void *handle, int ta, int tb, int m, int n,
     standin_begin("cublasSgemmStridedBatched", stream_of(handle));
     note(ta, tb, m, n, k, a, 0, lda, b, 0, ldb, c, 0, ldc);
     standin_note_real("alpha", (double)*alpha), standin_note_real("beta", (double)*beta);
+    standin_note_integer("a_step", a_step), standin_note_integer("b_step", b_step);
+    standin_note_integer("c_step", c_step), standin_note_integer("count", count);
+    return standin_end_vendor();
+}
+
+EXPORT int cublasGemmStridedBatchedEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha,
+                                      const void *a, int a_type, int lda, long long a_step, const void *b,
+                                      int b_type, int ldb, long long b_step, const void *beta, void *c,
+                                      int c_type, int ldc, long long c_step, int count, int compute,
+                                      int algo);
+EXPORT int cublasGemmStridedBatchedEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha,
+                                      const void *a, int a_type, int lda, long long a_step, const void *b,
+                                      int b_type, int ldb, long long b_step, const void *beta, void *c,
+                                      int c_type, int ldc, long long c_step, int count, int compute, int algo)
+{
+    standin_begin("cublasGemmStridedBatchedEx", stream_of(handle));
+    note(ta, tb, m, n, k, a, a_type, lda, b, b_type, ldb, c, c_type, ldc);
+    note_types(a_type, b_type, c_type, compute, algo);
+    standin_note_real("alpha", (double)*(const float *)alpha);
+    standin_note_real("beta", (double)*(const float *)beta);
     standin_note_integer("a_step", a_step), standin_note_integer("b_step", b_step);
     standin_note_integer("c_step", c_step), standin_note_integer("count", count);
     return standin_end_vendor();

@@ -221,8 +221,12 @@ static void test_half_types(void **state)
     const lac_obj_t *a = &x[LAC_F16][0], *b = &x[LAC_F16][1], *c = &x[LAC_F16][2];
     const lac_epilogue_t epilogue = {.size = sizeof epilogue, .act = LAC_ACT_RELU};
     expect_type(lac_gemm_epilogue(ctx, NULL, a, b, NULL, c, &epilogue, NULL), "c.dt:");
-    expect_type(lac_gemm_batched(ctx, 1, NULL, a, 0, b, 0, NULL, c, 0), "a.dt:");
-    expect_type(lac_gemm_batched_array(ctx, 1, NULL, a, 0, b, 0, NULL, c), "a.dt:");
+    const lac_obj_t *other = &x[LAC_BF16][1], *bytes = &x[LAC_U8][1], *events = &x[LAC_U8][0];
+    unit_expect(lac_gemm_batched(ctx, 1, NULL, a, 0, b, 0, NULL, c, 0), LAC_OK, "a batch");
+    unit_expect(lac_gemm_batched_array(ctx, 1, NULL, a, 0, b, 0, NULL, c), LAC_OK, "a batch of views");
+    expect_type(lac_gemm_batched(ctx, 2, NULL, a, 0, other, 0, NULL, c, 4 * 32), "b.dt:");
+    expect_type(lac_gemm_batched(ctx, 2, NULL, events, 0, bytes, 0, NULL, c, 4 * 32), "c.dt:");
+    expect_type(lac_gemm_batched_array(ctx, 1, NULL, &x[LAC_F32][0], 0, b, 0, NULL, c), "a.dt:");
     expect_type(lac_to_dense(ctx, a, &x[LAC_F32][0]), "a.dt:");
 }
 

@@ -71,6 +71,51 @@ static void test_batch(void **state)
     lac_ctx_free(other);
 }
 
+/* Batches of two bytes an element: few events in one launch, whatever the types beside them; full operands by
+ * the vendor's strided batch, with sums of f32 that no part of is rounded, where the types are alike. */
+static void test_batch_halves(void **state)
+{
+    (void)state;
+    static const struct {
+        lac_dt_t a, b, c;
+    } types[] = {{LAC_BF16, LAC_BF16, LAC_BF16},
+                 {LAC_F16, LAC_F16, LAC_F32},
+                 {LAC_U8, LAC_BF16, LAC_BF16},
+                 {LAC_F32, LAC_F16, LAC_F32}};
+    lac_dim_t count = 512, m = 8, k = 256, n = 64;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (int full = 0; full < 2; full++) {
+            lac_ctx_t *other;
+            unit_expect(lac_ctx_create_cuda(&other, 0, LAC_STREAM_NEW), LAC_OK, "a context");
+            lac_obj_t a = cuda_host_matrix(ctx, types[i].a, count * m, k, k, 1, 0),
+                      b = cuda_host_matrix(ctx, types[i].b, count * k, n, n, 1, 0),
+                      c = cuda_host_matrix(ctx, types[i].c, count * m, n, n, 1, 0);
+            a.m = c.m = m, b.m = k;
+            standin.sampled = full ? 128 : 0;
+            for (int call = 0; call < 3; call++) {
+                standin_forget();
+                unit_expect(lac_gemm_batched(other, count, &one, &a, m * k, &b, k * n, &quarter, &c, m * n),
+                            LAC_OK, "batch");
+            }
+            int type = types[i].a == LAC_F16 ? 2 : 14;
+            if (full && types[i].a == types[i].b) {
+                const standin_launch_t *l = launched("cublasGemmStridedBatchedEx");
+                EXPECT(l, "ta tb m n k lda ldb ldc a_step b_step c_step count", 0, 0, n, m, k, n, k, n, k * n,
+                       m * k, m * n, count);
+                EXPECT(l, "a_type b_type c_type compute algo", type, type, types[i].c == LAC_F32 ? 0 : type,
+                       68, -1);
+                expect_pointer(l, "a", b.buf), expect_pointer(l, "b", a.buf), expect_pointer(l, "c", c.buf);
+                assert_true(standin_real(l, "alpha") == (double)one &&
+                            standin_real(l, "beta") == (double)quarter);
+            } else if (!full) {
+                const standin_launch_t *l = launched("lac_cuda_batch_events");
+                EXPECT(l, "b.dt b.w_dt b.out_dt b.count b.m b.n b.k b.s_step b.w_step b.out_step", types[i].a,
+                       types[i].b, types[i].c, count, m, n, k, m * k, k * n, m * n);
+            }
+            lac_ctx_free(other);
+        }
+}
+
 /* Matrices named one by one, where no strides say it: never the strided batch. */
 static void test_batch_each(void **state)
 {
@@ -589,9 +634,9 @@ static void test_csr_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(batch),       TEST(batch_each),   TEST(slices),       TEST(bad_rows),  TEST(sampled),
-        TEST(spmm_arrays), TEST(contents),     TEST(scans),        TEST(layers),    TEST(bits),
-        TEST(csr_arrays),  TEST(csr_by_delay), TEST(csr_recorded), TEST(csr_errors)};
+        TEST(batch),   TEST(batch_halves), TEST(batch_each),   TEST(slices),       TEST(bad_rows),
+        TEST(sampled), TEST(spmm_arrays),  TEST(contents),     TEST(scans),        TEST(layers),
+        TEST(bits),    TEST(csr_arrays),   TEST(csr_by_delay), TEST(csr_recorded), TEST(csr_errors)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,24 +24,32 @@ static bool nonnegative(lac_inc_t rs, lac_inc_t cs)
     return rs >= 0 && rs < INT32_MAX && cs >= 0 && cs < INT32_MAX;
 }
 
+/* W of numbers, and S of the same, of floats or of events. */
+static bool event_takes(const lac_sided_t *s)
+{
+    bool number = s->w->dt == LAC_F32 || lac_is_half(s->w->dt);
+    return number && (s->s->dt == s->w->dt || s->s->dt == LAC_F32 || s->s->dt == LAC_U8);
+}
+
 /* The launch reads S by rows in each block of columns, a row of W for each event, and writes out. */
 static double event_us(const lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch,
                        lac_side_t side)
 {
     const lac_machine_t *machine = exec->machine;
     lac_sided_t s = lac_sided(p, side);
-    bool fits = s.s->buf && s.w->buf && s.w->dt == LAC_F32 && s.k <= LAC_CUDA_BATCH_K &&
+    bool fits = s.s->buf && s.w->buf && event_takes(&s) && s.k <= LAC_CUDA_BATCH_K &&
                 nonnegative(s.wrs, s.wcs) && s.n < INT32_MAX && (double)s.m * (double)batch->count < 2e9;
     if (p->settings.strict_nan || s.s->density < 0 || !fits) return NEVER;
     double rows = (double)s.m * (double)batch->count, k = (double)s.k, n = (double)s.n;
-    double element = s.s->dt == LAC_F32 ? 4.0 : 1.0, apart = s.wcs == 1 ? 4.0 : 32.0;
-    double bytes = rows * (element * k * (1.0 + n / 1024.0) + s.s->density * k * apart * n + 4.0 * n);
+    double element = (double)lac_dt_size(s.s->dt), out = (double)lac_dt_size(p->dt),
+           apart = s.wcs == 1 ? (double)lac_dt_size(s.w->dt) : 32.0;
+    double bytes = rows * (element * k * (1.0 + n / 1024.0) + s.s->density * k * apart * n + out * n);
     return machine->cuda_launch_us + ROW_US * rows + bytes / (machine->cuda_l2_gbps * 1e3);
 }
 
 /* One operand as cuBLAS takes it: by columns, or transposed; ld 0 where it does not. */
 typedef struct blas_operand {
-    const float *buf;
+    const void *buf;
     int trans, ld;
 } blas_operand_t;
 
@@ -55,9 +63,11 @@ static blas_operand_t by_blas(const void *buf, lac_inc_t rs, lac_inc_t cs, lac_d
     return (blas_operand_t){buf, 0, 0};
 }
 
-static bool plain(const lac_operand_t *x)
+/* Numbers of one type. */
+static bool plain(const lac_operand_t *a, const lac_operand_t *b)
 {
-    return x->buf && x->dt == LAC_F32;
+    bool half = lac_is_half(a->dt) && lac_cublas()->gemm_strided_ex;
+    return a->buf && b->buf && a->dt == b->dt && (a->dt == LAC_F32 || half);
 }
 
 /* C by columns as cuBLAS writes it: the product, or the transposed product. */
@@ -86,19 +96,23 @@ static bool as_dense(const lac_problem_t *p, const lac_batch_t *batch, dense_t *
                        p->m,
                        batch->b_step,
                        batch->a_step};
-    return strided(batch) && plain(a) && plain(b) && d->a.ld && d->b.ld && c.ld && d->m <= INT32_MAX &&
-           d->n <= INT32_MAX && p->k <= INT32_MAX && batch->count <= INT32_MAX && batch->a_step >= 0 &&
-           batch->b_step >= 0 && batch->c_step >= 0 && lac_cublas()->found;
+    return lac_cublas()->found && strided(batch) && plain(a, b) && d->a.ld && d->b.ld && c.ld &&
+           d->m <= INT32_MAX && d->n <= INT32_MAX && p->k <= INT32_MAX && batch->count <= INT32_MAX &&
+           batch->a_step >= 0 && batch->b_step >= 0 && batch->c_step >= 0;
 }
 
 static double dense_us(const lac_exec_t *exec, const lac_problem_t *p, const lac_batch_t *batch)
 {
     const lac_machine_t *machine = exec->machine;
     double count = (double)batch->count, m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    double a = 4.0 * m * k * (batch->a_step ? count : 1.0), b = 4.0 * k * n * (batch->b_step ? count : 1.0);
+    double element = (double)lac_dt_size(p->a.dt), out = (double)lac_dt_size(p->dt);
+    double a = element * m * k * (batch->a_step ? count : 1.0),
+           b = element * k * n * (batch->b_step ? count : 1.0);
     double rate = p->m == 1 || p->n == 1 ? machine->cuda_dense_vector_gbps : machine->cuda_dense_gbps;
-    double moved = (a + b + 4.0 * m * n * count) / (rate * 1e3);
-    double worked = 2.0 * m * n * k * count / (machine->cuda_dense_tflops * 1e6);
+    double speed = machine->cuda_dense_tflops;
+    if (lac_is_half(p->a.dt)) rate = LAC_HALF_DRAM * machine->cuda_dram_gbps, speed *= LAC_HALF_TFLOPS;
+    double moved = (a + b + out * m * n * count) / (rate * 1e3);
+    double worked = 2.0 * m * n * k * count / (speed * 1e6);
     return machine->cuda_dense_call_us + (moved > worked ? moved + 0.5 * worked : worked + 0.5 * moved);
 }
 
@@ -107,9 +121,18 @@ static lac_status_t run_dense(lac_exec_t *exec, const lac_problem_t *p, const la
 {
     void *handle;
     const float alpha = (float)p->alpha, beta = (float)p->beta;
+    bool half = lac_is_half(p->a.dt);
+    int type = lac_cublas_type(p->a.dt);
     lac_status_t status = lac_cublas_handle(exec, &handle);
-    if (!status) status = lac_cublas_math(exec, handle, p->settings.math, false);
+    if (!status) status = lac_cublas_math(exec, handle, p->settings.math, half);
     if (status) return status;
+    if (half)
+        return lac_cublas_check_error(
+            lac_cublas()->gemm_strided_ex(
+                handle, d->a.trans, d->b.trans, (int)d->m, (int)d->n, (int)p->k, &alpha, d->a.buf, type,
+                d->a.ld, d->a_step, d->b.buf, type, d->b.ld, d->b_step, &beta, p->c, lac_cublas_type(p->dt),
+                d->c.ld, batch->c_step, (int)batch->count, LAC_CUBLAS_COMPUTE_32F, LAC_CUBLAS_GEMM_DEFAULT),
+            "gemmStridedBatchedEx");
     return lac_cublas_check_error(
         lac_cublas()->sgemm_strided(handle, d->a.trans, d->b.trans, (int)d->m, (int)d->n, (int)p->k, &alpha,
                                     d->a.buf, d->a.ld, d->a_step, d->b.buf, d->b.ld, d->b_step, &beta, p->c,
@@ -123,15 +146,16 @@ static lac_status_t run_event(lac_exec_t *exec, const lac_problem_t *p, const la
     lac_sided_t s = lac_sided(p, side);
     bool left = side == LAC_SIDE_LEFT;
     lac_cuda_batch_t b = {.count = batch->count, .m = s.m, .n = s.n, .k = s.k};
-    b.alpha = (float)p->alpha, b.beta = (float)p->beta, b.dt = s.s->dt;
+    b.alpha = (float)p->alpha, b.beta = (float)p->beta;
+    b.dt = s.s->dt, b.w_dt = s.w->dt, b.out_dt = p->dt;
     b.srs = s.srs, b.scs = s.scs, b.wks = s.wrs, b.wjs = s.wcs, b.rs = s.ors, b.cs = s.ocs;
     b.s = s.s->buf, b.w = s.w->buf, b.out = p->c;
     b.s_step = left ? batch->a_step : batch->b_step;
     b.w_step = left ? batch->b_step : batch->a_step;
     b.out_step = batch->c_step;
     b.s_each = left ? batch->a_each : batch->b_each;
-    b.w_each = (const float *const *)(left ? batch->b_each : batch->a_each);
-    b.out_each = (float *const *)batch->c_each;
+    b.w_each = left ? batch->b_each : batch->a_each;
+    b.out_each = batch->c_each;
     return lac_cuda_launched(lac_cuda_batch_events(&b, exec->stream), "batch");
 }
 

@@ -13,11 +13,6 @@
  * whole leading dimension (cuBLAS 13.1, H200, 2026-11-21). */
 #define K_MAX ((lac_dim_t)1 << 29)
 
-/* Of f16 and bf16, beside the time of f32 (H200, cuBLAS 13.1, 2026-11-22): 4096^3 takes 177 us, and 1 to 64
- * rows take 16 us for 5000 x 5000. */
-#define HALF_TFLOPS 15.0 /* times */
-#define HALF_DRAM   0.96 /* of what memory gives, whatever the shape */
-
 static bool fits_32(const lac_problem_t *p)
 {
     return p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX && p->a.rs <= INT32_MAX &&
@@ -82,8 +77,8 @@ static double cost_us_dense(const lac_route_t *route, const lac_problem_t *p, co
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     bool vector = p->m == 1 || p->n == 1;
     double rate = vector ? machine->cuda_dense_vector_gbps : machine->cuda_dense_gbps;
-    double speed = lac_problem_is_half(p) ? HALF_TFLOPS : 1.0;
-    if (lac_problem_is_half(p)) rate = HALF_DRAM * machine->cuda_dram_gbps;
+    double speed = lac_problem_is_half(p) ? LAC_HALF_TFLOPS : 1.0;
+    if (lac_problem_is_half(p)) rate = LAC_HALF_DRAM * machine->cuda_dram_gbps;
     double bytes = (double)lac_dt_size(p->a.dt) * m * k + (double)lac_dt_size(p->b.dt) * k * n +
                    (double)lac_dt_size(p->dt) * m * n;
     double moved = bytes / (rate * 1e3),
@@ -120,11 +115,6 @@ static lac_dt_t blas_type(lac_dt_t dt)
     return lac_is_half(dt) ? dt : LAC_F32;
 }
 
-static int vendor_type(lac_dt_t dt)
-{
-    return dt == LAC_F16 ? LAC_CUDA_R_16F : dt == LAC_BF16 ? LAC_CUDA_R_16BF : LAC_CUDA_R_32F;
-}
-
 static lac_status_t set_scalars(void *handle, int mode)
 {
     return lac_cublas_check_error(lac_cublas()->set_scalars(handle, mode), "pointer mode");
@@ -144,7 +134,7 @@ static int gemm_ex(void *handle, lac_dim_t m, lac_dim_t n, lac_dim_t k, const fl
                    blas_operand_t b, const float *beta, lac_dt_t dt, void *c, int64_t ld)
 {
     const lac_cublas_t *blas = lac_cublas();
-    int a_type = vendor_type(a.dt), b_type = vendor_type(b.dt), c_type = vendor_type(dt);
+    int a_type = lac_cublas_type(a.dt), b_type = lac_cublas_type(b.dt), c_type = lac_cublas_type(dt);
     return blas->gemm_ex_64 ? blas->gemm_ex_64(handle, a.trans, b.trans, m, n, k, alpha, a.buf, a_type, a.ld,
                                                b.buf, b_type, b.ld, beta, c, c_type, ld,
                                                LAC_CUBLAS_COMPUTE_32F, LAC_CUBLAS_GEMM_DEFAULT)

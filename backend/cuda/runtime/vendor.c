@@ -26,6 +26,7 @@ static void search(void)
                                                {"cublasGemmEx", &cublas.gemm_ex, true},
                                                {"cublasGemmEx_64", &cublas.gemm_ex_64, true},
                                                {"cublasSgemmStridedBatched", &cublas.sgemm_strided, false},
+                                               {"cublasGemmStridedBatchedEx", &cublas.gemm_strided_ex, true},
                                                {NULL, NULL, false}};
     void *library = lac_library_open(names, cublas.missing, sizeof cublas.missing);
     cublas.found =

@@ -23,6 +23,11 @@ enum {
 enum { LAC_CUDA_R_32F = 0, LAC_CUDA_R_16F = 2, LAC_CUDA_R_16BF = 14 };
 enum { LAC_CUBLAS_COMPUTE_32F = 68, LAC_CUBLAS_GEMM_DEFAULT = -1 };
 
+static inline int lac_cublas_type(lac_dt_t dt)
+{
+    return dt == LAC_F16 ? LAC_CUDA_R_16F : dt == LAC_BF16 ? LAC_CUDA_R_16BF : LAC_CUDA_R_32F;
+}
+
 typedef struct lac_cublas {
     int (*create)(void **handle);
     int (*destroy)(void *handle);
@@ -46,6 +51,10 @@ typedef struct lac_cublas {
     int (*sgemm_strided)(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
                          const float *a, int lda, long long a_step, const float *b, int ldb, long long b_step,
                          const float *beta, float *c, int ldc, long long c_step, int count);
+    int (*gemm_strided_ex)(void *handle, int ta, int tb, int m, int n, int k, const void *alpha,
+                           const void *a, int a_type, int lda, long long a_step, const void *b, int b_type,
+                           int ldb, long long b_step, const void *beta, void *c, int c_type, int ldc,
+                           long long c_step, int count, int compute, int algo); /* or NULL */
     bool found;
     char missing[256]; /* why it was not found */
 } lac_cublas_t;
