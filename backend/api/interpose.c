@@ -186,9 +186,12 @@ static double alone_us(const lac_ctx_t *ctx, const lac_problem_t *p, lac_dim_t c
     double m = (double)p->m, n = (double)p->n, k = (double)p->k, all = (double)count;
     bare.a.density = bare.b.density = -1.0;
     double alone = lac_select(ctx->routes, ctx->route_count, &bare, machine, &none).cost_us;
-    double sums = 2.0 * m * n * k * all / (machine->cuda_dense_tflops * 1e6);
-    double bytes = 4.0 * (m * k + k * n + m * n) * all / (machine->cuda_dram_gbps * 1e3);
-    double whole = machine->cuda_dense_call_us + (sums > bytes ? sums : bytes);
+    double each = (double)lac_dt_size(p->a.dt) * m * k + (double)lac_dt_size(p->b.dt) * k * n +
+                  (double)lac_dt_size(p->dt) * m * n;
+    double speed = machine->cuda_dense_tflops * (lac_problem_is_half(p) ? LAC_HALF_TFLOPS : 1.0);
+    double worked = 2.0 * m * n * k * all / (speed * 1e6);
+    double moved = each * all / (machine->cuda_dram_gbps * 1e3);
+    double whole = machine->cuda_dense_call_us + (worked > moved ? worked : moved);
     return alone > whole / all ? alone - whole / all : 0.0;
 }
 
@@ -200,9 +203,9 @@ static lac_status_t serve_rest(lac_ctx_t *ctx, const lac_problem_t *first, const
     lac_status_t status = LAC_OK;
     for (lac_dim_t q = 1; !status && q < batch->count; q++) {
         lac_problem_t p = *first;
-        p.a.buf = (const float *)first->a.buf + q * batch->a;
-        p.b.buf = (const float *)first->b.buf + q * batch->b;
-        p.c = (float *)first->c + q * batch->c; /* on a device */
+        p.a.buf = (const char *)first->a.buf + q * batch->a * (int64_t)lac_dt_size(p.a.dt);
+        p.b.buf = (const char *)first->b.buf + q * batch->b * (int64_t)lac_dt_size(p.b.dt);
+        p.c = (char *)first->c + q * batch->c * (int64_t)lac_dt_size(p.dt);
         status = lac_dispatch_planned(ctx, &p, route);
     }
     return status;
@@ -236,7 +239,7 @@ int lac_try_gemm(lac_ctx_t *ctx, const lac_gemm_args_t *args)
     bool batch = is_batch(args);
     bool half = lac_is_half(args->a.dt), bias = half && args->adds;
     if (!ctx || ((batch || args->adds) && !ctx->backend->device)) return 0;
-    if (half && (batch || (args->adds && args->residual.d))) return 0;
+    if (half && args->adds && args->residual.d) return 0;
     lac_space_t space = ctx->backend->space;
     lac_obj_t a = lac_view(args->a.dt, space, args->m, args->k, args->a.buf, args->a.rs, args->a.cs),
               b = lac_view(args->b.dt, space, args->k, args->n, args->b.buf, args->b.rs, args->b.cs),

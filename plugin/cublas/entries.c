@@ -55,7 +55,7 @@ HANDLER enter_sgemm_strided(exported_symbol_t *symbol, const void *caller, SGEMM
     return FORWARD(&call, sgemm_strided_fn, SGEMM_STRIDED_ARGS);
 }
 
-/* The addresses of the matrices lie on the device: to read them would be to wait for it. */
+/* The addresses of the matrices lie on the device, here and below: to read them would be to wait for it. */
 HANDLER enter_sgemm_batched(exported_symbol_t *symbol, const void *caller, SGEMM_BATCHED_PARAMS)
 {
     call_t call;
@@ -85,6 +85,13 @@ HANDLER enter_gemm_strided_ex(exported_symbol_t *symbol, const void *caller, GEM
     return FORWARD(&call, gemm_strided_ex_fn, GEMM_STRIDED_EX_ARGS);
 }
 
+HANDLER enter_gemm_batched_ex(exported_symbol_t *symbol, const void *caller, GEMM_BATCHED_EX_PARAMS)
+{
+    call_t call;
+    if (call_begin(&call, symbol, caller)) (void)passed_on(&call, LAC_PASS_DEVICE_POINTERS);
+    return FORWARD(&call, gemm_batched_ex_fn, GEMM_BATCHED_EX_ARGS);
+}
+
 HANDLER enter_lt_matmul(exported_symbol_t *symbol, const void *caller, LT_MATMUL_PARAMS)
 {
     call_t call;
@@ -112,6 +119,7 @@ HANDLER enter_spmm(exported_symbol_t *symbol, const void *caller, SPMM_PARAMS)
 #define SGEMM_BATCHED_ENTER   enter_sgemm_batched
 #define GEMM_EX_ENTER         enter_gemm_ex
 #define GEMM_STRIDED_EX_ENTER enter_gemm_strided_ex
+#define GEMM_BATCHED_EX_ENTER enter_gemm_batched_ex
 #define LT_MATMUL_ENTER       enter_lt_matmul
 #define SPMM_ENTER            enter_spmm
 #define SYMBOL(shape, name, wide) \

@@ -74,11 +74,11 @@ bool lacuna_gemm(call_t *call, void *handle, cublas_args_t *x)
     float scalars[2];
     lac_gemm_args_t *g = &x->gemm;
     g->symbol = call->symbol, g->caller = call->caller;
-    bool one = x->types && x->proper && gemm_batch_as_one(g), half = g->a.dt != LAC_F32;
+    bool one = x->types && x->proper && gemm_batch_as_one(g);
     invalidate_written(x);
     if (!x->types) return passed_on(call, LAC_PASS_TYPE);
     if (!x->proper) return passed_on(call, LAC_PASS_ARGUMENTS);
-    if (!one && (half || !gemm_batch_is_apart(g))) return passed_on(call, LAC_PASS_BATCH);
+    if (!one && !gemm_batch_is_apart(g)) return passed_on(call, LAC_PASS_BATCH);
     g->registered = one && lac_interpose_is_registered(g);
     if ((double)g->m * (double)g->n * (double)g->k < lac_interpose_min_macs())
         return passed_on(call, LAC_PASS_SMALL);

@@ -59,6 +59,13 @@ _Static_assert(sizeof(void *) == 8, "the entry points rely on 64-bit argument sl
     handle, ta, tb, m, n, k, alpha, a, a_type, lda, stride_a, b, b_type, ldb, stride_b, beta, c, c_type,     \
         ldc, stride_c, count, compute, algo
 
+#define GEMM_BATCHED_EX_PARAMS                                                                               \
+    void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const void *alpha, const void *const *a,  \
+        int a_type, int64_t lda, const void *const *b, int b_type, int64_t ldb, const void *beta,            \
+        void *const *c, int c_type, int64_t ldc, int64_t count, int compute, int algo
+#define GEMM_BATCHED_EX_ARGS                                                                                 \
+    handle, ta, tb, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, count, compute, algo
+
 #define LT_MATMUL_PARAMS                                                                                     \
     void *handle, const void *desc, const void *alpha, const void *a, const void *a_layout, const void *b,   \
         const void *b_layout, const void *beta, const void *c, const void *c_layout, void *d,                \
@@ -97,6 +104,7 @@ typedef int sgemm_strided_fn(SGEMM_STRIDED_PARAMS);
 typedef int sgemm_batched_fn(SGEMM_BATCHED_PARAMS);
 typedef int gemm_ex_fn(GEMM_EX_PARAMS);
 typedef int gemm_strided_ex_fn(GEMM_STRIDED_EX_PARAMS);
+typedef int gemm_batched_ex_fn(GEMM_BATCHED_EX_PARAMS);
 typedef int lt_matmul_fn(LT_MATMUL_PARAMS);
 typedef int spmm_fn(SPMM_PARAMS);
 

@@ -71,6 +71,14 @@ static int fake_gemm_strided_ex(const char *name, int w, const void *caller, GEM
                       algo));
 }
 
+static int fake_gemm_batched_ex(const char *name, int w, const void *caller, GEMM_BATCHED_EX_PARAMS)
+{
+    return note(name, caller,
+                SLOTS(ADDRESS(handle), ta, tb, INTEGER(m), INTEGER(n), INTEGER(k), ADDRESS(alpha), ADDRESS(a),
+                      a_type, INTEGER(lda), ADDRESS(b), b_type, INTEGER(ldb), ADDRESS(beta), ADDRESS(c),
+                      c_type, INTEGER(ldc), INTEGER(count), compute, algo));
+}
+
 static int fake_lt_matmul(const char *name, int w, const void *caller, LT_MATMUL_PARAMS)
 {
     (void)w;
@@ -141,6 +149,7 @@ SETTER(cublasSetAtomicsMode)
 #define SGEMM_BATCHED_FAKE(name, wide) FAKE(SGEMM_BATCHED, fake_sgemm_batched, name, wide)
 #define GEMM_EX_FAKE(name, wide)    FAKE(GEMM_EX, fake_gemm_ex, name, wide)
 #define GEMM_STRIDED_EX_FAKE(name, wide) FAKE(GEMM_STRIDED_EX, fake_gemm_strided_ex, name, wide)
+#define GEMM_BATCHED_EX_FAKE(name, wide) FAKE(GEMM_BATCHED_EX, fake_gemm_batched_ex, name, wide)
 #define LT_MATMUL_FAKE(name, wide)  FAKE(LT_MATMUL, fake_lt_matmul, name, wide)
 #define SPMM_FAKE(name, wide) /* cuSPARSE's: fake_cusparse.c */
 #define SYMBOL(shape, name, wide) shape##_FAKE(name, wide)

@@ -23,6 +23,7 @@ extern sgemm_batched_fn cublasSgemmBatched;
 extern hgemm_fn cublasHgemm;
 extern gemm_ex_fn cublasGemmEx;
 extern gemm_strided_ex_fn cublasGemmStridedBatchedEx;
+extern gemm_batched_ex_fn cublasGemmBatchedEx;
 extern lt_matmul_fn cublasLtMatmul;
 extern int fake_capturing;
 extern fake_handle_t fake_handle;
@@ -199,6 +200,51 @@ static void test_gemm_ex_halves(void **state)
     }
 }
 
+/* Matrices with gaps between them, one by one: each of its own type's size apart. */
+static void test_strided_halves(void **state)
+{
+    (void)state;
+    enum { COUNT = 3, SHIFT = 2 };
+    static uint16_t many_a[MOST + COUNT], many_b[MOST + COUNT * SHIFT], many_d[COUNT * MOST];
+    static float sums[COUNT * MOST];
+    float numbers[COUNT * MOST];
+    const float alpha = 2.0f, beta = -0.5f;
+    for (int t = 0; t < 4; t++) {
+        lac_dt_t dt = t % 2 ? LAC_F16 : LAC_BF16;
+        int type = t % 2 ? CUDA_TYPE_F16 : CUDA_TYPE_BF16;
+        bool f32 = t >= 2;
+        begin();
+        fill(numbers, MOST + COUNT, 8);
+        for (int i = 0; i < MOST + COUNT; i++) many_a[i] = ref_half_nearest(dt, (double)numbers[i]);
+        fill(numbers, MOST + COUNT * SHIFT, 0);
+        for (int i = 0; i < MOST + COUNT * SHIFT; i++) many_b[i] = ref_half_nearest(dt, (double)numbers[i]);
+        fill(numbers, COUNT * MOST, 0);
+        for (int i = 0; i < COUNT * MOST; i++) {
+            many_d[i] = ref_half_nearest(dt, (double)numbers[i]);
+            sums[i] = numbers[i] = (float)ref_half_value(dt, many_d[i]);
+        }
+        assert_int_equal(cublasGemmStridedBatchedEx(
+                             handle_memory, 0, 0, M, N, K, &alpha, many_a, type, LD, 1, many_b, type, LD,
+                             SHIFT, &beta, f32 ? (void *)sums : (void *)many_d, f32 ? CUDA_TYPE_F32 : type,
+                             LD, MOST, COUNT, CUBLAS_COMPUTE_FP32, CUBLAS_ALGO_DEFAULT),
+                         0);
+        assert_int_equal(take().calls, 0);
+        for (int q = 0; q < COUNT; q++) {
+            for (int i = 0; i < MOST; i++) {
+                a[i] = (float)ref_half_value(dt, many_a[q + i]);
+                b[i] = (float)ref_half_value(dt, many_b[q * SHIFT + i]);
+            }
+            memcpy(half_d, many_d + q * MOST, sizeof half_d);
+            memcpy(d, sums + q * MOST, sizeof d);
+            memcpy(was, numbers + q * MOST, sizeof was);
+            if (f32)
+                check(0, 0, alpha, beta, was, NULL);
+            else
+                check_halves(dt, alpha, beta);
+        }
+    }
+}
+
 /* Its scalars are halves too. */
 static void test_hgemm(void **state)
 {
@@ -215,7 +261,7 @@ static void test_hgemm(void **state)
     }
 }
 
-/* Types that do not go together, sums of two bytes, and batches are cuBLAS's. */
+/* Types that do not go together, sums of two bytes, and batches whose Cs overlap are cuBLAS's. */
 static void test_halves_are_left(void **state)
 {
     (void)state;
@@ -238,7 +284,7 @@ static void test_halves_are_left(void **state)
     begin_halves(LAC_F16);
     assert_int_equal(cublasGemmStridedBatchedEx(handle_memory, 0, 0, M, 1, K, &alpha, half_a, CUDA_TYPE_F16,
                                                 LD, 3, half_b, CUDA_TYPE_F16, LD, LD, &beta, half_d,
-                                                CUDA_TYPE_F16, LD, LD, 3, CUBLAS_COMPUTE_FP32,
+                                                CUDA_TYPE_F16, LD, M - 1, 3, CUBLAS_COMPUTE_FP32,
                                                 CUBLAS_ALGO_DEFAULT),
                      FAKE_STATUS);
     assert_int_equal(take().calls, 1);
@@ -508,6 +554,13 @@ static void test_batched_is_left(void **state)
     fake_record_t record = take();
     assert_int_equal(record.calls, 1);
     assert_int_equal(record.getters, 0);
+    assert_int_equal(cublasGemmBatchedEx(handle_memory, 0, 0, M, N, K, &alpha, NULL, CUDA_TYPE_BF16, LD, NULL,
+                                         CUDA_TYPE_BF16, LD, &beta, NULL, CUDA_TYPE_BF16, LD, 3,
+                                         CUBLAS_COMPUTE_FP32, CUBLAS_ALGO_DEFAULT),
+                     FAKE_STATUS);
+    record = take();
+    assert_int_equal(record.calls, 1);
+    assert_int_equal(record.getters, 0);
 }
 
 static int ready(void **state)
@@ -526,6 +579,7 @@ int main(void)
         cmocka_unit_test(test_factors_of_zero),
         cmocka_unit_test(test_strided),
         cmocka_unit_test(test_gemm_ex_halves),
+        cmocka_unit_test(test_strided_halves),
         cmocka_unit_test(test_hgemm),
         cmocka_unit_test(test_halves_are_left),
         cmocka_unit_test(test_batched_is_left),

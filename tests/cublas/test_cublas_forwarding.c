@@ -94,6 +94,15 @@ static int call_gemm_strided_ex(const way_t *w, void *fn, int wide)
                                       w->algo);
 }
 
+static int call_gemm_batched_ex(const way_t *w, void *fn, int wide)
+{
+    static const void *const read[1] = {x};
+    static void *const written[1] = {y};
+    return ((gemm_batched_ex_fn *)fn)(handle, w->ta, w->tb, SLOT(w->m), SLOT(w->n), SLOT(w->k), w->alpha,
+                                      read, w->type, SLOT(w->ld), read, w->type, SLOT(w->ld), &beta, written,
+                                      w->type, SLOT(w->ld), SLOT(w->count), w->compute, w->algo);
+}
+
 /* Whatever the descriptions say of the product; nothing at all where there is no alpha. */
 static int call_lt_matmul(const way_t *w, void *fn, int wide)
 {
@@ -114,6 +123,7 @@ static int call_lt_matmul(const way_t *w, void *fn, int wide)
 #define SGEMM_BATCHED_CALL   call_sgemm_batched
 #define GEMM_EX_CALL         call_gemm_ex
 #define GEMM_STRIDED_EX_CALL call_gemm_strided_ex
+#define GEMM_BATCHED_EX_CALL call_gemm_batched_ex
 #define LT_MATMUL_CALL       call_lt_matmul
 #define SPMM_CALL            NULL /* cuSPARSE's: test_cublas_sparse.c */
 /* clang-format on */
