@@ -295,7 +295,21 @@ static void test_dense_halves(void **state)
         l = cuda_host_launch(ctx, "dense", &a, &b, &columns, "cublasGemmEx_64");
         EXPECT(l, "ta tb m n k lda ldb ldc", 1, 0, 10, 60, 500, 500, 500, 10);
         assert_int_equal(cuda_host_bytes(ctx, "dense", "", &a, &b, &apart), -1);
-        assert_int_equal(cuda_host_bytes(ctx, "dense", "", &bytes, &b, &c), -1);
+        /* events become numbers of the other's type in front of it, on either side and of any strides */
+        l = cuda_host_launch(ctx, "dense", &bytes, &b, &c, "lac_cuda_copy");
+        EXPECT(l, "x.dt x.rows x.cols x.rs x.cs dt rs cs", LAC_U8, 10, 500, 500, 1, dt, 500, 1);
+        expect_pointer(l, "x.data", bytes.buf);
+        const void *numbers = standin_pointer(l, "out");
+        l = cuda_host_launch(ctx, "dense", &bytes, &b, &c, "cublasGemmEx_64");
+        EXPECT(l, "ta tb m n k lda ldb ldc a_type b_type c_type", 1, 0, 60, 10, 500, 500, 500, 60, type, type,
+               out == LAC_F32 ? 0 : type);
+        expect_pointer(l, "a", b.buf), expect_pointer(l, "b", numbers);
+        expect_bytes("dense", "", &bytes, &b, &c, (64 << 20) + 10240);
+        lac_obj_t spread = cuda_host_matrix(ctx, LAC_U8, 500, 60, 120, 2, 0);
+        l = cuda_host_launch(ctx, "dense", &a, &spread, &c, "lac_cuda_copy");
+        EXPECT(l, "x.dt x.rows x.cols x.rs x.cs dt rs cs", LAC_U8, 500, 60, 120, 2, dt, 60, 1);
+        lac_obj_t floats = cuda_host_rows(ctx, 10, 500), wide = cuda_host_rows(ctx, 10, 60);
+        assert_int_equal(cuda_host_bytes(ctx, "dense", "", &floats, &b, &wide), -1);
         l = cuda_host_launch(ctx, "native", &a, &b, &apart, "lac_cuda_gemm_f64");
         EXPECT(l, "a.dt b.dt dt", dt, dt, out);
         assert_int_equal(cuda_host_bytes(ctx, "stream", "", &a, &b, &c), -1);

@@ -36,13 +36,29 @@ static bool takes_scalars(const lac_problem_t *p)
     return lac_cublas()->set_scalars && p->k <= K_MAX && (c_by_columns(p) || c_by_rows(p));
 }
 
-/* Two operands of one type as they lie, and sums that are rounded once. */
+/* The type of both operands by the time that the vendor multiplies them. */
+static lac_dt_t factor_type(const lac_problem_t *p)
+{
+    return lac_is_half(p->a.dt) ? p->a.dt : lac_is_half(p->b.dt) ? p->b.dt : LAC_F32;
+}
+
+/* Beside an operand of two bytes, events become numbers of its type in the workspace: 0 and 1 are exact. */
+static bool converts(const lac_operand_t *x, lac_dt_t type)
+{
+    return lac_is_half(type) && x->dt == LAC_U8 && x->buf;
+}
+
+static bool takes_half(const lac_operand_t *x, lac_dt_t type, lac_dim_t rows, lac_dim_t cols)
+{
+    return converts(x, type) || lac_operand_is_dense(x, type, rows, cols, true);
+}
+
+/* Two operands of one type as they lie, or one beside events, and sums that are rounded once. */
 static bool takes_halves(const lac_problem_t *p)
 {
-    return p->a.dt == p->b.dt && lac_cublas()->gemm_ex && (fits_32(p) || lac_cublas()->gemm_ex_64) &&
-           p->k <= K_MAX && (c_by_columns(p) || c_by_rows(p)) &&
-           lac_operand_is_dense(&p->a, p->a.dt, p->m, p->k, true) &&
-           lac_operand_is_dense(&p->b, p->b.dt, p->k, p->n, true);
+    return lac_cublas()->gemm_ex && (fits_32(p) || lac_cublas()->gemm_ex_64) && p->k <= K_MAX &&
+           (c_by_columns(p) || c_by_rows(p)) && takes_half(&p->a, factor_type(p), p->m, p->k) &&
+           takes_half(&p->b, factor_type(p), p->k, p->n);
 }
 
 static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_problem_t *p)
@@ -56,12 +72,32 @@ static lac_refusal_t applicable_dense(const lac_route_t *route, const lac_proble
     return lac_problem_is_half(p) && !takes_halves(p) ? LAC_REFUSED_HALVES : LAC_FITS;
 }
 
+static size_t factor_bytes(const lac_operand_t *x, lac_dt_t type, lac_dim_t rows, lac_dim_t cols)
+{
+    if (!lac_is_half(type)) return lac_cuda_dense_view_bytes(x, rows, cols, true);
+    return converts(x, type) ? lac_cuda_piece((size_t)rows * (size_t)cols * lac_dt_size(type)) : 0;
+}
+
 static size_t work_bytes(const lac_problem_t *p)
 {
-    if (lac_problem_is_half(p)) return 0;
+    lac_dt_t type = factor_type(p);
     size_t c = c_by_columns(p) || c_by_rows(p) ? 0 : (size_t)p->m * (size_t)p->n * sizeof(float);
-    return lac_cuda_dense_view_bytes(&p->a, p->m, p->k, true) +
-           lac_cuda_dense_view_bytes(&p->b, p->k, p->n, true) + lac_cuda_piece(c);
+    return factor_bytes(&p->a, type, p->m, p->k) + factor_bytes(&p->b, type, p->k, p->n) + lac_cuda_piece(c);
+}
+
+/* The operand as the vendor takes it; a copy by rows is made at *memory, which moves behind it, where it is
+ * not of that type. */
+static lac_status_t factor(lac_exec_t *exec, const lac_operand_t *x, lac_dt_t type, lac_dim_t rows,
+                           lac_dim_t cols, char **memory, lac_cuda_dense_view_t *contents)
+{
+    if (!lac_is_half(type)) return lac_cuda_dense_view(exec, x, rows, cols, true, memory, contents);
+    *contents = (lac_cuda_dense_view_t){x->buf, x->rs, x->cs};
+    if (!converts(x, type)) return LAC_OK;
+    lac_cuda_matrix_t from = {x->dt, x->buf, rows, cols, x->rs, x->cs};
+    *contents = (lac_cuda_dense_view_t){(const float *)(void *)*memory, cols, 1};
+    lac_status_t status = lac_cuda_copy(&from, 0.0f, type, *memory, cols, 1, exec->stream);
+    *memory += factor_bytes(x, type, rows, cols);
+    return lac_cuda_launched(status, "dense");
 }
 
 static size_t bytes_dense(const lac_route_t *route, const lac_problem_t *p)
@@ -107,12 +143,6 @@ static blas_operand_t by_blas(lac_dt_t dt, const void *buf, lac_inc_t rs, lac_in
     bool columns = (rs == 1 || rows == 1) && (cs >= rows || cols == 1);
     return columns ? (blas_operand_t){buf, dt, LAC_CUBLAS_N, at_least(cols == 1 ? 1 : cs, rows)}
                    : (blas_operand_t){buf, dt, LAC_CUBLAS_T, at_least(rows == 1 ? 1 : rs, cols)};
-}
-
-/* The type of an operand that was not of two bytes is f32 by now. */
-static lac_dt_t blas_type(lac_dt_t dt)
-{
-    return lac_is_half(dt) ? dt : LAC_F32;
 }
 
 static lac_status_t set_scalars(void *handle, int mode)
@@ -188,8 +218,8 @@ static lac_status_t multiply_rows(lac_exec_t *exec, void *handle, const lac_prob
     bool direct = c_by_rows(p);
     void *c = direct ? p->c : (void *)memory;
     lac_status_t status = multiply(handle, p->n, p->m, p->k, at(&alpha),
-                                   by_blas(blas_type(p->b.dt), b->buf, b->cs, b->rs, p->n, p->k),
-                                   by_blas(blas_type(p->a.dt), a->buf, a->cs, a->rs, p->k, p->m),
+                                   by_blas(factor_type(p), b->buf, b->cs, b->rs, p->n, p->k),
+                                   by_blas(factor_type(p), a->buf, a->cs, a->rs, p->k, p->m),
                                    direct ? at(&beta) : &nothing, p->dt, c, direct ? p->crs : p->n);
     lac_cuda_matrix_t product = {LAC_F32, c, p->m, p->n, p->n, 1};
     if (status || direct) return status;
@@ -202,6 +232,7 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
 {
     (void)route, (void)out;
     const lac_cuda_scalar_t alpha = lac_cuda_alpha(p), beta = lac_cuda_beta(p);
+    lac_dt_t type = factor_type(p);
     lac_cuda_dense_view_t a, b;
     char *memory;
     void *handle;
@@ -209,21 +240,16 @@ static lac_status_t run_dense(const lac_route_t *route, lac_exec_t *exec, const 
     if (!status) status = lac_cuda_work(exec, work_bytes(p), (void **)&memory);
     if (!status) status = lac_cublas_math(exec, handle, p->settings.math, lac_problem_is_half(p));
     if (status || exec->preparing) return status;
-    if (lac_problem_is_half(p)) {
-        a = (lac_cuda_dense_view_t){p->a.buf, p->a.rs, p->a.cs};
-        b = (lac_cuda_dense_view_t){p->b.buf, p->b.rs, p->b.cs};
-    } else {
-        status = lac_cuda_dense_view(exec, &p->a, p->m, p->k, true, &memory, &a);
-        if (!status) status = lac_cuda_dense_view(exec, &p->b, p->k, p->n, true, &memory, &b);
-    }
+    status = factor(exec, &p->a, type, p->m, p->k, &memory, &a);
+    if (!status) status = factor(exec, &p->b, type, p->k, p->n, &memory, &b);
     if (status) return status;
     if (p->alpha_at) status = set_scalars(handle, LAC_CUBLAS_SCALARS_DEVICE);
     if (status) return status;
-    status = c_by_columns(p) ? multiply(handle, p->m, p->n, p->k, at(&alpha),
-                                        by_blas(blas_type(p->a.dt), a.buf, a.rs, a.cs, p->m, p->k),
-                                        by_blas(blas_type(p->b.dt), b.buf, b.rs, b.cs, p->k, p->n), at(&beta),
-                                        p->dt, p->c, p->ccs)
-                             : multiply_rows(exec, handle, p, &a, &b, memory);
+    status =
+        c_by_columns(p)
+            ? multiply(handle, p->m, p->n, p->k, at(&alpha), by_blas(type, a.buf, a.rs, a.cs, p->m, p->k),
+                       by_blas(type, b.buf, b.rs, b.cs, p->k, p->n), at(&beta), p->dt, p->c, p->ccs)
+            : multiply_rows(exec, handle, p, &a, &b, memory);
     lac_status_t back = p->alpha_at ? set_scalars(handle, LAC_CUBLAS_SCALARS_HOST) : LAC_OK;
     return status ? status : back;
 }
