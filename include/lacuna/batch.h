@@ -7,10 +7,11 @@
  * zeros or is the vendor's strided batch is decided by the density of the first matrix, known or sampled as
  * that of lac_gemm: a batch of very different densities is better given in parts.
  *
- * alpha and beta point at one float; NULL stands for alpha = 1 and beta = 0. beta = 0 never reads C; alpha =
- * 0 never reads A or B. The C_q share no element with each other, nor with any A_q or B_q. On any error that
- * is found before the work is queued nothing is written; products that are called one by one may leave those
- * before the failing one done. */
+ * Types are those of lac_gemm, f16 and bf16 on a device included. alpha and beta point at one number of C's
+ * type, of f32 where that is of two bytes; NULL stands for alpha = 1 and beta = 0. beta = 0 never reads C;
+ * alpha = 0 never reads A or B. The C_q share no element with each other, nor with any A_q or B_q. On any
+ * error that is found before the work is queued nothing is written; products that are called one by one may
+ * leave those before the failing one done. */
 #ifndef LACUNA_BATCH_H
 #define LACUNA_BATCH_H
 

@@ -346,7 +346,7 @@ static void check_entry_points(check_run_t *run)
     static const char *const bare_names[] = {"lac_sgemm", "lac_sgemv", "lac_dgemm", "lac_dgemv"};
     if (bare) check_entry(run, ENTRY_BARE, ROUTE_AUTO, bare_names[p->op]);
     check_entry(run, ENTRY_PLAN, ROUTE_AUTO, "lac_plan_run");
-    if (run->set.a.buf && !has_special_values(p) && !half)
+    if (run->set.a.buf && !has_special_values(p))
         check_entry(run, ENTRY_BATCHED, ROUTE_AUTO, "lac_gemm_batched");
 }
 
