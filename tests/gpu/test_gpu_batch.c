@@ -3,6 +3,7 @@
  * Batched products on a device against the host's: strides, types, alignment, densities that make either
  * launch the cheaper one, views of their own, recordings. */
 #include "csr_pair.h"
+#include "ref_half.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,22 +12,48 @@
 
 static uint64_t seed = 41;
 
-/* A batch of one operand on both sides; rows x cols each, `offset` elements into the memory. */
+/* A batch of one operand on both sides; rows x cols each, `offset` elements into the memory. What is of two
+ * bytes there are the same numbers as floats here. */
 typedef struct side {
     lac_obj_t here, there;
     lac_inc_t stride;
-    size_t bytes, offset;
+    size_t count, offset;
 } side_t;
+
+static size_t bytes_of(const lac_obj_t *x, size_t count)
+{
+    return count * lac_dt_size(x->dt);
+}
+
+static void *first_of(const side_t *x, const lac_obj_t *obj)
+{
+    return (char *)obj->buf - bytes_of(obj, x->offset);
+}
+
+/* The device's memory as it begins. */
+static void *upload(lac_ctx_t *ctx, void *here, size_t count, lac_dt_t dt)
+{
+    if (!ref_is_half(dt)) return gpu_upload(ctx, here, count * lac_dt_size(dt));
+    uint16_t *halves = csr_pair_poison(count * sizeof *halves);
+    float *values = here;
+    for (size_t p = 0; p < count; p++) {
+        halves[p] = ref_half_nearest(dt, (double)values[p]);
+        values[p] = (float)ref_half_value(dt, halves[p]);
+    }
+    void *there = gpu_upload(ctx, halves, count * sizeof *halves);
+    free(halves);
+    return there;
+}
 
 /* layout 0: one after the other; 1: by columns; 2: padded and off alignment; 3: trials side by side. */
 static side_t make(lac_ctx_t *ctx, int64_t rows, int64_t cols, int64_t count, int layout, bool transposed,
-                   bool shared, bool events, double density)
+                   bool shared, lac_dt_t dt, double density)
 {
     int64_t m = transposed ? cols : rows, n = transposed ? rows : cols, size = count * (m * (n + 1) + 3) + 8;
-    side_t x = {.stride = m * n,
-                .bytes = (size_t)size * (events ? 1 : 4),
-                .offset = layout == 2 ? events ? 1 : 4 : 0};
-    void *here = csr_pair_poison(x.bytes);
+    bool events = dt == LAC_U8;
+    size_t width = events ? 1 : 4;
+    side_t x = {.stride = m * n, .count = (size_t)size, .offset = layout == 2};
+    void *here = csr_pair_poison(x.count * width);
     for (int64_t p = 0; p < size; p++) {
         bool there = (double)(gpu_random(&seed) % 1000000) < density * 1e6;
         if (events)
@@ -34,35 +61,43 @@ static side_t make(lac_ctx_t *ctx, int64_t rows, int64_t cols, int64_t count, in
         else
             ((float *)here)[p] = there ? csr_pair_value(&seed) : 0.0f;
     }
-    x.here = lac_obj_rowmajor(events ? LAC_U8 : LAC_F32, m, n, (char *)here + x.offset, n);
+    x.here = lac_obj_rowmajor(events ? LAC_U8 : LAC_F32, m, n, (char *)here + x.offset * width, n);
     x.here.trans = transposed ? LAC_TRANS : LAC_NO_TRANS;
     if (layout == 1) x.here.rs = 1, x.here.cs = m;
     if (layout == 2) x.here.rs = n + 1, x.stride = m * (n + 1) + 3;
     if (layout == 3) x.here.rs = n * count, x.stride = n;
     if (shared) x.stride = 0;
     x.there = x.here;
-    x.there.space = LAC_DEVICE;
-    x.there.buf = (char *)gpu_upload(ctx, here, x.bytes) + x.offset;
+    x.there.space = LAC_DEVICE, x.there.dt = dt;
+    x.there.buf = (char *)upload(ctx, here, x.count, dt) + bytes_of(&x.there, x.offset);
     return x;
 }
 
 static void drop(lac_ctx_t *ctx, side_t *x)
 {
-    lac_device_free(ctx, (char *)x->there.buf - x->offset);
-    free((char *)x->here.buf - x->offset);
+    lac_device_free(ctx, first_of(x, &x->there));
+    free(first_of(x, &x->here));
 }
 
 /* The whole memory of C, so that what lies between is seen to be untouched. */
 static void compare(lac_ctx_t *ctx, const side_t *c, int64_t k, const char *what)
 {
-    float *got = csr_pair_poison(c->bytes), *want = (float *)(void *)((char *)c->here.buf - c->offset);
-    gpu_expect(lac_device_download(ctx, got, (char *)c->there.buf - c->offset, c->bytes), LAC_OK, "download");
-    for (size_t p = 0; p < c->bytes / 4; p++)
-        if (!(fabs((double)got[p] - (double)want[p]) <= 1e-5 * (double)(k + 8))) {
-            gpu_fail("%s: %g at %zu, expected %g", what, (double)got[p], p, (double)want[p]);
+    size_t bytes = bytes_of(&c->there, c->count);
+    void *memory = csr_pair_poison(bytes);
+    const float *want = first_of(c, &c->here);
+    lac_dt_t dt = c->there.dt;
+    gpu_expect(lac_device_download(ctx, memory, first_of(c, &c->there), bytes), LAC_OK, "download");
+    for (size_t p = 0; p < c->count; p++) {
+        bool half = ref_is_half(dt);
+        double got = half ? ref_half_value(dt, ((uint16_t *)memory)[p]) : (double)((float *)memory)[p],
+               most = fmax(fabs(got), fabs((double)want[p])),
+               rounding = half ? ldexp(0.5, ref_half_unit(dt, most)) : 0.0;
+        if (!(fabs(got - (double)want[p]) <= rounding + 1e-5 * (double)(k + 8))) {
+            gpu_fail("%s: %g at %zu, expected %g", what, got, p, (double)want[p]);
             break;
         }
-    free(got);
+    }
+    free(memory);
 }
 
 typedef struct shape {
@@ -75,22 +110,36 @@ static lac_obj_t *views(const lac_obj_t *first, lac_inc_t stride, int64_t count)
     lac_obj_t *v = csr_pair_poison((size_t)count * sizeof *v);
     for (int64_t q = 0; q < count; q++) {
         v[q] = *first;
-        v[q].buf = (char *)first->buf + q * stride * (first->dt == LAC_U8 ? 1 : 4);
+        v[q].buf = (char *)first->buf + q * stride * (int64_t)lac_dt_size(first->dt);
     }
     return v;
 }
 
-static void check_shape(lac_ctx_t *ctx, lac_ctx_t *host, const shape_t *s, int round)
+/* The types of a round: of floats or of two bytes, with events on a side now and then, and C of floats. */
+typedef struct types {
+    lac_dt_t a, b, c;
+} types_t;
+
+static types_t types_of(int round, lac_dt_t dt)
+{
+    types_t t = {dt, dt, round % 13 < 5 ? LAC_F32 : dt};
+    bool numbers = dt == LAC_F32;
+    if (round % 7 == 2) t.a = LAC_U8;
+    if (round % 11 == 3 && (numbers || t.a != LAC_U8)) t.b = LAC_U8;
+    if (round % 7 == 4 && t.b == dt && t.c == LAC_F32) t.a = LAC_F32;
+    return t;
+}
+
+static void check_shape(lac_ctx_t *ctx, lac_ctx_t *host, const shape_t *s, int round, lac_dt_t dt)
 {
     char what[128];
-    side_t a = make(ctx, s->m, s->k, s->count, round % 4, round % 5 == 1, round % 3 == 1, round % 7 == 2,
-                    s->a),
-           b = make(ctx, s->k, s->n, s->count, round / 2 % 4, round % 5 == 2, round % 3 == 2, round % 11 == 3,
-                    s->b),
-           c = make(ctx, s->m, s->n, s->count, round / 3 % 4, round % 5 == 3, false, false, 1.0);
+    const types_t types = types_of(round, dt);
+    side_t a = make(ctx, s->m, s->k, s->count, round % 4, round % 5 == 1, round % 3 == 1, types.a, s->a),
+           b = make(ctx, s->k, s->n, s->count, round / 2 % 4, round % 5 == 2, round % 3 == 2, types.b, s->b),
+           c = make(ctx, s->m, s->n, s->count, round / 3 % 4, round % 5 == 3, false, types.c, 1.0);
     float alpha = 1.25f, beta = round % 2 ? -0.5f : 0.0f;
-    snprintf(what, sizeof what, "round %d: %lld x %lld x %lld x %lld", round, (long long)s->count,
-             (long long)s->m, (long long)s->n, (long long)s->k);
+    snprintf(what, sizeof what, "round %d of type %d: %lld x %lld x %lld x %lld", round, (int)dt,
+             (long long)s->count, (long long)s->m, (long long)s->n, (long long)s->k);
     gpu_expect(lac_gemm_batched(host, s->count, &alpha, &a.here, a.stride, &b.here, b.stride, &beta, &c.here,
                                 c.stride),
                LAC_OK, "host");
@@ -109,6 +158,8 @@ static void check_shape(lac_ctx_t *ctx, lac_ctx_t *host, const shape_t *s, int r
     drop(ctx, &a), drop(ctx, &b), drop(ctx, &c);
 }
 
+static const lac_dt_t number_types[] = {LAC_F32, LAC_BF16, LAC_F16};
+
 static void test_random(lac_ctx_t *ctx)
 {
     static const double densities[] = {0.01, 0.1, 1.0};
@@ -122,7 +173,8 @@ static void test_random(lac_ctx_t *ctx)
                      1 + (int64_t)(gpu_random(&seed) % (3 * most)),
                      GPU_PICK(densities, &seed),
                      GPU_PICK(densities, &seed)};
-        check_shape(ctx, host, &s, round);
+        for (size_t i = 0; i < GPU_COUNT(number_types); i++)
+            check_shape(ctx, host, &s, round, number_types[i]);
     }
     lac_ctx_free(host);
 }
@@ -137,7 +189,8 @@ static void test_shapes(lac_ctx_t *ctx)
     gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
     for (size_t i = 0; i < GPU_COUNT(shapes); i++)
         for (int round = 0; round < (gpu_quick() ? 2 : 12); round++)
-            check_shape(ctx, host, &shapes[i], round);
+            for (size_t t = 0; t < GPU_COUNT(number_types); t++)
+                check_shape(ctx, host, &shapes[i], round, number_types[t]);
     lac_ctx_free(host);
 }
 
@@ -160,16 +213,17 @@ static void test_recorded(lac_ctx_t *ctx)
     lac_ctx_t *host;
     lac_graph_t *recording;
     gpu_expect(lac_ctx_create(&host), LAC_OK, "host");
-    side_t a = make(ctx, s.m, s.k, s.count, 0, false, false, false, s.a),
-           b = make(ctx, s.k, s.n, s.count, 0, false, false, false, s.b),
-           c = make(ctx, s.m, s.n, s.count, 0, false, false, false, 1.0);
+    side_t a = make(ctx, s.m, s.k, s.count, 0, false, false, LAC_F32, s.a),
+           b = make(ctx, s.k, s.n, s.count, 0, false, false, LAC_F32, s.b),
+           c = make(ctx, s.m, s.n, s.count, 0, false, false, LAC_F32, 1.0);
     recorded_t r = {ctx, &s, &a, &b, &c};
     gpu_expect(multiply(&r), LAC_OK, "once before");
     if (gpu_expect(lac_graph_capture(ctx, multiply, &r, 2, &recording), LAC_OK, "record")) {
         float *values = a.here.buf;
-        for (size_t p = 0; p < a.bytes / 4; p++)
+        for (size_t p = 0; p < a.count; p++)
             values[p] = gpu_random(&seed) % 30 ? 0.0f : csr_pair_value(&seed);
-        gpu_expect(lac_device_upload(ctx, a.there.buf, values, a.bytes), LAC_OK, "other events");
+        gpu_expect(lac_device_upload(ctx, a.there.buf, values, bytes_of(&a.there, a.count)), LAC_OK,
+                   "other events");
         gpu_expect(lac_graph_launch(recording, 1, NULL), LAC_OK, "replay");
         gpu_expect(lac_gemm_batched(host, s.count, NULL, &a.here, a.stride, &b.here, b.stride, NULL, &c.here,
                                     c.stride),
