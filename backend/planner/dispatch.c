@@ -85,14 +85,14 @@ static lac_choice_t choose(const lac_ctx_t *ctx, lac_problem_t *p, const lac_sit
     return lac_select(ctx->routes, ctx->route_count, p, &ctx->machine, &preference);
 }
 
-/* The same, but from memory where the site chose from the same facts before. Where each call is timed they
- * never are. */
+/* The same, but from memory where the site chose from the same facts before. */
 static lac_choice_t choose_again(const lac_ctx_t *ctx, lac_problem_t *p, lac_site_t *site, const char *wanted,
                                  bool trusts)
 {
-    if (!site || trusts || lac_timing_every_call(ctx)) return choose(ctx, p, site, wanted, trusts);
+    unsigned epoch;
+    if (!site || trusts || lac_timing_weighs(ctx, site, &epoch)) return choose(ctx, p, site, wanted, trusts);
     lac_decision_key_t facts;
-    lac_decision_key(&facts, p, wanted, site->route, site->learned);
+    lac_decision_key(&facts, p, wanted, site->route, epoch);
     const lac_choice_t *before = lac_decision_cache_find(&site->cache, &facts);
     if (!before) {
         site->cache = (lac_decision_cache_t){facts, choose(ctx, p, site, wanted, false)};

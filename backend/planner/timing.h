@@ -33,6 +33,10 @@ void lac_timing_settle(lac_ctx_t *ctx, double took_us, double instead_us);
  */
 bool lac_timing_every_call(const lac_ctx_t *ctx);
 
+/* True where the site's routes are weighed anew for each call: where each call is timed, until the site is
+ * known. *epoch changes where they are to be weighed again. */
+bool lac_timing_weighs(const lac_ctx_t *ctx, const lac_site_t *site, unsigned *epoch);
+
 /* True where the route in `row` was measured often enough at this site. */
 bool lac_timing_is_known(const lac_site_t *site, int row);
 

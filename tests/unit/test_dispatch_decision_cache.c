@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 the Lacuna authors
  * SPDX-License-Identifier: BSD-3-Clause
- * A remembered choice: made once for the same facts, anew for other ones, and never where a clock has a say.
- */
+ * A remembered choice: made once for the same facts, anew for other ones, and now and then where a clock has
+ * a say. */
 #include "unit_support.h"
 #include "base/clock.h"
 #include "planner/dispatch.h"
@@ -134,10 +134,30 @@ static void test_clock_has_a_say(void **state)
     lac_sites_free(&ctx.sites);
 }
 
+/* A site of the host that was called often weighs its routes now and then; before that, for each call. */
+static void test_known_site(void **state)
+{
+    (void)state;
+    lac_ctx_t ctx = context(&host);
+    settle(&ctx, 0.01);
+    int first = call(&ctx, 0.01, 4, NULL), least = first, again = 0;
+    for (int i = 0; i < 900; i++) assert_true(call(&ctx, 0.01, 4, NULL) >= first);
+    for (int i = 0; i < 200; i++) call(&ctx, 0.01, 4, NULL);
+    for (int i = 0; i < 80; i++) {
+        int now = call(&ctx, 0.01, 4, NULL);
+        if (now < least) least = now;
+        again += now >= first;
+    }
+    assert_true(least < first);
+    assert_in_range(again, 1, 20);
+    lac_sites_free(&ctx.sites);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_facts), cmocka_unit_test(test_forced),
-                                       cmocka_unit_test(test_clock_has_a_say)};
+                                       cmocka_unit_test(test_clock_has_a_say),
+                                       cmocka_unit_test(test_known_site)};
     unit_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
