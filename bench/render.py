@@ -18,7 +18,7 @@ import pathlib
 import sys
 
 sys.dont_write_bytecode = True
-from report_reading import (ACCURACY, BENCH, FIRST_CALLS, KERNELS, OPERATORS, REGRET, SPIKE_LINEAR, caption, density_of, extents_of, floor_us,  # noqa: E402
+from report_reading import (ACCURACY, BEFORE_AFTER, BENCH, FIRST_CALLS, GIVEN_CSR, KERNELS, OPERATORS, REGRET, SPIKE_LINEAR, caption, density_of, extents_of, floor_us,  # noqa: E402
                             in_words, lanes_of, microseconds, on_device, ratio, reports, roof_us, timed, metadata_words, without_metadata, with_spare_colours)
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -65,10 +65,10 @@ README_ROWS = (("sgemm:NN:10x5000x5000:A=bern0.001:s1", True), ("sgemm:NN:10x500
                ("sgemm:NN:10000x10000x10:B=bern0.01:s1", True), ("sgemm:NN:1024x1024x1024:s1", True),
                ("sgemm:NN:10x5000x5000:A=bern0.01:s1", False), ("sgemm:NN:2048x2048x2048:A=bern0.1:s1", False))
 # What the files hold, by the first word of their names.
-SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "many small products in one call", "bits": "bias, activation and zero bits where tiles are written", "brainevent": "a network by the backends of brainevent",
+SUBJECTS = {"accuracy": "errors of every route beside the vendor's", "batch": "many small products in one call", "before": "routes of two commits, in turns", "bits": "bias, activation and zero bits where tiles are written", "brainevent": "a network by the backends of brainevent",
             "columns": "event kernels, W by columns", "crossover": "around the break-even density", "csr": "CSR products",
             "dense": "dense operands through the drop-in library", "encoding": "encodings of the active k of a tile",
-            "adaptive": "gather or stream, chosen by a count on the device", "event": "event kernels", "exchange": "a step of a sharded network on one and two devices", "fills": "tiles: the producers", "first": "the first ten calls of many shapes, plain and preloaded", "host": "host time of a remembered call", "network": "a step of a network, spikes scanned, listed, as bits",
+            "adaptive": "gather or stream, chosen by a count on the device", "event": "event kernels", "exchange": "a step of a sharded network on one and two devices", "fills": "tiles: the producers", "first": "the first ten calls of many shapes, plain and preloaded", "given": "few rows given as CSR beside SciPy", "host": "host time of a remembered call", "network": "a step of a network, spikes scanned, listed, as bits",
             "layer": "a product with bias, activation and metadata of the output", "metadata": "builders of metadata, and the bitmask product",
             "operators": "host operators beside a copy of as many bytes", "plugin": "host time of a dense call through the drop-in library",
             "quarters": "tiles: lists for sets of row groups", "ranks": "two ranks that share one device: their bits", "regret": "random problems: the decision against the best route",
@@ -293,6 +293,9 @@ def performance_page(found):
     for machine, report in ((machine, report) for machine, files in found.items() for path, report in files
                             if report["schema"] == BENCH and path.name.startswith("roofline")):
         parts.append(f"## Time over the roof: {machine}\n\n{caption(report)}\n\n{roof_section(report)}\n")
+    for machine, files in found.items():
+        if given := [report for _, report in files if report["schema"] == GIVEN_CSR]:
+            parts.append(f"## CSR given, few rows: {machine}\n\n{caption(given[0])}\n\n{given_csr_section(*given)}\n")
     for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
                             if report["schema"] == SPIKE_LINEAR):
         parts.append(f"## Spikes through a Linear layer: {machine}\n\n{caption(report)}\n\n{spike_linear_section(report)}\n")
@@ -308,9 +311,14 @@ ACCURACY_HEAD = """# Accuracy
 """
 
 
+def speed_of(files):
+    """A machine's report of bench/before_after.py; None where there is none."""
+    return next((report for _, report in files if report["schema"] == BEFORE_AFTER), None)
+
+
 def accuracy_page(found):
     """One table per device, every cell a multiple of the vendor's error."""
-    parts = [f"## {machine}\n\n{caption(report)}\n\n{accuracy_section(report)}\n"
+    parts = [f"## {machine}\n\n{caption(report)}\n\n{accuracy_section(report, speed_of(files))}\n"
              for machine, files in found.items() for _, report in files if report["schema"] == ACCURACY]
     return "\n".join([ACCURACY_HEAD, *(parts or ["Nothing has been measured yet.\n"])])
 
@@ -517,8 +525,40 @@ def spike_linear_section(report):
 KINDS = {"u": "uniform", "e8": "2^±8", "e30": "2^±30", "p": "positive", "o": "outliers"}
 
 
-def accuracy_section(report):
-    """Errors of every route as multiples of the vendor's, by kinds of data."""
+def speed_cells(row):
+    """Before, after, and the ratio, of a row of bench/before_after.py; empty where the route was not timed at both."""
+    if not row:
+        return "", "", ""
+    return microseconds(row["before_us"]), microseconds(row["after_us"]), f"{row['after_us'] / row['before_us']:.2f}"
+
+
+def before_after_section(report):
+    """What the routes take at two commits, in a line for each route."""
+    ratios = {}
+    for row in report["results"]:
+        ratios.setdefault(row["route"].split()[0], []).append(row["after_us"] / row["before_us"])
+    ways = {**{name: values for name, values in ratios.items() if name != "vendor"},
+            "the vendor's, the same both times": ratios.get("vendor", [])}
+    return (f"Speed before and after: commit `{report['before']}`, whose sums ran straight through, and `{report['commit']}`, the same problems by "
+            f"the same routes in turns ({report['date'][:10]}). Time after over time before:\n\n"
+            + table(("route", ">problems", ">geometric mean", ">least", ">most"),
+                    [(name, str(len(values)), f"{math.exp(sum(map(math.log, values)) / len(values)):.2f}", f"{min(values):.2f}", f"{max(values):.2f}")
+                     for name, values in ways.items() if values]))
+
+
+def given_csr_section(*reports):
+    """Products with CSR given beside SciPy's, by threads."""
+    rows = [(f"{row['m']} x {row['k']} x {row['n']}", f"{100 * row['density']:g} %", report["threads"], microseconds(row["scipy_us"]),
+             microseconds(row["lacuna_us"]), ratio(row["scipy_us"] / row["lacuna_us"]), f"{100 * row['noise']:.0f} %")
+            for report in reports for row in report["results"]]
+    return (f"A is a SciPy matrix in CSR, B dense, both called from Python, outputs allocated (`bench/given_csr.py`; SciPy {reports[0]['scipy']}, which uses "
+            "one thread). *Noise* is what two of our own samples of one round differ by.\n\n"
+            + table(("m x k x n", ">nonzeros", ">threads", ">SciPy", ">Lacuna", ">speedup", ">noise"), rows))
+
+
+def accuracy_section(report, speed=None):
+    """Errors of every route as multiples of the vendor's, by kinds of data; beside them what the route took before and after."""
+    timed_routes = {(row["problem"], row["route"].split()[0]): row for row in speed["results"]} if speed else {}
     cells = {}
     for row in report["results"]:
         cells.setdefault((row["problem"], row["route"]), {})[row["kind"]] = row
@@ -528,7 +568,7 @@ def accuracy_section(report):
         known = in_words(problem)
         rows.append((*(known if known != shown else ("", "")), route,
                      *(f"{by_kind[kind]['mean_ratio']:.2f}, {by_kind[kind]['max_ratio']:.2f}" if kind in by_kind else ""
-                       for kind in KINDS)))
+                       for kind in KINDS), *speed_cells(timed_routes.get((problem, route.split()[0])))))
         shown = known
     worst = [(name, f"{max(row['mean_ratio'] for row in found):.2f}", f"{max(row['max_ratio'] for row in found):.2f}",
               *(f"{min(row[key] for row in found):.2g} .. {max(row[key] for row in found):.2g}"
@@ -537,14 +577,16 @@ def accuracy_section(report):
     return (f"Errors against fp64 over |A||B|, over those of the {vendor}'s `sgemm` on the same data: the contract allows 2. "
             "Farthest from it, with the errors of all rows in units of 2^-24:\n\n"
             + table(("data", ">mean", ">max", f">mean error, {vendor}", ">ours", f">max error, {vendor}", ">ours"), worst)
+            + (f"\n\n{before_after_section(speed)}" if speed else "")
             + "\n\nEach cell: the mean error and the largest, as multiples.\n\n"
-            + table(("m x k x n", "nonzeros", "route", *(">" + name for name in KINDS.values())), rows))
+            + without_empty(("m x k x n", "nonzeros", "route", *(">" + name for name in KINDS.values()), ">before", ">after", ">after / before"), rows))
 
 
 def section(report):
     """A report as text with tables."""
     return {BENCH: bench_section, REGRET: regret_section, KERNELS: kernels_section, OPERATORS: operators_section, ACCURACY: accuracy_section,
-            FIRST_CALLS: first_calls_section, SPIKE_LINEAR: spike_linear_section}[
+            FIRST_CALLS: first_calls_section, SPIKE_LINEAR: spike_linear_section,
+            BEFORE_AFTER: before_after_section, GIVEN_CSR: given_csr_section}[
         report["schema"]](report)
 
 

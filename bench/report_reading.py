@@ -9,6 +9,8 @@ BENCH, REGRET, KERNELS, OPERATORS = "lacuna-bench-1", "lacuna-regret-1", "kernel
 ACCURACY = "lacuna-accuracy-1"
 SPIKE_LINEAR = "lacuna-torch-spike-linear-1"  # what bench/torch_spike_linear.py writes
 FIRST_CALLS = "lacuna-first-calls-1"  # what bench/first_calls.py writes
+BEFORE_AFTER = "lacuna-before-after-1"  # what bench/before_after.py writes
+GIVEN_CSR = "lacuna-given-csr-1"  # what bench/given_csr.py writes
 # Routes that are drawn: those of backend/route/routes.def, one that has no colour of its own in one of these.
 SPARE_COLOURS = ("#e7298a", "#66a61e", "#e6ab02", "#7570b3", "#1b9e77")
 METADATA = {"csr": "CSR given", "csc": "CSC given", "bits": "bitmask given", "active": "active list given",
@@ -35,7 +37,7 @@ def reports(root):
         report = json.loads(path.read_text(encoding="utf-8"))
         if "schema" not in report and "results" in report:
             report["schema"] = KERNELS  # what bench/gpu/*.cu writes
-        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY, FIRST_CALLS, SPIKE_LINEAR):
+        if report.get("schema") in (BENCH, REGRET, KERNELS, OPERATORS, ACCURACY, FIRST_CALLS, SPIKE_LINEAR, BEFORE_AFTER, GIVEN_CSR):
             found.setdefault(path.parent.name, []).append((path, report))
     return dict(sorted(found.items(), key=lambda item: not any(on_device(report) for _, report in item[1])))
 

@@ -104,6 +104,37 @@ class Bench(unittest.TestCase):
         self.assertIn("no BLAS library was found", out)
 
 
+class BeforeAfter(unittest.TestCase):
+    """bench/before_after.py with one build as both, and its columns beside the accuracy table."""
+
+    def test_report(self):
+        problem = "sgemm:NN:20x64x40:A=bern0.3:s1"
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            results, problems = root / "bench/results/some-processor", root / "list.txt"
+            results.mkdir(parents=True)
+            (root / "docs/user").mkdir(parents=True)
+            (root / "docs/dev").mkdir()
+            (root / "README.md").write_text("<!-- bench:begin -->\n<!-- bench:end -->\n", encoding="utf-8")
+            problems.write_text(f"# one\n{problem}  # with a comment\n", encoding="utf-8")
+            for command in ([sys.argv[1], "bench", "--quiet", "--accuracy", "--file", problems, "--json", results / "accuracy.json"],
+                            [sys.executable, "-B", SOURCE / "bench/before_after.py", sys.argv[1], sys.argv[1], results / "before_after.json",
+                             "--file", problems, "--rounds", "1", "--min-time", "0.001"],
+                            [sys.executable, "-B", SOURCE / "bench/render.py", "--root", folder]):
+                done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            report = json.loads((results / "before_after.json").read_text(encoding="utf-8"))
+            page = (root / "docs/user/accuracy.md").read_text(encoding="utf-8")
+        self.assertEqual(report["before"], report["commit"])
+        self.assertEqual({row["problem"] for row in report["results"]}, {problem})
+        routes = {row["route"] for row in report["results"]}
+        self.assertLessEqual({"event left", "csr left", "native"}, routes)
+        self.assertTrue(all(row["before_us"] > 0 and row["after_us"] > 0 for row in report["results"]))
+        self.assertIn("| before | after | after / before |", page)
+        native = next(row for row in report["results"] if row["route"] == "native")
+        self.assertRegex(page, rf"native \|.* {native['after_us'] / native['before_us']:.2f} \|")
+
+
 class FirstCalls(unittest.TestCase):
     """bench/first_calls.py on a few small shapes: what it counts, never what they take; and the tables of its report."""
 
