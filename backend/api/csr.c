@@ -180,6 +180,32 @@ lac_status_t lac_csr_gemm(lac_ctx_t *ctx, const lac_csr_t *a, const lac_obj_t *b
     return c->m && c->n ? run(ctx, ctx->backend->csr->gemm, &call) : LAC_OK;
 }
 
+lac_status_t lac_csr_count(lac_ctx_t *ctx, const lac_csr_t *a, const lac_obj_t *b, int32_t *counts)
+{
+    lac_status_t status = begin(ctx, "a", a);
+    if (status) return status;
+    if (a->trans != LAC_TRANS) return lac_fail(LAC_ERR_VALUE, "a.trans: is not LAC_TRANS");
+    if (!b) return lac_fail(LAC_ERR_NULL, "b: is NULL");
+    lac_dim_t columns = lac_obj_cols(b), all;
+    if ((status = check_dense(ctx, "b", b, false, true, a->m, columns))) return status;
+    if (__builtin_mul_overflow(a->n, columns, &all) || all >= INT64_MAX / 16 || a->nnz > INT32_MAX)
+        return lac_fail(LAC_ERR_EXTENT, "counts: %" PRId64 " x %" PRId64 " of up to %" PRId64, a->n, columns,
+                        a->nnz);
+    if (all && !counts) return lac_fail(LAC_ERR_NULL, "counts: is NULL");
+    if ((status = check_space(ctx, "counts", NULL, all ? counts : NULL))) return status;
+    lac_obj_t written = lac_view_array(counts, all, sizeof *counts);
+    if (lac_share_memory(b, &written)) return lac_fail(LAC_ERR_ALIAS, "counts: overlaps b");
+    lac_csr_t read = *a;
+    read.val = NULL, read.perm = NULL; /* not read here */
+    if ((status = check_apart("counts", &written, "a", &read))) return status;
+    lac_csr_call_t call = describe(ctx, a, false);
+    call.x = untransposed(b);
+    call.binary = true;
+    call.columns = columns;
+    call.counts = counts;
+    return all ? run(ctx, ctx->backend->csr->count, &call) : LAC_OK;
+}
+
 /* What both slices share: everything but the values. */
 static lac_status_t check_slice(const lac_ctx_t *ctx, const lac_csr_t *a, lac_index_t it, lac_dim_t count,
                                 const void *rows, const char *name, const lac_obj_t *dense, bool output)

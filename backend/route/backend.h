@@ -84,12 +84,14 @@ typedef struct lac_csr_call {
     const void *rows; /* [count]                                                           */
     float *out;       /* element (i, j) at out[i * rs + j * cs], or one value for each entry */
     lac_inc_t rs, cs;
+    int32_t *counts; /* [rows][columns]                                                   */
     int threads;
 } lac_csr_call_t;
 
 /* What lacuna/csr.h offers, in a backend's space. */
 typedef struct lac_csr_operators {
     lac_status_t (*gemm)(lac_exec_t *exec, const lac_csr_call_t *call);
+    lac_status_t (*count)(lac_exec_t *exec, const lac_csr_call_t *call);
     lac_status_t (*slice_rows)(lac_exec_t *exec, const lac_csr_call_t *call);
     lac_status_t (*slice_rows_grad)(lac_exec_t *exec, const lac_csr_call_t *call);
     lac_status_t (*sddmm)(lac_exec_t *exec, const lac_csr_call_t *call);

@@ -16,10 +16,12 @@
  * On the host, every sum is made by one thread, in the order of the entries, in double and rounded once; with
  * trans, of one column of at most 512 nonzeros, in float. The bits do not depend on the number of threads. On
  * a device, sums over the entries of a row are in double, in a fixed order; with trans, integers are added,
- * which have no order: events that meet one value for all entries are counted, and other terms are rounded to
- * multiples of a unit, 2^-(61 - b) of the sum's largest term, where 2^b is no less than nnz. Repeated entries
- * of a slice, and the slices of a gradient, are added in float, ascending. Extents and nnz are below 2^31
- * there (EXTENT). Calls on a device may be captured; lac_csr_gemm with trans, with lac_csr_workspace. */
+ * which have no order: events that meet one value for all entries are counted; of other values that meet
+ * events, sums are exact and rounded once, unless the exponents of their terms differ by more than two bins
+ * of 39 - b, where 2^b is no less than the number of terms; all other terms are rounded to multiples of a
+ * unit, 2^-(61 - b) of the sum's largest term, where 2^b is no less than nnz. Repeated entries of a slice,
+ * and the slices of a gradient, are added in float, ascending. Extents and nnz are below 2^31 there (EXTENT).
+ * Calls on a device may be captured; lac_csr_gemm with trans, with lac_csr_workspace. */
 #ifndef LACUNA_CSR_H
 #define LACUNA_CSR_H
 
@@ -50,12 +52,19 @@ typedef struct lac_csr {
 LAC_API lac_status_t lac_csr_gemm(lac_ctx_t *ctx, const lac_csr_t *a, const lac_obj_t *b, int binary,
                                   const lac_obj_t *c);
 
-/* On a device, lac_csr_gemm with trans needs a workspace of 8 bytes for each element of C, unless all entries
- * have one value and B is binary or u8; the other calls need none. The context has one and makes it larger,
- * which it cannot while its stream is captured; and calls that are recorded from one context share it, so
- * that they may not run at the same time. From here on the context's calls use `memory` instead, `bytes` of
- * the device's, aligned to 8, until the next call of this; NULL: the context's own again. lac_csr_gemm that
- * needs more: MEMORY. On the host nothing changes. Errors: NULL; VALUE (alignment); SPACE; UNAVAILABLE. */
+/* counts[i * columns + j] := how many entries of row i of op(A) meet a nonzero of B[:, j], with B of
+ * `columns` columns: what lac_csr_gemm sums where every entry is 1, before it is rounded. Trans only; the
+ * values of A are not read. On a device it is sooner done than the product by what brings a value in. Errors:
+ * as above, and VALUE without trans. */
+LAC_API lac_status_t lac_csr_count(lac_ctx_t *ctx, const lac_csr_t *a, const lac_obj_t *b, int32_t *counts);
+
+/* On a device, lac_csr_gemm with trans needs a workspace of 16 bytes for each element of C, and 2048, unless
+ * all entries have one value and B is binary or u8; the other calls need none. The context has one and makes
+ * it larger, which it cannot while its stream is captured; and calls that are recorded from one context share
+ * it, so that they may not run at the same time. From here on the context's calls use `memory` instead,
+ * `bytes` of the device's, aligned to 8, until the next call of this; NULL: the context's own again.
+ * lac_csr_gemm that needs more: MEMORY. On the host nothing changes. Errors: NULL; VALUE (alignment); SPACE;
+ * UNAVAILABLE. */
 LAC_API lac_status_t lac_csr_workspace(lac_ctx_t *ctx, void *memory, size_t bytes);
 
 /* out[i, :] := row rows[i] of A, dense, i < count; a row outside [0, m) is zeros. No trans. Errors: as above.

@@ -74,11 +74,17 @@ typedef struct lac_cuda_row_list {
 lac_status_t lac_cuda_loose_gather(const lac_cuda_loose_t *a, const lac_cuda_loose_dense_t *x,
                                    int64_t columns, float *out, int64_t rs, int64_t cs,
                                    lac_cuda_stream_t stream);
-/* out := A' X, n x columns; rows of A whose row of X is zero are not read. Workspace: 8 bytes for each
- * element of out, 8-byte aligned; NULL where all entries of A have one value and X is binary. */
+/* out := A' X, n x columns; rows of A whose row of X is zero are not read. Workspace:
+ * LAC_CUDA_LOOSE_SUMS bytes for each element of out and LAC_CUDA_LOOSE_RANGES more, 8-byte aligned; NULL
+ * where all entries of A have one value and X is binary. */
+#define LAC_CUDA_LOOSE_SUMS   16
+#define LAC_CUDA_LOOSE_RANGES 2048
 lac_status_t lac_cuda_loose_scatter(const lac_cuda_loose_t *a, const lac_cuda_loose_dense_t *x,
                                     int64_t columns, float *out, int64_t rs, int64_t cs, void *workspace,
                                     lac_cuda_stream_t stream);
+/* out[c, j] := how many entries of column c of A meet a nonzero of X[:, j]; values are not read. */
+lac_status_t lac_cuda_loose_count(const lac_cuda_loose_t *a, const lac_cuda_loose_dense_t *x, int64_t columns,
+                                  int32_t *out, int64_t rs, int64_t cs, lac_cuda_stream_t stream);
 /* out[i, :] := row rows[i], zeros where there is none such. */
 lac_status_t lac_cuda_loose_slice(const lac_cuda_loose_t *a, const lac_cuda_row_list_t *rows, float *out,
                                   int64_t rs, int64_t cs, lac_cuda_stream_t stream);

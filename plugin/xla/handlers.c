@@ -10,7 +10,15 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-typedef enum handler { GEMM, CSR_GEMM, CSR_SLICE_ROWS, CSR_SLICE_ROWS_GRAD, CSR_SDDMM, HANDLERS } handler_t;
+typedef enum handler {
+    GEMM,
+    CSR_GEMM,
+    CSR_COUNT,
+    CSR_SLICE_ROWS,
+    CSR_SLICE_ROWS_GRAD,
+    CSR_SDDMM,
+    HANDLERS
+} handler_t;
 
 static atomic_llong calls[HANDLERS];
 
@@ -165,6 +173,22 @@ static const char *serve_csr_gemm(const xla_frame_t *frame, lac_space_t space, l
     return NULL;
 }
 
+/* Its result is int32. */
+static const char *serve_csr_count(const xla_frame_t *frame, lac_space_t space, lac_ctx_t *ctx,
+                                   lac_status_t *status)
+{
+    rows_t r;
+    lac_obj_t b;
+    const char *wrong = read_rows(frame, false, &r);
+    if (wrong) return wrong;
+    const xla_buffer_t *dense = xla_frame_argument(frame, r.next, 2), *out = xla_frame_result(frame, 0, 2);
+    if (!dense || !out || !xla_buffer_view(dense, space, &b) || out->dtype != XLA_S32 ||
+        out->dims[0] != r.csr.n || out->dims[1] != b.n)
+        return "lacuna csr count: operands of other types, ranks or extents";
+    *status = lac_csr_count(ctx, &r.csr, &b, out->data);
+    return NULL;
+}
+
 static const char *serve_csr_slice_rows(const xla_frame_t *frame, lac_space_t space, lac_ctx_t *ctx,
                                         lac_status_t *status)
 {
@@ -231,6 +255,7 @@ static const char *serve_csr_sddmm(const xla_frame_t *frame, lac_space_t space, 
     }
 ENTRIES(gemm, GEMM, 0)
 ENTRIES(csr_gemm, CSR_GEMM, XLA_TRAIT_CAPTURABLE)
+ENTRIES(csr_count, CSR_COUNT, XLA_TRAIT_CAPTURABLE)
 ENTRIES(csr_slice_rows, CSR_SLICE_ROWS, XLA_TRAIT_CAPTURABLE)
 ENTRIES(csr_slice_rows_grad, CSR_SLICE_ROWS_GRAD, XLA_TRAIT_CAPTURABLE)
 ENTRIES(csr_sddmm, CSR_SDDMM, XLA_TRAIT_CAPTURABLE)
@@ -238,6 +263,7 @@ ENTRIES(csr_sddmm, CSR_SDDMM, XLA_TRAIT_CAPTURABLE)
 EXPORT const xla_handler_t lacuna_xla_handlers[] = {
     {"gemm", gemm_host, gemm_cuda, &calls[GEMM]},
     {"csr_gemm", csr_gemm_host, csr_gemm_cuda, &calls[CSR_GEMM]},
+    {"csr_count", csr_count_host, csr_count_cuda, &calls[CSR_COUNT]},
     {"csr_slice_rows", csr_slice_rows_host, csr_slice_rows_cuda, &calls[CSR_SLICE_ROWS]},
     {"csr_slice_rows_grad", csr_slice_rows_grad_host, csr_slice_rows_grad_cuda, &calls[CSR_SLICE_ROWS_GRAD]},
     {"csr_sddmm", csr_sddmm_host, csr_sddmm_cuda, &calls[CSR_SDDMM]},

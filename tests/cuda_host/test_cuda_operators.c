@@ -465,7 +465,7 @@ static void test_bits(void **state)
 static void test_csr_arrays(void **state)
 {
     (void)state;
-    enum { M = 40, N = 70, EACH = 5, NNZ = M * EACH, COLUMNS = 3 };
+    enum { M = 40, N = 70, EACH = 5, NNZ = M * EACH, COLUMNS = 3, SUMS = 16 * N * COLUMNS + 2048 };
     int64_t *idx = cuda_host_memory(ctx, NNZ * sizeof *idx),
             *perm = cuda_host_memory(ctx, NNZ * sizeof *perm),
             *ptr = cuda_host_memory(ctx, (M + 1) * sizeof *ptr);
@@ -499,8 +499,8 @@ static void test_csr_arrays(void **state)
     l = launched("lac_cuda_loose_scatter");
     EXPECT(l, "a.fan_out x.binary columns rs cs", EACH, 0, COLUMNS, COLUMNS, 1);
     expect_pointer(l, "a.ptr", NULL);
-    assert_int_equal((int64_t)standin_extent(standin_pointer(l, "workspace")), 8 * N * COLUMNS);
-    assert_int_equal(lac_ctx_bytes(ctx) - held, 8 * N * COLUMNS);
+    assert_int_equal((int64_t)standin_extent(standin_pointer(l, "workspace")), SUMS);
+    assert_int_equal(lac_ctx_bytes(ctx) - held, SUMS);
     standin_forget(); /* events alone are not alike, nor is one value alone */
     unit_expect(lac_csr_gemm(ctx, &a, &y, 1, &x), LAC_OK, "binary");
     assert_non_null(standin_pointer(launched("lac_cuda_loose_scatter"), "workspace"));
@@ -510,11 +510,11 @@ static void test_csr_arrays(void **state)
     assert_non_null(standin_pointer(launched("lac_cuda_loose_scatter"), "workspace"));
     a.homogeneous = 0;
     /* the caller's, which must do */
-    uint64_t *mine = cuda_host_memory(ctx, 8 * N * COLUMNS);
-    unit_expect(lac_csr_workspace(ctx, mine, 8 * N * COLUMNS - 1), LAC_OK, "too small");
+    uint64_t *mine = cuda_host_memory(ctx, SUMS);
+    unit_expect(lac_csr_workspace(ctx, mine, SUMS - 1), LAC_OK, "too small");
     unit_expect(lac_csr_gemm(ctx, &a, &y, 0, &x), LAC_ERR_MEMORY, "too small");
-    unit_expect_text(lac_last_error(), "needs 1680 bytes and was given 1679");
-    unit_expect(lac_csr_workspace(ctx, mine, 8 * N * COLUMNS), LAC_OK, "workspace");
+    unit_expect_text(lac_last_error(), "needs 5408 bytes and was given 5407");
+    unit_expect(lac_csr_workspace(ctx, mine, SUMS), LAC_OK, "workspace");
     standin_forget();
     unit_expect(lac_csr_gemm(ctx, &a, &y, 0, &x), LAC_OK, "the caller's");
     expect_pointer(launched("lac_cuda_loose_scatter"), "workspace", mine);
@@ -532,6 +532,12 @@ static void test_csr_arrays(void **state)
     standin_forget();
     unit_expect(lac_csr_gemm(ctx, &a, &y, 1, &x), LAC_OK, "ones");
     expect_pointer(launched("lac_cuda_loose_scatter"), "workspace", NULL);
+    int32_t *counts = cuda_host_memory(ctx, N * COLUMNS * sizeof *counts);
+    unit_expect(lac_csr_count(ctx, &a, &y, counts), LAC_OK, "counts");
+    l = launched("lac_cuda_loose_count");
+    EXPECT(l, "x.binary columns rs cs a.m a.n", 1, COLUMNS, COLUMNS, 1, M, N);
+    expect_pointer(l, "out", counts), expect_pointer(l, "x.data", y.buf), expect_pointer(l, "a.val", NULL);
+    unit_expect(lac_csr_count(ctx, &a, &y, (int32_t *)&held), LAC_ERR_SPACE, "on the host");
     /* slices and samples */
     a.trans = LAC_NO_TRANS, a.val = val;
     standin_forget();
@@ -547,7 +553,7 @@ static void test_csr_arrays(void **state)
     l = launched("lac_cuda_loose_sddmm");
     EXPECT(l, "depth x.rs x.cs y.rs y.cs", COLUMNS, COLUMNS, 1, N, 1);
     expect_pointer(l, "values", values);
-    assert_int_equal(lac_ctx_bytes(ctx) - held, 8 * N * COLUMNS);
+    assert_int_equal(lac_ctx_bytes(ctx) - held, SUMS);
 }
 
 /* Connections parted by delay pass through the host: arrays of the device come and go, and nothing is
@@ -593,7 +599,7 @@ static void test_csr_recorded(void **state)
     lac_obj_t x = cuda_host_rows(ctx, M, 1), z = cuda_host_rows(ctx, N, 1);
     lac_csr_t a = {.size = sizeof a, .m = M, .n = N, .nnz = NNZ, .idx = idx, .val = val, .trans = LAC_TRANS},
               same = a;
-    uint64_t *mine = cuda_host_memory(ctx, 8 * N);
+    uint64_t *mine = cuda_host_memory(ctx, 16 * N + 2048);
     same.homogeneous = 1;
     standin_capture(lac_device_stream(ctx), true);
     unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_ERR_MEMORY, "no workspace");
@@ -601,7 +607,7 @@ static void test_csr_recorded(void **state)
     standin_forget();
     unit_expect(lac_csr_gemm(ctx, &same, &x, 1, &z), LAC_OK, "counted");
     assert_true(launched("lac_cuda_loose_scatter")->captured);
-    unit_expect(lac_csr_workspace(ctx, mine, 8 * N), LAC_OK, "workspace");
+    unit_expect(lac_csr_workspace(ctx, mine, 16 * N + 2048), LAC_OK, "workspace");
     unit_expect(lac_csr_gemm(ctx, &a, &x, 0, &z), LAC_OK, "the caller's");
     assert_int_equal(standin_count("lac_cuda_loose_scatter"), 2);
     standin_capture(lac_device_stream(ctx), false);

@@ -107,7 +107,7 @@ static void expect_wrong(xla_error_t *error, int code, const char *word)
  * own on it. */
 static lac_ctx_t *ctx;
 
-enum { M = 40, N = 70, EACH = 5, COLUMNS = 3 };
+enum { M = 40, N = 70, EACH = 5, COLUMNS = 3, SUMS = 16 * N * COLUMNS + 2048 };
 
 static void scatter(call_t *c, float *val, int64_t values, xla_dtype_t dtype, bool sums)
 {
@@ -116,7 +116,7 @@ static void scatter(call_t *c, float *val, int64_t values, xla_dtype_t dtype, bo
     add_buffer(c, false, XLA_S32, cuda_host_memory(ctx, M * EACH * 4), 2, M, EACH);
     add_buffer(c, false, dtype, cuda_host_memory(ctx, M * COLUMNS * 4), 2, M, COLUMNS);
     add_buffer(c, true, XLA_F32, cuda_host_memory(ctx, N * COLUMNS * 4), 2, N, COLUMNS);
-    if (sums) add_buffer(c, true, XLA_U8, cuda_host_memory(ctx, N * COLUMNS * 8), 1, N * COLUMNS * 8, 0);
+    if (sums) add_buffer(c, true, XLA_U8, cuda_host_memory(ctx, SUMS), 1, SUMS, 0);
     add_attribute(c, "m", M), add_attribute(c, "n", N), add_attribute(c, "fan", 1),
         add_attribute(c, "trans", 1);
 }
@@ -157,12 +157,19 @@ static void test_eager(void **state)
     expect_fine(e->cuda(&c.frame));
     assert_int_equal(
         (int64_t)standin_extent(standin_pointer(standin_find("lac_cuda_loose_scatter", 0), "workspace")),
-        8 * N * COLUMNS);
+        SUMS);
     scatter(&c, val, 1, XLA_PRED, false);
     standin_forget();
     expect_fine(e->cuda(&c.frame));
     assert_null(standin_pointer(standin_find("lac_cuda_loose_scatter", 0), "workspace"));
     /* other operators */
+    scatter(&c, val, 0, XLA_PRED, false);
+    c.frame.arguments.items++, c.frame.arguments.types++, c.frame.arguments.size--; /* without values */
+    c.buffer[MOST].dtype = XLA_S32;
+    expect_fine(handler("csr_count")->cuda(&c.frame));
+    assert_ptr_equal(standin_pointer(standin_find("lac_cuda_loose_count", 0), "out"), c.buffer[MOST].data);
+    c.dims[MOST][0]--;
+    expect_wrong(handler("csr_count")->cuda(&c.frame), XLA_INVALID_ARGUMENT, "lacuna csr count");
     begin(&c);
     add_buffer(&c, false, XLA_F32, val, 1, 1, 0);
     add_buffer(&c, false, XLA_S64, cuda_host_memory(ctx, M * EACH * 8), 2, M, EACH);
@@ -237,7 +244,7 @@ static void test_errors(void **state)
     expect_wrong(e->cuda(&c.frame), XLA_INVALID_ARGUMENT, "operands of other types or ranks");
     scatter(&c, val, M * EACH, XLA_F32, true);
     c.dims[MOST + 1][0]--;
-    expect_wrong(e->cuda(&c.frame), XLA_RESOURCE_EXHAUSTED, "needs 1680 bytes");
+    expect_wrong(e->cuda(&c.frame), XLA_RESOURCE_EXHAUSTED, "needs 5408 bytes");
     float here[M * EACH];
     scatter(&c, here, M * EACH, XLA_F32, true);
     expect_wrong(e->cuda(&c.frame), XLA_INVALID_ARGUMENT, "a.val");

@@ -167,6 +167,14 @@ inline int __popcll(unsigned long long x)
 {
     return __builtin_popcountll(x);
 }
+inline int __clz(int x)
+{
+    return x ? __builtin_clz((unsigned)x) : 32;
+}
+inline int __clzll(long long x)
+{
+    return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
 inline int __ffs(int x)
 {
     return __builtin_ffs(x);

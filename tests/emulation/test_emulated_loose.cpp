@@ -130,6 +130,12 @@ template <typename Call> void same_bits(std::vector<float> &out, const Call &cal
     emulated_device = EMULATED_H200;
 }
 
+/* Words of a workspace for so many elements. */
+size_t workspace(size_t elements)
+{
+    return (elements * LAC_CUDA_LOOSE_SUMS + LAC_CUDA_LOOSE_RANGES) / sizeof(uint64_t);
+}
+
 void products(int64_t m, int64_t n, int64_t most, int64_t columns, const Way &way, int kind, unsigned seed)
 {
     std::mt19937 random(seed);
@@ -150,7 +156,7 @@ void products(int64_t m, int64_t n, int64_t most, int64_t columns, const Way &wa
                     size[(size_t)(to * rs + j * cs)] += std::fabs(term);
                 }
         const bool counts = (way.ones || way.homogeneous) && kind != 0;
-        std::vector<uint64_t> sums(counts ? 0 : out.size(), 0x5555555555555555u);
+        std::vector<uint64_t> sums(counts ? 0 : workspace(out.size()), 0x5555555555555555u);
         const auto call = [&] {
             return transposed ? lac_cuda_loose_scatter(&r.a, &x.x, columns, out.data(), rs, cs,
                                                        counts ? nullptr : sums.data(), nullptr)
@@ -166,6 +172,14 @@ void products(int64_t m, int64_t n, int64_t most, int64_t columns, const Way &wa
             }
         EXPECT(r.bad == kNothing);
         if (seed % 5 == 0) same_bits(out, call);
+        if (!transposed || kind == 0) continue;
+        std::vector<int32_t> found(out.size(), -1), met(out.size(), 0);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t e = r.begin(i); e < r.begin(i + 1); e++)
+                for (int64_t j = 0; j < columns; j++)
+                    met[(size_t)(r.idx[(size_t)e] * rs + j * cs)] += x.at(i, j) != 0.0;
+        EXPECT(lac_cuda_loose_count(&r.a, &x.x, columns, found.data(), rs, cs, nullptr) == LAC_OK);
+        EXPECT(found == met);
     }
 }
 
@@ -232,12 +246,12 @@ void slices(int64_t m, int64_t n, int64_t most, int64_t count, const Way &way, u
     EXPECT(r.bad == kNothing);
 }
 
-float scattered(Rows &r, const std::vector<float> &x)
+float scattered(Rows &r, const std::vector<float> &x, bool events = false)
 {
     float out = NAN;
-    uint64_t sum = 9;
-    const lac_cuda_loose_dense_t dense = {x.data(), false, false, 1, 1};
-    EXPECT(lac_cuda_loose_scatter(&r.a, &dense, 1, &out, 1, 1, &sum, nullptr) == LAC_OK);
+    std::vector<uint64_t> sums(workspace(1), 9);
+    const lac_cuda_loose_dense_t dense = {x.data(), false, events, 1, 1};
+    EXPECT(lac_cuda_loose_scatter(&r.a, &dense, 1, &out, 1, 1, sums.data(), nullptr) == LAC_OK);
     return out;
 }
 
@@ -269,6 +283,49 @@ void values()
     EXPECT(std::isnan(scattered(r, x)));
 }
 
+/* Of events: sums that are rounded once, whatever the exponents of their terms: in one bin, in two, and where
+ * two will not do. */
+void events()
+{
+    std::mt19937 random(5);
+    std::uniform_real_distribution<float> uniform(1.0f, 2.0f);
+    for (const int spread : {1, 5, 26, 30, 58, 62, 150, 250}) {
+        const int64_t terms = 300;
+        Rows r;
+        r.m = terms, r.n = 1, r.nnz = terms;
+        r.idx.assign((size_t)terms, 0);
+        __float128 sum = 0;
+        for (int64_t e = 0; e < terms; e++) {
+            const float v = std::ldexp(uniform(random), (int)(random() % (unsigned)spread) - spread / 2);
+            r.val.push_back(e % 3 ? v : -v);
+            sum += r.val.back();
+        }
+        r.describe(false, false);
+        const std::vector<float> x((size_t)terms, 0.5f);
+        const float got = scattered(r, x, true);
+        if (spread <= 58)
+            EXPECT(got == (float)sum);
+        else
+            EXPECT(near(got, (double)sum, std::fabs((double)sum)));
+    }
+    Rows r; /* nothing but the smallest and zeros, which cancel; those that are not finite */
+    r.m = 4, r.n = 1, r.nnz = 4;
+    r.idx.assign(4, 0), r.val = {1e-45f, 0.0f, 1e-45f, -0.0f};
+    r.describe(false, false);
+    const std::vector<float> x(4, 1.0f);
+    EXPECT(scattered(r, x, true) == 2.8e-45f);
+    r.val[2] = -1e-45f;
+    EXPECT(scattered(r, x, true) == 0.0f);
+    r.val[1] = 3.4e38f, r.val[2] = 3.4e38f;
+    EXPECT(scattered(r, x, true) == INFINITY);
+    r.val[0] = -INFINITY;
+    EXPECT(scattered(r, x, true) == -INFINITY);
+    r.val[3] = NAN;
+    EXPECT(std::isnan(scattered(r, x, true)));
+    r.val.assign(4, 0.0f);
+    EXPECT(scattered(r, x, true) == 0.0f);
+}
+
 /* What is wrong counts as absent, and the first place is kept. */
 void wrong_places()
 {
@@ -279,7 +336,7 @@ void wrong_places()
         make(r, 9, 13, 6, plain, random);
         const Dense x(13, 2, 0, true, 1.0, random), t(9, 2, 0, true, 1.0, random);
         std::vector<float> out(13 * 2), back((size_t)r.nnz);
-        std::vector<uint64_t> sums(13 * 2);
+        std::vector<uint64_t> sums(workspace(13 * 2));
         const int32_t list[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
         const lac_cuda_row_list_t rows = {9, list, false};
         std::vector<float> lines(9 * 13);
@@ -327,6 +384,7 @@ int main()
     for (const auto &s : picks)
         for (const Way &way : ways) slices(s[0], s[1], s[2], s[3], way, seed++);
     values();
+    events();
     wrong_places();
     printf("%d checks, %d failures\n", checks, failures);
     return failures || checks < 1000;

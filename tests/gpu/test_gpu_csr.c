@@ -99,8 +99,8 @@ static void repeat(call_t *call, int64_t count)
     gpu_expect(product(call), LAC_OK, "again");
     gpu_expect(lac_device_download(call->ctx, next, call->c.buf, bytes), LAC_OK, "second");
     if (memcmp(first, next, bytes)) gpu_fail("a second product has other bits");
-    gpu_expect(lac_device_alloc(call->ctx, 2 * bytes + 8, &sums), LAC_OK, "workspace");
-    gpu_expect(lac_csr_workspace(call->ctx, sums, 2 * bytes + 8), LAC_OK, "workspace");
+    gpu_expect(lac_device_alloc(call->ctx, 4 * bytes + 2048, &sums), LAC_OK, "workspace");
+    gpu_expect(lac_csr_workspace(call->ctx, sums, 4 * bytes + 2048), LAC_OK, "workspace");
     if (gpu_expect(lac_graph_capture(call->ctx, product, call, 1, &graph), LAC_OK, "capture")) {
         memset(next, 0xff, bytes);
         gpu_expect(lac_device_upload(call->ctx, call->c.buf, next, bytes), LAC_OK, "spoilt");

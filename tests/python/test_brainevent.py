@@ -169,12 +169,12 @@ class Backend(unittest.TestCase):
                     (lambda: brainevent.binary_densemv(floats(25, M, N), events(26, "bool", N), transpose=False), "gemm", 0),
                     (lambda: brainevent.binary_densemm(floats(25, M, N), events(26, "float", M, COLUMNS), transpose=True), "gemm", 0),
                     (lambda: csr(several, events(27, "bool", N), False), "csr_gemm", 0),
-                    (lambda: csr(several, events(28, "bool", M), True), "csr_gemm", 8 * N),
-                    (lambda: csr(one, events(28, "float", M), True), "csr_gemm", 0),
-                    (lambda: csr(several, events(28, "bool", M, COLUMNS), True), "csr_gemm", 8 * N * COLUMNS),
-                    (lambda: brainevent.csrmv(one, indices, indptr, floats(29, M), shape=(M, N), transpose=True), "csr_gemm", 8 * N),
-                    (lambda: brainevent.binary_fcnmv(one, fan, events(30, "bool", M), shape=(M, N), transpose=True), "csr_gemm", 0),
-                    (lambda: brainevent.binary_fcnmm(wide, fan, events(31, "bool", M, COLUMNS), shape=(M, N), transpose=True), "csr_gemm", 8 * N * COLUMNS),
+                    (lambda: csr(several, events(28, "bool", M), True), "csr_gemm", 16 * N + 2048),
+                    (lambda: csr(one, events(28, "float", M), True), "csr_count", 0),
+                    (lambda: csr(several, events(28, "bool", M, COLUMNS), True), "csr_gemm", 16 * N * COLUMNS + 2048),
+                    (lambda: brainevent.csrmv(one, indices, indptr, floats(29, M), shape=(M, N), transpose=True), "csr_gemm", 16 * N + 2048),
+                    (lambda: brainevent.binary_fcnmv(one, fan, events(30, "bool", M), shape=(M, N), transpose=True), "csr_count", 0),
+                    (lambda: brainevent.binary_fcnmm(wide, fan, events(31, "bool", M, COLUMNS), shape=(M, N), transpose=True), "csr_gemm", 16 * N * COLUMNS + 2048),
                     (lambda: brainevent.csr_slice_rows(several, indices, indptr, rows, shape=(M, N)), "csr_slice_rows", 0)):
                 program = jax.jit(call).trace().lower(lowering_platforms=("cuda",)).as_text()
                 with self.subTest(target=target, memory=memory):

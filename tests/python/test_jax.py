@@ -123,9 +123,9 @@ class Compressed(unittest.TestCase):
                         def product(values, b, indptr=indptr, indices=indices, transpose=transpose):
                             return lac.csr_matmul(indptr, indices, values, b, shape=(self.M, self.N), transpose=transpose)
 
-                        before = lac.calls()["csr_gemm"]
+                        before = sum(lac.calls()[name] for name in ("csr_gemm", "csr_count"))
                         close(product(values, b), dense @ np.asarray(b))
-                        self.assertGreater(lac.calls()["csr_gemm"], before)
+                        self.assertGreater(sum(lac.calls()[name] for name in ("csr_gemm", "csr_count")), before)
                         close(product(values, b[:, 0]), dense @ np.asarray(b[:, 0]))
                         close(product(values, b != 0), dense @ (np.asarray(b) != 0))
                         check(product, values, normal(24, inner, 3))
@@ -196,8 +196,13 @@ class Compressed(unittest.TestCase):
         product = jax.jit(lambda values, b: csr_gemm(jax.ShapeDtypeStruct((self.N, 3), jnp.float32), values, indices, indptr, b, on_device=True,
                                                      m=self.M, n=self.N, trans=1))
         close(product(values, b), dense_of(indptr, indices, values, self.M, self.N).T @ np.asarray(b))
-        self.assertIn(f"{8 * self.N * 3}xui8", product.lower(values, b).as_text())
-        self.assertNotIn("ui8", jax.jit(product).lower(values[:1], b != 0).as_text())
+        self.assertIn(f"{16 * self.N * 3 + 2048}xui8", product.lower(values, b).as_text())
+        for one, events in ((values[:1], b != 0), (values[:1].at[0].set(jnp.inf), (b != 0).at[:4].set(False)), (-values[:1], b > 9)):
+            counted = jax.jit(product).lower(one, events).as_text()
+            self.assertNotIn("ui8", counted)
+            self.assertIn("@lacuna_csr_count", counted)
+            met = dense_of(indptr, indices, jnp.ones(count, jnp.float32), self.M, self.N).T @ np.asarray(events, np.float32)
+            self.assertTrue(np.array_equal(product(one, events), np.where(met != 0, met * np.asarray(one), np.float32(0))))
 
     def test_programs_for_a_device(self):
         """Lowered for CUDA, wherever that is done: calls of the library, gradients too; a transposed product of own values brings memory."""
@@ -213,7 +218,7 @@ class Compressed(unittest.TestCase):
                                {"csr_slice_rows", "csr_slice_rows_grad"})):
             program = jax.jit(call).trace().lower(lowering_platforms=("cuda",)).as_text()
             self.assertEqual(set(re.findall(r"custom_call @lacuna_(\w+)", program)), targets)
-            self.assertEqual(f"tensor<{8 * self.N * 3}xui8>" in program, "csr_gemm" in targets)
+            self.assertEqual(f"tensor<{16 * self.N * 3 + 2048}xui8>" in program, "csr_gemm" in targets)
 
     @unittest.skipIf(ON_CPU, "on a device")
     def test_command_buffers(self):

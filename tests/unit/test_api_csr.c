@@ -67,6 +67,7 @@ static int64_t place(const lac_obj_t *x, int64_t i, int64_t j)
 
 static rows_t rows;
 static float dense[2 * CELLS], other[2 * CELLS], got[2 * CELLS], again[2 * CELLS];
+static int32_t counts[2 * CELLS];
 static uint8_t bytes[2 * CELLS];
 
 static void set_threads(lac_ctx_t *ctx, const char *count)
@@ -121,6 +122,14 @@ static void test_products(void **state)
         for (int64_t i = 0; i < outer; i++)
             for (int64_t j = 0; j < columns; j++)
                 near("product", round, i * columns + j, (double)got[place(&c, i, j)], want[i * columns + j]);
+        if (!transposed) continue;
+        memset(want, 0, sizeof want);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t e = rows.ptr64[i]; e < rows.ptr64[i + 1]; e++)
+                for (int64_t j = 0; j < columns; j++)
+                    want[rows.idx32[e] * columns + j] += bytes[place(&b, i, j)] != 0;
+        unit_expect(lac_csr_count(ctx, &rows.csr, &b, counts), LAC_OK, "count");
+        for (int64_t i = 0; i < n * columns; i++) near("count", round, i, (double)counts[i], want[i]);
     }
     set_threads(ctx, "1");
 }
@@ -363,7 +372,17 @@ static void test_bad_input(void **state)
     refuse(lac_csr_gemm(ctx, &a, &b, 0, &wrong), LAC_ERR_ALIAS, "overlaps a.val");
     wrong.buf = idx;
     refuse(lac_csr_gemm(ctx, &a, &b, 0, &wrong), LAC_ERR_ALIAS, "overlaps a.idx");
+    lac_obj_t events = lac_obj_rowmajor(LAC_F32, 2, 1, x, 1);
+    refuse(lac_csr_count(ctx, &a, &b, counts), LAC_ERR_VALUE, "a.trans");
     bad = a, bad.trans = LAC_TRANS;
+    refuse(lac_csr_count(ctx, &bad, NULL, counts), LAC_ERR_NULL, "b: ");
+    refuse(lac_csr_count(ctx, &bad, &b, counts), LAC_ERR_EXTENT, "b: is 3 x 1");
+    refuse(lac_csr_count(ctx, &bad, &events, NULL), LAC_ERR_NULL, "counts");
+    refuse(lac_csr_count(ctx, &bad, &events, (int32_t *)(void *)x), LAC_ERR_ALIAS, "counts: overlaps b");
+    refuse(lac_csr_count(ctx, &bad, &events, idx), LAC_ERR_ALIAS, "counts: overlaps a.idx");
+    idx[1] = 3, x[1] = 1;
+    refuse(lac_csr_count(ctx, &bad, &events, counts), LAC_ERR_VALUE, "a.idx[1]");
+    idx[1] = 0;
     refuse(lac_csr_slice_rows(ctx, &bad, LAC_I32, 1, list, &o), LAC_ERR_VALUE, "a.trans");
     refuse(lac_csr_slice_rows(ctx, &a, LAC_I32, -1, list, &o), LAC_ERR_EXTENT, "count");
     refuse(lac_csr_slice_rows(ctx, &a, LAC_I32, 1, NULL, &o), LAC_ERR_NULL, "rows");

@@ -48,7 +48,8 @@ static lac_cuda_loose_dense_t dense(const lac_obj_t *x, bool binary)
 static lac_status_t sums_of(lac_exec_t *exec, const lac_csr_call_t *c, void **sums)
 {
     size_t bytes;
-    if (__builtin_mul_overflow((size_t)c->a->n * sizeof(uint64_t), (size_t)c->columns, &bytes))
+    if (__builtin_mul_overflow((size_t)c->a->n * LAC_CUDA_LOOSE_SUMS, (size_t)c->columns, &bytes) ||
+        __builtin_add_overflow(bytes, (size_t)LAC_CUDA_LOOSE_RANGES, &bytes))
         bytes = SIZE_MAX;
     *sums = exec->csr_workspace;
     if (!*sums) return lac_cuda_work(exec, bytes, sums);
@@ -71,6 +72,16 @@ static lac_status_t gemm(lac_exec_t *exec, const lac_csr_call_t *c)
     if (!counts && (status = sums_of(exec, c, &sums))) return status;
     return lac_cuda_launched(
         lac_cuda_loose_scatter(&a, &x, c->columns, c->out, c->rs, c->cs, sums, exec->stream), "csr product");
+}
+
+static lac_status_t count(lac_exec_t *exec, const lac_csr_call_t *c)
+{
+    lac_status_t status = lac_cuda_csr_check_errors(exec);
+    if (status) return status;
+    lac_cuda_loose_t a = described(exec, c);
+    lac_cuda_loose_dense_t x = dense(&c->x, true);
+    return lac_cuda_launched(lac_cuda_loose_count(&a, &x, c->columns, c->counts, c->columns, 1, exec->stream),
+                             "csr count");
 }
 
 static lac_status_t slice_rows(lac_exec_t *exec, const lac_csr_call_t *c)
@@ -109,4 +120,4 @@ static lac_status_t workspace(lac_exec_t *exec, void *memory, size_t bytes)
     return LAC_OK;
 }
 
-const lac_csr_operators_t lac_cuda_csr = {gemm, slice_rows, slice_grad, sddmm, workspace};
+const lac_csr_operators_t lac_cuda_csr = {gemm, count, slice_rows, slice_grad, sddmm, workspace};

@@ -123,6 +123,42 @@ static lac_status_t gemm(lac_exec_t *exec, const lac_csr_call_t *c)
     return verdict(&w);
 }
 
+static int64_t index_at(const lac_loose_rows_t *a, const void *list, int64_t i)
+{
+    return a->wide ? ((const int64_t *)list)[i] : ((const int32_t *)list)[i];
+}
+
+static bool is_event(const lac_loose_dense_t *x, int64_t i, int64_t j)
+{
+    int64_t at = i * x->rs + j * x->cs;
+    return x->bytes ? ((const uint8_t *)x->data)[at] != 0 : ((const float *)x->data)[at] != 0.0f;
+}
+
+/* Adds 1 to a column's counts for each entry of row i; the place of the first wrong one. */
+static int64_t count_row(const lac_loose_rows_t *a, int64_t i, int64_t columns, int32_t *counts)
+{
+    int64_t begin = i * a->fan_out, end = begin + a->fan_out;
+    if (a->ptr) begin = index_at(a, a->ptr, i), end = index_at(a, a->ptr, i + 1);
+    if (begin < 0 || end < begin || end > a->nnz) return 4 * i + LAC_LOOSE_PTR;
+    for (int64_t e = begin; e < end; e++) {
+        int64_t column = index_at(a, a->idx, e);
+        if (column < 0 || column >= a->cols) return 4 * e + LAC_LOOSE_IDX;
+        counts[column * columns]++;
+    }
+    return LAC_LOOSE_FINE;
+}
+
+/* One thread's work: it waits for memory. */
+static lac_status_t count(lac_exec_t *exec, const lac_csr_call_t *c)
+{
+    work_t w = begin(exec, c);
+    memset(c->counts, 0, (size_t)(w.a.cols * c->columns) * sizeof *c->counts);
+    for (int64_t i = 0; i < w.a.rows; i++)
+        for (int64_t j = 0; j < c->columns; j++)
+            if (is_event(&w.x, i, j)) report_wrong(&w, count_row(&w.a, i, c->columns, c->counts + j));
+    return verdict(&w);
+}
+
 static void slice_part(void *arg, int part, int parts)
 {
     work_t *w = arg;
@@ -224,4 +260,4 @@ static lac_status_t workspace(lac_exec_t *exec, void *memory, size_t bytes)
     return LAC_OK;
 }
 
-const lac_csr_operators_t lac_host_csr = {gemm, slice_rows, slice_grad, sddmm, workspace};
+const lac_csr_operators_t lac_host_csr = {gemm, count, slice_rows, slice_grad, sddmm, workspace};

@@ -8,6 +8,7 @@ import math
 import os
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .. import _library
@@ -58,9 +59,13 @@ def call(handler, result, *operands, **attributes):
 
 def csr_gemm(result, values, *rest, on_device, **attributes):
     """The custom call of a product with compressed rows; rest: their other arrays, then the dense operand. On a device a second result is the
-    memory that a transposed product adds in: XLA gives it, so that calls may be recorded, and run side by side."""
-    counts = values.size == 1 and rest[-1].dtype == np.bool_  # events that meet one value are counted where the result is
-    if not on_device or not attributes.get("trans") or counts:
+    memory that a transposed product adds in: XLA gives it, so that calls may be recorded, and run side by side. Events that meet one value are
+    counted there, and XLA multiplies where it reads the counts."""
+    if not on_device or not attributes.get("trans"):
         return call("csr_gemm", result, values, *rest, **attributes)
-    sums = jax.ShapeDtypeStruct((8 * math.prod(result.shape),), np.uint8)
+    if values.size == 1 and rest[-1].dtype == np.bool_:
+        indices, *others = rest if not attributes.get("perm") else (*rest[:-2], rest[-1])
+        counts = call("csr_count", jax.ShapeDtypeStruct(result.shape, np.int32), indices, *others, **{**attributes, "perm": 0})
+        return jnp.where(counts != 0, counts.astype(np.float32) * values.reshape(1, 1), np.float32(0))
+    sums = jax.ShapeDtypeStruct((16 * math.prod(result.shape) + 2048,), np.uint8)
     return call("csr_gemm", (result, sums), values, *rest, **attributes)[0]
