@@ -18,6 +18,7 @@ try:
 except ImportError as error:
     skip(f"needs JAX and brainevent 0.3.0: {error}")
 
+jax.config.update("jax_default_matmul_precision", "highest")  # or a device's own products, which ours are held to, are in TF32
 M, N, COLUMNS = 23, 31, 5
 PRIMITIVES = brainevent.get_registry()
 PLATFORM = {"cuda": "gpu"}.get(jax.default_backend(), jax.default_backend())
