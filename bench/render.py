@@ -296,6 +296,9 @@ def performance_page(found):
     for machine, files in found.items():
         if given := [report for _, report in files if report["schema"] == GIVEN_CSR]:
             parts.append(f"## CSR given, few rows: {machine}\n\n{caption(given[0])}\n\n{given_csr_section(*given)}\n")
+    for machine, report in ((machine, report) for machine, files in found.items() for path, report in files
+                            if report["schema"] == OPERATORS and path.name.startswith("segments")):
+        parts.append(f"## Events times sparse weights: {machine}\n\n{caption(report)}\n\n{simulator_section(report)}\n")
     for machine, report in ((machine, report) for machine, files in found.items() for _, report in files
                             if report["schema"] == SPIKE_LINEAR):
         parts.append(f"## Spikes through a Linear layer: {machine}\n\n{caption(report)}\n\n{spike_linear_section(report)}\n")
@@ -452,6 +455,24 @@ def operators_section(report):
     return text + table(("", *(">" + route for route in routes)),
                         [(problem, *(microseconds(ways[route]) if route in ways else "" for route in routes))
                          for problem, ways in times.items()])
+
+
+def simulator_section(report):
+    """Events times sparse weights: a row for each problem, a column for each peer and each of our ways."""
+    times, columns = {}, {
+        ">cuSPARSE": ("cusparse spmv", "cusparse spmm"), ">brainevent, CSR": ("brainevent: csr",),
+        ">fixed fan-out": ("brainevent: fixed fan-out",), ">one value": ("brainevent: fixed fan-out, one value",),
+        ">Lacuna, from dense": ("segments",), ">events given": ("segments, events given",),
+        ">one value, bits given": ("ones: counts, bits given", "ones: segments, bits given"),
+        ">in a JAX program, CSR": ("lacuna in a program: csr",), ">one value ": ("lacuna in a program: fixed fan-out, one value",)}
+    for row in report["results"]:
+        times.setdefault(row["problem"].removesuffix(":u8"), {}).setdefault(row["route"], row["us"])
+    rows = [(problem, *(microseconds(min(known)) if (known := [ways[route] for route in routes if ways.get(route, 0) > 0]) else ""
+                        for routes in columns.values()))
+            for problem, ways in times.items()]
+    return (f"A row or several of events (share in percent) times W of so many neurons, each with so many connections, microseconds. cuSPARSE's and ours are replayed from "
+            f"a graph; brainevent {report.get('brainevent', '')}'s and the last two columns are what a product adds to one XLA program "
+            f"(`bench/gpu/segments_bench.cu`, `bench/brainevent_events.py`).\n\n{table(('', *columns), rows)}")
 
 
 def first_calls_section(report, before=()):
