@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <map>
+
 #define __global__ static
 #define __device__
 #define __host__
@@ -415,11 +417,18 @@ inline cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream
     memset(to, value, bytes);
     return cudaSuccess;
 }
-inline cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute what, int value)
+
+/* The shared memory that a launch of a kernel may have, as it was asked for last, by any thread. */
+inline std::map<const void *, size_t> emulated_allowed;
+
+inline cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute what, int value)
 {
-    const bool too_large = what == cudaFuncAttributeMaxDynamicSharedMemorySize &&
-                           (size_t)value > kEmulatedDevices[emulated_device].shared;
-    return too_large ? cudaErrorInvalidValue : cudaSuccess;
+    if (what != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+    if ((size_t)value > kEmulatedDevices[emulated_device].shared) return cudaErrorInvalidValue;
+    const bool meddles = emulated_meddling > 0;
+    emulated_meddling -= meddles;
+    emulated_allowed[kernel] = meddles ? 0 : (size_t)value;
+    return cudaSuccess;
 }
 
 /* Runs the kernel to its end. */
@@ -430,6 +439,9 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
                          {config->blockDim.x, config->blockDim.y, config->blockDim.z},
                          config->dynamicSmemBytes,
                          1};
+    if (config->dynamicSmemBytes > 48 * 1024 &&
+        emulated_allowed[(const void *)kernel] < config->dynamicSmemBytes)
+        return cudaErrorInvalidValue;
     for (unsigned a = 0; a < config->numAttrs; a++)
         if (config->attrs[a].id == cudaLaunchAttributeClusterDimension)
             grid.cluster = (int)config->attrs[a].val.clusterDim.x;

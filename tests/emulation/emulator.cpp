@@ -22,6 +22,7 @@ const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES] = {
     {58, 8, 99 * 1024},
 };
 int emulated_device;
+int emulated_meddling;
 uint64_t emulated_schedule = 1;
 
 namespace

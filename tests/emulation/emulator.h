@@ -40,6 +40,7 @@ struct EmulatedDevice {
 enum { EMULATED_H200, EMULATED_SMALL_HOPPER, EMULATED_A100, EMULATED_L4, EMULATED_DEVICES };
 extern const EmulatedDevice kEmulatedDevices[EMULATED_DEVICES];
 extern int emulated_device;        /* the current one            */
+extern int emulated_meddling;      /* times that others ask for little shared memory before we launch */
 extern uint64_t emulated_schedule; /* seed of the order of warps */
 
 struct EmulatedGrid {

@@ -121,13 +121,13 @@ struct Launch {
     cudaStream_t stream;
 };
 
+constexpr int kTries = 8; /* of a launch whose shared memory another thread may have lessened */
+
 template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch &l, Args args)
 {
     const void *entry = (const void *)kernel;
     /* 48 KiB may be had without asking, of which a kernel's static arrays are a part. */
-    if (l.shared > 40 * 1024 && cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                     (int)l.shared) != cudaSuccess)
-        return LAC_ERR_VENDOR;
+    const bool asks = l.shared > 40 * 1024;
     if (l.cluster > 8 &&
         cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess)
         return LAC_ERR_VENDOR;
@@ -150,7 +150,17 @@ template <typename Args> lac_status_t launch(void (*kernel)(Args), const Launch 
     config.stream = l.stream;
     config.attrs = attr;
     config.numAttrs = count;
-    return cudaLaunchKernelEx(&config, kernel, args) == cudaSuccess ? LAC_OK : LAC_ERR_VENDOR;
+    /* What was asked for last holds for all threads: another one may have asked for less in between. */
+    for (int tries = asks ? kTries : 1; tries > 0; tries--) {
+        if (asks && cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)l.shared) !=
+                        cudaSuccess)
+            return LAC_ERR_VENDOR;
+        const cudaError_t error = cudaLaunchKernelEx(&config, kernel, args);
+        if (error == cudaSuccess) return LAC_OK;
+        if (error != cudaErrorInvalidValue) return LAC_ERR_VENDOR;
+        if (tries > 1) cudaGetLastError(); /* cleared: the next one may do */
+    }
+    return LAC_ERR_VENDOR;
 }
 
 /* A launch of blocks that go on in grid strides, for as many blocks of work as `wanted`. */
