@@ -272,7 +272,7 @@ struct Bins {
 
 __device__ inline Bins bins_of(int lowest, int highest, double entries)
 {
-    const int width = 62 - (kMantissa - 1) - ((int)exponent_of(1.000001 * entries) - 1022);
+    const int width = 62 - (kMantissa - 1) - ((int)exponent_of(1.000001 * fmax(entries, 1.0)) - 1022);
     const int span = highest - lowest;
     return {highest, width, span >= width, highest < kFloatNotFinite && width > 0 && span < 2 * width};
 }
