@@ -103,8 +103,9 @@ __device__ int list_events(const ScatterArgs &p, int64_t block, Events &s)
 
 __device__ inline int64_t load_index(const void *list, bool wide, int64_t i, bool live)
 {
-    const int64_t long_one = load_if(live && wide, (const int64_t *)list + i, (int64_t)-1);
-    const int32_t short_one = load_if(live && !wide, (const int32_t *)list + i, -1);
+    const int64_t at = live ? i : 0;
+    const int64_t long_one = load_if(live && wide, (const int64_t *)list + at, (int64_t)-1);
+    const int32_t short_one = load_if(live && !wide, (const int32_t *)list + at, -1);
     return wide ? long_one : short_one;
 }
 
@@ -137,8 +138,8 @@ __device__ inline void each_entry(const ScatterArgs &p, const Events &s, int cou
 #pragma unroll
         for (int u = 0; u < kAtOnce; u++) {
             const bool varied = kValues && a.val && !a.homogeneous;
-            value[u] =
-                load_if(varied && place[u] >= 0 && place[u] < a.nnz, a.val + place[u], varied ? 0.0f : one);
+            const bool there = varied && place[u] >= 0 && place[u] < a.nnz;
+            value[u] = load_if(there, a.val + (there ? place[u] : 0), varied ? 0.0f : one);
         }
 #pragma unroll
         for (int u = 0; u < kAtOnce; u++) {
