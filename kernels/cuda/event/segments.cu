@@ -18,8 +18,8 @@ constexpr int kQueue = 2048;     /* events of a block                           
 constexpr int kEventsAtOnce = 8; /* of an adder, in flight, or as many as it has lanes;           */
 constexpr int kWindows = 2;      /* times its lanes: entries of each                              */
 constexpr int kMaxCluster = 8;   /* blocks that share the events of a range                       */
-constexpr int kMaxShared = 4;    /* of them, where ranges are widened for it:                     */
-constexpr int kEventsEach = 32;  /* events of a copy, at least                                    */
+constexpr int kWideCluster = 4;  /* of them, where ranges are widened for it, and                 */
+constexpr int kEventsEach = 32;  /* events of a copy then, at least                               */
 constexpr int kGrain = 32;       /* columns: a range is a multiple, and so all its parts are of 16 bytes */
 constexpr int kScanMax = 8192;   /* elements of a row of S that blocks scan themselves: two warps' trips */
 constexpr int kFewEvents = 64;   /* of such a row: half the warps have enough to do                     */
@@ -643,9 +643,9 @@ Cut cut_of(Wanted w, const Device &device)
     if (w.cut.copies < 0) w.cut.copies = copies_of_any_width(device);
     const size_t whole = (size_t)device.shared, half = whole / 2 - 1024;
     const int64_t blocks = w.ranges * w.m, sms = device.sms;
-    const auto set_lanes = [&] {
-        const double mean = w.entries * (double)c.span / (double)w.ranges;
-        c.lanes = w.cut.lanes ? w.cut.lanes : lanes_of(mean, w.events);
+    const auto set_lanes = [&](Cut &of) {
+        const double mean = w.entries * (double)of.span / (double)w.ranges;
+        of.lanes = w.cut.lanes ? w.cut.lanes : lanes_of(mean, w.events);
     };
     /* Many rows: two blocks a multiprocessor, of several ranges where they would not all find room at once.
      */
@@ -653,7 +653,7 @@ Cut cut_of(Wanted w, const Device &device)
     c.warps = w.cut.warps ? w.cut.warps : blocks > sms || little ? 8 : kMaxWarps;
     c.span = w.cut.span ? (int)min<int64_t>(w.cut.span, w.ranges) : 1;
     c.cluster = w.cut.cluster && device.hopper ? w.cut.cluster : 1;
-    set_lanes();
+    set_lanes(c);
     if (!w.cut.warps && c.warps == 8 && (!fit_copies(w, half, c) || c.copies < c.warps)) c.warps = kMaxWarps;
     if (!w.cut.span && c.warps == 8)
         while (c.span < w.ranges && w.m * ceil_div(w.ranges, c.span) > 2 * sms) {
@@ -662,21 +662,18 @@ Cut cut_of(Wanted w, const Device &device)
             if (!fit_copies(w, half, wider) || wider.copies < wider.warps) break;
             c.span++;
         }
-    set_lanes();
+    set_lanes(c);
     /* Few with many events: longer segments of wider ranges, of which fewer bytes and lanes are lost, while
      * each copy of the sums still gets enough of them. */
     const bool chosen = w.cut.warps || w.cut.lanes || w.cut.span || w.cut.copies || w.cut.cluster;
-    while (!chosen && device.hopper && c.warps == kMaxWarps && c.lanes < kWarp && c.cluster < kMaxShared) {
-        const Cut narrow = c;
-        const double copies = (double)c.warps * kWarp / c.lanes * c.cluster;
-        c.span *= 2, c.cluster *= 2;
-        set_lanes();
-        const int64_t grid = w.m * ceil_div(w.ranges, c.span) * c.cluster;
-        if (w.events >= kEventsEach * copies && grid <= clustered_blocks(device) && fit_copies(w, whole, c) &&
-            c.turns == 0)
-            continue;
-        c = narrow;
-        break;
+    while (!chosen && device.hopper && c.warps == kMaxWarps && c.lanes < kWarp && c.cluster < kWideCluster) {
+        Cut wide = c;
+        wide.span *= 2, wide.cluster *= 2;
+        set_lanes(wide);
+        const bool enough = w.events >= (double)kEventsEach * (c.warps * kWarp / c.lanes) * c.cluster;
+        const bool at_once = w.m * ceil_div(w.ranges, wide.span) * wide.cluster <= clustered_blocks(device);
+        if (!enough || !at_once || !fit_copies(w, whole, wide) || wide.turns) break;
+        c = wide;
     }
     /* Few: blocks share the events, where there are enough for them to find something to do. */
     const int64_t grid = w.m * ceil_div(w.ranges, c.span);
