@@ -379,6 +379,9 @@ int main()
     for (const auto &s : shapes)
         for (const Way &way : ways)
             for (int kind = 0; kind < 3; kind++) products(s[0], s[1], s[2], s[3], way, kind, seed++);
+    emulated_device = EMULATED_SMALL_HOPPER; /* whose threads have two elements of X each */
+    for (const Way &way : ways) products(20000, 50, 2, 1, way, 1, 5 * seed++ + 1);
+    emulated_device = EMULATED_H200;
     static const int64_t picks[][4] = {
         {5, 7, 3, 4}, {40, 3000, 50, 6}, {300, 9, 4, 600}, {6, 40, 90, 0}, {3, 1, 40, 5}};
     for (const auto &s : picks)

@@ -26,8 +26,10 @@ namespace
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarp;
+constexpr int kRounds = 2; /* elements of X of a thread, where they are many */
+constexpr int kItems = kRounds * kThreads;
 constexpr int kAtOnce = 4;     /* entries of a thread in flight */
-constexpr int kBlocksEach = 8; /* a multiprocessor, where there are so many elements of X */
+constexpr int kBlocksEach = 6; /* a multiprocessor, where there are so many elements of X: all at once */
 constexpr int kRanges = LAC_CUDA_LOOSE_RANGES / 8;
 static_assert(kRanges == kThreads, "a thread reads a range");
 
@@ -44,6 +46,7 @@ struct ScatterArgs {
     int64_t columns;
     float *out;
     int64_t rs, cs;
+    bool fours;               /* out lies together, in pieces of 16 bytes */
     unsigned long long *sums; /* [2][n][columns] */
     Range *range;
     int bits;   /* sums of so many bits of terms do not overflow */
@@ -56,31 +59,48 @@ struct ScatterArgs {
  */
 
 struct Events {
-    int64_t upto[kThreads]; /* entries of the events up to this one */
-    int32_t begin[kThreads];
-    int32_t column[kThreads]; /* of X */
-    float factor[kThreads];
-    int warps[kWarps];
+    int64_t upto[kItems]; /* entries of the events up to this one */
+    int32_t begin[kItems];
+    int32_t column[kItems]; /* of X */
+    float factor[kItems];
+    int warps[kRounds * kWarps];
 };
 
 /* Lists the elements of X that are not zero and whose rows are not empty; how many there are. */
 __device__ int list_events(const ScatterArgs &p, int64_t block, Events &s)
 {
-    const int t = threadIdx.x, lane = t % kWarp, warp = t / kWarp;
-    const int64_t item = block * p.items + t, row = p.columns == 1 ? item : item / p.columns,
-                  column = p.columns == 1 ? 0 : item - row * p.columns;
-    const float x = t < p.items && row < p.a.m ? factor_at(p.x, row, column) : 0.0f;
-    const Span span = x != 0.0f ? span_of(p.a, row) : Span{0, 0};
-    const bool live = span.end > span.begin;
-    const unsigned those = __ballot_sync(kFull, live);
-    if (lane == 0) s.warps[warp] = __popc(those);
-    const int count = __syncthreads_count(live);
+    const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    int64_t row[kRounds], column[kRounds];
+    float x[kRounds];
+    Span span[kRounds];
+    unsigned those[kRounds];
+    int at[kRounds], count = 0;
+#pragma unroll
+    for (int r = 0; r < kRounds; r++) {
+        const int t = r * kThreads + (int)threadIdx.x;
+        const int64_t item = block * p.items + t;
+        row[r] = p.columns == 1 ? item : item / p.columns;
+        column[r] = p.columns == 1 ? 0 : item - row[r] * p.columns;
+        x[r] = t < p.items && row[r] < p.a.m ? factor_at(p.x, row[r], column[r]) : 0.0f;
+    }
+#pragma unroll
+    for (int r = 0; r < kRounds; r++) {
+        span[r] = x[r] != 0.0f ? span_of(p.a, row[r]) : Span{0, 0};
+        those[r] = __ballot_sync(kFull, span[r].end > span[r].begin);
+        if (lane == 0) s.warps[r * kWarps + warp] = __popc(those[r]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int w = 0; w < kRounds * kWarps; w++) {
+        if (w % kWarps == warp) at[w / kWarps] = count + __popc(those[w / kWarps] & lanes_below(lane));
+        count += s.warps[w];
+    }
     if (!count) return 0;
-    int at = __popc(those & lanes_below(lane));
-    for (int w = 0; w < warp; w++) at += s.warps[w];
-    if (live) {
-        s.begin[at] = (int32_t)span.begin, s.upto[at] = span.end - span.begin;
-        s.factor[at] = x, s.column[at] = (int32_t)column;
+#pragma unroll
+    for (int r = 0; r < kRounds; r++) {
+        if (span[r].end <= span[r].begin) continue;
+        s.begin[at[r]] = (int32_t)span[r].begin, s.upto[at[r]] = span[r].end - span[r].begin;
+        s.factor[at[r]] = x[r], s.column[at[r]] = (int32_t)column[r];
     }
     __syncthreads();
     if (warp == 0) {
@@ -169,12 +189,14 @@ __device__ inline float *element_at(const ScatterArgs &p, int64_t q)
 
 __device__ inline void clear(const ScatterArgs &p)
 {
-    const int64_t total = p.a.n * p.columns, step = (int64_t)gridDim.x * kThreads;
-    for (int64_t q = (int64_t)blockIdx.x * kThreads + threadIdx.x; q < total; q += step) {
-        *element_at(p, q) = 0.0f;
-        if (p.sums) p.sums[q] = 0;
-        if (p.ranges) p.sums[total + q] = 0;
-    }
+    const int64_t total = p.a.n * p.columns, step = (int64_t)gridDim.x * kThreads,
+                  first = (int64_t)blockIdx.x * kThreads + threadIdx.x;
+    if (p.fours)
+        for (int64_t q = first; q < total / 4; q += step)
+            *((float4 *)p.out + q) = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    for (int64_t q = p.fours ? total / 4 * 4 + first : first; q < total; q += step) *element_at(p, q) = 0.0f;
+    if (!p.sums) return;
+    for (int64_t q = first; q < (p.ranges ? 2 : 1) * total; q += step) p.sums[q] = 0;
 }
 
 /* Counts --------------------------------------------------------------------------------------------------
@@ -188,12 +210,12 @@ __global__ __launch_bounds__(kThreads) void count_begin(const __grid_constant__ 
 
 /* out[c, j] += the events of X[:, j] that have an entry in column c.
  *
- * Mapping   a block to up to 256 elements of X, whose events' entries its threads share.
+ * Mapping   a block to up to 512 elements of X, whose events' entries its threads share.
  * Bytes     X once; idx of a row once for each event of it, and of each entry a sector of out, in the second
  *           cache.
  * Order     none is needed: integers.
  * Limit     latency: X, pointers, indices, counts. All but the last are on their way before out is 0. */
-__global__ __launch_bounds__(kThreads) void count_events(const __grid_constant__ ScatterArgs p)
+__global__ __launch_bounds__(kThreads, kBlocksEach) void count_events(const __grid_constant__ ScatterArgs p)
 {
     __shared__ Events s;
     dependents_launch();
@@ -324,7 +346,7 @@ __device__ inline float rounded(__int128 sum, int exponent)
 
 /* Clears what is added to. Where bins are tried: the exponents of the values that events meet, and how many.
  *
- * Mapping   blocks take elements of X by turns, 256 at most. Bytes: 20 for each element of out; X; val. */
+ * Mapping   blocks take elements of X by turns, 512 at most. Bytes: 20 for each element of out; X; val. */
 __global__ __launch_bounds__(kThreads) void scatter_begin(const __grid_constant__ ScatterArgs p)
 {
     __shared__ Events s;
@@ -394,7 +416,7 @@ __device__ inline void add_binned(const ScatterArgs &p, const Bins &bins, int64_
 
 /* Adds terms to bins; where these will not do, raises each element to the largest exponent of its terms.
  *
- * Mapping   a block to up to 256 elements of X, whose events' entries its threads share.
+ * Mapping   a block to up to 512 elements of X, whose events' entries its threads share.
  * Bytes     X once; idx and val of a row once for each event of it, and of each entry a sector of sums, in
  *           the second cache.
  * Order     none is needed: integers. */
@@ -485,10 +507,12 @@ struct Chain {
 ScatterArgs make_args(const lac_cuda_loose_t *a, const lac_cuda_loose_dense_t *x, int64_t columns, float *out,
                       int64_t rs, int64_t cs)
 {
-    ScatterArgs p = {*a, *x, columns, out, rs, cs, nullptr, nullptr, 0, 0, 0, 0};
+    const bool together = columns == 1 ? rs == 1 : rs == columns && cs == 1;
+    ScatterArgs p = {*a,      *x,      columns, out, rs, cs, together && aligned(out, 16),
+                     nullptr, nullptr, 0,       0,   0,  0};
     while ((int64_t)1 << p.bits < a->nnz) p.bits++;
     const int64_t all = a->m * columns, room = (int64_t)kBlocksEach * current_device().sms;
-    p.items = (int)max<int64_t>(kWarp, min<int64_t>(kThreads, round_up(ceil_div(all, room), kWarp)));
+    p.items = (int)max<int64_t>(kWarp, min<int64_t>(kItems, round_up(ceil_div(all, room), kWarp)));
     p.blocks = ceil_div(all, p.items);
     return p;
 }
