@@ -6,11 +6,12 @@ import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 
 import numpy as np
 
 import lacuna_blas
-from lacuna_blas import matmul
+from lacuna_blas import _arrays, _product, matmul
 from python_case import assert_product, sparse
 
 
@@ -26,7 +27,8 @@ class Product(unittest.TestCase):
                     assert_product(matmul(a, b), a, b)
 
     def test_vectors_give_a_scalar(self):
-        self.assertIsInstance(matmul(np.ones(3, np.float32), np.ones(3, np.float32)), np.float32)
+        for _ in range(2):
+            self.assertIsInstance(matmul(np.ones(3, np.float32), np.ones(3, np.float32)), np.float32)
 
     def test_strides(self):
         a, b = sparse(3, 40, 60), sparse(4, 60, 30, density=1.0)
@@ -139,6 +141,116 @@ class Refusals(unittest.TestCase):
                 lacuna_blas.Context(**{option: value})
         with self.assertRaisesRegex(ValueError, "^device: is 'tpu'"):
             lacuna_blas.Context("tpu")
+
+
+class Sites(unittest.TestCase):
+    """Products like an earlier one, which take its views and fill in addresses."""
+
+    def setUp(self):
+        self.context = lacuna_blas.Context(threads=1)
+
+    def multiply(self, *arguments, **keywords):
+        return matmul(*arguments, context=self.context, **keywords)
+
+    def test_values(self):
+        layouts = (lambda x: x, np.asfortranarray, lambda x: np.repeat(x, 2, axis=-1)[..., ::2], lambda x: x.astype(np.float64), lambda x: x != 0)
+        for first, second in (((6, 40), (40, 9)), ((40,), (40, 9)), ((6, 40), (40,)), ((40,), (40,)), ((3, 6, 40), (40, 9))):
+            for layout in layouts:
+                dtype = np.float64 if layout(np.zeros(2)).dtype == np.float64 and layout is layouts[3] else np.float32
+                for seed in (1, 2, 3):
+                    with self.subTest(a=first, b=second, layout=layouts.index(layout), seed=seed):
+                        a, b = layout(sparse(seed, *first)), sparse(seed + 9, *second, density=0.9).astype(dtype)
+                        assert_product(self.multiply(a, b), a, b, dtype=dtype)
+                        out = np.ones((*a.shape[:-1], *b.shape[1:]), dtype)
+                        self.assertIs(self.multiply(a, b, out, alpha=-2.0, beta=seed), out)
+                        assert_product(out, a, b, add=np.full(out.shape, float(seed)), alpha=-2.0, dtype=dtype)
+
+    def test_operands(self):
+        b = sparse(30, 40, 9, density=1.0)
+        for seed in (1, 2, 3):
+            a = sparse(seed, 6, 40)
+            frozen = lacuna_blas.Operand(a, context=self.context).scan("csr").freeze()
+            assert_product(self.multiply(frozen, b), a, b)
+            assert_product(self.multiply(frozen.T, b[:6]), a.T, b[:6])
+            assert_product(self.multiply(frozen.T, frozen), a.T, a)
+        frozen.touch()
+        a[:] = sparse(4, 6, 40)
+        assert_product(self.multiply(frozen, b), a, b)
+        target = lacuna_blas.Operand(np.zeros((6, 9), np.float32), context=self.context).scan("csr").freeze()
+        for _ in range(3):
+            generation = target.generation
+            self.multiply(a, b, target)
+            self.assertGreater(target.generation, generation)  # what was known of it is gone
+
+    def test_checks_stay(self):
+        a, b, out = sparse(5, 4, 5, density=0.5), sparse(6, 5, 6, density=0.5), np.zeros((4, 6), np.float32)
+        frozen = out.copy()
+        frozen.flags.writeable = False
+        unaligned = np.frombuffer(bytes(81), np.uint8)[1:].view(np.float32).reshape(4, 5)
+        for _ in range(2):
+            self.multiply(a, b)
+            self.multiply(a, b, out)
+        memory, operand = np.zeros(40, np.float32), lacuna_blas.Operand(a, context=self.context)
+        wide = lacuna_blas.Operand(a.astype(np.float64), context=self.context)
+        for _ in range(2):
+            self.multiply(operand, b)
+            self.multiply(wide, b.astype(np.float64))
+        for kind, message, arguments in (
+                (ValueError, "out: is read-only", (a, b, frozen)),
+                (ValueError, "a: .*not aligned", (unaligned, b)),
+                (ValueError, "a: .*byte order", (a.astype(">f4"), b)),
+                (TypeError, "a: has dtype int32", (a.astype(np.int32), b)),
+                (TypeError, "a, b: have dtypes float64", (a.astype(np.float64), b)),
+                (TypeError, "a, b: have dtypes float64", (wide, b)),
+                (ValueError, "a, b: shapes", (a[:, :4], b)),
+                (ValueError, "a, b: shapes", (operand.T, b)),
+                (ValueError, r"out: has shape \(4, 5\)", (a, b, out[:, :5])),
+                (ValueError, "c: .*overlaps a", (memory[:20].reshape(4, 5), b, memory[10:34].reshape(4, 6)))):
+            for _ in range(2):
+                with self.subTest(message=message), self.assertRaisesRegex(kind, f"^{message}"):
+                    self.multiply(*arguments)
+                assert_product(self.multiply(a, b), a, b)
+        sparse_only = lacuna_blas.Operand.from_csr((4, 5), np.zeros(5, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32), context=self.context)
+        self.assertEqual(np.count_nonzero(self.multiply(sparse_only, b)), 0)
+        sparse_only.touch()
+        with self.assertRaisesRegex(lacuna_blas.ArgumentError, "^a.meta: was touched"):
+            self.multiply(sparse_only, b)
+
+    def test_only_the_first_is_described(self):
+        a, b = sparse(7, 4, 5, density=0.5), sparse(8, 5, 6, density=0.5)
+        self.multiply(a, b)
+        with unittest.mock.patch.object(_product, "_Call", side_effect=AssertionError("described again")):
+            assert_product(self.multiply(2 * a, b), 2 * a, b)
+            with self.assertRaisesRegex(AssertionError, "described again"):
+                self.multiply(a, b, bias=b[0])
+
+    def test_a_call_within_a_call(self):
+        """As a signal handler or a finalizer makes it: it must not find the views that the outer call is filling in."""
+        a, b, inner = sparse(9, 4, 5, density=1.0), sparse(10, 5, 6, density=1.0), []
+        self.multiply(a, b)
+        plain = _arrays.address
+
+        def address(x):
+            if x is b and not inner:
+                inner.append(None)
+                inner[0] = self.multiply(3 * a, 2 * b)
+            return plain(x)
+
+        with unittest.mock.patch.object(_arrays, "address", address):
+            assert_product(self.multiply(a, b), a, b)
+        assert_product(inner[0], 3 * a, 2 * b)
+
+    def test_nothing_is_kept(self):
+        a, b = sparse(11, 4, 5), sparse(12, 5, 6)
+        operand = lacuna_blas.Operand(a, context=self.context)
+        before = [sys.getrefcount(x) for x in (a, b, operand)]
+        for _ in range(3):
+            self.multiply(a, b)
+            self.multiply(operand, b)
+        self.assertEqual([sys.getrefcount(x) for x in (a, b, operand)], before)
+        for rows in range(1, 600):
+            self.multiply(np.ones((rows, 2), np.float32), b[:2])
+        self.assertLessEqual(len(self.context.sites), 256)
 
 
 class Contexts(unittest.TestCase):

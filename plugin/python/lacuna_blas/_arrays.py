@@ -56,6 +56,18 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 
 
+class _ArrayInterface(ctypes.Structure):
+    """PyArrayInterface, what __array_struct__ holds"""
+    _fields_ = [("two", ctypes.c_int), ("nd", ctypes.c_int), ("kind", ctypes.c_char), ("itemsize", ctypes.c_int), ("flags", ctypes.c_int),
+                ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p), ("data", ctypes.c_void_p), ("descr", ctypes.c_void_p)]
+
+
+def address(x):
+    """Where an array of NumPy's begins, in half the time of __array_interface__."""
+    capsule = x.__array_struct__  # which holds the structure
+    return _ArrayInterface.from_address(_capsule_pointer(capsule, None)).data or 0
+
+
 def _element_strides(name, strides, dtype):
     size = dtype.itemsize
     elements = tuple([stride // size for stride in strides])
@@ -69,7 +81,7 @@ def _from_numpy(name, x):
     if not dtype.isnative or not flags.aligned:
         raise ValueError(f"{name}: its elements are not aligned or not in this machine's byte order")
     strides = _element_strides(name, x.strides, dtype)
-    return Array(x.__array_interface__["data"][0], x.shape, strides, dtype, HOST, None, flags.writeable, x)
+    return Array(address(x), x.shape, strides, dtype, HOST, None, flags.writeable, x)
 
 
 def _from_dlpack(name, x, stream):

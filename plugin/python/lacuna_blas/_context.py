@@ -50,6 +50,7 @@ class Context:
             library.lac_ctx_create_cuda(ctypes.byref(pointer), self.device, _stream_address(stream))
         self.pointer = pointer.value
         self.lock = threading.RLock()
+        self.sites = {}  # of matmul: what products of the same extents share
         self._free = weakref.finalize(self, library.lac_ctx_free, self.pointer)
         self._free.atexit = False  # the process's end frees it; a driver may be gone before
         self.stream = None if self.space == HOST else library.lac_device_stream(self.pointer) or 0

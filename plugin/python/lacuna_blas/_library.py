@@ -114,11 +114,16 @@ class Status(c_int):
     """lac_status_t: a call with this result raises where it is not LAC_OK."""
 
 
-def _raise_failure(status, _function, _arguments):
-    """The errcheck of every function that returns a status. lac_last_error is the calling thread's own."""
+def raise_failure(status):
+    """Raises what a status other than LAC_OK stands for. lac_last_error is the calling thread's own."""
+    text = library.lac_last_error() or library.lac_status_text(status)
+    raise _EXCEPTIONS.get(status, Error)(text.decode(errors="replace"), status)
+
+
+def _check(status, _function, _arguments):
+    """The errcheck of every function that returns a status."""
     if status.value != OK:
-        text = library.lac_last_error() or library.lac_status_text(status)
-        raise _EXCEPTIONS.get(status.value, Error)(text.decode(errors="replace"), status.value)
+        raise_failure(status.value)
 
 
 # Every function that this package calls: its result, then its arguments.
@@ -197,7 +202,7 @@ def _load():
             raise ImportError(f"{path} has no {name}: it is of another version than this package") from None
         function.restype, function.argtypes = result, arguments
         if result is Status:
-            function.errcheck = _raise_failure
+            function.errcheck = _check
     return loaded
 
 
@@ -205,7 +210,7 @@ library = _load()
 
 
 def without_check(name):
-    """The same function again, which returns its status as a number and raises nothing; arguments go in as they are."""
+    """The same function again, which returns its status as a number and raises nothing; pointers go in as addresses or by reference."""
     function = ctypes.CDLL(library._name)[name]
-    function.restype, function.argtypes = c_int, FUNCTIONS[name][1:]
+    function.restype, function.argtypes = c_int, [c_void_p if issubclass(kind, ctypes._Pointer) else kind for kind in FUNCTIONS[name][1:]]
     return function

@@ -60,10 +60,19 @@ class Operand:
 
     def _start(self, context, shape, array, element):
         self._context, self._stored, self._array, self._element = context, tuple(int(extent) for extent in shape), array, element
-        self._meta, self._trans = _Metadata(context, *self._stored), NO_TRANS
+        self._meta, self._registered = _Metadata(context, *self._stored), None
         if element == F64:
             library.lac_meta_set_type(self._meta.pointer, F64)
-        self._registered = None
+        self._lay(NO_TRANS)
+
+    def _lay(self, trans):
+        """Sets the view that the C library takes, its address, and on the host what else a product's views depend on."""
+        (m, n), space, array = self._stored, self._context.space, self._array
+        self._trans = trans
+        self._view = Obj(self._element, space, trans, m, n, *(array.strides if array else (max(n, 1), 1)), array.pointer if array else None,
+                         self._meta.pointer)
+        self._view_address = ctypes.addressof(self._view)
+        self._face = (self.shape, self._element) if space == HOST else None
 
     @classmethod
     def from_csr(cls, shape, indptr, indices, data=None, *, dtype=np.float32, context=None):
@@ -107,7 +116,8 @@ class Operand:
     def T(self):
         """The transpose: the same memory and the same metadata."""
         other = Operand.__new__(Operand)
-        other.__dict__.update(self.__dict__, _trans=TRANS if self._trans == NO_TRANS else NO_TRANS)
+        other.__dict__.update(self.__dict__)
+        other._lay(TRANS if self._trans == NO_TRANS else NO_TRANS)
         return other
 
     def __repr__(self):
@@ -294,11 +304,7 @@ class Operand:
 
     def obj(self):
         """The view that the C library takes."""
-        m, n = self._stored
-        space = self._context.space
-        if self._array is None:
-            return Obj(self._element, space, self._trans, m, n, max(n, 1), 1, None, self._meta.pointer)
-        return Obj(self._element, space, self._trans, m, n, *self._array.strides, self._array.pointer, self._meta.pointer)
+        return self._view
 
 
 def _values_type(name, dtype):

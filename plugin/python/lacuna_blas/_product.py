@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _arrays
 from ._context import context_for, read
-from ._library import ACTIVATIONS, NO_TRANS, CallOpts, DecisionStruct, Epilogue, Obj, library
+from ._library import ACTIVATIONS, HOST, NO_TRANS, CallOpts, DecisionStruct, Epilogue, Obj, library, raise_failure, without_check
 from ._operand import Operand, as_operand, format_bits
 
 
@@ -232,6 +232,58 @@ def _options(route):
     return None if route is None else CallOpts(size=ctypes.sizeof(CallOpts), route=route.encode())
 
 
+_gemm_ex = without_check("lac_gemm_ex")
+_SITES_MAX = 256  # in a context
+
+
+class _Site:
+    """What a product that was in order shares with those whose arrays differ from its own in their addresses alone: views, which a call fills
+    in, and the result's shape and type. A context keeps the sites that no call uses, by _site_key. Operands have views of their own."""
+    __slots__ = ("first", "second", "third", "shape", "dtype", "scalar")
+
+    def __init__(self, call):
+        first, second, self.third = call.single
+        self.first, self.second = None if call.left else first, None if call.right else second
+        self.shape, self.dtype, self.scalar = call.shape, call.dtype, call.scalar
+
+    def run(self, context, alpha, a, b, beta, out):
+        given = np.empty(self.shape, self.dtype) if out is None else out
+        scale, keep = _number(alpha, 1.0, self.dtype), _number(beta, 0.0, self.dtype)
+        first, second, third = _placed(self.first, a), _placed(self.second, b), _placed(self.third, given)
+        with context.lock:
+            status = _gemm_ex(context.pointer, scale, first, second, keep, third, None)
+            if status:
+                raise_failure(status)
+        return given[()] if self.scalar else given
+
+
+def _placed(view, x):
+    """The address of the view, filled in with the array's; of an Operand's own view where there is none."""
+    if view is None:
+        return x._view_address
+    view.buf = _arrays.address(x)
+    return ctypes.addressof(view)
+
+
+def _face(x):
+    """What a product's views take of an array of NumPy's or of an Operand on the host besides its address; None: of anything else."""
+    if type(x) is np.ndarray:
+        return x.shape, x.strides, x.dtype, x.flags.num
+    return x._face if type(x) is Operand else None
+
+
+def _site_key(a, b, out):
+    """None where one of them is not of the kinds that sites are kept for; an out that is an Operand is none."""
+    key = _face(a), _face(b), () if out is None else _face(out) if type(out) is np.ndarray else None
+    return None if None in key else key
+
+
+def _keep_site(context, key, site):
+    if len(context.sites) >= _SITES_MAX:
+        context.sites.clear()
+    context.sites.setdefault(key, []).append(site)
+
+
 def matmul(a, b, out=None, *, alpha=1.0, beta=0.0, bias=None, bias_per_row=False, activation=None, threshold=0.0, formats=(),
            route=None, context=None):
     """out := act(beta out + alpha a @ b + bias), leaving out what is zero in a or b. Returns out.
@@ -242,9 +294,18 @@ def matmul(a, b, out=None, *, alpha=1.0, beta=0.0, bias=None, bias_per_row=False
     for each row). activation: None, "relu", "threshold" (x > threshold), "magnitude" (|x| > threshold); what does not pass
     becomes 0. formats: what out, an Operand, is to know of its zeros afterwards. route: a route by its name. On a device the
     product is queued and the call returns."""
-    call = _Call(a, b, out, context)
     if beta != 0 and out is None:
         raise ValueError("beta: needs out, whose contents it multiplies")
+    key = _site_key(a, b, out) if bias is None and activation is None and not formats and route is None else None
+    if key:
+        context = context_for(context)
+        sites = context.sites.get(key)
+        if sites:
+            site = sites.pop()
+            result = site.run(context, alpha, a, b, beta, out)
+            sites.append(site)
+            return result
+    call = _Call(a, b, out, context)
     epilogue, values = _epilogue(call, bias, bias_per_row, activation, threshold, formats)
     if call.lead and math.prod(call.shape) == 0:
         return call.result()
@@ -259,6 +320,8 @@ def matmul(a, b, out=None, *, alpha=1.0, beta=0.0, bias=None, bias_per_row=False
                                           options and ctypes.byref(options))
             else:
                 library.lac_gemm_ex(address, scale, first, second, keep, third, options and ctypes.byref(options))
+        if key and call.context.space == HOST:
+            _keep_site(call.context, key, _Site(call))
         return call.result()
     if epilogue or route:
         raise ValueError("bias, activation, route: need a single product, or a stack of rows times one matrix")
