@@ -17,12 +17,12 @@ LAC_KERNEL(csr_cols, void,
 
 /* csr_rows: out := beta * out + alpha * S * W with S in CSR, where rows of W are contiguous.
  *
- * Shapes    S rows x kk, W kk x n with W[k, j] at w[k * ldw + j], out rows x n at any strides. Columns go in
- *           panels; a row of a panel is summed in registers, up to ROW_VECTORS vectors at a time. Where the
- *           rows have enough entries to pay for it, a panel of W is first packed into scratch: it then stays
- *           in L2 whatever ldw is (a power of two maps its rows to few cache sets). Where rows have too few,
- *           they go whole, so that memory streams the rows of W, and those of a large output without an entry
- *           past the caches.
+ * Shapes    S rows x kk, W kk x n with W[k, j] at w[k * ldw + j], out rows x n at any strides. Columns are
+ *           summed in registers, up to ROW_VECTORS vectors at a time. Where the rows have enough entries to
+ *           pay for it, W goes in panels that are first packed into scratch: one then stays in L2 whatever
+ *           ldw is (a power of two maps its rows to few cache sets). Where they have too few, rows go whole,
+ *           so that memory streams the rows of W, RUN of them at a time where there are many, and those of a
+ *           large output without an entry past the caches.
  * Bytes     per entry a panel row of W from L2 (from memory when not packed) and 8 of S; W once per panel
  *           when packed. Flops 2 (j1 - j0) per entry.
  * Order     each out[i, j]: one multiply-add per entry, k ascending, in runs (panels.h); no dependence on
@@ -31,7 +31,13 @@ LAC_KERNEL(csr_cols, void,
  * Measured  AVX-512, Xeon (family 6 model 207, 2.3 GHz), one thread on a shared machine, 2026-11-20:
  *           2048x2048x2048 at 10 %: 30 ms, 115 GB/s from L2, 58 GFLOP/s of the nonzeros. */
 
-enum { ROW_VECTORS = 8, CSR_PAST = 4 << 20 /* elements of out */ };
+enum {
+    ROW_VECTORS = 8,
+    CSR_PAST = 4 << 20,                    /* elements of out                                    */
+    CSR_LONG = 256,                        /* entries of a row beyond which it goes run by run   */
+    CSR_SPAN = 8192 / (int)sizeof(real_t), /* columns of out that a run goes through, at most  */
+    CSR_SPAN_VECTORS = 4
+};
 
 /* The entries of one row of S. */
 typedef struct csr_entries {
@@ -72,33 +78,71 @@ LAC_INLINE void csr_store(const vec_t *sum, int vectors, int64_t lanes, const la
     }
 }
 
+/* The sums of the run that begins at entry e, `vectors` vectors of columns; of the last only the first
+ * `lanes` lanes. Returns where the run ends. */
+LAC_INLINE int64_t csr_sum_run(const csr_entries_t *s, int64_t e, const real_t *w, int64_t ldw, int vectors,
+                               int64_t lanes, vec_t *sum)
+{
+    int last = vectors - 1;
+    int64_t end = min_i64(e + RUN, s->nnz);
+    UNROLLED
+    for (int v = 0; v < vectors; v++) sum[v] = v_zero();
+    for (int64_t p = e; p < end; p++) {
+        const real_t *slice = w + s->idx[p] * ldw;
+        vec_t value = v_set1(s->val ? s->val[p] : 1);
+        UNROLLED
+        for (int v = 0; v < last; v++) sum[v] = v_fma(value, v_load(slice + v * LANES), sum[v]);
+        const real_t *tail = slice + last * LANES;
+        sum[last] = v_fma(value, lanes == LANES ? v_load(tail) : v_load_n(tail, lanes), sum[last]);
+    }
+    return end;
+}
+
 /* `vectors` vectors of columns of one row; in the last, only the first `lanes` lanes. */
 LAC_INLINE void csr_row_block(const csr_entries_t *s, const real_t *w, int64_t ldw, int vectors,
                               int64_t lanes, const lac_host_output_t *out, real_t *to)
 {
     real_t level[(RUN_LEVELS - 1) * ROW_VECTORS * LANES];
     vec_t sum[ROW_VECTORS];
-    int last = vectors - 1;
-    UNROLLED
-    for (int v = 0; v < vectors; v++) sum[v] = v_zero();
-    for (int64_t e = 0, end; e < s->nnz; e = end) {
-        if (e > 0) {
-            carry_run(sum, vectors, level, ROW_VECTORS * LANES, e);
-            UNROLLED
-            for (int v = 0; v < vectors; v++) sum[v] = v_zero();
-        }
-        end = min_i64(e + RUN, s->nnz);
-        for (int64_t p = e; p < end; p++) {
-            const real_t *slice = w + s->idx[p] * ldw;
-            vec_t value = v_set1(s->val ? s->val[p] : 1);
-            UNROLLED
-            for (int v = 0; v < last; v++) sum[v] = v_fma(value, v_load(slice + v * LANES), sum[v]);
-            const real_t *tail = slice + last * LANES;
-            sum[last] = v_fma(value, lanes == LANES ? v_load(tail) : v_load_n(tail, lanes), sum[last]);
-        }
+    int64_t end = csr_sum_run(s, 0, w, ldw, vectors, lanes, sum);
+    while (end < s->nnz) {
+        carry_run(sum, vectors, level, ROW_VECTORS * LANES, end);
+        end = csr_sum_run(s, end, w, ldw, vectors, lanes, sum);
     }
     add_levels(sum, vectors, level, ROW_VECTORS * LANES, s->nnz);
     csr_store(sum, vectors, lanes, out, to);
+}
+
+/* The run from entry e alone, carried into `level`; of the last run, the end of the row's sums. */
+LAC_INLINE void csr_run_block(const csr_entries_t *s, int64_t e, const real_t *w, int64_t ldw, int vectors,
+                              int64_t lanes, real_t *level, const lac_host_output_t *out, real_t *to)
+{
+    vec_t sum[CSR_SPAN_VECTORS];
+    int64_t end = csr_sum_run(s, e, w, ldw, vectors, lanes, sum);
+    if (end < s->nnz) {
+        carry_run(sum, vectors, level, CSR_SPAN, end);
+        return;
+    }
+    add_levels(sum, vectors, level, CSR_SPAN, s->nnz);
+    csr_store(sum, vectors, lanes, out, to);
+}
+
+/* n columns of a row of many entries: run by run, so that memory streams no more rows of W than a run has. */
+static void csr_long_row(const csr_entries_t *s, const real_t *w, int64_t ldw, int64_t n,
+                         const lac_host_output_t *out, real_t *to)
+{
+    enum { BLOCK = CSR_SPAN_VECTORS * LANES };
+    real_t level[(RUN_LEVELS - 1) * CSR_SPAN];
+    for (int64_t j0 = 0; j0 < n; j0 += CSR_SPAN)
+        for (int64_t e = 0; e < s->nnz; e += RUN) {
+            int64_t j = j0, j1 = min_i64(n, j0 + CSR_SPAN);
+            for (; j + BLOCK <= j1; j += BLOCK)
+                csr_run_block(s, e, w + j, ldw, CSR_SPAN_VECTORS, LANES, level + j - j0, out,
+                              to + j * out->cs);
+            for (; j < j1; j += LANES)
+                csr_run_block(s, e, w + j, ldw, 1, min_i64(LANES, j1 - j), level + j - j0, out,
+                              to + j * out->cs);
+        }
 }
 
 /* n columns of one row: whole blocks, then halves of a block, then what is left with a partial vector. */
@@ -133,14 +177,6 @@ LAC_INLINE void csr_pack(const real_t *w, int64_t ldw, int64_t kk, int64_t j, in
     for (int64_t k = 0; k < kk; k++) memcpy(panel + k * n, w + k * ldw + j, (size_t)n * sizeof *w);
 }
 
-/* Columns that csr_rows takes at a time of those there are. */
-LAC_INLINE int64_t csr_width(int64_t kk, int64_t rows, int64_t entries, int64_t columns, bool packs)
-{
-    if (!packs && csr_goes_whole(rows, entries)) return columns;
-    int64_t panel = csr_panel(kk, sizeof(real_t));
-    return panel ? panel : CSR_PANEL_MAX;
-}
-
 static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const void *w, int64_t ldw, int64_t j0,
                      int64_t j1, const lac_host_output_t *out, void *scratch)
 {
@@ -149,7 +185,7 @@ static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const void *w,
     int64_t entries = s->ptr[i1] - s->ptr[i0];
     bool pack = scratch && csr_packs(rows, s->cols, entries, sizeof(real_t));
     bool past = SCALAR(out->beta) == 0 && out->cs == 1 && rows * (j1 - j0) > CSR_PAST;
-    int64_t width = csr_width(s->cols, rows, entries, j1 - j0, pack);
+    int64_t width = pack ? csr_panel(s->cols, sizeof(real_t)) : j1 - j0;
     for (int64_t j = j0; j < j1; j += width) {
         int64_t n = min_i64(j1 - j, width);
         const real_t *panel = pack ? scratch : (const real_t *)w + j;
@@ -160,6 +196,8 @@ static void csr_rows(const lac_rows_t *s, int64_t i0, int64_t i1, const void *w,
             real_t *to = (real_t *)out->data + i * out->rs + j * out->cs;
             if (past && row.nnz == 0)
                 csr_empty_row(n, SCALAR(out->alpha) * 0, to);
+            else if (!pack && row.nnz > CSR_LONG)
+                csr_long_row(&row, panel, ld, n, out, to);
             else
                 csr_row(&row, panel, ld, n, out, to);
         }

@@ -86,11 +86,6 @@ bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries, size_t size)
     return csr_packs(rows, kk, entries, size);
 }
 
-bool lac_csr_goes_whole(int64_t rows, int64_t entries)
-{
-    return csr_goes_whole(rows, entries);
-}
-
 int64_t lac_dense_scratch(void)
 {
     return DENSE_SCRATCH;

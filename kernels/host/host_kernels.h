@@ -179,8 +179,6 @@ int64_t lac_csr_scratch(int64_t kk, size_t size);
 int64_t lac_pair_scratch(int64_t columns, size_t size);
 /* True where csr_rows packs W, given scratch, for so many entries of all its rows. */
 bool lac_csr_packs(int64_t rows, int64_t kk, int64_t entries, size_t size);
-/* True where csr_rows, if it does not pack, streams whole rows of W. */
-bool lac_csr_goes_whole(int64_t rows, int64_t entries);
 /* Values of scratch that dense needs per thread. */
 int64_t lac_dense_scratch(void);
 

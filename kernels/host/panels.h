@@ -37,8 +37,7 @@ enum {
     CSR_PANEL_BYTES = 1048576, /* kk x panel of W: to stay in an L2 of 1.25 MB and more */
     CSR_PANEL_MIN = 16,
     CSR_PANEL_MAX = 128,
-    CSR_PACK_REUSE = 4, /* entries for each row of W                                                        */
-    CSR_STREAMS = 64    /* entries of a row of S, at the mean, whose rows of W memory streams side by side */
+    CSR_PACK_REUSE = 4 /* entries for each row of W */
 };
 
 /* Columns of W, values of `size` bytes, in a packed panel for an S of kk columns: a power of two, 0 where no
@@ -50,16 +49,10 @@ static inline int64_t csr_panel(int64_t kk, size_t size)
     return width < CSR_PANEL_MIN ? 0 : width;
 }
 
-/* Where most rows of S are empty what is written counts, and rows go whole. */
+/* Where most rows of S are empty what is written counts, and nothing is packed. */
 static inline bool csr_packs(int64_t rows, int64_t kk, int64_t entries, size_t size)
 {
     return csr_panel(kk, size) > 0 && entries >= CSR_PACK_REUSE * kk && entries >= rows;
-}
-
-/* Where nothing is packed: rows of few entries go whole, others panel by panel. */
-static inline bool csr_goes_whole(int64_t rows, int64_t entries)
-{
-    return entries <= CSR_STREAMS * rows;
 }
 
 /* The cache blocks of the dense product; shared with lac_dense_scratch. */

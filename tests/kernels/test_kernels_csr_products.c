@@ -142,6 +142,23 @@ static void test_deep(void **state)
         }
 }
 
+/* Rows long and short of many columns: the long ones go run by run through spans of columns. */
+static void test_long_rows(void **state)
+{
+    static const int64_t depths[] = {256, 257, 272, 273, 700};
+    const lac_host_kernels_t *k;
+    (void)state;
+    for (int isa = 0; (k = kernel_isa(isa)) != NULL; isa++)
+        for (size_t d = 0; d < sizeof depths / sizeof *depths; d++) {
+            kernel_case_t c = {
+                k->isa, 2, depths[d], 4500, d == 4 ? 0.6 : 1.0, -2, 0.5, (int)d % 3, false, d, 0, 0,
+                0,      0, 0,         0};
+            case_build(&c);
+            rows_case(k, &c);
+            case_free(&c);
+        }
+}
+
 /* Four entries for each row of W, and one for each of S's, and a panel that stays in the cache. */
 static void test_packs(void **state)
 {
@@ -158,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_csr_rows),     cmocka_unit_test(test_csr_cols), cmocka_unit_test(test_ones),
         cmocka_unit_test(test_large_output), cmocka_unit_test(test_deep),     cmocka_unit_test(test_packs),
+        cmocka_unit_test(test_long_rows),
     };
     return cmocka_run_group_tests_name("kernels: csr products", tests, NULL, NULL);
 }

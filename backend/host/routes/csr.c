@@ -73,8 +73,7 @@ static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac
         return out + prepared + whole + arithmetic;
     double touched = s->size * n * (nonzeros < k ? nonzeros : k); /* bytes of W */
     /* Streamed from a cache into a cache, nothing but the arithmetic shows. */
-    bool streams = lac_csr_goes_whole(s->m, (int64_t)nonzeros) && s->ocs == 1;
-    if (streams && lac_is_near(touched + s->size * m * n, machine)) return prepared + arithmetic;
+    if (s->ocs == 1 && lac_is_near(touched + s->size * m * n, machine)) return prepared + arithmetic;
     double moved = lac_is_near(touched, machine) ? 0.0 : s->size * nonzeros * n / (machine->row_gbps * 1e3);
     return out + prepared + (moved > arithmetic ? moved : arithmetic);
 }
@@ -232,7 +231,7 @@ static lac_status_t run(const lac_route_t *route, lac_exec_t *exec, const lac_pr
     if (p->triangle) {
         bool packs =
             lac_csr_packs(s.m, s.k, rows.ptr[s.m], (size_t)s.size); /* once for each panel of columns */
-        bool row_panels = g.by_rows && !packs && lac_csr_goes_whole(s.m, rows.ptr[s.m]);
+        bool row_panels = g.by_rows && !packs;
         if (!packs) g.scratch = NULL;
         return lac_triangle_run(exec, p, parts, row_panels, product_block, &g);
     }
