@@ -84,6 +84,12 @@ bool lac_is_near(double bytes, const lac_machine_t *machine)
     return bytes < machine->cache_mb * 1e6;
 }
 
+double lac_far_share(double bytes, const lac_machine_t *machine)
+{
+    double share = 2.0 * bytes / (machine->cache_mb * 1e6) - 1.0;
+    return share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share;
+}
+
 double lac_scan_us(double bytes, const lac_machine_t *machine)
 {
     double gbps = lac_is_near(bytes, machine) ? machine->scan_cached_gbps : machine->scan_gbps;

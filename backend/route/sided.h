@@ -49,6 +49,10 @@ lac_w_layout_t lac_sided_w_layout(const lac_problem_t *p, const lac_sided_t *s);
 /* True where so many bytes stay in one thread's caches from one call to the next. */
 bool lac_is_near(double bytes, const lac_machine_t *machine);
 
+/* The part of so many bytes, read once a call in order, that caches have lost when they come again: none up
+ * to half of what one thread's caches hold, which is the second level; all beyond the whole. */
+double lac_far_share(double bytes, const lac_machine_t *machine);
+
 /* Microseconds of one thread to read so many bytes of a dense operand for its nonzeros. */
 double lac_scan_us(double bytes, const lac_machine_t *machine);
 

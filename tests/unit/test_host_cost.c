@@ -100,6 +100,33 @@ static void test_bitmask(void **state)
     machine = before;
 }
 
+/* What a route takes where rows of W come at the usual rate, beyond what it takes at twice that. */
+static double moved_us(const lac_route_t *route, const lac_problem_t *p)
+{
+    lac_machine_t fast = machine;
+    fast.row_gbps *= 2.0, fast.row_gbps_all *= 2.0;
+    assert_int_equal(route->applicable(route, p), LAC_FITS);
+    return route->cost_us(route, p, &machine) - route->cost_us(route, p, &fast);
+}
+
+/* Rows of W that are more than half of what caches hold come from memory bit by bit. */
+static void test_between_caches(void **state)
+{
+    (void)state;
+    enum { K = 1000, N = 7504, ROWS = 100 };
+    double edge = machine.cache_mb * 1e6, bytes = 4.0 * N * ROWS;
+    assert_true(lac_far_share(0.0, &machine) == 0.0 && lac_far_share(0.5 * edge, &machine) == 0.0);
+    expect_near(lac_far_share(0.75 * edge, &machine), 0.5);
+    assert_true(lac_far_share(edge, &machine) == 1.0 && lac_far_share(9.0 * edge, &machine) == 1.0);
+
+    double share = 2.0 * bytes / edge - 1.0;
+    assert_true(share > 0.4 && share < 0.6);
+    lac_problem_t p = problem(1, K, N, ROWS);
+    p.a.k_active = (double)ROWS / K;
+    expect_near(moved_us(lac_host_route_csr, &p), 0.5 * share * bytes / (machine.row_gbps * 1e3));
+    expect_near(moved_us(lac_host_route_event, &p), 0.5 * share * bytes / (machine.row_gbps * 1e3));
+}
+
 /* The BLAS, too, reads a cache faster than memory, so that dense data of few rows is left to it at once. */
 static void test_dense(void **state)
 {
@@ -158,10 +185,11 @@ static void test_transposed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scan),          cmocka_unit_test(test_packing),
-        cmocka_unit_test(test_few_nonzeros),  cmocka_unit_test(test_events),
-        cmocka_unit_test(test_bitmask),       cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_dense_threads), cmocka_unit_test(test_transposed)};
+        cmocka_unit_test(test_scan),           cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_between_caches), cmocka_unit_test(test_few_nonzeros),
+        cmocka_unit_test(test_events),         cmocka_unit_test(test_bitmask),
+        cmocka_unit_test(test_dense),          cmocka_unit_test(test_dense_threads),
+        cmocka_unit_test(test_transposed)};
     unit_begin();
     lac_machine_default(&machine);
     return cmocka_run_group_tests(tests, NULL, NULL);

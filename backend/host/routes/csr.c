@@ -73,8 +73,8 @@ static double product_us(const lac_problem_t *p, const lac_sided_t *s, const lac
         return out + prepared + whole + arithmetic;
     double touched = s->size * n * (nonzeros < k ? nonzeros : k); /* bytes of W */
     /* Streamed from a cache into a cache, nothing but the arithmetic shows. */
-    if (s->ocs == 1 && lac_is_near(touched + s->size * m * n, machine)) return prepared + arithmetic;
-    double moved = lac_is_near(touched, machine) ? 0.0 : s->size * nonzeros * n / (machine->row_gbps * 1e3);
+    if (s->ocs == 1 && lac_far_share(touched + s->size * m * n, machine) <= 0.0) return prepared + arithmetic;
+    double moved = lac_far_share(touched, machine) * s->size * nonzeros * n / (machine->row_gbps * 1e3);
     return out + prepared + (moved > arithmetic ? moved : arithmetic);
 }
 

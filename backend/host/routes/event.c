@@ -96,9 +96,10 @@ static double gather_us(const lac_problem_t *p, const lac_sided_t *s, const lac_
     double lines = by_rows ? active * ceil(n / s->line)
                            : n * ceil(k / s->line) * lac_active_fraction(active / k, s->line);
     bool near = lac_is_near(lines * 64.0, machine);
-    double moved = by_rows ? (near ? 0.0 : lines * 64.0 / (machine->row_gbps * 1e3))
+    double far = (by_rows ? lac_far_share(lines * 64.0, machine) : near ? 0.0 : 1.0) * lines * 64.0;
+    double moved = by_rows ? far / (machine->row_gbps * 1e3)
                            : lines * (near ? machine->cached_line_ns : machine->line_ns) * 1e-3;
-    *floor_us = near ? 0.0 : lines * 64.0 / (machine->row_gbps_all * 1e3);
+    *floor_us = far / (machine->row_gbps_all * 1e3);
     return (by_rows && moved > arithmetic ? moved : moved + arithmetic) + out;
 }
 
