@@ -29,7 +29,7 @@ constexpr int kWarps = kThreads / kWarp;
 constexpr int kRounds = 2; /* elements of X of a thread, where they are many */
 constexpr int kItems = kRounds * kThreads;
 constexpr int kAtOnce = 4;     /* entries of a thread in flight */
-constexpr int kBlocksEach = 6; /* a multiprocessor, where there are so many elements of X: all at once */
+constexpr int kBlocksEach = 6; /* a multiprocessor, where X is long: as many as count side by side */
 constexpr int kRanges = LAC_CUDA_LOOSE_RANGES / 8;
 static_assert(kRanges == kThreads, "a thread reads a range");
 
